@@ -1,0 +1,41 @@
+import type { ComputeSettings } from './compute.ts';
+
+/** A change that was asked for and whose answer is not yet known. Written before the call, removed after it. */
+export interface Intent {
+  /** The fields of a PATCH; absent for a restart. */
+  fields?: Partial<ComputeSettings>;
+  restart?: true;
+  atMs: number;
+  policy?: string;
+}
+
+/** An operation that ebb started and follows. */
+export interface OpenOperation {
+  operationId: string;
+  action: string;
+  startedAtMs: number;
+  /** The policy whose change started it. */
+  policy?: string;
+}
+
+/** Operations that failed for the same desired settings, in a row. */
+export interface Failures {
+  count: number;
+  lastAtMs: number;
+  /** What was wanted when they failed; another wish starts anew. */
+  desired: Partial<ComputeSettings>;
+}
+
+/** What ebb remembers of a compute. Instants are milliseconds since the epoch. */
+export interface ComputeRecord {
+  /** What the compute had when ebb first saw it. */
+  baseline: ComputeSettings;
+  firstSeenAtMs: number;
+  /** What ebb last applied, field by field. */
+  lastApplied: Partial<ComputeSettings>;
+  /** No decision is made for an instant before this one. */
+  lastDecidedAtMs: number;
+  intent?: Intent;
+  openOperations: OpenOperation[];
+  failures?: Failures;
+}

@@ -1,0 +1,64 @@
+/** The states in which the control API reports a compute. */
+export const COMPUTE_STATES = ['init', 'active', 'idle'] as const;
+export type ComputeState = (typeof COMPUTE_STATES)[number];
+
+/** An autoscaling range in CU; equal ends are a fixed size. */
+export interface Size {
+  minCu: number;
+  maxCu: number;
+}
+
+/** The three settings that ebb writes. The timeout is canonical: never 0, −1 for "never suspends". */
+export interface ComputeSettings extends Size {
+  suspendTimeoutSeconds: number;
+}
+
+/** A compute (the control API's "endpoint") as it was last seen. Instants are milliseconds since the epoch. */
+export interface Compute extends ComputeSettings {
+  account: string;
+  projectId: string;
+  projectName: string;
+  computeId: string;
+  branchId: string;
+  type: 'read_write' | 'read_only';
+  regionId: string;
+  state: ComputeState;
+  /** The state that a running operation leads to; absent when nothing is under way. */
+  pendingState?: ComputeState;
+  disabled: boolean;
+  createdAtMs: number;
+  startedAtMs?: number;
+  lastActiveAtMs?: number;
+}
+
+/** The timeout that 0 stands for, in seconds. */
+export const DEFAULT_SUSPEND_TIMEOUT_SECONDS = 300;
+
+/** "Never suspends", as the control API writes it. */
+export const NEVER_SUSPENDS = -1;
+
+/**
+ * A timeout in the one form in which ebb compares timeouts: 0 means the platform's default of 300 s, so both are 300.
+ * Treating them as different would send a PATCH that changes nothing, for ever.
+ */
+export function canonicalSuspendTimeout(seconds: number): number {
+  return seconds === 0 ? DEFAULT_SUSPEND_TIMEOUT_SECONDS : seconds;
+}
+
+/** The settings of a compute alone, without its identity and state. */
+export function settingsOf(compute: ComputeSettings): ComputeSettings {
+  return {
+    minCu: compute.minCu,
+    maxCu: compute.maxCu,
+    suspendTimeoutSeconds: compute.suspendTimeoutSeconds,
+  };
+}
+
+/** True if every field of `changes` is already so on `settings`. */
+export function hasSettings(settings: ComputeSettings, changes: Partial<ComputeSettings>): boolean {
+  return (
+    (changes.minCu ?? settings.minCu) === settings.minCu &&
+    (changes.maxCu ?? settings.maxCu) === settings.maxCu &&
+    (changes.suspendTimeoutSeconds ?? settings.suspendTimeoutSeconds) === settings.suspendTimeoutSeconds
+  );
+}

@@ -1,0 +1,57 @@
+/**
+ * What a policy set is once its text has been read: complete, checked, without places.
+ * `policy/` makes these from YAML; nothing here knows about text.
+ */
+import type { Size } from './compute.ts';
+import type { TimeSpec } from './time-spec.ts';
+
+/** Globs against ids or names; a `!` before a glob excludes. All keys that are given must match. */
+export interface Selector {
+  accounts?: readonly string[];
+  projects?: readonly string[];
+  branches?: readonly string[];
+  computes?: readonly string[];
+  regions?: readonly string[];
+  types?: readonly ('read_write' | 'read_only')[];
+  /** Computes younger than this are left alone. */
+  minAgeMs: number;
+}
+
+/** What a schedule wants while a window is open, or outside. Absent: no opinion on that field. */
+export interface ScheduleValues {
+  size?: Size;
+  /** Canonical seconds: −1 never, else 60..604800. */
+  suspendTimeoutSeconds?: number;
+}
+
+export interface ScheduleWindow extends ScheduleValues {
+  /** Open while any of these is open. */
+  at: readonly TimeSpec[];
+}
+
+interface PolicyBase {
+  name: string;
+  /** The file it was read from, as it was named. */
+  file: string;
+  owner?: string;
+  mode: 'enforce' | 'observe';
+  select: Selector;
+  priority: number;
+}
+
+export interface SchedulePolicy extends PolicyBase {
+  kind: 'schedule';
+  windows: readonly ScheduleWindow[];
+  /** `leave`: no opinion; `baseline`: what the compute had when ebb first saw it. */
+  otherwise: ScheduleValues | 'leave' | 'baseline';
+}
+
+/** One member for each kind of policy that can be enabled. */
+export type Policy = SchedulePolicy;
+
+export interface PolicySet {
+  /** In the order of the language: files in byte order of their paths, then as written. "Later" means in this order. */
+  policies: readonly Policy[];
+  /** Identifies the meaning of the set: equal for equal policies, whatever the comments and blanks of their files. */
+  hash: string;
+}

@@ -1,0 +1,16 @@
+/**
+ * The one source of "now". Instants are milliseconds since the epoch, of the time that policies are about; it may run
+ * faster than real time (the demo, the scenario tests). Leases, timeouts and rate budgets are real and don't use it.
+ */
+export interface Clock {
+  /** The instant at which policies are evaluated. */
+  now(): number;
+  /** How long, in real milliseconds, until `instantMs`; 0 if it has passed. */
+  realDelayMs(instantMs: number): number;
+  /** Resolves at `instantMs` (simulated), at once if it has passed; rejects with the signal's reason when aborted. */
+  sleepUntil(instantMs: number, signal: AbortSignal): Promise<void>;
+  /** Calls `tick` every `intervalMs` of real time until closed; a tick that is still running is not started again. */
+  every(intervalMs: number, tick: () => Promise<void>): { close(): Promise<void> };
+  /** Real milliseconds from an arbitrary start, never running backwards: for durations. */
+  monotonicMs(): number;
+}

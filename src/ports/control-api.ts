@@ -1,0 +1,103 @@
+import type { Compute, ComputeSettings, ComputeState } from '../domain/compute.ts';
+
+/** A project as the list of projects shows it: identity, and the cheap signs that something in it changed. */
+export interface Project {
+  account: string;
+  projectId: string;
+  name: string;
+  regionId: string;
+  updatedAtMs: number;
+  computeLastActiveAtMs?: number;
+}
+
+/** Ended well: finished, skipped. Ended badly: failed, error, cancelled. Anything else, also unknown: still pending. */
+export type OperationOutcome = 'pending' | 'succeeded' | 'failed';
+
+export interface Operation {
+  operationId: string;
+  projectId: string;
+  /** Absent when no compute is involved. */
+  computeId?: string;
+  /** As the API writes it; the list of actions grows, so any is accepted. */
+  action: string;
+  status: string;
+  outcome: OperationOutcome;
+  failuresCount: number;
+  createdAtMs: number;
+  updatedAtMs: number;
+  /** The platform's own measure, milliseconds; for an ended operation how long it took. */
+  totalDurationMs?: number;
+  error?: string;
+}
+
+/** Stable codes of what can go wrong; each is documented in docs/errors.md. */
+export type ControlApiErrorCode =
+  | 'unauthorised' // 401
+  | 'forbidden' // 403
+  | 'not_found' // 404
+  | 'conflict' // 409
+  | 'invalid' // 400, 422
+  | 'precondition' // 412
+  | 'locked' // 423
+  | 'throttled' // 429
+  | 'unavailable' // 5xx, no connection
+  | 'timeout' // no answer within the deadline: it may have been carried out
+  | 'malformed'; // an answer that is not what the specification says
+
+export interface ControlApiError {
+  code: ControlApiErrorCode;
+  /** Method and path template, e.g. `PATCH /projects/{project_id}/endpoints/{endpoint_id}`. */
+  route: string;
+  /** HTTP status; absent when no answer came. */
+  status?: number;
+  /** What the service said, or what went wrong here. Never holds a key. */
+  message: string;
+  requestId?: string;
+  retryAfterMs?: number;
+}
+
+export type ApiResult<T> = { ok: true; value: T } | { ok: false; error: ControlApiError };
+
+export interface CallOptions {
+  /** Real milliseconds that the call may take in all, waiting and repeats included. */
+  deadlineMs?: number;
+  signal?: AbortSignal;
+}
+
+/** What a PATCH may change. Absent fields stay as they are. */
+export type SettingsPatch = Partial<ComputeSettings>;
+
+export interface ChangeAnswer {
+  /** What the answer says of the compute after the change. */
+  settings: ComputeSettings;
+  state: ComputeState;
+  pendingState?: ComputeState;
+  operations: Operation[];
+}
+
+/**
+ * All that the daemon can ask of a control API, and so all that can reach the wire from it: no create, no delete, no
+ * start, no suspend, no key call.
+ */
+export interface ControlApi {
+  /** Pages of projects, in the API's order; ends after the first page that is an error. */
+  listProjects(options?: CallOptions): AsyncIterable<ApiResult<Project[]>>;
+  listComputes(
+    project: Pick<Project, 'account' | 'projectId' | 'name'>,
+    options?: CallOptions,
+  ): Promise<ApiResult<Compute[]>>;
+  /** Pages of operations, newest first. */
+  listOperations(projectId: string, options?: CallOptions): AsyncIterable<ApiResult<Operation[]>>;
+  updateCompute(
+    projectId: string,
+    computeId: string,
+    patch: SettingsPatch,
+    options?: CallOptions,
+  ): Promise<ApiResult<ChangeAnswer>>;
+  restartCompute(
+    projectId: string,
+    computeId: string,
+    options?: CallOptions,
+  ): Promise<ApiResult<{ operations: Operation[] }>>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,57 @@
+/**
+ * Triggers, and nothing but triggers: a job says that something should be looked at. What is found decides; so a job that
+ * is lost, late or doubled costs time, never correctness. See docs/architecture.md.
+ */
+export const QUEUE_NAMES = ['inventory', 'boundaries', 'reconcile', 'operations'] as const;
+export type QueueName = (typeof QUEUE_NAMES)[number];
+
+export interface JobData {
+  /** The project concerned; absent where a job concerns the whole fleet. */
+  projectId?: string;
+  /** The instant that the job is about, milliseconds since the epoch. */
+  instantMs?: number;
+}
+
+export interface Job {
+  queue: QueueName;
+  id: string;
+  data: JobData;
+}
+
+/** A handler ends with `done`, or asks to be called again: the job moves back to delayed and holds no worker slot. */
+export type JobOutcome = { kind: 'done' } | { kind: 'again'; atMs: number };
+
+/** Aborted when the worker closes; a handler then returns as soon as it can. */
+export type JobHandler = (job: Job, signal: AbortSignal) => Promise<JobOutcome>;
+
+export type JobCounts = Record<'waiting' | 'active' | 'delayed' | 'failed', number>;
+
+export interface JobQueue {
+  /**
+   * Ensures that a job of this queue comes every `intervalMs` real milliseconds, once for all daemons of a group.
+   * Idempotent; calling it again heals a queue that lost its scheduler.
+   */
+  every(queue: QueueName, intervalMs: number): Promise<void>;
+  /**
+   * Ensures one job with this id at this (simulated) instant. An id that is already known, also one that completed within the last
+   * hour, is not added again. An id may hold neither a colon nor only digits.
+   */
+  addAt(queue: QueueName, job: { id: string; atMs: number; data: JobData }): Promise<void>;
+  /**
+   * Ensures a look soon. While one with this key waits, it is merged; while one runs, one more follows it. It saves work
+   * and is no mutex: two jobs of one key may overlap.
+   */
+  add(queue: QueueName, job: { key: string; data: JobData }): Promise<void>;
+  /** Ids of the jobs that wait for their instant. */
+  delayedIds(queue: QueueName): Promise<string[]>;
+  /** Removes a job that waits; does nothing if it is gone or running. */
+  remove(queue: QueueName, id: string): Promise<void>;
+  counts(): Promise<Record<QueueName, JobCounts>>;
+  /**
+   * Starts to work a queue. A handler that throws fails its job (one attempt; nothing is retried blindly) and `onFailed`
+   * hears of it.
+   */
+  work(queue: QueueName, handler: JobHandler, options: { concurrency: number }): Promise<void>;
+  /** Stops taking jobs, aborts the running handlers' signal and waits for them, at most `graceMs`. */
+  close(graceMs: number): Promise<void>;
+}

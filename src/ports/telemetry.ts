@@ -1,0 +1,35 @@
+import type { Compute, ComputeSettings } from '../domain/compute.ts';
+import type { CounterName, GaugeName, HistogramName, MetricLabels } from './metrics.ts';
+
+/** Structured, one line for each event. A field named like a secret, and any value that is one, is redacted. */
+export interface Log {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export interface Metrics {
+  increment<N extends CounterName>(name: N, labels: MetricLabels<N>, by?: number): void;
+  set<N extends GaugeName>(name: N, labels: MetricLabels<N>, value: number): void;
+  /** Drops every series of a gauge, so that what no longer exists vanishes. */
+  clear(name: GaugeName): void;
+  observe<N extends HistogramName>(name: N, labels: MetricLabels<N>, value: number): void;
+}
+
+/** One compute as the per-compute series show it. */
+export interface ComputeSeries {
+  compute: Compute;
+  /** Absent or null: no opinion. */
+  desired: { minCu: number | null; maxCu: number | null; suspendTimeoutSeconds: number | null };
+  baseline: ComputeSettings | undefined;
+  owner: string | undefined;
+}
+
+/** Where the per-compute series come from at the moment of a scrape. */
+export type ComputeSeriesSource = () => Iterable<ComputeSeries>;
+
+export interface Telemetry {
+  log: Log;
+  metrics: Metrics;
+}
