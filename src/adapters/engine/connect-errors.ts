@@ -1,0 +1,18 @@
+const EXPLANATIONS: readonly [pattern: RegExp, text: string][] = [
+  [/ECONNREFUSED/, 'connection refused'],
+  [/ENOTFOUND|EAI_AGAIN/, 'host not found'],
+  [/ETIMEDOUT|timed? ?out|timeout/i, 'no answer in time'],
+  [/EHOSTUNREACH|ENETUNREACH/, 'host unreachable'],
+  [/ECONNRESET|EPIPE|socket hang up|Connection terminated|Connection is closed/i, 'the connection was closed'],
+  [/WRONGPASS|invalid password|password authentication failed|28P01/i, 'user or password is wrong'],
+  [/NOAUTH/i, 'it asks for a password'],
+  [/CERT|self.signed|TLS|SSL|wrong version number/i, 'the TLS handshake failed'],
+];
+
+/** Why a connection failed, in words that hold neither a password nor the text of a command. */
+export function explainConnectError(error: Error): string {
+  const { code } = error as NodeJS.ErrnoException;
+  const told = `${code ?? ''} ${error.message}`;
+  const known = EXPLANATIONS.find(([pattern]) => pattern.test(told));
+  return known?.[1] ?? code ?? error.name;
+}

@@ -1,0 +1,110 @@
+import { EventEmitter } from 'node:events';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { PGlite } from '@electric-sql/pglite';
+import type { PgPool, PgPoolClient, PgQueryResult } from 'bullmq';
+import { createMutex } from './mutex.ts';
+
+/** The pool of BullMQ's Postgres backend, over the one session that an in-process PGlite has. */
+export type PglitePool = PgPool & {
+  /** Waits for what runs, then refuses everything. */
+  end(): Promise<void>;
+};
+
+/**
+ * Invariant: from BEGIN to COMMIT or ROLLBACK nobody else's statement reaches the session, since all clients share it.
+ * Invariant: every statement waits one turn of the event loop first. PGlite answers in microtasks only, so that a busy queue
+ * would otherwise starve timers and sockets.
+ */
+export function createPglitePool({ database }: { database: PGlite }): PglitePool {
+  const lock = createMutex();
+  const clients = new Set<EventEmitter>();
+  let ended = false;
+  const stopNotifications = database.onNotification((channel, payload) => {
+    for (const client of clients) client.emit('notification', { channel, payload });
+  });
+
+  async function run(text: string, params: readonly unknown[] | undefined): Promise<PgQueryResult> {
+    if (ended) throw new Error('Cannot use a pool after calling end on the pool');
+    // Only the simple protocol takes several statements in one text, and migrations are such texts.
+    if (params === undefined || params.length === 0) {
+      const last = (await database.exec(text)).at(-1);
+      return { rows: last?.rows ?? [], rowCount: last?.affectedRows || (last?.rows.length ?? 0) };
+    }
+    const result = await database.query(
+      text,
+      params.map((param) => (param === undefined ? null : param)),
+    );
+    return { rows: result.rows, rowCount: result.affectedRows || result.rows.length };
+  }
+
+  async function query(text: string, params?: readonly unknown[]): Promise<PgQueryResult> {
+    await nextTurn();
+    const unlock = await lock();
+    try {
+      return await run(text, params);
+    } finally {
+      unlock();
+    }
+  }
+
+  async function connect(): Promise<PgPoolClient> {
+    const client = createClient({ lock, run, query, released: (emitter) => clients.delete(emitter) });
+    clients.add(client);
+    return client;
+  }
+
+  const events = new EventEmitter().setMaxListeners(0);
+  const pool = Object.assign(events, {
+    query,
+    connect,
+    // Without keep-alive a worker asks again after 10 s at most, so that a jump of the clock delays a job by no more.
+    options: { keepAlive: false },
+    end: async () => {
+      const unlock = await lock();
+      ended = true;
+      stopNotifications();
+      unlock();
+    },
+  });
+  return pool as PglitePool;
+}
+
+interface ClientParts {
+  lock: ReturnType<typeof createMutex>;
+  run: (text: string, params: readonly unknown[] | undefined) => Promise<PgQueryResult>;
+  query: (text: string, params?: readonly unknown[]) => Promise<PgQueryResult>;
+  released: (client: EventEmitter) => void;
+}
+
+function createClient({ lock, run, query, released }: ClientParts): PgPoolClient & EventEmitter {
+  let unlock: (() => void) | undefined;
+
+  function leave(): void {
+    unlock?.();
+    unlock = undefined;
+  }
+
+  async function queryInSession(text: string, params?: readonly unknown[]): Promise<PgQueryResult> {
+    if (unlock === undefined && !/^\s*BEGIN\b/i.test(text)) return query(text, params);
+    await nextTurn();
+    unlock ??= await lock();
+    try {
+      return await run(text, params);
+    } finally {
+      if (/^\s*(COMMIT|ROLLBACK)\b/i.test(text)) leave();
+    }
+  }
+
+  const emitter = new EventEmitter().setMaxListeners(0);
+  const client = Object.assign(emitter, {
+    query: queryInSession,
+    release: () => {
+      released(emitter);
+      if (unlock !== undefined)
+        void run('ROLLBACK', undefined)
+          .catch(() => {})
+          .finally(leave);
+    },
+  });
+  return client as typeof client & PgPoolClient;
+}

@@ -1,0 +1,53 @@
+import {
+  type BackendFactory,
+  type ConnectionOptions,
+  createRedisBackend,
+  type IQueueBackend,
+  PostgresConnection,
+  PostgresQueueBackend,
+} from 'bullmq';
+import type { Engine, PostgresEngine, RedisEngine } from '../../ports/engine.ts';
+
+/** What BullMQ's Queue and Worker need to run on an engine. */
+export interface QueueBackend {
+  /** Starts the keys on Redis; without meaning on Postgres. */
+  prefix: string;
+  forQueues: BackendParts;
+  forWorkers: BackendParts;
+}
+
+export interface BackendParts {
+  connection: ConnectionOptions;
+  createBackend: BackendFactory<IQueueBackend>;
+}
+
+export function createQueueBackend(engine: Engine): QueueBackend {
+  return engine.kind === 'redis' ? onRedis(engine) : onPostgres(engine);
+}
+
+/** Whoever adds jobs hears at once that Redis is away; workers wait for it. */
+function onRedis(engine: RedisEngine): QueueBackend {
+  let workerConnection: ConnectionOptions | undefined;
+  return {
+    prefix: engine.prefix,
+    forQueues: { connection: engine.commands, createBackend: createRedisBackend },
+    get forWorkers() {
+      workerConnection ??= engine.openWorkerConnection();
+      return { connection: workerConnection, createBackend: createRedisBackend };
+    },
+  };
+}
+
+function onPostgres({ pool, schema }: PostgresEngine): QueueBackend {
+  const parts: BackendParts = {
+    connection: {},
+    createBackend: (name, options) => {
+      const connection = new PostgresConnection(pool);
+      // With a pool BullMQ assumes its default schema and offers no way to name another. Only its check of the version uses
+      // the name: every other statement goes by the pool's search path.
+      Object.assign(connection, { schema });
+      return new PostgresQueueBackend(connection, name, { ...options, connection: pool }, true);
+    },
+  };
+  return { prefix: 'ebb', forQueues: parts, forWorkers: parts };
+}

@@ -1,0 +1,77 @@
+import type { Clock } from '../../ports/clock.ts';
+import type { Engine } from '../../ports/engine.ts';
+import { type Job, type JobCounts, type JobQueue, QUEUE_NAMES, type QueueName } from '../../ports/job-queue.ts';
+import type { Log } from '../../ports/telemetry.ts';
+import { createQueueBackend } from './backend.ts';
+import { createErrorLog } from './error-log.ts';
+import { TICK, WORK } from './job-names.ts';
+import { openQueues } from './queues.ts';
+import { createWorkers } from './workers.ts';
+
+/** Known ids are remembered for this long after their job completed, in seconds. */
+const COMPLETED_KEPT_SECONDS = 3600;
+
+export interface JobQueueOptions {
+  engine: Engine;
+  clock: Clock;
+  log: Log;
+  /** Hears of every job whose handler threw; the job is gone by then. */
+  onFailed(queue: QueueName, job: Job, error: Error): void;
+}
+
+/** Job queues on BullMQ. Opens its queues when they are first used, so that a command that only reads opens none. */
+export function createJobQueue({ engine, clock, log, onFailed }: JobQueueOptions): JobQueue {
+  const backend = createQueueBackend(engine);
+  const errors = createErrorLog({ log });
+  const queues = openQueues({ backend, onError: errors.report });
+
+  const workers = createWorkers({
+    backend,
+    clock,
+    onError: errors.report,
+    onFailed,
+    // Not kept while one runs: a run that outlives its interval is followed by the next tick's.
+    onTick: async (queue) => {
+      await queues
+        .get(queue)
+        .add(WORK, {}, { deduplication: { id: TICK }, removeOnComplete: true, removeOnFail: true });
+    },
+  });
+
+  return {
+    every: async (queue, intervalMs) => {
+      const opts = { removeOnComplete: true, removeOnFail: true };
+      await queues.get(queue).upsertJobScheduler(TICK, { every: intervalMs }, { name: TICK, data: {}, opts });
+    },
+    addAt: async (queue, { id, atMs, data }) => {
+      const removeOnComplete = { age: COMPLETED_KEPT_SECONDS };
+      const delay = Math.ceil(clock.realDelayMs(atMs));
+      await queues.get(queue).add(WORK, data, { jobId: id, delay, removeOnComplete, removeOnFail: true });
+    },
+    add: async (queue, { key, data }) => {
+      const deduplication = { id: key, keepLastIfActive: true };
+      await queues.get(queue).add(WORK, data, { deduplication, removeOnComplete: true, removeOnFail: true });
+    },
+    delayedIds: async (queue) => {
+      const delayed = await queues.get(queue).getDelayed();
+      return delayed.filter(({ name }) => name !== TICK).flatMap(({ id }) => id ?? []);
+    },
+    remove: async (queue, id) => {
+      const state = await queues.get(queue).getJobState(id);
+      if (state === 'delayed' || state === 'waiting') await queues.get(queue).remove(id);
+    },
+    counts: async () => {
+      const counts: [QueueName, JobCounts][] = [];
+      for (const queue of QUEUE_NAMES) {
+        const { waiting = 0, active = 0, delayed = 0, failed = 0 } = await queues.get(queue).getJobCounts();
+        counts.push([queue, { waiting, active, delayed, failed }]);
+      }
+      return Object.fromEntries(counts) as Record<QueueName, JobCounts>;
+    },
+    work: workers.work,
+    close: async (graceMs) => {
+      await workers.close(graceMs);
+      await queues.close();
+    },
+  };
+}

@@ -1,0 +1,83 @@
+import { type IQueueBackend, Worker } from 'bullmq';
+import type { Clock } from '../../ports/clock.ts';
+import type { Job, JobData, JobHandler, JobQueue, QueueName } from '../../ports/job-queue.ts';
+import type { QueueBackend } from './backend.ts';
+import { type EbbJob, processJob, toJob } from './processor.ts';
+
+/** A dead daemon's jobs come back after at most these two together. */
+const LOCK_DURATION_MS = 10_000;
+const STALLED_INTERVAL_MS = 5_000;
+/** A job is only ever a trigger, so one that daemons die of must not vanish too soon; ten deaths are no accident. */
+const MAX_STALLED_COUNT = 10;
+
+type EbbWorker = Worker<JobData, void, string, IQueueBackend>;
+
+export interface WorkersOptions {
+  backend: QueueBackend;
+  clock: Clock;
+  onError(error: Error): void;
+  onFailed(queue: QueueName, job: Job, error: Error): void;
+  onTick(queue: QueueName): Promise<void>;
+}
+
+export type Workers = Pick<JobQueue, 'work' | 'close'>;
+
+/** The working side of BullMQ: one Worker per queue. */
+export function createWorkers({ backend, clock, onError, onFailed, onTick }: WorkersOptions): Workers {
+  const workers: EbbWorker[] = [];
+  /** The jobs under way. Each has a signal of its own: listeners on one long-lived signal would pile up. */
+  const running = new Map<AbortController, Promise<void>>();
+  let stopping = false;
+
+  async function work(queue: QueueName, handler: JobHandler, { concurrency }: { concurrency: number }) {
+    const { connection, createBackend } = backend.forWorkers;
+    const process = async (job: EbbJob, token?: string) => {
+      const controller = new AbortController();
+      if (stopping) controller.abort();
+      const processing = processJob(job, token, { queue, handler, clock, signal: controller.signal, onTick });
+      running.set(
+        controller,
+        processing.catch(() => {}),
+      );
+      return processing.finally(() => running.delete(controller));
+    };
+    const options = {
+      connection,
+      prefix: backend.prefix,
+      concurrency,
+      lockDuration: LOCK_DURATION_MS,
+      stalledInterval: STALLED_INTERVAL_MS,
+      maxStalledCount: MAX_STALLED_COUNT,
+    };
+    const worker: EbbWorker = new Worker(queue, process, options, createBackend);
+    worker.on('error', onError);
+    worker.on('failed', (job, error) => {
+      if (job !== undefined) onFailed(queue, toJob(queue, job), error);
+    });
+    workers.push(worker);
+    await worker.waitUntilReady();
+  }
+
+  async function close(graceMs: number): Promise<void> {
+    const grace = startGrace(graceMs);
+    // Paused first: a closing worker can't be told any more not to wait for its jobs.
+    await Promise.all(workers.map((worker) => worker.pause(true)));
+    stopping = true;
+    for (const controller of running.keys()) controller.abort();
+    await Promise.race([Promise.all(running.values()), grace.over]);
+    const force = running.size > 0;
+    await Promise.race([Promise.allSettled(workers.map((worker) => worker.close(force))), grace.over]);
+    grace.cancel();
+  }
+
+  return { work, close };
+}
+
+function startGrace(graceMs: number): { over: Promise<void>; cancel: () => void } {
+  let cancel = () => {};
+  const over = new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, graceMs);
+    cancel = () => clearTimeout(timer);
+  });
+  return { over, cancel };
+}

@@ -1,0 +1,74 @@
+import type { PostgresEngine } from '../../ports/engine.ts';
+
+const TABLES = [
+  'CREATE TABLE IF NOT EXISTS ebb_meta (key text PRIMARY KEY, value text NOT NULL)',
+  'CREATE SEQUENCE IF NOT EXISTS ebb_lease_token',
+  `CREATE TABLE IF NOT EXISTS ebb_lease (
+     name text PRIMARY KEY, holder text NOT NULL, token bigint NOT NULL, expires_at timestamptz NOT NULL
+   )`,
+  `CREATE TABLE IF NOT EXISTS ebb_record (
+     project_id text NOT NULL, compute_id text NOT NULL, body text NOT NULL, PRIMARY KEY (project_id, compute_id)
+   )`,
+];
+
+/** Guards the making of the tables: CREATE … IF NOT EXISTS alone fails when two daemons start together. */
+const TABLES_LOCK = 0x656262;
+
+export async function prepareTables({ pool, schema }: PostgresEngine): Promise<void> {
+  const client = await pool.connect();
+  try {
+    await client.query('BEGIN');
+    await client.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [TABLES_LOCK, schema]);
+    for (const table of TABLES) await client.query(table);
+    await client.query('COMMIT');
+  } catch (error) {
+    await client.query('ROLLBACK');
+    throw error;
+  } finally {
+    client.release();
+  }
+}
+
+/** The caller's lease, locked against whoever would take it over while the same statement writes. */
+const HELD = `held AS (
+  SELECT name FROM ebb_lease
+   WHERE name = $1 AND holder = $2 AND token = $3 AND expires_at > clock_timestamp() FOR UPDATE
+)`;
+
+const AFTER = (parameter: string) => `clock_timestamp() + ${parameter}::double precision * interval '1 millisecond'`;
+
+/**
+ * Each statement is one atomic step. Invariant: whoever changes a record proves in the same statement that the lease is still
+ * the caller's. Those that may be refused return a row if they were not.
+ */
+export const STATEMENTS = {
+  storeId: `
+    INSERT INTO ebb_meta (key, value) VALUES ('store-id', $1)
+    ON CONFLICT (key) DO UPDATE SET value = ebb_meta.value RETURNING value`,
+  time: 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms',
+  acquireLease: `
+    INSERT INTO ebb_lease (name, holder, token, expires_at)
+    VALUES ($1, $2, nextval('ebb_lease_token'), ${AFTER('$3')})
+    ON CONFLICT (name) DO UPDATE
+      SET holder = excluded.holder, token = nextval('ebb_lease_token'), expires_at = excluded.expires_at
+      WHERE ebb_lease.expires_at <= clock_timestamp()
+    RETURNING token`,
+  renewLease: `
+    UPDATE ebb_lease SET expires_at = ${AFTER('$4')}
+    WHERE name = $1 AND holder = $2 AND token = $3 AND expires_at > clock_timestamp() RETURNING name`,
+  leaseRemaining: `
+    SELECT extract(epoch FROM expires_at - clock_timestamp()) * 1000 AS ms FROM ebb_lease
+    WHERE name = $1 AND holder = $2 AND token = $3`,
+  releaseLease: 'DELETE FROM ebb_lease WHERE name = $1 AND holder = $2 AND token = $3',
+  records: 'SELECT compute_id, body FROM ebb_record WHERE project_id = $1',
+  putRecord: `
+    WITH ${HELD}
+    INSERT INTO ebb_record (project_id, compute_id, body) SELECT $4, $5, $6 FROM held
+    ON CONFLICT (project_id, compute_id) DO UPDATE SET body = excluded.body RETURNING compute_id`,
+  deleteRecord: `
+    WITH ${HELD}, gone AS (
+      DELETE FROM ebb_record USING held WHERE project_id = $4 AND compute_id = $5 RETURNING compute_id
+    )
+    SELECT name FROM held`,
+  projectIds: 'SELECT DISTINCT project_id FROM ebb_record ORDER BY project_id',
+} as const;

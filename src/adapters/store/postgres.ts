@@ -1,0 +1,66 @@
+import { randomUUID } from 'node:crypto';
+import type { ComputeRecord } from '../../domain/compute-record.ts';
+import type { PostgresEngine } from '../../ports/engine.ts';
+import type { Store } from '../../ports/store.ts';
+import { prepareTables, STATEMENTS } from './postgres-statements.ts';
+import { type RecordReader, recordToJson } from './record-json.ts';
+
+export interface PostgresStoreOptions {
+  engine: PostgresEngine;
+  records: RecordReader;
+}
+
+/** The store on Postgres, in the tables `ebb_…` of the group's schema. Makes them if they are not there. */
+export async function createPostgresStore({ engine, records }: PostgresStoreOptions): Promise<Store> {
+  const { pool } = engine;
+  await prepareTables(engine);
+
+  async function rowsOf<Row>(text: string, params: readonly unknown[]): Promise<Row[]> {
+    return (await pool.query<Row>(text, params)).rows;
+  }
+
+  async function changes(text: string, params: readonly unknown[]): Promise<boolean> {
+    return (await rowsOf(text, params)).length > 0;
+  }
+
+  return {
+    storeId: async () => {
+      const [row] = await rowsOf<{ value: string }>(STATEMENTS.storeId, [randomUUID()]);
+      return String(row?.value);
+    },
+    timeMs: async () => {
+      const [row] = await rowsOf<{ ms: unknown }>(STATEMENTS.time, []);
+      return Number(row?.ms);
+    },
+    acquireLease: async (name, holder, ttlMs) => {
+      const [row] = await rowsOf<{ token: unknown }>(STATEMENTS.acquireLease, [name, holder, ttlMs]);
+      return row === undefined ? undefined : { name, holder, token: Number(row.token) };
+    },
+    renewLease: ({ name, holder, token }, ttlMs) => changes(STATEMENTS.renewLease, [name, holder, token, ttlMs]),
+    leaseRemainingMs: async ({ name, holder, token }) => {
+      const [row] = await rowsOf<{ ms: unknown }>(STATEMENTS.leaseRemaining, [name, holder, token]);
+      return row === undefined ? 0 : Math.max(0, Math.floor(Number(row.ms)));
+    },
+    releaseLease: async ({ name, holder, token }) => {
+      await changes(STATEMENTS.releaseLease, [name, holder, token]);
+    },
+    records: async (projectId) => {
+      const found = new Map<string, ComputeRecord>();
+      const rows = await rowsOf<{ compute_id: string; body: string }>(STATEMENTS.records, [projectId]);
+      for (const { compute_id: computeId, body } of rows) {
+        const record = records.read(computeId, body);
+        if (record !== undefined) found.set(computeId, record);
+      }
+      return found;
+    },
+    putRecord: (projectId, computeId, record, { name, holder, token }) =>
+      changes(STATEMENTS.putRecord, [name, holder, token, projectId, computeId, recordToJson(record)]),
+    deleteRecord: (projectId, computeId, { name, holder, token }) =>
+      changes(STATEMENTS.deleteRecord, [name, holder, token, projectId, computeId]),
+    projectIds: async () => {
+      const rows = await rowsOf<{ project_id: string }>(STATEMENTS.projectIds, []);
+      return rows.map((row) => row.project_id);
+    },
+    close: async () => {},
+  };
+}

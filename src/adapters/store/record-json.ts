@@ -1,0 +1,81 @@
+import { z } from 'zod';
+import type { ComputeRecord } from '../../domain/compute-record.ts';
+import type { Log } from '../../ports/telemetry.ts';
+
+/** Grows when a record written by this version would be misread by an older one. */
+const VERSION = 1;
+
+// Loose objects keep fields that this version doesn't know: what a newer daemon remembers survives an older one's writing.
+
+const Settings = z.looseObject({ minCu: z.number(), maxCu: z.number(), suspendTimeoutSeconds: z.number() });
+const SomeSettings = z.looseObject({
+  minCu: z.number().exactOptional(),
+  maxCu: z.number().exactOptional(),
+  suspendTimeoutSeconds: z.number().exactOptional(),
+});
+const Intent = z.looseObject({
+  fields: SomeSettings.exactOptional(),
+  restart: z.literal(true).exactOptional(),
+  atMs: z.number(),
+  policy: z.string().exactOptional(),
+});
+const OpenOperation = z.looseObject({
+  operationId: z.string(),
+  action: z.string(),
+  startedAtMs: z.number(),
+  policy: z.string().exactOptional(),
+  fields: SomeSettings.exactOptional(),
+});
+const Failures = z.looseObject({ count: z.number(), lastAtMs: z.number(), desired: SomeSettings, message: z.string() });
+
+const Stored = z.looseObject({
+  version: z.literal(VERSION),
+  record: z.looseObject({
+    baseline: Settings,
+    firstSeenAtMs: z.number(),
+    enforcedSinceMs: z.number().exactOptional(),
+    lastApplied: SomeSettings,
+    lastDecidedAtMs: z.number(),
+    lastSentAtMs: z.number().exactOptional(),
+    intent: Intent.exactOptional(),
+    openOperations: z.array(OpenOperation),
+    failures: Failures.exactOptional(),
+  }),
+}) satisfies z.ZodType<{ version: number; record: ComputeRecord }>;
+
+export function recordToJson(record: ComputeRecord): string {
+  return JSON.stringify({ version: VERSION, record });
+}
+
+export interface RecordReader {
+  /** The record, or undefined for a text that this version can't read. */
+  read(computeId: string, text: string): ComputeRecord | undefined;
+}
+
+/**
+ * Reads stored records leniently: unknown fields are kept, and a record of another shape counts as absent, so that the
+ * compute is looked at as if for the first time instead of stopping the daemon. Said once for each compute; the text stays
+ * until the compute's next record replaces it.
+ */
+export function createRecordReader({ log }: { log: Log }): RecordReader {
+  const said = new Set<string>();
+  return {
+    read: (computeId, text) => {
+      const parsed = Stored.safeParse(parseJson(text));
+      if (parsed.success) return parsed.data.record;
+      if (!said.has(computeId)) {
+        said.add(computeId);
+        log.warn({ computeId }, 'the stored record of this compute is of another version or broken: it is ignored');
+      }
+      return undefined;
+    },
+  };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

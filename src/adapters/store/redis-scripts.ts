@@ -1,0 +1,73 @@
+/**
+ * Each script is one atomic step. Invariant: a lease is a hash {holder, token} that Redis itself lets expire, and whoever
+ * changes a record proves in the same step that the lease is still the caller's.
+ */
+const HELD = `
+local function held(key, holder, token)
+  local lease = redis.call('HMGET', key, 'holder', 'token')
+  return lease[1] == holder and lease[2] == token
+end
+`;
+
+/**
+ * KEYS: lease, last token. ARGV: holder, ttl in ms. Gives the token, or false while the lease is held. The token is the time
+ * in microseconds, or one more than the last: it grows even if the last one was lost with a flushed Redis.
+ */
+const ACQUIRE_LEASE = `
+if redis.call('EXISTS', KEYS[1]) == 1 then return false end
+local time = redis.call('TIME')
+local token = time[1] * 1000000 + time[2]
+local last = tonumber(redis.call('GET', KEYS[2]) or '0')
+if token <= last then token = last + 1 end
+local text = string.format('%.0f', token)
+redis.call('SET', KEYS[2], text)
+redis.call('HSET', KEYS[1], 'holder', ARGV[1], 'token', text)
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return text
+`;
+
+/** KEYS: lease. ARGV: holder, token, ttl in ms. Gives 1 if it was still held. */
+const RENEW_LEASE = `${HELD}
+if not held(KEYS[1], ARGV[1], ARGV[2]) then return 0 end
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+return 1
+`;
+
+/** KEYS: lease. ARGV: holder, token. Gives the milliseconds left, 0 if it is lost. */
+const LEASE_REMAINING = `${HELD}
+if not held(KEYS[1], ARGV[1], ARGV[2]) then return 0 end
+return math.max(redis.call('PTTL', KEYS[1]), 0)
+`;
+
+/** KEYS: lease. ARGV: holder, token. */
+const RELEASE_LEASE = `${HELD}
+if held(KEYS[1], ARGV[1], ARGV[2]) then redis.call('DEL', KEYS[1]) end
+return 1
+`;
+
+/** KEYS: lease, the project's records, the projects. ARGV: holder, token, project, compute, text. Gives 1 if it was written. */
+const PUT_RECORD = `${HELD}
+if not held(KEYS[1], ARGV[1], ARGV[2]) then return 0 end
+redis.call('HSET', KEYS[2], ARGV[4], ARGV[5])
+redis.call('SADD', KEYS[3], ARGV[3])
+return 1
+`;
+
+/** KEYS and ARGV as above, without the text. */
+const DELETE_RECORD = `${HELD}
+if not held(KEYS[1], ARGV[1], ARGV[2]) then return 0 end
+redis.call('HDEL', KEYS[2], ARGV[4])
+if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('SREM', KEYS[3], ARGV[3]) end
+return 1
+`;
+
+export const SCRIPTS = {
+  acquireLease: ACQUIRE_LEASE,
+  renewLease: RENEW_LEASE,
+  leaseRemaining: LEASE_REMAINING,
+  releaseLease: RELEASE_LEASE,
+  putRecord: PUT_RECORD,
+  deleteRecord: DELETE_RECORD,
+} as const;
+
+export type ScriptName = keyof typeof SCRIPTS;

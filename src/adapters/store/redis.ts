@@ -1,0 +1,87 @@
+import { createHash, randomUUID } from 'node:crypto';
+import type { ComputeRecord } from '../../domain/compute-record.ts';
+import type { RedisEngine } from '../../ports/engine.ts';
+import type { Lease, Store } from '../../ports/store.ts';
+import { type RecordReader, recordToJson } from './record-json.ts';
+import { SCRIPTS, type ScriptName } from './redis-scripts.ts';
+
+export interface RedisStoreOptions {
+  engine: RedisEngine;
+  records: RecordReader;
+}
+
+/** The store on Redis. All keys carry the group's prefix, whose braces keep them in one slot of a Cluster. */
+export function createRedisStore({ engine, records }: RedisStoreOptions): Store {
+  const { commands: redis, prefix } = engine;
+  const keys = {
+    storeId: `${prefix}:store:id`,
+    lastToken: `${prefix}:store:last-token`,
+    projects: `${prefix}:store:projects`,
+    lease: (name: string) => `${prefix}:store:lease:${name}`,
+    records: (projectId: string) => `${prefix}:store:records:${projectId}`,
+  };
+
+  const run = (script: ScriptName, scriptKeys: string[], args: (string | number)[]) =>
+    runScript(engine, SCRIPTS[script], scriptKeys, args);
+
+  return {
+    storeId: async () => {
+      const made = randomUUID();
+      return (await redis.set(keys.storeId, made, 'NX', 'GET')) ?? made;
+    },
+    timeMs: async () => {
+      const [seconds = 0, microseconds = 0] = await redis.time();
+      return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
+    },
+    acquireLease: async (name, holder, ttlMs) => {
+      const token = await run('acquireLease', [keys.lease(name), keys.lastToken], [holder, Math.ceil(ttlMs)]);
+      return token === null ? undefined : { name, holder, token: Number(token) };
+    },
+    renewLease: async (lease, ttlMs) =>
+      (await run('renewLease', [keys.lease(lease.name)], [...proofOf(lease), Math.ceil(ttlMs)])) === 1,
+    leaseRemainingMs: async (lease) => Number(await run('leaseRemaining', [keys.lease(lease.name)], proofOf(lease))),
+    releaseLease: async (lease) => {
+      await run('releaseLease', [keys.lease(lease.name)], proofOf(lease));
+    },
+    records: async (projectId) => {
+      const found = new Map<string, ComputeRecord>();
+      for (const [computeId, text] of Object.entries(await redis.hgetall(keys.records(projectId)))) {
+        const record = records.read(computeId, text);
+        if (record !== undefined) found.set(computeId, record);
+      }
+      return found;
+    },
+    putRecord: async (projectId, computeId, record, lease) => {
+      const scriptKeys = [keys.lease(lease.name), keys.records(projectId), keys.projects];
+      return (
+        (await run('putRecord', scriptKeys, [...proofOf(lease), projectId, computeId, recordToJson(record)])) === 1
+      );
+    },
+    deleteRecord: async (projectId, computeId, lease) => {
+      const scriptKeys = [keys.lease(lease.name), keys.records(projectId), keys.projects];
+      return (await run('deleteRecord', scriptKeys, [...proofOf(lease), projectId, computeId])) === 1;
+    },
+    projectIds: async () => (await redis.smembers(keys.projects)).sort(),
+    close: async () => {},
+  };
+}
+
+function proofOf({ holder, token }: Lease): string[] {
+  return [holder, String(token)];
+}
+
+/** Runs a script by its hash, and sends its text only when Redis doesn't know it (yet, or any more). */
+async function runScript(
+  { commands: redis }: RedisEngine,
+  text: string,
+  keys: string[],
+  args: (string | number)[],
+): Promise<unknown> {
+  const hash = createHash('sha1').update(text).digest('hex');
+  try {
+    return await redis.evalsha(hash, keys.length, ...keys, ...args);
+  } catch (error) {
+    if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
+    return redis.eval(text, keys.length, ...keys, ...args);
+  }
+}

@@ -1,0 +1,39 @@
+import type { PgPool } from 'bullmq';
+import type { Redis } from 'ioredis';
+
+/** Redis, opened once and shared by queue and store. */
+export interface RedisEngine {
+  kind: 'redis';
+  /** Starts every key of this group; the braces keep them in one slot of a Cluster. */
+  prefix: string;
+  /** The connection for short commands: it fails at once while Redis is away. */
+  commands: Redis;
+  /** Opens a connection whose commands wait until Redis is back: for workers. Closed with the engine, as are its duplicates. */
+  openWorkerConnection(): Redis;
+}
+
+/** A Postgres, on a server or in this process, opened once and shared by queue and store. */
+export interface PostgresEngine {
+  kind: 'postgres';
+  /** Holds every table of this group; the pool's search path names it alone. */
+  schema: string;
+  pool: PgPool;
+}
+
+/** What queue and store rest on came up or went down. */
+export interface EngineState {
+  up: boolean;
+  /** One line for people, without secrets: what is away and why, or that it is back. */
+  message: string;
+}
+
+interface EngineLife {
+  /** One word for messages: `Redis`, `Postgres` or `embedded`. */
+  name: string;
+  /** Calls `listener` once for each change of state, never for the state that holds when it is added. */
+  onStateChange(listener: (state: EngineState) => void): void;
+  /** Ends every connection at once and gives back locks. Close queue and store first. */
+  close(): Promise<void>;
+}
+
+export type Engine = (RedisEngine | PostgresEngine) & EngineLife;
