@@ -1,0 +1,133 @@
+import { createHash } from 'node:crypto';
+import { resolve } from 'node:path';
+import type { z } from 'zod';
+import type { ApiKeySource } from './settings/api-key.ts';
+import { readConfigFile } from './settings/config-file.ts';
+import type { ListenAddress } from './settings/listen-address.ts';
+import { combinationProblems, schemaProblems } from './settings/problems.ts';
+import { parseQueueUrl, type QueueLocation } from './settings/queue-url.ts';
+import { type LOG_LEVELS, type MODES, type SettingName, settingsSchema } from './settings/schema.ts';
+import { type Secret, secret } from './settings/secret.ts';
+import { type Environment, type Given, gatherSources, type SettingsFlags } from './settings/sources.ts';
+
+/** Everything that is set from outside, checked. Nothing in it shows a secret when logged or turned into JSON. */
+export interface Settings {
+  mode: (typeof MODES)[number];
+  /** Base URL of the control API, without a trailing slash. */
+  apiUrl: string;
+  allowPlainHttp: boolean;
+  /** The name of the account that the key belongs to. */
+  account: string;
+  /** Absent: no key was given. `readApiKey` gives the key, or says what to do. */
+  apiKey: ApiKeySource | undefined;
+  /** Files, folders and globs: relative to the working folder, or absolute. */
+  policies: readonly string[];
+  queue: QueueLocation;
+  group: string;
+  listen: ListenAddress;
+  /** Bearer token that the HTTP pages ask for. */
+  token: Secret | undefined;
+  /** Serve HTTP beyond this machine without a token. */
+  insecure: boolean;
+  logLevel: (typeof LOG_LEVELS)[number];
+  perComputeMetrics: boolean;
+}
+
+export type SettingsResult = { ok: true; settings: Settings } | { ok: false; problems: string[] };
+
+type Values = z.output<typeof settingsSchema>;
+type Sources = ReadonlyMap<SettingName, Given>;
+
+const ONLY_ACCOUNT = 'default';
+
+/**
+ * Reads `ebb.yaml` (or `configFile`), overridden by variables, overridden by flags. Each problem is one line that says
+ * where, what, and what to do; it never holds a secret. Key files are not opened here: `readApiKey` does when a key is needed.
+ */
+export function readSettings({
+  flags = {},
+  env = process.env,
+  cwd = process.cwd(),
+  configFile,
+}: {
+  flags?: SettingsFlags;
+  env?: Environment;
+  cwd?: string;
+  configFile?: string | undefined;
+} = {}): SettingsResult {
+  const config = readConfigFile({ cwd, named: configFile });
+  if (config.problems.length > 0) return { ok: false, problems: config.problems };
+  const given = gatherSources({ flags, env, config, cwd });
+  const overrides = Object.fromEntries([...given].map(([name, { value }]) => [name, value]));
+  const parsed = settingsSchema.safeParse({ ...config.values, ...overrides });
+  if (!parsed.success) return { ok: false, problems: schemaProblems(parsed.error, given, config) };
+  const problems = combinationProblems(parsed.data, given, env);
+  if (problems.length > 0) return { ok: false, problems };
+  return { ok: true, settings: assemble({ values: parsed.data, given, env, cwd, insecure: flags.insecure ?? false }) };
+}
+
+/** Every secret value of the settings: what logs and metrics must never show. A key from a file is not among them. */
+export function secretsOf({ apiKey, queue, token }: Settings): string[] {
+  const key = apiKey?.from === 'variable' ? [apiKey.key.reveal()] : [];
+  const queueUrl = queue.passwords.length > 0 ? [queue.url, ...queue.passwords].map((one) => one.reveal()) : [];
+  return [...key, ...queueUrl, ...(token === undefined ? [] : [token.reveal()])];
+}
+
+function assemble({
+  values,
+  given,
+  env,
+  cwd,
+  insecure,
+}: {
+  values: Values;
+  given: Sources;
+  env: Environment;
+  cwd: string;
+  insecure: boolean;
+}): Settings {
+  return {
+    mode: values.mode,
+    apiUrl: values.api_url,
+    allowPlainHttp: values.allow_plain_http,
+    account: ONLY_ACCOUNT,
+    apiKey: apiKeySource(values, given, env, cwd),
+    policies: policyPaths(values, given, cwd),
+    queue: queueLocation(values, given, cwd),
+    group: values.group ?? defaultGroup(values.api_url),
+    listen: values.listen,
+    token: env.EBB_TOKEN ? secret(env.EBB_TOKEN) : undefined,
+    insecure,
+    logLevel: values.log_level,
+    perComputeMetrics: values.per_compute_metrics,
+  };
+}
+
+function apiKeySource(values: Values, given: Sources, env: Environment, cwd: string): ApiKeySource | undefined {
+  if (env.EBB_API_KEY) return { from: 'variable', variable: 'EBB_API_KEY', key: secret(env.EBB_API_KEY) };
+  if (values.api_key_file !== undefined) {
+    const { base = cwd, where = 'api_key_file' } = given.get('api_key_file') ?? {};
+    return { from: 'file', file: resolve(base, values.api_key_file), where };
+  }
+  if (env.NEON_API_KEY) return { from: 'variable', variable: 'NEON_API_KEY', key: secret(env.NEON_API_KEY) };
+  return undefined;
+}
+
+/** Paths that are relative to the working folder stay as they were written, since messages name them. */
+function policyPaths(values: Values, given: Sources, cwd: string): readonly string[] {
+  const base = given.get('policies')?.base ?? cwd;
+  return base === cwd ? values.policies : values.policies.map((path) => resolve(base, path));
+}
+
+function queueLocation(values: Values, given: Sources, cwd: string): QueueLocation {
+  const queue = values.queue_url;
+  if (queue.kind !== 'embedded') return queue;
+  const dir = queue.url.reveal().slice('embedded:'.length);
+  const absolute = parseQueueUrl(`embedded:${resolve(given.get('queue_url')?.base ?? cwd, dir)}`);
+  return absolute.ok ? { ...absolute.value, shown: queue.shown } : queue;
+}
+
+/** Not of the key: a rotated key must find what the old one left. */
+function defaultGroup(apiUrl: string): string {
+  return createHash('sha256').update(`${apiUrl}\n${ONLY_ACCOUNT}`).digest('hex').slice(0, 12);
+}

@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs';
+import type { Parsed } from './parsed.ts';
+import { type Secret, secret } from './secret.ts';
+
+/** Where the API key comes from. A file is read anew each time, so that a key can be rotated. */
+export type ApiKeySource =
+  | { from: 'variable'; variable: 'EBB_API_KEY' | 'NEON_API_KEY'; key: Secret }
+  | { from: 'file'; file: string; where: string };
+
+/** What the key is for: `NEON_API_KEY` serves reading only, so that a key lying around never changes a compute. */
+export type KeyPurpose = 'read' | 'write';
+
+const HEADER_SAFE = /^[\x21-\x7e]+$/;
+
+/** The API key, or one line that says what to do. The line never holds the key. */
+export function readApiKey(source: ApiKeySource | undefined, purpose: KeyPurpose): Parsed<Secret> {
+  if (source === undefined) {
+    return { ok: false, problem: 'no API key: set EBB_API_KEY, or EBB_API_KEY_FILE to a file that holds it' };
+  }
+  if (source.from === 'file') return readKeyFile(source);
+  if (source.variable === 'NEON_API_KEY' && purpose === 'write') {
+    return {
+      ok: false,
+      problem:
+        'NEON_API_KEY is used for reading only, and this would write: set EBB_API_KEY or EBB_API_KEY_FILE, or stay in mode observe',
+    };
+  }
+  return checked(source.key.reveal(), source.variable);
+}
+
+function readKeyFile({ file, where }: { file: string; where: string }): Parsed<Secret> {
+  try {
+    return checked(readFileSync(file, 'utf8').trim(), `${where}: ${file}`);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'error';
+    return {
+      ok: false,
+      problem: `${where}: the key file ${file} cannot be read (${code}); check the path and its permissions`,
+    };
+  }
+}
+
+function checked(key: string, where: string): Parsed<Secret> {
+  if (HEADER_SAFE.test(key)) return { ok: true, value: secret(key) };
+  const what = key === '' ? 'is empty' : 'holds blanks, line breaks or characters that no key has';
+  return { ok: false, problem: `${where}: ${what}; put the API key there and nothing else` };
+}

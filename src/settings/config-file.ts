@@ -1,0 +1,59 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { isMap, isScalar, LineCounter, parseDocument } from 'yaml';
+
+const DEFAULT_FILE = 'ebb.yaml';
+
+export interface ConfigFile {
+  /** As it was named; undefined if there is none. */
+  file: string | undefined;
+  values: Record<string, unknown>;
+  /** `FILE:LINE:COLUMN` of each key. */
+  places: Map<string, string>;
+  problems: string[];
+}
+
+/** Reads `ebb.yaml` of `cwd` if it is there, or the file that was named, which must be there. */
+export function readConfigFile({ cwd, named }: { cwd: string; named: string | undefined }): ConfigFile {
+  if (named === undefined && !existsSync(resolve(cwd, DEFAULT_FILE))) return emptyConfig(undefined);
+  const file = named ?? DEFAULT_FILE;
+  try {
+    return parseConfig(file, readFileSync(resolve(cwd, file), 'utf8'));
+  } catch (error) {
+    return {
+      ...emptyConfig(file),
+      problems: [`${file}: cannot be read (${codeOf(error)}); check the path and its permissions`],
+    };
+  }
+}
+
+function parseConfig(file: string, source: string): ConfigFile {
+  const lineCounter = new LineCounter();
+  const document = parseDocument(source, { lineCounter, prettyErrors: false });
+  const place = (offset: number): string => {
+    const { line, col } = lineCounter.linePos(offset);
+    return `${file}:${line}:${col}`;
+  };
+  const problems = document.errors.map((error) => `${place(error.pos[0])}: ${firstLine(error.message)}`);
+  if (problems.length > 0 || document.contents === null) return { ...emptyConfig(file), problems };
+  if (!isMap(document.contents)) {
+    return { ...emptyConfig(file), problems: [`${file}:1:1: must be a list of settings, one "name: value" a line`] };
+  }
+  const places = new Map<string, string>();
+  for (const { key } of document.contents.items) {
+    if (isScalar(key) && key.range) places.set(String(key.value), place(key.range[0]));
+  }
+  return { file, values: document.toJS(), places, problems };
+}
+
+function emptyConfig(file: string | undefined): ConfigFile {
+  return { file, values: {}, places: new Map(), problems: [] };
+}
+
+function firstLine(text: string): string {
+  return text.split('\n', 1)[0] ?? text;
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : String(error);
+}

@@ -1,0 +1,82 @@
+import type { SettingName } from './schema.ts';
+
+export interface SettingDeclaration {
+  /** The variable that overrides `ebb.yaml`. */
+  variable?: string;
+  /** The flag that overrides both. */
+  flag?: string;
+  /** As it would be written in `ebb.yaml`. */
+  fallback: string;
+  help: string;
+}
+
+/** Every key of `ebb.yaml`. docs/settings.md and ebb.example.yaml are made of it. */
+export const SETTINGS = {
+  mode: {
+    variable: 'EBB_MODE',
+    flag: '--mode',
+    fallback: 'observe',
+    help: 'observe: nothing is written, logs and metrics say what would be. enforce: computes are changed.',
+  },
+  api_url: {
+    variable: 'EBB_API_URL',
+    flag: '--api-url',
+    fallback: 'https://console.neon.tech/api/v2',
+    help: 'Base URL of the control API, up to and with /api/v2.',
+  },
+  allow_plain_http: {
+    fallback: 'false',
+    help: 'Allows an http API URL that does not point to this machine. The key then crosses the network unencrypted.',
+  },
+  api_key_file: {
+    variable: 'EBB_API_KEY_FILE',
+    fallback: '',
+    help: 'File that holds the API key and nothing else. A key itself never stands in ebb.yaml: set EBB_API_KEY instead.',
+  },
+  policies: {
+    variable: 'EBB_POLICIES',
+    flag: '--policies',
+    fallback: 'policies',
+    help: 'Policy files, folders and globs: a list, or one text with commas between them. Relative to the file that says so, else to the working folder.',
+  },
+  queue_url: {
+    variable: 'EBB_QUEUE_URL',
+    flag: '--queue-url',
+    fallback: 'embedded:.ebb',
+    help: 'Where queue and store live: embedded:DIR (one daemon, nothing to install), redis:// or rediss:// (several daemons), postgres://. One with a password only as EBB_QUEUE_URL.',
+  },
+  group: {
+    variable: 'EBB_GROUP',
+    fallback: '',
+    help: 'Keeps fleets apart that share a Redis or Postgres; daemons of one fleet have the same. Default: a hash of API URL and accounts. Two keys of different organizations on one Redis need two groups.',
+  },
+  listen: {
+    variable: 'EBB_LISTEN',
+    flag: '--listen',
+    fallback: '127.0.0.1:9464',
+    help: 'HOST:PORT of /metrics, /healthz, /readyz and the status page. Beyond this machine it needs EBB_TOKEN, or the flag --insecure.',
+  },
+  log_level: {
+    variable: 'EBB_LOG_LEVEL',
+    fallback: 'info',
+    help: 'debug, info, warn or error.',
+  },
+  per_compute_metrics: {
+    fallback: 'true',
+    help: 'Exports series for each compute (state, sizes, timeout). Switch it off where thousands of computes would be too many series.',
+  },
+} as const satisfies Record<SettingName, SettingDeclaration>;
+
+/** Variables that have no place in `ebb.yaml`, because they are secrets. */
+export const SECRET_VARIABLES = {
+  EBB_API_KEY: 'The API key.',
+  NEON_API_KEY:
+    'Read when there is no other key, for reading only: observe and the commands that show. Writing needs EBB_API_KEY or a key file.',
+  EBB_TOKEN: 'Bearer token, at least 16 characters, that every page but /healthz then asks for.',
+} as const;
+
+/** What to do instead of writing these into `ebb.yaml`. */
+export const MISPLACED_KEYS: ReadonlyMap<string, string> = new Map([
+  ['api_key', 'a key has no place in a file that others read: set EBB_API_KEY, or api_key_file'],
+  ['token', 'a token has no place in a file that others read: set EBB_TOKEN'],
+]);

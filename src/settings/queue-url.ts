@@ -1,0 +1,77 @@
+import type { Parsed } from './parsed.ts';
+import { type Secret, secret } from './secret.ts';
+
+export interface QueueLocation {
+  kind: 'embedded' | 'redis' | 'postgres';
+  /** `embedded:DIR`, `redis://…`, `rediss://…`, `postgres://…`. Secret, because it may hold a password. */
+  url: Secret;
+  /** The same without user and password, for people. */
+  shown: string;
+  /** The parts that must never be seen, as written and as decoded; empty if there is no password. */
+  passwords: readonly Secret[];
+}
+
+const KINDS: ReadonlyMap<string, QueueLocation['kind']> = new Map([
+  ['redis', 'redis'],
+  ['rediss', 'redis'],
+  ['postgres', 'postgres'],
+  ['postgresql', 'postgres'],
+]);
+const EXPECTED = 'write embedded:DIR, redis://HOST:PORT, rediss://HOST:PORT or postgres://HOST/DATABASE';
+const PASSWORD_PARAMETER = /[?&](?:password|pass|auth)=([^&#]*)/gi;
+
+/** Reads where queue and store live. What is wrong is said without the text, which may hold a password. */
+export function parseQueueUrl(text: string): Parsed<QueueLocation> {
+  const [, scheme = '', rest = ''] = /^([a-z][a-z0-9+.-]*):(.*)$/is.exec(text.trim()) ?? [];
+  if (scheme.toLowerCase() === 'embedded') return embedded(rest);
+  const kind = KINDS.get(scheme.toLowerCase());
+  if (kind === undefined) {
+    const what = scheme === '' ? 'is not a URL' : `doesn't know the scheme "${scheme}"`;
+    return { ok: false, problem: `${what}; ${EXPECTED}` };
+  }
+  const remote = rest.startsWith('//') ? splitUserPart(rest.slice(2)) : undefined;
+  if (remote === undefined || remote.host === '') return { ok: false, problem: `names no host; ${EXPECTED}` };
+  const shown = `${scheme}://${withoutPasswords(remote.host)}`;
+  const passwords = [...passwordsOf(remote.user), ...parameterPasswords(remote.host)].map(secret);
+  return { ok: true, value: { kind, url: secret(text.trim()), shown, passwords } };
+}
+
+function embedded(dir: string): Parsed<QueueLocation> {
+  if (dir === '' || dir.startsWith('//'))
+    return { ok: false, problem: 'names no folder; write for example embedded:.ebb' };
+  return {
+    ok: true,
+    value: { kind: 'embedded', url: secret(`embedded:${dir}`), shown: `embedded:${dir}`, passwords: [] },
+  };
+}
+
+/** Everything up to the last `@` counts as the user part, so that a password with a stray `/` or `@` stays unseen too. */
+function splitUserPart(rest: string): { user: string; host: string } {
+  const at = rest.lastIndexOf('@');
+  return { user: rest.slice(0, Math.max(at, 0)), host: rest.slice(at + 1) };
+}
+
+function passwordsOf(user: string): string[] {
+  const colon = user.indexOf(':');
+  return colon < 0 ? [] : asWrittenAndDecoded(user.slice(colon + 1));
+}
+
+function withoutPasswords(host: string): string {
+  return host.replace(
+    PASSWORD_PARAMETER,
+    (match, value: string) => `${match.slice(0, match.length - value.length)}[redacted]`,
+  );
+}
+
+function parameterPasswords(host: string): string[] {
+  return [...host.matchAll(PASSWORD_PARAMETER)].flatMap(([, value = '']) => asWrittenAndDecoded(value));
+}
+
+function asWrittenAndDecoded(value: string): string[] {
+  if (value === '') return [];
+  try {
+    return [...new Set([value, decodeURIComponent(value)])];
+  } catch {
+    return [value];
+  }
+}

@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import { parseApiUrl } from './api-url.ts';
+import { parseListenAddress } from './listen-address.ts';
+import type { Parsed } from './parsed.ts';
+import { splitPolicyPaths } from './policy-paths.ts';
+import { parseQueueUrl } from './queue-url.ts';
+
+export const MODES = ['observe', 'enforce'] as const;
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
+
+/** The Redis prefix and the Postgres schema are made of it. */
+const GROUP = /^[a-z0-9][a-z0-9_-]{0,39}$/;
+
+function text(): z.ZodString {
+  return z.string({ error: 'must be text' }).min(1, { error: 'must not be empty' });
+}
+
+function read<T>(parse: (value: string) => Parsed<T>) {
+  return text().transform((value, context): T => {
+    const parsed = parse(value);
+    if (parsed.ok) return parsed.value;
+    context.addIssue({ code: 'custom', message: parsed.problem });
+    return z.NEVER;
+  });
+}
+
+function yesOrNo() {
+  return z.boolean({ error: 'must be true or false' });
+}
+
+function oneOf<const T extends readonly [string, ...string[]]>(values: T) {
+  const allowed = `${values.slice(0, -1).join(', ')} or ${values.at(-1)}`;
+  return z.enum(values, { error: ({ input }) => `${JSON.stringify(input)} is not known; use ${allowed}` });
+}
+
+/**
+ * `ebb.yaml`, strictly; variables and flags are laid over it before it is parsed, so that every source obeys the same rules.
+ * {@link SETTINGS} says what each key means and which variable and flag override it.
+ */
+export const settingsSchema = z.strictObject({
+  mode: oneOf(MODES).default('observe'),
+  api_url: read(parseApiUrl).prefault('https://console.neon.tech/api/v2'),
+  allow_plain_http: yesOrNo().default(false),
+  api_key_file: text().optional(),
+  policies: z
+    .union([text().transform(splitPolicyPaths), z.array(text())], { error: 'must be a path or a list of paths' })
+    .refine((paths) => paths.length > 0, { error: 'names no path; write a file, folder or glob' })
+    .prefault('policies'),
+  queue_url: read(parseQueueUrl).prefault('embedded:.ebb'),
+  group: text()
+    .regex(GROUP, { error: 'must be 1 to 40 lower-case letters, digits, "-" or "_", the first a letter or digit' })
+    .optional(),
+  listen: read(parseListenAddress).prefault('127.0.0.1:9464'),
+  log_level: oneOf(LOG_LEVELS).default('info'),
+  per_compute_metrics: yesOrNo().default(true),
+});
+
+export type SettingsInput = z.input<typeof settingsSchema>;
+export type SettingName = keyof SettingsInput;

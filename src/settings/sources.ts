@@ -1,0 +1,63 @@
+import { dirname, resolve } from 'node:path';
+import type { ConfigFile } from './config-file.ts';
+import { SETTINGS, type SettingDeclaration } from './declarations.ts';
+import { splitPolicyPaths } from './policy-paths.ts';
+import type { SettingName } from './schema.ts';
+
+/** What the command line says; keys are commander's. There is no flag for a key. */
+export interface SettingsFlags {
+  apiUrl?: string | undefined;
+  mode?: string | undefined;
+  queueUrl?: string | undefined;
+  policies?: string | readonly string[] | undefined;
+  listen?: string | undefined;
+  /** Serves HTTP beyond this machine without a token. */
+  insecure?: boolean | undefined;
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface Given {
+  value: unknown;
+  source: 'flag' | 'variable' | 'file';
+  /** `--mode`, `EBB_MODE` or `ebb.yaml:3:1`. */
+  where: string;
+  /** What a relative path is relative to. */
+  base: string;
+}
+
+/** Each setting as the strongest source gives it: flag, else variable, else file. An empty variable counts as not set. */
+export function gatherSources(options: {
+  flags: SettingsFlags;
+  env: Environment;
+  config: ConfigFile;
+  cwd: string;
+}): Map<SettingName, Given> {
+  const { flags, env, config, cwd } = options;
+  const fromFlags = flagValues(flags);
+  const fileBase = config.file === undefined ? cwd : dirname(resolve(cwd, config.file));
+  const given = new Map<SettingName, Given>();
+  for (const name of Object.keys(SETTINGS) as SettingName[]) {
+    const { flag, variable }: SettingDeclaration = SETTINGS[name];
+    const place = config.places.get(name);
+    if (flag !== undefined && fromFlags[name] !== undefined) {
+      given.set(name, { value: fromFlags[name], source: 'flag', where: flag, base: cwd });
+    } else if (variable !== undefined && env[variable]) {
+      given.set(name, { value: env[variable], source: 'variable', where: variable, base: cwd });
+    } else if (place !== undefined) {
+      given.set(name, { value: config.values[name], source: 'file', where: place, base: fileBase });
+    }
+  }
+  return given;
+}
+
+function flagValues(flags: SettingsFlags): Partial<Record<SettingName, unknown>> {
+  const { policies } = flags;
+  return {
+    api_url: flags.apiUrl,
+    mode: flags.mode,
+    queue_url: flags.queueUrl,
+    policies: policies === undefined || typeof policies === 'string' ? policies : policies.flatMap(splitPolicyPaths),
+    listen: flags.listen,
+  };
+}
