@@ -52,16 +52,28 @@ export interface ControlApiError {
   status?: number;
   /** What the service said, or what went wrong here. Never holds a key. */
   message: string;
+  /** The account whose key was used. */
+  account?: string;
   requestId?: string;
   retryAfterMs?: number;
+  /** On a write that may have been carried out although it failed here: read before sending it again. */
+  outcomeUnknown?: true;
 }
 
 export type ApiResult<T> = { ok: true; value: T } | { ok: false; error: ControlApiError };
 
 export interface CallOptions {
-  /** Real milliseconds that the call may take in all, waiting and repeats included. */
+  /**
+   * Real milliseconds that the call may take in all, waiting for the rate budget and repeats included; each page of a list
+   * counts as a call. 30,000 by default.
+   */
   deadlineMs?: number;
   signal?: AbortSignal;
+  /**
+   * Sends again while the answer is `locked` (423). False by default: who writes by a decision must decide anew once the
+   * operation that holds the project has ended.
+   */
+  repeatLocked?: boolean;
 }
 
 /** What a PATCH may change. Absent fields stay as they are. */
@@ -80,7 +92,10 @@ export interface ChangeAnswer {
  * start, no suspend, no key call.
  */
 export interface ControlApi {
-  /** Pages of projects, in the API's order; ends after the first page that is an error. */
+  /**
+   * Pages of projects, in the API's order, one account after the other. An error comes last and means that the picture is not
+   * whole: a project that was not seen may still exist.
+   */
   listProjects(options?: CallOptions): AsyncIterable<ApiResult<Project[]>>;
   listComputes(
     project: Pick<Project, 'account' | 'projectId' | 'name'>,

@@ -1,0 +1,93 @@
+import { z } from 'zod';
+import type { ApiResult, ControlApiError, ControlApiErrorCode } from '../../ports/control-api.ts';
+import { type ApiCall, isWrite, routeOf } from './api-call.ts';
+import type { Exchange } from './http-transport.ts';
+import type { Redactor } from './redaction.ts';
+import { parseRetryAfter } from './retry-after.ts';
+
+const CODE_BY_STATUS: Readonly<Record<number, ControlApiErrorCode>> = {
+  401: 'unauthorised',
+  402: 'forbidden',
+  403: 'forbidden',
+  404: 'not_found',
+  408: 'timeout',
+  409: 'conflict',
+  410: 'not_found',
+  412: 'precondition',
+  423: 'locked',
+  429: 'throttled',
+};
+
+/** The service's own shape of an error; an answer without it is understood by its status alone. */
+const ErrorBody = z.object({
+  message: z.string().optional(),
+  code: z.string().optional(),
+  request_id: z.string().optional(),
+});
+
+/** What an exchange means for the call: its parsed JSON, or an error of the port with every secret taken out. */
+export function resultOf(call: ApiCall, exchange: Exchange, redactor: Redactor): ApiResult<unknown> {
+  if (exchange.kind === 'failure') {
+    const { code, message, mayHaveArrived } = exchange;
+    return failed(call, { code, message: redactor.clean(message), unknown: mayHaveArrived });
+  }
+  const { status, text } = exchange;
+  if (status < 200 || status > 299) return refused(call, exchange, redactor);
+  if (text.trim() === '') return { ok: true, value: undefined };
+  const value = parseJson(text);
+  if (value !== undefined) return { ok: true, value };
+  return failed(call, { code: 'malformed', message: 'the answer is not JSON', unknown: true, status });
+}
+
+/** An error of the port for a 2xx answer that has not the specified form. It was carried out, but what it did is not known. */
+export function malformed(call: ApiCall, message: string): { ok: false; error: ControlApiError } {
+  return failed(call, { code: 'malformed', message, unknown: true });
+}
+
+function refused(call: ApiCall, answer: Extract<Exchange, { kind: 'answer' }>, redactor: Redactor): ApiResult<never> {
+  const { status, text, retryAfter } = answer;
+  const body = ErrorBody.safeParse(parseJson(text));
+  const said = body.success ? (body.data.message ?? body.data.code ?? '') : '';
+  const requestId = body.data?.request_id ?? answer.requestId;
+  const retryAfterMs = parseRetryAfter(retryAfter);
+  const code = codeOf(status);
+  return failed(call, {
+    code,
+    message: redactor.clean(said === '' ? describe(status) : said),
+    // The service refuses a 4xx and, by its own statement, a 503 before doing anything.
+    unknown: code === 'timeout' || code === 'malformed' || (code === 'unavailable' && status !== 503),
+    status,
+    ...(requestId === undefined ? {} : { requestId: redactor.clean(requestId) }),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  });
+}
+
+function codeOf(status: number): ControlApiErrorCode {
+  const known = CODE_BY_STATUS[status];
+  if (known !== undefined) return known;
+  if (status >= 500) return 'unavailable';
+  return status >= 400 ? 'invalid' : 'malformed';
+}
+
+function describe(status: number): string {
+  if (status >= 300 && status < 400)
+    return `HTTP ${status}: redirects are not followed; set the API URL to where it is`;
+  return `HTTP ${status}`;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function failed(
+  call: ApiCall,
+  details: Omit<ControlApiError, 'route' | 'account' | 'outcomeUnknown'> & { unknown: boolean },
+): { ok: false; error: ControlApiError } {
+  const { unknown, ...rest } = details;
+  const outcome = unknown && isWrite(call) ? { outcomeUnknown: true as const } : {};
+  return { ok: false, error: { ...rest, route: routeOf(call), account: call.account, ...outcome } };
+}

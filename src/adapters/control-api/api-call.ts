@@ -1,0 +1,35 @@
+import type { ApiResult } from '../../ports/control-api.ts';
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+
+/** One call as the client means it, before a key, a budget or a wire come into it. */
+export interface ApiCall {
+  account: string;
+  method: Method;
+  /** Path template, e.g. `/projects/{project_id}/endpoints`: for errors and metrics, a closed set. */
+  template: string;
+  /** What is sent: percent-encoded, relative to the base URL, with the query. */
+  path: string;
+  body?: Readonly<Record<string, unknown>>;
+  /** The project that the call is about; chooses the key where an account has one key for each project. */
+  projectId?: string;
+  repeatLocked: boolean;
+  deadlineMs: number;
+  signal?: AbortSignal;
+}
+
+/** Sends a call once; a successful value is the parsed JSON, undefined for an empty body. */
+export type SendOnce = (call: ApiCall, signal: AbortSignal) => Promise<ApiResult<unknown>>;
+
+/** Sends a call, again where that is safe, until it succeeds or its deadline has passed. */
+export type Caller = (call: ApiCall) => Promise<ApiResult<unknown>>;
+
+/** Method and path template, as errors and metrics name a route. */
+export function routeOf(call: Pick<ApiCall, 'method' | 'template'>): string {
+  return `${call.method} ${call.template}`;
+}
+
+/** True if a call that got no clear answer may have changed something. */
+export function isWrite(call: Pick<ApiCall, 'method'>): boolean {
+  return call.method !== 'GET';
+}

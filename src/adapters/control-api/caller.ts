@@ -1,0 +1,80 @@
+import type { RateBudget } from '../../ports/rate-budget.ts';
+import type { Log, Metrics } from '../../ports/telemetry.ts';
+import { type ApiAccount, withAccountKeys } from './accounts.ts';
+import type { Caller } from './api-call.ts';
+import { parseBaseUrl } from './base-url.ts';
+import {
+  createDispatcher,
+  DEFAULT_MAX_BODY_BYTES,
+  DEFAULT_TIMEOUTS,
+  type Proxies,
+  type Timeouts,
+} from './dispatcher.ts';
+import { exchangeOver, withBudget, withMetrics } from './exchanges.ts';
+import { createHttpTransport, type Transport } from './http-transport.ts';
+import { createInProcessTokens } from './in-process-tokens.ts';
+import { createRateBudget } from './rate-budget.ts';
+import { type Backoff, DEFAULT_BACKOFF, withRetries } from './retries.ts';
+import { bucketFor, DEFAULT_RATE_LIMITS } from './token-bucket.ts';
+
+export interface ControlApiOptions {
+  /** Ends in the version, e.g. `https://console.neon.tech/api/v2`; plain http only to loopback. */
+  baseUrl: string;
+  accounts: readonly ApiAccount[];
+  metrics: Metrics;
+  log?: Log;
+  /** Shared with whoever else uses the accounts; by default one of this client alone, at the platform's limits. */
+  budget?: RateBudget;
+  /** Allows plain http to other machines: the key is readable on the way. */
+  allowPlainHttp?: boolean;
+  /** Any that is not given has its default. */
+  timeouts?: Partial<Timeouts>;
+  maxBodyBytes?: number;
+  backoff?: Backoff;
+  proxies?: Proxies;
+  userAgent?: string;
+  /** 0..1, for the jitter of waits. */
+  random?: () => number;
+}
+
+export interface CallerHandle {
+  call: Caller;
+  /** Ends what is under way, and refuses what comes after. */
+  close(): Promise<void>;
+}
+
+/**
+ * Everything between a call and the wire, each in a layer of its own; from the outside in: repeats under a deadline, the
+ * account's key, the rate budget, metrics, `guard`, HTTP. Throws if the base URL can't be used.
+ */
+export function createCaller(options: ControlApiOptions, guard: (send: Transport) => Transport): CallerHandle {
+  const { accounts, metrics } = options;
+  const baseUrl = parseBaseUrl(options.baseUrl, { allowPlainHttp: options.allowPlainHttp ?? false });
+  const dispatcher = createDispatcher({
+    baseUrl,
+    timeouts: { ...DEFAULT_TIMEOUTS, ...options.timeouts },
+    maxBodyBytes: options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES,
+    ...(options.proxies === undefined ? {} : { proxies: options.proxies }),
+  });
+  const transport = guard(createHttpTransport({ baseUrl, dispatcher, userAgent: options.userAgent ?? 'ebb' }));
+  const budget = options.budget ?? createRateBudget({ tokens: ownTokens() });
+  const exchange = withBudget(withMetrics(exchangeOver(transport), metrics), { budget, metrics });
+  const closing = new AbortController();
+  const call = withRetries(withAccountKeys(exchange, { accounts, metrics }), {
+    backoff: options.backoff ?? DEFAULT_BACKOFF,
+    random: options.random ?? Math.random,
+    closing: closing.signal,
+    onThrottledWait: (waitMs) => metrics.increment('ebb_api_throttled_seconds_total', {}, waitMs / 1000),
+  });
+  return {
+    call,
+    async close() {
+      closing.abort(new Error('the client is closed'));
+      await dispatcher.destroy();
+    },
+  };
+}
+
+function ownTokens() {
+  return createInProcessTokens({ bucket: bucketFor(DEFAULT_RATE_LIMITS) });
+}

@@ -1,0 +1,27 @@
+/** The reason of a signal whose time ran out, to tell it from one that somebody aborted. */
+export class DeadlinePassed extends Error {
+  override name = 'DeadlinePassed';
+}
+
+/**
+ * Runs `work` under a signal that aborts when `deadlineMs` have passed or one of `parents` aborts, whichever is first.
+ * (AbortSignal.any would keep one entry for each call on a long-lived parent, and AbortSignal.timeout keeps no process alive.)
+ */
+export async function underDeadline<T>(
+  options: { deadlineMs: number; parents: readonly AbortSignal[] },
+  work: (signal: AbortSignal, remainingMs: () => number) => Promise<T>,
+): Promise<T> {
+  const { deadlineMs, parents } = options;
+  const controller = new AbortController();
+  const endsAtMs = performance.now() + deadlineMs;
+  const timer = setTimeout(() => controller.abort(new DeadlinePassed('the deadline has passed')), deadlineMs);
+  const follow = () => controller.abort(parents.find((parent) => parent.aborted)?.reason);
+  for (const parent of parents) parent.addEventListener('abort', follow, { once: true });
+  if (parents.some((parent) => parent.aborted)) follow();
+  try {
+    return await work(controller.signal, () => endsAtMs - performance.now());
+  } finally {
+    clearTimeout(timer);
+    for (const parent of parents) parent.removeEventListener('abort', follow);
+  }
+}

@@ -1,0 +1,54 @@
+import type { RateBudget } from '../../ports/rate-budget.ts';
+import type { Metrics } from '../../ports/telemetry.ts';
+import { type ApiCall, isWrite, routeOf } from './api-call.ts';
+import { DeadlinePassed } from './deadline.ts';
+import { type Exchange, type Transport, whyAborted } from './http-transport.ts';
+import { parseRetryAfter } from './retry-after.ts';
+
+/** Sends a call once, under a key. Never throws. */
+export type SendExchange = (call: ApiCall, key: string, signal: AbortSignal) => Promise<Exchange>;
+
+/** Calls as requests of a transport. */
+export function exchangeOver(transport: Transport): SendExchange {
+  return ({ method, path, body }, key, signal) =>
+    transport({ method, path, key, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }, signal);
+}
+
+/** Counts and times what goes over the wire; a request without an answer is counted under the code of its failure. */
+export function withMetrics(send: SendExchange, metrics: Metrics): SendExchange {
+  return async (call, key, signal) => {
+    const startedAtMs = performance.now();
+    const exchange = await send(call, key, signal);
+    const route = routeOf(call);
+    const code = exchange.kind === 'answer' ? String(exchange.status) : exchange.code;
+    metrics.increment('ebb_api_requests_total', { route, code });
+    metrics.observe('ebb_api_request_duration_seconds', { route }, (performance.now() - startedAtMs) / 1000);
+    return exchange;
+  };
+}
+
+/** Sends only when the budget allows it, and tells the budget of every 429. */
+export function withBudget(send: SendExchange, options: { budget: RateBudget; metrics: Metrics }): SendExchange {
+  const { budget, metrics } = options;
+  return async (call, key, signal) => {
+    const priority = isWrite(call) ? 'write' : 'read';
+    try {
+      const { waitedMs } = await budget.acquire({ account: call.account, route: routeOf(call), priority }, signal);
+      if (waitedMs > 0) metrics.increment('ebb_api_throttled_seconds_total', {}, waitedMs / 1000);
+    } catch (error) {
+      return notSent(signal, error);
+    }
+    const exchange = await send(call, key, signal);
+    if (exchange.kind === 'answer' && exchange.status === 429) {
+      await budget.throttled(call.account, parseRetryAfter(exchange.retryAfter));
+    }
+    return exchange;
+  };
+}
+
+function notSent(signal: AbortSignal, error: unknown): Exchange {
+  const failure = { kind: 'failure', mayHaveArrived: false } as const;
+  if (!signal.aborted) return { ...failure, code: 'unavailable', message: `not sent: ${String(error)}` };
+  const code = signal.reason instanceof DeadlinePassed ? 'throttled' : 'timeout';
+  return { ...failure, code, message: `not sent, it waited for the rate budget: ${whyAborted(signal)}` };
+}

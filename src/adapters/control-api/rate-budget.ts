@@ -1,0 +1,98 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { BudgetRequest, RateBudget } from '../../ports/rate-budget.ts';
+
+/** Where the tokens are kept: in this process, or shared. */
+export interface TokenSource {
+  /** Takes one token of the account; it may be used after that many milliseconds. */
+  take(account: string): Promise<number>;
+  /** After a 429: nothing for `pauseMs`, and fewer tokens for a while. */
+  slowDown(account: string, pauseMs: number | undefined): Promise<void>;
+}
+
+interface Waiter {
+  priority: BudgetRequest['priority'];
+  sinceMs: number;
+  resolve(answer: { waitedMs: number }): void;
+  reject(reason: unknown): void;
+}
+
+interface Line {
+  waiters: Waiter[];
+  serving: boolean;
+  pausedUntilMs: number;
+}
+
+/**
+ * A budget over a source of tokens. Requests of one account wait in one line, writes first; one token at a time is taken for
+ * the line, not one for each waiter, so that a write that comes late doesn't queue behind tokens of reads.
+ */
+export function createRateBudget(options: { tokens: TokenSource }): RateBudget {
+  const { tokens } = options;
+  const lines = new Map<string, Line>();
+
+  function lineOf(account: string): Line {
+    const line = lines.get(account) ?? { waiters: [], serving: false, pausedUntilMs: 0 };
+    lines.set(account, line);
+    return line;
+  }
+
+  async function serve(account: string, line: Line): Promise<void> {
+    line.serving = true;
+    try {
+      while (line.waiters.length > 0) {
+        await pause(await tokens.take(account));
+        await pause(line.pausedUntilMs - performance.now());
+        nextOf(line)?.();
+      }
+    } catch (error) {
+      for (const waiter of line.waiters.splice(0)) waiter.reject(error);
+    } finally {
+      line.serving = false;
+    }
+  }
+
+  return {
+    acquire({ account, priority }, signal) {
+      return new Promise((resolve, reject) => {
+        if (signal.aborted) return reject(signal.reason);
+        const line = lineOf(account);
+        const leave = () => {
+          line.waiters = line.waiters.filter((other) => other !== waiter);
+          reject(signal.reason);
+        };
+        const settle =
+          <T>(end: (value: T) => void) =>
+          (value: T) => {
+            signal.removeEventListener('abort', leave);
+            end(value);
+          };
+        const waiter: Waiter = {
+          priority,
+          sinceMs: performance.now(),
+          resolve: settle(resolve),
+          reject: settle(reject),
+        };
+        line.waiters.push(waiter);
+        signal.addEventListener('abort', leave, { once: true });
+        if (!line.serving) void serve(account, line);
+      });
+    },
+    async throttled(account, retryAfterMs) {
+      const line = lineOf(account);
+      line.pausedUntilMs = Math.max(line.pausedUntilMs, performance.now() + (retryAfterMs ?? 0));
+      await tokens.slowDown(account, retryAfterMs);
+    },
+  };
+}
+
+/** The one whose turn it is leaves the line: the first write, else the first read. */
+function nextOf(line: Line): (() => void) | undefined {
+  const write = line.waiters.findIndex((waiter) => waiter.priority === 'write');
+  const [waiter] = line.waiters.splice(Math.max(0, write), 1);
+  return waiter && (() => waiter.resolve({ waitedMs: performance.now() - waiter.sinceMs }));
+}
+
+/** Doesn't keep the process alive: each waiting call has a deadline that does. */
+async function pause(ms: number): Promise<void> {
+  if (ms > 0) await sleep(ms, undefined, { ref: false });
+}

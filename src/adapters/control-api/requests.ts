@@ -1,0 +1,64 @@
+import type { z } from 'zod';
+import type { ApiResult, CallOptions } from '../../ports/control-api.ts';
+import { malformed } from './answers.ts';
+import { type ApiCall, type Caller, type Method, routeOf } from './api-call.ts';
+import { describeMismatch, isSafeId } from './wire.ts';
+
+/** A call in terms of its template, whose `{parameters}` are filled in here and nowhere else. */
+export interface Request {
+  account: string;
+  method: Method;
+  template: string;
+  /** Ids by the name of their parameter. */
+  ids?: Readonly<Record<string, string>>;
+  query?: Readonly<Record<string, string | number | undefined>>;
+  body?: Readonly<Record<string, unknown>>;
+}
+
+const DEFAULT_DEADLINE_MS = 30_000;
+
+/**
+ * Sends a request and parses the answer by `schema`. An id with a character that no id has is refused as `invalid` before anything
+ * is sent.
+ */
+export async function ask<S extends z.ZodType>(
+  call: Caller,
+  request: Request,
+  schema: S,
+  options: CallOptions = {},
+): Promise<ApiResult<z.output<S>>> {
+  const asked = apiCall(request, options);
+  const unsafe = Object.entries(request.ids ?? {}).find(([, id]) => !isSafeId(id));
+  if (unsafe !== undefined) return invalidId(asked, unsafe[0]);
+  const result = await call(asked);
+  if (!result.ok) return result;
+  const parsed = schema.safeParse(result.value);
+  return parsed.success ? { ok: true, value: parsed.data } : malformed(asked, describeMismatch(parsed.error));
+}
+
+export function apiCall(request: Request, options: CallOptions): ApiCall {
+  const { account, method, template, ids = {}, query = {}, body } = request;
+  const projectId = ids.project_id;
+  return {
+    account,
+    method,
+    template,
+    path: template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(ids[name] ?? '')) + queryText(query),
+    ...(body === undefined ? {} : { body }),
+    ...(projectId === undefined ? {} : { projectId }),
+    repeatLocked: options.repeatLocked ?? false,
+    deadlineMs: options.deadlineMs ?? DEFAULT_DEADLINE_MS,
+    ...(options.signal === undefined ? {} : { signal: options.signal }),
+  };
+}
+
+function queryText(query: NonNullable<Request['query']>): string {
+  const given = Object.entries(query).filter((entry): entry is [string, string | number] => entry[1] !== undefined);
+  const text = given.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&');
+  return text === '' ? '' : `?${text}`;
+}
+
+function invalidId(call: ApiCall, name: string): ApiResult<never> {
+  const message = `not sent: the ${name} holds a character that no id has`;
+  return { ok: false, error: { code: 'invalid', route: routeOf(call), account: call.account, message } };
+}

@@ -1,0 +1,82 @@
+/** A bucket of tokens: `capacity` at once, then one every `intervalMs`. */
+export interface Bucket {
+  capacity: number;
+  intervalMs: number;
+}
+
+/** What the control API allows an account. */
+export interface RateLimits {
+  /** Requests in any minute, over all routes. */
+  perMinute: number;
+  /** Requests in any second, on one route. */
+  perRouteSecond: number;
+  /**
+   * How much longer one request may be on its way than another, milliseconds. The service counts when a request arrives, so
+   * those sent within `60 s + jitter` can arrive within 60 s.
+   */
+  jitterMs: number;
+}
+
+export const DEFAULT_RATE_LIMITS: RateLimits = { perMinute: 700, perRouteSecond: 40, jitterMs: 500 };
+
+/** The share of the limit that the steady rate uses; the rest of the minute's limit is the burst. */
+const STEADY_SHARE = 0.96;
+
+/**
+ * The bucket that never exceeds the limits, whatever the mix of routes: `capacity + rate × (60 s + jitter) ≤ perMinute` and
+ * `capacity + rate × (1 s + jitter) ≤ perRouteSecond`. With 700 and 40: 11.2 a second, and 28 at once without jitter, 22 with
+ * half a second of it.
+ */
+export function bucketFor(limits: RateLimits): Bucket {
+  const { perMinute, perRouteSecond, jitterMs } = limits;
+  const perSecond = Math.min((perMinute * STEADY_SHARE) / 60, perRouteSecond / 2);
+  const jitterS = jitterMs / 1000;
+  const burst = Math.min(perMinute - perSecond * (60 + jitterS), perRouteSecond - perSecond * (1 + jitterS));
+  // The margin keeps a burst of exactly 28 from becoming 27 by a rounding error.
+  return { capacity: Math.max(1, Math.floor(burst + 1e-9)), intervalMs: 1000 / perSecond };
+}
+
+/**
+ * A bucket's state: `fullAtMs` is when it is full again (GCRA's theoretical arrival time). After a 429 the bucket fills more slowly:
+ * each of the `slowdowns` doubles the interval, and one is forgiven for every quiet minute.
+ */
+export interface BucketState {
+  fullAtMs: number;
+  slowdowns: number;
+  slowedAtMs: number;
+}
+
+export const FULL_BUCKET: BucketState = { fullAtMs: 0, slowdowns: 0, slowedAtMs: 0 };
+
+const FORGIVEN_AFTER_MS = 60_000;
+const MAX_SLOWDOWNS = 3;
+/** Answers 429 closer together than this are one event: they were sent before the first was known. */
+const SAME_EVENT_MS = 1_000;
+/** How long nothing is sent after a 429 that doesn't say it. */
+const DEFAULT_PAUSE_MS = 1_000;
+
+function slowdownsAt(state: BucketState, nowMs: number): number {
+  return Math.max(0, state.slowdowns - Math.floor((nowMs - state.slowedAtMs) / FORGIVEN_AFTER_MS));
+}
+
+/** Takes a token, perhaps one that is yet to come: the request may be sent after `waitMs`. */
+export function takeToken(bucket: Bucket, state: BucketState, nowMs: number): { waitMs: number; state: BucketState } {
+  const intervalMs = bucket.intervalMs * 2 ** slowdownsAt(state, nowMs);
+  const fullAtMs = Math.max(state.fullAtMs, nowMs) + intervalMs;
+  const waitMs = Math.max(0, fullAtMs - bucket.capacity * intervalMs - nowMs);
+  return { waitMs, state: { ...state, fullAtMs } };
+}
+
+/** Empties the bucket for `pauseMs` and slows it down. */
+export function slowDown(bucket: Bucket, state: BucketState, nowMs: number, pauseMs = DEFAULT_PAUSE_MS): BucketState {
+  const before = slowdownsAt(state, nowMs);
+  const sameEvent = state.slowdowns > 0 && nowMs - state.slowedAtMs < SAME_EVENT_MS;
+  const slowdowns = sameEvent ? before : Math.min(MAX_SLOWDOWNS, before + 1);
+  const intervalMs = bucket.intervalMs * 2 ** slowdowns;
+  const emptyUntilMs = nowMs + pauseMs + (bucket.capacity - 1) * intervalMs;
+  return {
+    fullAtMs: Math.max(state.fullAtMs, emptyUntilMs),
+    slowdowns,
+    slowedAtMs: sameEvent ? state.slowedAtMs : nowMs,
+  };
+}

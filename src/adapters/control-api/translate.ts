@@ -1,0 +1,82 @@
+import { type Compute, type ComputeSettings, canonicalSuspendTimeout } from '../../domain/compute.ts';
+import type { Operation, OperationOutcome, Project, SettingsPatch } from '../../ports/control-api.ts';
+import type { WireCompute, WireOperation, WireProject } from './wire.ts';
+
+/** What `last_active` shows on a compute that was never active, since no compute is that old. */
+const NEVER_ACTIVE_MS = Date.parse('2000-01-01T00:00:00Z');
+
+const OUTCOMES: ReadonlyMap<string, OperationOutcome> = new Map([
+  ['finished', 'succeeded'],
+  ['skipped', 'succeeded'],
+  ['failed', 'failed'],
+  ['error', 'failed'],
+  ['cancelled', 'failed'],
+]);
+
+export function projectOf(account: string, wire: WireProject): Project {
+  return {
+    account,
+    projectId: wire.id,
+    name: wire.name,
+    regionId: wire.region_id,
+    updatedAtMs: wire.updated_at,
+    ...(wire.compute_last_active_at == null ? {} : { computeLastActiveAtMs: wire.compute_last_active_at }),
+  };
+}
+
+/** The three settings of a compute; a timeout of 0 stands for the default and is shown as it. */
+export function settingsFrom(wire: WireCompute): ComputeSettings {
+  return {
+    minCu: wire.autoscaling_limit_min_cu,
+    maxCu: wire.autoscaling_limit_max_cu,
+    suspendTimeoutSeconds: canonicalSuspendTimeout(wire.suspend_timeout_seconds),
+  };
+}
+
+export function computeOf(project: Pick<Project, 'account' | 'name'>, wire: WireCompute): Compute {
+  const { pending_state, started_at, last_active } = wire;
+  return {
+    ...settingsFrom(wire),
+    account: project.account,
+    projectId: wire.project_id,
+    projectName: project.name,
+    computeId: wire.id,
+    branchId: wire.branch_id,
+    type: wire.type,
+    regionId: wire.region_id,
+    state: wire.current_state,
+    ...(pending_state == null ? {} : { pendingState: pending_state }),
+    disabled: wire.disabled,
+    createdAtMs: wire.created_at,
+    ...(started_at == null ? {} : { startedAtMs: started_at }),
+    ...(last_active == null || last_active === NEVER_ACTIVE_MS ? {} : { lastActiveAtMs: last_active }),
+  };
+}
+
+export function operationOf(wire: WireOperation): Operation {
+  return {
+    operationId: wire.id,
+    projectId: wire.project_id,
+    ...(wire.endpoint_id == null ? {} : { computeId: wire.endpoint_id }),
+    action: wire.action,
+    status: wire.status,
+    outcome: OUTCOMES.get(wire.status) ?? 'pending',
+    failuresCount: wire.failures_count,
+    createdAtMs: wire.created_at,
+    updatedAtMs: wire.updated_at,
+    ...(wire.total_duration_ms == null ? {} : { totalDurationMs: wire.total_duration_ms }),
+    ...(wire.error == null || wire.error === '' ? {} : { error: wire.error }),
+  };
+}
+
+/** A change in the control API's own field names. */
+export function patchBody(patch: SettingsPatch): { endpoint: Record<string, number> } {
+  const { minCu, maxCu, suspendTimeoutSeconds } = patch;
+  return {
+    endpoint: {
+      ...(minCu === undefined ? {} : { autoscaling_limit_min_cu: minCu }),
+      ...(maxCu === undefined ? {} : { autoscaling_limit_max_cu: maxCu }),
+      ...(suspendTimeoutSeconds === undefined ? {} : { suspend_timeout_seconds: suspendTimeoutSeconds }),
+    },
+  };
+}

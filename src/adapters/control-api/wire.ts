@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import { COMPUTE_STATES } from '../../domain/compute.ts';
+
+/**
+ * What the control API answers, as far as ebb uses it: unknown fields are ignored, and so is what an unknown action or status
+ * means. Ids enter paths and queries, so one with another character is not accepted.
+ */
+
+const ID_PATTERN = /^[a-z0-9-]+$/;
+
+export const WireId = z.string().max(128).regex(ID_PATTERN);
+
+/** An ISO 8601 timestamp as milliseconds since the epoch. */
+const Instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
+const OptionalInstant = Instant.nullish();
+
+export const WireProject = z.object({
+  id: WireId,
+  name: z.string(),
+  region_id: z.string(),
+  updated_at: Instant,
+  compute_last_active_at: OptionalInstant,
+  org_id: z.string().nullish(),
+});
+export type WireProject = z.infer<typeof WireProject>;
+
+export const WireCompute = z.object({
+  id: WireId,
+  project_id: WireId,
+  branch_id: WireId,
+  region_id: z.string(),
+  type: z.enum(['read_write', 'read_only']),
+  autoscaling_limit_min_cu: z.number().positive(),
+  autoscaling_limit_max_cu: z.number().positive(),
+  suspend_timeout_seconds: z.int().min(-1),
+  current_state: z.enum(COMPUTE_STATES),
+  pending_state: z.enum(COMPUTE_STATES).nullish(),
+  disabled: z.boolean(),
+  created_at: Instant,
+  started_at: OptionalInstant,
+  last_active: OptionalInstant,
+});
+export type WireCompute = z.infer<typeof WireCompute>;
+
+export const WireOperation = z.object({
+  id: WireId,
+  project_id: WireId,
+  endpoint_id: WireId.nullish(),
+  action: z.string(),
+  status: z.string(),
+  failures_count: z.int(),
+  created_at: Instant,
+  updated_at: Instant,
+  total_duration_ms: z.number().nonnegative().nullish(),
+  error: z.string().nullish(),
+});
+export type WireOperation = z.infer<typeof WireOperation>;
+
+const Operations = z.array(WireOperation);
+const Pagination = z.object({ cursor: z.string().nullish() }).nullish();
+
+export const ProjectsPage = z.object({
+  projects: z.array(WireProject),
+  unavailable_project_ids: z.array(z.string()).nullish(),
+  pagination: Pagination,
+});
+export const OperationsPage = z.object({ operations: Operations, pagination: Pagination });
+export const ComputesAnswer = z.object({ endpoints: z.array(WireCompute) });
+export const ChangeAnswerBody = z.object({ endpoint: WireCompute, operations: Operations });
+/** What a restart answers is not specified: the operations if they are there. */
+export const RestartAnswerBody = z.object({ operations: Operations.default([]) });
+
+/** True if an id may enter a path. */
+export function isSafeId(id: string): boolean {
+  return WireId.safeParse(id).success;
+}
+
+/** Where an answer differs from the specification, without its values: `endpoints.3.id: Invalid string`. */
+export function describeMismatch(error: z.ZodError): string {
+  const [issue] = error.issues;
+  if (issue === undefined) return 'the answer is not what the specification says';
+  return `the answer is not what the specification says: ${issue.path.join('.') || 'the whole body'}: ${issue.code}`;
+}

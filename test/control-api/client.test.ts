@@ -1,0 +1,186 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { ControlApiOptions } from '../../src/adapters/control-api/caller.ts';
+import { createControlApi } from '../../src/adapters/control-api/client.ts';
+import {
+  all,
+  clientOptions,
+  errorOf,
+  KEY,
+  recordingMetrics,
+  serve,
+  unwrap,
+  wireCompute,
+  wireOperation,
+  wireProject,
+} from './support.ts';
+
+const PROJECT = { account: 'main', projectId: 'calm-sea-1', name: 'shop' };
+
+function client(url: string, more: Partial<ControlApiOptions> = {}) {
+  const api = createControlApi(clientOptions(url, more));
+  onTestFinished(() => api.close());
+  return api;
+}
+
+describe('what is read', () => {
+  test('pages of projects are followed by their cursor and end at the page without items', async () => {
+    const { url, requests } = await serve(({ url: path }) => {
+      if (!path.includes('cursor')) return { body: { projects: [wireProject('p-1')], pagination: { cursor: 'p 1&' } } };
+      if (path.includes('p%201%26')) return { body: { projects: [wireProject('p-2')], pagination: { cursor: 'p-2' } } };
+      return { body: { projects: [] } };
+    });
+    const pages = await all(client(url).listProjects());
+    expect(pages.map((page) => unwrap(page).map((project) => project.projectId))).toEqual([['p-1'], ['p-2']]);
+    expect(requests.map((request) => request.url)).toEqual([
+      '/api/v2/projects?limit=400',
+      '/api/v2/projects?limit=400&cursor=p%201%26',
+      '/api/v2/projects?limit=400&cursor=p-2',
+    ]);
+  });
+
+  test('a cursor that leads back to itself ends the list with malformed', async () => {
+    const { url } = await serve(() => ({ body: { projects: [wireProject('p-1')], pagination: { cursor: 'x' } } }));
+    const pages = await all(client(url).listProjects());
+    expect(pages.map((page) => page.ok || page.error.code)).toEqual([true, 'malformed']);
+  });
+
+  test('projects that the service can not show make the list end with an error, after those that it can', async () => {
+    const { url } = await serve(() => ({ body: { projects: [wireProject('p-1')], unavailable_project_ids: ['p-2'] } }));
+    const pages = await all(client(url).listProjects());
+    expect(pages.map((page) => page.ok)).toEqual([true, false]);
+  });
+
+  test('one account in trouble does not hide the projects of the next, and the error comes last', async () => {
+    const { url } = await serve(({ headers }) =>
+      headers.authorization === 'Bearer good' ? { body: { projects: [wireProject('p-1')] } } : { status: 403 },
+    );
+    const accounts = [
+      { name: 'a', key: () => 'bad' },
+      { name: 'b', key: () => 'good' },
+    ];
+    const [first, second, ...rest] = await all(client(url, { accounts }).listProjects());
+    expect(first).toMatchObject({ ok: true, value: [{ account: 'b', projectId: 'p-1' }] });
+    expect(second).toMatchObject({ ok: false, error: { account: 'a', code: 'forbidden' } });
+    expect(rest).toEqual([]);
+  });
+
+  test('a timeout of 0 is read as 300, -1 stays, and the year 2000 means never active', async () => {
+    const endpoints = [
+      wireCompute('ep-1', { last_active: '2000-01-01T00:00:00Z', surprise: 1 }),
+      wireCompute('ep-2', { suspend_timeout_seconds: -1, pending_state: 'idle', type: 'read_only' }),
+    ];
+    const { url } = await serve(() => ({ body: { endpoints } }));
+    const [one, two] = unwrap(await client(url).listComputes(PROJECT));
+    expect(one).toMatchObject({ computeId: 'ep-1', suspendTimeoutSeconds: 300, minCu: 0.25, projectName: 'shop' });
+    expect(one).not.toHaveProperty('lastActiveAtMs');
+    expect(one).not.toHaveProperty('pendingState');
+    expect(two).toMatchObject({ suspendTimeoutSeconds: -1, pendingState: 'idle', type: 'read_only' });
+    expect(two?.lastActiveAtMs).toBe(Date.parse('2026-03-04T05:06:07Z'));
+  });
+
+  test('an operation ends well, badly or not yet by its status; what is unknown is pending', async () => {
+    const statuses = [
+      'scheduling',
+      'running',
+      'finished',
+      'failed',
+      'error',
+      'cancelling',
+      'cancelled',
+      'skipped',
+      'new',
+    ];
+    const operations = statuses.map((status, index) => wireOperation(`op-${index}`, { status, action: 'never_heard' }));
+    const { url } = await serve(() => ({ body: { operations } }));
+    const [page] = await all(client(url).listOperations('calm-sea-1'));
+    expect(page?.ok && page.value.map((operation) => operation.outcome)).toEqual([
+      'pending',
+      'pending',
+      'succeeded',
+      'failed',
+      'failed',
+      'pending',
+      'failed',
+      'succeeded',
+      'pending',
+    ]);
+  });
+
+  test.each([
+    ['an id that would leave its path', { endpoints: [wireCompute('../ep')] }],
+    ['a compute of another project', { endpoints: [wireCompute('ep-1', { project_id: 'other' })] }],
+    ['a size that is no number', { endpoints: [wireCompute('ep-1', { autoscaling_limit_max_cu: '2' })] }],
+    ['an unknown state', { endpoints: [wireCompute('ep-1', { current_state: 'napping' })] }],
+    ['no list', {}],
+    ['no JSON', '<html>'],
+    ['no body', ''],
+  ])('%s makes the answer malformed', async (_, body) => {
+    const { url } = await serve(() => ({ body }));
+    expect(errorOf(await client(url).listComputes(PROJECT)).code).toBe('malformed');
+  });
+
+  test('with several accounts, a project that was never listed is found by asking', async () => {
+    const { url } = await serve(({ headers, url: path }) => {
+      if (headers.authorization !== 'Bearer good') return { status: 404 };
+      return path.includes('operations') ? { body: { operations: [] } } : { body: { endpoints: [] } };
+    });
+    const accounts = [
+      { name: 'a', key: () => 'bad' },
+      { name: 'b', key: () => 'good' },
+    ];
+    expect(await all(client(url, { accounts }).listOperations('calm-sea-1'))).toEqual([]);
+  });
+});
+
+describe('what is written', () => {
+  test('one PATCH carries exactly the fields of the change', async () => {
+    const answer = { endpoint: wireCompute('ep-1', { pending_state: 'active' }), operations: [wireOperation('op-1')] };
+    const { url, requests } = await serve(() => ({ body: answer }));
+    const metrics = recordingMetrics();
+    const result = await client(url, { metrics }).updateCompute('calm-sea-1', 'ep-1', {
+      minCu: 0.25,
+      suspendTimeoutSeconds: 300,
+    });
+    expect(unwrap(result)).toMatchObject({
+      settings: { minCu: 0.25, maxCu: 2, suspendTimeoutSeconds: 300 },
+      state: 'active',
+      pendingState: 'active',
+      operations: [{ operationId: 'op-1', totalDurationMs: 12, computeId: 'ep-1' }],
+    });
+    expect(requests).toHaveLength(1);
+    expect(requests[0]).toMatchObject({
+      method: 'PATCH',
+      url: '/api/v2/projects/calm-sea-1/endpoints/ep-1',
+      body: '{"endpoint":{"autoscaling_limit_min_cu":0.25,"suspend_timeout_seconds":300}}',
+      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+    });
+    const route = 'PATCH /projects/{project_id}/endpoints/{endpoint_id}';
+    expect(metrics.values.get(`ebb_api_requests_total{route=${route},code=200}`)).toBe(1);
+    expect(metrics.values.get(`ebb_api_request_duration_seconds{route=${route}}`)).toBe(1);
+    expect(metrics.values.get('ebb_api_key_valid{account=main}')).toBe(1);
+  });
+
+  test('restart has no body, and an answer without operations is accepted', async () => {
+    const { url, requests } = await serve(() => ({ body: {} }));
+    expect(unwrap(await client(url).restartCompute('calm-sea-1', 'ep-1'))).toEqual({ operations: [] });
+    expect(requests[0]).toMatchObject({
+      method: 'POST',
+      url: '/api/v2/projects/calm-sea-1/endpoints/ep-1/restart',
+      body: '',
+    });
+    expect(requests[0]?.headers).not.toHaveProperty('content-type');
+  });
+
+  test('an id that no id can be is refused before anything is sent', async () => {
+    const { url, requests } = await serve(() => ({ body: {} }));
+    const result = await client(url).restartCompute('calm-sea-1', 'ep-1/../../ep-2');
+    expect(errorOf(result)).toMatchObject({ code: 'invalid' });
+    expect(requests).toEqual([]);
+  });
+
+  test('an answer about another compute is malformed, with an unknown outcome', async () => {
+    const { url } = await serve(() => ({ body: { endpoint: wireCompute('ep-2'), operations: [] } }));
+    const result = await client(url).updateCompute('calm-sea-1', 'ep-1', { minCu: 1 });
+    expect(errorOf(result)).toMatchObject({ code: 'malformed', outcomeUnknown: true });
+  });
+});

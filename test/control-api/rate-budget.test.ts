@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest';
+import { createRateBudget } from '../../src/adapters/control-api/rate-budget.ts';
+
+const NEVER = new AbortController().signal;
+
+/** Tokens that a test gives out by hand. */
+function manualTokens() {
+  const asked: (() => void)[] = [];
+  return {
+    asked,
+    take: () => new Promise<number>((resolve) => asked.push(() => resolve(0))),
+    slowDown: async () => {},
+  };
+}
+
+test('a write goes before the reads that wait, and an abort gives its place away', async () => {
+  const tokens = manualTokens();
+  const budget = createRateBudget({ tokens });
+  const order: string[] = [];
+  const enter = (name: string, priority: 'read' | 'write', signal = NEVER) =>
+    budget.acquire({ account: 'a', route: name, priority }, signal).then(
+      () => order.push(name),
+      (reason) => order.push(`${name}: ${reason}`),
+    );
+  const controller = new AbortController();
+  const all = [enter('read 1', 'read'), enter('read 2', 'read', controller.signal), enter('read 3', 'read')];
+  all.push(enter('write', 'write'));
+  controller.abort('left');
+  for (let given = 0; given < 3; given += 1) {
+    await expect.poll(() => tokens.asked.length).toBe(given + 1);
+    tokens.asked[given]?.();
+  }
+  await Promise.all(all);
+  expect(order).toEqual(['read 2: left', 'write', 'read 1', 'read 3']);
+});
+
+test('accounts do not wait for each other', async () => {
+  const tokens = manualTokens();
+  const budget = createRateBudget({
+    tokens: { ...tokens, take: async (account) => (account === 'a' ? tokens.take() : 0) },
+  });
+  const blocked = budget.acquire({ account: 'a', route: 'r', priority: 'read' }, NEVER);
+  await budget.acquire({ account: 'b', route: 'r', priority: 'read' }, NEVER);
+  tokens.asked[0]?.();
+  await blocked;
+});
+
+test('tokens that can not be had reject who waits, and the next may try again', async () => {
+  let broken = true;
+  const budget = createRateBudget({
+    tokens: {
+      take: async () => {
+        if (broken) throw new Error('no tokens');
+        return 0;
+      },
+      slowDown: async () => {},
+    },
+  });
+  const request = { account: 'a', route: 'r', priority: 'read' } as const;
+  await expect(budget.acquire(request, NEVER)).rejects.toThrow('no tokens');
+  broken = false;
+  await budget.acquire(request, NEVER);
+});
