@@ -1,0 +1,121 @@
+import { readFile } from 'node:fs/promises';
+import { Command, InvalidArgumentError } from 'commander';
+import type { Fleet } from '../emulator/fleet.ts';
+import { parseFleet } from '../emulator/fleet-file.ts';
+import { generateFleet } from '../emulator/generate-fleet.ts';
+import { type Emulator, startEmulator } from '../emulator/server.ts';
+
+const EXAMPLES = `
+Examples:
+  $ ebb emulator                                    three projects, made up
+  $ ebb emulator --projects 10000 --computes-per-project 2 --seed 7
+  $ ebb emulator --fleet fleet.yaml --api-key secret --listen 127.0.0.1:8099
+  $ ebb emulator --rate-limit 700/min --burst 40/s  as strict as the real service
+
+When it listens, it prints one line of JSON: {"url":"http://HOST:PORT/api/v2","api_key":"…"}.
+docs/emulator.md tells about its own routes below /_emulator/.`;
+
+interface EmulatorFlags {
+  listen: { host: string; port: number };
+  apiKey?: string;
+  fleet?: string;
+  projects?: number;
+  computesPerProject?: number;
+  seed: number;
+  rateLimit?: number;
+  burst?: number;
+  operationTime?: number;
+}
+
+function parseListen(text: string): { host: string; port: number } {
+  const match = /^(?:\[(?<v6>[^\]]+)\]|(?<host>[^:]+)):(?<port>\d{1,5})$/.exec(text);
+  const host = match?.groups?.v6 ?? match?.groups?.host;
+  const port = Number(match?.groups?.port);
+  if (host === undefined || port > 65_535) throw new InvalidArgumentError('Must be HOST:PORT, e.g. 127.0.0.1:8099.');
+  return { host, port };
+}
+
+function parseCount(text: string): number {
+  const count = Number(text);
+  if (!Number.isInteger(count) || count < 0) throw new InvalidArgumentError('Must be a whole number, 0 or more.');
+  return count;
+}
+
+function parseRate(unit: 'min' | 's'): (text: string) => number {
+  return (text) => {
+    const count = Number(new RegExp(`^(\\d+)(?:/${unit})?$`).exec(text)?.[1]);
+    if (!(count > 0)) throw new InvalidArgumentError(`Must be N/${unit}, e.g. 40/${unit}.`);
+    return count;
+  };
+}
+
+type FleetResult = { ok: true; fleet: Fleet } | { ok: false; message: string };
+
+async function fleetOf(flags: EmulatorFlags): Promise<FleetResult> {
+  if (flags.fleet === undefined) {
+    const { projects = 3, computesPerProject = 2, seed } = flags;
+    return { ok: true, fleet: generateFleet({ projects, computesPerProject, seed }) };
+  }
+  if (flags.projects !== undefined || flags.computesPerProject !== undefined) {
+    return { ok: false, message: '--fleet and --projects exclude each other: leave one out' };
+  }
+  const text = await readFile(flags.fleet, 'utf8').catch((error: NodeJS.ErrnoException) => error);
+  if (typeof text !== 'string')
+    return { ok: false, message: `cannot read the fleet file ${flags.fleet}: ${text.code}` };
+  const parsed = parseFleet(text);
+  return parsed.ok ? parsed : { ok: false, message: `fleet file ${flags.fleet}: ${parsed.message}` };
+}
+
+function startError(error: unknown, { host, port }: EmulatorFlags['listen']): string {
+  const code = (error as NodeJS.ErrnoException).code;
+  if (code === 'EADDRINUSE') return `${host}:${port} is in use: stop the other program or choose another --listen`;
+  return `cannot listen on ${host}:${port}: ${code ?? String(error)}`;
+}
+
+/** Stays up until SIGTERM (exit 0) or SIGINT (exit 130). */
+function runUntilStopped(emulator: Emulator): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = (exitCode: number): void => {
+      process.exitCode = exitCode;
+      void emulator.close().then(resolve);
+    };
+    process.once('SIGTERM', () => stop(0));
+    process.once('SIGINT', () => stop(130));
+  });
+}
+
+async function runEmulator(flags: EmulatorFlags, command: Command): Promise<void> {
+  const fleet = await fleetOf(flags);
+  if (!fleet.ok) command.error(`error: ${fleet.message}`);
+  const emulator = await startEmulator({
+    listen: flags.listen,
+    fleet: fleet.fleet,
+    seed: flags.seed,
+    ...(flags.apiKey === undefined ? {} : { apiKey: flags.apiKey }),
+    ...(flags.rateLimit === undefined ? {} : { rateLimitPerMinute: flags.rateLimit }),
+    ...(flags.burst === undefined ? {} : { burstPerSecond: flags.burst }),
+    ...(flags.operationTime === undefined ? {} : { operationTimeMs: flags.operationTime }),
+  }).catch((error: unknown) => command.error(`error: ${startError(error, flags.listen)}`));
+  process.stdout.write(`${JSON.stringify({ url: emulator.url, api_key: emulator.apiKey })}\n`);
+  await runUntilStopped(emulator);
+}
+
+/** `ebb emulator`: the control API on this machine, to try things against. */
+export function emulatorCommand(): Command {
+  return new Command('emulator')
+    .description('serve an emulated control API, to try policies against')
+    .option('--listen <HOST:PORT>', 'where to listen; port 0 takes a free one', parseListen, {
+      host: '127.0.0.1',
+      port: 0,
+    })
+    .option('--api-key <KEY>', 'the key that clients must send (default: made from the seed)')
+    .option('--fleet <FILE>', 'projects and computes to start with, YAML or JSON')
+    .option('--projects <N>', 'how many projects to make up (default: 3)', parseCount)
+    .option('--computes-per-project <M>', 'how many computes each of them has (default: 2)', parseCount)
+    .option('--seed <S>', 'equal seeds give equal worlds', parseCount, 1)
+    .option('--rate-limit <N/min>', 'requests in a minute over all routes (default: unlimited)', parseRate('min'))
+    .option('--burst <N/s>', 'requests in a second on one route (default: unlimited)', parseRate('s'))
+    .option('--operation-time <MS>', 'how long every operation takes (default: as on the real service)', parseCount)
+    .addHelpText('after', EXAMPLES)
+    .action((flags: EmulatorFlags, command: Command) => runEmulator(flags, command));
+}

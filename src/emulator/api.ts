@@ -1,0 +1,117 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { HttpBindings } from '@hono/node-server';
+import { type Context, Hono } from 'hono';
+import type { Platform } from './platform.ts';
+import type { RateLimits } from './rate-limits.ts';
+import type { RequestEffects, RequestFaults } from './request-faults.ts';
+import type { RequestLog } from './request-log.ts';
+import { COMPUTE_ROUTES } from './routes/computes.ts';
+import { OPERATION_ROUTES } from './routes/operations.ts';
+import { PROJECT_ROUTES } from './routes/projects.ts';
+import type { Route } from './routes/route.ts';
+import { hangUp, wrongJson } from './spoil.ts';
+import { type Answer, errorAnswer } from './wire/answer.ts';
+
+export const API_BASE = '/api/v2';
+
+const ROUTES: readonly Route[] = [...PROJECT_ROUTES, ...COMPUTE_ROUTES, ...OPERATION_ROUTES];
+
+type Env = { Bindings: HttpBindings };
+
+interface ApiOptions {
+  platform: Platform;
+  apiKey: string;
+  requests: RequestLog;
+  requestFaults: RequestFaults;
+  rateLimits: RateLimits;
+}
+
+type Body = { ok: true; value: unknown } | { ok: false };
+
+/** An empty body is none, whatever its content type: some clients send an empty form. */
+async function readBody(context: Context<Env>): Promise<Body> {
+  if (context.req.method === 'GET') return { ok: true, value: undefined };
+  const text = await context.req.text();
+  if (text === '') return { ok: true, value: undefined };
+  try {
+    return { ok: true, value: JSON.parse(text) };
+  } catch {
+    return { ok: false };
+  }
+}
+
+function throttled(message: string, retryAfterSeconds: number | undefined): Answer {
+  const headers = retryAfterSeconds === undefined ? undefined : { 'retry-after': String(retryAfterSeconds) };
+  return errorAnswer(429, message, headers);
+}
+
+function faultAnswer(effects: RequestEffects): Answer | undefined {
+  const { spoil } = effects;
+  if (spoil?.kind !== 'status') return undefined;
+  const headers =
+    spoil.retryAfterSeconds === undefined ? undefined : { 'retry-after': String(spoil.retryAfterSeconds) };
+  return errorAnswer(spoil.status, spoil.message ?? `injected by a fault: ${spoil.status}`, headers);
+}
+
+/** What the request is answered. Everything that can refuse it comes before the route, so a refused one changes nothing. */
+function decide(
+  options: ApiOptions,
+  context: Context<Env>,
+  route: Route | undefined,
+  body: Body,
+  effects: RequestEffects,
+): Answer {
+  const injected = faultAnswer(effects);
+  if (injected !== undefined) return injected;
+  if (context.req.header('authorization') !== `Bearer ${options.apiKey}`) {
+    return errorAnswer(401, 'supplied credentials do not pass authentication');
+  }
+  const routeName = `${context.req.method} ${route?.template}`;
+  const verdict = options.rateLimits.admit(options.apiKey, routeName, performance.now());
+  if (!verdict.ok) return throttled(verdict.message, verdict.retryAfterSeconds);
+  if (route === undefined) return errorAnswer(404, 'this route does not exist');
+  if (!body.ok) return errorAnswer(400, 'the body is not JSON');
+  return route.answer({ params: context.req.param(), query: context.req.query(), body: body.value }, options.platform);
+}
+
+function send(context: Context<Env>, answer: Answer, requestId: string, effects: RequestEffects): Response {
+  const headers = { 'content-type': 'application/json', 'x-request-id': requestId, ...answer.headers };
+  if (answer.body === undefined) return new Response(null, { status: answer.status, headers });
+  const isError = answer.status >= 400 && typeof answer.body === 'object';
+  const text = JSON.stringify(isError ? { request_id: requestId, ...answer.body } : answer.body);
+  if (effects.spoil?.kind === 'hang_up') return hangUp(context.env, answer.status, text);
+  if (effects.spoil?.kind === 'wrong_json') return wrongJson(answer.status, text);
+  return new Response(text, { status: answer.status, headers });
+}
+
+async function serve(options: ApiOptions, context: Context<Env>, route: Route | undefined): Promise<Response> {
+  const requestId = context.req.header('x-request-id') ?? randomUUID();
+  const at = new Date(options.platform.clock.now()).toISOString();
+  const url = new URL(context.req.url);
+  const body = await readBody(context);
+  const effects = options.requestFaults.effectsOn(context.req.method, route?.template);
+  const answer = decide(options, context, route, body, effects);
+  options.requests.add({
+    at,
+    method: context.req.method,
+    path: url.pathname + url.search,
+    ...(route === undefined ? {} : { route: route.template }),
+    status: answer.status,
+    ...(body.ok && body.value !== undefined ? { body: body.value } : {}),
+    request_id: requestId,
+  });
+  if (effects.delayMs > 0) await delay(effects.delayMs);
+  return send(context, answer, requestId, effects);
+}
+
+/** The routes of the specification; each request is recorded with what it was answered. */
+export function createApi(options: ApiOptions): Hono<Env> {
+  const app = new Hono<Env>();
+  for (const route of ROUTES) {
+    const path = route.template.replaceAll(/\{(\w+)\}/g, ':$1');
+    app.on(route.method, `${API_BASE}${path}`, (context) => serve(options, context, route));
+  }
+  app.all(`${API_BASE}/*`, (context) => serve(options, context, undefined));
+  return app;
+}

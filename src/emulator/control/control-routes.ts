@@ -1,0 +1,100 @@
+import { Hono } from 'hono';
+import { z } from 'zod';
+import type { SettableClock } from '../clock.ts';
+import type { Platform } from '../platform.ts';
+import type { RequestFaults } from '../request-faults.ts';
+import type { RequestLog } from '../request-log.ts';
+import { type Answer, errorAnswer, refusalAnswer } from '../wire/answer.ts';
+import type { Outcome } from '../world/commands.ts';
+import { countConnections } from '../world/connections.ts';
+import { createFaultRoutes } from './faults.ts';
+import { respond, withBody } from './respond.ts';
+import { reportState } from './state.ts';
+
+interface ControlOptions {
+  platform: Platform;
+  requests: RequestLog;
+  requestFaults: RequestFaults;
+  nextFaultId: () => string;
+  seed: number;
+  /** Absent if the time is shared with somebody else, who sets it. */
+  settableClock?: SettableClock;
+}
+
+const connectBody = z.strictObject({
+  connections: z.number().int().min(1).default(1),
+  for_seconds: z.number().positive().optional(),
+  reconnect: z.boolean().default(false),
+});
+
+const disconnectBody = z.strictObject({ connections: z.number().int().min(1).optional() });
+
+const clockBody = z.strictObject({
+  now: z.iso.datetime({ offset: true }).transform(Date.parse).optional(),
+  speed: z.number().min(0).optional(),
+});
+
+function connectionsAnswer(outcome: Outcome): Answer {
+  if (!outcome.ok) return refusalAnswer(outcome.refusal);
+  const { compute } = outcome;
+  if (compute === undefined) return errorAnswer(500, 'the emulator lost a compute');
+  return {
+    status: 200,
+    body: {
+      compute_id: compute.id,
+      state: compute.state,
+      connections: countConnections(compute.connected),
+      waiting: countConnections(compute.waiting),
+    },
+  };
+}
+
+function setClock(options: ControlOptions, change: z.output<typeof clockBody>): Answer {
+  const { settableClock, platform } = options;
+  if (settableClock === undefined)
+    return errorAnswer(409, 'the clock belongs to the process that started the emulator');
+  if (change.now !== undefined && change.now < platform.clock.now())
+    return errorAnswer(400, 'now: time runs forwards only');
+  settableClock.set({
+    ...(change.now === undefined ? {} : { nowMs: change.now }),
+    ...(change.speed === undefined ? {} : { speed: change.speed }),
+  });
+  const world = platform.world();
+  return { status: 200, body: { now: new Date(world.nowMs).toISOString(), speed: settableClock.speed() } };
+}
+
+function mountConnections(app: Hono, platform: Platform): void {
+  app.post('/computes/:id/connect', (context) =>
+    withBody(context, connectBody, (body) => {
+      const stay = body.for_seconds === undefined ? {} : { forMs: body.for_seconds * 1000 };
+      const computeId = context.req.param('id');
+      const { connections, reconnect } = body;
+      return connectionsAnswer(
+        platform.run({ kind: 'connect', computeId, connections, reconnects: reconnect, ...stay }),
+      );
+    }),
+  );
+  app.post('/computes/:id/disconnect', (context) =>
+    withBody(context, disconnectBody, (body) => {
+      const some = body.connections === undefined ? {} : { connections: body.connections };
+      return connectionsAnswer(platform.run({ kind: 'disconnect', computeId: context.req.param('id'), ...some }));
+    }),
+  );
+}
+
+/** The emulator's own routes, below `/_emulator`; they need no key and are not recorded. */
+export function createControlRoutes(options: ControlOptions): Hono {
+  const { platform, requests, requestFaults, nextFaultId, seed } = options;
+  const app = new Hono();
+  app.get('/requests', (context) => context.json(requests.read()));
+  app.delete('/requests', (context) => {
+    requests.clear();
+    return context.json(requests.read());
+  });
+  app.get('/state', (context) => context.json(reportState(platform.world())));
+  app.post('/clock', (context) => withBody(context, clockBody, (change) => setClock(options, change)));
+  app.route('/faults', createFaultRoutes({ platform, requestFaults, nextId: nextFaultId, seed }));
+  mountConnections(app, platform);
+  app.notFound(() => respond(errorAnswer(404, 'the emulator has no such route: see docs/emulator.md')));
+  return app;
+}

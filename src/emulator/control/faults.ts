@@ -1,0 +1,127 @@
+import { Hono } from 'hono';
+import { z } from 'zod';
+import type { Platform } from '../platform.ts';
+import type { RequestFault, RequestFaultSpec, RequestFaults } from '../request-faults.ts';
+import type { Answer } from '../wire/answer.ts';
+import type { OperationFault } from '../world/entities.ts';
+import { respond, withBody } from './respond.ts';
+
+const hits = {
+  count: z.number().int().min(1).optional(),
+  share: z.number().min(0).max(1).default(1),
+};
+const onRequests = {
+  route: z.string().optional(),
+  method: z.string().optional(),
+  seed: z.number().int().optional(),
+  ...hits,
+};
+
+const faultBody = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('operation'),
+    action: z
+      .enum(['start_compute', 'suspend_compute', 'apply_config', 'check_availability', 'create_branch'])
+      .optional(),
+    compute: z.string().optional(),
+    project: z.string().optional(),
+    outcome: z.enum(['fail', 'hang']),
+    ...hits,
+  }),
+  z.strictObject({ kind: z.literal('latency'), ms: z.number().min(0), ...onRequests }),
+  z.strictObject({
+    kind: z.literal('status'),
+    status: z.number().int().min(400).max(599),
+    message: z.string().optional(),
+    retry_after_seconds: z.number().int().min(0).optional(),
+    ...onRequests,
+  }),
+  z.strictObject({ kind: z.literal('hang_up'), ...onRequests }),
+  z.strictObject({ kind: z.literal('wrong_json'), ...onRequests }),
+]);
+
+type FaultBody = z.output<typeof faultBody>;
+type OperationFaultBody = Extract<FaultBody, { kind: 'operation' }>;
+type RequestFaultBody = Exclude<FaultBody, OperationFaultBody>;
+
+interface FaultOptions {
+  platform: Platform;
+  requestFaults: RequestFaults;
+  nextId: () => string;
+  /** For the dice of faults that name no seed of their own. */
+  seed: number;
+}
+
+function toOperationFault(body: OperationFaultBody, id: string): OperationFault {
+  const { outcome, share, action, compute, project, count } = body;
+  const fault: OperationFault = { id, outcome, share };
+  if (action !== undefined) fault.action = action;
+  if (compute !== undefined) fault.computeId = compute;
+  if (project !== undefined) fault.projectId = project;
+  if (count !== undefined) fault.remaining = count;
+  return fault;
+}
+
+function toRequestFault(body: RequestFaultBody, seed: number): RequestFaultSpec {
+  const common = {
+    share: body.share,
+    seed: body.seed ?? seed,
+    ...(body.route === undefined ? {} : { route: body.route }),
+    ...(body.method === undefined ? {} : { method: body.method }),
+    ...(body.count === undefined ? {} : { count: body.count }),
+  };
+  if (body.kind === 'latency') return { ...common, kind: 'latency', ms: body.ms };
+  if (body.kind !== 'status') return { ...common, kind: body.kind };
+  return {
+    ...common,
+    kind: 'status',
+    status: body.status,
+    ...(body.message === undefined ? {} : { message: body.message }),
+    ...(body.retry_after_seconds === undefined ? {} : { retryAfterSeconds: body.retry_after_seconds }),
+  };
+}
+
+function renderRequestFault(fault: RequestFault): Record<string, unknown> {
+  if (fault.kind !== 'status') return { ...fault };
+  const { retryAfterSeconds, ...rest } = fault;
+  return { ...rest, retry_after_seconds: retryAfterSeconds };
+}
+
+function renderOperationFault(fault: OperationFault): Record<string, unknown> {
+  const { id, action, computeId, projectId, outcome, remaining, share } = fault;
+  return { id, kind: 'operation', action, compute: computeId, project: projectId, outcome, remaining, share };
+}
+
+function addFault(options: FaultOptions, body: FaultBody): Answer {
+  if (body.kind !== 'operation') {
+    const fault = options.requestFaults.add(toRequestFault(body, options.seed));
+    return { status: 200, body: renderRequestFault(fault) };
+  }
+  const fault = toOperationFault(body, options.nextId());
+  options.platform.run({ kind: 'add_operation_fault', fault });
+  return { status: 200, body: renderOperationFault(fault) };
+}
+
+function listFaults({ platform, requestFaults }: FaultOptions): Answer {
+  const faults = [
+    ...requestFaults.list().map(renderRequestFault),
+    ...platform.world().operationFaults.map(renderOperationFault),
+  ];
+  return { status: 200, body: { faults } };
+}
+
+function clearFaults(options: FaultOptions, id?: string): Answer {
+  options.requestFaults.clear(id);
+  options.platform.run(id === undefined ? { kind: 'clear_operation_faults' } : { kind: 'clear_operation_faults', id });
+  return listFaults(options);
+}
+
+/** `/faults`: POST adds one, GET lists, DELETE takes one or all away; with all, hanging operations finish. */
+export function createFaultRoutes(options: FaultOptions): Hono {
+  const app = new Hono();
+  app.get('/', () => respond(listFaults(options)));
+  app.post('/', (context) => withBody(context, faultBody, (body) => addFault(options, body)));
+  app.delete('/', () => respond(clearFaults(options)));
+  app.delete('/:id', (context) => respond(clearFaults(options, context.req.param('id'))));
+  return app;
+}

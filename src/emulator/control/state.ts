@@ -1,0 +1,62 @@
+import { countConnections } from '../world/connections.ts';
+import type { Compute, WorldState } from '../world/entities.ts';
+import { usageAt } from '../world/usage.ts';
+
+const MS_PER_SECOND = 1000;
+
+function computeState(compute: Compute, nowMs: number) {
+  const usage = usageAt(compute, nowMs);
+  return {
+    project_id: compute.projectId,
+    compute_id: compute.id,
+    state: compute.state,
+    ...(compute.pendingState === undefined ? {} : { pending_state: compute.pendingState }),
+    min_cu: compute.minCu,
+    max_cu: compute.maxCu,
+    suspend_timeout_seconds: compute.suspendTimeoutSeconds,
+    connections: countConnections(compute.connected),
+    waiting: countConnections(compute.waiting),
+    connections_dropped: usage.connectionsDropped,
+    restarts: usage.restarts,
+    active_seconds: usage.activeMs / MS_PER_SECOND,
+    cu_seconds_low: usage.cuMsLow / MS_PER_SECOND,
+    cu_seconds_high: usage.cuMsHigh / MS_PER_SECOND,
+  };
+}
+
+type ComputeReport = ReturnType<typeof computeState>;
+
+const SUMMED = [
+  'connections',
+  'connections_dropped',
+  'restarts',
+  'active_seconds',
+  'cu_seconds_low',
+  'cu_seconds_high',
+] as const;
+
+function totals(computes: readonly ComputeReport[]): Record<(typeof SUMMED)[number], number> {
+  const sum = (field: (typeof SUMMED)[number]): number =>
+    computes.reduce((total, compute) => total + compute[field], 0);
+  return {
+    connections: sum('connections'),
+    connections_dropped: sum('connections_dropped'),
+    restarts: sum('restarts'),
+    active_seconds: sum('active_seconds'),
+    cu_seconds_low: sum('cu_seconds_low'),
+    cu_seconds_high: sum('cu_seconds_high'),
+  };
+}
+
+/** What is behind the API: everything since the emulator's start, at the world's instant. */
+export function reportState(world: WorldState) {
+  const computes = [...world.computes.values()].map((compute) => computeState(compute, world.nowMs));
+  const openOperations = [...world.projects.values()].reduce((sum, project) => sum + project.openOperations, 0);
+  return {
+    now: new Date(world.nowMs).toISOString(),
+    projects: world.projects.size,
+    open_operations: openOperations,
+    computes,
+    totals: totals(computes),
+  };
+}

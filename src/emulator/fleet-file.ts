@@ -1,0 +1,127 @@
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { COMPUTE_SIZES_CU } from '../domain/compute-units.ts';
+import type { Fleet, FleetCompute, FleetProject } from './fleet.ts';
+import { settingsProblem } from './world/compute-settings.ts';
+
+const id = z.string().regex(/^[a-z0-9-]{1,60}$/, 'must be 1 to 60 of a-z, 0-9 and -');
+const size = z.number().refine((cu) => COMPUTE_SIZES_CU.includes(cu), 'is not a size that the platform has');
+const instant = z
+  .string()
+  .refine((text) => !Number.isNaN(Date.parse(text)), 'must be an ISO 8601 instant')
+  .transform((text) => Date.parse(text));
+
+const branch = z.object({
+  name: z.string().optional(),
+  default: z.boolean().optional(),
+  protected: z.boolean().optional(),
+});
+
+const computeSchema = z.object({
+  id,
+  branch_id: id,
+  branch: branch.optional(),
+  type: z.enum(['read_write', 'read_only']),
+  min_cu: size,
+  max_cu: size,
+  suspend_timeout_seconds: z.number().int(),
+  state: z.enum(['init', 'active', 'idle']),
+  created_at: instant.optional(),
+  last_active: instant.optional(),
+  connections: z.number().int().min(0).default(0),
+});
+
+const projectSchema = z.object({
+  id,
+  name: z.string().min(1),
+  account: id.optional(),
+  region_id: z.string().min(1),
+  pg_version: z.number().int().min(14).max(18),
+  computes: z.array(computeSchema),
+});
+
+const fleetFile = z.object({ projects: z.array(projectSchema) });
+
+type ParsedFleet = z.infer<typeof fleetFile>;
+type ParsedCompute = z.infer<typeof computeSchema>;
+
+export type FleetFileResult = { ok: true; fleet: Fleet } | { ok: false; message: string };
+
+function defined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as {
+    [K in keyof T]: Exclude<T[K], undefined>;
+  };
+}
+
+function toCompute(parsed: ParsedCompute): FleetCompute {
+  return {
+    id: parsed.id,
+    branchId: parsed.branch_id,
+    ...(parsed.branch === undefined ? {} : { branch: defined(parsed.branch) }),
+    type: parsed.type,
+    minCu: parsed.min_cu,
+    maxCu: parsed.max_cu,
+    suspendTimeoutSeconds: parsed.suspend_timeout_seconds,
+    state: parsed.state,
+    ...(parsed.created_at === undefined ? {} : { createdAtMs: parsed.created_at }),
+    ...(parsed.last_active === undefined ? {} : { lastActiveAtMs: parsed.last_active }),
+    connections: parsed.connections,
+  };
+}
+
+function toProject(parsed: ParsedFleet['projects'][number]): FleetProject {
+  return {
+    id: parsed.id,
+    name: parsed.name,
+    ...(parsed.account === undefined ? {} : { account: parsed.account }),
+    regionId: parsed.region_id,
+    pgVersion: parsed.pg_version,
+    computes: parsed.computes.map(toCompute),
+  };
+}
+
+function twice(values: readonly string[]): string | undefined {
+  const seen = new Set<string>();
+  return values.find((value) => seen.size === seen.add(value).size);
+}
+
+function computeProblem(compute: FleetCompute): string | undefined {
+  const problem = settingsProblem(compute);
+  return problem === undefined ? undefined : `compute ${compute.id}: ${problem}`;
+}
+
+function projectProblem({ computes }: FleetProject): string | undefined {
+  const branch = twice(computes.filter(({ type }) => type === 'read_write').map(({ branchId }) => branchId));
+  if (branch !== undefined) return `branch ${branch} has two read_write computes`;
+  return computes.map(computeProblem).find((problem) => problem !== undefined);
+}
+
+/** What the schema can't say: ids are unique, a branch has one primary, the settings go together. */
+function contradiction({ projects }: Fleet): string | undefined {
+  const id =
+    twice(projects.map((one) => one.id)) ?? twice(projects.flatMap((one) => one.computes.map((two) => two.id)));
+  if (id !== undefined) return `the id ${id} occurs twice`;
+  return projects.map(projectProblem).find((problem) => problem !== undefined);
+}
+
+/**
+ * Reads the text of a fleet file, YAML or JSON. Keys that it doesn't know are left out, so that a snapshot with more in it
+ * can be used; the message of a broken file names the first place that is wrong.
+ */
+export function parseFleet(text: string): FleetFileResult {
+  let data: unknown;
+  try {
+    data = parse(text);
+  } catch (error) {
+    const [line] = (error instanceof Error ? error.message : String(error)).split('\n');
+    return { ok: false, message: `not YAML or JSON: ${line}` };
+  }
+  const parsed = fleetFile.safeParse(data);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    return { ok: false, message: `${issue?.path.join('.') || 'the file'}: ${issue?.message}` };
+  }
+  const fleet = { projects: parsed.data.projects.map(toProject) };
+  const problem = contradiction(fleet);
+  return problem === undefined ? { ok: true, fleet } : { ok: false, message: problem };
+}

@@ -1,0 +1,63 @@
+import type { Fleet, FleetCompute, FleetProject } from './fleet.ts';
+import { createRandom, nextInteger, nextRandom, pick, type RandomState } from './world/random.ts';
+
+const TEAMS = ['web', 'api', 'dev', 'shop', 'data'] as const;
+const REGIONS = ['aws-eu-central-1', 'aws-us-east-2'] as const;
+const SIZES = [
+  [0.25, 0.25],
+  [0.25, 1],
+  [0.25, 2],
+  [0.5, 4],
+  [1, 4],
+  [2, 8],
+] as const;
+const TIMEOUTS_SECONDS = [0, 0, 300, 900, 3600, -1] as const;
+const ACTIVE_SHARE = 0.25;
+
+interface GenerateOptions {
+  projects: number;
+  computesPerProject: number;
+  seed: number;
+}
+
+function generateCompute(random: RandomState, projectNumber: string, index: number): FleetCompute {
+  const [minCu, maxCu] = pick(random, SIZES);
+  const isActive = nextRandom(random) < ACTIVE_SHARE;
+  const isReplica = index % 2 === 1;
+  const branchNumber = Math.floor(index / 2);
+  return {
+    id: `ep-${projectNumber}-${index + 1}`,
+    branchId: `br-${projectNumber}-${branchNumber + 1}`,
+    branch: {
+      name: branchNumber === 0 ? 'main' : `preview/${branchNumber}`,
+      default: branchNumber === 0,
+      protected: false,
+    },
+    type: isReplica ? 'read_only' : 'read_write',
+    minCu,
+    maxCu,
+    suspendTimeoutSeconds: pick(random, TIMEOUTS_SECONDS),
+    state: isActive ? 'active' : 'idle',
+    connections: isActive ? nextInteger(random, 1, 20) : 0,
+  };
+}
+
+function generateProject(random: RandomState, index: number, options: GenerateOptions): FleetProject {
+  const number = String(index + 1).padStart(5, '0');
+  const team = TEAMS[index % TEAMS.length];
+  return {
+    id: `${team}-project-${number}`,
+    name: `${team}-${number}`,
+    regionId: pick(random, REGIONS),
+    pgVersion: 17,
+    computes: Array.from({ length: options.computesPerProject }, (_, computeIndex) =>
+      generateCompute(random, number, computeIndex),
+    ),
+  };
+}
+
+/** A fleet of any size; equal seeds give equal fleets. On each branch a primary, then a replica; a quarter are active. */
+export function generateFleet(options: GenerateOptions): Fleet {
+  const random = createRandom(options.seed);
+  return { projects: Array.from({ length: options.projects }, (_, index) => generateProject(random, index, options)) };
+}

@@ -1,0 +1,71 @@
+import { createRandom, nextRandom, type RandomState } from './world/random.ts';
+
+/** What can go wrong with a request on its way. */
+export type RequestFaultSpec = {
+  /** `PATCH /projects/{project_id}/endpoints/{endpoint_id}`, or the path template alone; absent: every route. */
+  route?: string;
+  method?: string;
+  /** How many requests it hits; absent: all. */
+  count?: number;
+  /** The share of matching requests that it hits, 0..1. */
+  share: number;
+  /** Where the share's dice start. */
+  seed: number;
+} & (
+  | { kind: 'latency'; ms: number }
+  | { kind: 'status'; status: number; message?: string; retryAfterSeconds?: number }
+  | { kind: 'hang_up' }
+  | { kind: 'wrong_json' }
+);
+
+export type RequestFault = RequestFaultSpec & { id: string; hits: number };
+
+/** What happens to one request. */
+export interface RequestEffects {
+  /** Real milliseconds by which the answer is held back; the request has been carried out by then. */
+  delayMs: number;
+  /** `status`: answered so and not carried out. `hang_up`, `wrong_json`: carried out, but the answer is spoilt. */
+  spoil?: Extract<RequestFault, { kind: 'status' | 'hang_up' | 'wrong_json' }>;
+}
+
+export interface RequestFaults {
+  add(spec: RequestFaultSpec): RequestFault;
+  list(): RequestFault[];
+  /** Without an id: all. */
+  clear(id?: string): void;
+  /** Throws the dice and counts; `route` is the template, absent for unknown paths. */
+  effectsOn(method: string, route: string | undefined): RequestEffects;
+}
+
+function matches(fault: RequestFault, method: string, route: string | undefined): boolean {
+  if (fault.count !== undefined && fault.hits >= fault.count) return false;
+  if (fault.method !== undefined && fault.method !== method) return false;
+  return fault.route === undefined || fault.route === route || fault.route === `${method} ${route}`;
+}
+
+export function createRequestFaults(nextId: () => string): RequestFaults {
+  let faults: { fault: RequestFault; random: RandomState }[] = [];
+  return {
+    add(spec) {
+      const fault = { ...spec, id: nextId(), hits: 0 };
+      faults.push({ fault, random: createRandom(spec.seed) });
+      return fault;
+    },
+    list: () => faults.map(({ fault }) => fault),
+    clear(id) {
+      faults = faults.filter(({ fault }) => id !== undefined && fault.id !== id);
+    },
+    effectsOn(method, route) {
+      const effects: RequestEffects = { delayMs: 0 };
+      for (const { fault, random } of faults) {
+        const alreadySpoilt = fault.kind !== 'latency' && effects.spoil !== undefined;
+        if (alreadySpoilt || !matches(fault, method, route)) continue;
+        if (nextRandom(random) >= fault.share) continue;
+        fault.hits += 1;
+        if (fault.kind === 'latency') effects.delayMs += fault.ms;
+        else effects.spoil = fault;
+      }
+      return effects;
+    },
+  };
+}

@@ -1,0 +1,92 @@
+import type { Platform } from '../platform.ts';
+import { type Answer, errorAnswer, refusalAnswer } from '../wire/answer.ts';
+import { readComputeChanges } from '../wire/bodies.ts';
+import { renderCompute } from '../wire/compute.ts';
+import { renderOperation } from '../wire/operation.ts';
+import type { Command } from '../world/commands.ts';
+import { findCompute, findProject } from '../world/find.ts';
+import { type ApiRequest, param, type Route } from './route.ts';
+
+const COMPUTES = '/projects/{project_id}/endpoints';
+const COMPUTE = `${COMPUTES}/{endpoint_id}`;
+
+function ids(request: ApiRequest): { projectId: string; computeId: string } {
+  return { projectId: param(request, 'project_id'), computeId: param(request, 'endpoint_id') };
+}
+
+/** Carries a command on a compute out and shows the compute and its operations. */
+function answerChange(platform: Platform, command: Command, projectId: string, status: number): Answer {
+  const outcome = platform.run(command);
+  if (!outcome.ok) return refusalAnswer(outcome.refusal);
+  const world = platform.world();
+  const project = findProject(world, projectId);
+  if (!project.ok || outcome.compute === undefined) return errorAnswer(500, 'the emulator lost a compute');
+  return {
+    status,
+    body: {
+      endpoint: renderCompute(outcome.compute, project.value),
+      operations: outcome.operations.map((operation) => renderOperation(operation, world.nowMs)),
+    },
+  };
+}
+
+const listComputes: Route = {
+  method: 'GET',
+  template: COMPUTES,
+  answer(request, platform) {
+    const project = findProject(platform.world(), param(request, 'project_id'));
+    if (!project.ok) return refusalAnswer(project.refusal);
+    const { value } = project;
+    return { status: 200, body: { endpoints: [...value.computes.values()].map((one) => renderCompute(one, value)) } };
+  },
+};
+
+const getCompute: Route = {
+  method: 'GET',
+  template: COMPUTE,
+  answer(request, platform) {
+    const { projectId, computeId } = ids(request);
+    const world = platform.world();
+    const project = findProject(world, projectId);
+    if (!project.ok) return refusalAnswer(project.refusal);
+    const compute = findCompute(world, projectId, computeId);
+    if (!compute.ok) return refusalAnswer(compute.refusal);
+    return { status: 200, body: { endpoint: renderCompute(compute.value, project.value) } };
+  },
+};
+
+const updateCompute: Route = {
+  method: 'PATCH',
+  template: COMPUTE,
+  answer(request, platform) {
+    const changes = readComputeChanges(request.body);
+    if (!changes.ok) return errorAnswer(400, changes.message);
+    const { projectId, computeId } = ids(request);
+    return answerChange(
+      platform,
+      { kind: 'update_compute', projectId, computeId, changes: changes.value },
+      projectId,
+      200,
+    );
+  },
+};
+
+function powerRoute(verb: 'start' | 'suspend' | 'restart'): Route {
+  return {
+    method: 'POST',
+    template: `${COMPUTE}/${verb}`,
+    answer(request, platform) {
+      const { projectId, computeId } = ids(request);
+      return answerChange(platform, { kind: `${verb}_compute`, projectId, computeId }, projectId, 200);
+    },
+  };
+}
+
+export const COMPUTE_ROUTES: readonly Route[] = [
+  listComputes,
+  getCompute,
+  updateCompute,
+  powerRoute('start'),
+  powerRoute('suspend'),
+  powerRoute('restart'),
+];

@@ -1,0 +1,99 @@
+import type { Branch, Project } from '../world/entities.ts';
+import { usageAt } from '../world/usage.ts';
+import { proxyHost } from './compute.ts';
+import { wireTime } from './times.ts';
+
+const MIB = 1_048_576;
+const BRANCH_SIZE_LIMIT_MIB = 16_777_216;
+/** The user who owns every personal project, and who made every branch. */
+export const OWNER_ID = '629982cc-de05-43db-ae16-28f2399c4910';
+
+interface ProjectTotals {
+  activeSeconds: number;
+  cuSeconds: number;
+  lastActiveAtMs: number | undefined;
+}
+
+function latest(left: number | undefined, right: number | undefined): number | undefined {
+  return left === undefined || right === undefined ? (left ?? right) : Math.max(left, right);
+}
+
+function totalsOf(project: Project, nowMs: number): ProjectTotals {
+  let { activeMs, cuMsHigh, lastActiveAtMs } = project.deletedUsage;
+  for (const compute of project.computes.values()) {
+    const usage = usageAt(compute, nowMs);
+    activeMs += usage.activeMs;
+    cuMsHigh += usage.cuMsHigh;
+    lastActiveAtMs = latest(lastActiveAtMs, compute.connected.length > 0 ? nowMs : compute.lastActiveAtMs);
+  }
+  return { activeSeconds: Math.floor(activeMs / 1000), cuSeconds: Math.floor(cuMsHigh / 1000), lastActiveAtMs };
+}
+
+function commonFields(project: Project, totals: ProjectTotals): Record<string, unknown> {
+  return {
+    id: project.id,
+    platform_id: 'aws',
+    region_id: project.regionId,
+    name: project.name,
+    provisioner: 'k8s-neonvm',
+    pg_version: project.pgVersion,
+    proxy_host: proxyHost(project.regionId),
+    branch_logical_size_limit: BRANCH_SIZE_LIMIT_MIB,
+    branch_logical_size_limit_bytes: BRANCH_SIZE_LIMIT_MIB * MIB,
+    store_passwords: true,
+    cpu_used_sec: totals.cuSeconds,
+    creation_source: 'console',
+    history_retention_seconds: 86_400,
+    created_at: wireTime(project.createdAtMs),
+    updated_at: wireTime(project.updatedAtMs),
+    owner_id: project.orgId ?? OWNER_ID,
+    ...(project.orgId === undefined ? {} : { org_id: project.orgId }),
+    ...(totals.lastActiveAtMs === undefined ? {} : { compute_last_active_at: wireTime(totals.lastActiveAtMs) }),
+  };
+}
+
+/** A project as the list shows it. `locked` is in the specification, though the vendor's newer document has dropped it. */
+export function renderProjectListItem(project: Project, nowMs: number): Record<string, unknown> {
+  const totals = totalsOf(project, nowMs);
+  return { ...commonFields(project, totals), locked: false, active_time: totals.activeSeconds };
+}
+
+/** A project by itself: what it has consumed is counted from its creation. */
+export function renderProject(project: Project, nowMs: number): Record<string, unknown> {
+  const totals = totalsOf(project, nowMs);
+  const month = new Date(nowMs);
+  const monthStart = Date.UTC(month.getUTCFullYear(), month.getUTCMonth(), 1);
+  const monthEnd = Date.UTC(month.getUTCFullYear(), month.getUTCMonth() + 1, 1);
+  return {
+    ...commonFields(project, totals),
+    active_time_seconds: totals.activeSeconds,
+    compute_time_seconds: totals.cuSeconds,
+    written_data_bytes: 0,
+    data_transfer_bytes: 0,
+    data_storage_bytes_hour: 0,
+    consumption_period_start: wireTime(monthStart),
+    consumption_period_end: wireTime(monthEnd),
+  };
+}
+
+export function renderBranch(branch: Branch): Record<string, unknown> {
+  return {
+    id: branch.id,
+    project_id: branch.projectId,
+    ...(branch.parentId === undefined ? {} : { parent_id: branch.parentId }),
+    name: branch.name,
+    current_state: 'ready',
+    state_changed_at: wireTime(branch.createdAtMs),
+    creation_source: 'console',
+    primary: branch.default,
+    default: branch.default,
+    protected: branch.protected,
+    cpu_used_sec: 0,
+    compute_time_seconds: 0,
+    active_time_seconds: 0,
+    written_data_bytes: 0,
+    data_transfer_bytes: 0,
+    created_at: wireTime(branch.createdAtMs),
+    updated_at: wireTime(branch.updatedAtMs),
+  };
+}

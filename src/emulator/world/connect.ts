@@ -1,0 +1,32 @@
+import { type Outcome, refuse } from './commands.ts';
+import { admitWaiting, disconnect } from './connections.ts';
+import type { ConnectionGroup, WorldState } from './entities.ts';
+import { wakeIfWanted } from './operations.ts';
+
+interface Arrival {
+  computeId: string;
+  connections: number;
+  forMs?: number;
+  reconnects: boolean;
+}
+
+/** Clients arrive: they are let in at once, or wake the compute and wait for it. Nothing wakes a disabled one. */
+export function connectClients(world: WorldState, arrival: Arrival): Outcome {
+  const compute = world.computes.get(arrival.computeId);
+  if (compute === undefined) return refuse('not_found', 'endpoint not found');
+  if (compute.disabled) return refuse('precondition', 'endpoint is disabled');
+  const group: ConnectionGroup = { connections: arrival.connections, reconnects: arrival.reconnects };
+  if (arrival.forMs !== undefined) group.forMs = arrival.forMs;
+  compute.waiting.push(group);
+  admitWaiting(world, compute);
+  wakeIfWanted(world, compute);
+  return { ok: true, compute, operations: [...compute.queue] };
+}
+
+/** Clients leave; without a number, all of them. */
+export function disconnectClients(world: WorldState, computeId: string, connections?: number): Outcome {
+  const compute = world.computes.get(computeId);
+  if (compute === undefined) return refuse('not_found', 'endpoint not found');
+  disconnect(world, compute, connections);
+  return { ok: true, compute, operations: [] };
+}

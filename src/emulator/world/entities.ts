@@ -1,0 +1,168 @@
+import type { DueIndex } from './due-index.ts';
+import type { RandomState } from './random.ts';
+
+export type ComputeType = 'read_write' | 'read_only';
+export type ComputeState = 'init' | 'active' | 'idle';
+export type OperationStatus = 'scheduling' | 'running' | 'finished' | 'failed' | 'cancelled';
+export type OperationAction =
+  | 'start_compute'
+  | 'suspend_compute'
+  | 'apply_config'
+  | 'check_availability'
+  | 'create_branch';
+
+/** What a PATCH can change and a failed apply_config takes back. */
+export interface ComputeSettings {
+  branchId: string;
+  minCu: number;
+  maxCu: number;
+  /** As it was written: 0 is the default of 300 s, −1 is never. */
+  suspendTimeoutSeconds: number;
+  disabled: boolean;
+  poolerEnabled: boolean;
+  name?: string;
+  pgSettings: Readonly<Record<string, string>>;
+}
+
+/** Clients that came together. They are counted in `connections` while they are on the compute. */
+export interface ConnectionGroup {
+  connections: number;
+  /** How long they stay once they are connected; absent: until they are disconnected or dropped. */
+  forMs?: number;
+  /** When they leave; set once they are connected. */
+  endsAtMs?: number;
+  /** Whether they come back after they were dropped. */
+  reconnects: boolean;
+}
+
+/** Sums since the start of the emulator. Sizes weigh the time in state `active` only. */
+export interface Usage {
+  settledAtMs: number;
+  activeMs: number;
+  cuMsLow: number;
+  cuMsHigh: number;
+  connectionsDropped: number;
+  restarts: number;
+}
+
+export interface Operation {
+  id: string;
+  projectId: string;
+  branchId: string;
+  computeId?: string;
+  action: OperationAction;
+  status: OperationStatus;
+  failuresCount: number;
+  error?: string;
+  /** Microseconds since the epoch, unique within the world: the order of pages, and their cursor. */
+  createdAtMicros: number;
+  updatedAtMs: number;
+  endedAtMs?: number;
+  /** Settings that come back if this operation fails. */
+  rollback?: ComputeSettings;
+  /** A suspend_compute that is the first half of a restart. */
+  restarts?: true;
+  /** Waits for ever, by a fault. */
+  hangs?: true;
+}
+
+export interface Compute extends ComputeSettings {
+  id: string;
+  projectId: string;
+  type: ComputeType;
+  state: ComputeState;
+  pendingState?: ComputeState;
+  createdAtMs: number;
+  updatedAtMs: number;
+  lastActiveAtMs?: number;
+  startedAtMs?: number;
+  suspendedAtMs?: number;
+  creationSource: string;
+  /** Operations that have not ended, in order: the first runs, the others wait for it. */
+  queue: Operation[];
+  connected: ConnectionGroup[];
+  waiting: ConnectionGroup[];
+  /** The earliest instant at which the index will look whether to suspend it. */
+  suspensionCheckAtMs?: number;
+  usage: Usage;
+}
+
+export interface Branch {
+  id: string;
+  projectId: string;
+  name: string;
+  default: boolean;
+  protected: boolean;
+  parentId?: string;
+  createdAtMs: number;
+  updatedAtMs: number;
+}
+
+export interface Project {
+  id: string;
+  name: string;
+  /** The organization that owns it; absent: personal. */
+  orgId?: string;
+  regionId: string;
+  pgVersion: number;
+  createdAtMs: number;
+  updatedAtMs: number;
+  branches: Map<string, Branch>;
+  computes: Map<string, Compute>;
+  /** Oldest first. */
+  operations: Operation[];
+  /** How many of `operations` have not ended: while there are any, changes are refused. */
+  openOperations: number;
+  /** What deleted computes had used. */
+  deletedUsage: { activeMs: number; cuMsHigh: number; lastActiveAtMs: number | undefined };
+}
+
+/** Makes operations of an action fail, or never end. */
+export interface OperationFault {
+  id: string;
+  action?: OperationAction;
+  computeId?: string;
+  projectId?: string;
+  outcome: 'fail' | 'hang';
+  /** How many operations it still hits; absent: all. */
+  remaining?: number;
+  /** The share of operations that it hits, 0..1. */
+  share: number;
+}
+
+export type DueItem =
+  | { kind: 'operation'; operation: Operation }
+  | { kind: 'suspension'; compute: Compute }
+  | { kind: 'departure'; compute: Compute; group: ConnectionGroup }
+  | { kind: 'availability'; project: Project };
+
+export type WorldEvent =
+  | {
+      type: 'operation';
+      atMs: number;
+      projectId: string;
+      computeId?: string;
+      operationId: string;
+      action: OperationAction;
+      status: OperationStatus;
+    }
+  | { type: 'state'; atMs: number; computeId: string; state: ComputeState }
+  | { type: 'dropped'; atMs: number; computeId: string; connections: number }
+  | { type: 'deleted'; atMs: number; computeId: string };
+
+/** Everything there is. Changed in place, and only by `execute`, so that equal seeds and commands give equal worlds. */
+export interface WorldState {
+  nowMs: number;
+  random: RandomState;
+  projects: Map<string, Project>;
+  /** Ascending: the order of pages. */
+  projectIds: string[];
+  computes: Map<string, Compute>;
+  due: DueIndex<DueItem>;
+  lastMicros: number;
+  operationFaults: OperationFault[];
+  /** A fixed duration for every operation; absent: from the distribution of each action. */
+  operationTimeMs?: number;
+  /** What happened during the command that is being carried out. */
+  events: WorldEvent[];
+}

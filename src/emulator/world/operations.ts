@@ -1,0 +1,208 @@
+import { operationDurationMs } from './durations.ts';
+import type {
+  Compute,
+  ComputeSettings,
+  ComputeState,
+  Operation,
+  OperationAction,
+  OperationFault,
+  OperationStatus,
+  Project,
+  WorldState,
+} from './entities.ts';
+import { failEffect, finishEffect } from './operation-effects.ts';
+import { nextRandom, nextUuid } from './random.ts';
+import { planSuspension } from './suspension.ts';
+
+/** How long an operation that the platform starts by itself stays in `scheduling`. */
+const SCHEDULING_MS = 50;
+/** Older operations of a project are forgotten beyond this number. */
+const MAX_OPERATIONS_KEPT = 5_000;
+
+interface NewOperation {
+  action: OperationAction;
+  restarts?: true;
+  rollback?: ComputeSettings;
+}
+
+const PENDING_STATE: Partial<Record<OperationAction, ComputeState>> = {
+  start_compute: 'active',
+  suspend_compute: 'idle',
+};
+
+/** A change that others can see: the compute and the project list say when it was. */
+export function touch(world: WorldState, project: Project, compute?: Compute): void {
+  project.updatedAtMs = world.nowMs;
+  if (compute !== undefined) compute.updatedAtMs = world.nowMs;
+}
+
+/** Cursors are these numbers, so no two operations may share one. */
+function nextMicros(world: WorldState): number {
+  world.lastMicros = Math.max(world.nowMs * 1000, world.lastMicros + 1);
+  return world.lastMicros;
+}
+
+function setStatus(world: WorldState, operation: Operation, status: OperationStatus): void {
+  operation.status = status;
+  operation.updatedAtMs = world.nowMs;
+  const { id, projectId, computeId, action } = operation;
+  const event = { type: 'operation' as const, atMs: world.nowMs, projectId, operationId: id, action, status };
+  world.events.push(computeId === undefined ? event : { ...event, computeId });
+}
+
+function createOperation(world: WorldState, project: Project, branchId: string, wanted: NewOperation): Operation {
+  const operation: Operation = {
+    id: nextUuid(world.random),
+    projectId: project.id,
+    branchId,
+    status: 'scheduling',
+    failuresCount: 0,
+    createdAtMicros: nextMicros(world),
+    updatedAtMs: world.nowMs,
+    ...wanted,
+  };
+  project.operations.push(operation);
+  if (project.operations.length > 2 * MAX_OPERATIONS_KEPT) {
+    project.operations.splice(0, project.operations.length - MAX_OPERATIONS_KEPT);
+  }
+  project.openOperations += 1;
+  return operation;
+}
+
+/** The compute announces the state in which its last waiting operation will leave it. */
+function updatePendingState(compute: Compute): void {
+  const target = compute.queue.map(({ action }) => PENDING_STATE[action]).findLast((state) => state !== undefined);
+  if (target === undefined) delete compute.pendingState;
+  else compute.pendingState = target;
+}
+
+/**
+ * Appends operations to a compute's queue. Asked for by a request, the first runs at once (unless one runs already);
+ * started by the platform, it is scheduled first.
+ */
+export function enqueue(
+  world: WorldState,
+  compute: Compute,
+  by: 'request' | 'platform',
+  wanted: readonly NewOperation[],
+): Operation[] {
+  const project = world.projects.get(compute.projectId);
+  if (project === undefined) return [];
+  const wasQuiet = compute.queue.length === 0;
+  const added = wanted.map((one) => {
+    const operation = createOperation(world, project, compute.branchId, one);
+    operation.computeId = compute.id;
+    compute.queue.push(operation);
+    return operation;
+  });
+  const [first] = added;
+  if (wasQuiet && first !== undefined) {
+    if (by === 'request') begin(world, first);
+    else world.due.add(world.nowMs + SCHEDULING_MS, { kind: 'operation', operation: first });
+  }
+  updatePendingState(compute);
+  touch(world, project, compute);
+  return added;
+}
+
+/** Starts an operation of a project that belongs to no compute. */
+export function startProjectOperation(
+  world: WorldState,
+  project: Project,
+  branchId: string,
+  action: OperationAction,
+): Operation {
+  const operation = createOperation(world, project, branchId, { action });
+  begin(world, operation);
+  touch(world, project);
+  return operation;
+}
+
+function matches(fault: OperationFault, operation: Operation): boolean {
+  return (
+    fault.remaining !== 0 &&
+    (fault.action ?? operation.action) === operation.action &&
+    (fault.computeId ?? operation.computeId) === operation.computeId &&
+    (fault.projectId ?? operation.projectId) === operation.projectId
+  );
+}
+
+function takeFault(world: WorldState, operation: Operation): OperationFault['outcome'] | undefined {
+  const fault = world.operationFaults.find(
+    (candidate) =>
+      matches(candidate, operation) && (candidate.share >= 1 || nextRandom(world.random) < candidate.share),
+  );
+  if (fault?.remaining !== undefined) fault.remaining -= 1;
+  return fault?.outcome;
+}
+
+function begin(world: WorldState, operation: Operation): void {
+  setStatus(world, operation, 'running');
+  const outcome = takeFault(world, operation);
+  if (outcome === 'hang') {
+    operation.hangs = true;
+    return;
+  }
+  if (outcome === 'fail') {
+    operation.failuresCount = 1;
+    operation.error = `${operation.action} failed: injected by a fault`;
+  }
+  world.due.add(world.nowMs + operationDurationMs(world, operation.action), { kind: 'operation', operation });
+}
+
+function close(world: WorldState, project: Project, operation: Operation, status: OperationStatus): void {
+  operation.endedAtMs = world.nowMs;
+  project.openOperations -= 1;
+  setStatus(world, operation, status);
+}
+
+/** Ends the running operation of a compute, and everything that waited for it if it failed. */
+function settleCompute(world: WorldState, project: Project, compute: Compute, operation: Operation): void {
+  compute.queue = compute.queue.filter((other) => other !== operation);
+  if (operation.status === 'failed') {
+    failEffect(world, compute, operation);
+    for (const waiting of compute.queue.splice(0)) close(world, project, waiting, 'cancelled');
+  } else {
+    finishEffect(world, compute, operation);
+  }
+  const next = compute.queue[0];
+  if (next !== undefined) begin(world, next);
+  updatePendingState(compute);
+  touch(world, project, compute);
+  wakeIfWanted(world, compute);
+  planSuspension(world, compute);
+}
+
+function end(world: WorldState, operation: Operation): void {
+  const project = world.projects.get(operation.projectId);
+  if (project === undefined) return;
+  close(world, project, operation, operation.failuresCount > 0 ? 'failed' : 'finished');
+  const compute = operation.computeId === undefined ? undefined : project.computes.get(operation.computeId);
+  if (compute === undefined) touch(world, project);
+  else settleCompute(world, project, compute, operation);
+}
+
+/** An instant of an operation has come: a scheduled one begins, a running one ends. */
+export function proceed(world: WorldState, operation: Operation): void {
+  if (operation.status === 'scheduling') begin(world, operation);
+  else if (operation.status === 'running') end(world, operation);
+}
+
+/** Clients that wait for a sleeping compute start it; nothing starts a disabled one. */
+export function wakeIfWanted(world: WorldState, compute: Compute): void {
+  const isAsleep = compute.state !== 'active' && compute.queue.length === 0;
+  if (isAsleep && compute.waiting.length > 0 && !compute.disabled) {
+    enqueue(world, compute, 'platform', [{ action: 'start_compute' }]);
+  }
+}
+
+/** Lets every operation that hangs by a fault go on: it finishes now. */
+export function releaseHanging(world: WorldState): void {
+  for (const project of world.projects.values()) {
+    for (const operation of project.operations) {
+      if (operation.hangs !== true) continue;
+      delete operation.hangs;
+      if (operation.status === 'running') end(world, operation);
+    }
+  }
+}

@@ -1,0 +1,48 @@
+/** A seeded generator whose whole state is one number, so that it can live in the world's state. */
+export interface RandomState {
+  value: number;
+}
+
+const UINT32 = 0x1_0000_0000;
+
+export function createRandom(seed: number): RandomState {
+  return { value: seed >>> 0 };
+}
+
+/** The next number in [0, 1) (mulberry32). */
+export function nextRandom(random: RandomState): number {
+  random.value = (random.value + 0x6d2b79f5) >>> 0;
+  let mixed = random.value;
+  mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
+  mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+  return ((mixed ^ (mixed >>> 14)) >>> 0) / UINT32;
+}
+
+/** An integer from `min` to `max`, both included. */
+export function nextInteger(random: RandomState, min: number, max: number): number {
+  return min + Math.floor(nextRandom(random) * (max - min + 1));
+}
+
+/** One element of a list that is not empty. */
+export function pick<A extends readonly [unknown, ...unknown[]]>(random: RandomState, items: A): A[number] {
+  return items[nextInteger(random, 0, items.length - 1)];
+}
+
+/** A UUID of version 4, made from the seed. */
+export function nextUuid(random: RandomState): string {
+  const words = Array.from({ length: 4 }, () => Math.floor(nextRandom(random) * UINT32));
+  const hex = words.map((word) => word.toString(16).padStart(8, '0')).join('');
+  const variant = (8 + (Number.parseInt(hex.charAt(16), 16) % 4)).toString(16);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+}
+
+const TOKEN_ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789';
+
+/** `length` lower-case letters and digits. */
+export function nextToken(random: RandomState, length: number): string {
+  let token = '';
+  for (let index = 0; index < length; index += 1) {
+    token += TOKEN_ALPHABET.charAt(nextInteger(random, 0, TOKEN_ALPHABET.length - 1));
+  }
+  return token;
+}

@@ -1,0 +1,71 @@
+import { type Outcome, refuse } from './commands.ts';
+import { settingsProblem } from './compute-settings.ts';
+import type { Compute, ComputeSettings, Operation, Project, WorldState } from './entities.ts';
+import { findUnlockedCompute } from './find.ts';
+import { enqueue, touch } from './operations.ts';
+import { planSuspension } from './suspension.ts';
+import { settleUsage } from './usage.ts';
+
+function settingsOf(compute: Compute): ComputeSettings {
+  const { branchId, minCu, maxCu, suspendTimeoutSeconds, disabled, poolerEnabled, pgSettings } = compute;
+  const settings = { branchId, minCu, maxCu, suspendTimeoutSeconds, disabled, poolerEnabled, pgSettings };
+  return compute.name === undefined ? settings : { ...settings, name: compute.name };
+}
+
+function branchProblem(project: Project, compute: Compute, branchId: string): Outcome | undefined {
+  if (branchId === compute.branchId) return undefined;
+  if (!project.branches.has(branchId)) return refuse('not_found', 'branch not found');
+  const isTaken = [...project.computes.values()].some(
+    (other) => other.branchId === branchId && other.type === 'read_write' && other.id !== compute.id,
+  );
+  if (compute.type === 'read_write' && isTaken) return refuse('conflict', 'read-write endpoint already exists');
+  return undefined;
+}
+
+/** The operations that bring a change about; none where nothing runs that would have to be told. */
+function operationsFor(world: WorldState, compute: Compute, before: ComputeSettings): Operation[] {
+  const rollback = before;
+  if (compute.branchId !== before.branchId) {
+    return enqueue(world, compute, 'request', [{ action: 'apply_config', rollback }, { action: 'suspend_compute' }]);
+  }
+  if (compute.state !== 'active') return [];
+  const resized = compute.minCu !== before.minCu || compute.maxCu !== before.maxCu;
+  const reconfigured = JSON.stringify(compute.pgSettings) !== JSON.stringify(before.pgSettings);
+  const suspended = compute.disabled && !before.disabled;
+  if (suspended && !resized) return enqueue(world, compute, 'request', [{ action: 'suspend_compute' }]);
+  if (suspended)
+    return enqueue(world, compute, 'request', [{ action: 'apply_config', rollback }, { action: 'suspend_compute' }]);
+  if (!resized) return reconfigured ? enqueue(world, compute, 'request', [{ action: 'apply_config', rollback }]) : [];
+  return enqueue(world, compute, 'request', [
+    { action: 'apply_config', rollback },
+    { action: 'suspend_compute', restarts: true },
+    { action: 'start_compute' },
+  ]);
+}
+
+/**
+ * Changes settings. They show at once; a running compute takes a new size by a restart, which drops its connections. An idle
+ * one is changed without operations and stays idle.
+ */
+export function updateCompute(
+  world: WorldState,
+  projectId: string,
+  computeId: string,
+  changes: Partial<ComputeSettings>,
+): Outcome {
+  const found = findUnlockedCompute(world, projectId, computeId);
+  if (!found.ok) return found;
+  const { project, compute } = found.value;
+  const before = settingsOf(compute);
+  const after = { ...before, ...changes };
+  const problem = settingsProblem(after);
+  if (problem !== undefined) return refuse('invalid', problem);
+  const refusal = branchProblem(project, compute, after.branchId);
+  if (refusal !== undefined) return refusal;
+  settleUsage(compute, world.nowMs);
+  Object.assign(compute, after);
+  touch(world, project, compute);
+  const operations = operationsFor(world, compute, before);
+  planSuspension(world, compute);
+  return { ok: true, compute, operations };
+}
