@@ -26,8 +26,10 @@ export function createRedisStore({ engine, records }: RedisStoreOptions): Store 
 
   return {
     storeId: async () => {
-      const made = randomUUID();
-      return (await redis.set(keys.storeId, made, 'NX', 'GET')) ?? made;
+      const known = await redis.get(keys.storeId);
+      if (known !== null) return known;
+      await redis.setnx(keys.storeId, randomUUID());
+      return (await redis.get(keys.storeId)) ?? '';
     },
     timeMs: async () => {
       const [seconds = 0, microseconds = 0] = await redis.time();

@@ -1,0 +1,5 @@
+import { redisTestEngine } from '../support/engines.ts';
+import { describeWith } from '../support/requirements.ts';
+import { describeJobQueue } from './job-queue.contract.ts';
+
+describeWith('redis-server', 'job queue on Redis', () => describeJobQueue(redisTestEngine));

@@ -1,0 +1,305 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/adapters/clock/system-clock.ts';
+import { createJobQueue } from '../../src/adapters/queue/job-queue.ts';
+import type { Job, JobHandler, JobQueue } from '../../src/ports/job-queue.ts';
+import type { TestEngine } from '../support/engines.ts';
+
+const HOUR_MS = 3_600_000;
+const GRACE_MS = 10_000;
+const ONE_AT_A_TIME = { concurrency: 1 };
+
+/** What every job queue must do; `open` gives the engine that it runs on. */
+export function describeJobQueue(open: () => Promise<TestEngine>): void {
+  let on: TestEngine;
+  let queue: JobQueue;
+  let failed: { job: Job; error: Error }[];
+  const opened: JobQueue[] = [];
+
+  function openQueue(): JobQueue {
+    const onFailed = (_queue: string, job: Job, error: Error) => failed.push({ job, error });
+    const made = createJobQueue({ engine: on.engine, log: on.log, clock: systemClock(), onFailed });
+    opened.push(made);
+    return made;
+  }
+
+  beforeAll(async () => {
+    on = await open();
+  });
+  beforeEach(async () => {
+    await on.reset();
+    failed = [];
+    queue = openQueue();
+  });
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((each) => each.close(GRACE_MS)));
+  });
+  afterAll(() => on.close());
+
+  const idle = async () => {
+    const counts = Object.values(await queue.counts());
+    return counts.every(({ waiting, active }) => waiting + active === 0);
+  };
+
+  describe('a job at an instant', () => {
+    it('waits for its instant and then runs once, with its data', async () => {
+      const seen = recorder();
+      await queue.work('boundaries', seen.handler, ONE_AT_A_TIME);
+      const instantMs = Date.now() + 150;
+      await queue.addAt('boundaries', { id: 'b-later', atMs: Date.now() + HOUR_MS, data: {} });
+      await queue.addAt('boundaries', { id: 'b-soon', atMs: instantMs, data: { instantMs, projectId: 'p-1' } });
+      expect(await queue.delayedIds('boundaries')).toEqual(expect.arrayContaining(['b-later', 'b-soon']));
+      await expect.poll(() => seen.jobs).toHaveLength(1);
+      expect(seen.jobs[0]).toEqual({ queue: 'boundaries', id: 'b-soon', data: { instantMs, projectId: 'p-1' } });
+      expect(await queue.delayedIds('boundaries')).toEqual(['b-later']);
+    });
+
+    it('runs at once when its instant has passed', async () => {
+      const seen = recorder();
+      await queue.work('boundaries', seen.handler, ONE_AT_A_TIME);
+      await queue.addAt('boundaries', { id: 'b-past', atMs: Date.now() - HOUR_MS, data: {} });
+      await expect.poll(() => seen.ids()).toEqual(['b-past']);
+    });
+
+    it('is not added again while its id is known: waiting, running, or completed', async () => {
+      const gate = gated();
+      await queue.work('boundaries', gate.handler, ONE_AT_A_TIME);
+      const add = () => queue.addAt('boundaries', { id: 'b-1', atMs: Date.now() + 50, data: {} });
+      await add();
+      await add();
+      await expect.poll(() => gate.running).toBe(1);
+      await add();
+      gate.open();
+      await expect.poll(idle).toBe(true);
+      await add();
+      await queue.addAt('boundaries', { id: 'b-2', atMs: Date.now() + 100, data: {} });
+      await expect.poll(() => gate.ids()).toEqual(['b-1', 'b-2']);
+      expect(await queue.delayedIds('boundaries')).toEqual([]);
+    });
+
+    it('is removed while it waits, and only then', async () => {
+      const gate = gated();
+      await queue.work('boundaries', gate.handler, ONE_AT_A_TIME);
+      await queue.addAt('boundaries', { id: 'b-never', atMs: Date.now() + HOUR_MS, data: {} });
+      await queue.addAt('boundaries', { id: 'b-now', atMs: Date.now(), data: {} });
+      await expect.poll(() => gate.running).toBe(1);
+      await queue.remove('boundaries', 'b-never');
+      await queue.remove('boundaries', 'b-now');
+      await queue.remove('boundaries', 'b-unknown');
+      expect(await queue.delayedIds('boundaries')).toEqual([]);
+      expect((await queue.counts()).boundaries.active).toBe(1);
+      gate.open();
+      await expect.poll(idle).toBe(true);
+      expect(failed).toEqual([]);
+    });
+  });
+
+  describe('a job by key', () => {
+    const look = (projectId: string) => ({ key: projectId, data: { projectId } });
+
+    it('is merged while one waits', async () => {
+      for (let i = 0; i < 5; i += 1) await queue.add('reconcile', look('p-1'));
+      await queue.add('reconcile', look('p-2'));
+      expect((await queue.counts()).reconcile.waiting).toBe(2);
+    });
+
+    it('runs exactly once more when it is asked for while one runs', async () => {
+      const gate = gated();
+      await queue.work('reconcile', gate.handler, { concurrency: 5 });
+      await queue.add('reconcile', look('p-1'));
+      await expect.poll(() => gate.running).toBe(1);
+      for (let i = 0; i < 4; i += 1) await queue.add('reconcile', look('p-1'));
+      await queue.add('reconcile', look('p-2'));
+      await expect.poll(() => gate.running).toBe(2);
+      expect(gate.projects()).toEqual(['p-1', 'p-2']);
+      gate.open();
+      await expect.poll(() => gate.projects()).toEqual(['p-1', 'p-2', 'p-1']);
+      await expect.poll(idle).toBe(true);
+      expect(gate.projects()).toHaveLength(3);
+    });
+
+    it('can be asked for again after it ran, and after it failed', async () => {
+      const seen = recorder(({ id }, nth) => {
+        if (nth === 1) throw new Error(`no luck with ${id}`);
+        return { kind: 'done' };
+      });
+      await queue.work('reconcile', seen.handler, ONE_AT_A_TIME);
+      for (const runs of [1, 2, 3]) {
+        await queue.add('reconcile', look('p-1'));
+        await expect.poll(() => seen.jobs).toHaveLength(runs);
+        await expect.poll(idle).toBe(true);
+      }
+      expect(failed).toHaveLength(1);
+    });
+  });
+
+  describe('a handler', () => {
+    it('that asks to be called again holds no slot meanwhile, however often it asks', async () => {
+      const seen = recorder(({ id }, nth) => {
+        if (id === 'follow-far') return { kind: 'again', atMs: Date.now() + HOUR_MS };
+        return nth < 5 ? { kind: 'again', atMs: Date.now() + 20 } : { kind: 'done' };
+      });
+      await queue.work('operations', seen.handler, ONE_AT_A_TIME);
+      await queue.addAt('operations', { id: 'follow-far', atMs: 0, data: {} });
+      await expect.poll(() => queue.delayedIds('operations')).toEqual(['follow-far']);
+      await queue.addAt('operations', { id: 'follow-near', atMs: 0, data: { projectId: 'p-1' } });
+      await expect.poll(() => seen.ids().filter((id) => id === 'follow-near')).toHaveLength(5);
+      await expect.poll(idle).toBe(true);
+      expect(await queue.delayedIds('operations')).toEqual(['follow-far']);
+      expect(failed).toEqual([]);
+    });
+
+    it('that throws fails its job once: it is reported, not retried, and forgotten', async () => {
+      const seen = recorder(() => {
+        throw new Error('broken');
+      });
+      await queue.work('boundaries', seen.handler, ONE_AT_A_TIME);
+      const add = () => queue.addAt('boundaries', { id: 'b-1', atMs: 0, data: { projectId: 'p-1' } });
+      await add();
+      await expect.poll(() => failed).toHaveLength(1);
+      expect(failed[0]).toMatchObject({ job: { id: 'b-1', data: { projectId: 'p-1' } }, error: { message: 'broken' } });
+      expect((await queue.counts()).boundaries).toEqual({ waiting: 0, active: 0, delayed: 0, failed: 0 });
+      await add();
+      await expect.poll(() => seen.jobs).toHaveLength(2);
+    });
+
+    it('never works more jobs at once than its concurrency, and each job on one of two daemons only', async () => {
+      const gate = gated();
+      const other = openQueue();
+      await queue.work('reconcile', gate.handler, { concurrency: 2 });
+      await other.work('reconcile', gate.handler, { concurrency: 1 });
+      const projects = Array.from({ length: 12 }, (_, i) => `p-${i}`);
+      await Promise.all(projects.map((key) => queue.add('reconcile', { key, data: { projectId: key } })));
+      await expect.poll(() => gate.running).toBe(3);
+      gate.open();
+      await expect.poll(() => gate.jobs).toHaveLength(projects.length);
+      expect(gate.mostRunning).toBe(3);
+      expect(gate.projects().toSorted()).toEqual(projects.toSorted());
+    });
+  });
+
+  describe('a job that comes again and again', () => {
+    it('comes every interval, from one schedule however often and by whomever it is ensured', async () => {
+      const seen = recorder();
+      const other = openQueue();
+      await queue.work('inventory', seen.handler, ONE_AT_A_TIME);
+      for (const each of [queue, other, queue]) await each.every('inventory', 50);
+      await expect.poll(() => seen.jobs.length).toBeGreaterThan(3);
+      // One schedule: one next tick at most, besides the job that a tick has added.
+      const { waiting, delayed } = (await queue.counts()).inventory;
+      expect(waiting + delayed).toBeLessThanOrEqual(2);
+      expect(await queue.delayedIds('inventory')).toEqual([]);
+    });
+
+    it('does not overlap with itself when it outlives its interval', async () => {
+      const gate = gated();
+      await queue.work('inventory', gate.handler, { concurrency: 4 });
+      await queue.every('inventory', 20);
+      await expect.poll(() => gate.running).toBe(1);
+      const ticked = recorder();
+      await queue.work('boundaries', ticked.handler, ONE_AT_A_TIME);
+      await queue.addAt('boundaries', { id: 'b-several-intervals-later', atMs: Date.now() + 200, data: {} });
+      await expect.poll(() => ticked.jobs).toHaveLength(1);
+      expect(gate.mostRunning).toBe(1);
+      gate.open();
+      await expect.poll(() => gate.jobs.length).toBeGreaterThan(2);
+      expect(gate.mostRunning).toBe(1);
+    });
+
+    it('comes again after everything was lost, once it is ensured again', async () => {
+      const seen = recorder();
+      await queue.work('inventory', seen.handler, ONE_AT_A_TIME);
+      await queue.every('inventory', 50);
+      await expect.poll(() => seen.jobs.length).toBeGreaterThan(0);
+      await on.reset();
+      const before = seen.jobs.length;
+      await queue.every('inventory', 50);
+      await expect.poll(() => seen.jobs.length).toBeGreaterThan(before + 2);
+    });
+  });
+
+  describe('closing', () => {
+    it('aborts running handlers, waits for them, and leaves what they did not finish to the next daemon', async () => {
+      const aborted: string[] = [];
+      await queue.work('reconcile', untilAborted(aborted), ONE_AT_A_TIME);
+      await queue.add('reconcile', { key: 'p-1', data: { projectId: 'p-1' } });
+      await queue.add('reconcile', { key: 'p-2', data: { projectId: 'p-2' } });
+      await expect.poll(async () => (await queue.counts()).reconcile.active).toBe(1);
+      await queue.close(GRACE_MS);
+      expect(aborted).toEqual(['p-1']);
+      expect(failed).toEqual([]);
+      const next = openQueue();
+      const seen = recorder();
+      await next.work('reconcile', seen.handler, ONE_AT_A_TIME);
+      await expect.poll(() => seen.projects().toSorted()).toEqual(['p-1', 'p-2']);
+    });
+
+    it('gives up on a handler that does not stop within the grace', async () => {
+      const gate = gated();
+      await queue.work('reconcile', gate.handler, ONE_AT_A_TIME);
+      await queue.add('reconcile', { key: 'p-1', data: {} });
+      await expect.poll(() => gate.running).toBe(1);
+      await queue.close(50);
+      expect(gate.running).toBe(1);
+      gate.open();
+    });
+
+    it('is idempotent, and fine for a queue that was never used', async () => {
+      const unused = openQueue();
+      await unused.close(GRACE_MS);
+      await unused.close(GRACE_MS);
+    });
+  });
+}
+
+type Respond = (job: Job, nth: number) => Awaited<ReturnType<JobHandler>>;
+
+/** A handler that remembers its jobs; `nth` counts the calls from 0. */
+function recorder(respond: Respond = () => ({ kind: 'done' })) {
+  const jobs: Job[] = [];
+  const calls = new Map<string, number>();
+  const handler: JobHandler = async (job) => {
+    jobs.push(job);
+    const key = job.data.projectId ?? job.id;
+    const nth = calls.get(key) ?? 0;
+    calls.set(key, nth + 1);
+    return respond(job, nth);
+  };
+  return { handler, jobs, ids: () => jobs.map(({ id }) => id), projects: () => jobs.map(({ data }) => data.projectId) };
+}
+
+/** A handler that stays in each job until the gate is opened, once for all. */
+function gated() {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const seen = recorder();
+  const gate = {
+    jobs: seen.jobs,
+    ids: seen.ids,
+    projects: seen.projects,
+    running: 0,
+    mostRunning: 0,
+    open: () => open(),
+    handler: (async (job, signal) => {
+      gate.running += 1;
+      gate.mostRunning = Math.max(gate.mostRunning, gate.running);
+      const outcome = await seen.handler(job, signal);
+      await opened;
+      gate.running -= 1;
+      return outcome;
+    }) satisfies JobHandler,
+  };
+  return gate;
+}
+
+/** A handler that works until it is told to stop, and then fails as an aborted call does. */
+function untilAborted(aborted: (string | undefined)[]): JobHandler {
+  return ({ data }, signal) =>
+    new Promise((_, reject) => {
+      signal.addEventListener('abort', () => {
+        aborted.push(data.projectId);
+        reject(signal.reason);
+      });
+    });
+}

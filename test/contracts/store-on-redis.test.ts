@@ -1,0 +1,5 @@
+import { redisTestEngine } from '../support/engines.ts';
+import { describeWith } from '../support/requirements.ts';
+import { describeStore } from './store.contract.ts';
+
+describeWith('redis-server', 'store on Redis', () => describeStore(redisTestEngine));

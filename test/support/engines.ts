@@ -1,0 +1,59 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openEngine } from '../../src/adapters/engine/open-engine.ts';
+import type { Engine } from '../../src/ports/engine.ts';
+import { type MemoryLog, memoryLog } from './memory-log.ts';
+import { startPostgresServer } from './postgres-server.ts';
+import { startRedisServer } from './redis-server.ts';
+
+/** An open engine, and a way to make it as good as new: the start of an embedded one takes seconds. */
+export interface TestEngine {
+  engine: Engine;
+  log: MemoryLog;
+  reset(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function openTestEngine(url: string, group = 'test'): Promise<Omit<TestEngine, 'close'>> {
+  const log = memoryLog();
+  const opened = await openEngine({ url, group, log });
+  if (!opened.ok) throw new Error(opened.error.message);
+  const { engine } = opened;
+  return { engine, log, reset: () => empty(engine) };
+}
+
+export async function redisTestEngine(): Promise<TestEngine> {
+  const server = await startRedisServer();
+  const opened = await openTestEngine(server.url);
+  return { ...opened, close: () => opened.engine.close().then(server.close) };
+}
+
+export async function embeddedTestEngine(): Promise<TestEngine> {
+  const folder = await temporaryFolder();
+  const opened = await openTestEngine(`embedded:${folder.path}`);
+  return { ...opened, close: () => opened.engine.close().then(folder.remove) };
+}
+
+export async function postgresTestEngine(): Promise<TestEngine> {
+  const server = await startPostgresServer();
+  const opened = await openTestEngine(server.url);
+  return { ...opened, close: () => opened.engine.close().then(server.close) };
+}
+
+export async function temporaryFolder(): Promise<{ path: string; remove(): Promise<void> }> {
+  const path = await mkdtemp(join(tmpdir(), 'ebb-embedded-'));
+  return { path, remove: () => rm(path, { recursive: true, force: true }) };
+}
+
+async function empty(engine: Engine): Promise<void> {
+  if (engine.kind === 'redis') {
+    await engine.commands.flushall();
+    return;
+  }
+  const { rows } = await engine.pool.query<{ name: string }>(
+    `SELECT quote_ident(tablename) AS name FROM pg_tables WHERE schemaname = $1 AND tablename <> 'migration'`,
+    [engine.schema],
+  );
+  if (rows.length > 0) await engine.pool.query(`TRUNCATE ${rows.map(({ name }) => name).join(', ')}`);
+}

@@ -1,0 +1,37 @@
+import { execFileSync } from 'node:child_process';
+import { chown, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { endServer, freePort, startServer } from './child-server.ts';
+import { programPath } from './requirements.ts';
+
+export interface PostgresServer {
+  url: string;
+  close(): Promise<void>;
+}
+
+/** A real Postgres on a free port, with its data in a temporary folder. It refuses to run as root, so it runs as `postgres` then. */
+export async function startPostgresServer(): Promise<PostgresServer> {
+  const folder = await mkdtemp(join(tmpdir(), 'ebb-postgres-'));
+  const owner = process.getuid?.() === 0 ? ownerOf('postgres') : undefined;
+  if (owner !== undefined) await chown(folder, owner.uid, owner.gid);
+  const program = programPath('postgres');
+  const data = join(folder, 'data');
+  const initdb = join(dirname(program), 'initdb');
+  execFileSync(initdb, ['-D', data, '-U', 'ebb', '-A', 'trust', '-N'], { ...owner, stdio: 'ignore' });
+  const port = await freePort();
+  const settings = ['-D', data, '-p', `${port}`, '-h', '127.0.0.1', '-k', folder, '-F'];
+  const child = await startServer(program, settings, /ready to accept connections/, { ...owner, cwd: folder });
+  return {
+    url: `postgres://ebb@127.0.0.1:${port}/postgres`,
+    close: async () => {
+      await endServer(child, 'SIGQUIT');
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function ownerOf(user: string): { uid: number; gid: number } {
+  const id = (flag: string) => Number(execFileSync('id', [flag, user], { encoding: 'utf8' }));
+  return { uid: id('-u'), gid: id('-g') };
+}

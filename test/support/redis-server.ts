@@ -1,0 +1,42 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { endServer, freePort, startServer } from './child-server.ts';
+import { programPath } from './requirements.ts';
+
+export interface RedisServer {
+  url: string;
+  port: number;
+  /** Ends it at once, as a crash would; what was written stays for `start`. */
+  kill(): Promise<void>;
+  /** Starts it again on the same port and data. */
+  start(): Promise<void>;
+  /** Stops and continues the process: alive, and answering nothing. */
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void;
+  /** Ends it and removes its data. */
+  close(): Promise<void>;
+}
+
+/** A real redis-server on a free port, with its data in a temporary folder. `args` are further settings, e.g. `--requirepass x`. */
+export async function startRedisServer({ args = [] }: { args?: readonly string[] } = {}): Promise<RedisServer> {
+  const folder = await mkdtemp(join(tmpdir(), 'ebb-redis-'));
+  const port = await freePort();
+  const settings = ['--bind', '127.0.0.1', '--port', `${port}`, '--dir', folder, '--save', '', '--appendonly', 'yes'];
+  const run = () => startServer(programPath('redis-server'), [...settings, ...args], /Ready to accept connections/);
+  let child = await run();
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    kill: () => endServer(child, 'SIGKILL'),
+    start: async () => {
+      child = await run();
+    },
+    signal: (signal) => {
+      child.kill(signal);
+    },
+    close: async () => {
+      await endServer(child, 'SIGKILL');
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
