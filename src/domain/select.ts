@@ -1,0 +1,71 @@
+import type { Compute } from './compute.ts';
+import type { Selector } from './policy.ts';
+
+/** True if the compute is selected at an instant (milliseconds since the epoch: computes come of age). */
+export type ComputeMatcher = (compute: Compute, nowMs: number) => boolean;
+
+type TextTest = (text: string) => boolean;
+
+/**
+ * Makes a selector ready to be asked often. Every key that is given must match. In a list of globs one must match and
+ * none that starts with `!` may, in whatever order they stand; upper and lower case differ. A compute younger than
+ * `minAgeMs` is never selected.
+ */
+export function compileSelector(selector: Selector): ComputeMatcher {
+  const { types, minAgeMs } = selector;
+  const keys: ComputeMatcher[] = [];
+  const byGlobs = (globs: readonly string[] | undefined, namesOf: (compute: Compute) => string[]) => {
+    if (!globs) return;
+    const matches = compileGlobs(globs);
+    keys.push((compute) => matches(namesOf(compute)));
+  };
+  byGlobs(selector.accounts, (compute) => [compute.account]);
+  byGlobs(selector.projects, (compute) => [compute.projectId, compute.projectName]);
+  byGlobs(selector.branches, (compute) => [compute.branchId]);
+  byGlobs(selector.computes, (compute) => [compute.computeId]);
+  byGlobs(selector.regions, (compute) => [compute.regionId]);
+  if (types) keys.push((compute) => types.includes(compute.type));
+  return (compute, nowMs) =>
+    nowMs - compute.createdAtMs >= minAgeMs && keys.every((matches) => matches(compute, nowMs));
+}
+
+function compileGlobs(globs: readonly string[]): (names: readonly string[]) => boolean {
+  const includes = globs.filter((glob) => !glob.startsWith('!')).map(compileGlob);
+  const excludes = globs.filter((glob) => glob.startsWith('!')).map((glob) => compileGlob(glob.slice(1)));
+  const anyMatches = (tests: readonly TextTest[], names: readonly string[]) =>
+    tests.some((test) => names.some((name) => test(name)));
+  return (names) => anyMatches(includes, names) && !anyMatches(excludes, names);
+}
+
+/** `*` is any text, also none, also with slashes; `?` is one character; everything else is itself. */
+export function compileGlob(glob: string): TextTest {
+  if (!/[*?]/.test(glob)) return (text) => text === glob;
+  const pattern = Array.from(glob.replaceAll(/\*+/g, '*'));
+  return (text) => matchesPattern(pattern, Array.from(text));
+}
+
+/** Greedy with one step back to the last `*`: time at most pattern × text, where a regular expression could explode. */
+function matchesPattern(pattern: readonly string[], text: readonly string[]): boolean {
+  let patternAt = 0;
+  let textAt = 0;
+  let starAt = -1;
+  let starTextAt = 0;
+  while (textAt < text.length) {
+    const wanted = pattern[patternAt];
+    if (wanted === '*') {
+      starAt = patternAt;
+      starTextAt = textAt;
+      patternAt += 1;
+    } else if (wanted === '?' || wanted === text[textAt]) {
+      patternAt += 1;
+      textAt += 1;
+    } else if (starAt >= 0) {
+      starTextAt += 1;
+      textAt = starTextAt;
+      patternAt = starAt + 1;
+    } else {
+      return false;
+    }
+  }
+  return pattern.slice(patternAt).every((rest) => rest === '*');
+}

@@ -1,0 +1,76 @@
+/**
+ * When windows are open: exactly, from one change to the next, never by stepping through time.
+ * The rules for changes of the clocks are those of `windows/local-time.ts`: every boundary happens exactly once.
+ */
+import type { TimeSpec } from './time-spec.ts';
+import { coverWholeWeek } from './windows/coverage.ts';
+import { nextStartAfter, openingsTouching } from './windows/occurrences.ts';
+
+/**
+ * Windows of several zones that together leave no gap for so long are taken to be open for ever. Three years see every
+ * change of the clocks in every combination of zones.
+ */
+const OPEN_FOR_EVER_MS = 3 * 366 * 86_400_000;
+
+/** True if the window is open at an instant (milliseconds since the epoch). */
+export function isOpenAt(spec: TimeSpec, instantMs: number): boolean {
+  return openingsTouching(spec, instantMs).some((opening) => instantMs < opening.endMs);
+}
+
+/** True if any of the windows is open at an instant. */
+export function anyOpenAt(specs: readonly TimeSpec[], instantMs: number): boolean {
+  return specs.some((spec) => isOpenAt(spec, instantMs));
+}
+
+/** The first instant strictly after `instantMs` at which the window opens or closes; undefined if it never does. */
+export function nextChangeAfter(spec: TimeSpec, instantMs: number): number | undefined {
+  return nextChangeOfAny([spec], instantMs);
+}
+
+/**
+ * The first instant strictly after `instantMs` at which {@link anyOpenAt} changes; undefined if it never does. Where one
+ * window ends and another starts nothing changes.
+ */
+export function nextChangeOfAny(specs: readonly TimeSpec[], instantMs: number): number | undefined {
+  if (coverWholeWeek(specs)) return undefined;
+  if (!anyOpenAt(specs, instantMs)) return firstStart(specs, instantMs);
+  const horizonMs = Math.max(instantMs, ...intervals(specs).map((spec) => spec.endMs)) + OPEN_FOR_EVER_MS;
+  let endMs = instantMs;
+  for (;;) {
+    const furtherMs = Math.max(endMs, ...touching(specs, endMs).map((opening) => opening.endMs));
+    if (furtherMs === endMs) return endMs;
+    if (furtherMs > horizonMs) return undefined;
+    endMs = furtherMs;
+  }
+}
+
+/**
+ * Since when the windows have been open without a break, at an instant: undefined if they are closed,
+ * −Infinity if they have always been open.
+ */
+export function openSince(specs: readonly TimeSpec[], instantMs: number): number | undefined {
+  if (coverWholeWeek(specs)) return Number.NEGATIVE_INFINITY;
+  const open = touching(specs, instantMs).filter((opening) => instantMs < opening.endMs);
+  if (open.length === 0) return undefined;
+  const horizonMs = Math.min(instantMs, ...intervals(specs).map((spec) => spec.startMs)) - OPEN_FOR_EVER_MS;
+  let startMs = Math.min(...open.map((opening) => opening.startMs));
+  for (;;) {
+    const earlierMs = Math.min(startMs, ...touching(specs, startMs).map((opening) => opening.startMs));
+    if (earlierMs === startMs) return startMs;
+    if (earlierMs < horizonMs) return Number.NEGATIVE_INFINITY;
+    startMs = earlierMs;
+  }
+}
+
+function firstStart(specs: readonly TimeSpec[], instantMs: number): number | undefined {
+  const starts = specs.map((spec) => nextStartAfter(spec, instantMs)).filter((ms) => ms !== undefined);
+  return starts.length === 0 ? undefined : Math.min(...starts);
+}
+
+function intervals(specs: readonly TimeSpec[]) {
+  return specs.filter((spec) => spec.kind === 'interval');
+}
+
+function touching(specs: readonly TimeSpec[], instantMs: number) {
+  return specs.flatMap((spec) => openingsTouching(spec, instantMs));
+}
