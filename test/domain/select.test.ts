@@ -1,0 +1,70 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Compute } from '../../src/domain/compute.ts';
+import type { Selector } from '../../src/domain/policy.ts';
+import { compileGlob, compileSelector } from '../../src/domain/select.ts';
+
+const NOW_MS = 10_000_000;
+const compute: Compute = {
+  account: 'main',
+  projectId: 'quiet-sun-12345',
+  projectName: 'web-shop',
+  computeId: 'ep-cool-rain-1',
+  branchId: 'br-main-1',
+  type: 'read_write',
+  regionId: 'aws-eu-central-1',
+  state: 'active',
+  disabled: false,
+  createdAtMs: 0,
+  minCu: 1,
+  maxCu: 1,
+  suspendTimeoutSeconds: 300,
+};
+
+function selects(selector: Partial<Selector>, changes: Partial<Compute> = {}): boolean {
+  return compileSelector({ minAgeMs: 0, ...selector })({ ...compute, ...changes }, NOW_MS);
+}
+
+describe('a selector', () => {
+  it.each<[string, Partial<Selector>, boolean]>([
+    ['matches a project by name', { projects: ['web-*'] }, true],
+    ['matches a project by id', { projects: ['quiet-sun-12345'] }, true],
+    ['does not match another project', { projects: ['dev-*'] }, false],
+    ['excludes by name what it includes by id', { projects: ['quiet-*', '!web-shop'] }, false],
+    ['excludes whatever the order', { projects: ['!web-shop', '*'] }, false],
+    ['matches nothing with excludes only', { projects: ['!other'] }, false],
+    ['distinguishes upper and lower case', { projects: ['Web-*'] }, false],
+    ['needs every key to match', { projects: ['web-*'], types: ['read_only'] }, false],
+    [
+      'matches all its keys',
+      { accounts: ['main'], regions: ['*-eu-*'], branches: ['br-*'], computes: ['ep-????-rain-1'] },
+      true,
+    ],
+    ['matches a type', { types: ['read_only', 'read_write'] }, true],
+  ])('%s', (_name, selector, expected) => {
+    expect(selects(selector)).toBe(expected);
+  });
+
+  it('leaves a compute alone until it is old enough', () => {
+    const minAgeMs = 30 * 60_000;
+    expect(selects({ minAgeMs }, { createdAtMs: NOW_MS - minAgeMs + 1 })).toBe(false);
+    expect(selects({ minAgeMs }, { createdAtMs: NOW_MS - minAgeMs })).toBe(true);
+  });
+});
+
+describe('a glob', () => {
+  it('means what the regular expression of the same meaning does', () => {
+    const letters = fc.string({ unit: fc.constantFrom('a', 'b', '/', '.', '*', '?', '💧'), maxLength: 8 });
+    fc.assert(
+      fc.property(letters, letters, (glob, text) => {
+        const escaped = glob.replaceAll('.', '\\.').replaceAll('*', '[^]*').replaceAll('?', '[^]');
+        expect(compileGlob(glob)(text)).toBe(new RegExp(`^${escaped}$`, 'u').test(text));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('with many stars does not explode', () => {
+    expect(compileGlob(`${'*a'.repeat(100)}b`)('a'.repeat(5000))).toBe(false);
+  });
+});
