@@ -1,0 +1,114 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { COMPUTE_STATES } from '../../domain/compute.ts';
+import type { MetricDeclaration } from '../../ports/metrics.ts';
+import type { ComputeSeries, ComputeSeriesSource } from '../../ports/telemetry.ts';
+
+/** After so many computes other work gets a turn: about a millisecond's worth. */
+const CHUNK = 250;
+
+/** The series of each compute. They are rendered from the source at each scrape, so they vanish with their compute. */
+export const COMPUTE_METRICS = {
+  ebb_compute_state: {
+    type: 'gauge',
+    help: '1 for the state in which the compute was last seen, 0 for the others.',
+    labels: ['project', 'compute', 'branch', 'type', 'state'],
+  },
+  ebb_compute_min_cu: {
+    type: 'gauge',
+    help: 'Lower end of the autoscaling range, CU.',
+    labels: ['project', 'compute'],
+  },
+  ebb_compute_max_cu: {
+    type: 'gauge',
+    help: 'Upper end of the autoscaling range, CU.',
+    labels: ['project', 'compute'],
+  },
+  ebb_compute_desired_min_cu: {
+    type: 'gauge',
+    help: 'Lower end that the policies want, CU; absent without an opinion.',
+    labels: ['project', 'compute'],
+  },
+  ebb_compute_desired_max_cu: {
+    type: 'gauge',
+    help: 'Upper end that the policies want, CU; absent without an opinion.',
+    labels: ['project', 'compute'],
+  },
+  ebb_compute_suspend_timeout_seconds: {
+    type: 'gauge',
+    help: 'Idle time after which the compute suspends; -1 for never.',
+    labels: ['project', 'compute'],
+  },
+  ebb_compute_info: {
+    type: 'gauge',
+    help: 'Always 1; what is known of the compute, to join with its other series.',
+    labels: ['project', 'compute', 'branch', 'type', 'account', 'project_name', 'region', 'owner'],
+  },
+} as const satisfies Record<string, MetricDeclaration>;
+
+type ComputeMetricName = keyof typeof COMPUTE_METRICS;
+type Write = (name: ComputeMetricName, labels: string, value: number | null) => void;
+
+/** The Prometheus text of all computes. Runs in chunks, with a turn of the event loop after each, since there may be 100,000. */
+export async function renderComputeSeries(
+  source: ComputeSeriesSource,
+  redact: (text: string) => string,
+): Promise<string> {
+  // Taken at once: a compute that moved in the source between two chunks would appear twice, and spoil the whole scrape.
+  const all = uniqueByCompute(source());
+  const families = new Map<ComputeMetricName, string[]>();
+  for (let start = 0; start < all.length; start += CHUNK) {
+    const lines = renderChunk(all.slice(start, start + CHUNK));
+    for (const [name, added] of lines) {
+      const family = families.get(name) ?? [];
+      family.push(redact(added.join('')));
+      families.set(name, family);
+    }
+    await nextTurn();
+  }
+  return [...families].map(([name, lines]) => heading(name) + lines.join('')).join('');
+}
+
+function uniqueByCompute(all: Iterable<ComputeSeries>): ComputeSeries[] {
+  const byCompute = new Map<string, ComputeSeries>();
+  for (const series of all) byCompute.set(`${series.compute.projectId}/${series.compute.computeId}`, series);
+  return [...byCompute.values()];
+}
+
+function renderChunk(chunk: readonly ComputeSeries[]): Map<ComputeMetricName, string[]> {
+  const lines = new Map<ComputeMetricName, string[]>();
+  const write: Write = (name, labels, value) => {
+    if (value === null) return;
+    const line = `${name}{${labels}} ${value}\n`;
+    const family = lines.get(name);
+    if (family === undefined) lines.set(name, [line]);
+    else family.push(line);
+  };
+  for (const series of chunk) renderCompute(series, write);
+  return lines;
+}
+
+function renderCompute({ compute, desired, owner = '' }: ComputeSeries, write: Write): void {
+  const identity = `${label('project', compute.projectId)},${label('compute', compute.computeId)}`;
+  const place = `${identity},${label('branch', compute.branchId)},${label('type', compute.type)}`;
+  for (const state of COMPUTE_STATES) {
+    write('ebb_compute_state', `${place},${label('state', state)}`, compute.state === state ? 1 : 0);
+  }
+  write('ebb_compute_min_cu', identity, compute.minCu);
+  write('ebb_compute_max_cu', identity, compute.maxCu);
+  write('ebb_compute_desired_min_cu', identity, desired.minCu);
+  write('ebb_compute_desired_max_cu', identity, desired.maxCu);
+  write('ebb_compute_suspend_timeout_seconds', identity, compute.suspendTimeoutSeconds);
+  const names = [label('account', compute.account), label('project_name', compute.projectName)];
+  write('ebb_compute_info', [place, ...names, label('region', compute.regionId), label('owner', owner)].join(','), 1);
+}
+
+function heading(name: ComputeMetricName): string {
+  const { type, help } = COMPUTE_METRICS[name];
+  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`;
+}
+
+/** A label as the text format wants it: backslash, quote and line feed escaped. */
+function label(name: string, value: string): string {
+  const escaped = value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
+  return `${name}="${escaped}"`;
+}

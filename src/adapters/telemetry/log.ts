@@ -1,0 +1,69 @@
+import {
+  type DestinationStream,
+  destination as fileDestination,
+  type Level,
+  type LoggerOptions,
+  pino,
+  stdTimeFunctions,
+} from 'pino';
+import { prettyFactory } from 'pino-pretty';
+import type { Log } from '../../ports/telemetry.ts';
+import { REDACTED } from './redactor.ts';
+
+const STDOUT_FD = 1;
+const SECRET_FIELDS = [
+  'key',
+  'api_key',
+  'apiKey',
+  'token',
+  'authorization',
+  'Authorization',
+  'password',
+  'dsn',
+  'secret',
+];
+/** How deep in an object a field with such a name is still found. A known value is found at any depth. */
+const SECRET_DEPTHS = ['', '*.', '*.*.', '*.*.*.'];
+
+export interface LogOptions {
+  level: Level;
+  /** Default: standard output. */
+  destination?: DestinationStream | undefined;
+  /** Lines for people instead of JSON. */
+  pretty: boolean;
+  /** Every line goes through it on its way out. */
+  redact(line: string): string;
+}
+
+/**
+ * JSON lines with ISO time and level names. Writing is synchronous and in this thread: the last line before a crash is the one
+ * that matters.
+ */
+export function createLog({ level, destination, pretty: readable, redact }: LogOptions): Log {
+  const options: LoggerOptions = {
+    level,
+    base: null,
+    timestamp: stdTimeFunctions.isoTime,
+    formatters: { level: (label) => ({ level: label }) },
+    redact: { paths: SECRET_DEPTHS.flatMap((depth) => SECRET_FIELDS.map((field) => depth + field)), censor: REDACTED },
+    hooks: { streamWrite: redact },
+  };
+  const out = destination ?? fileDestination({ fd: STDOUT_FD, sync: true });
+  const logger = pino(options, readable ? readableLines(out, destination === undefined) : out);
+  return {
+    debug: (fields, message) => logger.debug(fields, message),
+    info: (fields, message) => logger.info(fields, message),
+    warn: (fields, message) => logger.warn(fields, message),
+    error: (fields, message) => logger.error(fields, message),
+  };
+}
+
+/** Formats in this thread and at once, unlike the transports and streams that pino offers for it. */
+function readableLines(out: DestinationStream, colorize: boolean): DestinationStream {
+  const format = prettyFactory({ singleLine: true, translateTime: 'SYS:HH:MM:ss', ...(!colorize && { colorize }) });
+  return {
+    write(line) {
+      out.write(String(format(line)));
+    },
+  };
+}

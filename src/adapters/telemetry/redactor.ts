@@ -1,0 +1,42 @@
+export const REDACTED = '[redacted]';
+
+/** A shorter value would be found inside ordinary words and numbers and make a log unreadable. */
+const SHORTEST_SECRET = 4;
+
+export interface Redactor {
+  /** The text with every known secret replaced, also where it stands escaped in JSON or encoded in a URL. */
+  redact(text: string): string;
+  /** Learns one more secret, e.g. a rotated key. Values of less than four characters are not looked for. */
+  hide(secret: string): void;
+}
+
+/** Replaces secret values wherever they appear: the last net below redaction by field name. */
+export function createRedactor(secrets: readonly string[]): Redactor {
+  const known = new Set<string>();
+  let pattern: RegExp | undefined;
+  const hide = (secret: string): void => {
+    if (secret.length < SHORTEST_SECRET) return;
+    for (const form of formsOf(secret)) known.add(form);
+    // The longest first: a URL must go as a whole before the password inside it.
+    const forms = [...known].sort((a, b) => b.length - a.length);
+    pattern = new RegExp(forms.map((form) => form.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|'), 'g');
+  };
+  secrets.forEach(hide);
+  return { hide, redact: (text) => (pattern === undefined ? text : text.replace(pattern, REDACTED)) };
+}
+
+function formsOf(secret: string): string[] {
+  // Escaped once as a field of a log line; twice where that field holds a body of JSON.
+  const once = escapedInJson(secret);
+  const forms = [secret, once, escapedInJson(once)];
+  try {
+    return [...forms, encodeURIComponent(secret), encodeURI(secret)];
+  } catch {
+    // A lone surrogate can't be encoded in a URL, so it can't stand in one.
+    return forms;
+  }
+}
+
+function escapedInJson(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
+}
