@@ -16,6 +16,8 @@ export interface OpenOperation {
   startedAtMs: number;
   /** The policy whose change started it. */
   policy?: string;
+  /** The fields of the PATCH that started it; absent for a restart. */
+  fields?: Partial<ComputeSettings>;
 }
 
 /** Operations that failed for the same desired settings, in a row. */
@@ -24,6 +26,8 @@ export interface Failures {
   lastAtMs: number;
   /** What was wanted when they failed; another wish starts anew. */
   desired: Partial<ComputeSettings>;
+  /** What the control API said last. */
+  message: string;
 }
 
 /** What ebb remembers of a compute. Instants are milliseconds since the epoch. */
@@ -31,10 +35,14 @@ export interface ComputeRecord {
   /** What the compute had when ebb first saw it. */
   baseline: ComputeSettings;
   firstSeenAtMs: number;
+  /** When a daemon that may write first looked at it; absent while it was only observed. */
+  enforcedSinceMs?: number;
   /** What ebb last applied, field by field. */
   lastApplied: Partial<ComputeSettings>;
   /** No decision is made for an instant before this one. */
   lastDecidedAtMs: number;
+  /** When a change was last sent: what was read before says nothing about the compute any more. */
+  lastSentAtMs?: number;
   intent?: Intent;
   openOperations: OpenOperation[];
   failures?: Failures;

@@ -10,6 +10,15 @@ export interface Project {
   computeLastActiveAtMs?: number;
 }
 
+export interface Branch {
+  branchId: string;
+  name: string;
+  isDefault: boolean;
+  isProtected: boolean;
+  /** Absent on the root branch of a project. */
+  parentBranchId?: string;
+}
+
 /** Ended well: finished, skipped. Ended badly: failed, error, cancelled. Anything else, also unknown: still pending. */
 export type OperationOutcome = 'pending' | 'succeeded' | 'failed';
 
@@ -101,6 +110,8 @@ export interface ControlApi {
     project: Pick<Project, 'account' | 'projectId' | 'name'>,
     options?: CallOptions,
   ): Promise<ApiResult<Compute[]>>;
+  /** Pages of branches; a key may be refused here (`forbidden`, `not_found`) and still read computes. */
+  listBranches(projectId: string, options?: CallOptions): AsyncIterable<ApiResult<Branch[]>>;
   /** Pages of operations, newest first. */
   listOperations(projectId: string, options?: CallOptions): AsyncIterable<ApiResult<Operation[]>>;
   updateCompute(

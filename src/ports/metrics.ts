@@ -78,6 +78,12 @@ export const METRICS = {
     labels: ['bound'],
     zero: [{ bound: 'low' }, { bound: 'high' }],
   },
+  ebb_estimated_added_cu_seconds_total: {
+    type: 'counter',
+    help: 'Estimated CU-seconds used beyond the baseline; subtract from the saved ones for the balance.',
+    labels: ['bound'],
+    zero: [{ bound: 'low' }, { bound: 'high' }],
+  },
   ebb_api_requests_total: {
     type: 'counter',
     help: 'Requests to the control API by route and status code.',

@@ -1,0 +1,19 @@
+import { NEVER_SUSPENDS, type Size } from './compute.ts';
+
+/** A size as policies write it: `2` fixed, `1-4` a range. CU. */
+export function formatSize({ minCu, maxCu }: Size): string {
+  return minCu === maxCu ? `${minCu}` : `${minCu}-${maxCu}`;
+}
+
+const UNITS: readonly [string, number][] = [
+  ['d', 86_400],
+  ['h', 3600],
+  ['m', 60],
+];
+
+/** A canonical timeout in seconds as policies write it: `never`, `5m`, `1h`; seconds where no larger unit fits. */
+export function formatSuspendTimeout(seconds: number): string {
+  if (seconds === NEVER_SUSPENDS) return 'never';
+  const unit = UNITS.find(([, size]) => seconds % size === 0);
+  return unit ? `${seconds / unit[1]}${unit[0]}` : `${seconds}s`;
+}

@@ -1,0 +1,39 @@
+import type { Compute, ComputeSettings } from '../domain/compute.ts';
+import type { Action, Plan } from '../domain/plan.ts';
+import type { Reason } from '../domain/reasons.ts';
+import type { ControlApiError, Operation } from './control-api.ts';
+
+/** How a write ended: `unknown` got no answer and may have been carried out; `refused` will not work as it is. */
+export type WriteOutcome = 'applied' | 'locked' | 'throttled' | 'refused' | 'failed' | 'unknown';
+
+/** What happens to computes, as data: the log, the metrics and the demo each make of it what they need. */
+export type ComputeEvent =
+  | { kind: 'write_started'; compute: Compute; action: Action; reasons: readonly Reason[] }
+  | {
+      kind: 'write_ended';
+      compute: Compute;
+      action: Action;
+      reasons: readonly Reason[];
+      outcome: WriteOutcome;
+      operations: readonly Operation[];
+      error?: ControlApiError;
+      /** From the instant of the boundary that caused it to the answer, simulated milliseconds. */
+      latenessMs?: number;
+    }
+  | { kind: 'held_back'; compute: Compute; plan: Plan }
+  | {
+      kind: 'operation_ended';
+      compute: { projectId: string; computeId: string };
+      operation: Operation;
+      policy?: string;
+    }
+  | {
+      kind: 'degraded';
+      compute: { projectId: string; computeId: string };
+      desired: Partial<ComputeSettings>;
+      failures: number;
+      message: string;
+    };
+
+/** Hears of every event, in order, once. Must not throw. */
+export type Notifier = (event: ComputeEvent) => void;

@@ -1,0 +1,21 @@
+import { describe, expect, it } from 'vitest';
+import { cuHours, cuSeconds, savedCuSeconds } from '../../src/domain/cost.ts';
+
+const baseline = { minCu: 1, maxCu: 4, suspendTimeoutSeconds: 300 };
+
+describe('cost', () => {
+  it('is a range: an awake compute uses at least its minimum and at most its maximum', () => {
+    expect(cuHours(cuSeconds({ minCu: 0.25, maxCu: 2 }, 7200))).toEqual({ low: 0.5, high: 4 });
+  });
+
+  it('counts what an awake compute does not use, and what it uses beyond its baseline', () => {
+    expect(savedCuSeconds(baseline, { minCu: 0.25, maxCu: 1, state: 'active' }, 100)).toEqual({ low: 75, high: 300 });
+    expect(savedCuSeconds(baseline, { minCu: 2, maxCu: 8, state: 'active' }, 100)).toEqual({ low: -100, high: -400 });
+  });
+
+  it('counts sleep as saved only where the baseline would never sleep', () => {
+    const asleep = { minCu: 0.25, maxCu: 1, state: 'idle' as const };
+    expect(savedCuSeconds(baseline, asleep, 100)).toEqual({ low: 0, high: 0 });
+    expect(savedCuSeconds({ ...baseline, suspendTimeoutSeconds: -1 }, asleep, 100)).toEqual({ low: 100, high: 400 });
+  });
+});

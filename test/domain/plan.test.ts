@@ -1,0 +1,121 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { ComputeState } from '../../src/domain/compute.ts';
+import { COMPUTE_SIZES_CU } from '../../src/domain/compute-units.ts';
+import { aCompute, aRecord, aSchedule, at, compiled, planFor } from '../support/builders.ts';
+
+const NOON = at('2026-03-02T12:00:00Z');
+const NIGHT = at('2026-03-02T23:00:00Z');
+const policies = compiled(aSchedule());
+const codes = (plan: ReturnType<typeof planFor>) => plan.reasons.map(({ code }) => code);
+
+describe('plan', () => {
+  it('puts all fields that differ into one PATCH, with a reason for each', () => {
+    const plan = planFor({
+      policies,
+      compute: aCompute({ suspendTimeoutSeconds: -1 }),
+      record: aRecord(),
+      nowMs: NIGHT,
+    });
+    expect(plan).toMatchObject({
+      verdict: 'act',
+      actions: [{ fields: { minCu: 0.25, maxCu: 1, suspendTimeoutSeconds: 300 }, disconnects: true, raises: false }],
+    });
+    expect(codes(plan)).toEqual(['otherwise', 'otherwise']);
+  });
+
+  it('does nothing where nothing differs', () => {
+    const compute = aCompute({ minCu: 0.25, maxCu: 1 });
+    expect(planFor({ policies, compute, record: aRecord(), nowMs: NIGHT })).toMatchObject({
+      verdict: 'none',
+      actions: [],
+    });
+  });
+
+  it('writes nothing in observe mode, and says what it would do', () => {
+    const plan = planFor({ policies, compute: aCompute(), record: aRecord(), nowMs: NOON, mode: 'observe' });
+    expect(plan).toMatchObject({ verdict: 'wait', actions: [{ fields: { minCu: 1, maxCu: 4 } }] });
+    expect(codes(plan)).toContain('observe');
+  });
+
+  it('waits while an operation of the compute or of its project is under way', () => {
+    const busy = [
+      { compute: aCompute({ pendingState: 'idle' }), record: aRecord() },
+      { compute: aCompute({ state: 'init' }), record: aRecord() },
+      {
+        compute: aCompute(),
+        record: aRecord({ openOperations: [{ operationId: 'op', action: 'apply_config', startedAtMs: NOON }] }),
+      },
+      { compute: aCompute(), record: aRecord(), projectBusy: true },
+    ];
+    for (const situation of busy) {
+      const plan = planFor({ policies, nowMs: NOON, ...situation });
+      expect(plan.verdict).toBe('wait');
+      expect(codes(plan)).toContain('operation_running');
+    }
+  });
+
+  describe('at first sight', () => {
+    const record = aRecord({ lastApplied: {}, enforcedSinceMs: NOON });
+
+    it('does not disconnect an active compute before its next boundary', () => {
+      const plan = planFor({ policies, compute: aCompute(), record, nowMs: NOON + 1000 });
+      expect(plan).toMatchObject({ verdict: 'wait', untilMs: at('2026-03-02T18:00:00Z') });
+      expect(codes(plan)).toContain('first_sight');
+    });
+
+    it('changes a compute that sleeps, and a timeout, at once', () => {
+      expect(planFor({ policies, compute: aCompute({ state: 'idle' }), record, nowMs: NOON }).verdict).toBe('act');
+      const awake = planFor({ policies, compute: aCompute({ suspendTimeoutSeconds: -1 }), record, nowMs: NOON });
+      expect(awake).toMatchObject({
+        verdict: 'act',
+        actions: [{ fields: { suspendTimeoutSeconds: 300 }, disconnects: false }],
+      });
+    });
+
+    it('ends with the boundary', () => {
+      const plan = planFor({ policies, compute: aCompute(), record, nowMs: at('2026-03-02T18:00:00Z') });
+      expect(plan.verdict).toBe('act');
+    });
+  });
+
+  it('holds everything back while a change has no answer', () => {
+    const record = aRecord({ intent: { fields: { minCu: 1, maxCu: 4 }, atMs: NOON } });
+    const plan = planFor({ policies, compute: aCompute(), record, nowMs: NOON + 1000 });
+    expect(plan).toMatchObject({ verdict: 'wait', untilMs: NOON + 30_000 });
+    expect(codes(plan)).toContain('answer_unknown');
+  });
+
+  it('waits longer after each failure of the same wish, and not at all for another wish', () => {
+    const failed = (count: number) =>
+      aRecord({ failures: { count, lastAtMs: NOON, desired: { minCu: 1, maxCu: 4 }, message: 'no' } });
+    const untilAfter = (count: number) => {
+      const { untilMs } = planFor({ policies, compute: aCompute(), record: failed(count), nowMs: NOON });
+      return (untilMs ?? 0) - NOON;
+    };
+    expect([1, 2, 3].map(untilAfter)).toEqual([30_000, 60_000, 3_600_000]);
+    expect(codes(planFor({ policies, compute: aCompute(), record: failed(3), nowMs: NOON }))).toContain('degraded');
+    expect(planFor({ policies, compute: aCompute(), record: failed(3), nowMs: NIGHT }).verdict).toBe('act');
+  });
+
+  it('wants nothing more once its actions are carried out', () => {
+    const size = fc.constantFrom(...COMPUTE_SIZES_CU).map((cu) => ({ minCu: cu, maxCu: cu }));
+    const state = fc.constantFrom<ComputeState>('active', 'idle');
+    fc.assert(
+      fc.property(
+        size,
+        size,
+        state,
+        fc.integer({ min: NOON, max: NOON + 7 * 86_400_000 }),
+        (has, wants, now, nowMs) => {
+          const wanting = compiled(aSchedule({ otherwise: { size: wants, suspendTimeoutSeconds: 600 } }));
+          const compute = aCompute({ ...has, state: now });
+          const before = planFor({ policies: wanting, compute, record: aRecord(), nowMs });
+          if (before.verdict !== 'act') return;
+          const changed = { ...compute, ...before.actions[0]?.fields };
+          expect(planFor({ policies: wanting, compute: changed, record: aRecord(), nowMs }).verdict).toBe('none');
+        },
+      ),
+    );
+  });
+});

@@ -1,0 +1,32 @@
+import { describe, expect, it } from 'vitest';
+import { settleIntent, withFailure } from '../../src/domain/records.ts';
+import { aCompute, aRecord } from '../support/builders.ts';
+
+const intent = { fields: { minCu: 1, maxCu: 4 }, atMs: 1000 };
+
+describe('settleIntent', () => {
+  it('takes a change that is there for applied', () => {
+    const settled = settleIntent(aRecord({ intent }), aCompute({ minCu: 1, maxCu: 4 }), 1001);
+    expect(settled.intent).toBeUndefined();
+    expect(settled.lastApplied).toMatchObject({ minCu: 1, maxCu: 4 });
+  });
+
+  it('keeps a change that may still arrive, and forgets one that no longer can', () => {
+    expect(settleIntent(aRecord({ intent }), aCompute(), 30_999).intent).toEqual(intent);
+    expect(settleIntent(aRecord({ intent }), aCompute(), 31_000).intent).toBeUndefined();
+  });
+});
+
+describe('withFailure', () => {
+  const failure = { desired: { minCu: 1, maxCu: 4 }, message: 'no', atMs: 5, permanent: false };
+
+  it('counts failures of the same wish, and starts anew with another', () => {
+    const twice = withFailure(withFailure(aRecord(), failure), failure);
+    expect(twice.failures?.count).toBe(2);
+    expect(withFailure(twice, { ...failure, desired: { minCu: 2, maxCu: 2 } }).failures?.count).toBe(1);
+  });
+
+  it('counts a refusal as the last attempt', () => {
+    expect(withFailure(aRecord(), { ...failure, permanent: true }).failures?.count).toBe(3);
+  });
+});
