@@ -1,0 +1,74 @@
+/** docs/settings.md and ebb.example.yaml, made of the settings' own declarations. */
+import { SECRET_VARIABLES, SETTINGS, type SettingDeclaration } from '../src/settings/declarations.ts';
+import { GENERATED, table, wrap } from './markdown.ts';
+
+const ENTRIES: [string, SettingDeclaration][] = Object.entries(SETTINGS);
+
+export function renderSettingsDoc(): string {
+  const rows = ENTRIES.map(([name, { variable, flag, fallback, help }]) => [
+    code(name),
+    code(variable),
+    code(flag),
+    code(fallback),
+    help,
+  ]);
+  return `# Settings
+
+${GENERATED}
+
+Settings come from three places. A flag counts more than a variable, a variable more than the file.
+
+1. \`ebb.yaml\` in the working folder, or the file that \`--config FILE\` names. [ebb.example.yaml](../ebb.example.yaml) shows every
+   setting with its default. An unknown setting is an error with its place, never ignored.
+2. Variables. An empty one counts as not set.
+3. Flags of the command.
+
+${table(['in ebb.yaml', 'variable', 'flag', 'default', 'meaning'], rows)}
+
+Relative paths in \`ebb.yaml\` are relative to that file; in variables and flags, to the working folder. \`EBB_POLICIES\` and
+\`--policies\` take several paths with commas, or with the system's path separator, between them.
+
+## Secrets
+
+${table(
+  ['variable', 'meaning'],
+  Object.entries(SECRET_VARIABLES).map(([name, help]) => [code(name), help]),
+)}
+
+- No flag takes a key, a token or a URL with a password: other users of the machine see the arguments of every process. Such a flag
+  is refused.
+- \`ebb.yaml\` takes no secrets either, so that it can be reviewed and committed: a key or token in it is refused, and so is a queue
+  URL with a password. \`api_key_file\` names a file instead; it holds the key and nothing else.
+- \`NEON_API_KEY\` serves reading only: a key that lies around for other tools never changes a compute. \`ebb run --mode enforce\` with
+  nothing but this key ends with an error.
+- Logs, errors, metrics, queue and store never show a secret. Log lines are searched for the known values (of four characters and
+  more) on their way out, whatever field they are in.
+- \`api_url\` must be https, unless it points to this machine or \`allow_plain_http\` is set.
+
+## Listening beyond this machine
+
+\`/metrics\` and the other pages are served on 127.0.0.1. Another address needs \`EBB_TOKEN\` (sent as \`Authorization: Bearer …\` for every
+page but \`/healthz\`), or the flag \`--insecure\` where the network is trusted.
+`;
+}
+
+/** A file that says what is so anyway: every setting with its default, or commented out where there is none. */
+export function renderExampleYaml(): string {
+  const head = `# Settings of ebb. Copy this file to ebb.yaml; every line shows the default, so keep only what you change.
+# Variables (EBB_...) override it, flags override both. Secrets have no place here: see docs/settings.md.
+`;
+  return `${head}\n${ENTRIES.map(exampleOf).join('\n')}`;
+}
+
+const EXAMPLES: Readonly<Record<string, string>> = { api_key_file: '/run/secrets/ebb-api-key', group: 'production' };
+
+function exampleOf([name, { variable, flag, fallback, help }]: [string, SettingDeclaration]): string {
+  const overriddenBy = [variable, flag].filter((one) => one !== undefined).join(', ');
+  const comment = wrap(overriddenBy === '' ? help : `${help} (${overriddenBy})`, 110).map((line) => `# ${line}\n`);
+  const setting = fallback === '' ? `# ${name}: ${EXAMPLES[name]}` : `${name}: ${fallback}`;
+  return `${comment.join('')}${setting}\n`;
+}
+
+function code(text: string | undefined): string {
+  return text === undefined || text === '' ? '' : `\`${text}\``;
+}
