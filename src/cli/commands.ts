@@ -1,0 +1,37 @@
+import type { Command } from 'commander';
+
+export interface CommandEntry {
+  name: string;
+  /** The command's own description, here so that `ebb --help` need not load it. */
+  summary: string;
+  load(): Promise<Command>;
+}
+
+/** Every command, in the order of `ebb --help`. Adding one means adding a file and one entry. */
+export const COMMANDS: readonly CommandEntry[] = [
+  {
+    name: 'run',
+    summary: 'evaluate policies and change computes, until stopped',
+    load: async () => (await import('./run.ts')).runCommand(),
+  },
+  {
+    name: 'validate',
+    summary: 'check policies and say where they are wrong',
+    load: async () => (await import('./validate.ts')).validateCommand(),
+  },
+  {
+    name: 'schema',
+    summary: 'print the JSON Schema of policy files, for editors',
+    load: async () => (await import('./schema.ts')).schemaCommand(),
+  },
+  {
+    name: 'emulator',
+    summary: 'serve an emulated control API, to try policies against',
+    load: async () => (await import('./emulator.ts')).emulatorCommand(),
+  },
+  {
+    name: 'demo',
+    summary: 'live through a working day of a small fleet, without a key or a service',
+    load: async () => (await import('./demo.ts')).demoCommand(),
+  },
+];

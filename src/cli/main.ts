@@ -1,0 +1,24 @@
+#!/usr/bin/env node
+import { describeFailure } from './fail.ts';
+import { runProgram } from './program.ts';
+
+/** A command that failed may have left something open; after so long the process ends all the same. */
+const EXIT_GRACE_MS = 2_000;
+
+/** Whoever read our output has gone (`ebb … | head`): that is no error, and nobody is left to tell it to. */
+function endOnBrokenPipe(error: NodeJS.ErrnoException): void {
+  if (error.code === 'EPIPE') process.exit();
+  throw error;
+}
+
+process.stdout.on('error', endOnBrokenPipe);
+process.stderr.on('error', endOnBrokenPipe);
+
+const args = process.argv.slice(2);
+try {
+  await runProgram(args);
+} catch (error) {
+  process.stderr.write(`${describeFailure(error, { verbose: args.includes('--verbose') })}\n`);
+  process.exitCode = 1;
+  setTimeout(() => process.exit(), EXIT_GRACE_MS).unref();
+}

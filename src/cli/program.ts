@@ -1,0 +1,55 @@
+import { Command, CommanderError } from 'commander';
+import { COMMANDS } from './commands.ts';
+import { UserError } from './fail.ts';
+import { readVersion } from './version.ts';
+
+const EXAMPLES = `
+Examples:
+  $ ebb demo                        see it work, without a key or a service
+  $ ebb validate policies           check policies before they are merged
+  $ ebb run                         observe: log and metrics say what would be changed
+  $ ebb run --mode enforce          change computes
+
+Settings come from ebb.yaml, from EBB_… variables and from flags: docs/settings.md.`;
+
+/** The program, with only those commands loaded in full that the arguments name: starting must not cost what it doesn't use. */
+async function buildProgram(args: readonly string[]): Promise<Command> {
+  const program = new Command('ebb')
+    .description('Sizes managed-Postgres computes by policy.')
+    .version(readVersion())
+    .option('--verbose', 'show stacks of errors')
+    .addHelpText('after', EXAMPLES)
+    .configureHelp({ subcommandTerm: (command) => command.name() })
+    // What goes wrong is told once, by main.
+    .configureOutput({ outputError: () => {} })
+    .exitOverride();
+  for (const { name, summary, load } of COMMANDS) {
+    if (args.includes(name)) program.addCommand((await load()).copyInheritedSettings(program));
+    else program.command(name).description(summary);
+  }
+  return program;
+}
+
+/** Runs one command line. Throws a UserError where the arguments make no sense. */
+export async function runProgram(args: readonly string[]): Promise<void> {
+  const program = await buildProgram(args);
+  if (args.length === 0) return program.outputHelp();
+  try {
+    await program.parseAsync(args, { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode !== 0) throw new UserError(explain(error, args), { cause: error });
+  }
+}
+
+/** Commander's message in one line, and where to look for what is right. */
+function explain({ code, message }: CommanderError, args: readonly string[]): string {
+  const line = message
+    .replace(/^error: /, '')
+    .replaceAll('\n', ' ')
+    .replace(/\.$/, '');
+  // `command.error()` of a command already says what to do.
+  if (code === 'commander.error') return line;
+  const command = COMMANDS.find(({ name }) => args.includes(name));
+  return `${line}; see ${command === undefined ? 'ebb --help' : `ebb ${command.name} --help`}`;
+}
