@@ -1,0 +1,77 @@
+import { isBoundary, nextBoundary } from '../domain/boundaries.ts';
+import type { Job, JobHandler } from '../ports/job-queue.ts';
+import type { Context } from './context.ts';
+import type { Conclusion } from './fleet.ts';
+import { mapConcurrently } from './map-concurrently.ts';
+import { readPicture } from './pictures.ts';
+import { requestReconcile } from './triggers.ts';
+
+/** A boundary's job comes so much early, in milliseconds, to have the pictures fresh at the instant. */
+const HEAD_START_MS = 5_000;
+const CONCURRENT_READS = 8;
+
+/**
+ * Ensures one delayed job for each distinct next boundary of these computes. Several daemons ensure the same jobs: the id
+ * holds the instant.
+ */
+export async function scheduleBoundaries(context: Context, conclusions: Iterable<Conclusion>): Promise<void> {
+  const { policies, queue, clock } = context;
+  const nowMs = clock.now();
+  const instants = new Set<number>();
+  for (const { compute, record } of conclusions) {
+    const next = nextBoundary({ policies, compute, baseline: record.baseline }, nowMs);
+    if (next !== undefined) instants.add(next);
+  }
+  for (const instantMs of instants) {
+    await queue.addAt('boundaries', { id: `b-${instantMs}`, atMs: instantMs - HEAD_START_MS, data: { instantMs } });
+  }
+}
+
+/** Handles what comes at an instant: a boundary of the fleet, or a single project that asked to be woken. */
+export function createBoundaries(context: Context): JobHandler {
+  return async (job, signal) => {
+    if (job.data.projectId !== undefined) await requestReconcile(context, job.data.projectId);
+    else if (job.data.instantMs !== undefined) await crossBoundary(context, job.data.instantMs, signal);
+    else
+      context.telemetry.log.error({ event: 'ebb.bad_job', job: describeJob(job) }, 'a boundary job without an instant');
+    return { kind: 'done' };
+  };
+}
+
+async function crossBoundary(context: Context, instantMs: number, signal: AbortSignal): Promise<void> {
+  const { affected, unknown } = projectsAt(context, instantMs);
+  await refreshUntil(context, affected, instantMs, signal);
+  await context.clock.sleepUntil(instantMs, signal);
+  for (const projectId of [...affected, ...unknown]) await requestReconcile(context, projectId, instantMs);
+}
+
+/** Reads pictures as long as there is time; whose picture is too old at the instant reads it then. */
+async function refreshUntil(
+  context: Context,
+  projectIds: readonly string[],
+  instantMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  await mapConcurrently(projectIds, CONCURRENT_READS, async (projectId) => {
+    const project = context.fleet.listed(projectId);
+    if (project && context.clock.now() < instantMs && !signal.aborted) await readPicture(context, project, signal);
+  });
+}
+
+/**
+ * The projects of which a compute has a boundary at this instant; and those that only other daemons of the group have
+ * looked at, for which this one can't say.
+ */
+function projectsAt({ fleet, policies }: Context, instantMs: number): { affected: string[]; unknown: string[] } {
+  const affected = new Set<string>();
+  const concluded = new Set<string>();
+  for (const { compute, record } of fleet.conclusions()) {
+    concluded.add(compute.projectId);
+    if (isBoundary({ policies, compute, baseline: record.baseline }, instantMs)) affected.add(compute.projectId);
+  }
+  return { affected: [...affected], unknown: fleet.projectIds().filter((projectId) => !concluded.has(projectId)) };
+}
+
+function describeJob({ queue, id }: Job): string {
+  return `${queue}/${id}`;
+}

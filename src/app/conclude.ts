@@ -1,0 +1,60 @@
+import { nextBoundary } from '../domain/boundaries.ts';
+import type { Compute } from '../domain/compute.ts';
+import type { ComputeRecord } from '../domain/compute-record.ts';
+import { decide } from '../domain/decide.ts';
+import { type Plan, plan } from '../domain/plan.ts';
+import type { Context } from './context.ts';
+import type { Conclusion } from './fleet.ts';
+
+/** Decides and plans for every compute of a project, and says what is held back when that is news. */
+export function concludeProject(
+  context: Context,
+  computes: readonly Compute[],
+  records: ReadonlyMap<string, ComputeRecord>,
+): Conclusion[] {
+  const startedMs = context.clock.monotonicMs();
+  const busy = computes.filter((compute) => isBusy(compute, records.get(compute.computeId)));
+  const conclusions = computes.flatMap((compute) => {
+    const record = records.get(compute.computeId);
+    if (!record) return [];
+    const projectBusy = busy.some(({ computeId }) => computeId !== compute.computeId);
+    return [concludeCompute(context, { compute, record, projectBusy })];
+  });
+  const seconds = (context.clock.monotonicMs() - startedMs) / 1000;
+  context.telemetry.metrics.observe('ebb_decision_duration_seconds', {}, seconds);
+  for (const conclusion of conclusions) sayIfHeldBack(context, conclusion);
+  return conclusions;
+}
+
+/** Decides and plans for one compute, as things stand. */
+export function concludeCompute(
+  context: Context,
+  { compute, record, projectBusy }: { compute: Compute; record: ComputeRecord; projectBusy: boolean },
+): Conclusion {
+  const { policies, mode } = context;
+  // Clocks step back; decisions don't: what was decided for a later instant stands until then.
+  const nowMs = Math.max(context.clock.now(), record.lastDecidedAtMs);
+  const input = { policies, compute, baseline: record.baseline };
+  const decision = decide({ ...input, instantMs: nowMs });
+  const nextBoundaryAfter = (afterMs: number) => nextBoundary(input, afterMs);
+  return {
+    compute,
+    record,
+    decision,
+    plan: plan({ decision, compute, record, mode, projectBusy, nowMs, nextBoundaryAfter }),
+  };
+}
+
+function isBusy(compute: Compute, record: ComputeRecord | undefined): boolean {
+  return compute.pendingState !== undefined || (record?.openOperations.length ?? 0) > 0;
+}
+
+function sayIfHeldBack({ fleet, notify }: Context, { compute, plan }: Conclusion): void {
+  if (plan.verdict !== 'wait') return;
+  const before = fleet.conclusion(compute.computeId)?.plan;
+  if (before?.verdict !== 'wait' || signature(before) !== signature(plan)) notify({ kind: 'held_back', compute, plan });
+}
+
+function signature({ actions, reasons }: Plan): string {
+  return JSON.stringify([actions, reasons.map(({ code }) => code)]);
+}

@@ -1,0 +1,101 @@
+import type { ApiResult, ControlApiError, ControlApiErrorCode } from '../ports/control-api.ts';
+import type { Readiness } from '../ports/operator.ts';
+import { createBoundaries } from './boundaries.ts';
+import type { Context } from './context.ts';
+import { createFollowOperations } from './follow-operations.ts';
+import { createInventory } from './inventory.ts';
+import { ensureTriggers, startKeeper } from './keeper.ts';
+import { mapConcurrently } from './map-concurrently.ts';
+import { readProjectList } from './pictures.ts';
+import { checkReadiness } from './readiness.ts';
+import { createReconcile } from './reconcile.ts';
+import { requestReconcile } from './triggers.ts';
+
+/** A stop lets what runs end for so long, in real milliseconds; then it is cut off, and its intents tell the successor. */
+const STOP_GRACE_MS = 6_000;
+
+/** Projects that are read before the first line of the log, within what the rate budget allows at once. */
+const READ_AT_START = 20;
+
+/** Errors that would hit every project; others concern one, which the inventory tries again. */
+const FATAL_AT_START: ReadonlySet<ControlApiErrorCode> = new Set(['unauthorised', 'unavailable', 'timeout']);
+
+const CONCURRENCY = { inventory: 1, boundaries: 20, reconcile: 32, operations: 16 } as const;
+
+export interface Daemon {
+  readiness(): Promise<Readiness>;
+  /** Stops taking work and lets what runs end. */
+  stop(): Promise<void>;
+}
+
+/** What the first line of the log says about where the daemon runs. */
+export interface Surroundings {
+  apiUrl: string;
+  accounts: readonly string[];
+  queue: string;
+}
+
+/**
+ * Starts everything that a daemon does. It asks the control API once first: one that can't be reached, or that refuses the key,
+ * is an error of the start; later it is an outage that is lived through.
+ */
+export async function startDaemon(
+  context: Context,
+  surroundings: Surroundings,
+): Promise<{ ok: true; daemon: Daemon } | { ok: false; error: ControlApiError }> {
+  const { queue, fleet } = context;
+  const first = await readFirstPictures(context);
+  if (!first.ok) return first;
+  sayWhereItRuns(context, surroundings, first.value.projects);
+  await queue.work('reconcile', createReconcile(context), { concurrency: CONCURRENCY.reconcile });
+  await queue.work('operations', createFollowOperations(context), { concurrency: CONCURRENCY.operations });
+  await queue.work('boundaries', createBoundaries(context), { concurrency: CONCURRENCY.boundaries });
+  await queue.work('inventory', createInventory(context), { concurrency: CONCURRENCY.inventory });
+  for (const { project } of fleet.pictures()) await requestReconcile(context, project.projectId);
+  await ensureTriggers(context);
+  const keeper = startKeeper(context);
+  return {
+    ok: true,
+    daemon: {
+      readiness: () => checkReadiness(context),
+      async stop() {
+        await keeper.close();
+        await queue.close(STOP_GRACE_MS);
+      },
+    },
+  };
+}
+
+/** Lists the projects and reads the first of them. The inventory reads the rest: for it they have only just appeared. */
+async function readFirstPictures(context: Context): Promise<ApiResult<{ projects: number }>> {
+  const signal = new AbortController().signal;
+  const list = await readProjectList(context, signal);
+  if (!list.ok) return list;
+  let failed: ControlApiError | undefined;
+  await mapConcurrently(list.value.slice(0, READ_AT_START), READ_AT_START, async (project) => {
+    const begun = { readAtMs: context.clock.now(), readAtMonotonicMs: context.clock.monotonicMs() };
+    const computes = await context.api.listComputes(project, { signal });
+    if (!computes.ok) {
+      if (FATAL_AT_START.has(computes.error.code)) failed = computes.error;
+      return;
+    }
+    context.fleet.list(project);
+    context.fleet.see({ project, computes: computes.value, ...begun });
+  });
+  return failed ? { ok: false, error: failed } : { ok: true, value: { projects: list.value.length } };
+}
+
+function sayWhereItRuns(context: Context, surroundings: Surroundings, projects: number): void {
+  const { mode, fleet, policies, telemetry } = context;
+  const pictures = [...fleet.pictures()];
+  const computes = pictures.reduce((sum, picture) => sum + picture.computes.length, 0);
+  const counted = pictures.length === projects ? `${computes}` : `more than ${computes}`;
+  const { apiUrl, accounts, queue } = surroundings;
+  const names = policies.set.policies.map(({ name }) => name);
+  const fields = { event: 'ebb.start', mode, api: apiUrl, accounts, queue, projects, computes, policies: names };
+  const what = mode === 'observe' ? 'observe mode: nothing is written' : 'enforce mode: computes are changed';
+  telemetry.log.info(
+    { ...fields, hash: policies.set.hash },
+    `${what}; API ${apiUrl}, account ${accounts.join(', ')}, ${projects} projects, ${counted} computes`,
+  );
+}

@@ -1,0 +1,74 @@
+import { savedCuSeconds } from '../domain/cost.ts';
+import { isDegraded } from '../domain/gates/failed-before.ts';
+import { QUEUE_NAMES } from '../ports/job-queue.ts';
+import type { ComputeSeries } from '../ports/telemetry.ts';
+import type { Context } from './context.ts';
+import type { Conclusion } from './fleet.ts';
+
+/** Every compute as the per-compute series show it, straight from the picture of the fleet. */
+export function* computeSeries({ fleet }: Pick<Context, 'fleet'>): Iterable<ComputeSeries> {
+  for (const { compute, decision, record } of fleet.conclusions()) {
+    const { size, suspendTimeoutSeconds } = decision.desired;
+    const decider = decision.deciders.size ?? decision.deciders.suspend_timeout;
+    yield {
+      compute,
+      desired: { minCu: size?.minCu ?? null, maxCu: size?.maxCu ?? null, suspendTimeoutSeconds },
+      baseline: record.baseline,
+      owner: decider?.policy.owner,
+    };
+  }
+}
+
+/** Sets the gauges that count the fleet and the queue. */
+export async function updateGauges(context: Context): Promise<void> {
+  const { fleet, telemetry, queue } = context;
+  const { metrics } = telemetry;
+  const statuses = { enforced: 0, observed: 0, unmatched: 0, degraded: 0 };
+  const pending = new Map<string, number>();
+  const inFlight = new Map<string, number>();
+  for (const conclusion of fleet.conclusions()) {
+    statuses[statusOf(context, conclusion)] += 1;
+    const held = conclusion.plan.verdict === 'wait' ? conclusion.plan.reasons.at(-1) : undefined;
+    if (held) count(pending, held.code);
+    for (const { action } of conclusion.record.openOperations) count(inFlight, action);
+  }
+  for (const [status, value] of Object.entries(statuses)) metrics.set('ebb_computes', { status }, value);
+  metrics.clear('ebb_computes_pending');
+  for (const [reason, value] of pending) metrics.set('ebb_computes_pending', { reason }, value);
+  metrics.clear('ebb_operations_in_flight');
+  for (const [action, value] of inFlight) metrics.set('ebb_operations_in_flight', { action }, value);
+  const ages = [...fleet.pictures()].map(({ project }) => fleet.ageMs(project.projectId));
+  metrics.set('ebb_inventory_age_seconds', {}, Math.max(0, ...ages) / 1000);
+  const counts = await queue.counts();
+  for (const name of QUEUE_NAMES) {
+    for (const [state, value] of Object.entries(counts[name]))
+      metrics.set('ebb_queue_jobs', { queue: name, state }, value);
+  }
+}
+
+/** Adds what the fleet saved, or used beyond its baseline, in so many seconds. */
+export function countSavings({ fleet, telemetry: { metrics } }: Context, seconds: number): void {
+  for (const { compute, record } of fleet.conclusions()) {
+    if (record.lastApplied.maxCu === undefined && record.lastApplied.suspendTimeoutSeconds === undefined) continue;
+    const saved = savedCuSeconds(record.baseline, compute, seconds);
+    for (const bound of ['low', 'high'] as const) {
+      const name = saved[bound] < 0 ? 'ebb_estimated_added_cu_seconds_total' : 'ebb_estimated_saved_cu_seconds_total';
+      metrics.increment(name, { bound }, Math.abs(saved[bound]));
+    }
+  }
+}
+
+function statusOf(
+  { mode }: Context,
+  { decision, record }: Conclusion,
+): 'enforced' | 'observed' | 'unmatched' | 'degraded' {
+  if (!decision.matched) return 'unmatched';
+  if (isDegraded(record.failures)) return 'degraded';
+  const deciders = [...Object.values(decision.enforcedDeciders)];
+  const onlyObserved = deciders.length === 0 && Object.keys(decision.deciders).length > 0;
+  return mode === 'observe' || onlyObserved ? 'observed' : 'enforced';
+}
+
+function count(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
+}

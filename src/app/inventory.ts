@@ -1,0 +1,61 @@
+import type { Project } from '../ports/control-api.ts';
+import type { JobHandler } from '../ports/job-queue.ts';
+import type { Context } from './context.ts';
+import { mapConcurrently } from './map-concurrently.ts';
+import { readPicture, readProjectList, reportApiError } from './pictures.ts';
+import { requestReconcile } from './triggers.ts';
+
+/** The background refresh may use this share of the API budget of 700 requests a minute. */
+const BACKGROUND_SHARE = 0.1;
+const BUDGET_PER_MS = 700 / 60_000;
+const CONCURRENT_READS = 8;
+
+/**
+ * Keeps the picture of the fleet true at little cost: the list of projects shows which of them changed; those are read at
+ * once, and of the others the oldest pictures, as many as the background's share of the budget allows.
+ */
+export function createInventory(context: Context): JobHandler {
+  return async (_job, signal) => {
+    await takeInventory(context, signal);
+    return { kind: 'done' };
+  };
+}
+
+/** One round. What was read is reconciled; a project that is no longer listed is forgotten. */
+export async function takeInventory(context: Context, signal: AbortSignal): Promise<void> {
+  const list = await readProjectList(context, signal);
+  if (!list.ok) {
+    if (!signal.aborted) reportApiError(context, list.error);
+    return;
+  }
+  context.outages.up('control API');
+  const projects = list.value;
+  const { fleet } = context;
+  const present = new Set(projects.map(({ projectId }) => projectId));
+  for (const projectId of fleet.projectIds()) if (!present.has(projectId)) fleet.forget(projectId);
+  const due = projects.filter((project) => changedSince(fleet.listed(project.projectId), project));
+  for (const project of projects) fleet.list(project);
+  const isDue = new Set(due.map(({ projectId }) => projectId));
+  const others = projects.filter(({ projectId }) => !isDue.has(projectId));
+  await readAll(context, [...due, ...oldest(context, others)], signal);
+}
+
+async function readAll(context: Context, projects: readonly Project[], signal: AbortSignal): Promise<void> {
+  await mapConcurrently(projects, CONCURRENT_READS, async (project) => {
+    if (signal.aborted || !(await readPicture(context, project, signal))) return;
+    await requestReconcile(context, project.projectId);
+  });
+}
+
+function changedSince(before: Project | undefined, now: Project): boolean {
+  return (
+    before === undefined ||
+    before.updatedAtMs !== now.updatedAtMs ||
+    before.computeLastActiveAtMs !== now.computeLastActiveAtMs
+  );
+}
+
+function oldest({ fleet, rhythm }: Context, projects: readonly Project[]): Project[] {
+  const most = Math.ceil(rhythm.inventoryMs * BUDGET_PER_MS * BACKGROUND_SHARE);
+  return projects.toSorted((a, b) => fleet.ageMs(b.projectId) - fleet.ageMs(a.projectId)).slice(0, most);
+}

@@ -1,0 +1,199 @@
+/** The composition root: the only place where adapters meet the application. */
+import { randomUUID } from 'node:crypto';
+import { simulatedClock } from './adapters/clock/simulated-clock.ts';
+import { systemClock } from './adapters/clock/system-clock.ts';
+import { createControlApi } from './adapters/control-api/client.ts';
+import { openEngine } from './adapters/engine/open-engine.ts';
+import { startHttpServer } from './adapters/http/server.ts';
+import { createJobQueue } from './adapters/queue/job-queue.ts';
+import { createStore } from './adapters/store/create-store.ts';
+import { createTelemetry } from './adapters/telemetry/telemetry.ts';
+import type { Context, Rhythm } from './app/context.ts';
+import { type Daemon, startDaemon } from './app/daemon.ts';
+import { createFleet } from './app/fleet.ts';
+import { computeSeries, updateGauges } from './app/fleet-metrics.ts';
+import { createOutages } from './app/outages.ts';
+import { recordEvents } from './app/record-events.ts';
+import { compilePolicies } from './domain/compiled-policies.ts';
+import type { Policy, PolicySet } from './domain/policy.ts';
+import type { Clock } from './ports/clock.ts';
+import type { ControlApi, ControlApiError } from './ports/control-api.ts';
+import type { ComputeEvent } from './ports/notifier.ts';
+import type { Operator } from './ports/operator.ts';
+import type { Metrics } from './ports/telemetry.ts';
+import { readApiKey } from './settings/api-key.ts';
+import { type Settings, secretsOf } from './settings.ts';
+
+/** What happens to computes, for whoever tells it to people. */
+export type DaemonEvent = ComputeEvent;
+
+/** Time that runs by a table of (real, simulated) instants. Only the demo and tests give another clock than the system's. */
+export const clockByTable = simulatedClock;
+
+/** How often a daemon looks by itself, in real milliseconds, unless it is told otherwise. */
+const RHYTHM: Rhythm = { inventoryMs: 30_000, keeperMs: 30_000, waitingMs: 60_000 };
+
+export interface RunOptions {
+  settings: Settings;
+  policies: PolicySet;
+  version: string;
+  clock?: Clock;
+  rhythm?: Rhythm;
+  /** Where the log goes; standard output by default. */
+  logTo?: NodeJS.WritableStream;
+  onEvent?: (event: DaemonEvent) => void;
+}
+
+export interface RunningDaemon {
+  /** Where its pages are. */
+  url: string;
+  /** Stops gracefully, within 10 s. */
+  stop(): Promise<void>;
+}
+
+/** A daemon, or one line that says why there is none and what to do. */
+export type Started = { ok: true; daemon: RunningDaemon } | { ok: false; problem: string };
+
+/** Opens everything that a daemon needs, in order; if one part can't be had, what was opened is closed again. */
+export async function runDaemon(options: RunOptions): Promise<Started> {
+  const opened: Closer[] = [];
+  const closeAll = async () => {
+    for (const close of opened.splice(0).reverse()) await close();
+  };
+  try {
+    const started = await openAll(options, opened);
+    if (!started.ok) await closeAll();
+    return started.ok ? { ok: true, daemon: { url: started.value, stop: closeAll } } : started;
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+}
+
+type Closer = () => Promise<void>;
+type Opened<T> = { ok: true; value: T } | { ok: false; problem: string };
+type ProcessTelemetry = ReturnType<typeof createTelemetry>;
+
+async function openAll(options: RunOptions, opened: Closer[]): Promise<Opened<string>> {
+  const { settings } = options;
+  const key = readApiKey(settings.apiKey, settings.mode === 'enforce' ? 'write' : 'read');
+  if (!key.ok) return key;
+  const telemetry = openTelemetry(options, key.value.reveal());
+  const context = await openContext(options, telemetry, opened);
+  if (!context.ok) return context;
+  let daemon: Daemon | undefined;
+  const operator = operatorOf(context.value, telemetry, () => daemon);
+  const http = await startHttpServer({ ...servingOptions(settings), operator, log: telemetry.log });
+  if (!http.ok) return { ok: false, problem: http.error };
+  opened.push(() => http.close());
+  const surroundings = { apiUrl: settings.apiUrl, accounts: [settings.account], queue: settings.queue.shown };
+  const started = await startDaemon(context.value, surroundings);
+  if (!started.ok) return { ok: false, problem: explainApiError(settings, started.error) };
+  daemon = started.daemon;
+  opened.push(() => started.daemon.stop());
+  return { ok: true, value: http.url };
+}
+
+function openTelemetry({ settings, version, logTo, policies }: RunOptions, key: string): ProcessTelemetry {
+  const telemetry = createTelemetry({
+    level: settings.logLevel,
+    version,
+    secrets: [...secretsOf(settings), key],
+    perComputeMetrics: settings.perComputeMetrics,
+    ...(logTo && { destination: logTo }),
+  });
+  declareFixedMetrics(telemetry.metrics, settings, policies.policies);
+  return telemetry;
+}
+
+/** Opens the engine and what rests on it: everything that the application works with. */
+async function openContext(
+  { settings, policies, clock = systemClock(), rhythm = RHYTHM, onEvent }: RunOptions,
+  telemetry: ProcessTelemetry,
+  opened: Closer[],
+): Promise<Opened<Context>> {
+  const { log, metrics } = telemetry;
+  const outages = createOutages(telemetry);
+  const opening = await openEngine({ url: settings.queue.url.reveal(), group: settings.group, log });
+  if (!opening.ok) return { ok: false, problem: opening.error.message };
+  const { engine } = opening;
+  opened.push(() => engine.close());
+  engine.onStateChange(({ up, message }) => (up ? outages.up(engine.name) : outages.down(engine.name, message)));
+  const api = openControlApi(settings, telemetry);
+  opened.push(() => api.close());
+  const queue = createJobQueue({
+    engine,
+    clock,
+    log,
+    onFailed(name, job, error) {
+      metrics.increment('ebb_job_failures_total', { queue: name });
+      log.error({ event: 'ebb.job_failed', queue: name, job: job.id, err: error }, error.message);
+    },
+  });
+  const record = recordEvents(telemetry);
+  const context: Context = {
+    ...{ clock, api, queue, telemetry, outages, rhythm },
+    store: await createStore({ engine, log }),
+    notify(event) {
+      record(event);
+      onEvent?.(event);
+    },
+    fleet: createFleet({ clock }),
+    policies: compilePolicies(policies),
+    mode: settings.mode,
+    holder: randomUUID(),
+  };
+  telemetry.seriesFrom(() => computeSeries(context));
+  return { ok: true, value: context };
+}
+
+function openControlApi(settings: Settings, { log, metrics }: ProcessTelemetry): ControlApi {
+  const purpose = settings.mode === 'enforce' ? 'write' : 'read';
+  const key = () => {
+    const read = readApiKey(settings.apiKey, purpose);
+    if (!read.ok) throw new Error(read.problem);
+    return read.value.reveal();
+  };
+  return createControlApi({
+    baseUrl: settings.apiUrl,
+    accounts: [{ name: settings.account, key }],
+    allowPlainHttp: settings.allowPlainHttp,
+    log,
+    metrics,
+  });
+}
+
+function servingOptions({ listen, insecure, token }: Settings) {
+  return { listen, insecure, ...(token && { token: token.reveal() }) };
+}
+
+function operatorOf(context: Context, telemetry: ProcessTelemetry, daemon: () => Daemon | undefined): Operator {
+  return {
+    async readiness() {
+      const starting = { ready: false, checks: [{ name: 'start', ok: false, message: 'starting' }] };
+      return (await daemon()?.readiness()) ?? starting;
+    },
+    async metricsText() {
+      await updateGauges(context);
+      return telemetry.text();
+    },
+  };
+}
+
+function declareFixedMetrics(metrics: Metrics, settings: Settings, policies: readonly Policy[]): void {
+  metrics.set('ebb_mode', { mode: 'observe' }, settings.mode === 'observe' ? 1 : 0);
+  metrics.set('ebb_mode', { mode: 'enforce' }, settings.mode === 'enforce' ? 1 : 0);
+  metrics.set('ebb_policy_load_success', {}, 1);
+  for (const { name, kind, mode, owner = '', file } of policies) {
+    metrics.set('ebb_policy_info', { policy: name, kind, mode, owner, file }, 1);
+  }
+}
+
+/** One line for the person who starts the daemon: what happened, and what to do. */
+function explainApiError({ apiUrl, account }: Settings, { code, status, message }: ControlApiError): string {
+  if (code === 'unauthorised') {
+    return `${apiUrl} refuses the API key of account ${account} (401: ${message}); check EBB_API_KEY or EBB_API_KEY_FILE`;
+  }
+  if (status === undefined) return `cannot reach ${apiUrl}: ${message}; check EBB_API_URL and the network`;
+  return `${apiUrl} answers ${status}: ${message}; check EBB_API_URL, or try again later`;
+}
