@@ -28,8 +28,9 @@ const ErrorBody = z.object({
 /** What an exchange means for the call: its parsed JSON, or an error of the port with every secret taken out. */
 export function resultOf(call: ApiCall, exchange: Exchange, redactor: Redactor): ApiResult<unknown> {
   if (exchange.kind === 'failure') {
-    const { code, message, mayHaveArrived } = exchange;
-    return failed(call, { code, message: redactor.clean(message), unknown: mayHaveArrived });
+    const { code, message, mayHaveArrived, requestId } = exchange;
+    const id = mayHaveArrived && requestId !== undefined ? { requestId } : {};
+    return failed(call, { code, message: redactor.clean(message), unknown: mayHaveArrived, ...id });
   }
   const { status, text } = exchange;
   if (status < 200 || status > 299) return refused(call, exchange, redactor);

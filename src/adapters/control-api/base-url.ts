@@ -1,10 +1,4 @@
-import { isIP } from 'node:net';
-
-/** True for `localhost` and for addresses of the loopback, as a URL's hostname writes them. */
-export function isLoopback(hostname: string): boolean {
-  if (hostname === 'localhost' || hostname === '[::1]') return true;
-  return isIP(hostname) === 4 && hostname.startsWith('127.');
-}
+import { isLoopbackHost } from '../../domain/loopback.ts';
 
 /**
  * The base URL of a control API, without a slash at its end. Throws an Error whose message says what to do: not a URL, a
@@ -21,7 +15,7 @@ export function parseBaseUrl(text: string, options: { allowPlainHttp?: boolean }
     throw new Error('The API URL must not hold a user or password; the key comes from EBB_API_KEY or a file.');
   }
   if (url.search !== '' || url.hash !== '') throw new Error('The API URL must end with its path, e.g. /api/v2.');
-  if (url.protocol === 'http:' && !isLoopback(url.hostname) && options.allowPlainHttp !== true) {
+  if (url.protocol === 'http:' && !isLoopbackHost(url.hostname) && options.allowPlainHttp !== true) {
     throw new Error(`The API URL uses plain http to ${url.hostname}, which would show the key; use https://.`);
   }
   url.pathname = url.pathname.replace(/\/+$/, '');

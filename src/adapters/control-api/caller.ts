@@ -1,6 +1,6 @@
 import type { RateBudget } from '../../ports/rate-budget.ts';
 import type { Log, Metrics } from '../../ports/telemetry.ts';
-import { type ApiAccount, withAccountKeys } from './accounts.ts';
+import { type AccountStatus, type ApiAccount, withAccountKeys } from './accounts.ts';
 import type { Caller } from './api-call.ts';
 import { parseBaseUrl } from './base-url.ts';
 import {
@@ -13,6 +13,7 @@ import {
 import { exchangeOver, withBudget, withMetrics } from './exchanges.ts';
 import { createHttpTransport, type Transport } from './http-transport.ts';
 import { createInProcessTokens } from './in-process-tokens.ts';
+import { createKeyGate, DEFAULT_KEY_PROBES, type KeyProbes } from './key-gate.ts';
 import { createRateBudget } from './rate-budget.ts';
 import { type Backoff, DEFAULT_BACKOFF, withRetries } from './retries.ts';
 import { bucketFor, DEFAULT_RATE_LIMITS } from './token-bucket.ts';
@@ -31,6 +32,7 @@ export interface ControlApiOptions {
   timeouts?: Partial<Timeouts>;
   maxBodyBytes?: number;
   backoff?: Backoff;
+  keyProbes?: KeyProbes;
   proxies?: Proxies;
   userAgent?: string;
   /** 0..1, for the jitter of waits. */
@@ -39,6 +41,8 @@ export interface ControlApiOptions {
 
 export interface CallerHandle {
   call: Caller;
+  /** Whether each account's key is accepted, as far as it was tried. */
+  accountStatus(): AccountStatus[];
   /** Ends what is under way, and refuses what comes after. */
   close(): Promise<void>;
 }
@@ -60,7 +64,9 @@ export function createCaller(options: ControlApiOptions, guard: (send: Transport
   const budget = options.budget ?? createRateBudget({ tokens: ownTokens() });
   const exchange = withBudget(withMetrics(exchangeOver(transport), metrics), { budget, metrics });
   const closing = new AbortController();
-  const call = withRetries(withAccountKeys(exchange, { accounts, metrics }), {
+  const gate = createKeyGate(options.keyProbes ?? DEFAULT_KEY_PROBES);
+  const keys = withAccountKeys(exchange, { accounts, gate, metrics, log: options.log });
+  const call = withRetries(keys.send, {
     backoff: options.backoff ?? DEFAULT_BACKOFF,
     random: options.random ?? Math.random,
     closing: closing.signal,
@@ -68,6 +74,7 @@ export function createCaller(options: ControlApiOptions, guard: (send: Transport
   });
   return {
     call,
+    accountStatus: keys.status,
     async close() {
       closing.abort(new Error('the client is closed'));
       await dispatcher.destroy();

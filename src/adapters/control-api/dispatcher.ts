@@ -1,5 +1,5 @@
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
-import { isLoopback } from './base-url.ts';
+import { isLoopbackHost } from '../../domain/loopback.ts';
 
 /** How long each part of an exchange may take, milliseconds; the call's deadline comes on top. */
 export interface Timeouts {
@@ -39,5 +39,5 @@ export function createDispatcher(options: {
     bodyTimeout: timeouts.bodyMs,
     maxResponseSize: maxBodyBytes,
   };
-  return isLoopback(baseUrl.hostname) ? new Agent(limits) : new EnvHttpProxyAgent({ ...limits, ...proxies });
+  return isLoopbackHost(baseUrl.hostname) ? new Agent(limits) : new EnvHttpProxyAgent({ ...limits, ...proxies });
 }

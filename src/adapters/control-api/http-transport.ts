@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Dispatcher } from 'undici';
 import type { ControlApiErrorCode } from '../../ports/control-api.ts';
 import type { Method } from './api-call.ts';
@@ -21,6 +22,7 @@ export type Exchange =
       /** False if nothing can have reached the service. */
       mayHaveArrived: boolean;
       message: string;
+      requestId?: string;
     };
 
 /** Sends one request once. Never throws; an abort of the signal is a failure `timeout`. */
@@ -47,6 +49,7 @@ const MALFORMED = new Set(['UND_ERR_RES_EXCEEDED_MAX_SIZE', 'UND_ERR_HEADERS_OVE
 export function createHttpTransport(options: { baseUrl: URL; dispatcher: Dispatcher; userAgent: string }): Transport {
   const { baseUrl, dispatcher, userAgent } = options;
   return async (request, signal) => {
+    const requestId = randomUUID();
     try {
       const { statusCode, headers, body } = await dispatcher.request({
         origin: baseUrl.origin,
@@ -56,15 +59,16 @@ export function createHttpTransport(options: { baseUrl: URL; dispatcher: Dispatc
           accept: 'application/json',
           authorization: `Bearer ${request.key}`,
           'user-agent': userAgent,
+          'x-request-id': requestId,
           ...(request.body === undefined ? {} : { 'content-type': 'application/json' }),
         },
         body: request.body ?? null,
         signal,
       });
       const text = await body.text();
-      return { kind: 'answer', status: statusCode, text, ...answerHeaders(headers) };
+      return { kind: 'answer', status: statusCode, text, requestId, ...answerHeaders(headers) };
     } catch (error) {
-      return failureOf(error, signal);
+      return { ...failureOf(error, signal), requestId };
     }
   };
 }

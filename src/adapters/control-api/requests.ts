@@ -13,6 +13,8 @@ export interface Request {
   ids?: Readonly<Record<string, string>>;
   query?: Readonly<Record<string, string | number | undefined>>;
   body?: Readonly<Record<string, unknown>>;
+  /** The project whose key is used, where the path names none. */
+  keyOfProject?: string;
 }
 
 const DEFAULT_DEADLINE_MS = 30_000;
@@ -37,8 +39,8 @@ export async function ask<S extends z.ZodType>(
 }
 
 export function apiCall(request: Request, options: CallOptions): ApiCall {
-  const { account, method, template, ids = {}, query = {}, body } = request;
-  const projectId = ids.project_id;
+  const { account, method, template, ids = {}, query = {}, body, keyOfProject } = request;
+  const projectId = ids.project_id ?? keyOfProject;
   return {
     account,
     method,

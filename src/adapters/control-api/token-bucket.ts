@@ -48,12 +48,12 @@ export interface BucketState {
 
 export const FULL_BUCKET: BucketState = { fullAtMs: 0, slowdowns: 0, slowedAtMs: 0 };
 
-const FORGIVEN_AFTER_MS = 60_000;
-const MAX_SLOWDOWNS = 3;
+export const FORGIVEN_AFTER_MS = 60_000;
+export const MAX_SLOWDOWNS = 3;
 /** Answers 429 closer together than this are one event: they were sent before the first was known. */
-const SAME_EVENT_MS = 1_000;
+export const SAME_EVENT_MS = 1_000;
 /** How long nothing is sent after a 429 that doesn't say it. */
-const DEFAULT_PAUSE_MS = 1_000;
+export const DEFAULT_PAUSE_MS = 1_000;
 
 function slowdownsAt(state: BucketState, nowMs: number): number {
   return Math.max(0, state.slowdowns - Math.floor((nowMs - state.slowedAtMs) / FORGIVEN_AFTER_MS));

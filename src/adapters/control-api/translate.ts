@@ -1,6 +1,6 @@
 import { type Compute, type ComputeSettings, canonicalSuspendTimeout } from '../../domain/compute.ts';
-import type { Operation, OperationOutcome, Project, SettingsPatch } from '../../ports/control-api.ts';
-import type { WireCompute, WireOperation, WireProject } from './wire.ts';
+import type { Branch, Operation, OperationOutcome, Project, SettingsPatch } from '../../ports/control-api.ts';
+import type { WireBranch, WireCompute, WireOperation, WireProject } from './wire.ts';
 
 /** What `last_active` shows on a compute that was never active, since no compute is that old. */
 const NEVER_ACTIVE_MS = Date.parse('2000-01-01T00:00:00Z');
@@ -66,6 +66,16 @@ export function operationOf(wire: WireOperation): Operation {
     updatedAtMs: wire.updated_at,
     ...(wire.total_duration_ms == null ? {} : { totalDurationMs: wire.total_duration_ms }),
     ...(wire.error == null || wire.error === '' ? {} : { error: wire.error }),
+  };
+}
+
+export function branchOf(wire: WireBranch): Branch {
+  return {
+    branchId: wire.id,
+    name: wire.name,
+    isDefault: wire.default,
+    isProtected: wire.protected,
+    ...(wire.parent_id == null ? {} : { parentBranchId: wire.parent_id }),
   };
 }
 

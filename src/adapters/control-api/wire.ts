@@ -37,6 +37,7 @@ export const WireCompute = z.object({
   pending_state: z.enum(COMPUTE_STATES).nullish(),
   disabled: z.boolean(),
   created_at: Instant,
+  updated_at: OptionalInstant,
   started_at: OptionalInstant,
   last_active: OptionalInstant,
 });
@@ -56,6 +57,15 @@ export const WireOperation = z.object({
 });
 export type WireOperation = z.infer<typeof WireOperation>;
 
+export const WireBranch = z.object({
+  id: WireId,
+  name: z.string(),
+  parent_id: WireId.nullish(),
+  default: z.boolean(),
+  protected: z.boolean(),
+});
+export type WireBranch = z.infer<typeof WireBranch>;
+
 const Operations = z.array(WireOperation);
 const Pagination = z.object({ cursor: z.string().nullish() }).nullish();
 
@@ -65,8 +75,24 @@ export const ProjectsPage = z.object({
   pagination: Pagination,
 });
 export const OperationsPage = z.object({ operations: Operations, pagination: Pagination });
+/** The pages of branches carry their cursor as `next`, those of the rest as `cursor`. */
+export const BranchesPage = z.object({
+  branches: z.array(WireBranch),
+  pagination: z.object({ next: z.string().nullish(), cursor: z.string().nullish() }).nullish(),
+});
 export const ComputesAnswer = z.object({ endpoints: z.array(WireCompute) });
 export const ChangeAnswerBody = z.object({ endpoint: WireCompute, operations: Operations });
+export const ComputeAnswer = z.object({ endpoint: WireCompute });
+export const OperationAnswer = z.object({ operation: WireOperation });
+/** A compute that was already gone is answered without a body. */
+export const DeletionAnswer = z.object({ operations: Operations }).default({ operations: [] });
+export const CreatedKey = z.object({
+  id: z.int(),
+  key: z.string().min(1),
+  name: z.string(),
+  created_at: Instant,
+  project_id: WireId.nullish(),
+});
 /** What a restart answers is not specified: the operations if they are there. */
 export const RestartAnswerBody = z.object({ operations: Operations.default([]) });
 

@@ -1,0 +1,58 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ApiAccount, KeySource } from './accounts.ts';
+import { isSafeId } from './wire.ts';
+
+interface KnownKey {
+  key: string;
+  /** Changes whenever the file does, also when another one is moved into its place. */
+  version: string;
+}
+
+/** A key from a file that holds nothing else; read again when the file changes or the key was refused. */
+export function keyFromFile(path: string): KeySource {
+  const read = createKeyReader();
+  return ({ refusedKey }) => read(path, refusedKey);
+}
+
+/**
+ * Project-scoped keys from a folder: each file is named after its project and holds its key. Files whose name is no project id
+ * (`.gitignore`, the `..data` of a mounted secret) are left alone; one that appears or vanishes counts at once.
+ */
+export function keysFromFolder(folder: string): Required<Pick<ApiAccount, 'key' | 'projectIds'>> {
+  const read = createKeyReader();
+  return {
+    key: ({ projectId, refusedKey }) => {
+      if (projectId === undefined || !isSafeId(projectId)) throw new Error('there is a key for single projects only');
+      return read(join(folder, projectId), refusedKey);
+    },
+    projectIds: async () => {
+      const names = await readdir(folder).catch((error: unknown) => {
+        throw new Error(`the folder of keys ${folder} can not be read (${codeOf(error)})`);
+      });
+      return names.filter(isSafeId).sort();
+    },
+  };
+}
+
+function createKeyReader(): (path: string, refusedKey: string | undefined) => Promise<string> {
+  const known = new Map<string, KnownKey>();
+  return async (path, refusedKey) => {
+    try {
+      const { mtimeMs, ctimeMs, ino, size } = await stat(path);
+      const version = `${mtimeMs} ${ctimeMs} ${ino} ${size}`;
+      const before = known.get(path);
+      if (before?.version === version && before.key !== refusedKey) return before.key;
+      const key = (await readFile(path, 'utf8')).trim();
+      known.set(path, { key, version });
+      return key;
+    } catch (error) {
+      known.delete(path);
+      throw new Error(`the key file ${path} can not be read (${codeOf(error)})`);
+    }
+  };
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'error';
+}

@@ -1,0 +1,55 @@
+/** How often a refused key is tried again: the first wait and the longest, milliseconds; it doubles in between. */
+export interface KeyProbes {
+  firstMs: number;
+  longestMs: number;
+}
+
+export const DEFAULT_KEY_PROBES: KeyProbes = { firstMs: 5_000, longestMs: 300_000 };
+
+interface Refusal {
+  key: string;
+  waitMs: number;
+  nextProbeAtMs: number;
+  /** A probe is under way. */
+  probing: boolean;
+}
+
+export interface KeyGate {
+  /**
+   * True if a request may be sent under this key. For a key that was refused that is so once for each wait: that request is the
+   * probe. Another key than the refused one may always be sent.
+   */
+  mayPass(slot: string, key: string, nowMs: number): boolean;
+  /** The key was answered 401. */
+  refused(slot: string, key: string, nowMs: number): void;
+  /** The key was accepted. */
+  accepted(slot: string): void;
+  /** The slots whose key is refused. */
+  refusedSlots(): string[];
+}
+
+/** Keeps calls from knocking at a door that is shut. A slot is what has one key: an account, or a project of an account. */
+export function createKeyGate(probes: KeyProbes): KeyGate {
+  const refusals = new Map<string, Refusal>();
+  return {
+    mayPass(slot, key, nowMs) {
+      const refusal = refusals.get(slot);
+      if (refusal === undefined || refusal.key !== key) return true;
+      if (nowMs < refusal.nextProbeAtMs) return false;
+      // Others wait for what this one finds.
+      refusal.nextProbeAtMs = nowMs + refusal.waitMs;
+      refusal.probing = true;
+      return true;
+    },
+    refused(slot, key, nowMs) {
+      const before = refusals.get(slot);
+      const known = before?.key === key ? before : undefined;
+      // Requests that were under way together are one refusal; only a probe tells something new.
+      if (known !== undefined && !known.probing) return;
+      const waitMs = known === undefined ? probes.firstMs : Math.min(probes.longestMs, known.waitMs * 2);
+      refusals.set(slot, { key, waitMs, nextProbeAtMs: nowMs + waitMs, probing: false });
+    },
+    accepted: (slot) => void refusals.delete(slot),
+    refusedSlots: () => [...refusals.keys()],
+  };
+}

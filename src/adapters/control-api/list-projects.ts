@@ -1,0 +1,90 @@
+import type { ApiResult, CallOptions, ControlApiError, Project } from '../../ports/control-api.ts';
+import type { ApiAccount } from './accounts.ts';
+import type { Caller } from './api-call.ts';
+import { isExpected, strangeProjects } from './project-owners.ts';
+import { ask, type Request } from './requests.ts';
+import { listPages, PROJECTS } from './routes.ts';
+import { createScopedProjects, type ScopedProjects } from './scoped-projects.ts';
+import { projectOf } from './translate.ts';
+import { ProjectsPage, type WireProject } from './wire.ts';
+
+const PROJECTS_PER_PAGE = 400;
+
+/** Lists the projects of all accounts; made once for a client, since it learns what single accounts can answer. */
+export function createProjectList(options: {
+  call: Caller;
+  accounts: readonly ApiAccount[];
+}): (callOptions: CallOptions) => AsyncGenerator<ApiResult<Project[]>> {
+  const { call, accounts } = options;
+  const scopedProjects = createScopedProjects(call);
+  return (callOptions) => listAll(accounts, (account) => projectsOf(call, scopedProjects, account, callOptions));
+}
+
+/**
+ * One account after the other; what went wrong with one of them comes last, so that it doesn't hide the others. A project that two
+ * accounts can see belongs to the first.
+ */
+async function* listAll(
+  accounts: readonly ApiAccount[],
+  pagesOfAccount: (account: ApiAccount) => AsyncIterable<ApiResult<Project[]>>,
+): AsyncGenerator<ApiResult<Project[]>> {
+  let firstError: ControlApiError | undefined;
+  const seen = new Set<string>();
+  for (const account of accounts) {
+    for await (const page of pagesOfAccount(account)) {
+      if (!page.ok) {
+        firstError ??= page.error;
+        continue;
+      }
+      const mine = page.value.filter((project) => !seen.has(project.projectId));
+      for (const project of mine) seen.add(project.projectId);
+      if (mine.length > 0) yield { ok: true, value: mine };
+    }
+  }
+  if (firstError !== undefined) yield { ok: false, error: firstError };
+}
+
+async function* projectsOf(
+  call: Caller,
+  scopedProjects: ScopedProjects,
+  account: ApiAccount,
+  options: CallOptions,
+): AsyncGenerator<ApiResult<Project[]>> {
+  const { projectIds } = account;
+  if (projectIds !== undefined) {
+    yield* scopedProjects({ ...account, projectIds }, options);
+    return;
+  }
+  const strangers: string[] = [];
+  for await (const page of projectPages(call, account, options)) {
+    if (!page.ok) {
+      yield page;
+      continue;
+    }
+    const own = page.value.filter((project) => isExpected(account, project));
+    strangers.push(...page.value.filter((project) => !own.includes(project)).map((project) => project.id));
+    if (own.length > 0) yield { ok: true, value: own.map((project) => projectOf(account.name, project)) };
+  }
+  if (strangers.length > 0) yield { ok: false, error: strangeProjects(account, strangers) };
+}
+
+/** The pages of one account. Projects that the service can't show at the moment end the list with `unavailable`. */
+async function* projectPages(
+  call: Caller,
+  { name, organization }: ApiAccount,
+  options: CallOptions,
+): AsyncGenerator<ApiResult<WireProject[]>> {
+  const request: Request = { account: name, method: 'GET', template: PROJECTS };
+  let hidden = 0;
+  yield* listPages(request, async (cursor) => {
+    const query = { limit: PROJECTS_PER_PAGE, org_id: organization, cursor };
+    const answer = await ask(call, { ...request, query }, ProjectsPage, options);
+    if (!answer.ok) return answer;
+    const { projects, unavailable_project_ids: unavailable, pagination } = answer.value;
+    hidden += unavailable?.length ?? 0;
+    return { ok: true, value: { items: projects, cursor: pagination?.cursor ?? undefined } };
+  });
+  if (hidden === 0) return;
+  const message = `${hidden} projects are not in the list because the service can not show them at the moment`;
+  yield { ok: false, error: { code: 'unavailable', route: `GET ${PROJECTS}`, account: name, message } };
+}

@@ -1,0 +1,67 @@
+import type { ApiResult, CallOptions, Project } from '../../ports/control-api.ts';
+import type { ApiAccount } from './accounts.ts';
+import type { Caller } from './api-call.ts';
+import { isExpected, strangeProjects } from './project-owners.ts';
+import { ask } from './requests.ts';
+import { computesOf, PROJECTS } from './routes.ts';
+import { projectOf } from './translate.ts';
+import { ProjectsPage, type WireCompute } from './wire.ts';
+
+type ScopedAccount = ApiAccount & Required<Pick<ApiAccount, 'projectIds'>>;
+
+/** The projects of an account that has one key for each, each project a page of its own. */
+export type ScopedProjects = (account: ScopedAccount, options: CallOptions) => AsyncGenerator<ApiResult<Project[]>>;
+
+/**
+ * Whether a project-scoped key may list projects is not specified. So it is tried; where it is refused, or its project is not in
+ * the list, the project is known by its computes alone, from then on without trying again.
+ */
+export function createScopedProjects(call: Caller): ScopedProjects {
+  const accountsWithoutList = new Set<string>();
+
+  async function listed(account: ScopedAccount, projectId: string, options: CallOptions) {
+    if (accountsWithoutList.has(account.name)) return undefined;
+    const request = { account: account.name, method: 'GET', template: PROJECTS, keyOfProject: projectId } as const;
+    const answer = await ask(call, { ...request, query: { limit: 400 } }, ProjectsPage, options);
+    if (!answer.ok && answer.error.code !== 'forbidden' && answer.error.code !== 'not_found') return answer;
+    const project = answer.ok ? answer.value.projects.find(({ id }) => id === projectId) : undefined;
+    if (project === undefined) {
+      accountsWithoutList.add(account.name);
+      return undefined;
+    }
+    if (!isExpected(account, project)) return { ok: false, error: strangeProjects(account, [projectId]) } as const;
+    return { ok: true, value: projectOf(account.name, project) } as const;
+  }
+
+  async function projectBy(account: ScopedAccount, projectId: string, options: CallOptions) {
+    const project = await listed(account, projectId, options);
+    if (project !== undefined) return project;
+    const computes = await computesOf(call, { account: account.name, projectId }, options);
+    return computes.ok
+      ? { ok: true as const, value: knownByComputes(account.name, projectId, computes.value) }
+      : computes;
+  }
+
+  return async function* scopedProjects(account, options) {
+    const projectIds = await account.projectIds().catch((error: unknown) => String(error));
+    if (typeof projectIds === 'string') {
+      const message = `not sent: ${projectIds}`;
+      yield { ok: false, error: { code: 'unauthorised', route: `GET ${PROJECTS}`, account: account.name, message } };
+      return;
+    }
+    for (const projectId of projectIds) {
+      const project = await projectBy(account, projectId, options);
+      yield project.ok ? { ok: true, value: [project.value] } : project;
+    }
+  };
+}
+
+function knownByComputes(account: string, projectId: string, computes: readonly WireCompute[]): Project {
+  return {
+    account,
+    projectId,
+    name: projectId,
+    regionId: computes[0]?.region_id ?? '',
+    updatedAtMs: Math.max(0, ...computes.map((compute) => compute.updated_at ?? compute.created_at)),
+  };
+}
