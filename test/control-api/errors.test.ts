@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ControlApiOptions } from '../../src/adapters/control-api/caller.ts';
 import { createControlApi } from '../../src/adapters/control-api/client.ts';
@@ -52,6 +53,22 @@ describe('each status has its code', () => {
     expect(error).toMatchObject({ code: 'unavailable' });
     expect(error).not.toHaveProperty('status');
     expect(error).not.toHaveProperty('outcomeUnknown');
+  });
+
+  test('a deadline holds also while there is no connection yet, and nothing is sent after it', async () => {
+    const held: ServerResponse[] = [];
+    const { url, requests } = await serve((_, response) => {
+      held.push(response);
+      return undefined;
+    });
+    const api = client(url);
+    const busy = Array.from({ length: 16 }, () => api.listComputes(PROJECT, { deadlineMs: 5_000 }));
+    await expect.poll(() => held.length).toBe(16);
+    const error = errorOf(await api.updateCompute('calm-sea-1', 'ep-1', { minCu: 1 }, { deadlineMs: 50 }));
+    expect(error.code).toBe('timeout');
+    for (const response of held) response.end(JSON.stringify({ endpoints: [] }));
+    expect((await Promise.all(busy)).every((result) => result.ok)).toBe(true);
+    expect(requests.filter((request) => request.method === 'PATCH')).toEqual([]);
   });
 
   test('a body beyond the limit is malformed', async () => {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { RateBudget } from '../../ports/rate-budget.ts';
 import type { Log, Metrics } from '../../ports/telemetry.ts';
 import { type AccountStatus, type ApiAccount, withAccountKeys } from './accounts.ts';
@@ -77,10 +78,13 @@ export function createCaller(options: ControlApiOptions, guard: (send: Transport
     accountStatus: keys.status,
     async close() {
       closing.abort(new Error('the client is closed'));
-      await dispatcher.destroy();
+      // It waits for connections that are being made, which nobody needs any more.
+      await Promise.race([dispatcher.destroy(), sleep(CLOSE_MS, undefined, { ref: false })]);
     },
   };
 }
+
+const CLOSE_MS = 1_000;
 
 function ownTokens() {
   return createInProcessTokens({ bucket: bucketFor(DEFAULT_RATE_LIMITS) });

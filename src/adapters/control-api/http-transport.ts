@@ -48,29 +48,53 @@ const MALFORMED = new Set(['UND_ERR_RES_EXCEEDED_MAX_SIZE', 'UND_ERR_HEADERS_OVE
  */
 export function createHttpTransport(options: { baseUrl: URL; dispatcher: Dispatcher; userAgent: string }): Transport {
   const { baseUrl, dispatcher, userAgent } = options;
+  const basePath = baseUrl.pathname === '/' ? '' : baseUrl.pathname;
+
+  async function exchange(request: WireRequest, requestId: string, signal: AbortSignal): Promise<Exchange> {
+    const { statusCode, headers, body } = await dispatcher.request({
+      origin: baseUrl.origin,
+      path: `${basePath}${request.path}`,
+      method: request.method,
+      headers: {
+        accept: 'application/json',
+        authorization: `Bearer ${request.key}`,
+        'user-agent': userAgent,
+        'x-request-id': requestId,
+        ...(request.body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      body: request.body ?? null,
+      signal,
+    });
+    const text = await body.text();
+    return { kind: 'answer', status: statusCode, text, requestId, ...answerHeaders(headers) };
+  }
+
   return async (request, signal) => {
     const requestId = randomUUID();
     try {
-      const { statusCode, headers, body } = await dispatcher.request({
-        origin: baseUrl.origin,
-        path: `${baseUrl.pathname === '/' ? '' : baseUrl.pathname}${request.path}`,
-        method: request.method,
-        headers: {
-          accept: 'application/json',
-          authorization: `Bearer ${request.key}`,
-          'user-agent': userAgent,
-          'x-request-id': requestId,
-          ...(request.body === undefined ? {} : { 'content-type': 'application/json' }),
-        },
-        body: request.body ?? null,
-        signal,
-      });
-      const text = await body.text();
-      return { kind: 'answer', status: statusCode, text, requestId, ...answerHeaders(headers) };
+      return await orAborted(exchange(request, requestId, signal), signal);
     } catch (error) {
       return { ...failureOf(error, signal), requestId };
     }
   };
+}
+
+/**
+ * Rejects as soon as the signal aborts. undici alone would not while it still waits for a connection; such a request is not sent
+ * any more, it only ends late.
+ */
+async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  let onAbort = (): void => {};
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
 }
 
 function answerHeaders(headers: Record<string, string | string[] | undefined>) {

@@ -1,0 +1,227 @@
+import { chmod, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { ApiAccount } from '../../src/adapters/control-api/accounts.ts';
+import type { ControlApiOptions } from '../../src/adapters/control-api/caller.ts';
+import { createControlApi } from '../../src/adapters/control-api/client.ts';
+import { keyFromFile, keysFromFolder } from '../../src/adapters/control-api/key-files.ts';
+import { createKeyGate } from '../../src/adapters/control-api/key-gate.ts';
+import { memoryLog } from '../support/memory-log.ts';
+import {
+  all,
+  clientOptions,
+  errorOf,
+  recordingMetrics,
+  serve,
+  unwrap,
+  wireCompute,
+  wireOperation,
+  wireProject,
+} from './support.ts';
+
+const PROJECT = { account: 'main', projectId: 'calm-sea-1', name: 'shop' };
+const HOUR_MS = 3_600_000;
+
+function client(url: string, accounts: ApiAccount[], more: Partial<ControlApiOptions> = {}) {
+  const api = createControlApi(clientOptions(url, { accounts, ...more }));
+  onTestFinished(() => api.close());
+  return api;
+}
+
+async function folder(): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'ebb-keys-'));
+  onTestFinished(() => rm(path, { recursive: true, force: true }));
+  return path;
+}
+
+/** A service that accepts one key; which one may change. */
+async function serviceWith(valid: { key: string }) {
+  return serve(({ headers, method }) => {
+    if (headers.authorization !== `Bearer ${valid.key}`) return { status: 401, body: { message: 'no' } };
+    return method === 'GET'
+      ? { body: { endpoints: [] } }
+      : { body: { endpoint: wireCompute('ep-1'), operations: [wireOperation('op-1')] } };
+  });
+}
+
+describe('a refused key', () => {
+  test('stops the calls of its account alone, says so once, and is known to be refused', async () => {
+    const { url, requests } = await serviceWith({ key: 'good' });
+    const metrics = recordingMetrics();
+    const log = memoryLog();
+    const accounts = [
+      { name: 'main', key: () => 'bad' },
+      { name: 'other', key: () => 'good' },
+    ];
+    const api = client(url, accounts, { metrics, log, keyProbes: { firstMs: HOUR_MS, longestMs: HOUR_MS } });
+    for (let call = 0; call < 3; call += 1) {
+      expect(errorOf(await api.listComputes(PROJECT))).toMatchObject({ code: 'unauthorised', account: 'main' });
+    }
+    expect(requests).toHaveLength(1);
+    unwrap(await api.listComputes({ ...PROJECT, account: 'other' }));
+    expect(api.accountStatus()).toEqual([
+      { account: 'main', key: 'refused', message: expect.stringContaining('account main; replace it') },
+      { account: 'other', key: 'valid' },
+    ]);
+    expect(metrics.values.get('ebb_api_key_valid{account=main}')).toBe(0);
+    expect(metrics.values.get('ebb_api_key_valid{account=other}')).toBe(1);
+    expect(log.lines.filter((line) => line.level === 'error')).toHaveLength(1);
+  });
+
+  test('is tried again after a wait, and once it is accepted everything goes on', async () => {
+    const valid = { key: 'new' };
+    const { url } = await serviceWith(valid);
+    const api = client(url, [{ name: 'main', key: () => 'old' }], { keyProbes: { firstMs: 1, longestMs: 5 } });
+    expect((await api.listComputes(PROJECT)).ok).toBe(false);
+    valid.key = 'old';
+    await expect.poll(async () => (await api.listComputes(PROJECT)).ok).toBe(true);
+    expect(api.accountStatus()).toEqual([{ account: 'main', key: 'valid' }]);
+  });
+
+  test('is probed by one request at a time, each after twice the wait', () => {
+    const gate = createKeyGate({ firstMs: 100, longestMs: 250 });
+    gate.refused('a', 'k', 1_000);
+    gate.refused('a', 'k', 1_001);
+    const probes: number[] = [];
+    for (let nowMs = 1_000; nowMs < 2_200; nowMs += 10) {
+      if (!gate.mayPass('a', 'k', nowMs)) continue;
+      expect(gate.mayPass('a', 'k', nowMs)).toBe(false);
+      probes.push(nowMs);
+      gate.refused('a', 'k', nowMs);
+    }
+    expect(probes).toEqual([1_100, 1_300, 1_550, 1_800, 2_050]);
+    expect(gate.mayPass('a', 'another', 2_060)).toBe(true);
+    expect(gate.mayPass('b', 'k', 2_060)).toBe(true);
+    gate.accepted('a');
+    expect(gate.mayPass('a', 'k', 2_061)).toBe(true);
+  });
+
+  test('that was replaced meanwhile is not noticed: the same write goes out under the new one', async () => {
+    const { url, requests } = await serviceWith({ key: 'new' });
+    const key = ({ refusedKey }: { refusedKey?: string }) => (refusedKey === 'old' ? 'new' : 'old');
+    const api = client(url, [{ name: 'main', key }]);
+    unwrap(await api.updateCompute('calm-sea-1', 'ep-1', { minCu: 1 }));
+    expect(requests.map((request) => request.headers.authorization)).toEqual(['Bearer old', 'Bearer new']);
+  });
+});
+
+describe('a key file', () => {
+  test('is read again when it changes, in place or by another moved over it', async () => {
+    const path = join(await folder(), 'key');
+    await writeFile(path, 'first\n');
+    const key = keyFromFile(path);
+    expect(await key({})).toBe('first');
+    await writeFile(path, 'another');
+    expect(await key({})).toBe('another');
+    await writeFile(`${path}.new`, 'third');
+    await rename(`${path}.new`, path);
+    expect(await key({})).toBe('third');
+  });
+
+  test('that is gone says which and why; nothing is sent', async () => {
+    const { url, requests } = await serviceWith({ key: 'good' });
+    const path = join(await folder(), 'key');
+    const api = client(url, [{ name: 'main', key: keyFromFile(path) }]);
+    const { code, message } = errorOf(await api.listComputes(PROJECT));
+    expect(code).toBe('unauthorised');
+    expect(message).toContain(`${path} can not be read (ENOENT)`);
+    expect(requests).toEqual([]);
+  });
+
+  test('a rotation is picked up without a restart', async () => {
+    const valid = { key: 'first' };
+    const { url } = await serviceWith(valid);
+    const path = join(await folder(), 'key');
+    await writeFile(path, 'first', { mode: 0o600 });
+    const api = client(url, [{ name: 'main', key: keyFromFile(path) }], {
+      keyProbes: { firstMs: HOUR_MS, longestMs: HOUR_MS },
+    });
+    unwrap(await api.listComputes(PROJECT));
+    valid.key = 'second';
+    expect((await api.listComputes(PROJECT)).ok).toBe(false);
+    await writeFile(path, 'second');
+    unwrap(await api.listComputes(PROJECT));
+  });
+});
+
+describe('a folder of keys', () => {
+  async function keysFor(...projects: string[]) {
+    const path = await folder();
+    for (const project of projects) await writeFile(join(path, project), `key of ${project}\n`);
+    await mkdir(join(path, '..data'));
+    await writeFile(join(path, 'README.md'), 'no project');
+    return { path, account: { name: 'main', ...keysFromFolder(path) } };
+  }
+
+  test('shows each project under its own key, where a scoped key may list projects', async () => {
+    const { url, requests } = await serve(({ headers }) => {
+      const id = headers.authorization?.replace('Bearer key of ', '') ?? '';
+      return { body: { projects: [wireProject(id)] } };
+    });
+    const { account } = await keysFor('p-1', 'p-2');
+    const pages = await all(client(url, [account]).listProjects());
+    expect(pages.flatMap((page) => unwrap(page).map((project) => project.name))).toEqual([
+      'name of p-1',
+      'name of p-2',
+    ]);
+    expect(requests).toHaveLength(2);
+  });
+
+  test('shows projects by their computes where a scoped key may not list, and does not ask again', async () => {
+    const { url, requests } = await serve(({ url: path }) =>
+      path.includes('endpoints')
+        ? { body: { endpoints: [wireCompute('ep-1', { project_id: path.split('/')[4] })] } }
+        : { status: 403, body: { message: 'not with a project-scoped key' } },
+    );
+    const { account } = await keysFor('p-1', 'p-2');
+    const pages = await all(client(url, [account]).listProjects());
+    expect(pages.flatMap((page) => unwrap(page))).toMatchObject([
+      { projectId: 'p-1', name: 'p-1', regionId: 'aws-eu-central-1', updatedAtMs: Date.parse('2026-01-02T03:04:05Z') },
+      { projectId: 'p-2' },
+    ]);
+    expect(requests.filter((request) => !request.url.includes('endpoints'))).toHaveLength(1);
+  });
+
+  test('one refused key leaves the others alone', async () => {
+    const { url } = await serve(({ headers }) =>
+      headers.authorization === 'Bearer key of p-1' ? { status: 401 } : { body: { projects: [wireProject('p-2')] } },
+    );
+    const { account } = await keysFor('p-1', 'p-2');
+    const api = client(url, [account], { keyProbes: { firstMs: HOUR_MS, longestMs: HOUR_MS } });
+    const [first, second] = await all(api.listProjects());
+    expect(first).toMatchObject({ ok: true, value: [{ projectId: 'p-2' }] });
+    expect(second).toMatchObject({ ok: false, error: { code: 'unauthorised' } });
+    expect(api.accountStatus()).toMatchObject([{ key: 'refused', message: expect.stringContaining('for p-1;') }]);
+  });
+
+  test('that can not be read is an error', async () => {
+    const { url } = await serve(() => ({}));
+    const { path, account } = await keysFor();
+    await rm(path, { recursive: true });
+    const [page] = await all(client(url, [account]).listProjects());
+    expect(page && errorOf(page)).toMatchObject({ code: 'unauthorised', message: expect.stringContaining('ENOENT') });
+    await mkdir(path);
+    await chmod(path, 0o700);
+    expect(await all(client(url, [account]).listProjects())).toEqual([]);
+  });
+});
+
+describe('an expected organization', () => {
+  test('is asked for, and projects of another are left out and told', async () => {
+    const projects = [
+      wireProject('p-1', { org_id: 'org-mine' }),
+      wireProject('p-2', { org_id: 'org-other' }),
+      wireProject('p-3'),
+    ];
+    const { url, requests } = await serve(() => ({ body: { projects } }));
+    const accounts = [{ name: 'main', key: () => 'k', organization: 'org-mine' }];
+    const [first, second] = await all(client(url, accounts).listProjects());
+    expect(first && unwrap(first).map((project) => project.projectId)).toEqual(['p-1']);
+    expect(second && errorOf(second)).toMatchObject({
+      code: 'forbidden',
+      message: expect.stringContaining('shows p-2 and 1 more, which is not of the organization org-mine'),
+    });
+    expect(requests[0]?.url).toContain('org_id=org-mine');
+  });
+});
