@@ -1,0 +1,58 @@
+import type { PolicySet } from '../domain/policy.ts';
+import { POLICY_LIMITS } from './limits.ts';
+import { type ParsedFile, parsePolicyFile } from './parse-file.ts';
+import type { PolicyProblem } from './problem.ts';
+import { hashPolicies } from './set-hash.ts';
+
+/** A policy file whose text has been read. */
+export interface PolicyFileText {
+  path: string;
+  text: string;
+}
+
+export type PolicySetResult =
+  | { ok: true; set: PolicySet; warnings: PolicyProblem[] }
+  | { ok: false; problems: PolicyProblem[] };
+
+/**
+ * Reads a set of policy files, in byte order of their paths. All or nothing: with a single problem in a single file there
+ * is no set, and all problems of all files are reported at once.
+ */
+export function parsePolicyFiles(files: readonly PolicyFileText[]): PolicySetResult {
+  const parsed = files
+    .toSorted((a, b) => comparePaths(a.path, b.path))
+    .map((file) => parsePolicyFile(file.path, file.text));
+  const problems = [...parsed.flatMap((file) => file.problems), ...duplicateNames(parsed), ...tooManyPolicies(parsed)];
+  if (problems.length > 0) return { ok: false, problems: problems.sort(byPlace) };
+  const policies = parsed.flatMap((file) => file.policies);
+  const set: PolicySet = { policies, hash: hashPolicies(policies) };
+  return { ok: true, set, warnings: parsed.flatMap((file) => file.warnings) };
+}
+
+/** The order of the language: by the bytes of the paths, whatever the locale. */
+export function comparePaths(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}
+
+function byPlace(a: PolicyProblem, b: PolicyProblem): number {
+  return comparePaths(a.file, b.file) || (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0);
+}
+
+function duplicateNames(files: readonly ParsedFile[]): PolicyProblem[] {
+  const places = new Map<string, string>();
+  return files
+    .flatMap((file) => file.names)
+    .flatMap(({ name, problem }) => {
+      const first = places.get(name);
+      const here = problem('duplicate-name', `the name "${name}" is already used at ${first}`);
+      if (first === undefined) places.set(name, `${here.file}:${here.line}`);
+      return first === undefined ? [] : [here];
+    });
+}
+
+function tooManyPolicies(files: readonly ParsedFile[]): PolicyProblem[] {
+  const count = files.reduce((sum, file) => sum + file.names.length, 0);
+  const last = files.findLast((file) => file.names.length > 0)?.names.at(-1);
+  if (count <= POLICY_LIMITS.policies || !last) return [];
+  return [last.problem('limit', `more than ${POLICY_LIMITS.policies} policies in the set`)];
+}

@@ -1,0 +1,43 @@
+import { createColors } from 'picocolors';
+
+/** What kind of problem it is; stable, for programs that read `--json`. */
+export type ProblemCode =
+  | 'files'
+  | 'limit'
+  | 'yaml'
+  | 'structure'
+  | 'unknown-key'
+  | 'missing-key'
+  | 'value'
+  | 'duplicate-name'
+  | 'not-supported';
+
+/** Something that keeps a policy set from being loaded, or (as a warning) that its author should know. */
+export interface PolicyProblem {
+  code: ProblemCode;
+  /** As the file was named; or the path that was asked for, when there is no such file. */
+  file: string;
+  /** From 1; absent when the problem is the file itself. */
+  line?: number;
+  /** From 1, in UTF-16 code units. */
+  column?: number;
+  message: string;
+  /** The offending line, or the part of it around the place, with what is to be underlined. Secrets are masked. */
+  excerpt?: { text: string; from: number; length: number };
+}
+
+/**
+ * The problem as people read it: `file:line:column: message`, then the offending line with a caret under the place.
+ * Plain text unless `color` is set.
+ */
+export function formatProblem(problem: PolicyProblem, { color = false }: { color?: boolean } = {}): string {
+  const paint = createColors(color);
+  const place = [problem.file, problem.line, problem.column].filter((part) => part !== undefined).join(':');
+  const head = `${paint.bold(`${place}:`)} ${problem.message}`;
+  if (!problem.excerpt || problem.line === undefined) return head;
+  const { text, from, length } = problem.excerpt;
+  const number = String(problem.line);
+  const indent = text.slice(0, from).replaceAll(/[^\t]/g, ' ');
+  const caret = paint.red('^'.repeat(Math.max(1, length)));
+  return [head, `  ${number} | ${text}`, `  ${' '.repeat(number.length)} | ${indent}${caret}`].join('\n');
+}

@@ -1,0 +1,64 @@
+import type { z } from 'zod';
+import type { ProblemCode } from './problem.ts';
+import type { Path, YamlDocument } from './read-yaml.ts';
+import type { Span } from './source-text.ts';
+import { didYouMean } from './suggest.ts';
+
+type Issue = z.core.$ZodIssue;
+
+export interface PlacedMessage {
+  span: Span;
+  code: ProblemCode;
+  message: string;
+}
+
+/** What a schema found, as messages in the words of the language, each at its place in the document. */
+export function placeIssues(document: YamlDocument, issues: readonly Issue[], at: Path): PlacedMessage[] {
+  return issues.flatMap((issue) => placeIssue(document, issue, [...at, ...issue.path]));
+}
+
+function placeIssue(document: YamlDocument, issue: Issue, path: Path): PlacedMessage[] {
+  if (issue.code === 'unrecognized_keys') {
+    const messages = issue.message.split('\n');
+    return issue.keys.map((key, index) => ({
+      span: document.keySpanOf([...path, key]),
+      code: 'unknown-key',
+      message: messages[index] ?? issue.message,
+    }));
+  }
+  if (issue.code === 'invalid_union') {
+    const branch = issue.errors.find((issues) => issues.some(isAboutContent));
+    if (branch) return placeIssues(document, branch, path);
+  }
+  if (issue.code === 'invalid_type' && issue.expected === 'never') {
+    return [{ span: document.keySpanOf(path), code: 'not-supported', message: issue.message }];
+  }
+  if (path.length > 0 && !document.has(path)) {
+    const message = `missing key "${String(path.at(-1))}"; ${wordsOf(issue, undefined)}`;
+    return [{ span: document.keySpanOf(path), code: 'missing-key', message }];
+  }
+  return [{ span: document.spanOf(path), code: 'value', message: wordsOf(issue, document.valueAt(path)) }];
+}
+
+/** True if the branch of a union was meant, and only something within it is wrong. */
+function isAboutContent(issue: Issue): boolean {
+  return issue.path.length > 0 || issue.code === 'custom' || issue.code === 'unrecognized_keys';
+}
+
+function wordsOf(issue: Issue, found: unknown): string {
+  if (issue.code === 'invalid_value') {
+    const values = issue.values.map(String);
+    const isOwnText = !issue.message.startsWith('Invalid');
+    const suggestion = typeof found === 'string' ? didYouMean(found, values) : '';
+    return `${isOwnText ? issue.message : `expected ${values.join(' or ')}`}${suggestion}`;
+  }
+  if (issue.code === 'invalid_union' && typeof found === 'string') {
+    return `${issue.message}${didYouMean(found, issue.errors.flat().flatMap(valuesOf))}`;
+  }
+  if (issue.code === 'invalid_type' && issue.message.startsWith('Invalid')) return `expected ${issue.expected}`;
+  return issue.message;
+}
+
+function valuesOf(issue: Issue): string[] {
+  return issue.code === 'invalid_value' ? issue.values.map(String) : [];
+}

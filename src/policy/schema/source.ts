@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { DAY_MS, duration, MINUTE_MS } from './duration.ts';
+import { expected, mapping } from './expected.ts';
+
+const every = duration({ minMs: MINUTE_MS / 6, maxMs: DAY_MS, text: '10s to 1d' }).optional();
+
+const PrometheusSource = mapping({
+  from: z.literal('prometheus'),
+  url: z.url({ protocol: /^https?$/, error: 'expected a URL such as "http://prometheus:9090"' }),
+  query: z.string(expected('a query')).min(1).max(10_000).describe('May use $compute, $project, $branch.'),
+  every,
+});
+
+const PostgresSource = mapping({
+  from: z.literal('postgres'),
+  dsn_env: z
+    .string(expected('the name of a variable'))
+    .regex(/^EBB_DSN_[A-Z0-9_]+$/, 'expected the name of a variable that begins with EBB_DSN_')
+    .optional(),
+  dsn_file: z.string(expected('a path')).min(1).optional(),
+  dsn: z
+    .string(expected('a connection string'))
+    .regex(
+      /^postgres(ql)?:\/\/[^\s:/@]*@?[^\s@]*$/,
+      'expected postgres://user@$host/database without a password; use dsn_env or dsn_file for a secret',
+    )
+    .optional(),
+  every,
+}).refine(
+  (source) => [source.dsn_env, source.dsn_file, source.dsn].filter((given) => given !== undefined).length === 1,
+  {
+    error: 'expected exactly one of dsn_env, dsn_file, dsn',
+  },
+);
+
+/** Where connection counts come from. */
+export const Source = z.discriminatedUnion(
+  'from',
+  [PrometheusSource, PostgresSource],
+  expected('a source with from: prometheus or from: postgres'),
+);
+export type Source = z.infer<typeof Source>;

@@ -1,0 +1,50 @@
+import { LineCounter } from 'yaml';
+import type { PolicyProblem, ProblemCode } from './problem.ts';
+
+/** A stretch of a text: offsets in UTF-16 code units, [from, to). */
+export interface Span {
+  from: number;
+  to: number;
+}
+
+/** One policy file as text, from which problems take their places. */
+export interface SourceText {
+  path: string;
+  text: string;
+  lineCounter: LineCounter;
+}
+
+/** Characters of a long line that are shown around a place. */
+const EXCERPT_WIDTH = 160;
+
+export function sourceText(path: string, text: string): SourceText {
+  return { path, text, lineCounter: new LineCounter() };
+}
+
+/** A problem at a stretch of the text. The excerpt stays within the line on which the stretch begins. */
+export function problemAt(source: SourceText, span: Span, code: ProblemCode, message: string): PolicyProblem {
+  const { line, col } = source.lineCounter.linePos(span.from);
+  const lineStart = span.from - (col - 1);
+  const lineEnd = endOfLine(source.text, lineStart);
+  const windowFrom = col - 1 > EXCERPT_WIDTH - 40 ? span.from - 60 : lineStart;
+  const windowTo = Math.min(lineEnd, windowFrom + EXCERPT_WIDTH);
+  const text = maskSecrets(source.text.slice(windowFrom, windowTo)).replaceAll(/\p{Cc}(?<!\t)/gu, '\uFFFD');
+  const length = Math.max(1, Math.min(span.to, windowTo) - span.from);
+  const excerpt = { text, from: span.from - windowFrom, length };
+  return { code, file: source.path, line, column: col, message: maskSecrets(message), excerpt };
+}
+
+function endOfLine(text: string, from: number): number {
+  const at = text.indexOf('\n', from);
+  if (at < 0) return text.length;
+  return text[at - 1] === '\r' ? at - 1 : at;
+}
+
+/** What looks like a key of the control API or a password in a URL never reaches a message. Lengths stay the same. */
+function maskSecrets(text: string): string {
+  return text
+    .replaceAll(/napi_\w+/g, (secret) => '*'.repeat(secret.length))
+    .replaceAll(/(:\/\/[^\s:/@]*:)([^\s@]+)(?=@)/g, (_all, before: string, secret: string) =>
+      before.concat('*'.repeat(secret.length)),
+    );
+}

@@ -1,0 +1,132 @@
+import type { Always, TimeSpec, Weekday, WeeklyWindow } from '../domain/time-spec.ts';
+import { instantOfLocal } from '../domain/windows/local-time.ts';
+import { readInterval, type WrittenInterval } from './interval-text.ts';
+import { zoneError } from './schema/zone.ts';
+import { didYouMean } from './suggest.ts';
+
+type WrittenWeekly = Omit<WeeklyWindow, 'zone'> & { zone: string | undefined };
+
+/** A time as it was written, before the zone of its file is known. */
+export type WrittenTime = WrittenWeekly | WrittenInterval | Always;
+
+const DAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
+const DAY_MINUTES = 1440;
+const CLOCK = String.raw`\d{1,2}:\d{2}`;
+const RANGE = String.raw`(?<start>${CLOCK})\s*-\s*(?<end>${CLOCK})`;
+const DAY_LIST = String.raw`(?<days>[A-Za-z]+(?:-[A-Za-z]+)?(?:\s*,\s*[A-Za-z]+(?:-[A-Za-z]+)?)*)`;
+const ZONE = String.raw`(?:\s+(?<zone>[A-Za-z][\w/+-]*))?`;
+const SPAN = new RegExp(
+  String.raw`^(?<startDay>[A-Za-z]+)\s+(?<start>${CLOCK})\s*-\s*(?<endDay>[A-Za-z]+)\s+(?<end>${CLOCK})${ZONE}$`,
+);
+const RECURRING = new RegExp(String.raw`^(?:${DAY_LIST}\s+)?${RANGE}${ZONE}$`);
+const WHOLE_DAYS = new RegExp(`^${DAY_LIST}${ZONE}$`);
+/** Longer than any time that means something; keeps the patterns above cheap. */
+const MAX_LENGTH = 200;
+const FORMS = '"Mon-Fri 08:00-18:30", "22:00-06:00", "Fri 20:00 - Mon 06:00", "2026-12-24/2026-12-27" or "always"';
+
+/** Reads one entry of `at:`. What is wrong with it is added to `errors`; then the answer is undefined. */
+export function readTime(written: string, errors: string[]): WrittenTime | undefined {
+  const text = written.trim();
+  const time = text.length > MAX_LENGTH ? undefined : readForm(text, errors);
+  if (!time && errors.length === 0) errors.push(`expected a time such as ${FORMS}`);
+  return errors.length === 0 ? time : undefined;
+}
+
+/** The time with its zone: the one that it names itself, else `defaultZone`. */
+export function resolveTime(time: WrittenTime, defaultZone: string): TimeSpec {
+  if (time.kind === 'always') return time;
+  const zone = time.zone ?? defaultZone;
+  if (time.kind === 'weekly') return { ...time, zone };
+  const [startMs, endMs] = time.areLocal
+    ? [instantOfLocal(zone, time.startMs), instantOfLocal(zone, time.endMs)]
+    : [time.startMs, time.endMs];
+  return { kind: 'interval', startMs, endMs };
+}
+
+function readForm(text: string, errors: string[]): WrittenTime | undefined {
+  if (text === 'always') return { kind: 'always' };
+  if (/^\d{4}-/.test(text)) return readInterval(text, errors);
+  const span = SPAN.exec(text)?.groups;
+  if (span) return readSpan(span, errors);
+  const recurring = RECURRING.exec(text)?.groups;
+  if (recurring) return readRecurring(recurring, errors);
+  const wholeDays = WHOLE_DAYS.exec(text)?.groups;
+  return wholeDays && readRecurring({ ...wholeDays, start: '00:00', end: '24:00' }, errors);
+}
+
+type Groups = Record<string, string | undefined>;
+
+function readRecurring({ days, start = '', end = '', zone }: Groups, errors: string[]): WrittenWeekly {
+  const startMinute = readStart(start, errors);
+  const endMinute = readClock(end, errors);
+  return {
+    kind: 'weekly',
+    days: days === undefined ? [1, 2, 3, 4, 5, 6, 7] : readDays(days, errors),
+    startMinute,
+    endMinute,
+    endDayOffset: endMinute <= startMinute ? 1 : 0,
+    zone: readZone(zone, errors),
+  };
+}
+
+function readSpan({ startDay = '', start = '', endDay = '', end = '', zone }: Groups, errors: string[]): WrittenWeekly {
+  const from = readDay(startDay, errors);
+  const to = readDay(endDay, errors);
+  const startMinute = readStart(start, errors);
+  const endMinute = readClock(end, errors);
+  const days = (to - from + 7) % 7;
+  if (days === 0 && endMinute === startMinute && errors.length === 0) {
+    errors.push(`a span that ends where it starts is a day or a week; write "${startDay} ${start}-${end}" or "always"`);
+  }
+  return {
+    kind: 'weekly',
+    days: [from],
+    startMinute,
+    endMinute,
+    endDayOffset: days === 0 && endMinute < startMinute ? 7 : days,
+    zone: readZone(zone, errors),
+  };
+}
+
+function readDays(list: string, errors: string[]): Weekday[] {
+  const days = list.split(',').flatMap((entry) => {
+    const [first = '', last] = entry.trim().split('-');
+    const from = readDay(first, errors);
+    if (last === undefined) return [from];
+    const to = readDay(last, errors);
+    if (from === to && errors.length === 0)
+      errors.push(`"${entry.trim()}" is one day or all of them; write "${first}"`);
+    return Array.from({ length: ((to - from + 7) % 7) + 1 }, (_, index) => (((from - 1 + index) % 7) + 1) as Weekday);
+  });
+  return [...new Set(days)].sort((a, b) => a - b);
+}
+
+function readDay(name: string, errors: string[]): Weekday {
+  const index = DAYS.indexOf(name);
+  if (index >= 0) return (index + 1) as Weekday;
+  const byStart = DAYS.find((day) => name.toLowerCase().startsWith(day.toLowerCase()));
+  const suggestion = byStart ? `; did you mean "${byStart}"?` : didYouMean(name, DAYS);
+  errors.push(`"${name}" is not a day${suggestion || `; expected one of ${DAYS.join(', ')}`}`);
+  return 1;
+}
+
+function readStart(text: string, errors: string[]): number {
+  const minute = readClock(text, errors);
+  if (minute === DAY_MINUTES)
+    errors.push('24:00 can only be an end; a window that starts there starts at 00:00 of the next day');
+  return minute;
+}
+
+function readClock(text: string, errors: string[]): number {
+  const [hours = 0, minutes = 0] = text.split(':').map(Number);
+  const minute = hours * 60 + minutes;
+  if (text.length < 5) errors.push(`"${text}" needs two digits for the hour; write "0${text}"`);
+  else if (minutes > 59 || minute > DAY_MINUTES) errors.push(`"${text}" is not a time of day; expected 00:00 to 24:00`);
+  return minute;
+}
+
+function readZone(zone: string | undefined, errors: string[]): string | undefined {
+  const error = zone === undefined ? undefined : zoneError(zone);
+  if (error !== undefined) errors.push(error);
+  return zone;
+}
