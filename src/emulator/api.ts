@@ -6,22 +6,33 @@ import type { Platform } from './platform.ts';
 import type { RateLimits } from './rate-limits.ts';
 import type { RequestEffects, RequestFaults } from './request-faults.ts';
 import type { RequestLog } from './request-log.ts';
+import { BRANCH_ROUTES } from './routes/branches.ts';
 import { COMPUTE_ROUTES } from './routes/computes.ts';
+import { KEY_ROUTES } from './routes/keys.ts';
 import { OPERATION_ROUTES } from './routes/operations.ts';
 import { PROJECT_ROUTES } from './routes/projects.ts';
-import type { Route } from './routes/route.ts';
+import type { ApiRequest, Route } from './routes/route.ts';
+import { USER_ROUTES } from './routes/users.ts';
 import { hangUp, wrongJson } from './spoil.ts';
-import { type Answer, errorAnswer } from './wire/answer.ts';
+import { type Answer, errorAnswer, refusalAnswer } from './wire/answer.ts';
+import type { ApiKey } from './world/accounts.ts';
+import { permissionRefusal } from './world/permissions.ts';
 
 export const API_BASE = '/api/v2';
 
-const ROUTES: readonly Route[] = [...PROJECT_ROUTES, ...COMPUTE_ROUTES, ...OPERATION_ROUTES];
+const ROUTES: readonly Route[] = [
+  ...PROJECT_ROUTES,
+  ...BRANCH_ROUTES,
+  ...COMPUTE_ROUTES,
+  ...OPERATION_ROUTES,
+  ...KEY_ROUTES,
+  ...USER_ROUTES,
+];
 
 type Env = { Bindings: HttpBindings };
 
 interface ApiOptions {
   platform: Platform;
-  apiKey: string;
   requests: RequestLog;
   requestFaults: RequestFaults;
   rateLimits: RateLimits;
@@ -54,6 +65,27 @@ function faultAnswer(effects: RequestEffects): Answer | undefined {
   return errorAnswer(spoil.status, spoil.message ?? `injected by a fault: ${spoil.status}`, headers);
 }
 
+type Authentication = { ok: true; key: ApiKey } | { ok: false; answer: Answer };
+
+function authenticate(context: Context<Env>, platform: Platform): Authentication {
+  const token = /^Bearer (.+)$/.exec(context.req.header('authorization') ?? '')?.[1] ?? '';
+  const from = context.env.incoming.socket.remoteAddress ?? '';
+  const outcome = platform.run({ kind: 'use_key', token, from });
+  if (!outcome.ok) return { ok: false, answer: refusalAnswer(outcome.refusal) };
+  if (outcome.key === undefined) return { ok: false, answer: errorAnswer(500, 'incomplete key') };
+  return { ok: true, key: outcome.key };
+}
+
+/** Limits are per account: the organization of a key, or its user. */
+function accountOf(key: ApiKey): string {
+  return key.orgId ?? key.userId;
+}
+
+function answerRoute(options: ApiOptions, route: Route, request: ApiRequest, key: ApiKey): Answer {
+  const refusal = permissionRefusal(options.platform.world(), key, route.needs(request));
+  return refusal === undefined ? route.answer({ ...request, key }, options.platform) : refusalAnswer(refusal);
+}
+
 /** What the request is answered. Everything that can refuse it comes before the route, so a refused one changes nothing. */
 function decide(
   options: ApiOptions,
@@ -64,15 +96,19 @@ function decide(
 ): Answer {
   const injected = faultAnswer(effects);
   if (injected !== undefined) return injected;
-  if (context.req.header('authorization') !== `Bearer ${options.apiKey}`) {
-    return errorAnswer(401, 'supplied credentials do not pass authentication');
-  }
-  const routeName = `${context.req.method} ${route?.template}`;
-  const verdict = options.rateLimits.admit(options.apiKey, routeName, performance.now());
+  const authentication = authenticate(context, options.platform);
+  if (!authentication.ok) return authentication.answer;
+  const { key } = authentication;
+  const verdict = options.rateLimits.admit(
+    accountOf(key),
+    `${context.req.method} ${route?.template}`,
+    performance.now(),
+  );
   if (!verdict.ok) return throttled(verdict.message, verdict.retryAfterSeconds);
   if (route === undefined) return errorAnswer(404, 'this route does not exist');
   if (!body.ok) return errorAnswer(400, 'the body is not JSON');
-  return route.answer({ params: context.req.param(), query: context.req.query(), body: body.value }, options.platform);
+  const request = { params: context.req.param(), query: context.req.query(), body: body.value };
+  return answerRoute(options, route, request, key);
 }
 
 function send(context: Context<Env>, answer: Answer, requestId: string, effects: RequestEffects): Response {

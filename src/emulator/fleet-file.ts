@@ -37,6 +37,7 @@ const projectSchema = z.object({
   account: id.optional(),
   region_id: z.string().min(1),
   pg_version: z.number().int().min(14).max(18),
+  plan: z.enum(['free', 'launch', 'scale']).optional(),
   computes: z.array(computeSchema),
 });
 
@@ -76,6 +77,7 @@ function toProject(parsed: ParsedFleet['projects'][number]): FleetProject {
     ...(parsed.account === undefined ? {} : { account: parsed.account }),
     regionId: parsed.region_id,
     pgVersion: parsed.pg_version,
+    ...(parsed.plan === undefined ? {} : { plan: parsed.plan }),
     computes: parsed.computes.map(toCompute),
   };
 }

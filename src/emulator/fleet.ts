@@ -22,6 +22,8 @@ export interface FleetProject {
   account?: string;
   regionId: string;
   pgVersion: number;
+  /** Absent: scale, which forbids nothing. */
+  plan?: 'free' | 'launch' | 'scale';
   computes: FleetCompute[];
 }
 

@@ -1,7 +1,8 @@
 import type { EmulatorClock } from './clock.ts';
-import type { Command, Outcome } from './world/commands.ts';
+import type { Command } from './world/commands.ts';
 import type { WorldEvent, WorldState } from './world/entities.ts';
 import { execute } from './world/execute.ts';
+import type { Outcome } from './world/outcome.ts';
 
 /** The world and its time, as the routes see them. */
 export interface Platform {

@@ -8,12 +8,14 @@ import { createPlatform } from './platform.ts';
 import { createRateLimits } from './rate-limits.ts';
 import { createRequestFaults } from './request-faults.ts';
 import { createRequestLog } from './request-log.ts';
+import { FIRST_USER_ID } from './world/accounts.ts';
 import { createWorld } from './world/create-world.ts';
 import type { WorldEvent } from './world/entities.ts';
 import { createRandom, nextToken } from './world/random.ts';
 
 const REQUESTS_KEPT = 50_000;
 const DEFAULT_SEED = 1;
+const AVAILABILITY_CHECK_MS = 3 * 86_400_000;
 
 export interface EmulatorOptions {
   /** Port 0 lets the system choose. */
@@ -28,6 +30,8 @@ export interface EmulatorOptions {
   burstPerSecond?: number;
   /** Every operation takes so long; absent: as on the real service, by action. */
   operationTimeMs?: number;
+  /** How often the platform checks each compute by itself, on average; absent: once in three days; 0: never. */
+  availabilityCheckMs?: number;
   /** Time shared with the caller, who drives it; absent: real time, settable over `POST /_emulator/clock`. */
   clock?: EmulatorClock;
 }
@@ -72,14 +76,20 @@ export async function startEmulator(options: EmulatorOptions): Promise<Emulator>
   const settableClock = options.clock === undefined ? createSettableClock() : undefined;
   const clock = options.clock ?? settableClock ?? createSettableClock();
   const { operationTimeMs, rateLimitPerMinute, burstPerSecond } = options;
+  const { availabilityCheckMs = AVAILABILITY_CHECK_MS } = options;
   const world = createWorld({
     fleet: options.fleet,
     seed,
     startMs: clock.now(),
     ...(operationTimeMs === undefined ? {} : { operationTimeMs }),
+    ...(availabilityCheckMs > 0 ? { availabilityCheckMs } : {}),
   });
   const apiKey = options.apiKey ?? `napi_${nextToken(createRandom(seed), 64)}`;
   const platform = createPlatform({ world, clock });
+  platform.run({
+    kind: 'create_key',
+    wanted: { kind: 'personal', name: 'first', userId: FIRST_USER_ID, token: apiKey },
+  });
   const requests = createRequestLog(REQUESTS_KEPT);
   let faultNumber = 0;
   const nextFaultId = (): string => {
@@ -91,7 +101,7 @@ export async function startEmulator(options: EmulatorOptions): Promise<Emulator>
     ...(rateLimitPerMinute === undefined ? {} : { perMinute: rateLimitPerMinute }),
     ...(burstPerSecond === undefined ? {} : { perSecond: burstPerSecond }),
   });
-  const app = createApi({ platform, apiKey, requests, requestFaults, rateLimits });
+  const app = createApi({ platform, requests, requestFaults, rateLimits });
   const control = { platform, requests, requestFaults, nextFaultId, seed };
   app.route('/_emulator', createControlRoutes(settableClock === undefined ? control : { ...control, settableClock }));
   const server = createServer(getRequestListener(app.fetch));

@@ -1,5 +1,7 @@
+import { expect } from 'vitest';
 import type { Fleet, FleetCompute } from '../../src/emulator/fleet.ts';
 import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator/server.ts';
+import { problemsWith } from './openapi.ts';
 
 /** Monday, 09:00 UTC. */
 export const START_MS = Date.parse('2026-11-23T09:00:00Z');
@@ -33,7 +35,7 @@ export interface TestEmulator {
   /** Lets simulated time pass. */
   pass(ms: number): void;
   nowMs(): number;
-  /** A call below /api/v2 with the key. */
+  /** A call below /api/v2 with the key. Every answer is checked against the vendor's document. */
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Call>;
   /** A call below /_emulator. */
   control(method: string, path: string, body?: unknown): Promise<Call>;
@@ -64,8 +66,12 @@ export async function startTestEmulator(options: Partial<EmulatorOptions> & { fl
       nowMs += ms;
     },
     nowMs: () => nowMs,
-    call: (method, path, body, headers) =>
-      send(method, `${emulator.url}${path}`, body, { authorization: `Bearer ${emulator.apiKey}`, ...headers }),
+    async call(method, path, body, headers) {
+      const authorization = `Bearer ${emulator.apiKey}`;
+      const answer = await send(method, `${emulator.url}${path}`, body, { authorization, ...headers });
+      expect(problemsWith(method, path, answer.status, answer.body), `${method} ${path}`).toEqual([]);
+      return answer;
+    },
     control: (method, path, body) => send(method, `${emulator.origin}/_emulator${path}`, body, {}),
   };
 }

@@ -5,8 +5,9 @@ import type { Platform } from '../platform.ts';
 import type { RequestFaults } from '../request-faults.ts';
 import type { RequestLog } from '../request-log.ts';
 import { type Answer, errorAnswer, refusalAnswer } from '../wire/answer.ts';
-import type { Outcome } from '../world/commands.ts';
 import { countConnections } from '../world/connections.ts';
+import type { Outcome } from '../world/outcome.ts';
+import { createAccountRoutes } from './accounts.ts';
 import { createFaultRoutes } from './faults.ts';
 import { respond, withBody } from './respond.ts';
 import { reportState } from './state.ts';
@@ -94,6 +95,7 @@ export function createControlRoutes(options: ControlOptions): Hono {
   app.get('/state', (context) => context.json(reportState(platform.world())));
   app.post('/clock', (context) => withBody(context, clockBody, (change) => setClock(options, change)));
   app.route('/faults', createFaultRoutes({ platform, requestFaults, nextId: nextFaultId, seed }));
+  app.route('/', createAccountRoutes(platform));
   mountConnections(app, platform);
   app.notFound(() => respond(errorAnswer(404, 'the emulator has no such route: see docs/emulator.md')));
   return app;

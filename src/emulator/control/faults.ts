@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Platform } from '../platform.ts';
 import type { RequestFault, RequestFaultSpec, RequestFaults } from '../request-faults.ts';
 import type { Answer } from '../wire/answer.ts';
-import type { OperationFault } from '../world/entities.ts';
+import { OPERATION_ACTIONS, type OperationFault } from '../world/entities.ts';
 import { respond, withBody } from './respond.ts';
 
 const hits = {
@@ -20,9 +20,7 @@ const onRequests = {
 const faultBody = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('operation'),
-    action: z
-      .enum(['start_compute', 'suspend_compute', 'apply_config', 'check_availability', 'create_branch'])
-      .optional(),
+    action: z.enum(OPERATION_ACTIONS).optional(),
     compute: z.string().optional(),
     project: z.string().optional(),
     outcome: z.enum(['fail', 'hang']),

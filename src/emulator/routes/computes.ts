@@ -1,11 +1,11 @@
 import type { Platform } from '../platform.ts';
 import { type Answer, errorAnswer, refusalAnswer } from '../wire/answer.ts';
-import { readComputeChanges } from '../wire/bodies.ts';
+import { readComputeChanges, readNewCompute } from '../wire/bodies.ts';
 import { renderCompute } from '../wire/compute.ts';
 import { renderOperation } from '../wire/operation.ts';
 import type { Command } from '../world/commands.ts';
 import { findCompute, findProject } from '../world/find.ts';
-import { type ApiRequest, param, type Route } from './route.ts';
+import { type ApiRequest, needsProject, param, type Route } from './route.ts';
 
 const COMPUTES = '/projects/{project_id}/endpoints';
 const COMPUTE = `${COMPUTES}/{endpoint_id}`;
@@ -14,13 +14,13 @@ function ids(request: ApiRequest): { projectId: string; computeId: string } {
   return { projectId: param(request, 'project_id'), computeId: param(request, 'endpoint_id') };
 }
 
-/** Carries a command on a compute out and shows the compute and its operations. */
+/** Carries a command on a compute out and shows the compute and its operations; 204 if it was gone already. */
 function answerChange(platform: Platform, command: Command, projectId: string, status: number): Answer {
   const outcome = platform.run(command);
   if (!outcome.ok) return refusalAnswer(outcome.refusal);
   const world = platform.world();
   const project = findProject(world, projectId);
-  if (!project.ok || outcome.compute === undefined) return errorAnswer(500, 'the emulator lost a compute');
+  if (!project.ok || outcome.compute === undefined) return { status: 204 };
   return {
     status,
     body: {
@@ -33,6 +33,7 @@ function answerChange(platform: Platform, command: Command, projectId: string, s
 const listComputes: Route = {
   method: 'GET',
   template: COMPUTES,
+  needs: needsProject,
   answer(request, platform) {
     const project = findProject(platform.world(), param(request, 'project_id'));
     if (!project.ok) return refusalAnswer(project.refusal);
@@ -44,6 +45,7 @@ const listComputes: Route = {
 const getCompute: Route = {
   method: 'GET',
   template: COMPUTE,
+  needs: needsProject,
   answer(request, platform) {
     const { projectId, computeId } = ids(request);
     const world = platform.world();
@@ -58,6 +60,7 @@ const getCompute: Route = {
 const updateCompute: Route = {
   method: 'PATCH',
   template: COMPUTE,
+  needs: needsProject,
   answer(request, platform) {
     const changes = readComputeChanges(request.body);
     if (!changes.ok) return errorAnswer(400, changes.message);
@@ -71,10 +74,33 @@ const updateCompute: Route = {
   },
 };
 
+const createCompute: Route = {
+  method: 'POST',
+  template: COMPUTES,
+  needs: needsProject,
+  answer(request, platform) {
+    const wanted = readNewCompute(request.body);
+    if (!wanted.ok) return errorAnswer(400, wanted.message);
+    const projectId = param(request, 'project_id');
+    return answerChange(platform, { kind: 'create_compute', projectId, wanted: wanted.value }, projectId, 201);
+  },
+};
+
+const deleteCompute: Route = {
+  method: 'DELETE',
+  template: COMPUTE,
+  needs: needsProject,
+  answer(request, platform) {
+    const { projectId, computeId } = ids(request);
+    return answerChange(platform, { kind: 'delete_compute', projectId, computeId }, projectId, 200);
+  },
+};
+
 function powerRoute(verb: 'start' | 'suspend' | 'restart'): Route {
   return {
     method: 'POST',
     template: `${COMPUTE}/${verb}`,
+    needs: needsProject,
     answer(request, platform) {
       const { projectId, computeId } = ids(request);
       return answerChange(platform, { kind: `${verb}_compute`, projectId, computeId }, projectId, 200);
@@ -84,8 +110,10 @@ function powerRoute(verb: 'start' | 'suspend' | 'restart'): Route {
 
 export const COMPUTE_ROUTES: readonly Route[] = [
   listComputes,
+  createCompute,
   getCompute,
   updateCompute,
+  deleteCompute,
   powerRoute('start'),
   powerRoute('suspend'),
   powerRoute('restart'),

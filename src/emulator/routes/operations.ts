@@ -4,7 +4,7 @@ import { cursorToMicros, microsToCursor } from '../wire/times.ts';
 import { findProject } from '../world/find.ts';
 import { pageOfOperations } from '../world/pages.ts';
 import { readLimit } from './page-query.ts';
-import { param, type Route } from './route.ts';
+import { needsProject, param, type Route } from './route.ts';
 
 /** The default page size is not shown in the specification; the maximum is the vendor's. */
 const LIMIT = { fallback: 1000, max: 1000 };
@@ -12,6 +12,7 @@ const LIMIT = { fallback: 1000, max: 1000 };
 const listOperations: Route = {
   method: 'GET',
   template: '/projects/{project_id}/operations',
+  needs: needsProject,
   answer(request, platform) {
     const limit = readLimit(request.query.limit, LIMIT);
     if (!limit.ok) return errorAnswer(400, limit.message);
@@ -36,6 +37,7 @@ const listOperations: Route = {
 const getOperation: Route = {
   method: 'GET',
   template: '/projects/{project_id}/operations/{operation_id}',
+  needs: needsProject,
   answer(request, platform) {
     const world = platform.world();
     const project = findProject(world, param(request, 'project_id'));

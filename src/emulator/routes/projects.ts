@@ -1,29 +1,35 @@
-import { errorAnswer, refusalAnswer } from '../wire/answer.ts';
-import { renderBranch, renderProject, renderProjectListItem } from '../wire/project.ts';
+import type { Platform } from '../platform.ts';
+import { type Answer, errorAnswer, refusalAnswer } from '../wire/answer.ts';
+import { readNewProject } from '../wire/bodies.ts';
+import { renderBranch } from '../wire/branch.ts';
+import { renderCompute } from '../wire/compute.ts';
+import { renderOperation } from '../wire/operation.ts';
+import { renderProject, renderProjectListItem } from '../wire/project.ts';
 import type { Project } from '../world/entities.ts';
 import { findProject } from '../world/find.ts';
 import { pageOfProjects } from '../world/pages.ts';
+import { seesProject } from '../world/permissions.ts';
 import { readLimit } from './page-query.ts';
-import { type ApiRequest, param, type Route } from './route.ts';
+import { type ApiRequest, type AuthorisedRequest, needsProject, param, type Route } from './route.ts';
 
 const LIMIT = { fallback: 10, max: 400 };
 
-function projectFilter(query: ApiRequest['query']): (project: Project) => boolean {
-  const { search, org_id: orgId } = query;
-  return (project) =>
-    (orgId === undefined || project.orgId === orgId) &&
-    (search === undefined || project.name.includes(search) || project.id.includes(search));
+function matchesQuery(project: Project, { search, org_id: orgId }: ApiRequest['query']): boolean {
+  const isFound = search === undefined || project.name.includes(search) || project.id.includes(search);
+  return isFound && (orgId === undefined || project.orgId === orgId);
 }
 
 const listProjects: Route = {
   method: 'GET',
   template: '/projects',
-  answer({ query }, platform) {
+  needs: () => ({ kind: 'any_key' }),
+  answer({ query, key }, platform) {
     const limit = readLimit(query.limit, LIMIT);
     if (!limit.ok) return errorAnswer(400, limit.message);
     const world = platform.world();
+    const accepts = (project: Project): boolean => seesProject(world, key, project) && matchesQuery(project, query);
     const cursor = query.cursor ? { cursor: query.cursor } : {};
-    const page = pageOfProjects(world, { limit: limit.limit, ...cursor, accepts: projectFilter(query) });
+    const page = pageOfProjects(world, { limit: limit.limit, ...cursor, accepts });
     const last = page.at(-1);
     return {
       status: 200,
@@ -37,9 +43,18 @@ const listProjects: Route = {
   },
 };
 
+/** Projects that other accounts share with this one: there are none here. */
+const listSharedProjects: Route = {
+  method: 'GET',
+  template: '/projects/shared',
+  needs: () => ({ kind: 'any_key' }),
+  answer: () => ({ status: 200, body: { projects: [] } }),
+};
+
 const getProject: Route = {
   method: 'GET',
   template: '/projects/{project_id}',
+  needs: needsProject,
   answer(request, platform) {
     const world = platform.world();
     const project = findProject(world, param(request, 'project_id'));
@@ -48,14 +63,62 @@ const getProject: Route = {
   },
 };
 
-const listBranches: Route = {
-  method: 'GET',
-  template: '/projects/{project_id}/branches',
+function createdAnswer(request: AuthorisedRequest, platform: Platform): Answer {
+  const wanted = readNewProject(request.body);
+  if (!wanted.ok) return errorAnswer(400, wanted.message);
+  // An organization's key creates in its organization, whether it says so or not.
+  const orgId = request.key.orgId ?? wanted.value.orgId;
+  const outcome = platform.run({
+    kind: 'create_project',
+    wanted: orgId === undefined ? wanted.value : { ...wanted.value, orgId },
+  });
+  if (!outcome.ok) return refusalAnswer(outcome.refusal);
+  const { project, branch, compute, operations } = outcome;
+  if (project === undefined || branch === undefined || compute === undefined)
+    return errorAnswer(500, 'incomplete project');
+  const { nowMs } = platform.world();
+  return {
+    status: 201,
+    body: {
+      project: renderProject(project, nowMs),
+      branch: renderBranch(branch),
+      endpoints: [renderCompute(compute, project)],
+      operations: operations.map((operation) => renderOperation(operation, nowMs)),
+      connection_uris: [],
+      roles: [],
+      databases: [],
+    },
+  };
+}
+
+const createProject: Route = {
+  method: 'POST',
+  template: '/projects',
+  needs({ body }) {
+    const wanted = readNewProject(body);
+    const orgId = wanted.ok ? wanted.value.orgId : undefined;
+    return orgId === undefined ? { kind: 'create_project' } : { kind: 'create_project', orgId };
+  },
+  answer: createdAnswer,
+};
+
+const deleteProject: Route = {
+  method: 'DELETE',
+  template: '/projects/{project_id}',
+  needs: (request) => ({ kind: 'delete_project', projectId: param(request, 'project_id') }),
   answer(request, platform) {
-    const project = findProject(platform.world(), param(request, 'project_id'));
-    if (!project.ok) return refusalAnswer(project.refusal);
-    return { status: 200, body: { branches: [...project.value.branches.values()].map(renderBranch), annotations: {} } };
+    const outcome = platform.run({ kind: 'delete_project', projectId: param(request, 'project_id') });
+    if (!outcome.ok) return refusalAnswer(outcome.refusal);
+    if (outcome.project === undefined) return errorAnswer(500, 'incomplete project');
+    return { status: 200, body: { project: renderProject(outcome.project, platform.world().nowMs) } };
   },
 };
 
-export const PROJECT_ROUTES: readonly Route[] = [listProjects, getProject, listBranches];
+/** `/projects/shared` stands before the route with a parameter in its place. */
+export const PROJECT_ROUTES: readonly Route[] = [
+  listProjects,
+  createProject,
+  listSharedProjects,
+  getProject,
+  deleteProject,
+];

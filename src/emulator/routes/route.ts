@@ -1,6 +1,9 @@
 import type { Platform } from '../platform.ts';
 import type { Answer } from '../wire/answer.ts';
+import type { ApiKey } from '../world/accounts.ts';
+import type { Need } from '../world/permissions.ts';
 
+/** What a request says, before its key has been looked at. */
 export interface ApiRequest {
   params: Readonly<Record<string, string>>;
   query: Readonly<Record<string, string>>;
@@ -8,14 +11,26 @@ export interface ApiRequest {
   body: unknown;
 }
 
+export interface AuthorisedRequest extends ApiRequest {
+  /** It has been checked against what the route needs. */
+  key: ApiKey;
+}
+
 export interface Route {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** The path below `/api/v2`, as the specification writes it: `/projects/{project_id}`. */
   template: string;
-  answer(request: ApiRequest, platform: Platform): Answer;
+  /** What the key must be allowed to do. */
+  needs(request: ApiRequest): Need;
+  answer(request: AuthorisedRequest, platform: Platform): Answer;
 }
 
 /** A path parameter; the router only calls a route whose template has it. */
 export function param(request: ApiRequest, name: string): string {
   return request.params[name] ?? '';
+}
+
+/** The need of most routes: to see the project of the path. */
+export function needsProject(request: ApiRequest): Need {
+  return { kind: 'project', projectId: param(request, 'project_id') };
 }

@@ -1,4 +1,4 @@
-import type { Refusal, RefusalCode } from '../world/commands.ts';
+import type { Refusal, RefusalCode } from '../world/outcome.ts';
 
 /** What a route answers, before it goes on the wire. */
 export interface Answer {
@@ -10,9 +10,12 @@ export interface Answer {
 
 const STATUS: Record<RefusalCode, number> = {
   invalid: 400,
+  unauthorised: 401,
+  forbidden: 403,
   not_found: 404,
   conflict: 409,
   precondition: 412,
+  not_ready: 422,
   locked: 423,
 };
 

@@ -11,13 +11,18 @@ export interface WireOperation {
   [field: string]: unknown;
 }
 
+/** Creating a branch is no matter of the compute that waits for it. */
+function concernsCompute(operation: Operation): boolean {
+  return operation.computeId !== undefined && !operation.action.startsWith('create_');
+}
+
 export function renderOperation(operation: Operation, nowMs: number): WireOperation {
   const createdAtMs = Math.floor(operation.createdAtMicros / 1000);
   return {
     id: operation.id,
     project_id: operation.projectId,
     branch_id: operation.branchId,
-    ...(operation.computeId === undefined ? {} : { endpoint_id: operation.computeId }),
+    ...(concernsCompute(operation) ? { endpoint_id: operation.computeId } : {}),
     action: operation.action,
     status: operation.status,
     ...(operation.status === 'failed' ? { error: operation.error } : {}),

@@ -1,12 +1,11 @@
-import type { Branch, Project } from '../world/entities.ts';
+import { FIRST_USER_ID } from '../world/accounts.ts';
+import type { Project } from '../world/entities.ts';
 import { usageAt } from '../world/usage.ts';
 import { proxyHost } from './compute.ts';
 import { wireTime } from './times.ts';
 
 const MIB = 1_048_576;
 const BRANCH_SIZE_LIMIT_MIB = 16_777_216;
-/** The user who owns every personal project, and who made every branch. */
-export const OWNER_ID = '629982cc-de05-43db-ae16-28f2399c4910';
 
 interface ProjectTotals {
   activeSeconds: number;
@@ -46,7 +45,7 @@ function commonFields(project: Project, totals: ProjectTotals): Record<string, u
     history_retention_seconds: 86_400,
     created_at: wireTime(project.createdAtMs),
     updated_at: wireTime(project.updatedAtMs),
-    owner_id: project.orgId ?? OWNER_ID,
+    owner_id: project.orgId ?? FIRST_USER_ID,
     ...(project.orgId === undefined ? {} : { org_id: project.orgId }),
     ...(totals.lastActiveAtMs === undefined ? {} : { compute_last_active_at: wireTime(totals.lastActiveAtMs) }),
   };
@@ -73,27 +72,5 @@ export function renderProject(project: Project, nowMs: number): Record<string, u
     data_storage_bytes_hour: 0,
     consumption_period_start: wireTime(monthStart),
     consumption_period_end: wireTime(monthEnd),
-  };
-}
-
-export function renderBranch(branch: Branch): Record<string, unknown> {
-  return {
-    id: branch.id,
-    project_id: branch.projectId,
-    ...(branch.parentId === undefined ? {} : { parent_id: branch.parentId }),
-    name: branch.name,
-    current_state: 'ready',
-    state_changed_at: wireTime(branch.createdAtMs),
-    creation_source: 'console',
-    primary: branch.default,
-    default: branch.default,
-    protected: branch.protected,
-    cpu_used_sec: 0,
-    compute_time_seconds: 0,
-    active_time_seconds: 0,
-    written_data_bytes: 0,
-    data_transfer_bytes: 0,
-    created_at: wireTime(branch.createdAtMs),
-    updated_at: wireTime(branch.updatedAtMs),
   };
 }

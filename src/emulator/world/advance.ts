@@ -1,3 +1,4 @@
+import { checkAvailability } from './availability.ts';
 import { depart } from './connections.ts';
 import type { Compute, DueItem, WorldState } from './entities.ts';
 import { enqueue, proceed } from './operations.ts';
@@ -15,6 +16,7 @@ function checkSuspension(world: WorldState, compute: Compute): void {
 function happen(world: WorldState, item: DueItem): void {
   if (item.kind === 'operation') proceed(world, item.operation);
   if (item.kind === 'suspension') checkSuspension(world, item.compute);
+  if (item.kind === 'availability') checkAvailability(world, item.compute);
   if (item.kind === 'departure') depart(world, item.compute, item.group);
 }
 

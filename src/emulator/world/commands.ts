@@ -1,4 +1,9 @@
-import type { Compute, ComputeSettings, Operation, OperationFault, WorldEvent } from './entities.ts';
+import type { Role } from './accounts.ts';
+import type { NewBranch } from './branches.ts';
+import type { NewComputeRequest } from './create-compute.ts';
+import type { ComputeSettings, OperationFault } from './entities.ts';
+import type { KeyOwner, NewKey } from './keys.ts';
+import type { NewProject } from './projects.ts';
 
 interface OnCompute {
   projectId: string;
@@ -8,32 +13,18 @@ interface OnCompute {
 /** All that can be done to the world. Each has its own file or a line in `execute`. */
 export type Command =
   | { kind: 'pass_time' }
+  | { kind: 'create_project'; wanted: NewProject }
+  | { kind: 'delete_project'; projectId: string }
+  | { kind: 'move_project'; projectId: string; orgId?: string }
+  | { kind: 'create_branch'; projectId: string; wanted: NewBranch }
+  | { kind: 'create_compute'; projectId: string; wanted: NewComputeRequest }
   | ({ kind: 'update_compute'; changes: Partial<ComputeSettings> } & OnCompute)
-  | ({ kind: 'start_compute' | 'suspend_compute' | 'restart_compute' } & OnCompute)
+  | ({ kind: 'delete_compute' | 'start_compute' | 'suspend_compute' | 'restart_compute' } & OnCompute)
   | { kind: 'connect'; computeId: string; connections: number; forMs?: number; reconnects: boolean }
   | { kind: 'disconnect'; computeId: string; connections?: number }
+  | { kind: 'use_key'; token: string; from: string }
+  | { kind: 'create_key'; wanted: NewKey }
+  | { kind: 'revoke_key'; keyId: number; owner: KeyOwner }
+  | { kind: 'set_membership'; userId: string; orgId: string; role: Role | 'none' }
   | { kind: 'add_operation_fault'; fault: OperationFault }
   | { kind: 'clear_operation_faults'; id?: string };
-
-export type RefusalCode = 'invalid' | 'not_found' | 'conflict' | 'precondition' | 'locked';
-
-/** Why a command was not carried out; the world is as before. */
-export interface Refusal {
-  code: RefusalCode;
-  message: string;
-}
-
-export type Outcome = { ok: true; compute?: Compute; operations: Operation[] } | { ok: false; refusal: Refusal };
-
-export interface Execution {
-  outcome: Outcome;
-  /** What happened since the last command, this one included. */
-  events: WorldEvent[];
-}
-
-export function refuse(code: RefusalCode, message: string): { ok: false; refusal: Refusal } {
-  return { ok: false, refusal: { code, message } };
-}
-
-export const LOCKED_MESSAGE =
-  'project already has running conflicting operations, scheduling of new ones is prohibited';

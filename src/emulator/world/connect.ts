@@ -1,7 +1,7 @@
-import { type Outcome, refuse } from './commands.ts';
 import { admitWaiting, disconnect } from './connections.ts';
 import type { ConnectionGroup, WorldState } from './entities.ts';
 import { wakeIfWanted } from './operations.ts';
+import { type Outcome, refuse } from './outcome.ts';
 
 interface Arrival {
   computeId: string;

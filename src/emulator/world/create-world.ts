@@ -1,49 +1,47 @@
 import type { Fleet, FleetCompute, FleetProject } from '../fleet.ts';
+import { type Accounts, FIRST_USER_ID, type Plan } from './accounts.ts';
+import { planAvailabilityCheck } from './availability.ts';
+import { computeRecord } from './compute-record.ts';
 import { createDueIndex } from './due-index.ts';
 import type { Branch, Compute, Project, WorldState } from './entities.ts';
+import { projectRecord } from './projects.ts';
 import { createRandom } from './random.ts';
 import { planSuspension, suspensionDueAtMs } from './suspension.ts';
-import { noUsage } from './usage.ts';
 
 const YEAR_MS = 365 * 86_400_000;
+const DEFAULT_PLAN: Plan = 'scale';
 
 interface WorldOptions {
   fleet: Fleet;
   seed: number;
   startMs: number;
   operationTimeMs?: number;
+  /** How often the platform checks each compute, on average; absent: never. */
+  availabilityCheckMs?: number;
 }
 
-function createCompute(world: WorldState, project: Project, wanted: FleetCompute): Compute {
+function fleetCompute(world: WorldState, project: Project, wanted: FleetCompute): Compute {
+  const { id, type, state, branchId, minCu, maxCu, suspendTimeoutSeconds } = wanted;
   const createdAtMs = wanted.createdAtMs ?? project.createdAtMs;
-  const isActive = wanted.state === 'active';
-  const lastActiveAtMs = wanted.lastActiveAtMs ?? (isActive ? world.nowMs : undefined);
-  const compute: Compute = {
-    id: wanted.id,
+  const isActive = state === 'active';
+  const compute = computeRecord(world, {
+    id,
     projectId: project.id,
-    branchId: wanted.branchId,
-    type: wanted.type,
-    minCu: wanted.minCu,
-    maxCu: wanted.maxCu,
-    suspendTimeoutSeconds: wanted.suspendTimeoutSeconds,
-    disabled: false,
-    poolerEnabled: false,
-    pgSettings: {},
-    state: wanted.state,
+    type,
+    settings: { branchId, minCu, maxCu, suspendTimeoutSeconds, disabled: false, poolerEnabled: false, pgSettings: {} },
+    state,
     createdAtMs,
-    updatedAtMs: createdAtMs,
     creationSource: 'console',
-    queue: [],
-    connected: wanted.connections > 0 && isActive ? [{ connections: wanted.connections, reconnects: false }] : [],
-    waiting: [],
-    usage: noUsage(world.nowMs),
-  };
-  if (lastActiveAtMs !== undefined) compute.lastActiveAtMs = lastActiveAtMs;
-  if (isActive) compute.startedAtMs = createdAtMs;
+  });
+  if (wanted.lastActiveAtMs !== undefined) compute.lastActiveAtMs = wanted.lastActiveAtMs;
+  if (!isActive) return compute;
+  compute.startedAtMs = createdAtMs;
+  if (wanted.connections > 0) compute.connected.push({ connections: wanted.connections, reconnects: false });
   // One that the fleet calls active is so at the start, however old the file is.
   const dueAtMs = suspensionDueAtMs(compute);
   const isOverdue = dueAtMs !== undefined && dueAtMs <= world.nowMs;
   if (isOverdue || compute.connected.length > 0) compute.lastActiveAtMs = world.nowMs;
+  compute.lastActiveAtMs ??= world.nowMs;
   return compute;
 }
 
@@ -62,50 +60,55 @@ function ensureBranch(project: Project, wanted: FleetCompute): void {
   project.branches.set(branch.id, branch);
 }
 
-function createProject(world: WorldState, wanted: FleetProject): Project {
-  const createdAtMs = Math.min(
-    world.nowMs - YEAR_MS,
-    ...wanted.computes.map(({ createdAtMs: at }) => at ?? world.nowMs),
-  );
-  const project: Project = {
-    id: wanted.id,
-    name: wanted.name,
-    regionId: wanted.regionId,
-    pgVersion: wanted.pgVersion,
-    createdAtMs,
-    updatedAtMs: createdAtMs,
-    branches: new Map(),
-    computes: new Map(),
-    operations: [],
-    openOperations: 0,
-    deletedUsage: { activeMs: 0, cuMsHigh: 0, lastActiveAtMs: undefined },
-  };
-  if (wanted.account !== undefined) project.orgId = `org-${wanted.account}`;
+function fleetProject(world: WorldState, wanted: FleetProject): Project {
+  const { id, name, regionId, pgVersion, plan = DEFAULT_PLAN } = wanted;
+  const instants = wanted.computes.map(({ createdAtMs }) => createdAtMs ?? world.nowMs);
+  const createdAtMs = Math.min(world.nowMs - YEAR_MS, ...instants);
+  const orgId = wanted.account === undefined ? {} : { orgId: organizationOf(world, wanted.account) };
+  const project = projectRecord({ id, name, regionId, pgVersion, plan, createdAtMs, ...orgId });
   for (const one of wanted.computes) {
     ensureBranch(project, one);
-    const compute = createCompute(world, project, one);
+    const compute = fleetCompute(world, project, one);
     project.computes.set(compute.id, compute);
     world.computes.set(compute.id, compute);
     planSuspension(world, compute);
+    planAvailabilityCheck(world, compute);
   }
   return project;
 }
 
-/** A world as the fleet describes it at `startMs`. */
+/** The organization of an account, made when its first project names it; the first user administers it. */
+function organizationOf(world: WorldState, account: string): string {
+  const id = account.startsWith('org-') ? account : `org-${account}`;
+  const { organizations, users } = world.accounts;
+  if (!organizations.has(id)) organizations.set(id, { id, name: account, createdAtMs: world.nowMs - YEAR_MS });
+  users.get(FIRST_USER_ID)?.memberships.set(id, 'admin');
+  return id;
+}
+
+function firstAccounts(): Accounts {
+  const user = { id: FIRST_USER_ID, name: 'Ebb Emulator', email: 'emulator@example.com', memberships: new Map() };
+  return { users: new Map([[user.id, user]]), organizations: new Map(), keysByToken: new Map(), lastKeyId: 0 };
+}
+
+/** A world as the fleet describes it at `startMs`; without keys. */
 export function createWorld(options: WorldOptions): WorldState {
+  const { fleet, seed, startMs, ...optional } = options;
   const world: WorldState = {
-    nowMs: options.startMs,
-    random: createRandom(options.seed),
+    ...optional,
+    nowMs: startMs,
+    random: createRandom(seed),
     projects: new Map(),
     projectIds: [],
     computes: new Map(),
+    accounts: firstAccounts(),
+    plan: DEFAULT_PLAN,
     due: createDueIndex(),
     lastMicros: 0,
     operationFaults: [],
     events: [],
   };
-  if (options.operationTimeMs !== undefined) world.operationTimeMs = options.operationTimeMs;
-  for (const wanted of options.fleet.projects) world.projects.set(wanted.id, createProject(world, wanted));
+  for (const wanted of fleet.projects) world.projects.set(wanted.id, fleetProject(world, wanted));
   world.projectIds = [...world.projects.keys()].sort();
   return world;
 }

@@ -8,6 +8,7 @@ const RANGES_MS: Record<OperationAction, readonly [number, number]> = {
   apply_config: [49, 87],
   check_availability: [300, 900],
   create_branch: [200, 700],
+  create_timeline: [200, 700],
 };
 
 /** How long an operation runs. Long ones are rare: the cube of a uniform number puts the median near the short end. */

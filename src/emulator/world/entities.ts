@@ -1,15 +1,19 @@
+import type { Accounts, Plan } from './accounts.ts';
 import type { DueIndex } from './due-index.ts';
 import type { RandomState } from './random.ts';
 
 export type ComputeType = 'read_write' | 'read_only';
 export type ComputeState = 'init' | 'active' | 'idle';
 export type OperationStatus = 'scheduling' | 'running' | 'finished' | 'failed' | 'cancelled';
-export type OperationAction =
-  | 'start_compute'
-  | 'suspend_compute'
-  | 'apply_config'
-  | 'check_availability'
-  | 'create_branch';
+export const OPERATION_ACTIONS = [
+  'start_compute',
+  'suspend_compute',
+  'apply_config',
+  'check_availability',
+  'create_branch',
+  'create_timeline',
+] as const;
+export type OperationAction = (typeof OPERATION_ACTIONS)[number];
 
 /** What a PATCH can change and a failed apply_config takes back. */
 export interface ComputeSettings {
@@ -49,6 +53,7 @@ export interface Operation {
   id: string;
   projectId: string;
   branchId: string;
+  /** The compute in whose queue it stands. */
   computeId?: string;
   action: OperationAction;
   status: OperationStatus;
@@ -105,6 +110,7 @@ export interface Project {
   orgId?: string;
   regionId: string;
   pgVersion: number;
+  plan: Plan;
   createdAtMs: number;
   updatedAtMs: number;
   branches: Map<string, Branch>;
@@ -134,7 +140,7 @@ export type DueItem =
   | { kind: 'operation'; operation: Operation }
   | { kind: 'suspension'; compute: Compute }
   | { kind: 'departure'; compute: Compute; group: ConnectionGroup }
-  | { kind: 'availability'; project: Project };
+  | { kind: 'availability'; compute: Compute };
 
 export type WorldEvent =
   | {
@@ -158,11 +164,16 @@ export interface WorldState {
   /** Ascending: the order of pages. */
   projectIds: string[];
   computes: Map<string, Compute>;
+  accounts: Accounts;
+  /** The plan of projects that are created. */
+  plan: Plan;
   due: DueIndex<DueItem>;
   lastMicros: number;
   operationFaults: OperationFault[];
   /** A fixed duration for every operation; absent: from the distribution of each action. */
   operationTimeMs?: number;
+  /** How often the platform checks a compute, on average; absent: never. */
+  availabilityCheckMs?: number;
   /** What happened during the command that is being carried out. */
   events: WorldEvent[];
 }

@@ -1,9 +1,15 @@
 import { advance } from './advance.ts';
-import type { Command, Execution, Outcome } from './commands.ts';
+import { createBranch } from './branches.ts';
+import type { Command } from './commands.ts';
 import { connectClients, disconnectClients } from './connect.ts';
+import { createCompute } from './create-compute.ts';
+import { deleteCompute } from './delete-compute.ts';
 import type { WorldState } from './entities.ts';
+import { createKey, revokeKey, setMembership, useKey } from './keys.ts';
 import { releaseHanging } from './operations.ts';
+import type { Execution, Outcome } from './outcome.ts';
 import { restartCompute, startCompute, suspendCompute } from './power-compute.ts';
+import { createProject, deleteProject, moveProject } from './projects.ts';
 import { updateCompute } from './update-compute.ts';
 
 const DONE: Outcome = { ok: true, operations: [] };
@@ -14,37 +20,53 @@ function clearOperationFaults(world: WorldState, id: string | undefined): Outcom
   return DONE;
 }
 
-function carryOut(world: WorldState, command: Command): Outcome {
-  switch (command.kind) {
-    case 'pass_time':
-      return DONE;
-    case 'update_compute':
-      return updateCompute(world, command.projectId, command.computeId, command.changes);
-    case 'start_compute':
-      return startCompute(world, command.projectId, command.computeId);
-    case 'suspend_compute':
-      return suspendCompute(world, command.projectId, command.computeId);
-    case 'restart_compute':
-      return restartCompute(world, command.projectId, command.computeId);
-    case 'connect':
-      return connectClients(world, command);
-    case 'disconnect':
-      return disconnectClients(world, command.computeId, command.connections);
-    case 'add_operation_fault':
-      world.operationFaults.push(command.fault);
-      return DONE;
-    case 'clear_operation_faults':
-      return clearOperationFaults(world, command.id);
-  }
-}
+type Handlers = { [K in Command['kind']]: (world: WorldState, command: Extract<Command, { kind: K }>) => Outcome };
+
+type ComputeCommand = Extract<Command, { computeId: string; projectId: string }>;
+type OnCompute = (world: WorldState, projectId: string, computeId: string) => Outcome;
+
+const onCompute =
+  (handle: OnCompute) =>
+  (world: WorldState, { projectId, computeId }: ComputeCommand): Outcome =>
+    handle(world, projectId, computeId);
+
+const HANDLERS: Handlers = {
+  pass_time: () => DONE,
+  create_project: (world, { wanted }) => createProject(world, wanted),
+  delete_project: (world, { projectId }) => deleteProject(world, projectId),
+  move_project: (world, { projectId, orgId }) => moveProject(world, projectId, orgId),
+  create_branch: (world, { projectId, wanted }) => createBranch(world, projectId, wanted),
+  create_compute: (world, { projectId, wanted }) => createCompute(world, projectId, wanted),
+  update_compute: (world, { projectId, computeId, changes }) => updateCompute(world, projectId, computeId, changes),
+  delete_compute: onCompute(deleteCompute),
+  start_compute: onCompute(startCompute),
+  suspend_compute: onCompute(suspendCompute),
+  restart_compute: onCompute(restartCompute),
+  connect: (world, arrival) => connectClients(world, arrival),
+  disconnect: (world, { computeId, connections }) => disconnectClients(world, computeId, connections),
+  use_key: (world, { token, from }) => useKey(world, token, from),
+  create_key: (world, { wanted }) => createKey(world, wanted),
+  revoke_key: (world, { keyId, owner }) => revokeKey(world, keyId, owner),
+  set_membership: (world, { userId, orgId, role }) => setMembership(world, userId, orgId, role),
+  add_operation_fault: (world, { fault }) => {
+    world.operationFaults.push(fault);
+    return DONE;
+  },
+  clear_operation_faults: (world, { id }) => clearOperationFaults(world, id),
+};
 
 /**
  * The one way in which the world changes: lets time pass to `atMs` (an earlier instant counts as now), then carries the
  * command out. A refused command changes nothing.
  */
-export function execute(world: WorldState, command: Command, atMs: number): Execution {
+export function execute<K extends Command['kind']>(
+  world: WorldState,
+  command: Extract<Command, { kind: K }> & { kind: K },
+  atMs: number,
+): Execution {
   advance(world, atMs);
-  const outcome = carryOut(world, command);
+  const handle: (world: WorldState, command: Extract<Command, { kind: K }>) => Outcome = HANDLERS[command.kind];
+  const outcome = handle(world, command);
   const events = world.events;
   world.events = [];
   return { outcome, events };

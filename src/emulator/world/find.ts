@@ -1,5 +1,5 @@
-import { LOCKED_MESSAGE, type Refusal, refuse } from './commands.ts';
 import type { Compute, Project, WorldState } from './entities.ts';
+import { LOCKED_MESSAGE, type Refusal, refuse } from './outcome.ts';
 
 type Found<T> = { ok: true; value: T } | { ok: false; refusal: Refusal };
 

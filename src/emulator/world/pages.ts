@@ -1,4 +1,4 @@
-import type { Operation, Project, WorldState } from './entities.ts';
+import type { Branch, Operation, Project, WorldState } from './entities.ts';
 
 /** The index of the first id that is greater than `after`, in an ascending list. */
 function firstAfter(ids: readonly string[], after: string): number {
@@ -42,4 +42,22 @@ export function pageOfOperations(project: Project, limit: number, cursorMicros: 
     end = index + 1;
   }
   return operations.slice(Math.max(0, end - limit), end).reverse();
+}
+
+interface BranchPage {
+  limit: number;
+  search: string;
+  /** The id of the last branch of the page before. */
+  cursor?: string;
+}
+
+/** A page of branches by age; `next` is there while there are more. */
+export function pageOfBranches(project: Project, page: BranchPage): { branches: Branch[]; next?: string } {
+  const found = [...project.branches.values()].filter(
+    ({ name, id }) => name.includes(page.search) || id === page.search,
+  );
+  const start = page.cursor === undefined ? 0 : found.findIndex(({ id }) => id === page.cursor) + 1;
+  const branches = found.slice(start, start + page.limit);
+  const last = branches.at(-1);
+  return last !== undefined && start + page.limit < found.length ? { branches, next: last.id } : { branches };
 }

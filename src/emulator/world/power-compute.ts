@@ -1,7 +1,7 @@
-import { type Outcome, refuse } from './commands.ts';
 import type { WorldState } from './entities.ts';
 import { findUnlockedCompute } from './find.ts';
 import { enqueue } from './operations.ts';
+import { type Outcome, refuse } from './outcome.ts';
 
 /** Starts a sleeping compute; on one that is active already nothing happens. */
 export function startCompute(world: WorldState, projectId: string, computeId: string): Outcome {
@@ -18,6 +18,7 @@ export function suspendCompute(world: WorldState, projectId: string, computeId: 
   const found = findUnlockedCompute(world, projectId, computeId);
   if (!found.ok) return found;
   const { compute } = found.value;
+  if (compute.state === 'init') return refuse('not_ready', 'endpoint has not started yet');
   if (compute.state !== 'active') return { ok: true, compute, operations: [] };
   return { ok: true, compute, operations: enqueue(world, compute, 'request', [{ action: 'suspend_compute' }]) };
 }
@@ -27,6 +28,7 @@ export function restartCompute(world: WorldState, projectId: string, computeId: 
   const found = findUnlockedCompute(world, projectId, computeId);
   if (!found.ok) return found;
   const { compute } = found.value;
+  if (compute.state === 'init') return refuse('not_ready', 'endpoint has not started yet');
   if (compute.state !== 'active') return refuse('conflict', 'endpoint is not active');
   const operations = enqueue(world, compute, 'request', [
     { action: 'suspend_compute', restarts: true },

@@ -1,8 +1,10 @@
-import { type Outcome, refuse } from './commands.ts';
 import { settingsProblem } from './compute-settings.ts';
+import { hasPrimary } from './create-compute.ts';
 import type { Compute, ComputeSettings, Operation, Project, WorldState } from './entities.ts';
 import { findUnlockedCompute } from './find.ts';
 import { enqueue, touch } from './operations.ts';
+import { type Outcome, type Refusal, refuse } from './outcome.ts';
+import { planRefusal } from './plan-limits.ts';
 import { planSuspension } from './suspension.ts';
 import { settleUsage } from './usage.ts';
 
@@ -12,13 +14,12 @@ function settingsOf(compute: Compute): ComputeSettings {
   return compute.name === undefined ? settings : { ...settings, name: compute.name };
 }
 
-function branchProblem(project: Project, compute: Compute, branchId: string): Outcome | undefined {
+function branchRefusal(project: Project, compute: Compute, branchId: string): Refusal | undefined {
   if (branchId === compute.branchId) return undefined;
-  if (!project.branches.has(branchId)) return refuse('not_found', 'branch not found');
-  const isTaken = [...project.computes.values()].some(
-    (other) => other.branchId === branchId && other.type === 'read_write' && other.id !== compute.id,
-  );
-  if (compute.type === 'read_write' && isTaken) return refuse('conflict', 'read-write endpoint already exists');
+  if (!project.branches.has(branchId)) return refuse('not_found', 'branch not found').refusal;
+  if (compute.type === 'read_write' && hasPrimary(project, branchId, compute)) {
+    return refuse('conflict', 'read-write endpoint already exists').refusal;
+  }
   return undefined;
 }
 
@@ -60,8 +61,8 @@ export function updateCompute(
   const after = { ...before, ...changes };
   const problem = settingsProblem(after);
   if (problem !== undefined) return refuse('invalid', problem);
-  const refusal = branchProblem(project, compute, after.branchId);
-  if (refusal !== undefined) return refusal;
+  const refusal = planRefusal(project.plan, changes) ?? branchRefusal(project, compute, after.branchId);
+  if (refusal !== undefined) return { ok: false, refusal };
   settleUsage(compute, world.nowMs);
   Object.assign(compute, after);
   touch(world, project, compute);

@@ -1,0 +1,99 @@
+import { errorAnswer, refusalAnswer } from '../wire/answer.ts';
+import { readNewBranch } from '../wire/bodies.ts';
+import { renderBranch } from '../wire/branch.ts';
+import { renderCompute } from '../wire/compute.ts';
+import { renderOperation } from '../wire/operation.ts';
+import { findProject } from '../world/find.ts';
+import { pageOfBranches } from '../world/pages.ts';
+import { readLimit } from './page-query.ts';
+import { needsProject, param, type Route } from './route.ts';
+
+const BRANCHES = '/projects/{project_id}/branches';
+const LIMIT = { fallback: 10_000, max: 10_000 };
+
+const listBranches: Route = {
+  method: 'GET',
+  template: BRANCHES,
+  needs: needsProject,
+  answer(request, platform) {
+    const limit = readLimit(request.query.limit, LIMIT);
+    if (!limit.ok) return errorAnswer(400, limit.message);
+    const project = findProject(platform.world(), param(request, 'project_id'));
+    if (!project.ok) return refusalAnswer(project.refusal);
+    const { search = '', cursor } = request.query;
+    const page = pageOfBranches(project.value, { limit: limit.limit, search, ...(cursor ? { cursor } : {}) });
+    const next = page.next === undefined ? {} : { next: page.next };
+    return {
+      status: 200,
+      body: {
+        branches: page.branches.map(renderBranch),
+        annotations: {},
+        pagination: { sort_by: 'created_at', sort_order: 'ASC', ...next },
+      },
+    };
+  },
+};
+
+/** Nobody annotates branches here; the vendor's document wants the empty shape all the same. */
+function annotationOf(branchId: string): Record<string, unknown> {
+  return { object: { type: 'console/branch', id: branchId }, value: {} };
+}
+
+const getBranch: Route = {
+  method: 'GET',
+  template: `${BRANCHES}/{branch_id}`,
+  needs: needsProject,
+  answer(request, platform) {
+    const project = findProject(platform.world(), param(request, 'project_id'));
+    if (!project.ok) return refusalAnswer(project.refusal);
+    const branch = project.value.branches.get(param(request, 'branch_id'));
+    return branch === undefined
+      ? errorAnswer(404, 'branch not found')
+      : { status: 200, body: { branch: renderBranch(branch), annotation: annotationOf(branch.id) } };
+  },
+};
+
+const listComputesOfBranch: Route = {
+  method: 'GET',
+  template: `${BRANCHES}/{branch_id}/endpoints`,
+  needs: needsProject,
+  answer(request, platform) {
+    const project = findProject(platform.world(), param(request, 'project_id'));
+    if (!project.ok) return refusalAnswer(project.refusal);
+    const branchId = param(request, 'branch_id');
+    if (!project.value.branches.has(branchId)) return errorAnswer(404, 'branch not found');
+    const computes = [...project.value.computes.values()].filter((compute) => compute.branchId === branchId);
+    return { status: 200, body: { endpoints: computes.map((compute) => renderCompute(compute, project.value)) } };
+  },
+};
+
+const createBranch: Route = {
+  method: 'POST',
+  template: BRANCHES,
+  needs: needsProject,
+  answer(request, platform) {
+    const wanted = readNewBranch(request.body);
+    if (!wanted.ok) return errorAnswer(400, wanted.message);
+    const projectId = param(request, 'project_id');
+    const outcome = platform.run({ kind: 'create_branch', projectId, wanted: wanted.value });
+    if (!outcome.ok) return refusalAnswer(outcome.refusal);
+    const world = platform.world();
+    const { branch, operations } = outcome;
+    const project = findProject(world, projectId);
+    if (!project.ok || branch === undefined) return errorAnswer(500, 'incomplete branch');
+    const computes = [...project.value.computes.values()].filter((compute) => compute.branchId === branch.id);
+    return {
+      status: 201,
+      body: {
+        branch: renderBranch(branch),
+        endpoints: computes.map((compute) => renderCompute(compute, project.value)),
+        operations: operations.map((operation) => renderOperation(operation, world.nowMs)),
+        roles: [],
+        databases: [],
+        connection_uris: [],
+      },
+    };
+  },
+};
+
+export const BRANCH_ROUTES: readonly Route[] = [listBranches, createBranch, getBranch, listComputesOfBranch];

@@ -1,0 +1,89 @@
+import type { Platform } from '../platform.ts';
+import { type Answer, errorAnswer, refusalAnswer } from '../wire/answer.ts';
+import { readNewKey } from '../wire/bodies.ts';
+import { renderKey, renderNewKey, renderRevokedKey } from '../wire/key.ts';
+import { type KeyOwner, keysOf, type NewKey } from '../world/keys.ts';
+import { type AuthorisedRequest, param, type Route } from './route.ts';
+
+const ORG_KEYS = '/organizations/{org_id}/api_keys';
+
+function listAnswer(platform: Platform, owner: KeyOwner): Answer {
+  const { accounts } = platform.world();
+  return { status: 200, body: keysOf(accounts, owner).map((key) => renderKey(key, accounts)) };
+}
+
+function createAnswer(platform: Platform, wanted: NewKey): Answer {
+  const outcome = platform.run({ kind: 'create_key', wanted });
+  if (!outcome.ok) return refusalAnswer(outcome.refusal);
+  if (outcome.key === undefined) return errorAnswer(500, 'incomplete key');
+  return { status: 200, body: renderNewKey(outcome.key) };
+}
+
+function revokeAnswer(request: AuthorisedRequest, platform: Platform, owner: KeyOwner): Answer {
+  const outcome = platform.run({ kind: 'revoke_key', keyId: Number(param(request, 'key_id')), owner });
+  if (!outcome.ok) return refusalAnswer(outcome.refusal);
+  if (outcome.key === undefined) return errorAnswer(500, 'incomplete key');
+  return { status: 200, body: renderRevokedKey(outcome.key) };
+}
+
+const listKeys: Route = {
+  method: 'GET',
+  template: '/api_keys',
+  needs: () => ({ kind: 'personal' }),
+  answer: ({ key }, platform) => listAnswer(platform, { userId: key.userId }),
+};
+
+const createKey: Route = {
+  method: 'POST',
+  template: '/api_keys',
+  needs: () => ({ kind: 'personal' }),
+  answer({ body, key }, platform) {
+    const wanted = readNewKey(body);
+    if (!wanted.ok) return errorAnswer(400, wanted.message);
+    return createAnswer(platform, { kind: 'personal', name: wanted.value.key_name, userId: key.userId });
+  },
+};
+
+const revokeKey: Route = {
+  method: 'DELETE',
+  template: '/api_keys/{key_id}',
+  needs: () => ({ kind: 'personal' }),
+  answer: (request, platform) => revokeAnswer(request, platform, { userId: request.key.userId }),
+};
+
+const listOrgKeys: Route = {
+  method: 'GET',
+  template: ORG_KEYS,
+  needs: (request) => ({ kind: 'organization', orgId: param(request, 'org_id'), role: 'member' }),
+  answer: (request, platform) => listAnswer(platform, { orgId: param(request, 'org_id') }),
+};
+
+/** Any member may make a key for one project; one for the whole organization takes an administrator. */
+const createOrgKey: Route = {
+  method: 'POST',
+  template: ORG_KEYS,
+  needs(request) {
+    const wanted = readNewKey(request.body);
+    const isScoped = wanted.ok && wanted.value.project_id !== undefined;
+    return { kind: 'organization', orgId: param(request, 'org_id'), role: isScoped ? 'member' : 'admin' };
+  },
+  answer(request, platform) {
+    const wanted = readNewKey(request.body);
+    if (!wanted.ok) return errorAnswer(400, wanted.message);
+    const { key_name: name, project_id: projectId } = wanted.value;
+    const owner = { name, userId: request.key.userId, orgId: param(request, 'org_id') };
+    return createAnswer(
+      platform,
+      projectId === undefined ? { ...owner, kind: 'organization' } : { ...owner, kind: 'project', projectId },
+    );
+  },
+};
+
+const revokeOrgKey: Route = {
+  method: 'DELETE',
+  template: `${ORG_KEYS}/{key_id}`,
+  needs: (request) => ({ kind: 'organization', orgId: param(request, 'org_id'), role: 'admin' }),
+  answer: (request, platform) => revokeAnswer(request, platform, { orgId: param(request, 'org_id') }),
+};
+
+export const KEY_ROUTES: readonly Route[] = [listKeys, createKey, revokeKey, listOrgKeys, createOrgKey, revokeOrgKey];

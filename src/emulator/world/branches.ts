@@ -1,0 +1,78 @@
+import { addCompute, additionRefusal, type NewComputeRequest } from './create-compute.ts';
+import type { Branch, Operation, Project, WorldState } from './entities.ts';
+import { findProject } from './find.ts';
+import { nextName } from './names.ts';
+import { startProjectOperation } from './operations.ts';
+import { LOCKED_MESSAGE, type Outcome, type Refusal, refuse } from './outcome.ts';
+
+export interface NewBranch {
+  name?: string;
+  parentId?: string;
+  protected: boolean;
+  /** At most one read-write compute among them. */
+  computes: readonly Omit<NewComputeRequest, 'branchId'>[];
+}
+
+export function defaultBranch(project: Project): Branch | undefined {
+  return [...project.branches.values()].find((branch) => branch.default);
+}
+
+export function addBranch(
+  world: WorldState,
+  project: Project,
+  wanted: Omit<NewBranch, 'computes'> & { default: boolean },
+): Branch {
+  const id = `br-${nextName(world.random)}`;
+  const branch: Branch = {
+    id,
+    projectId: project.id,
+    name: wanted.name ?? id,
+    default: wanted.default,
+    protected: wanted.protected,
+    ...(wanted.parentId === undefined ? {} : { parentId: wanted.parentId }),
+    createdAtMs: world.nowMs,
+    updatedAtMs: world.nowMs,
+  };
+  project.branches.set(id, branch);
+  return branch;
+}
+
+function branchRefusal(project: Project, wanted: NewBranch): Refusal | undefined {
+  if (wanted.parentId !== undefined && !project.branches.has(wanted.parentId)) {
+    return refuse('not_found', 'parent branch not found').refusal;
+  }
+  if ([...project.branches.values()].some(({ name }) => name === wanted.name)) {
+    return refuse('conflict', 'branch with the provided name already exists').refusal;
+  }
+  const primaries = wanted.computes.filter(({ type }) => type === 'read_write');
+  if (primaries.length > 1) return refuse('conflict', 'read-write endpoint already exists').refusal;
+  const parentId = wanted.parentId ?? defaultBranch(project)?.id ?? '';
+  // Checked on the parent as a replica: sizes and plan hold for any branch, and the new one has no primary yet.
+  const refusals = wanted.computes.map((one) =>
+    additionRefusal(project, { ...one, type: 'read_only', branchId: parentId }),
+  );
+  return refusals.find((refusal) => refusal !== undefined);
+}
+
+/** Creates a branch, and computes on it that start when the branch is there. */
+export function createBranch(world: WorldState, projectId: string, wanted: NewBranch): Outcome {
+  const found = findProject(world, projectId);
+  if (!found.ok) return found;
+  const project = found.value;
+  const refusal = branchRefusal(project, wanted);
+  if (refusal !== undefined) return { ok: false, refusal };
+  if (project.openOperations > 0) return refuse('locked', LOCKED_MESSAGE);
+  const parentId = wanted.parentId ?? defaultBranch(project)?.id;
+  const branch = addBranch(world, project, {
+    ...wanted,
+    ...(parentId === undefined ? {} : { parentId }),
+    default: false,
+  });
+  const operations: Operation[] = [];
+  if (wanted.computes.length === 0) operations.push(startProjectOperation(world, project, branch.id, 'create_branch'));
+  wanted.computes.forEach((one, index) => {
+    const before = index === 0 ? (['create_branch'] as const) : [];
+    operations.push(...addCompute(world, project, { ...one, branchId: branch.id }, before).operations);
+  });
+  return { ok: true, branch, operations };
+}

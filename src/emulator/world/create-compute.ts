@@ -1,0 +1,100 @@
+import { planAvailabilityCheck } from './availability.ts';
+import { computeRecord } from './compute-record.ts';
+import { settingsProblem } from './compute-settings.ts';
+import type { Compute, ComputeSettings, ComputeType, OperationAction, Project, WorldState } from './entities.ts';
+import { findProject } from './find.ts';
+import { nextName } from './names.ts';
+import { enqueue } from './operations.ts';
+import { LOCKED_MESSAGE, type Outcome, type Refusal, refuse } from './outcome.ts';
+import { planRefusal } from './plan-limits.ts';
+
+/** What a compute has if its creator says nothing; in CU. */
+const DEFAULT_CU = 0.25;
+
+export interface NewComputeRequest {
+  branchId: string;
+  type: ComputeType;
+  settings: Partial<ComputeSettings>;
+}
+
+/** One given bound pulls the other one along, so that naming a size alone is enough. */
+function completeSettings({ branchId, settings }: NewComputeRequest): ComputeSettings {
+  const minCu = settings.minCu ?? Math.min(DEFAULT_CU, settings.maxCu ?? DEFAULT_CU);
+  const maxCu = settings.maxCu ?? Math.max(DEFAULT_CU, minCu);
+  const defaults = { suspendTimeoutSeconds: 0, disabled: false, poolerEnabled: false, pgSettings: {} };
+  return { ...defaults, ...settings, branchId, minCu, maxCu };
+}
+
+/** Invariant: a branch has at most one read-write compute. */
+export function hasPrimary(project: Project, branchId: string, except?: Compute): boolean {
+  return [...project.computes.values()].some(
+    (other) => other.branchId === branchId && other.type === 'read_write' && other !== except,
+  );
+}
+
+function newComputeRefusal(
+  project: Project,
+  wanted: NewComputeRequest,
+  settings: ComputeSettings,
+): Refusal | undefined {
+  const problem = settingsProblem(settings);
+  if (problem !== undefined) return refuse('invalid', problem).refusal;
+  const refusal = planRefusal(project.plan, wanted.settings);
+  if (refusal !== undefined) return refusal;
+  if (!project.branches.has(wanted.branchId)) return refuse('not_found', 'branch not found').refusal;
+  if (wanted.type === 'read_write' && hasPrimary(project, wanted.branchId)) {
+    return refuse('conflict', 'read-write endpoint already exists').refusal;
+  }
+  return undefined;
+}
+
+function newComputeId(world: WorldState): string {
+  let id = `ep-${nextName(world.random)}`;
+  while (world.computes.has(id)) id = `ep-${nextName(world.random)}`;
+  return id;
+}
+
+/** Adds a compute to a branch that is there, after the operations in `before`; everything has been checked. */
+export function addCompute(
+  world: WorldState,
+  project: Project,
+  wanted: NewComputeRequest,
+  before: readonly OperationAction[],
+): { compute: Compute; operations: ReturnType<typeof enqueue> } {
+  const settings = completeSettings(wanted);
+  const compute = computeRecord(world, {
+    id: newComputeId(world),
+    projectId: project.id,
+    type: wanted.type,
+    settings,
+    state: settings.disabled ? 'idle' : 'init',
+    createdAtMs: world.nowMs,
+    creationSource: 'console',
+  });
+  project.computes.set(compute.id, compute);
+  world.computes.set(compute.id, compute);
+  planAvailabilityCheck(world, compute);
+  const start: OperationAction[] = settings.disabled ? [] : ['start_compute'];
+  const operations = enqueue(
+    world,
+    compute,
+    'request',
+    [...before, ...start].map((action) => ({ action })),
+  );
+  return { compute, operations };
+}
+
+/** Why a compute can't be added; undefined if it can. */
+export function additionRefusal(project: Project, wanted: NewComputeRequest): Refusal | undefined {
+  return newComputeRefusal(project, wanted, completeSettings(wanted));
+}
+
+/** A new compute is `init` until its start_compute has ended. */
+export function createCompute(world: WorldState, projectId: string, wanted: NewComputeRequest): Outcome {
+  const project = findProject(world, projectId);
+  if (!project.ok) return project;
+  const refusal = additionRefusal(project.value, wanted);
+  if (refusal !== undefined) return { ok: false, refusal };
+  if (project.value.openOperations > 0) return refuse('locked', LOCKED_MESSAGE);
+  return { ok: true, ...addCompute(world, project.value, wanted, []) };
+}

@@ -1,0 +1,91 @@
+import type { Plan } from './accounts.ts';
+import { addBranch } from './branches.ts';
+import { addCompute, additionRefusal } from './create-compute.ts';
+import { removeCompute } from './delete-compute.ts';
+import type { ComputeSettings, Project, WorldState } from './entities.ts';
+import { findProject } from './find.ts';
+import { nextName } from './names.ts';
+import { LOCKED_MESSAGE, type Outcome, refuse } from './outcome.ts';
+
+export interface NewProject {
+  name?: string;
+  orgId?: string;
+  regionId?: string;
+  pgVersion?: number;
+  branchName?: string;
+  settings: Partial<ComputeSettings>;
+}
+
+interface ProjectFacts {
+  id: string;
+  name: string;
+  regionId: string;
+  pgVersion: number;
+  plan: Plan;
+  createdAtMs: number;
+  orgId?: string;
+}
+
+const DEFAULT_REGION = 'aws-us-east-2';
+const DEFAULT_PG_VERSION = 17;
+
+/** A project without branches and computes. */
+export function projectRecord(facts: ProjectFacts): Project {
+  return {
+    ...facts,
+    updatedAtMs: facts.createdAtMs,
+    branches: new Map(),
+    computes: new Map(),
+    operations: [],
+    openOperations: 0,
+    deletedUsage: { activeMs: 0, cuMsHigh: 0, lastActiveAtMs: undefined },
+  };
+}
+
+function insertSorted(ids: string[], id: string): void {
+  const index = ids.findIndex((other) => other > id);
+  ids.splice(index < 0 ? ids.length : index, 0, id);
+}
+
+/** A new project comes with a default branch and a primary compute on it. */
+export function createProject(world: WorldState, wanted: NewProject): Outcome {
+  const id = nextName(world.random);
+  const project = projectRecord({
+    id,
+    name: wanted.name ?? id,
+    regionId: wanted.regionId ?? DEFAULT_REGION,
+    pgVersion: wanted.pgVersion ?? DEFAULT_PG_VERSION,
+    plan: world.plan,
+    createdAtMs: world.nowMs,
+    ...(wanted.orgId === undefined ? {} : { orgId: wanted.orgId }),
+  });
+  const branch = addBranch(world, project, { name: wanted.branchName ?? 'main', default: true, protected: false });
+  const request = { branchId: branch.id, type: 'read_write' as const, settings: wanted.settings };
+  const refusal = additionRefusal(project, request);
+  if (refusal !== undefined) return { ok: false, refusal };
+  world.projects.set(id, project);
+  insertSorted(world.projectIds, id);
+  return { ok: true, project, branch, ...addCompute(world, project, request, ['create_timeline']) };
+}
+
+export function deleteProject(world: WorldState, projectId: string): Outcome {
+  const found = findProject(world, projectId);
+  if (!found.ok) return found;
+  const project = found.value;
+  if (project.openOperations > 0) return refuse('locked', LOCKED_MESSAGE);
+  for (const compute of [...project.computes.values()]) removeCompute(world, project, compute);
+  world.projects.delete(projectId);
+  world.projectIds.splice(world.projectIds.indexOf(projectId), 1);
+  return { ok: true, project, operations: [] };
+}
+
+/** Moves a project to another organization, or out of all: keys that were scoped to it there are dead from now on. */
+export function moveProject(world: WorldState, projectId: string, orgId: string | undefined): Outcome {
+  const found = findProject(world, projectId);
+  if (!found.ok) return found;
+  if (orgId !== undefined && !world.accounts.organizations.has(orgId))
+    return refuse('not_found', 'organization not found');
+  if (orgId === undefined) delete found.value.orgId;
+  else found.value.orgId = orgId;
+  return { ok: true, project: found.value, operations: [] };
+}
