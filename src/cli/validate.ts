@@ -40,8 +40,9 @@ async function validate(paths: string[], { config, format, json }: ValidateFlags
     if (!loaded.ok) process.exitCode = 1;
     return;
   }
-  if (!loaded.ok) throw new UserError(loaded.problems.map(formatProblem).join('\n'));
-  for (const warning of loaded.warnings) process.stderr.write(`${formatProblem(warning)}\n`);
+  const color = process.stderr.isTTY === true && process.stderr.hasColors();
+  if (!loaded.ok) throw new UserError(loaded.problems.map((problem) => formatProblem(problem, { color })).join('\n'));
+  for (const warning of loaded.warnings) process.stderr.write(`${formatProblem(warning, { color })}\n`);
   const { policies } = loaded.set;
   const files = new Set(policies.map(({ file }) => file));
   process.stdout.write(

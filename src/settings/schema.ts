@@ -55,5 +55,4 @@ export const settingsSchema = z.strictObject({
   per_compute_metrics: yesOrNo().default(true),
 });
 
-export type SettingsInput = z.input<typeof settingsSchema>;
-export type SettingName = keyof SettingsInput;
+export type SettingName = keyof z.input<typeof settingsSchema>;

@@ -3,7 +3,7 @@ import { assertAscending, realAt, simulatedAt, type TimePoint } from './time-tab
 import { sleepUntil, startTicking, type TickErrorHandler, warnOfTickError } from './waiting.ts';
 
 /** Where real time comes from; tests give their own. */
-export interface RealTime {
+interface RealTime {
   /** Milliseconds since the epoch. */
   nowMs(): number;
   /** Milliseconds from an arbitrary start, never running backwards. */
