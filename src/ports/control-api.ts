@@ -39,19 +39,21 @@ export interface Operation {
   error?: string;
 }
 
-/** Stable codes of what can go wrong; each is documented in docs/errors.md. */
-export type ControlApiErrorCode =
-  | 'unauthorised' // 401
-  | 'forbidden' // 403
-  | 'not_found' // 404
-  | 'conflict' // 409
-  | 'invalid' // 400, 422
-  | 'precondition' // 412
-  | 'locked' // 423
-  | 'throttled' // 429
-  | 'unavailable' // 5xx, no connection
-  | 'timeout' // no answer within the deadline: it may have been carried out
-  | 'malformed'; // an answer that is not what the specification says
+/** Stable codes of what can go wrong; docs/errors.md tells what each means and what to do. */
+export const CONTROL_API_ERROR_CODES = [
+  'unauthorised', // 401, or no key
+  'forbidden', // 402, 403
+  'not_found', // 404, 410
+  'conflict', // 409
+  'invalid', // 400, 422, other 4xx
+  'precondition', // 412
+  'locked', // 423
+  'throttled', // 429, or no room in the rate budget
+  'unavailable', // 5xx, no connection
+  'timeout', // no answer within the deadline
+  'malformed', // an answer that is not what the specification says
+] as const;
+export type ControlApiErrorCode = (typeof CONTROL_API_ERROR_CODES)[number];
 
 export interface ControlApiError {
   code: ControlApiErrorCode;
