@@ -42,11 +42,11 @@ async function validate(paths: string[], { config, format, json }: ValidateFlags
   }
   const color = process.stderr.isTTY === true && process.stderr.hasColors();
   if (!loaded.ok) throw new UserError(loaded.problems.map((problem) => formatProblem(problem, { color })).join('\n'));
-  for (const warning of loaded.warnings) process.stderr.write(`${formatProblem(warning, { color })}\n`);
+  for (const warning of loaded.warnings) process.stderr.write(`warning: ${formatProblem(warning, { color })}\n`);
   const { policies } = loaded.set;
   const files = new Set(policies.map(({ file }) => file));
   process.stdout.write(
-    `${count(policies.length, 'policy', 'policies')} in ${count(files.size, 'file', 'files')}: fine\n`,
+    `no problems: ${count(policies.length, 'policy', 'policies')} enabled, in ${count(files.size, 'file', 'files')}\n`,
   );
 }
 

@@ -1,0 +1,180 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { COMMANDS } from '../../src/cli/commands.ts';
+import { startEbb } from '../support/ebb-process.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const folder = mkdtempSync(join(tmpdir(), 'ebb-cli-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const GOOD = `version: 1
+policies:
+  - name: nights
+    kind: schedule
+    select: { projects: ["web-*"] }
+    windows: [{ at: "Mon-Fri 08:00-18:00", size: 1 }]
+    otherwise: { size: 0.25, suspend_after: 5m }
+`;
+
+function write(name: string, text: string): string {
+  writeFileSync(join(folder, name), text);
+  return name;
+}
+
+async function ebb(args: readonly string[], env: Record<string, string> = {}) {
+  const process = startEbb(args, { cwd: folder, env });
+  const status = await process.ended;
+  return { status, stdout: process.lines.join('\n'), stderr: process.stderr().trimEnd() };
+}
+
+describe.concurrent('ebb', () => {
+  it('prints its version', async () => {
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+    expect(await ebb(['--version'])).toEqual({ status: 0, stdout: version, stderr: '' });
+  });
+
+  it('prints help with every command and examples, also without arguments', async () => {
+    const [asked, bare] = await Promise.all([ebb(['--help']), ebb([])]);
+    expect(asked).toMatchObject({ status: 0, stderr: '' });
+    for (const { name } of COMMANDS) expect(asked.stdout).toMatch(new RegExp(`^ {2}${name} `, 'm'));
+    expect(asked.stdout).toContain('Examples:');
+    expect(bare).toEqual(asked);
+  });
+
+  it('loads none of the big parts for help', async () => {
+    const tracer = `import { register } from 'node:module';
+      register('data:text/javascript,' + encodeURIComponent(\`
+        export async function load(url, context, next) { process._rawDebug('LOADED ' + url); return next(url, context); }
+      \`));`;
+    const child = spawn(
+      process.execPath,
+      [
+        ...['--import', 'tsx', '--import', `data:text/javascript,${encodeURIComponent(tracer)}`],
+        ...['src/cli/main.ts', '--help'],
+      ],
+      { cwd: ROOT, stdio: ['ignore', 'ignore', 'pipe'] },
+    );
+    let stderr = '';
+    for await (const chunk of child.stderr) stderr += chunk;
+    const loaded = [...stderr.matchAll(/^LOADED (.*)$/gm)].map(([, url]) => url);
+    expect(loaded.filter((url) => url?.includes('/src/cli/main.ts'))).toHaveLength(1);
+    expect(
+      loaded.filter((url) =>
+        /pglite|bullmq|ioredis|hono|pino|undici|src\/(compose|emulator|adapters|policy)/.test(url ?? ''),
+      ),
+    ).toEqual([]);
+  });
+
+  it.each(COMMANDS)('lists $name as the command describes itself, with examples', async ({ name, summary, load }) => {
+    const command = await load();
+    expect([command.name(), command.description()]).toEqual([name, summary]);
+    const help: string[] = [];
+    command.configureOutput({ writeOut: (text) => void help.push(text) }).outputHelp();
+    expect(help.join('')).toMatch(new RegExp(`^ {2}\\$ .*\\bebb ${name}\\b`, 'm'));
+    // An option whose value has no brackets would silently be a switch.
+    for (const option of command.options) expect(option.flags).toMatch(/^(-\w, )?--[a-z-]+( [<[][^ ]+[>\]])?$/);
+  });
+});
+
+describe.concurrent('a mistake on the command line', () => {
+  it.each([
+    [['valdate'], "ebb: unknown command 'valdate' (Did you mean validate?); see ebb --help"],
+    [
+      ['validate', '--formt', 'json'],
+      "ebb: unknown option '--formt' (Did you mean --format?); see ebb validate --help",
+    ],
+    [
+      ['validate', '--format', 'xml'],
+      /^ebb: option '--format <FORMAT>' argument 'xml' is invalid\. Allowed choices are text, json; see ebb validate --help$/,
+    ],
+    [['schema', 'surplus'], /^ebb: too many arguments.*; see ebb schema --help$/],
+    [['--nonsense'], "ebb: unknown option '--nonsense'; see ebb --help"],
+  ])('is told in one line on stderr, exit 1: %j', async (args, said) => {
+    const { status, stdout, stderr } = await ebb(args);
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+    expect(stderr).toMatch(said);
+    expect(stderr).not.toContain('\n');
+  });
+
+  it('shows a stack only with --verbose', async () => {
+    const { status, stderr } = await ebb(['validate', 'missing.yaml', '--verbose']);
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^ebb: missing\.yaml: no such file or folder\n[\s\S]*\n {4}at /);
+  });
+});
+
+describe.concurrent('ebb validate', () => {
+  it('says that all is well', async () => {
+    expect(await ebb(['validate', write('good.yaml', GOOD)])).toEqual({
+      status: 0,
+      stdout: 'no problems: 1 policy enabled, in 1 file',
+      stderr: '',
+    });
+  });
+
+  it('says file, line and column of what is wrong, and shows the line', async () => {
+    const { status, stdout, stderr } = await ebb([
+      'validate',
+      write('bad.yaml', GOOD.replace('size: 1 ', 'size: 99 ')),
+    ]);
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+    expect(stderr).toMatch(/^bad\.yaml:6:\d+: .*99/);
+    expect(stderr).toContain('size: 99');
+  });
+
+  it('prints JSON on stdout, whatever it found', async () => {
+    const [good, bad] = await Promise.all([
+      ebb(['validate', write('fine.yaml', GOOD), '--json']),
+      ebb(['validate', write('broken.yaml', 'version: 2\n'), '--format', 'json']),
+    ]);
+    expect([good.status, JSON.parse(good.stdout)]).toEqual([
+      0,
+      { ok: true, policies: 1, hash: expect.stringMatching(/^[0-9a-f]+$/), warnings: [] },
+    ]);
+    expect([bad.status, bad.stderr, JSON.parse(bad.stdout)]).toEqual([
+      1,
+      '',
+      { ok: false, problems: expect.arrayContaining([expect.objectContaining({ file: 'broken.yaml', line: 1 })]) },
+    ]);
+  });
+
+  it('checks what the settings name when it is given no path, without a key', async () => {
+    write('from-settings.yaml', GOOD);
+    const named = await ebb(['validate'], { EBB_POLICIES: 'from-settings.yaml', EBB_API_KEY_FILE: 'not-there' });
+    expect(named).toMatchObject({ status: 0, stdout: expect.stringContaining('no problems') });
+    const broken = await ebb(['validate'], { EBB_POLICIES: 'from-settings.yaml', EBB_MODE: 'enforec' });
+    expect(broken).toMatchObject({
+      status: 1,
+      stderr: 'ebb: EBB_MODE: "enforec" is not known; use observe or enforce',
+    });
+  });
+
+  it('accepts the policies that come with ebb', async () => {
+    expect(await ebb(['validate', join(ROOT, 'policies')])).toMatchObject({ status: 0 });
+  });
+});
+
+describe.concurrent('ebb schema', () => {
+  it('prints a JSON Schema of policy files', async () => {
+    const { status, stdout } = await ebb(['schema']);
+    expect(status).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ $schema: expect.stringContaining('json-schema.org'), type: 'object' });
+  });
+
+  it('ends quietly when its reader has gone', async () => {
+    const child = spawn(process.execPath, ['--import', 'tsx', 'src/cli/main.ts', 'schema'], {
+      cwd: ROOT,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    child.stdout.destroy();
+    let stderr = '';
+    child.stderr.on('data', (chunk) => {
+      stderr += chunk;
+    });
+    const status = await new Promise((resolve) => child.on('close', resolve));
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  });
+});
