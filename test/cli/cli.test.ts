@@ -30,7 +30,7 @@ async function ebb(args: readonly string[], env: Record<string, string> = {}) {
   return { status, stdout: process.lines.join('\n'), stderr: process.stderr().trimEnd() };
 }
 
-describe.concurrent('ebb', () => {
+describe('ebb', () => {
   it('prints its version', async () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
     expect(await ebb(['--version'])).toEqual({ status: 0, stdout: version, stderr: '' });
@@ -79,7 +79,7 @@ describe.concurrent('ebb', () => {
   });
 });
 
-describe.concurrent('a mistake on the command line', () => {
+describe('a mistake on the command line', () => {
   it.each([
     [['valdate'], "ebb: unknown command 'valdate' (Did you mean validate?); see ebb --help"],
     [
@@ -90,8 +90,6 @@ describe.concurrent('a mistake on the command line', () => {
       ['validate', '--format', 'xml'],
       /^ebb: option '--format <FORMAT>' argument 'xml' is invalid\. Allowed choices are text, json; see ebb validate --help$/,
     ],
-    [['schema', 'surplus'], /^ebb: too many arguments.*; see ebb schema --help$/],
-    [['--nonsense'], "ebb: unknown option '--nonsense'; see ebb --help"],
   ])('is told in one line on stderr, exit 1: %j', async (args, said) => {
     const { status, stdout, stderr } = await ebb(args);
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
@@ -106,7 +104,7 @@ describe.concurrent('a mistake on the command line', () => {
   });
 });
 
-describe.concurrent('ebb validate', () => {
+describe('ebb validate', () => {
   it('says that all is well', async () => {
     expect(await ebb(['validate', write('good.yaml', GOOD)])).toEqual({
       status: 0,
@@ -151,13 +149,9 @@ describe.concurrent('ebb validate', () => {
       stderr: 'ebb: EBB_MODE: "enforec" is not known; use observe or enforce',
     });
   });
-
-  it('accepts the policies that come with ebb', async () => {
-    expect(await ebb(['validate', join(ROOT, 'policies')])).toMatchObject({ status: 0 });
-  });
 });
 
-describe.concurrent('ebb schema', () => {
+describe('ebb schema', () => {
   it('prints a JSON Schema of policy files', async () => {
     const { status, stdout } = await ebb(['schema']);
     expect(status).toBe(0);
