@@ -32,6 +32,10 @@ interface EngineLife {
   name: string;
   /** Calls `listener` once for each change of state, never for the state that holds when it is added. */
   onStateChange(listener: (state: EngineState) => void): void;
+  /** True for an error that says nothing but that the engine is away, which its state has told already. */
+  isAway(error: Error): boolean;
+  /** The same methods; while the engine is away they reject with one clear line, the error itself being its cause. */
+  guard<Port extends object>(port: Port): Port;
   /** Ends every connection at once and gives back locks. Close queue and store first. */
   close(): Promise<void>;
 }

@@ -142,7 +142,7 @@ export function describeJobQueue(open: () => Promise<TestEngine>): void {
       await queue.addAt('operations', { id: 'follow-far', atMs: 0, data: {} });
       await expect.poll(() => queue.delayedIds('operations')).toEqual(['follow-far']);
       await queue.addAt('operations', { id: 'follow-near', atMs: 0, data: { projectId: 'p-1' } });
-      await expect.poll(() => seen.ids().filter((id) => id === 'follow-near')).toHaveLength(5);
+      await expect.poll(() => seen.ids().filter((id) => id === 'follow-near')).toHaveLength(6);
       await expect.poll(idle).toBe(true);
       expect(await queue.delayedIds('operations')).toEqual(['follow-far']);
       expect(failed).toEqual([]);

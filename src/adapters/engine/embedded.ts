@@ -1,70 +1,89 @@
-import { accessSync, constants, mkdirSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
-import type { Engine } from '../../ports/engine.ts';
+import type { PgPool } from 'bullmq';
 import type { Log } from '../../ports/telemetry.ts';
 import { lockFolder } from './folder-lock.ts';
-import { createPglitePool, type PglitePool } from './pglite-pool.ts';
+import { createGuard } from './guard.ts';
+import { type OpenedEngine, refused } from './opened-engine.ts';
+import { createPglitePool } from './pglite-pool.ts';
+import { prepareFolder } from './prepare-folder.ts';
 import { prepareSchema } from './schema.ts';
 import { createStateChanges } from './state-changes.ts';
+import { isServerAway, watchPool } from './watched-pool.ts';
 
 /** PGlite has no working autovacuum: without this the tables of a busy queue only grow. */
 const VACUUM_INTERVAL_MS = 2 * 60 * 60 * 1000;
+/** The log of changes is 1 GB at most by default, which is much for a folder beside the policies. */
+const MAX_WAL_SIZE = '64MB';
 
-type Opened = { ok: true; engine: Engine } | { ok: false; error: { message: string } };
+export interface EmbeddedOptions {
+  folder: string;
+  schema: string;
+  log: Log;
+}
 
-/** Opens the Postgres that lives in `folder`, for this process alone; makes both if they are not there. */
-export async function openEmbedded(options: { folder: string; schema: string; log: Log }): Promise<Opened> {
-  const { folder, schema, log } = options;
+/**
+ * Opens the Postgres that lives in `folder`, for this process alone; makes both if they are not there. The first start takes
+ * seconds, later ones less than one. Survives kill -9; a loss of power may cost what was written last, since nothing is synced.
+ */
+export async function openEmbedded({ folder, schema, log }: EmbeddedOptions): Promise<OpenedEngine> {
   const prepared = prepareFolder(folder);
-  if (!prepared.ok) return prepared;
-  const lock = await lockFolder({ realPath: prepared.realPath });
-  if (!lock.ok) return { ok: false, error: { message: inUse(folder) } };
+  if (!prepared.ok) return refused(prepared.message);
+  const changes = createStateChanges();
+  let pool: PgPool | undefined;
+  const lock = await lockFolder({
+    realPath: prepared.realPath,
+    onLost: () => {
+      changes.report({
+        up: false,
+        message: `the folder ${folder} was removed or taken over by another ebb: stop this one`,
+      });
+      void pool?.end();
+    },
+  });
+  if (!lock.ok) return refused(inUse(folder));
   let database: PGlite | undefined;
   try {
-    database = await PGlite.create(join(prepared.realPath, 'db'));
-    const opened = database;
-    const pool = createPglitePool({ database: opened });
-    await pool.query(`ALTER SYSTEM SET max_wal_size = '64MB'`);
-    await prepareSchema({ pool, schema });
-    await pool.query(`SET search_path TO "${schema}"`);
-    const vacuum = startVacuum(pool, log);
+    const opened = await PGlite.create(join(prepared.realPath, 'db'));
+    database = opened;
+    const made = createPglitePool({ database: opened });
+    pool = made;
+    await prepareDatabase(made, schema);
+    watchPool({ pool: made, onAnswer: (error) => changes.report(stateAfter(error, folder)) });
+    const vacuum = startVacuum(made, log);
     const close = once(async () => {
       clearInterval(vacuum);
-      await pool.end();
+      await made.end();
       await opened.close();
       await lock.release();
     });
-    const { onStateChange } = createStateChanges();
-    return { ok: true, engine: { kind: 'postgres', name: 'embedded', schema, pool, onStateChange, close } };
+    const engine = { kind: 'postgres', name: 'embedded', schema, pool: made, close } as const;
+    const guard = createGuard({ message: `the embedded queue in ${folder} does not work`, isAway: isServerAway });
+    return { ok: true, engine: { ...engine, ...guard, onStateChange: changes.onStateChange } };
   } catch (error) {
     await database?.close().catch(() => {});
     await lock.release();
     const reason = error instanceof Error ? error.message : String(error);
-    return { ok: false, error: { message: `cannot open the embedded queue in ${folder}: ${reason}` } };
+    return refused(`cannot open the embedded queue in ${folder}: ${reason}`);
   }
+}
+
+async function prepareDatabase(pool: PgPool, schema: string): Promise<void> {
+  await pool.query(`ALTER SYSTEM SET max_wal_size = '${MAX_WAL_SIZE}'`);
+  await prepareSchema({ pool, schema });
+  await pool.query(`SET search_path TO "${schema}"`);
 }
 
 function inUse(folder: string): string {
-  return `the embedded queue in ${folder} is in use by another ebb: stop it, or use redis:// for several daemons`;
+  return `the embedded queue in ${folder} is in use by another ebb: stop that one, or use redis:// for several daemons`;
 }
 
-type Prepared = { ok: true; realPath: string } | { ok: false; error: { message: string } };
-
-function prepareFolder(folder: string): Prepared {
-  if (folder === '') return { ok: false, error: { message: 'embedded: needs a folder, e.g. embedded:.ebb' } };
-  try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
-    return { ok: true, realPath: realpathSync(folder) };
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    const message = `cannot write to the folder ${folder} (${code}): make it writable, or name another with embedded:DIR`;
-    return { ok: false, error: { message } };
-  }
+function stateAfter(error: Error | undefined, folder: string) {
+  if (error === undefined) return { up: true, message: `the embedded queue in ${folder} works again` };
+  return { up: false, message: `the embedded queue in ${folder} fails: ${error.message}` };
 }
 
-function startVacuum(pool: PglitePool, log: Log): NodeJS.Timeout {
+function startVacuum(pool: PgPool, log: Log): NodeJS.Timeout {
   const timer = setInterval(() => {
     pool
       .query('VACUUM')

@@ -1,11 +1,9 @@
-import type { Engine } from '../../ports/engine.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { openEmbedded } from './embedded.ts';
 import { groupProblem, postgresSchema, redisPrefix } from './group-names.ts';
+import { type OpenedEngine, refused } from './opened-engine.ts';
 import { openPostgres } from './postgres.ts';
 import { openRedis } from './redis.ts';
-
-export type OpenedEngine = { ok: true; engine: Engine } | { ok: false; error: { message: string } };
 
 export interface OpenEngineOptions {
   /** `embedded:DIR`, `redis://…`, `rediss://…` or `postgres://…`. */
@@ -16,20 +14,16 @@ export interface OpenEngineOptions {
 }
 
 /**
- * Opens what queue and store rest on, within some 6 s for the first start in an embedded folder and 3 s else. The error's
- * message is one line that says what to do and holds no password.
+ * Opens what queue and store rest on, within some 6 s for the first start in an embedded folder and 3 s else.
  */
 export async function openEngine({ url, group, log }: OpenEngineOptions): Promise<OpenedEngine> {
   const problem = groupProblem(group);
-  if (problem !== undefined) return { ok: false, error: { message: problem } };
+  if (problem !== undefined) return refused(problem);
   if (url.startsWith('embedded:')) {
     return openEmbedded({ folder: url.slice('embedded:'.length), schema: postgresSchema(group), log });
   }
   if (/^rediss?:\/\//.test(url)) return openRedis({ url, prefix: redisPrefix(group) });
   if (/^postgres(ql)?:\/\//.test(url)) return openPostgres({ url, schema: postgresSchema(group) });
   // The URL is not repeated: whatever it is, it may hold a password.
-  return {
-    ok: false,
-    error: { message: 'EBB_QUEUE_URL must start with embedded:, redis://, rediss:// or postgres://' },
-  };
+  return refused('EBB_QUEUE_URL must start with embedded:, redis://, rediss:// or postgres://');
 }

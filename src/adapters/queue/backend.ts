@@ -12,6 +12,8 @@ import type { Engine, PostgresEngine, RedisEngine } from '../../ports/engine.ts'
 export interface QueueBackend {
   /** Starts the keys on Redis; without meaning on Postgres. */
   prefix: string;
+  /** False while the engine is known to be away: then nothing that is still open can be finished. */
+  isUp(): boolean;
   forQueues: BackendParts;
   forWorkers: BackendParts;
 }
@@ -30,6 +32,7 @@ function onRedis(engine: RedisEngine): QueueBackend {
   let workerConnection: ConnectionOptions | undefined;
   return {
     prefix: engine.prefix,
+    isUp: () => engine.commands.status === 'ready',
     forQueues: { connection: engine.commands, createBackend: createRedisBackend },
     get forWorkers() {
       workerConnection ??= engine.openWorkerConnection();
@@ -49,5 +52,5 @@ function onPostgres({ pool, schema }: PostgresEngine): QueueBackend {
       return new PostgresQueueBackend(connection, name, { ...options, connection: pool }, true);
     },
   };
-  return { prefix: 'ebb', forQueues: parts, forWorkers: parts };
+  return { prefix: 'ebb', isUp: () => true, forQueues: parts, forWorkers: parts };
 }

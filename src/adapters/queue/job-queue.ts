@@ -6,7 +6,7 @@ import { createQueueBackend } from './backend.ts';
 import { createErrorLog } from './error-log.ts';
 import { TICK, WORK } from './job-names.ts';
 import { openQueues } from './queues.ts';
-import { createWorkers } from './workers.ts';
+import { createWorkers, DEFAULT_RECOVERY, type Recovery } from './workers.ts';
 
 /** Known ids are remembered for this long after their job completed, in seconds. */
 const COMPLETED_KEPT_SECONDS = 3600;
@@ -17,17 +17,21 @@ export interface JobQueueOptions {
   log: Log;
   /** Hears of every job whose handler threw; the job is gone by then. */
   onFailed(queue: QueueName, job: Job, error: Error): void;
+  /** 10 s and 5 s by default. */
+  recovery?: Recovery;
 }
 
-/** Job queues on BullMQ. Opens its queues when they are first used, so that a command that only reads opens none. */
-export function createJobQueue({ engine, clock, log, onFailed }: JobQueueOptions): JobQueue {
+/** The job queues, on BullMQ. Close it before the engine. */
+export function createJobQueue(options: JobQueueOptions): JobQueue {
+  const { engine, clock, log, onFailed, recovery = DEFAULT_RECOVERY } = options;
   const backend = createQueueBackend(engine);
-  const errors = createErrorLog({ log });
+  const errors = createErrorLog({ engine, log });
   const queues = openQueues({ backend, onError: errors.report });
 
   const workers = createWorkers({
     backend,
     clock,
+    recovery,
     onError: errors.report,
     onFailed,
     // Not kept while one runs: a run that outlives its interval is followed by the next tick's.
@@ -38,7 +42,7 @@ export function createJobQueue({ engine, clock, log, onFailed }: JobQueueOptions
     },
   });
 
-  return {
+  return engine.guard<JobQueue>({
     every: async (queue, intervalMs) => {
       const opts = { removeOnComplete: true, removeOnFail: true };
       await queues.get(queue).upsertJobScheduler(TICK, { every: intervalMs }, { name: TICK, data: {}, opts });
@@ -53,8 +57,9 @@ export function createJobQueue({ engine, clock, log, onFailed }: JobQueueOptions
       await queues.get(queue).add(WORK, data, { deduplication, removeOnComplete: true, removeOnFail: true });
     },
     delayedIds: async (queue) => {
-      const delayed = await queues.get(queue).getDelayed();
-      return delayed.filter(({ name }) => name !== TICK).flatMap(({ id }) => id ?? []);
+      const ids = await queues.get(queue).getRanges(['delayed']);
+      // BullMQ names a scheduler's own jobs so.
+      return ids.filter((id) => !id.startsWith('repeat:'));
     },
     remove: async (queue, id) => {
       const state = await queues.get(queue).getJobState(id);
@@ -73,5 +78,5 @@ export function createJobQueue({ engine, clock, log, onFailed }: JobQueueOptions
       await workers.close(graceMs);
       await queues.close();
     },
-  };
+  });
 }

@@ -4,9 +4,15 @@ import type { Job, JobData, JobHandler, JobQueue, QueueName } from '../../ports/
 import type { QueueBackend } from './backend.ts';
 import { type EbbJob, processJob, toJob } from './processor.ts';
 
-/** A dead daemon's jobs come back after at most these two together. */
-const LOCK_DURATION_MS = 10_000;
-const STALLED_INTERVAL_MS = 5_000;
+/** How soon the jobs of a daemon that died come back, in real time. */
+export interface Recovery {
+  /** How long a job belongs to a worker that shows no sign of life. */
+  lockDurationMs: number;
+  /** How often jobs are looked for whose worker is dead; it takes two looks. */
+  stalledIntervalMs: number;
+}
+
+export const DEFAULT_RECOVERY: Recovery = { lockDurationMs: 10_000, stalledIntervalMs: 5_000 };
 /** A job is only ever a trigger, so one that daemons die of must not vanish too soon; ten deaths are no accident. */
 const MAX_STALLED_COUNT = 10;
 
@@ -15,6 +21,7 @@ type EbbWorker = Worker<JobData, void, string, IQueueBackend>;
 export interface WorkersOptions {
   backend: QueueBackend;
   clock: Clock;
+  recovery: Recovery;
   onError(error: Error): void;
   onFailed(queue: QueueName, job: Job, error: Error): void;
   onTick(queue: QueueName): Promise<void>;
@@ -23,7 +30,7 @@ export interface WorkersOptions {
 export type Workers = Pick<JobQueue, 'work' | 'close'>;
 
 /** The working side of BullMQ: one Worker per queue. */
-export function createWorkers({ backend, clock, onError, onFailed, onTick }: WorkersOptions): Workers {
+export function createWorkers({ backend, clock, recovery, onError, onFailed, onTick }: WorkersOptions): Workers {
   const workers: EbbWorker[] = [];
   /** The jobs under way. Each has a signal of its own: listeners on one long-lived signal would pile up. */
   const running = new Map<AbortController, Promise<void>>();
@@ -45,8 +52,8 @@ export function createWorkers({ backend, clock, onError, onFailed, onTick }: Wor
       connection,
       prefix: backend.prefix,
       concurrency,
-      lockDuration: LOCK_DURATION_MS,
-      stalledInterval: STALLED_INTERVAL_MS,
+      lockDuration: recovery.lockDurationMs,
+      stalledInterval: recovery.stalledIntervalMs,
       maxStalledCount: MAX_STALLED_COUNT,
     };
     const worker: EbbWorker = new Worker(queue, process, options, createBackend);
@@ -58,14 +65,20 @@ export function createWorkers({ backend, clock, onError, onFailed, onTick }: Wor
     await worker.waitUntilReady();
   }
 
-  async function close(graceMs: number): Promise<void> {
+  let closing: Promise<void> | undefined;
+  const close = (graceMs: number) => {
+    closing ??= closeWorkers(graceMs);
+    return closing;
+  };
+
+  async function closeWorkers(graceMs: number): Promise<void> {
     const grace = startGrace(graceMs);
     // Paused first: a closing worker can't be told any more not to wait for its jobs.
     await Promise.all(workers.map((worker) => worker.pause(true)));
     stopping = true;
     for (const controller of running.keys()) controller.abort();
     await Promise.race([Promise.all(running.values()), grace.over]);
-    const force = running.size > 0;
+    const force = running.size > 0 || !backend.isUp();
     await Promise.race([Promise.allSettled(workers.map((worker) => worker.close(force))), grace.over]);
     grace.cancel();
   }

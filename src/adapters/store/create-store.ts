@@ -8,6 +8,6 @@ import { createRedisStore } from './redis.ts';
 /** The store on an engine. It opens nothing of its own: closing the engine ends it. */
 export async function createStore({ engine, log }: { engine: Engine; log: Log }): Promise<Store> {
   const records = createRecordReader({ log });
-  if (engine.kind === 'redis') return createRedisStore({ engine, records });
-  return createPostgresStore({ engine, records });
+  if (engine.kind === 'redis') return engine.guard(createRedisStore({ engine, records }));
+  return engine.guard(await createPostgresStore({ engine, records }));
 }

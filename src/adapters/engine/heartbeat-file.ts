@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto';
+import { closeSync, openSync, readFileSync, rmSync, statSync, utimesSync, writeSync } from 'node:fs';
+import { setTimeout as wait } from 'node:timers/promises';
+import { fateOf, type Place, thisPlace } from './place.ts';
+
+/** How often a holder touches the file, and how long a newcomer from elsewhere watches it before calling it dead. */
+const BEAT_MS = 1000;
+const WATCH_MS = 4000;
+/** A file untouched for longer needs no watching. */
+const LONG_DEAD_MS = 60_000;
+
+export type Heartbeat = { ok: true; stop: () => void } | { ok: false };
+
+export interface HeartbeatOptions {
+  /** The file; made here, removed by `stop`. */
+  path: string;
+  /** Called once if somebody else has taken the file, as can happen to a process that slept. */
+  onLost(): void;
+}
+
+/**
+ * A lock for what no kernel lock reaches: a container that shares the folder, or a system without abstract sockets. A file
+ * that is touched every second belongs to a living process; one that isn't may be taken.
+ */
+export async function startHeartbeat({ path, onLost }: HeartbeatOptions): Promise<Heartbeat> {
+  const id = randomUUID();
+  const text = JSON.stringify({ id, ...thisPlace() });
+  if (!create(path, text)) {
+    if (await isAlive(path)) return { ok: false };
+    rmSync(path, { force: true });
+    // Two newcomers may both have found it dead; only one of them makes the new file.
+    if (!create(path, text)) return { ok: false };
+  }
+  const timer = setInterval(() => {
+    if (read(path)?.id === id) {
+      touch(path);
+      return;
+    }
+    clearInterval(timer);
+    onLost();
+  }, BEAT_MS);
+  timer.unref();
+  return {
+    ok: true,
+    stop: () => {
+      clearInterval(timer);
+      if (read(path)?.id === id) rmSync(path, { force: true });
+    },
+  };
+}
+
+async function isAlive(path: string): Promise<boolean> {
+  const known = read(path);
+  const fate = known === undefined ? 'elsewhere' : fateOf(known, thisPlace());
+  if (fate !== 'elsewhere') return fate === 'alive';
+  const touched = touchedAtMs(path);
+  if (touched === undefined) return false;
+  if (Date.now() - touched > LONG_DEAD_MS) return false;
+  await wait(WATCH_MS);
+  return touchedAtMs(path) !== touched;
+}
+
+/** False if the file is there already. */
+function create(path: string, text: string): boolean {
+  try {
+    const file = openSync(path, 'wx', 0o600);
+    writeSync(file, text);
+    closeSync(file);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+function read(path: string): ({ id: string } & Place) | undefined {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+function touch(path: string): void {
+  const now = new Date();
+  try {
+    utimesSync(path, now, now);
+  } catch {
+    // Removed this very moment: the next beat sees it.
+  }
+}
+
+function touchedAtMs(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.mtimeMs;
+}

@@ -1,0 +1,17 @@
+import { accessSync, constants, mkdirSync, realpathSync } from 'node:fs';
+
+export type PreparedFolder = { ok: true; realPath: string } | { ok: false; message: string };
+
+/** Makes the folder if it is not there, readable for its owner alone, and says what is wrong if it can't be written to. */
+export function prepareFolder(folder: string): PreparedFolder {
+  if (folder === '') return { ok: false, message: 'embedded: needs a folder, e.g. EBB_QUEUE_URL=embedded:.ebb' };
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+    return { ok: true, realPath: realpathSync(folder) };
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const advice = 'make it writable, or name another one with EBB_QUEUE_URL=embedded:DIR';
+    return { ok: false, message: `cannot write to the folder ${folder} (${code}): ${advice}` };
+  }
+}

@@ -1,0 +1,44 @@
+/**
+ * A daemon's part in one process: opens the embedded engine in the folder it is told, stores a record, and works a job that
+ * never ends, so that a test can kill it in the middle. Says `working` on stdout when it has come so far, and what was wrong
+ * otherwise.
+ */
+import { systemClock } from '../../src/adapters/clock/system-clock.ts';
+import { openEngine } from '../../src/adapters/engine/open-engine.ts';
+import { createJobQueue } from '../../src/adapters/queue/job-queue.ts';
+import { createStore } from '../../src/adapters/store/create-store.ts';
+import { memoryLog } from './memory-log.ts';
+
+const HOUR_MS = 3_600_000;
+
+const [url = ''] = process.argv.slice(2);
+const log = memoryLog();
+const opened = await openEngine({ url, group: 'test', log });
+if (!opened.ok) {
+  process.stdout.write(`${opened.error.message}\n`);
+  process.exit(1);
+}
+const { engine } = opened;
+const store = await createStore({ engine, log });
+const lease = await store.acquireLease('p-1', 'child', HOUR_MS);
+if (lease === undefined) throw new Error('the lease is held');
+await store.putRecord('p-1', 'c-1', {
+  baseline: { minCu: 1, maxCu: 2, suspendTimeoutSeconds: 300 },
+  firstSeenAtMs: 1,
+  lastApplied: {},
+  lastDecidedAtMs: 2,
+  openOperations: [],
+}, lease); // biome-ignore format: one call
+const recovery = { lockDurationMs: 400, stalledIntervalMs: 200 };
+const queue = createJobQueue({ engine, log, clock: systemClock(), onFailed: () => {}, recovery });
+await queue.addAt('boundaries', { id: 'b-later', atMs: Date.now() + HOUR_MS, data: { instantMs: 7 } });
+await queue.every('inventory', HOUR_MS);
+await queue.work(
+  'reconcile',
+  ({ data }) => {
+    process.stdout.write(`working ${data.projectId}\n`);
+    return new Promise(() => {});
+  },
+  { concurrency: 1 },
+);
+await queue.add('reconcile', { key: 'p-1', data: { projectId: 'p-1' } });
