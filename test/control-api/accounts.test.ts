@@ -8,17 +8,8 @@ import { createControlApi } from '../../src/adapters/control-api/client.ts';
 import { keyFromFile, keysFromFolder } from '../../src/adapters/control-api/key-files.ts';
 import { createKeyGate } from '../../src/adapters/control-api/key-gate.ts';
 import { memoryLog } from '../support/memory-log.ts';
-import {
-  all,
-  clientOptions,
-  errorOf,
-  recordingMetrics,
-  serve,
-  unwrap,
-  wireCompute,
-  wireOperation,
-  wireProject,
-} from './support.ts';
+import { clientOptions, recordingMetrics, wireCompute, wireOperation, wireProject } from './samples.ts';
+import { all, errorOf, serve, unwrap } from './support.ts';
 
 const PROJECT = { account: 'main', projectId: 'calm-sea-1', name: 'shop' };
 const HOUR_MS = 3_600_000;

@@ -6,7 +6,7 @@ import { createControlApi } from '../../src/adapters/control-api/client.ts';
 import { createGroupBudget } from '../../src/adapters/control-api/group-budget.ts';
 import { openEngine } from '../../src/adapters/engine/open-engine.ts';
 import { memoryLog } from '../support/memory-log.ts';
-import { recordingMetrics } from './support.ts';
+import { recordingMetrics } from './samples.ts';
 
 const CONCURRENT = 8;
 

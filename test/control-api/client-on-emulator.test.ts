@@ -4,7 +4,8 @@ import { createControlApi } from '../../src/adapters/control-api/client.ts';
 import { createFullControlApi, type FullControlApi } from '../../src/adapters/control-api/full-client.ts';
 import type { ApiResult, CallOptions, ControlApiErrorCode } from '../../src/ports/control-api.ts';
 import { compute, startTestEmulator, type TestEmulator } from '../emulator/support.ts';
-import { all, clientOptions, errorOf, UNLIMITED, unwrap } from './support.ts';
+import { clientOptions, UNLIMITED } from './samples.ts';
+import { all, errorOf, unwrap } from './support.ts';
 
 const SHOP = { account: 'main', projectId: 'shop', name: 'shop' };
 const UPDATE = 'PATCH /projects/{project_id}/endpoints/{endpoint_id}';

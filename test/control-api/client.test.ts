@@ -1,18 +1,8 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ControlApiOptions } from '../../src/adapters/control-api/caller.ts';
 import { createControlApi } from '../../src/adapters/control-api/client.ts';
-import {
-  all,
-  clientOptions,
-  errorOf,
-  KEY,
-  recordingMetrics,
-  serve,
-  unwrap,
-  wireCompute,
-  wireOperation,
-  wireProject,
-} from './support.ts';
+import { clientOptions, KEY, recordingMetrics, wireCompute, wireOperation, wireProject } from './samples.ts';
+import { all, errorOf, serve, unwrap } from './support.ts';
 
 const PROJECT = { account: 'main', projectId: 'calm-sea-1', name: 'shop' };
 

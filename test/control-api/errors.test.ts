@@ -2,7 +2,8 @@ import type { ServerResponse } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ControlApiOptions } from '../../src/adapters/control-api/caller.ts';
 import { createControlApi } from '../../src/adapters/control-api/client.ts';
-import { clientOptions, errorOf, KEY, recordingMetrics, serve, unwrap, wireCompute } from './support.ts';
+import { clientOptions, KEY, recordingMetrics, wireCompute } from './samples.ts';
+import { errorOf, serve, unwrap } from './support.ts';
 
 const PROJECT = { account: 'main', projectId: 'calm-sea-1', name: 'shop' };
 const QUICK = { deadlineMs: 400 };

@@ -2,7 +2,8 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { createControlApi } from '../../src/adapters/control-api/client.ts';
-import { clientOptions, serve, unwrap } from './support.ts';
+import { clientOptions } from './samples.ts';
+import { serve, unwrap } from './support.ts';
 
 const PROJECT = { account: 'main', projectId: 'calm-sea-1', name: 'shop' };
 
