@@ -3,7 +3,11 @@ import { Command, InvalidArgumentError } from 'commander';
 import type { Fleet } from '../emulator/fleet.ts';
 import { parseFleet } from '../emulator/fleet-file.ts';
 import { generateFleet } from '../emulator/generate-fleet.ts';
-import { type Emulator, startEmulator } from '../emulator/server.ts';
+import { startEmulator } from '../emulator/server.ts';
+import { UserError } from './fail.ts';
+import { stopSignal } from './stop-signal.ts';
+
+const INTERRUPTED = 130;
 
 const EXAMPLES = `
 Examples:
@@ -69,24 +73,13 @@ async function fleetOf(flags: EmulatorFlags): Promise<FleetResult> {
 function startError(error: unknown, { host, port }: EmulatorFlags['listen']): string {
   const code = (error as NodeJS.ErrnoException).code;
   if (code === 'EADDRINUSE') return `${host}:${port} is in use: stop the other program or choose another --listen`;
-  return `cannot listen on ${host}:${port}: ${code ?? String(error)}`;
+  return `cannot listen on ${host}:${port} (${code ?? String(error)}): choose another --listen`;
 }
 
 /** Stays up until SIGTERM (exit 0) or SIGINT (exit 130). */
-function runUntilStopped(emulator: Emulator): Promise<void> {
-  return new Promise((resolve) => {
-    const stop = (exitCode: number): void => {
-      process.exitCode = exitCode;
-      void emulator.close().then(resolve);
-    };
-    process.once('SIGTERM', () => stop(0));
-    process.once('SIGINT', () => stop(130));
-  });
-}
-
-async function runEmulator(flags: EmulatorFlags, command: Command): Promise<void> {
+async function runEmulator(flags: EmulatorFlags): Promise<void> {
   const fleet = await fleetOf(flags);
-  if (!fleet.ok) command.error(`error: ${fleet.message}`);
+  if (!fleet.ok) throw new UserError(fleet.message);
   const emulator = await startEmulator({
     listen: flags.listen,
     fleet: fleet.fleet,
@@ -95,9 +88,12 @@ async function runEmulator(flags: EmulatorFlags, command: Command): Promise<void
     ...(flags.rateLimit === undefined ? {} : { rateLimitPerMinute: flags.rateLimit }),
     ...(flags.burst === undefined ? {} : { burstPerSecond: flags.burst }),
     ...(flags.operationTime === undefined ? {} : { operationTimeMs: flags.operationTime }),
-  }).catch((error: unknown) => command.error(`error: ${startError(error, flags.listen)}`));
+  }).catch((error: unknown) => {
+    throw new UserError(startError(error, flags.listen), { cause: error });
+  });
   process.stdout.write(`${JSON.stringify({ url: emulator.url, api_key: emulator.apiKey })}\n`);
-  await runUntilStopped(emulator);
+  if ((await stopSignal()) === 'SIGINT') process.exitCode = INTERRUPTED;
+  await emulator.close();
 }
 
 /** `ebb emulator`: the control API on this machine, to try things against. */
@@ -117,5 +113,5 @@ export function emulatorCommand(): Command {
     .option('--burst <N/s>', 'requests in a second on one route (default: unlimited)', parseRate('s'))
     .option('--operation-time <MS>', 'how long every operation takes (default: as on the real service)', parseCount)
     .addHelpText('after', EXAMPLES)
-    .action((flags: EmulatorFlags, command: Command) => runEmulator(flags, command));
+    .action(runEmulator);
 }

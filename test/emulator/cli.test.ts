@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 
-const ENTRY = join(import.meta.dirname, 'cli-entry.ts');
+const ENTRY = join(import.meta.dirname, '../../src/cli/main.ts');
 const children: ChildProcess[] = [];
 let folder = '';
 
@@ -64,7 +64,7 @@ it('serves a fleet file, prints one line of JSON, and stops cleanly on SIGTERM',
   expect(await response.json()).toMatchObject({ endpoints: [{ id: 'ep-web', suspend_timeout_seconds: 0 }] });
 
   const busy = await failure('--listen', new URL(line.url).host);
-  expect(busy).toEqual({ code: 1, stderr: expect.stringMatching(/^error: .* is in use: [^\n]+\n$/) });
+  expect(busy).toEqual({ code: 1, stderr: expect.stringMatching(/^ebb: .* is in use: [^\n]+\n$/) });
 
   const closed = once(child, 'close');
   child.kill('SIGTERM');
@@ -81,6 +81,6 @@ it('says in one line what is wrong, and exits 1', async () => {
     failure('--rate-limit', 'many'),
   ]);
   expect(failures.map(({ code }) => code)).toEqual([1, 1, 1, 1]);
-  for (const { stderr } of failures) expect(stderr).toMatch(/^error: [^\n]+\n$/);
+  for (const { stderr } of failures) expect(stderr).toMatch(/^ebb: [^\n]+\n$/);
   expect(failures[0]?.stderr).toContain('projects.0.computes.0.id');
 });
