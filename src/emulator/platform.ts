@@ -8,6 +8,8 @@ import type { Outcome } from './world/outcome.ts';
 export interface Platform {
   /** The world as it is at this instant: time passes before every look. */
   world(): WorldState;
+  /** The world as the last command left it: what its answer shows, before anything else falls due. */
+  peek(): WorldState;
   /** Carries a command out at this instant. */
   run(command: Command): Outcome;
   clock: EmulatorClock;
@@ -26,6 +28,7 @@ export function createPlatform(options: { world: WorldState; clock: EmulatorCloc
   return {
     clock,
     run,
+    peek: () => world,
     world() {
       run({ kind: 'pass_time' });
       return world;

@@ -77,7 +77,7 @@ const createBranch: Route = {
     const projectId = param(request, 'project_id');
     const outcome = platform.run({ kind: 'create_branch', projectId, wanted: wanted.value });
     if (!outcome.ok) return refusalAnswer(outcome.refusal);
-    const world = platform.world();
+    const world = platform.peek();
     const { branch, operations } = outcome;
     const project = findProject(world, projectId);
     if (!project.ok || branch === undefined) return errorAnswer(500, 'incomplete branch');

@@ -18,7 +18,7 @@ function ids(request: ApiRequest): { projectId: string; computeId: string } {
 function answerChange(platform: Platform, command: Command, projectId: string, status: number): Answer {
   const outcome = platform.run(command);
   if (!outcome.ok) return refusalAnswer(outcome.refusal);
-  const world = platform.world();
+  const world = platform.peek();
   const project = findProject(world, projectId);
   if (!project.ok || outcome.compute === undefined) return { status: 204 };
   return {

@@ -76,7 +76,7 @@ function createdAnswer(request: AuthorisedRequest, platform: Platform): Answer {
   const { project, branch, compute, operations } = outcome;
   if (project === undefined || branch === undefined || compute === undefined)
     return errorAnswer(500, 'incomplete project');
-  const { nowMs } = platform.world();
+  const { nowMs } = platform.peek();
   return {
     status: 201,
     body: {
@@ -110,7 +110,7 @@ const deleteProject: Route = {
     const outcome = platform.run({ kind: 'delete_project', projectId: param(request, 'project_id') });
     if (!outcome.ok) return refusalAnswer(outcome.refusal);
     if (outcome.project === undefined) return errorAnswer(500, 'incomplete project');
-    return { status: 200, body: { project: renderProject(outcome.project, platform.world().nowMs) } };
+    return { status: 200, body: { project: renderProject(outcome.project, platform.peek().nowMs) } };
   },
 };
 
