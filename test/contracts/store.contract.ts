@@ -4,6 +4,7 @@ import { createStore } from '../../src/adapters/store/create-store.ts';
 import type { ComputeRecord } from '../../src/domain/compute-record.ts';
 import type { Lease, Store } from '../../src/ports/store.ts';
 import type { TestEngine } from '../support/engines.ts';
+import { eventually } from '../support/eventually.ts';
 
 const TTL_MS = 15_000;
 
@@ -28,7 +29,7 @@ export function describeStore(open: () => Promise<TestEngine>): void {
   }
 
   async function untilExpired(held: Lease): Promise<void> {
-    await expect.poll(() => store.leaseRemainingMs(held), { interval: 5 }).toBe(0);
+    await eventually(() => store.leaseRemainingMs(held)).toBe(0);
   }
 
   describe('leases', () => {

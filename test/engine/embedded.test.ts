@@ -9,7 +9,8 @@ import { createStore } from '../../src/adapters/store/create-store.ts';
 import type { Engine, EngineState } from '../../src/ports/engine.ts';
 import type { Job } from '../../src/ports/job-queue.ts';
 import { endServer, startServer } from '../support/child-server.ts';
-import { temporaryFolder } from '../support/engines.ts';
+import { type EmbeddedFolder, embeddedFolder, temporaryFolder } from '../support/embedded-folder.ts';
+import { eventually } from '../support/eventually.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
 const CHILD = fileURLToPath(new URL('../support/embedded-child.ts', import.meta.url));
@@ -19,11 +20,11 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-/** A folder that has been opened before: a first start takes seconds. */
-let template: Awaited<ReturnType<typeof temporaryFolder>>;
+/** A folder that has been opened before, to copy from. */
+let template: EmbeddedFolder;
 let storeId: string;
 beforeAll(async () => {
-  template = await temporaryFolder();
+  template = await embeddedFolder();
   const engine = await open(template.path);
   storeId = await storeIdOn(engine);
   await engine.close();
@@ -93,9 +94,9 @@ describe('the embedded engine', () => {
       return { kind: 'done' as const };
     };
     await queue.work('reconcile', handler, { concurrency: 1 });
-    await expect.poll(() => jobs, { timeout: 10_000 }).toMatchObject([{ data: { projectId: 'p-1' } }]);
+    await eventually(() => jobs).toMatchObject([{ data: { projectId: 'p-1' } }]);
     await queue.add('reconcile', { key: 'p-1', data: { projectId: 'p-1' } });
-    await expect.poll(() => jobs).toHaveLength(2);
+    await eventually(() => jobs).toHaveLength(2);
   });
 
   it('keeps the groups of one folder apart, each with what it had', async () => {
@@ -113,9 +114,7 @@ describe('the embedded engine', () => {
     engine.onStateChange((state) => states.push(state));
     const store = await createStore({ engine, log: memoryLog() });
     await rm(join(path, 'lock'));
-    await expect
-      .poll(() => states, { timeout: 5000 })
-      .toMatchObject([{ up: false, message: expect.stringContaining(path) }]);
+    await eventually(() => states).toMatchObject([{ up: false, message: expect.stringContaining(path) }]);
     await expect(store.storeId()).rejects.toThrow();
     await writeFile(join(path, 'lock'), 'of another process');
     await engine.close();

@@ -8,6 +8,7 @@ import type { Engine, EngineState } from '../../src/ports/engine.ts';
 import type { Job } from '../../src/ports/job-queue.ts';
 import { freePort } from '../support/child-server.ts';
 import { openTestEngine } from '../support/engines.ts';
+import { eventually } from '../support/eventually.ts';
 import { type MemoryLog, memoryLog } from '../support/memory-log.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
@@ -62,7 +63,7 @@ describeWith('redis-server', 'a Redis that is not as it should be', () => {
     );
     const silent = createServer(() => {}).listen(0, '127.0.0.1');
     cleanups.push(() => silent.close());
-    await expect.poll(() => silent.listening).toBe(true);
+    await eventually(() => silent.listening).toBe(true);
     const address = silent.address();
     if (address === null || typeof address === 'string') throw new Error('no port');
     expect(await refusal(`redis://127.0.0.1:${address.port}`)).toContain('no answer in time; ');
@@ -91,24 +92,24 @@ describeWith('redis-server', 'a Redis that goes away while workers run', () => {
     const store = await createStore(opened);
     await work();
     await queue.add('reconcile', { key: 'before', data: { projectId: 'before' } });
-    await expect.poll(() => jobs).toHaveLength(1);
+    await eventually(() => jobs).toHaveLength(1);
     await queue.addAt('reconcile', { id: 'r-later', atMs: Date.now() + 500, data: { projectId: 'later' } });
 
     await server.kill();
-    await expect.poll(() => opened.states).toHaveLength(1);
+    await eventually(() => opened.states).toHaveLength(1);
     await expect(queue.add('reconcile', { key: 'x', data: {} })).rejects.toThrow('Redis is not reachable');
     await expect(queue.counts()).rejects.toThrow('Redis is not reachable');
     await expect(store.acquireLease('p-1', 'daemon', 1000)).rejects.toThrow('Redis is not reachable');
 
     await server.start();
-    await expect.poll(() => opened.states, { timeout: 10_000 }).toHaveLength(2);
+    await eventually(() => opened.states).toHaveLength(2);
     expect(opened.states).toEqual([
       { up: false, message: `Redis at 127.0.0.1:${server.port} is gone: the connection was closed` },
       { up: true, message: `Redis at 127.0.0.1:${server.port} is back` },
     ]);
     await queue.add('reconcile', { key: 'after', data: { projectId: 'after' } });
     const projects = () => jobs.map(({ data }) => data.projectId).toSorted();
-    await expect.poll(projects, { timeout: 15_000 }).toEqual(['after', 'before', 'later']);
+    await eventually(projects).toEqual(['after', 'before', 'later']);
     expect(failed).toEqual([]);
     expect(opened.log.lines).toEqual([]);
   });
@@ -120,7 +121,7 @@ describeWith('redis-server', 'a Redis that goes away while workers run', () => {
     const { queue, work } = workingQueue(opened);
     await work();
     await own.kill();
-    await expect.poll(() => opened.states).toHaveLength(1);
+    await eventually(() => opened.states).toHaveLength(1);
     await queue.close(1000);
     await opened.engine.close();
   });
@@ -132,11 +133,11 @@ describeWith('redis-server', 'a Redis that goes away while workers run', () => {
     server.signal('SIGSTOP');
     cleanups.push(() => server.signal('SIGCONT'));
     await expect(queue.counts()).rejects.toThrow('Redis is not reachable');
-    await expect.poll(() => opened.states, { timeout: 10_000 }).toMatchObject([{ up: false }]);
+    await eventually(() => opened.states).toMatchObject([{ up: false }]);
     server.signal('SIGCONT');
-    await expect.poll(() => opened.states, { timeout: 10_000 }).toMatchObject([{ up: false }, { up: true }]);
+    await eventually(() => opened.states).toMatchObject([{ up: false }, { up: true }]);
     await queue.add('reconcile', { key: 'thawed', data: {} });
-    await expect.poll(() => jobs, { timeout: 10_000 }).toHaveLength(1);
+    await eventually(() => jobs).toHaveLength(1);
     expect(opened.log.lines).toEqual([]);
   });
 });
