@@ -25,6 +25,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./schema.ts')).schemaCommand(),
   },
   {
+    name: 'keys',
+    summary: 'make API keys that open one project',
+    load: async () => (await import('./keys.ts')).keysCommand(),
+  },
+  {
     name: 'emulator',
     summary: 'serve an emulated control API, to try policies against',
     load: async () => (await import('./emulator.ts')).emulatorCommand(),

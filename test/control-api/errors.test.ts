@@ -169,7 +169,7 @@ describe('what is sent again', () => {
 
 describe('the key', () => {
   test('is in no error, however the service echoes it', async () => {
-    const odd = 'secret/with "quotes"';
+    const odd = 'secret/with"quotes"';
     const echoes = [odd, encodeURIComponent(odd), JSON.stringify(odd), Buffer.from(odd).toString('base64')];
     const { url } = await serve(() => ({
       status: 403,
@@ -192,6 +192,13 @@ describe('the key', () => {
     const error = errorOf(await client(url, { accounts: [{ name: 'main', key }] }).listComputes(PROJECT));
     expect(error.code).toBe('unauthorised');
     expect(JSON.stringify(error)).not.toContain(KEY);
+    expect(requests).toEqual([]);
+  });
+
+  test.each(['', ' ', 'two words', 'line\nbreak'])('that no key can be (%j) is not sent', async (key) => {
+    const { url, requests } = await serve(() => ({}));
+    const error = errorOf(await client(url, { accounts: [{ name: 'main', key: () => key }] }).listComputes(PROJECT));
+    expect(error.code).toBe('unauthorised');
     expect(requests).toEqual([]);
   });
 

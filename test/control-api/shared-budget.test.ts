@@ -1,11 +1,11 @@
-import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { endServer, startServer } from '../support/child-server.ts';
 import { startTestPlatform } from '../support/platform.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
 
-const CHILD = join(import.meta.dirname, 'budget-child.ts');
+const CHILD = fileURLToPath(new URL('./budget-child.ts', import.meta.url));
 const PER_MINUTE = 700;
 const MINUTE_MS = 60_000;
 

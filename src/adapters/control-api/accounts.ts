@@ -106,12 +106,15 @@ export function withAccountKeys(
   };
 }
 
+const HEADER_SAFE = /^[\x21-\x7e]+$/;
+
 type ReadKey = { ok: true; value: string } | { ok: false; message: string };
 
 async function readKey(account: ApiAccount, question: KeyQuestion): Promise<ReadKey> {
   try {
     const value = (await account.key(question)).trim();
-    return value === '' ? { ok: false, message: 'the API key is empty' } : { ok: true, value };
+    if (HEADER_SAFE.test(value)) return { ok: true, value };
+    return { ok: false, message: 'the API key is empty or holds characters that no key has' };
   } catch (error) {
     return { ok: false, message: error instanceof Error ? error.message : 'the API key can not be read' };
   }

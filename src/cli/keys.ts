@@ -1,0 +1,104 @@
+import { type FileHandle, open, unlink } from 'node:fs/promises';
+import { Command } from 'commander';
+import { UserError } from './fail.ts';
+
+interface CreateFlags {
+  org: string;
+  project: string;
+  name: string;
+  out?: string;
+  json?: boolean;
+  config?: string;
+  apiUrl?: string;
+}
+
+const EXAMPLES = `
+Examples:
+  $ ebb keys create --org org-blue-sky-1 --project calm-sea-1 --name ebb --out keys/calm-sea-1
+  $ ebb keys create --org org-blue-sky-1 --project calm-sea-1 --name ebb | secret-store put ebb
+
+Needs a personal API key (EBB_API_KEY or EBB_API_KEY_FILE) of a member of the organization. The new key opens its
+project alone. The service shows it once: it goes to standard output, or into a new file that only you can read.`;
+
+/** `ebb keys create`: a key that opens one project, so that the daemon needs no wider one. */
+export function keysCommand(): Command {
+  const create = new Command('create')
+    .description('make a project-scoped API key')
+    .requiredOption('--org <id>', 'organization that owns the project')
+    .requiredOption('--project <id>', 'project that the key is for')
+    .requiredOption('--name <name>', 'what the key is called in the console')
+    .option('--out <file>', 'write the key there (mode 0600) instead of printing it; the file must not exist yet')
+    .option('--json', 'print id, name, project and key as JSON')
+    .option('--config <file>', 'settings file (default: ebb.yaml if it is there)')
+    .option('--api-url <url>', 'control API (EBB_API_URL)')
+    .addHelpText('after', EXAMPLES)
+    .action(createKey);
+  return new Command('keys').description('make API keys').addCommand(create);
+}
+
+async function createKey({ out, ...flags }: CreateFlags): Promise<void> {
+  if (out === undefined) return print(await make(flags), flags);
+  // The file comes first: a key that can't be written would be lost, and stay valid.
+  const file = await openNew(out);
+  try {
+    const { key, ...shown } = await make(flags);
+    await save(file, out, key, shown.keyId);
+    print({ ...shown, file: out }, flags);
+  } catch (error) {
+    await unlink(out).catch(() => {});
+    throw error;
+  } finally {
+    await file.close();
+  }
+}
+
+async function make({ org, project, name, config, apiUrl }: CreateFlags) {
+  const [{ readSettings }, { createProjectKey }] = await Promise.all([
+    import('../settings.ts'),
+    import('../compose/project-key.ts'),
+  ]);
+  const read = readSettings({ configFile: config, flags: { apiUrl } });
+  if (!read.ok) throw new UserError(read.problems.join('\n'));
+  const made = await createProjectKey({ settings: read.settings, organizationId: org, projectId: project, name });
+  if (!made.ok) throw new UserError(made.problem);
+  return made.key;
+}
+
+interface Shown {
+  keyId: number;
+  name: string;
+  projectId: string;
+  createdAtMs: number;
+  key?: string;
+  file?: string;
+}
+
+function print({ keyId, name, projectId, createdAtMs, key, file }: Shown, { json }: { json?: boolean }): void {
+  if (json) {
+    const made = { id: keyId, name, project_id: projectId, created_at: new Date(createdAtMs).toISOString() };
+    process.stdout.write(`${JSON.stringify({ ...made, key, file }, null, 2)}\n`);
+    return;
+  }
+  const where = file === undefined ? 'it is not shown again' : `it is in ${file}`;
+  process.stderr.write(`made key ${keyId} (${name}) for project ${projectId}; ${where}\n`);
+  if (key !== undefined) process.stdout.write(`${key}\n`);
+}
+
+async function openNew(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'wx', 0o600);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'error';
+    const what = code === 'EEXIST' ? 'is there already: name a new file' : `can not be made (${code}): check the path`;
+    throw new UserError(`--out: ${path} ${what}; no key was made`);
+  }
+}
+
+async function save(file: FileHandle, path: string, key: string, keyId: number): Promise<void> {
+  try {
+    await file.writeFile(`${key}\n`);
+    await file.sync();
+  } catch {
+    throw new UserError(`key ${keyId} was made but ${path} can not be written: revoke the key and make another`);
+  }
+}
