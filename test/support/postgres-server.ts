@@ -7,6 +7,12 @@ import { programPath } from './requirements.ts';
 
 export interface PostgresServer {
   url: string;
+  port: number;
+  /** Ends it at once; what was written stays for `start`. */
+  kill(): Promise<void>;
+  /** Starts it again on the same port and data. */
+  start(): Promise<void>;
+  /** Ends it and removes its data. */
   close(): Promise<void>;
 }
 
@@ -21,9 +27,16 @@ export async function startPostgresServer(): Promise<PostgresServer> {
   execFileSync(initdb, ['-D', data, '-U', 'ebb', '-A', 'trust', '-N'], { ...owner, stdio: 'ignore' });
   const port = await freePort();
   const settings = ['-D', data, '-p', `${port}`, '-h', '127.0.0.1', '-k', folder, '-F'];
-  const child = await startServer(program, settings, /ready to accept connections/, { ...owner, cwd: folder });
+  const run = () => startServer(program, settings, /ready to accept connections/, { ...owner, cwd: folder });
+  let child = await run();
   return {
     url: `postgres://ebb@127.0.0.1:${port}/postgres`,
+    port,
+    // SIGQUIT ends the server's own processes too, without tidying up.
+    kill: () => endServer(child, 'SIGQUIT'),
+    start: async () => {
+      child = await run();
+    },
     close: async () => {
       await endServer(child, 'SIGQUIT');
       await rm(folder, { recursive: true, force: true });

@@ -52,6 +52,7 @@ export async function openEmbedded({ folder, schema, log }: EmbeddedOptions): Pr
     watchPool({ pool: made, onAnswer: (error) => changes.report(stateAfter(error, folder)) });
     const vacuum = startVacuum(made, log);
     const close = once(async () => {
+      changes.end();
       clearInterval(vacuum);
       await made.end();
       await opened.close();

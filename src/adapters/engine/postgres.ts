@@ -36,7 +36,7 @@ export async function openPostgres({ url, schema }: { url: string; schema: strin
     const reason = explainConnectError(error instanceof Error ? error : new Error(String(error)));
     return refused(`cannot use Postgres at ${address}: ${reason}; ${START_IT}`);
   }
-  const { report, onStateChange } = createStateChanges();
+  const { report, onStateChange, end } = createStateChanges();
   watchPool({
     pool,
     onAnswer: (error) =>
@@ -46,7 +46,11 @@ export async function openPostgres({ url, schema }: { url: string; schema: strin
           : { up: false, message: `Postgres at ${address} is gone: ${explainConnectError(error)}` },
       ),
   });
-  const engine = { kind: 'postgres', name: 'Postgres', schema, pool, close: () => server.end() } as const;
+  const close = () => {
+    end();
+    return server.end();
+  };
+  const engine = { kind: 'postgres', name: 'Postgres', schema, pool, close } as const;
   const guard = createGuard({ message: 'Postgres is not reachable', isAway: isServerAway });
   return { ok: true, engine: { ...engine, ...guard, onStateChange } };
 }

@@ -33,7 +33,7 @@ export async function openRedis({ url, prefix }: { url: string; prefix: string }
     return refused(`cannot use Redis at ${address}: ${problem}`);
   }
   started = true;
-  const { report, onStateChange } = createStateChanges();
+  const { report, onStateChange, end } = createStateChanges();
   let lastError: Error | undefined;
   commands.on('error', (error) => {
     lastError = error;
@@ -57,7 +57,7 @@ export async function openRedis({ url, prefix }: { url: string; prefix: string }
       onStateChange,
       ...createGuard({ message: 'Redis is not reachable', isAway: isRedisAway }),
       close: async () => {
-        commands.removeAllListeners('close');
+        end();
         connections.closeAll();
       },
     },

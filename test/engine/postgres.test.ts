@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { systemClock } from '../../src/adapters/clock/system-clock.ts';
+import { openEngine } from '../../src/adapters/engine/open-engine.ts';
+import { createJobQueue } from '../../src/adapters/queue/job-queue.ts';
+import type { EngineState } from '../../src/ports/engine.ts';
+import type { Job } from '../../src/ports/job-queue.ts';
+import { freePort } from '../support/child-server.ts';
+import { openTestEngine } from '../support/engines.ts';
+import { eventually } from '../support/eventually.ts';
+import { memoryLog } from '../support/memory-log.ts';
+import { type PostgresServer, startPostgresServer } from '../support/postgres-server.ts';
+import { describeWith } from '../support/requirements.ts';
+
+describeWith('postgres', 'a Postgres server that is not there', () => {
+  let server: PostgresServer;
+  beforeAll(async () => {
+    server = await startPostgresServer();
+  });
+  afterAll(() => server.close());
+
+  it('is refused at the start in one line without a password', async () => {
+    const port = await freePort();
+    const opened = await openEngine({ url: `postgres://u:secret@127.0.0.1:${port}/db`, group: 'g', log: memoryLog() });
+    const message = `cannot use Postgres at 127.0.0.1:${port}: connection refused; start it, or leave EBB_QUEUE_URL unset to use the embedded queue`;
+    expect(opened).toEqual({ ok: false, error: { message } });
+  });
+
+  it('is reported once when it goes, fails what is asked at once, and is worked again when it is back', async () => {
+    const { engine, log } = await openTestEngine(server.url);
+    const states: EngineState[] = [];
+    engine.onStateChange((state) => states.push(state));
+    const jobs: Job[] = [];
+    const recovery = { lockDurationMs: 1000, stalledIntervalMs: 500 };
+    const queue = createJobQueue({ engine, log, clock: systemClock(), onFailed: () => {}, recovery });
+    const handler = async (job: Job) => {
+      jobs.push(job);
+      return { kind: 'done' as const };
+    };
+    await queue.work('reconcile', handler, { concurrency: 2 });
+    await queue.add('reconcile', { key: 'before', data: {} });
+    await eventually(() => jobs).toHaveLength(1);
+    await server.kill();
+    await expect(queue.counts()).rejects.toThrow('Postgres is not reachable');
+    await eventually(() => states).toMatchObject([
+      { up: false, message: expect.stringMatching(/^Postgres at .* is gone/) },
+    ]);
+    await server.start();
+    await queue.add('reconcile', { key: 'after', data: {} });
+    await eventually(() => jobs).toHaveLength(2);
+    expect(states).toMatchObject([{ up: false }, { up: true }]);
+    expect(log.lines).toEqual([]);
+    await queue.close(2000);
+    await engine.close();
+    expect(states).toHaveLength(2);
+  });
+});
