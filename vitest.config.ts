@@ -3,8 +3,9 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    globalSetup: ['test/support/build-once.ts'],
+    testTimeout: 60_000,
+    hookTimeout: 90_000,
     coverage: { provider: 'v8', include: ['src/**'], reporter: ['text-summary', 'lcov'] },
   },
 });

@@ -70,6 +70,15 @@ export async function runDaemon(options: RunOptions): Promise<Started> {
   }
 }
 
+/** Lets an engine make what it needs when it is first used, and closes it again. */
+export async function prepareEngine({ url, group }: { url: string; group: string }): Promise<Opened<undefined>> {
+  const { log } = createTelemetry({ level: 'error', version: '', secrets: [url] });
+  const opening = await openEngine({ url, group, log });
+  if (!opening.ok) return { ok: false, problem: opening.error.message };
+  await opening.engine.close();
+  return { ok: true, value: undefined };
+}
+
 type Closer = () => Promise<void>;
 type Opened<T> = { ok: true; value: T } | { ok: false; problem: string };
 type ProcessTelemetry = ReturnType<typeof createTelemetry>;
@@ -147,12 +156,15 @@ async function openContext(
   return { ok: true, value: context };
 }
 
-function openControlApi(settings: Settings, { log, metrics }: ProcessTelemetry): ControlApi {
+function openControlApi(settings: Settings, telemetry: ProcessTelemetry): ControlApi {
+  const { log, metrics } = telemetry;
   const purpose = settings.mode === 'enforce' ? 'write' : 'read';
   const key = () => {
     const read = readApiKey(settings.apiKey, purpose);
     if (!read.ok) throw new Error(read.problem);
-    return read.value.reveal();
+    const value = read.value.reveal();
+    telemetry.hide(value); // A file's key may have been changed since the start.
+    return value;
   };
   return createControlApi({
     baseUrl: settings.apiUrl,

@@ -14,6 +14,9 @@ import { requestReconcile } from './triggers.ts';
 /** A stop lets what runs end for so long, in real milliseconds; then it is cut off, and its intents tell the successor. */
 const STOP_GRACE_MS = 6_000;
 
+/** Whoever starts a daemon is waiting: an API that does not answer by then is not there, in real milliseconds. */
+const FIRST_ANSWER_MS = 8_000;
+
 /** Projects that are read before the first line of the log, within what the rate budget allows at once. */
 const READ_AT_START = 20;
 
@@ -68,13 +71,12 @@ export async function startDaemon(
 
 /** Lists the projects and reads the first of them. The inventory reads the rest: for it they have only just appeared. */
 async function readFirstPictures(context: Context): Promise<ApiResult<{ projects: number }>> {
-  const signal = new AbortController().signal;
-  const list = await readProjectList(context, signal);
+  const list = await readProjectList(context, { deadlineMs: FIRST_ANSWER_MS });
   if (!list.ok) return list;
   let failed: ControlApiError | undefined;
   await mapConcurrently(list.value.slice(0, READ_AT_START), READ_AT_START, async (project) => {
     const begun = { readAtMs: context.clock.now(), readAtMonotonicMs: context.clock.monotonicMs() };
-    const computes = await context.api.listComputes(project, { signal });
+    const computes = await context.api.listComputes(project, { deadlineMs: FIRST_ANSWER_MS });
     if (!computes.ok) {
       if (FATAL_AT_START.has(computes.error.code)) failed = computes.error;
       return;

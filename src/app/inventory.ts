@@ -23,7 +23,7 @@ export function createInventory(context: Context): JobHandler {
 
 /** One round. What was read is reconciled; a project that is no longer listed is forgotten. */
 export async function takeInventory(context: Context, signal: AbortSignal): Promise<void> {
-  const list = await readProjectList(context, signal);
+  const list = await readProjectList(context, { signal });
   if (!list.ok) {
     if (!signal.aborted) reportApiError(context, list.error);
     return;

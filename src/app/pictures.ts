@@ -1,4 +1,4 @@
-import type { ApiResult, ControlApiError, Project } from '../ports/control-api.ts';
+import type { ApiResult, CallOptions, ControlApiError, Project } from '../ports/control-api.ts';
 import type { Context } from './context.ts';
 import type { Picture } from './fleet.ts';
 
@@ -38,9 +38,9 @@ export async function readPicture(
 }
 
 /** The whole list of projects, or the error of the page that failed: from a part of it nobody may be called gone. */
-export async function readProjectList(context: Context, signal: AbortSignal): Promise<ApiResult<Project[]>> {
+export async function readProjectList(context: Context, options: CallOptions): Promise<ApiResult<Project[]>> {
   const projects: Project[] = [];
-  for await (const page of context.api.listProjects({ signal })) {
+  for await (const page of context.api.listProjects(options)) {
     if (!page.ok) return page;
     projects.push(...page.value);
   }
@@ -49,7 +49,7 @@ export async function readProjectList(context: Context, signal: AbortSignal): Pr
 
 /** A trigger may name a project that another daemon of the group found first. */
 async function learnProject(context: Context, projectId: string, signal: AbortSignal): Promise<Project | undefined> {
-  const list = await readProjectList(context, signal);
+  const list = await readProjectList(context, { signal });
   if (!list.ok) {
     if (!signal.aborted) reportApiError(context, list.error);
     return undefined;

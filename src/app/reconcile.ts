@@ -1,6 +1,5 @@
-import type { Compute } from '../domain/compute.ts';
 import type { ComputeRecord } from '../domain/compute-record.ts';
-import { firstRecord, settleIntent } from '../domain/records.ts';
+import { firstRecord } from '../domain/records.ts';
 import type { JobHandler } from '../ports/job-queue.ts';
 import type { Lease } from '../ports/store.ts';
 import { applyAction, LEASE_MS } from './apply.ts';
@@ -9,6 +8,7 @@ import { concludeProject } from './conclude.ts';
 import type { Context } from './context.ts';
 import type { Conclusion, Picture } from './fleet.ts';
 import { freshPicture } from './pictures.ts';
+import { settleUnanswered } from './settle-intents.ts';
 import { requestFollowing, wakeAt } from './triggers.ts';
 
 /** How long to wait for whoever holds the project's lease, in milliseconds. */
@@ -47,7 +47,7 @@ async function reconcileProject(context: Context, lease: Lease, projectId: strin
   const notBeforeMs = Math.max(0, ...sentAtMs);
   const picture = await freshPicture(context, projectId, { notBeforeMs, signal: occasion.signal });
   if (!picture) return;
-  const records = await settledRecords(context, lease, picture, stored);
+  const records = await settledRecords(context, lease, picture, stored, occasion.signal);
   const conclusions = concludeProject(context, picture.computes, records);
   for (const conclusion of conclusions) context.fleet.conclude(conclusion);
   for (const conclusion of inOrderOfWriting(conclusions)) {
@@ -65,6 +65,7 @@ async function settledRecords(
   lease: Lease,
   picture: Picture,
   stored: ReadonlyMap<string, ComputeRecord>,
+  signal: AbortSignal,
 ): Promise<Map<string, ComputeRecord>> {
   const { store, mode } = context;
   const nowMs = context.clock.now();
@@ -72,7 +73,8 @@ async function settledRecords(
   const records = new Map<string, ComputeRecord>();
   for (const compute of picture.computes) {
     const before = stored.get(compute.computeId);
-    const after = lookedAt(before ?? firstRecord(compute, nowMs), compute, mode, nowMs);
+    const settled = await settleUnanswered(context, before ?? firstRecord(compute, nowMs), compute, signal);
+    const after = lookedAt(settled, mode, nowMs);
     if (after !== before) await store.putRecord(projectId, compute.computeId, after, lease);
     records.set(compute.computeId, after);
   }
@@ -82,10 +84,9 @@ async function settledRecords(
   return records;
 }
 
-function lookedAt(record: ComputeRecord, compute: Compute, mode: Context['mode'], nowMs: number): ComputeRecord {
-  const settled = settleIntent(record, compute, nowMs);
-  if (mode === 'observe' || settled.enforcedSinceMs !== undefined) return settled;
-  return { ...settled, enforcedSinceMs: nowMs };
+function lookedAt(record: ComputeRecord, mode: Context['mode'], nowMs: number): ComputeRecord {
+  if (mode === 'observe' || record.enforcedSinceMs !== undefined) return record;
+  return { ...record, enforcedSinceMs: nowMs };
 }
 
 /** Raises before lowerings, then by the priority of the policy that decides. */

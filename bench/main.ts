@@ -1,0 +1,17 @@
+/** `npm run bench [NAME…]`: runs the benches, all or those named. Figures are of this machine; ratios travel better. */
+const BENCHES: Record<string, () => Promise<{ run(): Promise<void> }>> = {
+  'control-api': () => import('./control-api.ts'),
+  decide: () => import('./decide.ts'),
+  emulator: () => import('./emulator.ts'),
+};
+
+const names = process.argv.slice(2);
+for (const name of names.filter((wanted) => !(wanted in BENCHES))) {
+  process.stderr.write(`no bench is named ${name}; there are: ${Object.keys(BENCHES).join(', ')}\n`);
+  process.exit(1);
+}
+for (const [name, load] of Object.entries(BENCHES)) {
+  if (names.length > 0 && !names.includes(name)) continue;
+  process.stdout.write(`\n${name}\n`);
+  await (await load()).run();
+}

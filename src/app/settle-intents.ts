@@ -1,0 +1,63 @@
+import type { Compute } from '../domain/compute.ts';
+import { hasSettings } from '../domain/compute.ts';
+import type { ComputeRecord, Intent, OpenOperation } from '../domain/compute-record.ts';
+import { settleIntent } from '../domain/records.ts';
+import type { Operation } from '../ports/control-api.ts';
+import type { Context } from './context.ts';
+import { reportApiError } from './pictures.ts';
+
+/** By so much the platform's clock may be behind ours; its instants are also in whole seconds. Milliseconds. */
+const CLOCK_TOLERANCE_MS = 3_000;
+
+/**
+ * Settles a change whose answer never arrived, as after a kill between the call and the record: if it is there, the operations
+ * that it started are found in the platform's list and followed like any others. While that can't be known, it stays open.
+ */
+export async function settleUnanswered(
+  context: Context,
+  record: ComputeRecord,
+  compute: Compute,
+  signal: AbortSignal,
+): Promise<ComputeRecord> {
+  const { intent } = record;
+  const nowMs = context.clock.now();
+  if (!intent?.fields || !hasSettings(compute, intent.fields)) return settleIntent(record, compute, nowMs);
+  const started = await operationsSince(context, compute, intent, signal);
+  if (!started) return record;
+  const settled = settleIntent(record, compute, nowMs);
+  const known = new Set(settled.openOperations.map(({ operationId }) => operationId));
+  const adopted = started.filter(({ operationId }) => !known.has(operationId));
+  return { ...settled, openOperations: [...settled.openOperations, ...adopted] };
+}
+
+/** What the compute's operations since the intent were; pages are newest first. Undefined if they can't be listed. */
+async function operationsSince(
+  context: Context,
+  compute: Compute,
+  intent: Intent,
+  signal: AbortSignal,
+): Promise<OpenOperation[] | undefined> {
+  const sinceMs = intent.atMs - CLOCK_TOLERANCE_MS;
+  const found: OpenOperation[] = [];
+  for await (const page of context.api.listOperations(compute.projectId, { signal })) {
+    if (!page.ok) {
+      if (!signal.aborted) reportApiError(context, page.error);
+      return undefined;
+    }
+    for (const operation of page.value) {
+      if (operation.createdAtMs < sinceMs) return found;
+      if (operation.computeId === compute.computeId) found.push(adopt(operation, intent));
+    }
+  }
+  return found;
+}
+
+function adopt({ operationId, action, createdAtMs }: Operation, { policy, fields }: Intent): OpenOperation {
+  return {
+    operationId,
+    action,
+    startedAtMs: createdAtMs,
+    ...(policy !== undefined && { policy }),
+    ...(fields && { fields }),
+  };
+}

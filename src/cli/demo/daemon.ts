@@ -1,0 +1,57 @@
+import { type DaemonEvent, prepareEngine, type RunningDaemon, type RunOptions, runDaemon } from '../../compose.ts';
+import type { PolicySet } from '../../domain/policy.ts';
+import { readSettings } from '../../settings.ts';
+import type { DemoFlags } from '../demo.ts';
+import { UserError } from '../fail.ts';
+import { readVersion } from '../version.ts';
+import type { DemoPlatform } from './platform.ts';
+
+/** In real time: a simulated day has room for many more inventories than a real minute. */
+const RHYTHM = { inventoryMs: 1_000, keeperMs: 1_000, waitingMs: 500 };
+
+const GROUP = 'demo';
+const USUAL_LISTEN = '127.0.0.1:9464';
+const ANY_PORT = '127.0.0.1:0';
+
+interface DemoDaemonOptions {
+  flags: DemoFlags;
+  folder: string;
+  queueUrl: string;
+  policies: PolicySet;
+  platform: DemoPlatform;
+  clock: NonNullable<RunOptions['clock']>;
+  onEvent(event: DaemonEvent): void;
+}
+
+/** Lets the embedded engine make its folder, which takes seconds, before the day's time runs. */
+export async function prepareQueue(url: string): Promise<void> {
+  const prepared = await prepareEngine({ url, group: GROUP });
+  if (!prepared.ok) throw new UserError(prepared.problem);
+}
+
+/** The daemon as `ebb run --mode enforce` starts it, on the embedded queue in a folder of the demo's own. */
+export async function startDemoDaemon(options: DemoDaemonOptions): Promise<RunningDaemon> {
+  const listen = options.flags.listen ?? USUAL_LISTEN;
+  const usual = await start(options, listen);
+  if (usual.ok) return usual.daemon;
+  const other = options.flags.listen === undefined ? await start(options, ANY_PORT) : usual;
+  if (!other.ok) throw new UserError(other.problem);
+  return other.daemon;
+}
+
+async function start({ folder, queueUrl, policies, platform, clock, onEvent }: DemoDaemonOptions, listen: string) {
+  const env = {
+    EBB_API_URL: platform.url,
+    EBB_API_KEY: platform.apiKey,
+    EBB_MODE: 'enforce',
+    EBB_QUEUE_URL: queueUrl,
+    EBB_GROUP: GROUP,
+    EBB_LISTEN: listen,
+    EBB_LOG_LEVEL: 'error',
+  };
+  const read = readSettings({ env, cwd: folder });
+  if (!read.ok) throw new UserError(read.problems.join('\n'));
+  const { settings } = read;
+  const version = readVersion();
+  return runDaemon({ settings, policies, version, clock, rhythm: RHYTHM, logTo: process.stderr, onEvent });
+}

@@ -1,0 +1,112 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { clockByTable } from '../../compose.ts';
+import { type CompiledPolicies, compilePolicies } from '../../domain/compiled-policies.ts';
+import { cuHours } from '../../domain/cost.ts';
+import type { DemoFlags } from '../demo.ts';
+import { loadOrFail } from '../load-or-fail.ts';
+import { stopSignal } from '../stop-signal.ts';
+import { type ComputeDay, closingTable } from './closing-table.ts';
+import { prepareQueue, startDemoDaemon } from './daemon.ts';
+import { liveTheDay } from './live-the-day.ts';
+import { createNarrator, introduce, type Narrator } from './narrator.ts';
+import { type ComputeUse, type DemoPlatform, startPlatform } from './platform.ts';
+import { dayTimeTable } from './time-table.ts';
+import { DAY_ENDS_MS, DAY_STARTS_MS } from './working-day.ts';
+
+/** What the day takes in real milliseconds. */
+const DAY_REAL_MS = 40_000;
+
+/** The day begins so much after its time does, which runs as real time until then: the daemon must be up by its first hour. */
+const CURTAIN_MS = 2_500;
+
+/** What must be undone at the end, the last first. */
+type CleanUp = (() => Promise<unknown>)[];
+
+/** Starts everything, lives through the day, shows the table, and leaves nothing behind, however it ends. */
+export async function runDemo(flags: DemoFlags): Promise<void> {
+  const interrupted = new AbortController();
+  const stopped = stopSignal().then((signal) => interrupted.abort(signal));
+  const cleanUp: CleanUp = [];
+  try {
+    await playDemo(flags, { cleanUp, signal: interrupted.signal, stopped });
+  } catch (error) {
+    if (!interrupted.signal.aborted) throw error;
+  } finally {
+    for (const undo of cleanUp.reverse()) await undo();
+  }
+  if (interrupted.signal.reason === 'SIGINT' && !flags.keep) process.exitCode = 130;
+}
+
+interface Stage {
+  cleanUp: CleanUp;
+  signal: AbortSignal;
+  stopped: Promise<void>;
+}
+
+async function playDemo(flags: DemoFlags, { cleanUp, signal, stopped }: Stage): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'ebb-demo-'));
+  cleanUp.push(() => rm(folder, { recursive: true, force: true }));
+  const policies = await loadOrFail([flags.policies]);
+  introduce(policies.policies);
+  const queueUrl = `embedded:${join(folder, 'queue')}`;
+  await prepareQueue(queueUrl);
+  const table = timeTable(compilePolicies(policies));
+  const clock = clockByTable({ table, startedAtMs: Date.now() + CURTAIN_MS });
+  const [managed, untouched] = [await startPlatform({ clock }), await startPlatform({ clock })];
+  cleanUp.push(() => Promise.all([managed.close(), untouched.close()]));
+  const narrator = createNarrator({ out: process.stdout, now: () => clock.now() });
+  managed.onEvents(narrator.watch);
+  const daemon = await startDemoDaemon({
+    flags,
+    folder,
+    queueUrl,
+    policies,
+    platform: managed,
+    clock,
+    onEvent: narrator.hear,
+  });
+  cleanUp.push(() => daemon.stop());
+  await liveTheDay({ platforms: [managed, untouched], clock, signal, onLook: narrator.tellUntil });
+  await tellTheEnd(narrator, managed, untouched);
+  if (!flags.keep) return;
+  process.stdout.write(`\nStill up: ${daemon.url}/metrics. Ctrl-C ends it.\n`);
+  await stopped;
+}
+
+/** Slow around every instant at which any policy changes its mind. */
+function timeTable(policies: CompiledPolicies) {
+  const boundaries = new Set<number>([DAY_STARTS_MS]);
+  for (const index of policies.set.policies.keys()) {
+    let next = policies.nextChangeAfter(index, DAY_STARTS_MS);
+    for (; next !== undefined && next < DAY_ENDS_MS; next = policies.nextChangeAfter(index, next)) boundaries.add(next);
+  }
+  return dayTimeTable({
+    startMs: DAY_STARTS_MS,
+    endMs: DAY_ENDS_MS,
+    boundariesMs: [...boundaries],
+    realMs: DAY_REAL_MS,
+  });
+}
+
+async function tellTheEnd(narrator: Narrator, managed: DemoPlatform, untouched: DemoPlatform): Promise<void> {
+  const without = new Map((await untouched.use()).map((use) => [use.compute_id, use]));
+  const days = (await managed.use()).map((use) => dayOf(use, without.get(use.compute_id) ?? use, narrator));
+  process.stdout.write(`\n${closingTable(days)}\n`);
+  process.stdout.write(
+    '"As it was" is the same day, with the same clients, on a second platform that nobody touched. A compute uses between its\n' +
+      'minimum and its maximum while it is awake; the control API does not report the size in between.\n',
+  );
+}
+
+function dayOf(use: ComputeUse, without: ComputeUse, { changes }: Narrator): ComputeDay {
+  return {
+    project: use.project_id,
+    changes: changes.get(use.compute_id) ?? 0,
+    restarts: use.restarts,
+    connectionsDropped: use.connections_dropped,
+    cuHours: cuHours({ low: use.cu_seconds_low, high: use.cu_seconds_high }),
+    cuHoursWithout: cuHours({ low: without.cu_seconds_low, high: without.cu_seconds_high }),
+  };
+}

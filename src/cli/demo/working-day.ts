@@ -1,0 +1,34 @@
+/** The day that the demo lives through: a Monday in Berlin, from five to five. */
+export const DAY_STARTS_MS = Date.parse('2026-03-02T05:00:00+01:00');
+export const DAY_ENDS_MS = Date.parse('2026-03-03T05:00:00+01:00');
+export const DAY_ZONE = 'Europe/Berlin';
+
+/** Clients that come and go, so that something wakes computes and keeps them awake. Times of day in Berlin. */
+export interface Visit {
+  project: string;
+  from: string;
+  forMinutes: number;
+  connections: number;
+}
+
+export const VISITS: readonly Visit[] = [
+  { project: 'demo-web-shop', from: '05:10', forMinutes: 170, connections: 6 },
+  { project: 'demo-web-shop', from: '08:05', forMinutes: 820, connections: 40 },
+  { project: 'demo-web-blog', from: '08:20', forMinutes: 480, connections: 12 },
+  { project: 'demo-web-blog', from: '19:10', forMinutes: 25, connections: 3 },
+  { project: 'demo-web-checkout', from: '08:10', forMinutes: 560, connections: 25 },
+  { project: 'demo-dev-alice', from: '09:05', forMinutes: 150, connections: 4 },
+  { project: 'demo-dev-alice', from: '13:20', forMinutes: 200, connections: 4 },
+  { project: 'demo-dev-bob', from: '09:40', forMinutes: 310, connections: 3 },
+  { project: 'demo-dev-ci', from: '09:15', forMinutes: 20, connections: 8 },
+  { project: 'demo-dev-ci', from: '11:45', forMinutes: 20, connections: 8 },
+  { project: 'demo-dev-ci', from: '16:30', forMinutes: 25, connections: 8 },
+  { project: 'demo-data-etl', from: '02:00', forMinutes: 75, connections: 10 },
+  { project: 'demo-data-reports', from: '07:30', forMinutes: 120, connections: 5 },
+];
+
+/** When a visit begins, milliseconds since the epoch: the first time that its time of day comes in the day. */
+export function visitStartsMs({ from }: Visit): number {
+  const sameDay = Date.parse(`2026-03-02T${from}:00+01:00`);
+  return sameDay >= DAY_STARTS_MS ? sameDay : sameDay + 24 * 3600 * 1000;
+}

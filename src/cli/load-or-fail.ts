@@ -1,0 +1,11 @@
+import type { PolicySet } from '../domain/policy.ts';
+import { loadPolicySet } from '../policy/load.ts';
+import { formatProblem } from '../policy/problem.ts';
+import { UserError } from './fail.ts';
+
+/** The policies, or an error that shows every problem with its place. */
+export async function loadOrFail(paths: readonly string[]): Promise<PolicySet> {
+  const loaded = await loadPolicySet({ paths });
+  if (loaded.ok) return loaded.set;
+  throw new UserError(loaded.problems.map((problem) => formatProblem(problem)).join('\n'));
+}

@@ -1,0 +1,47 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { type EbbProcess, startEbb } from '../support/ebb-process.ts';
+import { boundarySoon, makeFolder, prepareQueue, startTestPlatform } from '../support/platform.ts';
+
+const undo: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step();
+});
+
+describe('a daemon that is killed in the middle of an operation', () => {
+  it('is succeeded by one that follows the operation to its end and sends nothing twice', async () => {
+    const platform = await startTestPlatform({ one: { state: 'active', connections: 2 } }, { operationTimeMs: 2500 });
+    undo.push(() => platform.close());
+    const folder = await makeFolder();
+    undo.push(() => folder.remove());
+    const queue = await prepareQueue(folder.path);
+    await writeFile(join(folder.path, 'policy.yaml'), boundarySoon(8_000));
+    const start = (): EbbProcess => {
+      const ebb = startEbb(['run', '--mode', 'enforce', '--policies', 'policy.yaml', '--listen', '127.0.0.1:0'], {
+        cwd: folder.path,
+        env: {
+          EBB_API_URL: platform.url,
+          EBB_API_KEY: platform.apiKey,
+          EBB_QUEUE_URL: queue.url,
+          EBB_GROUP: queue.group,
+        },
+      });
+      undo.push(() => ebb.kill());
+      return ebb;
+    };
+
+    const first = start();
+    await expect.poll(() => platform.writes(), { timeout: 50_000, interval: 20 }).toHaveLength(1);
+    await first.kill('SIGKILL');
+
+    const second = start();
+    const ended = () => second.logs().filter(({ event }) => event === 'ebb.operation');
+    await expect.poll(ended, { timeout: 50_000 }).toContainEqual(expect.objectContaining({ status: 'finished' }));
+    expect(await platform.writes()).toHaveLength(1);
+
+    second.child.kill('SIGTERM');
+    expect(await second.ended).toBe(0);
+    expect(second.stderr()).toBe('');
+  }, 120_000);
+});

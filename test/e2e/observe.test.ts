@@ -1,0 +1,41 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { startEbb } from '../support/ebb-process.ts';
+import { makeFolder, startTestPlatform } from '../support/platform.ts';
+
+const EVERYTHING = `version: 1
+policies:
+  - name: everything
+    kind: schedule
+    select: { projects: ["*"], min_age: 1m }
+    windows: [{ at: always, size: 8, suspend_after: never }]
+    otherwise: leave
+`;
+
+const undo: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step();
+});
+
+describe('ebb run without an explicit enforce', () => {
+  it('says in the first line of the log that nothing is written, and writes nothing', async () => {
+    const platform = await startTestPlatform({ one: {}, two: { state: 'active', connections: 1 }, three: {} });
+    undo.push(() => platform.close());
+    const folder = await makeFolder({ 'policy.yaml': EVERYTHING });
+    undo.push(() => folder.remove());
+    const ebb = startEbb(['run', '--policies', 'policy.yaml', '--listen', '127.0.0.1:0'], {
+      cwd: folder.path,
+      env: { EBB_API_URL: platform.url, NEON_API_KEY: platform.apiKey },
+    });
+    undo.push(() => ebb.kill());
+
+    const held = () => ebb.logs().filter(({ event }) => event === 'ebb.held_back');
+    await expect.poll(held, { timeout: 50_000 }).toHaveLength(3);
+    expect(ebb.logs()[0]).toMatchObject({ event: 'ebb.start', mode: 'observe', api: platform.url, computes: 3 });
+    expect(String(ebb.logs()[0]?.msg)).toContain('nothing is written');
+
+    ebb.child.kill('SIGTERM');
+    expect(await ebb.ended).toBe(0);
+    expect(await platform.writes()).toEqual([]);
+    expect(ebb.lines.join('\n') + ebb.stderr()).not.toContain(platform.apiKey);
+  }, 120_000);
+});
