@@ -33,7 +33,10 @@ export function keysCommand(): Command {
     .option('--api-url <url>', 'control API (EBB_API_URL)')
     .addHelpText('after', EXAMPLES)
     .action(createKey);
-  return new Command('keys').description('make API keys').addCommand(create);
+  return new Command('keys')
+    .description('make API keys that open one project')
+    .addHelpText('after', EXAMPLES)
+    .addCommand(create);
 }
 
 async function createKey({ out, ...flags }: CreateFlags): Promise<void> {
