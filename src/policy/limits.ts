@@ -4,7 +4,9 @@
  */
 export const POLICY_LIMITS = {
   /** Bytes of one file. */
-  fileBytes: 1024 * 1024,
+  fileBytes: 512 * 1024,
+  /** Lexical parts of one file: words, marks, line breaks. */
+  tokens: 200_000,
   /** Files of one set. */
   files: 1000,
   /** Policies of one set, disabled ones included. */

@@ -36,7 +36,9 @@ export function parsePolicyFile(path: string, text: string): ParsedFile {
   const problems: PolicyProblem[] = [];
   const reader: FileReader = {
     document: yaml.document,
-    report: (span, code, message) => problems.push(problemAt(source, span, code, message)),
+    report: (span, code, message) => {
+      if (problems.length < POLICY_LIMITS.problemsPerFile) problems.push(problemAt(source, span, code, message));
+    },
   };
   const head = PolicyFileHead.safeParse(yaml.document.value);
   reportIssues(reader, head, []);
@@ -53,7 +55,7 @@ export function parsePolicyFile(path: string, text: string): ParsedFile {
     head.success && entries.length === 0
       ? [problemAt(source, yaml.document.spanOf(['policies']), 'structure', 'no policies in this file')]
       : [];
-  return { policies, names, problems: problems.slice(0, POLICY_LIMITS.problemsPerFile), warnings };
+  return { policies, names, problems, warnings };
 }
 
 function policyEntries({ document, report }: FileReader): readonly unknown[] {

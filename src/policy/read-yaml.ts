@@ -30,11 +30,9 @@ export function readYaml(source: SourceText): YamlResult {
   };
   const document = compose(source, report);
   if (!document) return { ok: false, problems };
-  for (const error of document.errors) {
+  for (const error of firstOfEachLine(document.errors, source)) {
     const span = { from: error.pos[0], to: error.pos[1] };
-    const message =
-      error.code === 'MULTIPLE_DOCS' ? 'a file holds one YAML document; remove the second "---"' : error.message;
-    report(span, 'yaml', message);
+    report(span, 'yaml', error.message);
   }
   if (problems.length > 0) return { ok: false, problems };
   const value = toPlain(document.contents, report);
@@ -59,11 +57,17 @@ function compose(source: SourceText, report: Report): Document.Parsed | undefine
   const parser = new Parser(source.lineCounter.addNewLine);
   source.lineCounter.addNewLine(0);
   const tokens = [];
+  let lexemes = 0;
   for (const lexeme of new Lexer().lex(source.text)) {
+    lexemes += 1;
     for (const token of parser.next(lexeme)) tokens.push(token);
     if (parser.stack.length > POLICY_LIMITS.depth + 2) {
       const from = parser.offset;
       report({ from, to: from + 1 }, 'limit', `nested deeper than ${POLICY_LIMITS.depth} levels`);
+      return undefined;
+    }
+    if (lexemes > POLICY_LIMITS.tokens) {
+      report({ from: parser.offset, to: parser.offset + 1 }, 'limit', 'too many keys and values in one file; split it');
       return undefined;
     }
   }
@@ -75,8 +79,21 @@ function compose(source: SourceText, report: Report): Document.Parsed | undefine
     return undefined;
   }
   const composer = new Composer({ prettyErrors: false, uniqueKeys: false, logLevel: 'silent', strict: true });
-  const [document] = composer.compose(tokens, true, source.text.length);
+  const [document, second] = composer.compose(tokens, true, source.text.length);
+  if (second) {
+    const span = { from: second.range[0], to: second.range[0] + 3 };
+    report(span, 'yaml', 'a file holds one YAML document; remove the second "---"');
+  }
   return document as Document.Parsed | undefined;
+}
+
+/** One slip breaks the rest of its line as well: only the first error of a line says what it was. */
+function firstOfEachLine(errors: Document.Parsed['errors'], source: SourceText) {
+  const lines = new Set<number>();
+  return errors.filter((error) => {
+    const { line } = source.lineCounter.linePos(error.pos[0]);
+    return !lines.has(line) && lines.add(line);
+  });
 }
 
 function toPlain(node: unknown, report: Report): unknown {

@@ -20,7 +20,7 @@ export function placeIssues(document: YamlDocument, issues: readonly Issue[], at
 function placeIssue(document: YamlDocument, issue: Issue, path: Path): PlacedMessage[] {
   if (issue.code === 'unrecognized_keys') {
     const messages = issue.message.split('\n');
-    return issue.keys.map((key, index) => ({
+    return issue.keys.slice(0, messages.length).map((key, index) => ({
       span: document.keySpanOf([...path, key]),
       code: 'unknown-key',
       message: messages[index] ?? issue.message,

@@ -16,6 +16,7 @@ export interface SourceText {
 
 /** Characters of a long line that are shown around a place. */
 const EXCERPT_WIDTH = 160;
+const MAX_MESSAGE = 400;
 
 export function sourceText(path: string, text: string): SourceText {
   return { path, text, lineCounter: new LineCounter() };
@@ -31,7 +32,12 @@ export function problemAt(source: SourceText, span: Span, code: ProblemCode, mes
   const text = maskSecrets(source.text.slice(windowFrom, windowTo)).replaceAll(/\p{Cc}(?<!\t)/gu, '\uFFFD');
   const length = Math.max(1, Math.min(span.to, windowTo) - span.from);
   const excerpt = { text, from: span.from - windowFrom, length };
-  return { code, file: source.path, line, column: col, message: maskSecrets(message), excerpt };
+  return { code, file: source.path, line, column: col, message: shown(message), excerpt };
+}
+
+function shown(message: string): string {
+  const masked = maskSecrets(message);
+  return masked.length > MAX_MESSAGE ? `${masked.slice(0, MAX_MESSAGE)}…` : masked;
 }
 
 function endOfLine(text: string, from: number): number {

@@ -51,7 +51,8 @@ function readForm(text: string, errors: string[]): WrittenTime | undefined {
   const recurring = RECURRING.exec(text)?.groups;
   if (recurring) return readRecurring(recurring, errors);
   const wholeDays = WHOLE_DAYS.exec(text)?.groups;
-  return wholeDays && readRecurring({ ...wholeDays, start: '00:00', end: '24:00' }, errors);
+  if (!wholeDays || !DAYS.some((day) => beginsLike(text, day))) return undefined;
+  return readRecurring({ ...wholeDays, start: '00:00', end: '24:00' }, errors);
 }
 
 type Groups = Record<string, string | undefined>;
@@ -104,10 +105,14 @@ function readDays(list: string, errors: string[]): Weekday[] {
 function readDay(name: string, errors: string[]): Weekday {
   const index = DAYS.indexOf(name);
   if (index >= 0) return (index + 1) as Weekday;
-  const byStart = DAYS.find((day) => name.toLowerCase().startsWith(day.toLowerCase()));
+  const byStart = DAYS.find((day) => beginsLike(name, day));
   const suggestion = byStart ? `; did you mean "${byStart}"?` : didYouMean(name, DAYS);
   errors.push(`"${name}" is not a day${suggestion || `; expected one of ${DAYS.join(', ')}`}`);
   return 1;
+}
+
+function beginsLike(text: string, day: string): boolean {
+  return text.toLowerCase().startsWith(day.toLowerCase());
 }
 
 function readStart(text: string, errors: string[]): number {

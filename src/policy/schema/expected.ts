@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { POLICY_LIMITS } from '../limits.ts';
 import { didYouMean } from '../suggest.ts';
 
 /** Says what a schema wants, in the words of the language: the rest of a sentence that begins with "expected". */
@@ -12,7 +13,10 @@ export function mapping<Shape extends z.ZodRawShape>(shape: Shape, what = 'a map
   return z.strictObject(shape, {
     error: (issue) => {
       if (issue.code !== 'unrecognized_keys') return `expected ${what}`;
-      return (issue.keys as string[]).map((key) => unknownKey(key, known)).join('\n');
+      return (issue.keys as string[])
+        .slice(0, POLICY_LIMITS.problemsPerFile)
+        .map((key) => unknownKey(key, known))
+        .join('\n');
     },
   });
 }

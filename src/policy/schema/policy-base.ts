@@ -15,7 +15,7 @@ export const policyBase = {
   name: PolicyName,
   select: Selector.describe('Which computes the policy is about.'),
   priority: z
-    .int(expected('a whole number'))
+    .int(expected('a whole number from -1000000 to 1000000'))
     .min(-1_000_000)
     .max(1_000_000)
     .default(0)

@@ -6,10 +6,12 @@ import { expected } from './expected.ts';
 /** Names of three letters that the zone database has. The runtime takes others too, such as IST, that mean several zones. */
 const SHORT_NAMES = ['UTC', 'GMT', 'UCT', 'CET', 'EET', 'WET', 'MET', 'EST', 'MST', 'HST', 'PRC', 'ROC', 'ROK'];
 
+const KNOWN_ZONES: ReadonlySet<string> = new Set([...Intl.supportedValuesOf('timeZone'), 'UTC']);
+
 /** What is wrong with the name of a zone, or undefined if it is an IANA name. */
 export function zoneError(name: string): string | undefined {
-  const known = [...Intl.supportedValuesOf('timeZone'), 'UTC'];
-  if (known.includes(name)) return undefined;
+  if (KNOWN_ZONES.has(name)) return undefined;
+  const known = [...KNOWN_ZONES];
   const sameButCase = known.some((zone) => zone.toLowerCase() === name.toLowerCase());
   const isShort = name.length <= 3 || name.startsWith('SystemV/');
   const isOther = !sameButCase && (isShort ? SHORT_NAMES.includes(name) : IANAZone.isValidZone(name));

@@ -1,0 +1,212 @@
+import fc from 'fast-check';
+import { IANAZone } from 'luxon';
+import { describe, expect, it } from 'vitest';
+import { parse as parseYaml, stringify } from 'yaml';
+import { COMPUTE_SIZES_CU } from '../../src/domain/compute-units.ts';
+import type { Policy } from '../../src/domain/policy.ts';
+import type { TimeSpec } from '../../src/domain/time-spec.ts';
+import { parsePolicyFiles } from '../../src/policy/parse.ts';
+import { VALID } from './policy-text.ts';
+
+/** Texts in all; EBB_FUZZ_RUNS=100000 for the long run. */
+const RUNS = Number(process.env.EBB_FUZZ_RUNS ?? 3000);
+
+const some = <T>(...values: T[]) => fc.constantFrom(...values);
+const odd = some<unknown>(null, '', 0, -1, 1e308, true, [], {}, 'x', [[]], { a: 1 }, '\u0000', 'é', '__proto__');
+/** Mostly the value, now and then anything else. */
+const mostly = <T>(arbitrary: fc.Arbitrary<T>) => fc.oneof({ weight: 25, arbitrary }, { weight: 1, arbitrary: odd });
+
+const clock = some('00:00', '02:30', '08:00', '18:30', '24:00', '24:01', '8:00', '');
+const day = some('Mon', 'Tue', 'Fri', 'Sun', 'mon', 'Xyz');
+const zone = some('', '', '', ' Europe/Berlin', ' Africa/Cairo', ' Mars/Base');
+const date = some('2026-03-29', '2026-12-24T08:00', '2027-01-02T00:00:00+01:00', '2026-02-30', 'Z');
+const time = fc.oneof(
+  fc
+    .tuple(some('', 'Mon-Fri ', 'Sat,Sun ', 'Fri-Mon ', 'Mon-Mon '), clock, clock, zone)
+    .map(([d, a, b, z]) => `${d}${a}-${b}${z}`),
+  fc.tuple(day, clock, day, clock, zone).map(([d, a, e, b, z]) => `${d} ${a} - ${e} ${b}${z}`),
+  fc.tuple(date, date, zone).map(([a, b, z]) => `${a}/${b}${z}`),
+  fc.constant('always'),
+);
+const size = fc.oneof(
+  some<unknown>(1, 0.25, 3.5, 56, '1-4', '0.25-2', '4-1', '8-20', '1-16'),
+  fc.record({ min: some(1, 2, 5), max: some(4, 8, 57) }),
+);
+const timeout = some<unknown>('never', 'default', '5m', '59s', '7d', 300);
+const values = fc.record({ size: mostly(size), suspend_after: mostly(timeout) }, { requiredKeys: [] });
+const globs = mostly(fc.array(mostly(some('*', 'web-*', '!web-?', 'a')), { maxLength: 3 }));
+const select = fc.record(
+  { projects: globs, branches: globs, min_age: mostly(some('30m', '0s')), types: mostly(fc.constant(['read_write'])) },
+  { requiredKeys: ['projects'] },
+);
+const window = fc
+  .tuple(values, mostly(fc.oneof(time, fc.array(time, { maxLength: 3 }))))
+  .map(([rest, at]) => ({ at, ...rest }));
+const policy = fc.record(
+  {
+    name: mostly(fc.string({ unit: some('a', 'b', '-'), minLength: 1, maxLength: 6 })),
+    kind: mostly(some('schedule', 'schedule', 'schedule', 'headroom', 'limits')),
+    select: mostly(select),
+    windows: mostly(fc.array(mostly(window), { minLength: 1, maxLength: 2 })),
+    otherwise: mostly(fc.oneof(some('leave', 'baseline'), values)),
+    enabled: mostly(fc.boolean()),
+    priority: mostly(fc.integer({ min: -5, max: 5 })),
+    mode: mostly(some('enforce', 'observe')),
+  },
+  { requiredKeys: ['name', 'kind', 'select', 'windows', 'otherwise'] },
+);
+const file = fc.record(
+  {
+    version: mostly(fc.constant(1)),
+    timezone: mostly(some('UTC', 'Europe/Berlin')),
+    owner: mostly(fc.constant('me')),
+    policies: mostly(fc.array(mostly(policy), { maxLength: 2 })),
+  },
+  { requiredKeys: ['version', 'policies'] },
+);
+
+const generated = file.map((content) => stringify(content));
+const mutated = fc
+  .tuple(
+    fc.oneof(generated, fc.constant(VALID)),
+    fc.array(
+      fc.tuple(
+        fc.nat(),
+        fc.nat({ max: 12 }),
+        some(
+          '',
+          ':',
+          '- ',
+          '\n',
+          '\t',
+          '"',
+          '{',
+          '[',
+          ']',
+          '&a ',
+          '*a',
+          '!t ',
+          '#',
+          '\u{1F4A7}',
+          '\ud800',
+          '%',
+          '|\n',
+          '? ',
+        ),
+      ),
+      { minLength: 1, maxLength: 3 },
+    ),
+  )
+  .map(([text, edits]) =>
+    edits.reduce((current, [at, length, insert]) => {
+      const from = at % (current.length + 1);
+      return current.slice(0, from) + insert + current.slice(from + length);
+    }, text),
+  );
+const tokens = fc
+  .array(
+    some(
+      'version: 1\n',
+      'policies:\n',
+      '  - ',
+      'name: a\n',
+      '    kind: schedule\n',
+      '{',
+      '}',
+      '[',
+      ']',
+      ',',
+      ': ',
+      '\n',
+      '  ',
+      '"',
+      "'",
+      '#',
+      '|',
+      '>',
+      '&a',
+      '*a',
+      '!',
+      '---\n',
+      '...\n',
+      '%',
+      '@',
+      '`',
+      '\r',
+      '\t',
+      'x',
+      '1',
+    ),
+    { maxLength: 60 },
+  )
+  .map((parts) => parts.join(''));
+const texts = fc.oneof(
+  { weight: 4, arbitrary: generated },
+  { weight: 4, arbitrary: mutated },
+  { weight: 2, arbitrary: tokens },
+  { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 200 }) },
+);
+
+function isSound(spec: TimeSpec): boolean {
+  if (spec.kind === 'always') return true;
+  if (spec.kind === 'interval') return Number.isFinite(spec.startMs) && spec.startMs <= spec.endMs;
+  const inDay = (minute: number) => Number.isInteger(minute) && minute >= 0 && minute <= 1440;
+  const lengthMinutes = spec.endDayOffset * 1440 + spec.endMinute - spec.startMinute;
+  return (
+    spec.days.length > 0 &&
+    inDay(spec.startMinute) &&
+    inDay(spec.endMinute) &&
+    lengthMinutes > 0 &&
+    lengthMinutes <= 7 * 1440 &&
+    IANAZone.isValidZone(spec.zone)
+  );
+}
+
+function expectSound(policy: Policy): void {
+  for (const wants of [...policy.windows, ...(typeof policy.otherwise === 'string' ? [] : [policy.otherwise])]) {
+    if (wants.size) {
+      expect(COMPUTE_SIZES_CU).toContain(wants.size.minCu);
+      expect(COMPUTE_SIZES_CU).toContain(wants.size.maxCu);
+      expect(wants.size.minCu).toBeLessThanOrEqual(wants.size.maxCu);
+    }
+    const timeoutSeconds = wants.suspendTimeoutSeconds ?? -1;
+    expect(timeoutSeconds === -1 || (timeoutSeconds >= 60 && timeoutSeconds <= 604_800)).toBe(true);
+    expect(wants.size ?? wants.suspendTimeoutSeconds).toBeDefined();
+  }
+  for (const wants of policy.windows) expect(wants.at.length > 0 && wants.at.every(isSound)).toBe(true);
+}
+
+/** What a text that was accepted says, read by nothing but the YAML library. */
+function enabledNames(text: string): unknown[] {
+  const content = parseYaml(text) as { policies: { name: unknown; enabled?: boolean }[] };
+  return content.policies.filter((entry) => entry.enabled !== false).map((entry) => entry.name);
+}
+
+describe('the parser on any text', () => {
+  it('either gives a whole, sound set or says where the problems are', { timeout: 60_000 + RUNS * 20 }, () => {
+    let accepted = 0;
+    fc.assert(
+      fc.property(texts, (text) => {
+        const result = parsePolicyFiles([{ path: 'f.yaml', text }]);
+        if (result.ok) {
+          accepted += 1;
+          expect(result.set.policies.map(({ name }) => name)).toEqual(enabledNames(text));
+          for (const policy of result.set.policies) expectSound(policy);
+          return;
+        }
+        expect(result.problems.length).toBeGreaterThan(0);
+        const lines = text.split('\n');
+        for (const { line = 0, column = 0, message, excerpt } of result.problems) {
+          expect(line >= 1 && line <= lines.length && column >= 1 && column <= (lines[line - 1] ?? '').length + 2).toBe(
+            true,
+          );
+          expect(message).toMatch(/\S/);
+          expect(message).not.toContain('Invalid');
+          expect(excerpt && excerpt.from >= 0 && excerpt.length >= 1).toBe(true);
+        }
+      }),
+      { numRuns: RUNS },
+    );
+    expect(accepted).toBeGreaterThan(RUNS / 50);
+  });
+});

@@ -1,0 +1,70 @@
+import { describe, expect, it } from 'vitest';
+import { parsePolicyFiles } from '../../src/policy/parse.ts';
+import { messagesOf, valid } from './policy-text.ts';
+
+const SIZE = 500 * 1024;
+const fill = (text: string) => text.repeat(Math.floor(SIZE / text.length));
+const DEEP = 'nested deeper than 24 levels';
+const MANY = 'too many keys and values in one file; split it';
+
+describe('a hostile text', () => {
+  it.each([
+    ['nested lists', fill('['), DEEP],
+    ['nested mappings', fill('{'), DEEP],
+    ['nested list items', fill('- '), DEEP],
+    ['nested keys', fill('? '), DEEP],
+    ['nesting by indentation', Array.from({ length: 700 }, (_, depth) => `${' '.repeat(depth)}- `).join('\n'), DEEP],
+    ['a mapping of many keys', Array.from({ length: 40_000 }, (_, index) => `k${index}: 1`).join('\n'), MANY],
+    ['a list of many commas', `[${fill(',')}`, MANY],
+    ['comments without end', fill('#\n'), MANY],
+    ['anchors', fill('&a '), MANY],
+    [
+      'a laugh of aliases',
+      `a: &a [x]\n${'b: &b [*a,*a,*a,*a]\n'.repeat(20)}`,
+      'YAML anchors are not supported; write the value out',
+    ],
+    [
+      'a merge key',
+      `${valid()}    <<: *base\n`,
+      'YAML aliases are not supported; write the value out, or name a selector under "groups"',
+    ],
+    ['tags that construct', 'a: !!js/function "function () {}"', 'YAML tags are not supported; write a plain value'],
+    [
+      'the key __proto__',
+      valid('owner', '__proto__: {}\nowner'),
+      'unknown key "__proto__"; expected "version", "timezone", "owner", "sources", "calendars", "groups", "policies"',
+    ],
+    ['the kind constructor', valid('kind: schedule', 'kind: constructor'), 'expected schedule or headroom'],
+    [
+      'a huge number',
+      valid('1-4', '9'.repeat(5000)),
+      'expected a size in CU: fixed such as 2, a range such as 1-4, or {min: 1, max: 4}',
+    ],
+    [
+      'control characters',
+      valid('1-4', '"\\u0000\\u001b[31m"'),
+      'expected a size in CU: fixed such as 2, a range such as 1-4, or {min: 1, max: 4}',
+    ],
+    ['a line of half a megabyte', `version: "${fill('x')}"`, 'expected 1'],
+  ])('of %s is refused and the reason named', (_name, text, message) => {
+    expect(messagesOf(text).some((line) => line.endsWith(` ${message}`))).toBe(true);
+  });
+
+  it('with a million problems reports some of them', () => {
+    const text = `version: 1\npolicies:\n${'  - 1\n'.repeat(4000)}`;
+    expect(messagesOf(text)).toHaveLength(100);
+  });
+
+  it('of too many policies is refused', () => {
+    const policy = `  - { name: NAME, kind: schedule, select: { projects: [a] }, windows: [{ at: always, size: 1 }], otherwise: leave }\n`;
+    const file = (path: string, count: number) => ({
+      path,
+      text: `version: 1\npolicies:\n${Array.from({ length: count }, (_, index) => policy.replace('NAME', `${path}-${index}`)).join('')}`,
+    });
+    const result = parsePolicyFiles([file('a', 1700), file('b', 1700), file('c', 1601)]);
+    expect(result.ok ? [] : result.problems.map(({ message }) => message)).toEqual([
+      'more than 5000 policies in the set',
+    ]);
+    expect(parsePolicyFiles([file('a', 1700), file('b', 1700), file('c', 1600)]).ok).toBe(true);
+  });
+});
