@@ -3,6 +3,7 @@ const BENCHES: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   'control-api': () => import('./control-api.ts'),
   decide: () => import('./decide.ts'),
   emulator: () => import('./emulator.ts'),
+  queue: () => import('./queue.ts'),
 };
 
 const names = process.argv.slice(2);

@@ -3,7 +3,7 @@ import { chown, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { endServer, freePort, startServer } from './child-server.ts';
-import { programPath } from './requirements.ts';
+import { programPath } from './programs.ts';
 
 export interface PostgresServer {
   url: string;

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { endServer, freePort, startServer } from './child-server.ts';
-import { programPath } from './requirements.ts';
+import { programPath } from './programs.ts';
 
 export interface RedisServer {
   url: string;

@@ -1,33 +1,5 @@
-import { accessSync, constants, readdirSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-
-/** Programs that some suites run for real, and what to install where they are missing. */
-const REQUIREMENTS = {
-  'redis-server': { install: 'apt-get install redis-server' },
-  prometheus: { install: 'apt-get install prometheus' },
-  promtool: { install: 'apt-get install prometheus' },
-  chromium: { install: 'apt-get install chromium' },
-  postgres: { install: 'apt-get install postgresql' },
-} as const satisfies Record<string, { install: string }>;
-
-export type Requirement = keyof typeof REQUIREMENTS;
-
-/** The full path of a program: on the PATH, or where Debian keeps Postgres' own. */
-export function findProgram(name: string): string | undefined {
-  const folders = [
-    ...(process.env.PATH ?? '').split(delimiter).filter((folder) => folder !== ''),
-    ...postgresFolders(),
-  ];
-  return folders.map((folder) => join(folder, name)).find(isExecutable);
-}
-
-/** The full path of a program that the suite has asked for with `describeWith`. */
-export function programPath(requirement: Requirement): string {
-  const path = findProgram(requirement);
-  if (path === undefined) throw new Error(missing(requirement));
-  return path;
-}
+import { findProgram, missing, type Requirement } from './programs.ts';
 
 /**
  * A suite that needs a program. Without it the suite is skipped under its name, with a line that says what to install; with
@@ -48,26 +20,4 @@ export function describeWith(requirement: Requirement, name: string, suite: () =
       expect.fail(missing(requirement));
     });
   });
-}
-
-function missing(requirement: Requirement): string {
-  return `needs ${requirement}: ${REQUIREMENTS[requirement].install}`;
-}
-
-function postgresFolders(): string[] {
-  const root = '/usr/lib/postgresql';
-  try {
-    return readdirSync(root).map((version) => join(root, version, 'bin'));
-  } catch {
-    return [];
-  }
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -5,7 +5,8 @@ import { createTelemetry, type TelemetryOptions } from '../../src/adapters/telem
 import { METRICS } from '../../src/ports/metrics.ts';
 import type { ComputeSeries } from '../../src/ports/telemetry.ts';
 import { aCompute } from '../support/builders.ts';
-import { describeWith, programPath } from '../support/requirements.ts';
+import { programPath } from '../support/programs.ts';
+import { describeWith } from '../support/requirements.ts';
 
 function telemetry(options: Partial<TelemetryOptions> = {}) {
   return createTelemetry({
