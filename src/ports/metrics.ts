@@ -100,6 +100,11 @@ export const METRICS = {
     help: 'Time spent waiting for the rate budget or because of 429.',
     labels: [],
   },
+  ebb_api_budget_used_ratio: {
+    type: 'gauge',
+    help: 'Share of the rate budget that this daemon used in the minute before its last request.',
+    labels: ['account'],
+  },
   ebb_api_key_valid: {
     type: 'gauge',
     help: '1 if the account answered the last authenticated call.',

@@ -16,4 +16,6 @@ export interface RateBudget {
   acquire(request: BudgetRequest, signal: AbortSignal): Promise<{ waitedMs: number }>;
   /** Tells that a request of the account was answered 429: nothing is sent for `retryAfterMs`, and more slowly after it. */
   throttled(account: string, retryAfterMs: number | undefined): Promise<void>;
+  /** How much of what is allowed in a minute this process used in the last one, from 0; 1 is all of it. */
+  usedRatio(account: string): number;
 }

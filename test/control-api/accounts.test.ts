@@ -139,7 +139,7 @@ describe('a key file', () => {
 describe('a folder of keys', () => {
   async function keysFor(...projects: string[]) {
     const path = await folder();
-    for (const project of projects) await writeFile(join(path, project), `key of ${project}\n`);
+    for (const project of projects) await writeFile(join(path, project), `key-of-${project}\n`);
     await mkdir(join(path, '..data'));
     await writeFile(join(path, 'README.md'), 'no project');
     return { path, account: { name: 'main', ...keysFromFolder(path) } };
@@ -147,7 +147,7 @@ describe('a folder of keys', () => {
 
   test('shows each project under its own key, where a scoped key may list projects', async () => {
     const { url, requests } = await serve(({ headers }) => {
-      const id = headers.authorization?.replace('Bearer key of ', '') ?? '';
+      const id = headers.authorization?.replace('Bearer key-of-', '') ?? '';
       return { body: { projects: [wireProject(id)] } };
     });
     const { account } = await keysFor('p-1', 'p-2');
@@ -176,7 +176,7 @@ describe('a folder of keys', () => {
 
   test('one refused key leaves the others alone', async () => {
     const { url } = await serve(({ headers }) =>
-      headers.authorization === 'Bearer key of p-1' ? { status: 401 } : { body: { projects: [wireProject('p-2')] } },
+      headers.authorization === 'Bearer key-of-p-1' ? { status: 401 } : { body: { projects: [wireProject('p-2')] } },
     );
     const { account } = await keysFor('p-1', 'p-2');
     const api = client(url, [account], { keyProbes: { firstMs: HOUR_MS, longestMs: HOUR_MS } });

@@ -15,7 +15,7 @@ function manualTokens() {
 
 test('a write goes before the reads that wait, and an abort gives its place away', async () => {
   const tokens = manualTokens();
-  const budget = createRateBudget({ tokens });
+  const budget = createRateBudget({ tokens, perMinute: 10 });
   const order: string[] = [];
   const enter = (name: string, priority: 'read' | 'write', signal = NEVER) =>
     budget.acquire({ account: 'a', route: name, priority }, signal).then(
@@ -32,11 +32,14 @@ test('a write goes before the reads that wait, and an abort gives its place away
   }
   await Promise.all(all);
   expect(order).toEqual(['read 2: left', 'write', 'read 1', 'read 3']);
+  expect(budget.usedRatio('a')).toBeCloseTo(0.3);
+  expect(budget.usedRatio('b')).toBe(0);
 });
 
 test('accounts do not wait for each other', async () => {
   const tokens = manualTokens();
   const budget = createRateBudget({
+    perMinute: 10,
     tokens: { ...tokens, take: async (account) => (account === 'a' ? tokens.take() : 0) },
   });
   const blocked = budget.acquire({ account: 'a', route: 'r', priority: 'read' }, NEVER);
@@ -48,6 +51,7 @@ test('accounts do not wait for each other', async () => {
 test('tokens that can not be had reject who waits, and the next may try again', async () => {
   let broken = true;
   const budget = createRateBudget({
+    perMinute: 10,
     tokens: {
       take: async () => {
         if (broken) throw new Error('no tokens');

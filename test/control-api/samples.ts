@@ -24,7 +24,11 @@ export function recordingMetrics(): Metrics & { values: Map<string, number> } {
 }
 
 /** Holds nothing back. */
-export const UNLIMITED: RateBudget = { acquire: async () => ({ waitedMs: 0 }), throttled: async () => {} };
+export const UNLIMITED: RateBudget = {
+  acquire: async () => ({ waitedMs: 0 }),
+  throttled: async () => {},
+  usedRatio: () => 0,
+};
 
 /** What a test's client gets unless it says otherwise: one account, no budget, waits of milliseconds. */
 export function clientOptions(url: string, more: Partial<ControlApiOptions> = {}): ControlApiOptions {

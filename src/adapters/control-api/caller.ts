@@ -62,7 +62,7 @@ export function createCaller(options: ControlApiOptions, guard: (send: Transport
     ...(options.proxies === undefined ? {} : { proxies: options.proxies }),
   });
   const transport = guard(createHttpTransport({ baseUrl, dispatcher, userAgent: options.userAgent ?? 'ebb' }));
-  const budget = options.budget ?? createRateBudget({ tokens: ownTokens() });
+  const budget = options.budget ?? ownBudget();
   const exchange = withBudget(withMetrics(exchangeOver(transport), metrics), { budget, metrics });
   const closing = new AbortController();
   const gate = createKeyGate(options.keyProbes ?? DEFAULT_KEY_PROBES);
@@ -86,6 +86,7 @@ export function createCaller(options: ControlApiOptions, guard: (send: Transport
 
 const CLOSE_MS = 1_000;
 
-function ownTokens() {
-  return createInProcessTokens({ bucket: bucketFor(DEFAULT_RATE_LIMITS) });
+function ownBudget(): RateBudget {
+  const tokens = createInProcessTokens({ bucket: bucketFor(DEFAULT_RATE_LIMITS) });
+  return createRateBudget({ tokens, perMinute: DEFAULT_RATE_LIMITS.perMinute });
 }

@@ -34,6 +34,7 @@ export function withBudget(send: SendExchange, options: { budget: RateBudget; me
     const priority = isWrite(call) ? 'write' : 'read';
     try {
       const { waitedMs } = await budget.acquire({ account: call.account, route: routeOf(call), priority }, signal);
+      metrics.set('ebb_api_budget_used_ratio', { account: call.account }, budget.usedRatio(call.account));
       if (waitedMs > 0) metrics.increment('ebb_api_throttled_seconds_total', {}, waitedMs / 1000);
     } catch (error) {
       return notSent(signal, error);

@@ -18,13 +18,15 @@ export async function createGroupBudget(options: {
   engine: Engine;
   limits?: Partial<RateLimits>;
 }): Promise<RateBudget> {
-  const { engine, limits } = options;
-  const bucket = bucketFor({ ...DEFAULT_RATE_LIMITS, ...limits });
-  if (engine.kind === 'redis') {
-    return createRateBudget({ tokens: withFallback(createRedisTokens({ engine, bucket }), bucket) });
-  }
-  if (engine.name === 'embedded') return createRateBudget({ tokens: createInProcessTokens({ bucket }) });
-  return createRateBudget({ tokens: withFallback(await createPostgresTokens({ engine, bucket }), bucket) });
+  const { engine } = options;
+  const limits = { ...DEFAULT_RATE_LIMITS, ...options.limits };
+  return createRateBudget({ tokens: await tokensOn(engine, bucketFor(limits)), perMinute: limits.perMinute });
+}
+
+async function tokensOn(engine: Engine, bucket: Bucket): Promise<TokenSource> {
+  if (engine.kind === 'redis') return withFallback(createRedisTokens({ engine, bucket }), bucket);
+  if (engine.name === 'embedded') return createInProcessTokens({ bucket });
+  return withFallback(await createPostgresTokens({ engine, bucket }), bucket);
 }
 
 function withFallback(shared: TokenSource, bucket: Bucket): TokenSource {

@@ -20,18 +20,22 @@ interface Line {
   waiters: Waiter[];
   serving: boolean;
   pausedUntilMs: number;
+  /** When the requests of the last minute were let through. */
+  letThroughMs: number[];
 }
+
+const MINUTE_MS = 60_000;
 
 /**
  * A budget over a source of tokens. Requests of one account wait in one line, writes first; one token at a time is taken for
  * the line, not one for each waiter, so that a write that comes late doesn't queue behind tokens of reads.
  */
-export function createRateBudget(options: { tokens: TokenSource }): RateBudget {
-  const { tokens } = options;
+export function createRateBudget(options: { tokens: TokenSource; perMinute: number }): RateBudget {
+  const { tokens, perMinute } = options;
   const lines = new Map<string, Line>();
 
   function lineOf(account: string): Line {
-    const line = lines.get(account) ?? { waiters: [], serving: false, pausedUntilMs: 0 };
+    const line = lines.get(account) ?? { waiters: [], serving: false, pausedUntilMs: 0, letThroughMs: [] };
     lines.set(account, line);
     return line;
   }
@@ -82,6 +86,7 @@ export function createRateBudget(options: { tokens: TokenSource }): RateBudget {
       line.pausedUntilMs = Math.max(line.pausedUntilMs, performance.now() + (retryAfterMs ?? 0));
       await tokens.slowDown(account, retryAfterMs);
     },
+    usedRatio: (account) => recent(lineOf(account)).length / perMinute,
   };
 }
 
@@ -89,7 +94,19 @@ export function createRateBudget(options: { tokens: TokenSource }): RateBudget {
 function nextOf(line: Line): (() => void) | undefined {
   const write = line.waiters.findIndex((waiter) => waiter.priority === 'write');
   const [waiter] = line.waiters.splice(Math.max(0, write), 1);
-  return waiter && (() => waiter.resolve({ waitedMs: performance.now() - waiter.sinceMs }));
+  if (waiter === undefined) return undefined;
+  return () => {
+    const nowMs = performance.now();
+    recent(line).push(nowMs);
+    waiter.resolve({ waitedMs: nowMs - waiter.sinceMs });
+  };
+}
+
+/** When the requests of the last minute were let through; forgets those before. */
+function recent({ letThroughMs }: Line): number[] {
+  const sinceMs = performance.now() - MINUTE_MS;
+  while ((letThroughMs[0] ?? sinceMs) < sinceMs) letThroughMs.shift();
+  return letThroughMs;
 }
 
 /** Doesn't keep the process alive: each waiting call has a deadline that does. */
