@@ -54,8 +54,7 @@ type Report = (span: Span, code: ProblemCode, message: string) => void;
 
 /** Parses step by step so that nesting is refused before the recursive part begins. Undefined: refused and reported. */
 function compose(source: SourceText, report: Report): Document.Parsed | undefined {
-  const parser = new Parser(source.lineCounter.addNewLine);
-  source.lineCounter.addNewLine(0);
+  const parser = new Parser();
   const tokens = [];
   let lexemes = 0;
   for (const lexeme of new Lexer().lex(source.text)) {

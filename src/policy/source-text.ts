@@ -19,7 +19,13 @@ const EXCERPT_WIDTH = 160;
 const MAX_MESSAGE = 400;
 
 export function sourceText(path: string, text: string): SourceText {
-  return { path, text, lineCounter: new LineCounter() };
+  const lineCounter = new LineCounter();
+  for (let start = 0; start >= 0; ) {
+    lineCounter.addNewLine(start);
+    const lineEnd = text.indexOf('\n', start);
+    start = lineEnd < 0 ? -1 : lineEnd + 1;
+  }
+  return { path, text, lineCounter };
 }
 
 /** A problem at a stretch of the text. The excerpt stays within the line on which the stretch begins. */

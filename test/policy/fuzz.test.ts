@@ -9,7 +9,7 @@ import { parsePolicyFiles } from '../../src/policy/parse.ts';
 import { VALID } from './policy-text.ts';
 
 /** Texts in all; EBB_FUZZ_RUNS=100000 for the long run. */
-const RUNS = Number(process.env.EBB_FUZZ_RUNS ?? 3000);
+const RUNS = Number(process.env.EBB_FUZZ_RUNS ?? 2000);
 
 const some = <T>(...values: T[]) => fc.constantFrom(...values);
 const odd = some<unknown>(null, '', 0, -1, 1e308, true, [], {}, 'x', [[]], { a: 1 }, '\u0000', 'é', '__proto__');
@@ -201,7 +201,7 @@ describe('the parser on any text', () => {
             true,
           );
           expect(message).toMatch(/\S/);
-          expect(message).not.toContain('Invalid');
+          expect(message).not.toMatch(/^(Invalid (input|string|option|key)|Too (small|big))/);
           expect(excerpt && excerpt.from >= 0 && excerpt.length >= 1).toBe(true);
         }
       }),
