@@ -60,14 +60,7 @@ async function neonctl(...args: string[]) {
   return JSON.parse(stdout);
 }
 
-it('neonctl lists, creates, changes, restarts and deletes', async () => {
-  const [projects, branches] = await Promise.all([
-    neonctl('projects', 'list'),
-    neonctl('branches', 'list', '--project-id', 'one'),
-  ]);
-  expect(projects.projects.map(({ id }: { id: string }) => id)).toEqual(['one', 'two']);
-  expect(branches).toMatchObject([{ id: 'br-one', name: 'main', default: true }]);
-
+it('neonctl creates, changes, restarts, deletes and lists', async () => {
   const computes = '/projects/one/endpoints';
   const fields = ['-F', 'endpoint.branch_id=br-one', '-F', 'endpoint.type=read_only'];
   const created = await neonctl('api', computes, '-X', 'POST', ...fields);
@@ -77,7 +70,13 @@ it('neonctl lists, creates, changes, restarts and deletes', async () => {
   expect(changed).toMatchObject({ endpoint: { autoscaling_limit_max_cu: 2 }, operations: [{}, {}, {}] });
   expect((await neonctl('api', `${path}/restart`, '-X', 'POST')).operations).toHaveLength(2);
   expect((await neonctl('api', path, '-X', 'DELETE')).endpoint.id).toBe(created.endpoint.id);
-  const operations = await neonctl('operations', 'list', '--project-id', 'one');
+  const [projects, branches, operations] = await Promise.all([
+    neonctl('projects', 'list'),
+    neonctl('branches', 'list', '--project-id', 'one'),
+    neonctl('operations', 'list', '--project-id', 'one'),
+  ]);
+  expect(projects.projects.map(({ id }: { id: string }) => id)).toEqual(['one', 'two']);
+  expect(branches).toMatchObject([{ id: 'br-one', name: 'main', default: true }]);
   expect(operations.map(({ action }: { action: string }) => action)).toContain('apply_config');
 });
 

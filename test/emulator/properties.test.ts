@@ -164,7 +164,7 @@ it('keeps one primary for each branch, no overlap of operations, exact pages and
     fc.property(fc.nat(), commands, (seed, sequence) => {
       fc.modelRun(() => ({ model: { keys: [], revoked: [] }, real: startWorld(seed) }), sequence);
     }),
-    { numRuns: 150 },
+    { numRuns: 100 },
   );
 });
 

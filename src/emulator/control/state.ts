@@ -10,7 +10,7 @@ function computeState(compute: Compute, nowMs: number) {
     project_id: compute.projectId,
     compute_id: compute.id,
     state: compute.state,
-    ...(compute.pendingState === undefined ? {} : { pending_state: compute.pendingState }),
+    pending_state: compute.pendingState,
     min_cu: compute.minCu,
     max_cu: compute.maxCu,
     suspend_timeout_seconds: compute.suspendTimeoutSeconds,

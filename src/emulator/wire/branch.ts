@@ -5,7 +5,7 @@ export function renderBranch(branch: Branch): Record<string, unknown> {
   return {
     id: branch.id,
     project_id: branch.projectId,
-    ...(branch.parentId === undefined ? {} : { parent_id: branch.parentId }),
+    parent_id: branch.parentId,
     name: branch.name,
     current_state: 'ready',
     state_changed_at: wireTime(branch.createdAtMs),

@@ -8,7 +8,7 @@ function commonFields(key: ApiKey): WireKey {
     id: key.id,
     name: key.name,
     created_at: wireTime(key.createdAtMs),
-    ...(key.projectId === undefined ? {} : { project_id: key.projectId }),
+    project_id: key.projectId,
   };
 }
 

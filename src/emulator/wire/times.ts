@@ -1,13 +1,37 @@
+const DAY_SECONDS = 86_400;
+const DAYS_KEPT = 10_000;
+const TWO_DIGITS = Array.from({ length: 60 }, (_, value) => String(value).padStart(2, '0'));
+const days = new Map<number, string>();
+
+/** `2026-11-23T` for the number of a day. Kept, since a page has thousands of instants on few days. */
+function dayText(day: number): string {
+  const known = days.get(day);
+  if (known !== undefined) return known;
+  const text = new Date(day * DAY_SECONDS * 1000).toISOString().slice(0, 11);
+  if (days.size >= DAYS_KEPT) days.clear();
+  days.set(day, text);
+  return text;
+}
+
 /** An instant as bodies carry it: whole seconds, UTC. */
 export function wireTime(instantMs: number): string {
-  return `${new Date(instantMs).toISOString().slice(0, 19)}Z`;
+  const seconds = Math.floor(instantMs / 1000);
+  const day = Math.floor(seconds / DAY_SECONDS);
+  const ofDay = seconds - day * DAY_SECONDS;
+  const minutes = Math.floor(ofDay / 60);
+  return `${dayText(day)}${TWO_DIGITS[Math.floor(minutes / 60)]}:${TWO_DIGITS[minutes % 60]}:${TWO_DIGITS[ofDay % 60]}Z`;
+}
+
+/** The same for an instant that may not have come; JSON leaves out what is undefined. */
+export function wireTimeIfAny(instantMs: number | undefined): string | undefined {
+  return instantMs === undefined ? undefined : wireTime(instantMs);
 }
 
 /** An instant with microseconds, as the cursors of operation pages carry it. */
 export function microsToCursor(micros: number): string {
   const seconds = Math.floor(micros / 1_000_000);
   const fraction = String(micros % 1_000_000).padStart(6, '0');
-  return `${new Date(seconds * 1000).toISOString().slice(0, 19)}.${fraction}Z`;
+  return `${wireTime(seconds * 1000).slice(0, -1)}.${fraction}Z`;
 }
 
 /** The microseconds of a cursor; undefined if it isn't one. Fewer digits than six are filled up. */

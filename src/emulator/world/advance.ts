@@ -5,7 +5,7 @@ import { enqueue, proceed } from './operations.ts';
 import { planSuspension, suspensionDueAtMs } from './suspension.ts';
 
 function checkSuspension(world: WorldState, compute: Compute): void {
-  delete compute.suspensionCheckAtMs;
+  compute.suspensionCheckAtMs = undefined;
   if (world.computes.get(compute.id) !== compute) return;
   const dueAtMs = suspensionDueAtMs(compute);
   if (dueAtMs !== undefined && dueAtMs <= world.nowMs)

@@ -15,17 +15,29 @@ interface NewCompute {
 export function computeRecord(world: WorldState, wanted: NewCompute): Compute {
   const { id, projectId, type, settings, state, createdAtMs, creationSource } = wanted;
   return {
-    ...settings,
     id,
     projectId,
+    branchId: settings.branchId,
     type,
+    name: settings.name,
+    minCu: settings.minCu,
+    maxCu: settings.maxCu,
+    suspendTimeoutSeconds: settings.suspendTimeoutSeconds,
+    disabled: settings.disabled,
+    poolerEnabled: settings.poolerEnabled,
+    pgSettings: settings.pgSettings,
     state,
+    pendingState: undefined,
     createdAtMs,
     updatedAtMs: createdAtMs,
+    lastActiveAtMs: undefined,
+    startedAtMs: undefined,
+    suspendedAtMs: undefined,
     creationSource,
     queue: [],
     connected: [],
     waiting: [],
+    suspensionCheckAtMs: undefined,
     usage: noUsage(world.nowMs),
   };
 }

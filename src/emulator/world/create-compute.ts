@@ -21,7 +21,7 @@ export interface NewComputeRequest {
 function completeSettings({ branchId, settings }: NewComputeRequest): ComputeSettings {
   const minCu = settings.minCu ?? Math.min(DEFAULT_CU, settings.maxCu ?? DEFAULT_CU);
   const maxCu = settings.maxCu ?? Math.max(DEFAULT_CU, minCu);
-  const defaults = { suspendTimeoutSeconds: 0, disabled: false, poolerEnabled: false, pgSettings: {} };
+  const defaults = { suspendTimeoutSeconds: 0, disabled: false, poolerEnabled: false, name: undefined, pgSettings: {} };
   return { ...defaults, ...settings, branchId, minCu, maxCu };
 }
 

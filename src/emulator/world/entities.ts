@@ -24,7 +24,7 @@ export interface ComputeSettings {
   suspendTimeoutSeconds: number;
   disabled: boolean;
   poolerEnabled: boolean;
-  name?: string;
+  name: string | undefined;
   pgSettings: Readonly<Record<string, string>>;
 }
 
@@ -71,24 +71,25 @@ export interface Operation {
   hangs?: true;
 }
 
+/** Fields that come and go are always there, if undefined: deleting one would make each object a slow one. */
 export interface Compute extends ComputeSettings {
   id: string;
   projectId: string;
   type: ComputeType;
   state: ComputeState;
-  pendingState?: ComputeState;
+  pendingState: ComputeState | undefined;
   createdAtMs: number;
   updatedAtMs: number;
-  lastActiveAtMs?: number;
-  startedAtMs?: number;
-  suspendedAtMs?: number;
+  lastActiveAtMs: number | undefined;
+  startedAtMs: number | undefined;
+  suspendedAtMs: number | undefined;
   creationSource: string;
   /** Operations that have not ended, in order: the first runs, the others wait for it. */
   queue: Operation[];
   connected: ConnectionGroup[];
   waiting: ConnectionGroup[];
   /** The earliest instant at which the index will look whether to suspend it. */
-  suspensionCheckAtMs?: number;
+  suspensionCheckAtMs: number | undefined;
   usage: Usage;
 }
 

@@ -39,6 +39,5 @@ export function failEffect(world: WorldState, compute: Compute, operation: Opera
   if (operation.action === 'start_compute') compute.waiting = [];
   if (operation.rollback === undefined) return;
   settleUsage(compute, world.nowMs);
-  if (operation.rollback.name === undefined) delete compute.name;
   Object.assign(compute, operation.rollback);
 }

@@ -71,9 +71,9 @@ function createOperation(world: WorldState, project: Project, branchId: string, 
 
 /** The compute announces the state in which its last waiting operation will leave it. */
 function updatePendingState(compute: Compute): void {
-  const target = compute.queue.map(({ action }) => PENDING_STATE[action]).findLast((state) => state !== undefined);
-  if (target === undefined) delete compute.pendingState;
-  else compute.pendingState = target;
+  compute.pendingState = compute.queue
+    .map(({ action }) => PENDING_STATE[action])
+    .findLast((state) => state !== undefined);
 }
 
 /**

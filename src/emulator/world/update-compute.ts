@@ -9,9 +9,8 @@ import { planSuspension } from './suspension.ts';
 import { settleUsage } from './usage.ts';
 
 function settingsOf(compute: Compute): ComputeSettings {
-  const { branchId, minCu, maxCu, suspendTimeoutSeconds, disabled, poolerEnabled, pgSettings } = compute;
-  const settings = { branchId, minCu, maxCu, suspendTimeoutSeconds, disabled, poolerEnabled, pgSettings };
-  return compute.name === undefined ? settings : { ...settings, name: compute.name };
+  const { branchId, minCu, maxCu, suspendTimeoutSeconds, disabled, poolerEnabled, name, pgSettings } = compute;
+  return { branchId, minCu, maxCu, suspendTimeoutSeconds, disabled, poolerEnabled, name, pgSettings };
 }
 
 function branchRefusal(project: Project, compute: Compute, branchId: string): Refusal | undefined {

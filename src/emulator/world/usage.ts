@@ -9,11 +9,12 @@ export function usageAt(compute: Compute, nowMs: number): Usage {
   const { usage } = compute;
   const activeMs = compute.state === 'active' ? Math.max(0, nowMs - usage.settledAtMs) : 0;
   return {
-    ...usage,
     settledAtMs: nowMs,
     activeMs: usage.activeMs + activeMs,
     cuMsLow: usage.cuMsLow + activeMs * compute.minCu,
     cuMsHigh: usage.cuMsHigh + activeMs * compute.maxCu,
+    connectionsDropped: usage.connectionsDropped,
+    restarts: usage.restarts,
   };
 }
 
