@@ -70,7 +70,10 @@ describe('an active compute', () => {
   it('stays awake while clients are connected, and for its timeout after they leave', async () => {
     const test = await start(active());
     await test.control('POST', '/computes/ep-web/connect', { connections: 5, for_seconds: 3600 });
-    test.pass(3_600_000 + 299_000);
+    test.pass(1_800_000);
+    expect(await endpoint(test)).toMatchObject({ last_active: '2026-11-23T09:30:00Z' });
+    expect((await test.call('GET', '/projects')).body.projects[0].compute_last_active_at).toBe('2026-11-23T09:30:00Z');
+    test.pass(1_800_000 + 299_000);
     expect(await reported(test)).toMatchObject({ state: 'active', connections: 0, connections_dropped: 0 });
     test.pass(3_000);
     expect(await reported(test)).toMatchObject({ state: 'idle', connections_dropped: 0 });

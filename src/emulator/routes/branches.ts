@@ -1,7 +1,7 @@
 import { errorAnswer, refusalAnswer } from '../wire/answer.ts';
 import { readNewBranch } from '../wire/bodies.ts';
 import { renderBranch } from '../wire/branch.ts';
-import { renderCompute } from '../wire/compute.ts';
+import { renderComputes } from '../wire/compute.ts';
 import { renderOperation } from '../wire/operation.ts';
 import { findProject } from '../world/find.ts';
 import { pageOfBranches } from '../world/pages.ts';
@@ -58,12 +58,12 @@ const listComputesOfBranch: Route = {
   template: `${BRANCHES}/{branch_id}/endpoints`,
   needs: needsProject,
   answer(request, platform) {
-    const project = findProject(platform.world(), param(request, 'project_id'));
+    const world = platform.world();
+    const project = findProject(world, param(request, 'project_id'));
     if (!project.ok) return refusalAnswer(project.refusal);
     const branchId = param(request, 'branch_id');
     if (!project.value.branches.has(branchId)) return errorAnswer(404, 'branch not found');
-    const computes = [...project.value.computes.values()].filter((compute) => compute.branchId === branchId);
-    return { status: 200, body: { endpoints: computes.map((compute) => renderCompute(compute, project.value)) } };
+    return { status: 200, body: { endpoints: renderComputes(project.value, world.nowMs, branchId) } };
   },
 };
 
@@ -81,12 +81,11 @@ const createBranch: Route = {
     const { branch, operations } = outcome;
     const project = findProject(world, projectId);
     if (!project.ok || branch === undefined) return errorAnswer(500, 'incomplete branch');
-    const computes = [...project.value.computes.values()].filter((compute) => compute.branchId === branch.id);
     return {
       status: 201,
       body: {
         branch: renderBranch(branch),
-        endpoints: computes.map((compute) => renderCompute(compute, project.value)),
+        endpoints: renderComputes(project.value, world.nowMs, branch.id),
         operations: operations.map((operation) => renderOperation(operation, world.nowMs)),
         roles: [],
         databases: [],

@@ -1,7 +1,7 @@
 import type { Platform } from '../platform.ts';
 import { type Answer, errorAnswer, refusalAnswer } from '../wire/answer.ts';
 import { readComputeChanges, readNewCompute } from '../wire/bodies.ts';
-import { renderCompute } from '../wire/compute.ts';
+import { renderCompute, renderComputes } from '../wire/compute.ts';
 import { renderOperation } from '../wire/operation.ts';
 import type { Command } from '../world/commands.ts';
 import { findCompute, findProject } from '../world/find.ts';
@@ -24,7 +24,7 @@ function answerChange(platform: Platform, command: Command, projectId: string, s
   return {
     status,
     body: {
-      endpoint: renderCompute(outcome.compute, project.value),
+      endpoint: renderCompute(outcome.compute, project.value, world.nowMs),
       operations: outcome.operations.map((operation) => renderOperation(operation, world.nowMs)),
     },
   };
@@ -35,10 +35,10 @@ const listComputes: Route = {
   template: COMPUTES,
   needs: needsProject,
   answer(request, platform) {
-    const project = findProject(platform.world(), param(request, 'project_id'));
+    const world = platform.world();
+    const project = findProject(world, param(request, 'project_id'));
     if (!project.ok) return refusalAnswer(project.refusal);
-    const { value } = project;
-    return { status: 200, body: { endpoints: [...value.computes.values()].map((one) => renderCompute(one, value)) } };
+    return { status: 200, body: { endpoints: renderComputes(project.value, world.nowMs) } };
   },
 };
 
@@ -53,7 +53,7 @@ const getCompute: Route = {
     if (!project.ok) return refusalAnswer(project.refusal);
     const compute = findCompute(world, projectId, computeId);
     if (!compute.ok) return refusalAnswer(compute.refusal);
-    return { status: 200, body: { endpoint: renderCompute(compute.value, project.value) } };
+    return { status: 200, body: { endpoint: renderCompute(compute.value, project.value, world.nowMs) } };
   },
 };
 

@@ -2,7 +2,7 @@ import type { Platform } from '../platform.ts';
 import { type Answer, errorAnswer, refusalAnswer } from '../wire/answer.ts';
 import { readNewProject } from '../wire/bodies.ts';
 import { renderBranch } from '../wire/branch.ts';
-import { renderCompute } from '../wire/compute.ts';
+import { renderComputes } from '../wire/compute.ts';
 import { renderOperation } from '../wire/operation.ts';
 import { renderProject, renderProjectListItem } from '../wire/project.ts';
 import type { Project } from '../world/entities.ts';
@@ -82,7 +82,7 @@ function createdAnswer(request: AuthorisedRequest, platform: Platform): Answer {
     body: {
       project: renderProject(project, nowMs),
       branch: renderBranch(branch),
-      endpoints: [renderCompute(compute, project)],
+      endpoints: renderComputes(project, nowMs),
       operations: operations.map((operation) => renderOperation(operation, nowMs)),
       connection_uris: [],
       roles: [],

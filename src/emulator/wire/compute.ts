@@ -1,3 +1,4 @@
+import { lastActiveAtMs } from '../world/connections.ts';
 import type { Compute, Project } from '../world/entities.ts';
 import { wireTime, wireTimeIfAny } from './times.ts';
 
@@ -9,7 +10,7 @@ export function proxyHost(regionId: string): string {
 }
 
 /** JSON leaves out what is undefined: those fields are there only when they have a value. */
-export function renderCompute(compute: Compute, project: Project): Record<string, unknown> {
+export function renderCompute(compute: Compute, project: Project, nowMs: number): Record<string, unknown> {
   const host = proxyHost(project.regionId);
   return {
     id: compute.id,
@@ -32,10 +33,17 @@ export function renderCompute(compute: Compute, project: Project): Record<string
     disabled: compute.disabled,
     passwordless_access: true,
     creation_source: compute.creationSource,
-    last_active: wireTimeIfAny(compute.lastActiveAtMs) ?? NEVER_ACTIVE,
+    last_active: wireTimeIfAny(lastActiveAtMs(compute, nowMs)) ?? NEVER_ACTIVE,
     created_at: wireTime(compute.createdAtMs),
     updated_at: wireTime(compute.updatedAtMs),
     proxy_host: host,
     provisioner: 'k8s-neonvm',
   };
+}
+
+/** The computes of a project, of one branch or of all. */
+export function renderComputes(project: Project, nowMs: number, branchId?: string): Record<string, unknown>[] {
+  return [...project.computes.values()]
+    .filter((compute) => branchId === undefined || compute.branchId === branchId)
+    .map((compute) => renderCompute(compute, project, nowMs));
 }

@@ -1,4 +1,5 @@
 import { FIRST_USER_ID } from '../world/accounts.ts';
+import { lastActiveAtMs } from '../world/connections.ts';
 import type { Project } from '../world/entities.ts';
 import { usageAt } from '../world/usage.ts';
 import { proxyHost } from './compute.ts';
@@ -18,14 +19,18 @@ function latest(left: number | undefined, right: number | undefined): number | u
 }
 
 function totalsOf(project: Project, nowMs: number): ProjectTotals {
-  let { activeMs, cuMsHigh, lastActiveAtMs } = project.deletedUsage;
+  let { activeMs, cuMsHigh, lastActiveAtMs: seenAtMs } = project.deletedUsage;
   for (const compute of project.computes.values()) {
     const usage = usageAt(compute, nowMs);
     activeMs += usage.activeMs;
     cuMsHigh += usage.cuMsHigh;
-    lastActiveAtMs = latest(lastActiveAtMs, compute.connected.length > 0 ? nowMs : compute.lastActiveAtMs);
+    seenAtMs = latest(seenAtMs, lastActiveAtMs(compute, nowMs));
   }
-  return { activeSeconds: Math.floor(activeMs / 1000), cuSeconds: Math.floor(cuMsHigh / 1000), lastActiveAtMs };
+  return {
+    activeSeconds: Math.floor(activeMs / 1000),
+    cuSeconds: Math.floor(cuMsHigh / 1000),
+    lastActiveAtMs: seenAtMs,
+  };
 }
 
 function commonFields(project: Project, totals: ProjectTotals) {

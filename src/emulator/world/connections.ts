@@ -5,6 +5,11 @@ export function countConnections(groups: readonly ConnectionGroup[]): number {
   return groups.reduce((sum, group) => sum + group.connections, 0);
 }
 
+/** When the compute was last active: at this moment, while somebody is connected. */
+export function lastActiveAtMs(compute: Compute, nowMs: number): number | undefined {
+  return compute.connected.length > 0 ? nowMs : compute.lastActiveAtMs;
+}
+
 /** Puts a group on an active compute; its stay begins now, unless it had begun before it was dropped. */
 function admit(world: WorldState, compute: Compute, group: ConnectionGroup): void {
   compute.lastActiveAtMs = world.nowMs;
