@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
+import { maintain } from '../../src/adapters/engine/maintenance.ts';
 import { openEngine } from '../../src/adapters/engine/open-engine.ts';
 import { createJobQueue } from '../../src/adapters/queue/job-queue.ts';
 import { createStore } from '../../src/adapters/store/create-store.ts';
@@ -119,6 +120,25 @@ describe('the embedded engine', () => {
     await writeFile(join(path, 'lock'), 'of another process');
     await engine.close();
     expect(await readdir(path)).toContain('lock');
+  });
+
+  it('gives back the room that changes took', async () => {
+    const path = await folder();
+    const engine = await open(path);
+    if (engine.kind !== 'postgres') throw new Error('not a Postgres');
+    const { pool } = engine;
+    await pool.query('CREATE TABLE churn (id integer PRIMARY KEY, body text)');
+    const change = `INSERT INTO churn SELECT g, repeat(md5(g::text), 30) FROM generate_series(1, 20000) AS g
+                    ON CONFLICT (id) DO UPDATE SET body = excluded.body`;
+    const size = async (of: string) => (await pool.query<{ bytes: unknown }>(`SELECT ${of} AS bytes`)).rows[0]?.bytes;
+    const walSize = '(SELECT sum(size) FROM pg_ls_waldir())::integer';
+    for (let i = 0; i < 6; i += 1) await pool.query(change);
+    const walBefore = Number(await size(walSize));
+    await maintain(pool);
+    expect(Number(await size(walSize))).toBeLessThan(walBefore);
+    const tableBefore = await size(`pg_table_size('churn')`);
+    await pool.query(change);
+    expect(await size(`pg_table_size('churn')`)).toBe(tableBefore);
   });
 
   it('says in one line what is wrong with a folder or a name', async () => {

@@ -4,17 +4,13 @@ import type { PgPool } from 'bullmq';
 import type { Log } from '../../ports/telemetry.ts';
 import { lockFolder } from './folder-lock.ts';
 import { createGuard } from './guard.ts';
+import { START_SETTINGS, startMaintenance } from './maintenance.ts';
 import { type OpenedEngine, refused } from './opened-engine.ts';
 import { createPglitePool } from './pglite-pool.ts';
 import { prepareFolder } from './prepare-folder.ts';
 import { prepareSchema } from './schema.ts';
 import { createStateChanges } from './state-changes.ts';
 import { isServerAway, watchPool } from './watched-pool.ts';
-
-/** PGlite has no working autovacuum: without this the tables of a busy queue only grow. */
-const VACUUM_INTERVAL_MS = 2 * 60 * 60 * 1000;
-/** The log of changes is 1 GB at most by default, which is much for a folder beside the policies. */
-const MAX_WAL_SIZE = '64MB';
 
 export interface EmbeddedOptions {
   folder: string;
@@ -44,16 +40,17 @@ export async function openEmbedded({ folder, schema, log }: EmbeddedOptions): Pr
   if (!lock.ok) return refused(inUse(folder));
   let database: PGlite | undefined;
   try {
-    const opened = await PGlite.create(join(prepared.realPath, 'db'));
+    const startParams = [...PGlite.defaultStartParams, ...START_SETTINGS];
+    const opened = await PGlite.create(join(prepared.realPath, 'db'), { startParams });
     database = opened;
     const made = createPglitePool({ database: opened });
     pool = made;
     await prepareDatabase(made, schema);
     watchPool({ pool: made, onAnswer: (error) => changes.report(stateAfter(error, folder)) });
-    const vacuum = startVacuum(made, log);
+    const stopMaintenance = startMaintenance({ pool: made, log });
     const close = once(async () => {
       changes.end();
-      clearInterval(vacuum);
+      stopMaintenance();
       await made.end();
       await opened.close();
       await lock.release();
@@ -70,7 +67,6 @@ export async function openEmbedded({ folder, schema, log }: EmbeddedOptions): Pr
 }
 
 async function prepareDatabase(pool: PgPool, schema: string): Promise<void> {
-  await pool.query(`ALTER SYSTEM SET max_wal_size = '${MAX_WAL_SIZE}'`);
   await prepareSchema({ pool, schema });
   await pool.query(`SET search_path TO "${schema}"`);
 }
@@ -82,15 +78,6 @@ function inUse(folder: string): string {
 function stateAfter(error: Error | undefined, folder: string) {
   if (error === undefined) return { up: true, message: `the embedded queue in ${folder} works again` };
   return { up: false, message: `the embedded queue in ${folder} fails: ${error.message}` };
-}
-
-function startVacuum(pool: PgPool, log: Log): NodeJS.Timeout {
-  const timer = setInterval(() => {
-    pool
-      .query('VACUUM')
-      .catch((error: unknown) => log.warn({ err: error }, 'the embedded queue could not be vacuumed'));
-  }, VACUUM_INTERVAL_MS);
-  return timer.unref();
 }
 
 function once(run: () => Promise<void>): () => Promise<void> {
