@@ -52,6 +52,9 @@ export interface JobQueue {
    * hears of it.
    */
   work(queue: QueueName, handler: JobHandler, options: { concurrency: number }): Promise<void>;
-  /** Stops taking jobs, aborts the running handlers' signal and waits for them, at most `graceMs`. */
+  /**
+   * Stops taking jobs, aborts the running handlers' signal and waits for them, at most `graceMs`. A job whose handler then
+   * throws has not failed: the next daemon takes it up again.
+   */
   close(graceMs: number): Promise<void>;
 }

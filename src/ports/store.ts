@@ -16,7 +16,10 @@ export interface Store {
   storeId(): Promise<string>;
   /** The group's time, milliseconds since the epoch: Redis' own clock, so that several daemons agree. */
   timeMs(): Promise<number>;
-  /** The lease, or undefined while somebody else holds it. `ttlMs` is real time. */
+  /**
+   * The lease, or undefined while it is held, also by this holder: two jobs of one daemon keep each other out too. `ttlMs` is
+   * real time.
+   */
   acquireLease(name: string, holder: string, ttlMs: number): Promise<Lease | undefined>;
   /** Prolongs a lease to `ttlMs` from now; false if it is no longer held. */
   renewLease(lease: Lease, ttlMs: number): Promise<boolean>;
