@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { simulatedClock } from './adapters/clock/simulated-clock.ts';
 import { systemClock } from './adapters/clock/system-clock.ts';
 import { createControlApi } from './adapters/control-api/client.ts';
+import { createGroupBudget } from './adapters/control-api/group-budget.ts';
 import { openEngine } from './adapters/engine/open-engine.ts';
 import { startHttpServer } from './adapters/http/server.ts';
 import { createJobQueue } from './adapters/queue/job-queue.ts';
@@ -20,6 +21,7 @@ import type { Clock } from './ports/clock.ts';
 import type { ControlApi, ControlApiError } from './ports/control-api.ts';
 import type { ComputeEvent } from './ports/notifier.ts';
 import type { Operator } from './ports/operator.ts';
+import type { RateBudget } from './ports/rate-budget.ts';
 import type { Metrics } from './ports/telemetry.ts';
 import { readApiKey } from './settings/api-key.ts';
 import { type Settings, secretsOf } from './settings.ts';
@@ -128,7 +130,7 @@ async function openContext(
   const { engine } = opening;
   opened.push(() => engine.close());
   engine.onStateChange(({ up, message }) => (up ? outages.up(engine.name) : outages.down(engine.name, message)));
-  const api = openControlApi(settings, telemetry);
+  const api = openControlApi(settings, telemetry, await createGroupBudget({ engine }));
   opened.push(() => api.close());
   const queue = createJobQueue({
     engine,
@@ -156,7 +158,7 @@ async function openContext(
   return { ok: true, value: context };
 }
 
-function openControlApi(settings: Settings, telemetry: ProcessTelemetry): ControlApi {
+function openControlApi(settings: Settings, telemetry: ProcessTelemetry, budget: RateBudget): ControlApi {
   const { log, metrics } = telemetry;
   const purpose = settings.mode === 'enforce' ? 'write' : 'read';
   const key = () => {
@@ -170,6 +172,7 @@ function openControlApi(settings: Settings, telemetry: ProcessTelemetry): Contro
     baseUrl: settings.apiUrl,
     accounts: [{ name: settings.account, key }],
     allowPlainHttp: settings.allowPlainHttp,
+    budget,
     log,
     metrics,
   });

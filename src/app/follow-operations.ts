@@ -1,12 +1,11 @@
-import type { ComputeRecord, OpenOperation } from '../domain/compute-record.ts';
-import { isDegraded } from '../domain/gates/failed-before.ts';
-import { withFailure } from '../domain/records.ts';
+import type { ComputeRecord } from '../domain/compute-record.ts';
 import type { Operation } from '../ports/control-api.ts';
 import type { JobHandler } from '../ports/job-queue.ts';
 import type { Lease } from '../ports/store.ts';
 import { LEASE_MS } from './apply.ts';
 import type { Context } from './context.ts';
 import { readPicture, reportApiError } from './pictures.ts';
+import { settleOperations } from './settle-operations.ts';
 import { requestReconcile } from './triggers.ts';
 
 /** Between two looks at the operations of a project: the interval that the control API's documentation names. */
@@ -14,9 +13,6 @@ const LOOK_AGAIN_MS = 5_000;
 
 /** What operations take until more is known, in milliseconds: the first look comes after it. */
 const EXPECTED_OPERATION_MS = 2_000;
-
-/** An operation that has not ended by then counts as failed, in milliseconds. */
-export const OPERATION_DEADLINE_MS = 10 * 60 * 1000;
 
 /**
  * Follows the operations that ebb started in a project to their end: one list call for all of them, then again later; between
@@ -86,54 +82,6 @@ async function findOperations(
     if (found.size === wanted.size) break;
   }
   return found;
-}
-
-function settleOperations(
-  context: Context,
-  compute: { projectId: string; computeId: string },
-  record: ComputeRecord,
-  found: ReadonlyMap<string, Operation>,
-): ComputeRecord {
-  const ended: { open: OpenOperation; operation: Operation | undefined }[] = [];
-  const stillOpen: OpenOperation[] = [];
-  for (const open of record.openOperations) {
-    const operation = found.get(open.operationId);
-    const overdue = context.clock.now() - open.startedAtMs > OPERATION_DEADLINE_MS;
-    if (operation?.outcome === 'pending' && !overdue) stillOpen.push(open);
-    else ended.push({ open, operation });
-  }
-  if (ended.length === 0) return record;
-  let after: ComputeRecord = { ...record, openOperations: stillOpen };
-  for (const { open, operation } of ended) after = settleOne(context, compute, after, open, operation);
-  if (stillOpen.length === 0 && ended.every(({ operation }) => operation?.outcome === 'succeeded')) {
-    const { failures: _overcome, ...healthy } = after;
-    return healthy;
-  }
-  return after;
-}
-
-function settleOne(
-  context: Context,
-  compute: { projectId: string; computeId: string },
-  record: ComputeRecord,
-  open: OpenOperation,
-  operation: Operation | undefined,
-): ComputeRecord {
-  if (!operation) return record; // No longer listed: what became of it shows in the compute itself.
-  const policy = open.policy !== undefined ? { policy: open.policy } : {};
-  context.notify({ kind: 'operation_ended', compute, operation, ...policy });
-  if (operation.outcome === 'succeeded') return record;
-  const message =
-    operation.outcome === 'pending'
-      ? `${operation.action} has not ended after ${OPERATION_DEADLINE_MS / 60_000} minutes`
-      : `${operation.action} ${operation.status}${operation.error ? `: ${operation.error}` : ''}`;
-  const failure = { desired: open.fields ?? {}, message, atMs: context.clock.now(), permanent: false };
-  const after = withFailure(record, failure);
-  if (isDegraded(after.failures)) {
-    const failures = after.failures?.count ?? 0;
-    context.notify({ kind: 'degraded', compute, desired: failure.desired, failures, message });
-  }
-  return after;
 }
 
 function refreshConclusion({ fleet }: Context, computeId: string, record: ComputeRecord): void {

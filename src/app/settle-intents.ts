@@ -52,11 +52,11 @@ async function operationsSince(
   return found;
 }
 
-function adopt({ operationId, action, createdAtMs }: Operation, { policy, fields }: Intent): OpenOperation {
+function adopt({ operationId, action }: Operation, { atMs, policy, fields }: Intent): OpenOperation {
   return {
     operationId,
     action,
-    startedAtMs: createdAtMs,
+    startedAtMs: atMs,
     ...(policy !== undefined && { policy }),
     ...(fields && { fields }),
   };

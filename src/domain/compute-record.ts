@@ -13,11 +13,14 @@ export interface Intent {
 export interface OpenOperation {
   operationId: string;
   action: string;
+  /** The same for all operations that one change started. */
   startedAtMs: number;
   /** The policy whose change started it. */
   policy?: string;
   /** The fields of the PATCH that started it; absent for a restart. */
   fields?: Partial<ComputeSettings>;
+  /** Another operation of the same change has failed, and that failure is counted. */
+  failureCounted?: true;
 }
 
 /** Operations that failed for the same desired settings, in a row. */

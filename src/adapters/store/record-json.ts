@@ -25,6 +25,7 @@ const OpenOperation = z.looseObject({
   startedAtMs: z.number(),
   policy: z.string().exactOptional(),
   fields: SomeSettings.exactOptional(),
+  failureCounted: z.literal(true).exactOptional(),
 });
 const Failures = z.looseObject({ count: z.number(), lastAtMs: z.number(), desired: SomeSettings, message: z.string() });
 

@@ -1,0 +1,122 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { fastClock, startTestDaemon, type TestDaemon } from '../support/daemon.ts';
+import { boundarySoon, makeFolder, type Platform, prepareQueue, startTestPlatform } from '../support/platform.ts';
+
+/** Wants 1–2 CU of a sleeping compute that has 0.25. */
+const POLICY = `version: 1
+policies:
+  - name: bigger
+    kind: schedule
+    select: { projects: ["*"] }
+    windows: [{ at: always, size: 1-2 }]
+    otherwise: leave
+`;
+
+const undo: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step();
+});
+
+/** A platform and a daemon in one fast time; `before` runs while the platform stands alone. */
+async function start(options: {
+  factor: number;
+  policy?: () => string;
+  maxCu?: number;
+  before?: (platform: Platform) => Promise<void>;
+}): Promise<{ platform: Platform; daemon: TestDaemon }> {
+  const folder = await makeFolder();
+  undo.push(() => folder.remove());
+  await prepareQueue(folder.path);
+  await writeFile(join(folder.path, 'policy.yaml'), options.policy?.() ?? POLICY);
+  const clock = fastClock(options.factor);
+  const platform = await startTestPlatform({ one: { maxCu: options.maxCu ?? 0.25 } }, { clock });
+  undo.push(() => platform.close());
+  await options.before?.(platform);
+  const daemon = await startTestDaemon({ platform, folder: folder.path, clock });
+  undo.push(() => daemon.stop());
+  return { platform, daemon };
+}
+
+const outcomes = ({ events }: TestDaemon) =>
+  events.flatMap((event) => (event.kind === 'write_ended' ? [event.outcome] : []));
+
+describe('a change that the control API', () => {
+  it('answers with 503 is tried again after growing waits until it succeeds', async () => {
+    const { platform, daemon } = await start({
+      factor: 60,
+      before: (platform) => platform.control('faults', { kind: 'status', status: 503, method: 'PATCH', count: 2 }),
+    });
+    await expect.poll(() => outcomes(daemon), { timeout: 60_000 }).toContain('applied');
+    const answered = (await platform.writes()).map(({ status }) => status);
+    expect(answered.filter((status) => status === 200)).toHaveLength(1);
+  }, 120_000);
+
+  it('refuses for good is not sent again and again: the compute is degraded, and says so', async () => {
+    const { platform, daemon } = await start({
+      factor: 60,
+      before: (platform) => platform.control('faults', { kind: 'status', status: 412, method: 'PATCH' }),
+    });
+    await expect.poll(() => daemon.events.map(({ kind }) => kind), { timeout: 60_000 }).toContain('degraded');
+    const rounds = async () => (await platform.requests()).filter(({ method }) => method === 'GET').length;
+    const before = await rounds();
+    await expect.poll(rounds, { timeout: 60_000 }).toBeGreaterThan(before + 10);
+    expect(outcomes(daemon)).toEqual(['refused']);
+  }, 120_000);
+
+  it('locks by an operation of somebody else is made when that ends', async () => {
+    const { platform, daemon } = await start({
+      factor: 10,
+      before: async (platform) => {
+        await platform.control('faults', { kind: 'status', status: 423, method: 'PATCH', count: 2 });
+      },
+    });
+    await expect.poll(() => outcomes(daemon), { timeout: 60_000 }).toEqual(['locked', 'locked', 'applied']);
+    expect((await platform.writes()).map(({ status }) => status)).toEqual([423, 423, 200]);
+  }, 120_000);
+
+  it('carries out, but whose answer breaks off, is found in the compute and not sent again', async () => {
+    const { platform, daemon } = await start({
+      factor: 10,
+      before: (platform) => platform.control('faults', { kind: 'hang_up', method: 'PATCH', count: 1 }),
+    });
+    await expect.poll(() => outcomes(daemon), { timeout: 60_000 }).toEqual(['unknown']);
+    const rounds = async () => (await platform.requests()).filter(({ method }) => method === 'GET').length;
+    const before = await rounds();
+    await expect.poll(rounds, { timeout: 60_000 }).toBeGreaterThan(before + 10);
+    expect(await platform.writes()).toHaveLength(1);
+  }, 120_000);
+});
+
+describe('an operation that', () => {
+  /** Small now, larger from a boundary on; by then clients are connected, so that the change starts operations. */
+  async function startWithClients(outcome: 'fail' | 'hang'): Promise<{ platform: Platform; daemon: TestDaemon }> {
+    const fault = { kind: 'operation', action: 'apply_config', outcome };
+    const started = await start({ factor: 200, policy: () => boundarySoon(30 * 60_000), maxCu: 0.5 });
+    await expect.poll(() => outcomes(started.daemon), { timeout: 60_000 }).toEqual(['applied']);
+    await started.platform.control('faults', fault);
+    await started.platform.control('computes/ep-one/connect', { connections: 2, for_seconds: 80_000, reconnect: true });
+    return started;
+  }
+
+  it('fails is asked for again after growing waits; after three failures the compute is degraded', async () => {
+    const { platform, daemon } = await startWithClients('fail');
+    await expect.poll(() => daemon.events.map(({ kind }) => kind), { timeout: 60_000 }).toContain('degraded');
+    const failed = daemon.events.filter(
+      (event) => event.kind === 'operation_ended' && event.operation.status === 'failed',
+    );
+    expect(failed).toHaveLength(3);
+    expect(await platform.writes()).toHaveLength(4);
+  }, 120_000);
+
+  it('never ends counts as failed after ten minutes, and the compute is left alone while it runs', async () => {
+    const { platform, daemon } = await startWithClients('hang');
+    const ended = () => daemon.events.filter(({ kind }) => kind === 'operation_ended');
+    await expect.poll(ended, { timeout: 60_000 }).not.toEqual([]);
+    const waitsFor = () =>
+      daemon.events.flatMap((event) => (event.kind === 'held_back' ? [event.plan.reasons.at(-1)?.code] : []));
+    await expect.poll(waitsFor, { timeout: 60_000 }).toContain('operation_running');
+    expect(await platform.writes()).toHaveLength(2);
+  }, 120_000);
+});

@@ -1,0 +1,60 @@
+/** A whole daemon in this process, on an embedded engine, against a test platform. */
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { clockByTable, type DaemonEvent, type RunningDaemon, type RunOptions, runDaemon } from '../../src/compose.ts';
+import { loadPolicySet } from '../../src/policy/load.ts';
+import { readSettings } from '../../src/settings.ts';
+import { type Platform, prepareQueue } from './platform.ts';
+
+export interface TestDaemon extends RunningDaemon {
+  events: DaemonEvent[];
+}
+
+export interface TestDaemonOptions {
+  platform: Platform;
+  /** Holds `policy.yaml`, and the queue. */
+  folder: string;
+  clock?: RunOptions['clock'];
+  env?: Record<string, string>;
+}
+
+export async function startTestDaemon({ platform, folder, clock, env = {} }: TestDaemonOptions): Promise<TestDaemon> {
+  const queue =
+    env.EBB_QUEUE_URL === undefined ? await prepareQueue(folder) : { url: env.EBB_QUEUE_URL, group: 'test' };
+  const given = {
+    EBB_API_URL: platform.url,
+    EBB_API_KEY: platform.apiKey,
+    EBB_MODE: 'enforce',
+    EBB_QUEUE_URL: queue.url,
+    EBB_GROUP: queue.group,
+    EBB_LISTEN: '127.0.0.1:0',
+    ...env,
+  };
+  const read = readSettings({ env: given, cwd: folder });
+  const loaded = await loadPolicySet({ paths: [join(folder, 'policy.yaml')] });
+  if (!read.ok || !loaded.ok) throw new Error(JSON.stringify([read, loaded]));
+  const events: DaemonEvent[] = [];
+  const started = await runDaemon({
+    settings: read.settings,
+    policies: loaded.set,
+    version: 'test',
+    rhythm: { inventoryMs: 200, keeperMs: 500, waitingMs: 300 },
+    logTo: new Writable({ write: (_chunk, _encoding, done) => done() }),
+    onEvent: (event) => void events.push(event),
+    ...(clock && { clock }),
+  });
+  if (!started.ok) throw new Error(started.problem);
+  return { ...started.daemon, events };
+}
+
+/** Time from now on, so many times as fast, for platform and daemon alike; for a simulated day at most. */
+export function fastClock(factor: number): NonNullable<RunOptions['clock']> {
+  const nowMs = Date.now();
+  const dayMs = 24 * 3_600_000;
+  return clockByTable({
+    table: [
+      { realMs: 0, simulatedMs: nowMs },
+      { realMs: dayMs / factor, simulatedMs: nowMs + dayMs },
+    ],
+  });
+}
