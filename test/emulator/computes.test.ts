@@ -249,6 +249,21 @@ describe('a project in which an operation runs', () => {
     expect(await endpoint(test)).toMatchObject({ autoscaling_limit_max_cu: 4, suspend_timeout_seconds: 60 });
   });
 
+  it.each([
+    { outcome: 'error', seen: 'error', maxCu: 2, dropped: 0 },
+    { outcome: 'cancel', seen: 'cancelled', maxCu: 2, dropped: 0 },
+    { outcome: 'skip', seen: 'skipped', maxCu: 4, dropped: 3 },
+  ])('shows how an operation ends that a fault lets $outcome', async ({ outcome, seen, maxCu, dropped }) => {
+    const test = await start(active({ connections: 3 }));
+    await test.control('POST', '/faults', { kind: 'operation', action: 'apply_config', outcome, count: 1 });
+    await test.call('PATCH', WEB, { endpoint: { autoscaling_limit_max_cu: 4 } });
+    test.pass(1_000);
+    if (outcome === 'cancel') expect(await operations(test)).toContain('apply_config cancelling');
+    test.pass(3_000);
+    expect(await operations(test)).toContain(`apply_config ${seen}`);
+    expect(await reported(test)).toMatchObject({ state: 'active', max_cu: maxCu, connections_dropped: dropped });
+  });
+
   it('stays locked by an operation that never ends until the fault is taken away', async () => {
     const test = await start(active());
     await test.control('POST', '/faults', { kind: 'operation', action: 'suspend_compute', outcome: 'hang' });

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { cursorToMicros, microsToCursor } from '../../src/emulator/wire/times.ts';
 import type { Command } from '../../src/emulator/world/commands.ts';
 import type { ComputeSettings } from '../../src/emulator/world/entities.ts';
+import { createRandom } from '../../src/emulator/world/random.ts';
 import { BRANCHES, PROJECT, type Running, readPages, run, shopOf, startWorld, summary } from './world-model.ts';
 
 /** What the test itself knows: keys that live, and those that were revoked. */
@@ -114,10 +115,10 @@ const time = fc.integer({ min: 0, max: 900_000 }).map((ms) =>
 );
 
 const faults = fc
-  .tuple(fc.constantFrom('fail', 'hang'), fc.integer({ min: 1, max: 2 }), fc.boolean())
+  .tuple(fc.constantFrom('fail', 'error', 'cancel', 'skip', 'hang'), fc.integer({ min: 1, max: 2 }), fc.boolean())
   .map(([outcome, remaining, clear]) =>
     step(clear ? 'clear faults' : `${outcome} ${remaining}`, always, (_, running) => {
-      const fault = { id: 'f', outcome: outcome as 'fail', remaining, share: 1 };
+      const fault = { id: 'f', outcome: outcome as 'fail', remaining, share: 1, random: createRandom(1) };
       run(running, clear ? { kind: 'clear_operation_faults' } : { kind: 'add_operation_fault', fault });
     }),
   );

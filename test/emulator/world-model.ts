@@ -47,7 +47,7 @@ function followOperations(running: Running, events: readonly WorldEvent[]): void
     if (event.status === 'running') {
       expect(current, 'an operation begins while another runs').toBeUndefined();
       running.runningOn.set(event.computeId, event.operationId);
-    } else if (current === event.operationId) {
+    } else if (current === event.operationId && event.status !== 'cancelling') {
       running.runningOn.delete(event.computeId);
     }
   }
@@ -64,7 +64,7 @@ function expectInvariants(running: Running): void {
     if (one.state !== 'active') expect(one.connected, `connections of ${one.id}, which is ${one.state}`).toEqual([]);
     expect(one.pendingState === undefined || one.queue.length > 0, `${one.id} waits for nothing`).toBe(true);
   }
-  const open = project.operations.filter(({ status }) => status === 'scheduling' || status === 'running');
+  const open = project.operations.filter(({ endedAtMs }) => endedAtMs === undefined);
   expect(project.openOperations).toBe(open.length);
   expect([...running.world.computes.keys()].sort()).toEqual(computes.map(({ id }) => id).sort());
 }

@@ -3,17 +3,18 @@ import { z } from 'zod';
 import type { Platform } from '../platform.ts';
 import type { RequestFault, RequestFaultSpec, RequestFaults } from '../request-faults.ts';
 import type { Answer } from '../wire/answer.ts';
-import { OPERATION_ACTIONS, type OperationFault } from '../world/entities.ts';
+import { FAULT_OUTCOMES, OPERATION_ACTIONS, type OperationFault } from '../world/entities.ts';
+import { createRandom } from '../world/random.ts';
 import { respond, withBody } from './respond.ts';
 
 const hits = {
+  seed: z.number().int().optional(),
   count: z.number().int().min(1).optional(),
   share: z.number().min(0).max(1).default(1),
 };
 const onRequests = {
   route: z.string().optional(),
   method: z.string().optional(),
-  seed: z.number().int().optional(),
   ...hits,
 };
 
@@ -23,7 +24,7 @@ const faultBody = z.discriminatedUnion('kind', [
     action: z.enum(OPERATION_ACTIONS).optional(),
     compute: z.string().optional(),
     project: z.string().optional(),
-    outcome: z.enum(['fail', 'hang']),
+    outcome: z.enum(FAULT_OUTCOMES),
     ...hits,
   }),
   z.strictObject({ kind: z.literal('latency'), ms: z.number().min(0), ...onRequests }),
@@ -50,9 +51,9 @@ interface FaultOptions {
   seed: number;
 }
 
-function toOperationFault(body: OperationFaultBody, id: string): OperationFault {
+function toOperationFault(body: OperationFaultBody, id: string, seed: number): OperationFault {
   const { outcome, share, action, compute, project, count } = body;
-  const fault: OperationFault = { id, outcome, share };
+  const fault: OperationFault = { id, outcome, share, random: createRandom(body.seed ?? seed) };
   if (action !== undefined) fault.action = action;
   if (compute !== undefined) fault.computeId = compute;
   if (project !== undefined) fault.projectId = project;
@@ -95,7 +96,7 @@ function addFault(options: FaultOptions, body: FaultBody): Answer {
     const fault = options.requestFaults.add(toRequestFault(body, options.seed));
     return { status: 200, body: renderRequestFault(fault) };
   }
-  const fault = toOperationFault(body, options.nextId());
+  const fault = toOperationFault(body, options.nextId(), options.seed);
   options.platform.run({ kind: 'add_operation_fault', fault });
   return { status: 200, body: renderOperationFault(fault) };
 }

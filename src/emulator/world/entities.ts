@@ -4,7 +4,18 @@ import type { RandomState } from './random.ts';
 
 export type ComputeType = 'read_write' | 'read_only';
 export type ComputeState = 'init' | 'active' | 'idle';
-export type OperationStatus = 'scheduling' | 'running' | 'finished' | 'failed' | 'cancelled';
+export type OperationStatus =
+  | 'scheduling'
+  | 'running'
+  | 'finished'
+  | 'failed'
+  | 'error'
+  | 'cancelling'
+  | 'cancelled'
+  | 'skipped';
+/** How a fault ends an operation, and what that does; `hang` never ends it. */
+export const FAULT_OUTCOMES = ['fail', 'error', 'cancel', 'skip', 'hang'] as const;
+export type FaultOutcome = (typeof FAULT_OUTCOMES)[number];
 export const OPERATION_ACTIONS = [
   'start_compute',
   'suspend_compute',
@@ -67,6 +78,8 @@ export interface Operation {
   rollback?: ComputeSettings;
   /** A suspend_compute that is the first half of a restart. */
   restarts?: true;
+  /** How it will end, by a fault; absent: `finished`. */
+  endsAs?: OperationStatus;
   /** Waits for ever, by a fault. */
   hangs?: true;
 }
@@ -130,11 +143,13 @@ export interface OperationFault {
   action?: OperationAction;
   computeId?: string;
   projectId?: string;
-  outcome: 'fail' | 'hang';
+  outcome: FaultOutcome;
   /** How many operations it still hits; absent: all. */
   remaining?: number;
   /** The share of operations that it hits, 0..1. */
   share: number;
+  /** The dice for the share. */
+  random: RandomState;
 }
 
 export type DueItem =

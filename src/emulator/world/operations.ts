@@ -3,6 +3,7 @@ import type {
   Compute,
   ComputeSettings,
   ComputeState,
+  FaultOutcome,
   Operation,
   OperationAction,
   OperationFault,
@@ -127,14 +128,20 @@ function matches(fault: OperationFault, operation: Operation): boolean {
   );
 }
 
-function takeFault(world: WorldState, operation: Operation): OperationFault['outcome'] | undefined {
+function takeFault(world: WorldState, operation: Operation): FaultOutcome | undefined {
   const fault = world.operationFaults.find(
-    (candidate) =>
-      matches(candidate, operation) && (candidate.share >= 1 || nextRandom(world.random) < candidate.share),
+    (candidate) => matches(candidate, operation) && nextRandom(candidate.random) < candidate.share,
   );
   if (fault?.remaining !== undefined) fault.remaining -= 1;
   return fault?.outcome;
 }
+
+const END_STATUS: Record<Exclude<FaultOutcome, 'hang'>, OperationStatus> = {
+  fail: 'failed',
+  error: 'error',
+  cancel: 'cancelled',
+  skip: 'skipped',
+};
 
 function begin(world: WorldState, operation: Operation): void {
   setStatus(world, operation, 'running');
@@ -143,10 +150,7 @@ function begin(world: WorldState, operation: Operation): void {
     operation.hangs = true;
     return;
   }
-  if (outcome === 'fail') {
-    operation.failuresCount = 1;
-    operation.error = `${operation.action} failed: injected by a fault`;
-  }
+  if (outcome !== undefined) operation.endsAs = END_STATUS[outcome];
   world.due.add(world.nowMs + operationDurationMs(world, operation.action), { kind: 'operation', operation });
 }
 
@@ -159,10 +163,10 @@ function close(world: WorldState, project: Project, operation: Operation, status
 /** Ends the running operation of a compute, and everything that waited for it if it failed. */
 function settleCompute(world: WorldState, project: Project, compute: Compute, operation: Operation): void {
   compute.queue = compute.queue.filter((other) => other !== operation);
-  if (operation.status === 'failed') {
+  if (operation.status !== 'finished' && operation.status !== 'skipped') {
     failEffect(world, compute, operation);
     for (const waiting of compute.queue.splice(0)) close(world, project, waiting, 'cancelled');
-  } else {
+  } else if (operation.status === 'finished') {
     finishEffect(world, compute, operation);
   }
   const next = compute.queue[0];
@@ -176,16 +180,24 @@ function settleCompute(world: WorldState, project: Project, compute: Compute, op
 function end(world: WorldState, operation: Operation): void {
   const project = world.projects.get(operation.projectId);
   if (project === undefined) return;
-  close(world, project, operation, operation.failuresCount > 0 ? 'failed' : 'finished');
+  const status = operation.endsAs ?? 'finished';
+  if (status === 'failed' || status === 'error') {
+    operation.failuresCount = 1;
+    operation.error = `${operation.action} failed: injected by a fault`;
+  }
+  close(world, project, operation, status);
   const compute = operation.computeId === undefined ? undefined : project.computes.get(operation.computeId);
   if (compute === undefined) touch(world, project);
   else settleCompute(world, project, compute, operation);
 }
 
-/** An instant of an operation has come: a scheduled one begins, a running one ends. */
+/** An instant of an operation has come: a scheduled one begins, a running one ends, or is seen being cancelled before. */
 export function proceed(world: WorldState, operation: Operation): void {
   if (operation.status === 'scheduling') begin(world, operation);
-  else if (operation.status === 'running') end(world, operation);
+  else if (operation.status === 'running' && operation.endsAs === 'cancelled') {
+    setStatus(world, operation, 'cancelling');
+    world.due.add(world.nowMs + SCHEDULING_MS, { kind: 'operation', operation });
+  } else end(world, operation);
 }
 
 /** Clients that wait for a sleeping compute start it; nothing starts a disabled one. */
