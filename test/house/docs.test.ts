@@ -1,0 +1,35 @@
+import { existsSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const PAGES = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...(await pagesIn('docs'))];
+
+describe('the documents', () => {
+  it.each(PAGES)('%s links only to what is there', async (page) => {
+    const text = await readFile(page, 'utf8');
+    const links = [...text.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, link]) => join(dirname(page), link ?? ''));
+    expect(links.filter((link) => !existsSync(link))).toEqual([]);
+  });
+
+  it('name for every invariant of the architecture the lint or the test that holds it', async () => {
+    const text = await readFile('docs/architecture.md', 'utf8');
+    const invariants = text.split('\n- ').filter((item) => item.startsWith('Invariant:'));
+    const held = invariants.map((item) => [...item.matchAll(/`(test\/[\w/.-]+)`/g)].map(([, path]) => path ?? ''));
+    expect(held.flat().filter((path) => !existsSync(path))).toEqual([]);
+    expect(invariants.filter((item, index) => held[index]?.length === 0 && !item.includes('Lint:'))).toEqual([]);
+  });
+
+  it('give the two commands of the README word for word as CI and package.json know them', async () => {
+    const readme = await readFile('README.md', 'utf8');
+    const ci = await readFile('.ci/run', 'utf8');
+    expect(readme).toContain('\nnpm ci && npm test\n');
+    expect(readme).toContain('\nnpm ci && npm run demo\n');
+    expect(ci).toContain('\nnpm ci && npm test\n');
+  });
+});
+
+async function pagesIn(folder: string): Promise<string[]> {
+  const names = await readdir(folder, { recursive: true });
+  return names.filter((name) => name.endsWith('.md')).map((name) => join(folder, name));
+}
