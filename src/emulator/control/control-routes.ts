@@ -1,5 +1,6 @@
 import { Hono } from 'hono';
 import { z } from 'zod';
+import type { Clients } from '../clients.ts';
 import type { SettableClock } from '../clock.ts';
 import type { Platform } from '../platform.ts';
 import type { RequestFaults } from '../request-faults.ts';
@@ -14,6 +15,7 @@ import { reportState } from './state.ts';
 
 interface ControlOptions {
   platform: Platform;
+  clients: Clients;
   requests: RequestLog;
   requestFaults: RequestFaults;
   nextFaultId: () => string;
@@ -64,39 +66,35 @@ function setClock(options: ControlOptions, change: z.output<typeof clockBody>): 
   return { status: 200, body: { now: new Date(world.nowMs).toISOString(), speed: settableClock.speed() } };
 }
 
-function mountConnections(app: Hono, platform: Platform): void {
+function mountConnections(app: Hono, clients: Clients): void {
   app.post('/computes/:id/connect', (context) =>
-    withBody(context, connectBody, (body) => {
-      const stay = body.for_seconds === undefined ? {} : { forMs: body.for_seconds * 1000 };
-      const computeId = context.req.param('id');
-      const { connections, reconnect } = body;
-      return connectionsAnswer(
-        platform.run({ kind: 'connect', computeId, connections, reconnects: reconnect, ...stay }),
-      );
+    withBody(context, connectBody, async ({ connections, reconnect, for_seconds: forSeconds }) => {
+      const stay = forSeconds === undefined ? {} : { forMs: forSeconds * 1000 };
+      const arrival = { computeId: context.req.param('id'), connections, reconnects: reconnect, ...stay };
+      return connectionsAnswer(await clients.arrive(arrival));
     }),
   );
   app.post('/computes/:id/disconnect', (context) =>
-    withBody(context, disconnectBody, (body) => {
-      const some = body.connections === undefined ? {} : { connections: body.connections };
-      return connectionsAnswer(platform.run({ kind: 'disconnect', computeId: context.req.param('id'), ...some }));
-    }),
+    withBody(context, disconnectBody, async ({ connections }) =>
+      connectionsAnswer(await clients.leave(context.req.param('id'), connections)),
+    ),
   );
 }
 
 /** The emulator's own routes, below `/_emulator`; they need no key and are not recorded. */
 export function createControlRoutes(options: ControlOptions): Hono {
-  const { platform, requests, requestFaults, nextFaultId, seed } = options;
+  const { platform, clients, requests, requestFaults, nextFaultId, seed } = options;
   const app = new Hono();
   app.get('/requests', (context) => context.json(requests.read()));
   app.delete('/requests', (context) => {
     requests.clear();
     return context.json(requests.read());
   });
-  app.get('/state', (context) => context.json(reportState(platform.world())));
+  app.get('/state', (context) => context.json(reportState(platform.world(), clients.urlOf)));
   app.post('/clock', (context) => withBody(context, clockBody, (change) => setClock(options, change)));
   app.route('/faults', createFaultRoutes({ platform, requestFaults, nextId: nextFaultId, seed }));
   app.route('/', createAccountRoutes(platform));
-  mountConnections(app, platform);
+  mountConnections(app, clients);
   app.notFound(() => respond(errorAnswer(404, 'the emulator has no such route: see docs/emulator.md')));
   return app;
 }

@@ -11,7 +11,7 @@ export function respond(answer: Answer): Response {
 export async function withBody<S extends z.ZodType>(
   context: Context,
   schema: S,
-  handle: (body: z.output<S>) => Answer,
+  handle: (body: z.output<S>) => Answer | Promise<Answer>,
 ): Promise<Response> {
   const text = await context.req.text();
   let data: unknown;
@@ -21,5 +21,5 @@ export async function withBody<S extends z.ZodType>(
     return respond(errorAnswer(400, 'the body is not JSON'));
   }
   const body = read(schema, data);
-  return respond(body.ok ? handle(body.value) : errorAnswer(400, body.message));
+  return respond(body.ok ? await handle(body.value) : errorAnswer(400, body.message));
 }

@@ -4,12 +4,13 @@ import { usageAt } from '../world/usage.ts';
 
 const MS_PER_SECOND = 1000;
 
-function computeState(compute: Compute, nowMs: number) {
+function computeState(compute: Compute, nowMs: number, url: string | undefined) {
   const usage = usageAt(compute, nowMs);
   return {
     project_id: compute.projectId,
     compute_id: compute.id,
     state: compute.state,
+    postgres_url: url,
     pending_state: compute.pendingState,
     min_cu: compute.minCu,
     max_cu: compute.maxCu,
@@ -49,8 +50,8 @@ function totals(computes: readonly ComputeReport[]): Record<(typeof SUMMED)[numb
 }
 
 /** What is behind the API: everything since the emulator's start, at the world's instant. */
-export function reportState(world: WorldState) {
-  const computes = [...world.computes.values()].map((compute) => computeState(compute, world.nowMs));
+export function reportState(world: WorldState, urlOf: (computeId: string) => string | undefined) {
+  const computes = [...world.computes.values()].map((compute) => computeState(compute, world.nowMs, urlOf(compute.id)));
   const openOperations = [...world.projects.values()].reduce((sum, project) => sum + project.openOperations, 0);
   return {
     now: new Date(world.nowMs).toISOString(),

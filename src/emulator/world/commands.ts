@@ -20,8 +20,10 @@ export type Command =
   | { kind: 'create_compute'; projectId: string; wanted: NewComputeRequest }
   | ({ kind: 'update_compute'; changes: Partial<ComputeSettings> } & OnCompute)
   | ({ kind: 'delete_compute' | 'start_compute' | 'suspend_compute' | 'restart_compute' } & OnCompute)
-  | { kind: 'connect'; computeId: string; connections: number; forMs?: number; reconnects: boolean }
+  | { kind: 'connect'; computeId: string; connections: number; forMs?: number; reconnects: boolean; groupId?: string }
   | { kind: 'disconnect'; computeId: string; connections?: number }
+  | { kind: 'change_clients'; computeId: string; groupId: string; doing: 'work' | 'rest' | 'leave' }
+  | { kind: 'end_operation'; operationId: string; projectId: string; error?: string }
   | { kind: 'use_key'; token: string; from: string }
   | { kind: 'create_key'; wanted: NewKey }
   | { kind: 'revoke_key'; keyId: number; owner: KeyOwner }

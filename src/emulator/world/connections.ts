@@ -1,13 +1,23 @@
-import type { Compute, ConnectionGroup, WorldState } from './entities.ts';
+import type { Compute, ConnectionGroup, WorldEvent, WorldState } from './entities.ts';
 import { planSuspension } from './suspension.ts';
 
 export function countConnections(groups: readonly ConnectionGroup[]): number {
   return groups.reduce((sum, group) => sum + group.connections, 0);
 }
 
-/** When the compute was last active: at this moment, while somebody is connected. */
+/** When the compute was last active: at this moment, while somebody does something on it. */
 export function lastActiveAtMs(compute: Compute, nowMs: number): number | undefined {
-  return compute.connected.length > 0 ? nowMs : compute.lastActiveAtMs;
+  return compute.connected.some((group) => group.isBusy) ? nowMs : compute.lastActiveAtMs;
+}
+
+type GroupChange = Extract<WorldEvent, { type: 'clients' }>['change'];
+
+/** Tells those who wait for it how a group fares. */
+function announce(world: WorldState, compute: Compute, groups: readonly ConnectionGroup[], change: GroupChange): void {
+  for (const { id } of groups) {
+    if (id !== undefined)
+      world.events.push({ type: 'clients', atMs: world.nowMs, computeId: compute.id, groupId: id, change });
+  }
 }
 
 /** Puts a group on an active compute; its stay begins now, unless it had begun before it was dropped. */
@@ -18,6 +28,7 @@ function admit(world: WorldState, compute: Compute, group: ConnectionGroup): voi
     world.due.add(group.endsAtMs, { kind: 'departure', compute, group });
   }
   compute.connected.push(group);
+  announce(world, compute, [group], 'connected');
 }
 
 /** True while new clients are let in at once; otherwise they wait for the next start. */
@@ -33,7 +44,27 @@ export function admitWaiting(world: WorldState, compute: Compute): void {
   if (groups.length > 0) planSuspension(world, compute);
 }
 
-/** A group whose time has come leaves of its own accord; it was active until now. */
+/** Everyone who waits gets an error and goes. */
+export function sendWaitingAway(world: WorldState, compute: Compute): void {
+  announce(world, compute, compute.waiting.splice(0), 'sent_away');
+}
+
+/** A group has begun or ceased to do something; either counts as activity. */
+export function setBusy(world: WorldState, compute: Compute, groupId: string, isBusy: boolean): void {
+  const group = compute.connected.find(({ id }) => id === groupId);
+  if (group === undefined) return;
+  group.isBusy = isBusy;
+  compute.lastActiveAtMs = world.nowMs;
+  planSuspension(world, compute);
+}
+
+/** A group leaves before its time, connected or still waiting. */
+export function leave(world: WorldState, compute: Compute, groupId: string): void {
+  const group = [...compute.connected, ...compute.waiting].find(({ id }) => id === groupId);
+  if (group !== undefined) depart(world, compute, group);
+}
+
+/** A group leaves of its own accord. It was active until now, also by leaving. */
 export function depart(world: WorldState, compute: Compute, group: ConnectionGroup): void {
   compute.waiting = compute.waiting.filter((other) => other !== group);
   if (!compute.connected.includes(group)) return;
@@ -48,6 +79,7 @@ export function dropConnections(world: WorldState, compute: Compute): void {
   if (dropped === 0) return;
   compute.usage.connectionsDropped += dropped;
   compute.lastActiveAtMs = world.nowMs;
+  announce(world, compute, compute.connected, 'dropped');
   compute.waiting.push(...compute.connected.filter((group) => group.reconnects));
   compute.connected = [];
   world.events.push({ type: 'dropped', atMs: world.nowMs, computeId: compute.id, connections: dropped });

@@ -16,6 +16,8 @@ interface WorldOptions {
   seed: number;
   startMs: number;
   operationTimeMs?: number;
+  /** Computes are started and stopped by somebody outside, who says when that is done. */
+  externalPower?: boolean;
   /** How often the platform checks each compute, on average; absent: never. */
   availabilityCheckMs?: number;
 }
@@ -45,7 +47,8 @@ function fleetCompute(world: WorldState, project: Project, wanted: FleetCompute)
   if (wanted.lastActiveAtMs !== undefined) compute.lastActiveAtMs = wanted.lastActiveAtMs;
   if (!isActive) return compute;
   compute.startedAtMs = createdAtMs;
-  if (wanted.connections > 0) compute.connected.push({ connections: wanted.connections, reconnects: false });
+  if (wanted.connections > 0)
+    compute.connected.push({ connections: wanted.connections, reconnects: false, isBusy: true });
   // One that the fleet calls active is so at the start, however old the file is.
   const dueAtMs = suspensionDueAtMs(compute);
   const isOverdue = dueAtMs !== undefined && dueAtMs <= world.nowMs;
@@ -105,6 +108,7 @@ export function createWorld(options: WorldOptions): WorldState {
   const { fleet, seed, startMs, ...optional } = options;
   const world: WorldState = {
     ...optional,
+    externalPower: optional.externalPower ?? false,
     nowMs: startMs,
     random: createRandom(seed),
     projects: new Map(),

@@ -48,6 +48,10 @@ export interface ConnectionGroup {
   endsAtMs?: number;
   /** Whether they come back after they were dropped. */
   reconnects: boolean;
+  /** False for clients that are connected and do nothing: they hold no compute awake. */
+  isBusy: boolean;
+  /** Given to those that somebody outside wants to hear of. */
+  id?: string;
 }
 
 /** Sums since the start of the emulator. Sizes weigh the time in state `active` only. */
@@ -169,6 +173,7 @@ export type WorldEvent =
       status: OperationStatus;
     }
   | { type: 'state'; atMs: number; computeId: string; state: ComputeState }
+  | { type: 'clients'; atMs: number; computeId: string; groupId: string; change: 'connected' | 'dropped' | 'sent_away' }
   | { type: 'dropped'; atMs: number; computeId: string; connections: number }
   | { type: 'deleted'; atMs: number; computeId: string };
 
@@ -188,6 +193,8 @@ export interface WorldState {
   operationFaults: OperationFault[];
   /** A fixed duration for every operation; absent: from the distribution of each action. */
   operationTimeMs?: number;
+  /** Computes are started and stopped by somebody outside, who says when that is done. */
+  externalPower: boolean;
   /** How often the platform checks a compute, on average; absent: never. */
   availabilityCheckMs?: number;
   /** What happened during the command that is being carried out. */

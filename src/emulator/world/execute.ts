@@ -1,12 +1,12 @@
 import { advance } from './advance.ts';
 import { createBranch } from './branches.ts';
 import type { Command } from './commands.ts';
-import { connectClients, disconnectClients } from './connect.ts';
+import { changeClients, connectClients, disconnectClients } from './connect.ts';
 import { createCompute } from './create-compute.ts';
 import { deleteCompute } from './delete-compute.ts';
 import type { WorldState } from './entities.ts';
 import { createKey, revokeKey, setMembership, useKey } from './keys.ts';
-import { releaseHanging } from './operations.ts';
+import { endExternally, releaseHanging } from './operations.ts';
 import type { Execution, Outcome } from './outcome.ts';
 import { restartCompute, startCompute, suspendCompute } from './power-compute.ts';
 import { createProject, deleteProject, moveProject } from './projects.ts';
@@ -44,6 +44,8 @@ const HANDLERS: Handlers = {
   restart_compute: onCompute(restartCompute),
   connect: (world, arrival) => connectClients(world, arrival),
   disconnect: (world, { computeId, connections }) => disconnectClients(world, computeId, connections),
+  change_clients: (world, { computeId, groupId, doing }) => changeClients(world, computeId, groupId, doing),
+  end_operation: (world, { projectId, operationId, error }) => endExternally(world, projectId, operationId, error),
   use_key: (world, { token, from }) => useKey(world, token, from),
   create_key: (world, { wanted }) => createKey(world, wanted),
   revoke_key: (world, { keyId, owner }) => revokeKey(world, keyId, owner),

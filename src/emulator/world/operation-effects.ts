@@ -1,4 +1,4 @@
-import { admitWaiting, dropConnections } from './connections.ts';
+import { admitWaiting, dropConnections, sendWaitingAway } from './connections.ts';
 import type { Compute, ComputeState, Operation, WorldState } from './entities.ts';
 import { settleUsage } from './usage.ts';
 
@@ -36,7 +36,7 @@ export function finishEffect(world: WorldState, compute: Compute, operation: Ope
  * start that failed get an error and go: else they would start it over and over.
  */
 export function failEffect(world: WorldState, compute: Compute, operation: Operation): void {
-  if (operation.action === 'start_compute') compute.waiting = [];
+  if (operation.action === 'start_compute') sendWaitingAway(world, compute);
   if (operation.rollback === undefined) return;
   settleUsage(compute, world.nowMs);
   Object.assign(compute, operation.rollback);

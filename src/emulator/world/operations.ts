@@ -12,6 +12,7 @@ import type {
   WorldState,
 } from './entities.ts';
 import { failEffect, finishEffect } from './operation-effects.ts';
+import { type Outcome, refuse } from './outcome.ts';
 import { nextRandom, nextUuid } from './random.ts';
 import { planSuspension } from './suspension.ts';
 
@@ -151,6 +152,7 @@ function begin(world: WorldState, operation: Operation): void {
     return;
   }
   if (outcome !== undefined) operation.endsAs = END_STATUS[outcome];
+  else if (world.externalPower && PENDING_STATE[operation.action] !== undefined) return;
   world.due.add(world.nowMs + operationDurationMs(world, operation.action), { kind: 'operation', operation });
 }
 
@@ -183,7 +185,7 @@ function end(world: WorldState, operation: Operation): void {
   const status = operation.endsAs ?? 'finished';
   if (status === 'failed' || status === 'error') {
     operation.failuresCount = 1;
-    operation.error = `${operation.action} failed: injected by a fault`;
+    operation.error ??= `${operation.action} failed: injected by a fault`;
   }
   close(world, project, operation, status);
   const compute = operation.computeId === undefined ? undefined : project.computes.get(operation.computeId);
@@ -217,4 +219,22 @@ export function releaseHanging(world: WorldState): void {
       if (operation.status === 'running') end(world, operation);
     }
   }
+}
+
+/** The end of an operation that is carried out outside: `error` says why it failed. */
+export function endExternally(
+  world: WorldState,
+  projectId: string,
+  operationId: string,
+  error: string | undefined,
+): Outcome {
+  const project = world.projects.get(projectId);
+  const operation = project?.operations.findLast(({ id }) => id === operationId);
+  if (operation?.status !== 'running') return refuse('not_found', 'no such operation runs');
+  if (error !== undefined) {
+    operation.endsAs = 'failed';
+    operation.error = error;
+  }
+  end(world, operation);
+  return { ok: true, operations: [operation] };
 }

@@ -12,7 +12,8 @@ function effectiveTimeoutSeconds(compute: Compute): number | undefined {
 /** When the compute suspends if nothing else happens; undefined while something keeps it as it is. */
 export function suspensionDueAtMs(compute: Compute): number | undefined {
   const timeoutSeconds = effectiveTimeoutSeconds(compute);
-  const isQuiet = compute.state === 'active' && compute.queue.length === 0 && compute.connected.length === 0;
+  const isQuiet =
+    compute.state === 'active' && compute.queue.length === 0 && !compute.connected.some((group) => group.isBusy);
   if (!isQuiet || timeoutSeconds === undefined) return undefined;
   return (compute.lastActiveAtMs ?? compute.createdAtMs) + timeoutSeconds * 1000;
 }

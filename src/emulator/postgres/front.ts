@@ -1,0 +1,92 @@
+import { createServer, connect as dial, type Socket } from 'node:net';
+import type { Platform } from '../platform.ts';
+import type { WorldEvent } from '../world/entities.ts';
+import { createSessionActivity } from './session-activity.ts';
+
+/** The door of one compute: it accepts clients whether the compute sleeps or not, and holds them while it starts. */
+export interface Front {
+  port: number;
+  /** Lets a client through, or sends it away, as the world says. */
+  hear(event: Extract<WorldEvent, { type: 'clients' }>): void;
+  close(): Promise<void>;
+}
+
+interface FrontOptions {
+  computeId: string;
+  platform: Platform;
+  /** Where the compute's server is; undefined while none runs. */
+  socketPath(): string | undefined;
+  /** While a server is being stopped, sessions that end have been cut off, they don't leave. */
+  isStopping(): boolean;
+}
+
+const HOST = '127.0.0.1';
+
+/** A FATAL error as clients of Postgres understand it, whatever they had sent. */
+function fatal(message: string): Buffer {
+  const fields = Buffer.from(`SFATAL\0VFATAL\0C57P03\0M${message}\0\0`);
+  const head = Buffer.alloc(5);
+  head.write('E');
+  head.writeInt32BE(fields.length + 4, 1);
+  return Buffer.concat([head, fields]);
+}
+
+export async function openFront(options: FrontOptions): Promise<Front> {
+  const { computeId, platform } = options;
+  const clients = new Map<string, Socket>();
+  let lastNumber = 0;
+
+  const leave = (groupId: string): void => {
+    if (clients.delete(groupId) && !options.isStopping()) {
+      platform.run({ kind: 'change_clients', computeId, groupId, doing: 'leave' });
+    }
+  };
+
+  const letThrough = (groupId: string, client: Socket): void => {
+    const path = options.socketPath();
+    if (path === undefined) return void client.end(fatal('the compute is not running'));
+    const server = dial(path);
+    const activity = createSessionActivity((isBusy) => {
+      platform.run({ kind: 'change_clients', computeId, groupId, doing: isBusy ? 'work' : 'rest' });
+    });
+    client.on('data', activity.fromClient);
+    server.on('data', activity.fromServer);
+    client.pipe(server).pipe(client);
+    server.on('error', () => client.destroy());
+    server.on('close', () => client.end());
+    client.on('close', () => server.destroy());
+  };
+
+  const accept = (client: Socket): void => {
+    lastNumber += 1;
+    const groupId = `${computeId}/${lastNumber}`;
+    clients.set(groupId, client);
+    client.on('error', () => undefined);
+    client.on('close', () => leave(groupId));
+    const outcome = platform.run({ kind: 'connect', computeId, connections: 1, reconnects: false, groupId });
+    if (!outcome.ok) client.end(fatal(outcome.refusal.message));
+  };
+
+  const server = createServer({ pauseOnConnect: true }, accept);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, HOST, resolve);
+  });
+  const address = server.address();
+  return {
+    port: typeof address === 'object' && address !== null ? address.port : 0,
+    hear({ groupId, change }) {
+      const client = clients.get(groupId);
+      if (client === undefined) return;
+      if (change === 'connected') return letThrough(groupId, client);
+      clients.delete(groupId);
+      if (change === 'dropped') client.destroy();
+      else client.end(fatal('the compute could not be started'));
+    },
+    close() {
+      for (const client of clients.values()) client.destroy();
+      clients.clear();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}

@@ -1,0 +1,109 @@
+import type { Platform } from '../platform.ts';
+import type { Compute, Operation, WorldEvent } from '../world/entities.ts';
+import type { PostgresBinaries } from './binaries.ts';
+import { createComputeServers } from './compute-servers.ts';
+import { createFronts } from './fronts.ts';
+
+/** Computes that are real servers: what the world begins is carried out, and the world is told when it is done. */
+export interface PostgresPower {
+  /** Where clients of a compute connect; undefined before it has first been started. */
+  urlOf(computeId: string): string | undefined;
+  close(): Promise<void>;
+}
+
+/** The longest that a change by itself (a suspension) may be late. */
+const LONGEST_LOOK_MS = 500;
+const SHORTEST_LOOK_MS = 10;
+
+interface PowerOptions {
+  platform: Platform;
+  binaries: PostgresBinaries;
+}
+
+/** Starts the servers of all active computes. Rejects if one doesn't start; then none is left. */
+export async function startPostgresPower({ platform, binaries }: PowerOptions): Promise<PostgresPower> {
+  const servers = await createComputeServers(binaries);
+  const fronts = createFronts(platform, servers);
+  const tasks = new Set<Promise<unknown>>();
+  let closed = false;
+
+  const start = async ({ id, maxCu }: Compute): Promise<void> => {
+    await fronts.open(id);
+    await servers.start(id, maxCu);
+  };
+
+  const carryOut = async (compute: Compute, operation: Operation): Promise<void> => {
+    const work = operation.action === 'start_compute' ? start(compute) : servers.stop(compute.id);
+    const failure = await work.then(
+      () => undefined,
+      (error: Error) => error.message,
+    );
+    if (closed) return;
+    const ended = { kind: 'end_operation' as const, operationId: operation.id, projectId: operation.projectId };
+    platform.run(failure === undefined ? ended : { ...ended, error: failure });
+    fronts.stopping.delete(compute.id);
+  };
+
+  const track = (task: Promise<unknown>): void => {
+    const tracked = task.finally(() => tasks.delete(tracked));
+    tasks.add(tracked);
+  };
+
+  const hear = (event: WorldEvent): void => {
+    if (event.type === 'clients') fronts.hear(event);
+    if (event.type === 'deleted') track(fronts.close(event.computeId).then(() => servers.remove(event.computeId)));
+    const found = event.type === 'operation' ? externalOperation(platform, event) : undefined;
+    if (found === undefined) return;
+    if (found.operation.action === 'suspend_compute') fronts.stopping.add(found.compute.id);
+    track(carryOut(found.compute, found.operation));
+  };
+
+  const stopHearing = platform.onEvents((events) => {
+    for (const event of events) hear(event);
+  });
+  const ticker = keepLooking(platform);
+
+  const close = async (): Promise<void> => {
+    closed = true;
+    ticker.stop();
+    stopHearing();
+    await fronts.closeAll();
+    await Promise.allSettled(tasks);
+    await servers.close();
+  };
+
+  try {
+    const computes = [...platform.world().computes.values()];
+    await Promise.all(computes.map((one) => (one.state === 'active' ? start(one) : fronts.open(one.id))));
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { urlOf: fronts.urlOf, close };
+}
+
+/** The operation of an event, if it is ours to carry out: faults decide on some themselves. */
+function externalOperation(
+  platform: Platform,
+  event: Extract<WorldEvent, { type: 'operation' }>,
+): { compute: Compute; operation: Operation } | undefined {
+  const isPower = event.action === 'start_compute' || event.action === 'suspend_compute';
+  if (!isPower || event.status !== 'running') return undefined;
+  const world = platform.peek();
+  const operation = world.projects.get(event.projectId)?.operations.findLast(({ id }) => id === event.operationId);
+  const compute = world.computes.get(event.computeId ?? '');
+  if (operation === undefined || compute === undefined) return undefined;
+  return operation.endsAs === undefined && operation.hangs === undefined ? { compute, operation } : undefined;
+}
+
+/** Looks at the world when something falls due in it, so that it happens on time though nobody asks. */
+function keepLooking(platform: Platform): { stop(): void } {
+  let timer: NodeJS.Timeout;
+  const look = (): void => {
+    const nextAtMs = platform.world().due.nextAtMs();
+    const untilNextMs = nextAtMs === undefined ? LONGEST_LOOK_MS : platform.clock.realDelayMs(nextAtMs);
+    timer = setTimeout(look, Math.max(SHORTEST_LOOK_MS, Math.min(LONGEST_LOOK_MS, untilNextMs)));
+  };
+  timer = setTimeout(look, SHORTEST_LOOK_MS);
+  return { stop: () => clearTimeout(timer) };
+}
