@@ -45,6 +45,35 @@ ${table(
   more) on their way out, whatever field they are in.
 - \`api_url\` must be https, unless it points to this machine or \`allow_plain_http\` is set.
 
+## Several accounts
+
+Without \`accounts\` there is one account, \`default\`, whose key is in \`EBB_API_KEY\` or in the file that \`EBB_API_KEY_FILE\` names. With it,
+each account has its own key, and a policy can select by account (\`select: { accounts: ["retail"] }\`):
+
+\`\`\`yaml
+accounts:
+  - name: retail
+    api_key_env: EBB_API_KEY_RETAIL         # a variable: EBB_API_KEY, or EBB_API_KEY_ and more capitals
+    organization: org-blue-sky-1            # optional
+  - name: games
+    api_key_file: /run/secrets/games-key    # a file that holds the key and nothing else
+  - name: partners
+    api_keys_folder: /run/secrets/partners  # project-scoped keys: each file named after its project
+\`\`\`
+
+- \`name\` is the \`account\` of metrics and log lines. 1 to 40 letters, digits, \`-\`, \`_\`, \`.\`.
+- With an \`organization\`, only its projects are listed. A project of another one that the key shows all the same is left alone, and
+  that is told: somebody put the wrong key there.
+- A key file is read again when it changes and after a 401, so a key is rotated without a restart: write the new one over it, or
+  move another file into its place. A file that appears in a folder of keys adds its project; one that goes takes it away. What came from a
+  variable stays until a restart.
+- A refused key stops the calls of its account and no other's: \`/readyz\` says which, \`ebb_api_key_valid\` is 0, and it is tried again
+  after 5 s, then ever more rarely, to 5 min. Its computes stay as they are. \`ebb run\` starts as long as one account answers.
+- A project that two accounts can see belongs to the first of them.
+- \`EBB_API_KEY\`, \`EBB_API_KEY_FILE\` or \`api_key_file\` beside \`accounts\` is an error, unless an account names that variable. \`NEON_API_KEY\` is not
+  looked at.
+- The default of \`group\` depends on the names of the accounts: adding one makes a new group. Set \`group\` first if it shall keep what is stored.
+
 ## Listening beyond this machine
 
 \`/metrics\` and the other pages are served on 127.0.0.1. Another address needs \`EBB_TOKEN\` (sent as \`Authorization: Bearer …\` for every
@@ -60,12 +89,22 @@ export function renderExampleYaml(): string {
   return `${head}\n${ENTRIES.map(exampleOf).join('\n')}`;
 }
 
-const EXAMPLES: Readonly<Record<string, string>> = { api_key_file: '/run/secrets/ebb-api-key', group: 'production' };
+const EXAMPLES: Readonly<Record<string, string>> = {
+  api_key_file: '/run/secrets/ebb-api-key',
+  group: 'production',
+  accounts: `
+  - name: retail
+    api_key_env: EBB_API_KEY_RETAIL
+    organization: org-blue-sky-1
+  - name: games
+    api_key_file: /run/secrets/ebb-games-key`,
+};
 
 function exampleOf([name, { variable, flag, fallback, help }]: [string, SettingDeclaration]): string {
   const overriddenBy = [variable, flag].filter((one) => one !== undefined).join(', ');
   const comment = wrap(overriddenBy === '' ? help : `${help} (${overriddenBy})`, 110).map((line) => `# ${line}\n`);
-  const setting = fallback === '' ? `# ${name}: ${EXAMPLES[name]}` : `${name}: ${fallback}`;
+  const example = `${name}: ${EXAMPLES[name]}`.replace(': \n', ':\n').replace(/^/gm, '# ');
+  const setting = fallback === '' ? example : `${name}: ${fallback}`;
   return `${comment.join('')}${setting}\n`;
 }
 

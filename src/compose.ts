@@ -15,6 +15,7 @@ import { createFleet } from './app/fleet.ts';
 import { computeSeries, updateGauges } from './app/fleet-metrics.ts';
 import { createOutages } from './app/outages.ts';
 import { recordEvents } from './app/record-events.ts';
+import { apiAccounts, placeOfKey, readKeysAtStart } from './compose/accounts.ts';
 import { compilePolicies } from './domain/compiled-policies.ts';
 import type { Policy, PolicySet } from './domain/policy.ts';
 import type { Clock } from './ports/clock.ts';
@@ -23,7 +24,7 @@ import type { ComputeEvent } from './ports/notifier.ts';
 import type { Operator } from './ports/operator.ts';
 import type { RateBudget } from './ports/rate-budget.ts';
 import type { Metrics } from './ports/telemetry.ts';
-import { readApiKey } from './settings/api-key.ts';
+import type { KeyPurpose } from './settings/api-key.ts';
 import { type Settings, secretsOf } from './settings.ts';
 
 /** What happens to computes, for whoever tells it to people. */
@@ -31,6 +32,12 @@ export type DaemonEvent = ComputeEvent;
 
 /** Time that runs by a table of (real, simulated) instants. Only the demo and tests give another clock than the system's. */
 export const clockByTable = simulatedClock;
+
+/** A whole stop takes at most so long, in real milliseconds. */
+const STOP_MS = 9_000;
+
+/** What runs may end for so long; then it is cut off, and its intents tell the successor. Real milliseconds. */
+const STOP_GRACE_MS = 6_000;
 
 /** How often a daemon looks by itself, in real milliseconds, unless it is told otherwise. */
 const RHYTHM: Rhythm = { inventoryMs: 30_000, keeperMs: 30_000, waitingMs: 60_000 };
@@ -59,9 +66,7 @@ export type Started = { ok: true; daemon: RunningDaemon } | { ok: false; problem
 /** Opens everything that a daemon needs, in order; if one part can't be had, what was opened is closed again. */
 export async function runDaemon(options: RunOptions): Promise<Started> {
   const opened: Closer[] = [];
-  const closeAll = async () => {
-    for (const close of opened.splice(0).reverse()) await close();
-  };
+  const closeAll = () => within(STOP_MS, closeInTurn(opened));
   try {
     const started = await openAll(options, opened);
     if (!started.ok) await closeAll();
@@ -81,15 +86,30 @@ export async function prepareEngine({ url, group }: { url: string; group: string
   return { ok: true, value: undefined };
 }
 
+/** Closes the last opened first; one that fails must not keep the others open. */
+async function closeInTurn(opened: Closer[]): Promise<void> {
+  for (const close of opened.splice(0).reverse()) await close().catch(() => undefined);
+}
+
+/** Resolves when the work is done, at the latest after so many real milliseconds: a stop must end. */
+async function within(ms: number, work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([work, late]);
+  clearTimeout(timer);
+}
+
 type Closer = () => Promise<void>;
 type Opened<T> = { ok: true; value: T } | { ok: false; problem: string };
 type ProcessTelemetry = ReturnType<typeof createTelemetry>;
 
 async function openAll(options: RunOptions, opened: Closer[]): Promise<Opened<string>> {
   const { settings } = options;
-  const key = readApiKey(settings.apiKey, settings.mode === 'enforce' ? 'write' : 'read');
-  if (!key.ok) return key;
-  const telemetry = openTelemetry(options, key.value.reveal());
+  const keys = readKeysAtStart(settings.accounts, purposeOf(settings));
+  if (!keys.ok) return keys;
+  const telemetry = openTelemetry(options, keys.value);
   const context = await openContext(options, telemetry, opened);
   if (!context.ok) return context;
   let daemon: Daemon | undefined;
@@ -97,7 +117,8 @@ async function openAll(options: RunOptions, opened: Closer[]): Promise<Opened<st
   const http = await startHttpServer({ ...servingOptions(settings), operator, log: telemetry.log });
   if (!http.ok) return { ok: false, problem: http.error };
   opened.push(() => http.close());
-  const surroundings = { apiUrl: settings.apiUrl, accounts: [settings.account], queue: settings.queue.shown };
+  const accounts = settings.accounts.map(({ name }) => name);
+  const surroundings = { apiUrl: settings.apiUrl, accounts, queue: settings.queue.shown };
   const started = await startDaemon(context.value, surroundings);
   if (!started.ok) return { ok: false, problem: explainApiError(settings, started.error) };
   daemon = started.daemon;
@@ -105,11 +126,11 @@ async function openAll(options: RunOptions, opened: Closer[]): Promise<Opened<st
   return { ok: true, value: http.url };
 }
 
-function openTelemetry({ settings, version, logTo, policies }: RunOptions, key: string): ProcessTelemetry {
+function openTelemetry({ settings, version, logTo, policies }: RunOptions, keys: string[]): ProcessTelemetry {
   const telemetry = createTelemetry({
     level: settings.logLevel,
     version,
-    secrets: [...secretsOf(settings), key],
+    secrets: [...secretsOf(settings), ...keys],
     perComputeMetrics: settings.perComputeMetrics,
     ...(logTo && { destination: logTo }),
   });
@@ -141,6 +162,7 @@ async function openContext(
       log.error({ event: 'ebb.job_failed', queue: name, job: job.id, err: error }, error.message);
     },
   });
+  opened.push(() => queue.close(STOP_GRACE_MS));
   const record = recordEvents(telemetry);
   const context: Context = {
     ...{ clock, api, queue, telemetry, outages, rhythm },
@@ -159,23 +181,19 @@ async function openContext(
 }
 
 function openControlApi(settings: Settings, telemetry: ProcessTelemetry, budget: RateBudget): ControlApi {
-  const { log, metrics } = telemetry;
-  const purpose = settings.mode === 'enforce' ? 'write' : 'read';
-  const key = () => {
-    const read = readApiKey(settings.apiKey, purpose);
-    if (!read.ok) throw new Error(read.problem);
-    const value = read.value.reveal();
-    telemetry.hide(value); // A file's key may have been changed since the start.
-    return value;
-  };
+  const { log, metrics, hide } = telemetry;
   return createControlApi({
     baseUrl: settings.apiUrl,
-    accounts: [{ name: settings.account, key }],
+    accounts: apiAccounts(settings.accounts, { purpose: purposeOf(settings), hide }),
     allowPlainHttp: settings.allowPlainHttp,
     budget,
     log,
     metrics,
   });
+}
+
+function purposeOf({ mode }: Settings): KeyPurpose {
+  return mode === 'enforce' ? 'write' : 'read';
 }
 
 function servingOptions({ listen, insecure, token }: Settings) {
@@ -205,9 +223,15 @@ function declareFixedMetrics(metrics: Metrics, settings: Settings, policies: rea
 }
 
 /** One line for the person who starts the daemon: what happened, and what to do. */
-function explainApiError({ apiUrl, account }: Settings, { code, status, message }: ControlApiError): string {
-  if (code === 'unauthorised') {
-    return `${apiUrl} refuses the API key of account ${account} (401: ${message}); check EBB_API_KEY or EBB_API_KEY_FILE`;
+function explainApiError({ apiUrl, accounts }: Settings, error: ControlApiError): string {
+  const { code, status, message } = error;
+  const account = accounts.find(({ name }) => name === error.account);
+  const place = account === undefined ? 'EBB_API_KEY or EBB_API_KEY_FILE' : placeOfKey(account);
+  if (code === 'unauthorised' && status !== undefined) {
+    return `${apiUrl} refuses the API key of account ${error.account} (${status}: ${message}); check ${place}`;
+  }
+  if (code === 'unauthorised' || (code === 'forbidden' && status === undefined)) {
+    return `account ${error.account}: ${message}; check ${place}`;
   }
   if (status === undefined) return `cannot reach ${apiUrl}: ${message}; check EBB_API_URL and the network`;
   return `${apiUrl} answers ${status}: ${message}; check EBB_API_URL, or try again later`;

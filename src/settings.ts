@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { z } from 'zod';
-import type { ApiKeySource } from './settings/api-key.ts';
+import { type Account, accountsOf } from './settings/accounts.ts';
 import { readConfigFile } from './settings/config-file.ts';
 import type { ListenAddress } from './settings/listen-address.ts';
 import { combinationProblems, schemaProblems } from './settings/problems.ts';
@@ -16,10 +16,8 @@ export interface Settings {
   /** Base URL of the control API, without a trailing slash. */
   apiUrl: string;
   allowPlainHttp: boolean;
-  /** The name of the account that the key belongs to. */
-  account: string;
-  /** Absent: no key was given. `readApiKey` gives the key, or says what to do. */
-  apiKey: ApiKeySource | undefined;
+  /** At least one: `default` if `ebb.yaml` names none. */
+  accounts: readonly Account[];
   /** Files, folders and globs: relative to the working folder, or absolute. */
   policies: readonly string[];
   queue: QueueLocation;
@@ -37,8 +35,6 @@ export type SettingsResult = { ok: true; settings: Settings } | { ok: false; pro
 
 type Values = z.output<typeof settingsSchema>;
 type Sources = ReadonlyMap<SettingName, Given>;
-
-const ONLY_ACCOUNT = 'default';
 
 /**
  * Reads `ebb.yaml` (or `configFile`), overridden by variables, overridden by flags. Each problem is one line that says
@@ -67,10 +63,10 @@ export function readSettings({
 }
 
 /** Every secret value of the settings: what logs and metrics must never show. A key from a file is not among them. */
-export function secretsOf({ apiKey, queue, token }: Settings): string[] {
-  const key = apiKey?.from === 'variable' ? [apiKey.key.reveal()] : [];
-  const queueUrl = queue.passwords.length > 0 ? [queue.url, ...queue.passwords].map((one) => one.reveal()) : [];
-  return [...key, ...queueUrl, ...(token === undefined ? [] : [token.reveal()])];
+export function secretsOf({ accounts, queue, token }: Settings): string[] {
+  const keys = accounts.map(({ apiKey }) => (apiKey?.from === 'variable' ? apiKey.key : undefined));
+  const queueUrl = queue.passwords.length > 0 ? [queue.url, ...queue.passwords] : [];
+  return [...keys, ...queueUrl, token].flatMap((one) => (one === undefined ? [] : [one.reveal()]));
 }
 
 function assemble({
@@ -86,31 +82,21 @@ function assemble({
   cwd: string;
   insecure: boolean;
 }): Settings {
+  const accounts = accountsOf({ values, given, env, cwd });
   return {
     mode: values.mode,
     apiUrl: values.api_url,
     allowPlainHttp: values.allow_plain_http,
-    account: ONLY_ACCOUNT,
-    apiKey: apiKeySource(values, given, env, cwd),
+    accounts,
     policies: policyPaths(values, given, cwd),
     queue: queueLocation(values, given, cwd),
-    group: values.group ?? defaultGroup(values.api_url),
+    group: values.group ?? defaultGroup(values.api_url, accounts),
     listen: values.listen,
     token: env.EBB_TOKEN ? secret(env.EBB_TOKEN) : undefined,
     insecure,
     logLevel: values.log_level,
     perComputeMetrics: values.per_compute_metrics,
   };
-}
-
-function apiKeySource(values: Values, given: Sources, env: Environment, cwd: string): ApiKeySource | undefined {
-  if (env.EBB_API_KEY) return { from: 'variable', variable: 'EBB_API_KEY', key: secret(env.EBB_API_KEY) };
-  if (values.api_key_file !== undefined) {
-    const { base = cwd, where = 'api_key_file' } = given.get('api_key_file') ?? {};
-    return { from: 'file', file: resolve(base, values.api_key_file), where };
-  }
-  if (env.NEON_API_KEY) return { from: 'variable', variable: 'NEON_API_KEY', key: secret(env.NEON_API_KEY) };
-  return undefined;
 }
 
 /** Paths that are relative to the working folder stay as they were written, since messages name them. */
@@ -127,7 +113,11 @@ function queueLocation(values: Values, given: Sources, cwd: string): QueueLocati
   return absolute.ok ? { ...absolute.value, shown: queue.shown } : queue;
 }
 
-/** Not of the key: a rotated key must find what the old one left. */
-function defaultGroup(apiUrl: string): string {
-  return createHash('sha256').update(`${apiUrl}\n${ONLY_ACCOUNT}`).digest('hex').slice(0, 12);
+/** Not of the keys: a rotated key must find what the old one left. */
+function defaultGroup(apiUrl: string, accounts: readonly Account[]): string {
+  const names = accounts.map(({ name }) => name).sort();
+  return createHash('sha256')
+    .update([apiUrl, ...names].join('\n'))
+    .digest('hex')
+    .slice(0, 12);
 }

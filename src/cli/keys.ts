@@ -6,6 +6,7 @@ interface CreateFlags {
   org: string;
   project: string;
   name: string;
+  account?: string;
   out?: string;
   json?: boolean;
   config?: string;
@@ -27,6 +28,7 @@ export function keysCommand(): Command {
     .requiredOption('--org <id>', 'organization that owns the project')
     .requiredOption('--project <id>', 'project that the key is for')
     .requiredOption('--name <name>', 'what the key is called in the console')
+    .option('--account <name>', 'which of several accounts (accounts in ebb.yaml) makes it')
     .option('--out <file>', 'write the key there (mode 0600) instead of printing it; the file must not exist yet')
     .option('--json', 'print id, name, project and key as JSON')
     .option('--config <file>', 'settings file (default: ebb.yaml if it is there)')
@@ -55,14 +57,15 @@ async function createKey({ out, ...flags }: CreateFlags): Promise<void> {
   }
 }
 
-async function make({ org, project, name, config, apiUrl }: CreateFlags) {
+async function make({ org, project, name, account, config, apiUrl }: CreateFlags) {
   const [{ readSettings }, { createProjectKey }] = await Promise.all([
     import('../settings.ts'),
     import('../compose/project-key.ts'),
   ]);
   const read = readSettings({ configFile: config, flags: { apiUrl } });
   if (!read.ok) throw new UserError(read.problems.join('\n'));
-  const made = await createProjectKey({ settings: read.settings, organizationId: org, projectId: project, name });
+  const { settings } = read;
+  const made = await createProjectKey({ settings, account, organizationId: org, projectId: project, name });
   if (!made.ok) throw new UserError(made.problem);
   return made.key;
 }

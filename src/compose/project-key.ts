@@ -1,11 +1,15 @@
 import { createFullControlApi } from '../adapters/control-api/full-client.ts';
 import type { ControlApiError } from '../ports/control-api.ts';
 import type { Metrics } from '../ports/telemetry.ts';
-import { readApiKey } from '../settings/api-key.ts';
+import type { Account } from '../settings/accounts.ts';
+import { type ApiKeySource, readApiKey } from '../settings/api-key.ts';
 import type { Settings } from '../settings.ts';
+import { placeOfKey } from './accounts.ts';
 
 export interface WantedKey {
   settings: Settings;
+  /** Whose key makes it; needed only where there are several accounts. */
+  account: string | undefined;
   organizationId: string;
   projectId: string;
   name: string;
@@ -25,31 +29,48 @@ export async function createProjectKey(
   wanted: WantedKey,
 ): Promise<{ ok: true; key: MadeKey } | { ok: false; problem: string }> {
   const { settings, organizationId, projectId, name } = wanted;
-  const ownKey = readApiKey(settings.apiKey, 'write');
+  const own = chooseAccount(settings.accounts, wanted.account);
+  if (!own.ok) return own;
+  const { account, source } = own;
+  const ownKey = readApiKey(source, 'write');
   if (!ownKey.ok) return ownKey;
   const api = createFullControlApi({
     baseUrl: settings.apiUrl,
-    accounts: [{ name: settings.account, key: () => ownKey.value.reveal() }],
+    accounts: [{ name: account.name, key: () => ownKey.value.reveal() }],
     allowPlainHttp: settings.allowPlainHttp,
     metrics: NO_METRICS,
   });
   try {
-    const made = await api.createProjectKey({ account: settings.account, organizationId, projectId, name });
-    if (!made.ok) return { ok: false, problem: explain(wanted, made.error) };
+    const made = await api.createProjectKey({ account: account.name, organizationId, projectId, name });
+    if (!made.ok) return { ok: false, problem: explain(wanted, account, made.error) };
     return { ok: true, key: { ...made.value, projectId } };
   } finally {
     await api.close();
   }
 }
 
-function explain({ settings, organizationId, projectId }: WantedKey, error: ControlApiError): string {
+type ChosenAccount = { ok: true; account: Account; source: ApiKeySource | undefined } | { ok: false; problem: string };
+
+function chooseAccount(accounts: readonly Account[], wanted: string | undefined): ChosenAccount {
+  const names = accounts.map(({ name }) => name).join(', ');
+  const account = wanted === undefined ? accounts[0] : accounts.find(({ name }) => name === wanted);
+  if (account === undefined) return { ok: false, problem: `there is no account ${wanted}: use one of ${names}` };
+  if (wanted === undefined && accounts.length > 1) {
+    return { ok: false, problem: `there are several accounts: say with --account which one makes the key (${names})` };
+  }
+  const { name, apiKey } = account;
+  if (apiKey?.from !== 'folder') return { ok: true, account, source: apiKey };
+  return { ok: false, problem: `account ${name} has project-scoped keys, which make no others: use a personal key` };
+}
+
+function explain({ settings, organizationId, projectId }: WantedKey, account: Account, error: ControlApiError): string {
   const { code, message } = error;
   if (error.outcomeUnknown) {
     return `no clear answer from ${settings.apiUrl} (${message}): look whether a key was made, and revoke it`;
   }
   switch (code) {
     case 'unauthorised':
-      return `${settings.apiUrl} refuses the API key: set EBB_API_KEY to a valid one`;
+      return `${settings.apiUrl} refuses the API key: set a valid one (${placeOfKey(account)})`;
     case 'forbidden':
       return `this API key may not make keys in ${organizationId} (${message}): use a personal key of one of its members`;
     case 'not_found':

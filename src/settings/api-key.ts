@@ -2,10 +2,16 @@ import { readFileSync } from 'node:fs';
 import type { Parsed } from './parsed.ts';
 import { type Secret, secret } from './secret.ts';
 
-/** Where the API key comes from. A file is read anew each time, so that a key can be rotated. */
+/** Where the API key comes from; a variable that is not set has none. A file can be read anew, so that a key can be rotated. */
 export type ApiKeySource =
-  | { from: 'variable'; variable: 'EBB_API_KEY' | 'NEON_API_KEY'; key: Secret }
+  | { from: 'variable'; variable: string; key: Secret | undefined }
   | { from: 'file'; file: string; where: string };
+
+/** Project-scoped keys: each file is named after its project and holds its key. */
+export interface KeyFolder {
+  from: 'folder';
+  folder: string;
+}
 
 /** What the key is for: `NEON_API_KEY` serves reading only, so that a key lying around never changes a compute. */
 export type KeyPurpose = 'read' | 'write';
@@ -25,7 +31,8 @@ export function readApiKey(source: ApiKeySource | undefined, purpose: KeyPurpose
         'NEON_API_KEY is used for reading only, and this would write: set EBB_API_KEY or EBB_API_KEY_FILE, or stay in mode observe',
     };
   }
-  return checked(source.key.reveal(), source.variable);
+  if (source.key !== undefined) return checked(source.key.reveal(), source.variable);
+  return { ok: false, problem: `${source.variable}: is not set; put the API key there and nothing else` };
 }
 
 function readKeyFile({ file, where }: { file: string; where: string }): Parsed<Secret> {

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { isMap, isScalar, LineCounter, parseDocument } from 'yaml';
+import { isMap, isNode, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 
 const DEFAULT_FILE = 'ebb.yaml';
 
@@ -8,7 +8,7 @@ export interface ConfigFile {
   /** As it was named; undefined if there is none. */
   file: string | undefined;
   values: Record<string, unknown>;
-  /** `FILE:LINE:COLUMN` of each key. */
+  /** `FILE:LINE:COLUMN` of each key, and of each entry of a list, by its path: `mode`, `accounts.0`, `accounts.0.name`. */
   places: Map<string, string>;
   problems: string[];
 }
@@ -39,11 +39,26 @@ function parseConfig(file: string, source: string): ConfigFile {
   if (!isMap(document.contents)) {
     return { ...emptyConfig(file), problems: [`${file}:1:1: must be a list of settings, one "name: value" a line`] };
   }
-  const places = new Map<string, string>();
-  for (const { key } of document.contents.items) {
-    if (isScalar(key) && key.range) places.set(String(key.value), place(key.range[0]));
-  }
+  const offsets = [...offsetsIn(document.contents, '')];
+  const places = new Map(offsets.map(([path, offset]) => [path, place(offset)]));
   return { file, values: document.toJS(), places, problems };
+}
+
+/** Where each key and each entry of a list begins, by its path. */
+function* offsetsIn(node: unknown, parent: string): Generator<[path: string, offset: number]> {
+  if (isMap(node)) {
+    for (const { key, value } of node.items) {
+      if (!isScalar(key) || !key.range) continue;
+      yield [`${parent}${key.value}`, key.range[0]];
+      yield* offsetsIn(value, `${parent}${key.value}.`);
+    }
+  }
+  if (isSeq(node)) {
+    for (const [index, item] of node.items.entries()) {
+      if (isNode(item) && item.range) yield [`${parent}${index}`, item.range[0]];
+      yield* offsetsIn(item, `${parent}${index}.`);
+    }
+  }
 }
 
 function emptyConfig(file: string | undefined): ConfigFile {

@@ -33,6 +33,10 @@ export const SETTINGS = {
     fallback: '',
     help: 'File that holds the API key and nothing else. A key itself never stands in ebb.yaml: set EBB_API_KEY instead.',
   },
+  accounts: {
+    fallback: '',
+    help: 'Several accounts instead of one: for each a name, where its key is, and the organization that it is for. See "Several accounts" in docs/settings.md.',
+  },
   policies: {
     variable: 'EBB_POLICIES',
     flag: '--policies',
@@ -78,5 +82,6 @@ export const SECRET_VARIABLES = {
 /** What to do instead of writing these into `ebb.yaml`. */
 export const MISPLACED_KEYS: ReadonlyMap<string, string> = new Map([
   ['api_key', 'a key has no place in a file that others read: set EBB_API_KEY, or api_key_file'],
+  ['accounts.api_key', 'a key has no place in a file that others read: set api_key_env, or api_key_file'],
   ['token', 'a token has no place in a file that others read: set EBB_TOKEN'],
 ]);

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { ACCOUNT_KEYS } from './account-schema.ts';
 import { isPlainAndRemote } from './api-url.ts';
 import type { ConfigFile } from './config-file.ts';
 import { MISPLACED_KEYS, SETTINGS } from './declarations.ts';
@@ -14,18 +15,32 @@ const TOKEN = /^[\x21-\x7e]{16,}$/;
 /** What the schema found, one line each: where, what, what to do. */
 export function schemaProblems(error: z.ZodError, given: Sources, config: ConfigFile): string[] {
   return error.issues.flatMap((issue) => {
-    if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(key, config));
-    const name = String(issue.path[0]) as SettingName;
-    const { source, where } = given.get(name) ?? { source: 'file', where: config.file ?? 'settings' };
-    return [source === 'file' ? `${where}: ${name} ${issue.message}` : `${where}: ${issue.message}`];
+    const path = issue.path.map(String);
+    if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(path, key, config));
+    const { source, where } = given.get(path[0] as SettingName) ?? { source: 'file', where: config.file ?? 'settings' };
+    if (source !== 'file') return [`${where}: ${issue.message}`];
+    return [`${placeOf(path, config) ?? where}: ${labelOf(path)} ${issue.message}`];
   });
 }
 
-function unknownKey(key: string, config: ConfigFile): string {
-  const where = config.places.get(key) ?? config.file;
-  const misplaced = MISPLACED_KEYS.get(key);
+/** Of the setting itself, or of the entry that it is missing in. */
+function placeOf(path: readonly string[], { places }: ConfigFile): string | undefined {
+  const upwards = path.map((_, index) => path.slice(0, path.length - index).join('.'));
+  return upwards.map((one) => places.get(one)).find((place) => place !== undefined);
+}
+
+function labelOf(path: readonly string[]): string {
+  const [last = '', list = ''] = path.toReversed();
+  return /^\d+$/.test(last) ? `entry ${Number(last) + 1} of ${list}` : last;
+}
+
+function unknownKey(path: readonly string[], key: string, config: ConfigFile): string {
+  const [list] = path;
+  const where = placeOf([...path, key], config) ?? config.file;
+  const misplaced = MISPLACED_KEYS.get(list === undefined ? key : `${list}.${key}`);
   if (misplaced !== undefined) return `${where}: ${key}: ${misplaced}`;
-  return `${where}: unknown setting "${key}"${didYouMean(key, Object.keys(SETTINGS)) || '; see docs/settings.md'}`;
+  const known = list === undefined ? Object.keys(SETTINGS) : ACCOUNT_KEYS;
+  return `${where}: unknown setting "${key}"${didYouMean(key, known) || '; see docs/settings.md'}`;
 }
 
 /** What is wrong only in combination: where a secret stands, where it would go, which of two counts. */
@@ -47,6 +62,26 @@ export function combinationProblems(values: Values, given: Sources, env: Environ
   }
   if (env.EBB_TOKEN && !TOKEN.test(env.EBB_TOKEN)) {
     problems.push('EBB_TOKEN: must be at least 16 characters without blanks; make one with: openssl rand -hex 32');
+  }
+  return [...problems, ...homelessKeys(values, given, env)];
+}
+
+/** Beside `accounts`, a key that none of them names: whose it would be is not for us to guess. */
+function homelessKeys({ accounts }: Values, given: Sources, env: Environment): string[] {
+  if (accounts === undefined) return [];
+  const where = given.get('accounts')?.where;
+  const problems: string[] = [];
+  if (env.EBB_API_KEY && !accounts.some(({ api_key_env: variable }) => variable === 'EBB_API_KEY')) {
+    problems.push(
+      `EBB_API_KEY: is set, but no entry of accounts (${where}) uses it; write api_key_env: EBB_API_KEY there, or unset it`,
+    );
+  }
+  const file = given.get('api_key_file');
+  if (file !== undefined) {
+    const name = file.source === 'file' ? 'api_key_file stands' : 'is set';
+    problems.push(
+      `${file.where}: ${name} beside accounts (${where}); write api_key_file in one of them, and remove this`,
+    );
   }
   return problems;
 }

@@ -1,19 +1,17 @@
 import { z } from 'zod';
+import { accountsSchema } from './account-schema.ts';
 import { parseApiUrl } from './api-url.ts';
 import { parseListenAddress } from './listen-address.ts';
 import type { Parsed } from './parsed.ts';
 import { splitPolicyPaths } from './policy-paths.ts';
 import { parseQueueUrl } from './queue-url.ts';
+import { keyPath, text } from './schema-parts.ts';
 
 export const MODES = ['observe', 'enforce'] as const;
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 
 /** The Redis prefix and the Postgres schema are made of it. */
 const GROUP = /^[a-z0-9][a-z0-9_-]{0,39}$/;
-
-function text(): z.ZodString {
-  return z.string({ error: 'must be text' }).min(1, { error: 'must not be empty' });
-}
 
 function read<T>(parse: (value: string) => Parsed<T>) {
   return text().transform((value, context): T => {
@@ -41,7 +39,8 @@ export const settingsSchema = z.strictObject({
   mode: oneOf(MODES).default('observe'),
   api_url: read(parseApiUrl).prefault('https://console.neon.tech/api/v2'),
   allow_plain_http: yesOrNo().default(false),
-  api_key_file: text().optional(),
+  api_key_file: keyPath().optional(),
+  accounts: accountsSchema.optional(),
   policies: z
     .union([text().transform(splitPolicyPaths), z.array(text())], { error: 'must be a path or a list of paths' })
     .refine((paths) => paths.length > 0, { error: 'names no path; write a file, folder or glob' })

@@ -34,6 +34,9 @@ describe('what is generated from the settings', () => {
     const uncommented = readFileSync('ebb.example.yaml', 'utf8').replace(/^# (\w+: \S+)$/gm, '$1');
     writeFileSync(join(cwd, 'all.yaml'), uncommented);
     const result = readSettings({ env: {}, cwd, configFile: 'all.yaml' });
-    expect(result).toMatchObject({ ok: true, settings: { group: 'production', apiKey: { from: 'file' } } });
+    expect(result).toMatchObject({
+      ok: true,
+      settings: { group: 'production', accounts: [{ apiKey: { from: 'file' } }] },
+    });
   });
 });

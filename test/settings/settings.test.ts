@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
-import { readApiKey } from '../../src/settings/api-key.ts';
+import { type KeyPurpose, readApiKey } from '../../src/settings/api-key.ts';
 import type { Environment, SettingsFlags } from '../../src/settings/sources.ts';
 import { readSettings, type Settings, secretsOf } from '../../src/settings.ts';
 
@@ -37,6 +37,13 @@ function settings(sources: Sources): Settings {
   return result.settings;
 }
 
+/** The key of the only account. */
+function keyOf({ accounts }: Settings, purpose: KeyPurpose) {
+  const [only] = accounts;
+  if (accounts.length !== 1 || only?.apiKey?.from === 'folder') throw new Error('not one account with one key');
+  return readApiKey(only?.apiKey, purpose);
+}
+
 function problems(sources: Sources): string[] {
   const result = read(sources);
   return result.ok ? [] : result.problems;
@@ -51,7 +58,7 @@ describe('settings', () => {
       settings: {
         mode: 'observe',
         apiUrl: 'https://console.neon.tech/api/v2',
-        apiKey: undefined,
+        accounts: [{ name: 'default', apiKey: undefined }],
         policies: ['policies'],
         listen: { host: '127.0.0.1', port: 9464 },
         logLevel: 'info',
@@ -92,7 +99,7 @@ describe('settings', () => {
     if (!result.ok) throw new Error(result.problems.join('\n'));
     expect(result.settings.policies).toEqual([join(elsewhere, 'rules')]);
     expect(result.settings.queue.url.reveal()).toBe(`embedded:${join(elsewhere, 'state')}`);
-    const key = readApiKey(result.settings.apiKey, 'write');
+    const key = keyOf(result.settings, 'write');
     expect(key.ok && key.value.reveal()).toBe('k-1');
   });
 
@@ -194,7 +201,7 @@ describe('each wrong setting', () => {
 
 describe('the API key', () => {
   it('is not demanded before something needs it', () => {
-    const none = readApiKey(settings({}).apiKey, 'read');
+    const none = keyOf(settings({}), 'read');
     expect(none).toEqual({
       ok: false,
       problem: 'no API key: set EBB_API_KEY, or EBB_API_KEY_FILE to a file that holds it',
@@ -202,26 +209,26 @@ describe('the API key', () => {
   });
 
   it('from NEON_API_KEY serves reading, never writing, and yields to the others', () => {
-    const { apiKey } = settings({ env: { NEON_API_KEY: 'napi_neon' } });
-    const forReading = readApiKey(apiKey, 'read');
+    const neon = settings({ env: { NEON_API_KEY: 'napi_neon' } });
+    const forReading = keyOf(neon, 'read');
     expect(forReading.ok && forReading.value.reveal()).toBe('napi_neon');
-    expect(readApiKey(apiKey, 'write')).toMatchObject({
+    expect(keyOf(neon, 'write')).toMatchObject({
       ok: false,
       problem: expect.stringMatching(/NEON_API_KEY is used for reading only.*EBB_API_KEY/),
     });
-    const both = readApiKey(settings({ env: { NEON_API_KEY: 'napi_neon', EBB_API_KEY: 'napi_ebb' } }).apiKey, 'write');
+    const both = keyOf(settings({ env: { NEON_API_KEY: 'napi_neon', EBB_API_KEY: 'napi_ebb' } }), 'write');
     expect(both.ok && both.value.reveal()).toBe('napi_ebb');
   });
 
   it('is read from its file each time, so that it can be rotated', () => {
     const file = join(folderWith({ key: 'first\n' }), 'key');
-    const { apiKey } = settings({ env: { EBB_API_KEY_FILE: file } });
-    const first = readApiKey(apiKey, 'write');
+    const fromFile = settings({ env: { EBB_API_KEY_FILE: file } });
+    const first = keyOf(fromFile, 'write');
     writeFileSync(file, 'second\n');
-    const second = readApiKey(apiKey, 'write');
+    const second = keyOf(fromFile, 'write');
     expect([first, second].map((key) => key.ok && key.value.reveal())).toEqual(['first', 'second']);
     rmSync(file);
-    expect(readApiKey(apiKey, 'write')).toEqual({
+    expect(keyOf(fromFile, 'write')).toEqual({
       ok: false,
       problem: `EBB_API_KEY_FILE: the key file ${file} cannot be read (ENOENT); check the path and its permissions`,
     });
@@ -231,7 +238,7 @@ describe('the API key', () => {
     'is refused, and not shown, when no key looks like it: %j',
     (text) => {
       const file = join(folderWith({ key: text }), 'key');
-      const key = readApiKey(settings({ env: { EBB_API_KEY_FILE: file } }).apiKey, 'read');
+      const key = keyOf(settings({ env: { EBB_API_KEY_FILE: file } }), 'read');
       expect(key).toMatchObject({ ok: false, problem: expect.stringContaining('EBB_API_KEY_FILE') });
       if (text !== '') expect(JSON.stringify(key)).not.toContain(text);
     },

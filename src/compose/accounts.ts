@@ -1,0 +1,59 @@
+import type { ApiAccount, KeySource } from '../adapters/control-api/accounts.ts';
+import { keyFromFile, keysFromFolder } from '../adapters/control-api/key-files.ts';
+import type { Account } from '../settings/accounts.ts';
+import { type ApiKeySource, type KeyPurpose, readApiKey } from '../settings/api-key.ts';
+
+/**
+ * The keys that can be read before anything runs, or what to do. Among several accounts, one whose file can't be read is no
+ * reason not to start: the client looks again at each call.
+ */
+export function readKeysAtStart(
+  accounts: readonly Account[],
+  purpose: KeyPurpose,
+): { ok: true; value: string[] } | { ok: false; problem: string } {
+  const problems: string[] = [];
+  const keys: string[] = [];
+  for (const { apiKey } of accounts) {
+    if (apiKey?.from === 'folder') continue;
+    const key = readApiKey(apiKey, purpose);
+    if (key.ok) keys.push(key.value.reveal());
+    else if (apiKey?.from !== 'file' || accounts.length === 1) problems.push(key.problem);
+  }
+  return problems.length === 0 ? { ok: true, value: keys } : { ok: false, problem: problems.join('\n') };
+}
+
+/** The accounts as the client of the control API takes them. `hide` gets each key that is read, before it is used. */
+export function apiAccounts(
+  accounts: readonly Account[],
+  { purpose, hide }: { purpose: KeyPurpose; hide: (key: string) => void },
+): ApiAccount[] {
+  const hidden = new Set<string>();
+  const hiding =
+    (read: KeySource): KeySource =>
+    async (question) => {
+      const key = (await read(question)).trim();
+      if (!hidden.has(key)) hide(key);
+      hidden.add(key);
+      return key;
+    };
+  return accounts.map(({ name, apiKey, organization }) => {
+    const source = apiKey?.from === 'folder' ? keysFromFolder(apiKey.folder) : { key: singleKey(apiKey, purpose) };
+    return { ...source, name, key: hiding(source.key), ...(organization !== undefined && { organization }) };
+  });
+}
+
+function singleKey(source: ApiKeySource | undefined, purpose: KeyPurpose): KeySource {
+  if (source?.from === 'file') return keyFromFile(source.file);
+  return () => {
+    const key = readApiKey(source, purpose);
+    if (!key.ok) throw new Error(key.problem);
+    return key.value.reveal();
+  };
+}
+
+/** Where to look when the key of an account does not do. */
+export function placeOfKey({ name, apiKey }: Account): string {
+  if (apiKey === undefined || name === 'default') return 'EBB_API_KEY or EBB_API_KEY_FILE';
+  if (apiKey.from === 'variable') return apiKey.variable;
+  return apiKey.from === 'file' ? apiKey.file : `the keys in ${apiKey.folder}`;
+}
