@@ -15,7 +15,7 @@ import { createFleet } from './app/fleet.ts';
 import { computeSeries, updateGauges } from './app/fleet-metrics.ts';
 import { createOutages } from './app/outages.ts';
 import { recordEvents } from './app/record-events.ts';
-import { apiAccounts, placeOfKey, readKeysAtStart } from './compose/accounts.ts';
+import { apiAccounts, placeOfKey, readKeysAtStart, viaProxy } from './compose/accounts.ts';
 import { compilePolicies } from './domain/compiled-policies.ts';
 import type { Policy, PolicySet } from './domain/policy.ts';
 import type { Clock } from './ports/clock.ts';
@@ -186,6 +186,7 @@ function openControlApi(settings: Settings, telemetry: ProcessTelemetry, budget:
     baseUrl: settings.apiUrl,
     accounts: apiAccounts(settings.accounts, { purpose: purposeOf(settings), hide }),
     allowPlainHttp: settings.allowPlainHttp,
+    proxy: viaProxy(settings.proxy),
     budget,
     log,
     metrics,
@@ -223,7 +224,7 @@ function declareFixedMetrics(metrics: Metrics, settings: Settings, policies: rea
 }
 
 /** One line for the person who starts the daemon: what happened, and what to do. */
-function explainApiError({ apiUrl, accounts }: Settings, error: ControlApiError): string {
+function explainApiError({ apiUrl, accounts, proxy }: Settings, error: ControlApiError): string {
   const { code, status, message } = error;
   const account = accounts.find(({ name }) => name === error.account);
   const place = account === undefined ? 'EBB_API_KEY or EBB_API_KEY_FILE' : placeOfKey(account);
@@ -232,6 +233,9 @@ function explainApiError({ apiUrl, accounts }: Settings, error: ControlApiError)
   }
   if (code === 'unauthorised' || (code === 'forbidden' && status === undefined)) {
     return `account ${error.account}: ${message}; check ${place}`;
+  }
+  if (status === undefined && proxy !== undefined) {
+    return `cannot reach ${apiUrl} through ${proxy.shown}: ${message}; check ${proxy.variable} and EBB_API_URL`;
   }
   if (status === undefined) return `cannot reach ${apiUrl}: ${message}; check EBB_API_URL and the network`;
   return `${apiUrl} answers ${status}: ${message}; check EBB_API_URL, or try again later`;

@@ -1,9 +1,9 @@
-import { isBoundary, nextBoundary } from '../domain/boundaries.ts';
+import { isBoundary } from '../domain/boundaries.ts';
+import type { CallOptions, Project } from '../ports/control-api.ts';
 import type { Job, JobHandler } from '../ports/job-queue.ts';
 import type { Context } from './context.ts';
 import type { Conclusion } from './fleet.ts';
 import { mapConcurrently } from './map-concurrently.ts';
-import { readPicture } from './pictures.ts';
 import { requestReconcile } from './triggers.ts';
 
 /** A boundary's job comes so much early, in milliseconds, to have the pictures fresh at the instant. */
@@ -15,13 +15,10 @@ const CONCURRENT_READS = 8;
  * holds the instant.
  */
 export async function scheduleBoundaries(context: Context, conclusions: Iterable<Conclusion>): Promise<void> {
-  const { policies, queue, clock } = context;
-  const nowMs = clock.now();
-  const instants = new Set<number>();
-  for (const { compute, record } of conclusions) {
-    const next = nextBoundary({ policies, compute, baseline: record.baseline }, nowMs);
-    if (next !== undefined) instants.add(next);
-  }
+  const { queue } = context;
+  const nowMs = context.clock.now();
+  const ahead = [...conclusions].flatMap(({ nextBoundaryMs }) => nextBoundaryMs ?? []).filter((ms) => ms > nowMs);
+  const instants = new Set(ahead);
   for (const instantMs of instants) {
     await queue.addAt('boundaries', { id: `b-${instantMs}`, atMs: instantMs - HEAD_START_MS, data: { instantMs } });
   }
@@ -39,37 +36,50 @@ export function createBoundaries(context: Context): JobHandler {
 }
 
 async function crossBoundary(context: Context, instantMs: number, signal: AbortSignal): Promise<void> {
-  const { affected, unknown } = projectsAt(context, instantMs);
+  const { affected, unknown } = await projectsAt(context, instantMs);
   await refreshUntil(context, affected, instantMs, signal);
   await context.clock.sleepUntil(instantMs, signal);
   for (const projectId of [...affected, ...unknown]) await requestReconcile(context, projectId, instantMs);
 }
 
-/** Reads pictures as long as there is time; whose picture is too old at the instant reads it then. */
+/** Reads pictures as long as there is time, never beyond the instant; whose picture is too old then reads it then. */
 async function refreshUntil(
   context: Context,
   projectIds: readonly string[],
   instantMs: number,
   signal: AbortSignal,
 ): Promise<void> {
+  const { clock, fleet } = context;
   await mapConcurrently(projectIds, CONCURRENT_READS, async (projectId) => {
-    const project = context.fleet.listed(projectId);
-    if (project && context.clock.now() < instantMs && !signal.aborted) await readPicture(context, project, signal);
+    const project = fleet.listed(projectId);
+    const deadlineMs = clock.realDelayMs(instantMs);
+    if (project && deadlineMs > 0 && !signal.aborted) await tryToRead(context, project, { signal, deadlineMs });
   });
+}
+
+/** Without a word if it fails: it is read again at the instant, and then it matters. */
+async function tryToRead(context: Context, project: Project, options: CallOptions): Promise<void> {
+  const begun = { readAtMs: context.clock.now(), readAtMonotonicMs: context.clock.monotonicMs() };
+  const answer = await context.api.listComputes(project, options);
+  if (answer.ok) context.fleet.see({ project, computes: answer.value, ...begun });
 }
 
 /**
  * The projects of which a compute has a boundary at this instant; and those that only other daemons of the group have
  * looked at, for which this one can't say.
  */
-function projectsAt({ fleet, policies }: Context, instantMs: number): { affected: string[]; unknown: string[] } {
+async function projectsAt(
+  { fleet, policies, store }: Context,
+  instantMs: number,
+): Promise<{ affected: string[]; unknown: string[] }> {
   const affected = new Set<string>();
   const concluded = new Set<string>();
   for (const { compute, record } of fleet.conclusions()) {
     concluded.add(compute.projectId);
     if (isBoundary({ policies, compute, baseline: record.baseline }, instantMs)) affected.add(compute.projectId);
   }
-  return { affected: [...affected], unknown: fleet.projectIds().filter((projectId) => !concluded.has(projectId)) };
+  const known = new Set([...fleet.projectIds(), ...(await store.projectIds())]);
+  return { affected: [...affected], unknown: [...known].filter((projectId) => !concluded.has(projectId)) };
 }
 
 function describeJob({ queue, id }: Job): string {

@@ -2,6 +2,7 @@ import { nextBoundary } from '../domain/boundaries.ts';
 import type { Compute } from '../domain/compute.ts';
 import type { ComputeRecord } from '../domain/compute-record.ts';
 import { decide } from '../domain/decide.ts';
+import { hasOperationRunning } from '../domain/gates/operation-running.ts';
 import { type Plan, plan } from '../domain/plan.ts';
 import type { Context } from './context.ts';
 import type { Conclusion } from './fleet.ts';
@@ -13,7 +14,7 @@ export function concludeProject(
   records: ReadonlyMap<string, ComputeRecord>,
 ): Conclusion[] {
   const startedMs = context.clock.monotonicMs();
-  const busy = computes.filter((compute) => isBusy(compute, records.get(compute.computeId)));
+  const busy = computes.filter((compute) => hasOperationRunning(compute, records.get(compute.computeId)));
   const conclusions = computes.flatMap((compute) => {
     const record = records.get(compute.computeId);
     if (!record) return [];
@@ -42,19 +43,16 @@ export function concludeCompute(
     record,
     decision,
     plan: plan({ decision, compute, record, mode, projectBusy, nowMs, nextBoundaryAfter }),
+    nextBoundaryMs: nextBoundaryAfter(nowMs),
   };
 }
 
-function isBusy(compute: Compute, record: ComputeRecord | undefined): boolean {
-  return compute.pendingState !== undefined || (record?.openOperations.length ?? 0) > 0;
-}
-
 function sayIfHeldBack({ fleet, notify }: Context, { compute, plan }: Conclusion): void {
-  if (plan.verdict !== 'wait') return;
+  if (plan.heldBy.length === 0) return;
   const before = fleet.conclusion(compute.computeId)?.plan;
-  if (before?.verdict !== 'wait' || signature(before) !== signature(plan)) notify({ kind: 'held_back', compute, plan });
+  if (!before || signature(before) !== signature(plan)) notify({ kind: 'held_back', compute, plan });
 }
 
-function signature({ actions, reasons }: Plan): string {
-  return JSON.stringify([actions, reasons.map(({ code }) => code)]);
+function signature({ actions, heldBy }: Plan): string {
+  return JSON.stringify([actions, heldBy]);
 }

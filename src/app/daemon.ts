@@ -11,9 +11,6 @@ import { checkReadiness } from './readiness.ts';
 import { createReconcile } from './reconcile.ts';
 import { requestReconcile } from './triggers.ts';
 
-/** A stop lets what runs end for so long, in real milliseconds; then it is cut off, and its intents tell the successor. */
-const STOP_GRACE_MS = 6_000;
-
 /** Whoever starts a daemon is waiting: an API that does not answer by then is not there, in real milliseconds. */
 const FIRST_ANSWER_MS = 8_000;
 
@@ -27,7 +24,7 @@ const CONCURRENCY = { inventory: 1, boundaries: 20, reconcile: 32, operations: 1
 
 export interface Daemon {
   readiness(): Promise<Readiness>;
-  /** Stops taking work and lets what runs end. */
+  /** Ends the local timers; closing the queue ends the rest. */
   stop(): Promise<void>;
 }
 
@@ -61,10 +58,7 @@ export async function startDaemon(
     ok: true,
     daemon: {
       readiness: () => checkReadiness(context),
-      async stop() {
-        await keeper.close();
-        await queue.close(STOP_GRACE_MS);
-      },
+      stop: () => keeper.close(),
     },
   };
 }

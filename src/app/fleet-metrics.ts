@@ -1,5 +1,4 @@
 import { savedCuSeconds } from '../domain/cost.ts';
-import { isDegraded } from '../domain/gates/failed-before.ts';
 import { QUEUE_NAMES } from '../ports/job-queue.ts';
 import type { ComputeSeries } from '../ports/telemetry.ts';
 import type { Context } from './context.ts';
@@ -21,15 +20,15 @@ export function* computeSeries({ fleet }: Pick<Context, 'fleet'>): Iterable<Comp
 
 /** Sets the gauges that count the fleet and the queue. */
 export async function updateGauges(context: Context): Promise<void> {
-  const { fleet, telemetry, queue } = context;
-  const { metrics } = telemetry;
+  const { fleet } = context;
+  const { metrics } = context.telemetry;
   const statuses = { enforced: 0, observed: 0, unmatched: 0, degraded: 0 };
   const pending = new Map<string, number>();
   const inFlight = new Map<string, number>();
   for (const conclusion of fleet.conclusions()) {
     statuses[statusOf(context, conclusion)] += 1;
-    const held = conclusion.plan.verdict === 'wait' ? conclusion.plan.reasons.at(-1) : undefined;
-    if (held) count(pending, held.code);
+    const [heldBy] = conclusion.plan.heldBy;
+    if (heldBy) count(pending, heldBy);
     for (const { action } of conclusion.record.openOperations) count(inFlight, action);
   }
   for (const [status, value] of Object.entries(statuses)) metrics.set('ebb_computes', { status }, value);
@@ -39,7 +38,14 @@ export async function updateGauges(context: Context): Promise<void> {
   for (const [action, value] of inFlight) metrics.set('ebb_operations_in_flight', { action }, value);
   const ages = [...fleet.pictures()].map(({ project }) => fleet.ageMs(project.projectId));
   metrics.set('ebb_inventory_age_seconds', {}, Math.max(0, ...ages) / 1000);
-  const counts = await queue.counts();
+  await countJobs(context);
+}
+
+/** While the queue can't be asked its series are absent; the rest of the metrics must not be. */
+async function countJobs({ queue, telemetry: { metrics } }: Context): Promise<void> {
+  metrics.clear('ebb_queue_jobs');
+  const counts = await queue.counts().catch(() => undefined);
+  if (!counts) return;
   for (const name of QUEUE_NAMES) {
     for (const [state, value] of Object.entries(counts[name]))
       metrics.set('ebb_queue_jobs', { queue: name, state }, value);
@@ -60,10 +66,10 @@ export function countSavings({ fleet, telemetry: { metrics } }: Context, seconds
 
 function statusOf(
   { mode }: Context,
-  { decision, record }: Conclusion,
+  { decision, plan }: Conclusion,
 ): 'enforced' | 'observed' | 'unmatched' | 'degraded' {
   if (!decision.matched) return 'unmatched';
-  if (isDegraded(record.failures)) return 'degraded';
+  if (plan.heldBy.includes('degraded')) return 'degraded';
   const deciders = [...Object.values(decision.enforcedDeciders)];
   const onlyObserved = deciders.length === 0 && Object.keys(decision.deciders).length > 0;
   return mode === 'observe' || onlyObserved ? 'observed' : 'enforced';

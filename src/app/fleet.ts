@@ -20,6 +20,8 @@ export interface Conclusion {
   record: ComputeRecord;
   decision: Decision;
   plan: Plan;
+  /** The next instant at which something else is wanted; undefined if none is in sight. */
+  nextBoundaryMs: number | undefined;
 }
 
 /**

@@ -1,10 +1,12 @@
-import type { ComputeRecord } from '../domain/compute-record.ts';
-import type { Operation } from '../ports/control-api.ts';
+import type { ComputeRecord, OpenOperation } from '../domain/compute-record.ts';
+import type { ControlApiError, Operation } from '../ports/control-api.ts';
 import type { JobHandler } from '../ports/job-queue.ts';
-import type { Lease } from '../ports/store.ts';
 import { LEASE_MS } from './apply.ts';
 import type { Context } from './context.ts';
-import { readPicture, reportApiError } from './pictures.ts';
+import { forgetProject } from './forget-project.ts';
+import { reportApiError } from './outages.ts';
+import { readPicture } from './pictures.ts';
+import { CLOCK_TOLERANCE_MS } from './settle-intents.ts';
 import { settleOperations } from './settle-operations.ts';
 import { requestReconcile } from './triggers.ts';
 
@@ -21,70 +23,92 @@ const EXPECTED_OPERATION_MS = 2_000;
 export function createFollowOperations(context: Context): JobHandler {
   return async ({ data: { projectId } }, signal) => {
     if (projectId === undefined) return { kind: 'done' };
-    const lease = await context.store.acquireLease(`project-${projectId}`, context.holder, LEASE_MS);
-    if (!lease) return { kind: 'again', atMs: context.clock.now() + LOOK_AGAIN_MS };
-    try {
-      const nextLookMs = await lookAtOperations(context, lease, projectId, signal);
-      if (nextLookMs !== undefined) return { kind: 'again', atMs: nextLookMs };
-    } finally {
-      await context.store.releaseLease(lease);
-    }
+    const nextLookMs = await lookAtOperations(context, projectId, signal);
+    signal.throwIfAborted();
+    if (nextLookMs !== undefined) return { kind: 'again', atMs: nextLookMs };
     const project = context.fleet.listed(projectId);
-    if (project && !signal.aborted) await readPicture(context, project, signal);
+    if (project) await readPicture(context, project, { signal });
     await requestReconcile(context, projectId);
     return { kind: 'done' };
   };
 }
 
-/** When to look next, milliseconds since the epoch; undefined when every operation has ended. */
-async function lookAtOperations(
-  context: Context,
-  lease: Lease,
-  projectId: string,
-  signal: AbortSignal,
-): Promise<number | undefined> {
-  const records = await context.store.records(projectId);
-  const open = [...records.values()].flatMap(({ openOperations }) => openOperations);
+/** When to look next, milliseconds since the epoch; undefined when there is nothing left to follow. */
+async function lookAtOperations(context: Context, projectId: string, signal: AbortSignal): Promise<number | undefined> {
+  const open = openOperations(await context.store.records(projectId));
   if (open.length === 0) return undefined;
   const firstLookMs = Math.min(...open.map(({ startedAtMs }) => startedAtMs)) + EXPECTED_OPERATION_MS;
   if (context.clock.now() < firstLookMs) return firstLookMs;
-  const wanted = new Set(open.map(({ operationId }) => operationId));
-  const found = await findOperations(context, projectId, wanted, signal);
-  const nextLookMs = context.clock.now() + LOOK_AGAIN_MS;
-  if (!found) return nextLookMs;
-  let pending = false;
-  for (const [computeId, record] of records) {
-    if (record.openOperations.length === 0) continue;
-    const after = settleOperations(context, { projectId, computeId }, record, found);
-    if (after !== record) await context.store.putRecord(projectId, computeId, after, lease);
-    refreshConclusion(context, computeId, after);
-    pending ||= after.openOperations.length > 0;
+  const found = await findOperations(context, projectId, open, signal);
+  if (found === 'gone') {
+    await forgetProject(context, projectId);
+    return undefined;
   }
-  return pending ? nextLookMs : undefined;
+  const left = found && (await settleProject(context, projectId, found));
+  return left === 0 ? undefined : context.clock.now() + LOOK_AGAIN_MS;
 }
 
-/** Pages are newest first: it stops as soon as all are found. Undefined if a page can't be had. */
+function openOperations(records: ReadonlyMap<string, ComputeRecord>): OpenOperation[] {
+  return [...records.values()].flatMap((record) => record.openOperations);
+}
+
+/**
+ * Pages are newest first: it stops as soon as all are found, or at those that are older than any that is looked for.
+ * Undefined if a page can't be had.
+ */
 async function findOperations(
   context: Context,
   projectId: string,
-  wanted: ReadonlySet<string>,
+  wanted: readonly OpenOperation[],
   signal: AbortSignal,
-): Promise<Map<string, Operation> | undefined> {
+): Promise<Map<string, Operation> | 'gone' | undefined> {
+  const ids = new Set(wanted.map(({ operationId }) => operationId));
+  const oldestMs = Math.min(...wanted.map(({ startedAtMs }) => startedAtMs)) - CLOCK_TOLERANCE_MS;
   const found = new Map<string, Operation>();
   for await (const page of context.api.listOperations(projectId, { signal })) {
-    if (!page.ok) {
-      if (!signal.aborted) reportApiError(context, page.error);
-      return undefined;
-    }
+    if (!page.ok) return whatItMeans(context, projectId, page.error, signal);
     context.outages.up('control API');
-    for (const operation of page.value)
-      if (wanted.has(operation.operationId)) found.set(operation.operationId, operation);
-    if (found.size === wanted.size) break;
+    for (const operation of page.value.filter(({ operationId }) => ids.has(operationId))) {
+      found.set(operation.operationId, operation);
+    }
+    if (found.size === ids.size || page.value.some(({ createdAtMs }) => createdAtMs < oldestMs)) break;
   }
   return found;
 }
 
-function refreshConclusion({ fleet }: Context, computeId: string, record: ComputeRecord): void {
-  const known = fleet.conclusion(computeId);
-  if (known) fleet.conclude({ ...known, record });
+function whatItMeans(
+  context: Context,
+  projectId: string,
+  error: ControlApiError,
+  signal: AbortSignal,
+): 'gone' | undefined {
+  if (error.code === 'not_found') return 'gone';
+  if (!signal.aborted) reportApiError(context, projectId, error);
+  return undefined;
+}
+
+/** Settles what was found under the project's lease; how many operations are left, or undefined if somebody holds it. */
+async function settleProject(
+  context: Context,
+  projectId: string,
+  found: ReadonlyMap<string, Operation>,
+): Promise<number | undefined> {
+  const { store } = context;
+  const lease = await store.acquireLease(`project-${projectId}`, context.holder, LEASE_MS);
+  if (!lease) return undefined;
+  try {
+    const records = await store.records(projectId);
+    let left = 0;
+    for (const [computeId, record] of records) {
+      const { record: after, news } = settleOperations({ projectId, computeId }, record, found, context.clock.now());
+      if (after !== record && !(await store.putRecord(projectId, computeId, after, lease))) return undefined;
+      for (const event of news) context.notify(event);
+      const known = context.fleet.conclusion(computeId);
+      if (known) context.fleet.conclude({ ...known, record: after });
+      left += after.openOperations.length;
+    }
+    return left;
+  } finally {
+    await store.releaseLease(lease);
+  }
 }

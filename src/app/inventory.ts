@@ -1,14 +1,19 @@
 import type { Project } from '../ports/control-api.ts';
 import type { JobHandler } from '../ports/job-queue.ts';
 import type { Context } from './context.ts';
+import { forgetProject } from './forget-project.ts';
 import { mapConcurrently } from './map-concurrently.ts';
-import { readPicture, readProjectList, reportApiError } from './pictures.ts';
+import { reportApiError } from './outages.ts';
+import { readPicture, readProjectList } from './pictures.ts';
 import { requestReconcile } from './triggers.ts';
 
 /** The background refresh may use this share of the API budget of 700 requests a minute. */
 const BACKGROUND_SHARE = 0.1;
 const BUDGET_PER_MS = 700 / 60_000;
 const CONCURRENT_READS = 8;
+
+/** Asking about an absent project costs a request. */
+const MOST_FORGOTTEN_AT_ONCE = 5;
 
 /**
  * Keeps the picture of the fleet true at little cost: the list of projects shows which of them changed; those are read at
@@ -25,7 +30,7 @@ export function createInventory(context: Context): JobHandler {
 export async function takeInventory(context: Context, signal: AbortSignal): Promise<void> {
   const list = await readProjectList(context, { signal });
   if (!list.ok) {
-    if (!signal.aborted) reportApiError(context, list.error);
+    if (!signal.aborted) reportApiError(context, undefined, list.error);
     return;
   }
   context.outages.up('control API');
@@ -33,7 +38,8 @@ export async function takeInventory(context: Context, signal: AbortSignal): Prom
   const { fleet } = context;
   const present = new Set(projects.map(({ projectId }) => projectId));
   for (const projectId of fleet.projectIds()) if (!present.has(projectId)) fleet.forget(projectId);
-  const due = projects.filter((project) => changedSince(fleet.listed(project.projectId), project));
+  await forgetDeleted(context, present, signal);
+  const due = projects.filter((project) => changedSince(fleet.picture(project.projectId)?.project, project));
   for (const project of projects) fleet.list(project);
   const isDue = new Set(due.map(({ projectId }) => projectId));
   const others = projects.filter(({ projectId }) => !isDue.has(projectId));
@@ -42,9 +48,23 @@ export async function takeInventory(context: Context, signal: AbortSignal): Prom
 
 async function readAll(context: Context, projects: readonly Project[], signal: AbortSignal): Promise<void> {
   await mapConcurrently(projects, CONCURRENT_READS, async (project) => {
-    if (signal.aborted || !(await readPicture(context, project, signal))) return;
+    if (signal.aborted || !(await readPicture(context, project, { signal }))) return;
     await requestReconcile(context, project.projectId);
   });
+}
+
+/**
+ * Forgets what is stored of projects that no longer exist. That a list doesn't have them is not enough, since a baseline can't
+ * be got back: the control API must say so of each.
+ */
+async function forgetDeleted(context: Context, present: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
+  const absent = (await context.store.projectIds()).filter((projectId) => !present.has(projectId));
+  for (const projectId of absent.slice(0, MOST_FORGOTTEN_AT_ONCE)) {
+    for await (const page of context.api.listOperations(projectId, { signal })) {
+      if (!page.ok && page.error.code === 'not_found') await forgetProject(context, projectId);
+      break;
+    }
+  }
 }
 
 function changedSince(before: Project | undefined, now: Project): boolean {

@@ -1,5 +1,6 @@
 import { scheduleBoundaries } from './boundaries.ts';
 import type { Context } from './context.ts';
+import type { Conclusion } from './fleet.ts';
 import { countSavings } from './fleet-metrics.ts';
 import { requestFollowing, requestReconcile } from './triggers.ts';
 
@@ -17,10 +18,10 @@ export function startKeeper(context: Context): Running {
   let countedAtMs = clock.now();
   const rounds = [
     clock.every(rhythm.keeperMs, () => ensureTriggers(context)),
-    clock.every(rhythm.waitingMs, () => lookAtWaiting(context)),
+    clock.every(rhythm.waitingMs, () => lookAtUnfinished(context)),
     clock.every(Math.min(rhythm.keeperMs, rhythm.waitingMs), async () => {
       const nowMs = clock.now();
-      countSavings(context, (nowMs - countedAtMs) / 1000);
+      countSavings(context, Math.max(0, nowMs - countedAtMs) / 1000);
       countedAtMs = nowMs;
     }),
   ];
@@ -29,28 +30,43 @@ export function startKeeper(context: Context): Running {
 
 /** Ensures the inventory's schedule and the next boundaries in the queue. */
 export async function ensureTriggers(context: Context): Promise<void> {
-  try {
+  await untilItWorks(context, async () => {
     await context.queue.every('inventory', context.rhythm.inventoryMs);
     await scheduleBoundaries(context, context.fleet.conclusions());
-    context.outages.up('queue');
-  } catch (error) {
-    context.outages.down('queue', error instanceof Error ? error.message : String(error));
-  }
+  });
 }
 
-/** Looks again at what waits for something that has no known instant: a compute falling asleep, an operation ending. */
-async function lookAtWaiting(context: Context): Promise<void> {
-  const waiting = new Set<string>();
+/**
+ * Looks again at every compute that is not as it should be, or whose boundary has passed: what waits for sleep has no known
+ * instant, and a trigger that was lost on the way must not matter.
+ */
+async function lookAtUnfinished(context: Context): Promise<void> {
+  const nowMs = context.clock.now();
+  const unfinished = new Set<string>();
   const followed = new Set<string>();
-  for (const { compute, plan, record } of context.fleet.conclusions()) {
-    const observed = plan.reasons.some(({ code }) => code === 'observe');
-    if (plan.verdict === 'wait' && !observed) waiting.add(compute.projectId);
-    if (record.openOperations.length > 0) followed.add(compute.projectId);
+  for (const conclusion of context.fleet.conclusions()) {
+    const { projectId } = conclusion.compute;
+    if (isUnfinished(conclusion, nowMs)) unfinished.add(projectId);
+    if (conclusion.record.openOperations.length > 0) followed.add(projectId);
   }
-  try {
-    for (const projectId of waiting) await requestReconcile(context, projectId);
+  await untilItWorks(context, async () => {
+    for (const projectId of unfinished) await requestReconcile(context, projectId);
     for (const projectId of followed) await requestFollowing(context, projectId);
+  });
+}
+
+function isUnfinished({ plan, nextBoundaryMs }: Conclusion, nowMs: number): boolean {
+  if (nextBoundaryMs !== undefined && nextBoundaryMs <= nowMs) return true;
+  return plan.verdict === 'act' || plan.heldBy.some((code) => code !== 'observe');
+}
+
+/** The next round tries again. While the engine is away it has said so itself; anything else is said here. */
+async function untilItWorks({ outages, telemetry }: Context, round: () => Promise<void>): Promise<void> {
+  try {
+    await round();
   } catch (error) {
-    context.outages.down('queue', error instanceof Error ? error.message : String(error));
+    if (outages.current().size > 0) return;
+    const message = error instanceof Error ? error.message : String(error);
+    telemetry.log.error({ event: 'ebb.keeper_failed', err: error }, `a round of the keeper failed: ${message}`);
   }
 }

@@ -1,15 +1,22 @@
+import type { ControlApiError, ControlApiErrorCode } from '../ports/control-api.ts';
 import type { Telemetry } from '../ports/telemetry.ts';
+import type { Context } from './context.ts';
 
-/** Says once that a dependency is down, and once that it is back; counts the outages. */
+/** Says once that something is down, and once that it is back. */
 export interface Outages {
+  /** A dependency of the daemon; its outages are counted. */
   down(dependency: string, message: string): void;
   up(dependency: string): void;
   /** What is down now, with the first message of its outage. */
   current(): ReadonlyMap<string, string>;
+  /** One project that can't be looked after while the others can. */
+  projectRefused(projectId: string, message: string): void;
+  projectAnswers(projectId: string): void;
 }
 
 export function createOutages({ log, metrics }: Telemetry): Outages {
   const down = new Map<string, string>();
+  const refused = new Set<string>();
   return {
     down(dependency, message) {
       if (down.has(dependency)) return;
@@ -22,5 +29,31 @@ export function createOutages({ log, metrics }: Telemetry): Outages {
       log.info({ event: 'ebb.recovered', dependency }, `${dependency} is available again`);
     },
     current: () => down,
+    projectRefused(projectId, message) {
+      if (refused.has(projectId)) return;
+      refused.add(projectId);
+      log.warn({ event: 'ebb.project_refused', project: projectId }, `${projectId} can't be looked after: ${message}`);
+    },
+    projectAnswers(projectId) {
+      if (!refused.delete(projectId)) return;
+      log.info({ event: 'ebb.project_answers', project: projectId }, `${projectId} can be looked after again`);
+    },
   };
+}
+
+/** Errors that say something of the service; the others are about one project, or of a moment. */
+const OF_THE_SERVICE: ReadonlySet<ControlApiErrorCode> = new Set([
+  'unavailable',
+  'timeout',
+  'malformed',
+  'unauthorised',
+]);
+const OF_A_MOMENT: ReadonlySet<ControlApiErrorCode> = new Set(['throttled', 'locked']);
+
+/** Says once what an error of the control API means: that it is away, or that one project refuses. */
+export function reportApiError({ outages }: Context, projectId: string | undefined, error: ControlApiError): void {
+  if (OF_A_MOMENT.has(error.code)) return;
+  const message = `${error.route}: ${error.status ?? error.code}: ${error.message}`;
+  if (projectId === undefined || OF_THE_SERVICE.has(error.code)) outages.down('control API', message);
+  else outages.projectRefused(projectId, message);
 }

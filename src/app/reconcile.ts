@@ -1,18 +1,28 @@
+import type { Compute } from '../domain/compute.ts';
 import type { ComputeRecord } from '../domain/compute-record.ts';
-import { firstRecord } from '../domain/records.ts';
+import { firstRecord, forgetOvercome } from '../domain/records.ts';
 import type { JobHandler } from '../ports/job-queue.ts';
 import type { Lease } from '../ports/store.ts';
-import { applyAction, LEASE_MS } from './apply.ts';
+import { applyAction, LEASE_MS, reportDegraded } from './apply.ts';
 import { scheduleBoundaries } from './boundaries.ts';
 import { concludeProject } from './conclude.ts';
 import type { Context } from './context.ts';
 import type { Conclusion, Picture } from './fleet.ts';
-import { freshPicture } from './pictures.ts';
+import { FRESH_MS, freshPicture } from './pictures.ts';
 import { settleUnanswered } from './settle-intents.ts';
-import { requestFollowing, wakeAt } from './triggers.ts';
+import { requestFollowing, requestReconcile, wakeAt } from './triggers.ts';
 
 /** How long to wait for whoever holds the project's lease, in milliseconds. */
 const LEASE_RETRY_MS = 500;
+
+/** When to look again at a project that could not be read, in milliseconds. */
+const READ_RETRY_MS = 5_000;
+
+/** Reading under a lease must end well before the lease does, in real milliseconds. */
+const READ_DEADLINE_MS = 6_000;
+
+/** A daemon whose clock is behind the one that crossed a boundary waits for its own, at most so long. */
+const MOST_CLOCK_SKEW_MS = 2_000;
 
 /**
  * Makes one project as it should be: reads what is, decides what should be, does the difference. It has one attempt and never
@@ -21,6 +31,7 @@ const LEASE_RETRY_MS = 500;
 export function createReconcile(context: Context): JobHandler {
   return async ({ data: { projectId, instantMs } }, signal) => {
     if (projectId === undefined) return { kind: 'done' };
+    await waitForOwnClock(context, instantMs, signal);
     const lease = await context.store.acquireLease(`project-${projectId}`, context.holder, LEASE_MS);
     if (!lease) {
       await wakeAt(context, projectId, context.clock.now() + LEASE_RETRY_MS);
@@ -35,28 +46,74 @@ export function createReconcile(context: Context): JobHandler {
   };
 }
 
+async function waitForOwnClock(context: Context, instantMs: number | undefined, signal: AbortSignal): Promise<void> {
+  const nowMs = context.clock.now();
+  if (instantMs === undefined || instantMs <= nowMs || instantMs - nowMs > MOST_CLOCK_SKEW_MS) return;
+  await context.clock.sleepUntil(instantMs, signal);
+}
+
 interface Occasion {
+  /** A stop ends the look with an error, so that the trigger is left to the next daemon. */
   signal: AbortSignal;
   /** The boundary that was the reason to look, if one was. */
   boundaryMs: number | undefined;
 }
 
 async function reconcileProject(context: Context, lease: Lease, projectId: string, occasion: Occasion): Promise<void> {
+  const { signal } = occasion;
   const stored = await context.store.records(projectId);
-  const sentAtMs = [...stored.values()].map(({ lastSentAtMs }) => lastSentAtMs ?? 0);
-  const notBeforeMs = Math.max(0, ...sentAtMs);
-  const picture = await freshPicture(context, projectId, { notBeforeMs, signal: occasion.signal });
-  if (!picture) return;
-  const records = await settledRecords(context, lease, picture, stored, occasion.signal);
+  const notBeforeMs = notBelievedBefore(context, stored);
+  const picture = await freshPicture(context, projectId, { notBeforeMs, signal, deadlineMs: READ_DEADLINE_MS });
+  signal.throwIfAborted();
+  if (!picture) {
+    if (context.fleet.listed(projectId)) await wakeAt(context, projectId, context.clock.now() + READ_RETRY_MS);
+    return;
+  }
+  const records = await settledRecords(context, lease, picture, stored, signal);
+  const boundaries = crossedBoundaries(context, picture.computes, occasion.boundaryMs);
   const conclusions = concludeProject(context, picture.computes, records);
   for (const conclusion of conclusions) context.fleet.conclude(conclusion);
   for (const conclusion of inOrderOfWriting(conclusions)) {
-    if (occasion.signal.aborted) return;
-    const written = await applyAction(context, lease, conclusion, occasion.boundaryMs);
-    if (written.lookAgainMs !== undefined) await wakeAt(context, projectId, context.clock.now() + written.lookAgainMs);
+    signal.throwIfAborted();
+    if (context.fleet.ageMs(projectId) > FRESH_MS) {
+      await requestReconcile(context, projectId);
+      break;
+    }
+    const boundaryMs = boundaries.get(conclusion.compute.computeId);
+    const written = await applyAction(context, lease, conclusion, boundaryMs);
+    if (written.lookAgainMs !== undefined) {
+      await wakeAt(context, projectId, context.clock.now() + written.lookAgainMs);
+    }
     if (!written.goOn) break;
   }
   await arrangeNextLooks(context, projectId);
+}
+
+/**
+ * What was read before a change was sent is not believed; nor is anything read so far if another daemon sent the last one,
+ * since its clock is not ours.
+ */
+function notBelievedBefore({ fleet, clock }: Context, stored: ReadonlyMap<string, ComputeRecord>): number {
+  const instants = [...stored].map(([computeId, { lastSentAtMs = 0 }]) => {
+    const own = fleet.conclusion(computeId)?.record.lastSentAtMs ?? 0;
+    return own === lastSentAtMs ? lastSentAtMs : Math.max(lastSentAtMs, clock.now());
+  });
+  return Math.max(0, ...instants);
+}
+
+/** By compute, the boundary that was crossed since the last look: what a change now is late by. */
+function crossedBoundaries(
+  { fleet, clock }: Context,
+  computes: readonly Compute[],
+  boundaryMs: number | undefined,
+): Map<string, number> {
+  const crossed = new Map<string, number>();
+  for (const { computeId } of computes) {
+    const expected = fleet.conclusion(computeId)?.nextBoundaryMs;
+    const instantMs = expected !== undefined && expected <= clock.now() ? expected : boundaryMs;
+    if (instantMs !== undefined) crossed.set(computeId, instantMs);
+  }
+  return crossed;
 }
 
 /** Records as the store has them, with new computes met, answers that never came settled, and the vanished forgotten. */
@@ -72,10 +129,15 @@ async function settledRecords(
   const { projectId } = picture.project;
   const records = new Map<string, ComputeRecord>();
   for (const compute of picture.computes) {
-    const before = stored.get(compute.computeId);
-    const settled = await settleUnanswered(context, before ?? firstRecord(compute, nowMs), compute, signal);
+    const before = stored.get(compute.computeId) ?? firstRecord(compute, nowMs);
+    const options = { signal, deadlineMs: READ_DEADLINE_MS };
+    const settled = forgetOvercome(await settleUnanswered(context, before, compute, options), compute);
     const after = lookedAt(settled, mode, nowMs);
-    if (after !== before) await store.putRecord(projectId, compute.computeId, after, lease);
+    const isNews = after !== stored.get(compute.computeId);
+    if (isNews && !(await store.putRecord(projectId, compute.computeId, after, lease))) {
+      throw new Error(`the lease on project ${projectId} was lost while it was looked at`);
+    }
+    reportDegraded(context, compute, before, after);
     records.set(compute.computeId, after);
   }
   for (const computeId of stored.keys()) {
@@ -101,8 +163,7 @@ async function arrangeNextLooks(context: Context, projectId: string): Promise<vo
   const nowMs = context.clock.now();
   const conclusions = context.fleet.conclusionsOf(projectId);
   if (conclusions.some(({ record }) => record.openOperations.length > 0)) await requestFollowing(context, projectId);
-  const untils = conclusions.map(({ plan }) => plan.untilMs).filter((ms) => ms !== undefined);
-  const ahead = untils.filter((ms) => ms > nowMs);
+  const ahead = conclusions.flatMap(({ plan }) => plan.untilMs ?? []).filter((ms) => ms > nowMs);
   if (ahead.length > 0) await wakeAt(context, projectId, Math.min(...ahead));
   await scheduleBoundaries(context, conclusions);
 }

@@ -39,7 +39,7 @@ const RECORDERS: Recorders = {
     const action = plan.actions[0];
     const held = plan.reasons.at(-1);
     if (!action || !held) return;
-    metrics.increment('ebb_skipped_total', { reason: held.code });
+    for (const reason of plan.heldBy) metrics.increment('ebb_skipped_total', { reason });
     if (held.code === 'observe') {
       metrics.increment('ebb_actions_total', { kind: action.kind, policy: action.policy, outcome: 'observed' });
     }

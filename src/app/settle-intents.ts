@@ -2,12 +2,12 @@ import type { Compute } from '../domain/compute.ts';
 import { hasSettings } from '../domain/compute.ts';
 import type { ComputeRecord, Intent, OpenOperation } from '../domain/compute-record.ts';
 import { settleIntent } from '../domain/records.ts';
-import type { Operation } from '../ports/control-api.ts';
+import type { CallOptions, Operation } from '../ports/control-api.ts';
 import type { Context } from './context.ts';
-import { reportApiError } from './pictures.ts';
+import { reportApiError } from './outages.ts';
 
 /** By so much the platform's clock may be behind ours; its instants are also in whole seconds. Milliseconds. */
-const CLOCK_TOLERANCE_MS = 3_000;
+export const CLOCK_TOLERANCE_MS = 3_000;
 
 /**
  * Settles a change whose answer never arrived, as after a kill between the call and the record: if it is there, the operations
@@ -17,12 +17,12 @@ export async function settleUnanswered(
   context: Context,
   record: ComputeRecord,
   compute: Compute,
-  signal: AbortSignal,
+  options: CallOptions,
 ): Promise<ComputeRecord> {
   const { intent } = record;
   const nowMs = context.clock.now();
   if (!intent?.fields || !hasSettings(compute, intent.fields)) return settleIntent(record, compute, nowMs);
-  const started = await operationsSince(context, compute, intent, signal);
+  const started = await operationsSince(context, compute, intent, options);
   if (!started) return record;
   const settled = settleIntent(record, compute, nowMs);
   const known = new Set(settled.openOperations.map(({ operationId }) => operationId));
@@ -35,13 +35,13 @@ async function operationsSince(
   context: Context,
   compute: Compute,
   intent: Intent,
-  signal: AbortSignal,
+  options: CallOptions,
 ): Promise<OpenOperation[] | undefined> {
   const sinceMs = intent.atMs - CLOCK_TOLERANCE_MS;
   const found: OpenOperation[] = [];
-  for await (const page of context.api.listOperations(compute.projectId, { signal })) {
+  for await (const page of context.api.listOperations(compute.projectId, options)) {
     if (!page.ok) {
-      if (!signal.aborted) reportApiError(context, page.error);
+      if (!options.signal?.aborted) reportApiError(context, compute.projectId, page.error);
       return undefined;
     }
     for (const operation of page.value) {

@@ -2,7 +2,7 @@ import type { ComputeRecord, OpenOperation } from '../domain/compute-record.ts';
 import { isDegraded } from '../domain/gates/failed-before.ts';
 import { withFailure } from '../domain/records.ts';
 import type { Operation } from '../ports/control-api.ts';
-import type { Context } from './context.ts';
+import type { ComputeEvent } from '../ports/notifier.ts';
 
 /** An operation that has not ended by then counts as failed, in milliseconds. */
 const OPERATION_DEADLINE_MS = 10 * 60 * 1000;
@@ -14,64 +14,68 @@ interface ComputeId {
 
 interface Ended {
   open: OpenOperation;
-  /** Absent if it is no longer listed: what became of it shows in the compute itself. */
+  /** Absent if it was never listed. */
   operation: Operation | undefined;
 }
 
-/** The record after a look at its operations; the same object if none has ended. Says what ended, and counts failures. */
+/** The record after a look, the same object if no operation has ended, and what there is to say once it is stored. */
+export interface Settled {
+  record: ComputeRecord;
+  news: ComputeEvent[];
+}
+
+/** Takes what has ended out of a record, and counts failures. An operation that is not listed yet is still open. */
 export function settleOperations(
-  context: Context,
   compute: ComputeId,
   record: ComputeRecord,
   found: ReadonlyMap<string, Operation>,
-): ComputeRecord {
-  const nowMs = context.clock.now();
+  nowMs: number,
+): Settled {
   const ended: Ended[] = [];
   const stillOpen: OpenOperation[] = [];
   for (const open of record.openOperations) {
     const operation = found.get(open.operationId);
     const overdue = nowMs - open.startedAtMs > OPERATION_DEADLINE_MS;
-    if (operation?.outcome === 'pending' && !overdue) stillOpen.push(open);
+    if ((operation?.outcome ?? 'pending') === 'pending' && !overdue) stillOpen.push(open);
     else ended.push({ open, operation });
   }
-  if (ended.length === 0) return record;
-  for (const { open, operation } of ended) {
+  if (ended.length === 0) return { record, news: [] };
+  const after = countFailures({ ...record, openOperations: stillOpen }, ended, nowMs);
+  const news = ended.flatMap(({ open, operation }): ComputeEvent[] => {
     const policy = open.policy === undefined ? {} : { policy: open.policy };
-    if (operation) context.notify({ kind: 'operation_ended', compute, operation, ...policy });
+    return operation ? [{ kind: 'operation_ended', compute, operation, ...policy }] : [];
+  });
+  const { failures } = after;
+  if (failures && failures !== record.failures && isDegraded(failures)) {
+    const { desired, count, message } = failures;
+    news.push({ kind: 'degraded', compute, desired, failures: count, message });
   }
-  return countFailures(context, compute, { ...record, openOperations: stillOpen }, ended);
+  return { record: after, news };
 }
 
 /**
  * One change starts several operations, and if one fails the platform cancels the others: together they are one failure.
  * Failures are forgotten once a change has gone through whole.
  */
-function countFailures(
-  context: Context,
-  compute: ComputeId,
-  record: ComputeRecord,
-  ended: readonly Ended[],
-): ComputeRecord {
-  const bad = ended.filter(({ operation }) => operation !== undefined && operation.outcome !== 'succeeded');
-  const fresh = bad.find(({ open }) => !open.failureCounted);
+function countFailures(record: ComputeRecord, ended: readonly Ended[], nowMs: number): ComputeRecord {
+  const bad = ended.filter(({ operation }) => operation?.outcome !== 'succeeded');
   if (bad.length === 0) {
     const { failures: _overcome, ...healthy } = record;
     return record.openOperations.length === 0 ? healthy : record;
   }
-  if (!fresh?.operation) return record;
-  const message = describeFailure(fresh.operation);
-  const desired = fresh.open.fields ?? {};
+  const fresh = bad.find(({ open }) => !open.failureCounted);
+  if (!fresh) return record;
   const openOperations = record.openOperations.map((open) =>
     open.startedAtMs === fresh.open.startedAtMs ? { ...open, failureCounted: true as const } : open,
   );
-  const failure = { desired, message, atMs: context.clock.now(), permanent: false };
-  const after = withFailure({ ...record, openOperations }, failure);
-  const failures = after.failures?.count ?? 0;
-  if (isDegraded(after.failures)) context.notify({ kind: 'degraded', compute, desired, failures, message });
-  return after;
+  const failure = { desired: fresh.open.fields ?? {}, message: describeFailure(fresh), atMs: nowMs, permanent: false };
+  return withFailure({ ...record, openOperations }, failure);
 }
 
-function describeFailure({ action, status, outcome, error }: Operation): string {
-  if (outcome === 'pending') return `${action} has not ended after ${OPERATION_DEADLINE_MS / 60_000} minutes`;
+function describeFailure({ open, operation }: Ended): string {
+  const minutes = OPERATION_DEADLINE_MS / 60_000;
+  if (!operation) return `${open.action} is not in the list of operations after ${minutes} minutes`;
+  const { action, status, outcome, error } = operation;
+  if (outcome === 'pending') return `${action} has not ended after ${minutes} minutes`;
   return `${action} ${status}${error ? `: ${error}` : ''}`;
 }

@@ -50,9 +50,10 @@ async function run({ config, ...flags }: RunFlags): Promise<void> {
   const read = readSettings({ flags, ...(config !== undefined && { configFile: config }) });
   if (!read.ok) throw new UserError(read.problems.join('\n'));
   const policies = await loadOrFail(read.settings.policies);
+  const stopped = stopSignal();
   const started = await runDaemon({ settings: read.settings, policies, version: readVersion() });
   if (!started.ok) throw new UserError(started.problem);
-  const signal = await stopSignal();
+  const signal = await stopped;
   await started.daemon.stop();
   if (signal === 'SIGINT') process.exitCode = 130;
 }

@@ -30,10 +30,11 @@ export function isBoundary(input: BoundaryInput, instantMs: number): boolean {
   return !sameWishes(decide({ ...input, instantMs: instantMs - 1 }), decide({ ...input, instantMs }));
 }
 
+/** Also of policies for which the compute is still too young: it comes of age before some later change. */
 function nextWindowChange({ policies, compute }: BoundaryInput, afterMs: number): number | undefined {
   let next: number | undefined;
   for (const index of policies.set.policies.keys()) {
-    if (!policies.selects(index, compute, afterMs)) continue;
+    if (!policies.selects(index, compute, Number.POSITIVE_INFINITY)) continue;
     const change = policies.nextChangeAfter(index, afterMs);
     if (change !== undefined && (next === undefined || change < next)) next = change;
   }

@@ -49,4 +49,6 @@ export interface ComputeRecord {
   intent?: Intent;
   openOperations: OpenOperation[];
   failures?: Failures;
+  /** A PATCH of size and timeout together was refused: they are sent apart, so that one does not block the other. */
+  oneFieldGroupAtATime?: true;
 }

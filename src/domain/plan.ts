@@ -3,7 +3,7 @@ import type { Decision, Desired, FieldGroup } from './decide.ts';
 import type { Change, GateInput, Held } from './gates/gate.ts';
 import { GATES } from './gates/gates.ts';
 import type { Opinion } from './opinion.ts';
-import type { Reason } from './reasons.ts';
+import type { Reason, ReasonCode } from './reasons.ts';
 import { formatSize, formatSuspendTimeout } from './settings-text.ts';
 
 /** One call to the control API: all changed fields of a compute go in one PATCH. */
@@ -25,9 +25,12 @@ export interface Action {
 export interface Plan {
   verdict: 'act' | 'wait' | 'none';
   actions: Action[];
-  /** Milliseconds since the epoch. */
+  /** When to look again, as far as a gate knows it; also where a part may be done now. Milliseconds since the epoch. */
   untilMs?: number;
+  /** Why; what is done first, then what waits with the gate that holds it. */
   reasons: Reason[];
+  /** The gates that hold something back, empty unless something waits. */
+  heldBy: ReasonCode[];
 }
 
 export interface PlanInput extends Omit<GateInput, 'change'> {
@@ -37,16 +40,20 @@ export interface PlanInput extends Omit<GateInput, 'change'> {
 /** What to do now so that a compute has what was decided, each difference held back by the first gate that says so. Pure. */
 export function plan(input: PlanInput): Plan {
   const changes = changesOf(input.decision, input.compute);
-  if (changes.length === 0) return { verdict: 'none', actions: [], reasons: [nothingToDo(input.decision)] };
+  if (changes.length === 0) return { verdict: 'none', actions: [], reasons: [nothingToDo(input.decision)], heldBy: [] };
   const judged = changes.map((change) => ({ change, held: firstGate({ ...input, change }) }));
-  const passing = judged.filter(({ held }) => held === undefined).map(({ change }) => change);
-  const reasons = judged.flatMap(({ change, held }) => [whyWanted(change), ...(held ? [whyHeld(change, held)] : [])]);
-  if (passing.length > 0) return { verdict: 'act', actions: [mergeChanges(passing)], reasons };
-  const untils = judged.map(({ held }) => held?.untilMs).filter((ms) => ms !== undefined);
+  const passing = judged.flatMap(({ change, held }) => (held ? [] : [change]));
+  const waiting = judged.flatMap(({ change, held }) => (held ? [{ change, held }] : []));
+  const untils = waiting.flatMap(({ held }) => held.untilMs ?? []);
+  const separate = input.record?.oneFieldGroupAtATime === true;
   return {
-    verdict: 'wait',
-    actions: [mergeChanges(changes)],
-    reasons,
+    verdict: passing.length > 0 ? 'act' : 'wait',
+    actions: passing.length > 0 ? [mergeChanges(separate ? passing.slice(0, 1) : passing)] : [mergeChanges(changes)],
+    reasons: [
+      ...passing.map(whyWanted),
+      ...waiting.flatMap(({ change, held }) => [whyWanted(change), whyHeld(change, held)]),
+    ],
+    heldBy: waiting.map(({ held }) => held.code),
     ...(untils.length > 0 && { untilMs: Math.min(...untils) }),
   };
 }

@@ -16,15 +16,25 @@ export function firstRecord(compute: Compute, nowMs: number): ComputeRecord {
 
 /**
  * What became of a change whose answer never arrived: it is there (then it is what was last applied), it can no longer
- * arrive (then it is forgotten, and wanted anew), or it is too early to say. Nothing is ever sent to find out.
+ * arrive (then it has failed, and is wanted anew), or it is too early to say. Nothing is ever sent to find out.
  */
 export function settleIntent(record: ComputeRecord, actual: ComputeSettings, nowMs: number): ComputeRecord {
   if (!record.intent) return record;
   const { intent, ...settled } = record;
-  if (intent.fields && hasSettings(actual, intent.fields)) {
-    return { ...settled, lastApplied: { ...record.lastApplied, ...intent.fields } };
+  const fields = intent.fields ?? {};
+  if (intent.fields && hasSettings(actual, fields)) {
+    return { ...settled, lastApplied: { ...record.lastApplied, ...fields } };
   }
-  return nowMs >= intent.atMs + ANSWER_GRACE_MS ? settled : record;
+  if (nowMs < intent.atMs + ANSWER_GRACE_MS) return record;
+  return withFailure(settled, { desired: fields, message: 'no answer came', atMs: nowMs, permanent: false });
+}
+
+/** A record without failures, once what was wanted is there and nothing is under way: however it got there. */
+export function forgetOvercome(record: ComputeRecord, actual: ComputeSettings): ComputeRecord {
+  if (!record.failures || record.openOperations.length > 0 || record.intent) return record;
+  if (!hasSettings(actual, record.failures.desired)) return record;
+  const { failures: _overcome, ...healthy } = record;
+  return healthy;
 }
 
 /** A record after one more failure of the same wish. A refusal counts as the last of them: repeating it is pointless. */

@@ -63,14 +63,9 @@ export const METRICS = {
   },
   ebb_boundary_lateness_seconds: {
     type: 'histogram',
-    help: 'From the instant of a boundary to the PATCH that it caused.',
+    help: 'From the instant of a boundary to the answer of the PATCH that it caused.',
     labels: [],
     buckets: MILLISECONDS_TO_SECONDS,
-  },
-  ebb_connections_dropped_total: {
-    type: 'counter',
-    help: 'Estimate: connections known at the moment of a restart that ebb caused.',
-    labels: ['policy'],
   },
   ebb_estimated_saved_cu_seconds_total: {
     type: 'counter',

@@ -198,6 +198,7 @@ const SMALL: ComputeRecord = {
 /** Every field there is: a field that the store forgot would be lost silently. */
 const FULL: Required<ComputeRecord> = {
   baseline: { minCu: 0.25, maxCu: 2, suspendTimeoutSeconds: -1 },
+  oneFieldGroupAtATime: true,
   firstSeenAtMs: 1_700_000_000_000,
   enforcedSinceMs: 1_700_000_000_500,
   lastApplied: { minCu: 1, maxCu: 4, suspendTimeoutSeconds: 60 },

@@ -27,6 +27,13 @@ describe('nextBoundary', () => {
     expect(nextBoundary(input(aSchedule(), hidden), at('2026-03-06T08:00:00Z'))).toBe(at('2026-03-06T18:00:00Z'));
   });
 
+  it('is known for a compute that is still too young for its policy', () => {
+    const young = aCompute({ createdAtMs: at('2026-03-06T07:50:00Z') });
+    const policies = compiled(aSchedule({ select: { projects: ['*'], minAgeMs: 30 * 60_000 } }));
+    const next = nextBoundary({ policies, compute: young, baseline: undefined }, at('2026-03-06T08:05:00Z'));
+    expect(next).toBe(at('2026-03-06T18:00:00Z'));
+  });
+
   it('does not exist where no policy selects the compute or nothing ever changes', () => {
     expect(nextBoundary(input(aSchedule({ select: { projects: ['x'], minAgeMs: 0 } })), 0)).toBeUndefined();
     expect(nextBoundary(input(aSchedule({ windows: [] })), at('2026-03-06T08:00:00Z'))).toBeUndefined();

@@ -24,6 +24,25 @@ describe('plan', () => {
     expect(codes(plan)).toEqual(['otherwise', 'otherwise']);
   });
 
+  it('sends size and timeout apart once both together were refused', () => {
+    const record = aRecord({ oneFieldGroupAtATime: true });
+    const compute = aCompute({ suspendTimeoutSeconds: -1 });
+    expect(planFor({ policies, compute, record, nowMs: NIGHT }).actions).toMatchObject([
+      { fields: { minCu: 0.25, maxCu: 1 } },
+    ]);
+    const sized = { ...compute, minCu: 0.25, maxCu: 1 };
+    expect(planFor({ policies, compute: sized, record, nowMs: NIGHT }).actions).toMatchObject([
+      { fields: { suspendTimeoutSeconds: 300 } },
+    ]);
+  });
+
+  it('gives the reason of what is done first, then of what waits', () => {
+    const record = aRecord({ lastApplied: {}, enforcedSinceMs: NOON });
+    const plan = planFor({ policies, compute: aCompute({ suspendTimeoutSeconds: -1 }), record, nowMs: NOON });
+    expect(plan.reasons[0]?.message).toContain('suspend_after never → 5m');
+    expect(plan.heldBy).toEqual(['first_sight']);
+  });
+
   it('does nothing where nothing differs', () => {
     const compute = aCompute({ minCu: 0.25, maxCu: 1 });
     expect(planFor({ policies, compute, record: aRecord(), nowMs: NIGHT })).toMatchObject({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { settleIntent, withFailure } from '../../src/domain/records.ts';
+import { forgetOvercome, settleIntent, withFailure } from '../../src/domain/records.ts';
 import { aCompute, aRecord } from '../support/builders.ts';
 
 const intent = { fields: { minCu: 1, maxCu: 4 }, atMs: 1000 };
@@ -13,7 +13,18 @@ describe('settleIntent', () => {
 
   it('keeps a change that may still arrive, and forgets one that no longer can', () => {
     expect(settleIntent(aRecord({ intent }), aCompute(), 30_999).intent).toEqual(intent);
-    expect(settleIntent(aRecord({ intent }), aCompute(), 31_000).intent).toBeUndefined();
+    const lost = settleIntent(aRecord({ intent }), aCompute(), 31_000);
+    expect(lost.intent).toBeUndefined();
+    expect(lost.failures).toMatchObject({ count: 1, desired: intent.fields });
+  });
+});
+
+describe('forgetOvercome', () => {
+  const failures = { count: 3, lastAtMs: 0, desired: { minCu: 1, maxCu: 4 }, message: 'no' };
+
+  it('forgets failures once the compute has what was wanted, however it got there', () => {
+    expect(forgetOvercome(aRecord({ failures }), aCompute({ minCu: 1, maxCu: 4 })).failures).toBeUndefined();
+    expect(forgetOvercome(aRecord({ failures }), aCompute()).failures).toEqual(failures);
   });
 });
 

@@ -39,7 +39,7 @@ const CASES: readonly Case[] = [
   {
     what: 'a Redis that is down',
     env: () => ({ EBB_QUEUE_URL: `redis://${NOBODY}` }),
-    says: /cannot reach Redis at 127\.0\.0\.1:9/,
+    says: /cannot use Redis at 127\.0\.0\.1:9: connection refused; start it/,
   },
   { what: 'a broken policy', args: () => ['--policies', 'broken.yaml'], says: /broken\.yaml:\d+:\d+/ },
   { what: 'policies that are not there', args: () => ['--policies', 'nowhere'], says: /nowhere/ },
@@ -47,7 +47,7 @@ const CASES: readonly Case[] = [
   {
     what: 'a folder that can not be written',
     env: () => ({ EBB_QUEUE_URL: 'embedded:/proc/ebb' }),
-    says: /\/proc\/ebb/,
+    says: /cannot write to the folder \/proc\/ebb .*EBB_QUEUE_URL/,
   },
   { what: 'a password in an argument', args: () => ['--queue-url', 'redis://:pw@127.0.0.1'], says: /EBB_QUEUE_URL/ },
   {

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { request } from 'undici';
 import { afterEach, describe, expect, it } from 'vitest';
 import { fastClock, startTestDaemon, type TestDaemon } from '../support/daemon.ts';
 import { boundarySoon, makeFolder, type Platform, prepareQueue, startTestPlatform } from '../support/platform.ts';
@@ -42,8 +43,40 @@ async function start(options: {
 const outcomes = ({ events }: TestDaemon) =>
   events.flatMap((event) => (event.kind === 'write_ended' ? [event.outcome] : []));
 
+async function expectMoreLooks(platform: Platform, count: number): Promise<void> {
+  const looks = async () => (await platform.requests()).filter(({ method }) => method === 'GET').length;
+  const before = await looks();
+  await expect.poll(looks, { timeout: 60_000 }).toBeGreaterThan(before + count);
+}
+
+async function metric(daemon: TestDaemon, series: string): Promise<number> {
+  const { body } = await request(`${daemon.url}/metrics`);
+  const line = (await body.text()).split('\n').find((text) => text.startsWith(`${series} `));
+  return Number(line?.slice(series.length));
+}
+
 describe('a change that the control API', () => {
-  it('answers with 503 is tried again after growing waits until it succeeds', async () => {
+  it('takes long to answer is not sent again by a look in the meantime', async () => {
+    const { platform, daemon } = await start({
+      factor: 1,
+      before: (platform) => platform.control('faults', { kind: 'latency', ms: 1500, method: 'PATCH' }),
+    });
+    await expect.poll(() => outcomes(daemon), { timeout: 60_000 }).toContain('applied');
+    await expectMoreLooks(platform, 10);
+    expect(await platform.writes()).toHaveLength(1);
+  }, 120_000);
+
+  it('breaks down at every time counts as failed, and after three times the compute is degraded', async () => {
+    const { platform, daemon } = await start({
+      factor: 60,
+      before: (platform) => platform.control('faults', { kind: 'status', status: 500, method: 'PATCH' }),
+    });
+    await expect.poll(() => daemon.events.map(({ kind }) => kind), { timeout: 60_000 }).toContain('degraded');
+    expect(outcomes(daemon)).toEqual(['unknown', 'unknown', 'unknown']);
+    expect(await platform.writes()).toHaveLength(3);
+  }, 120_000);
+
+  it('answers with 503 is tried again until it succeeds, and does not count against the compute', async () => {
     const { platform, daemon } = await start({
       factor: 60,
       before: (platform) => platform.control('faults', { kind: 'status', status: 503, method: 'PATCH', count: 2 }),
@@ -53,16 +86,18 @@ describe('a change that the control API', () => {
     expect(answered.filter((status) => status === 200)).toHaveLength(1);
   }, 120_000);
 
-  it('refuses for good is not sent again and again: the compute is degraded, and says so', async () => {
+  it('refuses for good is not sent again and again, but once an hour: until then the compute is degraded', async () => {
     const { platform, daemon } = await start({
-      factor: 60,
+      factor: 300,
       before: (platform) => platform.control('faults', { kind: 'status', status: 412, method: 'PATCH' }),
     });
     await expect.poll(() => daemon.events.map(({ kind }) => kind), { timeout: 60_000 }).toContain('degraded');
-    const rounds = async () => (await platform.requests()).filter(({ method }) => method === 'GET').length;
-    const before = await rounds();
-    await expect.poll(rounds, { timeout: 60_000 }).toBeGreaterThan(before + 10);
+    await expectMoreLooks(platform, 5);
     expect(outcomes(daemon)).toEqual(['refused']);
+    expect(await metric(daemon, 'ebb_computes{status="degraded"}')).toBe(1);
+    await platform.clearFaults();
+    await expect.poll(() => outcomes(daemon), { timeout: 60_000 }).toEqual(['refused', 'applied']);
+    expect(await metric(daemon, 'ebb_computes{status="degraded"}')).toBe(0);
   }, 120_000);
 
   it('locks by an operation of somebody else is made when that ends', async () => {
@@ -82,9 +117,7 @@ describe('a change that the control API', () => {
       before: (platform) => platform.control('faults', { kind: 'hang_up', method: 'PATCH', count: 1 }),
     });
     await expect.poll(() => outcomes(daemon), { timeout: 60_000 }).toEqual(['unknown']);
-    const rounds = async () => (await platform.requests()).filter(({ method }) => method === 'GET').length;
-    const before = await rounds();
-    await expect.poll(rounds, { timeout: 60_000 }).toBeGreaterThan(before + 10);
+    await expectMoreLooks(platform, 10);
     expect(await platform.writes()).toHaveLength(1);
   }, 120_000);
 });

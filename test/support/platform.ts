@@ -21,6 +21,7 @@ export interface Platform extends Emulator {
   /** All that is not a GET. */
   writes(): Promise<RecordedRequest[]>;
   control(route: string, body: unknown): Promise<void>;
+  clearFaults(): Promise<void>;
 }
 
 /** One compute for each name, each in a project of that name. */
@@ -49,6 +50,10 @@ export async function startTestPlatform(
     ...emulator,
     requests,
     writes: async () => (await requests()).filter(({ method }) => method !== 'GET'),
+    async clearFaults() {
+      const answer = await request(`${emulator.origin}/_emulator/faults`, { method: 'DELETE' });
+      await answer.body.dump();
+    },
     async control(route, body) {
       const headers = { 'content-type': 'application/json' };
       const url = `${emulator.origin}/_emulator/${route}`;

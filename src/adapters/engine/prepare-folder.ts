@@ -1,4 +1,5 @@
-import { accessSync, constants, mkdirSync, realpathSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, realpathSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 
 export type PreparedFolder = { ok: true; realPath: string } | { ok: false; message: string };
 
@@ -6,7 +7,7 @@ export type PreparedFolder = { ok: true; realPath: string } | { ok: false; messa
 export function prepareFolder(folder: string): PreparedFolder {
   if (folder === '') return { ok: false, message: 'embedded: needs a folder, e.g. EBB_QUEUE_URL=embedded:.ebb' };
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeWithParents(resolve(folder));
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
     return { ok: true, realPath: realpathSync(folder) };
   } catch (error) {
@@ -14,4 +15,11 @@ export function prepareFolder(folder: string): PreparedFolder {
     const advice = 'make it writable, or name another one with EBB_QUEUE_URL=embedded:DIR';
     return { ok: false, message: `cannot write to the folder ${folder} (${code}): ${advice}` };
   }
+}
+
+/** Not mkdir's own `recursive`: where the system says ENOENT of a folder whose parent is there (/proc), Node tries for ever. */
+function makeWithParents(folder: string): void {
+  if (existsSync(folder)) return;
+  makeWithParents(dirname(folder));
+  mkdirSync(folder, { mode: 0o700 });
 }

@@ -41,6 +41,7 @@ const Stored = z.looseObject({
     intent: Intent.exactOptional(),
     openOperations: z.array(OpenOperation),
     failures: Failures.exactOptional(),
+    oneFieldGroupAtATime: z.literal(true).exactOptional(),
   }),
 }) satisfies z.ZodType<{ version: number; record: ComputeRecord }>;
 

@@ -34,7 +34,7 @@ export async function runDemo(flags: DemoFlags): Promise<void> {
   } catch (error) {
     if (!interrupted.signal.aborted) throw error;
   } finally {
-    for (const undo of cleanUp.reverse()) await undo();
+    for (const undo of cleanUp.reverse()) await undo().catch(() => undefined);
   }
   if (interrupted.signal.reason === 'SIGINT' && !flags.keep) process.exitCode = 130;
 }
@@ -54,8 +54,10 @@ async function playDemo(flags: DemoFlags, { cleanUp, signal, stopped }: Stage): 
   await prepareQueue(queueUrl);
   const table = timeTable(compilePolicies(policies));
   const clock = clockByTable({ table, startedAtMs: Date.now() + CURTAIN_MS });
-  const [managed, untouched] = [await startPlatform({ clock }), await startPlatform({ clock })];
-  cleanUp.push(() => Promise.all([managed.close(), untouched.close()]));
+  const managed = await startPlatform({ clock });
+  cleanUp.push(() => managed.close());
+  const untouched = await startPlatform({ clock });
+  cleanUp.push(() => untouched.close());
   const narrator = createNarrator({ out: process.stdout, now: () => clock.now() });
   managed.onEvents(narrator.watch);
   const daemon = await startDemoDaemon({

@@ -1,10 +1,17 @@
+import type { Compute } from '../compute.ts';
+import type { ComputeRecord } from '../compute-record.ts';
 import type { Gate } from './gate.ts';
+
+/** True if an operation of the compute is under way, as far as the compute itself or ebb's record shows it. */
+export function hasOperationRunning(compute: Compute, record: ComputeRecord | undefined): boolean {
+  return compute.pendingState !== undefined || compute.state === 'init' || (record?.openOperations.length ?? 0) > 0;
+}
 
 /** The control API refuses changes to a project while an operation runs in it (423), whoever started it. */
 export const operationRunning: Gate = ({ compute, record, projectBusy }) => {
-  const own =
-    compute.pendingState !== undefined || compute.state === 'init' || (record?.openOperations.length ?? 0) > 0;
-  if (own) return { code: 'operation_running', message: 'an operation of this compute is under way' };
+  if (hasOperationRunning(compute, record)) {
+    return { code: 'operation_running', message: 'an operation of this compute is under way' };
+  }
   if (projectBusy) return { code: 'operation_running', message: 'an operation of this project is under way' };
   return undefined;
 };
