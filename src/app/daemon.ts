@@ -12,7 +12,7 @@ import { createReconcile } from './reconcile.ts';
 import { requestReconcile } from './triggers.ts';
 
 /** Whoever starts a daemon is waiting: an API that does not answer by then is not there, in real milliseconds. */
-const FIRST_ANSWER_MS = 8_000;
+const FIRST_ANSWER_MS = 5_000;
 
 /** Projects that are read before the first line of the log, within what the rate budget allows at once. */
 const READ_AT_START = 20;

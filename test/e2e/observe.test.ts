@@ -1,5 +1,7 @@
+import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startEbb } from '../support/ebb-process.ts';
+import { copyDatabase } from '../support/embedded-folder.ts';
 import { makeFolder, startTestPlatform } from '../support/platform.ts';
 
 const EVERYTHING = `version: 1
@@ -22,6 +24,7 @@ describe('ebb run without an explicit enforce', () => {
     undo.push(() => platform.close());
     const folder = await makeFolder({ 'policy.yaml': EVERYTHING });
     undo.push(() => folder.remove());
+    await copyDatabase(join(folder.path, '.ebb'));
     const ebb = startEbb(['run', '--policies', 'policy.yaml', '--listen', '127.0.0.1:0'], {
       cwd: folder.path,
       env: { EBB_API_URL: platform.url, NEON_API_KEY: platform.apiKey },

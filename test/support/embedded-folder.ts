@@ -14,8 +14,13 @@ export interface EmbeddedFolder {
 /** A folder for `embedded:DIR` in which a database waits already, empty: to make one takes seconds of computing. */
 export async function embeddedFolder(): Promise<EmbeddedFolder> {
   const folder = await temporaryFolder();
-  await cp(await template(), folder.path, { recursive: true });
+  await copyDatabase(folder.path);
   return folder;
+}
+
+/** Puts an empty database into a folder, as the first start there would. */
+export async function copyDatabase(folder: string): Promise<void> {
+  await cp(await template(), folder, { recursive: true });
 }
 
 export async function temporaryFolder(): Promise<EmbeddedFolder> {

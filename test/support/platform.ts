@@ -1,4 +1,5 @@
 /** An emulator in real time for tests of the whole: a fleet, what reached its API, and folders that go away. */
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +7,7 @@ import { request } from 'undici';
 import { prepareEngine } from '../../src/compose.ts';
 import type { FleetCompute } from '../../src/emulator/fleet.ts';
 import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator/server.ts';
+import { copyDatabase } from './embedded-folder.ts';
 
 export interface RecordedRequest {
   at: string;
@@ -85,6 +87,7 @@ export async function makeFolder(
 /** Makes the embedded engine in a folder, which takes seconds: a boundary soon after the start must not pass before it. */
 export async function prepareQueue(folder: string): Promise<{ url: string; group: string }> {
   const queue = { url: `embedded:${join(folder, 'queue')}`, group: 'test' };
+  if (!existsSync(join(folder, 'queue'))) await copyDatabase(join(folder, 'queue'));
   const prepared = await prepareEngine(queue);
   if (!prepared.ok) throw new Error(prepared.problem);
   return queue;
