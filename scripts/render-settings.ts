@@ -74,6 +74,12 @@ accounts:
   looked at.
 - The default of \`group\` depends on the names of the accounts: adding one makes a new group. Set \`group\` first if it shall keep what is stored.
 
+## Proxies
+
+The control API is reached through the proxy of \`HTTPS_PROXY\` (of \`HTTP_PROXY\` if \`api_url\` is http), unless \`NO_PROXY\` names its host: names with
+commas between them, each for its subdomains too, \`*\` for all. In small letters they count more. Without a scheme, http is meant. An API
+on this machine is never reached through a proxy; Redis and Postgres never are. A password in the URL is treated like any other secret.
+
 ## Listening beyond this machine
 
 \`/metrics\` and the other pages are served on 127.0.0.1. Another address needs \`EBB_TOKEN\` (sent as \`Authorization: Bearer …\` for every

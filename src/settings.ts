@@ -5,6 +5,7 @@ import { type Account, accountsOf } from './settings/accounts.ts';
 import { readConfigFile } from './settings/config-file.ts';
 import type { ListenAddress } from './settings/listen-address.ts';
 import { combinationProblems, schemaProblems } from './settings/problems.ts';
+import { findProxy, type ProxySetting } from './settings/proxy.ts';
 import { parseQueueUrl, type QueueLocation } from './settings/queue-url.ts';
 import { type LOG_LEVELS, type MODES, type SettingName, settingsSchema } from './settings/schema.ts';
 import { type Secret, secret } from './settings/secret.ts';
@@ -18,6 +19,8 @@ export interface Settings {
   allowPlainHttp: boolean;
   /** At least one: `default` if `ebb.yaml` names none. */
   accounts: readonly Account[];
+  /** On the way to the control API; absent if it is reached directly. */
+  proxy: ProxySetting | undefined;
   /** Files, folders and globs: relative to the working folder, or absolute. */
   policies: readonly string[];
   queue: QueueLocation;
@@ -57,16 +60,19 @@ export function readSettings({
   const overrides = Object.fromEntries([...given].map(([name, { value }]) => [name, value]));
   const parsed = settingsSchema.safeParse({ ...config.values, ...overrides });
   if (!parsed.success) return { ok: false, problems: schemaProblems(parsed.error, given, config) };
-  const problems = combinationProblems(parsed.data, given, env);
-  if (problems.length > 0) return { ok: false, problems };
-  return { ok: true, settings: assemble({ values: parsed.data, given, env, cwd, insecure: flags.insecure ?? false }) };
+  const proxy = findProxy(env, parsed.data.api_url);
+  const problems = [...combinationProblems(parsed.data, given, env), ...(proxy.ok ? [] : [proxy.problem])];
+  if (!proxy.ok || problems.length > 0) return { ok: false, problems };
+  const settings = assemble({ values: parsed.data, given, env, cwd });
+  return { ok: true, settings: { ...settings, proxy: proxy.value, insecure: flags.insecure ?? false } };
 }
 
 /** Every secret value of the settings: what logs and metrics must never show. A key from a file is not among them. */
-export function secretsOf({ accounts, queue, token }: Settings): string[] {
+export function secretsOf({ accounts, queue, token, proxy }: Settings): string[] {
   const keys = accounts.map(({ apiKey }) => (apiKey?.from === 'variable' ? apiKey.key : undefined));
   const queueUrl = queue.passwords.length > 0 ? [queue.url, ...queue.passwords] : [];
-  return [...keys, ...queueUrl, token].flatMap((one) => (one === undefined ? [] : [one.reveal()]));
+  const proxyUrl = proxy !== undefined && proxy.passwords.length > 0 ? [proxy.url, ...proxy.passwords] : [];
+  return [...keys, ...queueUrl, token, ...proxyUrl].flatMap((one) => (one === undefined ? [] : [one.reveal()]));
 }
 
 function assemble({
@@ -74,14 +80,12 @@ function assemble({
   given,
   env,
   cwd,
-  insecure,
 }: {
   values: Values;
   given: Sources;
   env: Environment;
   cwd: string;
-  insecure: boolean;
-}): Settings {
+}): Omit<Settings, 'proxy' | 'insecure'> {
   const accounts = accountsOf({ values, given, env, cwd });
   return {
     mode: values.mode,
@@ -93,7 +97,6 @@ function assemble({
     group: values.group ?? defaultGroup(values.api_url, accounts),
     listen: values.listen,
     token: env.EBB_TOKEN ? secret(env.EBB_TOKEN) : undefined,
-    insecure,
     logLevel: values.log_level,
     perComputeMetrics: values.per_compute_metrics,
   };

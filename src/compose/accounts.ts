@@ -1,7 +1,9 @@
 import type { ApiAccount, KeySource } from '../adapters/control-api/accounts.ts';
+import type { ViaProxy } from '../adapters/control-api/dispatcher.ts';
 import { keyFromFile, keysFromFolder } from '../adapters/control-api/key-files.ts';
 import type { Account } from '../settings/accounts.ts';
 import { type ApiKeySource, type KeyPurpose, readApiKey } from '../settings/api-key.ts';
+import type { ProxySetting } from '../settings/proxy.ts';
 
 /**
  * The keys that can be read before anything runs, or what to do. Among several accounts, one whose file can't be read is no
@@ -56,4 +58,9 @@ export function placeOfKey({ name, apiKey }: Account): string {
   if (apiKey === undefined || name === 'default') return 'EBB_API_KEY or EBB_API_KEY_FILE';
   if (apiKey.from === 'variable') return apiKey.variable;
   return apiKey.from === 'file' ? apiKey.file : `the keys in ${apiKey.folder}`;
+}
+
+/** The proxy as the client of the control API takes it. */
+export function viaProxy(proxy: ProxySetting | undefined): ViaProxy | undefined {
+  return proxy && { url: proxy.url.reveal(), except: proxy.except };
 }

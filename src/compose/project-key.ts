@@ -4,7 +4,7 @@ import type { Metrics } from '../ports/telemetry.ts';
 import type { Account } from '../settings/accounts.ts';
 import { type ApiKeySource, readApiKey } from '../settings/api-key.ts';
 import type { Settings } from '../settings.ts';
-import { placeOfKey } from './accounts.ts';
+import { placeOfKey, viaProxy } from './accounts.ts';
 
 export interface WantedKey {
   settings: Settings;
@@ -38,6 +38,7 @@ export async function createProjectKey(
     baseUrl: settings.apiUrl,
     accounts: [{ name: account.name, key: () => ownKey.value.reveal() }],
     allowPlainHttp: settings.allowPlainHttp,
+    proxy: viaProxy(settings.proxy),
     metrics: NO_METRICS,
   });
   try {

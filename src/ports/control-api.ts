@@ -98,14 +98,23 @@ export interface ChangeAnswer {
   operations: Operation[];
 }
 
+/** Whether an account can be used, as far as its key was tried. */
+export interface AccountStatus {
+  account: string;
+  /** `refused`: answered 401, so its calls are not sent but for a probe now and then. `missing`: there is no key to send. */
+  key: 'valid' | 'refused' | 'missing' | 'unknown';
+  /** One line for people when the key is refused or missing: what is wrong, and what to do. */
+  message?: string;
+}
+
 /**
  * All that the daemon can ask of a control API, and so all that can reach the wire from it: no create, no delete, no
  * start, no suspend, no key call.
  */
 export interface ControlApi {
   /**
-   * Pages of projects, in the API's order, one account after the other. An error comes last and means that the picture is not
-   * whole: a project that was not seen may still exist.
+   * Pages of projects, in the API's order, one account after the other. Errors come last, one for each account whose picture is
+   * not whole: a project of it that was not seen may still exist. The pages of the others are whole.
    */
   listProjects(options?: CallOptions): AsyncIterable<ApiResult<Project[]>>;
   listComputes(
@@ -127,5 +136,7 @@ export interface ControlApi {
     computeId: string,
     options?: CallOptions,
   ): Promise<ApiResult<{ operations: Operation[] }>>;
+  /** Every account, in the order of the settings. Asks nothing. */
+  accountStatus(): AccountStatus[];
   close(): Promise<void>;
 }

@@ -1,4 +1,5 @@
 import type { Parsed } from './parsed.ts';
+import { asWrittenAndDecoded } from './password-forms.ts';
 import { type Secret, secret } from './secret.ts';
 
 export interface QueueLocation {
@@ -65,13 +66,4 @@ function withoutPasswords(host: string): string {
 
 function parameterPasswords(host: string): string[] {
   return [...host.matchAll(PASSWORD_PARAMETER)].flatMap(([, value = '']) => asWrittenAndDecoded(value));
-}
-
-function asWrittenAndDecoded(value: string): string[] {
-  if (value === '') return [];
-  try {
-    return [...new Set([value, decodeURIComponent(value)])];
-  } catch {
-    return [value];
-  }
 }

@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -120,6 +120,25 @@ describe('a key file', () => {
     expect(requests).toEqual([]);
   });
 
+  test('that is gone for a while is trouble of its account until a key is there again', async () => {
+    const { url } = await serviceWith({ key: 'good' });
+    const path = join(await folder(), 'key');
+    const metrics = recordingMetrics();
+    const log = memoryLog();
+    const api = client(url, [{ name: 'main', key: keyFromFile(path) }], { metrics, log });
+    await api.listComputes(PROJECT);
+    await api.listComputes(PROJECT);
+    expect(api.accountStatus()).toEqual([
+      { account: 'main', key: 'missing', message: expect.stringContaining(`${path} can not be read (ENOENT); put it`) },
+    ]);
+    expect(metrics.values.get('ebb_api_key_valid{account=main}')).toBe(0);
+    await writeFile(path, 'good');
+    unwrap(await api.listComputes(PROJECT));
+    expect(api.accountStatus()).toEqual([{ account: 'main', key: 'valid' }]);
+    expect(metrics.values.get('ebb_api_key_valid{account=main}')).toBe(1);
+    expect(log.lines.map((line) => line.level)).toEqual(['error', 'info']);
+  });
+
   test('a rotation is picked up without a restart', async () => {
     const valid = { key: 'first' };
     const { url } = await serviceWith(valid);
@@ -186,15 +205,47 @@ describe('a folder of keys', () => {
     expect(api.accountStatus()).toMatchObject([{ key: 'refused', message: expect.stringContaining('for p-1;') }]);
   });
 
+  test('a refused key that is taken away is no trouble any more', async () => {
+    const { url } = await serve(({ headers }) =>
+      headers.authorization === 'Bearer key-of-p-1' ? { status: 401 } : { body: { projects: [wireProject('p-2')] } },
+    );
+    const { path, account } = await keysFor('p-1', 'p-2');
+    const api = client(url, [account], { keyProbes: { firstMs: HOUR_MS, longestMs: HOUR_MS } });
+    await all(api.listProjects());
+    await rm(join(path, 'p-1'));
+    expect(errorOf(await api.listComputes({ ...PROJECT, projectId: 'p-1' })).code).toBe('unauthorised');
+    expect((await all(api.listProjects())).flatMap(unwrap)).toMatchObject([{ projectId: 'p-2' }]);
+    expect(api.accountStatus()).toEqual([{ account: 'main', key: 'valid' }]);
+  });
+
+  test('is not asked about a project that it has no key for, when the account of that is looked for', async () => {
+    const { url } = await serve(({ headers, url: path }) =>
+      headers.authorization === 'Bearer personal' && path.includes('calm-sea-1')
+        ? { body: path.includes('operations') ? { operations: [] } : { endpoints: [] } }
+        : { status: 404 },
+    );
+    const { account } = await keysFor('p-1');
+    const api = client(url, [account, { name: 'other', key: () => 'personal' }]);
+    (await all(api.listOperations('calm-sea-1'))).map(unwrap);
+    const [nowhere] = await all(api.listOperations('deep-lake-2'));
+    expect(nowhere && errorOf(nowhere).code).toBe('not_found');
+    expect(api.accountStatus()).toEqual([
+      { account: 'main', key: 'unknown' },
+      { account: 'other', key: 'valid' },
+    ]);
+  });
+
   test('that can not be read is an error', async () => {
     const { url } = await serve(() => ({}));
     const { path, account } = await keysFor();
     await rm(path, { recursive: true });
-    const [page] = await all(client(url, [account]).listProjects());
+    const api = client(url, [account]);
+    const [page] = await all(api.listProjects());
     expect(page && errorOf(page)).toMatchObject({ code: 'unauthorised', message: expect.stringContaining('ENOENT') });
+    expect(api.accountStatus()).toMatchObject([{ key: 'missing', message: expect.stringContaining(path) }]);
     await mkdir(path);
-    await chmod(path, 0o700);
-    expect(await all(client(url, [account]).listProjects())).toEqual([]);
+    expect(await all(api.listProjects())).toEqual([]);
+    expect(api.accountStatus()).toEqual([{ account: 'main', key: 'unknown' }]);
   });
 });
 

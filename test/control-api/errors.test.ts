@@ -242,12 +242,4 @@ describe('where it connects', () => {
     expect(errorOf(await client(url).listComputes(PROJECT)).code).toBe('malformed');
     expect(target.requests).toEqual([]);
   });
-
-  test('loopback is never reached through a proxy', async () => {
-    const proxy = await serve(() => ({ status: 500 }));
-    const { url } = await serve(() => ({ body: { endpoints: [] } }));
-    const proxies = { httpProxy: `http://127.0.0.1:${proxy.port}`, httpsProxy: `http://127.0.0.1:${proxy.port}` };
-    expect((await client(url, { proxies }).listComputes(PROJECT)).ok).toBe(true);
-    expect(proxy.requests).toEqual([]);
-  });
 });

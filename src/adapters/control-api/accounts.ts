@@ -1,4 +1,6 @@
+import type { AccountStatus } from '../../ports/control-api.ts';
 import type { Log, Metrics } from '../../ports/telemetry.ts';
+import { type AccountStates, createAccountStates } from './account-states.ts';
 import { resultOf } from './answers.ts';
 import type { ApiCall, SendOnce } from './api-call.ts';
 import type { SendExchange } from './exchanges.ts';
@@ -27,16 +29,10 @@ export interface ApiAccount {
   projectIds?: () => Promise<readonly string[]>;
 }
 
-/** Whether an account can be used. Unknown until it was first asked. */
-export interface AccountStatus {
-  account: string;
-  key: 'valid' | 'refused' | 'unknown';
-  /** One line for people when the key is refused. */
-  message?: string;
-}
-
 export interface AccountKeys {
   send: SendOnce;
+  /** The accounts, with an eye on what they say of their keys. */
+  accounts: readonly ApiAccount[];
   status(): AccountStatus[];
 }
 
@@ -48,25 +44,10 @@ export function withAccountKeys(
   send: SendExchange,
   options: { accounts: readonly ApiAccount[]; gate: KeyGate; metrics: Metrics; log: Log | undefined },
 ): AccountKeys {
-  const { gate, metrics, log } = options;
+  const { gate } = options;
   const accounts = new Map(options.accounts.map((account) => [account.name, account]));
+  const states = createAccountStates({ ...options, accounts: [...accounts.keys()] });
   const redactor = createRedactor();
-  const states = new Map<string, AccountStatus['key']>();
-
-  function note(account: ApiAccount, slot: string, key: string, exchange: Exchange): void {
-    const accepted = showsAccepted(exchange);
-    if (accepted === undefined) return;
-    if (accepted) gate.accepted(slot);
-    else gate.refused(slot, key, performance.now());
-    const state = refusedSlotsOf(gate, account.name).length === 0 ? 'valid' : 'refused';
-    const before = states.get(account.name);
-    states.set(account.name, state);
-    metrics.set('ebb_api_key_valid', { account: account.name }, state === 'valid' ? 1 : 0);
-    if (state === before) return;
-    const fields = { event: `ebb.api_key_${state}`, account: account.name };
-    if (state === 'refused') log?.error(fields, refusalMessage(gate, account.name));
-    else if (before === 'refused') log?.info(fields, `the API key of account ${account.name} is accepted again`);
-  }
 
   async function exchangeUnder(
     account: ApiAccount,
@@ -74,36 +55,74 @@ export function withAccountKeys(
     key: string,
     signal: AbortSignal,
   ): Promise<Exchange> {
-    const slot = slotOf(account, call);
+    const slot = slotOf(account, call.projectId);
     redactor.hide(key);
     if (!gate.mayPass(slot, key, performance.now())) {
       return notSent('its API key was refused, and is tried again later');
     }
     const exchange = await send(call, key, signal);
-    note(account, slot, key, exchange);
+    const accepted = showsAccepted(exchange);
+    if (accepted === true) states.accepted(account.name, slot);
+    if (accepted === false) states.refused(account.name, slot, key);
     return exchange;
+  }
+
+  /** The key for a call. A project whose key was taken away on purpose is no trouble of its account. */
+  async function keyFor(account: ApiAccount, call: ApiCall): Promise<ReadKey> {
+    const key = await readKey(account, questionOf(call));
+    const slot = slotOf(account, call.projectId);
+    if (key.ok) states.found(account.name, slot);
+    else if (await isWanted(account, call.projectId)) states.missing(account.name, slot, redactor.clean(key.message));
+    return key;
   }
 
   return {
     async send(call, signal) {
       const account = accounts.get(call.account);
       if (account === undefined) return resultOf(call, notSent('there is no such account'), redactor);
-      const question = call.projectId === undefined ? {} : { projectId: call.projectId };
-      const key = await readKey(account, question);
+      const key = await keyFor(account, call);
       if (!key.ok) return resultOf(call, notSent(key.message), redactor);
       const exchange = await exchangeUnder(account, call, key.value, signal);
       if (exchange.kind !== 'answer' || exchange.status !== 401) return resultOf(call, exchange, redactor);
       // A 401 was not carried out, so under a key that has changed meanwhile even a write may be sent again.
-      const fresh = await readKey(account, { ...question, refusedKey: key.value });
+      const fresh = await readKey(account, { ...questionOf(call), refusedKey: key.value });
       if (!fresh.ok || fresh.value === key.value) return resultOf(call, exchange, redactor);
       return resultOf(call, await exchangeUnder(account, call, fresh.value, signal), redactor);
     },
-    status: () =>
-      options.accounts.map(({ name }) => {
-        const key = states.get(name) ?? 'unknown';
-        return { account: name, key, ...(key === 'refused' ? { message: refusalMessage(gate, name) } : {}) };
-      }),
+    accounts: options.accounts.map((account) => watched(account, states)),
+    status: states.status,
   };
+}
+
+/** What the list of an account's project keys says of them: which are gone, or that it can't be had. */
+function watched(account: ApiAccount, states: AccountStates): ApiAccount {
+  const { name, projectIds } = account;
+  if (projectIds === undefined) return account;
+  const wholeList = slotOf(account, undefined);
+  return {
+    ...account,
+    async projectIds() {
+      try {
+        const ids = await projectIds();
+        states.found(name, wholeList);
+        states.keepOnly(name, new Set(ids.map((id) => slotOf(account, id))));
+        return ids;
+      } catch (error) {
+        states.missing(name, wholeList, messageOf(error));
+        throw error;
+      }
+    },
+  };
+}
+
+async function isWanted({ projectIds }: ApiAccount, projectId: string | undefined): Promise<boolean> {
+  if (projectIds === undefined) return true;
+  const ids = await projectIds().catch(() => undefined);
+  return projectId !== undefined && ids?.includes(projectId) === true;
+}
+
+function questionOf({ projectId }: ApiCall): KeyQuestion {
+  return projectId === undefined ? {} : { projectId };
 }
 
 const HEADER_SAFE = /^[\x21-\x7e]+$/;
@@ -116,7 +135,7 @@ async function readKey(account: ApiAccount, question: KeyQuestion): Promise<Read
     if (HEADER_SAFE.test(value)) return { ok: true, value };
     return { ok: false, message: 'the API key is empty or holds characters that no key has' };
   } catch (error) {
-    return { ok: false, message: error instanceof Error ? error.message : 'the API key can not be read' };
+    return { ok: false, message: messageOf(error) };
   }
 }
 
@@ -124,20 +143,13 @@ function notSent(message: string): Exchange {
   return { kind: 'failure', code: 'unauthorised', mayHaveArrived: false, message: `not sent: ${message}` };
 }
 
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : 'the API key can not be read';
+}
+
 /** An account has one key, or one for each project. */
-function slotOf(account: ApiAccount, call: ApiCall): string {
-  return account.projectIds === undefined ? account.name : `${account.name}/${call.projectId ?? ''}`;
-}
-
-function refusedSlotsOf(gate: KeyGate, account: string): string[] {
-  return gate.refusedSlots().filter((slot) => slot === account || slot.startsWith(`${account}/`));
-}
-
-function refusalMessage(gate: KeyGate, account: string): string {
-  const projects = refusedSlotsOf(gate, account).filter((slot) => slot !== account);
-  const which =
-    projects.length === 0 ? '' : ` for ${projects.map((slot) => slot.slice(account.length + 1)).join(', ')}`;
-  return `the control API refuses the API key of account ${account}${which}; replace it`;
+function slotOf(account: ApiAccount, projectId: string | undefined): string {
+  return account.projectIds === undefined ? account.name : `${account.name}/${projectId ?? ''}`;
 }
 
 /** A 401 says no; what was understood, even if it was refused, says yes; trouble and throttling say nothing. */

@@ -1,15 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { AccountStatus } from '../../ports/control-api.ts';
 import type { RateBudget } from '../../ports/rate-budget.ts';
 import type { Log, Metrics } from '../../ports/telemetry.ts';
-import { type AccountStatus, type ApiAccount, withAccountKeys } from './accounts.ts';
+import { type ApiAccount, withAccountKeys } from './accounts.ts';
 import type { Caller } from './api-call.ts';
 import { parseBaseUrl } from './base-url.ts';
 import {
   createDispatcher,
   DEFAULT_MAX_BODY_BYTES,
   DEFAULT_TIMEOUTS,
-  type Proxies,
   type Timeouts,
+  type ViaProxy,
 } from './dispatcher.ts';
 import { exchangeOver, withBudget, withMetrics } from './exchanges.ts';
 import { createHttpTransport, type Transport } from './http-transport.ts';
@@ -34,7 +35,8 @@ export interface ControlApiOptions {
   maxBodyBytes?: number;
   backoff?: Backoff;
   keyProbes?: KeyProbes;
-  proxies?: Proxies;
+  /** Without it the API is reached directly. */
+  proxy?: ViaProxy | undefined;
   userAgent?: string;
   /** 0..1, for the jitter of waits. */
   random?: () => number;
@@ -42,6 +44,8 @@ export interface ControlApiOptions {
 
 export interface CallerHandle {
   call: Caller;
+  /** Those of the options, watched: what they say of their keys counts for `accountStatus`. */
+  accounts: readonly ApiAccount[];
   /** Whether each account's key is accepted, as far as it was tried. */
   accountStatus(): AccountStatus[];
   /** Ends what is under way, and refuses what comes after. */
@@ -59,7 +63,7 @@ export function createCaller(options: ControlApiOptions, guard: (send: Transport
     baseUrl,
     timeouts: { ...DEFAULT_TIMEOUTS, ...options.timeouts },
     maxBodyBytes: options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES,
-    ...(options.proxies === undefined ? {} : { proxies: options.proxies }),
+    proxy: options.proxy,
   });
   const transport = guard(createHttpTransport({ baseUrl, dispatcher, userAgent: options.userAgent ?? 'ebb' }));
   const budget = options.budget ?? ownBudget();
@@ -75,6 +79,7 @@ export function createCaller(options: ControlApiOptions, guard: (send: Transport
   });
   return {
     call,
+    accounts: keys.accounts,
     accountStatus: keys.status,
     async close() {
       closing.abort(new Error('the client is closed'));

@@ -5,18 +5,32 @@ import { malformed } from './answers.ts';
 import type { Caller } from './api-call.ts';
 import { createProjectList } from './list-projects.ts';
 import { apiCall, ask, type Request } from './requests.ts';
-import { branchPages, COMPUTE, computesOf, operationPages, type ProjectRef, RESTART } from './routes.ts';
+import { branchPages, COMPUTE, COMPUTES, computesOf, operationPages, type ProjectRef, RESTART } from './routes.ts';
 import { computeOf, operationOf, patchBody, settingsFrom } from './translate.ts';
 import { ChangeAnswerBody, RestartAnswerBody } from './wire.ts';
 
 /** The calls of the port over a caller, whatever that lets through. */
-export function controlApiOver(options: { call: Caller; accounts: readonly ApiAccount[] }): Omit<ControlApi, 'close'> {
+export function controlApiOver(options: {
+  call: Caller;
+  accounts: readonly ApiAccount[];
+}): Omit<ControlApi, 'accountStatus' | 'close'> {
   const { call, accounts } = options;
   const listProjects = createProjectList({ call, accounts });
   const lookup = createAccountLookup({
     accounts: accounts.map((account) => account.name),
-    probe: (account, projectId, probeOptions = {}) => computesOf(call, { account, projectId }, probeOptions),
+    probe: (account, projectId, probeOptions = {}) => probe({ account, projectId }, probeOptions),
   });
+
+  /** An account with a key for each project is not asked about one that it has no key for. */
+  async function probe(project: ProjectRef, probeOptions: CallOptions): Promise<ApiResult<unknown>> {
+    const withKeys = await accounts
+      .find(({ name }) => name === project.account)
+      ?.projectIds?.()
+      .catch(() => undefined);
+    if (withKeys?.includes(project.projectId) !== false) return computesOf(call, project, probeOptions);
+    const message = 'not sent: there is no key for this project';
+    return { ok: false, error: { code: 'not_found', route: `GET ${COMPUTES}`, account: project.account, message } };
+  }
 
   async function find(projectId: string, callOptions: CallOptions): Promise<ApiResult<ProjectRef>> {
     const account = await lookup.find(projectId, callOptions);

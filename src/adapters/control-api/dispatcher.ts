@@ -15,23 +15,24 @@ export const DEFAULT_TIMEOUTS: Timeouts = { connectMs: 5_000, headersMs: 10_000,
 /** A page of 400 projects is about half a megabyte. */
 export const DEFAULT_MAX_BODY_BYTES = 8 * 1024 * 1024;
 
-/** Overrides of HTTP_PROXY, HTTPS_PROXY and NO_PROXY. */
-export interface Proxies {
-  httpProxy?: string;
-  httpsProxy?: string;
-  noProxy?: string;
+/** The way to the API through a proxy. */
+export interface ViaProxy {
+  /** `http://[USER:PASSWORD@]HOST:PORT`, or https. */
+  url: string;
+  /** Hosts that are reached directly all the same, as in NO_PROXY. */
+  except: string;
 }
 
 const MAX_CONNECTIONS = 16;
 
-/** A keep-alive pool. Proxies come from the usual variables; an API on loopback is never reached through one. */
+/** A keep-alive pool. No variable is looked at; an API on loopback is never reached through a proxy. */
 export function createDispatcher(options: {
   baseUrl: URL;
   timeouts: Timeouts;
   maxBodyBytes: number;
-  proxies?: Proxies;
+  proxy?: ViaProxy | undefined;
 }): Dispatcher {
-  const { baseUrl, timeouts, maxBodyBytes, proxies } = options;
+  const { baseUrl, timeouts, maxBodyBytes, proxy } = options;
   const limits = {
     connections: MAX_CONNECTIONS,
     connect: { timeout: timeouts.connectMs },
@@ -39,5 +40,6 @@ export function createDispatcher(options: {
     bodyTimeout: timeouts.bodyMs,
     maxResponseSize: maxBodyBytes,
   };
-  return isLoopbackHost(baseUrl.hostname) ? new Agent(limits) : new EnvHttpProxyAgent({ ...limits, ...proxies });
+  if (proxy === undefined || isLoopbackHost(baseUrl.hostname)) return new Agent(limits);
+  return new EnvHttpProxyAgent({ ...limits, httpProxy: proxy.url, httpsProxy: proxy.url, noProxy: proxy.except });
 }

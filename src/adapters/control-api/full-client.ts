@@ -1,7 +1,6 @@
 import type { Compute, ComputeSettings } from '../../domain/compute.ts';
-import type { ApiResult, CallOptions, Operation } from '../../ports/control-api.ts';
+import type { ApiResult, CallOptions, ControlApi, Operation } from '../../ports/control-api.ts';
 import { type ControlApiOptions, createCaller } from './caller.ts';
-import type { ControlApiClient } from './client.ts';
 import { compute, controlApiOver } from './control-api.ts';
 import { ask, type Request } from './requests.ts';
 import { COMPUTE, COMPUTES, OPERATION, ORGANIZATION_KEYS, type ProjectRef } from './routes.ts';
@@ -25,7 +24,7 @@ export interface ProjectKey {
 }
 
 /** Every call of the control API. For people's commands and for tests; the daemon has {@link createControlApi} instead. */
-export interface FullControlApi extends ControlApiClient {
+export interface FullControlApi extends ControlApi {
   createCompute(
     project: ProjectRef,
     compute: NewCompute,
@@ -48,7 +47,7 @@ export interface FullControlApi extends ControlApiClient {
 
 /** The whole control API, without the daemon's guard. Throws if the base URL can't be used. */
 export function createFullControlApi(options: ControlApiOptions): FullControlApi {
-  const { call, accountStatus, close } = createCaller(options, (send) => send);
+  const { call, accounts, accountStatus, close } = createCaller(options, (send) => send);
   // Who waits at a terminal wants the change made, not the news that it was locked.
   const patient = (callOptions: CallOptions = {}): CallOptions => ({ repeatLocked: true, ...callOptions });
   const ids = ({ account, projectId }: ProjectRef): Pick<Request, 'account' | 'ids'> => ({
@@ -56,7 +55,7 @@ export function createFullControlApi(options: ControlApiOptions): FullControlApi
     ids: { project_id: projectId },
   });
   return {
-    ...controlApiOver({ call, accounts: options.accounts }),
+    ...controlApiOver({ call, accounts }),
     accountStatus,
     close,
     async createCompute(project, { branchId, type, ...settings }, callOptions) {

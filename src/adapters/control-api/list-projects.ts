@@ -21,27 +21,24 @@ export function createProjectList(options: {
 }
 
 /**
- * One account after the other; what went wrong with one of them comes last, so that it doesn't hide the others. A project that two
- * accounts can see belongs to the first.
+ * One account after the other; what went wrong comes last, so that it doesn't hide the others: one error for each account, however
+ * many it had. A project that two accounts can see belongs to the first.
  */
 async function* listAll(
   accounts: readonly ApiAccount[],
   pagesOfAccount: (account: ApiAccount) => AsyncIterable<ApiResult<Project[]>>,
 ): AsyncGenerator<ApiResult<Project[]>> {
-  let firstError: ControlApiError | undefined;
+  const errors = new Map<string, ControlApiError>();
   const seen = new Set<string>();
   for (const account of accounts) {
     for await (const page of pagesOfAccount(account)) {
-      if (!page.ok) {
-        firstError ??= page.error;
-        continue;
-      }
-      const mine = page.value.filter((project) => !seen.has(project.projectId));
-      for (const project of mine) seen.add(project.projectId);
+      const mine = page.ok ? page.value.filter(({ projectId }) => !seen.has(projectId)) : [];
+      for (const { projectId } of mine) seen.add(projectId);
       if (mine.length > 0) yield { ok: true, value: mine };
+      if (!page.ok && !errors.has(account.name)) errors.set(account.name, { ...page.error, account: account.name });
     }
   }
-  if (firstError !== undefined) yield { ok: false, error: firstError };
+  for (const error of errors.values()) yield { ok: false, error };
 }
 
 async function* projectsOf(

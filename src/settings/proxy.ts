@@ -1,0 +1,56 @@
+import { isLoopbackHost } from '../domain/loopback.ts';
+import type { Parsed } from './parsed.ts';
+import { asWrittenAndDecoded } from './password-forms.ts';
+import { type Secret, secret } from './secret.ts';
+import type { Environment } from './sources.ts';
+
+/** The proxy on the way to the control API. */
+export interface ProxySetting {
+  /** Secret, because it may hold a password. */
+  url: Secret;
+  /** The same without user and password, for people. */
+  shown: string;
+  /** The variable that it comes from. */
+  variable: string;
+  /** What must never be seen, as written and as decoded: the password, or a user without one (a token). */
+  passwords: readonly Secret[];
+  /** Hosts that are reached directly, as in NO_PROXY. */
+  except: string;
+}
+
+const HAS_SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
+
+/**
+ * Finds the proxy for an API URL in the usual variables, of which the one in small letters counts more, as it does for others.
+ * Undefined if there is none, and for an API on this machine. What is wrong is said without the URL.
+ */
+export function findProxy(env: Environment, apiUrl: string): Parsed<ProxySetting | undefined> {
+  const { protocol, hostname } = new URL(apiUrl);
+  const names = protocol === 'https:' ? ['https_proxy', 'HTTPS_PROXY'] : ['http_proxy', 'HTTP_PROXY'];
+  const variable = names.find((name) => env[name]);
+  const given = variable === undefined ? undefined : env[variable];
+  if (variable === undefined || given === undefined || isLoopbackHost(hostname)) return { ok: true, value: undefined };
+  const text = HAS_SCHEME.test(given) ? given.trim() : `http://${given.trim()}`;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !isUsable(url)) {
+    const problem = `${variable}: is not the URL of an http proxy; write for example http://proxy.example:3128, or unset it`;
+    return { ok: false, problem };
+  }
+  const hidden = asWrittenAndDecoded(url.password === '' ? url.username : url.password);
+  const value: ProxySetting = {
+    ...{ url: secret(text), shown: url.origin, variable },
+    passwords: hidden.map(secret),
+    except: env.no_proxy || env.NO_PROXY || '',
+  };
+  return { ok: true, value };
+}
+
+function isUsable({ protocol, username, password }: URL): boolean {
+  if (protocol !== 'http:' && protocol !== 'https:') return false;
+  try {
+    decodeURIComponent(`${username}:${password}`);
+    return true;
+  } catch {
+    return false;
+  }
+}
