@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AccountStatus } from '../../ports/control-api.ts';
 import type { RateBudget } from '../../ports/rate-budget.ts';
@@ -69,6 +70,8 @@ export function createCaller(options: ControlApiOptions, guard: (send: Transport
   const budget = options.budget ?? ownBudget();
   const exchange = withBudget(withMetrics(exchangeOver(transport), metrics), { budget, metrics });
   const closing = new AbortController();
+  // Every call under way listens to it, and takes its listener away when it ends.
+  setMaxListeners(0, closing.signal);
   const gate = createKeyGate(options.keyProbes ?? DEFAULT_KEY_PROBES);
   const keys = withAccountKeys(exchange, { accounts, gate, metrics, log: options.log });
   const call = withRetries(keys.send, {

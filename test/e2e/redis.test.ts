@@ -1,0 +1,57 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { request } from 'undici';
+import { afterEach, expect, it } from 'vitest';
+import { startTestDaemon } from '../support/daemon.ts';
+import { boundarySoon, makeFolder, startTestPlatform } from '../support/platform.ts';
+import { startRedisServer } from '../support/redis-server.ts';
+import { describeWith } from '../support/requirements.ts';
+
+const undo: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step();
+});
+
+async function start(policyOf: () => string, daemons: number) {
+  const redis = await startRedisServer();
+  undo.push(() => redis.close());
+  const names = Array.from({ length: 12 }, (_, index) => `web-${index}`);
+  const computes = Object.fromEntries(
+    names.map((name, index) => [name, index % 3 === 0 ? { state: 'active' as const } : {}]),
+  );
+  const platform = await startTestPlatform(computes, { operationTimeMs: 300 });
+  undo.push(() => platform.close());
+  const folder = await makeFolder();
+  undo.push(() => folder.remove());
+  await writeFile(join(folder.path, 'policy.yaml'), policyOf());
+  const env = { EBB_QUEUE_URL: redis.url };
+  const running = await Promise.all(
+    Array.from({ length: daemons }, () => startTestDaemon({ platform, folder: folder.path, env })),
+  );
+  undo.push(...running.map((daemon) => () => daemon.stop()));
+  const changed = async () =>
+    (await platform.writes()).filter(({ status }) => status === 200).map(({ path }) => path.split('/').at(-1));
+  return { redis, platform, daemons: running, names: names.map((name) => `ep-${name}`).toSorted(), changed };
+}
+
+describeWith('redis-server', 'daemons on one Redis', () => {
+  it('change each compute once at a boundary, though one of them stops just then', async () => {
+    const { daemons, names, changed } = await start(() => boundarySoon(5_000), 3);
+    await expect.poll(changed, { timeout: 50_000, interval: 20 }).not.toEqual([]);
+    await daemons[0]?.stop();
+    await expect.poll(async () => (await changed()).toSorted(), { timeout: 50_000 }).toEqual(names);
+  }, 120_000);
+
+  it('live through a Redis that goes away and comes back, and then change what is due', async () => {
+    const { redis, daemons, names, changed } = await start(() => boundarySoon(8_000), 1);
+    const metrics = async () => (await request(`${daemons[0]?.url}/metrics`)).body.text();
+    const ready = async () => (await request(`${daemons[0]?.url}/readyz`)).statusCode;
+    await expect.poll(ready, { timeout: 30_000 }).toBe(200);
+    await redis.kill();
+    await expect.poll(ready, { timeout: 30_000 }).toBe(503);
+    expect(await metrics()).toMatch(/^ebb_outages_total\{dependency="Redis"\} 1$/m);
+    await redis.start();
+    await expect.poll(ready, { timeout: 30_000 }).toBe(200);
+    await expect.poll(async () => (await changed()).toSorted(), { timeout: 50_000 }).toEqual(names);
+  }, 120_000);
+});
