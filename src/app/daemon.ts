@@ -63,22 +63,27 @@ export async function startDaemon(
   };
 }
 
-/** Lists the projects and reads the first of them. The inventory reads the rest: for it they have only just appeared. */
+/**
+ * Lists the projects and reads the first of them; an error if no account answers. The inventory reads the rest: for it they have
+ * only just appeared.
+ */
 async function readFirstPictures(context: Context): Promise<ApiResult<{ projects: number }>> {
-  const list = await readProjectList(context, { deadlineMs: FIRST_ANSWER_MS });
-  if (!list.ok) return list;
-  let failed: ControlApiError | undefined;
-  await mapConcurrently(list.value.slice(0, READ_AT_START), READ_AT_START, async (project) => {
+  const { projects, failures } = await readProjectList(context, { deadlineMs: FIRST_ANSWER_MS });
+  const listed = new Set(projects.map(({ account }) => account));
+  const silent = new Map([...failures].filter(([account]) => !listed.has(account)));
+  await mapConcurrently(projects.slice(0, READ_AT_START), READ_AT_START, async (project) => {
     const begun = { readAtMs: context.clock.now(), readAtMonotonicMs: context.clock.monotonicMs() };
     const computes = await context.api.listComputes(project, { deadlineMs: FIRST_ANSWER_MS });
     if (!computes.ok) {
-      if (FATAL_AT_START.has(computes.error.code)) failed = computes.error;
+      if (FATAL_AT_START.has(computes.error.code)) silent.set(project.account, computes.error);
       return;
     }
     context.fleet.list(project);
     context.fleet.see({ project, computes: computes.value, ...begun });
   });
-  return failed ? { ok: false, error: failed } : { ok: true, value: { projects: list.value.length } };
+  const [error] = silent.values();
+  if (error !== undefined && silent.size === context.api.accountStatus().length) return { ok: false, error };
+  return { ok: true, value: { projects: projects.length } };
 }
 
 function sayWhereItRuns(context: Context, surroundings: Surroundings, projects: number): void {

@@ -3,8 +3,8 @@ import type { JobHandler } from '../ports/job-queue.ts';
 import type { Context } from './context.ts';
 import { forgetProject } from './forget-project.ts';
 import { mapConcurrently } from './map-concurrently.ts';
-import { reportApiError } from './outages.ts';
-import { readPicture, readProjectList } from './pictures.ts';
+import { reportListing } from './outages.ts';
+import { type ProjectList, readPicture, readProjectList } from './pictures.ts';
 import { requestReconcile } from './triggers.ts';
 
 /** The background refresh may use this share of the API budget of 700 requests a minute. */
@@ -26,24 +26,32 @@ export function createInventory(context: Context): JobHandler {
   };
 }
 
-/** One round. What was read is reconciled; a project that is no longer listed is forgotten. */
+/**
+ * One round. What was read is reconciled; a project that is no longer listed is forgotten, unless its account could not be listed in
+ * whole.
+ */
 export async function takeInventory(context: Context, signal: AbortSignal): Promise<void> {
   const list = await readProjectList(context, { signal });
-  if (!list.ok) {
-    if (!signal.aborted) reportApiError(context, undefined, list.error);
-    return;
-  }
-  context.outages.up('control API');
-  const projects = list.value;
+  if (signal.aborted) return;
+  reportListing(context, list);
+  await forgetUnlisted(context, list, signal);
   const { fleet } = context;
-  const present = new Set(projects.map(({ projectId }) => projectId));
-  for (const projectId of fleet.projectIds()) if (!present.has(projectId)) fleet.forget(projectId);
-  await forgetDeleted(context, present, signal);
+  const { projects } = list;
   const due = projects.filter((project) => changedSince(fleet.picture(project.projectId)?.project, project));
   for (const project of projects) fleet.list(project);
   const isDue = new Set(due.map(({ projectId }) => projectId));
   const others = projects.filter(({ projectId }) => !isDue.has(projectId));
   await readAll(context, [...due, ...oldest(context, others)], signal);
+}
+
+async function forgetUnlisted(context: Context, { projects, failures }: ProjectList, signal: AbortSignal) {
+  const { fleet } = context;
+  const present = new Set(projects.map(({ projectId }) => projectId));
+  for (const projectId of fleet.projectIds()) {
+    const { account = '' } = fleet.listed(projectId) ?? {};
+    if (!present.has(projectId) && !failures.has(account)) fleet.forget(projectId);
+  }
+  if (failures.size === 0) await forgetDeleted(context, present, signal);
 }
 
 async function readAll(context: Context, projects: readonly Project[], signal: AbortSignal): Promise<void> {

@@ -42,18 +42,43 @@ export function createOutages({ log, metrics }: Telemetry): Outages {
 }
 
 /** Errors that say something of the service; the others are about one project, or of a moment. */
-const OF_THE_SERVICE: ReadonlySet<ControlApiErrorCode> = new Set([
-  'unavailable',
-  'timeout',
-  'malformed',
-  'unauthorised',
-]);
+const OF_THE_SERVICE: ReadonlySet<ControlApiErrorCode> = new Set(['unavailable', 'timeout', 'malformed']);
 const OF_A_MOMENT: ReadonlySet<ControlApiErrorCode> = new Set(['throttled', 'locked']);
 
 /** Says once what an error of the control API means: that it is away, or that one project refuses. */
 export function reportApiError({ outages }: Context, projectId: string | undefined, error: ControlApiError): void {
-  if (OF_A_MOMENT.has(error.code)) return;
-  const message = `${error.route}: ${error.status ?? error.code}: ${error.message}`;
-  if (projectId === undefined || OF_THE_SERVICE.has(error.code)) outages.down('control API', message);
-  else outages.projectRefused(projectId, message);
+  if (isToldElsewhere(error)) return;
+  if (projectId === undefined || OF_THE_SERVICE.has(error.code)) outages.down('control API', describe(error));
+  else outages.projectRefused(projectId, describe(error));
+}
+
+/** Says once what became of listing the projects: no account could be listed at all, or some could not in whole. */
+export function reportListing(
+  context: Context,
+  { projects, failures }: { projects: readonly unknown[]; failures: ReadonlyMap<string, ControlApiError> },
+): void {
+  const { api, outages } = context;
+  const accounts = api.accountStatus().map(({ account }) => account);
+  const answered = projects.length > 0 || failures.size < accounts.length;
+  if (answered) outages.up('control API');
+  for (const account of accounts) {
+    const error = failures.get(account);
+    if (error === undefined) outages.up(listOf(account));
+    else if (!answered) reportApiError(context, undefined, error);
+    else if (!isToldElsewhere(error)) outages.down(listOf(account), describe(error));
+  }
+}
+
+/** The list of an account's projects, as a dependency of its own. */
+export function listOf(account: string): string {
+  return `project list of ${account}`;
+}
+
+/** A key that is refused is told by the client, and shown by readiness, for its account. */
+function isToldElsewhere({ code }: ControlApiError): boolean {
+  return code === 'unauthorised' || OF_A_MOMENT.has(code);
+}
+
+function describe({ route, status, code, message }: ControlApiError): string {
+  return `${route}: ${status ?? code}: ${message}`;
 }

@@ -1,7 +1,7 @@
-import type { ApiResult, CallOptions, Project } from '../ports/control-api.ts';
+import type { CallOptions, ControlApiError, Project } from '../ports/control-api.ts';
 import type { Context } from './context.ts';
 import type { Picture } from './fleet.ts';
-import { reportApiError } from './outages.ts';
+import { reportApiError, reportListing } from './outages.ts';
 
 /** A picture older than this is read again before anything is written, in real milliseconds. */
 export const FRESH_MS = 10_000;
@@ -39,23 +39,34 @@ export async function readPicture(
   return undefined;
 }
 
-/** The whole list of projects, or the error of the page that failed: from a part of it nobody may be called gone. */
-export async function readProjectList(context: Context, options: CallOptions): Promise<ApiResult<Project[]>> {
-  const projects: Project[] = [];
-  for await (const page of context.api.listProjects(options)) {
-    if (!page.ok) return page;
-    projects.push(...page.value);
+export interface ProjectList {
+  projects: Project[];
+  /** Why an account could not be listed in whole, by account: of its projects nobody may be called gone. */
+  failures: Map<string, ControlApiError>;
+}
+
+/**
+ * The projects of all accounts, as far as they can be listed. A project that another account can see too stays with its own while
+ * that is in trouble: policies select by account.
+ */
+export async function readProjectList({ api, fleet }: Context, options: CallOptions): Promise<ProjectList> {
+  const found: Project[] = [];
+  const failures: ProjectList['failures'] = new Map();
+  for await (const page of api.listProjects(options)) {
+    if (page.ok) found.push(...page.value);
+    else failures.set(page.error.account ?? '', page.error);
   }
-  return { ok: true, value: projects };
+  const projects = found.filter(({ projectId, account }) => {
+    const own = fleet.listed(projectId)?.account ?? account;
+    return own === account || !failures.has(own);
+  });
+  return { projects, failures };
 }
 
 /** A trigger may name a project that another daemon of the group found first. */
 async function learnProject(context: Context, projectId: string, options: CallOptions): Promise<Project | undefined> {
   const list = await readProjectList(context, options);
-  if (!list.ok) {
-    if (!options.signal?.aborted) reportApiError(context, undefined, list.error);
-    return undefined;
-  }
-  for (const project of list.value) if (!context.fleet.listed(project.projectId)) context.fleet.list(project);
+  if (!options.signal?.aborted) reportListing(context, list);
+  for (const project of list.projects) if (!context.fleet.listed(project.projectId)) context.fleet.list(project);
   return context.fleet.listed(projectId);
 }

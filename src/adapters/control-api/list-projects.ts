@@ -30,10 +30,10 @@ async function* listAll(
 ): AsyncGenerator<ApiResult<Project[]>> {
   const errors = new Map<string, ControlApiError>();
   const seen = new Set<string>();
+  const notYetSeen = ({ projectId }: Project) => !seen.has(projectId) && seen.add(projectId);
   for (const account of accounts) {
     for await (const page of pagesOfAccount(account)) {
-      const mine = page.ok ? page.value.filter(({ projectId }) => !seen.has(projectId)) : [];
-      for (const { projectId } of mine) seen.add(projectId);
+      const mine = page.ok ? page.value.filter(notYetSeen) : [];
       if (mine.length > 0) yield { ok: true, value: mine };
       if (!page.ok && !errors.has(account.name)) errors.set(account.name, { ...page.error, account: account.name });
     }
