@@ -21,11 +21,23 @@ const MOST_KEPT = 1024;
 /** Compiles a set once; the same set gives the same answers for ever. What is kept is bounded. */
 export function compilePolicies(set: PolicySet): CompiledPolicies {
   const matchers: ComputeMatcher[] = set.policies.map((policy) => compileSelector(policy.select));
+  // Names don't change with time, so a compute is matched once; only its age is asked again.
+  const matched = new WeakMap<Compute, readonly boolean[]>();
+  const matchesOf = (compute: Compute): readonly boolean[] => {
+    const known = matched.get(compute);
+    if (known) return known;
+    const matches = matchers.map((matches) => matches(compute, Number.POSITIVE_INFINITY));
+    matched.set(compute, matches);
+    return matches;
+  };
   const kept = new Map<number, readonly Opinion[]>();
   const keptChanges = new Map<string, number | undefined>();
   return {
     set,
-    selects: (policyIndex, compute, instantMs) => matchers[policyIndex]?.(compute, instantMs) ?? false,
+    selects(policyIndex, compute, instantMs) {
+      const minAgeMs = set.policies[policyIndex]?.select.minAgeMs ?? Number.POSITIVE_INFINITY;
+      return instantMs - compute.createdAtMs >= minAgeMs && matchesOf(compute)[policyIndex] === true;
+    },
     opinionsAt: (instantMs) => remember(kept, instantMs, () => allOpinionsAt(set.policies, instantMs)),
     nextChangeAfter: (policyIndex, instantMs) =>
       remember(keptChanges, `${policyIndex} ${instantMs}`, () => {

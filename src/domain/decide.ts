@@ -14,12 +14,12 @@ export interface Desired {
   suspendTimeoutSeconds: number | null;
 }
 
-/** One step on the way to a decision, for `explain`. */
+/** One step on the way to a decision; making sentences of it is left to those who show it. */
 export interface TraceStep {
   group: FieldGroup;
   code: ReasonCode;
-  policy?: string;
-  message: string;
+  /** What spoke; absent where nothing did. */
+  opinion?: Opinion;
 }
 
 export interface Decision {
@@ -71,7 +71,7 @@ export function decide(input: DecideInput): Decision {
     deciders: all.deciders,
     enforcedDeciders: enforcing.deciders,
     matched,
-    trace: matched ? all.trace : [{ group: 'size', code: 'unmatched', message: 'no policy selects this compute' }],
+    trace: matched ? all.trace : [{ group: 'size', code: 'unmatched' }],
   };
 }
 
@@ -112,10 +112,10 @@ function settleGroup<T>(
     if (wish === undefined) continue;
     const value = wish === 'baseline' ? baseline : wish;
     const code = codeOf(opinion, wish, value !== undefined, won !== undefined);
-    trace.push({ group, code, policy: opinion.policy.name, message: describe(opinion) });
+    trace.push({ group, code, opinion });
     if (won === undefined && value !== undefined) won = { value, decider: opinion };
   }
-  if (won === undefined) trace.push({ group, code: 'no_opinion', message: 'the field is left as it is' });
+  if (won === undefined) trace.push({ group, code: 'no_opinion' });
   return won;
 }
 
@@ -126,8 +126,8 @@ function codeOf(opinion: Opinion, wish: unknown, known: boolean, decided: boolea
   return opinion.source === 'otherwise' ? 'otherwise' : 'window_open';
 }
 
-/** A sentence for a person: which part of which policy speaks. */
-function describe({ policy, source, windowIndex, openSinceMs }: Opinion): string {
+/** Which part of which policy speaks, and since when. */
+export function describeOpinion({ policy, source, windowIndex, openSinceMs }: Opinion): string {
   if (source === 'otherwise') return `otherwise of ${policy.name}, priority ${policy.priority}`;
   const kind = source === 'absolute' ? 'interval' : 'window';
   const since = openSinceMs === undefined || !Number.isFinite(openSinceMs) ? 'ever' : isoInstant(openSinceMs);
@@ -142,6 +142,6 @@ function withPlatformRules(desired: Desired, compute: Compute, trace: TraceStep[
   const size = desired.size ?? compute;
   if (desired.suspendTimeoutSeconds === null || desired.suspendTimeoutSeconds === NEVER_SUSPENDS) return desired;
   if (size.maxCu <= MAX_AUTOSCALING_CU) return desired;
-  trace.push({ group: 'suspend_timeout', code: 'never_suspends', message: `${size.maxCu} CU never suspends` });
+  trace.push({ group: 'suspend_timeout', code: 'never_suspends' });
   return { ...desired, suspendTimeoutSeconds: NEVER_SUSPENDS };
 }

@@ -1,5 +1,5 @@
 import { type Compute, type ComputeSettings, hasSettings, type Size } from './compute.ts';
-import type { Decision, Desired, FieldGroup } from './decide.ts';
+import { type Decision, type Desired, describeOpinion, type FieldGroup } from './decide.ts';
 import type { Change, GateInput, Held } from './gates/gate.ts';
 import { GATES } from './gates/gates.ts';
 import type { Opinion } from './opinion.ts';
@@ -69,8 +69,8 @@ function firstGate(input: GateInput): Held | undefined {
 /** What differs. Where enforcing policies want nothing, what observing ones want is shown, and held by its gate. */
 function changesOf(decision: Decision, compute: Compute): Change[] {
   return (['size', 'suspend_timeout'] as const).flatMap((group) => {
-    const enforced = changeOf(group, decision.enforced, decision.enforcedDeciders[group], decision, compute);
-    const change = enforced ?? changeOf(group, decision.desired, decision.deciders[group], decision, compute);
+    const enforced = changeOf(group, decision.enforced, decision.enforcedDeciders[group], compute);
+    const change = enforced ?? changeOf(group, decision.desired, decision.deciders[group], compute);
     return change ? [change] : [];
   });
 }
@@ -79,12 +79,10 @@ function changeOf(
   group: FieldGroup,
   desired: Desired,
   decider: Opinion | undefined,
-  decision: Decision,
   compute: Compute,
 ): Change | undefined {
   const fields = fieldsOf(group, desired);
   if (decider === undefined || fields === undefined || hasSettings(compute, fields)) return undefined;
-  const step = decision.trace.find((s) => s.group === group && s.policy === decider.policy.name);
   return {
     group,
     fields,
@@ -94,7 +92,7 @@ function changeOf(
     priority: decider.policy.priority,
     observed: decider.policy.mode === 'observe',
     code: decider.source === 'otherwise' ? 'otherwise' : 'window_open',
-    message: `${describeChange(group, compute, fields)}: ${step?.message ?? decider.policy.name}`,
+    message: `${describeChange(group, compute, fields)}: ${describeOpinion(decider)}`,
   };
 }
 

@@ -54,7 +54,11 @@ describe('decide', () => {
       const decision = decideAt(MONDAY_NOON, ...order);
       expect(decision.deciders.size?.policy.name).toBe('wins');
       expect(decision.trace).toContainEqual(
-        expect.objectContaining({ group: 'size', policy: 'loses', code: 'outranked' }),
+        expect.objectContaining({
+          group: 'size',
+          opinion: expect.objectContaining({ policy: loses }),
+          code: 'outranked',
+        }),
       );
     }
   });
