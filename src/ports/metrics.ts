@@ -102,7 +102,7 @@ export const METRICS = {
   },
   ebb_api_key_valid: {
     type: 'gauge',
-    help: '1 if the account answered the last authenticated call.',
+    help: '1 if the keys of the account are accepted; 0 if one is refused, or can not be read.',
     labels: ['account'],
   },
   ebb_inventory_age_seconds: { type: 'gauge', help: 'Age of the oldest picture of a project.', labels: [] },

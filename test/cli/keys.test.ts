@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -65,6 +65,22 @@ describe('ebb keys create', () => {
     expect(refused).toMatchObject({ status: 1, stderr: expect.stringContaining('check --org and --project') });
     expect(() => statSync(join(folder, 'refused.key'))).toThrow('ENOENT');
     expect((await platform.control('GET', '/keys')).body.keys).toHaveLength(before);
+  });
+
+  it('asks which of several accounts makes the key', async () => {
+    const settings = `accounts:
+  - { name: red, api_key_env: EBB_API_KEY_RED }
+  - { name: scoped, api_keys_folder: keys }
+`;
+    writeFileSync(join(folder, 'several.yaml'), settings);
+    const by = (account: string[]) =>
+      create(['--config', 'several.yaml', ...account], { EBB_API_KEY: '', EBB_API_KEY_RED: platform.emulator.apiKey });
+    expect((await by([])).stderr).toBe(
+      'ebb: there are several accounts: say with --account which one makes the key (red, scoped)',
+    );
+    expect((await by(['--account', 'blue'])).stderr).toBe('ebb: there is no account blue: use one of red, scoped');
+    expect((await by(['--account', 'scoped'])).stderr).toMatch(/^ebb: account scoped has .*: use a personal key$/);
+    expect(await by(['--account', 'red'])).toMatchObject({ status: 0, stdout: expect.stringMatching(/^napi_/) });
   });
 
   it('says in one line what is wrong with the key that it uses', async () => {

@@ -5,7 +5,6 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { FleetProject } from '../../src/emulator/fleet.ts';
 import type { Readiness } from '../../src/ports/operator.ts';
 import { startTestDaemon, type TestDaemon } from '../support/daemon.ts';
-import { startEbb } from '../support/ebb-process.ts';
 import { makeFolder, type Platform, startTestPlatform } from '../support/platform.ts';
 
 /** Changes nothing: every compute has this size. */
@@ -29,20 +28,23 @@ afterEach(async () => {
 });
 
 /** Two organizations with a project each, and a folder whose settings have an account for each. */
-async function start(settings = SETTINGS): Promise<{ platform: Platform; folder: string }> {
-  const folder = await makeFolder({ 'policy.yaml': POLICY, 'ebb.yaml': settings });
+async function start(): Promise<{ platform: Platform; folder: string }> {
+  const folder = await makeFolder({ 'policy.yaml': POLICY, 'ebb.yaml': SETTINGS });
   undo.push(() => folder.remove());
-  const platform = await startTestPlatform({}, { fleet: { projects: [project('red'), project('blue')] } });
+  const platform = await startTestPlatform(
+    {},
+    { fleet: { projects: [project('red'), project('blue'), project('old', 'blue')] } },
+  );
   undo.push(() => platform.close());
   await makeKey(platform, 'red', 'napi_red_1');
   await makeKey(platform, 'blue', 'napi_blue_1');
   return { platform, folder: folder.path };
 }
 
-function project(name: string): FleetProject {
+function project(name: string, account = name): FleetProject {
   const compute = { type: 'read_write', minCu: 0.25, maxCu: 0.25, suspendTimeoutSeconds: 300, connections: 0 } as const;
   return {
-    ...{ id: `${name}-shop`, name: `${name}-shop`, account: name, regionId: 'aws-eu-central-1', pgVersion: 17 },
+    ...{ id: `${name}-shop`, name: `${name}-shop`, account, regionId: 'aws-eu-central-1', pgVersion: 17 },
     computes: [{ ...compute, id: `ep-${name}`, branchId: `br-${name}`, state: 'idle' }],
   };
 }
@@ -55,6 +57,15 @@ async function revokeKey({ origin }: Platform, name: string): Promise<void> {
   const { keys } = (await body.json()) as { keys: { id: number; name: string }[] };
   const id = keys.find((key) => key.name === name)?.id;
   const answer = await request(`${origin}/_emulator/keys/${id}`, { method: 'DELETE' });
+  expect(answer.statusCode).toBe(200);
+  await answer.body.dump();
+}
+
+async function deleteProject({ url }: Platform, id: string, key: string): Promise<void> {
+  const answer = await request(`${url}/projects/${id}`, {
+    method: 'DELETE',
+    headers: { authorization: `Bearer ${key}` },
+  });
   expect(answer.statusCode).toBe(200);
   await answer.body.dump();
 }
@@ -115,6 +126,18 @@ describe('a daemon with two accounts', () => {
     expect(await platform.writes()).toEqual([]);
   }, 60_000);
 
+  it('notices which projects of the one are gone, while the other can not be asked for its own', async () => {
+    const { platform, folder } = await start();
+    await writeFile(join(folder, 'red.key'), 'napi_red_1');
+    const daemon = await startOn(platform, folder);
+    await expect.poll(() => metrics(daemon)).toContain('compute="ep-old"');
+    await revokeKey(platform, 'napi_red_1');
+    await expect.poll(async () => (await accountChecks(daemon)).red).toMatchObject({ ok: false });
+    await deleteProject(platform, 'old-shop', 'napi_blue_1');
+    await expect.poll(() => metrics(daemon)).not.toContain('compute="ep-old"');
+    expect(await metrics(daemon)).toContain('compute="ep-red"');
+  }, 60_000);
+
   it('starts while one of them answers, and keeps what it knows of the other', async () => {
     const { platform, folder } = await start();
     const daemon = await startOn(platform, folder);
@@ -130,13 +153,10 @@ describe('a daemon with two accounts', () => {
 
   it('does not start when none of them answers, and says which key to look at', async () => {
     const { platform, folder } = await start();
-    await writeFile(join(folder, 'red.key'), 'napi_pl4nted_red');
-    const env = { EBB_API_URL: platform.url, EBB_API_KEY_BLUE: 'napi_pl4nted_blue', EBB_LISTEN: '127.0.0.1:0' };
-    const ebb = startEbb(['run', '--policies', 'policy.yaml'], { cwd: folder, env });
-    undo.push(() => ebb.kill());
-    expect(await ebb.ended).toBe(1);
-    expect(ebb.stderr()).toMatch(/refuses the API key of account red \(401: .*\); check .*red\.key$/m);
-    expect(ebb.lines.filter((line) => line.includes('ebb.api_key_refused'))).toHaveLength(2);
-    expect(ebb.stderr() + ebb.lines.join('\n')).not.toContain('pl4nted');
+    await writeFile(join(folder, 'red.key'), 'napi_pl4nted');
+    await revokeKey(platform, 'napi_blue_1');
+    const problem = await startOn(platform, folder).then(() => 'it started', String);
+    expect(problem).toMatch(/refuses the API key of account red \(401: .*\); check .*red\.key$/);
+    expect(problem).not.toContain('pl4nted');
   }, 60_000);
 });
