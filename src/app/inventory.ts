@@ -12,9 +12,6 @@ const BACKGROUND_SHARE = 0.1;
 const BUDGET_PER_MS = 700 / 60_000;
 const CONCURRENT_READS = 8;
 
-/** Asking about an absent project costs a request. */
-const MOST_FORGOTTEN_AT_ONCE = 5;
-
 /**
  * Keeps the picture of the fleet true at little cost: the list of projects shows which of them changed; those are read at
  * once, and of the others the oldest pictures, as many as the background's share of the budget allows.
@@ -44,14 +41,29 @@ export async function takeInventory(context: Context, signal: AbortSignal): Prom
   await readAll(context, [...due, ...oldest(context, others)], signal);
 }
 
-async function forgetUnlisted(context: Context, { projects, failures }: ProjectList, signal: AbortSignal) {
+async function forgetUnlisted(
+  context: Context,
+  { projects, failures }: ProjectList,
+  signal: AbortSignal,
+): Promise<void> {
   const { fleet } = context;
   const present = new Set(projects.map(({ projectId }) => projectId));
-  for (const projectId of fleet.projectIds()) {
-    const { account = '' } = fleet.listed(projectId) ?? {};
-    if (!present.has(projectId) && !failures.has(account)) fleet.forget(projectId);
+  const gone = fleet.projectIds().filter((projectId) => {
+    return !present.has(projectId) && !failures.has(fleet.listed(projectId)?.account ?? '');
+  });
+  for (const projectId of gone) await forgetIfDeleted(context, projectId, signal);
+}
+
+/**
+ * That the list no longer has a project is not enough to forget what is stored of it, since a baseline can't be got back: the
+ * control API must say that it does not exist. And only of projects that this daemon has seen: to another key all are unknown.
+ */
+async function forgetIfDeleted(context: Context, projectId: string, signal: AbortSignal): Promise<void> {
+  for await (const page of context.api.listOperations(projectId, { signal })) {
+    if (!page.ok && page.error.code === 'not_found') await forgetProject(context, projectId);
+    break;
   }
-  if (failures.size === 0) await forgetDeleted(context, present, signal);
+  context.fleet.forget(projectId);
 }
 
 async function readAll(context: Context, projects: readonly Project[], signal: AbortSignal): Promise<void> {
@@ -59,20 +71,6 @@ async function readAll(context: Context, projects: readonly Project[], signal: A
     if (signal.aborted || !(await readPicture(context, project, { signal }))) return;
     await requestReconcile(context, project.projectId);
   });
-}
-
-/**
- * Forgets what is stored of projects that no longer exist. That a list doesn't have them is not enough, since a baseline can't
- * be got back: the control API must say so of each.
- */
-async function forgetDeleted(context: Context, present: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
-  const absent = (await context.store.projectIds()).filter((projectId) => !present.has(projectId));
-  for (const projectId of absent.slice(0, MOST_FORGOTTEN_AT_ONCE)) {
-    for await (const page of context.api.listOperations(projectId, { signal })) {
-      if (!page.ok && page.error.code === 'not_found') await forgetProject(context, projectId);
-      break;
-    }
-  }
 }
 
 function changedSince(before: Project | undefined, now: Project): boolean {
