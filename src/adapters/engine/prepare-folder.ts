@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, mkdirSync, realpathSync } from 'node:fs';
+import { accessSync, constants, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
 export type PreparedFolder = { ok: true; realPath: string } | { ok: false; message: string };
@@ -19,7 +19,7 @@ export function prepareFolder(folder: string): PreparedFolder {
 
 /** Not mkdir's own `recursive`: where the system says ENOENT of a folder whose parent is there (/proc), Node tries for ever. */
 function makeWithParents(folder: string): void {
-  if (existsSync(folder)) return;
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
   makeWithParents(dirname(folder));
   mkdirSync(folder, { mode: 0o700 });
 }
