@@ -4,6 +4,7 @@ import type { Job, JobHandler } from '../ports/job-queue.ts';
 import type { Context } from './context.ts';
 import type { Conclusion } from './fleet.ts';
 import { mapConcurrently } from './map-concurrently.ts';
+import { readComputes } from './read-computes.ts';
 import { requestReconcile } from './triggers.ts';
 
 /** A boundary's job comes so much early, in milliseconds, to have the pictures fresh at the instant. */
@@ -60,7 +61,7 @@ async function refreshUntil(
 /** Without a word if it fails: it is read again at the instant, and then it matters. */
 async function tryToRead(context: Context, project: Project, options: CallOptions): Promise<void> {
   const begun = { readAtMs: context.clock.now(), readAtMonotonicMs: context.clock.monotonicMs() };
-  const answer = await context.api.listComputes(project, options);
+  const answer = await readComputes(context, project, options);
   if (answer.ok) context.fleet.see({ project, computes: answer.value, ...begun });
 }
 

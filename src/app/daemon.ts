@@ -7,6 +7,7 @@ import { createInventory } from './inventory.ts';
 import { ensureTriggers, startKeeper } from './keeper.ts';
 import { mapConcurrently } from './map-concurrently.ts';
 import { readProjectList } from './pictures.ts';
+import { readComputes } from './read-computes.ts';
 import { checkReadiness } from './readiness.ts';
 import { createReconcile } from './reconcile.ts';
 import { requestReconcile } from './triggers.ts';
@@ -73,7 +74,7 @@ async function readFirstPictures(context: Context): Promise<ApiResult<{ projects
   const silent = new Map([...failures].filter(([account]) => !listed.has(account)));
   await mapConcurrently(projects.slice(0, READ_AT_START), READ_AT_START, async (project) => {
     const begun = { readAtMs: context.clock.now(), readAtMonotonicMs: context.clock.monotonicMs() };
-    const computes = await context.api.listComputes(project, { deadlineMs: FIRST_ANSWER_MS });
+    const computes = await readComputes(context, project, { deadlineMs: FIRST_ANSWER_MS });
     if (!computes.ok) {
       if (FATAL_AT_START.has(computes.error.code)) silent.set(project.account, computes.error);
       return;

@@ -40,6 +40,8 @@ export interface Fleet {
   conclusions(): Iterable<Conclusion>;
   conclusionsOf(projectId: string): Conclusion[];
   conclusion(computeId: string): Conclusion | undefined;
+  /** Names of branches by id, for each project whose branches were listed; empty where that is refused. */
+  branchNames: Map<string, ReadonlyMap<string, string>>;
   /** Milliseconds since the picture was read; infinite if there is none. */
   ageMs(projectId: string): number;
 }
@@ -48,6 +50,7 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
   const listed = new Map<string, Project>();
   const pictures = new Map<string, Picture>();
   const conclusions = new Map<string, Conclusion>();
+  const branchNames = new Map<string, ReadonlyMap<string, string>>();
 
   const dropConclusions = (projectId: string, kept: ReadonlySet<string>) => {
     for (const { computeId } of pictures.get(projectId)?.computes ?? []) {
@@ -56,6 +59,7 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
   };
 
   return {
+    branchNames,
     picture: (projectId) => pictures.get(projectId),
     pictures: () => pictures.values(),
     see(picture) {
@@ -71,6 +75,7 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
       dropConclusions(projectId, new Set());
       pictures.delete(projectId);
       listed.delete(projectId);
+      branchNames.delete(projectId);
     },
     conclude: (conclusion) => void conclusions.set(conclusion.compute.computeId, conclusion),
     conclusions: () => conclusions.values(),

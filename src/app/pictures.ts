@@ -2,6 +2,7 @@ import type { CallOptions, ControlApiError, Project } from '../ports/control-api
 import type { Context } from './context.ts';
 import type { Picture } from './fleet.ts';
 import { reportApiError, reportListing } from './outages.ts';
+import { readComputes } from './read-computes.ts';
 
 /** A picture older than this is read again before anything is written, in real milliseconds. */
 export const FRESH_MS = 10_000;
@@ -28,7 +29,7 @@ export async function readPicture(
   options: CallOptions,
 ): Promise<Picture | undefined> {
   const begun = { readAtMs: context.clock.now(), readAtMonotonicMs: context.clock.monotonicMs() };
-  const answer = await context.api.listComputes(project, options);
+  const answer = await readComputes(context, project, options);
   if (answer.ok) {
     context.outages.up('control API');
     context.outages.projectAnswers(project.projectId);

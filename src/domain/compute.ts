@@ -20,6 +20,8 @@ export interface Compute extends ComputeSettings {
   projectName: string;
   computeId: string;
   branchId: string;
+  /** Known only where a policy selects by branch and the key may list branches. */
+  branchName?: string;
   type: 'read_write' | 'read_only';
   regionId: string;
   state: ComputeState;

@@ -21,7 +21,9 @@ export function compileSelector(selector: Selector): ComputeMatcher {
   };
   byGlobs(selector.accounts, (compute) => [compute.account]);
   byGlobs(selector.projects, (compute) => [compute.projectId, compute.projectName]);
-  byGlobs(selector.branches, (compute) => [compute.branchId]);
+  byGlobs(selector.branches, ({ branchId, branchName }) =>
+    branchName === undefined ? [branchId] : [branchId, branchName],
+  );
   byGlobs(selector.computes, (compute) => [compute.computeId]);
   byGlobs(selector.regions, (compute) => [compute.regionId]);
   if (types) keys.push((compute) => types.includes(compute.type));
