@@ -25,7 +25,7 @@ describe('a boundary', () => {
     const folder = await makeFolder();
     undo.push(() => folder.remove());
     await prepareQueue(folder.path);
-    await writeFile(join(folder.path, 'policy.yaml'), boundarySoon(6_000));
+    await writeFile(join(folder.path, 'policy.yaml'), boundarySoon(10_000));
     const daemon = await startTestDaemon({ platform, folder: folder.path });
     undo.push(() => daemon.stop());
 

@@ -1,26 +1,27 @@
 import { readdir } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { request } from 'undici';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type EbbProcess, startEbb } from '../support/ebb-process.ts';
+import { makeFolder } from '../support/platform.ts';
 
 let demo: EbbProcess | undefined;
 afterEach(() => demo?.kill());
 
-const leftovers = async () => (await readdir(tmpdir())).filter((name) => name.startsWith('ebb-demo-'));
-
 describe('ebb demo', () => {
   it('lives through a day of changes, shows what it was worth, serves metrics, and leaves nothing behind', async () => {
-    const before = await leftovers();
-    demo = startEbb(['demo', '--keep', '--listen', '127.0.0.1:0'], { env: { EBB_API_KEY: 'of somebody', TZ: 'UTC' } });
+    const folder = await makeFolder();
+    demo = startEbb(['demo', '--keep', '--listen', '127.0.0.1:0'], {
+      env: { EBB_API_KEY: 'of somebody', TZ: 'UTC', TMPDIR: folder.path },
+    });
     const { lines } = demo;
     const metricsUrl = () => /Still up: (\S+)\./.exec(lines.join('\n'))?.[1];
     await expect.poll(metricsUrl, { timeout: 170_000, interval: 250 }).toBeDefined();
 
-    const told = (time: string, text: RegExp) =>
-      lines.filter((line) => line.startsWith(`Mon ${time}`) && text.test(line));
-    expect(told('08:00:0', /demo-web-\w+ .* → 2-4 CU/)).toHaveLength(3);
-    expect(told('18:30:0', /demo-web-\w+ .* → 0\.5-2 CU/)).toHaveLength(3);
+    const told = (change: RegExp) =>
+      lines.filter((line) => change.test(line)).map((line) => line.match(/demo-\S+/)?.[0]);
+    const web = ['demo-web-blog', 'demo-web-checkout', 'demo-web-shop'];
+    expect(told(/→ 2-4 CU.*office-hours-web, in its window/).toSorted()).toEqual(web);
+    expect(told(/2-4 → 0\.5-2 CU.*office-hours-web, outside its windows/)).toEqual(expect.arrayContaining(web));
     expect(lines.join('\n')).toMatch(/demo-web-shop +└ start_compute finished, took \d+\.\d s/);
     expect(lines.find((line) => line.includes('│ all'))).toMatch(
       /│ +\d+ │ +\d+ │ +\d+ │ +[\d.]+–[\d.]+ │ +[\d.]+–[\d.]+ │/,
@@ -34,6 +35,7 @@ describe('ebb demo', () => {
     demo.child.kill('SIGINT');
     expect(await demo.ended).toBe(0);
     expect(demo.stderr()).toBe('');
-    expect(await leftovers()).toEqual(before);
+    expect(await readdir(folder.path)).toEqual([]);
+    await folder.remove();
   }, 240_000);
 });

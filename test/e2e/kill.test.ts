@@ -16,7 +16,7 @@ describe('a daemon that is killed in the middle of an operation', () => {
     const folder = await makeFolder();
     undo.push(() => folder.remove());
     const queue = await prepareQueue(folder.path);
-    await writeFile(join(folder.path, 'policy.yaml'), boundarySoon(8_000));
+    await writeFile(join(folder.path, 'policy.yaml'), boundarySoon(15_000));
     const start = (): EbbProcess => {
       const ebb = startEbb(['run', '--mode', 'enforce', '--policies', 'policy.yaml', '--listen', '127.0.0.1:0'], {
         cwd: folder.path,
@@ -32,16 +32,16 @@ describe('a daemon that is killed in the middle of an operation', () => {
     };
 
     const first = start();
-    await expect.poll(() => platform.writes(), { timeout: 50_000, interval: 20 }).toHaveLength(1);
+    await expect.poll(() => platform.writes(), { timeout: 80_000, interval: 20 }).toHaveLength(1);
     await first.kill('SIGKILL');
 
     const second = start();
     const ended = () => second.logs().filter(({ event }) => event === 'ebb.operation');
-    await expect.poll(ended, { timeout: 50_000 }).toContainEqual(expect.objectContaining({ status: 'finished' }));
+    await expect.poll(ended, { timeout: 80_000 }).toContainEqual(expect.objectContaining({ status: 'finished' }));
     expect(await platform.writes()).toHaveLength(1);
 
     second.child.kill('SIGTERM');
     expect(await second.ended).toBe(0);
     expect(second.stderr()).toBe('');
-  }, 120_000);
+  }, 240_000);
 });
