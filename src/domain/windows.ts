@@ -4,8 +4,7 @@
  */
 import type { TimeSpec } from './time-spec.ts';
 import { coverWholeWeek } from './windows/coverage.ts';
-import { kindOf } from './windows/occurrences.ts';
-import { earliest, latest } from './windows/opening.ts';
+import { nextStartAfter, openingsTouching } from './windows/occurrences.ts';
 
 /**
  * Windows of several zones that together leave no gap for so long are taken to be open for ever. Three years see every
@@ -15,7 +14,7 @@ const OPEN_FOR_EVER_MS = 3 * 366 * 86_400_000;
 
 /** True if the window is open at an instant (milliseconds since the epoch). */
 export function isOpenAt(spec: TimeSpec, instantMs: number): boolean {
-  return kindOf(spec).isOpenAt(spec, instantMs);
+  return openingsTouching(spec, instantMs).some((opening) => instantMs < opening.endMs);
 }
 
 /** True if any of the windows is open at an instant. */
@@ -37,12 +36,12 @@ export function nextChangeOfAny(specs: readonly TimeSpec[], instantMs: number): 
   if (!anyOpenAt(specs, instantMs)) return firstStart(specs, instantMs);
   const horizonMs = Math.max(instantMs, ...intervals(specs).map((spec) => spec.endMs)) + OPEN_FOR_EVER_MS;
   let endMs = instantMs;
-  while (endMs <= horizonMs) {
-    const furtherMs = latest(answers(specs, (spec) => kindOf(spec).endTouching(spec, endMs))) ?? endMs;
+  for (;;) {
+    const furtherMs = Math.max(endMs, ...touching(specs, endMs).map((opening) => opening.endMs));
     if (furtherMs === endMs) return endMs;
+    if (furtherMs > horizonMs) return undefined;
     endMs = furtherMs;
   }
-  return undefined;
 }
 
 /**
@@ -51,25 +50,27 @@ export function nextChangeOfAny(specs: readonly TimeSpec[], instantMs: number): 
  */
 export function openSince(specs: readonly TimeSpec[], instantMs: number): number | undefined {
   if (coverWholeWeek(specs)) return Number.NEGATIVE_INFINITY;
-  if (!anyOpenAt(specs, instantMs)) return undefined;
+  const open = touching(specs, instantMs).filter((opening) => instantMs < opening.endMs);
+  if (open.length === 0) return undefined;
   const horizonMs = Math.min(instantMs, ...intervals(specs).map((spec) => spec.startMs)) - OPEN_FOR_EVER_MS;
-  let startMs = instantMs;
-  while (startMs >= horizonMs) {
-    const earlierMs = earliest(answers(specs, (spec) => kindOf(spec).startTouching(spec, startMs))) ?? startMs;
+  let startMs = Math.min(...open.map((opening) => opening.startMs));
+  for (;;) {
+    const earlierMs = Math.min(startMs, ...touching(specs, startMs).map((opening) => opening.startMs));
     if (earlierMs === startMs) return startMs;
+    if (earlierMs < horizonMs) return Number.NEGATIVE_INFINITY;
     startMs = earlierMs;
   }
-  return Number.NEGATIVE_INFINITY;
 }
 
 function firstStart(specs: readonly TimeSpec[], instantMs: number): number | undefined {
-  return earliest(answers(specs, (spec) => kindOf(spec).nextStartAfter(spec, instantMs)));
-}
-
-function answers(specs: readonly TimeSpec[], ask: (spec: TimeSpec) => number | undefined): number[] {
-  return specs.map(ask).filter((ms) => ms !== undefined);
+  const starts = specs.map((spec) => nextStartAfter(spec, instantMs)).filter((ms) => ms !== undefined);
+  return starts.length === 0 ? undefined : Math.min(...starts);
 }
 
 function intervals(specs: readonly TimeSpec[]) {
   return specs.filter((spec) => spec.kind === 'interval');
+}
+
+function touching(specs: readonly TimeSpec[], instantMs: number) {
+  return specs.flatMap((spec) => openingsTouching(spec, instantMs));
 }
