@@ -24,10 +24,14 @@ describe('the heartbeat file', () => {
   it.concurrent('is not taken while a process elsewhere touches it, and is taken once none does', async () => {
     const path = await file();
     await writeFile(path, ELSEWHERE);
-    const beating = setInterval(() => void utimes(path, new Date(), new Date()), 500);
+    let lastBeat = Promise.resolve();
+    const beating = setInterval(() => {
+      lastBeat = utimes(path, new Date(), new Date());
+    }, 500);
     expect(await take(path)).toEqual({ ok: false });
     expect(await readFile(path, 'utf8')).toBe(ELSEWHERE);
     clearInterval(beating);
+    await lastBeat;
     const taken = await take(path);
     expect(taken.ok).toBe(true);
     if (taken.ok) taken.stop();
