@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -48,6 +49,8 @@ interface Stage {
 async function playDemo(flags: DemoFlags, { cleanUp, signal, stopped }: Stage): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'ebb-demo-'));
   cleanUp.push(() => rm(folder, { recursive: true, force: true }));
+  // Whoever reads the day may leave before it ends (`| head`): then nothing but this runs.
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   const policies = await loadOrFail([flags.policies]);
   introduce(policies.policies);
   const queueUrl = `embedded:${join(folder, 'queue')}`;
