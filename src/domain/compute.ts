@@ -13,6 +13,9 @@ export interface ComputeSettings extends Size {
   suspendTimeoutSeconds: number;
 }
 
+/** `child` is every branch with a parent. */
+export type BranchRole = 'default' | 'protected' | 'child';
+
 /** A compute (the control API's "endpoint") as it was last seen. Instants are milliseconds since the epoch. */
 export interface Compute extends ComputeSettings {
   account: string;
@@ -22,6 +25,8 @@ export interface Compute extends ComputeSettings {
   branchId: string;
   /** Known only where a policy selects by branch and the key may list branches. */
   branchName?: string;
+  /** Known as {@link branchName} is. */
+  branchRoles?: readonly BranchRole[];
   type: 'read_write' | 'read_only';
   regionId: string;
   state: ComputeState;

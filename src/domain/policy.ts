@@ -2,7 +2,8 @@
  * What a policy set is once its text has been read: complete, checked, without places.
  * `policy/` makes these from YAML; nothing here knows about text.
  */
-import type { Size } from './compute.ts';
+import type { BranchRole, Size } from './compute.ts';
+import type { ManualChanges, PartialDisruption } from './disruption.ts';
 import type { TimeSpec } from './time-spec.ts';
 
 /** Globs against ids or names; a `!` before a glob excludes. All keys that are given must match. */
@@ -13,6 +14,10 @@ export interface Selector {
   computes?: readonly string[];
   regions?: readonly string[];
   types?: readonly ('read_write' | 'read_only')[];
+  /** Roles of the branch, any of them. A compute whose branch is not known has none. */
+  branchRoles?: readonly BranchRole[];
+  /** A stable part of the computes, by hash of their ids: in (0, 1]. */
+  share?: number;
   /** Computes younger than this are left alone. */
   minAgeMs: number;
 }
@@ -27,9 +32,11 @@ export interface ScheduleValues {
 export interface ScheduleWindow extends ScheduleValues {
   /** Open while any of these is open. */
   at: readonly TimeSpec[];
+  /** In force by its start: raises begin this much earlier. */
+  readyLeadMs?: number;
 }
 
-interface PolicyBase {
+export interface PolicyBase {
   name: string;
   /** The file it was read from, as it was named. */
   file: string;
@@ -37,6 +44,9 @@ interface PolicyBase {
   mode: 'enforce' | 'observe';
   select: Selector;
   priority: number;
+  /** When a change may disturb; what it leaves out is as the settings say. */
+  disruption?: PartialDisruption;
+  manualChanges?: ManualChanges;
 }
 
 export interface SchedulePolicy extends PolicyBase {

@@ -12,7 +12,7 @@ type TextTest = (text: string) => boolean;
  * `minAgeMs` is never selected.
  */
 export function compileSelector(selector: Selector): ComputeMatcher {
-  const { types, minAgeMs } = selector;
+  const { types, branchRoles, share, minAgeMs } = selector;
   const keys: ComputeMatcher[] = [];
   const byGlobs = (globs: readonly string[] | undefined, namesOf: (compute: Compute) => string[]) => {
     if (!globs) return;
@@ -27,8 +27,19 @@ export function compileSelector(selector: Selector): ComputeMatcher {
   byGlobs(selector.computes, (compute) => [compute.computeId]);
   byGlobs(selector.regions, (compute) => [compute.regionId]);
   if (types) keys.push((compute) => types.includes(compute.type));
+  if (branchRoles) keys.push((compute) => branchRoles.some((role) => compute.branchRoles?.includes(role)));
+  if (share !== undefined) keys.push((compute) => partOf(compute.computeId) < share);
   return (compute, nowMs) =>
     nowMs - compute.createdAtMs >= minAgeMs && keys.every((matches) => matches(compute, nowMs));
+}
+
+/** Where an id stands in [0, 1), the same for ever: FNV-1a with a final mix, since ids of one fleet look alike. */
+function partOf(id: string): number {
+  let hash = 0x811c9dc5;
+  for (const character of id) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32;
 }
 
 function compileGlobs(globs: readonly string[]): (names: readonly string[]) => boolean {

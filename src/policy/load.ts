@@ -1,4 +1,5 @@
-import { open } from 'node:fs/promises';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { findPolicyFiles, shownPath } from './find-files.ts';
 import { POLICY_LIMITS } from './limits.ts';
 import { type PolicyFileText, type PolicySetResult, parsePolicyFiles } from './parse.ts';
@@ -21,20 +22,25 @@ export async function loadPolicySet({ paths, cwd = process.cwd() }: LoadOptions)
   const problems: PolicyProblem[] = [...found.problems];
   for (const file of found.files) {
     const path = shownPath(file, cwd);
-    const read = await readText(file);
+    const read = readText(file);
     if (read.ok) texts.push({ path, text: read.text });
     else problems.push({ code: read.code, file: path, message: read.message });
   }
-  const parsed = parsePolicyFiles(texts);
+  const parsed = parsePolicyFiles(texts, { readReferenced: (file, path) => readNextTo(resolve(cwd, file), path) });
   if (problems.length === 0) return parsed;
   return { ok: false, problems: [...problems, ...(parsed.ok ? [] : parsed.problems)] };
 }
 
 type Read = { ok: true; text: string } | { ok: false; code: PolicyProblem['code']; message: string };
 
-async function readText(file: string): Promise<Read> {
+/** A file that a policy file names, relative to that file. */
+function readNextTo(policyFile: string, path: string): Read {
+  return readText(resolve(dirname(policyFile), path));
+}
+
+function readText(file: string): Read {
   try {
-    return await readBounded(file);
+    return readBounded(file);
   } catch (error) {
     const code = error instanceof TypeError ? 'not UTF-8' : ((error as NodeJS.ErrnoException).code ?? String(error));
     return { ok: false, code: 'files', message: `cannot be read (${code})` };
@@ -42,22 +48,21 @@ async function readText(file: string): Promise<Read> {
 }
 
 /** Reads at most the allowed number of bytes, whatever the file system says that there is. */
-async function readBounded(file: string): Promise<Read> {
-  const handle = await open(file, 'r');
+function readBounded(file: string): Read {
+  // Not blocking, so that a pipe without a writer is no reason to wait.
+  const handle = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
-    if (!(await handle.stat()).isFile()) return { ok: false, code: 'files', message: 'not a file' };
+    if (!fstatSync(handle).isFile()) return { ok: false, code: 'files', message: 'not a file' };
     const buffer = Buffer.alloc(POLICY_LIMITS.fileBytes + 1);
     let size = 0;
-    while (size < buffer.length) {
-      const { bytesRead } = await handle.read(buffer, size, buffer.length - size);
-      if (bytesRead === 0) break;
-      size += bytesRead;
+    for (let read = -1; read !== 0 && size < buffer.length; size += read) {
+      read = readSync(handle, buffer, size, buffer.length - size, null);
     }
     if (size > POLICY_LIMITS.fileBytes) {
       return { ok: false, code: 'limit', message: `larger than ${POLICY_LIMITS.fileBytes / 1024} KiB` };
     }
     return { ok: true, text: new TextDecoder('utf-8', { fatal: true }).decode(buffer.subarray(0, size)) };
   } finally {
-    await handle.close();
+    closeSync(handle);
   }
 }

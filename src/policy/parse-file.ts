@@ -1,12 +1,16 @@
-import type { Policy } from '../domain/policy.ts';
+import type { AnyPolicy } from '../domain/policy-kinds.ts';
+import { type ReadReferenced, readCalendar } from './calendars/read-calendar.ts';
+import { KINDS } from './kinds/kinds.ts';
 import { POLICY_LIMITS } from './limits.ts';
 import type { PolicyProblem, ProblemCode } from './problem.ts';
-import { type Path, readYaml, type YamlDocument } from './read-yaml.ts';
-import { POLICY_KINDS, PolicyFileHead } from './schema/policy-file.ts';
-import { placeIssues } from './schema-problems.ts';
-import { problemAt, type Span, sourceText } from './source-text.ts';
+import { type Path, readYaml } from './read-yaml.ts';
+import { type FileReader, fileReader, reportIssues } from './reader.ts';
+import { reportUnknownNames } from './references.ts';
+import { PolicyFileHead } from './schema/policy-file.ts';
+import { sourceText } from './source-text.ts';
 import { didYouMean } from './suggest.ts';
-import { type FileContext, toSchedule } from './to-domain.ts';
+import type { FileContext } from './to-domain.ts';
+import { reportUnsupported, type Unsupported } from './unsupported.ts';
 
 /** A name that the file gives to a policy, and a way to report a problem at it. */
 export interface GivenName {
@@ -16,46 +20,55 @@ export interface GivenName {
 
 export interface ParsedFile {
   /** The enabled policies; not to be used when there are problems. */
-  policies: Policy[];
+  policies: AnyPolicy[];
   names: GivenName[];
   problems: PolicyProblem[];
   warnings: PolicyProblem[];
 }
 
-interface FileReader {
-  document: YamlDocument;
-  report(span: Span, code: ProblemCode, message: string): void;
+export interface ParseFileOptions {
+  readReferenced: ReadReferenced;
+  unsupported: readonly Unsupported[];
 }
 
 /** Reads one policy file and finds everything that is wrong with it. */
-export function parsePolicyFile(path: string, text: string): ParsedFile {
-  const nothing = { policies: [], names: [], warnings: [] };
+export function parsePolicyFile(path: string, text: string, options: ParseFileOptions): ParsedFile {
   const source = sourceText(path, text);
   const yaml = readYaml(source);
-  if (!yaml.ok) return { ...nothing, problems: yaml.problems };
-  const problems: PolicyProblem[] = [];
-  const reader: FileReader = {
-    document: yaml.document,
-    report: (span, code, message) => {
-      if (problems.length < POLICY_LIMITS.problemsPerFile) problems.push(problemAt(source, span, code, message));
-    },
-  };
+  if (!yaml.ok) return { policies: [], names: [], warnings: [], problems: yaml.problems };
+  const reader = fileReader(source, yaml.document);
   const head = PolicyFileHead.safeParse(yaml.document.value);
   reportIssues(reader, head, []);
+  const context = contextOf(reader, head.data, options.readReferenced);
   const entries = policyEntries(reader);
-  const context: FileContext = { file: path, timezone: head.data?.timezone ?? 'UTC', owner: head.data?.owner };
   const policies = entries.flatMap((entry, index) => parsePolicy(reader, entry, ['policies', index], context));
-  const names = entries.flatMap((_entry, index): GivenName[] => {
-    const name = yaml.document.valueAt(['policies', index, 'name']);
-    if (typeof name !== 'string') return [];
-    const span = yaml.document.spanOf(['policies', index, 'name']);
-    return [{ name, problem: (code, message) => problemAt(source, span, code, message) }];
-  });
-  const warnings =
-    head.success && entries.length === 0
-      ? [problemAt(source, yaml.document.spanOf(['policies']), 'structure', 'no policies in this file')]
-      : [];
-  return { policies, names, problems, warnings };
+  reportUnsupported(reader, options.unsupported);
+  const names = entries.flatMap((_entry, index) => givenName(reader, ['policies', index, 'name']));
+  return { policies, names, problems: reader.problems, warnings: head.success ? warningsOf(reader, entries) : [] };
+}
+
+function contextOf(reader: FileReader, head: PolicyFileHead | undefined, readReferenced: ReadReferenced): FileContext {
+  const calendars = Object.entries(head?.calendars ?? {});
+  return {
+    file: reader.path,
+    timezone: head?.timezone ?? 'UTC',
+    owner: head?.owner,
+    groups: new Map(Object.entries(head?.groups ?? {})),
+    calendars: new Map(
+      calendars.map(([name, calendar]) => [name, readCalendar(reader, name, calendar, readReferenced)]),
+    ),
+  };
+}
+
+function warningsOf({ document, problemAt }: FileReader, entries: readonly unknown[]): PolicyProblem[] {
+  if (entries.length > 0) return [];
+  return [problemAt(document.spanOf(['policies']), 'structure', 'no policies in this file')];
+}
+
+function givenName({ document, problemAt }: FileReader, at: Path): GivenName[] {
+  const name = document.valueAt(at);
+  if (typeof name !== 'string') return [];
+  return [{ name, problem: (code, message) => problemAt(document.spanOf(at), code, message) }];
 }
 
 function policyEntries({ document, report }: FileReader): readonly unknown[] {
@@ -66,51 +79,30 @@ function policyEntries({ document, report }: FileReader): readonly unknown[] {
   return [];
 }
 
-function parsePolicy(reader: FileReader, entry: unknown, path: Path, context: FileContext): Policy[] {
+function parsePolicy(reader: FileReader, entry: unknown, path: Path, context: FileContext): AnyPolicy[] {
   const { document, report } = reader;
   if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) {
     report(document.spanOf(path), 'value', 'expected a policy: a mapping with name, kind and select');
     return [];
   }
-  const kinds = Object.keys(POLICY_KINDS);
   const kind: unknown = Reflect.get(entry, 'kind');
-  if (kind === 'schedule') {
-    const parsed = POLICY_KINDS.schedule.safeParse(entry);
-    reportIssues(reader, parsed, path);
-    return parsed.success && parsed.data.enabled ? [toSchedule(parsed.data, context)] : [];
-  }
-  if (kind === 'headroom') {
-    const parsed = POLICY_KINDS.headroom.safeParse(entry);
-    reportIssues(reader, parsed, path);
-    if (Reflect.get(entry, 'enabled') !== false) {
-      report(
-        document.spanOf([...path, 'kind']),
-        'not-supported',
-        'headroom policies are not supported yet; set enabled: false',
-      );
-    }
+  if (!isKind(kind)) {
+    reportKind(reader, kind, [...path, 'kind']);
     return [];
   }
-  const expectedKinds = `expected ${kinds.join(' or ')}`;
-  if (kind === undefined)
-    report(document.keySpanOf([...path, 'kind']), 'missing-key', `missing key "kind"; ${expectedKinds}`);
-  else report(document.spanOf([...path, 'kind']), 'value', kindMessage(kind, kinds));
-  return [];
+  const read = KINDS[kind](entry);
+  if (!read.ok) reportIssues(reader, { error: read }, path);
+  reportUnknownNames(reader, path);
+  return read.ok && read.enabled ? [read.toDomain(context)] : [];
 }
 
-const LATER_KINDS = ['limits', 'restart', 'freeze'];
-
-function kindMessage(kind: unknown, kinds: readonly string[]): string {
-  const text = String(kind);
-  if (LATER_KINDS.includes(text)) return `${text} policies are not supported yet`;
-  return `expected ${kinds.join(' or ')}${didYouMean(text, kinds)}`;
+function isKind(kind: unknown): kind is keyof typeof KINDS {
+  return typeof kind === 'string' && Object.hasOwn(KINDS, kind);
 }
 
-function reportIssues(
-  { document, report }: FileReader,
-  parsed: { error?: { issues: readonly unknown[] } | undefined },
-  at: Path,
-): void {
-  const issues = (parsed.error?.issues ?? []) as Parameters<typeof placeIssues>[1];
-  for (const { span, code, message } of placeIssues(document, issues, at)) report(span, code, message);
+function reportKind({ document, report }: FileReader, kind: unknown, at: Path): void {
+  const kinds = Object.keys(KINDS);
+  const wanted = `expected one of ${kinds.join(', ')}`;
+  if (kind === undefined) report(document.keySpanOf(at), 'missing-key', `missing key "kind"; ${wanted}`);
+  else report(document.spanOf(at), 'value', `${wanted}${didYouMean(String(kind), kinds)}`);
 }

@@ -42,6 +42,7 @@ function placeIssue(document: YamlDocument, issue: Issue, path: Path): PlacedMes
 
 /** True if the branch of a union was meant, and only something within it is wrong. */
 function isAboutContent(issue: Issue): boolean {
+  if (issue.code === 'invalid_union' && issue.errors.flat().some(isAboutContent)) return true;
   return issue.path.length > 0 || issue.code === 'custom' || issue.code === 'unrecognized_keys';
 }
 

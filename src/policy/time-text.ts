@@ -1,16 +1,32 @@
-import type { Always, TimeSpec, Weekday, WeeklyWindow } from '../domain/time-spec.ts';
+import type {
+  Always,
+  CronSwitch,
+  CronWindow,
+  DateFilter,
+  TimeSpec,
+  Weekday,
+  WeeklyWindow,
+} from '../domain/time-spec.ts';
 import { instantOfLocal } from '../domain/windows/local-time.ts';
 import { readInterval, type WrittenInterval } from './interval-text.ts';
 import { zoneError } from './schema/zone.ts';
 import { didYouMean } from './suggest.ts';
 
-type WrittenWeekly = Omit<WeeklyWindow, 'zone'> & { zone: string | undefined };
+type WithoutZone<T> = Omit<T, 'zone' | 'dates'> & { zone: string | undefined };
+type WrittenWeekly = WithoutZone<WeeklyWindow>;
 
 /** A time as it was written, before the zone of its file is known. */
-export type WrittenTime = WrittenWeekly | WrittenInterval | Always;
+export type WrittenTime = WrittenWeekly | WithoutZone<CronWindow> | WithoutZone<CronSwitch> | WrittenInterval | Always;
 
 const DAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
 const DAY_MINUTES = 1440;
+const EVERY_DAY = {
+  kind: 'weekly',
+  days: [1, 2, 3, 4, 5, 6, 7],
+  startMinute: 0,
+  endMinute: DAY_MINUTES,
+  endDayOffset: 0,
+} as const;
 const CLOCK = String.raw`\d{1,2}:\d{2}`;
 const RANGE = String.raw`(?<start>${CLOCK})\s*-\s*(?<end>${CLOCK})`;
 const DAY_LIST = String.raw`(?<days>[A-Za-z]+(?:-[A-Za-z]+)?(?:\s*,\s*[A-Za-z]+(?:-[A-Za-z]+)?)*)`;
@@ -32,11 +48,14 @@ export function readTime(written: string, errors: string[]): WrittenTime | undef
   return errors.length === 0 ? time : undefined;
 }
 
-/** The time with its zone: the one that it names itself, else `defaultZone`. */
-export function resolveTime(time: WrittenTime, defaultZone: string): TimeSpec {
-  if (time.kind === 'always') return time;
+/**
+ * The time with its zone: the one that it names itself, else `defaultZone`. Calendars split `always` into local days;
+ * an absolute interval has none.
+ */
+export function resolveTime(time: WrittenTime, defaultZone: string, dates?: DateFilter): TimeSpec {
+  if (time.kind === 'always') return dates ? { ...EVERY_DAY, zone: defaultZone, dates } : time;
   const zone = time.zone ?? defaultZone;
-  if (time.kind === 'weekly') return { ...time, zone };
+  if (time.kind !== 'interval') return { ...time, zone, ...(dates && { dates }) };
   const [startMs, endMs] = time.areLocal
     ? [instantOfLocal(zone, time.startMs), instantOfLocal(zone, time.endMs)]
     : [time.startMs, time.endMs];
@@ -62,7 +81,7 @@ function readRecurring({ days, start = '', end = '', zone }: Groups, errors: str
   const endMinute = readClock(end, errors);
   return {
     kind: 'weekly',
-    days: days === undefined ? [1, 2, 3, 4, 5, 6, 7] : readDays(days, errors),
+    days: days === undefined ? EVERY_DAY.days : readDays(days, errors),
     startMinute,
     endMinute,
     endDayOffset: endMinute <= startMinute ? 1 : 0,

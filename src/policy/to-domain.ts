@@ -1,51 +1,80 @@
-import type * as domain from '../domain/policy.ts';
-import type { Otherwise, SchedulePolicy, ScheduleWindow } from './schema/schedule.ts';
+import type { Disruption, DisruptionRule, ManualChanges } from '../domain/disruption.ts';
+import type { Selector as DomainSelector, PolicyBase } from '../domain/policy.ts';
+import type { Calendar, DateFilter } from '../domain/time-spec.ts';
+import type * as written from './schema/disruption.ts';
 import type { Selector } from './schema/selector.ts';
-import { resolveTime } from './time-text.ts';
 
 /** What a policy takes from the file that it stands in. */
 export interface FileContext {
   file: string;
   timezone: string;
   owner: string | undefined;
+  groups: ReadonlyMap<string, Selector>;
+  calendars: ReadonlyMap<string, Calendar>;
 }
 
-/** A checked schedule as the domain knows it: times with their zones, absent fields absent. */
-export function toSchedule(policy: SchedulePolicy, { file, timezone, owner }: FileContext): domain.SchedulePolicy {
+/** The keys that every kind has, as they are once parsed. */
+interface WrittenBase {
+  name: string;
+  select: string | Selector;
+  priority: number;
+  mode: 'enforce' | 'observe';
+  disruption?: written.Disruption | undefined;
+  manual_changes?: written.ManualChanges | undefined;
+}
+
+/** What every kind of policy has. Absent keys stay absent, so that the hash of a set does not depend on them. */
+export function toBase(policy: WrittenBase, { file, owner, groups }: FileContext): PolicyBase {
+  const select = typeof policy.select === 'string' ? groups.get(policy.select) : policy.select;
   return {
-    kind: 'schedule',
     name: policy.name,
     file,
     ...(owner !== undefined && { owner }),
     mode: policy.mode,
-    select: toSelector(policy.select),
+    // A group that does not exist is a problem that is reported; then there is no set.
+    select: select ? toSelector(select) : { computes: [], minAgeMs: 0 },
     priority: policy.priority,
-    windows: policy.windows.map((window) => toWindow(window, timezone)),
-    otherwise: toOtherwise(policy.otherwise),
+    ...(policy.disruption && { disruption: toDisruption(policy.disruption) }),
+    ...(policy.manual_changes && { manualChanges: toManualChanges(policy.manual_changes) }),
   };
 }
 
-function toSelector({ min_age, ...lists }: Selector): domain.Selector {
-  const { accounts, projects, branches, computes, regions, types } = lists;
+/** The calendars that a window names. */
+export function toDateFilter(
+  { only, except }: { only?: string[] | undefined; except?: string[] | undefined },
+  { calendars }: FileContext,
+): DateFilter | undefined {
+  if ((only ?? except) === undefined) return undefined;
+  const named = (names: readonly string[]) => names.flatMap((name) => calendars.get(name) ?? []);
+  return { ...(only && { only: named(only) }), ...(except && { except: named(except) }) };
+}
+
+function toSelector(selector: Selector): DomainSelector {
+  const { min_age, branch_roles, share, ...lists } = selector;
+  const given = Object.entries(lists).filter(([, list]) => list !== undefined);
   return {
-    ...(accounts && { accounts }),
-    ...(projects && { projects }),
-    ...(branches && { branches }),
-    ...(computes && { computes }),
-    ...(regions && { regions }),
-    ...(types && { types }),
+    ...(Object.fromEntries(given) as Omit<DomainSelector, 'minAgeMs'>),
+    ...(branch_roles && { branchRoles: branch_roles }),
+    ...(share !== undefined && { share }),
     minAgeMs: min_age,
   };
 }
 
-function toWindow(window: ScheduleWindow, timezone: string): domain.ScheduleWindow {
-  return { at: window.at.map((time) => resolveTime(time, timezone)), ...toValues(window) };
+function toDisruption({ raise, lower, quiet_below, cooldown, at_once }: written.Disruption): Partial<Disruption> {
+  return {
+    ...(raise && { raise: toRule(raise) }),
+    ...(lower && { lower: toRule(lower) }),
+    ...(quiet_below !== undefined && { quietBelow: quiet_below }),
+    ...(cooldown !== undefined && { cooldownMs: cooldown }),
+    ...(at_once !== undefined && { atOnce: at_once }),
+  };
 }
 
-function toOtherwise(otherwise: Otherwise): domain.SchedulePolicy['otherwise'] {
-  return typeof otherwise === 'string' ? otherwise : toValues(otherwise);
+function toRule(rule: NonNullable<written.Disruption['raise']>): DisruptionRule {
+  const { when, deadline, then: atDeadline } = rule;
+  return { when, ...(deadline !== undefined && { deadlineMs: deadline }), atDeadline };
 }
 
-function toValues({ size, suspend_after }: Pick<ScheduleWindow, 'size' | 'suspend_after'>): domain.ScheduleValues {
-  return { ...(size && { size }), ...(suspend_after !== undefined && { suspendTimeoutSeconds: suspend_after }) };
+function toManualChanges(manual: written.ManualChanges): ManualChanges {
+  return typeof manual === 'string' ? { kind: manual } : { kind: 'respect-for', forMs: manual.respect_for };
 }

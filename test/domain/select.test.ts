@@ -68,3 +68,26 @@ describe('a glob', () => {
     expect(compileGlob(`${'*a'.repeat(100)}b`)('a'.repeat(5000))).toBe(false);
   });
 });
+
+describe('a share', () => {
+  const ids = Array.from({ length: 4000 }, (_, index) => `ep-cool-rain-${index}`);
+  const selected = (share: number) => ids.filter((computeId) => selects({ share }, { computeId }));
+
+  it('selects about that part of the computes, always the same, and a larger one all of a smaller', () => {
+    expect(selected(0.1).length).toBeGreaterThan(320);
+    expect(selected(0.1).length).toBeLessThan(480);
+    expect(selected(1)).toEqual(ids);
+    const larger = new Set(selected(0.3));
+    expect(selected(0.1).every((id) => larger.has(id))).toBe(true);
+    expect(selected(0.001)).toEqual(selected(0.001));
+  });
+});
+
+describe('roles of branches', () => {
+  it('match where the compute has any of them, and not while they are not known', () => {
+    const selector = { branchRoles: ['default', 'protected'] } as const;
+    expect(selects(selector, { branchRoles: ['protected', 'child'] })).toBe(true);
+    expect(selects(selector, { branchRoles: ['child'] })).toBe(false);
+    expect(selects(selector)).toBe(false);
+  });
+});

@@ -150,6 +150,7 @@ const texts = fc.oneof(
 function isSound(spec: TimeSpec): boolean {
   if (spec.kind === 'always') return true;
   if (spec.kind === 'interval') return Number.isFinite(spec.startMs) && spec.startMs <= spec.endMs;
+  if (spec.kind !== 'weekly') return IANAZone.isValidZone(spec.zone);
   const inDay = (minute: number) => Number.isInteger(minute) && minute >= 0 && minute <= 1440;
   const lengthMinutes = spec.endDayOffset * 1440 + spec.endMinute - spec.startMinute;
   return (

@@ -34,7 +34,11 @@ describe('a hostile text', () => {
       valid('owner', '__proto__: {}\nowner'),
       'unknown key "__proto__"; expected "version", "timezone", "owner", "sources", "calendars", "groups", "policies"',
     ],
-    ['the kind constructor', valid('kind: schedule', 'kind: constructor'), 'expected schedule or headroom'],
+    [
+      'the kind constructor',
+      valid('kind: schedule', 'kind: constructor'),
+      'expected one of schedule, headroom, limits, restart, freeze',
+    ],
     [
       'a huge number',
       valid('1-4', '9'.repeat(5000)),

@@ -62,8 +62,18 @@ describe('the message', () => {
     ],
     // Policies
     ['for a name with a space', 'office-hours', 'office hours', [`5:11 ${NAME}`]],
-    ['without a kind', '    kind: schedule\n', '', ['5:5 missing key "kind"; expected schedule or headroom']],
-    ['for a kind of a later version', 'kind: schedule', 'kind: limits', ['6:11 limits policies are not supported yet']],
+    [
+      'without a kind',
+      '    kind: schedule\n',
+      '',
+      ['5:5 missing key "kind"; expected one of schedule, headroom, limits, restart, freeze'],
+    ],
+    [
+      'for a slip in the kind',
+      'kind: schedule',
+      'kind: shedule',
+      ['6:11 expected one of schedule, headroom, limits, restart, freeze; did you mean "schedule"?'],
+    ],
     [
       'for a priority that is no number',
       '    otherwise',
@@ -100,7 +110,7 @@ describe('the message', () => {
       'for a selector that is no mapping',
       '{ projects: ["web-*"] }',
       '[web]',
-      ['7:13 expected a selector such as {projects: ["web-*"]}'],
+      ['7:13 expected a selector such as {projects: ["web-*"]}, or the name of a group'],
     ],
     ['for a glob instead of a list', '["web-*"]', '"web-*"', [`7:25 ${GLOBS}`]],
     ['for an empty list of globs', '["web-*"]', '[]', ['7:25 expected at least one glob']],
@@ -176,9 +186,38 @@ describe('the message', () => {
     ['for a timeout that is too short', 'never', '59s', [`11:24 ${TIMEOUT}`]],
     ['for a timeout that is too long', 'never', '169h', [`11:24 ${TIMEOUT}`]],
     // What is not there yet
-    ['for groups', 'owner: team-web', 'groups: {}', ['3:1 groups are not supported yet']],
-    ['for calendars', 'owner: team-web', 'calendars: {}', ['3:1 calendars are not supported yet']],
-    ['for a canary', 'projects:', 'share: 10%, projects:', ['7:15 share is not supported yet']],
+    [
+      'for manual changes',
+      '    otherwise',
+      '    manual_changes: revert\n    otherwise',
+      ['12:5 manual_changes is not supported yet'],
+    ],
+    [
+      'for a kind without a rule',
+      'policies:',
+      'policies:\n  - { name: a, kind: freeze, select: { projects: [a] }, at: always }',
+      ['5:22 freeze policies are not supported yet; set enabled: false'],
+    ],
+    [
+      'for roles in a group',
+      'owner: team-web',
+      'groups: { a: { branch_roles: [default] } }',
+      ['3:16 branch_roles is not supported yet'],
+    ],
+    // Names
+    [
+      'for a group that does not exist',
+      '{ projects: ["web-*"] }',
+      'web',
+      ['7:13 no group is named "web"; this file has no "groups"'],
+    ],
+    [
+      'for a calendar that does not exist',
+      '        size',
+      '        except: [holidays]\n        size',
+      ['10:18 no calendar is named "holidays"; this file has no "calendars"'],
+    ],
+    ['for no calendar', '        size', '        only: []\n        size', ['10:15 expected at least one calendar']],
     [
       'for roles of branches',
       'projects:',
@@ -186,8 +225,6 @@ describe('the message', () => {
       ['7:15 branch_roles is not supported yet'],
     ],
     ['for ready', '        size', '        ready: true\n        size', ['10:9 ready is not supported yet']],
-    ['for except', '        size', '        except: [holidays]\n        size', ['10:9 except is not supported yet']],
-    ['for only', '        size', '        only: [holidays]\n        size', ['10:9 only is not supported yet']],
     ['for disruption', '    otherwise', '    disruption: {}\n    otherwise', ['12:5 disruption is not supported yet']],
     // YAML
     ['for a tag', '1-4', '!!str 1-4', ['10:21 YAML tags are not supported; write a plain value']],

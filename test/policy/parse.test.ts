@@ -167,11 +167,11 @@ describe('all or nothing', () => {
       { path: 'c.yaml', text: VALID.replace('office-hours', 'fine') },
     ]);
     expect(result.ok ? [] : result.problems.map((problem) => formatProblem(problem))).toEqual([
-      'a.yaml:5:5: missing key "select"; expected a selector such as {projects: ["web-*"]}\n  5 |   - name: office-hours\n    |     ^^^^',
+      'a.yaml:5:5: missing key "select"; expected a selector such as {projects: ["web-*"]}, or the name of a group\n  5 |   - name: office-hours\n    |     ^^^^',
       'a.yaml:7:5: unknown key "selekt"; did you mean "select"?\n  7 |     selekt: { projects: ["x"] }\n    |     ^^^^^^',
       'a.yaml:10:15: 3.5 CU is not a size; the nearest are 3 and 4\n  10 |         size: 3.5\n     |               ^^^',
       'b.yaml:5:11: the name "office-hours" is already used at a.yaml:5\n  5 |   - name: office-hours\n    |           ^^^^^^^^^^^^',
-      'b.yaml:6:11: expected schedule or headroom; did you mean "schedule"?\n  6 |     kind: shedule\n    |           ^^^^^^^',
+      'b.yaml:6:11: expected one of schedule, headroom, limits, restart, freeze; did you mean "schedule"?\n  6 |     kind: shedule\n    |           ^^^^^^^',
     ]);
   });
 });

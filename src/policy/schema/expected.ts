@@ -25,8 +25,3 @@ function unknownKey(key: string, known: readonly string[]): string {
   const suggestion = didYouMean(key, known) || `; expected ${known.map((name) => `"${name}"`).join(', ')}`;
   return `unknown key ${JSON.stringify(key.slice(0, 60))}${suggestion}`;
 }
-
-/** A part of the language that this version knows but can't act on yet. */
-export function notSupported(what: string) {
-  return z.never({ error: () => `${what} not supported yet` }).optional();
-}

@@ -1,19 +1,25 @@
 import { z } from 'zod';
-import { expected, notSupported } from './expected.ts';
+import { Disruption, ManualChanges } from './disruption.ts';
+import { expected } from './expected.ts';
 import { Selector } from './selector.ts';
 
 const NAME = 'a name of letters, digits, ".", "_" and "-", at most 64 characters';
 
+const NAME_PATTERN = /^[A-Za-z0-9][\w.-]{0,63}$/;
+const SELECT = 'a selector such as {projects: ["web-*"]}, or the name of a group';
+
 export const PolicyName = z
   .string(expected(NAME))
-  .regex(/^[A-Za-z0-9][\w.-]{0,63}$/, `expected ${NAME}`)
+  .regex(NAME_PATTERN, `expected ${NAME}`)
   .describe('Unique over all files; a label of metrics, logs and history.');
 export type PolicyName = z.infer<typeof PolicyName>;
 
 /** The keys that every kind of policy has. */
 export const policyBase = {
   name: PolicyName,
-  select: Selector.describe('Which computes the policy is about.'),
+  select: z
+    .union([z.string().regex(NAME_PATTERN, `expected ${SELECT}`), Selector], expected(SELECT))
+    .describe('Which computes the policy is about: a selector, or the name of one under groups.'),
   priority: z
     .int(expected('a whole number from -1000000 to 1000000'))
     .min(-1_000_000)
@@ -25,5 +31,6 @@ export const policyBase = {
     .default('enforce')
     .describe('observe: evaluated, shown and counted, but nothing is written.'),
   enabled: z.boolean(expected('true or false')).default(true).describe('false: checked, then left out of the set.'),
-  disruption: notSupported('disruption is'),
+  disruption: Disruption.describe('When changes that disconnect clients may be made.').optional(),
+  manual_changes: ManualChanges.describe('What happens to what a person has set.').optional(),
 };

@@ -1,15 +1,24 @@
 import { z } from 'zod';
+import { FreezePolicy } from '../kinds/freeze.ts';
+import { HeadroomPolicy } from '../kinds/headroom.ts';
+import { LimitsPolicy } from '../kinds/limits.ts';
+import { RestartPolicy } from '../kinds/restart.ts';
+import { SchedulePolicy } from '../kinds/schedule.ts';
 import { POLICY_LIMITS } from '../limits.ts';
-import { expected, mapping, notSupported } from './expected.ts';
-import { HeadroomPolicy } from './headroom.ts';
-import { SchedulePolicy } from './schedule.ts';
+import { Calendar } from './calendar.ts';
+import { expected, mapping } from './expected.ts';
+import { Selector } from './selector.ts';
 import { Source } from './source.ts';
 import { Zone } from './zone.ts';
 
 /** Every kind of policy that the language knows. */
-export const POLICY_KINDS = { schedule: SchedulePolicy, headroom: HeadroomPolicy } as const;
-
-export const AnyPolicy = z.discriminatedUnion('kind', [SchedulePolicy, HeadroomPolicy]);
+export const AnyPolicy = z.discriminatedUnion('kind', [
+  SchedulePolicy,
+  HeadroomPolicy,
+  LimitsPolicy,
+  RestartPolicy,
+  FreezePolicy,
+]);
 export type AnyPolicy = z.infer<typeof AnyPolicy>;
 
 const head = {
@@ -27,8 +36,14 @@ const head = {
     .record(z.string(), Source, expected('a mapping of names to sources'))
     .describe('Where connection counts come from, by name.')
     .optional(),
-  calendars: notSupported('calendars are'),
-  groups: notSupported('groups are'),
+  calendars: z
+    .record(z.string(), Calendar, expected('a mapping of names to calendars'))
+    .describe('Sets of whole dates for only and except, by name.')
+    .optional(),
+  groups: z
+    .record(z.string(), Selector, expected('a mapping of names to selectors'))
+    .describe('Selectors that policies of this file name.')
+    .optional(),
 };
 const POLICIES = 'a list of policies';
 

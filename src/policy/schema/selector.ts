@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { DAY_MS, duration } from './duration.ts';
-import { expected, mapping, notSupported } from './expected.ts';
+import { expected, mapping } from './expected.ts';
+import { Share } from './share.ts';
 
 /** Computes younger than this are left alone unless a selector says otherwise. */
 const DEFAULT_MIN_AGE = '30m';
@@ -38,12 +39,18 @@ export const Selector = mapping(
     min_age: duration({ minMs: 0, maxMs: 365 * DAY_MS, text: '0s to 365d' })
       .describe('Computes younger than this are left alone.')
       .prefault(DEFAULT_MIN_AGE),
-    branch_roles: notSupported('branch_roles is'),
-    share: notSupported('share is'),
+    branch_roles: z
+      .array(z.enum(['default', 'protected', 'child']), expected('a list of default, protected, child'))
+      .min(1, 'expected at least one role')
+      .describe('Roles of the branch of a compute, any of them.')
+      .optional(),
+    share: Share.describe('A stable part of the computes, such as 10%, by hash of their ids.').optional(),
   },
   'a selector such as {projects: ["web-*"]}',
 ).superRefine((selector, context) => {
-  const keys = Object.entries(selector).filter(([key, value]) => key !== 'min_age' && value !== undefined);
+  const keys = Object.entries(selector).filter(
+    ([key, value]) => key !== 'min_age' && key !== 'share' && value !== undefined,
+  );
   if (keys.length > 0) return;
   context.addIssue({
     code: 'custom',

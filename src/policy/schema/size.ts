@@ -53,3 +53,10 @@ function sizeErrors({ minCu, maxCu }: DomainSize): string[] {
 function impossibleSize(size: number): string {
   return `${size} CU is not a size; the nearest are ${nearestAllowedSizes(size).join(' and ')}`;
 }
+
+/** One size of the table, in CU. */
+export function singleSize(what: string) {
+  return z.number(expected(what)).superRefine((size, context) => {
+    if (!isAllowedSize(size)) context.addIssue({ code: 'custom', message: impossibleSize(size) });
+  });
+}

@@ -1,0 +1,29 @@
+/** When a change that disconnects clients may be made, and what happens to what a person changed. Durations are milliseconds. */
+
+/** What must be so before a change is made: nothing, the compute asleep, or few connections. */
+export type Moment = 'any' | 'idle' | 'quiet';
+
+export interface DisruptionRule {
+  when: Moment;
+  /** How long the moment is waited for, from the start of the window on; absent: for ever. */
+  deadlineMs?: number;
+  /** What happens at the deadline; `skip` lasts until the next boundary. */
+  atDeadline: 'apply' | 'skip';
+}
+
+export interface Disruption {
+  raise: DisruptionRule;
+  lower: DisruptionRule;
+  /** Fewer connections than this are `quiet`. */
+  quietBelow: number;
+  /** Between two changes that restart the same compute. */
+  cooldownMs: number;
+  /** Share of the computes of a policy that may be disturbed at once, in (0, 1]. */
+  atOnce: number;
+}
+
+/** What a policy, or the settings, say; the rest is left to what comes before. */
+export type PartialDisruption = Partial<Disruption>;
+
+/** What happens to values that a person has set: respected until the next boundary, for a while, or not at all. */
+export type ManualChanges = { kind: 'respect' } | { kind: 'respect-for'; forMs: number } | { kind: 'revert' };

@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import { NEVER_SUSPENDS } from '../../domain/compute.ts';
+import type * as domain from '../../domain/policy-kinds.ts';
+import { expected, mapping } from '../schema/expected.ts';
+import { policyBase } from '../schema/policy-base.ts';
+import { singleSize } from '../schema/size.ts';
+import { SuspendAfter } from '../schema/suspend-after.ts';
+import { type FileContext, toBase } from '../to-domain.ts';
+
+const SIZES = 'two sizes in CU such as 0.25-1, or {min: 0.25}, {max: 1}';
+const RANGE = /^(\d{1,3}(?:\.\d{1,4})?)\s*-\s*(\d{1,3}(?:\.\d{1,4})?)$/;
+const bound = singleSize('a size in CU');
+
+const Bounds = mapping({ min: bound.optional(), max: bound.optional() }, SIZES);
+
+/** Bounds of the size. They may be further apart than the ends of an autoscaling range. */
+const SizeBounds = z
+  .union([z.string().regex(RANGE, `expected ${SIZES}`).transform(toBounds).pipe(Bounds), Bounds], expected(SIZES))
+  .superRefine(({ min, max }, context) => {
+    if (min === undefined && max === undefined) context.addIssue({ code: 'custom', message: `expected ${SIZES}` });
+    if (min === undefined || max === undefined || min <= max) return;
+    const message = `the minimum, ${min} CU, is above the maximum, ${max} CU; write the smaller one first`;
+    context.addIssue({ code: 'custom', message });
+  });
+
+const TimeoutBounds = mapping({ min: SuspendAfter.optional(), max: SuspendAfter.optional() }).superRefine(
+  ({ min, max }, context) => {
+    if (min === undefined && max === undefined)
+      context.addIssue({ code: 'custom', message: 'expected min, max, or both' });
+    if (min === undefined || max === undefined || length(min) <= length(max)) return;
+    context.addIssue({ code: 'custom', message: 'the minimum is longer than the maximum' });
+  },
+);
+
+/** `kind: limits`: bounds of what schedules may want. */
+export const LimitsPolicy = mapping({
+  ...policyBase,
+  kind: z.literal('limits').describe('Bounds of what schedules may want.'),
+  size: SizeBounds.optional().describe(
+    'Bounds of minimum and maximum: 0.25-1, or {min: 0.25, max: 1}, or one of the two.',
+  ),
+  suspend_after: TimeoutBounds.optional().describe('Bounds of the timeout; never is longer than any other.'),
+  hard: z.boolean(expected('true or false')).default(false).describe('Wins over headroom and over what a person set.'),
+}).refine(({ size, suspend_after }) => size !== undefined || suspend_after !== undefined, {
+  error: 'limits nothing: add size, suspend_after, or both',
+});
+export type LimitsPolicy = z.infer<typeof LimitsPolicy>;
+
+function toBounds(text: string): z.input<typeof Bounds> {
+  const [, min, max] = RANGE.exec(text) ?? [];
+  return { min: Number(min), max: Number(max) };
+}
+
+function length(seconds: number): number {
+  return seconds === NEVER_SUSPENDS ? Number.POSITIVE_INFINITY : seconds;
+}
+
+export function toLimits(policy: LimitsPolicy, context: FileContext): domain.LimitsPolicy {
+  const { size, suspend_after: timeout } = policy;
+  return {
+    kind: 'limits',
+    ...toBase(policy, context),
+    ...(size && {
+      size: { ...(size.min !== undefined && { minCu: size.min }), ...(size.max !== undefined && { maxCu: size.max }) },
+    }),
+    ...(timeout && {
+      suspendTimeout: {
+        ...(timeout.min !== undefined && { minSeconds: timeout.min }),
+        ...(timeout.max !== undefined && { maxSeconds: timeout.max }),
+      },
+    }),
+    hard: policy.hard,
+  };
+}

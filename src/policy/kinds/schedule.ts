@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import type * as domain from '../../domain/policy.ts';
+import { duration, MINUTE_MS } from '../schema/duration.ts';
+import { expected, mapping } from '../schema/expected.ts';
+import { policyBase } from '../schema/policy-base.ts';
+import { Size } from '../schema/size.ts';
+import { SuspendAfter } from '../schema/suspend-after.ts';
+import { At } from '../schema/time.ts';
+import { resolveTime } from '../time-text.ts';
+import { type FileContext, toBase, toDateFilter } from '../to-domain.ts';
+
+const values = { size: Size.optional(), suspend_after: SuspendAfter.optional() };
+const OTHERWISE = '"leave", "baseline", or values such as {size: 0.25, suspend_after: 5m}';
+
+const READY = 'true, false, or a lead of 1m to 30m such as "10m"';
+const CalendarNames = z
+  .array(z.string(expected('the name of a calendar')), expected('a list of calendars'))
+  .min(1, 'expected at least one calendar');
+
+const saysSomething = (value: { size?: unknown; suspend_after?: unknown }) =>
+  value.size !== undefined || value.suspend_after !== undefined;
+
+/** What is wanted while one of the times of `at` is open. */
+export const ScheduleWindow = mapping({
+  at: At,
+  ...values,
+  only: CalendarNames.describe('Starts on dates of any of these calendars only.').optional(),
+  except: CalendarNames.describe('Does not start on dates of any of these calendars.').optional(),
+  ready: z
+    .union([z.boolean(), duration({ minMs: MINUTE_MS, maxMs: 30 * MINUTE_MS, text: '1m to 30m' })], expected(READY))
+    .describe('In force by its start: raises begin earlier, by 3m or as long as is written.')
+    .optional(),
+})
+  .refine(saysSomething, { error: 'a window says what it wants: add size, suspend_after, or both' })
+  .refine(({ at, only, except }) => (only ?? except) === undefined || at.every(({ kind }) => kind !== 'interval'), {
+    error: 'an absolute interval names its dates itself; only and except go with recurring times',
+    path: ['at'],
+  });
+export type ScheduleWindow = z.infer<typeof ScheduleWindow>;
+
+/** What is wanted while no window is open. */
+export const Otherwise = z
+  .union(
+    [
+      z.literal(['leave', 'baseline']),
+      mapping(values, OTHERWISE).refine(saysSomething, { error: 'no values; write "leave" to have no opinion' }),
+    ],
+    expected(OTHERWISE),
+  )
+  .describe('While no window is open: values, leave (no opinion), or baseline (what the compute had at first).');
+export type Otherwise = z.infer<typeof Otherwise>;
+
+/** `kind: schedule`: sizes and timeouts by windows of time. */
+export const SchedulePolicy = mapping({
+  ...policyBase,
+  kind: z.literal('schedule').describe('Sizes and timeouts by windows of time.'),
+  windows: z
+    .array(ScheduleWindow, expected('a list of windows, each with at and size or suspend_after'))
+    .min(1, 'expected at least one window')
+    .max(200, 'a schedule has at most 200 windows'),
+  otherwise: Otherwise,
+});
+export type SchedulePolicy = z.infer<typeof SchedulePolicy>;
+
+/** What `ready: true` means. */
+const DEFAULT_LEAD_MS = 3 * MINUTE_MS;
+
+/** A checked schedule as the domain knows it: times with their zones, absent fields absent. */
+export function toSchedule(policy: SchedulePolicy, context: FileContext): domain.SchedulePolicy {
+  return {
+    kind: 'schedule',
+    ...toBase(policy, context),
+    windows: policy.windows.map((window) => toWindow(window, context)),
+    otherwise: typeof policy.otherwise === 'string' ? policy.otherwise : toValues(policy.otherwise),
+  };
+}
+
+function toWindow(window: ScheduleWindow, context: FileContext): domain.ScheduleWindow {
+  const dates = toDateFilter(window, context);
+  const readyLeadMs = window.ready === true ? DEFAULT_LEAD_MS : window.ready || undefined;
+  return {
+    at: window.at.map((time) => resolveTime(time, context.timezone, dates)),
+    ...toValues(window),
+    ...(readyLeadMs !== undefined && { readyLeadMs }),
+  };
+}
+
+function toValues({ size, suspend_after }: Pick<ScheduleWindow, 'size' | 'suspend_after'>): domain.ScheduleValues {
+  return { ...(size && { size }), ...(suspend_after !== undefined && { suspendTimeoutSeconds: suspend_after }) };
+}

@@ -1,0 +1,40 @@
+import { POLICY_LIMITS } from './limits.ts';
+import type { PolicyProblem, ProblemCode } from './problem.ts';
+import type { Path, YamlDocument } from './read-yaml.ts';
+import { placeIssues } from './schema-problems.ts';
+import { problemAt, type SourceText, type Span } from './source-text.ts';
+
+/** One document on its way to policies: what it says, and where to report what is wrong with it. */
+export interface FileReader {
+  path: string;
+  document: YamlDocument;
+  /** Up to the limit of problems of one file; what comes after is dropped. */
+  report(span: Span, code: ProblemCode, message: string): void;
+  problems: PolicyProblem[];
+  /** A problem at a place that is not (yet) reported. */
+  problemAt(span: Span, code: ProblemCode, message: string): PolicyProblem;
+}
+
+export function fileReader(source: SourceText, document: YamlDocument): FileReader {
+  const problems: PolicyProblem[] = [];
+  return {
+    path: source.path,
+    document,
+    problems,
+    report: (span, code, message) => {
+      if (problems.length < POLICY_LIMITS.problemsPerFile) problems.push(problemAt(source, span, code, message));
+    },
+    problemAt: (span, code, message) => problemAt(source, span, code, message),
+  };
+}
+
+/** Reports what a schema found in the value at a path. */
+export function reportIssues(
+  { document, report }: FileReader,
+  parsed: { error?: { issues: Parameters<typeof placeIssues>[1] } | undefined },
+  at: Path,
+): void {
+  for (const { span, code, message } of placeIssues(document, parsed.error?.issues ?? [], at)) {
+    report(span, code, message);
+  }
+}
