@@ -14,7 +14,13 @@ export interface PlacedMessage {
 
 /** What a schema found, as messages in the words of the language, each at its place in the document. */
 export function placeIssues(document: YamlDocument, issues: readonly Issue[], at: Path): PlacedMessage[] {
-  return issues.flatMap((issue) => placeIssue(document, issue, [...at, ...issue.path]));
+  return withoutConsequences(issues).flatMap((issue) => placeIssue(document, issue, [...at, ...issue.path]));
+}
+
+/** A misspelt key is missing as well, and what a mapping lacks as a whole is then no news. */
+function withoutConsequences(issues: readonly Issue[]): Issue[] {
+  const misspelt = issues.filter((issue) => issue.code === 'unrecognized_keys').map((issue) => issue.path.join('.'));
+  return issues.filter((issue) => issue.code !== 'custom' || !misspelt.includes(issue.path.join('.')));
 }
 
 function placeIssue(document: YamlDocument, issue: Issue, path: Path): PlacedMessage[] {

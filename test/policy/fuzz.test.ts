@@ -39,14 +39,26 @@ const select = fc.record(
   { projects: globs, branches: globs, min_age: mostly(some('30m', '0s')), types: mostly(fc.constant(['read_write'])) },
   { requiredKeys: ['projects'] },
 );
+const cron = some('0 4 * * 0', '*/20 * * * *', '0 24 * * *', '0 0 31 2 *', '@daily', '30 2 * * 1-5');
+const cronTime = fc.oneof(
+  fc.record({ cron: mostly(cron), for: mostly(some('2h', '30s')) }),
+  fc.record({ start: mostly(cron), end: mostly(cron), zone: mostly(some('UTC', 'Asia/Tokyo')) }),
+);
+const anyTime = fc.oneof({ weight: 4, arbitrary: time }, { weight: 1, arbitrary: cronTime });
+const names = mostly(fc.array(mostly(some('days', 'none')), { minLength: 1, maxLength: 2 }));
 const window = fc
-  .tuple(values, mostly(fc.oneof(time, fc.array(time, { maxLength: 3 }))))
-  .map(([rest, at]) => ({ at, ...rest }));
+  .tuple(
+    values,
+    mostly(fc.oneof(anyTime, fc.array(anyTime, { maxLength: 3 }))),
+    fc.record({ except: names, only: names }, { requiredKeys: [] }),
+    fc.nat({ max: 5 }),
+  )
+  .map(([rest, at, dates, kind]) => ({ at, ...rest, ...(kind === 0 ? dates : {}) }));
 const policy = fc.record(
   {
     name: mostly(fc.string({ unit: some('a', 'b', '-'), minLength: 1, maxLength: 6 })),
-    kind: mostly(some('schedule', 'schedule', 'schedule', 'headroom', 'limits')),
-    select: mostly(select),
+    kind: mostly(some('schedule', 'schedule', 'schedule', 'schedule', 'schedule', 'headroom', 'limits', 'freeze')),
+    select: mostly(fc.oneof({ weight: 4, arbitrary: select }, { weight: 1, arbitrary: fc.constant('group') })),
     windows: mostly(fc.array(mostly(window), { minLength: 1, maxLength: 2 })),
     otherwise: mostly(fc.oneof(some('leave', 'baseline'), values)),
     enabled: mostly(fc.boolean()),
@@ -60,6 +72,19 @@ const file = fc.record(
     version: mostly(fc.constant(1)),
     timezone: mostly(some('UTC', 'Europe/Berlin')),
     owner: mostly(fc.constant('me')),
+    groups: mostly(fc.constant({ group: { projects: ['a'] } })),
+    calendars: mostly(
+      fc.record({
+        days: mostly(
+          some<unknown>(
+            { dates: ['2026-12-24'] },
+            { country: 'DE', state: 'BE' },
+            { country: 'XX' },
+            { ical: './a.ics' },
+          ),
+        ),
+      }),
+    ),
     policies: mostly(fc.array(mostly(policy), { maxLength: 2 })),
   },
   { requiredKeys: ['version', 'policies'] },

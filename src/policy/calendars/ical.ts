@@ -88,7 +88,7 @@ function hasDates(parts: ReadonlyMap<string, string>): boolean {
   const months = (parts.get('BYMONTH') ?? '1').split(',').map(Number);
   return months.every((month) =>
     days.every(
-      (day) => DateTime.utc(2024, month, 1).isValid && Math.abs(day) <= (DateTime.utc(2024, month, 1).daysInMonth ?? 0),
+      (day) => DateTime.utc(2023, month, 1).isValid && Math.abs(day) <= (DateTime.utc(2023, month, 1).daysInMonth ?? 0),
     ),
   );
 }

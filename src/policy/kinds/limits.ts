@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { NEVER_SUSPENDS } from '../../domain/compute.ts';
+import { isAllowedSize } from '../../domain/compute-units.ts';
 import type * as domain from '../../domain/policy-kinds.ts';
 import { expected, mapping } from '../schema/expected.ts';
 import { policyBase } from '../schema/policy-base.ts';
-import { singleSize } from '../schema/size.ts';
+import { impossibleSize, singleSize } from '../schema/size.ts';
 import { SuspendAfter } from '../schema/suspend-after.ts';
 import { type FileContext, toBase } from '../to-domain.ts';
 
@@ -15,7 +16,7 @@ const Bounds = mapping({ min: bound.optional(), max: bound.optional() }, SIZES);
 
 /** Bounds of the size. They may be further apart than the ends of an autoscaling range. */
 const SizeBounds = z
-  .union([z.string().regex(RANGE, `expected ${SIZES}`).transform(toBounds).pipe(Bounds), Bounds], expected(SIZES))
+  .union([z.string().regex(RANGE, `expected ${SIZES}`).transform(toBounds), Bounds], expected(SIZES))
   .superRefine(({ min, max }, context) => {
     if (min === undefined && max === undefined) context.addIssue({ code: 'custom', message: `expected ${SIZES}` });
     if (min === undefined || max === undefined || min <= max) return;
@@ -46,9 +47,13 @@ export const LimitsPolicy = mapping({
 });
 export type LimitsPolicy = z.infer<typeof LimitsPolicy>;
 
-function toBounds(text: string): z.input<typeof Bounds> {
+function toBounds(text: string, context: z.RefinementCtx<string>): z.infer<typeof Bounds> {
   const [, min, max] = RANGE.exec(text) ?? [];
-  return { min: Number(min), max: Number(max) };
+  const bounds = { min: Number(min), max: Number(max) };
+  for (const size of new Set([bounds.min, bounds.max])) {
+    if (!isAllowedSize(size)) context.issues.push({ code: 'custom', message: impossibleSize(size), input: text });
+  }
+  return bounds;
 }
 
 function length(seconds: number): number {

@@ -50,7 +50,8 @@ function sizeErrors({ minCu, maxCu }: DomainSize): string[] {
   return [];
 }
 
-function impossibleSize(size: number): string {
+/** Says that there is no such size, and which are near. */
+export function impossibleSize(size: number): string {
   return `${size} CU is not a size; the nearest are ${nearestAllowedSizes(size).join(' and ')}`;
 }
 
