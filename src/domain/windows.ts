@@ -4,7 +4,8 @@
  */
 import type { TimeSpec } from './time-spec.ts';
 import { coverWholeWeek } from './windows/coverage.ts';
-import { nextStartAfter, openingsTouching } from './windows/occurrences.ts';
+import { kindOf } from './windows/occurrences.ts';
+import { earliest, latest } from './windows/opening.ts';
 
 /**
  * Windows of several zones that together leave no gap for so long are taken to be open for ever. Three years see every
@@ -14,7 +15,7 @@ const OPEN_FOR_EVER_MS = 3 * 366 * 86_400_000;
 
 /** True if the window is open at an instant (milliseconds since the epoch). */
 export function isOpenAt(spec: TimeSpec, instantMs: number): boolean {
-  return openingsTouching(spec, instantMs).some((opening) => instantMs < opening.endMs);
+  return kindOf(spec).isOpenAt(spec, instantMs);
 }
 
 /** True if any of the windows is open at an instant. */
@@ -36,12 +37,12 @@ export function nextChangeOfAny(specs: readonly TimeSpec[], instantMs: number): 
   if (!anyOpenAt(specs, instantMs)) return firstStart(specs, instantMs);
   const horizonMs = Math.max(instantMs, ...intervals(specs).map((spec) => spec.endMs)) + OPEN_FOR_EVER_MS;
   let endMs = instantMs;
-  for (;;) {
-    const furtherMs = Math.max(endMs, ...touching(specs, endMs).map((opening) => opening.endMs));
+  while (endMs <= horizonMs) {
+    const furtherMs = latest(answers(specs, (spec) => kindOf(spec).endTouching(spec, endMs))) ?? endMs;
     if (furtherMs === endMs) return endMs;
-    if (furtherMs > horizonMs) return undefined;
     endMs = furtherMs;
   }
+  return undefined;
 }
 
 /**
@@ -50,27 +51,25 @@ export function nextChangeOfAny(specs: readonly TimeSpec[], instantMs: number): 
  */
 export function openSince(specs: readonly TimeSpec[], instantMs: number): number | undefined {
   if (coverWholeWeek(specs)) return Number.NEGATIVE_INFINITY;
-  const open = touching(specs, instantMs).filter((opening) => instantMs < opening.endMs);
-  if (open.length === 0) return undefined;
+  if (!anyOpenAt(specs, instantMs)) return undefined;
   const horizonMs = Math.min(instantMs, ...intervals(specs).map((spec) => spec.startMs)) - OPEN_FOR_EVER_MS;
-  let startMs = Math.min(...open.map((opening) => opening.startMs));
-  for (;;) {
-    const earlierMs = Math.min(startMs, ...touching(specs, startMs).map((opening) => opening.startMs));
+  let startMs = instantMs;
+  while (startMs >= horizonMs) {
+    const earlierMs = earliest(answers(specs, (spec) => kindOf(spec).startTouching(spec, startMs))) ?? startMs;
     if (earlierMs === startMs) return startMs;
-    if (earlierMs < horizonMs) return Number.NEGATIVE_INFINITY;
     startMs = earlierMs;
   }
+  return Number.NEGATIVE_INFINITY;
 }
 
 function firstStart(specs: readonly TimeSpec[], instantMs: number): number | undefined {
-  const starts = specs.map((spec) => nextStartAfter(spec, instantMs)).filter((ms) => ms !== undefined);
-  return starts.length === 0 ? undefined : Math.min(...starts);
+  return earliest(answers(specs, (spec) => kindOf(spec).nextStartAfter(spec, instantMs)));
+}
+
+function answers(specs: readonly TimeSpec[], ask: (spec: TimeSpec) => number | undefined): number[] {
+  return specs.map(ask).filter((ms) => ms !== undefined);
 }
 
 function intervals(specs: readonly TimeSpec[]) {
   return specs.filter((spec) => spec.kind === 'interval');
-}
-
-function touching(specs: readonly TimeSpec[], instantMs: number) {
-  return specs.flatMap((spec) => openingsTouching(spec, instantMs));
 }

@@ -5,7 +5,7 @@ import type { TimeSpec, Weekday } from '../../src/domain/time-spec.ts';
 import { instantOfLocal } from '../../src/domain/windows/local-time.ts';
 import { offsetMsAt } from '../../src/domain/windows/zone-offset.ts';
 import { anyOpenAt, nextChangeOfAny, openSince } from '../../src/domain/windows.ts';
-import { MINUTE_MS, slowWindows } from './windows-oracle.ts';
+import { MINUTE_MS, minutesOf, slowWindows } from './windows-oracle.ts';
 
 const DAY_MS = 86_400_000;
 /** Stretches of days around changes of the clocks, and one without any. */
@@ -20,12 +20,22 @@ const STRETCHES = [
   ['Asia/Kolkata', '2026-06-01'],
 ] as const;
 const DAYS = 4;
+/** Sets of windows in each stretch; EBB_PROPERTY_RUNS=500 for a long run. */
+const RUNS = Number(process.env.EBB_PROPERTY_RUNS ?? 15);
 
 const weekday = fc.integer({ min: 1, max: 7 }).map((day) => day as Weekday);
 const minute = fc.oneof(
   fc.constantFrom(0, 30, 60, 90, 105, 120, 135, 150, 180, 1380, 1410, 1440),
   fc.integer({ min: 0, max: 1440 }),
 );
+
+const cron = fc
+  .tuple(
+    fc.constantFrom('0', '30', '15,45', '10', '*/20', '0', '59'),
+    fc.constantFrom('*', '*/2', '*/6', '0', '1', '2', '2,3', '0-4', '8-18', '22-23', '23'),
+    fc.constantFrom('*', '*', '*', '1-5', '0,6', '2-4'),
+  )
+  .map(([minutes, hours, days]) => `${minutes} ${hours} * * ${days}`);
 
 function specs(zone: string, fromMs: number): fc.Arbitrary<TimeSpec[]> {
   const weekly = fc.record({
@@ -40,14 +50,31 @@ function specs(zone: string, fromMs: number): fc.Arbitrary<TimeSpec[]> {
   const interval = fc
     .tuple(instant, instant)
     .map(([a, b]) => ({ kind: 'interval' as const, startMs: Math.min(a, b), endMs: Math.max(a, b) }));
-  return fc.array(fc.oneof({ weight: 4, arbitrary: weekly }, { weight: 1, arbitrary: interval }), {
-    minLength: 1,
-    maxLength: 3,
+  const calendar = fc
+    .uniqueArray(fc.integer({ min: -1, max: DAYS + 1 }), { maxLength: 4 })
+    .map((days) => ({ name: 'days', days: days.sort((a, b) => a - b).map((day) => fromMs / DAY_MS + day) }));
+  const dates = fc.record({ only: fc.tuple(calendar), except: fc.tuple(calendar) }, { requiredKeys: [] });
+  const filtered = <T extends object>(arbitrary: fc.Arbitrary<T>) =>
+    fc.tuple(arbitrary, fc.option(dates)).map(([spec, filter]) => (filter ? { ...spec, dates: filter } : spec));
+  const cronWindow = fc.record({
+    kind: fc.constant('cron' as const),
+    cron,
+    forMs: fc.integer({ min: 1, max: 3 * 1440 }).map((minutes) => minutes * MINUTE_MS),
+    zone: fc.constant(zone),
   });
-}
-
-function minutesOf(fromMs: number, toMs: number): number[] {
-  return Array.from({ length: (toMs - fromMs) / MINUTE_MS }, (_, index) => fromMs + index * MINUTE_MS);
+  const cronSwitch = fc.record({
+    kind: fc.constant('cron-switch' as const),
+    startCron: cron,
+    endCron: cron,
+    zone: fc.constant(zone),
+  });
+  const spec = fc.oneof(
+    { weight: 5, arbitrary: filtered(weekly) },
+    { weight: 2, arbitrary: filtered(cronWindow) },
+    { weight: 2, arbitrary: filtered(cronSwitch) },
+    { weight: 1, arbitrary: interval },
+  );
+  return fc.array(spec, { minLength: 1, maxLength: 3 });
 }
 
 function changesFound(given: readonly TimeSpec[], fromMs: number, toMs: number) {
@@ -76,7 +103,7 @@ describe('windows against a walk minute by minute', () => {
           expect(openSince(given, ms)).toBe(open ? ms : undefined);
         }
       }),
-      { numRuns: 25 },
+      { numRuns: RUNS },
     );
   });
 });

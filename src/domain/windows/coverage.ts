@@ -9,7 +9,7 @@ const WEEK_MINUTES = 7 * DAY_MINUTES;
  */
 export function coverWholeWeek(specs: readonly TimeSpec[]): boolean {
   if (specs.some((spec) => spec.kind === 'always')) return true;
-  const weekly = specs.filter((spec) => spec.kind === 'weekly');
+  const weekly = specs.filter((spec): spec is WeeklyWindow => spec.kind === 'weekly' && !spec.dates);
   return [...new Set(weekly.map((spec) => spec.zone))].some((zone) =>
     coverWeekOfOneZone(weekly.filter((spec) => spec.zone === zone)),
   );

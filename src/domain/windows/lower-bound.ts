@@ -1,0 +1,11 @@
+/** Where the first number that is at least `from` stands in ascending numbers; their count if there is none. */
+export function lowerBound(ascending: readonly number[], from: number): number {
+  let low = 0;
+  let high = ascending.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((ascending[middle] ?? 0) < from) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

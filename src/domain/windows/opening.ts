@@ -1,0 +1,41 @@
+/** One opening of one window, [startMs, endMs). Infinite where it has no start or end. */
+export interface Opening {
+  startMs: number;
+  endMs: number;
+}
+
+/** How one kind of window answers. An opening touches an instant if start ≤ instant ≤ end: also one that just ends. */
+export interface WindowKind<Spec> {
+  isOpenAt(spec: Spec, instantMs: number): boolean;
+  /** The latest end of the openings that touch an instant; undefined if none does. */
+  endTouching(spec: Spec, instantMs: number): number | undefined;
+  /** The earliest start of the openings that touch an instant; undefined if none does. */
+  startTouching(spec: Spec, instantMs: number): number | undefined;
+  /** The first start of an opening strictly after an instant at which the window is closed; undefined if it never opens. */
+  nextStartAfter(spec: Spec, instantMs: number): number | undefined;
+}
+
+/** For a kind that knows its openings around an instant one by one. They may be more than those that touch it. */
+export function byOpenings<Spec>(
+  openingsNear: (spec: Spec, instantMs: number) => Opening[],
+  nextStartAfter: WindowKind<Spec>['nextStartAfter'],
+): WindowKind<Spec> {
+  const touching = (spec: Spec, instantMs: number) =>
+    openingsNear(spec, instantMs).filter(
+      ({ startMs, endMs }) => startMs <= instantMs && instantMs <= endMs && startMs < endMs,
+    );
+  return {
+    isOpenAt: (spec, instantMs) => touching(spec, instantMs).some(({ endMs }) => instantMs < endMs),
+    endTouching: (spec, instantMs) => latest(touching(spec, instantMs).map(({ endMs }) => endMs)),
+    startTouching: (spec, instantMs) => earliest(touching(spec, instantMs).map(({ startMs }) => startMs)),
+    nextStartAfter,
+  };
+}
+
+export function latest(instants: readonly number[]): number | undefined {
+  return instants.length === 0 ? undefined : Math.max(...instants);
+}
+
+export function earliest(instants: readonly number[]): number | undefined {
+  return instants.length === 0 ? undefined : Math.min(...instants);
+}
