@@ -7,7 +7,7 @@ import { type ComputeMatcher, compileSelector } from './select.ts';
 /** A policy set made ready to be asked often: selectors compiled, what each policy says at an instant kept. */
 export interface CompiledPolicies {
   readonly set: PolicySet;
-  /** True if a policy selects by branch: then the names of branches must be known. */
+  /** True if a policy selects by branch: then the names and roles of branches must be known. */
   readonly selectsByBranch: boolean;
   /** True if the policy at this place of the set selects the compute at this instant. */
   selects(policyIndex: number, compute: Compute, instantMs: number): boolean;
@@ -36,7 +36,7 @@ export function compilePolicies(set: PolicySet): CompiledPolicies {
   const keptChanges = new Map<string, number | undefined>();
   return {
     set,
-    selectsByBranch: set.policies.some(({ select }) => select.branches !== undefined),
+    selectsByBranch: set.policies.some(({ select }) => (select.branches ?? select.branchRoles) !== undefined),
     selects(policyIndex, compute, instantMs) {
       const minAgeMs = set.policies[policyIndex]?.select.minAgeMs ?? Number.POSITIVE_INFINITY;
       return instantMs - compute.createdAtMs >= minAgeMs && matchesOf(compute)[policyIndex] === true;
