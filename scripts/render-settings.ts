@@ -54,7 +54,9 @@ each account has its own key, and a policy can select by account (\`select: { ac
 accounts:
   - name: retail
     api_key_env: EBB_API_KEY_RETAIL         # a variable: EBB_API_KEY, or EBB_API_KEY_ and more capitals
-    organization: org-blue-sky-1            # optional
+    organization: org-blue-sky-1            # optional, like the next two
+    plan: scale                             # free, launch or scale
+    profile: current                        # see "Plans, prices, connections"
   - name: games
     api_key_file: /run/secrets/games-key    # a file that holds the key and nothing else
   - name: partners
@@ -73,6 +75,26 @@ accounts:
 - \`EBB_API_KEY\`, \`EBB_API_KEY_FILE\` or \`api_key_file\` beside \`accounts\` is an error, unless an account names that variable. \`NEON_API_KEY\` is not
   looked at.
 - The default of \`group\` depends on the names of the accounts: adding one makes a new group. Set \`group\` first if it shall keep what is stored.
+
+## Plans, prices, connections
+
+\`plan\` and \`prices\` turn the CU-hours of \`ebb forecast\` and \`ebb diff\` into US dollars; without a plan there is no price.
+
+\`profile\` says how many connections Postgres accepts at a size, which connection headroom needs:
+
+- \`seed\`: the specification's table, by the maximum of the range: 112 at 0.25 CU, 450 at 1, 4000 from 9 CU on.
+- \`current\`: what the vendor documents as of 2026-11: 419.66 for each CU of min(maximum, 8 × minimum), from 100 to 4000, of which 7 are reserved.
+- A table of your own, by the maximum; between two sizes that of the smaller one holds:
+
+\`\`\`yaml
+profile:
+  max_connections: { 0.25: 100, 1: 400, 4: 1600 }
+  reserved: 10
+\`\`\`
+
+## Disturbing
+
+\`disruption\` and \`manual_changes\` are those of [the policy language](policies.md). A policy that says otherwise wins, key by key.
 
 ## Proxies
 
@@ -98,10 +120,20 @@ export function renderExampleYaml(): string {
 const EXAMPLES: Readonly<Record<string, string>> = {
   api_key_file: '/run/secrets/ebb-api-key',
   group: 'production',
+  plan: 'launch',
+  manual_changes: 'respect',
+  disruption: `
+  raise: { when: any }
+  lower: { when: idle, deadline: 2h, then: apply }
+  quiet_below: 3
+  cooldown: 10m
+  at_once: 10%`,
   accounts: `
   - name: retail
     api_key_env: EBB_API_KEY_RETAIL
     organization: org-blue-sky-1
+    plan: scale
+    profile: current
   - name: games
     api_key_file: /run/secrets/ebb-games-key`,
 };

@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { z } from 'zod';
+import type { Prices } from './domain/account-plan.ts';
+import type { ManualChanges, PartialDisruption } from './domain/disruption.ts';
+import { toDisruption, toManualChanges } from './policy/to-domain.ts';
 import { type Account, accountsOf } from './settings/accounts.ts';
 import { readConfigFile } from './settings/config-file.ts';
 import type { ListenAddress } from './settings/listen-address.ts';
@@ -21,6 +24,12 @@ export interface Settings {
   accounts: readonly Account[];
   /** On the way to the control API; absent if it is reached directly. */
   proxy: ProxySetting | undefined;
+  /** What a CU-hour costs. */
+  prices: Prices;
+  /** When changes may disturb, where the policies don't say; the rest is as the domain's defaults say. */
+  disruption: PartialDisruption;
+  /** What happens to what a person has set, where the policies don't say. */
+  manualChanges: ManualChanges | undefined;
   /** Files, folders and globs: relative to the working folder, or absolute. */
   policies: readonly string[];
   queue: QueueLocation;
@@ -92,6 +101,9 @@ function assemble({
     apiUrl: values.api_url,
     allowPlainHttp: values.allow_plain_http,
     accounts,
+    prices: values.prices,
+    disruption: toDisruption(values.disruption),
+    manualChanges: values.manual_changes && toManualChanges(values.manual_changes),
     policies: policyPaths(values, given, cwd),
     queue: queueLocation(values, given, cwd),
     group: values.group ?? defaultGroup(values.api_url, accounts),

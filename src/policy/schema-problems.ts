@@ -47,12 +47,13 @@ function placeIssue(document: YamlDocument, issue: Issue, path: Path): PlacedMes
 }
 
 /** True if the branch of a union was meant, and only something within it is wrong. */
-function isAboutContent(issue: Issue): boolean {
+export function isAboutContent(issue: Issue): boolean {
   if (issue.code === 'invalid_union' && issue.errors.flat().some(isAboutContent)) return true;
   return issue.path.length > 0 || issue.code === 'custom' || issue.code === 'unrecognized_keys';
 }
 
-function wordsOf(issue: Issue, found: unknown): string {
+/** What is wrong, in the words of the language; `found` is what stands there. */
+export function wordsOf(issue: Issue, found: unknown): string {
   if (issue.code === 'invalid_value') {
     const values = issue.values.map(String);
     const isOwnText = !issue.message.startsWith('Invalid');

@@ -60,7 +60,14 @@ function toSelector(selector: Selector): DomainSelector {
   };
 }
 
-function toDisruption({ raise, lower, quiet_below, cooldown, at_once }: written.Disruption): Partial<Disruption> {
+/** When changes may disturb; what is not said stays absent. */
+export function toDisruption({
+  raise,
+  lower,
+  quiet_below,
+  cooldown,
+  at_once,
+}: written.Disruption): Partial<Disruption> {
   return {
     ...(raise && { raise: toRule(raise) }),
     ...(lower && { lower: toRule(lower) }),
@@ -75,6 +82,7 @@ function toRule(rule: NonNullable<written.Disruption['raise']>): DisruptionRule 
   return { when, ...(deadline !== undefined && { deadlineMs: deadline }), atDeadline };
 }
 
-function toManualChanges(manual: written.ManualChanges): ManualChanges {
+/** What happens to what a person has set. */
+export function toManualChanges(manual: written.ManualChanges): ManualChanges {
   return typeof manual === 'string' ? { kind: manual } : { kind: 'respect-for', forMs: manual.respect_for };
 }

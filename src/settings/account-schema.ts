@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { connectionProfileSchema } from './connection-profile-schema.ts';
+import { planSchema } from './plan-schema.ts';
 import { keyPath, text } from './schema-parts.ts';
 
 /** Names are labels of metrics and what selectors match: nothing that a glob or a path would take for its own. */
@@ -20,6 +22,8 @@ const shape = {
   api_key_file: keyPath().optional(),
   api_keys_folder: keyPath().optional(),
   organization: text().optional(),
+  plan: planSchema.optional(),
+  profile: connectionProfileSchema.optional(),
 };
 
 /** The keys of an entry of `accounts`. */

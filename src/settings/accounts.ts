@@ -1,5 +1,7 @@
 import { resolve } from 'node:path';
 import type { z } from 'zod';
+import type { AccountPlan } from '../domain/account-plan.ts';
+import type { ConnectionProfile } from '../domain/connection-profile.ts';
 import type { ApiKeySource, KeyFolder } from './api-key.ts';
 import type { SettingName, settingsSchema } from './schema.ts';
 import { secret } from './secret.ts';
@@ -12,6 +14,10 @@ export interface Account {
   apiKey: ApiKeySource | KeyFolder | undefined;
   /** The organization whose projects these must be. */
   organization?: string;
+  /** What it has subscribed to, if the settings say so. */
+  plan?: AccountPlan;
+  /** How many connections its computes accept at a size. */
+  profile: ConnectionProfile;
 }
 
 interface Sources {
@@ -27,20 +33,33 @@ const ONLY_ACCOUNT = 'default';
 /** The accounts of `ebb.yaml`, or the only one, whose key is in the usual variables. */
 export function accountsOf(sources: Sources): readonly Account[] {
   const { values, given, env, cwd } = sources;
-  if (values.accounts === undefined) return [{ name: ONLY_ACCOUNT, apiKey: onlyKey(sources) }];
+  if (values.accounts === undefined) {
+    return [{ name: ONLY_ACCOUNT, apiKey: onlyKey(sources), ...platformOf(values, {}) }];
+  }
   const base = given.get('accounts')?.base ?? cwd;
-  return values.accounts.map(({ name, organization, ...key }) => ({
+  return values.accounts.map(({ name, organization, plan, profile, ...key }) => ({
     name,
     apiKey: keyOf(name, key, { base, env }),
     ...(organization !== undefined && { organization }),
+    ...platformOf(values, { plan, profile }),
   }));
 }
 
+/** What an account leaves out is as the settings say for all. */
+function platformOf(
+  values: Sources['values'],
+  own: Pick<Entry, 'plan' | 'profile'>,
+): Pick<Account, 'plan' | 'profile'> {
+  const plan = own.plan ?? values.plan;
+  return { ...(plan !== undefined && { plan }), profile: own.profile ?? values.profile };
+}
+
 type Entry = NonNullable<Sources['values']['accounts']>[number];
+type KeyPlace = Pick<Entry, 'api_key_env' | 'api_key_file' | 'api_keys_folder'>;
 
 function keyOf(
   name: string,
-  { api_key_env: variable, api_key_file: file, api_keys_folder: folder }: Omit<Entry, 'name'>,
+  { api_key_env: variable, api_key_file: file, api_keys_folder: folder }: KeyPlace,
   { base, env }: { base: string; env: Environment },
 ): Account['apiKey'] {
   const where = `account ${name}`;

@@ -35,13 +35,33 @@ export const SETTINGS = {
   },
   accounts: {
     fallback: '',
-    help: 'Several accounts instead of one: for each a name, where its key is, and the organization that it is for. See "Several accounts" in docs/settings.md.',
+    help: 'Several accounts instead of one: for each a name, where its key is, and the organization that it is for, its plan and its profile. See "Several accounts" in docs/settings.md.',
+  },
+  plan: {
+    fallback: '',
+    help: 'free, launch or scale: what the accounts have subscribed to that do not say so themselves. It prices forecasts.',
+  },
+  profile: {
+    fallback: 'seed',
+    help: 'How many connections a size accepts, for accounts that do not say so themselves: seed, current, or a table. See "Plans, prices, connections" in docs/settings.md.',
+  },
+  prices: {
+    fallback: '{ free: 0, launch: 0.106, scale: 0.222 }',
+    help: 'US dollars for a CU-hour, by plan. One that is left out stays as it is here.',
   },
   policies: {
     variable: 'EBB_POLICIES',
     flag: '--policies',
     fallback: 'policies',
     help: 'Policy files, folders and globs: a list, or one text with commas between them. Relative to the file that says so, else to the working folder.',
+  },
+  disruption: {
+    fallback: '',
+    help: 'When changes that disconnect clients may be made, where the policies do not say. The same keys as in a policy.',
+  },
+  manual_changes: {
+    fallback: '',
+    help: 'What happens to what a person has set, where the policies do not say: respect, revert, or {respect_for: 2h}.',
   },
   queue_url: {
     variable: 'EBB_QUEUE_URL',

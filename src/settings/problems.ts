@@ -1,4 +1,6 @@
 import type { z } from 'zod';
+import { ACCOUNT_PLANS } from '../domain/account-plan.ts';
+import { isAboutContent, wordsOf } from '../policy/schema-problems.ts';
 import { ACCOUNT_KEYS } from './account-schema.ts';
 import { isPlainAndRemote } from './api-url.ts';
 import type { ConfigFile } from './config-file.ts';
@@ -7,20 +9,50 @@ import { didYouMean } from './did-you-mean.ts';
 import type { SettingName, settingsSchema } from './schema.ts';
 import type { Environment, Given } from './sources.ts';
 
+type Issue = z.core.$ZodIssue;
 type Values = z.output<typeof settingsSchema>;
 type Sources = ReadonlyMap<SettingName, Given>;
+
+/** The keys of mappings within a setting, by its name. */
+const NESTED_KEYS: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
+  ['prices', ACCOUNT_PLANS],
+  ['profile', ['max_connections', 'reserved']],
+]);
 
 const TOKEN = /^[\x21-\x7e]{16,}$/;
 
 /** What the schema found, one line each: where, what, what to do. */
 export function schemaProblems(error: z.ZodError, given: Sources, config: ConfigFile): string[] {
-  return error.issues.flatMap((issue) => {
-    const path = issue.path.map(String);
-    if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(path, key, config));
-    const { source, where } = given.get(path[0] as SettingName) ?? { source: 'file', where: config.file ?? 'settings' };
-    if (source !== 'file') return [`${where}: ${issue.message}`];
-    return [`${placeOf(path, config) ?? where}: ${labelOf(path)} ${issue.message}`];
-  });
+  return error.issues
+    .flatMap((issue) => issueMeant(issue, []))
+    .flatMap(({ issue, path }) => {
+      if (issue.code === 'unrecognized_keys') return unknownKeys(issue, path, config);
+      const message = wordsFor(issue, path, config);
+      const { source, where } = given.get(path[0] as SettingName) ?? {
+        source: 'file',
+        where: config.file ?? 'settings',
+      };
+      if (source !== 'file') return [`${where}: ${message}`];
+      const separator = message.startsWith('expected') ? ': ' : ' ';
+      return [`${placeOf(path, config) ?? where}: ${labelOf(path, config)}${separator}${message}`];
+    });
+}
+
+interface PlacedIssue {
+  issue: Issue;
+  path: string[];
+}
+
+/** Of a union, what is wrong in the form that was meant, where one was. */
+function issueMeant(issue: Issue, parent: readonly string[]): PlacedIssue[] {
+  const path = [...parent, ...issue.path.map(String)];
+  const meant = issue.code === 'invalid_union' ? issue.errors.find((issues) => issues.some(isAboutContent)) : undefined;
+  return meant === undefined ? [{ issue, path }] : meant.flatMap((inner) => issueMeant(inner, path));
+}
+
+/** Our own schemas say it in their words; of those that the policy language shares, enumerations are put into words here. */
+function wordsFor(issue: Issue, path: readonly string[], config: ConfigFile): string {
+  return issue.message.startsWith('Invalid') ? wordsOf(issue, valueAt(path, config)) : issue.message;
 }
 
 /** Of the setting itself, or of the entry that it is missing in. */
@@ -29,18 +61,37 @@ function placeOf(path: readonly string[], { places }: ConfigFile): string | unde
   return upwards.map((one) => places.get(one)).find((place) => place !== undefined);
 }
 
-function labelOf(path: readonly string[]): string {
+function labelOf(path: readonly string[], config: ConfigFile): string {
   const [last = '', list = ''] = path.toReversed();
-  return /^\d+$/.test(last) ? `entry ${Number(last) + 1} of ${list}` : last;
+  return Array.isArray(valueAt(path.slice(0, -1), config)) ? `entry ${Number(last) + 1} of ${list}` : last;
 }
 
-function unknownKey(path: readonly string[], key: string, config: ConfigFile): string {
+function valueAt(path: readonly string[], { values }: ConfigFile): unknown {
+  return path.reduce<unknown>((value, key) => (value as Record<string, unknown> | undefined)?.[key], values);
+}
+
+type UnrecognizedKeys = Extract<Issue, { code: 'unrecognized_keys' }>;
+
+function unknownKeys({ keys, message }: UnrecognizedKeys, path: readonly string[], config: ConfigFile): string[] {
   const [list] = path;
-  const where = placeOf([...path, key], config) ?? config.file;
-  const misplaced = MISPLACED_KEYS.get(list === undefined ? key : `${list}.${key}`);
-  if (misplaced !== undefined) return `${where}: ${key}: ${misplaced}`;
-  const known = list === undefined ? Object.keys(SETTINGS) : ACCOUNT_KEYS;
-  return `${where}: unknown setting "${key}"${didYouMean(key, known) || '; see docs/settings.md'}`;
+  // The schemas that the policy language shares say it themselves, one line for each key.
+  const own = message.startsWith('unknown key') ? message.split('\n') : [];
+  return keys.map((key, index) => {
+    const where = placeOf([...path, key], config) ?? config.file;
+    const misplaced = MISPLACED_KEYS.get(list === undefined ? key : `${list}.${key}`);
+    if (misplaced !== undefined) return `${where}: ${key}: ${misplaced}`;
+    return `${where}: ${own[index] ?? unknownSetting(key, path)}`;
+  });
+}
+
+function unknownSetting(key: string, path: readonly string[]): string {
+  if (path.length === 0) return unknown(key, Object.keys(SETTINGS));
+  if (path[0] === 'accounts' && path.length === 2) return unknown(key, ACCOUNT_KEYS);
+  return unknown(key, NESTED_KEYS.get(path.at(-1) ?? '') ?? []);
+}
+
+function unknown(key: string, known: readonly string[]): string {
+  return `unknown setting "${key}"${didYouMean(key, known) || '; see docs/settings.md'}`;
 }
 
 /** What is wrong only in combination: where a secret stands, where it would go, which of two counts. */

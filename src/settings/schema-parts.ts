@@ -7,6 +7,12 @@ export function text(): z.ZodString {
     .min(1, { error: 'must not be empty' });
 }
 
+/** One of a few words. */
+export function oneOf<const T extends readonly [string, ...string[]]>(values: T) {
+  const allowed = `${values.slice(0, -1).join(', ')} or ${values.at(-1)}`;
+  return z.enum(values, { error: ({ input }) => `${JSON.stringify(input)} is not known; use ${allowed}` });
+}
+
 /** A path to a file with a key. A key that was pasted in its place must not come back in a message about the path. */
 export function keyPath(): z.ZodString {
   return text().refine((path) => !/(?:^|\/)napi_/i.test(path), {

@@ -1,11 +1,14 @@
 import { z } from 'zod';
+import { Disruption, ManualChanges } from '../policy/schema/disruption.ts';
 import { accountsSchema } from './account-schema.ts';
 import { parseApiUrl } from './api-url.ts';
+import { connectionProfileSchema } from './connection-profile-schema.ts';
 import { parseListenAddress } from './listen-address.ts';
 import type { Parsed } from './parsed.ts';
+import { planSchema, pricesSchema } from './plan-schema.ts';
 import { splitPolicyPaths } from './policy-paths.ts';
 import { parseQueueUrl } from './queue-url.ts';
-import { keyPath, text } from './schema-parts.ts';
+import { keyPath, oneOf, text } from './schema-parts.ts';
 
 export const MODES = ['observe', 'enforce'] as const;
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
@@ -26,11 +29,6 @@ function yesOrNo() {
   return z.boolean({ error: 'must be true or false' });
 }
 
-function oneOf<const T extends readonly [string, ...string[]]>(values: T) {
-  const allowed = `${values.slice(0, -1).join(', ')} or ${values.at(-1)}`;
-  return z.enum(values, { error: ({ input }) => `${JSON.stringify(input)} is not known; use ${allowed}` });
-}
-
 /**
  * `ebb.yaml`, strictly; variables and flags are laid over it before it is parsed, so that every source obeys the same rules.
  * {@link SETTINGS} says what each key means and which variable and flag override it.
@@ -41,10 +39,15 @@ export const settingsSchema = z.strictObject({
   allow_plain_http: yesOrNo().default(false),
   api_key_file: keyPath().optional(),
   accounts: accountsSchema.optional(),
+  plan: planSchema.optional(),
+  profile: connectionProfileSchema.prefault('seed'),
+  prices: pricesSchema.prefault({}),
   policies: z
     .union([text().transform(splitPolicyPaths), z.array(text())], { error: 'must be a path or a list of paths' })
     .refine((paths) => paths.length > 0, { error: 'names no path; write a file, folder or glob' })
     .prefault('policies'),
+  disruption: Disruption.default({}),
+  manual_changes: ManualChanges.optional(),
   queue_url: read(parseQueueUrl).prefault('embedded:.ebb'),
   group: text()
     .regex(GROUP, { error: 'must be 1 to 40 lower-case letters, digits, "-" or "_", the first a letter or digit' })

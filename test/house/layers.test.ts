@@ -30,6 +30,7 @@ const CASES: readonly [file: string, text: string, rule: string | undefined][] =
   ['src/cli/b.ts', "import { x } from '../emulator/server.ts';\nexport const y = x;", 'noRestrictedImports'],
   ['src/cli/demo.ts', "import { x } from '../emulator/server.ts';\nexport const y = x;", undefined],
   ['src/compose.ts', "import { x } from './emulator/server.ts';\nexport const y = x;", 'noRestrictedImports'],
+  ['src/settings/a.ts', "import { x } from '../adapters/store/x.ts';\nexport const y = x;", 'noRestrictedImports'],
   ['src/emulator/a.ts', "import { x } from '../domain/decide.ts';\nexport const y = x;", 'noRestrictedImports'],
   [
     'src/emulator/b.ts',
