@@ -1,9 +1,8 @@
-import { nextBoundary } from '../domain/boundaries.ts';
 import type { Compute } from '../domain/compute.ts';
 import type { ComputeRecord } from '../domain/compute-record.ts';
-import { decide } from '../domain/decide.ts';
 import { hasOperationRunning } from '../domain/gates/operation-running.ts';
-import { type Plan, plan } from '../domain/plan.ts';
+import { judge } from '../domain/judge.ts';
+import type { Plan } from '../domain/plan.ts';
 import type { Context } from './context.ts';
 import type { Conclusion } from './fleet.ts';
 
@@ -35,16 +34,7 @@ export function concludeCompute(
   const { policies, mode } = context;
   // Clocks step back; decisions don't: what was decided for a later instant stands until then.
   const nowMs = Math.max(context.clock.now(), record.lastDecidedAtMs);
-  const input = { policies, compute, baseline: record.baseline };
-  const decision = decide({ ...input, instantMs: nowMs });
-  const nextBoundaryAfter = (afterMs: number) => nextBoundary(input, afterMs);
-  return {
-    compute,
-    record,
-    decision,
-    plan: plan({ decision, compute, record, mode, projectBusy, nowMs, nextBoundaryAfter }),
-    nextBoundaryMs: nextBoundaryAfter(nowMs),
-  };
+  return { compute, record, ...judge({ policies, compute, record, mode, projectBusy, nowMs }) };
 }
 
 function sayIfHeldBack({ fleet, notify }: Context, { compute, plan }: Conclusion): void {

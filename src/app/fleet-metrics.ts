@@ -13,7 +13,7 @@ export function* computeSeries({ fleet }: Pick<Context, 'fleet'>): Iterable<Comp
       compute,
       desired: { minCu: size?.minCu ?? null, maxCu: size?.maxCu ?? null, suspendTimeoutSeconds },
       baseline: record.baseline,
-      owner: decider?.policy.owner,
+      owner: decider?.policy?.owner,
     };
   }
 }

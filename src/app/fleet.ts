@@ -1,7 +1,6 @@
 import type { Compute } from '../domain/compute.ts';
 import type { ComputeRecord } from '../domain/compute-record.ts';
-import type { Decision } from '../domain/decide.ts';
-import type { Plan } from '../domain/plan.ts';
+import type { Judgement } from '../domain/judge.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Project } from '../ports/control-api.ts';
 
@@ -15,13 +14,9 @@ export interface Picture {
 }
 
 /** What was last concluded about a compute. */
-export interface Conclusion {
+export interface Conclusion extends Judgement {
   compute: Compute;
   record: ComputeRecord;
-  decision: Decision;
-  plan: Plan;
-  /** The next instant at which something else is wanted; undefined if none is in sight. */
-  nextBoundaryMs: number | undefined;
 }
 
 /**

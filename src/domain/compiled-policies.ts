@@ -1,8 +1,9 @@
 import type { Compute } from './compute.ts';
-import { compareOpinions, type Opinion } from './opinion.ts';
+import { compareOpinions } from './opinion.ts';
 import type { Policy, PolicySet } from './policy.ts';
-import { RULES } from './rules/rules.ts';
+import { ruleOf } from './rules/rules.ts';
 import { type ComputeMatcher, compileSelector } from './select.ts';
+import type { Statement, Statements } from './statement.ts';
 
 /** A policy set made ready to be asked often: selectors compiled, what each policy says at an instant kept. */
 export interface CompiledPolicies {
@@ -11,10 +12,12 @@ export interface CompiledPolicies {
   readonly selectsByBranch: boolean;
   /** True if the policy at this place of the set selects the compute at this instant. */
   selects(policyIndex: number, compute: Compute, instantMs: number): boolean;
-  /** What all policies say at an instant, the first to be heard first. */
-  opinionsAt(instantMs: number): readonly Opinion[];
+  /** What all policies say at an instant, opinions in the order in which they are heard. */
+  statementsAt(instantMs: number): Statements;
   /** The next instant strictly after at which the policy at this place may say something else. */
   nextChangeAfter(policyIndex: number, instantMs: number): number | undefined;
+  /** The latest instant at or before at which the policy at this place may have begun to say what it says. */
+  lastChangeUntil(policyIndex: number, instantMs: number): number;
 }
 
 /** How many answers are kept: a reconcile of the fleet asks about now and about its next boundaries, again and again. */
@@ -32,7 +35,7 @@ export function compilePolicies(set: PolicySet): CompiledPolicies {
     matched.set(compute, matches);
     return matches;
   };
-  const kept = new Map<number, readonly Opinion[]>();
+  const kept = new Map<number, Statements>();
   const keptChanges = new Map<string, number | undefined>();
   return {
     set,
@@ -41,19 +44,30 @@ export function compilePolicies(set: PolicySet): CompiledPolicies {
       const minAgeMs = set.policies[policyIndex]?.select.minAgeMs ?? Number.POSITIVE_INFINITY;
       return instantMs - compute.createdAtMs >= minAgeMs && matchesOf(compute)[policyIndex] === true;
     },
-    opinionsAt: (instantMs) => remember(kept, instantMs, () => allOpinionsAt(set.policies, instantMs)),
+    statementsAt: (instantMs) => remember(kept, instantMs, () => allStatementsAt(set.policies, instantMs)),
     nextChangeAfter: (policyIndex, instantMs) =>
       remember(keptChanges, `${policyIndex} ${instantMs}`, () => {
         const policy = set.policies[policyIndex];
-        return policy && RULES[policy.kind].nextChangeAfter(policy, instantMs);
+        return policy && ruleOf(policy).nextChangeAfter(policy, instantMs);
       }),
+    lastChangeUntil(policyIndex, instantMs) {
+      const policy = set.policies[policyIndex];
+      return policy ? ruleOf(policy).lastChangeUntil(policy, instantMs) : Number.NEGATIVE_INFINITY;
+    },
   };
 }
 
-function allOpinionsAt(policies: readonly Policy[], instantMs: number): readonly Opinion[] {
-  return policies
-    .flatMap((policy, index) => RULES[policy.kind].opinionsAt(policy, index, instantMs))
-    .sort(compareOpinions);
+function allStatementsAt(policies: readonly Policy[], instantMs: number): Statements {
+  const all = policies.flatMap((policy, index) => ruleOf(policy).statementsAt(policy, index, instantMs));
+  const said = <S extends Statement['says']>(says: S) =>
+    all.filter((statement): statement is Extract<Statement, { says: S }> => statement.says === says);
+  return {
+    opinions: said('values').sort(compareOpinions),
+    bounds: said('bounds'),
+    needs: said('need'),
+    restarts: said('restart'),
+    freezes: said('freeze'),
+  };
 }
 
 function remember<K, V>(kept: Map<K, V>, key: K, compute: () => V): V {

@@ -1,4 +1,5 @@
 import type { ComputeSettings } from './compute.ts';
+import type { FieldGroup } from './desired.ts';
 
 /** A change that was asked for and whose answer is not yet known. Written before the call, removed after it. */
 export interface Intent {
@@ -33,6 +34,15 @@ export interface Failures {
   message: string;
 }
 
+/** What a person, or another program, has set instead of what ebb had applied. */
+export interface ManualMark {
+  /** Both ends of the size, or the timeout. */
+  fields: Partial<ComputeSettings>;
+  seenAtMs: number;
+  /** True if it raised the size. */
+  raises: boolean;
+}
+
 /** What ebb remembers of a compute. Instants are milliseconds since the epoch. */
 export interface ComputeRecord {
   /** What the compute had when ebb first saw it. */
@@ -49,6 +59,12 @@ export interface ComputeRecord {
   intent?: Intent;
   openOperations: OpenOperation[];
   failures?: Failures;
+  /** Changes by hand that are still there. */
+  manual?: Partial<Record<FieldGroup, ManualMark>>;
+  /** When ebb wrote over what a person had set, oldest first. */
+  reversals?: Partial<Record<FieldGroup, readonly number[]>>;
+  /** The last change by ebb that restarted the compute. */
+  lastDisruption?: { atMs: number; lowered: boolean };
   /** A PATCH of size and timeout together was refused: they are sent apart, so that one does not block the other. */
   oneFieldGroupAtATime?: true;
 }

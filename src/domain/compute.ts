@@ -52,6 +52,16 @@ export function canonicalSuspendTimeout(seconds: number): number {
   return seconds === 0 ? DEFAULT_SUSPEND_TIMEOUT_SECONDS : seconds;
 }
 
+/** The longer of two canonical timeouts, in seconds; "never" is longer than any other. */
+export function longerTimeout(a: number, b: number): number {
+  return timeoutLength(b) > timeoutLength(a) ? b : a;
+}
+
+/** A canonical timeout as a number that can be compared: "never" is infinite. */
+export function timeoutLength(seconds: number): number {
+  return seconds === NEVER_SUSPENDS ? Number.POSITIVE_INFINITY : seconds;
+}
+
 /** The settings of a compute alone, without its identity and state. */
 export function settingsOf(compute: ComputeSettings): ComputeSettings {
   return {
@@ -68,4 +78,9 @@ export function hasSettings(settings: ComputeSettings, changes: Partial<ComputeS
     (changes.maxCu ?? settings.maxCu) === settings.maxCu &&
     (changes.suspendTimeoutSeconds ?? settings.suspendTimeoutSeconds) === settings.suspendTimeoutSeconds
   );
+}
+
+/** True if two sizes are the same, both unknown included. */
+export function sameSize(a: Size | null | undefined, b: Size | null | undefined): boolean {
+  return a?.minCu === b?.minCu && a?.maxCu === b?.maxCu;
 }

@@ -1,4 +1,5 @@
 import { type ComputeSettings, type ComputeState, NEVER_SUSPENDS, type Size } from './compute.ts';
+import { MAX_AUTOSCALING_CU } from './compute-units.ts';
 
 /**
  * CU-seconds as a range: the control API does not report the size that autoscaling chose, so an awake compute uses at
@@ -17,6 +18,15 @@ export function cuSeconds(size: Size, awakeSeconds: number): CuSeconds {
 /** The same in CU-hours, the unit that is billed. */
 export function cuHours(use: CuSeconds): CuSeconds {
   return { low: use.low / 3600, high: use.high / 3600 };
+}
+
+/**
+ * What a compute with these settings may use in so many seconds when nobody knows how much of them it will sleep: nothing to
+ * all of them awake, and all of them where it never suspends.
+ */
+export function foreseenCuSeconds(settings: ComputeSettings, seconds: number): CuSeconds {
+  const sleeps = settings.suspendTimeoutSeconds !== NEVER_SUSPENDS && settings.maxCu <= MAX_AUTOSCALING_CU;
+  return { low: sleeps ? 0 : settings.minCu * seconds, high: settings.maxCu * seconds };
 }
 
 /**

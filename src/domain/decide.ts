@@ -1,26 +1,17 @@
 import type { CompiledPolicies } from './compiled-policies.ts';
-import { type Compute, type ComputeSettings, NEVER_SUSPENDS, type Size } from './compute.ts';
-import { MAX_AUTOSCALING_CU } from './compute-units.ts';
-import { isoInstant } from './instants.ts';
-import type { Opinion, Wish } from './opinion.ts';
-import type { ReasonCode } from './reasons.ts';
-
-/** The two groups of fields that are decided, gated and reported together. */
-export type FieldGroup = 'size' | 'suspend_timeout';
-
-/** What a compute should have; null: no opinion, the field is left as it is. */
-export interface Desired {
-  size: Size | null;
-  suspendTimeoutSeconds: number | null;
-}
-
-/** One step on the way to a decision; making sentences of it is left to those who show it. */
-export interface TraceStep {
-  group: FieldGroup;
-  code: ReasonCode;
-  /** What spoke; absent where nothing did. */
-  opinion?: Opinion;
-}
+import type { Compute, ComputeSettings } from './compute.ts';
+import { CONNECTION_PROFILES, type ConnectionProfile } from './connection-profile.ts';
+import type { ConnectionHistory } from './connections.ts';
+import type { Desired, FieldGroup } from './desired.ts';
+import { type Hold, holdsAt } from './holds.ts';
+import { emptyDraft, type Stage, type StageInput } from './stages/draft.ts';
+import { ensureHeadroom, reportUnmet } from './stages/headroom.ts';
+import { applyHolds } from './stages/holds.ts';
+import { clampToHardLimits, clampToLimits } from './stages/limits.ts';
+import { obeyPlatform } from './stages/platform.ts';
+import { settleSchedules } from './stages/schedules.ts';
+import { type FreezeWindow, isEnforced, type RestartWindow, type Statements } from './statement.ts';
+import type { TraceStep } from './trace.ts';
 
 export interface Decision {
   instantMs: number;
@@ -28,12 +19,20 @@ export interface Decision {
   desired: Desired;
   /** What the policies that may write want; the same as `desired` where no observing policy decides. */
   enforced: Desired;
-  /** The opinion that decided each group of {@link desired}. */
-  deciders: Partial<Record<FieldGroup, Opinion>>;
-  /** The opinion that decided each group of {@link enforced}. */
-  enforcedDeciders: Partial<Record<FieldGroup, Opinion>>;
+  /** The step that last shaped each group of {@link desired}. */
+  deciders: Partial<Record<FieldGroup, TraceStep>>;
+  /** The step that last shaped each group of {@link enforced}. */
+  enforcedDeciders: Partial<Record<FieldGroup, TraceStep>>;
   /** True if at least one policy selects the compute. */
   matched: boolean;
+  /** Connections are so scarce that a raise does not wait for a good moment. */
+  urgent: boolean;
+  /** Freezes of policies that are in force. */
+  freezes: readonly FreezeWindow[];
+  /** Holds that are in force, newest first. */
+  holds: readonly Hold[];
+  /** A restart may be made now, by the policy of the highest priority that says so. */
+  restart?: RestartWindow;
   trace: TraceStep[];
 }
 
@@ -44,104 +43,91 @@ export interface DecideInput {
   baseline: ComputeSettings | undefined;
   /** Milliseconds since the epoch. */
   instantMs: number;
+  /** Of any compute; those of others don't count. */
+  holds?: readonly Hold[] | undefined;
+  /** What was counted of the compute's connections. Absent where headroom is not to be judged, as at other instants than now. */
+  connections?: ConnectionHistory | undefined;
+  /** How many connections a size accepts; the specification's table if absent. */
+  profile?: ConnectionProfile | undefined;
 }
+
+/** The precedence of the language. Source: docs/policies.md, "Which policy decides". */
+const STAGES: readonly Stage[] = [
+  settleSchedules,
+  clampToLimits,
+  ensureHeadroom,
+  applyHolds,
+  clampToHardLimits,
+  obeyPlatform,
+  reportUnmet,
+];
 
 /**
  * What a compute should have at an instant, and why. Pure: the same input gives the same decision, in the daemon, in a
- * plan and in a forecast. Source: docs/policies.md, "Which policy decides".
+ * plan and in a forecast.
  */
 export function decide(input: DecideInput): Decision {
-  const { policies, compute, instantMs } = input;
-  const heard = policies
-    .opinionsAt(instantMs)
-    .filter((opinion) => policies.selects(opinion.policyIndex, compute, instantMs));
-  const matched = heard.length > 0 || selectedByAny(input);
-  const all = settle(heard, input);
-  const observing = heard.some((opinion) => opinion.policy.mode === 'observe');
-  const enforcing = observing
-    ? settle(
-        heard.filter((opinion) => opinion.policy.mode === 'enforce'),
-        input,
-      )
-    : all;
+  const { compute, instantMs, profile = CONNECTION_PROFILES.seed } = input;
+  const heard = hear(input);
+  const holds = holdsAt(input.holds ?? [], compute, instantMs);
+  const matched = holds.length > 0 || anyHeard(heard) || selectedByAny(input);
+  const stage = { ...input, profile, holds };
+  const all = settle({ ...stage, heard });
+  const enforcedHeard = onlyEnforced(heard);
+  const enforcing = enforcedHeard === heard ? all : settle({ ...stage, heard: enforcedHeard });
+  const restart = mostImportant(enforcedHeard.restarts);
   return {
     instantMs,
-    desired: all.desired,
-    enforced: enforcing.desired,
+    desired: { size: all.size, suspendTimeoutSeconds: all.suspendTimeoutSeconds },
+    enforced: { size: enforcing.size, suspendTimeoutSeconds: enforcing.suspendTimeoutSeconds },
     deciders: all.deciders,
     enforcedDeciders: enforcing.deciders,
     matched,
+    urgent: enforcing.urgent,
+    freezes: enforcedHeard.freezes,
+    holds,
+    ...(restart && { restart }),
     trace: matched ? all.trace : [{ group: 'size', code: 'unmatched' }],
   };
+}
+
+function settle(input: StageInput) {
+  const draft = emptyDraft();
+  for (const stage of STAGES) stage(draft, input);
+  return draft;
+}
+
+function hear({ policies, compute, instantMs }: DecideInput): Statements {
+  const concerns = ({ policyIndex }: { policyIndex: number }) => policies.selects(policyIndex, compute, instantMs);
+  return filterAll(policies.statementsAt(instantMs), concerns);
+}
+
+function onlyEnforced(heard: Statements): Statements {
+  const lists = [heard.opinions, heard.bounds, heard.needs, heard.restarts, heard.freezes];
+  return lists.every((list) => list.every(isEnforced)) ? heard : filterAll(heard, isEnforced);
+}
+
+function filterAll(
+  { opinions, bounds, needs, restarts, freezes }: Statements,
+  keep: (statement: Statements[keyof Statements][number]) => boolean,
+): Statements {
+  return {
+    opinions: opinions.filter(keep),
+    bounds: bounds.filter(keep),
+    needs: needs.filter(keep),
+    restarts: restarts.filter(keep),
+    freezes: freezes.filter(keep),
+  };
+}
+
+function anyHeard({ opinions, bounds, needs }: Statements): boolean {
+  return opinions.length > 0 || bounds.length > 0 || needs.length > 0;
 }
 
 function selectedByAny({ policies, compute, instantMs }: DecideInput): boolean {
   return policies.set.policies.some((_, index) => policies.selects(index, compute, instantMs));
 }
 
-interface Settled {
-  desired: Desired;
-  deciders: Partial<Record<FieldGroup, Opinion>>;
-  trace: TraceStep[];
-}
-
-/** `heard` is in the order of the language, so the first opinion on a group of fields decides it. */
-function settle(heard: readonly Opinion[], input: DecideInput): Settled {
-  const trace: TraceStep[] = [];
-  const deciders: Partial<Record<FieldGroup, Opinion>> = {};
-  const size = settleGroup<Size>('size', heard, (opinion) => opinion.size, input.baseline, trace);
-  const baselineTimeout = input.baseline?.suspendTimeoutSeconds;
-  const timeout = settleGroup('suspend_timeout', heard, (o) => o.suspendTimeoutSeconds, baselineTimeout, trace);
-  if (size) deciders.size = size.decider;
-  if (timeout) deciders.suspend_timeout = timeout.decider;
-  const wantedSize = size && { minCu: size.value.minCu, maxCu: size.value.maxCu };
-  const desired = { size: wantedSize ?? null, suspendTimeoutSeconds: timeout?.value ?? null };
-  return { desired: withPlatformRules(desired, input.compute, trace), deciders, trace };
-}
-
-function settleGroup<T>(
-  group: FieldGroup,
-  heard: readonly Opinion[],
-  wishOf: (opinion: Opinion) => Wish<T> | undefined,
-  baseline: T | undefined,
-  trace: TraceStep[],
-): { value: T; decider: Opinion } | undefined {
-  let won: { value: T; decider: Opinion } | undefined;
-  for (const opinion of heard) {
-    const wish = wishOf(opinion);
-    if (wish === undefined) continue;
-    const value = wish === 'baseline' ? baseline : wish;
-    const code = codeOf(opinion, wish, value !== undefined, won !== undefined);
-    trace.push({ group, code, opinion });
-    if (won === undefined && value !== undefined) won = { value, decider: opinion };
-  }
-  if (won === undefined) trace.push({ group, code: 'no_opinion' });
-  return won;
-}
-
-function codeOf(opinion: Opinion, wish: unknown, known: boolean, decided: boolean): ReasonCode {
-  if (decided) return 'outranked';
-  if (!known) return 'baseline_unknown';
-  if (wish === 'baseline') return 'baseline';
-  return opinion.source === 'otherwise' ? 'otherwise' : 'window_open';
-}
-
-/** Which part of which policy speaks, and since when. */
-export function describeOpinion({ policy, source, windowIndex, openSinceMs }: Opinion): string {
-  if (source === 'otherwise') return `otherwise of ${policy.name}, priority ${policy.priority}`;
-  const kind = source === 'absolute' ? 'interval' : 'window';
-  const since = openSinceMs === undefined || !Number.isFinite(openSinceMs) ? 'ever' : isoInstant(openSinceMs);
-  return `${kind} ${windowIndex + 1} of ${policy.name}, priority ${policy.priority}, open since ${since}`;
-}
-
-/**
- * The platform's own rules, last. A fixed size above 16 CU never suspends: without this the timeout would be sent, and
- * ignored, for ever. It concerns a wanted timeout only: without an opinion the field is left as it is.
- */
-function withPlatformRules(desired: Desired, compute: Compute, trace: TraceStep[]): Desired {
-  const size = desired.size ?? compute;
-  if (desired.suspendTimeoutSeconds === null || desired.suspendTimeoutSeconds === NEVER_SUSPENDS) return desired;
-  if (size.maxCu <= MAX_AUTOSCALING_CU) return desired;
-  trace.push({ group: 'suspend_timeout', code: 'never_suspends' });
-  return { ...desired, suspendTimeoutSeconds: NEVER_SUSPENDS };
+function mostImportant(windows: readonly RestartWindow[]): RestartWindow | undefined {
+  return windows.toSorted((a, b) => b.policy.priority - a.policy.priority || b.policyIndex - a.policyIndex)[0];
 }

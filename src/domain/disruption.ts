@@ -27,3 +27,17 @@ export type PartialDisruption = Partial<Disruption>;
 
 /** What happens to values that a person has set: respected until the next boundary, for a while, or not at all. */
 export type ManualChanges = { kind: 'respect' } | { kind: 'respect-for'; forMs: number } | { kind: 'revert' };
+
+/** What holds where neither a policy nor the settings say anything. Source: docs/policies.md, "When a change may be made". */
+const DEFAULT_DISRUPTION: Disruption = {
+  raise: { when: 'any', atDeadline: 'apply' },
+  lower: { when: 'idle', deadlineMs: 2 * 60 * 60_000, atDeadline: 'apply' },
+  quietBelow: 3,
+  cooldownMs: 10 * 60_000,
+  atOnce: 0.1,
+};
+
+/** The rules for a change: what the policy says, then what the settings say, then the defaults. */
+export function resolveDisruption(...mostImportantFirst: readonly (PartialDisruption | undefined)[]): Disruption {
+  return Object.assign({}, DEFAULT_DISRUPTION, ...mostImportantFirst.toReversed());
+}

@@ -1,12 +1,13 @@
 import type { Size } from './compute.ts';
-import type { Policy } from './policy.ts';
+import type { SchedulePolicy } from './policy.ts';
 
 /** A value, or "what the compute had when ebb first saw it". */
 export type Wish<T> = T | 'baseline';
 
-/** What one policy says at one instant, to every compute that it selects. */
+/** What one schedule says at one instant, to every compute that it selects. */
 export interface Opinion {
-  policy: Policy;
+  says: 'values';
+  policy: SchedulePolicy;
   /** Place of the policy in its set; a later one wins a tie. */
   policyIndex: number;
   /** What speaks: an open absolute interval, an open recurring window, or the policy's `otherwise`. */
@@ -15,6 +16,8 @@ export interface Opinion {
   windowIndex: number;
   /** When the window opened, milliseconds since the epoch; absent for `otherwise`. */
   openSinceMs?: number;
+  /** It opens only at {@link openSinceMs}, and raises are already begun. */
+  leads?: true;
   size?: Wish<Size>;
   suspendTimeoutSeconds?: Wish<number>;
 }

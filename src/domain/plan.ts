@@ -1,14 +1,13 @@
-import { type Compute, type ComputeSettings, hasSettings, type Size } from './compute.ts';
-import { type Decision, type Desired, describeOpinion, type FieldGroup } from './decide.ts';
-import type { Change, GateInput, Held } from './gates/gate.ts';
+import { type Change, changesOf } from './change.ts';
+import type { ComputeSettings } from './compute.ts';
+import type { GateInput, Held } from './gates/gate.ts';
 import { GATES } from './gates/gates.ts';
-import type { Opinion } from './opinion.ts';
 import type { Reason, ReasonCode } from './reasons.ts';
-import { formatSize, formatSuspendTimeout } from './settings-text.ts';
 
 /** One call to the control API: all changed fields of a compute go in one PATCH. */
 export interface Action {
-  kind: 'update';
+  kind: 'update' | 'restart';
+  /** Empty for a restart. */
   fields: Partial<ComputeSettings>;
   /** True if it restarts the compute and drops its connections. */
   disconnects: boolean;
@@ -24,6 +23,7 @@ export interface Action {
  */
 export interface Plan {
   verdict: 'act' | 'wait' | 'none';
+  /** In their order; the second only after the first has ended. */
   actions: Action[];
   /** When to look again, as far as a gate knows it; also where a part may be done now. Milliseconds since the epoch. */
   untilMs?: number;
@@ -33,14 +33,12 @@ export interface Plan {
   heldBy: ReasonCode[];
 }
 
-export interface PlanInput extends Omit<GateInput, 'change'> {
-  decision: Decision;
-}
+export type PlanInput = Omit<GateInput, 'change'>;
 
 /** What to do now so that a compute has what was decided, each difference held back by the first gate that says so. Pure. */
 export function plan(input: PlanInput): Plan {
   const changes = changesOf(input.decision, input.compute);
-  if (changes.length === 0) return { verdict: 'none', actions: [], reasons: [nothingToDo(input.decision)], heldBy: [] };
+  if (changes.length === 0) return { verdict: 'none', actions: [], reasons: [nothingToDo(input)], heldBy: [] };
   const judged = changes.map((change) => ({ change, held: firstGate({ ...input, change }) }));
   const passing = judged.flatMap(({ change, held }) => (held ? [] : [change]));
   const waiting = judged.flatMap(({ change, held }) => (held ? [{ change, held }] : []));
@@ -48,7 +46,7 @@ export function plan(input: PlanInput): Plan {
   const separate = input.record?.oneFieldGroupAtATime === true;
   return {
     verdict: passing.length > 0 ? 'act' : 'wait',
-    actions: passing.length > 0 ? [mergeChanges(separate ? passing.slice(0, 1) : passing)] : [mergeChanges(changes)],
+    actions: passing.length > 0 ? actionsFor(separate ? passing.slice(0, 1) : passing) : actionsFor(changes),
     reasons: [
       ...passing.map(whyWanted),
       ...waiting.flatMap(({ change, held }) => [whyWanted(change), whyHeld(change, held)]),
@@ -66,56 +64,19 @@ function firstGate(input: GateInput): Held | undefined {
   return undefined;
 }
 
-/** What differs. Where enforcing policies want nothing, what observing ones want is shown, and held by its gate. */
-function changesOf(decision: Decision, compute: Compute): Change[] {
-  return (['size', 'suspend_timeout'] as const).flatMap((group) => {
-    const enforced = changeOf(group, decision.enforced, decision.enforcedDeciders[group], compute);
-    const change = enforced ?? changeOf(group, decision.desired, decision.deciders[group], compute);
-    return change ? [change] : [];
-  });
+function actionsFor(changes: readonly Change[]): Action[] {
+  const updates = changes.filter(({ group }) => group !== 'restart');
+  const restarts = changes.filter(({ group }) => group === 'restart');
+  return [
+    ...(updates.length > 0 ? [mergeChanges('update', updates)] : []),
+    ...(restarts.length > 0 ? [mergeChanges('restart', restarts)] : []),
+  ];
 }
 
-function changeOf(
-  group: FieldGroup,
-  desired: Desired,
-  decider: Opinion | undefined,
-  compute: Compute,
-): Change | undefined {
-  const fields = fieldsOf(group, desired);
-  if (decider === undefined || fields === undefined || hasSettings(compute, fields)) return undefined;
-  return {
-    group,
-    fields,
-    disconnects: group === 'size' && compute.state !== 'idle',
-    raises: desired.size !== null && group === 'size' && isRaise(compute, desired.size),
-    policy: decider.policy.name,
-    priority: decider.policy.priority,
-    observed: decider.policy.mode === 'observe',
-    code: decider.source === 'otherwise' ? 'otherwise' : 'window_open',
-    message: `${describeChange(group, compute, fields)}: ${describeOpinion(decider)}`,
-  };
-}
-
-function fieldsOf(group: FieldGroup, desired: Desired): Partial<ComputeSettings> | undefined {
-  if (group === 'size') return desired.size ?? undefined;
-  return desired.suspendTimeoutSeconds === null ? undefined : { suspendTimeoutSeconds: desired.suspendTimeoutSeconds };
-}
-
-/** One end up and the other down counts as a lowering if the maximum falls, else as a raise. */
-function isRaise(from: Size, to: Size): boolean {
-  return to.maxCu === from.maxCu ? to.minCu > from.minCu : to.maxCu > from.maxCu;
-}
-
-function describeChange(group: FieldGroup, compute: Compute, fields: Partial<ComputeSettings>): string {
-  const after = { ...compute, ...fields };
-  if (group === 'size') return `size ${formatSize(compute)} → ${formatSize(after)} CU`;
-  return `suspend_after ${formatSuspendTimeout(compute.suspendTimeoutSeconds)} → ${formatSuspendTimeout(after.suspendTimeoutSeconds)}`;
-}
-
-function mergeChanges(changes: readonly Change[]): Action {
+function mergeChanges(kind: Action['kind'], changes: readonly Change[]): Action {
   const leading = changes.find((change) => change.group === 'size') ?? changes[0];
   return {
-    kind: 'update',
+    kind,
     fields: Object.assign({}, ...changes.map((change) => change.fields)),
     disconnects: changes.some((change) => change.disconnects),
     raises: changes.some((change) => change.raises),
@@ -124,7 +85,7 @@ function mergeChanges(changes: readonly Change[]): Action {
   };
 }
 
-function nothingToDo(decision: Decision): Reason {
+function nothingToDo({ decision }: PlanInput): Reason {
   if (!decision.matched) return { code: 'unmatched', message: 'no policy selects this compute' };
   const silent = decision.desired.size === null && decision.desired.suspendTimeoutSeconds === null;
   if (silent) return { code: 'no_opinion', message: 'no policy has an opinion now' };

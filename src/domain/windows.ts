@@ -62,6 +62,16 @@ export function openSince(specs: readonly TimeSpec[], instantMs: number): number
   return Number.NEGATIVE_INFINITY;
 }
 
+/**
+ * The latest instant at or before `instantMs` at which {@link anyOpenAt} changed; −Infinity if it never did. The mirror of
+ * {@link nextChangeOfAny}.
+ */
+export function lastChangeOfAny(specs: readonly TimeSpec[], instantMs: number): number {
+  const sinceMs = openSince(specs, instantMs);
+  if (sinceMs !== undefined) return sinceMs;
+  return latest(answers(specs, (spec) => kindOf(spec).latestEndUntil(spec, instantMs))) ?? Number.NEGATIVE_INFINITY;
+}
+
 function firstStart(specs: readonly TimeSpec[], instantMs: number): number | undefined {
   return earliest(answers(specs, (spec) => kindOf(spec).nextStartAfter(spec, instantMs)));
 }

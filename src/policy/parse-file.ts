@@ -1,4 +1,4 @@
-import type { AnyPolicy } from '../domain/policy-kinds.ts';
+import type { Policy } from '../domain/policy.ts';
 import { type ReadReferenced, readCalendar } from './calendars/read-calendar.ts';
 import { KINDS } from './kinds/kinds.ts';
 import { POLICY_LIMITS } from './limits.ts';
@@ -10,41 +10,42 @@ import { PolicyFileHead } from './schema/policy-file.ts';
 import { sourceText } from './source-text.ts';
 import { didYouMean } from './suggest.ts';
 import type { FileContext } from './to-domain.ts';
-import { reportUnsupported, type Unsupported } from './unsupported.ts';
 
-/** A name that the file gives to a policy, and a way to report a problem at it. */
-export interface GivenName {
+/** A policy as it stands in its file, enabled or not, and a way to report a problem at a part of it. */
+export interface WrittenPolicy {
   name: string;
-  problem: (code: ProblemCode, message: string) => PolicyProblem;
+  /** Its place in the file; paths are from the top of the file. */
+  at: Path;
+  valueAt(path: Path): unknown;
+  problemAt(path: Path, code: ProblemCode, message: string): PolicyProblem;
 }
 
 export interface ParsedFile {
   /** The enabled policies; not to be used when there are problems. */
-  policies: AnyPolicy[];
-  names: GivenName[];
+  policies: Policy[];
+  /** Every policy that has a name. */
+  written: WrittenPolicy[];
   problems: PolicyProblem[];
   warnings: PolicyProblem[];
 }
 
 export interface ParseFileOptions {
   readReferenced: ReadReferenced;
-  unsupported: readonly Unsupported[];
 }
 
 /** Reads one policy file and finds everything that is wrong with it. */
 export function parsePolicyFile(path: string, text: string, options: ParseFileOptions): ParsedFile {
   const source = sourceText(path, text);
   const yaml = readYaml(source);
-  if (!yaml.ok) return { policies: [], names: [], warnings: [], problems: yaml.problems };
+  if (!yaml.ok) return { policies: [], written: [], warnings: [], problems: yaml.problems };
   const reader = fileReader(source, yaml.document);
   const head = PolicyFileHead.safeParse(yaml.document.value);
   reportIssues(reader, head, []);
   const context = contextOf(reader, head.data, options.readReferenced);
   const entries = policyEntries(reader);
   const policies = entries.flatMap((entry, index) => parsePolicy(reader, entry, ['policies', index], context));
-  reportUnsupported(reader, options.unsupported);
-  const names = entries.flatMap((_entry, index) => givenName(reader, ['policies', index, 'name']));
-  return { policies, names, problems: reader.problems, warnings: head.success ? warningsOf(reader, entries) : [] };
+  const written = entries.flatMap((_entry, index) => writtenPolicy(reader, ['policies', index]));
+  return { policies, written, problems: reader.problems, warnings: head.success ? warningsOf(reader, entries) : [] };
 }
 
 function contextOf(reader: FileReader, head: PolicyFileHead | undefined, readReferenced: ReadReferenced): FileContext {
@@ -65,10 +66,17 @@ function warningsOf({ document, problemAt }: FileReader, entries: readonly unkno
   return [problemAt(document.spanOf(['policies']), 'structure', 'no policies in this file')];
 }
 
-function givenName({ document, problemAt }: FileReader, at: Path): GivenName[] {
-  const name = document.valueAt(at);
+function writtenPolicy({ document, problemAt }: FileReader, at: Path): WrittenPolicy[] {
+  const name = document.valueAt([...at, 'name']);
   if (typeof name !== 'string') return [];
-  return [{ name, problem: (code, message) => problemAt(document.spanOf(at), code, message) }];
+  return [
+    {
+      name,
+      at,
+      valueAt: document.valueAt,
+      problemAt: (path, code, message) => problemAt(document.spanOf(path), code, message),
+    },
+  ];
 }
 
 function policyEntries({ document, report }: FileReader): readonly unknown[] {
@@ -79,7 +87,7 @@ function policyEntries({ document, report }: FileReader): readonly unknown[] {
   return [];
 }
 
-function parsePolicy(reader: FileReader, entry: unknown, path: Path, context: FileContext): AnyPolicy[] {
+function parsePolicy(reader: FileReader, entry: unknown, path: Path, context: FileContext): Policy[] {
   const { document, report } = reader;
   if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) {
     report(document.spanOf(path), 'value', 'expected a policy: a mapping with name, kind and select');

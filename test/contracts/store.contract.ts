@@ -210,6 +210,9 @@ const FULL: Required<ComputeRecord> = {
     { operationId: 'op-2', action: 'start_compute', startedAtMs: 6 },
   ],
   failures: { count: 2, lastAtMs: 7, desired: { minCu: 3 }, message: 'no capacity' },
+  manual: { size: { fields: { minCu: 1, maxCu: 2 }, seenAtMs: 8, raises: true } },
+  reversals: { suspend_timeout: [9, 10] },
+  lastDisruption: { atMs: 11, lowered: true },
 };
 
 type Step = { kind: 'acquire'; holder: string } | { kind: 'renew' | 'release'; of: number };

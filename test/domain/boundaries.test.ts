@@ -30,8 +30,9 @@ describe('nextBoundary', () => {
   it('is known for a compute that is still too young for its policy', () => {
     const young = aCompute({ createdAtMs: at('2026-03-06T07:50:00Z') });
     const policies = compiled(aSchedule({ select: { projects: ['*'], minAgeMs: 30 * 60_000 } }));
-    const next = nextBoundary({ policies, compute: young, baseline: undefined }, at('2026-03-06T08:05:00Z'));
-    expect(next).toBe(at('2026-03-06T18:00:00Z'));
+    const next = (afterMs: number) => nextBoundary({ policies, compute: young, baseline: undefined }, afterMs);
+    expect(next(at('2026-03-06T08:05:00Z'))).toBe(at('2026-03-06T08:20:00Z'));
+    expect(next(at('2026-03-06T08:20:00Z'))).toBe(at('2026-03-06T18:00:00Z'));
   });
 
   it('does not exist where no policy selects the compute or nothing ever changes', () => {

@@ -22,7 +22,7 @@ describe('decide', () => {
   it('leaves a field open to the next in the order when the open window does not mention it', () => {
     const decision = decideAt(MONDAY_NOON, aSchedule());
     expect(decision.desired.suspendTimeoutSeconds).toBe(300);
-    expect(decision.deciders.suspend_timeout?.source).toBe('otherwise');
+    expect(decision.deciders.suspend_timeout?.opinion?.source).toBe('otherwise');
   });
 
   it.each<[string, Policy, Policy]>([
@@ -52,7 +52,7 @@ describe('decide', () => {
       [loses, wins],
     ]) {
       const decision = decideAt(MONDAY_NOON, ...order);
-      expect(decision.deciders.size?.policy.name).toBe('wins');
+      expect(decision.deciders.size?.policy?.name).toBe('wins');
       expect(decision.trace).toContainEqual(
         expect.objectContaining({
           group: 'size',
@@ -71,7 +71,7 @@ describe('decide', () => {
       ],
     });
     expect(decideAt(MONDAY_NOON, twoWindows).desired.size).toEqual({ minCu: 2, maxCu: 2 });
-    expect(decideAt(MONDAY_NOON, twoWindows, aSchedule({ name: 'later' })).deciders.size?.policy.name).toBe('later');
+    expect(decideAt(MONDAY_NOON, twoWindows, aSchedule({ name: 'later' })).deciders.size?.policy?.name).toBe('later');
   });
 
   it('has no opinion with `leave`, and gives back the baseline with `baseline`', () => {

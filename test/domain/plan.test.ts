@@ -92,9 +92,14 @@ describe('plan', () => {
       });
     });
 
-    it('ends with the boundary', () => {
-      const plan = planFor({ policies, compute: aCompute(), record, nowMs: at('2026-03-02T18:00:00Z') });
-      expect(plan.verdict).toBe('act');
+    it('ends with the boundary; from then on the change waits for its own moment', () => {
+      const six = at('2026-03-02T18:00:00Z');
+      const situation = { policies, compute: aCompute(), record };
+      expect(planFor({ ...situation, nowMs: six })).toMatchObject({
+        heldBy: ['waiting_for_idle'],
+        untilMs: six + 2 * 3_600_000,
+      });
+      expect(planFor({ ...situation, nowMs: six + 2 * 3_600_000 }).verdict).toBe('act');
     });
   });
 
@@ -132,7 +137,7 @@ describe('plan', () => {
           const before = planFor({ policies: wanting, compute, record: aRecord(), nowMs });
           if (before.verdict !== 'act') return;
           const changed = { ...compute, ...before.actions[0]?.fields };
-          expect(planFor({ policies: wanting, compute: changed, record: aRecord(), nowMs }).verdict).toBe('none');
+          expect(planFor({ policies: wanting, compute: changed, record: aRecord(), nowMs }).verdict).not.toBe('act');
         },
       ),
     );

@@ -3,10 +3,10 @@ import { IANAZone } from 'luxon';
 import { describe, expect, it } from 'vitest';
 import { parse as parseYaml, stringify } from 'yaml';
 import { COMPUTE_SIZES_CU } from '../../src/domain/compute-units.ts';
-import type { Policy } from '../../src/domain/policy.ts';
+import type { SchedulePolicy } from '../../src/domain/policy.ts';
 import type { TimeSpec } from '../../src/domain/time-spec.ts';
 import { parsePolicyFiles } from '../../src/policy/parse.ts';
-import { VALID } from './policy-text.ts';
+import { schedulesOf, VALID } from './policy-text.ts';
 
 /** Texts in all; EBB_FUZZ_RUNS=100000 for the long run. */
 const RUNS = Number(process.env.EBB_FUZZ_RUNS ?? 2000);
@@ -188,7 +188,7 @@ function isSound(spec: TimeSpec): boolean {
   );
 }
 
-function expectSound(policy: Policy): void {
+function expectSound(policy: SchedulePolicy): void {
   for (const wants of [...policy.windows, ...(typeof policy.otherwise === 'string' ? [] : [policy.otherwise])]) {
     if (wants.size) {
       expect(COMPUTE_SIZES_CU).toContain(wants.size.minCu);
@@ -217,7 +217,7 @@ describe('the parser on any text', () => {
         if (result.ok) {
           accepted += 1;
           expect(result.set.policies.map(({ name }) => name)).toEqual(enabledNames(text));
-          for (const policy of result.set.policies) expectSound(policy);
+          for (const policy of schedulesOf(result.set.policies)) expectSound(policy);
           return;
         }
         expect(result.problems.length).toBeGreaterThan(0);

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { daysOfIcal } from '../../src/policy/calendars/ical.ts';
 import { loadPolicySet } from '../../src/policy/load.ts';
 import { formatProblem } from '../../src/policy/problem.ts';
-import { valid } from './policy-text.ts';
+import { schedulesOf, valid } from './policy-text.ts';
 
 function calendar(...events: string[]): string {
   const body = events.map(
@@ -107,7 +107,7 @@ describe('an iCalendar file', () => {
     const load = async () => {
       const result = await loadPolicySet({ paths: ['web.yaml'], cwd });
       return result.ok
-        ? result.set.policies[0]?.windows[0]?.at
+        ? schedulesOf(result.set.policies)[0]?.windows[0]?.at
         : result.problems.map((problem) => formatProblem(problem).split('\n')[0]);
     };
     expect(await load()).toEqual(['web.yaml:3:32: ./releases.ics: cannot be read (ENOENT)']);

@@ -2,14 +2,13 @@ import { DateTime } from 'luxon';
 import { describe, expect, it } from 'vitest';
 import { parsePolicyFiles } from '../../src/policy/parse.ts';
 import { parsePolicyFile } from '../../src/policy/parse-file.ts';
-import { UNSUPPORTED } from '../../src/policy/unsupported.ts';
-import { messagesOf, valid } from './policy-text.ts';
+import { messagesOf, schedulesOf, valid } from './policy-text.ts';
 
 const readReferenced = () => ({ ok: false, message: 'no such file' }) as const;
 
 /** The policies of a text, of every kind, whether something acts on them or not. */
 function everything(text: string) {
-  const file = parsePolicyFile('web.yaml', text, { readReferenced, unsupported: [] });
+  const file = parsePolicyFile('web.yaml', text, { readReferenced });
   expect(file.problems).toEqual([]);
   return file.policies;
 }
@@ -17,7 +16,7 @@ function everything(text: string) {
 function only(text: string) {
   const result = parsePolicyFiles([{ path: 'web.yaml', text }]);
   expect(result.ok ? [] : result.problems.map(({ message }) => message)).toEqual([]);
-  return result.ok ? result.set.policies[0] : undefined;
+  return result.ok ? schedulesOf(result.set.policies)[0] : undefined;
 }
 
 const dateOf = (day: number) => DateTime.fromMillis(day * 86_400_000, { zone: 'utc' }).toISODate();
@@ -260,11 +259,6 @@ policies:
         },
       },
     ]);
-  });
-
-  it('is a problem at its place in an enabled policy, each of them once', () => {
-    const found = messagesOf(text).map((line) => line.replace(/^\S+ /, ''));
-    expect(new Set(found)).toEqual(new Set(UNSUPPORTED.map(({ message }) => message)));
   });
 
   it('is accepted in a policy that is not enabled', () => {

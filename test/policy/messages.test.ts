@@ -185,25 +185,6 @@ describe('the message', () => {
     ['for a timeout in seconds', 'never', '300', [`11:24 ${TIMEOUT}`]],
     ['for a timeout that is too short', 'never', '59s', [`11:24 ${TIMEOUT}`]],
     ['for a timeout that is too long', 'never', '169h', [`11:24 ${TIMEOUT}`]],
-    // What is not there yet
-    [
-      'for manual changes',
-      '    otherwise',
-      '    manual_changes: revert\n    otherwise',
-      ['12:5 manual_changes is not supported yet'],
-    ],
-    [
-      'for a kind without a rule',
-      'policies:',
-      'policies:\n  - { name: a, kind: freeze, select: { projects: [a] }, at: always }',
-      ['5:22 freeze policies are not supported yet; set enabled: false'],
-    ],
-    [
-      'for roles in a group',
-      'owner: team-web',
-      'groups: { a: { branch_roles: [default] } }',
-      ['3:16 branch_roles is not supported yet'],
-    ],
     // Names
     [
       'for a group that does not exist',
@@ -218,14 +199,6 @@ describe('the message', () => {
       ['10:18 no calendar is named "holidays"; this file has no "calendars"'],
     ],
     ['for no calendar', '        size', '        only: []\n        size', ['10:15 expected at least one calendar']],
-    [
-      'for roles of branches',
-      'projects:',
-      'branch_roles: [default], projects:',
-      ['7:15 branch_roles is not supported yet'],
-    ],
-    ['for ready', '        size', '        ready: true\n        size', ['10:9 ready is not supported yet']],
-    ['for disruption', '    otherwise', '    disruption: {}\n    otherwise', ['12:5 disruption is not supported yet']],
     // YAML
     ['for a tag', '1-4', '!!str 1-4', ['10:21 YAML tags are not supported; write a plain value']],
     ['for an anchor', '1-4', '&size 1-4', ['10:21 YAML anchors are not supported; write the value out']],

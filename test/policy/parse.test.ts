@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { parsePolicyFiles } from '../../src/policy/parse.ts';
 import { formatProblem } from '../../src/policy/problem.ts';
-import { messagesOf, parse, problemsOf, VALID, valid } from './policy-text.ts';
+import { messagesOf, parse, problemsOf, schedulesOf, VALID, valid } from './policy-text.ts';
 
 function theOnly(text: string) {
   const result = parse(text);
   expect(result.ok ? [] : result.problems).toEqual([]);
-  return result.ok ? result.set.policies[0] : undefined;
+  return result.ok ? schedulesOf(result.set.policies)[0] : undefined;
 }
 
 describe('a policy file', () => {
@@ -109,12 +109,6 @@ policies:
 
   it('is left out while it is disabled', () => {
     expect(parse(headroom)).toMatchObject({ ok: true, set: { policies: [] } });
-  });
-
-  it('is a problem while it is enabled', () => {
-    const message = '3:22 headroom policies are not supported yet; set enabled: false';
-    expect(messagesOf(headroom.replace('enabled: false', 'enabled: true'))).toEqual([message]);
-    expect(messagesOf(headroom.replace('enabled: false, ', ''))).toEqual([message]);
   });
 });
 

@@ -1,3 +1,4 @@
+import type { Policy, SchedulePolicy } from '../../src/domain/policy.ts';
 import { type PolicySetResult, parsePolicyFiles } from '../../src/policy/parse.ts';
 import { formatProblem } from '../../src/policy/problem.ts';
 
@@ -36,4 +37,9 @@ export function problemsOf(text: string): string[] {
 export function messagesOf(text: string): string[] {
   const result = parse(text);
   return result.ok ? [] : result.problems.map(({ line, column, message }) => `${line}:${column} ${message}`);
+}
+
+/** Those of several policies that are schedules. */
+export function schedulesOf(policies: readonly Policy[]): SchedulePolicy[] {
+  return policies.filter((policy) => policy.kind === 'schedule');
 }

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { compileSelector } from '../../src/domain/select.ts';
 import { nextChangeOfAny } from '../../src/domain/windows.ts';
 import { loadPolicySet } from '../../src/policy/load.ts';
+import { schedulesOf } from './policy-text.ts';
 
 const DEMO = ['web-shop', 'web-blog', 'web-checkout', 'dev-alice', 'dev-bob', 'dev-ci', 'data-etl', 'data-reports'].map(
   (name) => `demo-${name}`,
@@ -47,7 +48,7 @@ describe('the sample policies', () => {
     const policies = await samples();
     const start = DateTime.fromISO('2026-06-03T00:00', { zone: 'Europe/Berlin' }).toMillis();
     const instants = new Set<number>();
-    for (const specs of policies.flatMap((policy) => policy.windows.map((window) => window.at))) {
+    for (const specs of schedulesOf(policies).flatMap((policy) => policy.windows.map((window) => window.at))) {
       for (
         let at = nextChangeOfAny(specs, start - 1);
         at !== undefined && at < start + 86_400_000;

@@ -1,11 +1,10 @@
 /** Small, complete domain values for tests; each test names only what it is about. */
 
-import { nextBoundary } from '../../src/domain/boundaries.ts';
 import { type CompiledPolicies, compilePolicies } from '../../src/domain/compiled-policies.ts';
 import type { Compute } from '../../src/domain/compute.ts';
 import type { ComputeRecord } from '../../src/domain/compute-record.ts';
-import { decide } from '../../src/domain/decide.ts';
-import { type Plan, plan } from '../../src/domain/plan.ts';
+import { judge, type Situation } from '../../src/domain/judge.ts';
+import type { Plan } from '../../src/domain/plan.ts';
 import type { Policy, SchedulePolicy } from '../../src/domain/policy.ts';
 import type { WeeklyWindow } from '../../src/domain/time-spec.ts';
 
@@ -73,19 +72,7 @@ export function compiled(...policies: Policy[]): CompiledPolicies {
   return compilePolicies({ policies, hash: 'test' });
 }
 
-export interface Situation {
-  policies: CompiledPolicies;
-  compute: Compute;
-  record?: ComputeRecord | undefined;
-  nowMs: number;
-  mode?: 'enforce' | 'observe';
-  projectBusy?: boolean;
-}
-
-/** Decides and plans as the daemon does. */
-export function planFor({ policies, compute, record, nowMs, mode = 'enforce', projectBusy = false }: Situation): Plan {
-  const input = { policies, compute, baseline: record?.baseline };
-  const decision = decide({ ...input, instantMs: nowMs });
-  const nextBoundaryAfter = (afterMs: number) => nextBoundary(input, afterMs);
-  return plan({ decision, compute, record, mode, projectBusy, nowMs, nextBoundaryAfter });
+/** Plans as the daemon does. */
+export function planFor(situation: Partial<Situation> & Pick<Situation, 'policies' | 'compute' | 'nowMs'>): Plan {
+  return judge({ record: undefined, mode: 'enforce', projectBusy: false, ...situation }).plan;
 }

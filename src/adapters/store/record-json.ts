@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ComputeRecord } from '../../domain/compute-record.ts';
 import type { Log } from '../../ports/telemetry.ts';
+import { parseJson } from './parse-json.ts';
 
 /** Grows when a record written by this version would be misread by an older one. */
 const VERSION = 1;
@@ -28,6 +29,8 @@ const OpenOperation = z.looseObject({
   failureCounted: z.literal(true).exactOptional(),
 });
 const Failures = z.looseObject({ count: z.number(), lastAtMs: z.number(), desired: SomeSettings, message: z.string() });
+const Mark = z.looseObject({ fields: SomeSettings, seenAtMs: z.number(), raises: z.boolean() });
+const Instants = z.array(z.number());
 
 const Stored = z.looseObject({
   version: z.literal(VERSION),
@@ -41,6 +44,9 @@ const Stored = z.looseObject({
     intent: Intent.exactOptional(),
     openOperations: z.array(OpenOperation),
     failures: Failures.exactOptional(),
+    manual: z.looseObject({ size: Mark.exactOptional(), suspend_timeout: Mark.exactOptional() }).exactOptional(),
+    reversals: z.looseObject({ size: Instants.exactOptional(), suspend_timeout: Instants.exactOptional() }).exactOptional(),
+    lastDisruption: z.looseObject({ atMs: z.number(), lowered: z.boolean() }).exactOptional(),
     oneFieldGroupAtATime: z.literal(true).exactOptional(),
   }),
 }) satisfies z.ZodType<{ version: number; record: ComputeRecord }>;
@@ -72,12 +78,4 @@ export function createRecordReader({ log }: { log: Log }): RecordReader {
       return undefined;
     },
   };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

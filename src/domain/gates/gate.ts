@@ -1,28 +1,15 @@
-import type { Compute, ComputeSettings } from '../compute.ts';
+import type { Change } from '../change.ts';
+import type { Compute } from '../compute.ts';
 import type { ComputeRecord } from '../compute-record.ts';
-import type { FieldGroup } from '../decide.ts';
+import type { Decision } from '../decide.ts';
+import type { FieldGroup } from '../desired.ts';
+import type { ManualChanges, PartialDisruption } from '../disruption.ts';
+import type { Freeze } from '../freezes.ts';
 import type { ReasonCode } from '../reasons.ts';
-
-/** A difference between what a compute has and what it should have, in one group of fields. */
-export interface Change {
-  group: FieldGroup;
-  fields: Partial<ComputeSettings>;
-  /** True if making it now would restart the compute and drop its connections. */
-  disconnects: boolean;
-  /** True for a raise; false for a lowering and for a timeout. */
-  raises: boolean;
-  /** The policy that wants it, and where it stands among the others. */
-  policy: string;
-  priority: number;
-  /** True if the policy that wants it only observes. */
-  observed: boolean;
-  /** Why it is wanted. */
-  code: ReasonCode;
-  message: string;
-}
 
 export interface GateInput {
   change: Change;
+  decision: Decision;
   compute: Compute;
   record: ComputeRecord | undefined;
   mode: 'enforce' | 'observe';
@@ -30,8 +17,19 @@ export interface GateInput {
   projectBusy: boolean;
   /** Milliseconds since the epoch. */
   nowMs: number;
-  /** The next instant strictly after, at which a desired field of this compute changes. */
-  nextBoundaryAfter(afterMs: number): number | undefined;
+  /** The next instant strictly after, at which a desired field of this compute changes, or one of a group. */
+  nextBoundaryAfter(afterMs: number, group?: FieldGroup): number | undefined;
+  /** Since when what is wanted of a group has been wanted; −Infinity if for longer than any deadline. */
+  wantedSince(group: FieldGroup): number;
+  /** Freezes that people have set, and that are in force for this compute. */
+  freezes?: readonly Freeze[] | undefined;
+  /** Client connections now; absent if they are not known. */
+  connections?: number | undefined;
+  /** What the settings say where the policy says nothing. */
+  disruption?: PartialDisruption | undefined;
+  manualChanges?: ManualChanges | undefined;
+  /** True if so many computes of the policy are disturbed already that no more may be. Absent: nobody counts. */
+  isAtOnceFull?(change: Change, share: number): boolean;
 }
 
 /** Why a change may not be made now and, where it is known, until when. */

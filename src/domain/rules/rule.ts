@@ -1,10 +1,12 @@
-import type { Opinion } from '../opinion.ts';
 import type { Policy } from '../policy.ts';
+import type { Statement } from '../statement.ts';
 
-/** What a kind of policy must answer. One file in this folder for each kind. */
+/** What a kind of policy must answer. One file in this folder for each kind. Instants are milliseconds since the epoch. */
 export interface Rule<P extends Policy> {
-  /** What the policy says at an instant (milliseconds since the epoch), in any order. */
-  opinionsAt(policy: P, policyIndex: number, instantMs: number): Opinion[];
-  /** The next instant strictly after at which {@link opinionsAt} may say something else; undefined if never. */
+  /** What the policy says at an instant, in any order. */
+  statementsAt(policy: P, policyIndex: number, instantMs: number): Statement[];
+  /** The next instant strictly after at which {@link statementsAt} may say something else; undefined if never. */
   nextChangeAfter(policy: P, instantMs: number): number | undefined;
+  /** The latest instant at or before at which it may have begun to say what it says; −Infinity if it always did. */
+  lastChangeUntil(policy: P, instantMs: number): number;
 }

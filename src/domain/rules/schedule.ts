@@ -1,39 +1,59 @@
 import type { Opinion } from '../opinion.ts';
 import type { SchedulePolicy, ScheduleValues, ScheduleWindow } from '../policy.ts';
-import { isOpenAt, nextChangeOfAny, openSince } from '../windows.ts';
+import { isOpenAt, lastChangeOfAny, nextChangeOfAny, openSince } from '../windows.ts';
 import type { Rule } from './rule.ts';
 
 /** `kind: schedule`: sizes and timeouts by windows of time, and `otherwise` outside of them. */
 export const scheduleRule: Rule<SchedulePolicy> = {
-  opinionsAt(policy, policyIndex, instantMs) {
-    const opinions: Opinion[] = [];
-    for (const [windowIndex, window] of policy.windows.entries()) {
-      const openSinceMs = openSince(window.at, instantMs);
-      if (openSinceMs === undefined) continue;
-      opinions.push({
-        policy,
-        policyIndex,
-        windowIndex,
-        openSinceMs,
-        source: sourceOf(window, instantMs),
-        ...valuesOf(window),
-      });
-    }
+  statementsAt(policy, policyIndex, instantMs) {
+    const opinions = policy.windows.flatMap((window, windowIndex): Opinion[] => {
+      const spoken = openingOf(window, instantMs);
+      return spoken ? [{ says: 'values', policy, policyIndex, windowIndex, ...spoken, ...valuesOf(window) }] : [];
+    });
     const otherwise = otherwiseOf(policy);
-    if (otherwise) opinions.push({ policy, policyIndex, windowIndex: -1, source: 'otherwise', ...otherwise });
+    if (otherwise) {
+      opinions.push({ says: 'values', policy, policyIndex, windowIndex: -1, source: 'otherwise', ...otherwise });
+    }
     return opinions;
   },
 
   nextChangeAfter(policy, instantMs) {
-    const changes = policy.windows
-      .map((window) => nextChangeOfAny(window.at, instantMs))
-      .filter((ms) => ms !== undefined);
-    return changes.length === 0 ? undefined : Math.min(...changes);
+    const changes = policy.windows.flatMap(({ at, readyLeadMs }) => [
+      nextChangeOfAny(at, instantMs),
+      readyLeadMs === undefined ? undefined : led(nextChangeOfAny(at, instantMs + readyLeadMs), readyLeadMs),
+    ]);
+    const known = changes.filter((ms) => ms !== undefined);
+    return known.length === 0 ? undefined : Math.min(...known);
+  },
+
+  lastChangeUntil(policy, instantMs) {
+    const changes = policy.windows.flatMap(({ at, readyLeadMs }) => [
+      lastChangeOfAny(at, instantMs),
+      ...(readyLeadMs === undefined ? [] : [lastChangeOfAny(at, instantMs + readyLeadMs) - readyLeadMs]),
+    ]);
+    return Math.max(Number.NEGATIVE_INFINITY, ...changes);
   },
 };
 
-function sourceOf(window: ScheduleWindow, instantMs: number): 'absolute' | 'recurring' {
-  const absolute = window.at.some((spec) => spec.kind === 'interval' && isOpenAt(spec, instantMs));
+function led(instantMs: number | undefined, leadMs: number): number | undefined {
+  return instantMs === undefined ? undefined : instantMs - leadMs;
+}
+
+/** Whether a window speaks: it is open, or so soon to open that raises begin. */
+function openingOf(
+  { at, readyLeadMs }: ScheduleWindow,
+  instantMs: number,
+): Pick<Opinion, 'source' | 'openSinceMs' | 'leads'> | undefined {
+  const openSinceMs = openSince(at, instantMs);
+  if (openSinceMs !== undefined) return { source: sourceOf(at, instantMs), openSinceMs };
+  if (readyLeadMs === undefined) return undefined;
+  const opensAtMs = nextChangeOfAny(at, instantMs);
+  if (opensAtMs === undefined || opensAtMs > instantMs + readyLeadMs) return undefined;
+  return { source: sourceOf(at, opensAtMs), openSinceMs: opensAtMs, leads: true };
+}
+
+function sourceOf(at: ScheduleWindow['at'], instantMs: number): 'absolute' | 'recurring' {
+  const absolute = at.some((spec) => spec.kind === 'interval' && isOpenAt(spec, instantMs));
   return absolute ? 'absolute' : 'recurring';
 }
 

@@ -26,6 +26,15 @@ export const cronSwitch: WindowKind<CronSwitch> = {
     }
     return undefined;
   },
+
+  latestEndUntil(spec, instantMs) {
+    let start = firingAtOrBefore(startsOf(spec), instantMs);
+    for (let ties = 0; start && ties < MOST_TIES; ties += 1) {
+      if (isOpenAt(spec, start.ms)) return nextEnd(spec, start.ms);
+      start = firingAtOrBefore(startsOf(spec), start.ms - 1);
+    }
+    return undefined;
+  },
 };
 
 function isOpenAt(spec: CronSwitch, instantMs: number): boolean {

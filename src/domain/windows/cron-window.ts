@@ -16,10 +16,13 @@ function openingsNear(spec: CronWindow, instantMs: number): Opening[] {
     .map((firing) => wholeDayOf(spec, firing) ?? { startMs: firing.ms, endMs: firing.ms + spec.forMs });
 }
 
-export const cronWindow: WindowKind<CronWindow> = byOpenings(
-  openingsNear,
-  (spec, instantMs) => firingAfter(spec, instantMs)?.ms,
-);
+export const cronWindow: WindowKind<CronWindow> = byOpenings(openingsNear, {
+  nextStartAfter: (spec, instantMs) => firingAfter(spec, instantMs)?.ms,
+  latestEndUntil(spec, instantMs) {
+    const firing = firingAtOrBefore(spec, instantMs - spec.forMs);
+    return firing && firing.ms + spec.forMs;
+  },
+});
 
 /**
  * All openings of a firing's day as one, where they touch each other and no clock changes on that day: an expression that

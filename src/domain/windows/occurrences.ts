@@ -9,14 +9,14 @@ const KINDS: { [K in TimeSpec['kind']]: WindowKind<Extract<TimeSpec, { kind: K }
   weekly,
   cron: cronWindow,
   'cron-switch': cronSwitch,
-  interval: byOpenings(
-    (spec) => [spec],
-    ({ startMs, endMs }, instantMs) => (startMs > instantMs && startMs < endMs ? startMs : undefined),
-  ),
-  always: byOpenings(
-    () => [{ startMs: Number.NEGATIVE_INFINITY, endMs: Number.POSITIVE_INFINITY }],
-    () => undefined,
-  ),
+  interval: byOpenings((spec) => [spec], {
+    nextStartAfter: ({ startMs, endMs }, instantMs) => (startMs > instantMs && startMs < endMs ? startMs : undefined),
+    latestEndUntil: ({ startMs, endMs }, instantMs) => (endMs <= instantMs && startMs < endMs ? endMs : undefined),
+  }),
+  always: byOpenings(() => [{ startMs: Number.NEGATIVE_INFINITY, endMs: Number.POSITIVE_INFINITY }], {
+    nextStartAfter: () => undefined,
+    latestEndUntil: () => undefined,
+  }),
 };
 
 /** How the kind of a window answers. */

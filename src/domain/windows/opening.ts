@@ -13,12 +13,14 @@ export interface WindowKind<Spec> {
   startTouching(spec: Spec, instantMs: number): number | undefined;
   /** The first start of an opening strictly after an instant at which the window is closed; undefined if it never opens. */
   nextStartAfter(spec: Spec, instantMs: number): number | undefined;
+  /** The latest end of an opening at or before an instant at which the window is closed; undefined if none is known. */
+  latestEndUntil(spec: Spec, instantMs: number): number | undefined;
 }
 
 /** For a kind that knows its openings around an instant one by one. They may be more than those that touch it. */
 export function byOpenings<Spec>(
   openingsNear: (spec: Spec, instantMs: number) => Opening[],
-  nextStartAfter: WindowKind<Spec>['nextStartAfter'],
+  { nextStartAfter, latestEndUntil }: Pick<WindowKind<Spec>, 'nextStartAfter' | 'latestEndUntil'>,
 ): WindowKind<Spec> {
   const touching = (spec: Spec, instantMs: number) =>
     openingsNear(spec, instantMs).filter(
@@ -29,6 +31,7 @@ export function byOpenings<Spec>(
     endTouching: (spec, instantMs) => latest(touching(spec, instantMs).map(({ endMs }) => endMs)),
     startTouching: (spec, instantMs) => earliest(touching(spec, instantMs).map(({ startMs }) => startMs)),
     nextStartAfter,
+    latestEndUntil,
   };
 }
 

@@ -30,7 +30,18 @@ function nextStartAfter(spec: WeeklyWindow, instantMs: number): number | undefin
   return undefined;
 }
 
-export const weekly: WindowKind<WeeklyWindow> = byOpenings(openingsNear, nextStartAfter);
+function latestEndUntil(spec: WeeklyWindow, instantMs: number): number | undefined {
+  const most = spec.dates?.only ? MOST_ALLOWED_DAYS : DAYS_TO_LOOK + exceptedDays(spec);
+  let day = nearestAllowedDay(spec.dates, localDayAt(spec.zone, instantMs) + 1, 'prev');
+  for (let looked = 0; day !== undefined && looked < most; looked += 1) {
+    const opening = openingOfDay(spec, day);
+    if (opening && opening.endMs <= instantMs) return opening.endMs;
+    day = nearestAllowedDay(spec.dates, day - 1, 'prev');
+  }
+  return undefined;
+}
+
+export const weekly: WindowKind<WeeklyWindow> = byOpenings(openingsNear, { nextStartAfter, latestEndUntil });
 
 /** Allowed days may be few among excepted ones of the same day of the week. */
 function exceptedDays(spec: WeeklyWindow): number {

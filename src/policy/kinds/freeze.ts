@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type * as domain from '../../domain/policy-kinds.ts';
+import type * as domain from '../../domain/policy.ts';
 import { expected, mapping } from '../schema/expected.ts';
 import { policyBase } from '../schema/policy-base.ts';
 import { At } from '../schema/time.ts';

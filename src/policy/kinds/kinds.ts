@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { AnyPolicy } from '../../domain/policy-kinds.ts';
+import type { Policy } from '../../domain/policy.ts';
 import type { FileContext } from '../to-domain.ts';
 import { FreezePolicy, toFreeze } from './freeze.ts';
 import { HeadroomPolicy, toHeadroom } from './headroom.ts';
@@ -10,11 +10,11 @@ import { SchedulePolicy, toSchedule } from './schedule.ts';
 type Issues = z.core.$ZodIssue[];
 
 export type KindResult =
-  | { ok: true; enabled: boolean; toDomain: (context: FileContext) => AnyPolicy }
+  | { ok: true; enabled: boolean; toDomain: (context: FileContext) => Policy }
   | { ok: false; issues: Issues };
 
 /** Every kind of policy: how it is read. A new one is one file and one line here, and one in the schema of files. */
-export const KINDS: Readonly<Record<AnyPolicy['kind'], (entry: unknown) => KindResult>> = {
+export const KINDS: Readonly<Record<Policy['kind'], (entry: unknown) => KindResult>> = {
   schedule: (entry) => read(SchedulePolicy, entry, toSchedule),
   headroom: (entry) => read(HeadroomPolicy, entry, toHeadroom),
   limits: (entry) => read(LimitsPolicy, entry, toLimits),
@@ -25,7 +25,7 @@ export const KINDS: Readonly<Record<AnyPolicy['kind'], (entry: unknown) => KindR
 function read<Written extends { enabled: boolean }>(
   schema: z.ZodType<Written>,
   entry: unknown,
-  toDomain: (written: Written, context: FileContext) => AnyPolicy,
+  toDomain: (written: Written, context: FileContext) => Policy,
 ): KindResult {
   const parsed = schema.safeParse(entry);
   if (!parsed.success) return { ok: false, issues: parsed.error.issues };

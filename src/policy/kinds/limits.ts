@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { NEVER_SUSPENDS } from '../../domain/compute.ts';
 import { isAllowedSize } from '../../domain/compute-units.ts';
-import type * as domain from '../../domain/policy-kinds.ts';
+import type * as domain from '../../domain/policy.ts';
 import { expected, mapping } from '../schema/expected.ts';
 import { policyBase } from '../schema/policy-base.ts';
 import { impossibleSize, singleSize } from '../schema/size.ts';

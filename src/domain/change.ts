@@ -1,0 +1,114 @@
+import { type Compute, type ComputeSettings, hasSettings, type Size } from './compute.ts';
+import type { Decision } from './decide.ts';
+import { describeStep } from './describe-step.ts';
+import type { Desired, FieldGroup } from './desired.ts';
+import type { ManualChanges, PartialDisruption } from './disruption.ts';
+import type { ReasonCode } from './reasons.ts';
+import { restartDue } from './restarts.ts';
+import { formatSize, formatSuspendTimeout } from './settings-text.ts';
+import type { TraceStep } from './trace.ts';
+
+/** A difference between what a compute has and what it should have, in one group of fields; or a restart that is due. */
+export interface Change {
+  group: FieldGroup | 'restart';
+  /** Empty for a restart. */
+  fields: Partial<ComputeSettings>;
+  /** True if making it now would restart the compute and drop its connections. */
+  disconnects: boolean;
+  /** True for a raise of the size; false for a lowering, a timeout and a restart. */
+  raises: boolean;
+  /** The policy that wants it, or the hold; and where it stands among the others. */
+  policy: string;
+  priority: number;
+  /** True if the policy that wants it only observes. */
+  observed: boolean;
+  /** Connections are so scarce that it does not wait. */
+  urgent: boolean;
+  /** Hard limits: not even a person's change stands against them. */
+  hard: boolean;
+  disruption?: PartialDisruption;
+  manualChanges?: ManualChanges;
+  /** For a restart: fewer connections than this must be open. */
+  connectionsBelow?: number;
+  /** Why it is wanted. */
+  code: ReasonCode;
+  message: string;
+}
+
+/** What differs. Where enforcing policies want nothing, what observing ones want is shown, and held by its gate. */
+export function changesOf(decision: Decision, compute: Compute): Change[] {
+  const changes = (['size', 'suspend_timeout'] as const).flatMap((group) => {
+    const enforced = changeOf(group, decision.enforced, decision.enforcedDeciders[group], compute, decision);
+    const change = enforced ?? changeOf(group, decision.desired, decision.deciders[group], compute, decision);
+    return change ? [change] : [];
+  });
+  const restart = restartOf(decision, compute);
+  // A change of the size restarts the compute as well.
+  return restart && !changes.some(({ disconnects }) => disconnects) ? [...changes, restart] : changes;
+}
+
+function changeOf(
+  group: FieldGroup,
+  desired: Desired,
+  decider: TraceStep | undefined,
+  compute: Compute,
+  { urgent }: Decision,
+): Change | undefined {
+  const fields = fieldsOf(group, desired);
+  if (decider === undefined || fields === undefined || hasSettings(compute, fields)) return undefined;
+  const { policy, hold } = decider;
+  const raises = desired.size !== null && group === 'size' && isRaise(compute, desired.size);
+  return {
+    group,
+    fields,
+    disconnects: group === 'size' && compute.state !== 'idle',
+    raises,
+    policy: policy?.name ?? `hold ${hold?.id}`,
+    priority: policy?.priority ?? Number.MAX_SAFE_INTEGER,
+    observed: policy?.mode === 'observe',
+    urgent: urgent && raises,
+    hard: decider.code === 'hard_limit',
+    ...(policy?.disruption && { disruption: policy.disruption }),
+    // A person who sets a hold wants it now, whatever was set by hand before.
+    ...(hold && { disruption: { lower: { when: 'any', atDeadline: 'apply' } }, manualChanges: { kind: 'revert' } }),
+    ...(policy?.manualChanges && { manualChanges: policy.manualChanges }),
+    code: decider.code,
+    message: `${describeChange(group, compute, fields)}: ${describeStep(decider)}`,
+  };
+}
+
+function restartOf({ restart, instantMs }: Decision, compute: Compute): Change | undefined {
+  if (!restart || !restartDue(restart, compute, instantMs)) return undefined;
+  const { policy } = restart;
+  return {
+    group: 'restart',
+    fields: {},
+    disconnects: true,
+    raises: false,
+    policy: policy.name,
+    priority: policy.priority,
+    observed: false,
+    urgent: false,
+    hard: false,
+    ...(policy.disruption && { disruption: policy.disruption }),
+    ...(policy.connectionsBelow !== undefined && { connectionsBelow: policy.connectionsBelow }),
+    code: 'restart_due',
+    message: `restart: the window of ${policy.name} is open`,
+  };
+}
+
+function fieldsOf(group: FieldGroup, desired: Desired): Partial<ComputeSettings> | undefined {
+  if (group === 'size') return desired.size ?? undefined;
+  return desired.suspendTimeoutSeconds === null ? undefined : { suspendTimeoutSeconds: desired.suspendTimeoutSeconds };
+}
+
+/** One end up and the other down counts as a lowering if the maximum falls, else as a raise. */
+export function isRaise(from: Size, to: Size): boolean {
+  return to.maxCu === from.maxCu ? to.minCu > from.minCu : to.maxCu > from.maxCu;
+}
+
+function describeChange(group: FieldGroup, compute: Compute, fields: Partial<ComputeSettings>): string {
+  const after = { ...compute, ...fields };
+  if (group === 'size') return `size ${formatSize(compute)} → ${formatSize(after)} CU`;
+  return `suspend_after ${formatSuspendTimeout(compute.suspendTimeoutSeconds)} → ${formatSuspendTimeout(after.suspendTimeoutSeconds)}`;
+}

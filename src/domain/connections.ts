@@ -1,0 +1,48 @@
+/** What was counted of a compute's connections, and what it says now. Instants are milliseconds since the epoch. */
+import type { Compute } from './compute.ts';
+
+/** One count of client connections. */
+export interface ConnectionSample {
+  atMs: number;
+  connections: number;
+  /** What the compute itself reports; it beats the table for what is now. */
+  maxConnections?: number;
+}
+
+/** Counts by the name of their source, oldest first. */
+export type ConnectionHistory = ReadonlyMap<string, readonly ConnectionSample[]>;
+
+/** A count older than this says nothing about now: Prometheus, too, looks back five minutes. */
+export const STALE_AFTER_MS = 5 * 60_000;
+
+/** What a source says about a compute at an instant. */
+export interface ConnectionView {
+  now: number;
+  /** The highest count of the stabilisation window. */
+  peak: number;
+  /** False while the compute was awake for a part of the window of which nothing is known. */
+  wholeWindowKnown: boolean;
+  reportedMaxConnections?: number;
+}
+
+/** An idle compute has no connections, whoever counted: that is data. Undefined where counts are missing or stale. */
+export function viewConnections(
+  samples: readonly ConnectionSample[] | undefined,
+  compute: Compute,
+  { instantMs, windowMs }: { instantMs: number; windowMs: number },
+): ConnectionView | undefined {
+  const known = (samples ?? []).filter(({ atMs }) => atMs <= instantMs);
+  const inWindow = known.filter(({ atMs }) => atMs >= instantMs - windowMs);
+  const latest = known.at(-1);
+  const idle = compute.state === 'idle';
+  if (!idle && (latest === undefined || instantMs - latest.atMs > STALE_AFTER_MS)) return undefined;
+  const now = idle ? 0 : (latest?.connections ?? 0);
+  const awakeSinceMs = Math.max(instantMs - windowMs, compute.startedAtMs ?? Number.NEGATIVE_INFINITY);
+  const firstAtMs = known[0]?.atMs ?? Number.POSITIVE_INFINITY;
+  return {
+    now,
+    peak: Math.max(now, ...inWindow.map(({ connections }) => connections)),
+    wholeWindowKnown: idle || firstAtMs <= awakeSinceMs + STALE_AFTER_MS,
+    ...(!idle && latest?.maxConnections !== undefined && { reportedMaxConnections: latest.maxConnections }),
+  };
+}

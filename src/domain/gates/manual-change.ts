@@ -1,0 +1,15 @@
+import { isoInstant } from '../instants.ts';
+import { respectedUntil } from '../manual-changes.ts';
+import type { Gate } from './gate.ts';
+
+/** What a person has set stays for a while. Only hard limits, and connections that run out, go before it. */
+export const manualChange: Gate = ({ change, record, nowMs, nextBoundaryAfter, manualChanges }) => {
+  if (change.group === 'restart' || change.hard || change.urgent) return undefined;
+  const mark = record?.manual?.[change.group];
+  if (!mark) return undefined;
+  const rule = change.manualChanges ?? manualChanges ?? { kind: 'respect' };
+  const { group } = change;
+  const untilMs = respectedUntil(mark, rule, (afterMs) => nextBoundaryAfter(afterMs, group));
+  if (nowMs >= untilMs) return undefined;
+  return { code: 'manual_change', message: `changed by a person; respected until ${isoInstant(untilMs)}`, untilMs };
+};

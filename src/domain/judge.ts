@@ -1,0 +1,67 @@
+import { lastBoundary, nextBoundary } from './boundaries.ts';
+import type { CompiledPolicies } from './compiled-policies.ts';
+import type { Compute } from './compute.ts';
+import type { ComputeRecord } from './compute-record.ts';
+import type { ConnectionProfile } from './connection-profile.ts';
+import type { ConnectionHistory } from './connections.ts';
+import { type Decision, decide } from './decide.ts';
+import type { FieldGroup } from './desired.ts';
+import { type Freeze, freezesAt } from './freezes.ts';
+import type { GateInput } from './gates/gate.ts';
+import type { Hold } from './holds.ts';
+import { type Plan, plan } from './plan.ts';
+
+/** All that is known of one compute at an instant. */
+export interface Situation
+  extends Pick<GateInput, 'mode' | 'projectBusy' | 'disruption' | 'manualChanges' | 'isAtOnceFull'> {
+  policies: CompiledPolicies;
+  compute: Compute;
+  record: ComputeRecord | undefined;
+  /** Milliseconds since the epoch. */
+  nowMs: number;
+  /** Of any compute. */
+  holds?: readonly Hold[];
+  /** Set by people, of any compute. */
+  freezes?: readonly Freeze[];
+  /** Absent where headroom is not to be judged. */
+  connections?: ConnectionHistory;
+  profile?: ConnectionProfile;
+}
+
+export interface Judgement {
+  decision: Decision;
+  plan: Plan;
+  /** The next instant at which something else is wanted; undefined if none is in sight. */
+  nextBoundaryMs: number | undefined;
+}
+
+/** Decides what a compute should have and plans what to do about it: the same for the daemon and for every command. Pure. */
+export function judge(situation: Situation): Judgement {
+  const { policies, compute, record, nowMs, holds, freezes = [], connections, profile, ...gates } = situation;
+  const input = { policies, compute, baseline: record?.baseline, holds };
+  const decision = decide({ ...input, connections, profile, instantMs: nowMs });
+  // What headroom has raised goes back by no boundary: then the restart that it took is what the deadline counts from.
+  const restartedAtMs = record?.lastDisruption?.atMs ?? Number.NEGATIVE_INFINITY;
+  return {
+    decision,
+    plan: plan({
+      ...gates,
+      decision,
+      compute,
+      record,
+      nowMs,
+      freezes: freezesAt(freezes, compute, nowMs),
+      connections: connectionsNow(connections, compute),
+      nextBoundaryAfter: (afterMs, group) => nextBoundary(input, afterMs, group),
+      wantedSince: (group: FieldGroup) => Math.max(restartedAtMs, lastBoundary(input, nowMs, group)),
+    }),
+    nextBoundaryMs: nextBoundary(input, nowMs),
+  };
+}
+
+/** The latest count of any source; nobody is connected to a compute that sleeps. */
+function connectionsNow(history: ConnectionHistory | undefined, { state }: Compute): number | undefined {
+  if (state === 'idle') return 0;
+  const latest = [...(history?.values() ?? [])].flatMap((samples) => samples.at(-1) ?? []);
+  return latest.toSorted((a, b) => b.atMs - a.atMs)[0]?.connections;
+}

@@ -1,0 +1,9 @@
+import type { LimitsPolicy } from '../policy.ts';
+import type { Rule } from './rule.ts';
+import { timeless } from './timeless.ts';
+
+/** `kind: limits`: bounds of what schedules want. */
+export const limitsRule: Rule<LimitsPolicy> = {
+  ...timeless,
+  statementsAt: (policy, policyIndex) => [{ says: 'bounds', policy, policyIndex }],
+};

@@ -1,0 +1,113 @@
+import { type Size, sameSize } from '../compute.ts';
+import { COMPUTE_SIZES_CU, MAX_AUTOSCALING_CU, MAX_AUTOSCALING_SPAN_CU } from '../compute-units.ts';
+import type { ConnectionProfile } from '../connection-profile.ts';
+import { type ConnectionView, viewConnections } from '../connections.ts';
+import type { HeadroomPolicy } from '../policy.ts';
+import { type Draft, note, type Stage, type StageInput } from './draft.ts';
+import { rangeOf } from './limits.ts';
+
+/** Shares are written in percent; without this 70 of 100 connections at 70 % would need 101. */
+const ROUNDING = 1e-9;
+
+/**
+ * Third stage: max_connections of the result must cover the need, ceil(peak / target), with the smallest size that does.
+ * Source: docs/policies.md, "Connections".
+ */
+export const ensureHeadroom: Stage = (draft, input) => {
+  if (!input.connections) return;
+  for (const { policy } of input.heard.needs) {
+    const view = viewConnections(input.connections.get(policy.connections), input.compute, {
+      instantMs: input.instantMs,
+      windowMs: policy.scaleDownAfterMs,
+    });
+    if (view) coverNeed(draft, input, policy, view);
+    if (policy.act === 'apply' && !view?.wholeWindowKnown) keepConnections(draft, input, policy, view !== undefined);
+  }
+};
+
+/** After every other stage: what is not covered in the end is said, whatever was in the way. */
+export const reportUnmet: Stage = (draft, { heard, connections, compute, instantMs, baseline, profile }) => {
+  const size = draft.size ?? baseline ?? compute;
+  for (const { policy } of connections ? heard.needs : []) {
+    const windowMs = policy.scaleDownAfterMs;
+    const view = viewConnections(connections?.get(policy.connections), compute, { instantMs, windowMs });
+    if (!view || policy.act === 'advise') continue;
+    const counted = { peak: view.peak, need: needOf(policy, view), usable: usableAt(profile, size) };
+    if (counted.usable < counted.need) {
+      note(draft, { group: 'size', code: 'headroom_unmet', policy, connections: counted });
+    }
+  }
+};
+
+function coverNeed(draft: Draft, input: StageInput, policy: HeadroomPolicy, view: ConnectionView): void {
+  const { profile, compute } = input;
+  const before = draft.size ?? input.baseline;
+  if (!before) {
+    note(draft, { group: 'size', code: 'baseline_unknown', policy });
+    return;
+  }
+  const need = needOf(policy, view);
+  const from = { minCu: before.minCu, maxCu: before.maxCu };
+  const after = smallestCovering(from, need, policy, profile);
+  const connections = { peak: view.peak, need, usable: usableAt(profile, after) };
+  const step = { group: 'size' as const, policy, connections };
+  if (policy.act === 'advise') {
+    if (!sameSize(after, from)) note(draft, { ...step, code: 'headroom_advised', before: from });
+    return;
+  }
+  if (sameSize(after, from)) {
+    // Without an opinion of a schedule the baseline is where a raise goes back to.
+    note(draft, { ...step, code: 'headroom_met', ...(draft.size === null && { after }) });
+    return;
+  }
+  note(draft, { ...step, code: 'headroom', before: from, after });
+  reportOverLimits(draft, input, after, policy);
+  const usableNow = (view.reportedMaxConnections ?? profile.maxConnections(compute)) - profile.reserved;
+  if (policy.criticalShare !== undefined && view.now >= policy.criticalShare * usableNow) draft.urgent = true;
+}
+
+function reportOverLimits(draft: Draft, { heard }: StageInput, size: Size, policy: HeadroomPolicy): void {
+  const exceeded = heard.bounds.some((bounds) => size.maxCu > (rangeOf('size', bounds.policy)?.high ?? size.maxCu));
+  if (exceeded) note(draft, { group: 'size', code: 'headroom_over_limit', policy });
+}
+
+/**
+ * Where nothing is known of the connections, or not of the whole window, nothing lowers max_connections of a compute that
+ * is awake: neither a schedule nor a limit.
+ */
+function keepConnections(draft: Draft, { compute, profile }: StageInput, policy: HeadroomPolicy, fresh: boolean): void {
+  const { size } = draft;
+  if (compute.state === 'idle' || size === null) return;
+  if (profile.maxConnections(size) >= profile.maxConnections(compute)) return;
+  const after = { minCu: compute.minCu, maxCu: compute.maxCu };
+  note(draft, { group: 'size', code: fresh ? 'stabilising' : 'connections_unknown', policy, before: size, after });
+}
+
+function needOf({ targetShare }: HeadroomPolicy, { peak }: ConnectionView): number {
+  return Math.ceil(peak / targetShare - ROUNDING);
+}
+
+function usableAt(profile: ConnectionProfile, size: Size): number {
+  return profile.maxConnections(size) - profile.reserved;
+}
+
+/** The smallest size from `from` upwards that covers the need; if none does, the smallest of those that come nearest. */
+function smallestCovering(from: Size, need: number, policy: HeadroomPolicy, profile: ConnectionProfile): Size {
+  let best = from;
+  for (const size of [from, ...sizesAbove(from, policy)]) {
+    const usable = usableAt(profile, size);
+    if (usable > usableAt(profile, best)) best = size;
+    if (usable >= need) return size;
+  }
+  return best;
+}
+
+/** Every size that a policy may raise to, by maximum and then by minimum, as the platform allows them. */
+function* sizesAbove(from: Size, { maxCu: ceiling, mayRaiseMin }: HeadroomPolicy): Generator<Size> {
+  for (const maxCu of COMPUTE_SIZES_CU) {
+    if (maxCu < from.maxCu || maxCu > ceiling) continue;
+    const lowest = Math.max(from.minCu, maxCu > MAX_AUTOSCALING_CU ? maxCu : maxCu - MAX_AUTOSCALING_SPAN_CU);
+    const mins = mayRaiseMin ? COMPUTE_SIZES_CU.filter((cu) => cu >= lowest && cu <= maxCu) : [from.minCu];
+    for (const minCu of mins) if (minCu >= lowest) yield { minCu, maxCu };
+  }
+}
