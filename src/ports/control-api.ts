@@ -8,6 +8,8 @@ export interface Project {
   regionId: string;
   updatedAtMs: number;
   computeLastActiveAtMs?: number;
+  /** The major version of Postgres, where it is known. */
+  pgVersion?: number;
 }
 
 export interface Branch {

@@ -25,8 +25,9 @@ export function projectOf(account: string, wire: WireProject): Project {
     regionId: wire.region_id,
     updatedAtMs: wire.updated_at,
   };
-  const { compute_last_active_at: computeLastActiveAtMs } = wire;
+  const { compute_last_active_at: computeLastActiveAtMs, pg_version: pgVersion } = wire;
   if (computeLastActiveAtMs != null) project.computeLastActiveAtMs = computeLastActiveAtMs;
+  if (pgVersion != null) project.pgVersion = pgVersion;
   return project;
 }
 

@@ -20,6 +20,7 @@ export const WireProject = z.object({
   region_id: z.string(),
   updated_at: Instant,
   compute_last_active_at: OptionalInstant,
+  pg_version: z.int().nullish(),
   org_id: z.string().nullish(),
 });
 export type WireProject = z.infer<typeof WireProject>;
