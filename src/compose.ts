@@ -14,7 +14,9 @@ import { type Daemon, startDaemon } from './app/daemon.ts';
 import { createFleet } from './app/fleet.ts';
 import { computeSeries, updateGauges } from './app/fleet-metrics.ts';
 import { createOutages } from './app/outages.ts';
+import { createOverrides } from './app/overrides.ts';
 import { recordEvents } from './app/record-events.ts';
+import { createSlots } from './app/slots.ts';
 import { apiAccounts, placeOfKey, readKeysAtStart, viaProxy } from './compose/accounts.ts';
 import { compilePolicies } from './domain/compiled-policies.ts';
 import type { Policy, PolicySet } from './domain/policy.ts';
@@ -172,7 +174,12 @@ async function openContext(
       onEvent?.(event);
     },
     fleet: createFleet({ clock }),
+    slots: createSlots(() => clock.now()),
+    overrides: createOverrides(),
     policies: compilePolicies(policies),
+    disruption: settings.disruption,
+    manualChanges: settings.manualChanges,
+    profiles: new Map(settings.accounts.map(({ name, profile }) => [name, profile])),
     mode: settings.mode,
     holder: randomUUID(),
   };

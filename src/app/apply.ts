@@ -1,17 +1,17 @@
 import type { Compute } from '../domain/compute.ts';
-import { hasSettings } from '../domain/compute.ts';
 import type { ComputeRecord } from '../domain/compute-record.ts';
+import { freezesAt } from '../domain/freezes.ts';
 import { isDegraded } from '../domain/gates/failed-before.ts';
 import { hasOperationRunning } from '../domain/gates/operation-running.ts';
 import type { Action } from '../domain/plan.ts';
-import { withFailure } from '../domain/records.ts';
-import type { ApiResult, ChangeAnswer } from '../ports/control-api.ts';
 import type { WriteOutcome } from '../ports/notifier.ts';
 import type { Lease } from '../ports/store.ts';
 import { concludeCompute } from './conclude.ts';
 import type { Context } from './context.ts';
 import type { Conclusion } from './fleet.ts';
 import { reportApiError } from './outages.ts';
+import { outcomeOf, recordAfter, type WriteAnswer } from './record-after.ts';
+import { SLOT_RETRY_MS } from './slots.ts';
 
 /** How long a project's lease holds, in real milliseconds. It is renewed before each write. */
 export const LEASE_MS = 15_000;
@@ -22,6 +22,9 @@ const LEASE_MARGIN_MS = 3_000;
 /** A lease that holds for less is not enough for a call. */
 const SHORTEST_CALL_MS = 2_000;
 
+/** When to look again at a compute that was frozen between the plan and the write, in milliseconds. */
+const FROZEN_RETRY_MS = 60_000;
+
 /** When to look again after a change that was not made, by what stood in the way, in milliseconds. */
 const LOOK_AGAIN_MS: Partial<Record<WriteOutcome, number>> = {
   locked: 5_000,
@@ -29,6 +32,8 @@ const LOOK_AGAIN_MS: Partial<Record<WriteOutcome, number>> = {
   failed: 30_000,
   unknown: 5_000,
 };
+
+type AnswerOf<R> = Extract<R, { ok: true }> extends { value: infer V } ? V : never;
 
 export interface Written {
   /** False if nothing more may be written to this project now. */
@@ -50,13 +55,20 @@ export async function applyAction(
   const { compute, plan } = conclusion;
   const action = plan.actions[0];
   if (!action) return { goOn: true };
+  if (action.disconnects && !(await context.slots.take(context, compute.computeId, action))) {
+    return { goOn: true, lookAgainMs: SLOT_RETRY_MS };
+  }
+  if (await isFrozenMeanwhile(context, conclusion)) return { goOn: true, lookAgainMs: FROZEN_RETRY_MS };
   const intended = await storeIntent(context, lease, conclusion, action);
   const deadlineMs = (await context.store.leaseRemainingMs(lease)) - LEASE_MARGIN_MS;
   if (!intended || deadlineMs < SHORTEST_CALL_MS) return { goOn: false, lookAgainMs: SHORTEST_CALL_MS };
   context.notify({ kind: 'write_started', compute, action, reasons: plan.reasons });
-  const answer = await context.api.updateCompute(compute.projectId, compute.computeId, action.fields, { deadlineMs });
+  const answer = await send(context, compute, action, deadlineMs);
   const outcome = outcomeOf(answer);
-  const record = recordAfter(context, intended, action, answer);
+  const record = recordAfter(intended, action, answer, context.clock.now());
+  if (action.disconnects && record.openOperations.length === 0 && outcome !== 'unknown') {
+    await context.slots.release(context, compute.computeId, action.policy);
+  }
   await keep(context, lease, conclusion, record, answer);
   report(context, conclusion, action, answer, boundaryMs);
   reportDegraded(context, compute, intended, record);
@@ -67,6 +79,20 @@ export async function applyAction(
   };
 }
 
+/** A PATCH, or a restart. Nothing else of what the daemon does changes anything. */
+function send({ api }: Context, { projectId, computeId }: Compute, action: Action, deadlineMs: number) {
+  if (action.kind === 'restart') return api.restartCompute(projectId, computeId, { deadlineMs });
+  return api.updateCompute(projectId, computeId, action.fields, { deadlineMs });
+}
+
+/** A freeze is looked for before each write: it may have been set while others were written. */
+async function isFrozenMeanwhile(context: Context, { compute, plan }: Conclusion): Promise<boolean> {
+  const nowMs = context.clock.now();
+  const raises = plan.actions[0]?.raises ?? false;
+  const freezes = freezesAt(await context.store.freezes(nowMs), compute, nowMs);
+  return freezes.some(({ allowRaise }) => !(allowRaise && raises));
+}
+
 async function storeIntent(
   context: Context,
   lease: Lease,
@@ -75,71 +101,12 @@ async function storeIntent(
 ): Promise<ComputeRecord | undefined> {
   if (!(await context.store.renewLease(lease, LEASE_MS))) return undefined;
   const atMs = context.clock.now();
-  const intent = { fields: action.fields, atMs, policy: action.policy };
+  const asked = action.kind === 'restart' ? { restart: true as const } : { fields: action.fields };
+  const intent = { ...asked, atMs, policy: action.policy };
   const lastDecidedAtMs = Math.max(atMs, record.lastDecidedAtMs);
   const intended = { ...record, intent, lastDecidedAtMs, lastSentAtMs: atMs };
   const stored = await context.store.putRecord(compute.projectId, compute.computeId, intended, lease);
   return stored ? intended : undefined;
-}
-
-/**
- * What became of the request. A `refused` one would be refused again; `locked`, `throttled` and `failed` were not carried out,
- * for reasons that are not the compute's; of an `unknown` one nobody knows.
- */
-function outcomeOf(answer: ApiResult<ChangeAnswer>): WriteOutcome {
-  if (answer.ok) return 'applied';
-  if (answer.error.outcomeUnknown) return 'unknown';
-  switch (answer.error.code) {
-    case 'locked':
-      return 'locked';
-    case 'throttled':
-    case 'timeout':
-      return 'throttled';
-    case 'unavailable':
-    case 'malformed':
-    case 'unauthorised':
-      return 'failed';
-    default:
-      return 'refused';
-  }
-}
-
-function recordAfter(
-  context: Context,
-  intended: ComputeRecord,
-  action: Action,
-  answer: ApiResult<ChangeAnswer>,
-): ComputeRecord {
-  // What was read while the call was under way may be older than its effect: only what is read from now on counts.
-  const sent = { ...intended, lastSentAtMs: context.clock.now() };
-  const outcome = outcomeOf(answer);
-  if (outcome === 'unknown') return sent;
-  const { intent: _answered, ...settled } = sent;
-  if (answer.ok) return withApplied(settled, action, answer.value, context.clock.now());
-  if (outcome !== 'refused') return settled;
-  const { maxCu, suspendTimeoutSeconds } = action.fields;
-  if (maxCu !== undefined && suspendTimeoutSeconds !== undefined) return { ...settled, oneFieldGroupAtATime: true };
-  const message = `${answer.error.status ?? answer.error.code}: ${answer.error.message}`;
-  return withFailure(settled, { desired: action.fields, message, atMs: context.clock.now(), permanent: true });
-}
-
-function withApplied(record: ComputeRecord, action: Action, answer: ChangeAnswer, nowMs: number): ComputeRecord {
-  const { fields, policy } = action;
-  const started = answer.operations
-    .filter(({ outcome }) => outcome === 'pending')
-    .map(({ operationId, action: name }) => ({ operationId, action: name, startedAtMs: nowMs, policy, fields }));
-  if (!hasSettings(answer.settings, fields)) {
-    const message = 'the control API accepted the change, but the compute does not have it';
-    return withFailure(record, { desired: fields, message, atMs: nowMs, permanent: false });
-  }
-  const applied = {
-    ...record,
-    lastApplied: { ...record.lastApplied, ...fields },
-    openOperations: [...record.openOperations, ...started],
-  };
-  if (started.length > 0) return applied;
-  const { failures: _overcome, ...healthy } = applied;
-  return healthy;
 }
 
 /** Stores the record, and concludes anew: what is left to do is looked for by the keeper. */
@@ -148,7 +115,7 @@ async function keep(
   lease: Lease,
   conclusion: Conclusion,
   record: ComputeRecord,
-  answer: ApiResult<ChangeAnswer>,
+  answer: WriteAnswer,
 ): Promise<void> {
   const compute = answer.ok ? changed(conclusion.compute, answer.value) : conclusion.compute;
   const projectBusy = context.fleet
@@ -160,7 +127,8 @@ async function keep(
   context.telemetry.log.warn(fields, 'the lease was lost during a write; its intent tells whoever comes next');
 }
 
-function changed(before: Compute, { settings, state, pendingState }: ChangeAnswer): Compute {
+function changed(before: Compute, { settings, state, pendingState }: AnswerOf<WriteAnswer>): Compute {
+  if (state === undefined) return before;
   const { pendingState: _over, ...rest } = before;
   return { ...rest, ...settings, state, ...(pendingState !== undefined && { pendingState }) };
 }
@@ -169,7 +137,7 @@ function report(
   context: Context,
   { compute, plan }: Conclusion,
   action: Action,
-  answer: ApiResult<ChangeAnswer>,
+  answer: WriteAnswer,
   boundaryMs: number | undefined,
 ): void {
   if (answer.ok) context.outages.up('control API');

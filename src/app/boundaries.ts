@@ -70,14 +70,14 @@ async function tryToRead(context: Context, project: Project, options: CallOption
  * looked at, for which this one can't say.
  */
 async function projectsAt(
-  { fleet, policies, store }: Context,
+  { fleet, policies, store, overrides: { holds } }: Context,
   instantMs: number,
 ): Promise<{ affected: string[]; unknown: string[] }> {
   const affected = new Set<string>();
   const concluded = new Set<string>();
   for (const { compute, record } of fleet.conclusions()) {
     concluded.add(compute.projectId);
-    if (isBoundary({ policies, compute, baseline: record.baseline }, instantMs)) affected.add(compute.projectId);
+    if (isBoundary({ policies, compute, baseline: record.baseline, holds }, instantMs)) affected.add(compute.projectId);
   }
   const known = new Set([...fleet.projectIds(), ...(await store.projectIds())]);
   return { affected: [...affected], unknown: [...known].filter((projectId) => !concluded.has(projectId)) };

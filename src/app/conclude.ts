@@ -1,10 +1,13 @@
 import type { Compute } from '../domain/compute.ts';
 import type { ComputeRecord } from '../domain/compute-record.ts';
+import type { ConnectionHistory } from '../domain/connections.ts';
 import { hasOperationRunning } from '../domain/gates/operation-running.ts';
 import { judge } from '../domain/judge.ts';
 import type { Plan } from '../domain/plan.ts';
 import type { Context } from './context.ts';
 import type { Conclusion } from './fleet.ts';
+
+const NO_COUNTS: ConnectionHistory = new Map();
 
 /** Decides and plans for every compute of a project, and says what is held back when that is news. */
 export function concludeProject(
@@ -34,7 +37,22 @@ export function concludeCompute(
   const { policies, mode } = context;
   // Clocks step back; decisions don't: what was decided for a later instant stands until then.
   const nowMs = Math.max(context.clock.now(), record.lastDecidedAtMs);
-  return { compute, record, ...judge({ policies, compute, record, mode, projectBusy, nowMs }) };
+  const profile = context.profiles.get(compute.account);
+  return {
+    compute,
+    record,
+    ...judge({
+      ...{ policies, compute, record, mode, projectBusy, nowMs },
+      holds: context.overrides.holds,
+      freezes: context.overrides.freezes,
+      // No source counts connections yet: where headroom is asked for, they are not known.
+      connections: NO_COUNTS,
+      ...(profile && { profile }),
+      disruption: context.disruption,
+      manualChanges: context.manualChanges,
+      isAtOnceFull: ({ policy }) => context.slots.isFull(policy),
+    }),
+  };
 }
 
 function sayIfHeldBack({ fleet, notify }: Context, { compute, plan }: Conclusion): void {

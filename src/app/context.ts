@@ -1,4 +1,6 @@
 import type { CompiledPolicies } from '../domain/compiled-policies.ts';
+import type { ConnectionProfile } from '../domain/connection-profile.ts';
+import type { ManualChanges, PartialDisruption } from '../domain/disruption.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ControlApi } from '../ports/control-api.ts';
 import type { JobQueue } from '../ports/job-queue.ts';
@@ -7,6 +9,8 @@ import type { Store } from '../ports/store.ts';
 import type { Telemetry } from '../ports/telemetry.ts';
 import type { Fleet } from './fleet.ts';
 import type { Outages } from './outages.ts';
+import type { Overrides } from './overrides.ts';
+import type { Slots } from './slots.ts';
 
 /** How often the daemon looks by itself, in real milliseconds. */
 export interface Rhythm {
@@ -28,7 +32,14 @@ export interface Context {
   notify: Notifier;
   fleet: Fleet;
   outages: Outages;
+  slots: Slots;
+  overrides: Overrides;
   policies: CompiledPolicies;
+  /** What holds where a policy says nothing. */
+  disruption: PartialDisruption;
+  manualChanges: ManualChanges | undefined;
+  /** How many connections a size accepts, by account. */
+  profiles: ReadonlyMap<string, ConnectionProfile>;
   mode: 'enforce' | 'observe';
   rhythm: Rhythm;
   /** Names this daemon as the holder of a lease; random. */

@@ -87,6 +87,12 @@ function whatItMeans(
   return undefined;
 }
 
+/** Others may be disturbed now. */
+async function releaseSlots(context: Context, computeId: string, before: ComputeRecord): Promise<void> {
+  const policies = new Set(before.openOperations.flatMap(({ policy }) => policy ?? []));
+  for (const policy of policies) await context.slots.release(context, computeId, policy);
+}
+
 /** Settles what was found under the project's lease; how many operations are left, or undefined if somebody holds it. */
 async function settleProject(
   context: Context,
@@ -103,6 +109,7 @@ async function settleProject(
       const { record: after, news } = settleOperations({ projectId, computeId }, record, found, context.clock.now());
       if (after !== record && !(await store.putRecord(projectId, computeId, after, lease))) return undefined;
       for (const event of news) context.notify(event);
+      if (after !== record && after.openOperations.length === 0) await releaseSlots(context, computeId, record);
       const known = context.fleet.conclusion(computeId);
       if (known) context.fleet.conclude({ ...known, record: after });
       left += after.openOperations.length;

@@ -1,5 +1,6 @@
 import type { Compute } from '../domain/compute.ts';
 import type { ComputeRecord } from '../domain/compute-record.ts';
+import { noticeManualChanges, withAgreed } from '../domain/manual-changes.ts';
 import { firstRecord, forgetOvercome } from '../domain/records.ts';
 import type { JobHandler } from '../ports/job-queue.ts';
 import type { Lease } from '../ports/store.ts';
@@ -61,6 +62,7 @@ interface Occasion {
 
 async function reconcileProject(context: Context, lease: Lease, projectId: string, occasion: Occasion): Promise<void> {
   const { signal } = occasion;
+  await context.overrides.refresh(context.store, context.clock.now());
   const stored = await context.store.records(projectId);
   const notBeforeMs = notBelievedBefore(context, stored);
   const picture = await freshPicture(context, projectId, { notBeforeMs, signal, deadlineMs: READ_DEADLINE_MS });
@@ -71,7 +73,7 @@ async function reconcileProject(context: Context, lease: Lease, projectId: strin
   }
   const records = await settledRecords(context, lease, picture, stored, signal);
   const boundaries = crossedBoundaries(context, picture.computes, occasion.boundaryMs);
-  const conclusions = concludeProject(context, picture.computes, records);
+  const conclusions = await adoptAgreed(context, lease, concludeProject(context, picture.computes, records));
   for (const conclusion of conclusions) context.fleet.conclude(conclusion);
   for (const conclusion of inOrderOfWriting(conclusions)) {
     signal.throwIfAborted();
@@ -132,18 +134,42 @@ async function settledRecords(
     const before = stored.get(compute.computeId) ?? firstRecord(compute, nowMs);
     const options = { signal, deadlineMs: READ_DEADLINE_MS };
     const settled = forgetOvercome(await settleUnanswered(context, before, compute, options), compute);
-    const after = lookedAt(settled, mode, nowMs);
+    const after = noticeManualChanges(lookedAt(settled, mode, nowMs), compute, nowMs);
     const isNews = after !== stored.get(compute.computeId);
     if (isNews && !(await store.putRecord(projectId, compute.computeId, after, lease))) {
       throw new Error(`the lease on project ${projectId} was lost while it was looked at`);
     }
     reportDegraded(context, compute, before, after);
+    reportManualChanges(context, compute, before, after);
     records.set(compute.computeId, after);
   }
   for (const computeId of stored.keys()) {
     if (!records.has(computeId)) await store.deleteRecord(projectId, computeId, lease);
   }
   return records;
+}
+
+/** Where a person has set what policies want by now, it is ebb's own from then on. */
+async function adoptAgreed(context: Context, lease: Lease, conclusions: Conclusion[]): Promise<Conclusion[]> {
+  const adopted: Conclusion[] = [];
+  for (const conclusion of conclusions) {
+    const { compute, decision } = conclusion;
+    const record = withAgreed(conclusion.record, compute, decision.enforced);
+    const isNews = record !== conclusion.record && context.mode === 'enforce';
+    if (isNews) await context.store.putRecord(compute.projectId, compute.computeId, record, lease);
+    adopted.push(isNews ? { ...conclusion, record } : conclusion);
+  }
+  return adopted;
+}
+
+/** Says it when a change by hand is first seen. */
+function reportManualChanges(context: Context, compute: Compute, before: ComputeRecord, after: ComputeRecord): void {
+  for (const group of ['size', 'suspend_timeout'] as const) {
+    const mark = after.manual?.[group];
+    if (mark && mark.seenAtMs !== before.manual?.[group]?.seenAtMs) {
+      context.notify({ kind: 'manual_change', compute, group, applied: before.lastApplied });
+    }
+  }
 }
 
 function lookedAt(record: ComputeRecord, mode: Context['mode'], nowMs: number): ComputeRecord {

@@ -68,6 +68,18 @@ const RECORDERS: Recorders = {
     else log.warn({ ...fields, error: operation.error }, `${operation.action} ended as ${operation.status}`);
   },
 
+  manual_change({ log }, { compute, group, applied }) {
+    const now = {
+      min_cu: compute.minCu,
+      max_cu: compute.maxCu,
+      suspend_timeout_seconds: compute.suspendTimeoutSeconds,
+    };
+    log.info(
+      { event: 'ebb.manual_change', project: compute.projectId, compute: compute.computeId, group, applied, now },
+      `somebody else has changed the ${group === 'size' ? 'size' : 'timeout'} of ${compute.computeId}; it is respected for a while`,
+    );
+  },
+
   degraded({ log }, { compute, desired, failures, message }) {
     log.error(
       { event: 'ebb.degraded', project: compute.projectId, compute: compute.computeId, desired, failures },

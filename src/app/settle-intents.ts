@@ -21,13 +21,20 @@ export async function settleUnanswered(
 ): Promise<ComputeRecord> {
   const { intent } = record;
   const nowMs = context.clock.now();
-  if (!intent?.fields || !hasSettings(compute, intent.fields)) return settleIntent(record, compute, nowMs);
+  const mayBeDone = intent?.restart === true || (intent?.fields && hasSettings(compute, intent.fields));
+  if (!intent || !mayBeDone) return settleIntent(record, compute, nowMs);
   const started = await operationsSince(context, compute, intent, options);
   if (!started) return record;
-  const settled = settleIntent(record, compute, nowMs);
+  const settled = intent.restart && started.length > 0 ? withoutIntent(record) : settleIntent(record, compute, nowMs);
   const known = new Set(settled.openOperations.map(({ operationId }) => operationId));
   const adopted = started.filter(({ operationId }) => !known.has(operationId));
   return { ...settled, openOperations: [...settled.openOperations, ...adopted] };
+}
+
+/** The operations show that a restart was carried out. */
+function withoutIntent(record: ComputeRecord): ComputeRecord {
+  const { intent: _done, ...rest } = record;
+  return rest;
 }
 
 /** What the compute's operations since the intent were; pages are newest first. Undefined if they can't be listed. */

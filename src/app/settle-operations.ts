@@ -5,7 +5,7 @@ import type { Operation } from '../ports/control-api.ts';
 import type { ComputeEvent } from '../ports/notifier.ts';
 
 /** An operation that has not ended by then counts as failed, in milliseconds. */
-const OPERATION_DEADLINE_MS = 10 * 60 * 1000;
+export const OPERATION_DEADLINE_MS = 10 * 60 * 1000;
 
 interface ComputeId {
   projectId: string;

@@ -5,7 +5,7 @@
 import { isRaise } from './change.ts';
 import { type Compute, type ComputeSettings, hasSettings, type Size } from './compute.ts';
 import type { ComputeRecord, ManualMark } from './compute-record.ts';
-import type { FieldGroup } from './desired.ts';
+import type { Desired, FieldGroup } from './desired.ts';
 import type { ManualChanges } from './disruption.ts';
 import { hasOperationRunning } from './gates/operation-running.ts';
 
@@ -35,6 +35,16 @@ export function noticeManualChanges(record: ComputeRecord, compute: Compute, now
   return noticed;
 }
 
+/** A record in which values that policies want by now are ebb's own, whoever has set them. */
+export function withAgreed(record: ComputeRecord, compute: Compute, enforced: Desired): ComputeRecord {
+  const wanted = { ...enforced.size, suspendTimeoutSeconds: enforced.suspendTimeoutSeconds ?? undefined };
+  return GROUPS.reduce((after, group) => {
+    const fields = fieldsOf(group, wanted);
+    if (!after.manual?.[group] || !fields || !hasSettings(compute, fields)) return after;
+    return { ...withoutMark(after, group), lastApplied: { ...after.lastApplied, ...fields } };
+  }, record);
+}
+
 /** Until when a change by hand is respected; `nextBoundaryAfter` knows the boundaries of its field. */
 export function respectedUntil(
   { seenAtMs, raises }: ManualMark,
@@ -62,7 +72,7 @@ function withMark(record: ComputeRecord, group: FieldGroup, compute: Compute, no
   };
 }
 
-function withoutMark(record: ComputeRecord, group: FieldGroup): ComputeRecord {
+export function withoutMark(record: ComputeRecord, group: FieldGroup): ComputeRecord {
   if (!record.manual?.[group]) return record;
   const { [group]: _gone, ...others } = record.manual;
   const { manual: _old, ...rest } = record;
@@ -72,7 +82,7 @@ function withoutMark(record: ComputeRecord, group: FieldGroup): ComputeRecord {
 /** The fields of a group; undefined unless all of them are known. */
 export function fieldsOf(
   group: FieldGroup,
-  { minCu, maxCu, suspendTimeoutSeconds }: Partial<ComputeSettings>,
+  { minCu, maxCu, suspendTimeoutSeconds }: { [Field in keyof ComputeSettings]?: number | undefined },
 ): Partial<ComputeSettings> | undefined {
   if (group === 'size') return minCu === undefined || maxCu === undefined ? undefined : { minCu, maxCu };
   return suspendTimeoutSeconds === undefined ? undefined : { suspendTimeoutSeconds };

@@ -18,13 +18,14 @@ export function firstRecord(compute: Compute, nowMs: number): ComputeRecord {
  * What became of a change whose answer never arrived: it is there (then it is what was last applied), it can no longer
  * arrive (then it has failed, and is wanted anew), or it is too early to say. Nothing is ever sent to find out.
  */
-export function settleIntent(record: ComputeRecord, actual: ComputeSettings, nowMs: number): ComputeRecord {
+export function settleIntent(record: ComputeRecord, actual: Compute, nowMs: number): ComputeRecord {
   if (!record.intent) return record;
   const { intent, ...settled } = record;
   const fields = intent.fields ?? {};
   if (intent.fields && hasSettings(actual, fields)) {
     return { ...settled, lastApplied: { ...record.lastApplied, ...fields } };
   }
+  if (intent.restart && (actual.startedAtMs ?? 0) >= intent.atMs) return settled;
   if (nowMs < intent.atMs + ANSWER_GRACE_MS) return record;
   return withFailure(settled, { desired: fields, message: 'no answer came', atMs: nowMs, permanent: false });
 }
@@ -32,7 +33,9 @@ export function settleIntent(record: ComputeRecord, actual: ComputeSettings, now
 /** A record without failures, once what was wanted is there and nothing is under way: however it got there. */
 export function forgetOvercome(record: ComputeRecord, actual: ComputeSettings): ComputeRecord {
   if (!record.failures || record.openOperations.length > 0 || record.intent) return record;
-  if (!hasSettings(actual, record.failures.desired)) return record;
+  const { desired } = record.failures;
+  // A restart that failed wanted no settings: it is overcome by the next change that goes through.
+  if (Object.keys(desired).length === 0 || !hasSettings(actual, desired)) return record;
   const { failures: _overcome, ...healthy } = record;
   return healthy;
 }

@@ -1,4 +1,5 @@
 import type { Compute, ComputeSettings } from '../domain/compute.ts';
+import type { FieldGroup } from '../domain/desired.ts';
 import type { Action, Plan } from '../domain/plan.ts';
 import type { Reason } from '../domain/reasons.ts';
 import type { ControlApiError, Operation } from './control-api.ts';
@@ -26,6 +27,13 @@ export type ComputeEvent =
       compute: { projectId: string; computeId: string };
       operation: Operation;
       policy?: string;
+    }
+  | {
+      /** Somebody else has set what ebb had applied. */
+      kind: 'manual_change';
+      compute: Compute;
+      group: FieldGroup;
+      applied: Partial<ComputeSettings>;
     }
   | {
       kind: 'degraded';
