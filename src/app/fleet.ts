@@ -3,6 +3,7 @@ import type { ComputeRecord } from '../domain/compute-record.ts';
 import type { Judgement } from '../domain/judge.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Project } from '../ports/control-api.ts';
+import type { Branches } from './branches.ts';
 
 /** What was last seen of a project's computes. */
 export interface Picture {
@@ -35,8 +36,8 @@ export interface Fleet {
   conclusions(): Iterable<Conclusion>;
   conclusionsOf(projectId: string): Conclusion[];
   conclusion(computeId: string): Conclusion | undefined;
-  /** Names of branches by id, for each project whose branches were listed; empty where that is refused. */
-  branchNames: Map<string, ReadonlyMap<string, string>>;
+  /** The branches of each project whose branches were listed; none where that is refused. */
+  branches: Map<string, { branches: Branches; readAtMonotonicMs: number }>;
   /** Milliseconds since the picture was read; infinite if there is none. */
   ageMs(projectId: string): number;
 }
@@ -45,7 +46,7 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
   const listed = new Map<string, Project>();
   const pictures = new Map<string, Picture>();
   const conclusions = new Map<string, Conclusion>();
-  const branchNames = new Map<string, ReadonlyMap<string, string>>();
+  const branches: Fleet['branches'] = new Map();
 
   const dropConclusions = (projectId: string, kept: ReadonlySet<string>) => {
     for (const { computeId } of pictures.get(projectId)?.computes ?? []) {
@@ -54,7 +55,7 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
   };
 
   return {
-    branchNames,
+    branches,
     picture: (projectId) => pictures.get(projectId),
     pictures: () => pictures.values(),
     see(picture) {
@@ -70,7 +71,7 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
       dropConclusions(projectId, new Set());
       pictures.delete(projectId);
       listed.delete(projectId);
-      branchNames.delete(projectId);
+      branches.delete(projectId);
     },
     conclude: (conclusion) => void conclusions.set(conclusion.compute.computeId, conclusion),
     conclusions: () => conclusions.values(),

@@ -1,8 +1,15 @@
 import type { Compute } from '../domain/compute.ts';
 import type { ApiResult, CallOptions, Project } from '../ports/control-api.ts';
+import { type Branches, readBranches, refusesBranches, withBranches } from './branches.ts';
 import type { Context } from './context.ts';
 
-/** The computes of a project, with the names of their branches where a policy selects by them: that costs one request more. */
+/** Names and roles of branches are rarely changed; a picture of them serves so long, in real milliseconds. */
+const BRANCHES_SERVE_MS = 3_600_000;
+
+/**
+ * The computes of a project, with the names and roles of their branches where a policy selects by them: that costs one request
+ * more, now and then.
+ */
 export async function readComputes(
   context: Context,
   project: Project,
@@ -10,36 +17,37 @@ export async function readComputes(
 ): Promise<ApiResult<Compute[]>> {
   const answer = await context.api.listComputes(project, options);
   if (!answer.ok || !context.policies.selectsByBranch) return answer;
-  const names = await branchNames(context, project.projectId, answer.value, options);
-  return { ok: true, value: answer.value.map((compute) => withBranchName(compute, names.get(compute.branchId))) };
+  const branches = await branchesOf(context, project.projectId, answer.value, options);
+  return { ok: true, value: withBranches(answer.value, branches) };
 }
 
-function withBranchName(compute: Compute, branchName: string | undefined): Compute {
-  return branchName === undefined ? compute : { ...compute, branchName };
-}
-
-/** Names are read again only when a compute is on a branch that is not known yet, and never from a route that was refused. */
-async function branchNames(
+/**
+ * Branches are read again when a compute is on one that is not known yet, and after a while. Where that is refused there are
+ * none, also for a while.
+ */
+async function branchesOf(
   context: Context,
   projectId: string,
   computes: readonly Compute[],
   options: CallOptions,
-): Promise<ReadonlyMap<string, string>> {
-  const known = context.fleet.branchNames.get(projectId);
-  if (known && (known.size === 0 || computes.every(({ branchId }) => known.has(branchId)))) return known;
-  const names = new Map<string, string>();
-  for await (const page of context.api.listBranches(projectId, options)) {
-    if (page.ok) for (const { branchId, name } of page.value) names.set(branchId, name);
-    else if (page.error.code !== 'forbidden' && page.error.code !== 'not_found') return known ?? names;
-    else sayNamesAreRefused(context, projectId, page.error.message);
+): Promise<Branches> {
+  const known = context.fleet.branches.get(projectId);
+  const nowMs = context.clock.monotonicMs();
+  const isRefused = known?.branches.size === 0;
+  if (known && nowMs - known.readAtMonotonicMs < BRANCHES_SERVE_MS) {
+    if (isRefused || computes.every(({ branchId }) => known.branches.has(branchId))) return known.branches;
   }
-  context.fleet.branchNames.set(projectId, names);
-  return names;
+  const answer = await readBranches(context.api, projectId, options);
+  if (!answer.ok && !refusesBranches(answer.error)) return known?.branches ?? new Map();
+  if (!answer.ok && !isRefused) sayBranchesAreRefused(context, projectId, answer.error.message);
+  const branches = answer.ok ? answer.value : new Map();
+  context.fleet.branches.set(projectId, { branches, readAtMonotonicMs: nowMs });
+  return branches;
 }
 
-function sayNamesAreRefused({ telemetry }: Context, projectId: string, message: string): void {
+function sayBranchesAreRefused({ telemetry }: Context, projectId: string, message: string): void {
   telemetry.log.warn(
     { event: 'ebb.branch_names_refused', project: projectId },
-    `the key may not list the branches of ${projectId} (${message}): policies that select branches by name don't match there`,
+    `the key may not list the branches of ${projectId} (${message}): policies that select branches by name or role don't match there`,
   );
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createSnapshotApi, type SnapshotApi } from '../../src/adapters/control-api/snapshot.ts';
+import { all } from './support.ts';
 
 const NOW_MS = Date.parse('2026-11-20T12:00:00Z');
 const YEAR_MS = 365 * 86_400_000;
@@ -55,19 +56,13 @@ function open(text: string): SnapshotApi {
   return opened.value;
 }
 
-async function pages<T>(list: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const page of list) all.push(page);
-  return all;
-}
-
 describe('a fleet file as a control API', () => {
   const { api, facts, takenAtMs } = open(FLEET);
   const shop = { account: 'red', projectId: 'web-shop-1', name: 'web-shop' };
 
   it('lists projects, computes and branches as the API would', async () => {
     expect(takenAtMs).toBe(Date.parse('2026-11-19T09:00:00Z'));
-    expect(await pages(api.listProjects())).toEqual([
+    expect(await all(api.listProjects())).toEqual([
       {
         ok: true,
         value: [
@@ -115,7 +110,7 @@ describe('a fleet file as a control API', () => {
         { computeId: 'ep-replica', type: 'read_only', state: 'init' },
       ],
     });
-    expect(await pages(api.listBranches('web-shop-1'))).toEqual([
+    expect(await all(api.listBranches('web-shop-1'))).toEqual([
       {
         ok: true,
         value: [
@@ -130,7 +125,7 @@ describe('a fleet file as a control API', () => {
         ],
       },
     ]);
-    expect(await pages(api.listOperations('web-shop-1'))).toEqual([]);
+    expect(await all(api.listOperations('web-shop-1'))).toEqual([]);
     expect(api.accountStatus()).toEqual([
       { account: 'red', key: 'unknown' },
       { account: 'default', key: 'unknown' },
@@ -154,7 +149,7 @@ describe('a fleet file as a control API', () => {
   });
 
   it('is the same from JSON, and an empty fleet has no page', async () => {
-    expect(await pages(open('{"projects": []}').api.listProjects())).toEqual([]);
+    expect(await all(open('{"projects": []}').api.listProjects())).toEqual([]);
     const compute = { id: 'ep-1', branch_id: 'br-1', type: 'read_write', min_cu: 1, max_cu: 1 };
     const computes = [{ ...compute, suspend_timeout_seconds: 300, state: 'idle' }];
     const projects = [{ id: 'p', name: 'p', region_id: 'r', pg_version: 17, computes }];
@@ -166,7 +161,7 @@ describe('a fleet file as a control API', () => {
     const withBranch = (branch: string) =>
       FLEET.replace('{ name: preview/1, default: false, protected: false }', branch);
     const parentOf = async (text: string) => {
-      const [page] = await pages(open(text).api.listBranches('web-shop-1'));
+      const [page] = await all(open(text).api.listBranches('web-shop-1'));
       return page?.ok ? page.value.at(-1)?.parentBranchId : page;
     };
     expect(await parentOf(withBranch('{ name: a, parent_id: br-other }'))).toBe('br-other');

@@ -1,6 +1,7 @@
 import type { Fleet, FleetCompute, FleetProject } from '../fleet.ts';
 import { type Accounts, FIRST_USER_ID, type Plan } from './accounts.ts';
 import { planAvailabilityCheck } from './availability.ts';
+import { defaultBranch } from './branches.ts';
 import { computeRecord } from './compute-record.ts';
 import { createDueIndex } from './due-index.ts';
 import type { Branch, Compute, Project, WorldState } from './entities.ts';
@@ -86,7 +87,15 @@ function fleetProject(world: WorldState, wanted: FleetProject): Project {
     planSuspension(world, compute);
     planAvailabilityCheck(world, compute);
   }
+  adoptBranches(project);
   return project;
+}
+
+/** A fleet names no parents: every branch but the default one is taken for its child. */
+function adoptBranches(project: Project): void {
+  const parent = defaultBranch(project);
+  if (parent === undefined) return;
+  for (const branch of project.branches.values()) if (branch !== parent) branch.parentId ??= parent.id;
 }
 
 /** The organization of an account, made when its first project names it; the first user administers it. */

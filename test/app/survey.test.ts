@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createControlApi } from '../../src/adapters/control-api/client.ts';
+import { createSnapshotApi } from '../../src/adapters/control-api/snapshot.ts';
+import { type SurveyProgress, surveyFleet } from '../../src/app/survey.ts';
+import type { ControlApi } from '../../src/ports/control-api.ts';
+import { type Platform, startTestPlatform } from '../support/platform.ts';
+
+const NO_METRICS = { increment: () => {}, set: () => {}, clear: () => {}, observe: () => {} };
+const BRANCHES = '/projects/{project_id}/branches';
+const COMPUTES = '/projects/{project_id}/endpoints';
+
+let platform: Platform;
+let api: ControlApi;
+
+beforeAll(async () => {
+  platform = await startTestPlatform({
+    docs: { branch: { name: 'main', default: true, protected: true } },
+    shop: { branch: { name: 'trunk', default: false } },
+  });
+  api = createControlApi({
+    baseUrl: platform.url,
+    accounts: [{ name: 'red', key: () => platform.apiKey }],
+    metrics: NO_METRICS,
+  });
+});
+
+afterAll(async () => {
+  await api.close();
+  await platform.close();
+});
+
+describe('surveyFleet', () => {
+  it('reads every project and compute once, with the names and roles of branches', async () => {
+    const seen: SurveyProgress[] = [];
+    const survey = await surveyFleet({ api, readBranches: true, onProgress: (progress) => void seen.push(progress) });
+    expect(survey).toMatchObject({ branchNamesRefused: [], errors: [] });
+    expect(survey.projects.map(({ projectId, pgVersion }) => [projectId, pgVersion])).toEqual([
+      ['docs', 17],
+      ['shop', 17],
+    ]);
+    expect(survey.computes).toMatchObject([
+      { computeId: 'ep-docs', account: 'red', branchName: 'main', branchRoles: ['default', 'protected'] },
+      { computeId: 'ep-shop', account: 'red', branchName: 'trunk', branchRoles: [] },
+    ]);
+    expect(seen.at(-1)).toEqual({ projectsRead: 2, projects: 2, computes: 2 });
+    const routes = (await platform.requests()).map(({ path }) => path.replace('/api/v2/projects', ''));
+    expect(new Set(routes).size).toBe(routes.length);
+    expect(routes).toHaveLength(6);
+  });
+
+  it('does without branches where nobody asks for them, or where the key may not list them', async () => {
+    const { computes } = await surveyFleet({ api, readBranches: false });
+    expect(computes[0]).not.toHaveProperty('branchName');
+    await platform.control('faults', { kind: 'status', status: 403, route: BRANCHES });
+    const refused = await surveyFleet({ api, readBranches: true });
+    await platform.clearFaults();
+    expect(refused).toMatchObject({ branchNamesRefused: ['docs', 'shop'], errors: [] });
+    expect(refused.computes).toHaveLength(2);
+  });
+
+  it('leaves out a project that is gone, and tells of one that can not be read', async () => {
+    await platform.control('faults', { kind: 'status', status: 404, route: COMPUTES, count: 1 });
+    await platform.control('faults', { kind: 'status', status: 403, route: COMPUTES, count: 1, message: 'not yours' });
+    const survey = await surveyFleet({ api, readBranches: true, concurrency: 1 });
+    await platform.clearFaults();
+    expect(survey).toMatchObject({ projects: [], computes: [] });
+    expect(survey.errors).toMatchObject([{ code: 'forbidden', account: 'red', message: 'not yours' }]);
+  });
+
+  it('reads a fleet file in the same way', async () => {
+    const compute = { type: 'read_write', min_cu: 1, max_cu: 1, suspend_timeout_seconds: 300, state: 'idle' };
+    const computes = [
+      { ...compute, id: 'ep-1', branch_id: 'br-1', branch: { name: 'main', default: true } },
+      { ...compute, id: 'ep-2', branch_id: 'br-2', branch: { name: 'preview/1' } },
+      { ...compute, id: 'ep-3', branch_id: 'br-3' },
+    ];
+    const text = JSON.stringify({ projects: [{ id: 'p', name: 'p', region_id: 'r', pg_version: 17, computes }] });
+    const snapshot = createSnapshotApi({ text, name: 'fleet.json', nowMs: 0 });
+    if (!snapshot.ok) throw new Error(snapshot.problem);
+    const survey = await surveyFleet({ api: snapshot.value.api, readBranches: true });
+    expect(survey.computes).toMatchObject([
+      { branchName: 'main', branchRoles: ['default'] },
+      { branchName: 'preview/1', branchRoles: ['child'] },
+      { computeId: 'ep-3' },
+    ]);
+    expect(survey.computes[2]).not.toHaveProperty('branchRoles');
+  });
+});
