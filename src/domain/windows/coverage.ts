@@ -3,11 +3,20 @@ import type { TimeSpec, WeeklyWindow } from '../time-spec.ts';
 const DAY_MINUTES = 1440;
 const WEEK_MINUTES = 7 * DAY_MINUTES;
 
+/** Asked at every instant, and the same for ever: windows don't change. */
+const known = new WeakMap<readonly TimeSpec[], boolean>();
+
 /**
  * True if windows of one and the same zone leave no minute of the local week uncovered: then they never close,
  * whatever the clocks do, since an end and the start that follows it are the same local time.
  */
 export function coverWholeWeek(specs: readonly TimeSpec[]): boolean {
+  const answer = known.get(specs) ?? leaveNoMinute(specs);
+  known.set(specs, answer);
+  return answer;
+}
+
+function leaveNoMinute(specs: readonly TimeSpec[]): boolean {
   if (specs.some((spec) => spec.kind === 'always')) return true;
   const weekly = specs.filter((spec): spec is WeeklyWindow => spec.kind === 'weekly' && !spec.dates);
   return [...new Set(weekly.map((spec) => spec.zone))].some((zone) =>

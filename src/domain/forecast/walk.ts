@@ -1,0 +1,71 @@
+import { isRaise } from '../change.ts';
+import type { CompiledPolicies } from '../compiled-policies.ts';
+import { type Compute, type ComputeSettings, hasSettings, settingsOf } from '../compute.ts';
+import { type Decision, decide } from '../decide.ts';
+import type { Hold } from '../holds.ts';
+import type { ForecastSubject } from './alike.ts';
+
+/** A stretch of time in which no value changes. Milliseconds since the epoch. */
+export interface Segment extends ComputeSettings {
+  fromMs: number;
+  /** Up to but not including. */
+  toMs: number;
+  /** Who decided the values, in the order in which they first did; empty where nobody has an opinion. */
+  policies: readonly string[];
+}
+
+/** One compute on its way through time. */
+export interface Walk {
+  /** Goes on to an instant at which a decision may change; instants must ascend. */
+  step(instantMs: number): void;
+  /** What was passed through; the last stretch ends at `toMs`. */
+  segmentsUntil(toMs: number): Segment[];
+}
+
+/** Starts with what the compute has now. What nobody has an opinion on stays as the last change left it. */
+export function startWalk(policies: CompiledPolicies, { holds, ...subject }: ForecastSubject): Walk {
+  const { baseline = settingsOf(subject.compute) } = subject;
+  // Changed in place: policies remember by identity which computes they select, and that does not depend on settings.
+  const compute = { ...subject.compute };
+  const passed: (ComputeSettings & { fromMs: number; deciders: Set<string> })[] = [];
+  return {
+    step(instantMs) {
+      const decision = decide({ policies, compute, baseline, instantMs, holds });
+      Object.assign(compute, changesOf(decision, compute));
+      const last = passed.at(-1);
+      const deciders = last && hasSettings(last, compute) ? last.deciders : new Set<string>();
+      for (const name of decidersOf(decision)) deciders.add(name);
+      if (deciders !== last?.deciders) passed.push({ ...settingsOf(compute), fromMs: instantMs, deciders });
+    },
+    segmentsUntil: (toMs) =>
+      passed.map(({ deciders, ...segment }, index) => ({
+        ...segment,
+        toMs: passed[index + 1]?.fromMs ?? toMs,
+        policies: [...deciders],
+      })),
+  };
+}
+
+/** What is written: all that is enforced, unless it is frozen; then at most a raise. */
+function changesOf({ enforced, freezes, holds }: Decision, compute: Compute): Partial<ComputeSettings> {
+  const { size, suspendTimeoutSeconds } = enforced;
+  if (holds.some(({ freeze }) => freeze)) return {};
+  if (freezes.length > 0) {
+    const raised = size !== null && freezes.every(({ policy }) => policy.allowRaise) && isRaise(compute, size);
+    return raised ? size : {};
+  }
+  return { ...size, ...(suspendTimeoutSeconds !== null && { suspendTimeoutSeconds }) };
+}
+
+function decidersOf({ enforcedDeciders, freezes, holds }: Decision): string[] {
+  const freezing = [...holds.filter(({ freeze }) => freeze).map(nameOf), ...freezes.map(({ policy }) => policy.name)];
+  if (freezing.length > 0) return freezing;
+  return [enforcedDeciders.size, enforcedDeciders.suspend_timeout].flatMap((step) => {
+    if (step?.policy) return [step.policy.name];
+    return step?.hold ? [nameOf(step.hold)] : [];
+  });
+}
+
+function nameOf({ owner }: Hold): string {
+  return `hold by ${owner}`;
+}

@@ -1,0 +1,276 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { settingsOf } from '../../src/domain/compute.ts';
+import { decide } from '../../src/domain/decide.ts';
+import { type Forecast, forecast, forecastFleet, unchangedUse } from '../../src/domain/forecast.ts';
+import type { Hold } from '../../src/domain/holds.ts';
+import type { FreezePolicy, LimitsPolicy, Policy } from '../../src/domain/policy.ts';
+import { aCompute, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
+
+const MONDAY = at('2026-03-02T00:00:00Z');
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+const week = { fromMs: MONDAY, toMs: MONDAY + 7 * DAY };
+
+/** `Mon 08:00 1-4 300 office-hours` for each segment: when it begins, its values, who decided. */
+function lines({ segments }: Forecast): string[] {
+  return segments.map(({ fromMs, minCu, maxCu, suspendTimeoutSeconds, policies }) => {
+    const day = new Intl.DateTimeFormat('en', { weekday: 'short', timeZone: 'UTC' }).format(fromMs);
+    const time = new Date(fromMs).toISOString().slice(11, 16);
+    return [day, time, `${minCu}-${maxCu}`, suspendTimeoutSeconds, ...policies].join(' ');
+  });
+}
+
+const base = { file: 'test.yaml', mode: 'enforce' as const, select: { projects: ['*'], minAgeMs: 0 }, priority: 0 };
+
+describe('a forecast', () => {
+  it('goes from window to window, and says who decided', () => {
+    const policies = compiled(
+      aSchedule({ windows: [{ at: [aWindow({ days: [1, 2] })], size: { minCu: 1, maxCu: 4 } }] }),
+    );
+    expect(lines(forecast({ policies, compute: aCompute(), ...week }))).toEqual([
+      'Mon 00:00 0.25-1 300 office-hours',
+      'Mon 08:00 1-4 300 office-hours',
+      'Mon 18:00 0.25-1 300 office-hours',
+      'Tue 08:00 1-4 300 office-hours',
+      'Tue 18:00 0.25-1 300 office-hours',
+    ]);
+  });
+
+  it('keeps what nobody has an opinion on, from what the compute has now on', () => {
+    const leaves = aSchedule({
+      otherwise: 'leave',
+      windows: [{ at: [aWindow({ days: [2] })], size: { minCu: 4, maxCu: 4 } }],
+    });
+    const result = forecast({ policies: compiled(leaves), compute: aCompute({ suspendTimeoutSeconds: 600 }), ...week });
+    expect(lines(result)).toEqual(['Mon 00:00 0.25-2 600', 'Tue 08:00 4-4 600 office-hours']);
+  });
+
+  it('has one segment without policies where none selects the compute', () => {
+    const policies = compiled(aSchedule({ select: { projects: ['other'], minAgeMs: 0 } }));
+    expect(lines(forecast({ policies, compute: aCompute(), ...week }))).toEqual(['Mon 00:00 0.25-2 300']);
+  });
+
+  it('takes the hour that daylight saving takes and gives', () => {
+    const policies = compiled(
+      aSchedule({
+        windows: [
+          {
+            at: [aWindow({ days: [6, 7, 1], startMinute: 60, endMinute: 240, zone: 'Europe/Berlin' })],
+            size: { minCu: 1, maxCu: 1 },
+          },
+        ],
+      }),
+    );
+    const hoursOn = (from: string, days: number) =>
+      forecast({ policies, compute: aCompute(), fromMs: at(from), toMs: at(from) + days * DAY })
+        .segments.filter(({ minCu }) => minCu === 1)
+        .map(({ fromMs, toMs }) => `${new Date(fromMs).toISOString().slice(5, 16)} ${(toMs - fromMs) / HOUR}`);
+    expect(hoursOn('2026-03-27T12:00:00Z', 3)).toEqual(['03-28T00:00 3', '03-29T00:00 2', '03-29T23:00 3']);
+    expect(hoursOn('2026-10-23T12:00:00Z', 3)).toEqual(['10-23T23:00 3', '10-24T23:00 4', '10-26T00:00 3']);
+  });
+
+  it('does not let a freeze be written into, except for raises where they are allowed', () => {
+    const interval = { kind: 'interval' as const, startMs: MONDAY + DAY, endMs: MONDAY + 3 * DAY };
+    const freeze: FreezePolicy = { ...base, kind: 'freeze', name: 'still', at: [interval], allowRaise: false };
+    const schedule = aSchedule({ windows: [{ at: [aWindow({ days: [1, 2, 3, 4] })], size: { minCu: 1, maxCu: 4 } }] });
+    const of = (allowRaise: boolean) =>
+      lines(forecast({ policies: compiled(schedule, { ...freeze, allowRaise }), compute: aCompute(), ...week }));
+    expect(of(false)).toEqual([
+      'Mon 00:00 0.25-1 300 office-hours',
+      'Mon 08:00 1-4 300 office-hours',
+      'Mon 18:00 0.25-1 300 office-hours still',
+      'Thu 08:00 1-4 300 office-hours',
+      'Thu 18:00 0.25-1 300 office-hours',
+    ]);
+    expect(of(true).slice(3)).toEqual([
+      'Tue 08:00 1-4 300 still',
+      'Thu 00:00 0.25-1 300 office-hours',
+      'Thu 08:00 1-4 300 office-hours',
+      'Thu 18:00 0.25-1 300 office-hours',
+    ]);
+  });
+
+  it('counts holds until they end, and a compute from when it is old enough', () => {
+    const hold: Hold = {
+      id: 'h1',
+      projectId: 'p-one',
+      computeId: 'ep-one',
+      owner: 'ada',
+      reason: 'launch',
+      createdAtMs: MONDAY - HOUR,
+      expiresAtMs: MONDAY + 5 * HOUR,
+      size: { minCu: 8, maxCu: 8 },
+    };
+    const policies = compiled(aSchedule({ windows: [], select: { projects: ['*'], minAgeMs: 2 * HOUR } }));
+    const young = aCompute({ createdAtMs: MONDAY - HOUR });
+    expect(lines(forecast({ policies, compute: young, holds: [hold], ...week }))).toEqual([
+      'Mon 00:00 8-8 300 hold by ada office-hours',
+      'Mon 05:00 0.25-1 300 office-hours',
+    ]);
+    expect(lines(forecast({ policies, compute: young, ...week }))).toEqual([
+      'Mon 00:00 0.25-2 300',
+      'Mon 01:00 0.25-1 300 office-hours',
+    ]);
+  });
+
+  it('leaves out what observing policies want', () => {
+    const policies = compiled(aSchedule({ mode: 'observe' }));
+    expect(lines(forecast({ policies, compute: aCompute(), ...week }))).toEqual(['Mon 00:00 0.25-2 300']);
+  });
+});
+
+describe('what it may cost', () => {
+  it('is nothing to all of it at the maximum where the compute may sleep, and never less than the minimum where it may not', () => {
+    const never = aSchedule({
+      windows: [{ at: [aWindow({ days: [1] })], size: { minCu: 1, maxCu: 4 }, suspendTimeoutSeconds: -1 }],
+    });
+    const { cuHours } = forecast({ policies: compiled(never), compute: aCompute(), ...week });
+    expect(cuHours).toEqual({ low: 10, high: 10 * 4 + (7 * 24 - 10) * 1 });
+    expect(unchangedUse(aCompute(), week)).toEqual({ low: 0, high: 7 * 24 * 2 });
+  });
+
+  it('counts a fixed size above 16 CU as always awake, and a disabled compute as never', () => {
+    expect(unchangedUse({ minCu: 18, maxCu: 18, suspendTimeoutSeconds: 300 }, week).low).toBe(18 * 7 * 24);
+    const disabled = aCompute({ disabled: true });
+    expect(forecast({ policies: compiled(aSchedule()), compute: disabled, ...week }).cuHours).toEqual({
+      low: 0,
+      high: 0,
+    });
+    expect(unchangedUse(disabled, week)).toEqual({ low: 0, high: 0 });
+  });
+});
+
+const size = fc.constantFrom(
+  { minCu: 0.25, maxCu: 1 },
+  { minCu: 1, maxCu: 4 },
+  { minCu: 2, maxCu: 2 },
+  { minCu: 18, maxCu: 18 },
+);
+const timeout = fc.constantFrom(-1, 60, 300);
+const zone = fc.constantFrom('UTC', 'Europe/Berlin', 'Australia/Lord_Howe');
+const window = fc
+  .record({
+    days: fc.subarray([1, 2, 3, 4, 5, 6, 7], { minLength: 1 }),
+    startMinute: fc.nat(1439),
+    minutes: fc.integer({ min: 1, max: 1440 }),
+    zone,
+  })
+  .map(({ days, startMinute, minutes, zone }) => {
+    const end = startMinute + minutes;
+    return aWindow({ days, zone, startMinute, endMinute: end % 1440, endDayOffset: Math.floor(end / 1440) });
+  });
+const values = fc.record({ size, suspendTimeoutSeconds: timeout }, { requiredKeys: [] });
+const select = fc.record({
+  projects: fc.constantFrom(['*'], ['a'], ['b']),
+  minAgeMs: fc.constantFrom(0, 30 * 60_000, 3 * DAY),
+});
+const schedule = fc
+  .record({
+    windows: fc.array(fc.tuple(window, values), { maxLength: 3 }),
+    otherwise: fc.oneof(values, fc.constantFrom('leave' as const, 'baseline' as const)),
+    priority: fc.nat(2),
+    mode: fc.constantFrom('enforce' as const, 'observe' as const),
+    select,
+    readyLeadMs: fc.option(fc.constant(180_000), { nil: undefined }),
+  })
+  .map(({ windows, readyLeadMs, ...fields }) =>
+    aSchedule({
+      ...fields,
+      windows: windows.map(([at, wants]) => ({
+        at: [at],
+        ...wants,
+        ...(readyLeadMs !== undefined && { readyLeadMs }),
+      })),
+    }),
+  );
+const limits = select.map(
+  (select): LimitsPolicy => ({ ...base, kind: 'limits', name: 'ceiling', select, size: { maxCu: 2 }, hard: false }),
+);
+const policySet = fc
+  .tuple(fc.array(schedule, { maxLength: 3 }), fc.array(limits, { maxLength: 1 }))
+  .map(([schedules, others]): Policy[] => [
+    ...schedules.map((one, index) => ({ ...one, name: `s${index}` })),
+    ...others,
+  ]);
+const subject = fc
+  .record({
+    projectName: fc.constantFrom('a', 'b'),
+    size,
+    suspendTimeoutSeconds: timeout,
+    ageMs: fc.constantFrom(0, HOUR, 400 * DAY),
+    baseline: fc.option(size, { nil: undefined }),
+  })
+  .map(({ size, baseline, ageMs, ...fields }) => ({
+    compute: aCompute({ ...size, ...fields, createdAtMs: MONDAY - ageMs }),
+    baseline: baseline && { ...baseline, suspendTimeoutSeconds: 300 },
+  }));
+/** Weeks with and without a change of the clocks. */
+const from = fc.constantFrom(
+  MONDAY,
+  at('2026-03-25T13:07:00Z'),
+  at('2026-10-22T00:00:00Z'),
+  at('2026-04-01T00:00:00Z'),
+);
+
+describe('every forecast', () => {
+  const of = (runs: number) => ({ numRuns: runs });
+
+  it('tiles the time asked for, and neighbours differ in a value', () => {
+    fc.assert(
+      fc.property(policySet, subject, from, fc.integer({ min: 1, max: 10 * DAY }), (set, one, fromMs, lengthMs) => {
+        const { segments } = forecast({ policies: compiled(...set), ...one, fromMs, toMs: fromMs + lengthMs });
+        expect(segments[0]?.fromMs).toBe(fromMs);
+        expect(segments.at(-1)?.toMs).toBe(fromMs + lengthMs);
+        for (const [index, segment] of segments.entries()) {
+          const next = segments[index + 1];
+          expect(segment.toMs).toBeGreaterThan(segment.fromMs);
+          if (!next) continue;
+          expect(next.fromMs).toBe(segment.toMs);
+          expect(settingsOf(next)).not.toEqual(settingsOf(segment));
+        }
+      }),
+      of(150),
+    );
+  });
+
+  it('agrees with the decision at any instant, on whatever anybody has an opinion', () => {
+    fc.assert(
+      fc.property(
+        policySet,
+        subject,
+        from,
+        fc.array(fc.nat(8 * DAY - 1), { minLength: 20 }),
+        (set, one, fromMs, offsets) => {
+          const policies = compiled(...set);
+          const { segments } = forecast({ policies, ...one, fromMs, toMs: fromMs + 8 * DAY });
+          for (const instantMs of offsets.map((offset) => fromMs + offset)) {
+            const segment = segments.find(({ fromMs, toMs }) => fromMs <= instantMs && instantMs < toMs);
+            if (!segment) throw new Error('a gap');
+            const compute = { ...one.compute, ...settingsOf(segment) };
+            const baseline = one.baseline ?? settingsOf(one.compute);
+            const { enforced } = decide({ policies, compute, baseline, instantMs });
+            expect(settingsOf(segment)).toEqual({
+              ...settingsOf(segment),
+              ...enforced.size,
+              ...(enforced.suspendTimeoutSeconds !== null && { suspendTimeoutSeconds: enforced.suspendTimeoutSeconds }),
+            });
+          }
+        },
+      ),
+      of(150),
+    );
+  });
+
+  it('is the same for a compute alone and in a fleet', () => {
+    fc.assert(
+      fc.property(policySet, fc.array(subject, { minLength: 2, maxLength: 12 }), from, (set, subjects, fromMs) => {
+        const input = { policies: compiled(...set), fromMs, toMs: fromMs + 8 * DAY };
+        const fleet = forecastFleet({ ...input, subjects });
+        expect(fleet).toEqual(subjects.map((one) => forecast({ ...input, ...one })));
+      }),
+      of(60),
+    );
+  });
+});
