@@ -2,7 +2,6 @@
 import { randomUUID } from 'node:crypto';
 import { simulatedClock } from './adapters/clock/simulated-clock.ts';
 import { systemClock } from './adapters/clock/system-clock.ts';
-import { createControlApi } from './adapters/control-api/client.ts';
 import { createGroupBudget } from './adapters/control-api/group-budget.ts';
 import { openEngine } from './adapters/engine/open-engine.ts';
 import { startHttpServer } from './adapters/http/server.ts';
@@ -17,14 +16,13 @@ import { createOutages } from './app/outages.ts';
 import { createOverrides } from './app/overrides.ts';
 import { recordEvents } from './app/record-events.ts';
 import { createSlots } from './app/slots.ts';
-import { apiAccounts, placeOfKey, readKeysAtStart, viaProxy } from './compose/accounts.ts';
+import { readKeysAtStart } from './compose/accounts.ts';
+import { explainApiError, openControlApi } from './compose/control-api.ts';
 import { compilePolicies } from './domain/compiled-policies.ts';
 import type { Policy, PolicySet } from './domain/policy.ts';
 import type { Clock } from './ports/clock.ts';
-import type { ControlApi, ControlApiError } from './ports/control-api.ts';
 import type { ComputeEvent } from './ports/notifier.ts';
 import type { Operator } from './ports/operator.ts';
-import type { RateBudget } from './ports/rate-budget.ts';
 import type { Metrics } from './ports/telemetry.ts';
 import type { KeyPurpose } from './settings/api-key.ts';
 import { type Settings, secretsOf } from './settings.ts';
@@ -153,7 +151,12 @@ async function openContext(
   const { engine } = opening;
   opened.push(() => engine.close());
   engine.onStateChange(({ up, message }) => (up ? outages.up(engine.name) : outages.down(engine.name, message)));
-  const api = openControlApi(settings, telemetry, await createGroupBudget({ engine }));
+  const api = openControlApi({
+    ...{ settings, log, metrics },
+    purpose: purposeOf(settings),
+    hide: telemetry.hide,
+    budget: await createGroupBudget({ engine }),
+  });
   opened.push(() => api.close());
   const queue = createJobQueue({
     engine,
@@ -187,19 +190,6 @@ async function openContext(
   return { ok: true, value: context };
 }
 
-function openControlApi(settings: Settings, telemetry: ProcessTelemetry, budget: RateBudget): ControlApi {
-  const { log, metrics, hide } = telemetry;
-  return createControlApi({
-    baseUrl: settings.apiUrl,
-    accounts: apiAccounts(settings.accounts, { purpose: purposeOf(settings), hide }),
-    allowPlainHttp: settings.allowPlainHttp,
-    proxy: viaProxy(settings.proxy),
-    budget,
-    log,
-    metrics,
-  });
-}
-
 function purposeOf({ mode }: Settings): KeyPurpose {
   return mode === 'enforce' ? 'write' : 'read';
 }
@@ -228,22 +218,4 @@ function declareFixedMetrics(metrics: Metrics, settings: Settings, policies: rea
   for (const { name, kind, mode, owner = '', file } of policies) {
     metrics.set('ebb_policy_info', { policy: name, kind, mode, owner, file }, 1);
   }
-}
-
-/** One line for the person who starts the daemon: what happened, and what to do. */
-function explainApiError({ apiUrl, accounts, proxy }: Settings, error: ControlApiError): string {
-  const { code, status, message } = error;
-  const account = accounts.find(({ name }) => name === error.account);
-  const place = account === undefined ? 'EBB_API_KEY or EBB_API_KEY_FILE' : placeOfKey(account);
-  if (code === 'unauthorised' && status !== undefined) {
-    return `${apiUrl} refuses the API key of account ${error.account} (${status}: ${message}); check ${place}`;
-  }
-  if (code === 'unauthorised' || (code === 'forbidden' && status === undefined)) {
-    return `account ${error.account}: ${message}; check ${place}`;
-  }
-  if (status === undefined && proxy !== undefined) {
-    return `cannot reach ${apiUrl} through ${proxy.shown}: ${message}; check ${proxy.variable} and EBB_API_URL`;
-  }
-  if (status === undefined) return `cannot reach ${apiUrl}: ${message}; check EBB_API_URL and the network`;
-  return `${apiUrl} answers ${status}: ${message}; check EBB_API_URL, or try again later`;
 }

@@ -1,10 +1,10 @@
 import { createFullControlApi } from '../adapters/control-api/full-client.ts';
 import type { ControlApiError } from '../ports/control-api.ts';
-import type { Metrics } from '../ports/telemetry.ts';
 import type { Account } from '../settings/accounts.ts';
 import { type ApiKeySource, readApiKey } from '../settings/api-key.ts';
 import type { Settings } from '../settings.ts';
 import { placeOfKey, viaProxy } from './accounts.ts';
+import { NO_METRICS } from './no-metrics.ts';
 
 export interface WantedKey {
   settings: Settings;
@@ -83,5 +83,3 @@ function explain({ settings, organizationId, projectId }: WantedKey, account: Ac
       return `no key was made: ${message}`;
   }
 }
-
-const NO_METRICS: Metrics = { increment: () => {}, set: () => {}, clear: () => {}, observe: () => {} };

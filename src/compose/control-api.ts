@@ -1,0 +1,45 @@
+import { createControlApi } from '../adapters/control-api/client.ts';
+import type { ControlApi, ControlApiError } from '../ports/control-api.ts';
+import type { RateBudget } from '../ports/rate-budget.ts';
+import type { Log, Metrics } from '../ports/telemetry.ts';
+import type { KeyPurpose } from '../settings/api-key.ts';
+import type { Settings } from '../settings.ts';
+import { apiAccounts, placeOfKey, viaProxy } from './accounts.ts';
+
+/** The control API of the settings: what it can send is what the daemon may. */
+export function openControlApi(options: {
+  settings: Settings;
+  purpose: KeyPurpose;
+  /** Gets each key that is read, before it is used. */
+  hide: (key: string) => void;
+  metrics: Metrics;
+  log?: Log;
+  budget: RateBudget;
+}): ControlApi {
+  const { settings, purpose, hide, ...rest } = options;
+  return createControlApi({
+    baseUrl: settings.apiUrl,
+    accounts: apiAccounts(settings.accounts, { purpose, hide }),
+    allowPlainHttp: settings.allowPlainHttp,
+    proxy: viaProxy(settings.proxy),
+    ...rest,
+  });
+}
+
+/** One line for the person at the terminal: what happened, and what to do. */
+export function explainApiError({ apiUrl, accounts, proxy }: Settings, error: ControlApiError): string {
+  const { code, status, message } = error;
+  const account = accounts.find(({ name }) => name === error.account);
+  const place = account === undefined ? 'EBB_API_KEY or EBB_API_KEY_FILE' : placeOfKey(account);
+  if (code === 'unauthorised' && status !== undefined) {
+    return `${apiUrl} refuses the API key of account ${error.account} (${status}: ${message}); check ${place}`;
+  }
+  if (code === 'unauthorised' || (code === 'forbidden' && status === undefined)) {
+    return `account ${error.account}: ${message}; check ${place}`;
+  }
+  if (status === undefined && proxy !== undefined) {
+    return `cannot reach ${apiUrl} through ${proxy.shown}: ${message}; check ${proxy.variable} and EBB_API_URL`;
+  }
+  if (status === undefined) return `cannot reach ${apiUrl}: ${message}; check EBB_API_URL and the network`;
+  return `${apiUrl} answers ${status}: ${message}; check EBB_API_URL, or try again later`;
+}

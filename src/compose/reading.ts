@@ -1,0 +1,83 @@
+import { readFile, stat } from 'node:fs/promises';
+import { createGroupBudget } from '../adapters/control-api/group-budget.ts';
+import { createReadingBudget } from '../adapters/control-api/reading-budget.ts';
+import { createSnapshotApi } from '../adapters/control-api/snapshot.ts';
+import { isLoopbackHost } from '../domain/loopback.ts';
+import type { ControlApi, ControlApiError } from '../ports/control-api.ts';
+import type { Engine } from '../ports/engine.ts';
+import type { FleetFacts } from '../ports/fleet-facts.ts';
+import type { Settings } from '../settings.ts';
+import { readKeysAtStart } from './accounts.ts';
+import { explainApiError, openControlApi } from './control-api.ts';
+import { NO_METRICS } from './no-metrics.ts';
+
+export interface ReadingOptions {
+  settings: Settings;
+  /** A snapshot to read instead of the control API: then no key is needed. */
+  fleetFile?: string | undefined;
+  /** What time it is, for computes of the snapshot that don't say how old they are; by default now. */
+  nowMs?: number;
+  /** An open engine of the daemons' group, whose rate budget is then shared. */
+  engine?: Engine;
+}
+
+/** A fleet that can be read, and not written. */
+export interface Reading {
+  api: ControlApi;
+  facts: FleetFacts;
+  /** When the snapshot was made, if it is one and says so. */
+  takenAtMs?: number;
+  /** The URL or file that it comes from, for messages. */
+  source: string;
+  /** An error of the API in one line that says what to do. */
+  explain(error: ControlApiError): string;
+  close(): Promise<void>;
+}
+
+type Opened<T> = { ok: true; value: T } | { ok: false; problem: string };
+
+/** Larger than any fleet, in bytes: a file that is no fleet file must not fill the memory. */
+const MOST_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Opens a fleet for a command that only reads: a fleet file, or the control API of the settings, for which `NEON_API_KEY` will
+ * do. Nothing is asked yet.
+ */
+export async function openForReading(options: ReadingOptions): Promise<Opened<Reading>> {
+  const { fleetFile } = options;
+  return fleetFile === undefined ? openApi(options) : openFile(fleetFile, options.nowMs ?? Date.now());
+}
+
+async function openApi({ settings, engine }: ReadingOptions): Promise<Opened<Reading>> {
+  const keys = readKeysAtStart(settings.accounts, 'read');
+  if (!keys.ok) return keys;
+  const alone = isLoopbackHost(new URL(settings.apiUrl).hostname);
+  const budget = engine ? await createGroupBudget({ engine }) : createReadingBudget({ alone });
+  const api = openControlApi({ settings, purpose: 'read', hide: () => {}, metrics: NO_METRICS, budget });
+  const explain = (error: ControlApiError) => explainApiError(settings, error);
+  return {
+    ok: true,
+    value: { api, facts: new Map(), source: settings.apiUrl, explain, close: () => api.close() },
+  };
+}
+
+async function openFile(file: string, nowMs: number): Promise<Opened<Reading>> {
+  const text = await readText(file);
+  if (!text.ok) return text;
+  const snapshot = createSnapshotApi({ text: text.value, name: file, nowMs });
+  if (!snapshot.ok) return { ok: false, problem: `fleet file ${snapshot.problem}` };
+  const { api } = snapshot.value;
+  const explain = ({ message }: ControlApiError) => `${file}: ${message}`;
+  return { ok: true, value: { ...snapshot.value, source: file, explain, close: () => api.close() } };
+}
+
+async function readText(file: string): Promise<Opened<string>> {
+  try {
+    if ((await stat(file)).size > MOST_BYTES)
+      return { ok: false, problem: `fleet file ${file}: is larger than 64 MiB` };
+    return { ok: true, value: await readFile(file, 'utf8') };
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'error';
+    return { ok: false, problem: `cannot read the fleet file ${file} (${code}); check the path and its permissions` };
+  }
+}
