@@ -1,4 +1,7 @@
 import type { ComputeRecord } from '../domain/compute-record.ts';
+import type { Freeze } from '../domain/freezes.ts';
+import type { HistoryEntry } from '../domain/history.ts';
+import type { Hold } from '../domain/holds.ts';
 
 /**
  * Leave to write to a project. It holds for a bounded real time; the fencing token grows with each holder, so that one who
@@ -10,12 +13,32 @@ export interface Lease {
   token: number;
 }
 
-/** What must outlive a daemon. Everything in it is bounded; no secret is ever stored. */
-export interface Store {
-  /** A random id made when the store was first used: another id means that the store came back empty. */
-  storeId(): Promise<string>;
-  /** The group's time, milliseconds since the epoch: Redis' own clock, so that several daemons agree. */
-  timeMs(): Promise<number>;
+/** Which policy set counts. The number grows with each other set, also over a store that came back empty. */
+export interface Generation {
+  number: number;
+  setHash: string;
+}
+
+/** A person's yes to a staged policy set. */
+export interface Approval {
+  hash: string;
+  who: string;
+  /** Milliseconds since the epoch. */
+  atMs: number;
+}
+
+/** How many connections a compute had. */
+export interface ConnectionSample {
+  /** Milliseconds since the epoch. */
+  atMs: number;
+  connections: number;
+  maxConnections?: number;
+}
+
+/** `full`: as many are kept as the store takes; some must be deleted or expire first. */
+export type PutOutcome = { ok: true } | { ok: false; error: { code: 'full'; limit: number } };
+
+interface LeaseStore {
   /**
    * The lease, or undefined while it is held, also by this holder: two jobs of one daemon keep each other out too. `ttlMs` is
    * real time.
@@ -27,13 +50,88 @@ export interface Store {
   leaseRemainingMs(lease: Lease): Promise<number>;
   /** Gives the lease back; does nothing if it is no longer held. */
   releaseLease(lease: Lease): Promise<void>;
+}
+
+interface RecordStore {
   /** The records of a project's computes by compute id. */
   records(projectId: string): Promise<Map<string, ComputeRecord>>;
   /** Stores one record if the lease is still held; false, and nothing written, if it is not. */
   putRecord(projectId: string, computeId: string, record: ComputeRecord, lease: Lease): Promise<boolean>;
-  /** Forgets a compute that no longer exists, under the same condition. */
+  /** Forgets a compute that no longer exists, its samples too, under the same condition. */
   deleteRecord(projectId: string, computeId: string, lease: Lease): Promise<boolean>;
   /** Ids of the projects that have records: what a restart must look at. */
   projectIds(): Promise<string[]>;
+}
+
+/**
+ * What people said: oldest first, without those that have expired at `nowMs`. Asking again is cheap while nothing changed, so it
+ * may be done before each write.
+ */
+export interface OverrideStore {
+  holds(nowMs: number): Promise<Hold[]>;
+  /** Adds a hold or replaces the one with its id. Those that expired before its `createdAtMs` make room. */
+  putHold(hold: Hold): Promise<PutOutcome>;
+  /** False if there was none. */
+  deleteHold(id: string): Promise<boolean>;
+  /** A freeze that this version can't read counts as one of everything. */
+  freezes(nowMs: number): Promise<Freeze[]>;
+  /** As {@link OverrideStore.putHold}. */
+  putFreeze(freeze: Freeze): Promise<PutOutcome>;
+  deleteFreeze(id: string): Promise<boolean>;
+  /** Remembers that a set may come into force; of the oldest, beyond a hundred, nothing is remembered. */
+  approve(approval: Approval): Promise<void>;
+  /** Newest first. */
+  approvals(): Promise<Approval[]>;
+}
+
+interface GenerationStore {
+  /** Registers a policy set that was loaded: the number in force if it is of this set, else a new and greater one. */
+  raiseGeneration(setHash: string): Promise<number>;
+  /** Puts back what a daemon knows into a store that came back empty; a greater one stays. Gives the number in force. */
+  restoreGeneration(known: Generation): Promise<number>;
+  /** The one in force. A daemon whose own number is smaller must not write. Undefined in an empty store. */
+  generation(): Promise<Generation | undefined>;
+}
+
+export interface SlotRequest {
+  policy: string;
+  computeId: string;
+  /** How many computes may hold a slot of the policy at once. */
+  allowed: number;
+  nowMs: number;
+  /** When the slot no longer counts, should nobody release it. */
+  untilMs: number;
+}
+
+/** Leave to disturb a compute, so many of a policy at once over all daemons. Instants are those of the clock port. */
+interface SlotStore {
+  /**
+   * True if the compute now holds a slot of the policy. One that held it already keeps it, until the new `untilMs`, also if
+   * fewer are allowed by now.
+   */
+  takeSlot(request: SlotRequest): Promise<boolean>;
+  /** Does nothing if it holds none. */
+  releaseSlot(policy: string, computeId: string): Promise<void>;
+  /** Ids of the computes that hold a slot, sorted. */
+  slotsInUse(policy: string, nowMs: number): Promise<string[]>;
+}
+
+interface HistoryStore {
+  /** Keeps the last 20 entries of each compute and some 10,000 in all. An entry above 1 KB loses words. */
+  appendHistory(entries: readonly HistoryEntry[]): Promise<void>;
+  /** Newest first, `limit` at most: of one compute, or of the fleet. */
+  history(query: { computeId?: string; limit: number }): Promise<HistoryEntry[]>;
+  /** Replaces what is known of a compute; the newest 32 stay. */
+  putSamples(computeId: string, samples: readonly ConnectionSample[]): Promise<void>;
+  /** Oldest first. */
+  samples(computeId: string): Promise<ConnectionSample[]>;
+}
+
+/** What must outlive a daemon. Everything in it is bounded; no secret is ever stored. */
+export interface Store extends LeaseStore, RecordStore, OverrideStore, GenerationStore, SlotStore, HistoryStore {
+  /** A random id made when the store was first used: another id means that the store came back empty. */
+  storeId(): Promise<string>;
+  /** The group's time, milliseconds since the epoch: Redis' own clock, so that several daemons agree. */
+  timeMs(): Promise<number>;
   close(): Promise<void>;
 }

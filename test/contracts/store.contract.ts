@@ -5,6 +5,9 @@ import type { ComputeRecord } from '../../src/domain/compute-record.ts';
 import type { Lease, Store } from '../../src/ports/store.ts';
 import type { TestEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
+import { describeGenerations } from './store-generations.contract.ts';
+import { describeHistory } from './store-history.contract.ts';
+import { describeOverrides } from './store-overrides.contract.ts';
 
 const TTL_MS = 15_000;
 
@@ -31,6 +34,11 @@ export function describeStore(open: () => Promise<TestEngine>): void {
   async function untilExpired(held: Lease): Promise<void> {
     await eventually(() => store.leaseRemainingMs(held)).toBe(0);
   }
+
+  const current = () => ({ store, on });
+  describeOverrides(current);
+  describeGenerations(current);
+  describeHistory(current);
 
   describe('leases', () => {
     it('gives a lease to one holder at a time, also when many ask at once', async () => {
@@ -213,6 +221,7 @@ const FULL: Required<ComputeRecord> = {
   manual: { size: { fields: { minCu: 1, maxCu: 2 }, seenAtMs: 8, raises: true } },
   reversals: { suspend_timeout: [9, 10] },
   lastDisruption: { atMs: 11, lowered: true },
+  restore: { owner: 'ann', askedAtMs: 12, expiresAtMs: 13, now: true },
 };
 
 type Step = { kind: 'acquire'; holder: string } | { kind: 'renew' | 'release'; of: number };

@@ -1,13 +1,24 @@
 import type { Engine } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
+import { DEFAULT_LIMITS, type StoreLimits } from './limits.ts';
+import { createOverrideReaders } from './override-json.ts';
 import { createPostgresStore } from './postgres.ts';
 import { createRecordReader } from './record-json.ts';
 import { createRedisStore } from './redis.ts';
 
 /** The store on an engine. It opens nothing of its own: closing the engine ends it. */
-export async function createStore({ engine, log }: { engine: Engine; log: Log }): Promise<Store> {
-  const records = createRecordReader({ log });
-  if (engine.kind === 'redis') return engine.guard(createRedisStore({ engine, records }));
-  return engine.guard(await createPostgresStore({ engine, records }));
+export async function createStore(options: {
+  engine: Engine;
+  log: Log;
+  limits?: Partial<StoreLimits>;
+}): Promise<Store> {
+  const { engine, log } = options;
+  const parts = {
+    records: createRecordReader({ log }),
+    overrides: createOverrideReaders({ log }),
+    limits: { ...DEFAULT_LIMITS, ...options.limits },
+  };
+  if (engine.kind === 'redis') return engine.guard(createRedisStore({ engine, ...parts }));
+  return engine.guard(await createPostgresStore({ engine, ...parts }));
 }

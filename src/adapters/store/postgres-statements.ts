@@ -1,34 +1,3 @@
-import type { PostgresEngine } from '../../ports/engine.ts';
-
-const TABLES = [
-  'CREATE TABLE IF NOT EXISTS ebb_meta (key text PRIMARY KEY, value text NOT NULL)',
-  'CREATE SEQUENCE IF NOT EXISTS ebb_lease_token',
-  `CREATE TABLE IF NOT EXISTS ebb_lease (
-     name text PRIMARY KEY, holder text NOT NULL, token bigint NOT NULL, expires_at timestamptz NOT NULL
-   )`,
-  `CREATE TABLE IF NOT EXISTS ebb_record (
-     project_id text NOT NULL, compute_id text NOT NULL, body text NOT NULL, PRIMARY KEY (project_id, compute_id)
-   )`,
-];
-
-/** Guards the making of the tables: CREATE … IF NOT EXISTS alone fails when two daemons start together. */
-const TABLES_LOCK = 0x656262;
-
-export async function prepareTables({ pool, schema }: PostgresEngine): Promise<void> {
-  const client = await pool.connect();
-  try {
-    await client.query('BEGIN');
-    await client.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [TABLES_LOCK, schema]);
-    for (const table of TABLES) await client.query(table);
-    await client.query('COMMIT');
-  } catch (error) {
-    await client.query('ROLLBACK');
-    throw error;
-  } finally {
-    client.release();
-  }
-}
-
 /** The caller's lease, locked against whoever would take it over while the same statement writes. */
 const HELD = `held AS (
   SELECT name FROM ebb_lease
@@ -68,6 +37,8 @@ export const STATEMENTS = {
   deleteRecord: `
     WITH ${HELD}, gone AS (
       DELETE FROM ebb_record USING held WHERE project_id = $4 AND compute_id = $5 RETURNING compute_id
+    ), without_samples AS (
+      DELETE FROM ebb_samples USING held WHERE compute_id = $5
     )
     SELECT name FROM held`,
   projectIds: 'SELECT DISTINCT project_id FROM ebb_record ORDER BY project_id',

@@ -2,16 +2,25 @@ import { randomUUID } from 'node:crypto';
 import type { ComputeRecord } from '../../domain/compute-record.ts';
 import type { PostgresEngine } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
-import { prepareTables, STATEMENTS } from './postgres-statements.ts';
+import type { StoreLimits } from './limits.ts';
+import type { OverrideReaders } from './override-json.ts';
+import { createPostgresGenerations } from './postgres-generations.ts';
+import { createPostgresHistory } from './postgres-history.ts';
+import { createPostgresOverrides } from './postgres-overrides.ts';
+import { STATEMENTS } from './postgres-statements.ts';
+import { prepareTables } from './postgres-tables.ts';
 import { type RecordReader, recordToJson } from './record-json.ts';
 
 export interface PostgresStoreOptions {
   engine: PostgresEngine;
   records: RecordReader;
+  overrides: OverrideReaders;
+  limits: StoreLimits;
 }
 
 /** The store on Postgres, in the tables `ebb_…` of the group's schema. Makes them if they are not there. */
-export async function createPostgresStore({ engine, records }: PostgresStoreOptions): Promise<Store> {
+export async function createPostgresStore(options: PostgresStoreOptions): Promise<Store> {
+  const { engine, records, overrides, limits } = options;
   const { pool } = engine;
   await prepareTables(engine);
 
@@ -57,6 +66,9 @@ export async function createPostgresStore({ engine, records }: PostgresStoreOpti
       changes(STATEMENTS.putRecord, [name, holder, token, projectId, computeId, recordToJson(record)]),
     deleteRecord: (projectId, computeId, { name, holder, token }) =>
       changes(STATEMENTS.deleteRecord, [name, holder, token, projectId, computeId]),
+    ...createPostgresOverrides({ engine, readers: overrides, limits }),
+    ...createPostgresGenerations({ engine }),
+    ...createPostgresHistory({ engine, limits }),
     projectIds: async () => {
       const rows = await rowsOf<{ project_id: string }>(STATEMENTS.projectIds, []);
       return rows.map((row) => row.project_id);

@@ -30,6 +30,12 @@ const OpenOperation = z.looseObject({
 });
 const Failures = z.looseObject({ count: z.number(), lastAtMs: z.number(), desired: SomeSettings, message: z.string() });
 const Mark = z.looseObject({ fields: SomeSettings, seenAtMs: z.number(), raises: z.boolean() });
+const Restore = z.looseObject({
+  owner: z.string(),
+  askedAtMs: z.number(),
+  expiresAtMs: z.number(),
+  now: z.literal(true).exactOptional(),
+});
 const Instants = z.array(z.number());
 
 const Stored = z.looseObject({
@@ -45,8 +51,11 @@ const Stored = z.looseObject({
     openOperations: z.array(OpenOperation),
     failures: Failures.exactOptional(),
     manual: z.looseObject({ size: Mark.exactOptional(), suspend_timeout: Mark.exactOptional() }).exactOptional(),
-    reversals: z.looseObject({ size: Instants.exactOptional(), suspend_timeout: Instants.exactOptional() }).exactOptional(),
+    reversals: z
+      .looseObject({ size: Instants.exactOptional(), suspend_timeout: Instants.exactOptional() })
+      .exactOptional(),
     lastDisruption: z.looseObject({ atMs: z.number(), lowered: z.boolean() }).exactOptional(),
+    restore: Restore.exactOptional(),
     oneFieldGroupAtATime: z.literal(true).exactOptional(),
   }),
 }) satisfies z.ZodType<{ version: number; record: ComputeRecord }>;

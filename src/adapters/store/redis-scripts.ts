@@ -53,12 +53,19 @@ redis.call('SADD', KEYS[3], ARGV[3])
 return 1
 `;
 
-/** KEYS and ARGV as above, without the text. */
+/** KEYS as above, and samples. ARGV as above, without the text. */
 const DELETE_RECORD = `${HELD}
 if not held(KEYS[1], ARGV[1], ARGV[2]) then return 0 end
 redis.call('HDEL', KEYS[2], ARGV[4])
+redis.call('HDEL', KEYS[4], ARGV[4])
 if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('SREM', KEYS[3], ARGV[3]) end
 return 1
+`;
+
+/** KEYS: any of the group's, so that a Cluster asks the node that holds them. Gives milliseconds. */
+const TIME = `
+local time = redis.call('TIME')
+return string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
 `;
 
 export const SCRIPTS = {
@@ -68,6 +75,5 @@ export const SCRIPTS = {
   releaseLease: RELEASE_LEASE,
   putRecord: PUT_RECORD,
   deleteRecord: DELETE_RECORD,
+  time: TIME,
 } as const;
-
-export type ScriptName = keyof typeof SCRIPTS;

@@ -1,17 +1,25 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { ComputeRecord } from '../../domain/compute-record.ts';
 import type { RedisEngine } from '../../ports/engine.ts';
 import type { Lease, Store } from '../../ports/store.ts';
+import type { StoreLimits } from './limits.ts';
+import type { OverrideReaders } from './override-json.ts';
 import { type RecordReader, recordToJson } from './record-json.ts';
-import { SCRIPTS, type ScriptName } from './redis-scripts.ts';
+import { createRedisGenerations } from './redis-generations.ts';
+import { createRedisHistory, samplesKeyOf } from './redis-history.ts';
+import { createRedisOverrides } from './redis-overrides.ts';
+import { createRunScript } from './redis-run.ts';
+import { SCRIPTS } from './redis-scripts.ts';
 
 export interface RedisStoreOptions {
   engine: RedisEngine;
   records: RecordReader;
+  overrides: OverrideReaders;
+  limits: StoreLimits;
 }
 
 /** The store on Redis. All keys carry the group's prefix, whose braces keep them in one slot of a Cluster. */
-export function createRedisStore({ engine, records }: RedisStoreOptions): Store {
+export function createRedisStore({ engine, records, overrides, limits }: RedisStoreOptions): Store {
   const { commands: redis, prefix } = engine;
   const keys = {
     storeId: `${prefix}:store:id`,
@@ -19,10 +27,12 @@ export function createRedisStore({ engine, records }: RedisStoreOptions): Store 
     projects: `${prefix}:store:projects`,
     lease: (name: string) => `${prefix}:store:lease:${name}`,
     records: (projectId: string) => `${prefix}:store:records:${projectId}`,
+    samples: samplesKeyOf(prefix),
   };
 
-  const run = (script: ScriptName, scriptKeys: string[], args: (string | number)[]) =>
-    runScript(engine, SCRIPTS[script], scriptKeys, args);
+  const runScript = createRunScript(engine);
+  const run = (script: keyof typeof SCRIPTS, scriptKeys: string[], args: (string | number)[]) =>
+    runScript(SCRIPTS[script], scriptKeys, args);
 
   return {
     storeId: async () => {
@@ -31,10 +41,7 @@ export function createRedisStore({ engine, records }: RedisStoreOptions): Store 
       await redis.setnx(keys.storeId, randomUUID());
       return (await redis.get(keys.storeId)) ?? '';
     },
-    timeMs: async () => {
-      const [seconds = 0, microseconds = 0] = await redis.time();
-      return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
-    },
+    timeMs: async () => Number(await run('time', [keys.storeId], [])),
     acquireLease: async (name, holder, ttlMs) => {
       const token = await run('acquireLease', [keys.lease(name), keys.lastToken], [holder, Math.ceil(ttlMs)]);
       return token === null ? undefined : { name, holder, token: Number(token) };
@@ -60,9 +67,12 @@ export function createRedisStore({ engine, records }: RedisStoreOptions): Store 
       );
     },
     deleteRecord: async (projectId, computeId, lease) => {
-      const scriptKeys = [keys.lease(lease.name), keys.records(projectId), keys.projects];
+      const scriptKeys = [keys.lease(lease.name), keys.records(projectId), keys.projects, keys.samples];
       return (await run('deleteRecord', scriptKeys, [...proofOf(lease), projectId, computeId])) === 1;
     },
+    ...createRedisOverrides({ engine, run: runScript, readers: overrides, limits }),
+    ...createRedisGenerations({ engine, run: runScript }),
+    ...createRedisHistory({ engine, run: runScript, limits }),
     projectIds: async () => (await redis.smembers(keys.projects)).sort(),
     close: async () => {},
   };
@@ -70,20 +80,4 @@ export function createRedisStore({ engine, records }: RedisStoreOptions): Store 
 
 function proofOf({ holder, token }: Lease): string[] {
   return [holder, String(token)];
-}
-
-/** Runs a script by its hash, and sends its text only when Redis doesn't know it (yet, or any more). */
-async function runScript(
-  { commands: redis }: RedisEngine,
-  text: string,
-  keys: string[],
-  args: (string | number)[],
-): Promise<unknown> {
-  const hash = createHash('sha1').update(text).digest('hex');
-  try {
-    return await redis.evalsha(hash, keys.length, ...keys, ...args);
-  } catch (error) {
-    if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
-    return redis.eval(text, keys.length, ...keys, ...args);
-  }
 }

@@ -1,0 +1,68 @@
+import { z } from 'zod';
+import { HISTORY_KINDS, type HistoryEntry } from '../../domain/history.ts';
+import { parseJson } from './parse-json.ts';
+
+const SomeSettings = z.looseObject({
+  minCu: z.number().exactOptional(),
+  maxCu: z.number().exactOptional(),
+  suspendTimeoutSeconds: z.number().exactOptional(),
+});
+
+const StoredEntry = z.looseObject({
+  atMs: z.number(),
+  projectId: z.string(),
+  computeId: z.string(),
+  kind: z.enum(HISTORY_KINDS),
+  policy: z.string().exactOptional(),
+  setHash: z.string(),
+  revision: z.string().exactOptional(),
+  from: SomeSettings.exactOptional(),
+  to: SomeSettings.exactOptional(),
+  reasons: z.array(z.looseObject({ code: z.string(), policy: z.string().exactOptional(), message: z.string() })),
+  who: z.string().exactOptional(),
+}) satisfies z.ZodType<HistoryEntry>;
+
+/** How many reasons stay, and how many characters of each of their texts, until an entry fits. */
+const CUTS = [
+  { reasons: 8, characters: 300 },
+  { reasons: 6, characters: 100 },
+  { reasons: 3, characters: 40 },
+  { reasons: 0, characters: 20 },
+] as const;
+
+/** An entry as it is stored: shortened if it has more than `maxBytes`, so that no long text fills the store. */
+export function historyToJson(entry: HistoryEntry, maxBytes: number): string {
+  const whole = JSON.stringify(entry);
+  if (Buffer.byteLength(whole) <= maxBytes) return whole;
+  const shorter = CUTS.map((cut) => JSON.stringify(shorten(entry, cut)));
+  return shorter.find((text) => Buffer.byteLength(text) <= maxBytes) ?? shorter.at(-1) ?? whole;
+}
+
+function shorten(entry: HistoryEntry, cut: (typeof CUTS)[number]): HistoryEntry {
+  const { policy, revision, who } = entry;
+  const clip = (text: string) => Array.from(text).slice(0, cut.characters).join('');
+  return {
+    ...entry,
+    ...(policy !== undefined && { policy: clip(policy) }),
+    ...(revision !== undefined && { revision: clip(revision) }),
+    ...(who !== undefined && { who: clip(who) }),
+    reasons: entry.reasons.slice(0, cut.reasons).map((reason) => ({
+      ...reason,
+      ...(reason.policy !== undefined && { policy: clip(reason.policy) }),
+      message: clip(reason.message),
+    })),
+  };
+}
+
+/** The entry, or undefined for a text that this version can't read. */
+export function readHistory(text: string): HistoryEntry | undefined {
+  return StoredEntry.safeParse(parseJson(text)).data;
+}
+
+/** Entries newest first; those of one instant as they were given. At most `limit`. */
+export function newestFirst(texts: readonly string[], limit: number): HistoryEntry[] {
+  return texts
+    .flatMap((text) => readHistory(text) ?? [])
+    .toSorted((a, b) => b.atMs - a.atMs)
+    .slice(0, limit);
+}

@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import type { Freeze } from '../../domain/freezes.ts';
+import type { Hold } from '../../domain/holds.ts';
+import type { Approval } from '../../ports/store.ts';
+import type { Log } from '../../ports/telemetry.ts';
+import { parseJson } from './parse-json.ts';
+
+const Common = {
+  id: z.string(),
+  owner: z.string(),
+  reason: z.string(),
+  createdAtMs: z.number(),
+  expiresAtMs: z.number(),
+};
+
+const StoredHold = z.looseObject({
+  ...Common,
+  projectId: z.string(),
+  computeId: z.string(),
+  size: z.looseObject({ minCu: z.number(), maxCu: z.number() }).exactOptional(),
+  suspendTimeoutSeconds: z.number().exactOptional(),
+  freeze: z.literal(true).exactOptional(),
+}) satisfies z.ZodType<Hold>;
+
+const Names = z.array(z.string()).exactOptional();
+const StoredSelector = z.looseObject({
+  accounts: Names,
+  projects: Names,
+  branches: Names,
+  computes: Names,
+  regions: Names,
+  types: z.array(z.enum(['read_write', 'read_only'])).exactOptional(),
+  branchRoles: z.array(z.enum(['default', 'protected', 'child'])).exactOptional(),
+  share: z.number().exactOptional(),
+  minAgeMs: z.number(),
+});
+const StoredFreeze = z.looseObject({
+  ...Common,
+  select: z.union([z.literal('all'), StoredSelector]),
+  allowRaise: z.boolean(),
+}) satisfies z.ZodType<Freeze>;
+
+const StoredApproval = z.looseObject({
+  hash: z.string(),
+  who: z.string(),
+  atMs: z.number(),
+}) satisfies z.ZodType<Approval>;
+
+/** Reads one stored text; undefined for one that counts as absent. */
+export type EntryReader<Entry> = (id: string, text: string) => Entry | undefined;
+
+export interface OverrideReaders {
+  hold: EntryReader<Hold>;
+  freeze: EntryReader<Freeze>;
+  approval: EntryReader<Approval>;
+}
+
+/** Reads leniently what people said: unknown fields are kept, a text of another shape is told once. */
+export function createOverrideReaders({ log }: { log: Log }): OverrideReaders {
+  const said = new Set<string>();
+
+  function tell(id: string, message: string): void {
+    if (said.has(id)) return;
+    said.add(id);
+    log.warn({ id }, message);
+  }
+
+  return {
+    hold: (id, text) => {
+      const parsed = StoredHold.safeParse(parseJson(text));
+      if (parsed.success) return parsed.data;
+      tell(id, 'a stored hold is of another version or broken: it is ignored; set it again');
+      return undefined;
+    },
+    freeze: (id, text) => {
+      const stored = parseJson(text);
+      const parsed = StoredFreeze.safeParse(stored);
+      if (parsed.success) return parsed.data;
+      tell(id, 'a stored freeze is of another version or broken: nothing is written; thaw it and set it again');
+      return frozenForSafety(id, stored);
+    },
+    approval: (_id, text) => StoredApproval.safeParse(parseJson(text)).data,
+  };
+}
+
+/** What somebody wanted frozen must not be written to because a word of it is not understood: everything is frozen. */
+function frozenForSafety(id: string, stored: unknown): Freeze {
+  const ends = z.looseObject({ expiresAtMs: z.number() }).safeParse(stored);
+  return {
+    id,
+    owner: 'unknown',
+    reason: 'the stored freeze can not be read',
+    createdAtMs: 0,
+    expiresAtMs: ends.data?.expiresAtMs ?? Number.POSITIVE_INFINITY,
+    select: 'all',
+    allowRaise: false,
+  };
+}

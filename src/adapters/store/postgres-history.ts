@@ -1,0 +1,52 @@
+import type { PostgresEngine } from '../../ports/engine.ts';
+import type { Store } from '../../ports/store.ts';
+import { historyToJson, newestFirst } from './history-json.ts';
+import type { StoreLimits } from './limits.ts';
+import { alone } from './postgres-tables.ts';
+import { readSamples, samplesToJson } from './samples-json.ts';
+
+const APPEND = `INSERT INTO ebb_history (compute_id, at_ms, body)
+  SELECT * FROM unnest($1::text[], $2::double precision[], $3::text[]) RETURNING id`;
+const FORGET_OF_COMPUTE = `DELETE FROM ebb_history WHERE compute_id = $1 AND id <= (
+  SELECT id FROM ebb_history WHERE compute_id = $1 ORDER BY id DESC OFFSET $2 LIMIT 1)`;
+const FORGET_OLDEST = `DELETE FROM ebb_history WHERE id <= (SELECT id FROM ebb_history ORDER BY id DESC OFFSET $1 LIMIT 1)`;
+const OF_COMPUTE = 'SELECT body FROM ebb_history WHERE compute_id = $1 ORDER BY at_ms DESC, id DESC LIMIT $2';
+const OF_ALL = 'SELECT body FROM ebb_history ORDER BY at_ms DESC, id DESC LIMIT $1';
+const PUT_SAMPLES = `INSERT INTO ebb_samples (compute_id, body) VALUES ($1, $2)
+  ON CONFLICT (compute_id) DO UPDATE SET body = excluded.body`;
+const SAMPLES = 'SELECT body FROM ebb_samples WHERE compute_id = $1';
+
+type HistoryAndSamples = Pick<Store, 'appendHistory' | 'history' | 'putSamples' | 'samples'>;
+
+export function createPostgresHistory(options: { engine: PostgresEngine; limits: StoreLimits }): HistoryAndSamples {
+  const { engine, limits } = options;
+  const { pool } = engine;
+  /** Counting all entries takes milliseconds, so it is done for one in a hundred of them. */
+  const countEvery = Math.ceil(limits.history / 100);
+
+  return {
+    appendHistory: async (entries) => {
+      if (entries.length === 0) return;
+      const computeIds = entries.map(({ computeId }) => computeId);
+      const texts = entries.map((entry) => historyToJson(entry, limits.historyEntryBytes));
+      await alone(engine, 'history', async (client) => {
+        const columns = [computeIds, entries.map(({ atMs }) => atMs), texts];
+        const { rows } = await client.query<{ id: unknown }>(APPEND, columns);
+        for (const id of new Set(computeIds)) await client.query(FORGET_OF_COMPUTE, [id, limits.historyPerCompute]);
+        if (rows.some(({ id }) => Number(id) % countEvery === 0)) await client.query(FORGET_OLDEST, [limits.history]);
+      });
+    },
+    history: async ({ computeId, limit }) => {
+      if (limit < 1) return [];
+      const { rows } = await (computeId === undefined
+        ? pool.query<{ body: string }>(OF_ALL, [limit])
+        : pool.query<{ body: string }>(OF_COMPUTE, [computeId, limit]));
+      const texts = rows.map(({ body }) => body);
+      return newestFirst(texts, limit);
+    },
+    putSamples: async (computeId, samples) => {
+      await pool.query(PUT_SAMPLES, [computeId, samplesToJson(samples, limits.samples)]);
+    },
+    samples: async (computeId) => readSamples((await pool.query<{ body: string }>(SAMPLES, [computeId])).rows[0]?.body),
+  };
+}

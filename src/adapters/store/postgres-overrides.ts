@@ -1,0 +1,103 @@
+import { randomUUID } from 'node:crypto';
+import type { PgPoolClient } from 'bullmq';
+import type { PostgresEngine } from '../../ports/engine.ts';
+import type { OverrideStore, PutOutcome } from '../../ports/store.ts';
+import type { StoreLimits } from './limits.ts';
+import type { OverrideReaders } from './override-json.ts';
+import { alone } from './postgres-tables.ts';
+import { createRevisedEntries, inForceAt, oldestFirst, type ReadRevised } from './revised-entries.ts';
+
+const DELETE_ENDED = 'DELETE FROM ebb_override WHERE kind = $1 AND expires_at_ms <= $2';
+const COUNT_OTHERS = 'SELECT count(*) AS count FROM ebb_override WHERE kind = $1 AND id <> $2';
+const IS_THERE = 'SELECT 1 AS there FROM ebb_override WHERE kind = $1 AND id = $2';
+const PUT = `INSERT INTO ebb_override (kind, id, expires_at_ms, body) VALUES ($1, $2, $3, $4)
+  ON CONFLICT (kind, id) DO UPDATE SET expires_at_ms = excluded.expires_at_ms, body = excluded.body`;
+const DELETE = 'DELETE FROM ebb_override WHERE kind = $1 AND id = $2 RETURNING id';
+const SET_REVISION = `INSERT INTO ebb_meta (key, value) VALUES ($1, $2)
+  ON CONFLICT (key) DO UPDATE SET value = excluded.value`;
+const REVISION = 'SELECT value FROM ebb_meta WHERE key = $1';
+/** One statement, so that revision and texts belong together. */
+const READ = `SELECT m.value AS revision, o.id, o.body FROM (SELECT max(value) AS value FROM ebb_meta WHERE key = $1) m
+  LEFT JOIN ebb_override o ON o.kind = $2`;
+const APPROVE = 'INSERT INTO ebb_approval (at_ms, body) VALUES ($1, $2)';
+const FORGET_APPROVALS = `DELETE FROM ebb_approval
+  WHERE id NOT IN (SELECT id FROM ebb_approval ORDER BY at_ms DESC, id DESC LIMIT $1)`;
+const APPROVALS = 'SELECT body FROM ebb_approval ORDER BY at_ms DESC, id DESC';
+
+type Kind = 'holds' | 'freezes';
+const revisionKey = (kind: Kind) => `revision-of-${kind}`;
+
+export interface PostgresOverridesOptions {
+  engine: PostgresEngine;
+  readers: OverrideReaders;
+  limits: StoreLimits;
+}
+
+export function createPostgresOverrides({ engine, readers, limits }: PostgresOverridesOptions): OverrideStore {
+  const { pool } = engine;
+  const put = (kind: Kind, entry: PutEntry) =>
+    alone(engine, kind, (client) => putEntry({ client, kind, entry, limit: limits[kind] }));
+  const reader = (kind: Kind) => createReader({ engine, kind });
+  const holds = createRevisedEntries({ read: reader('holds'), entry: readers.hold, compare: oldestFirst });
+  const freezes = createRevisedEntries({ read: reader('freezes'), entry: readers.freeze, compare: oldestFirst });
+
+  const remove = (kind: Kind, id: string) =>
+    alone(engine, kind, async (client) => {
+      const gone = (await client.query(DELETE, [kind, id])).rows.length > 0;
+      if (gone) await client.query(SET_REVISION, [revisionKey(kind), randomUUID()]);
+      return gone;
+    });
+
+  return {
+    holds: async (nowMs) => inForceAt(await holds(), nowMs),
+    putHold: (hold) => put('holds', hold),
+    deleteHold: (id) => remove('holds', id),
+    freezes: async (nowMs) => inForceAt(await freezes(), nowMs),
+    putFreeze: (freeze) => put('freezes', freeze),
+    deleteFreeze: (id) => remove('freezes', id),
+    approve: (approval) =>
+      alone(engine, 'approvals', async (client) => {
+        await client.query(APPROVE, [approval.atMs, JSON.stringify(approval)]);
+        await client.query(FORGET_APPROVALS, [limits.approvals]);
+      }),
+    approvals: async () =>
+      (await pool.query<{ body: string }>(APPROVALS)).rows.flatMap(({ body }) => readers.approval('', body) ?? []),
+  };
+}
+
+interface PutEntry {
+  id: string;
+  createdAtMs: number;
+  expiresAtMs: number;
+}
+
+async function putEntry(options: {
+  client: PgPoolClient;
+  kind: Kind;
+  entry: PutEntry;
+  limit: number;
+}): Promise<PutOutcome> {
+  const { client, kind, entry, limit } = options;
+  const { id, createdAtMs, expiresAtMs } = entry;
+  await client.query(DELETE_ENDED, [kind, createdAtMs]);
+  await client.query(SET_REVISION, [revisionKey(kind), randomUUID()]);
+  const { rows } = await client.query<{ count: unknown }>(COUNT_OTHERS, [kind, id]);
+  const isThere = (await client.query(IS_THERE, [kind, id])).rows.length > 0;
+  if (!isThere && Number(rows[0]?.count) >= limit) return { ok: false, error: { code: 'full', limit } };
+  await client.query(PUT, [kind, id, expiresAtMs, JSON.stringify(entry)]);
+  return { ok: true };
+}
+
+function createReader({ engine, kind }: { engine: PostgresEngine; kind: Kind }): ReadRevised {
+  const { pool } = engine;
+  const key = revisionKey(kind);
+  return async (known) => {
+    const [now] = (await pool.query<{ value: string }>(REVISION, [key])).rows;
+    if (known !== undefined && (now?.value ?? '') === known) return undefined;
+    type Row = { revision: string | null; id: string | null; body: string | null };
+    const { rows } = await pool.query<Row>(READ, [key, kind]);
+    const texts = new Map<string, string>();
+    for (const { id, body } of rows) if (id !== null && body !== null) texts.set(id, body);
+    return { revision: rows[0]?.revision ?? '', texts };
+  };
+}

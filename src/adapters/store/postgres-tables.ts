@@ -1,0 +1,55 @@
+import type { PgPoolClient } from 'bullmq';
+import type { PostgresEngine } from '../../ports/engine.ts';
+
+const TABLES = [
+  'CREATE TABLE IF NOT EXISTS ebb_meta (key text PRIMARY KEY, value text NOT NULL)',
+  'CREATE SEQUENCE IF NOT EXISTS ebb_lease_token',
+  `CREATE TABLE IF NOT EXISTS ebb_lease (
+     name text PRIMARY KEY, holder text NOT NULL, token bigint NOT NULL, expires_at timestamptz NOT NULL
+   )`,
+  `CREATE TABLE IF NOT EXISTS ebb_record (
+     project_id text NOT NULL, compute_id text NOT NULL, body text NOT NULL, PRIMARY KEY (project_id, compute_id)
+   )`,
+  // Instants are milliseconds of the clock port's time, which may run faster than the server's.
+  `CREATE TABLE IF NOT EXISTS ebb_override (
+     kind text NOT NULL, id text NOT NULL, expires_at_ms double precision NOT NULL, body text NOT NULL, PRIMARY KEY (kind, id)
+   )`,
+  'CREATE TABLE IF NOT EXISTS ebb_approval (id bigserial PRIMARY KEY, at_ms double precision NOT NULL, body text NOT NULL)',
+  `CREATE TABLE IF NOT EXISTS ebb_slot (
+     policy text NOT NULL, compute_id text NOT NULL, until_ms double precision NOT NULL, PRIMARY KEY (policy, compute_id)
+   )`,
+  'CREATE TABLE IF NOT EXISTS ebb_history (id bigserial PRIMARY KEY, compute_id text NOT NULL, at_ms double precision NOT NULL, body text NOT NULL)',
+  'CREATE INDEX IF NOT EXISTS ebb_history_of ON ebb_history (compute_id, id)',
+  'CREATE TABLE IF NOT EXISTS ebb_samples (compute_id text PRIMARY KEY, body text NOT NULL)',
+] as const;
+
+/** Different from the locks of other parts on the same server. */
+const LOCK_CLASS = 0x656262;
+
+/** Makes the tables that are not there. Alone, since CREATE … IF NOT EXISTS fails when two daemons start together. */
+export async function prepareTables(engine: PostgresEngine): Promise<void> {
+  await alone(engine, 'tables', async (client) => {
+    for (const table of TABLES) await client.query(table);
+  });
+}
+
+/** One transaction at a time for each name, over all daemons of a group: what it reads is still so when it writes. */
+export async function alone<Result>(
+  { pool, schema }: PostgresEngine,
+  name: string,
+  work: (client: PgPoolClient) => Promise<Result>,
+): Promise<Result> {
+  const client = await pool.connect();
+  try {
+    await client.query('BEGIN');
+    await client.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [LOCK_CLASS, `${schema}.${name}`]);
+    const result = await work(client);
+    await client.query('COMMIT');
+    return result;
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => {});
+    throw error;
+  } finally {
+    client.release();
+  }
+}

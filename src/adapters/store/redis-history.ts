@@ -1,0 +1,91 @@
+import type { HistoryEntry } from '../../domain/history.ts';
+import type { RedisEngine } from '../../ports/engine.ts';
+import type { Store } from '../../ports/store.ts';
+import { historyToJson, newestFirst } from './history-json.ts';
+import type { StoreLimits } from './limits.ts';
+import type { RunScript } from './redis-run.ts';
+import { readSamples, samplesToJson } from './samples-json.ts';
+
+/**
+ * KEYS: entries of the compute, computes by their last entry, number of all entries. ARGV: compute, time of the last entry, most
+ * of a compute, most in all, what the keys of entries start with, entries. The compute that was quiet longest makes room.
+ */
+const APPEND = `
+local added = #ARGV - 5
+for at = 6, #ARGV do redis.call('LPUSH', KEYS[1], ARGV[at]) end
+local over = redis.call('LLEN', KEYS[1]) - tonumber(ARGV[3])
+if over > 0 then
+  redis.call('LTRIM', KEYS[1], 0, ARGV[3] - 1)
+  added = added - over
+end
+redis.call('ZADD', KEYS[2], 'GT', ARGV[2], ARGV[1])
+local total = redis.call('INCRBY', KEYS[3], added)
+while total > tonumber(ARGV[4]) do
+  local quiet = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
+  if not quiet then total = 0 break end
+  if redis.call('RPOP', ARGV[5] .. quiet) then total = total - 1 end
+  if redis.call('EXISTS', ARGV[5] .. quiet) == 0 then redis.call('ZREM', KEYS[2], quiet) end
+end
+redis.call('SET', KEYS[3], total)
+return total
+`;
+
+/** How many lists one round trip asks for. */
+const LISTS_AT_ONCE = 200;
+
+export interface RedisHistoryOptions {
+  engine: RedisEngine;
+  run: RunScript;
+  limits: StoreLimits;
+}
+
+type HistoryAndSamples = Pick<Store, 'appendHistory' | 'history' | 'putSamples' | 'samples'>;
+
+export function createRedisHistory({ engine, run, limits }: RedisHistoryOptions): HistoryAndSamples {
+  const { commands: redis, prefix } = engine;
+  const entriesPrefix = `${prefix}:store:history:of:`;
+  const computesKey = `${prefix}:store:history:computes`;
+  const totalKey = `${prefix}:store:history:total`;
+  const samplesKey = samplesKeyOf(prefix);
+
+  async function textsOf(computeIds: readonly string[], limit: number): Promise<string[]> {
+    const texts: string[] = [];
+    for (let at = 0; at < computeIds.length; at += LISTS_AT_ONCE) {
+      const chunk = computeIds.slice(at, at + LISTS_AT_ONCE);
+      const lists = await Promise.all(chunk.map((id) => redis.lrange(entriesPrefix + id, 0, limit - 1)));
+      texts.push(...lists.flat());
+    }
+    return texts;
+  }
+
+  async function append(computeId: string, entries: readonly HistoryEntry[]): Promise<void> {
+    const lastAtMs = Math.max(...entries.map(({ atMs }) => atMs));
+    const texts = entries.map((entry) => historyToJson(entry, limits.historyEntryBytes));
+    const args = [computeId, lastAtMs, limits.historyPerCompute, limits.history, entriesPrefix, ...texts];
+    await run(APPEND, [entriesPrefix + computeId, computesKey, totalKey], args);
+  }
+
+  return {
+    appendHistory: async (entries) => {
+      for (const computeId of new Set(entries.map((entry) => entry.computeId))) {
+        const ofCompute = entries.filter((entry) => entry.computeId === computeId);
+        await append(computeId, ofCompute.slice(-limits.historyPerCompute));
+      }
+    },
+    history: async ({ computeId, limit }) => {
+      if (limit < 1) return [];
+      // The newest entries of all are among those of the computes that something happened to last.
+      const computeIds = computeId === undefined ? await redis.zrevrange(computesKey, 0, limit - 1) : [computeId];
+      return newestFirst(await textsOf(computeIds, limit), limit);
+    },
+    putSamples: async (computeId, samples) => {
+      await redis.hset(samplesKey, computeId, samplesToJson(samples, limits.samples));
+    },
+    samples: async (computeId) => readSamples(await redis.hget(samplesKey, computeId)),
+  };
+}
+
+/** The key of the samples, which deleting a record needs too. */
+export function samplesKeyOf(prefix: string): string {
+  return `${prefix}:store:samples`;
+}

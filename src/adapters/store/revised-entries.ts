@@ -1,0 +1,41 @@
+import type { EntryReader } from './override-json.ts';
+
+/** What is stored under a kind, and a word that changes whenever any of it does. */
+export interface RevisedTexts {
+  revision: string;
+  texts: ReadonlyMap<string, string>;
+}
+
+/** Gives undefined if the revision is still `known`: then nothing was read. */
+export type ReadRevised = (known: string | undefined) => Promise<RevisedTexts | undefined>;
+
+/**
+ * Entries that are asked for before each write and seldom change: they are read whole when their revision is another than that
+ * of the last time, and not at all otherwise.
+ */
+export function createRevisedEntries<Entry>(options: {
+  read: ReadRevised;
+  entry: EntryReader<Entry>;
+  compare: (a: Entry, b: Entry) => number;
+}): () => Promise<readonly Entry[]> {
+  const { read, entry, compare } = options;
+  let known: { revision: string; entries: readonly Entry[] } | undefined;
+
+  return async () => {
+    const before = known;
+    const changed = await read(before?.revision);
+    if (changed === undefined && before !== undefined) return before.entries;
+    const entries = [...(changed?.texts ?? [])].flatMap(([id, text]) => entry(id, text) ?? []).toSorted(compare);
+    known = { revision: changed?.revision ?? '', entries };
+    return entries;
+  };
+}
+
+/** Oldest first; those of one instant by their ids, so that the order never wavers. */
+export function oldestFirst(a: { createdAtMs: number; id: string }, b: { createdAtMs: number; id: string }): number {
+  return a.createdAtMs - b.createdAtMs || (a.id < b.id ? -1 : 1);
+}
+
+export function inForceAt<Entry extends { expiresAtMs: number }>(entries: readonly Entry[], nowMs: number): Entry[] {
+  return entries.filter(({ expiresAtMs }) => expiresAtMs > nowMs);
+}
