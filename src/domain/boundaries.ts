@@ -58,7 +58,7 @@ function wishesAt({ policies, compute, baseline, holds }: BoundaryInput, instant
 
 function nextChange(input: BoundaryInput, afterMs: number): number | undefined {
   const ahead = otherChanges(input).filter((ms) => ms > afterMs);
-  for (const index of selecting(input)) {
+  for (const index of input.policies.selecting(input.compute)) {
     const change = input.policies.nextChangeAfter(index, afterMs);
     if (change !== undefined) ahead.push(change);
   }
@@ -67,20 +67,16 @@ function nextChange(input: BoundaryInput, afterMs: number): number | undefined {
 
 function lastChange(input: BoundaryInput, untilMs: number): number {
   const past = otherChanges(input).filter((ms) => ms <= untilMs);
-  for (const index of selecting(input)) past.push(input.policies.lastChangeUntil(index, untilMs));
+  for (const index of input.policies.selecting(input.compute))
+    past.push(input.policies.lastChangeUntil(index, untilMs));
   return Math.max(Number.NEGATIVE_INFINITY, ...past);
-}
-
-/** Policies that select the compute at any time: of one for which it is still too young, the coming of age is a change. */
-function selecting({ policies, compute }: BoundaryInput): number[] {
-  const everyIndex = [...policies.set.policies.keys()];
-  return everyIndex.filter((index) => policies.selects(index, compute, Number.POSITIVE_INFINITY));
 }
 
 function otherChanges(input: BoundaryInput): number[] {
   const { policies, compute, holds = [] } = input;
   const own = holds.filter(({ computeId }) => computeId === compute.computeId);
-  const ages = selecting(input).map((index) => policies.set.policies[index]?.select.minAgeMs ?? 0);
+  // Of a policy for which the compute is still too young, the coming of age is a change.
+  const ages = policies.selecting(compute).map((index) => policies.set.policies[index]?.select.minAgeMs ?? 0);
   return [
     ...own.flatMap(({ createdAtMs, expiresAtMs }) => [createdAtMs, expiresAtMs]),
     ...new Set(ages.map((ageMs) => compute.createdAtMs + ageMs)),

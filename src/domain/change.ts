@@ -5,7 +5,9 @@ import type { Desired, FieldGroup } from './desired.ts';
 import type { ManualChanges, PartialDisruption } from './disruption.ts';
 import type { ReasonCode } from './reasons.ts';
 import { restartDue } from './restarts.ts';
+import { RESTORE } from './restore.ts';
 import { formatSize, formatSuspendTimeout } from './settings-text.ts';
+import { isBeyond } from './stages/limits.ts';
 import type { TraceStep } from './trace.ts';
 
 /** A difference between what a compute has and what it should have, in one group of fields; or a restart that is due. */
@@ -20,14 +22,16 @@ export interface Change {
   /** The policy that wants it, or the hold; and where it stands among the others. */
   policy: string;
   priority: number;
-  /** True if the policy that wants it only observes. */
+  /** True if only policies that observe want it. */
   observed: boolean;
   /** Connections are so scarce that it does not wait. */
   urgent: boolean;
-  /** Hard limits: not even a person's change stands against them. */
+  /** What the compute has is beyond hard limits: not even a person's change stands against them. */
   hard: boolean;
   disruption?: PartialDisruption;
   manualChanges?: ManualChanges;
+  /** When the window that wants it opened, or opens; milliseconds since the epoch. */
+  windowStartMs?: number;
   /** For a restart: fewer connections than this must be open. */
   connectionsBelow?: number;
   /** Why it is wanted. */
@@ -35,16 +39,22 @@ export interface Change {
   message: string;
 }
 
+/** For what a person wants now. */
+const AT_ONCE: PartialDisruption = {
+  raise: { when: 'any', atDeadline: 'apply' },
+  lower: { when: 'any', atDeadline: 'apply' },
+};
+
 /** What differs. Where enforcing policies want nothing, what observing ones want is shown, and held by its gate. */
 export function changesOf(decision: Decision, compute: Compute): Change[] {
   const changes = (['size', 'suspend_timeout'] as const).flatMap((group) => {
     const enforced = changeOf(group, decision.enforced, decision.enforcedDeciders[group], compute, decision);
-    const change = enforced ?? changeOf(group, decision.desired, decision.deciders[group], compute, decision);
-    return change ? [change] : [];
+    if (enforced) return [enforced];
+    const observed = changeOf(group, decision.desired, decision.deciders[group], compute, decision);
+    return observed ? [{ ...observed, observed: true }] : [];
   });
   const restart = restartOf(decision, compute);
-  // A change of the size restarts the compute as well.
-  return restart && !changes.some(({ disconnects }) => disconnects) ? [...changes, restart] : changes;
+  return restart ? [...changes, restart] : changes;
 }
 
 function changeOf(
@@ -52,29 +62,37 @@ function changeOf(
   desired: Desired,
   decider: TraceStep | undefined,
   compute: Compute,
-  { urgent }: Decision,
+  { urgent, hardLimits }: Decision,
 ): Change | undefined {
   const fields = fieldsOf(group, desired);
   if (decider === undefined || fields === undefined || hasSettings(compute, fields)) return undefined;
-  const { policy, hold } = decider;
+  const { policy, hold, restore } = decider;
+  const windowStartMs = decider.opinion?.openSinceMs;
   const raises = desired.size !== null && group === 'size' && isRaise(compute, desired.size);
   return {
     group,
     fields,
     disconnects: group === 'size' && compute.state !== 'idle',
     raises,
-    policy: policy?.name ?? `hold ${hold?.id}`,
+    policy: speakerOf(decider),
     priority: policy?.priority ?? Number.MAX_SAFE_INTEGER,
-    observed: policy?.mode === 'observe',
+    observed: false,
     urgent: urgent && raises,
-    hard: decider.code === 'hard_limit',
+    hard: hardLimits.some((limits) => isBeyond(limits, group, compute)),
     ...(policy?.disruption && { disruption: policy.disruption }),
     // A person who sets a hold wants it now, whatever was set by hand before.
-    ...(hold && { disruption: { lower: { when: 'any', atDeadline: 'apply' } }, manualChanges: { kind: 'revert' } }),
+    ...(hold && { disruption: AT_ONCE, manualChanges: { kind: 'revert' } }),
+    ...(restore?.now && { disruption: AT_ONCE }),
     ...(policy?.manualChanges && { manualChanges: policy.manualChanges }),
+    ...(windowStartMs !== undefined && { windowStartMs }),
     code: decider.code,
     message: `${describeChange(group, compute, fields)}: ${describeStep(decider)}`,
   };
+}
+
+function speakerOf({ policy, hold, restore }: TraceStep): string {
+  if (policy) return policy.name;
+  return restore ? RESTORE : `hold ${hold?.id}`;
 }
 
 function restartOf({ restart, instantMs }: Decision, compute: Compute): Change | undefined {
@@ -87,7 +105,7 @@ function restartOf({ restart, instantMs }: Decision, compute: Compute): Change |
     raises: false,
     policy: policy.name,
     priority: policy.priority,
-    observed: false,
+    observed: policy.mode === 'observe',
     urgent: false,
     hard: false,
     ...(policy.disruption && { disruption: policy.disruption }),

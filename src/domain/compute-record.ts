@@ -1,5 +1,6 @@
 import type { ComputeSettings } from './compute.ts';
 import type { FieldGroup } from './desired.ts';
+import type { Restore } from './restore.ts';
 
 /** A change that was asked for and whose answer is not yet known. Written before the call, removed after it. */
 export interface Intent {
@@ -65,6 +66,8 @@ export interface ComputeRecord {
   reversals?: Partial<Record<FieldGroup, readonly number[]>>;
   /** The last change by ebb that restarted the compute. */
   lastDisruption?: { atMs: number; lowered: boolean };
+  /** A person wants the baseline back. */
+  restore?: Restore;
   /** A PATCH of size and timeout together was refused: they are sent apart, so that one does not block the other. */
   oneFieldGroupAtATime?: true;
 }

@@ -38,11 +38,33 @@ export function viewConnections(
   if (!idle && (latest === undefined || instantMs - latest.atMs > STALE_AFTER_MS)) return undefined;
   const now = idle ? 0 : (latest?.connections ?? 0);
   const awakeSinceMs = Math.max(instantMs - windowMs, compute.startedAtMs ?? Number.NEGATIVE_INFINITY);
-  const firstAtMs = known[0]?.atMs ?? Number.POSITIVE_INFINITY;
   return {
     now,
     peak: Math.max(now, ...inWindow.map(({ connections }) => connections)),
-    wholeWindowKnown: idle || firstAtMs <= awakeSinceMs + STALE_AFTER_MS,
+    wholeWindowKnown: idle || !hasGap(inWindow, awakeSinceMs),
     ...(!idle && latest?.maxConnections !== undefined && { reportedMaxConnections: latest.maxConnections }),
   };
+}
+
+/** True if between an instant and the last count nothing is known for so long that a peak may have been missed. */
+function hasGap(inWindow: readonly ConnectionSample[], sinceMs: number): boolean {
+  let knownUntilMs = sinceMs;
+  for (const { atMs } of inWindow) {
+    if (atMs - knownUntilMs > STALE_AFTER_MS) return true;
+    knownUntilMs = Math.max(knownUntilMs, atMs);
+  }
+  return false;
+}
+
+/** The latest count of any source, unless it is stale; nobody is connected to a compute that sleeps. */
+export function connectionsAt(
+  history: ConnectionHistory | undefined,
+  { state }: Compute,
+  instantMs: number,
+): number | undefined {
+  if (state === 'idle') return 0;
+  const recent = [...(history?.values() ?? [])]
+    .flatMap((samples) => samples.findLast(({ atMs }) => atMs <= instantMs) ?? [])
+    .filter(({ atMs }) => instantMs - atMs <= STALE_AFTER_MS);
+  return recent.toSorted((a, b) => b.atMs - a.atMs)[0]?.connections;
 }

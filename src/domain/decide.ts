@@ -4,13 +4,16 @@ import { CONNECTION_PROFILES, type ConnectionProfile } from './connection-profil
 import type { ConnectionHistory } from './connections.ts';
 import type { Desired, FieldGroup } from './desired.ts';
 import { type Hold, holdsAt } from './holds.ts';
+import type { LimitsPolicy } from './policy.ts';
+import type { Restore } from './restore.ts';
 import { emptyDraft, type Stage, type StageInput } from './stages/draft.ts';
 import { ensureHeadroom, reportUnmet } from './stages/headroom.ts';
 import { applyHolds } from './stages/holds.ts';
 import { clampToHardLimits, clampToLimits } from './stages/limits.ts';
 import { obeyPlatform } from './stages/platform.ts';
+import { restoreBaseline } from './stages/restore.ts';
 import { settleSchedules } from './stages/schedules.ts';
-import { type FreezeWindow, isEnforced, type RestartWindow, type Statements } from './statement.ts';
+import type { FreezeWindow, RestartWindow } from './statement.ts';
 import type { TraceStep } from './trace.ts';
 
 export interface Decision {
@@ -31,7 +34,9 @@ export interface Decision {
   freezes: readonly FreezeWindow[];
   /** Holds that are in force, newest first. */
   holds: readonly Hold[];
-  /** A restart may be made now, by the policy of the highest priority that says so. */
+  /** Hard limits that may write: what a person sets beyond them does not stay. */
+  hardLimits: readonly LimitsPolicy[];
+  /** A restart may be made now, by the policy of the highest priority that says so; one that only observes comes last. */
   restart?: RestartWindow;
   trace: TraceStep[];
 }
@@ -45,6 +50,8 @@ export interface DecideInput {
   instantMs: number;
   /** Of any compute; those of others don't count. */
   holds?: readonly Hold[] | undefined;
+  /** What a person wants back. Absent at other instants than now. */
+  restore?: Restore | undefined;
   /** What was counted of the compute's connections. Absent where headroom is not to be judged, as at other instants than now. */
   connections?: ConnectionHistory | undefined;
   /** How many connections a size accepts; the specification's table if absent. */
@@ -56,6 +63,7 @@ const STAGES: readonly Stage[] = [
   settleSchedules,
   clampToLimits,
   ensureHeadroom,
+  restoreBaseline,
   applyHolds,
   clampToHardLimits,
   obeyPlatform,
@@ -68,14 +76,12 @@ const STAGES: readonly Stage[] = [
  */
 export function decide(input: DecideInput): Decision {
   const { compute, instantMs, profile = CONNECTION_PROFILES.seed } = input;
-  const heard = hear(input);
+  const heard = input.policies.heardBy(compute, instantMs);
   const holds = holdsAt(input.holds ?? [], compute, instantMs);
-  const matched = holds.length > 0 || anyHeard(heard) || selectedByAny(input);
+  const matched = holds.length > 0 || heard.matched;
   const stage = { ...input, profile, holds };
-  const all = settle({ ...stage, heard });
-  const enforcedHeard = onlyEnforced(heard);
-  const enforcing = enforcedHeard === heard ? all : settle({ ...stage, heard: enforcedHeard });
-  const restart = mostImportant(enforcedHeard.restarts);
+  const all = settle({ ...stage, heard: heard.all });
+  const enforcing = heard.enforced === heard.all ? all : settle({ ...stage, heard: heard.enforced });
   return {
     instantMs,
     desired: { size: all.size, suspendTimeoutSeconds: all.suspendTimeoutSeconds },
@@ -84,10 +90,11 @@ export function decide(input: DecideInput): Decision {
     enforcedDeciders: enforcing.deciders,
     matched,
     urgent: enforcing.urgent,
-    freezes: enforcedHeard.freezes,
+    freezes: heard.enforced.freezes,
     holds,
-    ...(restart && { restart }),
-    trace: matched ? all.trace : [{ group: 'size', code: 'unmatched' }],
+    hardLimits: heard.hardLimits,
+    ...(heard.restart && { restart: heard.restart }),
+    trace: matched || input.restore ? all.trace : [{ group: 'size', code: 'unmatched' }],
   };
 }
 
@@ -95,39 +102,4 @@ function settle(input: StageInput) {
   const draft = emptyDraft();
   for (const stage of STAGES) stage(draft, input);
   return draft;
-}
-
-function hear({ policies, compute, instantMs }: DecideInput): Statements {
-  const concerns = ({ policyIndex }: { policyIndex: number }) => policies.selects(policyIndex, compute, instantMs);
-  return filterAll(policies.statementsAt(instantMs), concerns);
-}
-
-function onlyEnforced(heard: Statements): Statements {
-  const lists = [heard.opinions, heard.bounds, heard.needs, heard.restarts, heard.freezes];
-  return lists.every((list) => list.every(isEnforced)) ? heard : filterAll(heard, isEnforced);
-}
-
-function filterAll(
-  { opinions, bounds, needs, restarts, freezes }: Statements,
-  keep: (statement: Statements[keyof Statements][number]) => boolean,
-): Statements {
-  return {
-    opinions: opinions.filter(keep),
-    bounds: bounds.filter(keep),
-    needs: needs.filter(keep),
-    restarts: restarts.filter(keep),
-    freezes: freezes.filter(keep),
-  };
-}
-
-function anyHeard({ opinions, bounds, needs }: Statements): boolean {
-  return opinions.length > 0 || bounds.length > 0 || needs.length > 0;
-}
-
-function selectedByAny({ policies, compute, instantMs }: DecideInput): boolean {
-  return policies.set.policies.some((_, index) => policies.selects(index, compute, instantMs));
-}
-
-function mostImportant(windows: readonly RestartWindow[]): RestartWindow | undefined {
-  return windows.toSorted((a, b) => b.policy.priority - a.policy.priority || b.policyIndex - a.policyIndex)[0];
 }

@@ -14,9 +14,10 @@ export function describeStep(step: TraceStep): string {
 }
 
 /** Which part of which policy, or which hold, speaks; undefined where nothing does. */
-function describeSpeaker({ opinion, policy, hold }: TraceStep): string | undefined {
+function describeSpeaker({ opinion, policy, hold, restore }: TraceStep): string | undefined {
   if (opinion) return describeOpinion(opinion);
   if (hold) return `hold of ${hold.owner} until ${isoInstant(hold.expiresAtMs)}: ${hold.reason}`;
+  if (restore) return `back to the baseline, as ${restore.owner} asked`;
   return policy && `${policy.kind} ${policy.name}`;
 }
 

@@ -21,6 +21,7 @@ export interface Hold {
 
 /** The holds of one compute that count at an instant, newest first: the newest that names a field decides it. */
 export function holdsAt(holds: readonly Hold[], compute: { computeId: string }, instantMs: number): Hold[] {
+  if (holds.length === 0) return [];
   return holds
     .filter((hold) => hold.computeId === compute.computeId && isInForce(hold, instantMs))
     .toSorted((a, b) => b.createdAtMs - a.createdAtMs);

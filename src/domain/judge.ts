@@ -3,13 +3,14 @@ import type { CompiledPolicies } from './compiled-policies.ts';
 import type { Compute } from './compute.ts';
 import type { ComputeRecord } from './compute-record.ts';
 import type { ConnectionProfile } from './connection-profile.ts';
-import type { ConnectionHistory } from './connections.ts';
+import { type ConnectionHistory, connectionsAt } from './connections.ts';
 import { type Decision, decide } from './decide.ts';
 import type { FieldGroup } from './desired.ts';
 import { type Freeze, freezesAt } from './freezes.ts';
 import type { GateInput } from './gates/gate.ts';
 import type { Hold } from './holds.ts';
 import { type Plan, plan } from './plan.ts';
+import { restoreAt } from './restore.ts';
 
 /** All that is known of one compute at an instant. */
 export interface Situation
@@ -39,7 +40,10 @@ export interface Judgement {
 export function judge(situation: Situation): Judgement {
   const { policies, compute, record, nowMs, holds, freezes = [], connections, profile, ...gates } = situation;
   const input = { policies, compute, baseline: record?.baseline, holds };
-  const decision = decide({ ...input, connections, profile, instantMs: nowMs });
+  const restore = restoreAt(record, nowMs);
+  const decision = decide({ ...input, connections, profile, restore, instantMs: nowMs });
+  const askedAtMs = (group: FieldGroup) =>
+    decision.enforcedDeciders[group]?.restore?.askedAtMs ?? Number.NEGATIVE_INFINITY;
   // What headroom has raised goes back by no boundary: then the restart that it took is what the deadline counts from.
   const restartedAtMs = record?.lastDisruption?.atMs ?? Number.NEGATIVE_INFINITY;
   return {
@@ -51,17 +55,10 @@ export function judge(situation: Situation): Judgement {
       record,
       nowMs,
       freezes: freezesAt(freezes, compute, nowMs),
-      connections: connectionsNow(connections, compute),
+      connections: connectionsAt(connections, compute, nowMs),
       nextBoundaryAfter: (afterMs, group) => nextBoundary(input, afterMs, group),
-      wantedSince: (group: FieldGroup) => Math.max(restartedAtMs, lastBoundary(input, nowMs, group)),
+      wantedSince: (group: FieldGroup) => Math.max(restartedAtMs, askedAtMs(group), lastBoundary(input, nowMs, group)),
     }),
     nextBoundaryMs: nextBoundary(input, nowMs),
   };
-}
-
-/** The latest count of any source; nobody is connected to a compute that sleeps. */
-function connectionsNow(history: ConnectionHistory | undefined, { state }: Compute): number | undefined {
-  if (state === 'idle') return 0;
-  const latest = [...(history?.values() ?? [])].flatMap((samples) => samples.at(-1) ?? []);
-  return latest.toSorted((a, b) => b.atMs - a.atMs)[0]?.connections;
 }

@@ -40,7 +40,7 @@ export function plan(input: PlanInput): Plan {
   const changes = changesOf(input.decision, input.compute);
   if (changes.length === 0) return { verdict: 'none', actions: [], reasons: [nothingToDo(input)], heldBy: [] };
   const judged = changes.map((change) => ({ change, held: firstGate({ ...input, change }) }));
-  const passing = judged.flatMap(({ change, held }) => (held ? [] : [change]));
+  const passing = withoutNeedlessRestart(judged.flatMap(({ change, held }) => (held ? [] : [change])));
   const waiting = judged.flatMap(({ change, held }) => (held ? [{ change, held }] : []));
   const untils = waiting.flatMap(({ held }) => held.untilMs ?? []);
   const separate = input.record?.oneFieldGroupAtATime === true;
@@ -54,6 +54,12 @@ export function plan(input: PlanInput): Plan {
     heldBy: waiting.map(({ held }) => held.code),
     ...(untils.length > 0 && { untilMs: Math.min(...untils) }),
   };
+}
+
+/** A change that disconnects restarts the compute as well. */
+function withoutNeedlessRestart(changes: readonly Change[]): readonly Change[] {
+  const restarts = changes.some(({ group, disconnects }) => disconnects && group !== 'restart');
+  return restarts ? changes.filter(({ group }) => group !== 'restart') : changes;
 }
 
 function firstGate(input: GateInput): Held | undefined {

@@ -25,11 +25,16 @@ export const REASONS = {
   connections_unknown: 'nothing is known of the connections, so max_connections is not lowered',
   stabilising: 'the connections of the whole stabilisation window are not known yet, so max_connections is not lowered',
   hold: 'a person has set the field for a while',
+  restore: 'a person has asked for what the compute had before ebb, and no policy has an opinion',
   min_above_max: 'the minimum was above the maximum, so it is lowered to the maximum',
   span_too_wide: 'the range was wider than the platform allows, so its maximum is lowered',
   restart_due: 'a window for restarts is open, and a restart is due',
   nothing_to_do: 'the compute already has what is wanted',
   observe: 'nothing is written in observe mode',
+  staged: 'the policy set would disconnect many computes at once; it waits to be weighed, or for `ebb approve`',
+  superseded:
+    'another daemon of the group has loaded a newer policy set; this one writes nothing until it has loaded it too',
+  clock_off: "the machine's clock is too far from the time of the group; nothing is written until it is set right",
   first_sight:
     'ebb has just met this active compute; what would disconnect clients waits for sleep or the next boundary',
   frozen: 'a freeze is in force: nothing is written',

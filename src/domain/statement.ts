@@ -1,7 +1,7 @@
 /** What policies say at an instant, to every compute that they select; one shape for each stage of a decision. */
 
 import type { Opinion } from './opinion.ts';
-import type { FreezePolicy, HeadroomPolicy, LimitsPolicy, Policy, RestartPolicy } from './policy.ts';
+import type { FreezePolicy, HeadroomPolicy, LimitsPolicy, RestartPolicy } from './policy.ts';
 
 /** Clamps what comes before. */
 export interface Bounds {
@@ -44,9 +44,4 @@ export interface Statements {
   needs: readonly Need[];
   restarts: readonly RestartWindow[];
   freezes: readonly FreezeWindow[];
-}
-
-/** True for a statement of a policy that may write. */
-export function isEnforced({ policy }: { policy: Policy }): boolean {
-  return policy.mode === 'enforce';
 }

@@ -4,6 +4,7 @@ import type { Hold } from './holds.ts';
 import type { Opinion } from './opinion.ts';
 import type { Policy } from './policy.ts';
 import type { ReasonCode } from './reasons.ts';
+import type { Restore } from './restore.ts';
 
 /** One step on the way to a decision; making sentences of it is left to those who show it. */
 export interface TraceStep {
@@ -14,6 +15,7 @@ export interface TraceStep {
   /** The policy of another kind that spoke. */
   policy?: Policy;
   hold?: Hold;
+  restore?: Restore;
   /** What the field was before and after the step, where the step changed it. */
   before?: Size | number | null;
   after?: Size | number | null;

@@ -5,6 +5,7 @@ import { decide } from '../../src/domain/decide.ts';
 import { type Forecast, forecast, forecastFleet, unchangedUse } from '../../src/domain/forecast.ts';
 import type { Hold } from '../../src/domain/holds.ts';
 import type { FreezePolicy, LimitsPolicy, Policy } from '../../src/domain/policy.ts';
+import type { Weekday } from '../../src/domain/time-spec.ts';
 import { aCompute, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
 
 const MONDAY = at('2026-03-02T00:00:00Z');
@@ -152,7 +153,7 @@ const timeout = fc.constantFrom(-1, 60, 300);
 const zone = fc.constantFrom('UTC', 'Europe/Berlin', 'Australia/Lord_Howe');
 const window = fc
   .record({
-    days: fc.subarray([1, 2, 3, 4, 5, 6, 7], { minLength: 1 }),
+    days: fc.subarray<Weekday>([1, 2, 3, 4, 5, 6, 7], { minLength: 1 }),
     startMinute: fc.nat(1439),
     minutes: fc.integer({ min: 1, max: 1440 }),
     zone,

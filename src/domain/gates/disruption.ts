@@ -17,14 +17,14 @@ export const disruption: Gate = (input) => {
   return { ...waiting, message, untilMs: deadlineMs };
 };
 
-/** Past its deadline a change is made all the same, or skipped until something else is wanted. */
+/** Past its deadline a change is made all the same, or skipped until something else is wanted, whatever moment comes. */
 export const deadline: Gate = (input) => {
   const { change, nowMs, nextBoundaryAfter } = input;
   if (!change.disconnects || change.urgent || change.group === 'restart') return undefined;
   const rule = ruleOf(input);
   const deadlineMs = deadlineOf(input, rule);
   if (deadlineMs === undefined || nowMs < deadlineMs || rule.atDeadline === 'apply') return undefined;
-  if (!notYet(input, rule.when)) return undefined;
+  if (rule.when === 'any') return undefined;
   const untilMs = nextBoundaryAfter(nowMs, change.group);
   const message = 'its moment did not come before the deadline: skipped until the next boundary';
   return { code: 'deadline', message, ...(untilMs !== undefined && { untilMs }) };
@@ -55,5 +55,5 @@ function restartMoment({ change, connections }: GateInput): Held | undefined {
 /** Counted from the start of the window, or of what else made it wanted; undefined where it waits for ever. */
 function deadlineOf({ change, wantedSince }: GateInput, { deadlineMs }: DisruptionRule): number | undefined {
   if (deadlineMs === undefined || change.group === 'restart') return undefined;
-  return wantedSince(change.group) + deadlineMs;
+  return Math.max(wantedSince(change.group), change.windowStartMs ?? Number.NEGATIVE_INFINITY) + deadlineMs;
 }

@@ -1,10 +1,12 @@
+import type { Change } from '../change.ts';
+import type { Hold } from '../holds.ts';
 import { isoInstant } from '../instants.ts';
 import type { Gate } from './gate.ts';
 
-/** A person has said that the compute is to stay as it is. */
-export const hold: Gate = ({ decision }) => {
-  const keeping = decision.holds.find((one) => one.freeze);
-  if (!keeping) return undefined;
+/** A person has said that the compute is to stay as it is; a newer hold that names the field comes before that. */
+export const hold: Gate = ({ change, decision }) => {
+  const keeping = decision.holds.find((one) => one.freeze || names(one, change.group));
+  if (!keeping?.freeze || names(keeping, change.group)) return undefined;
   const { owner, reason, expiresAtMs } = keeping;
   return {
     code: 'held',
@@ -12,3 +14,9 @@ export const hold: Gate = ({ decision }) => {
     untilMs: expiresAtMs,
   };
 };
+
+function names({ size, suspendTimeoutSeconds }: Hold, group: Change['group']): boolean {
+  return (
+    (group === 'size' && size !== undefined) || (group === 'suspend_timeout' && suspendTimeoutSeconds !== undefined)
+  );
+}

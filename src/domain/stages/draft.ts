@@ -3,6 +3,7 @@ import type { ConnectionProfile } from '../connection-profile.ts';
 import type { ConnectionHistory } from '../connections.ts';
 import type { Desired, FieldGroup } from '../desired.ts';
 import type { Hold } from '../holds.ts';
+import type { Restore } from '../restore.ts';
 import type { Statements } from '../statement.ts';
 import type { TraceStep } from '../trace.ts';
 
@@ -16,6 +17,7 @@ export interface StageInput {
   heard: Statements;
   /** In force for the compute, newest first. */
   holds: readonly Hold[];
+  restore?: Restore | undefined;
   /** Absent where headroom is not judged: in looks at other instants than now. */
   connections?: ConnectionHistory | undefined;
   profile: ConnectionProfile;

@@ -3,6 +3,7 @@ import { COMPUTE_SIZES_CU, MAX_AUTOSCALING_CU, MAX_AUTOSCALING_SPAN_CU } from '.
 import type { ConnectionProfile } from '../connection-profile.ts';
 import { type ConnectionView, viewConnections } from '../connections.ts';
 import type { HeadroomPolicy } from '../policy.ts';
+import type { TraceStep } from '../trace.ts';
 import { type Draft, note, type Stage, type StageInput } from './draft.ts';
 import { rangeOf } from './limits.ts';
 
@@ -22,25 +23,42 @@ export const ensureHeadroom: Stage = (draft, input) => {
     });
     if (view) coverNeed(draft, input, policy, view);
     if (policy.act === 'apply' && !view?.wholeWindowKnown) keepConnections(draft, input, policy, view !== undefined);
+    if (policy.act === 'apply' && view && isCritical(input, policy, view)) draft.urgent = true;
   }
 };
 
 /** After every other stage: what is not covered in the end is said, whatever was in the way. */
 export const reportUnmet: Stage = (draft, { heard, connections, compute, instantMs, baseline, profile }) => {
   const size = draft.size ?? baseline ?? compute;
+  // Nobody is disconnected in a hurry for a size that accepts no more connections.
+  draft.urgent &&= profile.maxConnections(size) > profile.maxConnections(compute);
   for (const { policy } of connections ? heard.needs : []) {
     const windowMs = policy.scaleDownAfterMs;
     const view = viewConnections(connections?.get(policy.connections), compute, { instantMs, windowMs });
     if (!view || policy.act === 'advise') continue;
     const counted = { peak: view.peak, need: needOf(policy, view), usable: usableAt(profile, size) };
-    if (counted.usable < counted.need) {
+    if (counted.usable < counted.need && !draft.trace.some((step) => isUnmet(step, policy))) {
       note(draft, { group: 'size', code: 'headroom_unmet', policy, connections: counted });
     }
   }
 };
 
+function isUnmet({ code, policy }: TraceStep, of: HeadroomPolicy): boolean {
+  return code === 'headroom_unmet' && policy === of;
+}
+
+/** True if so many connections are in use now that a raise does not wait. */
+function isCritical(
+  { profile, compute }: StageInput,
+  { criticalShare }: HeadroomPolicy,
+  view: ConnectionView,
+): boolean {
+  const usable = (view.reportedMaxConnections ?? profile.maxConnections(compute)) - profile.reserved;
+  return criticalShare !== undefined && view.now >= criticalShare * usable - ROUNDING;
+}
+
 function coverNeed(draft: Draft, input: StageInput, policy: HeadroomPolicy, view: ConnectionView): void {
-  const { profile, compute } = input;
+  const { profile } = input;
   const before = draft.size ?? input.baseline;
   if (!before) {
     note(draft, { group: 'size', code: 'baseline_unknown', policy });
@@ -48,22 +66,23 @@ function coverNeed(draft: Draft, input: StageInput, policy: HeadroomPolicy, view
   }
   const need = needOf(policy, view);
   const from = { minCu: before.minCu, maxCu: before.maxCu };
+  const isMet = usableAt(profile, from) >= need;
   const after = smallestCovering(from, need, policy, profile);
-  const connections = { peak: view.peak, need, usable: usableAt(profile, after) };
-  const step = { group: 'size' as const, policy, connections };
+  const step = {
+    group: 'size' as const,
+    policy,
+    connections: { peak: view.peak, need, usable: usableAt(profile, after) },
+  };
   if (policy.act === 'advise') {
-    if (!sameSize(after, from)) note(draft, { ...step, code: 'headroom_advised', before: from });
-    return;
-  }
-  if (sameSize(after, from)) {
+    const advised = { ...step, code: 'headroom_advised' as const, before: from };
+    note(draft, isMet ? { ...step, code: 'headroom_met' } : advised);
+  } else if (!sameSize(after, from)) {
+    note(draft, { ...step, code: 'headroom', before: from, after });
+    reportOverLimits(draft, input, after, policy);
+  } else {
     // Without an opinion of a schedule the baseline is where a raise goes back to.
-    note(draft, { ...step, code: 'headroom_met', ...(draft.size === null && { after }) });
-    return;
+    note(draft, { ...step, code: isMet ? 'headroom_met' : 'headroom_unmet', ...(draft.size === null && { after }) });
   }
-  note(draft, { ...step, code: 'headroom', before: from, after });
-  reportOverLimits(draft, input, after, policy);
-  const usableNow = (view.reportedMaxConnections ?? profile.maxConnections(compute)) - profile.reserved;
-  if (policy.criticalShare !== undefined && view.now >= policy.criticalShare * usableNow) draft.urgent = true;
 }
 
 function reportOverLimits(draft: Draft, { heard }: StageInput, size: Size, policy: HeadroomPolicy): void {
@@ -77,10 +96,14 @@ function reportOverLimits(draft: Draft, { heard }: StageInput, size: Size, polic
  */
 function keepConnections(draft: Draft, { compute, profile }: StageInput, policy: HeadroomPolicy, fresh: boolean): void {
   const { size } = draft;
-  if (compute.state === 'idle' || size === null) return;
-  if (profile.maxConnections(size) >= profile.maxConnections(compute)) return;
-  const after = { minCu: compute.minCu, maxCu: compute.maxCu };
-  note(draft, { group: 'size', code: fresh ? 'stabilising' : 'connections_unknown', policy, before: size, after });
+  const step = {
+    group: 'size' as const,
+    policy,
+    code: fresh ? ('stabilising' as const) : ('connections_unknown' as const),
+  };
+  const isLowered = size !== null && profile.maxConnections(size) < profile.maxConnections(compute);
+  if (isLowered) note(draft, { ...step, before: size, after: { minCu: compute.minCu, maxCu: compute.maxCu } });
+  else if (!fresh) note(draft, step);
 }
 
 function needOf({ targetShare }: HeadroomPolicy, { peak }: ConnectionView): number {

@@ -1,4 +1,4 @@
-import { type Size, sameSize, timeoutLength } from '../compute.ts';
+import { type ComputeSettings, NEVER_SUSPENDS, type Size, sameSize, timeoutLength } from '../compute.ts';
 import type { FieldGroup } from '../desired.ts';
 import type { LimitsPolicy } from '../policy.ts';
 import type { ReasonCode } from '../reasons.ts';
@@ -51,32 +51,44 @@ function clampGroup(
   if (!range) return;
   const wanted = group === 'size' ? draft.size : draft.suspendTimeoutSeconds;
   const before = wanted ?? baselineOf(group, input);
-  const { policy, value } = range;
   if (before === undefined) {
-    note(draft, { group, code: 'baseline_unknown', policy });
+    note(draft, { group, code: 'baseline_unknown', policy: range.highOf });
     return;
   }
-  const after = clamp(before, value);
+  const after = clamp(before, range);
+  const policy = highestOf(before) > range.high ? range.highOf : range.lowOf;
   if (!sameValue(after, before)) note(draft, { group, code, policy, before, after });
   else if (wanted === null) note(draft, { group, code: 'within_limits', policy, after });
   else if (code === 'limited') note(draft, { group, code: 'within_limits', policy });
 }
 
-/** All bounds together; of those that exclude each other the later wins. The policy is the one that is named for a change. */
-function intersectAll(
-  draft: Draft,
-  group: FieldGroup,
-  bounds: readonly Bounds[],
-): { value: Range; policy: LimitsPolicy } | undefined {
-  let all: { value: Range; policy: LimitsPolicy } | undefined;
+/** Bounds of several policies together, and of which policy each is. */
+interface SharedRange extends Range {
+  lowOf: LimitsPolicy;
+  highOf: LimitsPolicy;
+}
+
+/** All bounds together; of those that exclude each other the later wins. */
+function intersectAll(draft: Draft, group: FieldGroup, bounds: readonly Bounds[]): SharedRange | undefined {
+  let all: SharedRange | undefined;
   for (const { policy } of bounds.toReversed()) {
     const range = rangeOf(group, policy);
     if (!range) continue;
-    const value = all ? intersect(all.value, range) : range;
-    if (!value) note(draft, { group, code: 'limits_conflict', policy });
-    else if (!all || value.low !== all.value.low || value.high !== all.value.high) all = { value, policy };
+    const both = all ? intersect(all, range) : range;
+    if (!both) note(draft, { group, code: 'limits_conflict', policy });
+    else {
+      const lowOf = all?.low === both.low ? all.lowOf : policy;
+      all = { ...both, lowOf, highOf: all?.high === both.high ? all.highOf : policy };
+    }
   }
   return all;
+}
+
+/** True if a policy's bounds exclude what a compute has. */
+export function isBeyond(policy: LimitsPolicy, group: FieldGroup, settings: ComputeSettings): boolean {
+  const range = rangeOf(group, policy);
+  const ends = group === 'size' ? [settings.minCu, settings.maxCu] : [timeoutLength(settings.suspendTimeoutSeconds)];
+  return range !== undefined && ends.some((end) => end < range.low || end > range.high);
 }
 
 function baselineOf(group: FieldGroup, { baseline }: StageInput): Size | number | undefined {
@@ -87,7 +99,11 @@ function baselineOf(group: FieldGroup, { baseline }: StageInput): Size | number 
 function clamp(value: Size | number, range: Range): Size | number {
   if (typeof value !== 'number') return { minCu: within(value.minCu, range), maxCu: within(value.maxCu, range) };
   const length = within(timeoutLength(value), range);
-  return Number.isFinite(length) ? length : -1;
+  return Number.isFinite(length) ? length : NEVER_SUSPENDS;
+}
+
+function highestOf(value: Size | number): number {
+  return typeof value === 'number' ? timeoutLength(value) : value.maxCu;
 }
 
 function within(value: number, { low, high }: Range): number {

@@ -2,7 +2,9 @@ import { type Compute, longerTimeout, type Size } from '../compute.ts';
 import type { FieldGroup } from '../desired.ts';
 import type { Opinion, Wish } from '../opinion.ts';
 import type { ReasonCode } from '../reasons.ts';
-import { type Draft, note, type Stage } from './draft.ts';
+import type { Statements } from '../statement.ts';
+import { anyOpenAt } from '../windows.ts';
+import { type Draft, emptyDraft, note, type Stage, type StageInput } from './draft.ts';
 
 /** What one group of fields needs to be settled by opinions. */
 interface Group<T> {
@@ -15,8 +17,28 @@ interface Group<T> {
   larger(a: T, b: T): T;
 }
 
+/** What depends on nothing but what is heard is settled once for all who hear it. */
+const settled = new WeakMap<Statements, Draft>();
+
 /** First stage: of the opinions, in the order in which they are heard, the first on a group decides it. */
-export const settleSchedules: Stage = (draft, { heard, compute, baseline }) => {
+export const settleSchedules: Stage = (draft, input) => {
+  const { heard } = input;
+  if (heard.opinions.some(dependsOnCompute)) {
+    settleBoth(draft, input);
+    return;
+  }
+  const shared = settled.get(heard) ?? emptyDraft();
+  if (!settled.has(heard)) settleBoth(shared, input);
+  settled.set(heard, shared);
+  const { trace, deciders, size, suspendTimeoutSeconds } = shared;
+  Object.assign(draft, { trace: trace.slice(), deciders: { ...deciders }, size, suspendTimeoutSeconds });
+};
+
+function dependsOnCompute({ leads, size, suspendTimeoutSeconds }: Opinion): boolean {
+  return leads !== undefined || size === 'baseline' || suspendTimeoutSeconds === 'baseline';
+}
+
+function settleBoth(draft: Draft, { heard, compute, baseline }: StageInput): void {
   settleGroup<Size>(draft, heard.opinions, {
     group: 'size',
     wishOf: ({ size }) => size,
@@ -31,24 +53,38 @@ export const settleSchedules: Stage = (draft, { heard, compute, baseline }) => {
     actual: compute.suspendTimeoutSeconds,
     larger: longerTimeout,
   });
-};
+}
 
 function settleGroup<T extends Size | number>(draft: Draft, opinions: readonly Opinion[], of: Group<T>): void {
-  let won: T | undefined;
-  let leading: Spoken<T> | undefined;
+  let won: Spoken<T> | undefined;
+  const leading: Spoken<T>[] = [];
   for (const spoken of spokenOn(opinions, of)) {
     const { opinion, value } = spoken;
-    const code = codeOf(spoken, won !== undefined || (opinion.leads !== undefined && leading !== undefined));
+    const decided = opinion.leads ? isBeaten(opinion, won ? [...leading, won] : leading) : won !== undefined;
+    const code = codeOf(spoken, decided);
     const step = { group: of.group, code, opinion, policy: opinion.policy };
-    if (code === 'ready') leading = spoken;
+    if (code === 'ready') leading.push(spoken);
     else if (value === undefined || code === 'outranked') note(draft, step);
     else {
-      won = value;
+      won = spoken;
       note(draft, { ...step, after: value });
     }
   }
-  if (leading?.value !== undefined) leadUp(draft, of, leading.opinion, leading.value, won ?? of.actual);
-  else if (won === undefined) note(draft, { group: of.group, code: 'no_opinion' });
+  leadUp(draft, of, leading, won?.value ?? of.actual);
+  if (won === undefined && leading.length === 0) note(draft, { group: of.group, code: 'no_opinion' });
+}
+
+/**
+ * Whether a window that is about to open has nothing to prepare: one that comes before it in the order is open with a higher
+ * priority, or still open when it starts, or starts no later.
+ */
+function isBeaten({ policy, openSinceMs = 0 }: Opinion, better: readonly Spoken<unknown>[]): boolean {
+  return better.some(({ opinion }) => {
+    if (opinion.source === 'otherwise') return false;
+    if (opinion.leads) return (opinion.openSinceMs ?? 0) <= openSinceMs;
+    const window = opinion.policy.windows[opinion.windowIndex];
+    return opinion.policy.priority > policy.priority || (window !== undefined && anyOpenAt(window.at, openSinceMs));
+  });
 }
 
 /** An opinion on one group; without a value where it is the baseline, and that is not known. */
@@ -65,18 +101,21 @@ function* spokenOn<T>(opinions: readonly Opinion[], { wishOf, baseline }: Group<
   }
 }
 
-/** Before a window that is to be in force by its start opens, the larger of the old value and of its own holds. */
+/** Before windows that are to be in force by their start open, the larger of the old value and of theirs holds. */
 function leadUp<T extends Size | number>(
   draft: Draft,
   { group, larger }: Group<T>,
-  opinion: Opinion,
-  value: T,
-  before: T,
+  leading: readonly Spoken<T>[],
+  old: T,
 ): void {
-  const after = larger(before, value);
-  const step = { group, opinion, policy: opinion.policy };
-  if (after === before) note(draft, { ...step, code: 'not_yet' });
-  else note(draft, { ...step, code: 'ready', before, after });
+  let before = old;
+  for (const { opinion, value } of leading.toReversed()) {
+    const after = value === undefined ? before : larger(before, value);
+    const step = { group, opinion, policy: opinion.policy };
+    if (after === before) note(draft, { ...step, code: 'not_yet' });
+    else note(draft, { ...step, code: 'ready', before, after });
+    before = after;
+  }
 }
 
 function codeOf({ opinion, wish, value }: Spoken<unknown>, decided: boolean): ReasonCode {
