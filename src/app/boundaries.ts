@@ -6,10 +6,13 @@ import type { Conclusion } from './fleet.ts';
 import { mapConcurrently } from './map-concurrently.ts';
 import { readComputes } from './read-computes.ts';
 import { requestReconcile } from './triggers.ts';
+import { compareRanks, rankAt, type WriteRank } from './write-order.ts';
 
 /** A boundary's job comes so much early, in milliseconds, to have the pictures fresh at the instant. */
 const HEAD_START_MS = 5_000;
 const CONCURRENT_READS = 8;
+/** Triggers on their way to the queue at once: enough to keep it busy, and still in their order. */
+const CONCURRENT_TRIGGERS = 32;
 
 /**
  * Ensures one delayed job for each distinct next boundary of these computes. Several daemons ensure the same jobs: the id
@@ -40,7 +43,10 @@ async function crossBoundary(context: Context, instantMs: number, signal: AbortS
   const { affected, unknown } = await projectsAt(context, instantMs);
   await refreshUntil(context, affected, instantMs, signal);
   await context.clock.sleepUntil(instantMs, signal);
-  for (const projectId of [...affected, ...unknown]) await requestReconcile(context, projectId, instantMs);
+  const projectIds = [...affected, ...unknown];
+  await mapConcurrently(projectIds, CONCURRENT_TRIGGERS, (projectId) =>
+    requestReconcile(context, projectId, instantMs),
+  );
 }
 
 /** Reads pictures as long as there is time, never beyond the instant; whose picture is too old then reads it then. */
@@ -66,21 +72,28 @@ async function tryToRead(context: Context, project: Project, options: CallOption
 }
 
 /**
- * The projects of which a compute has a boundary at this instant; and those that only other daemons of the group have
- * looked at, for which this one can't say.
+ * The projects of which a compute has a boundary at this instant, in the order in which they are to be written to; and those
+ * that only other daemons of the group have looked at, for which this one can't say.
  */
-async function projectsAt(
-  { fleet, policies, store, overrides: { holds } }: Context,
-  instantMs: number,
-): Promise<{ affected: string[]; unknown: string[] }> {
-  const affected = new Set<string>();
+async function projectsAt(context: Context, instantMs: number): Promise<{ affected: string[]; unknown: string[] }> {
+  const { fleet, policies, store, overrides } = context;
+  const affected = new Map<string, WriteRank>();
   const concluded = new Set<string>();
-  for (const { compute, record } of fleet.conclusions()) {
-    concluded.add(compute.projectId);
-    if (isBoundary({ policies, compute, baseline: record.baseline, holds }, instantMs)) affected.add(compute.projectId);
+  for (const conclusion of fleet.conclusions()) {
+    const { compute, record } = conclusion;
+    const { projectId } = compute;
+    concluded.add(projectId);
+    const input = { policies, compute, baseline: record.baseline, holds: overrides.holds };
+    if (!isBoundary(input, instantMs)) continue;
+    const rank = rankAt(context, conclusion, instantMs);
+    const before = affected.get(projectId);
+    affected.set(projectId, before && compareRanks(before, rank) <= 0 ? before : rank);
   }
   const known = new Set([...fleet.projectIds(), ...(await store.projectIds())]);
-  return { affected: [...affected], unknown: [...known].filter((projectId) => !concluded.has(projectId)) };
+  return {
+    affected: [...affected].toSorted(([, a], [, b]) => compareRanks(a, b)).map(([projectId]) => projectId),
+    unknown: [...known].filter((projectId) => !concluded.has(projectId)),
+  };
 }
 
 function describeJob({ queue, id }: Job): string {

@@ -2,6 +2,7 @@ import type { Compute } from '../domain/compute.ts';
 import type { ComputeRecord } from '../domain/compute-record.ts';
 import { noticeManualChanges, withAgreed } from '../domain/manual-changes.ts';
 import { firstRecord, forgetOvercome } from '../domain/records.ts';
+import { forgetRestored } from '../domain/restore.ts';
 import type { JobHandler } from '../ports/job-queue.ts';
 import type { Lease } from '../ports/store.ts';
 import { applyAction, LEASE_MS, reportDegraded } from './apply.ts';
@@ -12,6 +13,7 @@ import type { Conclusion, Picture } from './fleet.ts';
 import { FRESH_MS, freshPicture } from './pictures.ts';
 import { settleUnanswered } from './settle-intents.ts';
 import { requestFollowing, requestReconcile, wakeAt } from './triggers.ts';
+import { compareRanks } from './write-order.ts';
 
 /** How long to wait for whoever holds the project's lease, in milliseconds. */
 const LEASE_RETRY_MS = 500;
@@ -133,7 +135,8 @@ async function settledRecords(
   for (const compute of picture.computes) {
     const before = stored.get(compute.computeId) ?? firstRecord(compute, nowMs);
     const options = { signal, deadlineMs: READ_DEADLINE_MS };
-    const settled = forgetOvercome(await settleUnanswered(context, before, compute, options), compute);
+    const answered = await settleUnanswered(context, before, compute, options);
+    const settled = forgetRestored(forgetOvercome(answered, compute), compute, nowMs);
     const after = noticeManualChanges(lookedAt(settled, mode, nowMs), compute, nowMs);
     const isNews = after !== stored.get(compute.computeId);
     if (isNews && !(await store.putRecord(projectId, compute.computeId, after, lease))) {
@@ -177,12 +180,9 @@ function lookedAt(record: ComputeRecord, mode: Context['mode'], nowMs: number): 
   return { ...record, enforcedSinceMs: nowMs };
 }
 
-/** Raises before lowerings, then by the priority of the policy that decides. */
 function inOrderOfWriting(conclusions: readonly Conclusion[]): Conclusion[] {
   const rank = ({ plan }: Conclusion) => plan.actions[0] ?? { raises: false, priority: 0 };
-  return conclusions
-    .filter(({ plan }) => plan.verdict === 'act')
-    .toSorted((a, b) => Number(rank(b).raises) - Number(rank(a).raises) || rank(b).priority - rank(a).priority);
+  return conclusions.filter(({ plan }) => plan.verdict === 'act').toSorted((a, b) => compareRanks(rank(a), rank(b)));
 }
 
 async function arrangeNextLooks(context: Context, projectId: string): Promise<void> {
