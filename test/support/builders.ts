@@ -3,9 +3,18 @@
 import { type CompiledPolicies, compilePolicies } from '../../src/domain/compiled-policies.ts';
 import type { Compute } from '../../src/domain/compute.ts';
 import type { ComputeRecord } from '../../src/domain/compute-record.ts';
+import type { ConnectionHistory, ConnectionSample } from '../../src/domain/connections.ts';
+import type { Hold } from '../../src/domain/holds.ts';
 import { judge, type Situation } from '../../src/domain/judge.ts';
 import type { Plan } from '../../src/domain/plan.ts';
-import type { Policy, SchedulePolicy } from '../../src/domain/policy.ts';
+import type {
+  FreezePolicy,
+  HeadroomPolicy,
+  LimitsPolicy,
+  Policy,
+  RestartPolicy,
+  SchedulePolicy,
+} from '../../src/domain/policy.ts';
 import type { WeeklyWindow } from '../../src/domain/time-spec.ts';
 
 export const at = (iso: string): number => Date.parse(iso);
@@ -66,6 +75,67 @@ export function aSchedule(fields: Partial<SchedulePolicy> = {}): SchedulePolicy 
     otherwise: { size: { minCu: 0.25, maxCu: 1 }, suspendTimeoutSeconds: 300 },
     ...fields,
   };
+}
+
+/** What every policy of another kind than a schedule has unless said otherwise. */
+const BASE = {
+  file: 'policies/test.yaml',
+  mode: 'enforce',
+  select: { projects: ['*'], minAgeMs: 0 },
+  priority: 0,
+} as const;
+
+/** 0.25–4 CU unless said otherwise. */
+export function aLimits(fields: Partial<LimitsPolicy> = {}): LimitsPolicy {
+  return { ...BASE, kind: 'limits', name: 'limits', size: { minCu: 0.25, maxCu: 4 }, hard: false, ...fields };
+}
+
+/** 80 % of the connections that source `counts` counts, up to 8 CU, back after 30 minutes. */
+export function aHeadroom(fields: Partial<HeadroomPolicy> = {}): HeadroomPolicy {
+  return {
+    ...BASE,
+    kind: 'headroom',
+    name: 'headroom',
+    connections: 'counts',
+    targetShare: 0.8,
+    maxCu: 8,
+    mayRaiseMin: false,
+    scaleDownAfterMs: 30 * 60_000,
+    act: 'apply',
+    ...fields,
+  };
+}
+
+/** Always, unless said otherwise. */
+export function aFreeze(fields: Partial<FreezePolicy> = {}): FreezePolicy {
+  return { ...BASE, kind: 'freeze', name: 'freeze', at: [{ kind: 'always' }], allowRaise: false, ...fields };
+}
+
+/** Mon–Fri 08:00–18:00 UTC, once in each opening, unless said otherwise. */
+export function aRestart(fields: Partial<RestartPolicy> = {}): RestartPolicy {
+  return { ...BASE, kind: 'restart', name: 'restart', at: [aWindow()], ...fields };
+}
+
+/** Holds nothing yet; from 1970 to 2100 unless said otherwise. */
+export function aHold(fields: Partial<Hold> = {}): Hold {
+  return {
+    id: 'h1',
+    projectId: 'p-one',
+    computeId: 'ep-one',
+    owner: 'ann',
+    reason: 'load test',
+    createdAtMs: 0,
+    expiresAtMs: at('2100-01-01T00:00:00Z'),
+    ...fields,
+  };
+}
+
+/** Counts of the source that {@link aHeadroom} asks, one for each minute up to an instant, the latest last. */
+export function countsUntil(untilMs: number, ...counts: number[]): ConnectionHistory {
+  const samples = counts.map(
+    (connections, index): ConnectionSample => ({ atMs: untilMs - (counts.length - 1 - index) * 60_000, connections }),
+  );
+  return new Map([['counts', samples]]);
 }
 
 export function compiled(...policies: Policy[]): CompiledPolicies {

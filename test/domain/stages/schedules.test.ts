@@ -1,0 +1,138 @@
+import { describe, expect, it } from 'vitest';
+import { nextBoundary } from '../../../src/domain/boundaries.ts';
+import { decide } from '../../../src/domain/decide.ts';
+import type { Policy, ScheduleWindow } from '../../../src/domain/policy.ts';
+import { aCompute, aSchedule, at, aWindow, compiled } from '../../support/builders.ts';
+import { traceOf } from '../../support/trace-text.ts';
+
+const MINUTE_MS = 60_000;
+const size = (minCu: number, maxCu = minCu) => ({ minCu, maxCu });
+
+/** 08:00–18:00 with a lead of ten minutes. */
+const ready = (fields: Partial<ScheduleWindow> = {}): ScheduleWindow => ({
+  at: [aWindow()],
+  size: size(2, 4),
+  readyLeadMs: 10 * MINUTE_MS,
+  ...fields,
+});
+
+function sizeTrace(time: string, ...policies: Policy[]): string[] {
+  const baseline = { minCu: 1, maxCu: 2, suspendTimeoutSeconds: 300 };
+  const compute = aCompute();
+  return traceOf(
+    decide({ policies: compiled(...policies), compute, baseline, instantMs: at(`2026-03-02T${time}Z`) }),
+    'size',
+  );
+}
+
+describe('a window with ready', () => {
+  const day = aSchedule({ name: 'day', windows: [ready()], otherwise: { size: size(0.25, 1) } });
+
+  it('raises by its lead before its start, not a millisecond earlier', () => {
+    expect(sizeTrace('07:49:59.999', day)).toEqual(['otherwise day → 0.25-1 CU']);
+    expect(sizeTrace('07:50:00', day)).toEqual(['otherwise day → 0.25-1 CU', 'ready day → 2-4 CU']);
+    expect(sizeTrace('08:00:00', day)).toEqual(['window_open day → 2-4 CU', 'outranked day']);
+  });
+
+  it('raises only: each end is the larger of the old and the new', () => {
+    const wide = aSchedule({ name: 'day', windows: [ready({ size: size(0.25, 4) })], otherwise: { size: size(1, 2) } });
+    expect(sizeTrace('07:55:00', wide)).toEqual(['otherwise day → 1-2 CU', 'ready day → 1-4 CU']);
+    const lowering = aSchedule({ name: 'day', windows: [ready({ size: size(1) })], otherwise: { size: size(4) } });
+    expect(sizeTrace('07:55:00', lowering)).toEqual(['otherwise day → 4 CU', 'not_yet day']);
+  });
+
+  it('compares with what the compute has where nothing else has an opinion', () => {
+    const alone = aSchedule({ name: 'day', windows: [ready()], otherwise: 'leave' });
+    expect(sizeTrace('07:55:00', alone)).toEqual(['ready day → 2-4 CU']);
+    const small = aSchedule({ name: 'day', windows: [ready({ size: size(0.25) })], otherwise: 'leave' });
+    expect(sizeTrace('07:55:00', small)).toEqual(['not_yet day']);
+  });
+
+  it('lengthens a timeout early, never shortens it', () => {
+    const timeout = (from: number, to: number) => {
+      const policies = compiled(
+        aSchedule({
+          windows: [{ at: [aWindow()], suspendTimeoutSeconds: to, readyLeadMs: 600_000 }],
+          otherwise: { suspendTimeoutSeconds: from },
+        }),
+      );
+      return decide({ policies, compute: aCompute(), baseline: undefined, instantMs: at('2026-03-02T07:55:00Z') });
+    };
+    expect(timeout(300, -1).desired.suspendTimeoutSeconds).toBe(-1);
+    expect(timeout(-1, 300).desired.suspendTimeoutSeconds).toBe(-1);
+    expect(timeout(600, 300).desired.suspendTimeoutSeconds).toBe(600);
+  });
+
+  describe('beside another window that is open', () => {
+    const night = (fields: Partial<Policy> = {}, endMinute = 480) =>
+      ({
+        ...aSchedule({
+          name: 'night',
+          windows: [{ at: [aWindow({ startMinute: 1080, endMinute, endDayOffset: 1, days: [7] })], size: size(0.5) }],
+          otherwise: 'leave',
+        }),
+        ...fields,
+      }) as Policy;
+
+    it.each([
+      [
+        'waits for one of a higher priority',
+        night({ priority: 1 }),
+        ['window_open night → 0.5 CU', 'outranked day', 'outranked day'],
+      ],
+      [
+        'goes before a later one that closes when it opens',
+        night(),
+        ['window_open night → 0.5 CU', 'outranked day', 'ready day → 2-4 CU'],
+      ],
+      [
+        'waits for a later one that stays open',
+        night({}, 481),
+        ['window_open night → 0.5 CU', 'outranked day', 'outranked day'],
+      ],
+    ])('%s', (_what, other, expected) => {
+      expect(sizeTrace('07:55:00', day, other).toSorted()).toEqual(expected.toSorted());
+    });
+
+    it('goes before one of a lower priority', () => {
+      expect(sizeTrace('07:55:00', { ...day, priority: 1 }, night())).toEqual([
+        'window_open night → 0.5 CU',
+        'outranked day',
+        'ready day → 2-4 CU',
+      ]);
+    });
+  });
+
+  it('lets several lead, unless a better one starts no later', () => {
+    const early = aSchedule({ name: 'early', windows: [ready({ size: size(1, 8) })], otherwise: 'leave' });
+    const late = (startMinute: number) =>
+      aSchedule({
+        name: 'late',
+        windows: [ready({ at: [aWindow({ startMinute })], size: size(3) })],
+        otherwise: 'leave',
+      });
+    expect(sizeTrace('07:55:00', early, late(485))).toEqual(['ready early → 1-8 CU', 'ready late → 3-8 CU']);
+    expect(sizeTrace('07:55:00', early, late(480))).toEqual(['outranked early', 'ready late → 3 CU']);
+  });
+
+  it('has its boundary at the start of the lead', () => {
+    const input = { policies: compiled(day), compute: aCompute(), baseline: undefined };
+    expect(nextBoundary(input, at('2026-03-02T07:00:00Z'))).toBe(at('2026-03-02T07:50:00Z'));
+    expect(nextBoundary(input, at('2026-03-02T07:50:00Z'))).toBe(at('2026-03-02T18:00:00Z'));
+  });
+});
+
+describe('otherwise: baseline', () => {
+  it('leaves the field to the next while the baseline is not known', () => {
+    const back = aSchedule({ name: 'back', priority: 1, otherwise: 'baseline', windows: [] });
+    const rest = aSchedule({ name: 'rest', windows: [], otherwise: { size: size(1) } });
+    const input = { compute: aCompute(), instantMs: at('2026-03-02T12:00:00Z'), baseline: undefined };
+    expect(traceOf(decide({ ...input, policies: compiled(back, rest) }), 'size')).toEqual([
+      'baseline_unknown back',
+      'otherwise rest → 1 CU',
+    ]);
+    const alone = decide({ ...input, policies: compiled(back) });
+    expect(traceOf(alone, 'size')).toEqual(['baseline_unknown back', 'no_opinion']);
+    expect(alone.desired).toEqual({ size: null, suspendTimeoutSeconds: null });
+  });
+});

@@ -1,0 +1,15 @@
+/** Traces as short lines, so that a test can show a whole one. */
+import type { Decision } from '../../src/domain/decide.ts';
+import { describeValue } from '../../src/domain/describe-step.ts';
+import type { FieldGroup } from '../../src/domain/desired.ts';
+
+/** `code who → value` for each step of a group: the value where the step gives one. */
+export function traceOf({ trace }: Pick<Decision, 'trace'>, group: FieldGroup): string[] {
+  return trace
+    .filter((step) => step.group === group)
+    .map(({ code, policy, hold, after }) => {
+      const who = policy?.name ?? hold?.id;
+      const value = after === undefined || after === null ? '' : ` → ${describeValue(group, after)}`;
+      return `${code}${who === undefined ? '' : ` ${who}`}${value}`;
+    });
+}
