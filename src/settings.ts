@@ -20,6 +20,8 @@ export interface Settings {
   /** Base URL of the control API, without a trailing slash. */
   apiUrl: string;
   allowPlainHttp: boolean;
+  /** What the control API allows an account in a minute. */
+  apiRequestsPerMinute: number;
   /** At least one: `default` if `ebb.yaml` names none. */
   accounts: readonly Account[];
   /** On the way to the control API; absent if it is reached directly. */
@@ -34,6 +36,8 @@ export interface Settings {
   policies: readonly string[];
   queue: QueueLocation;
   group: string;
+  /** What the policies were made from, as whoever set it calls it. */
+  revision: string | undefined;
   listen: ListenAddress;
   /** Bearer token that the HTTP pages ask for. */
   token: Secret | undefined;
@@ -100,6 +104,7 @@ function assemble({
     mode: values.mode,
     apiUrl: values.api_url,
     allowPlainHttp: values.allow_plain_http,
+    apiRequestsPerMinute: values.api_requests_per_minute,
     accounts,
     prices: values.prices,
     disruption: toDisruption(values.disruption),
@@ -107,6 +112,7 @@ function assemble({
     policies: policyPaths(values, given, cwd),
     queue: queueLocation(values, given, cwd),
     group: values.group ?? defaultGroup(values.api_url, accounts),
+    revision: values.revision,
     listen: values.listen,
     token: env.EBB_TOKEN ? secret(env.EBB_TOKEN) : undefined,
     logLevel: values.log_level,

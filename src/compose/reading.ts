@@ -2,6 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { createGroupBudget } from '../adapters/control-api/group-budget.ts';
 import { createReadingBudget } from '../adapters/control-api/reading-budget.ts';
 import { createSnapshotApi } from '../adapters/control-api/snapshot.ts';
+import { limitsOf } from '../adapters/control-api/token-bucket.ts';
 import { isLoopbackHost } from '../domain/loopback.ts';
 import type { ControlApi, ControlApiError } from '../ports/control-api.ts';
 import type { Engine } from '../ports/engine.ts';
@@ -52,7 +53,9 @@ async function openApi({ settings, engine }: ReadingOptions): Promise<Opened<Rea
   const keys = readKeysAtStart(settings.accounts, 'read');
   if (!keys.ok) return keys;
   const alone = isLoopbackHost(new URL(settings.apiUrl).hostname);
-  const budget = engine ? await createGroupBudget({ engine }) : createReadingBudget({ alone });
+  const budget = engine
+    ? await createGroupBudget({ engine, limits: limitsOf(settings.apiRequestsPerMinute) })
+    : createReadingBudget({ alone });
   const api = openControlApi({ settings, purpose: 'read', hide: () => {}, metrics: NO_METRICS, budget });
   const explain = (error: ControlApiError) => explainApiError(settings, error);
   return {

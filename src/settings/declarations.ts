@@ -28,6 +28,10 @@ export const SETTINGS = {
     fallback: 'false',
     help: 'Allows an http API URL that does not point to this machine. The key then crosses the network unencrypted.',
   },
+  api_requests_per_minute: {
+    fallback: '700',
+    help: 'What the control API allows an account in a minute, over all routes. More only where the vendor has granted more.',
+  },
   api_key_file: {
     variable: 'EBB_API_KEY_FILE',
     fallback: '',
@@ -73,6 +77,11 @@ export const SETTINGS = {
     variable: 'EBB_GROUP',
     fallback: '',
     help: 'Keeps fleets apart that share a Redis or Postgres; daemons of one fleet have the same. Default: a hash of API URL and accounts. Two keys of different organizations on one Redis need two groups.',
+  },
+  revision: {
+    variable: 'EBB_REVISION',
+    fallback: '',
+    help: 'What the policies were made from, such as a Git commit: it stands in the log of every change. At most 200 characters.',
   },
   listen: {
     variable: 'EBB_LISTEN',

@@ -25,6 +25,8 @@ function read<T>(parse: (value: string) => Parsed<T>) {
   });
 }
 
+const MOST_REQUESTS = 'must be a whole number from 60 to 1000000';
+
 function yesOrNo() {
   return z.boolean({ error: 'must be true or false' });
 }
@@ -37,6 +39,11 @@ export const settingsSchema = z.strictObject({
   mode: oneOf(MODES).default('observe'),
   api_url: read(parseApiUrl).prefault('https://console.neon.tech/api/v2'),
   allow_plain_http: yesOrNo().default(false),
+  api_requests_per_minute: z
+    .int({ error: MOST_REQUESTS })
+    .min(60, { error: MOST_REQUESTS })
+    .max(1_000_000, { error: MOST_REQUESTS })
+    .default(700),
   api_key_file: keyPath().optional(),
   accounts: accountsSchema.optional(),
   plan: planSchema.optional(),
@@ -52,6 +59,7 @@ export const settingsSchema = z.strictObject({
   group: text()
     .regex(GROUP, { error: 'must be 1 to 40 lower-case letters, digits, "-" or "_", the first a letter or digit' })
     .optional(),
+  revision: text().max(200, { error: 'must be at most 200 characters' }).optional(),
   listen: read(parseListenAddress).prefault('127.0.0.1:9464'),
   log_level: oneOf(LOG_LEVELS).default('info'),
   per_compute_metrics: yesOrNo().default(true),

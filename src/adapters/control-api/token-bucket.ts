@@ -19,6 +19,12 @@ export interface RateLimits {
 
 export const DEFAULT_RATE_LIMITS: RateLimits = { perMinute: 700, perRouteSecond: 40, jitterMs: 500 };
 
+/** Who is granted more in a minute is taken to be granted as much more in a second. */
+export function limitsOf(perMinute: number): Pick<RateLimits, 'perMinute' | 'perRouteSecond'> {
+  const { perRouteSecond, perMinute: usual } = DEFAULT_RATE_LIMITS;
+  return { perMinute, perRouteSecond: Math.max(perRouteSecond, (perRouteSecond * perMinute) / usual) };
+}
+
 /** The share of the limit that the steady rate uses; the rest of the minute's limit is the burst. */
 const STEADY_SHARE = 0.96;
 
