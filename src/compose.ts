@@ -8,21 +8,28 @@ import { startHttpServer } from './adapters/http/server.ts';
 import { createJobQueue } from './adapters/queue/job-queue.ts';
 import { createStore } from './adapters/store/create-store.ts';
 import { createTelemetry } from './adapters/telemetry/telemetry.ts';
-import type { Context, Rhythm } from './app/context.ts';
+import type { DaemonContext, Rhythm } from './app/context.ts';
 import { type Daemon, startDaemon } from './app/daemon.ts';
+import { showPolicies } from './app/exchange-rules.ts';
 import { createFleet } from './app/fleet.ts';
 import { computeSeries, updateGauges } from './app/fleet-metrics.ts';
+import { createGroupTime } from './app/group-time.ts';
 import { createOutages } from './app/outages.ts';
 import { createOverrides } from './app/overrides.ts';
+import { createPolicySets, leaveToWrite } from './app/policy-sets.ts';
 import { recordEvents } from './app/record-events.ts';
 import { createSlots } from './app/slots.ts';
+import { createStoreWatch } from './app/store-watch.ts';
+import { decidingBy } from './app/weigh-rules.ts';
 import { readKeysAtStart } from './compose/accounts.ts';
 import { explainApiError, openControlApi } from './compose/control-api.ts';
-import { compilePolicies } from './domain/compiled-policies.ts';
-import type { Policy, PolicySet } from './domain/policy.ts';
+import { rulesOf } from './compose/rules-from-files.ts';
+import { isLoopbackHost } from './domain/loopback.ts';
+import type { PolicySet } from './domain/policy.ts';
 import type { Clock } from './ports/clock.ts';
 import type { ComputeEvent } from './ports/notifier.ts';
 import type { Operator } from './ports/operator.ts';
+import type { RulesSource } from './ports/rules.ts';
 import type { Metrics } from './ports/telemetry.ts';
 import type { KeyPurpose } from './settings/api-key.ts';
 import { type Settings, secretsOf } from './settings.ts';
@@ -40,12 +47,18 @@ const STOP_MS = 9_000;
 const STOP_GRACE_MS = 6_000;
 
 /** How often a daemon looks by itself, in real milliseconds, unless it is told otherwise. */
-const RHYTHM: Rhythm = { inventoryMs: 30_000, keeperMs: 30_000, waitingMs: 60_000 };
+const RHYTHM: Rhythm = { inventoryMs: 30_000, keeperMs: 30_000, waitingMs: 60_000, rulesMs: 2_000 };
 
 export interface RunOptions {
   settings: Settings;
   policies: PolicySet;
   version: string;
+  /** Where settings and policies are read from anew; without it they stay as they are. */
+  source?: RulesSource;
+  /** The hash of a policy set that may come into force whatever it disconnects; its beginning will do. */
+  accept?: string | undefined;
+  /** Only tests: also asks for approval where the control API is on this machine. */
+  stageOnLoopback?: boolean;
   clock?: Clock;
   rhythm?: Rhythm;
   /** Where the log goes; standard output by default. */
@@ -56,6 +69,8 @@ export interface RunOptions {
 export interface RunningDaemon {
   /** Where its pages are. */
   url: string;
+  /** Reads settings and policies anew, whether they have changed or not. */
+  reload(): Promise<void>;
   /** Stops gracefully, within 10 s. */
   stop(): Promise<void>;
 }
@@ -69,8 +84,9 @@ export async function runDaemon(options: RunOptions): Promise<Started> {
   const closeAll = () => within(STOP_MS, closeInTurn(opened));
   try {
     const started = await openAll(options, opened);
-    if (!started.ok) await closeAll();
-    return started.ok ? { ok: true, daemon: { url: started.value, stop: closeAll } } : started;
+    if (started.ok) return { ok: true, daemon: { ...started.value, stop: closeAll } };
+    await closeAll();
+    return started;
   } catch (error) {
     await closeAll();
     throw error;
@@ -105,7 +121,7 @@ type Closer = () => Promise<void>;
 type Opened<T> = { ok: true; value: T } | { ok: false; problem: string };
 type ProcessTelemetry = ReturnType<typeof createTelemetry>;
 
-async function openAll(options: RunOptions, opened: Closer[]): Promise<Opened<string>> {
+async function openAll(options: RunOptions, opened: Closer[]): Promise<Opened<Omit<RunningDaemon, 'stop'>>> {
   const { settings } = options;
   const keys = readKeysAtStart(settings.accounts, purposeOf(settings));
   if (!keys.ok) return keys;
@@ -119,11 +135,11 @@ async function openAll(options: RunOptions, opened: Closer[]): Promise<Opened<st
   opened.push(() => http.close());
   const accounts = settings.accounts.map(({ name }) => name);
   const surroundings = { apiUrl: settings.apiUrl, accounts, queue: settings.queue.shown };
-  const started = await startDaemon(context.value, surroundings);
+  const started = await startDaemon(context.value, surroundings, options.source);
   if (!started.ok) return { ok: false, problem: explainApiError(settings, started.error) };
   daemon = started.daemon;
   opened.push(() => started.daemon.stop());
-  return { ok: true, value: http.url };
+  return { ok: true, value: { url: http.url, reload: started.daemon.reload } };
 }
 
 function openTelemetry({ settings, version, logTo, policies }: RunOptions, keys: string[]): ProcessTelemetry {
@@ -134,16 +150,18 @@ function openTelemetry({ settings, version, logTo, policies }: RunOptions, keys:
     perComputeMetrics: settings.perComputeMetrics,
     ...(logTo && { destination: logTo }),
   });
-  declareFixedMetrics(telemetry.metrics, settings, policies.policies);
+  declareFixedMetrics(telemetry.metrics, settings);
+  showPolicies(telemetry.metrics, policies.policies);
   return telemetry;
 }
 
 /** Opens the engine and what rests on it: everything that the application works with. */
 async function openContext(
-  { settings, policies, clock = systemClock(), rhythm = RHYTHM, onEvent }: RunOptions,
+  options: RunOptions,
   telemetry: ProcessTelemetry,
   opened: Closer[],
-): Promise<Opened<Context>> {
+): Promise<Opened<DaemonContext>> {
+  const { settings, policies, clock = systemClock(), rhythm = RHYTHM, onEvent } = options;
   const { log, metrics } = telemetry;
   const outages = createOutages(telemetry);
   const opening = await openEngine({ url: settings.queue.url.reveal(), group: settings.group, log });
@@ -169,9 +187,11 @@ async function openContext(
   });
   opened.push(() => queue.close(STOP_GRACE_MS));
   const record = recordEvents(telemetry);
-  const context: Context = {
+  const store = await createStore({ engine, log });
+  const context: DaemonContext = {
     ...{ clock, api, queue, telemetry, outages, rhythm },
-    store: await createStore({ engine, log }),
+    ...decidingBy(rulesOf(settings, policies)),
+    ...{ store, storeWatch: createStoreWatch() },
     notify(event) {
       record(event);
       onEvent?.(event);
@@ -179,15 +199,18 @@ async function openContext(
     fleet: createFleet({ clock }),
     slots: createSlots(() => clock.now()),
     overrides: createOverrides(),
-    policies: compilePolicies(policies),
-    disruption: settings.disruption,
-    manualChanges: settings.manualChanges,
-    profiles: new Map(settings.accounts.map(({ name, profile }) => [name, profile])),
+    sets: createPolicySets(stagingOptions(options)),
+    groupTime: createGroupTime({ store, clock, machineMs: () => Date.now(), telemetry }),
+    mayWrite: () => leaveToWrite(context),
     mode: settings.mode,
     holder: randomUUID(),
   };
   telemetry.seriesFrom(() => computeSeries(context));
   return { ok: true, value: context };
+}
+
+function stagingOptions({ settings, accept, stageOnLoopback = false }: RunOptions) {
+  return { stages: stageOnLoopback || !isLoopbackHost(new URL(settings.apiUrl).hostname), accepted: accept };
 }
 
 function purposeOf({ mode }: Settings): KeyPurpose {
@@ -198,7 +221,7 @@ function servingOptions({ listen, insecure, token }: Settings) {
   return { listen, insecure, ...(token && { token: token.reveal() }) };
 }
 
-function operatorOf(context: Context, telemetry: ProcessTelemetry, daemon: () => Daemon | undefined): Operator {
+function operatorOf(context: DaemonContext, telemetry: ProcessTelemetry, daemon: () => Daemon | undefined): Operator {
   return {
     async readiness() {
       const starting = { ready: false, checks: [{ name: 'start', ok: false, message: 'starting' }] };
@@ -211,11 +234,8 @@ function operatorOf(context: Context, telemetry: ProcessTelemetry, daemon: () =>
   };
 }
 
-function declareFixedMetrics(metrics: Metrics, settings: Settings, policies: readonly Policy[]): void {
+function declareFixedMetrics(metrics: Metrics, settings: Settings): void {
   metrics.set('ebb_mode', { mode: 'observe' }, settings.mode === 'observe' ? 1 : 0);
   metrics.set('ebb_mode', { mode: 'enforce' }, settings.mode === 'enforce' ? 1 : 0);
   metrics.set('ebb_policy_load_success', {}, 1);
-  for (const { name, kind, mode, owner = '', file } of policies) {
-    metrics.set('ebb_policy_info', { policy: name, kind, mode, owner, file }, 1);
-  }
 }

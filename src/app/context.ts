@@ -8,9 +8,12 @@ import type { Notifier } from '../ports/notifier.ts';
 import type { Store } from '../ports/store.ts';
 import type { Telemetry } from '../ports/telemetry.ts';
 import type { Fleet } from './fleet.ts';
+import type { GroupTime } from './group-time.ts';
 import type { Outages } from './outages.ts';
 import type { Overrides } from './overrides.ts';
+import type { PolicySets, WriteLeave } from './policy-sets.ts';
 import type { Slots } from './slots.ts';
+import type { StoreWatch } from './store-watch.ts';
 
 /** How often the daemon looks by itself, in real milliseconds. */
 export interface Rhythm {
@@ -20,9 +23,11 @@ export interface Rhythm {
   keeperMs: number;
   /** Between two looks at a compute whose change waits. */
   waitingMs: number;
+  /** Between two looks at the files of the policies, and at what the group's store says of them. */
+  rulesMs: number;
 }
 
-/** What every part of the daemon works with; made once, in compose. */
+/** What whoever decides and writes works with; made once, in compose. */
 export interface Context {
   clock: Clock;
   api: ControlApi;
@@ -40,8 +45,19 @@ export interface Context {
   manualChanges: ManualChanges | undefined;
   /** How many connections a size accepts, by account. */
   profiles: ReadonlyMap<string, ConnectionProfile>;
+  /** What the policies were made from, such as a commit. */
+  revision: string | undefined;
+  /** Leave to write at all; asked before each write. Rejects if that can't be told: then nothing may be written either. */
+  mayWrite(): Promise<WriteLeave>;
   mode: 'enforce' | 'observe';
   rhythm: Rhythm;
   /** Names this daemon as the holder of a lease; random. */
   holder: string;
+}
+
+/** What a daemon has besides: it is one of a group, and lives long. */
+export interface DaemonContext extends Context {
+  sets: PolicySets;
+  groupTime: GroupTime;
+  storeWatch: StoreWatch;
 }

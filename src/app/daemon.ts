@@ -1,15 +1,19 @@
 import type { ApiResult, ControlApiError, ControlApiErrorCode } from '../ports/control-api.ts';
 import type { Readiness } from '../ports/operator.ts';
+import type { RulesSource } from '../ports/rules.ts';
 import { createBoundaries } from './boundaries.ts';
-import type { Context } from './context.ts';
+import type { DaemonContext } from './context.ts';
+import { beginWithRules } from './exchange-rules.ts';
 import { createFollowOperations } from './follow-operations.ts';
 import { createInventory } from './inventory.ts';
 import { ensureTriggers, startKeeper } from './keeper.ts';
 import { mapConcurrently } from './map-concurrently.ts';
 import { readProjectList } from './pictures.ts';
+import { showSets } from './policy-sets.ts';
 import { readComputes } from './read-computes.ts';
 import { checkReadiness } from './readiness.ts';
 import { createReconcile } from './reconcile.ts';
+import { startReloading } from './reload.ts';
 import { requestReconcile } from './triggers.ts';
 
 /** Whoever starts a daemon is waiting: an API that does not answer by then is not there, in real milliseconds. */
@@ -25,6 +29,8 @@ const CONCURRENCY = { inventory: 1, boundaries: 20, reconcile: 32, operations: 1
 
 export interface Daemon {
   readiness(): Promise<Readiness>;
+  /** Reads policies and settings anew, whether they have changed or not. */
+  reload(): Promise<void>;
   /** Ends the local timers; closing the queue ends the rest. */
   stop(): Promise<void>;
 }
@@ -41,13 +47,15 @@ export interface Surroundings {
  * is an error of the start; later it is an outage that is lived through.
  */
 export async function startDaemon(
-  context: Context,
+  context: DaemonContext,
   surroundings: Surroundings,
+  rules?: RulesSource,
 ): Promise<{ ok: true; daemon: Daemon } | { ok: false; error: ControlApiError }> {
   const { queue, fleet } = context;
   const first = await readFirstPictures(context);
   if (!first.ok) return first;
   sayWhereItRuns(context, surroundings, first.value.projects);
+  await meetTheGroup(context);
   await queue.work('reconcile', createReconcile(context), { concurrency: CONCURRENCY.reconcile });
   await queue.work('operations', createFollowOperations(context), { concurrency: CONCURRENCY.operations });
   await queue.work('boundaries', createBoundaries(context), { concurrency: CONCURRENCY.boundaries });
@@ -55,20 +63,35 @@ export async function startDaemon(
   for (const { project } of fleet.pictures()) await requestReconcile(context, project.projectId);
   await ensureTriggers(context);
   const keeper = startKeeper(context);
+  const reloading = startReloading(context, rules);
   return {
     ok: true,
     daemon: {
       readiness: () => checkReadiness(context),
-      stop: () => keeper.close(),
+      reload: () => reloading.reload(),
+      stop: async () => void (await Promise.all([keeper.close(), reloading.close()])),
     },
   };
+}
+
+/** What must be known of the others, and of the store, before anything is written. */
+async function meetTheGroup(context: DaemonContext): Promise<void> {
+  const { store, storeWatch, groupTime, telemetry } = context;
+  await storeWatch.check(context);
+  await groupTime.compare();
+  const isNew = (await store.generation()) === undefined && (await store.projectIds()).length === 0;
+  await beginWithRules(context);
+  showSets(context);
+  if (!isNew) return;
+  const message = 'the store is empty: what computes have when they are first seen becomes their baseline';
+  telemetry.log.info({ event: 'ebb.store_new' }, message);
 }
 
 /**
  * Lists the projects and reads the first of them; an error if no account answers. The inventory reads the rest: for it they have
  * only just appeared.
  */
-async function readFirstPictures(context: Context): Promise<ApiResult<{ projects: number }>> {
+async function readFirstPictures(context: DaemonContext): Promise<ApiResult<{ projects: number }>> {
   const { projects, failures } = await readProjectList(context, { deadlineMs: FIRST_ANSWER_MS });
   const listed = new Set(projects.map(({ account }) => account));
   const silent = new Map([...failures].filter(([account]) => !listed.has(account)));
@@ -87,7 +110,7 @@ async function readFirstPictures(context: Context): Promise<ApiResult<{ projects
   return { ok: true, value: { projects: projects.length } };
 }
 
-function sayWhereItRuns(context: Context, surroundings: Surroundings, projects: number): void {
+function sayWhereItRuns(context: DaemonContext, surroundings: Surroundings, projects: number): void {
   const { mode, fleet, policies, telemetry } = context;
   const pictures = [...fleet.pictures()];
   const computes = pictures.reduce((sum, picture) => sum + picture.computes.length, 0);

@@ -1,8 +1,9 @@
 import { scheduleBoundaries } from './boundaries.ts';
-import type { Context } from './context.ts';
+import type { DaemonContext } from './context.ts';
 import type { Conclusion } from './fleet.ts';
 import { countSavings } from './fleet-metrics.ts';
 import { requestFollowing, requestReconcile } from './triggers.ts';
+import { untilItWorks } from './until-it-works.ts';
 
 /** Something that runs by itself until it is closed. */
 export interface Running {
@@ -13,11 +14,12 @@ export interface Running {
  * The local timers of a daemon. They ensure, again and again, what must be in the queue: a queue that lost everything is
  * as before within one round.
  */
-export function startKeeper(context: Context): Running {
+export function startKeeper(context: DaemonContext): Running {
   const { clock, rhythm } = context;
   let countedAtMs = clock.now();
   const rounds = [
     clock.every(rhythm.keeperMs, () => ensureTriggers(context)),
+    clock.every(rhythm.keeperMs, () => untilItWorks(context, () => context.groupTime.compare())),
     clock.every(rhythm.waitingMs, () => lookAtUnfinished(context)),
     clock.every(Math.min(rhythm.keeperMs, rhythm.waitingMs), async () => {
       const nowMs = clock.now();
@@ -29,7 +31,7 @@ export function startKeeper(context: Context): Running {
 }
 
 /** Ensures the inventory's schedule and the next boundaries in the queue. */
-export async function ensureTriggers(context: Context): Promise<void> {
+export async function ensureTriggers(context: DaemonContext): Promise<void> {
   await untilItWorks(context, async () => {
     await context.queue.every('inventory', context.rhythm.inventoryMs);
     await scheduleBoundaries(context, context.fleet.conclusions());
@@ -40,7 +42,7 @@ export async function ensureTriggers(context: Context): Promise<void> {
  * Looks again at every compute that is not as it should be, or whose boundary has passed: what waits for sleep has no known
  * instant, and a trigger that was lost on the way must not matter.
  */
-async function lookAtUnfinished(context: Context): Promise<void> {
+async function lookAtUnfinished(context: DaemonContext): Promise<void> {
   const nowMs = context.clock.now();
   const unfinished = new Set<string>();
   const followed = new Set<string>();
@@ -58,15 +60,4 @@ async function lookAtUnfinished(context: Context): Promise<void> {
 function isUnfinished({ plan, nextBoundaryMs }: Conclusion, nowMs: number): boolean {
   if (nextBoundaryMs !== undefined && nextBoundaryMs <= nowMs) return true;
   return plan.verdict === 'act' || plan.heldBy.some((code) => code !== 'observe');
-}
-
-/** The next round tries again. While the engine is away it has said so itself; anything else is said here. */
-async function untilItWorks({ outages, telemetry }: Context, round: () => Promise<void>): Promise<void> {
-  try {
-    await round();
-  } catch (error) {
-    if (outages.current().size > 0) return;
-    const message = error instanceof Error ? error.message : String(error);
-    telemetry.log.error({ event: 'ebb.keeper_failed', err: error }, `a round of the keeper failed: ${message}`);
-  }
 }

@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander';
 import { UserError } from './fail.ts';
+import { hangUps } from './hang-ups.ts';
 import { stopSignal } from './stop-signal.ts';
 import { readVersion } from './version.ts';
 
@@ -11,6 +12,7 @@ interface RunFlags {
   policies?: string;
   listen?: string;
   insecure?: boolean;
+  accept?: string;
 }
 
 const EXAMPLES = `
@@ -19,7 +21,7 @@ Examples:
   $ EBB_API_KEY_FILE=key ebb run --mode enforce     computes are changed
   $ EBB_QUEUE_URL=redis://127.0.0.1:6379 EBB_API_KEY_FILE=key ebb run
 
-It runs until SIGINT or SIGTERM. /metrics, /healthz and /readyz are on http://127.0.0.1:9464 (--listen).
+It runs until SIGINT or SIGTERM. Policies and most settings that change are taken up by themselves, on SIGHUP at once. /metrics, /healthz and /readyz are on http://127.0.0.1:9464 (--listen).
 Nothing is written without --mode enforce (or EBB_MODE=enforce, or "mode: enforce" in ebb.yaml).`;
 
 export function runCommand(): Command {
@@ -36,23 +38,31 @@ export function runCommand(): Command {
     .option('--queue-url <url>', 'embedded:DIR, redis://…, postgres://… (EBB_QUEUE_URL; default: embedded:.ebb)')
     .option('--policies <paths>', 'files, folders, globs, separated by commas (EBB_POLICIES; default: policies)')
     .option('--listen <host:port>', 'where /metrics is (EBB_LISTEN; default: 127.0.0.1:9464)')
+    .option('--accept <hash>', 'take this policy set into force, however many computes it disconnects at once')
     .option('--insecure', 'serve beyond this machine without a token')
     .addHelpText('after', EXAMPLES)
     .action((flags: RunFlags) => run(flags));
 }
 
-async function run({ config, ...flags }: RunFlags): Promise<void> {
-  const [{ readSettings }, { loadOrFail }, { runDaemon }] = await Promise.all([
+async function run({ config, accept, ...flags }: RunFlags): Promise<void> {
+  const [{ readSettings }, { loadOrFail }, { runDaemon }, { rulesFromFiles }, { configFilePath }] = await Promise.all([
     import('../settings.ts'),
     import('./load-or-fail.ts'),
     import('../compose.ts'),
+    import('../compose/rules-from-files.ts'),
+    import('../settings/config-file.ts'),
   ]);
-  const read = readSettings({ flags, ...(config !== undefined && { configFile: config }) });
+  const readAnew = () => readSettings({ flags, ...(config !== undefined && { configFile: config }) });
+  const read = readAnew();
   if (!read.ok) throw new UserError(read.problems.join('\n'));
-  const policies = await loadOrFail(read.settings.policies);
-  const stopped = stopSignal();
-  const started = await runDaemon({ settings: read.settings, policies, version: readVersion() });
+  const { settings } = read;
+  const policies = await loadOrFail(settings.policies);
+  const configFile = configFilePath({ cwd: process.cwd(), named: config });
+  const source = rulesFromFiles({ readSettings: readAnew, settings, configFile });
+  const [stopped, onHangUp] = [stopSignal(), hangUps()];
+  const started = await runDaemon({ settings, policies, source, accept, version: readVersion() });
   if (!started.ok) throw new UserError(started.problem);
+  onHangUp(() => void started.daemon.reload());
   const signal = await stopped;
   await started.daemon.stop();
   if (signal === 'SIGINT') process.exitCode = 130;

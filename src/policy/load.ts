@@ -10,33 +10,36 @@ export interface LoadOptions {
   paths: readonly string[];
   /** The folder from which relative paths start; that of the process if absent. */
   cwd?: string;
+  /** Hears of every file that is read, by its absolute path; also of one that can't be. */
+  onRead?: (file: string) => void;
 }
 
 /**
  * Loads a policy set from files. All or nothing: what can't be found, read or understood is a problem, and with any problem
  * there is no set. Never throws for anything that is in the files or about them.
  */
-export async function loadPolicySet({ paths, cwd = process.cwd() }: LoadOptions): Promise<PolicySetResult> {
+export async function loadPolicySet({ paths, cwd = process.cwd(), onRead }: LoadOptions): Promise<PolicySetResult> {
   const found = await findPolicyFiles(paths, cwd);
   const texts: PolicyFileText[] = [];
   const problems: PolicyProblem[] = [...found.problems];
   for (const file of found.files) {
     const path = shownPath(file, cwd);
+    onRead?.(file);
     const read = readText(file);
     if (read.ok) texts.push({ path, text: read.text });
     else problems.push({ code: read.code, file: path, message: read.message });
   }
-  const parsed = parsePolicyFiles(texts, { readReferenced: (file, path) => readNextTo(resolve(cwd, file), path) });
+  const readReferenced = (policyFile: string, path: string): Read => {
+    const file = resolve(dirname(resolve(cwd, policyFile)), path);
+    onRead?.(file);
+    return readText(file);
+  };
+  const parsed = parsePolicyFiles(texts, { readReferenced });
   if (problems.length === 0) return parsed;
   return { ok: false, problems: [...problems, ...(parsed.ok ? [] : parsed.problems)] };
 }
 
 type Read = { ok: true; text: string } | { ok: false; code: PolicyProblem['code']; message: string };
-
-/** A file that a policy file names, relative to that file. */
-function readNextTo(policyFile: string, path: string): Read {
-  return readText(resolve(dirname(policyFile), path));
-}
 
 function readText(file: string): Read {
   try {

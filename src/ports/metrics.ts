@@ -26,6 +26,23 @@ export const METRICS = {
     help: 'Always 1; one series for each policy in force.',
     labels: ['policy', 'kind', 'mode', 'owner', 'file'],
   },
+  ebb_staged_changes: {
+    type: 'gauge',
+    help: 'Computes that a staged policy set would disconnect at once; 0 if none is staged.',
+    labels: [],
+    zero: [{}],
+  },
+  ebb_write_blocked: {
+    type: 'gauge',
+    help: '1 while this daemon may write nothing at all, by reason.',
+    labels: ['reason'],
+    zero: [{ reason: 'staged' }, { reason: 'superseded' }, { reason: 'clock_off' }],
+  },
+  ebb_clock_offset_seconds: {
+    type: 'gauge',
+    help: "How far this machine's clock is ahead of the group's time, as it was last compared.",
+    labels: [],
+  },
   ebb_computes: {
     type: 'gauge',
     help: 'Computes by what ebb does with them.',

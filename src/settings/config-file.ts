@@ -13,6 +13,11 @@ export interface ConfigFile {
   problems: string[];
 }
 
+/** Where the settings file is, or would be: absolute. */
+export function configFilePath({ cwd, named }: { cwd: string; named: string | undefined }): string {
+  return resolve(cwd, named ?? DEFAULT_FILE);
+}
+
 /** Reads `ebb.yaml` of `cwd` if it is there, or the file that was named, which must be there. */
 export function readConfigFile({ cwd, named }: { cwd: string; named: string | undefined }): ConfigFile {
   if (named === undefined && !existsSync(resolve(cwd, DEFAULT_FILE))) return emptyConfig(undefined);

@@ -38,7 +38,7 @@ export async function startTestDaemon({ platform, folder, clock, env = {} }: Tes
     settings: read.settings,
     policies: loaded.set,
     version: 'test',
-    rhythm: { inventoryMs: 200, keeperMs: 500, waitingMs: 300 },
+    rhythm: { inventoryMs: 200, keeperMs: 500, waitingMs: 300, rulesMs: 200 },
     logTo: new Writable({ write: (_chunk, _encoding, done) => done() }),
     onEvent: (event) => void events.push(event),
     ...(clock && { clock }),

@@ -1,0 +1,139 @@
+import type { Reason, ReasonCode } from '../domain/reasons.ts';
+import type { Rules } from '../ports/rules.ts';
+import type { Generation } from '../ports/store.ts';
+import type { DaemonContext } from './context.ts';
+import { describeOffset } from './group-time.ts';
+import type { Weight } from './weigh-rules.ts';
+
+/** Rules that have been read and are not yet in force. */
+export interface Candidate {
+  rules: Rules;
+  /** Absent until it has been weighed. */
+  weight?: Weight;
+  /** That it is staged has been said. */
+  told?: true;
+}
+
+/** Which policy set counts here, and which one waits. The one that is decided by is in the context itself. */
+export interface PolicySets {
+  /** False where nothing has to be approved: the control API is on this machine. */
+  readonly stages: boolean;
+  /** The hash of a set that may come into force without another word, or its beginning. */
+  readonly accepted: string | undefined;
+  /** Number of the set that is decided by; undefined while nothing may be written by it. */
+  generation: number | undefined;
+  /** The one that another daemon has brought into force since. */
+  newer: Generation | undefined;
+  candidate: Candidate | undefined;
+  /** What was wrong with the rules when they were last read. */
+  problems: readonly string[];
+  /** Other rules are in force, and what follows from them is not yet all done. */
+  unsettled: boolean;
+}
+
+export function createPolicySets(options: Pick<PolicySets, 'stages' | 'accepted'>): PolicySets {
+  return {
+    ...options,
+    generation: undefined,
+    newer: undefined,
+    candidate: undefined,
+    problems: [],
+    unsettled: false,
+  };
+}
+
+/** Leave to write to any compute, or why there is none. */
+export type WriteLeave = { ok: true } | { ok: false; reason: Reason };
+
+/**
+ * Asked before each write: whether this daemon's clock is right, and its policy set in force and the newest of its group. Throws
+ * if the store can't be asked: then nothing may be written either.
+ */
+export async function leaveToWrite(context: DaemonContext): Promise<WriteLeave> {
+  const { mode, groupTime, sets } = context;
+  if (mode === 'observe') return refuse('observe', 'nothing is written in observe mode');
+  const offsetMs = await groupTime.tooFarOff();
+  if (offsetMs !== undefined) return refuse('clock_off', `this machine's clock is ${describeOffset(offsetMs)}`);
+  if (sets.generation === undefined) return refuse('staged', stagedSet(context)?.message ?? NOT_WEIGHED);
+  await compareGenerations(context);
+  return sets.newer ? refuse('superseded', describeNewer(sets.newer)) : { ok: true };
+}
+
+/** Learns whether another daemon of the group has loaded another set since; said once each time that this changes. */
+export async function compareGenerations(context: DaemonContext): Promise<void> {
+  const { sets, store, policies, storeWatch } = context;
+  if (sets.generation === undefined) return;
+  let inForce = await store.generation();
+  if (inForce === undefined) {
+    await storeWatch.check(context);
+    inForce = await store.generation();
+  }
+  if (inForce === undefined) return;
+  if (inForce.setHash === policies.set.hash) sets.generation = inForce.number;
+  noteNewer(context, inForce.number > sets.generation ? inForce : undefined);
+}
+
+function noteNewer({ sets, telemetry: { log } }: DaemonContext, newer: Generation | undefined): void {
+  const before = sets.newer;
+  sets.newer = newer;
+  if (newer && newer.number !== before?.number) {
+    log.warn({ event: 'ebb.superseded', hash: newer.setHash, generation: newer.number }, describeNewer(newer));
+  }
+  if (!newer && before) log.info({ event: 'ebb.current_again' }, 'the policy set of this daemon is the newest again');
+}
+
+function describeNewer({ setHash }: Generation): string {
+  return `another daemon has loaded policy set ${short(setHash)}: this one writes nothing until it has loaded it too`;
+}
+
+const NOT_WEIGHED = 'it is being counted how many computes the policy set would disconnect at once';
+
+/** The set that waits for `ebb approve`, if one does. */
+export function stagedSet({
+  sets,
+  policies,
+}: DaemonContext): { hash: string; message: string; weight: Weight } | undefined {
+  const { candidate } = sets;
+  if (!candidate?.weight) return undefined;
+  const { hash } = candidate.rules.policies;
+  const { disconnected, computes } = candidate.weight;
+  const meanwhile = sets.generation === undefined ? 'nothing is written' : `${short(policies.set.hash)} stays in force`;
+  const message = `policy set ${short(hash)} would disconnect ${disconnected} of ${computes} computes at once: it is staged, and ${meanwhile}; to bring it into force: ebb approve ${hash}`;
+  return { hash, message, weight: candidate.weight };
+}
+
+/** What the check of the policies says: what is in force, and what stands in the way of more. */
+export function describeSets(context: DaemonContext): string {
+  const { sets, policies } = context;
+  const notes = [`${policies.set.policies.length} in force, set ${short(policies.set.hash)}`];
+  const staged = stagedSet(context);
+  if (staged) notes.push(staged.message);
+  else if (context.mode === 'enforce' && sets.generation === undefined) notes.push(NOT_WEIGHED);
+  if (sets.newer) notes.push(describeNewer(sets.newer));
+  const [problem] = sets.problems;
+  if (problem !== undefined) notes.push(`what was read last is broken: ${problem}`);
+  return notes.join('; ');
+}
+
+/** Sets the gauges of what waits, and of what keeps this daemon from writing. */
+export function showSets(context: DaemonContext): void {
+  const { sets, mode, groupTime, telemetry } = context;
+  const { metrics } = telemetry;
+  const blocked = {
+    staged: mode === 'enforce' && sets.generation === undefined,
+    superseded: sets.newer !== undefined,
+    clock_off: groupTime.wasTooFarOff() !== undefined,
+  };
+  for (const [reason, is] of Object.entries(blocked)) metrics.set('ebb_write_blocked', { reason }, is ? 1 : 0);
+  metrics.set('ebb_staged_changes', {}, stagedSet(context)?.weight.disconnected ?? 0);
+  metrics.set('ebb_policy_load_success', {}, sets.problems.length === 0 ? 1 : 0);
+}
+
+/** Enough of a hash to tell sets apart in a sentence. */
+export function short(hash: string): string {
+  return hash.slice(0, 12);
+}
+
+function refuse(code: ReasonCode, message: string): WriteLeave {
+  return { ok: false, reason: { code, message } };
+}

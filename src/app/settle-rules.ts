@@ -1,0 +1,61 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { scheduleBoundaries } from './boundaries.ts';
+import { concludeProject } from './conclude.ts';
+import type { Context } from './context.ts';
+import type { Picture } from './fleet.ts';
+import { FRESH_MS } from './pictures.ts';
+import { requestReconcile } from './triggers.ts';
+import { lacksBranches } from './weigh-rules.ts';
+
+/** How many projects are judged before others get their turn. */
+const PROJECTS_A_TURN = 20;
+
+/**
+ * Draws the conclusions of other rules: every compute that this daemon knows is judged anew, from what was last seen of it; whose
+ * plan holds anything is looked at, and so is what only other daemons know. Boundaries that nobody has any more leave the
+ * queue. May be called again where it failed.
+ */
+export async function settleRules(context: Context): Promise<void> {
+  const { fleet, store, overrides, clock } = context;
+  await overrides.refresh(store, clock.now());
+  const settled = new Set<string>();
+  let turn = 0;
+  for (const picture of [...fleet.pictures()]) {
+    turn += 1;
+    if (turn % PROJECTS_A_TURN === 0) await nextTurn();
+    if (concludeAnew(context, picture)) settled.add(picture.project.projectId);
+  }
+  await removeOldBoundaries(context);
+  await scheduleBoundaries(context, fleet.conclusions());
+  const known = new Set([...fleet.projectIds(), ...(await store.projectIds())]);
+  for (const projectId of known) if (!settled.has(projectId)) await requestReconcile(context, projectId);
+}
+
+/** True if nothing is to be done in the project. Its conclusions are exchanged all the same. */
+function concludeAnew(context: Context, picture: Picture): boolean {
+  const { fleet, clock } = context;
+  const { projectId } = picture.project;
+  if (lacksBranches(context, projectId)) {
+    fleet.see({ ...picture, readAtMonotonicMs: clock.monotonicMs() - FRESH_MS - 1 });
+    return false;
+  }
+  const before = fleet.conclusionsOf(projectId);
+  const records = new Map(before.map(({ compute, record }) => [compute.computeId, record]));
+  const computes = before.map(({ compute }) => compute);
+  const conclusions = concludeProject(context, computes, records);
+  for (const conclusion of conclusions) fleet.conclude(conclusion);
+  return before.length === picture.computes.length && conclusions.every(({ plan }) => plan.verdict === 'none');
+}
+
+/**
+ * Those that come soon stay, since other daemons may have put them there, for projects of their own, and would be late to put
+ * them back. A boundary that is none any more makes nobody do anything.
+ */
+async function removeOldBoundaries({ queue, fleet, clock, rhythm }: Context): Promise<void> {
+  const soonMs = clock.now() + 2 * rhythm.keeperMs;
+  const wanted = new Set([...fleet.conclusions()].map(({ nextBoundaryMs }) => nextBoundaryMs));
+  for (const id of await queue.delayedIds('boundaries')) {
+    const instantMs = Number(/^b-(\d+)$/.exec(id)?.[1]);
+    if (instantMs > soonMs && !wanted.has(instantMs)) await queue.remove('boundaries', id);
+  }
+}

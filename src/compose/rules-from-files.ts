@@ -1,0 +1,85 @@
+import type { PolicySet } from '../domain/policy.ts';
+import { findPolicyFiles } from '../policy/find-files.ts';
+import { loadPolicySet } from '../policy/load.ts';
+import { formatProblem, type PolicyProblem } from '../policy/problem.ts';
+import { watchFiles } from '../policy/watch.ts';
+import type { Rules, RulesReading, RulesSource } from '../ports/rules.ts';
+import type { Settings, SettingsResult } from '../settings.ts';
+
+/** Settings that count at once when they are read anew, and those of an account that do. */
+const EXCHANGED: ReadonlySet<string> = new Set(['policies', 'disruption', 'manualChanges', 'prices', 'revision']);
+const EXCHANGED_OF_ACCOUNT: ReadonlySet<string> = new Set(['plan', 'profile']);
+
+export interface RulesFromFilesOptions {
+  /** Reads the settings anew, from the same file, flags and variables. */
+  readSettings: () => SettingsResult;
+  /** What the daemon runs with. */
+  settings: Settings;
+  /** The settings file, absolute; it need not be there. */
+  configFile: string;
+  /** From where relative paths start. */
+  cwd?: string;
+}
+
+/** Rules as the policy files and the settings file have them. The first reading may be long past: what changed since is noticed. */
+export function rulesFromFiles(options: RulesFromFilesOptions): RulesSource {
+  const { configFile, cwd = process.cwd() } = options;
+  let paths = options.settings.policies;
+  let readBefore: string[] = [];
+  const watch = watchFiles({
+    files: async () => [configFile, ...(await findPolicyFiles(paths, cwd)).files, ...readBefore],
+  });
+
+  async function read(): Promise<RulesReading> {
+    const settings = options.readSettings();
+    if (!settings.ok) return settings;
+    paths = settings.settings.policies;
+    const files: string[] = [];
+    const loaded = await loadPolicySet({ paths, cwd, onRead: (file) => files.push(file) });
+    readBefore = files;
+    if (!loaded.ok) return { ok: false, problems: loaded.problems.map(inOneLine) };
+    return {
+      ok: true,
+      rules: rulesOf(settings.settings, loaded.set),
+      warnings: loaded.warnings.map(inOneLine),
+      needRestart: changedForRestart(options.settings, settings.settings),
+    };
+  }
+
+  return { changed: watch.changed, read: () => watch.whole(read, { rest: true }) };
+}
+
+/** What the settings and a policy set say that may be exchanged while a daemon runs. */
+export function rulesOf(settings: Settings, policies: PolicySet): Rules {
+  const { disruption, manualChanges, revision, accounts } = settings;
+  return { policies, disruption, manualChanges, revision, profiles: profilesOf(accounts) };
+}
+
+function profilesOf(accounts: Settings['accounts']): Rules['profiles'] {
+  return new Map(accounts.map(({ name, profile }) => [name, profile]));
+}
+
+function inOneLine({ excerpt: _excerpt, ...problem }: PolicyProblem): string {
+  return formatProblem(problem).replaceAll('\n', ' ');
+}
+
+/** Names as in `ebb.yaml`. Secrets don't count: they come from variables, which a running process keeps. */
+function changedForRestart(before: Settings, now: Settings): string[] {
+  const [old, fresh] = [comparable(before), comparable(now)];
+  const keys = [...new Set([...Object.keys(old), ...Object.keys(fresh)])];
+  return keys.filter((key) => JSON.stringify(old[key]) !== JSON.stringify(fresh[key])).map(snakeCase);
+}
+
+function comparable(settings: Settings): Record<string, unknown> {
+  const accounts = settings.accounts.map((account) => without(account, EXCHANGED_OF_ACCOUNT));
+  return without({ ...settings, accounts }, EXCHANGED);
+}
+
+function without(object: object, names: ReadonlySet<string>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(object).filter(([name]) => !names.has(name)));
+}
+
+function snakeCase(name: string): string {
+  if (name === 'queue') return 'queue_url';
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

@@ -1,0 +1,36 @@
+import type { ConnectionProfile } from '../domain/connection-profile.ts';
+import type { ManualChanges, PartialDisruption } from '../domain/disruption.ts';
+import type { PolicySet } from '../domain/policy.ts';
+
+/** What a daemon decides by, and may exchange while it runs: the policies, and what settings say where they say nothing. */
+export interface Rules {
+  policies: PolicySet;
+  disruption: PartialDisruption;
+  manualChanges: ManualChanges | undefined;
+  /** How many connections a size accepts, by account. */
+  profiles: ReadonlyMap<string, ConnectionProfile>;
+  /** What the rules were made from, such as a commit. */
+  revision: string | undefined;
+}
+
+export type RulesReading =
+  | {
+      ok: true;
+      rules: Rules;
+      warnings: readonly string[];
+      /** Names of settings that have changed and count only after a restart. */
+      needRestart: readonly string[];
+    }
+  | {
+      ok: false;
+      /** Each in one line that says where: `file:line:column: message`. */
+      problems: readonly string[];
+    };
+
+/** Where rules come from. */
+export interface RulesSource {
+  /** True if what was read last may no longer be what is there. */
+  changed(): Promise<boolean>;
+  /** Reads everything anew, as a whole: all of it is right, or there are problems. */
+  read(): Promise<RulesReading>;
+}
