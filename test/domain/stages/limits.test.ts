@@ -45,7 +45,7 @@ describe('limits', () => {
     expect(traceOf(decideWith(policies), 'size')).toEqual(expected);
   });
 
-  it.each<[string, number, LimitsPolicy['suspendTimeout'], number]>([
+  it.each<[string, number, NonNullable<LimitsPolicy['suspendTimeout']>, number]>([
     ['shorten', 600, { maxSeconds: 300 }, 300],
     ['shorten "never"', -1, { maxSeconds: 300 }, 300],
     ['lengthen', 60, { minSeconds: 300 }, 300],

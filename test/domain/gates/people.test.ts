@@ -1,0 +1,233 @@
+import { describe, expect, it } from 'vitest';
+import type { ComputeRecord } from '../../../src/domain/compute-record.ts';
+import { isFightStopped, released, withReversal } from '../../../src/domain/fights.ts';
+import { noticeManualChanges, withAgreed } from '../../../src/domain/manual-changes.ts';
+import type { Policy } from '../../../src/domain/policy.ts';
+import {
+  aCompute,
+  aHeadroom,
+  aLimits,
+  aRecord,
+  aSchedule,
+  at,
+  compiled,
+  countsUntil,
+  planFor,
+} from '../../support/builders.ts';
+
+const HOUR_MS = 3_600_000;
+const NOON = at('2026-03-02T12:00:00Z');
+const SIX = at('2026-03-02T18:00:00Z');
+const size = (minCu: number, maxCu = minCu) => ({ minCu, maxCu });
+const wanting = (wanted: ReturnType<typeof size>) => aSchedule({ windows: [], otherwise: { size: wanted } });
+type Options = Partial<Parameters<typeof planFor>[0]>;
+
+const planWith = (policies: Policy[], options: Options) =>
+  planFor({ policies: compiled(...policies), compute: aCompute(), record: aRecord(), nowMs: NOON, ...options });
+
+describe('at first sight', () => {
+  const record = aRecord({ lastApplied: {}, enforcedSinceMs: NOON });
+
+  it('without a boundary in sight, what would disconnect waits for a day', () => {
+    const day = 24 * HOUR_MS;
+    expect(planWith([wanting(size(4))], { record })).toMatchObject({ heldBy: ['first_sight'], untilMs: NOON + day });
+    expect(planWith([wanting(size(4))], { record, nowMs: NOON + day - 1 }).heldBy).toEqual(['first_sight']);
+    expect(planWith([wanting(size(4))], { record, nowMs: NOON + day }).verdict).toBe('act');
+  });
+
+  it('connections at critical do not wait', () => {
+    const policies = [wanting(size(0.25, 2)), aHeadroom({ criticalShare: 0.9 })];
+    expect(planWith(policies, { record, connections: countsUntil(NOON, 850) }).verdict).toBe('act');
+    expect(planWith(policies, { record, connections: countsUntil(NOON, 750) }).heldBy).toEqual(['first_sight']);
+  });
+
+  it('a compute without a record counts from now', () => {
+    expect(planWith([aSchedule()], { record: undefined })).toMatchObject({ heldBy: ['first_sight'], untilMs: SIX });
+  });
+
+  it('is over once a size was applied', () => {
+    const applied = aRecord({ lastApplied: size(1), enforcedSinceMs: NOON });
+    expect(planWith([wanting(size(4))], { record: applied }).verdict).toBe('act');
+  });
+});
+
+describe('a change by hand', () => {
+  const compute = aCompute(size(2, 8));
+  const marked = (raises: boolean, seenAtMs: number, group: 'size' | 'suspend_timeout' = 'size'): ComputeRecord =>
+    aRecord({
+      manual: { [group]: { fields: group === 'size' ? size(2, 8) : { suspendTimeoutSeconds: 300 }, seenAtMs, raises } },
+    });
+  const idle = { ...compute, state: 'idle' as const };
+
+  it('is respected until the next boundary of its field', () => {
+    const record = marked(false, NOON);
+    const held = planWith([aSchedule()], { compute: idle, record });
+    expect(held).toMatchObject({ heldBy: ['manual_change'], untilMs: SIX });
+    expect(held.reasons.at(-1)?.message).toBe('changed by a person; respected until 2026-03-02T18:00:00Z');
+    expect(planWith([aSchedule()], { compute: idle, record, nowMs: SIX - 1 }).verdict).toBe('wait');
+    expect(planWith([aSchedule()], { compute: idle, record, nowMs: SIX }).verdict).toBe('act');
+  });
+
+  it('of one field knows nothing of the boundaries of the other', () => {
+    const timeouts = aSchedule({
+      windows: [{ at: [{ kind: 'interval', startMs: 0, endMs: NOON + HOUR_MS }], suspendTimeoutSeconds: 60 }],
+      otherwise: { size: size(1), suspendTimeoutSeconds: 600 },
+    });
+    const sized = planWith([timeouts], {
+      compute: { ...idle, suspendTimeoutSeconds: 60 },
+      record: marked(false, NOON),
+    });
+    expect(sized.untilMs).toBe(NOON + 24 * HOUR_MS);
+    const timed = planWith([timeouts], {
+      compute: { ...idle, ...size(1) },
+      record: marked(false, NOON, 'suspend_timeout'),
+    });
+    expect(timed).toMatchObject({ heldBy: ['manual_change'], untilMs: NOON + HOUR_MS });
+  });
+
+  it.each<[string, boolean, Options, number]>([
+    ['that raises is respected for 12 h at least', true, {}, NOON + 12 * HOUR_MS],
+    [
+      'is respected for as long as the settings say',
+      true,
+      { manualChanges: { kind: 'respect-for', forMs: HOUR_MS } },
+      NOON + HOUR_MS,
+    ],
+  ])('%s', (_what, raises, options, untilMs) => {
+    expect(planWith([aSchedule()], { compute: idle, record: marked(raises, NOON), ...options }).untilMs).toBe(untilMs);
+  });
+
+  it('is respected as the policy says before what the settings say', () => {
+    const revert = aSchedule({ manualChanges: { kind: 'revert' } });
+    expect(
+      planWith([revert], { compute: idle, record: marked(true, NOON), manualChanges: { kind: 'respect' } }).verdict,
+    ).toBe('act');
+  });
+
+  it('of a raise outlives a later boundary no longer than that', () => {
+    const at7am = at('2026-03-02T07:00:00Z');
+    const record = marked(true, at7am);
+    expect(planWith([aSchedule()], { compute: idle, record }).untilMs).toBe(at7am + 12 * HOUR_MS);
+    expect(planWith([wanting(size(1))], { compute: idle, record }).untilMs).toBe(at7am + 24 * HOUR_MS);
+  });
+
+  it('yields to hard limits that it goes beyond, not to those that it keeps', () => {
+    const record = marked(true, NOON);
+    const hard = (maxCu: number) => [wanting(size(1)), aLimits({ hard: true, size: { maxCu } })];
+    expect(planWith(hard(4), { compute: idle, record }).verdict).toBe('act');
+    expect(planWith(hard(8), { compute: idle, record }).heldBy).toEqual(['manual_change']);
+    const soft = [wanting(size(1)), aLimits({ size: { maxCu: 4 } })];
+    expect(planWith(soft, { compute: idle, record }).heldBy).toEqual(['manual_change']);
+    const observing = [wanting(size(1)), aLimits({ hard: true, mode: 'observe' })];
+    expect(planWith(observing, { compute: idle, record }).heldBy).toEqual(['manual_change']);
+  });
+
+  it('yields to headroom at critical', () => {
+    const policies = [wanting(size(2)), aHeadroom({ criticalShare: 0.9 })];
+    const lowered = aCompute(size(1));
+    const record = aRecord({ manual: { size: { fields: size(1), seenAtMs: NOON, raises: false } } });
+    const counts = (connections: number) => ({ compute: lowered, record, connections: countsUntil(NOON, connections) });
+    expect(planWith(policies, counts(405)).verdict).toBe('act');
+    expect(planWith(policies, counts(404)).heldBy).toEqual(['manual_change']);
+  });
+
+  it('holds back neither the other field nor a restart', () => {
+    const both = aSchedule({ windows: [], otherwise: { size: size(1), suspendTimeoutSeconds: 60 } });
+    expect(planWith([both], { compute: idle, record: marked(true, NOON) })).toMatchObject({
+      verdict: 'act',
+      actions: [{ fields: { suspendTimeoutSeconds: 60 } }],
+      heldBy: ['manual_change'],
+    });
+  });
+});
+
+describe('noticing changes by hand', () => {
+  const record = aRecord({ lastApplied: { ...size(1, 4), suspendTimeoutSeconds: 300 } });
+  const changed = aCompute({ ...size(1, 8), suspendTimeoutSeconds: 300 });
+
+  it('marks a value that is not what ebb applied, group by group, and takes it as the baseline', () => {
+    const noticed = noticeManualChanges(record, changed, NOON);
+    expect(noticed.manual).toEqual({ size: { fields: size(1, 8), seenAtMs: NOON, raises: true } });
+    expect(noticed.baseline).toEqual({ ...size(1, 8), suspendTimeoutSeconds: 300 });
+    const timed = noticeManualChanges(record, aCompute({ ...size(1, 4), suspendTimeoutSeconds: 60 }), NOON);
+    expect(timed.manual).toEqual({
+      suspend_timeout: { fields: { suspendTimeoutSeconds: 60 }, seenAtMs: NOON, raises: false },
+    });
+    expect(timed.baseline).toEqual({ ...size(0.25, 2), suspendTimeoutSeconds: 60 });
+  });
+
+  it('keeps the instant at which it was first seen, until the value changes again', () => {
+    const noticed = noticeManualChanges(record, changed, NOON);
+    expect(noticeManualChanges(noticed, changed, NOON + 1)).toBe(noticed);
+    const again = noticeManualChanges(noticed, aCompute(size(0.5)), NOON + 2);
+    expect(again.manual?.size).toEqual({ fields: size(0.5), seenAtMs: NOON + 2, raises: false });
+  });
+
+  it('forgets it once the value is back', () => {
+    const noticed = noticeManualChanges(record, aCompute({ ...size(1, 8), suspendTimeoutSeconds: 60 }), NOON);
+    const halfBack = noticeManualChanges(noticed, changed, NOON + 1);
+    expect(Object.keys(halfBack.manual ?? {})).toEqual(['size']);
+    expect(noticeManualChanges(halfBack, aCompute(size(1, 4)), NOON + 2)).not.toHaveProperty('manual');
+    expect(noticeManualChanges(record, aCompute(size(1, 4)), NOON)).toBe(record);
+  });
+
+  it('judges nothing while a change of ebb or any operation is under way, nor what ebb never applied', () => {
+    const open = { operationId: 'op', action: 'apply_config', startedAtMs: NOON };
+    const intent = { fields: size(1, 8), atMs: NOON };
+    for (const busy of [{ ...record, intent }, { ...record, openOperations: [open] }, aRecord({ lastApplied: {} })]) {
+      expect(noticeManualChanges(busy, changed, NOON)).toBe(busy);
+    }
+    expect(noticeManualChanges(record, { ...changed, pendingState: 'active' }, NOON)).toBe(record);
+    expect(noticeManualChanges(record, { ...changed, state: 'init' }, NOON)).toBe(record);
+    const half = aRecord({ lastApplied: { minCu: 1 } });
+    expect(noticeManualChanges(half, changed, NOON)).toBe(half);
+  });
+
+  it('takes what policies want by now for its own', () => {
+    const noticed = noticeManualChanges(record, changed, NOON);
+    const agreed = withAgreed(noticed, changed, { size: size(1, 8), suspendTimeoutSeconds: null });
+    expect(agreed).not.toHaveProperty('manual');
+    expect(agreed.lastApplied).toEqual({ ...size(1, 8), suspendTimeoutSeconds: 300 });
+    expect(withAgreed(noticed, changed, { size: size(1, 4), suspendTimeoutSeconds: 300 })).toBe(noticed);
+    expect(withAgreed(noticed, changed, { size: null, suspendTimeoutSeconds: 300 })).toBe(noticed);
+    expect(withAgreed(record, changed, { size: size(1, 8), suspendTimeoutSeconds: 300 })).toBe(record);
+  });
+});
+
+describe('a fight', () => {
+  const DAY_MS = 24 * HOUR_MS;
+  const reversedAt = (...instants: number[]) =>
+    instants.reduce((record, ms) => withReversal(record, 'size', ms), aRecord());
+
+  it.each<[string, number[], boolean]>([
+    ['goes on after two reversals in a day', [0, 1], false],
+    ['stops at the third in a day', [0, 1, DAY_MS - 1], true],
+    ['counts a day as 24 hours', [DAY_MS - 2, DAY_MS - 1, 2 * DAY_MS - 2], false],
+    ['stops on the third of seven days', [0, 3 * DAY_MS, 6 * DAY_MS + 1], true],
+    ['goes on when the days are further apart', [0, 3 * DAY_MS, 7 * DAY_MS], false],
+    ['goes on when two of the three are on one day', [0, 1, 6 * DAY_MS], false],
+    ['stays stopped for ever', [0, 1, 2, 100 * DAY_MS], true],
+  ])('%s', (_what, instants, stopped) => {
+    expect(isFightStopped(reversedAt(...instants), 'size')).toBe(stopped);
+  });
+
+  it('keeps no more than ten reversals', () => {
+    const instants = Array.from({ length: 12 }, (_, index) => index);
+    expect(reversedAt(...instants).reversals?.size).toEqual(instants.slice(2));
+  });
+
+  it('leaves its field alone until it is released, and the other one not', () => {
+    const record = reversedAt(NOON, NOON, NOON);
+    const both = aSchedule({ windows: [], otherwise: { size: size(1), suspendTimeoutSeconds: 60 } });
+    expect(planWith([both], { record })).toMatchObject({
+      verdict: 'act',
+      actions: [{ fields: { suspendTimeoutSeconds: 60 } }],
+      heldBy: ['fight_stopped'],
+    });
+    expect(planWith([both], { record }).reasons.at(-1)?.message).toBe(
+      'changed back too often; left alone until released: ebb release',
+    );
+    expect(planWith([both], { record: released(record), compute: aCompute({ state: 'idle' }) }).heldBy).toEqual([]);
+    expect(isFightStopped(undefined, 'size')).toBe(false);
+  });
+});
