@@ -3,7 +3,9 @@ const BENCHES: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   'control-api': () => import('./control-api.ts'),
   decide: () => import('./decide.ts'),
   emulator: () => import('./emulator.ts'),
+  forecast: () => import('./forecast.ts'),
   queue: () => import('./queue.ts'),
+  validate: () => import('./validate.ts'),
 };
 
 const names = process.argv.slice(2);

@@ -36,7 +36,19 @@ export function neverCloses(cron: string, forMs: number): boolean {
   });
 }
 
+const knownErrors = new Map<string, string | undefined>();
+const MOST_ERRORS_KEPT = 1000;
+
+/** The same expressions stand in many policies, and reading one costs some 100 µs. */
 function cronError(cron: string): string | undefined {
+  if (knownErrors.has(cron)) return knownErrors.get(cron);
+  if (knownErrors.size >= MOST_ERRORS_KEPT) knownErrors.clear();
+  const error = findCronError(cron);
+  knownErrors.set(cron, error);
+  return error;
+}
+
+function findCronError(cron: string): string | undefined {
   try {
     CronExpressionParser.parse(cron, { tz: 'UTC', currentDate: 0 });
   } catch (error) {

@@ -30,7 +30,10 @@ export interface PolicyProblem {
  * The problem as people read it: `file:line:column: message`, then the offending line with a caret under the place.
  * Plain text unless `color` is set.
  */
-export function formatProblem(problem: PolicyProblem, { color = false }: { color?: boolean } = {}): string {
+export function formatProblem(
+  problem: Omit<PolicyProblem, 'code'>,
+  { color = false }: { color?: boolean } = {},
+): string {
   const paint = createColors(color);
   const place = [problem.file, problem.line, problem.column].filter((part) => part !== undefined).join(':');
   const head = `${paint.bold(`${place}:`)} ${problem.message}`;

@@ -1,0 +1,94 @@
+import { isoInstant } from '../../domain/instants.ts';
+import type { SchedulePolicy } from '../../domain/policy.ts';
+import { earliest } from './instants.ts';
+import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
+import { FIELDS, type Field } from './schedules.ts';
+import { createSpeaker, type Speaker } from './speaker.ts';
+
+/** Of a policy that contradicts many, so many are named: one change mostly settles all. */
+const MOST_OF_ONE_POLICY = 3;
+
+interface Schedule {
+  policy: SchedulePolicy;
+  speakers: Readonly<Record<Field, Speaker>>;
+}
+
+/**
+ * Two schedules of the same priority whose open windows want different values for the same compute, with the first instant at
+ * which they do. An absolute interval beats a recurring time, so these don't contradict each other; a policy that is only
+ * observed may differ from one that is enforced.
+ */
+export const contradiction: LintRule = function* (context) {
+  for (const group of groupsOf(context)) {
+    for (const [index, later] of group.entries()) yield* contradictionsWith(later, group.slice(0, index), context);
+  }
+};
+
+function* contradictionsWith(later: Schedule, before: readonly Schedule[], context: LintContext): Iterable<Remark> {
+  let found = 0;
+  for (const earlier of before) {
+    for (const remark of contradictionsOf(later, earlier, context)) {
+      yield remark;
+      found += 1;
+    }
+    if (found >= MOST_OF_ONE_POLICY) return;
+  }
+}
+
+function groupsOf({ schedules, openings }: LintContext): Iterable<Schedule[]> {
+  const groups = new Map<string, Schedule[]>();
+  for (const policy of schedules) {
+    const size = createSpeaker(policy, 'size', openings);
+    const schedule = { policy, speakers: { size, suspend_after: createSpeaker(policy, 'suspend_after', openings) } };
+    const key = `${policy.mode} ${policy.priority}`;
+    const group = groups.get(key);
+    if (group) group.push(schedule);
+    else groups.set(key, [schedule]);
+  }
+  return groups.values();
+}
+
+function* contradictionsOf(later: Schedule, earlier: Schedule, context: LintContext): Iterable<Remark> {
+  const { overlap, nowMs } = context;
+  // Most pairs concern different computes: that is cheaper to see than anything about their times.
+  if (!overlap.mayMeet(later.policy, earlier.policy)) return;
+  for (const field of FIELDS) {
+    const [one, other] = [later.speakers[field], earlier.speakers[field]];
+    const found = mayContradict(one, other, context) ? firstContradiction(one, other, context) : undefined;
+    if (!found) continue;
+    const compute = overlap.shared(later.policy, earlier.policy)?.computeId;
+    const message = [
+      `${field} ${found.later.wish} contradicts ${found.earlier.wish} of ${nameOf(context, earlier.policy)}`,
+      compute === undefined ? '' : ` on ${compute}`,
+      `, ${found.atMs === nowMs ? 'now' : `first at ${isoInstant(found.atMs)}`}: both windows are open, with the same priority`,
+      '; the later policy, this one, wins; give one of them a higher priority',
+    ].join('');
+    yield { code: 'contradiction', policy: later.policy, at: ['windows', found.later.window, field], message };
+  }
+}
+
+/** False if no two windows that want different values can be open together, whatever the dates: seen without looking at any. */
+function mayContradict(later: Speaker, earlier: Speaker, { weekSpans }: LintContext): boolean {
+  for (const voice of later.voices) {
+    for (const other of earlier.voices) {
+      if (voice.wish !== other.wish && !weekSpans.areDisjoint(voice.at, other.at)) return true;
+    }
+  }
+  return false;
+}
+
+/** Goes from change to change of the two, and in one step over the times at which one of them is silent. */
+function firstContradiction(later: Speaker, earlier: Speaker, { nowMs, endMs }: LintContext) {
+  let atMs: number | undefined = nowMs;
+  while (atMs !== undefined && atMs < endMs) {
+    const voice = later.heardAt(atMs);
+    const answer = earlier.heardAt(atMs);
+    if (voice && answer && voice.isAbsolute === answer.isAbsolute && voice.wish !== answer.wish) {
+      return { atMs, later: voice, earlier: answer };
+    }
+    if (!voice) atMs = later.nextStartAfter(atMs);
+    else if (answer) atMs = earliest([later.nextChangeAfter(atMs), earlier.nextChangeAfter(atMs)]);
+    else atMs = earlier.nextStartAfter(atMs);
+  }
+  return undefined;
+}

@@ -1,0 +1,84 @@
+/** A glob, taken apart as far as most comparisons need it. */
+export interface Glob {
+  text: string;
+  /** What comes before the first wildcard. */
+  prefix: string;
+  isLiteral: boolean;
+}
+
+export function toGlob(text: string): Glob {
+  const at = text.search(/[*?]/);
+  return { text, prefix: at < 0 ? text : text.slice(0, at), isLiteral: at < 0 };
+}
+
+/** True if two globs differ before the first wildcard of either, as most do. False says nothing. */
+export function areApart(a: Glob, b: Glob): boolean {
+  const [short, long] = a.prefix.length <= b.prefix.length ? [a, b] : [b, a];
+  if (!long.prefix.startsWith(short.prefix)) return true;
+  return short.isLiteral && short.prefix.length < long.prefix.length;
+}
+
+/** True if some text matches both globs. `*` is any text, `?` one character. Time and memory: at most one times the other. */
+export function globsMeet(a: string, b: string): boolean {
+  const left = Array.from(a.replaceAll(/\*+/g, '*'));
+  const right = Array.from(b.replaceAll(/\*+/g, '*'));
+  // row[j]: the rest of `left` from the current place on, and the rest of `right` from j on, have a text in common.
+  let row = lastRow(right);
+  for (let i = left.length - 1; i >= 0; i -= 1) {
+    const below = row;
+    row = new Array<boolean>(right.length + 1).fill(false);
+    row[right.length] = left[i] === '*' && below[right.length] === true;
+    for (let j = right.length - 1; j >= 0; j -= 1) {
+      row[j] = meetHere({ one: left[i], other: right[j], below, row, j });
+    }
+  }
+  return row[0] === true;
+}
+
+/** True if every text that `inner` matches is matched by `outer`. May answer false where that is hard to see, never true wrongly. */
+export function globCovers(outer: string, inner: string): boolean {
+  const pattern = Array.from(outer.replaceAll(/\*+/g, '*'));
+  const text = Array.from(inner.replaceAll(/\*+/g, '*'));
+  let places = new Set([0]);
+  for (const character of text) places = step(pattern, places, character);
+  return ends(pattern, places);
+}
+
+function lastRow(right: readonly string[]): boolean[] {
+  const row = new Array<boolean>(right.length + 1).fill(false);
+  row[right.length] = true;
+  for (let j = right.length - 1; j >= 0 && right[j] === '*'; j -= 1) row[j] = true;
+  return row;
+}
+
+interface Place {
+  one: string | undefined;
+  other: string | undefined;
+  below: readonly boolean[];
+  row: readonly boolean[];
+  j: number;
+}
+
+function meetHere({ one, other, below, row, j }: Place): boolean {
+  // A star stands for nothing more, or for one more character of the other side.
+  if (one === '*' || other === '*') return below[j] === true || row[j + 1] === true;
+  return (one === other || one === '?' || other === '?') && below[j + 1] === true;
+}
+
+/** The star of the inner glob is any text, so only a star of the outer one takes it in. */
+function step(pattern: readonly string[], places: ReadonlySet<number>, character: string): Set<number> {
+  const next = new Set<number>();
+  for (const start of places) {
+    for (let at = start; at < pattern.length; at += 1) {
+      const wanted = pattern[at];
+      if (wanted === '*') next.add(at);
+      else if (wanted === character || (wanted === '?' && character !== '*')) next.add(at + 1);
+      if (wanted !== '*') break;
+    }
+  }
+  return next;
+}
+
+function ends(pattern: readonly string[], places: ReadonlySet<number>): boolean {
+  return [...places].some((place) => pattern.slice(place).every((rest) => rest === '*'));
+}

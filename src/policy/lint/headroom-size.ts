@@ -1,0 +1,60 @@
+import type { Size } from '../../domain/compute.ts';
+import { COMPUTE_SIZES_CU, MAX_AUTOSCALING_CU, MAX_AUTOSCALING_SPAN_CU } from '../../domain/compute-units.ts';
+import type { HeadroomPolicy, SchedulePolicy } from '../../domain/policy.ts';
+import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
+import { isKind, wantedBy } from './schedules.ts';
+
+/** A headroom that ends below the maximum that a schedule wants anyway. */
+export const headroomTooSmall: LintRule = function* (context) {
+  for (const { policy, sizes } of sizesBeside(context)) {
+    const largest = sizes.reduce((a, b) => (b.size.maxCu > a.size.maxCu ? b : a));
+    if (largest.size.maxCu <= policy.maxCu) continue;
+    const message = [
+      `max_size ${policy.maxCu} CU is below the ${largest.size.maxCu} CU that ${nameOf(context, largest.schedule)} wants`,
+      `, where this can add nothing; write max_size: ${largest.size.maxCu} or more`,
+    ].join('');
+    yield { code: 'headroom-too-small', policy, at: ['max_size'], message } satisfies Remark;
+  }
+};
+
+/** A headroom that can't reach its maximum, because the minimum stays and a range is too narrow for both. */
+export const spanTooWide: LintRule = function* (context) {
+  for (const { policy, sizes } of sizesBeside(context)) {
+    const raised = sizes.filter(({ size }) => size.maxCu < policy.maxCu);
+    const [first] = raised;
+    if (policy.mayRaiseMin || !first) continue;
+    const lowest = raised.reduce((a, b) => (b.size.minCu < a.size.minCu ? b : a), first);
+    const reachCu = largestMaximum(lowest.size.minCu);
+    if (policy.maxCu <= reachCu) continue;
+    const why =
+      policy.maxCu > MAX_AUTOSCALING_CU && reachCu === MAX_AUTOSCALING_CU
+        ? `a range ends at ${MAX_AUTOSCALING_CU} CU`
+        : `a range spans ${MAX_AUTOSCALING_SPAN_CU} CU at most`;
+    const message = [
+      `max_size ${policy.maxCu} CU can't be reached: ${nameOf(context, lowest.schedule)} keeps the minimum at ${lowest.size.minCu} CU`,
+      ` and ${why}, so it ends at ${reachCu} CU; write may_raise_min: true, or max_size: ${reachCu}`,
+    ].join('');
+    yield { code: 'span-too-wide', policy, at: ['max_size'], message } satisfies Remark;
+  }
+};
+
+interface Beside {
+  policy: HeadroomPolicy;
+  /** What schedules want of computes that the headroom may select; at least one. */
+  sizes: readonly { schedule: SchedulePolicy; size: Size }[];
+}
+
+function* sizesBeside({ policies, schedules, overlap }: LintContext): Iterable<Beside> {
+  for (const policy of policies.filter(isKind('headroom'))) {
+    const sizes = schedules
+      .filter((schedule) => overlap.mayMeet(policy, schedule))
+      .flatMap((schedule) => wantedBy(schedule).flatMap(({ values: { size } }) => (size ? [{ schedule, size }] : [])));
+    if (sizes.length > 0) yield { policy, sizes };
+  }
+}
+
+/** The largest maximum of a range with this minimum. */
+function largestMaximum(minCu: number): number {
+  const reachCu = Math.min(MAX_AUTOSCALING_CU, minCu + MAX_AUTOSCALING_SPAN_CU);
+  return COMPUTE_SIZES_CU.findLast((size) => size <= reachCu) ?? minCu;
+}

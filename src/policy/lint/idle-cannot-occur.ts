@@ -1,0 +1,53 @@
+import { NEVER_SUSPENDS } from '../../domain/compute.ts';
+import { MAX_AUTOSCALING_CU } from '../../domain/compute-units.ts';
+import type { DisruptionRule } from '../../domain/disruption.ts';
+import type { SchedulePolicy } from '../../domain/policy.ts';
+import type { LintRule, Remark } from './rule.ts';
+import { timeoutWith, type Wanted, wantedBy } from './schedules.ts';
+
+const DIRECTIONS = ['raise', 'lower'] as const;
+type Direction = (typeof DIRECTIONS)[number];
+
+/** A change that waits for sleep, to a compute that never sleeps from the same boundary on. */
+export const idleCannotOccur: LintRule = function* ({ schedules }) {
+  for (const policy of schedules) {
+    for (const direction of DIRECTIONS) {
+      const rule = policy.disruption?.[direction];
+      const awake =
+        rule?.when === 'idle'
+          ? wantedBy(policy).find((wanted) => isReachedAwake(policy, wanted, direction))
+          : undefined;
+      if (!rule || !awake) continue;
+      const message = [
+        `${direction} waits until the compute is idle, but by ${placeOf(awake)} it never sleeps`,
+        `, so ${consequence(rule)}; write when: quiet, or give it a timeout`,
+      ].join('');
+      yield { code: 'idle-cannot-occur', policy, at: ['disruption', direction, 'when'], message } satisfies Remark;
+    }
+  }
+};
+
+/** True if a change of the size in this direction may lead to these values, and they keep the compute awake. */
+function isReachedAwake(policy: SchedulePolicy, wanted: Wanted, direction: Direction): boolean {
+  const { size } = wanted.values;
+  if (!size) return false;
+  const isAwake = size.maxCu > MAX_AUTOSCALING_CU || timeoutWith(policy, wanted) === NEVER_SUSPENDS;
+  if (!isAwake) return false;
+  // What the compute had before is not known: it may be larger or smaller.
+  if (typeof policy.otherwise === 'string' || !policy.otherwise.size) return true;
+  const before = wantedBy(policy).flatMap(({ values }) => values.size ?? []);
+  return before.some((other) =>
+    direction === 'lower'
+      ? other.maxCu > size.maxCu
+      : other.maxCu < size.maxCu || (other.maxCu === size.maxCu && other.minCu !== size.minCu),
+  );
+}
+
+function placeOf({ at }: Wanted): string {
+  return at[0] === 'windows' ? `window ${Number(at[1]) + 1}` : 'otherwise';
+}
+
+function consequence({ deadlineMs, atDeadline }: DisruptionRule): string {
+  if (deadlineMs === undefined) return 'the change is never made';
+  return atDeadline === 'apply' ? 'the change always waits for the deadline' : 'the change is skipped every time';
+}

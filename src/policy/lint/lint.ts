@@ -1,0 +1,109 @@
+import type { AccountPlan } from '../../domain/account-plan.ts';
+import type { Compute } from '../../domain/compute.ts';
+import type { Policy } from '../../domain/policy.ts';
+import { byPlace } from '../parse.ts';
+import type { WrittenPolicy } from '../parse-file.ts';
+import type { PolicyProblem } from '../problem.ts';
+import { type Budget, createBudget, LINT_STEPS } from './budget.ts';
+import { LINTS, type LintCode } from './codes.ts';
+import { contradiction } from './contradiction.ts';
+import { disjointLimits } from './disjoint-limits.ts';
+import { headroomTooSmall, spanTooWide } from './headroom-size.ts';
+import { idleCannotOccur } from './idle-cannot-occur.ts';
+import { matchesNothing } from './matches-nothing.ts';
+import { neverOpens } from './never-opens.ts';
+import { noOpinion } from './no-opinion.ts';
+import { createOpeningsCache } from './openings.ts';
+import { overlapInFleet, overlapOfSelectors } from './overlap.ts';
+import { planRefuses } from './plan-refuses.ts';
+import { probeKeepsAwake } from './probe-keeps-awake.ts';
+import type { LintContext, LintRule, Remark } from './rule.ts';
+import { isKind } from './schedules.ts';
+import { skippedLocalTime } from './skipped-local-time.ts';
+import { timeoutWithoutEffect } from './timeout-without-effect.ts';
+import { createWeekSpans } from './week-spans.ts';
+
+/** How far ahead lint looks: two years, in milliseconds. */
+const HORIZON_MS = 2 * 366 * 86_400_000;
+
+const RULES: readonly LintRule[] = [
+  neverOpens,
+  skippedLocalTime,
+  contradiction,
+  noOpinion,
+  timeoutWithoutEffect,
+  idleCannotOccur,
+  probeKeepsAwake,
+  headroomTooSmall,
+  spanTooWide,
+  disjointLimits,
+  matchesNothing,
+  planRefuses,
+];
+
+/** What lint has to say about one policy. An error keeps `ebb validate` from being content; a daemon starts all the same. */
+export interface Finding extends Omit<PolicyProblem, 'code'> {
+  code: LintCode;
+  severity: 'error' | 'warning';
+  policy: string;
+}
+
+export interface LintInput {
+  /** A whole set, in the order of the language. */
+  policies: readonly Policy[];
+  /** Where the policies stand; without it findings name the file only. */
+  written?: readonly WrittenPolicy[];
+  /** The two years from this instant on, milliseconds since the epoch, are looked at. */
+  nowMs: number;
+  /** Every compute that there is. Without it lint goes by the selectors alone. */
+  fleet?: readonly Compute[];
+  /** The plans of accounts, as far as they are known. */
+  plans?: ReadonlyMap<string, AccountPlan>;
+  /** How much may be looked at, see {@link LINT_STEPS}. */
+  steps?: number;
+}
+
+/**
+ * Everything in a set that can be seen to go wrong without waiting for it, in the order of the places. Pure; its work is bounded,
+ * and where the bound is reached a finding says so.
+ */
+export function lintPolicySet(input: LintInput): Finding[] {
+  const budget = createBudget(input.steps ?? LINT_STEPS);
+  const context = contextOf(input, budget);
+  const remarks = RULES.flatMap((rule) => [...rule(context)]);
+  const [first] = input.policies;
+  if (budget.isExhausted() && first) remarks.push(notCompared(first));
+  return remarks.map((remark) => toFinding(remark, context)).sort(byPlace);
+}
+
+function contextOf({ policies, written = [], nowMs, fleet, plans }: LintInput, budget: Budget): LintContext {
+  const places = new Map(written.map((policy) => [policy.name, policy]));
+  const period = { nowMs, endMs: nowMs + HORIZON_MS };
+  return {
+    ...period,
+    policies,
+    schedules: policies.filter(isKind('schedule')),
+    overlap: fleet ? overlapInFleet(fleet, policies) : overlapOfSelectors(budget),
+    openings: createOpeningsCache(period, budget),
+    weekSpans: createWeekSpans(period),
+    plans: plans ?? new Map(),
+    written: ({ name }) => places.get(name),
+  };
+}
+
+function notCompared(policy: Policy): Remark {
+  const message = 'the set is too large or its times too dense to compare all of it for two years; some was left out';
+  return { code: 'not-compared', policy, at: ['name'], message };
+}
+
+function toFinding({ code, policy, at, fromTop = false, severity, message }: Remark, context: LintContext): Finding {
+  const written = context.written(policy);
+  const place = written?.problemAt(fromTop ? at : [...written.at, ...at], 'value', message);
+  const always = LINTS[code] === 'error' ? 'error' : 'warning';
+  return {
+    ...(place ?? { file: policy.file, message }),
+    code,
+    severity: severity ?? always,
+    policy: policy.name,
+  };
+}

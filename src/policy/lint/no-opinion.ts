@@ -1,0 +1,85 @@
+import { isoInstant } from '../../domain/instants.ts';
+import type { Policy, SchedulePolicy } from '../../domain/policy.ts';
+import type { TimeSpec } from '../../domain/time-spec.ts';
+import { anyOpenAt } from '../../domain/windows.ts';
+import type { Openings } from './openings-union.ts';
+import type { LintContext, LintRule, Remark } from './rule.ts';
+import { FIELDS, type Field, isKind, wish } from './schedules.ts';
+
+/**
+ * A field that the windows of a schedule decide, and that no policy decides once they close: it stays as they left it. Policies
+ * that may select the same compute are taken to decide it as well, unless the fleet tells.
+ */
+export const noOpinion: LintRule = function* (context) {
+  for (const field of FIELDS) {
+    const speaking = context.policies.filter((policy) => speaksAbout(policy, field));
+    for (const policy of context.schedules) {
+      const gapMs = hasWindowsOnly(policy, field) ? firstGap(policy, field, speaking, context) : undefined;
+      if (gapMs === undefined) continue;
+      const message = [
+        `no policy says what ${field} is from ${isoInstant(gapMs)} on, when the window closes, so it stays as the window left it`,
+        `; give otherwise a ${field}, or write otherwise: baseline`,
+      ].join('');
+      yield { code: 'no-opinion', policy, at: ['otherwise'], message } satisfies Remark;
+    }
+  }
+};
+
+function hasWindowsOnly(policy: SchedulePolicy, field: Field): boolean {
+  return !hasOtherwise(policy, field) && policy.windows.some((window) => wish(window, field) !== undefined);
+}
+
+function hasOtherwise({ otherwise }: SchedulePolicy, field: Field): boolean {
+  if (typeof otherwise === 'string') return otherwise === 'baseline';
+  return wish(otherwise, field) !== undefined;
+}
+
+function speaksAbout(policy: Policy, field: Field): boolean {
+  if (policy.kind === 'limits') return (field === 'size' ? policy.size : policy.suspendTimeout) !== undefined;
+  return policy.kind === 'schedule' && (hasOtherwise(policy, field) || windowsOf(policy, field).length > 0);
+}
+
+/** The first end of a window of the policy at which nothing else speaks about the field. */
+function firstGap(
+  policy: SchedulePolicy,
+  field: Field,
+  speaking: readonly Policy[],
+  context: LintContext,
+): number | undefined {
+  // What is only observed does not decide what is enforced.
+  const counts = (other: Policy) => other === policy || other.mode === 'enforce' || policy.mode === 'observe';
+  for (const company of companies(policy, speaking, context)) {
+    const gapMs = gapAmong(policy, field, company.filter(counts), context);
+    if (gapMs !== undefined) return gapMs;
+  }
+  return undefined;
+}
+
+/** Which policies speak together with this one: about each compute where the fleet is known, else all that may. */
+function companies(policy: SchedulePolicy, speaking: readonly Policy[], { overlap }: LintContext): readonly Policy[][] {
+  const exactly = overlap.companiesOf(policy);
+  if (!exactly) return [speaking.filter((other) => other === policy || overlap.mayMeet(policy, other))];
+  const among = new Set(speaking);
+  return exactly.map((company) => company.filter((other) => among.has(other)));
+}
+
+function gapAmong(
+  policy: SchedulePolicy,
+  field: Field,
+  together: readonly Policy[],
+  { openings, nowMs, endMs }: LintContext,
+): number | undefined {
+  const schedules = together.filter(isKind('schedule'));
+  if (schedules.length < together.length || schedules.some((other) => hasOtherwise(other, field))) return undefined;
+  const own = windowsOf(policy, field);
+  const all: Openings = openings.of(schedules.flatMap((other) => windowsOf(other, field)));
+  for (let atMs: number | undefined = nowMs; atMs !== undefined; atMs = all.nextStartAfter(atMs)) {
+    const closesMs = all.isOpenAt(atMs) ? all.nextChangeAfter(atMs) : undefined;
+    if (closesMs !== undefined && closesMs < endMs && anyOpenAt(own, closesMs - 1)) return closesMs;
+  }
+  return undefined;
+}
+
+function windowsOf({ windows }: SchedulePolicy, field: Field): TimeSpec[] {
+  return windows.filter((window) => wish(window, field) !== undefined).flatMap(({ at }) => at);
+}

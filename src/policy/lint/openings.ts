@@ -1,0 +1,103 @@
+import type { Calendar, CronSwitch, TimeSpec } from '../../domain/time-spec.ts';
+import { coverWholeWeek } from '../../domain/windows/coverage.ts';
+import { firingAfter } from '../../domain/windows/cron-firings.ts';
+import { lowerBound } from '../../domain/windows/lower-bound.ts';
+import { isOpenAt, nextChangeAfter } from '../../domain/windows.ts';
+import type { Budget } from './budget.ts';
+import { ALWAYS_OPEN, type Openings, unionOf } from './openings-union.ts';
+
+/** The time that lint looks at: [nowMs, endMs). */
+export interface Period {
+  nowMs: number;
+  endMs: number;
+}
+
+export interface OpeningsCache {
+  /** When any of some windows is open. */
+  of(specs: readonly TimeSpec[]): Openings;
+}
+
+/** Windows that are written alike, whoever's, are looked at once. */
+export function createOpeningsCache(period: Period, budget: Budget): OpeningsCache {
+  const known = new Map<string, Openings>();
+  const calendarIds = new Map<Calendar, string>();
+  const keyOf = (_name: string, value: unknown) => (isCalendar(value) ? idOf(calendarIds, value) : value);
+  const ofOne = (spec: TimeSpec): Openings => {
+    const key = JSON.stringify(spec, keyOf);
+    const openings = known.get(key) ?? createOpenings(spec, period, budget);
+    known.set(key, openings);
+    return openings;
+  };
+  return {
+    of(specs) {
+      if (coverWholeWeek(specs)) return ALWAYS_OPEN;
+      const [only, ...rest] = specs.map(ofOne);
+      return only && rest.length === 0 ? only : unionOf(only ? [only, ...rest] : [], period, budget);
+    },
+  };
+}
+
+/** Openings of one window, found one after the other as far as they are asked for. */
+function createOpenings(spec: TimeSpec, { nowMs, endMs }: Period, budget: Budget): Openings {
+  const starts: number[] = [];
+  const ends: number[] = [];
+  const steps = stepsOf(spec, nowMs);
+  const change = (atMs: number) => (budget.spend(steps) ? nextChangeAfter(spec, atMs) : undefined);
+  let nextStartMs: number | undefined;
+  let hasBegun = false;
+
+  /** Finds openings until one starts after an instant, or no more start before the end of the period. */
+  function findUntil(instantMs: number): void {
+    if (!hasBegun) nextStartMs = isOpenAt(spec, nowMs) ? nowMs : change(nowMs);
+    hasBegun = true;
+    while (nextStartMs !== undefined && nextStartMs < endMs && (starts.at(-1) ?? -1) <= instantMs) {
+      const closesMs = change(nextStartMs) ?? Number.POSITIVE_INFINITY;
+      starts.push(nextStartMs);
+      ends.push(closesMs);
+      nextStartMs = closesMs < endMs ? change(closesMs) : undefined;
+    }
+  }
+
+  /** Place of the last opening that starts at or before an instant; −1 if there is none. */
+  function lastStarted(instantMs: number): number {
+    findUntil(instantMs);
+    return lowerBound(starts, instantMs + 1) - 1;
+  }
+
+  return {
+    isOpenAt: (instantMs) => instantMs < (ends[lastStarted(instantMs)] ?? Number.NEGATIVE_INFINITY),
+    nextStartAfter: (instantMs) => starts[lastStarted(instantMs) + 1],
+    nextChangeAfter(instantMs) {
+      const index = lastStarted(instantMs);
+      const closesMs = ends[index] ?? Number.NEGATIVE_INFINITY;
+      const nextMs = closesMs > instantMs ? closesMs : starts[index + 1];
+      return nextMs !== undefined && nextMs < endMs ? nextMs : undefined;
+    },
+  };
+}
+
+/** How many steps the next change of a window costs. */
+const STEPS = { weekly: 1, interval: 0.1, always: 0.1, cron: 3 } as const;
+const STEPS_OF_SWITCH = 5;
+/** A switch of which every end is undone by a start at the same time is looked through for very long. */
+const STEPS_OF_TIED_SWITCH = 10_000;
+
+function stepsOf(spec: TimeSpec, nowMs: number): number {
+  if (spec.kind !== 'cron-switch') return STEPS[spec.kind];
+  return isTied(spec, nowMs) ? STEPS_OF_TIED_SWITCH : STEPS_OF_SWITCH;
+}
+
+function isTied(spec: CronSwitch, nowMs: number): boolean {
+  const end = firingAfter({ cron: spec.endCron, zone: spec.zone }, nowMs);
+  return end !== undefined && isOpenAt(spec, end.ms);
+}
+
+function isCalendar(value: unknown): value is Calendar {
+  return typeof value === 'object' && value !== null && 'days' in value && 'name' in value;
+}
+
+function idOf(ids: Map<Calendar, string>, calendar: Calendar): string {
+  const id = ids.get(calendar) ?? `calendar ${ids.size}`;
+  ids.set(calendar, id);
+  return id;
+}

@@ -1,0 +1,93 @@
+import type { Selector } from '../../domain/policy.ts';
+import type { Budget } from './budget.ts';
+import { areApart, type Glob, globCovers, globsMeet, toGlob } from './glob-overlap.ts';
+
+/** The keys that hold globs, and what an id looks like where globs are compared with a name as well. */
+const ID_PATTERNS = {
+  projects: /^[a-z]+-[a-z]+-\d{5,}$/,
+  branches: /^br-[\w-]+$/,
+  accounts: undefined,
+  computes: undefined,
+  regions: undefined,
+} as const satisfies Partial<Record<keyof Selector, RegExp | undefined>>;
+
+const KEYS = Object.keys(ID_PATTERNS) as (keyof typeof ID_PATTERNS)[];
+
+/** Globs of one key, taken apart. Those that the list itself excludes are left out. */
+interface GlobList {
+  includes: readonly (Glob & { isId: boolean })[];
+  excludes: readonly Glob[];
+}
+
+type GlobLists = Partial<Record<keyof typeof ID_PATTERNS, GlobList>>;
+
+/** Comparisons of two globs that differ in their first letters, and cells of a comparison in full, for one step. */
+const COMPARISONS_PER_STEP = 200;
+const CELLS_PER_STEP = 2000;
+
+const known = new WeakMap<Selector, GlobLists>();
+
+/**
+ * False if no compute can match both selectors, whatever the fleet. Names of projects and branches are taken to differ from
+ * ids: a glob that is written as an id may be the same project as any name. False also once the budget is spent.
+ */
+export function selectorsMeet(a: Selector, b: Selector, budget: Budget): boolean {
+  if (a.types && b.types && !a.types.some((type) => b.types?.includes(type))) return false;
+  const lists = listsOf(a, budget);
+  const others = listsOf(b, budget);
+  for (const key of KEYS) {
+    const list = lists[key];
+    const other = others[key];
+    if (list && other && !listsMeet(list, other, budget)) return false;
+  }
+  return true;
+}
+
+function listsOf(selector: Selector, budget: Budget): GlobLists {
+  const kept = known.get(selector);
+  if (kept) return kept;
+  const lists: GlobLists = {};
+  for (const key of KEYS) {
+    const globs = selector[key];
+    if (globs) lists[key] = toList(globs, ID_PATTERNS[key], budget);
+  }
+  known.set(selector, lists);
+  return lists;
+}
+
+function toList(globs: readonly string[], id: RegExp | undefined, budget: Budget): GlobList {
+  const excludes = globs.filter((glob) => glob.startsWith('!')).map((glob) => toGlob(glob.slice(1)));
+  const includes = globs
+    .filter((glob) => !glob.startsWith('!'))
+    .map((glob) => ({ ...toGlob(glob), isId: id?.test(glob) === true }))
+    .filter((glob) => !isExcluded(glob, excludes, budget));
+  return { includes, excludes };
+}
+
+function listsMeet(a: GlobList, b: GlobList, budget: Budget): boolean {
+  if (!budget.spend((a.includes.length * b.includes.length) / COMPARISONS_PER_STEP)) return false;
+  for (const glob of a.includes) {
+    for (const other of b.includes) {
+      if (glob.isId === other.isId && !meets(glob, other, budget)) continue;
+      if (!isExcluded(glob, b.excludes, budget) && !isExcluded(other, a.excludes, budget)) return true;
+    }
+  }
+  return false;
+}
+
+function meets(a: Glob, b: Glob, budget: Budget): boolean {
+  if (areApart(a, b)) return false;
+  return spendCells(a, b, budget) && globsMeet(a.text, b.text);
+}
+
+function isExcluded(glob: Glob, excludes: readonly Glob[], budget: Budget): boolean {
+  for (const exclude of excludes) {
+    if (!areApart(exclude, glob) && spendCells(exclude, glob, budget) && globCovers(exclude.text, glob.text))
+      return true;
+  }
+  return false;
+}
+
+function spendCells(a: Glob, b: Glob, budget: Budget): boolean {
+  return budget.spend((a.text.length * b.text.length) / CELLS_PER_STEP);
+}

@@ -1,0 +1,105 @@
+import { DateTime } from 'luxon';
+import type { TimeSpec, WeeklyWindow } from '../../domain/time-spec.ts';
+import { hasFixedHour } from '../../domain/windows/cron-firings.ts';
+import { nearestLocalTime } from '../../domain/windows/cron-times.ts';
+import { allowsDay } from '../../domain/windows/date-filter.ts';
+import { instantOfMinute, weekdayOf } from '../../domain/windows/local-time.ts';
+import { readInterval } from '../interval-text.ts';
+import type { LintRule, Remark } from './rule.ts';
+import { timesOf, type WrittenTime } from './times.ts';
+import { type Gap, gapsOf } from './zone-gaps.ts';
+
+const DAY_MS = 86_400_000;
+const MINUTE_MS = 60_000;
+
+/**
+ * A fixed local time that the clocks skip, on a day on which it counts; with the first such day. The very beginning of a gap is
+ * no such time: its instant is there.
+ */
+export const skippedLocalTime: LintRule = function* (context) {
+  const known = new Map<string, readonly Gap[]>();
+  const gapsIn = (zone: string) => {
+    const gaps = known.get(zone) ?? gapsOf(zone, context);
+    known.set(zone, gaps);
+    return gaps;
+  };
+  for (const policy of context.policies) {
+    for (const time of timesOf(policy, context)) {
+      const message = time.spec.kind === 'interval' ? ofInterval(time, gapsIn) : ofRecurring(time.spec, gapsIn);
+      if (message !== undefined) yield { code: 'skipped-local-time', policy, at: time.at, message } satisfies Remark;
+    }
+  }
+};
+
+type GapsIn = (zone: string) => readonly Gap[];
+
+function ofRecurring(spec: Exclude<TimeSpec, { kind: 'interval' }>, gapsIn: GapsIn): string | undefined {
+  if (spec.kind === 'always') return undefined;
+  for (const gap of gapsIn(spec.zone)) {
+    const localMs = skippedBy(gap, spec);
+    if (localMs === undefined) continue;
+    const isEmpty = spec.kind === 'weekly' && isEmptied(spec, Math.floor(localMs / DAY_MS));
+    return describe(localMs, gap, spec.zone, isEmpty);
+  }
+  return undefined;
+}
+
+/** An interval is known by its instants only: its local times are those of the text. */
+function ofInterval({ written, text }: WrittenTime, gapsIn: GapsIn): string | undefined {
+  const interval = typeof text === 'string' ? readInterval(text.trim(), []) : undefined;
+  if (!interval?.areLocal) return undefined;
+  const zone = interval.zone ?? String(written?.valueAt(['timezone']) ?? 'UTC');
+  for (const gap of gapsIn(zone)) {
+    const localMs = [interval.startMs, interval.endMs].find((ms) => isIn(gap, ms));
+    if (localMs !== undefined) return describe(localMs, gap, zone, false);
+  }
+  return undefined;
+}
+
+/** The first local time of a window that falls into a gap. */
+function skippedBy(gap: Gap, spec: Exclude<TimeSpec, { kind: 'interval' | 'always' }>): number | undefined {
+  if (spec.kind === 'weekly') return boundariesAround(gap, spec).find((localMs) => isIn(gap, localMs));
+  const crons = spec.kind === 'cron' ? [spec.cron] : [spec.startCron, spec.endCron];
+  for (const cron of crons.filter(hasFixedHour)) {
+    const dates = cron === crons[0] ? spec.dates : undefined;
+    const localMs = nearestLocalTime({ cron, ...(dates && { dates }) }, gap.fromLocalMs + MINUTE_MS, 'next');
+    if (localMs !== undefined && isIn(gap, localMs)) return localMs;
+  }
+  return undefined;
+}
+
+/** Starts and ends of a weekly window on the days that a gap touches, where the window opens on that day. */
+function boundariesAround(gap: Gap, spec: WeeklyWindow): number[] {
+  const days = [Math.floor(gap.fromLocalMs / DAY_MS), Math.floor(gap.toLocalMs / DAY_MS)];
+  return days.flatMap((day) => [
+    ...(opensOn(spec, day) ? [day * DAY_MS + spec.startMinute * MINUTE_MS] : []),
+    ...(opensOn(spec, day - spec.endDayOffset) ? [day * DAY_MS + spec.endMinute * MINUTE_MS] : []),
+  ]);
+}
+
+function opensOn({ days, dates }: WeeklyWindow, localDay: number): boolean {
+  return days.includes(weekdayOf(localDay)) && allowsDay(dates, localDay);
+}
+
+function isEmptied(spec: WeeklyWindow, localDay: number): boolean {
+  if (!opensOn(spec, localDay)) return false;
+  const startMs = instantOfMinute(spec.zone, localDay, spec.startMinute);
+  return startMs >= instantOfMinute(spec.zone, localDay + spec.endDayOffset, spec.endMinute);
+}
+
+function isIn({ fromLocalMs, toLocalMs }: Gap, localMs: number): boolean {
+  return localMs > fromLocalMs && localMs < toLocalMs;
+}
+
+function describe(localMs: number, gap: Gap, zone: string, isEmpty: boolean): string {
+  const date = DateTime.fromMillis(localMs, { zone: 'utc' }).toISODate();
+  const from = clock(gap.fromLocalMs);
+  const to = clock(gap.toLocalMs);
+  const missing = `${clock(localMs)} does not exist on ${date} in ${zone}, where clocks go from ${from} to ${to}`;
+  if (isEmpty) return `${missing}: nothing is left of the window, which does not open that day`;
+  return `${missing}: it means ${to} that day`;
+}
+
+function clock(localMs: number): string {
+  return DateTime.fromMillis(localMs, { zone: 'utc' }).toFormat('HH:mm');
+}

@@ -1,0 +1,58 @@
+import { NEVER_SUSPENDS } from '../../domain/compute.ts';
+import { MAX_AUTOSCALING_CU } from '../../domain/compute-units.ts';
+import type { LimitsPolicy, SchedulePolicy } from '../../domain/policy.ts';
+import { formatSuspendTimeout } from '../../domain/settings-text.ts';
+import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
+import { isKind, timeoutWith, wantedBy } from './schedules.ts';
+
+/** A timeout for a fixed size above 16 CU, which never sleeps. */
+export const timeoutWithoutEffect: LintRule = function* (context) {
+  for (const policy of context.schedules) yield* ofSchedule(policy);
+  for (const policy of context.policies.filter(isKind('limits'))) {
+    if ((policy.size?.minCu ?? 0) > MAX_AUTOSCALING_CU) yield* ofLimits(policy, context);
+  }
+};
+
+function* ofSchedule(policy: SchedulePolicy): Iterable<Remark> {
+  for (const wanted of wantedBy(policy)) {
+    const { size, suspendTimeoutSeconds: own } = wanted.values;
+    const seconds = timeoutWith(policy, wanted);
+    if (!size || size.maxCu <= MAX_AUTOSCALING_CU || !sleeps(seconds)) continue;
+    const timeout = `suspend_after ${formatSuspendTimeout(seconds)}${own === undefined ? ' of otherwise' : ''}`;
+    const message = [
+      `${timeout} has no effect with ${size.maxCu} CU: above ${MAX_AUTOSCALING_CU} CU a compute never sleeps`,
+      `; write suspend_after: never, or a size of ${MAX_AUTOSCALING_CU} CU at most`,
+    ].join('');
+    const at = [...wanted.at, own === undefined ? 'size' : 'suspend_after'];
+    yield { code: 'timeout-without-effect', policy, at, message };
+  }
+}
+
+/** Limits that keep a compute above 16 CU undo every timeout, also their own bound. */
+function* ofLimits(policy: LimitsPolicy, context: LintContext): Iterable<Remark> {
+  const seconds = policy.suspendTimeout?.maxSeconds;
+  const undone = sleeps(seconds)
+    ? `suspend_after up to ${formatSuspendTimeout(seconds)}`
+    : timeoutOfSchedule(policy, context);
+  if (undone === undefined) return;
+  const message = [
+    `${undone} has no effect with at least ${policy.size?.minCu} CU: above ${MAX_AUTOSCALING_CU} CU a compute never sleeps`,
+    `; write a minimum of ${MAX_AUTOSCALING_CU} CU at most`,
+  ].join('');
+  yield { code: 'timeout-without-effect', policy, at: ['size'], message };
+}
+
+function timeoutOfSchedule(policy: LimitsPolicy, context: LintContext): string | undefined {
+  for (const schedule of context.schedules) {
+    const seconds = wantedBy(schedule)
+      .map(({ values }) => values.suspendTimeoutSeconds)
+      .find(sleeps);
+    if (seconds === undefined || !context.overlap.mayMeet(policy, schedule)) continue;
+    return `suspend_after ${formatSuspendTimeout(seconds)} of ${nameOf(context, schedule)}`;
+  }
+  return undefined;
+}
+
+function sleeps(seconds: number | undefined): seconds is number {
+  return seconds !== undefined && seconds !== NEVER_SUSPENDS;
+}

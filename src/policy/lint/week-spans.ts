@@ -1,0 +1,131 @@
+import type { CronWindow, TimeSpec, WeeklyWindow } from '../../domain/time-spec.ts';
+import { firingsOfDay, nearestLocalTime } from '../../domain/windows/cron-times.ts';
+import { offsetMsAt } from '../../domain/windows/zone-offset.ts';
+import type { Period } from './openings.ts';
+
+const DAY_MINUTES = 1440;
+const WEEK_MINUTES = 7 * DAY_MINUTES;
+const DAY_MS = DAY_MINUTES * 60_000;
+const WEEK_MS = 7 * DAY_MS;
+const DAYS = [1, 2, 3, 4, 5, 6, 7] as const;
+/** 1970-01-05, in days since 1970-01-01. */
+const A_MONDAY = 4;
+
+/** Tells of times that they are never open together, without looking at any opening. */
+export interface WeekSpans {
+  /**
+   * True if no opening of one can overlap an opening of the other. Windows that come back every week are compared within one
+   * week, with the offsets that their zones have in the period. False says nothing: then the openings themselves tell.
+   */
+  areDisjoint(a: readonly TimeSpec[], b: readonly TimeSpec[]): boolean;
+}
+
+export function createWeekSpans(period: Period): WeekSpans {
+  const zones = new Map<string, Offsets>();
+  const local = new WeakMap<Repeating, Span[]>();
+  const utc = new WeakMap<Repeating, Span[]>();
+  const offsets = ({ zone }: Repeating) => kept(zones, zone, () => offsetsOf(zone, period));
+  const inZone = (spec: Repeating) =>
+    kept(local, spec, () => spansOf(spec, { least: 0, most: 0 }, offsets(spec).most - offsets(spec).least));
+  const inUtc = (spec: Repeating) => kept(utc, spec, () => spansOf(spec, offsets(spec), 0));
+
+  const isPairDisjoint = (a: TimeSpec, b: TimeSpec): boolean => {
+    // An absolute interval beats a recurring time, so it does not matter whether these overlap.
+    if ((a.kind === 'interval') !== (b.kind === 'interval')) return true;
+    if (a.kind === 'interval' && b.kind === 'interval') return a.endMs <= b.startMs || b.endMs <= a.startMs;
+    if (!isRepeating(a) || !isRepeating(b)) return false;
+    // In one zone local times keep their order, whatever the clocks do.
+    return a.zone === b.zone ? !spansMeet(inZone(a), inZone(b)) : !spansMeet(inUtc(a), inUtc(b));
+  };
+  return { areDisjoint: (a, b) => a.every((one) => b.every((other) => isPairDisjoint(one, other))) };
+}
+
+type Repeating = WeeklyWindow | CronWindow;
+
+function isRepeating(spec: TimeSpec): spec is Repeating {
+  return spec.kind === 'weekly' || spec.kind === 'cron';
+}
+
+/** Minutes of a week, [from, to), within 0..10080. */
+interface Span {
+  from: number;
+  to: number;
+}
+
+/** Minutes that local time may be ahead of UTC. */
+interface Offsets {
+  least: number;
+  most: number;
+}
+
+/**
+ * As wide as the offsets make it. The length of a cron window is elapsed time, so by local time it may end later, by `shift`
+ * minutes at most.
+ */
+function spansOf(spec: Repeating, { least, most }: Offsets, shift: number): Span[] {
+  return openingsInWeek(spec, shift).flatMap(({ from, to }) => inWeek(from - most, to - least));
+}
+
+function openingsInWeek(spec: Repeating, shift: number): Span[] {
+  if (spec.kind === 'weekly') {
+    return spec.days.map((day) => {
+      const midnight = (day - 1) * DAY_MINUTES;
+      return { from: midnight + spec.startMinute, to: midnight + spec.endDayOffset * DAY_MINUTES + spec.endMinute };
+    });
+  }
+  const { firstMinute, lastMinute } = firingsOfDay(spec.cron);
+  return weekdaysOf(spec.cron).map((day) => {
+    const midnight = (day - 1) * DAY_MINUTES;
+    return { from: midnight + firstMinute, to: midnight + lastMinute + spec.forMs / 60_000 + shift };
+  });
+}
+
+/** The days of the week on which an expression may fire; all of them where it also names days of the month. */
+function weekdaysOf(cron: string): readonly number[] {
+  const [minute, hour, dayOfMonth, , dayOfWeek = '*'] = cron.split(' ');
+  if (dayOfMonth !== '*' || /[L#?]/.test(dayOfWeek)) return DAYS;
+  const weekly = `${minute} ${hour} * * ${dayOfWeek}`;
+  return DAYS.filter((day) => {
+    const midnightMs = (A_MONDAY + day - 1) * DAY_MS;
+    const firesMs = nearestLocalTime({ cron: weekly }, midnightMs, 'next');
+    return firesMs !== undefined && firesMs < midnightMs + DAY_MS;
+  });
+}
+
+function inWeek(from: number, to: number): Span[] {
+  if (to - from >= WEEK_MINUTES) return [{ from: 0, to: WEEK_MINUTES }];
+  const start = ((from % WEEK_MINUTES) + WEEK_MINUTES) % WEEK_MINUTES;
+  const end = start + (to - from);
+  if (end <= WEEK_MINUTES) return [{ from: start, to: end }];
+  return [
+    { from: start, to: WEEK_MINUTES },
+    { from: 0, to: end - WEEK_MINUTES },
+  ];
+}
+
+function spansMeet(a: readonly Span[], b: readonly Span[]): boolean {
+  return a.some((one) => b.some((other) => one.from < other.to && other.from < one.to));
+}
+
+/** Also around the period: an opening that is open at its start has begun before. */
+function offsetsOf(zone: string, { nowMs, endMs }: Period): Offsets {
+  let least = Number.POSITIVE_INFINITY;
+  let most = Number.NEGATIVE_INFINITY;
+  for (let atMs = nowMs - 2 * WEEK_MS; atMs <= endMs + 2 * WEEK_MS; atMs += WEEK_MS) {
+    const minutes = offsetMsAt(zone, atMs) / 60_000;
+    least = Math.min(least, minutes);
+    most = Math.max(most, minutes);
+  }
+  return { least, most };
+}
+
+interface Keeper<K, V> {
+  get(key: K): V | undefined;
+  set(key: K, value: V): unknown;
+}
+
+function kept<K, V>(known: Keeper<K, V>, key: K, find: () => V): V {
+  const value = known.get(key) ?? find();
+  known.set(key, value);
+  return value;
+}
