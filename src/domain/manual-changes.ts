@@ -28,7 +28,9 @@ export function noticeManualChanges(record: ComputeRecord, compute: Compute, now
   let noticed = record;
   for (const group of GROUPS) {
     const applied = fieldsOf(group, record.lastApplied);
-    if (!applied) continue;
+    // An operation that failed leaves what was there before: nobody has changed anything.
+    const failed = record.failures && fieldsOf(group, record.failures.desired);
+    if (!applied || failed) continue;
     if (hasSettings(compute, applied)) noticed = withoutMark(noticed, group);
     else if (!isMarked(noticed, group, compute)) noticed = withMark(noticed, group, compute, nowMs);
   }
