@@ -10,6 +10,11 @@ export interface CommandEntry {
 /** Every command, in the order of `ebb --help`. Adding one means adding a file and one entry. */
 export const COMMANDS: readonly CommandEntry[] = [
   {
+    name: 'init',
+    summary: 'read the fleet, and write settings that only observe',
+    load: async () => (await import('./init.ts')).initCommand(),
+  },
+  {
     name: 'run',
     summary: 'evaluate policies and change computes, until stopped',
     load: async () => (await import('./run.ts')).runCommand(),
@@ -18,6 +23,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: 'validate',
     summary: 'check policies and say where they are wrong',
     load: async () => (await import('./validate.ts')).validateCommand(),
+  },
+  {
+    name: 'snapshot',
+    summary: 'write the fleet into a file that other commands read instead of the API',
+    load: async () => (await import('./snapshot.ts')).snapshotCommand(),
   },
   {
     name: 'schema',

@@ -164,11 +164,11 @@ describe('a fleet file as a control API', () => {
       const [page] = await all(open(text).api.listBranches('web-shop-1'));
       return page?.ok ? page.value.at(-1)?.parentBranchId : page;
     };
-    expect(await parentOf(withBranch('{ name: a, parent_id: br-other }'))).toBe('br-other');
-    expect(await parentOf(withBranch('{ name: a, parent_id: null }'))).toBeUndefined();
-    expect(await parentOf(withBranch('{ name: a }').replace('default: true', 'default: false'))).toBe(
-      'not-in-the-file',
-    );
+    expect(await parentOf(withBranch('{ name: a }'))).toBe('br-main');
+    expect(await parentOf(withBranch('{ name: a, child: false }'))).toBeUndefined();
+    expect(await parentOf(withBranch('{ name: a, default: true, child: true }'))).toBe('not-in-the-file');
+    const withoutDefault = withBranch('{ name: a }').replace('default: true', 'default: false');
+    expect(await parentOf(withoutDefault)).toBe('not-in-the-file');
   });
 });
 

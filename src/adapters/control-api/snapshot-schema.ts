@@ -39,8 +39,8 @@ const SnapshotBranch = z.object({
   name: z.string(),
   default: z.boolean().default(false),
   protected: z.boolean().default(false),
-  /** null: the branch has none. Absent: a branch that is not the default one is its child. */
-  parent_id: Id.nullish(),
+  /** Whether it has a parent. Absent: every branch but the default one has. */
+  child: z.boolean().optional(),
 });
 export type SnapshotBranch = z.infer<typeof SnapshotBranch>;
 

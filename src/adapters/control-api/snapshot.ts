@@ -119,11 +119,11 @@ function settingsFrom(file: Pick<SnapshotCompute, 'min_cu' | 'max_cu' | 'suspend
 function branchesOf({ computes }: SnapshotProject): Branch[] {
   const described = new Map<string, SnapshotBranch>();
   for (const { branch_id: id, branch } of computes) if (branch) described.set(id, branch);
-  const [defaultId = UNKNOWN_PARENT] = [...described].find(([, branch]) => branch.default) ?? [];
+  const [defaultId] = [...described].find(([, branch]) => branch.default) ?? [];
   return [...described].map(([branchId, branch]) => {
-    const { name, default: isDefault, protected: isProtected, parent_id: stated } = branch;
-    const parentBranchId = stated === undefined && !isDefault ? defaultId : stated;
-    return { branchId, name, isDefault, isProtected, ...(parentBranchId != null && { parentBranchId }) };
+    const { name, default: isDefault, protected: isProtected, child = !isDefault } = branch;
+    const parentBranchId = isDefault ? UNKNOWN_PARENT : (defaultId ?? UNKNOWN_PARENT);
+    return { branchId, name, isDefault, isProtected, ...(child && { parentBranchId }) };
   });
 }
 

@@ -1,0 +1,150 @@
+import { existsSync } from 'node:fs';
+import { devNull } from 'node:os';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import type { Compute } from '../domain/compute.ts';
+import { isoInstant } from '../domain/instants.ts';
+import type { Settings } from '../settings.ts';
+import { UserError } from './fail.ts';
+import { awakeLongest, totalsOf } from './init/awake.ts';
+import { type NewFile, refuseIfThere, writeFiles } from './init/files.ts';
+
+interface InitFlags {
+  force?: boolean;
+  json?: boolean;
+  apiUrl?: string;
+}
+
+const SETTINGS_FILE = 'ebb.yaml';
+const BASELINE_FILE = 'baseline.json';
+const POLICY_FOLDER = 'policies';
+
+const EXAMPLES = `
+Examples:
+  $ EBB_API_KEY_FILE=key ebb init
+  $ NEON_API_KEY=… ebb init                  this key serves reading only, which is all that init does
+  $ EBB_API_URL=http://127.0.0.1:8099/api/v2 EBB_API_KEY=try ebb init
+
+It reads the fleet and writes ebb.yaml (mode: observe), baseline.json (what every compute has now) and, where there is
+no folder policies, a policy to start from. No flag takes a key: other users of the machine would see it.`;
+
+/** `ebb init`: a first look at the fleet, and files to start from. */
+export function initCommand(): Command {
+  return new Command('init')
+    .description('read the fleet, and write settings that only observe')
+    .option('--force', 'overwrite ebb.yaml and baseline.json')
+    .option('--json', 'print what was found and written as JSON')
+    .option('--api-url <url>', 'control API (EBB_API_URL)')
+    .addHelpText('after', EXAMPLES)
+    .action(init);
+}
+
+interface FirstLook {
+  settings: Settings;
+  projects: number;
+  computes: readonly Compute[];
+  files: readonly NewFile[];
+  atMs: number;
+}
+
+async function init({ force = false, json = false, apiUrl }: InitFlags): Promise<void> {
+  const cwd = process.cwd();
+  if (!force) refuseIfThere(cwd, [SETTINGS_FILE, BASELINE_FILE]);
+  const look = await lookAround(cwd, apiUrl);
+  await writeFiles(cwd, look.files);
+  process.stdout.write(json ? `${JSON.stringify(asJson(look), null, 2)}\n` : await asText(look));
+}
+
+async function lookAround(cwd: string, apiUrl: string | undefined): Promise<FirstLook> {
+  const [{ readSettings }, { readFleet }] = await Promise.all([import('../settings.ts'), import('./read-fleet.ts')]);
+  // An old ebb.yaml, which is about to be overwritten, has no say.
+  const read = readSettings({ configFile: devNull, flags: { apiUrl } });
+  if (!read.ok) throw new UserError(read.problems.join('\n'));
+  const { settings } = read;
+  const atMs = Date.now();
+  const { projects, computes } = await readFleet(settings, { partial: false });
+  const files = await filesFor({ settings, computes, atMs, cwd });
+  return { settings, projects: projects.length, computes: computes.toSorted(byName), files, atMs };
+}
+
+/** The settings come last: where they are, everything is. */
+async function filesFor(options: {
+  settings: Settings;
+  computes: readonly Compute[];
+  atMs: number;
+  cwd: string;
+}): Promise<NewFile[]> {
+  const { settings, computes, atMs, cwd } = options;
+  const [{ baselineFile }, { settingsFile }, { starterPolicy }] = await Promise.all([
+    import('./init/baseline-file.ts'),
+    import('./init/settings-file.ts'),
+    import('./init/starter-policy.ts'),
+  ]);
+  const folder = join(cwd, POLICY_FOLDER);
+  const wantsPolicy = settings.policies.join() === POLICY_FOLDER && !existsSync(folder);
+  return [
+    { path: BASELINE_FILE, text: baselineFile({ apiUrl: settings.apiUrl, computes, atMs }) },
+    ...(wantsPolicy ? [{ path: join(POLICY_FOLDER, 'office-hours.yaml'), text: starterPolicy(folder) }] : []),
+    { path: SETTINGS_FILE, text: settingsFile(settings, cwd) },
+  ];
+}
+
+function byName(one: Compute, two: Compute): number {
+  return one.projectName.localeCompare(two.projectName, 'en') || (one.computeId < two.computeId ? -1 : 1);
+}
+
+async function asText({ settings, projects, computes, files, atMs }: FirstLook): Promise<string> {
+  const { awakeLines, fleetTable, totalsLine } = await import('./init/describe-fleet.ts');
+  const awake = awakeLines(computes, atMs);
+  const written = files.map(({ path }) => path).join(', ');
+  const lines = [
+    ...(computes.length > 0 ? [fleetTable(computes), ''] : []),
+    `${totalsLine(totalsOf(computes, projects))}.`,
+    ...(awake.length > 0 ? ['', 'Awake longest:', ...awake.map((line) => `  ${line}`)] : []),
+    '',
+    `Written: ${written}.`,
+    `Nothing was changed at ${settings.apiUrl}, and nothing can be: in mode observe ebb only reads.`,
+    ...(settings.mode === 'enforce' ? ['But EBB_MODE says enforce, and overrides ebb.yaml: unset it.'] : []),
+    '',
+    'Next:',
+    `  write policies            ${settings.policies.join(', ')}; the language: docs/policies.md`,
+    '  ebb validate --matches    are they right, and what do they select',
+    '  ebb plan                  what would be changed now',
+    '  ebb run                   observe; later, with mode: enforce in ebb.yaml, changes are made',
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function asJson({ settings, projects, computes, files, atMs }: FirstLook) {
+  const totals = totalsOf(computes, projects);
+  return {
+    api_url: settings.apiUrl,
+    mode: 'observe',
+    read_at: isoInstant(atMs),
+    files: files.map(({ path }) => path),
+    totals: {
+      projects: totals.projects,
+      computes: totals.computes,
+      active: totals.active,
+      never_suspend: totals.neverSuspend,
+      min_cu: totals.minCu,
+      max_cu: totals.maxCu,
+    },
+    computes: computes.map(jsonCompute),
+    awake_longest: awakeLongest(computes).map(({ computeId }) => computeId),
+  };
+}
+
+function jsonCompute(compute: Compute) {
+  const { startedAtMs } = compute;
+  return {
+    project_id: compute.projectId,
+    project_name: compute.projectName,
+    compute_id: compute.computeId,
+    min_cu: compute.minCu,
+    max_cu: compute.maxCu,
+    suspend_timeout_seconds: compute.suspendTimeoutSeconds,
+    state: compute.state,
+    started_at: startedAtMs === undefined ? null : isoInstant(startedAtMs),
+  };
+}

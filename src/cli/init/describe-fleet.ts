@@ -1,0 +1,58 @@
+import Table from 'cli-table3';
+import type { Compute } from '../../domain/compute.ts';
+import { formatSize, formatSuspendTimeout } from '../../domain/settings-text.ts';
+import { printable, shortened } from '../printable.ts';
+import { awakeLongest, type Totals } from './awake.ts';
+
+const MOST_ROWS = 20;
+const MOST_AWAKE = 5;
+const NAME_WIDTH = 40;
+
+/** The fleet as a table, its first rows where it is large. */
+export function fleetTable(computes: readonly Compute[]): string {
+  const table = new Table({
+    head: ['project', 'compute', 'size (CU)', 'sleeps after', 'state'],
+    style: { head: [], border: [] },
+  });
+  for (const compute of computes.slice(0, MOST_ROWS)) {
+    const { projectName, computeId, suspendTimeoutSeconds, state } = compute;
+    const timeout = formatSuspendTimeout(suspendTimeoutSeconds);
+    table.push([nameOf(projectName), nameOf(computeId), formatSize(compute), timeout, state]);
+  }
+  const more = computes.length - MOST_ROWS;
+  return more > 0 ? `${table}\nand ${more} more: ebb snapshot shows them all` : table.toString();
+}
+
+/** As `6 computes in 3 projects: 2 awake, 1 never sleeps; 3.5 to 12 CU if all were awake`. */
+export function totalsLine({ projects, computes, active, neverSuspend, minCu, maxCu }: Totals): string {
+  const never = `${neverSuspend} never ${neverSuspend === 1 ? 'sleeps' : 'sleep'}`;
+  const fleet = `${counted(computes, 'compute')} in ${counted(projects, 'project')}`;
+  return `${fleet}: ${active} awake, ${never}; ${minCu} to ${maxCu} CU if all were awake`;
+}
+
+/** The computes that have been awake for longest, one line each. */
+export function awakeLines(computes: readonly Compute[], nowMs: number): string[] {
+  return awakeLongest(computes)
+    .slice(0, MOST_AWAKE)
+    .map((compute) => {
+      const { projectName, computeId, startedAtMs, suspendTimeoutSeconds } = compute;
+      const since = startedAtMs === undefined ? 'awake' : `awake for ${formatAge(nowMs - startedAtMs)}`;
+      const sleeps = formatSuspendTimeout(suspendTimeoutSeconds);
+      const timeout = sleeps === 'never' ? 'never sleeps' : `sleeps after ${sleeps} without activity`;
+      return `${nameOf(projectName)} / ${nameOf(computeId)}: ${since}, ${formatSize(compute)} CU, ${timeout}`;
+    });
+}
+
+function nameOf(name: string): string {
+  return shortened(printable(name), NAME_WIDTH);
+}
+
+function counted(many: number, noun: string): string {
+  return `${many} ${noun}${many === 1 ? '' : 's'}`;
+}
+
+function formatAge(ms: number): string {
+  const minutes = Math.max(0, Math.floor(ms / 60_000));
+  if (minutes < 120) return counted(minutes, 'minute');
+  return minutes < 48 * 60 ? counted(Math.floor(minutes / 60), 'hour') : counted(Math.floor(minutes / 1440), 'day');
+}

@@ -1,0 +1,15 @@
+import { rename, unlink, writeFile } from 'node:fs/promises';
+import { UserError } from '../fail.ts';
+
+/** Writes a whole file or none: whoever reads it meanwhile sees the old one. */
+export async function writeWhole(path: string, text: string): Promise<void> {
+  const unfinished = `${path}.${process.pid}.tmp`;
+  try {
+    await writeFile(unfinished, text, { flag: 'wx' });
+    await rename(unfinished, path);
+  } catch (error) {
+    await unlink(unfinished).catch(() => {});
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'error';
+    throw new UserError(`--out: ${path} can not be written (${code}): check the path`);
+  }
+}

@@ -1,0 +1,73 @@
+import { Command } from 'commander';
+import { UserError } from './fail.ts';
+import type { ReadFleet } from './read-fleet.ts';
+
+interface SnapshotFlags {
+  out?: string;
+  json?: boolean;
+  partial?: boolean;
+  config?: string;
+  apiUrl?: string;
+}
+
+const EXAMPLES = `
+Examples:
+  $ ebb snapshot --out fleet.yaml          and then, without a key: ebb plan --fleet fleet.yaml
+  $ ebb snapshot --out fleet.json          large fleets: JSON is read much faster
+  $ ebb snapshot | grep -c branch_id
+  $ ebb emulator --fleet fleet.yaml        try policies on a copy
+
+It reads only, so NEON_API_KEY will do. The file holds names, sizes and times, and no secret: docs/fleet-files.md.
+Exit code 0: the whole fleet is in it. 1: an error, or (with --partial) a part of the fleet is missing.`;
+
+/** `ebb snapshot`: the fleet as a file, for commands that then need no key. */
+export function snapshotCommand(): Command {
+  return new Command('snapshot')
+    .description('write the fleet into a file that other commands read instead of the API')
+    .option('--out <file>', 'write it there instead of printing it; JSON if the name ends in .json')
+    .option('--json', 'write JSON instead of YAML')
+    .option('--partial', 'write what can be read, also where an account or a project can not be')
+    .option('--config <file>', 'settings file (default: ebb.yaml if it is there)')
+    .option('--api-url <url>', 'control API (EBB_API_URL)')
+    .addHelpText('after', EXAMPLES)
+    .action(snapshot);
+}
+
+async function snapshot({ out, json, partial = false, config, apiUrl }: SnapshotFlags): Promise<void> {
+  const [{ readSettings }, { readFleet }, { fleetFileOf }] = await Promise.all([
+    import('../settings.ts'),
+    import('./read-fleet.ts'),
+    import('../app/fleet-file.ts'),
+  ]);
+  const read = readSettings({ configFile: config, flags: { apiUrl } });
+  if (!read.ok) throw new UserError(read.problems.join('\n'));
+  const takenAtMs = Date.now();
+  const fleet = await readFleet(read.settings, { partial });
+  const text = await textOf(fleetFileOf(fleet, takenAtMs), { json: json === true || out?.endsWith('.json') === true });
+  if (out === undefined) process.stdout.write(text);
+  else await (await import('./plan/write-file.ts')).writeWhole(out, text);
+  report(fleet, out);
+}
+
+async function textOf(fleet: object, { json }: { json: boolean }): Promise<string> {
+  if (json) return `${JSON.stringify(fleet, null, 2)}\n`;
+  return (await import('yaml')).stringify(fleet, { lineWidth: 0 });
+}
+
+/** On standard error, since the fleet itself may go to standard output. */
+function report({ projects, computes, branchNamesRefused, missing }: ReadFleet, out: string | undefined): void {
+  const say = (line: string) => process.stderr.write(`${line}\n`);
+  for (const line of missing) say(`not in the snapshot: ${line}`);
+  if (branchNamesRefused.length > 0) {
+    say(
+      `note: the key may not list the branches of ${someOf(branchNamesRefused)}: their names are not in the snapshot`,
+    );
+  }
+  if (out !== undefined) say(`${out}: ${computes.length} computes of ${projects.length} projects`);
+  if (missing.length > 0) process.exitCode = 1;
+}
+
+function someOf(names: readonly string[]): string {
+  const [first, ...others] = names;
+  return others.length === 0 ? `${first}` : `${first} and ${others.length} more projects`;
+}
