@@ -69,7 +69,9 @@ function countFailures(record: ComputeRecord, ended: readonly Ended[], nowMs: nu
     open.startedAtMs === fresh.open.startedAtMs ? { ...open, failureCounted: true as const } : open,
   );
   const failure = { desired: fresh.open.fields ?? {}, message: describeFailure(fresh), atMs: nowMs, permanent: false };
-  return withFailure({ ...record, openOperations }, failure);
+  // How long to wait after a failure is the retries' matter: a restart that did not come about needs no cooldown.
+  const { lastDisruption: _failed, ...rest } = record;
+  return withFailure({ ...rest, openOperations }, failure);
 }
 
 function describeFailure({ open, operation }: Ended): string {
