@@ -1,0 +1,87 @@
+import type { createColors } from 'picocolors';
+import type { Decision } from '../../domain/decide.ts';
+import { describeStep, describeValue } from '../../domain/describe-step.ts';
+import { wantedOf } from '../../domain/fleet-plan-json.ts';
+import { isoInstant } from '../../domain/instants.ts';
+import type { PlannedCompute } from '../../domain/plan-fleet.ts';
+import type { Reason } from '../../domain/reasons.ts';
+import { formatSize, formatSuspendTimeout } from '../../domain/settings-text.ts';
+import type { TraceStep } from '../../domain/trace.ts';
+import { nameOf } from '../plan/describe-plan.ts';
+import { printable } from '../printable.ts';
+
+type Colors = ReturnType<typeof createColors>;
+
+/** A compute, and what is decided for it at an instant, and at the next boundary. */
+export interface Explanation {
+  atMs: number;
+  planned: PlannedCompute;
+  /** What will be decided at the next boundary; absent where none is in sight. */
+  next?: Decision;
+}
+
+/** Everything that led to a decision, in the order in which it did, for people. */
+export function describeExplanation({ atMs, planned, next }: Explanation, colors: Colors): string {
+  const { compute, record, decision, plan } = planned;
+  const facts = [
+    colors.bold(`${nameOf(compute)} at ${isoInstant(atMs)}`),
+    `  state     ${compute.state}${compute.disabled ? ', disabled' : ''}, ${compute.type}, branch ${printable(compute.branchName ?? compute.branchId)}`,
+    `  has       ${describeSettings(compute.minCu, compute.maxCu, compute.suspendTimeoutSeconds)}`,
+    `  wanted    ${describeWanted(wantedOf(decision, compute))}`,
+    `  baseline  ${describeSettings(record.baseline.minCu, record.baseline.maxCu, record.baseline.suspendTimeoutSeconds)}`,
+  ];
+  const sections = [
+    facts,
+    stepsOf('Size', decision.trace, 'size', colors),
+    stepsOf('Scale to zero', decision.trace, 'suspend_timeout', colors),
+    [verdictLine(plan.verdict, colors), ...plan.reasons.map((reason) => reasonLine(reason, plan.heldBy, colors))],
+    [nextLine(planned, next, colors)],
+  ];
+  return sections
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join('\n'))
+    .join('\n\n');
+}
+
+function stepsOf(title: string, trace: readonly TraceStep[], group: TraceStep['group'], colors: Colors): string[] {
+  const steps = trace.filter((step) => step.group === group);
+  if (steps.length === 0) return [];
+  return [colors.bold(title), ...steps.map((step) => `  ${stepLine(step, colors)}`)];
+}
+
+/** What decides stands out; what came too late, or changed nothing, does not. */
+function stepLine(step: TraceStep, colors: Colors): string {
+  const { group, before, after, code } = step;
+  const gives = after === undefined || after === null || (before !== undefined && before !== null);
+  const result = gives ? '' : `: ${describeValue(group, after)}`;
+  const mode = (step.policy ?? step.opinion?.policy)?.mode === 'observe' ? ', only observes' : '';
+  const line = printable(`${describeStep(step)}${mode}${result}`);
+  return after === undefined
+    ? colors.dim(`- ${line} [${code}]`)
+    : `${colors.green('*')} ${line} ${colors.dim(`[${code}]`)}`;
+}
+
+function verdictLine(verdict: PlannedCompute['plan']['verdict'], colors: Colors): string {
+  const words = { act: 'To change now', wait: 'To change, but not now', none: 'Nothing to change' };
+  return colors.bold(words[verdict]);
+}
+
+function reasonLine({ code, message }: Reason, heldBy: readonly string[], colors: Colors): string {
+  const gate = heldBy.includes(code) ? colors.yellow('waits: ') : '';
+  return `  ${gate}${printable(message)} ${colors.dim(`[${code}]`)}`;
+}
+
+function nextLine({ compute, nextBoundaryMs }: PlannedCompute, next: Decision | undefined, colors: Colors): string {
+  if (nextBoundaryMs === undefined || next === undefined) return `${colors.bold('Next boundary')} none in sight`;
+  const wanted = describeWanted(wantedOf(next, compute));
+  return `${colors.bold('Next boundary')} ${isoInstant(nextBoundaryMs)}: ${wanted}`;
+}
+
+function describeWanted({ size, suspendTimeoutSeconds }: ReturnType<typeof wantedOf>): string {
+  const timeout = suspendTimeoutSeconds === null ? 'as it is' : formatSuspendTimeout(suspendTimeoutSeconds);
+  return `size ${size === null ? 'as it is' : `${formatSize(size)} CU`}, suspend_after ${timeout}`;
+}
+
+function describeSettings(minCu: number, maxCu: number, seconds: number): string {
+  return `size ${formatSize({ minCu, maxCu })} CU, suspend_after ${formatSuspendTimeout(seconds)}`;
+}

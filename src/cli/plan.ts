@@ -1,0 +1,75 @@
+import { Command, Option } from 'commander';
+import { UserError } from './fail.ts';
+import {
+  type DecidingFlags,
+  instantOf,
+  settingsAndPolicies,
+  tell,
+  withSourceFlags,
+  withSubjectFlags,
+} from './plan/common-flags.ts';
+
+interface PlanFlags extends DecidingFlags {
+  mode: 'enforce' | 'observe';
+  out?: string;
+}
+
+const EXAMPLES = `
+Examples:
+  $ ebb plan                                         what a daemon in enforce mode would do now
+  $ ebb plan --out plan.json                         and then: ebb apply --plan plan.json
+  $ ebb plan --fleet snapshot.yaml --at 2026-03-02T08:00:00+01:00
+  $ ebb plan --json | jq '.computes[] | select(.verdict == "act")'
+
+It shows what enforce mode does, whatever mode the settings have: that is what there is to decide on. With
+--mode observe everything waits, as it does in a daemon that observes. Nothing is ever written, but the file of --out.
+Exit code 0: nothing to do. 2: something to do, now or later. 1: an error, or a part of the fleet that can't be read.`;
+
+/** `ebb plan`: what would be changed and why, and what waits for what. */
+export function planCommand(): Command {
+  return withSubjectFlags(withSourceFlags(new Command('plan')))
+    .description('show what would be changed, and why')
+    .addOption(new Option('--mode <mode>', 'plan for this mode').choices(['enforce', 'observe']).default('enforce'))
+    .option('--json', 'print the plan as JSON')
+    .option('--out <file>', 'write the plan there, as JSON, for ebb apply --plan')
+    .addHelpText('after', EXAMPLES)
+    .action(plan);
+}
+
+async function plan(flags: PlanFlags): Promise<void> {
+  const atMs = instantOf(flags.at);
+  const { settings, policies } = await settingsAndPolicies(flags);
+  const [{ planOnce }, { fleetPlanJson }] = await Promise.all([
+    import('../compose/planning.ts'),
+    import('../domain/fleet-plan-json.ts'),
+  ]);
+  const planned = await planOnce({ settings, policies, fleetFile: flags.fleet, atMs, mode: flags.mode });
+  if (!planned.ok) throw new UserError(planned.problem);
+  const { value } = planned;
+  const json = `${JSON.stringify(fleetPlanJson(value.plan), null, 2)}\n`;
+  if (flags.out !== undefined) await (await import('./plan/write-file.ts')).writeWhole(flags.out, json);
+  tell(value);
+  process.stdout.write(flags.json ? json : `${await asText(value.plan, flags, settings.mode)}\n`);
+  const toDo = value.plan.computes.some(({ plan: { verdict } }) => verdict !== 'none');
+  if (toDo) process.exitCode = 2;
+  if (value.missing.length > 0) process.exitCode = 1;
+}
+
+async function asText(
+  fleetPlan: Parameters<typeof import('./plan/describe-plan.ts').describePlan>[0],
+  { mode, out, fleet }: PlanFlags,
+  settingsMode: 'enforce' | 'observe',
+): Promise<string> {
+  const [{ describePlan }, { colorsOf }] = await Promise.all([
+    import('./plan/describe-plan.ts'),
+    import('./plan/colors.ts'),
+  ]);
+  const observes = fleet === undefined && mode === 'enforce' && settingsMode === 'observe';
+  return [
+    describePlan(fleetPlan, colorsOf(process.stdout)),
+    ...(observes
+      ? ['ebb run observes by these settings: of this it would write nothing (mode: enforce, or ebb apply).']
+      : []),
+    ...(out === undefined ? [] : [`The plan is in ${out}: ebb apply --plan ${out}`]),
+  ].join('\n');
+}

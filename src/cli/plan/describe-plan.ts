@@ -1,0 +1,86 @@
+import type { createColors } from 'picocolors';
+import type { Compute } from '../../domain/compute.ts';
+import { isoInstant } from '../../domain/instants.ts';
+import { inOrderOfWriting } from '../../domain/order-of-writing.ts';
+import type { Action, Plan } from '../../domain/plan.ts';
+import type { FleetPlan, PlannedCompute } from '../../domain/plan-fleet.ts';
+import type { Reason } from '../../domain/reasons.ts';
+import { printable } from '../printable.ts';
+
+type Colors = ReturnType<typeof createColors>;
+
+/** A plan for people: what is to be changed now in its order, what waits and for what, and a line that sums up. */
+export function describePlan(plan: FleetPlan, colors: Colors): string {
+  const now = inOrderOfWriting(plan.computes);
+  const waiting = plan.computes.filter(({ plan: { verdict } }) => verdict === 'wait').toSorted(soonestFirst);
+  const sections = [
+    [colors.bold(`Plan for ${isoInstant(plan.atMs)}`)],
+    section('To change now:', now, colors),
+    section('Waiting:', waiting, colors),
+    [colors.bold(summarise(plan))],
+  ];
+  return sections
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join('\n'))
+    .join('\n\n');
+}
+
+/** As `3 to change now (1 disconnects clients), 2 waiting, 15 as wanted, 1 selected by no policy`. */
+export function summarise({ computes }: FleetPlan): string {
+  const count = (isOne: (one: PlannedCompute) => boolean) => computes.filter(isOne).length;
+  const acting = count(({ plan }) => plan.verdict === 'act');
+  const disconnecting = count(({ plan }) => plan.verdict === 'act' && plan.actions.some((one) => one.disconnects));
+  const waiting = count(({ plan }) => plan.verdict === 'wait');
+  const unmatched = count(({ decision }) => !decision.matched);
+  const word = disconnecting === 1 ? 'disconnects' : 'disconnect';
+  const parts = [
+    `${acting} to change now${disconnecting > 0 ? ` (${disconnecting} ${word} clients)` : ''}`,
+    `${waiting} waiting`,
+    `${computes.length - acting - waiting - unmatched} as wanted`,
+  ];
+  return [...parts, ...(unmatched > 0 ? [`${unmatched} selected by no policy`] : [])].join(', ');
+}
+
+/** Which compute it is, as people know it. */
+export function nameOf({ projectName, projectId, computeId }: Compute): string {
+  return printable(`${projectName || projectId} / ${computeId}`);
+}
+
+function section(title: string, computes: readonly PlannedCompute[], colors: Colors): string[] {
+  if (computes.length === 0) return [];
+  return [colors.bold(title), ...computes.flatMap((planned) => describeCompute(planned, colors))];
+}
+
+function describeCompute({ compute, plan }: PlannedCompute, colors: Colors): string[] {
+  const sign = signOf(plan, colors);
+  const disconnects = plan.actions.some((action) => action.disconnects);
+  const effect = plan.verdict === 'act' ? 'disconnects clients' : 'would disconnect clients';
+  const state = colors.dim(compute.state);
+  const head = `  ${sign} ${nameOf(compute)}  ${state}${disconnects ? `, ${colors.red(effect)}` : ''}`;
+  const until = plan.untilMs === undefined ? [] : [`      next look at ${isoInstant(plan.untilMs)}`];
+  return [head, ...plan.reasons.map((reason) => describeReason(reason, plan, colors)), ...until];
+}
+
+function describeReason({ code, ...reason }: Reason, { heldBy }: Plan, colors: Colors): string {
+  const message = printable(reason.message);
+  const label = colors.dim(`[${code}]`);
+  return heldBy.includes(code) ? `      ${colors.yellow('waits')}: ${message} ${label}` : `      ${message} ${label}`;
+}
+
+function signOf({ verdict, actions }: Plan, colors: Colors): string {
+  if (verdict === 'wait') return colors.yellow('…');
+  const kind = kindOf(actions);
+  return { raise: colors.green('↑'), lower: colors.cyan('↓'), timeout: '~', restart: '↻' }[kind];
+}
+
+function kindOf([first]: readonly Action[]): 'raise' | 'lower' | 'timeout' | 'restart' {
+  if (first === undefined || first.kind === 'restart') return 'restart';
+  if (first.raises) return 'raise';
+  return first.fields.maxCu === undefined ? 'timeout' : 'lower';
+}
+
+/** Where it is not known until when, last. */
+function soonestFirst(a: PlannedCompute, b: PlannedCompute): number {
+  const [first = Number.MAX_VALUE, second = Number.MAX_VALUE] = [a.plan.untilMs, b.plan.untilMs];
+  return first - second;
+}

@@ -1,0 +1,57 @@
+import { type ConnectionHistory, type ConnectionSample, STALE_AFTER_MS } from '../domain/connections.ts';
+import type { HeadroomPolicy, PolicySet } from '../domain/policy.ts';
+import type { FleetFacts } from '../ports/fleet-facts.ts';
+
+/** Connections by compute id, as headroom is judged by them. */
+type Connections = ReadonlyMap<string, ConnectionHistory>;
+
+/**
+ * What a fleet file says of connections, as if it had been so for as long as any policy looks back, and for each of their sources:
+ * a file knows one moment only, and a plan made of it must not wait for more.
+ */
+export function connectionsOfFile(facts: FleetFacts, set: PolicySet, nowMs: number): Connections {
+  const headrooms = headroomsOf(set);
+  const windowMs = Math.max(0, ...headrooms.map(({ scaleDownAfterMs }) => scaleDownAfterMs));
+  const byCount = new Map<number, ConnectionHistory>();
+  const known = new Map<string, ConnectionHistory>();
+  for (const [computeId, { connections }] of facts) {
+    if (connections === undefined) continue;
+    const history = byCount.get(connections) ?? sameForAll(headrooms, steady(connections, nowMs, windowMs));
+    byCount.set(connections, history);
+    known.set(computeId, history);
+  }
+  return known;
+}
+
+/** What was counted and stored, for each source that the policies name: the store does not tell them apart. */
+export function connectionsOfStore(
+  samples: ReadonlyMap<string, readonly ConnectionSample[]>,
+  set: PolicySet,
+): Connections {
+  const headrooms = headroomsOf(set);
+  const counted = [...samples].filter(([, all]) => all.length > 0);
+  return new Map(counted.map(([computeId, all]) => [computeId, sameForAll(headrooms, all)]));
+}
+
+/** True if connections matter at all: then they are worth reading. */
+export function asksForConnections(set: PolicySet): boolean {
+  return headroomsOf(set).length > 0;
+}
+
+function headroomsOf({ policies }: PolicySet): HeadroomPolicy[] {
+  return policies.filter((policy) => policy.kind === 'headroom');
+}
+
+function sameForAll(headrooms: readonly HeadroomPolicy[], samples: readonly ConnectionSample[]): ConnectionHistory {
+  // Also without headroom: a change that waits for a quiet moment asks for any count.
+  return new Map([['', samples], ...headrooms.map(({ connections }) => [connections, samples] as const)]);
+}
+
+/** So many samples that none is missing: a gap would count as not known. */
+function steady(connections: number, nowMs: number, windowMs: number): ConnectionSample[] {
+  const gaps = Math.ceil(windowMs / STALE_AFTER_MS);
+  return Array.from({ length: gaps + 1 }, (_, index) => ({
+    atMs: nowMs - Math.min(windowMs, (gaps - index) * STALE_AFTER_MS),
+    connections,
+  }));
+}

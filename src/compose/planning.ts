@@ -1,0 +1,156 @@
+import { createHash } from 'node:crypto';
+import { type Survey, surveyFleet } from '../app/survey.ts';
+import { type CompiledPolicies, compilePolicies } from '../domain/compiled-policies.ts';
+import type { ComputeSettings } from '../domain/compute.ts';
+import { STALE_AFTER_MS } from '../domain/connections.ts';
+import { type FleetPlan, type FleetSituation, planFleet } from '../domain/plan-fleet.ts';
+import type { PolicySet } from '../domain/policy.ts';
+import type { ControlApi, Project } from '../ports/control-api.ts';
+import type { Store } from '../ports/store.ts';
+import type { Settings } from '../settings.ts';
+import { asksForConnections, connectionsOfFile, connectionsOfStore } from './known-connections.ts';
+import { openForReading, type Reading } from './reading.ts';
+import { factsIn, NOTHING_STORED, openStoreToRead, type StoredFacts } from './stored-facts.ts';
+
+export interface PlanningOptions {
+  settings: Settings;
+  policies: PolicySet;
+  /** A snapshot to plan for instead of the live fleet. */
+  fleetFile?: string | undefined;
+  /** The instant to plan for, milliseconds since the epoch; now if absent. */
+  atMs?: number | undefined;
+  mode: 'enforce' | 'observe';
+  /** Hears how many projects have been read, and of how many. */
+  onProgress?: (read: number, projects: number) => void;
+}
+
+export interface Planning {
+  plan: FleetPlan;
+  policies: CompiledPolicies;
+  /** From what it was made. */
+  situation: FleetSituation;
+  projects: readonly Project[];
+  /** One line for each part of the fleet that could not be read: the plan leaves it out. */
+  missing: string[];
+  /** One line for each assumption that the reader must know. */
+  notes: string[];
+}
+
+type Opened<T> = { ok: true; value: T } | { ok: false; problem: string };
+
+/** Plans once for the whole fleet, live or in a file. Nothing is written anywhere, and no store is made. */
+export async function planOnce(options: PlanningOptions): Promise<Opened<Planning>> {
+  if (options.fleetFile !== undefined) return planWith(options, undefined, []);
+  const stored = await openStoreToRead(options.settings);
+  if (!stored.ok) return stored;
+  if (!('opened' in stored)) return planWith(options, undefined, [stored.note]);
+  try {
+    return await planWith(options, stored.opened, []);
+  } finally {
+    await stored.opened.close();
+  }
+}
+
+async function planWith(
+  options: PlanningOptions,
+  stored: { engine: NonNullable<Parameters<typeof openForReading>[0]['engine']>; store: Store } | undefined,
+  notes: string[],
+): Promise<Opened<Planning>> {
+  const { settings, fleetFile, atMs: nowMs = Date.now() } = options;
+  const shared = stored && settings.queue.kind !== 'embedded' ? { engine: stored.engine } : {};
+  const opened = await openForReading({ settings, fleetFile, nowMs, ...shared });
+  if (!opened.ok) return opened;
+  const reading = opened.value;
+  try {
+    return await planReading({ ...options, reading, store: stored?.store, notes });
+  } finally {
+    await reading.close();
+  }
+}
+
+/** Reads the fleet that is open, and what is stored of it, and plans. */
+export async function planReading(
+  options: PlanningOptions & {
+    reading: Pick<Reading, 'facts' | 'takenAtMs' | 'explain'> & { api: ControlApi };
+    store: Store | undefined;
+    notes: string[];
+  },
+): Promise<Opened<Planning>> {
+  const { reading, store, onProgress } = options;
+  const policies = compilePolicies(options.policies);
+  const survey = await surveyFleet({
+    api: reading.api,
+    readBranches: policies.selectsByBranch,
+    ...(onProgress && { onProgress: ({ projectsRead, projects }) => onProgress(projectsRead, projects) }),
+  });
+  const missing = survey.errors.map((error) => reading.explain(error));
+  const [first] = missing;
+  if (first !== undefined && survey.projects.length === 0) return { ok: false, problem: first };
+  const stored = await storedFacts(store, options, survey);
+  const situation = situationOf(options, { policies, survey, stored });
+  const notes = [...options.notes, ...branchNotes(survey)];
+  return {
+    ok: true,
+    value: { plan: planFleet(situation), policies, situation, projects: survey.projects, missing, notes },
+  };
+}
+
+async function storedFacts(
+  store: Store | undefined,
+  { policies, atMs = Date.now() }: PlanningOptions,
+  { projects, computes }: Survey,
+): Promise<StoredFacts> {
+  if (!store) return NOTHING_STORED;
+  return factsIn(store, {
+    projectIds: projects.map(({ projectId }) => projectId),
+    computeIds: asksForConnections(policies) ? computes.map(({ computeId }) => computeId) : [],
+    nowMs: atMs,
+  });
+}
+
+function situationOf(
+  options: PlanningOptions & { reading: Pick<Reading, 'facts' | 'takenAtMs'> },
+  { policies, survey, stored }: { policies: CompiledPolicies; survey: Survey; stored: StoredFacts },
+): FleetSituation {
+  const { settings, mode, reading, fleetFile } = options;
+  const readAtMs = Date.now();
+  const nowMs = options.atMs ?? readAtMs;
+  const live = fleetFile === undefined;
+  // A file without an instant is taken as it stands at the one that is planned for: the same file gives the same plan on any day.
+  const metAtMs = live ? readAtMs : (reading.takenAtMs ?? nowMs);
+  const counted = live
+    ? connectionsOfStore(stored.samples, policies.set)
+    : connectionsOfFile(reading.facts, policies.set, nowMs);
+  // What is counted now says nothing about another instant.
+  const judgesConnections = !live || Math.abs(nowMs - readAtMs) <= STALE_AFTER_MS;
+  return {
+    ...{ policies, mode, nowMs, metAtMs, computes: survey.computes },
+    ...{ records: stored.records, holds: stored.holds, freezes: stored.freezes },
+    baselines: baselinesOf(reading),
+    ...(judgesConnections && { connections: counted }),
+    profiles: profilesOf(settings, survey),
+    disruption: settings.disruption,
+    manualChanges: settings.manualChanges,
+    digest: (text) => createHash('sha256').update(text).digest('hex'),
+  };
+}
+
+function baselinesOf({ facts }: Pick<Reading, 'facts'>): Map<string, ComputeSettings> {
+  const known = [...facts].flatMap(([computeId, { baseline }]) => (baseline ? [[computeId, baseline] as const] : []));
+  return new Map(known);
+}
+
+/** An account of a file that the settings don't know is as the only one that they have. */
+function profilesOf({ accounts }: Settings, { projects }: Survey): FleetSituation['profiles'] {
+  const known = new Map(accounts.map(({ name, profile }) => [name, profile]));
+  const [only] = accounts;
+  if (accounts.length !== 1 || only === undefined) return known;
+  return new Map([...projects.map(({ account }) => [account, only.profile] as const), ...known]);
+}
+
+function branchNotes({ branchNamesRefused }: Survey): string[] {
+  const [first] = branchNamesRefused;
+  if (first === undefined) return [];
+  const more = branchNamesRefused.length > 1 ? ` and ${branchNamesRefused.length - 1} more projects` : '';
+  return [`the key may not list the branches of ${first}${more}: policies that select by branch don't match there`];
+}

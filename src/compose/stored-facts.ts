@@ -1,0 +1,86 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ComputeRecord } from '../domain/compute-record.ts';
+import type { ConnectionSample } from '../domain/connections.ts';
+import type { Freeze } from '../domain/freezes.ts';
+import type { Hold } from '../domain/holds.ts';
+import type { Engine } from '../ports/engine.ts';
+import type { Store } from '../ports/store.ts';
+import type { Log } from '../ports/telemetry.ts';
+import type { Settings } from '../settings.ts';
+
+/** What daemons have stored, as far as a plan needs it. Maps are by compute id. */
+export interface StoredFacts {
+  records: ReadonlyMap<string, ComputeRecord>;
+  holds: readonly Hold[];
+  freezes: readonly Freeze[];
+  samples: ReadonlyMap<string, readonly ConnectionSample[]>;
+}
+
+interface OpenStore {
+  engine: Engine;
+  store: Store;
+  close(): Promise<void>;
+}
+
+type Opened<T> = { ok: true; value: T } | { ok: false; problem: string };
+
+/** Nothing is known of any compute: what a plan starts from without a store. */
+export const NOTHING_STORED: StoredFacts = { records: new Map(), holds: [], freezes: [], samples: new Map() };
+
+/** For commands that say themselves what goes wrong. */
+export const SILENT_LOG: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+/**
+ * The store of the settings, if there is one to read. None is made for that; and an embedded one that a daemon holds can't be read:
+ * `note` then says so, and nothing is known. A server that does not answer is a problem.
+ */
+export async function openStoreToRead(
+  settings: Settings,
+): Promise<{ ok: true; opened: OpenStore } | { ok: true; note: string } | { ok: false; problem: string }> {
+  const { kind, url, shown } = settings.queue;
+  const embedded = kind === 'embedded';
+  if (embedded && !existsSync(join(url.reveal().slice('embedded:'.length), 'db'))) {
+    return { ok: true, note: `nothing is stored in ${shown} yet: every compute counts as just met` };
+  }
+  const opening = await openStore(settings);
+  if (opening.ok) return { ok: true, opened: opening.value };
+  if (!embedded) return opening;
+  return { ok: true, note: `${opening.problem}; planned without what it has stored: every compute counts as just met` };
+}
+
+/** Opens the store to write; makes it if it is not there. */
+export async function openStore(settings: Settings): Promise<Opened<OpenStore>> {
+  const { queue, group } = settings;
+  // Loading the engines takes longer than planning from a file, which needs none.
+  const [{ openEngine }, { createStore }] = await Promise.all([
+    import('../adapters/engine/open-engine.ts'),
+    import('../adapters/store/create-store.ts'),
+  ]);
+  const opening = await openEngine({ url: queue.url.reveal(), group, log: SILENT_LOG });
+  if (!opening.ok) return { ok: false, problem: opening.error.message };
+  const { engine } = opening;
+  try {
+    const store = await createStore({ engine, log: SILENT_LOG });
+    return { ok: true, value: { engine, store, close: () => engine.close() } };
+  } catch (error) {
+    await engine.close();
+    throw error;
+  }
+}
+
+/** Everything that a plan of these projects needs; samples of these computes. */
+export async function factsIn(
+  store: Store,
+  wanted: { projectIds: readonly string[]; computeIds: readonly string[]; nowMs: number },
+): Promise<StoredFacts> {
+  const known = new Set(await store.projectIds());
+  const records = new Map<string, ComputeRecord>();
+  for (const projectId of wanted.projectIds.filter((id) => known.has(id))) {
+    for (const [computeId, record] of await store.records(projectId)) records.set(computeId, record);
+  }
+  const samples = new Map<string, readonly ConnectionSample[]>();
+  for (const computeId of wanted.computeIds) samples.set(computeId, await store.samples(computeId));
+  const [holds, freezes] = await Promise.all([store.holds(wanted.nowMs), store.freezes(wanted.nowMs)]);
+  return { records, holds, freezes, samples };
+}

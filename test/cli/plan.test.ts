@@ -1,0 +1,264 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Ajv } from 'ajv';
+import { createColors } from 'picocolors';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describePlan } from '../../src/cli/plan/describe-plan.ts';
+import { planFleet } from '../../src/domain/plan-fleet.ts';
+import { aCompute, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
+import { startEbb } from '../support/ebb-process.ts';
+import { startTestPlatform } from '../support/platform.ts';
+import { FLEET, fleetFile, MONDAY_NINE, POLICIES } from './fleet-files.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'ebb-plan-'));
+
+beforeAll(() => {
+  writeFileSync(join(folder, 'policy.yaml'), POLICIES);
+  writeFileSync(join(folder, 'fleet.json'), FLEET);
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+async function ebb(args: readonly string[], env: Record<string, string> = {}) {
+  const run = startEbb(args, { cwd: folder, env: { EBB_POLICIES: 'policy.yaml', ...env } });
+  const status = await run.ended;
+  return { status, stdout: run.lines.join('\n'), stderr: run.stderr().trimEnd() };
+}
+
+const plan = (...args: string[]) => ebb(['plan', '--fleet', 'fleet.json', '--at', MONDAY_NINE, ...args]);
+
+/** The contract: design, "Names that other things depend on". */
+const settings = (type: unknown) => ({
+  min_cu: { type },
+  max_cu: { type },
+  suspend_timeout_seconds: { type },
+});
+const SCHEMA = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['at', 'hash', 'computes'],
+  properties: {
+    at: { type: 'string', pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ$' },
+    hash: { type: 'string', pattern: '^[0-9a-f]{64}$' },
+    computes: {
+      type: 'array',
+      items: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['project_id', 'compute_id', 'current', 'desired', 'verdict', 'actions', 'reasons'],
+        properties: {
+          project_id: { type: 'string' },
+          compute_id: { type: 'string' },
+          current: {
+            type: 'object',
+            additionalProperties: false,
+            required: ['min_cu', 'max_cu', 'suspend_timeout_seconds', 'state'],
+            properties: { ...settings('number'), state: { enum: ['init', 'active', 'idle'] } },
+          },
+          desired: {
+            type: 'object',
+            additionalProperties: false,
+            required: ['min_cu', 'max_cu', 'suspend_timeout_seconds'],
+            properties: settings(['number', 'null']),
+          },
+          verdict: { enum: ['act', 'wait', 'none'] },
+          actions: {
+            type: 'array',
+            items: {
+              type: 'object',
+              additionalProperties: false,
+              required: ['kind', 'disconnects'],
+              properties: {
+                kind: { enum: ['update', 'restart'] },
+                fields: { type: 'object', additionalProperties: false, properties: settings('number') },
+                disconnects: { type: 'boolean' },
+              },
+            },
+          },
+          until: { type: 'string' },
+          reasons: {
+            type: 'array',
+            minItems: 1,
+            items: {
+              type: 'object',
+              additionalProperties: false,
+              required: ['code', 'message'],
+              properties: { code: { type: 'string' }, policy: { type: 'string' }, message: { type: 'string' } },
+            },
+          },
+        },
+      },
+    },
+  },
+};
+const isPlan = new Ajv({ allowUnionTypes: true }).compile(SCHEMA);
+
+describe('ebb plan on a fleet file', () => {
+  it('shows what is to be changed now, what waits and why, and sums up; exit code 2', async () => {
+    const { status, stdout, stderr } = await plan();
+    expect({ status, stderr }).toEqual({ status: 2, stderr: '' });
+    const window = 'window 1 of office-hours, priority 100, open since 2026-03-02T08:00:00Z [window_open]';
+    expect(stdout).toBe(`Plan for 2026-03-02T09:00:00Z
+
+To change now:
+  ↓ web-shop / ep-asleep  idle
+      size 2-8 → 1-4 CU: ${window}
+      suspend_after 5m → never: ${window}
+  ~ web-shop / ep-busy  active
+      suspend_after 5m → never: ${window}
+      size 0.25-1 → 1-4 CU: ${window}
+      waits: ebb has just met this active compute: waiting for sleep or for the next boundary [first_sight]
+      next look at 2026-03-02T18:00:00Z
+
+2 to change now, 0 waiting, 1 as wanted, 1 selected by no policy`);
+  });
+
+  it('prints JSON of the promised form, the same for the same file and instant, and the timeout 0 as 300', async () => {
+    const { status, stdout } = await plan('--json');
+    const parsed = JSON.parse(stdout);
+    expect(isPlan(parsed), JSON.stringify(isPlan.errors)).toBe(true);
+    expect(status).toBe(2);
+    expect((await plan('--json')).stdout).toBe(stdout);
+    const { computes } = parsed;
+    expect(computes.map((one: { compute_id: string; verdict: string }) => [one.compute_id, one.verdict])).toEqual([
+      ['ep-other', 'none'],
+      ['ep-asleep', 'act'],
+      ['ep-busy', 'act'],
+      ['ep-right', 'none'],
+    ]);
+    expect(computes[0]).toMatchObject({
+      current: { suspend_timeout_seconds: 300 },
+      desired: { min_cu: null, max_cu: null, suspend_timeout_seconds: null },
+      reasons: [{ code: 'unmatched' }],
+    });
+    expect(computes[2]).toMatchObject({
+      actions: [{ kind: 'update', fields: { suspend_timeout_seconds: -1 }, disconnects: false }],
+      until: '2026-03-02T18:00:00Z',
+    });
+  });
+
+  it('counts the fleet as met when the file was made, where it says so', async () => {
+    writeFileSync(
+      join(folder, 'dated.json'),
+      fleetFile({ 'web-shop/ep-busy': {} }, { taken_at: '2026-03-02T07:30:00Z' }),
+    );
+    const { stdout, status } = await ebb(['plan', '--fleet', 'dated.json', '--at', MONDAY_NINE]);
+    expect(status).toBe(2);
+    expect(stdout).toContain('↑ web-shop / ep-busy  active, disconnects clients\n');
+    expect(stdout).toContain('\n1 to change now (1 disconnects clients), 0 waiting, 0 as wanted');
+  });
+
+  it('ends with 0 where nothing is to be done', async () => {
+    const at7 = ['--at', '2026-03-02T07:00:00Z'];
+    writeFileSync(join(folder, 'done.json'), fleetFile({ 'web-shop/ep-busy': {}, 'other/ep-other': {} }));
+    const { stdout, status } = await ebb(['plan', '--fleet', 'done.json', ...at7]);
+    expect({ stdout, status }).toEqual({
+      status: 0,
+      stdout: 'Plan for 2026-03-02T07:00:00Z\n\n0 to change now, 0 waiting, 1 as wanted, 1 selected by no policy',
+    });
+  });
+
+  it('plans for observe mode when asked: then everything waits', async () => {
+    const { stdout, status } = await plan('--mode', 'observe');
+    expect(status).toBe(2);
+    expect(stdout).toContain('0 to change now, 2 waiting');
+    expect(stdout).toContain('waits: ebb runs in observe mode: nothing is written [observe]');
+  });
+
+  it('judges headroom by the connections of the file', async () => {
+    const headroom = `version: 1
+sources: { pg: { from: prometheus, url: "http://prometheus:9090", query: "x" } }
+policies:
+  - { name: room, kind: headroom, select: { projects: ["web-*"] }, connections: pg, target: 70%, critical: 90%, max_size: 8 }
+`;
+    writeFileSync(join(folder, 'headroom.yaml'), headroom);
+    writeFileSync(join(folder, 'full.json'), fleetFile({ 'web-shop/ep-full': { connections: 440 } }));
+    const env = { EBB_POLICIES: 'headroom.yaml' };
+    const { stdout } = await ebb(['plan', '--fleet', 'full.json', '--at', MONDAY_NINE, '--json'], env);
+    expect(JSON.parse(stdout).computes).toMatchObject([{ desired: { min_cu: 0.25, max_cu: 2 } }]);
+  });
+
+  it('writes the plan whole into a file, and says in one line why it can not', async () => {
+    const { stdout, status } = await plan('--out', 'plan.json');
+    expect(status).toBe(2);
+    expect(stdout.split('\n').at(-1)).toBe('The plan is in plan.json: ebb apply --plan plan.json');
+    expect(isPlan(JSON.parse(readFileSync(join(folder, 'plan.json'), 'utf8')))).toBe(true);
+    expect(await plan('--out', 'no/such/plan.json')).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: 'ebb: --out: no/such/plan.json can not be written (ENOENT): check the path',
+    });
+  });
+
+  it.each([
+    [['--at', 'noon'], 'ebb: --at: noon is not an instant; write for example 2026-03-02T08:00:00+01:00'],
+    [
+      ['--fleet', 'gone.json'],
+      'ebb: cannot read the fleet file gone.json (ENOENT); check the path and its permissions',
+    ],
+    [['--policies', 'gone.yaml'], expect.stringContaining('gone.yaml')],
+  ])('ends with 1 and one line for %j', async (args, message) => {
+    expect(await plan(...args)).toEqual({ status: 1, stdout: '', stderr: message });
+  });
+});
+
+describe('ebb plan on the live fleet', () => {
+  it('reads only, makes no store, and says what it assumes', async () => {
+    const platform = await startTestPlatform({ 'web-shop': { minCu: 2, maxCu: 8 } });
+    try {
+      const env = { EBB_API_URL: platform.url, NEON_API_KEY: platform.apiKey };
+      const { stdout, stderr, status } = await ebb(['plan'], env);
+      expect({ status, stderr }).toEqual({
+        status: 2,
+        stderr: 'note: nothing is stored in embedded:.ebb yet: every compute counts as just met',
+      });
+      expect(stdout).toContain('web-shop / ep-web-shop  idle');
+      expect(stdout).toContain('\nebb run observes by these settings: of this it would write nothing');
+      expect(await platform.writes()).toEqual([]);
+      expect(existsSync(join(folder, '.ebb'))).toBe(false);
+      expect(await ebb(['plan'], { EBB_API_URL: platform.url })).toMatchObject({
+        status: 1,
+        stderr: 'ebb: no API key: set EBB_API_KEY, or EBB_API_KEY_FILE to a file that holds it',
+      });
+    } finally {
+      await platform.close();
+    }
+  });
+});
+
+describe('a plan for people', () => {
+  const noColors = createColors(false);
+  const situation = {
+    ...{
+      policies: compiled(aSchedule()),
+      mode: 'enforce' as const,
+      profiles: new Map(),
+      digest: (text: string) => text,
+    },
+    ...{ nowMs: at(MONDAY_NINE), disruption: undefined, manualChanges: undefined },
+  } as const;
+
+  it('puts raises first, and what waits by the instant until which it does', () => {
+    const computes = [
+      aCompute({ computeId: 'ep-low', projectId: 'p-1', minCu: 4, maxCu: 8, state: 'idle' }),
+      aCompute({ computeId: 'ep-high', projectId: 'p-2', state: 'idle' }),
+      aCompute({ computeId: 'ep-later', projectId: 'p-3' }),
+      aCompute({ computeId: 'ep-soon', projectId: 'p-4', minCu: 4, maxCu: 8 }),
+    ];
+    const records = new Map([['ep-soon', aRecord({ lastApplied: { minCu: 4, maxCu: 8 } })]]);
+    const text = describePlan(planFleet({ ...situation, computes, records }), noColors);
+    const order = ['ep-high', 'ep-low', 'ep-soon', 'ep-later'].map((id) => text.indexOf(id));
+    expect(order).toEqual(order.toSorted((a, b) => a - b));
+    expect(order).not.toContain(-1);
+  });
+
+  it('colours on request only, and never lets a name steer the terminal', () => {
+    const computes = [aCompute({ projectName: 'web\u001b[31m', state: 'idle' })];
+    const fleet = planFleet({ ...situation, computes, records: new Map() });
+    expect(describePlan(fleet, noColors)).not.toContain('\u001b');
+    const coloured = describePlan(fleet, createColors(true));
+    expect(coloured).toContain('\u001b[1mPlan for');
+    expect(coloured).toContain('web?[31m');
+  });
+});
