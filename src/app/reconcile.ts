@@ -133,7 +133,9 @@ async function settledRecords(
   const { projectId } = picture.project;
   const records = new Map<string, ComputeRecord>();
   for (const compute of picture.computes) {
-    const before = stored.get(compute.computeId) ?? firstRecord(compute, nowMs);
+    // A store that came back empty must not make ebb take for the baseline what it has applied itself.
+    const known = stored.get(compute.computeId) ?? context.fleet.conclusion(compute.computeId)?.record;
+    const before = known ?? firstRecord(compute, nowMs);
     const options = { signal, deadlineMs: READ_DEADLINE_MS };
     const answered = await settleUnanswered(context, before, compute, options);
     const settled = forgetRestored(forgetOvercome(answered, compute), compute, nowMs);

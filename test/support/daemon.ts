@@ -1,13 +1,17 @@
 /** A whole daemon in this process, on an embedded engine, against a test platform. */
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
+import { rulesFromFiles } from '../../src/compose/rules-from-files.ts';
 import { clockByTable, type DaemonEvent, type RunningDaemon, type RunOptions, runDaemon } from '../../src/compose.ts';
 import { loadPolicySet } from '../../src/policy/load.ts';
 import { readSettings } from '../../src/settings.ts';
+import type { LogLine } from './ebb-process.ts';
 import { type Platform, prepareQueue } from './platform.ts';
 
 export interface TestDaemon extends RunningDaemon {
   events: DaemonEvent[];
+  /** What it has logged so far. */
+  logs: LogLine[];
 }
 
 export interface TestDaemonOptions {
@@ -16,9 +20,14 @@ export interface TestDaemonOptions {
   folder: string;
   clock?: RunOptions['clock'];
   env?: Record<string, string>;
+  /** Takes up changes of `policy.yaml`. */
+  reloads?: boolean;
+  accept?: string;
+  stageOnLoopback?: boolean;
 }
 
-export async function startTestDaemon({ platform, folder, clock, env = {} }: TestDaemonOptions): Promise<TestDaemon> {
+export async function startTestDaemon(options: TestDaemonOptions): Promise<TestDaemon> {
+  const { platform, folder, clock, env = {}, reloads = false, accept, stageOnLoopback = false } = options;
   const queue =
     env.EBB_QUEUE_URL === undefined ? await prepareQueue(folder) : { url: env.EBB_QUEUE_URL, group: 'test' };
   const given = {
@@ -28,23 +37,35 @@ export async function startTestDaemon({ platform, folder, clock, env = {} }: Tes
     EBB_QUEUE_URL: queue.url,
     EBB_GROUP: queue.group,
     EBB_LISTEN: '127.0.0.1:0',
+    EBB_POLICIES: join(folder, 'policy.yaml'),
     ...env,
   };
-  const read = readSettings({ env: given, cwd: folder });
+  const readAnew = () => readSettings({ env: given, cwd: folder });
+  const read = readAnew();
   const loaded = await loadPolicySet({ paths: [join(folder, 'policy.yaml')] });
   if (!read.ok || !loaded.ok) throw new Error(JSON.stringify([read, loaded]));
+  const { settings } = read;
+  const configFile = join(folder, 'ebb.yaml');
   const events: DaemonEvent[] = [];
+  const logs: LogLine[] = [];
   const started = await runDaemon({
-    settings: read.settings,
+    settings,
     policies: loaded.set,
     version: 'test',
     rhythm: { inventoryMs: 200, keeperMs: 500, waitingMs: 300, rulesMs: 200 },
-    logTo: new Writable({ write: (_chunk, _encoding, done) => done() }),
+    logTo: new Writable({
+      write(chunk, _encoding, done) {
+        logs.push(JSON.parse(String(chunk)));
+        done();
+      },
+    }),
+    ...{ accept, stageOnLoopback },
+    ...(reloads && { source: rulesFromFiles({ readSettings: readAnew, settings, configFile, cwd: folder }) }),
     onEvent: (event) => void events.push(event),
     ...(clock && { clock }),
   });
   if (!started.ok) throw new Error(started.problem);
-  return { ...started.daemon, events };
+  return { ...started.daemon, events, logs };
 }
 
 /** Time from now on, so many times as fast, for platform and daemon alike; for a simulated day at most. */
