@@ -53,9 +53,8 @@ async function openApi({ settings, engine }: ReadingOptions): Promise<Opened<Rea
   const keys = readKeysAtStart(settings.accounts, 'read');
   if (!keys.ok) return keys;
   const alone = isLoopbackHost(new URL(settings.apiUrl).hostname);
-  const budget = engine
-    ? await createGroupBudget({ engine, limits: limitsOf(settings.apiRequestsPerMinute) })
-    : createReadingBudget({ alone });
+  const limits = limitsOf(settings.apiRequestsPerMinute);
+  const budget = engine ? await createGroupBudget({ engine, limits }) : createReadingBudget({ alone, limits });
   const api = openControlApi({ settings, purpose: 'read', hide: () => {}, metrics: NO_METRICS, budget });
   const explain = (error: ControlApiError) => explainApiError(settings, error);
   return {

@@ -1,13 +1,16 @@
 import type { RateBudget } from '../../ports/rate-budget.ts';
 import { createInProcessTokens } from './in-process-tokens.ts';
 import { createRateBudget, type TokenSource } from './rate-budget.ts';
-import { type Bucket, bucketFor, DEFAULT_RATE_LIMITS } from './token-bucket.ts';
+import { type Bucket, bucketFor, DEFAULT_RATE_LIMITS, type RateLimits } from './token-bucket.ts';
 
-/** So many requests go without delay: two for each project of a fleet of fifty. */
-const AT_ONCE: Bucket = { capacity: 100, intervalMs: 60_000 / (DEFAULT_RATE_LIMITS.perMinute / 4) };
+/** The share of a minute's limit that goes without delay: two requests for each project of a fleet of fifty. */
+const SHARE_AT_ONCE = 1 / 7;
 
-/** Even those are spread, so that a daemon keeps three quarters of what a second allows. */
-const PER_SECOND: Bucket = { capacity: 5, intervalMs: 1000 / (DEFAULT_RATE_LIMITS.perRouteSecond / 4) };
+/** But not all in one second: a daemon keeps three quarters of what a second allows. */
+const IN_A_ROW = 5;
+
+/** The share of the limits that is taken in the long run. */
+const SHARE = 1 / 4;
 
 /**
  * For a command that reads beside daemons that it knows nothing of. In the long run it takes a quarter of the account's limit:
@@ -15,10 +18,16 @@ const PER_SECOND: Bucket = { capacity: 5, intervalMs: 1000 / (DEFAULT_RATE_LIMIT
  * make a person wait for a quarter of an hour before a thousand projects are read. With `alone`, as on a platform on this
  * machine, it may use the whole limit.
  */
-export function createReadingBudget({ alone }: { alone: boolean }): RateBudget {
-  const limits = DEFAULT_RATE_LIMITS;
-  const tokens = alone ? createInProcessTokens({ bucket: bucketFor(limits) }) : bothOf(AT_ONCE, PER_SECOND);
-  return createRateBudget({ tokens, perMinute: limits.perMinute });
+export function createReadingBudget(options: { alone: boolean; limits?: Partial<RateLimits> }): RateBudget {
+  const limits = { ...DEFAULT_RATE_LIMITS, ...options.limits };
+  const { perMinute, perRouteSecond } = limits;
+  const tokens = options.alone
+    ? createInProcessTokens({ bucket: bucketFor(limits) })
+    : bothOf(
+        { capacity: Math.ceil(perMinute * SHARE_AT_ONCE), intervalMs: 60_000 / (perMinute * SHARE) },
+        { capacity: IN_A_ROW, intervalMs: 1000 / (perRouteSecond * SHARE) },
+      );
+  return createRateBudget({ tokens, perMinute });
 }
 
 /** A token is to be had when both buckets have one. */
