@@ -1,0 +1,98 @@
+import { Command, Option } from 'commander';
+import type { CompiledPolicies } from '../domain/compiled-policies.ts';
+import type { Comparison } from './diff/compare.ts';
+import type { RenderOptions } from './diff/render.ts';
+import { UserError } from './fail.ts';
+import type { SpanFlags } from './forecast/span.ts';
+
+interface DiffFlags extends SpanFlags {
+  config?: string;
+  apiUrl?: string;
+  queueUrl?: string;
+  fleet?: string;
+  zone?: string;
+  format: 'text' | 'json' | 'markdown';
+  json?: boolean;
+}
+
+const EXAMPLES = `
+Examples:
+  $ ebb diff old/policies policies                   for the next seven days of the live fleet
+  $ ebb diff old/policies policies --fleet fleet.yaml --format markdown > comment.md
+  what a branch changes, in a pull request's checks:
+  $ git worktree add ../main origin/main && ebb diff ../main/policies policies --fleet fleet.yaml
+
+OLD and NEW are policy files, folders or globs. It compares the two forecasts of every compute: see ebb forecast for what
+they leave out. A snapshot of the fleet (ebb snapshot) needs no key.
+Exit code 0: fine, with or without a change. 1: an error, or a part of the fleet that can't be read.`;
+
+/** `ebb diff OLD NEW`: what a change of policies would change, for those who review it. */
+export function diffCommand(): Command {
+  return new Command('diff')
+    .description('show what a change of policies would change, for which computes, and when')
+    .argument('<OLD>', 'policies as they are: a file, folder or glob')
+    .argument('<NEW>', 'policies as they would be')
+    .option('--config <file>', 'settings file (default: ebb.yaml if it is there)')
+    .option('--api-url <url>', 'control API (EBB_API_URL)')
+    .option('--queue-url <url>', 'where daemons store what they know (EBB_QUEUE_URL; default: embedded:.ebb)')
+    .option('--fleet <file>', 'a snapshot, YAML or JSON, instead of the live fleet: no key is needed')
+    .option('--days <n>', 'how many days, 1 to 366 (default: 7)')
+    .option('--from <iso>', 'where it starts; without offset local time of --zone (default: now)')
+    .option('--to <iso>', 'where it ends, instead of --days')
+    .option('--zone <name>', 'IANA zone of days and hours (default: that of the first window, else UTC)')
+    .addOption(new Option('--format <format>', 'how to print').choices(['text', 'json', 'markdown']).default('text'))
+    .option('--json', 'the same as --format json')
+    .addHelpText('after', EXAMPLES)
+    .action(diff);
+}
+
+async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise<void> {
+  const { compilePolicies, comparing, displayZone, foresee, loadOrFail, readForForecast, readSettings, readSpan } =
+    await parts();
+  const { config: configFile, apiUrl, queueUrl } = flags;
+  const settings = readSettings({ configFile, flags: { apiUrl, queueUrl } });
+  if (!settings.ok) throw new UserError(settings.problems.join('\n'));
+  const before = compilePolicies(await loadOrFail([oldPath]));
+  const after = compilePolicies(await loadOrFail([newPath]));
+  const nowMs = Date.now();
+  const zone = displayZone(flags.zone, [after.set, before.set]);
+  const span = readSpan(flags, { zone, nowMs });
+  const selectsByBranch = before.selectsByBranch || after.selectsByBranch;
+  const pricing = settings.settings;
+  const read = await readForForecast({ settings: pricing, fleetFile: flags.fleet, selectsByBranch, nowMs });
+  if (!read.ok) throw new UserError(read.problem);
+  const { missing, notes, subjects } = read.value;
+  const outlooks = (policies: CompiledPolicies) => foresee({ ...span, policies, subjects, pricing });
+  const names = comparing.comparePolicies(before.set, after.set);
+  const comparison = comparing.compare(outlooks(before), outlooks(after), names);
+  for (const line of [...notes, ...missing.map((line) => `left out: ${line}`)]) process.stderr.write(`note: ${line}\n`);
+  const format = flags.json ? 'json' : flags.format;
+  process.stdout.write(`${await rendered(comparison, { ...span, zone, format })}\n`);
+  if (missing.length > 0) process.exitCode = 1;
+}
+
+async function parts() {
+  const [domain, comparing, settings, loading, reading, zones, outlooks, spans] = await Promise.all([
+    import('../domain/compiled-policies.ts'),
+    import('./diff/compare.ts'),
+    import('../settings.ts'),
+    import('./load-or-fail.ts'),
+    import('../compose/foreseeing.ts'),
+    import('./forecast/display-zone.ts'),
+    import('./forecast/outlook.ts'),
+    import('./forecast/span.ts'),
+  ]);
+  return { ...domain, comparing, ...settings, ...loading, ...reading, ...zones, ...outlooks, ...spans };
+}
+
+async function rendered(
+  comparison: Comparison,
+  { format, ...options }: RenderOptions & { format: DiffFlags['format'] },
+): Promise<string> {
+  if (format === 'json') {
+    const { diffJson } = await import('./diff/to-json.ts');
+    return JSON.stringify(diffJson(options, comparison), null, 2);
+  }
+  const { diffMarkdown, diffText } = await import('./diff/render.ts');
+  return format === 'markdown' ? diffMarkdown(comparison, options) : diffText(comparison, options);
+}

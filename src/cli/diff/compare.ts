@@ -1,0 +1,68 @@
+import type { Compute } from '../../domain/compute.ts';
+import { type Difference, differencesOf } from '../../domain/forecast/differences.ts';
+import type { PolicySet } from '../../domain/policy.ts';
+import type { Outlook } from '../forecast/outlook.ts';
+import { type Range, sumOf, times } from '../forecast/sums.ts';
+
+/** A compute for which two policy sets foresee different values. */
+export interface ComputeChange {
+  compute: Compute;
+  differences: readonly Difference[];
+  before: Outlook;
+  after: Outlook;
+}
+
+export interface Comparison {
+  /** Only computes that differ. */
+  changes: ComputeChange[];
+  /** How many were compared. */
+  computes: number;
+  /** CU-hours of all computes. */
+  hours: { before: Range; after: Range };
+  /** US dollars of those that have a price; absent if none has. */
+  dollars?: { before: Range; after: Range };
+  policies: PolicyNames;
+}
+
+export interface PolicyNames {
+  added: string[];
+  removed: string[];
+  /** Same name, other meaning. */
+  changed: string[];
+}
+
+/** Compares what is foreseen for the same computes, in the same order. */
+export function compare(before: readonly Outlook[], after: readonly Outlook[], policies: PolicyNames): Comparison {
+  const changes = before.flatMap((old, index): ComputeChange[] => {
+    const changed = after[index];
+    if (!changed) return [];
+    const differences = differencesOf(old.segments, changed.segments);
+    return differences.length > 0 ? [{ compute: old.compute, differences, before: old, after: changed }] : [];
+  });
+  const hoursOf = (outlooks: readonly Outlook[]) => sumOf(outlooks, ({ cuHours }) => cuHours);
+  const dollarsOf = (outlooks: readonly Outlook[]) =>
+    sumOf(outlooks, ({ cuHours, price = 0 }) => times(cuHours, price));
+  const priced = before.some(({ price }) => price !== undefined);
+  return {
+    changes,
+    computes: before.length,
+    hours: { before: hoursOf(before), after: hoursOf(after) },
+    ...(priced && { dollars: { before: dollarsOf(before), after: dollarsOf(after) } }),
+    policies,
+  };
+}
+
+/** Which policies are new, gone, or mean something else; where they stand does not matter. */
+export function comparePolicies(before: PolicySet, after: PolicySet): PolicyNames {
+  const old = meanings(before);
+  const now = meanings(after);
+  return {
+    added: [...now.keys()].filter((name) => !old.has(name)),
+    removed: [...old.keys()].filter((name) => !now.has(name)),
+    changed: [...now].flatMap(([name, meaning]) => (old.has(name) && old.get(name) !== meaning ? [name] : [])),
+  };
+}
+
+function meanings({ policies }: PolicySet): Map<string, string> {
+  return new Map(policies.map(({ file: _, ...policy }) => [policy.name, JSON.stringify(policy)]));
+}

@@ -1,0 +1,40 @@
+import type { Difference } from '../../domain/forecast/differences.ts';
+import type { Span } from '../../domain/forecast.ts';
+import { isoInstant } from '../../domain/instants.ts';
+import { differenceOf, type Range, times } from '../forecast/sums.ts';
+import { rounded } from '../forecast/to-json.ts';
+import type { Comparison } from './compare.ts';
+
+/** As programs read it: instants in UTC, sizes in CU, timeouts in seconds; only computes that differ. */
+export function diffJson({ fromMs, toMs }: Span, { changes, computes, hours, dollars, policies }: Comparison) {
+  return {
+    from: isoInstant(fromMs),
+    to: isoInstant(toMs),
+    policies,
+    computes_compared: computes,
+    computes: changes.map(({ compute, differences, before, after }) => ({
+      project_id: compute.projectId,
+      compute_id: compute.computeId,
+      differences: differences.map((difference) => ({
+        from: isoInstant(difference.fromMs),
+        to: isoInstant(difference.toMs),
+        old: valuesOf(difference.before),
+        new: valuesOf(difference.after),
+      })),
+      cu_hours: bothAndDelta(before.cuHours, after.cuHours),
+      ...(before.price !== undefined && {
+        usd: bothAndDelta(times(before.cuHours, before.price), times(after.cuHours, before.price)),
+      }),
+    })),
+    cu_hours: bothAndDelta(hours.before, hours.after),
+    ...(dollars && { usd: bothAndDelta(dollars.before, dollars.after) }),
+  };
+}
+
+function valuesOf({ minCu, maxCu, suspendTimeoutSeconds, policies }: Difference['before']) {
+  return { min_cu: minCu, max_cu: maxCu, suspend_timeout_seconds: suspendTimeoutSeconds, policies };
+}
+
+function bothAndDelta(before: Range, after: Range) {
+  return { old: rounded(before), new: rounded(after), delta: rounded(differenceOf(after, before)) };
+}

@@ -1,0 +1,108 @@
+import { Command } from 'commander';
+import type { Span } from '../domain/forecast.ts';
+import { UserError } from './fail.ts';
+import type { Outlook } from './forecast/outlook.ts';
+import type { SpanFlags } from './forecast/span.ts';
+import { type DecidingFlags, settingsAndPolicies, withSourceFlags } from './plan/common-flags.ts';
+
+interface ForecastFlags extends Omit<DecidingFlags, 'at'>, SpanFlags {
+  zone?: string;
+  svg?: string;
+}
+
+const EXAMPLES = `
+Examples:
+  $ ebb forecast                                     the next seven days of the whole fleet
+  $ ebb forecast --fleet fleet.yaml --from 2026-03-23 --days 14 --zone Europe/Berlin
+  $ ebb forecast 'web-*' --svg week.svg
+  $ ebb forecast --json --from 2026-01-01 --to 2027-01-01
+
+It shows what a daemon in enforce mode will tell computes to have if policies stay as they are. What policies with
+"mode: observe" want is left out, changes that wait for a good moment count as made at once, and connection headroom,
+which nobody can foresee, is not judged. CU-hours are a range: docs/forecast.md says of what.
+Prices need to know the plan: "plan: launch" in ebb.yaml.
+Exit code 0: fine. 1: an error, or a part of the fleet that can't be read.`;
+
+/** `ebb forecast`: what computes will have, when, and what it may cost. */
+export function forecastCommand(): Command {
+  return withSourceFlags(new Command('forecast'))
+    .description('show what computes will have, when, and what it may cost')
+    .argument('[COMPUTE...]', 'ids or names of computes or projects, also globs (default: all)')
+    .option('--fleet <file>', 'a snapshot, YAML or JSON, instead of the live fleet: no key is needed')
+    .option('--days <n>', 'how many days, 1 to 366 (default: 7)')
+    .option('--from <iso>', 'where it starts; without offset local time of --zone (default: now)')
+    .option('--to <iso>', 'where it ends, instead of --days')
+    .option('--zone <name>', 'IANA zone of days and hours (default: that of the first window, else UTC)')
+    .option('--json', 'print it as JSON, instants in UTC')
+    .option('--svg <file>', 'draw the whole time into an SVG file')
+    .addHelpText('after', EXAMPLES)
+    .action(forecast);
+}
+
+async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
+  const { settings, policies: set } = await settingsAndPolicies(flags);
+  const { compilePolicies, displayZone, foresee, readForForecast, readSpan, selectComputes } = await parts();
+  const nowMs = Date.now();
+  const zone = displayZone(flags.zone, [set]);
+  const span = readSpan(flags, { zone, nowMs });
+  const policies = compilePolicies(set);
+  const { selectsByBranch } = policies;
+  const read = await readForForecast({ settings, fleetFile: flags.fleet, selectsByBranch, nowMs });
+  if (!read.ok) throw new UserError(read.problem);
+  const { missing, notes } = read.value;
+  const outlooks = foresee({
+    ...span,
+    policies,
+    subjects: selectComputes(read.value.subjects, names),
+    pricing: settings,
+  });
+  for (const line of [...notes, ...missing.map((line) => `left out: ${line}`)]) process.stderr.write(`note: ${line}\n`);
+  if (flags.svg !== undefined) await writeSvg(flags.svg, outlooks, { ...span, zone });
+  process.stdout.write(`${flags.json ? await asJson(span, outlooks) : await asText(outlooks, { ...span, zone })}\n`);
+  if (flags.svg !== undefined) process.stderr.write(`drawn into ${flags.svg}\n`);
+  if (missing.length > 0) process.exitCode = 1;
+}
+
+async function parts() {
+  const [{ compilePolicies }, { readForForecast }, { displayZone }, { foresee }, { readSpan }, { selectComputes }] =
+    await Promise.all([
+      import('../domain/compiled-policies.ts'),
+      import('../compose/foreseeing.ts'),
+      import('./forecast/display-zone.ts'),
+      import('./forecast/outlook.ts'),
+      import('./forecast/span.ts'),
+      import('./forecast/select-computes.ts'),
+    ]);
+  return { compilePolicies, readForForecast, displayZone, foresee, readSpan, selectComputes };
+}
+
+async function asJson(span: Span, outlooks: readonly Outlook[]): Promise<string> {
+  const { forecastJson } = await import('./forecast/to-json.ts');
+  return JSON.stringify(forecastJson(span, outlooks), null, 2);
+}
+
+async function asText(outlooks: readonly Outlook[], options: Span & { zone: string }): Promise<string> {
+  if (outlooks.length === 0) return 'The fleet has no computes.';
+  const [{ drawWeek }, { outlookTable }, { balanceLines }, { formatSpan }] = await Promise.all([
+    import('./forecast/drawing.ts'),
+    import('./forecast/table.ts'),
+    import('./forecast/balance.ts'),
+    import('./forecast/local-time.ts'),
+  ]);
+  const { isTTY, columns = 80 } = process.stdout;
+  const color = isTTY === true && process.stdout.hasColors();
+  return [
+    formatSpan(options, options.zone),
+    drawWeek(outlooks, { ...options, columns: isTTY ? columns : 80, color }),
+    outlookTable(outlooks),
+    balanceLines(outlooks).join('\n'),
+  ].join('\n\n');
+}
+
+async function writeSvg(file: string, outlooks: readonly Outlook[], options: Span & { zone: string }): Promise<void> {
+  const [{ writeWhole }, { drawSvg }] = await Promise.all([
+    import('./plan/write-file.ts'),
+    import('./forecast/svg.ts'),
+  ]);
+  await writeWhole(file, drawSvg(outlooks, options));
+}

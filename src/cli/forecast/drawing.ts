@@ -1,0 +1,129 @@
+import { DateTime } from 'luxon';
+import { createColors } from 'picocolors';
+import { NEVER_SUSPENDS } from '../../domain/compute.ts';
+import type { Segment } from '../../domain/forecast/walk.ts';
+import type { Span } from '../../domain/forecast.ts';
+import { printable, shortened } from '../printable.ts';
+import { type Day, daysOf } from './days.ts';
+import { compareSizes, type Levels, levelsOf } from './levels.ts';
+import type { Outlook } from './outlook.ts';
+
+const BLOCKS = Array.from('▁▂▃▄▅▆▇█');
+const AWAKE = '━';
+const CELL_HOURS = [1, 2, 3, 4, 6, 8, 12, 24];
+const MOST_DAYS = 7;
+const MOST_COMPUTES = 20;
+
+export interface DrawingOptions extends Span {
+  zone: string;
+  /** Of the terminal. */
+  columns: number;
+  color: boolean;
+}
+
+type Paint = ReturnType<typeof createColors>;
+
+/**
+ * At most a week of at most twenty computes, with a legend, in plain characters. A row of blocks for each: the larger, the
+ * higher; under it a line for the time in which it never suspends. Colour only repeats what the height says.
+ */
+export function drawWeek(outlooks: readonly Outlook[], options: DrawingOptions): string {
+  const { zone, color, columns } = options;
+  const paint = createColors(color);
+  const span = { fromMs: options.fromMs, toMs: firstDaysOf(options) };
+  const hoursPerCell =
+    CELL_HOURS.find((hours) => labelRoom(daysOf(span, { zone, hoursPerCell: hours }), columns) >= 14) ?? 24;
+  const days = daysOf(span, { zone, hoursPerCell });
+  const labelWidth = Math.min(30, Math.max(10, labelRoom(days, columns)));
+  const drawn = outlooks.slice(0, MOST_COMPUTES);
+  const inSpan = drawn.flatMap(({ segments }) => segments.filter((segment) => overlaps(segment, span)));
+  const levels = levelsOf(inSpan, BLOCKS.length);
+  const margin = ' '.repeat(labelWidth);
+  return [
+    `${margin}${row(days, headOf)}`,
+    `${margin}${row(days, hoursOf)}`,
+    ...drawn.flatMap((outlook) => rowsOf(outlook, { days, labelWidth, levels, paint })),
+    '',
+    ...legend(levels, { zone, hoursPerCell, paint }),
+    ...(span.toMs < options.toMs ? [`Drawn are the first ${MOST_DAYS} days.`] : []),
+    ...(drawn.length < outlooks.length
+      ? [`Drawn are the first ${drawn.length} of ${outlooks.length} computes: name some, or see --svg and --json.`]
+      : []),
+  ]
+    .map((line) => line.trimEnd())
+    .join('\n');
+}
+
+function firstDaysOf({ fromMs, toMs, zone }: DrawingOptions): number {
+  return Math.min(toMs, DateTime.fromMillis(fromMs, { zone }).plus({ days: MOST_DAYS }).toMillis());
+}
+
+/** What a row leaves for the name of its compute. */
+function labelRoom(days: readonly Day[], columns: number): number {
+  return columns - days.reduce((sum, { cells }) => sum + cells.length + 1, 0);
+}
+
+function row(days: readonly Day[], textOf: (day: Day) => string): string {
+  return days.map((day) => textOf(day).padEnd(day.cells.length)).join(' ');
+}
+
+function headOf({ label, cells }: Day): string {
+  const [weekday = '', number = ''] = label.split(' ');
+  return [label, `${weekday} ${number}`, weekday, ''].find((text) => text.length <= cells.length) ?? '';
+}
+
+/** Where 12 o'clock is, and 6 and 18 where there is room. */
+function hoursOf({ cells, wholeCells }: Day): string {
+  if (cells.length < wholeCells || wholeCells < 4) return '';
+  const marks = wholeCells >= 12 ? [0, 6, 12, 18] : [0, 12];
+  return marks.map((hour) => String(hour).padEnd(wholeCells / marks.length)).join('');
+}
+
+interface RowOptions {
+  days: readonly Day[];
+  labelWidth: number;
+  levels: Levels;
+  paint: Paint;
+}
+
+function rowsOf({ compute, segments }: Outlook, { days, labelWidth, levels, paint }: RowOptions): string[] {
+  const label = (text: string) => shortened(printable(text), labelWidth - 1).padEnd(labelWidth);
+  const sizes = row(days, ({ cells }) => cells.map((cell) => blockOf(within(segments, cell), levels)).join(''));
+  const awake = row(days, ({ cells }) =>
+    cells.map((cell) => (neverSleeps(within(segments, cell)) ? AWAKE : ' ')).join(''),
+  );
+  const coloured = sizes.replace(/[^ ]+/g, (blocks) => Array.from(blocks, (block) => colourOf(block, paint)).join(''));
+  return [`${label(compute.projectName)}${coloured}`, `${paint.dim(label(compute.computeId))}${paint.magenta(awake)}`];
+}
+
+function within(segments: readonly Segment[], cell: Span): Segment[] {
+  return segments.filter((segment) => overlaps(segment, cell));
+}
+
+function overlaps(a: Span, b: Span): boolean {
+  return a.fromMs < b.toMs && b.fromMs < a.toMs;
+}
+
+function blockOf(segments: readonly Segment[], levels: Levels): string {
+  const largest = segments.toSorted(compareSizes).at(-1);
+  return (largest && BLOCKS[levels.of(largest)]) ?? ' ';
+}
+
+function neverSleeps(segments: readonly Segment[]): boolean {
+  return segments.some(({ suspendTimeoutSeconds }) => suspendTimeoutSeconds === NEVER_SUSPENDS);
+}
+
+function colourOf(block: string, paint: Paint): string {
+  const level = BLOCKS.indexOf(block);
+  if (level >= 6) return paint.red(block);
+  return level >= 3 ? paint.yellow(block) : paint.green(block);
+}
+
+function legend(levels: Levels, { zone, hoursPerCell, paint }: { zone: string; hoursPerCell: number; paint: Paint }) {
+  const sizes = levels.sizes.map(({ level, sizes }) => `${colourOf(BLOCKS[level] ?? '', paint)} ${sizes.join(', ')}`);
+  const cell = hoursPerCell === 1 ? 'an hour' : `${hoursPerCell} hours: the largest size in them`;
+  return [
+    `${sizes.join('   ')} CU   ${paint.magenta(AWAKE)} never suspends`,
+    `A cell is ${cell}. Days and hours of ${zone}.`,
+  ];
+}

@@ -1,0 +1,49 @@
+import type { Prices } from '../../domain/account-plan.ts';
+import type { CompiledPolicies } from '../../domain/compiled-policies.ts';
+import { type Compute, settingsOf } from '../../domain/compute.ts';
+import type { CuSeconds } from '../../domain/cost.ts';
+import type { ForecastSubject } from '../../domain/forecast/alike.ts';
+import { type Forecast, forecastFleet, type Span, unchangedUse } from '../../domain/forecast.ts';
+import type { Account } from '../../settings/accounts.ts';
+
+/** What is foreseen for a compute, and what would be if ebb had never touched it. */
+export interface Outlook extends Forecast {
+  compute: Compute;
+  /** CU-hours with the baseline. */
+  without: CuSeconds;
+  /** US dollars for a CU-hour; absent where nobody said which plan the account has. */
+  price?: number;
+}
+
+export interface Pricing {
+  accounts: readonly Account[];
+  prices: Prices;
+}
+
+/** What is foreseen for computes, in their order. */
+export function foresee(
+  input: Span & { policies: CompiledPolicies; subjects: readonly ForecastSubject[]; pricing: Pricing },
+): Outlook[] {
+  const { subjects, pricing, fromMs, toMs } = input;
+  return forecastFleet(input).map((forecast, index): Outlook => {
+    const { compute, baseline } = subjects[index] as ForecastSubject;
+    const price = priceFor(compute, pricing);
+    const before = { ...(baseline ?? settingsOf(compute)), disabled: compute.disabled };
+    return {
+      ...forecast,
+      compute,
+      without: unchangedUse(before, { fromMs, toMs }),
+      ...(price !== undefined && { price }),
+    };
+  });
+}
+
+/** A fleet file may name accounts that the settings don't have: then what holds for all holds for them. */
+function priceFor({ account }: Compute, { accounts, prices }: Pricing): number | undefined {
+  const plan = (accounts.find(({ name }) => name === account) ?? onlyOne(accounts))?.plan;
+  return plan === undefined ? undefined : prices[plan];
+}
+
+function onlyOne(accounts: readonly Account[]): Account | undefined {
+  return accounts.length === 1 ? accounts[0] : undefined;
+}

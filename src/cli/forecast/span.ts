@@ -1,0 +1,45 @@
+import { DateTime } from 'luxon';
+import type { Span } from '../../domain/forecast.ts';
+import { UserError } from '../fail.ts';
+
+/** What the command line says about the time that is looked at. */
+export interface SpanFlags {
+  days?: string | undefined;
+  from?: string | undefined;
+  to?: string | undefined;
+}
+
+const DEFAULT_DAYS = 7;
+const MOST_DAYS = 366;
+const INSTANTS = 'write 2026-03-02, 2026-03-02T08:00 or 2026-03-02T08:00:00Z';
+
+/** From `--from`, or the minute that has begun, to `--to`, or so many days of the zone later. */
+export function readSpan({ days, from, to }: SpanFlags, { zone, nowMs }: { zone: string; nowMs: number }): Span {
+  if (days !== undefined && to !== undefined) {
+    throw new UserError('--days and --to both say where it ends; leave one of them out');
+  }
+  const start =
+    from === undefined ? DateTime.fromMillis(nowMs, { zone }).startOf('minute') : readInstant('--from', from, zone);
+  const end = to === undefined ? start.plus({ days: readDays(days) }) : readInstant('--to', to, zone);
+  if (end <= start) throw new UserError(`--to: ${end.toISO()} is not after ${start.toISO()}, where it starts`);
+  if (end > start.plus({ days: MOST_DAYS })) {
+    throw new UserError(`--to: ${end.toISO()} is more than ${MOST_DAYS} days after ${start.toISO()}; ask for less`);
+  }
+  return { fromMs: start.toMillis(), toMs: end.toMillis() };
+}
+
+function readDays(text: string | undefined): number {
+  if (text === undefined) return DEFAULT_DAYS;
+  const days = /^\d{1,3}$/.test(text) ? Number(text) : 0;
+  if (days >= 1 && days <= MOST_DAYS) return days;
+  throw new UserError(`--days: "${text}" is not a whole number from 1 to ${MOST_DAYS}`);
+}
+
+/** An ISO instant; without an offset it is local time of the zone, and a date alone is its midnight. */
+function readInstant(flag: string, text: string, zone: string): DateTime {
+  const instant = DateTime.fromISO(text, { zone });
+  if (!/^\d{4}-\d\d-\d\d/.test(text) || !instant.isValid) {
+    throw new UserError(`${flag}: "${text}" is not an ISO instant; ${INSTANTS}`);
+  }
+  return instant.setZone(zone);
+}

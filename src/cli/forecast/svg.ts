@@ -1,0 +1,154 @@
+import { NEVER_SUSPENDS } from '../../domain/compute.ts';
+import type { Segment } from '../../domain/forecast/walk.ts';
+import type { Span } from '../../domain/forecast.ts';
+import { formatSize, formatSuspendTimeout } from '../../domain/settings-text.ts';
+import { printable, shortened } from '../printable.ts';
+import { daysOf } from './days.ts';
+import { formatInstant, formatSpan } from './local-time.ts';
+import type { Outlook } from './outlook.ts';
+import { differenceOf, formatChange, formatHours, sumOf } from './sums.ts';
+
+const WIDTH = 1200;
+const LEFT = 220;
+const RIGHT = 150;
+const TOP = 64;
+const ROW = 40;
+const BAR = 28;
+const LINE = 3;
+const FOOT = 30;
+/** The smallest size that there is: bars start a step below it, since lengths are by the logarithm. */
+const SMALLEST_CU = 0.25;
+const MOST_DAY_LABELS = 31;
+
+const STYLE = `text{font:12px system-ui,sans-serif;fill:#1f2933}.title{font-size:15px;font-weight:600}.dim{fill:#616e7c}
+.max{fill:#9cc2e5}.min{fill:#3b73ad}.awake{fill:#b4531a}.grid{stroke:#d9dee4}`;
+
+/**
+ * The whole time as a picture that needs nothing else: for each compute a bar from its minimum (dark) to its maximum (light),
+ * by the logarithm of the size, and under it a line while it never suspends.
+ */
+export function drawSvg(outlooks: readonly Outlook[], { zone, ...span }: Span & { zone: string }): string {
+  const height = TOP + outlooks.length * ROW + FOOT;
+  const xOf = (ms: number) => LEFT + ((ms - span.fromMs) / (span.toMs - span.fromMs)) * (WIDTH - LEFT - RIGHT);
+  const largest = Math.max(1, ...outlooks.flatMap(({ segments }) => segments.map(({ maxCu }) => maxCu)));
+  const scale = { xOf, zone, heightOf: (cu: number) => BAR * (steps(cu) / steps(largest)) };
+  const title = `Sizes of ${outlooks.length} computes, ${formatSpan(span, zone)}`;
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-labelledby="title description">`,
+    element('title', { id: 'title' }, escaped(title)),
+    element('desc', { id: 'description' }, escaped(descriptionOf(outlooks))),
+    element('style', {}, STYLE),
+    element('rect', { width: WIDTH, height, fill: '#fff' }),
+    element('text', { x: 12, y: 24, class: 'title' }, escaped(title)),
+    ...dayLines(span, { xOf, zone, bottom: height - FOOT }),
+    ...outlooks.flatMap((outlook, index) => rowOf(outlook, TOP + index * ROW, scale)),
+    ...legend(height - 12),
+    '</svg>',
+    '',
+  ].join('\n');
+}
+
+interface Scale {
+  xOf(ms: number): number;
+  heightOf(cu: number): number;
+  zone: string;
+}
+
+/** How many doublings a size is above nothing. */
+function steps(cu: number): number {
+  return Math.log2(cu / SMALLEST_CU) + 1;
+}
+
+function descriptionOf(outlooks: readonly Outlook[]): string {
+  const hours = sumOf(outlooks, ({ cuHours }) => cuHours);
+  const change = differenceOf(
+    hours,
+    sumOf(outlooks, ({ without }) => without),
+  );
+  return `${formatHours(hours)} CU-hours in all; against the baseline ${formatChange(change)}.`;
+}
+
+function dayLines(span: Span, { xOf, zone, bottom }: Pick<Scale, 'xOf' | 'zone'> & { bottom: number }): string[] {
+  const days = daysOf(span, { zone, hoursPerCell: 24 });
+  const every = Math.ceil(days.length / MOST_DAY_LABELS);
+  const room = ((WIDTH - LEFT - RIGHT) / days.length) * every;
+  return days.flatMap(({ label, cells: [cell] }, index) => {
+    if (!cell || index % every !== 0) return [];
+    const x = tenth(xOf(Math.max(cell.fromMs, span.fromMs)));
+    const [weekday, number, month] = label.split(' ');
+    const text = room >= 70 ? label : `${room >= 36 ? weekday : month} ${number}`;
+    return [
+      element('line', { class: 'grid', x1: x, x2: x, y1: TOP - 20, y2: bottom }),
+      ...(room >= 28 || index % 2 === 0
+        ? [element('text', { class: 'dim', x: x + 3, y: TOP - 10 }, escaped(text))]
+        : []),
+    ];
+  });
+}
+
+function rowOf({ compute, segments, cuHours }: Outlook, top: number, scale: Scale): string[] {
+  const bottom = top + BAR;
+  return [
+    element('text', { x: 12, y: top + 13 }, escaped(shortened(compute.projectName, 28))),
+    element('text', { x: 12, y: top + 27, class: 'dim' }, escaped(shortened(compute.computeId, 30))),
+    ...segments.map((segment) => barOf(segment, bottom, scale)),
+    element('text', { x: WIDTH - RIGHT + 10, y: top + 20, class: 'dim' }, escaped(`${formatHours(cuHours)} CU-h`)),
+  ];
+}
+
+function barOf(segment: Segment, bottom: number, { xOf, heightOf, zone }: Scale): string {
+  const place = { x: tenth(xOf(segment.fromMs)), width: tenth(xOf(segment.toMs) - xOf(segment.fromMs)) };
+  const bar = (cu: number) => ({ ...place, y: tenth(bottom - heightOf(cu)), height: tenth(heightOf(cu)) });
+  const never = segment.suspendTimeoutSeconds === NEVER_SUSPENDS;
+  const sleep = never ? 'never suspends' : `suspends after ${formatSuspendTimeout(segment.suspendTimeoutSeconds)}`;
+  const by = segment.policies.length > 0 ? ` (${segment.policies.join(', ')})` : '';
+  const hint = `${formatInstant(segment.fromMs, zone)} to ${formatInstant(segment.toMs, zone)}: ${formatSize(segment)} CU, ${sleep}${by}`;
+  return element(
+    'g',
+    {},
+    [
+      element('title', {}, escaped(hint)),
+      element('rect', { class: 'max', ...bar(segment.maxCu) }),
+      element('rect', { class: 'min', ...bar(segment.minCu) }),
+      ...(never ? [element('rect', { class: 'awake', ...place, y: bottom + 2, height: LINE })] : []),
+    ].join(''),
+  );
+}
+
+function legend(y: number): string[] {
+  const entries: [string, number, string][] = [
+    ['min', 10, 'minimum'],
+    ['max', 10, 'maximum (height: doublings)'],
+    ['awake', LINE, 'never suspends'],
+  ];
+  return entries.flatMap(([name, height, text], index) => {
+    const x = LEFT + index * 220;
+    return [
+      element('rect', { class: name, x, y: y - height, width: 14, height }),
+      element('text', { class: 'dim', x: x + 20, y }, text),
+    ];
+  });
+}
+
+/** Its content is markup: text in it must have been escaped. */
+function element(name: string, attributes: Readonly<Record<string, string | number>>, content?: string): string {
+  const written = Object.entries(attributes).map(([key, value]) => ` ${key}="${value}"`);
+  const start = `<${name}${written.join('')}`;
+  return content === undefined ? `${start}/>` : `${start}>${content}</${name}>`;
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+function escaped(text: string): string {
+  return printable(text).replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
+}
+
+function tenth(value: number): number {
+  return Math.round(value * 10) / 10;
+}

@@ -1,0 +1,76 @@
+import { surveyFleet } from '../app/survey.ts';
+import type { ForecastSubject } from '../domain/forecast/alike.ts';
+import type { Store } from '../ports/store.ts';
+import type { Settings } from '../settings.ts';
+import { openForReading, type Reading } from './reading.ts';
+import { factsIn, NOTHING_STORED, openStoreToRead } from './stored-facts.ts';
+
+export interface ForeseeingOptions {
+  settings: Settings;
+  /** A snapshot to look at instead of the live fleet. */
+  fleetFile?: string | undefined;
+  /** Names and roles of branches matter: they cost a request for each project. */
+  selectsByBranch: boolean;
+  /** Now, milliseconds since the epoch. */
+  nowMs: number;
+}
+
+/** A fleet as a forecast starts from it. */
+export interface Foreseeing {
+  subjects: ForecastSubject[];
+  /** One line for each part of the fleet that could not be read. */
+  missing: string[];
+  /** One line for each assumption that the reader must know. */
+  notes: string[];
+}
+
+type Opened<T> = { ok: true; value: T } | { ok: false; problem: string };
+
+/** Reads the fleet, live or from a file, with the baselines and holds that are known. Nothing is written, and no store is made. */
+export async function readForForecast(options: ForeseeingOptions): Promise<Opened<Foreseeing>> {
+  if (options.fleetFile !== undefined) return openAndRead(options, undefined);
+  const stored = await openStoreToRead(options.settings);
+  if (!stored.ok) return stored;
+  if (!('opened' in stored)) {
+    const read = await openAndRead(options, undefined);
+    return read.ok ? { ok: true, value: { ...read.value, notes: [stored.note, ...read.value.notes] } } : read;
+  }
+  try {
+    return await openAndRead(options, stored.opened.store);
+  } finally {
+    await stored.opened.close();
+  }
+}
+
+async function openAndRead(options: ForeseeingOptions, store: Store | undefined): Promise<Opened<Foreseeing>> {
+  const opened = await openForReading(options);
+  if (!opened.ok) return opened;
+  try {
+    return await readSubjects(options, opened.value, store);
+  } finally {
+    await opened.value.close();
+  }
+}
+
+async function readSubjects(
+  { selectsByBranch, nowMs }: ForeseeingOptions,
+  { api, facts, explain }: Reading,
+  store: Store | undefined,
+): Promise<Opened<Foreseeing>> {
+  const survey = await surveyFleet({ api, readBranches: selectsByBranch });
+  const missing = survey.errors.map(explain);
+  const [first] = missing;
+  if (first !== undefined && survey.projects.length === 0) return { ok: false, problem: first };
+  const projectIds = survey.projects.map(({ projectId }) => projectId);
+  const stored = store ? await factsIn(store, { projectIds, computeIds: [], nowMs }) : NOTHING_STORED;
+  const subjects = survey.computes.map((compute) => ({
+    compute,
+    baseline: stored.records.get(compute.computeId)?.baseline ?? facts.get(compute.computeId)?.baseline,
+    holds: stored.holds.filter(({ computeId }) => computeId === compute.computeId),
+  }));
+  const refused = survey.branchNamesRefused.map(
+    (projectId) =>
+      `the key may not list the branches of ${projectId}: policies that select by branch don't match there`,
+  );
+  return { ok: true, value: { subjects, missing, notes: refused } };
+}

@@ -1,0 +1,138 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { compare, comparePolicies } from '../../../src/cli/diff/compare.ts';
+import { diffMarkdown, diffText } from '../../../src/cli/diff/render.ts';
+import { diffJson } from '../../../src/cli/diff/to-json.ts';
+import { foresee } from '../../../src/cli/forecast/outlook.ts';
+import { settingsOf } from '../../../src/domain/compute.ts';
+import { differencesOf } from '../../../src/domain/forecast/differences.ts';
+import type { Segment } from '../../../src/domain/forecast/walk.ts';
+import { forecast, type Span } from '../../../src/domain/forecast.ts';
+import type { Policy } from '../../../src/domain/policy.ts';
+import { aCompute, aSchedule, aWindow, compiled } from '../../support/builders.ts';
+import { PRICING, SPRING_WEEK, SUBJECTS, webAndDev } from '../../support/foreseen-fleet.ts';
+
+const options = { ...SPRING_WEEK, zone: 'Europe/Berlin' };
+
+function comparison(before: Policy[], after: Policy[]) {
+  const [old, now] = [compiled(...before), compiled(...after)];
+  const outlooks = [old, now].map((policies) =>
+    foresee({ ...SPRING_WEEK, policies, subjects: SUBJECTS, pricing: PRICING }),
+  );
+  return compare(outlooks[0] ?? [], outlooks[1] ?? [], comparePolicies(old.set, now.set));
+}
+
+const earlier = comparison(webAndDev(), webAndDev({ webFromHour: 7 }));
+
+describe('what ebb diff prints', () => {
+  it('puts together what changes in the same way', () => {
+    expect(`\n${diffText(earlier, options)}\n`).toBe(`
+ebb diff: 2 of 3 computes change
+
+Mon 23 Mar 2026, 00:00 to Mon 30 Mar 2026, 00:00 (Europe/Berlin)
+
+  policy changed: office-hours
+
+2 computes: web-shop (ep-shop), web-blog (ep-blog)
+  size 0.25-1 → 1-4 CU, suspends after 5m → never: 07:00–08:00 on Mon 23 Mar, Tue 24 Mar, Wed 25 Mar, Thu 26 Mar, Fri 27 Mar
+  CU-hours: 100–634 → 110–664 (+10 to +30)
+
+All computes
+  CU-hours: 100–688 → 110–718 (+10 to +30)
+  price: $10.60–72.93 → $11.66–76.11 (+$1.06 to +$3.18)
+`);
+  });
+
+  it('says plainly that nothing changes, also where policies do', () => {
+    const trial = aSchedule({ name: 'trial', mode: 'observe' });
+    const [old] = webAndDev();
+    expect(diffText(comparison(webAndDev(), webAndDev()), options)).toMatch(
+      /^ebb diff: no change for any compute \(of 3\)\n/,
+    );
+    const observed = diffText(comparison([...webAndDev()], [...webAndDev(), trial]), options);
+    expect(observed).toContain('no change for any compute');
+    expect(observed).toContain('policy new: trial');
+    expect(old && diffText(comparison(webAndDev(), [old]), options)).toContain('policy gone: dev-days');
+  });
+
+  it('is a comment for a pull request in which names can be nothing but names', () => {
+    const compute = aCompute({ projectName: '`</code>**web**\n|x|' });
+    const outlooksOf = (...policies: Policy[]) =>
+      foresee({ ...SPRING_WEEK, policies: compiled(...policies), subjects: [{ compute }], pricing: PRICING });
+    const always = aSchedule({ windows: [], otherwise: { size: { minCu: 4, maxCu: 4 } } });
+    const names = { added: ['always'], removed: [], changed: [] };
+    const markdown = diffMarkdown(compare(outlooksOf(), outlooksOf(always), names), options);
+    expect(`\n${markdown}\n`).toBe(`
+### ebb diff: 1 of 1 computes change
+
+Mon 23 Mar 2026, 00:00 to Mon 30 Mar 2026, 00:00 (Europe/Berlin)
+
+- policy new: \`always\`
+
+**\`'</code>**web**?/x/\` (ep-one)**
+
+- size 0.25-2 → 4 CU: from Mon 23 Mar 00:00 to Mon 30 Mar 00:00
+- CU-hours: 0–334 → 0–668 (0 to +334)
+
+**All computes**
+
+- CU-hours: 0–334 → 0–668 (0 to +334)
+- price: $0.00–35.40 → $0.00–70.81 ($0.00 to +$35.40)
+`);
+  });
+
+  it('is JSON with the values of both sides', () => {
+    const [first] = diffJson(SPRING_WEEK, earlier).computes;
+    expect(first?.differences[0]).toEqual({
+      from: '2026-03-23T06:00:00Z',
+      to: '2026-03-23T07:00:00Z',
+      old: { min_cu: 0.25, max_cu: 1, suspend_timeout_seconds: 300, policies: ['office-hours'] },
+      new: { min_cu: 1, max_cu: 4, suspend_timeout_seconds: -1, policies: ['office-hours'] },
+    });
+    expect(first?.cu_hours.delta).toEqual({ low: 5, high: 15 });
+  });
+});
+
+describe('differences', () => {
+  const hours = fc.array(fc.tuple(fc.nat(23), fc.integer({ min: 1, max: 5 }), fc.constantFrom(1, 2, 4)), {
+    maxLength: 4,
+  });
+  const scheduleOf = (windows: [number, number, number][]) =>
+    aSchedule({
+      windows: windows.map(([from, length, cu]) => {
+        const end = (from + length) * 60;
+        return {
+          at: [aWindow({ startMinute: from * 60, endMinute: end % 1440, endDayOffset: Math.floor(end / 1440) })],
+          size: { minCu: cu, maxCu: cu },
+        };
+      }),
+    });
+
+  it('are exactly where the two forecasts have other values', () => {
+    fc.assert(
+      fc.property(hours, hours, fc.array(fc.nat(7 * 24 * 60 - 1), { minLength: 30 }), (a, b, minutes) => {
+        const segments = [a, b].map(
+          (windows) =>
+            forecast({ policies: compiled(scheduleOf(windows)), compute: aCompute(), ...SPRING_WEEK }).segments,
+        );
+        const [before = [], after = []] = segments;
+        const found = differencesOf(before, after);
+        for (const instantMs of minutes.map((minute) => SPRING_WEEK.fromMs + minute * 60_000)) {
+          const [old, now] = [before, after].map((all) => valuesAt(all, instantMs));
+          const [difference, ...more] = found.filter((one) => contains(one, instantMs));
+          expect(more).toEqual([]);
+          const expected = JSON.stringify(old) === JSON.stringify(now) ? undefined : [old, now];
+          expect(difference && [settingsOf(difference.before), settingsOf(difference.after)]).toEqual(expected);
+        }
+      }),
+    );
+  });
+});
+
+function contains({ fromMs, toMs }: Span, instantMs: number): boolean {
+  return fromMs <= instantMs && instantMs < toMs;
+}
+
+function valuesAt(segments: readonly Segment[], instantMs: number) {
+  return segments.filter((segment) => contains(segment, instantMs)).map(settingsOf)[0];
+}
