@@ -30,6 +30,16 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./snapshot.ts')).snapshotCommand(),
   },
   {
+    name: 'forecast',
+    summary: 'show what computes will have, when, and what it may cost',
+    load: async () => (await import('./forecast.ts')).forecastCommand(),
+  },
+  {
+    name: 'diff',
+    summary: 'show what a change of policies would change, for which computes, and when',
+    load: async () => (await import('./diff.ts')).diffCommand(),
+  },
+  {
     name: 'schema',
     summary: 'print the JSON Schema of policy files, for editors',
     load: async () => (await import('./schema.ts')).schemaCommand(),
