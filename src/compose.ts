@@ -1,8 +1,9 @@
 /** The composition root: the only place where adapters meet the application. */
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { simulatedClock } from './adapters/clock/simulated-clock.ts';
 import { systemClock } from './adapters/clock/system-clock.ts';
 import { createGroupBudget } from './adapters/control-api/group-budget.ts';
+import { limitsOf } from './adapters/control-api/token-bucket.ts';
 import { openEngine } from './adapters/engine/open-engine.ts';
 import { startHttpServer } from './adapters/http/server.ts';
 import { createJobQueue } from './adapters/queue/job-queue.ts';
@@ -12,23 +13,25 @@ import type { DaemonContext, Rhythm } from './app/context.ts';
 import { type Daemon, startDaemon } from './app/daemon.ts';
 import { showPolicies } from './app/exchange-rules.ts';
 import { createFleet } from './app/fleet.ts';
-import { computeSeries, updateGauges } from './app/fleet-metrics.ts';
+import { computeSeries } from './app/fleet-metrics.ts';
 import { createGroupTime } from './app/group-time.ts';
 import { createOutages } from './app/outages.ts';
 import { createOverrides } from './app/overrides.ts';
 import { createPolicySets, leaveToWrite } from './app/policy-sets.ts';
 import { recordEvents } from './app/record-events.ts';
+import { rememberEvents } from './app/remember-events.ts';
 import { createSlots } from './app/slots.ts';
 import { createStoreWatch } from './app/store-watch.ts';
 import { decidingBy } from './app/weigh-rules.ts';
 import { readKeysAtStart } from './compose/accounts.ts';
 import { explainApiError, openControlApi } from './compose/control-api.ts';
+import { announce, forgetOlder } from './compose/daemon-file.ts';
+import { daemonOperator } from './compose/operator.ts';
 import { rulesOf } from './compose/rules-from-files.ts';
 import { isLoopbackHost } from './domain/loopback.ts';
 import type { PolicySet } from './domain/policy.ts';
 import type { Clock } from './ports/clock.ts';
 import type { ComputeEvent } from './ports/notifier.ts';
-import type { Operator } from './ports/operator.ts';
 import type { RulesSource } from './ports/rules.ts';
 import type { Metrics } from './ports/telemetry.ts';
 import type { KeyPurpose } from './settings/api-key.ts';
@@ -129,8 +132,11 @@ async function openAll(options: RunOptions, opened: Closer[]): Promise<Opened<Om
   const context = await openContext(options, telemetry, opened);
   if (!context.ok) return context;
   let daemon: Daemon | undefined;
-  const operator = operatorOf(context.value, telemetry, () => daemon);
-  const http = await startHttpServer({ ...servingOptions(settings), operator, log: telemetry.log });
+  await forgetOlder(settings.queue);
+  const operator = daemonOperator({ context: context.value, metricsText: telemetry.text, daemon: () => daemon });
+  const writeToken = settings.token?.reveal() ?? randomBytes(32).toString('base64url');
+  telemetry.hide(writeToken);
+  const http = await startHttpServer({ ...servingOptions(settings), writeToken, operator, log: telemetry.log });
   if (!http.ok) return { ok: false, problem: http.error };
   opened.push(() => http.close());
   const accounts = settings.accounts.map(({ name }) => name);
@@ -139,6 +145,7 @@ async function openAll(options: RunOptions, opened: Closer[]): Promise<Opened<Om
   if (!started.ok) return { ok: false, problem: explainApiError(settings, started.error) };
   daemon = started.daemon;
   opened.push(() => started.daemon.stop());
+  opened.push(await announce(settings.queue, { url: http.url, token: writeToken }));
   return { ok: true, value: { url: http.url, reload: started.daemon.reload } };
 }
 
@@ -173,9 +180,16 @@ async function openContext(
     ...{ settings, log, metrics },
     purpose: purposeOf(settings),
     hide: telemetry.hide,
-    budget: await createGroupBudget({ engine }),
+    budget: await createGroupBudget({ engine, limits: limitsOf(settings.apiRequestsPerMinute) }),
   });
   opened.push(() => api.close());
+  const store = await createStore({ engine, log });
+  const memory = rememberEvents({
+    ...{ store, log, clock },
+    setHash: () => context.policies.set.hash,
+    revision: () => context.revision,
+  });
+  opened.push(() => memory.close());
   const queue = createJobQueue({
     engine,
     clock,
@@ -187,13 +201,13 @@ async function openContext(
   });
   opened.push(() => queue.close(STOP_GRACE_MS));
   const record = recordEvents(telemetry);
-  const store = await createStore({ engine, log });
   const context: DaemonContext = {
     ...{ clock, api, queue, telemetry, outages, rhythm },
     ...decidingBy(rulesOf(settings, policies)),
     ...{ store, storeWatch: createStoreWatch() },
     notify(event) {
       record(event);
+      memory.remember(event);
       onEvent?.(event);
     },
     fleet: createFleet({ clock }),
@@ -219,19 +233,6 @@ function purposeOf({ mode }: Settings): KeyPurpose {
 
 function servingOptions({ listen, insecure, token }: Settings) {
   return { listen, insecure, ...(token && { token: token.reveal() }) };
-}
-
-function operatorOf(context: DaemonContext, telemetry: ProcessTelemetry, daemon: () => Daemon | undefined): Operator {
-  return {
-    async readiness() {
-      const starting = { ready: false, checks: [{ name: 'start', ok: false, message: 'starting' }] };
-      return (await daemon()?.readiness()) ?? starting;
-    },
-    async metricsText() {
-      await updateGauges(context);
-      return telemetry.text();
-    },
-  };
 }
 
 function declareFixedMetrics(metrics: Metrics, settings: Settings): void {

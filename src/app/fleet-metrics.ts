@@ -1,8 +1,9 @@
 import { savedCuSeconds } from '../domain/cost.ts';
 import { QUEUE_NAMES } from '../ports/job-queue.ts';
+import { COMPUTE_STATUSES, type ComputeStatus } from '../ports/operator.ts';
 import type { ComputeSeries } from '../ports/telemetry.ts';
+import { frozenBy, statusOf } from './compute-status.ts';
 import type { Context } from './context.ts';
-import type { Conclusion } from './fleet.ts';
 
 /** Every compute as the per-compute series show it, straight from the picture of the fleet. */
 export function* computeSeries({ fleet }: Pick<Context, 'fleet'>): Iterable<ComputeSeries> {
@@ -22,16 +23,17 @@ export function* computeSeries({ fleet }: Pick<Context, 'fleet'>): Iterable<Comp
 export async function updateGauges(context: Context): Promise<void> {
   const { fleet } = context;
   const { metrics } = context.telemetry;
-  const statuses = { enforced: 0, observed: 0, unmatched: 0, degraded: 0 };
+  const statuses = new Map<ComputeStatus, number>(COMPUTE_STATUSES.map((status) => [status, 0]));
+  const isFrozen = await countOverrides(context);
   const pending = new Map<string, number>();
   const inFlight = new Map<string, number>();
   for (const conclusion of fleet.conclusions()) {
-    statuses[statusOf(context, conclusion)] += 1;
+    count(statuses, statusOf(context, conclusion, isFrozen));
     const [heldBy] = conclusion.plan.heldBy;
     if (heldBy) count(pending, heldBy);
     for (const { action } of conclusion.record.openOperations) count(inFlight, action);
   }
-  for (const [status, value] of Object.entries(statuses)) metrics.set('ebb_computes', { status }, value);
+  for (const [status, value] of statuses) metrics.set('ebb_computes', { status }, value);
   metrics.clear('ebb_computes_pending');
   for (const [reason, value] of pending) metrics.set('ebb_computes_pending', { reason }, value);
   metrics.clear('ebb_operations_in_flight');
@@ -39,6 +41,17 @@ export async function updateGauges(context: Context): Promise<void> {
   const ages = [...fleet.pictures()].map(({ project }) => fleet.ageMs(project.projectId));
   metrics.set('ebb_inventory_age_seconds', {}, Math.max(0, ...ages) / 1000);
   await countJobs(context);
+}
+
+/** What people have said; while the store can't be asked, as it was last read, since nothing is written then either. */
+async function countOverrides(context: Context): Promise<ReturnType<typeof frozenBy>> {
+  const { store, clock, overrides, telemetry } = context;
+  const nowMs = clock.now();
+  const read = async () => ({ holds: await store.holds(nowMs), freezes: await store.freezes(nowMs) });
+  const { holds, freezes } = await read().catch(() => overrides);
+  telemetry.metrics.set('ebb_holds_active', {}, holds.length);
+  telemetry.metrics.set('ebb_freeze_active', {}, freezes.length > 0 ? 1 : 0);
+  return frozenBy(freezes, nowMs);
 }
 
 /** While the queue can't be asked its series are absent; the rest of the metrics must not be. */
@@ -64,17 +77,6 @@ export function countSavings({ fleet, telemetry: { metrics } }: Context, seconds
   }
 }
 
-function statusOf(
-  { mode }: Context,
-  { decision, plan }: Conclusion,
-): 'enforced' | 'observed' | 'unmatched' | 'degraded' {
-  if (!decision.matched) return 'unmatched';
-  if (plan.heldBy.includes('degraded')) return 'degraded';
-  const deciders = [...Object.values(decision.enforcedDeciders)];
-  const onlyObserved = deciders.length === 0 && Object.keys(decision.deciders).length > 0;
-  return mode === 'observe' || onlyObserved ? 'observed' : 'enforced';
-}
-
-function count(counts: Map<string, number>, key: string): void {
+function count<Key>(counts: Map<Key, number>, key: Key): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);
 }

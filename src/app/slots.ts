@@ -1,6 +1,7 @@
 import { resolveDisruption } from '../domain/disruption.ts';
 import { atOnceAllowed } from '../domain/gates/at-once.ts';
 import type { Action } from '../domain/plan.ts';
+import { RESTORE } from '../domain/restore.ts';
 import type { Context } from './context.ts';
 import { OPERATION_DEADLINE_MS } from './settle-operations.ts';
 
@@ -37,10 +38,15 @@ export function createSlots(now: () => number): Slots {
   };
 }
 
-/** A hold, which is no policy, is one person's word on one compute: it is never too many. */
+/**
+ * A hold, which is no policy, is one person's word on one compute: it is never too many. A restore may be of the whole fleet, so
+ * the settings bound it.
+ */
 function allowedFor({ policies, fleet, disruption, clock }: Context, name: string): number {
   const index = policies.set.policies.findIndex((policy) => policy.name === name);
   const policy = policies.set.policies[index];
+  if (name === RESTORE)
+    return atOnceAllowed([...fleet.conclusions()].length, resolveDisruption(undefined, disruption).atOnce);
   if (!policy) return Number.MAX_SAFE_INTEGER;
   let selected = 0;
   for (const { compute } of fleet.conclusions()) if (policies.selects(index, compute, clock.now())) selected += 1;

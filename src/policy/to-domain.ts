@@ -49,7 +49,8 @@ export function toDateFilter(
   return { ...(only && { only: named(only) }), ...(except && { except: named(except) }) };
 }
 
-function toSelector(selector: Selector): DomainSelector {
+/** A selector as it was written, with its groups of keys. */
+export function toSelector(selector: Selector): DomainSelector {
   const { min_age, branch_roles, share, ...lists } = selector;
   const given = Object.entries(lists).filter(([, list]) => list !== undefined);
   return {

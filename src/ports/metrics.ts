@@ -1,3 +1,5 @@
+import { COMPUTE_STATUSES } from './operator.ts';
+
 /** Every metric of ebb: name, type, labels, help, and the label sets that exist from the start. docs/metrics.md is checked against it. */
 export interface MetricDeclaration {
   type: 'counter' | 'gauge' | 'histogram';
@@ -47,7 +49,13 @@ export const METRICS = {
     type: 'gauge',
     help: 'Computes by what ebb does with them.',
     labels: ['status'],
-    zero: ['enforced', 'observed', 'unmatched', 'degraded'].map((status) => ({ status })),
+    zero: COMPUTE_STATUSES.map((status) => ({ status })),
+  },
+  ebb_holds_active: { type: 'gauge', help: 'Holds of people that are in force.', labels: [] },
+  ebb_freeze_active: {
+    type: 'gauge',
+    help: '1 while a freeze that a person has set is in force, of all computes or of some.',
+    labels: [],
   },
   ebb_computes_pending: {
     type: 'gauge',

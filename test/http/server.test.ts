@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type HttpServerOptions, startHttpServer } from '../../src/adapters/http/server.ts';
-import type { Operator, Readiness } from '../../src/ports/operator.ts';
+import type { DaemonOperator, Readiness } from '../../src/ports/operator.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
 
 const TOKEN = 'a-token-of-some-length';
@@ -11,8 +11,9 @@ afterEach(async () => {
   for (const close of closers.splice(0)) await close();
 });
 
-function operatorWith(overrides: Partial<Operator> = {}): Operator {
-  return {
+/** Only what the pages outside /api ask. */
+function operatorWith(overrides: Partial<DaemonOperator> = {}): DaemonOperator {
+  const pages: Partial<DaemonOperator> = {
     readiness: async () => ({ ready: true, checks: [{ name: 'queue', ok: true, message: 'answers' }] }),
     metricsText: async () => ({
       contentType: 'text/plain; version=0.0.4; charset=utf-8',
@@ -20,6 +21,7 @@ function operatorWith(overrides: Partial<Operator> = {}): Operator {
     }),
     ...overrides,
   };
+  return pages as DaemonOperator;
 }
 
 function recordingLog(): Log & { lines: { level: string; fields: object; message: string }[] } {

@@ -1,8 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { isLoopbackHost } from '../../domain/loopback.ts';
-import type { Operator } from '../../ports/operator.ts';
+import type { DaemonOperator } from '../../ports/operator.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { routes } from './routes.ts';
 
@@ -23,10 +24,12 @@ export interface HttpServer {
 export interface HttpServerOptions {
   /** `host` without brackets; port 0 lets the system choose. */
   listen: { host: string; port: number };
-  operator: Operator;
+  operator: DaemonOperator;
   log: Log;
   /** Asked for on every page but /healthz. */
   token?: string | undefined;
+  /** Asked for by whatever changes something; by default the same as `token`, and without that a random one that nobody knows. */
+  writeToken?: string;
   /** Allows an address beyond this machine without a token. */
   insecure?: boolean;
 }
@@ -34,14 +37,16 @@ export interface HttpServerOptions {
 /** Serves the daemon's pages. An error is one line that says what to do. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer | { ok: false; error: string }> {
   const { listen, operator, log, token, insecure = false } = options;
-  if (!isLoopbackHost(listen.host) && token === undefined && !insecure) {
+  const { writeToken = token ?? randomUUID() } = options;
+  const isLocal = isLoopbackHost(listen.host);
+  if (!isLocal && token === undefined && !insecure) {
     return {
       ok: false,
       error: `${listen.host} can be reached from other machines: set EBB_TOKEN, listen on 127.0.0.1, or give --insecure`,
     };
   }
   const server = createServer(
-    getRequestListener(routes({ operator, log, token }).fetch, { overrideGlobalObjects: false }),
+    getRequestListener(routes({ operator, log, token, writeToken, isLocal }).fetch, { overrideGlobalObjects: false }),
   );
   const error = await listening(server, listen);
   if (error !== undefined) return { ok: false, error };

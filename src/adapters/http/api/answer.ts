@@ -1,0 +1,50 @@
+import type { Context } from 'hono';
+import { HTTPException } from 'hono/http-exception';
+import type { z } from 'zod';
+import type { OperatorError, OperatorResult } from '../../../ports/operator.ts';
+import { problemOf } from './bodies.ts';
+
+const STATUS = { invalid: 400, not_found: 404, full: 409, busy: 409, unavailable: 503 } as const satisfies Record<
+  OperatorError['code'],
+  number
+>;
+
+/** What was asked for, or the error with its status. */
+export function answer<T>(
+  context: Context,
+  result: OperatorResult<T>,
+  document: (value: T) => object,
+  status: 200 | 201 = 200,
+): Response {
+  if (result.ok) return context.json(document(result.value), status);
+  return context.json(result.error, STATUS[result.error.code]);
+}
+
+/** The body, checked; throws the answer to a broken one. */
+export async function bodyOf<Schema extends z.ZodType>(context: Context, schema: Schema): Promise<z.output<Schema>> {
+  const body: unknown = await context.req.json().catch(() => undefined);
+  if (body === undefined) throw refused('invalid', 'the body is not JSON');
+  return checked(schema, body);
+}
+
+/** The query, checked; of a key that is given twice the first counts. */
+export function queryOf<Schema extends z.ZodType>(context: Context, schema: Schema): z.output<Schema> {
+  return checked(schema, context.req.query());
+}
+
+/** The id in the path; throws the answer to one that can't be. */
+export function idOf(context: Context): string {
+  const id = context.req.param('id') ?? '';
+  if (!/^[a-z0-9-]{1,100}$/.test(id)) throw refused('invalid', 'an id has small letters, digits and "-" only');
+  return id;
+}
+
+function checked<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const parsed = schema.safeParse(value);
+  if (!parsed.success) throw refused('invalid', problemOf(parsed.error));
+  return parsed.data;
+}
+
+function refused(code: string, message: string): HTTPException {
+  return new HTTPException(400, { res: Response.json({ code, message }, { status: 400 }) });
+}

@@ -1,0 +1,88 @@
+/** What may be told over HTTP. Unknown keys are refused: a word that is not understood must not be dropped. */
+import { z } from 'zod';
+import { LONGEST_OVERRIDE_SECONDS, MOST_PER_PAGE } from '../../../ports/operator.ts';
+
+const MOST_GLOBS = 1000;
+const MOST_COMPUTES = 1000;
+
+const text = (most: number) => z.string().min(1).max(most);
+const Common = {
+  owner: text(80),
+  reason: text(300),
+  for_seconds: z.number().min(1).max(LONGEST_OVERRIDE_SECONDS),
+};
+
+export const HoldBody = z.strictObject({
+  ...Common,
+  compute: text(210),
+  size: z.strictObject({ min_cu: z.number(), max_cu: z.number() }).optional(),
+  suspend_timeout_seconds: z.number().int().optional(),
+  freeze: z.boolean().optional(),
+});
+
+const globs = z
+  .array(
+    z
+      .string()
+      .regex(/^!?[^!\s]/, 'expected a glob such as "web-*"')
+      .max(256),
+  )
+  .min(1)
+  .max(MOST_GLOBS)
+  .refine((list) => list.some((glob) => !glob.startsWith('!')), { error: 'only excludes, so it selects nothing' })
+  .exactOptional();
+
+const Selector = z
+  .strictObject({
+    accounts: globs,
+    projects: globs,
+    branches: globs,
+    computes: globs,
+    regions: globs,
+    types: z
+      .array(z.enum(['read_write', 'read_only']))
+      .min(1)
+      .max(2)
+      .exactOptional(),
+    branchRoles: z
+      .array(z.enum(['default', 'protected', 'child']))
+      .min(1)
+      .max(3)
+      .exactOptional(),
+    share: z.number().gt(0).max(1).exactOptional(),
+    minAgeMs: z.number().min(0).default(0),
+  })
+  .refine(({ minAgeMs: _age, share: _share, ...keys }) => Object.keys(keys).length > 0, {
+    error: 'selects nothing in particular; for everything send "all"',
+  });
+
+export const FreezeBody = z.strictObject({
+  ...Common,
+  select: z.union([z.literal('all'), Selector]),
+  allow_raise: z.boolean().default(false),
+});
+
+export const ReleaseBody = z.strictObject({ target: text(210), owner: text(80) });
+
+export const ApproveBody = z.strictObject({ hash: text(64), owner: text(80) });
+
+export const RestoreBody = z.strictObject({
+  computes: z.union([z.literal('all'), z.array(text(210)).min(1).max(MOST_COMPUTES)]),
+  owner: text(80),
+  now: z.boolean().default(false),
+});
+
+/** Who ends something: there is no body to say so. */
+export const EndQuery = z.strictObject({ owner: text(80).default('HTTP') });
+
+const limit = (fallback: number) => z.coerce.number().int().min(1).max(MOST_PER_PAGE).default(fallback);
+
+export const PageQuery = z.strictObject({ after: text(300).optional(), limit: limit(MOST_PER_PAGE) });
+export const DecisionsQuery = z.strictObject({ compute: text(210).optional(), limit: limit(100) });
+
+/** The first problem in one line, with its place. */
+export function problemOf({ issues }: z.ZodError): string {
+  const [issue] = issues;
+  const place = issue?.path.join('.');
+  return `${place ? `${place}: ` : ''}${issue?.message ?? 'not understood'}`;
+}

@@ -1,0 +1,106 @@
+import { request } from 'undici';
+import {
+  LONGEST_ANSWER_MS,
+  type Operator,
+  type OperatorError,
+  type OperatorResult,
+  type Page,
+  type PageQuery,
+} from '../../ports/operator.ts';
+
+export interface OperatorClientOptions {
+  /** Where the daemon's pages are, without a path. */
+  url: string;
+  /** Sent with every request; absent where nothing is to be changed and the daemon asks for none. */
+  token?: string | undefined;
+}
+
+interface Call {
+  method?: 'GET' | 'POST' | 'DELETE';
+  query?: Record<string, string | number | undefined>;
+  body?: object;
+}
+
+/** A running daemon's operator, over its HTTP API. Never rejects: a daemon that does not answer is `unavailable`. */
+export function createOperatorClient(options: OperatorClientOptions): Operator {
+  const call = <T>(path: string, one: Call = {}) => callDaemon<T>(options, path, one);
+  const get = <T>(path: string, query: Call['query'] = {}) => call<T>(path, { query });
+  const post = <T>(path: string, body: object) => call<T>(path, { method: 'POST', body });
+  const end = <T>(path: string, owner: string) => call<T>(path, { method: 'DELETE', query: { owner } });
+  const page = async <T>(name: string, { after, limit }: PageQuery): Promise<OperatorResult<Page<T>>> => {
+    const got = await get<{ next: string | null } & Record<string, T[]>>(name, { after, limit });
+    return got.ok ? { ok: true, value: { items: got.value[name] ?? [], next: got.value.next } } : got;
+  };
+  return {
+    status: () => get('status'),
+    computes: (query) => page('computes', query),
+    async decisions(query) {
+      const got = await get<{ decisions: Value<Operator['decisions']> }>('decisions', query);
+      return got.ok ? { ok: true, value: got.value.decisions } : got;
+    },
+    holds: (query) => page('holds', query),
+    hold: ({ size, suspendTimeoutSeconds, forSeconds, ...body }) =>
+      post('holds', {
+        ...body,
+        for_seconds: forSeconds,
+        ...(size && { size: { min_cu: size.minCu, max_cu: size.maxCu } }),
+        ...(suspendTimeoutSeconds !== undefined && { suspend_timeout_seconds: suspendTimeoutSeconds }),
+      }),
+    release: (body) => post('release', body),
+    freezes: (query) => page('freezes', query),
+    freeze: ({ forSeconds, allowRaise, ...body }) =>
+      post('freezes', { ...body, for_seconds: forSeconds, allow_raise: allowRaise }),
+    async thaw({ id, owner }) {
+      if (id !== 'all') return end(`freezes/${encodeURIComponent(id)}`, owner);
+      return end('freezes', owner);
+    },
+    approve: (body) => post('approve', body),
+    restore: (body) => post('restore', body),
+    records: (query) => page('records', query),
+  };
+}
+
+type Value<M extends (...args: never[]) => Promise<OperatorResult<unknown>>> = Extract<
+  Awaited<ReturnType<M>>,
+  { ok: true }
+>['value'];
+
+async function callDaemon<T>(
+  { url, token }: OperatorClientOptions,
+  path: string,
+  { method = 'GET', query = {}, body }: Call,
+): Promise<OperatorResult<T>> {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  const target = `${url}/api/v1/${path}?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]))}`;
+  const headers = {
+    accept: 'application/json',
+    ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    ...(body && { 'content-type': 'application/json' }),
+  };
+  try {
+    const times = { headersTimeout: LONGEST_ANSWER_MS, bodyTimeout: LONGEST_ANSWER_MS };
+    const answer = await request(target, { method, headers, ...times, body: body ? JSON.stringify(body) : null });
+    const text = await answer.body.text();
+    return answer.statusCode < 300 ? { ok: true, value: JSON.parse(text) } : errorOf(answer.statusCode, text, url);
+  } catch (error) {
+    const { code = 'no answer' } = error as NodeJS.ErrnoException;
+    return { ok: false, error: { code: 'unavailable', message: `the daemon at ${url} can't be asked (${code})` } };
+  }
+}
+
+const KNOWN: ReadonlySet<string> = new Set<OperatorError['code']>(['invalid', 'not_found', 'full', 'busy']);
+
+function errorOf(status: number, text: string, url: string): { ok: false; error: OperatorError } {
+  const { code, message } = parse(text);
+  if (KNOWN.has(code)) return { ok: false, error: { code: code as OperatorError['code'], message } };
+  return { ok: false, error: { code: 'unavailable', message: `the daemon at ${url} answers ${status}: ${message}` } };
+}
+
+function parse(text: string): { code: string; message: string } {
+  try {
+    const { code, message } = JSON.parse(text);
+    return { code: String(code), message: String(message).slice(0, 300) };
+  } catch {
+    return { code: '', message: 'no JSON: is this an ebb?' };
+  }
+}

@@ -1,0 +1,37 @@
+import { type Compute, hasSettings } from '../domain/compute.ts';
+import type { Freeze } from '../domain/freezes.ts';
+import { compileSelector } from '../domain/select.ts';
+import type { ComputeStatus } from '../ports/operator.ts';
+import type { Context } from './context.ts';
+import type { Conclusion } from './fleet.ts';
+
+/** True for a compute that a freeze set by a person stops now. */
+type FrozenTest = (compute: Compute) => boolean;
+
+/** Makes freezes ready to be asked of a whole fleet. */
+export function frozenBy(freezes: readonly Freeze[], nowMs: number): FrozenTest {
+  const inForce = freezes.filter(({ createdAtMs, expiresAtMs }) => createdAtMs <= nowMs && nowMs < expiresAtMs);
+  const tests = inForce.map(({ select }): FrozenTest => {
+    if (select === 'all') return () => true;
+    const matches = compileSelector(select);
+    return (compute) => matches(compute, Number.POSITIVE_INFINITY);
+  });
+  return (compute) => tests.some((test) => test(compute));
+}
+
+/** What ebb does with a compute: the first that is true of frozen, degraded, held, left, unmatched, observed, enforced. */
+export function statusOf(
+  { mode }: Pick<Context, 'mode'>,
+  { compute, decision, plan, record }: Conclusion,
+  isFrozen: FrozenTest,
+): ComputeStatus {
+  if (decision.freezes.length > 0 || isFrozen(compute)) return 'frozen';
+  if (plan.heldBy.includes('degraded')) return 'degraded';
+  if (decision.holds.length > 0) return 'held';
+  if (!decision.matched) {
+    const changed = Object.keys(record.lastApplied).length > 0;
+    return changed && !hasSettings(compute, record.baseline) ? 'left' : 'unmatched';
+  }
+  const onlyObserved = Object.keys(decision.enforcedDeciders).length === 0 && Object.keys(decision.deciders).length > 0;
+  return mode === 'observe' || onlyObserved ? 'observed' : 'enforced';
+}

@@ -1,0 +1,36 @@
+import type { ComputeDocument, OperatorResult, Page, PageQuery, RecordsDocument } from '../../ports/operator.ts';
+import { frozenBy, statusOf } from '../compute-status.ts';
+import type { Conclusion } from '../fleet.ts';
+import { computeDocument } from './documents.ts';
+import { boundedLimit, pageOf } from './pages.ts';
+import { fail, type OperatorParts } from './parts.ts';
+
+/** Every compute as the daemon has last concluded about it. */
+export async function listComputes(
+  parts: OperatorParts,
+  query: PageQuery,
+): Promise<OperatorResult<Page<ComputeDocument>>> {
+  const { daemon, store } = parts;
+  if (!daemon) return fail('unavailable', 'only a daemon knows what computes have now: start ebb run, or see ebb plan');
+  const nowMs = await parts.now();
+  const isFrozen = frozenBy(await store.freezes(nowMs), nowMs);
+  const byPlace = ({ compute }: Conclusion) => `${compute.projectId}/${compute.computeId}`;
+  const { items, next } = pageOf([...daemon.fleet.conclusions()], byPlace, query);
+  const documents = items.map((conclusion) => computeDocument(conclusion, statusOf(daemon, conclusion, isFrozen)));
+  return { ok: true, value: { items: documents, next } };
+}
+
+/** What is remembered of each compute, a page of projects at a time. */
+export async function listRecords(
+  { store }: OperatorParts,
+  { after, limit }: PageQuery,
+): Promise<OperatorResult<Page<RecordsDocument>>> {
+  const projectIds = await store.projectIds();
+  const ahead = projectIds.toSorted().filter((projectId) => after === undefined || projectId > after);
+  const shown = ahead.slice(0, boundedLimit(limit));
+  const items: RecordsDocument[] = [];
+  for (const projectId of shown) {
+    items.push({ project_id: projectId, records: Object.fromEntries(await store.records(projectId)) });
+  }
+  return { ok: true, value: { items, next: (ahead.length > shown.length && shown.at(-1)) || null } };
+}

@@ -1,0 +1,60 @@
+import type { Operator, OperatorResult } from '../../ports/operator.ts';
+import { ownerProblem } from './check-request.ts';
+import { listComputes, listRecords } from './computes.ts';
+import { decisionDocument } from './documents.ts';
+import { isId } from './find-compute.ts';
+import { listFreezes, setFreeze, thaw } from './freezes.ts';
+import { listHolds, setHold } from './holds.ts';
+import { boundedLimit } from './pages.ts';
+import { fail, type OperatorParts, rememberDeeds } from './parts.ts';
+import { release } from './release.ts';
+import { restore } from './restore.ts';
+import { status } from './status.ts';
+
+/** The digest of a policy set, or enough of its beginning, as the log and `ebb status` give it. */
+const HASH = /^[0-9a-f]{12,64}$/;
+
+/** What people may ask and tell, on a store, with or without a daemon. Rejects where the store can't be asked. */
+export function createOperator(parts: OperatorParts): Operator {
+  return {
+    status: () => status(parts),
+    computes: (query) => listComputes(parts, query),
+    async decisions({ compute, limit }) {
+      const computeId = compute?.split('/').at(-1);
+      if (computeId !== undefined && !isId(computeId)) return fail('invalid', 'not the id of a compute');
+      const entries = await parts.store.history({
+        limit: boundedLimit(limit),
+        ...(computeId !== undefined && { computeId }),
+      });
+      return { ok: true, value: entries.map(decisionDocument) };
+    },
+    holds: (query) => listHolds(parts, query),
+    hold: (request) => setHold(parts, request),
+    release: (request) => release(parts, request),
+    freezes: (query) => listFreezes(parts, query),
+    freeze: (request) => setFreeze(parts, request),
+    thaw: (request) => thaw(parts, request),
+    approve: (request) => approve(parts, request),
+    restore: (request) => restore(parts, request),
+    records: (query) => listRecords(parts, query),
+  };
+}
+
+async function approve(
+  parts: OperatorParts,
+  { hash, owner }: { hash: string; owner: string },
+): Promise<OperatorResult<{ hash: string }>> {
+  const problem = ownerProblem(owner);
+  if (problem !== undefined) return fail('invalid', problem);
+  if (!HASH.test(hash)) return fail('invalid', 'the hash of a policy set has hexadecimal digits only: see ebb status');
+  const staged = parts.daemon?.staged();
+  if (parts.daemon && !staged?.hash.startsWith(hash)) {
+    return fail('not_found', staged ? `the set that is staged is ${staged.hash}` : 'no policy set waits for approval');
+  }
+  const atMs = await parts.now();
+  await parts.store.approve({ hash, who: owner, atMs });
+  const message = `policy set ${hash} may come into force`;
+  await rememberDeeds(parts, [{ kind: 'approve', code: 'approved', message, who: owner, atMs }]);
+  await parts.lookAt(await parts.store.projectIds());
+  return { ok: true, value: { hash } };
+}

@@ -1,0 +1,103 @@
+/** Domain values as documents for people and programs. */
+import type { ComputeSettings, Size } from '../../domain/compute.ts';
+import type { Freeze } from '../../domain/freezes.ts';
+import type { HistoryEntry } from '../../domain/history.ts';
+import type { Hold } from '../../domain/holds.ts';
+import { isoInstant } from '../../domain/instants.ts';
+import type {
+  ComputeDocument,
+  ComputeStatus,
+  DecisionDocument,
+  FreezeDocument,
+  HoldDocument,
+  SettingsDocument,
+} from '../../ports/operator.ts';
+import type { Conclusion } from '../fleet.ts';
+
+export function settingsDocument(settings: Partial<ComputeSettings>): SettingsDocument {
+  const { minCu = null, maxCu = null, suspendTimeoutSeconds = null } = settings;
+  return { min_cu: minCu, max_cu: maxCu, suspend_timeout_seconds: suspendTimeoutSeconds };
+}
+
+function desiredDocument(size: Size | null, suspendTimeoutSeconds: number | null): SettingsDocument {
+  return {
+    min_cu: size?.minCu ?? null,
+    max_cu: size?.maxCu ?? null,
+    suspend_timeout_seconds: suspendTimeoutSeconds,
+  };
+}
+
+export function computeDocument({ compute, decision, plan, record, ...rest }: Conclusion, status: ComputeStatus) {
+  const { size, suspendTimeoutSeconds } = decision.desired;
+  const document: ComputeDocument = {
+    project_id: compute.projectId,
+    project_name: compute.projectName,
+    compute_id: compute.computeId,
+    branch_id: compute.branchId,
+    type: compute.type,
+    status,
+    current: { ...settingsDocument(compute), state: compute.state },
+    desired: desiredDocument(size, suspendTimeoutSeconds),
+    baseline: settingsDocument(record.baseline),
+    verdict: plan.verdict,
+    reasons: plan.reasons,
+    until: instantOrNull(plan.untilMs),
+    next_boundary: instantOrNull(rest.nextBoundaryMs),
+  };
+  return document;
+}
+
+export function holdDocument(hold: Hold): HoldDocument {
+  const { size, suspendTimeoutSeconds = null, freeze = false } = hold;
+  return {
+    id: hold.id,
+    project_id: hold.projectId,
+    compute_id: hold.computeId,
+    ...overrideDocument(hold),
+    size: size ? { min_cu: size.minCu, max_cu: size.maxCu } : null,
+    suspend_timeout_seconds: suspendTimeoutSeconds,
+    freeze,
+  };
+}
+
+export function freezeDocument(freeze: Freeze): FreezeDocument {
+  return {
+    id: freeze.id,
+    ...overrideDocument(freeze),
+    select: freeze.select,
+    allow_raise: freeze.allowRaise,
+  };
+}
+
+export function decisionDocument(entry: HistoryEntry): DecisionDocument {
+  const { policy = null, revision = null, who = null, from, to } = entry;
+  return {
+    at: isoInstant(entry.atMs),
+    project_id: entry.projectId,
+    compute_id: entry.computeId,
+    kind: entry.kind,
+    policy,
+    set_hash: entry.setHash,
+    revision,
+    from: from ? someSettings(from) : null,
+    to: to ? someSettings(to) : null,
+    reasons: entry.reasons,
+    who,
+  };
+}
+
+function overrideDocument({ owner, reason, createdAtMs, expiresAtMs }: Hold | Freeze) {
+  return { owner, reason, created_at: isoInstant(createdAtMs), expires_at: instantOrNull(expiresAtMs) };
+}
+
+function someSettings({ minCu, maxCu, suspendTimeoutSeconds }: Partial<ComputeSettings>): Partial<SettingsDocument> {
+  return {
+    ...(minCu !== undefined && { min_cu: minCu }),
+    ...(maxCu !== undefined && { max_cu: maxCu }),
+    ...(suspendTimeoutSeconds !== undefined && { suspend_timeout_seconds: suspendTimeoutSeconds }),
+  };
+}
+
+function instantOrNull(ms: number | undefined): string | null {
+  return ms === undefined || !Number.isFinite(ms) ? null : isoInstant(ms);
+}

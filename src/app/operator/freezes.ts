@@ -1,0 +1,78 @@
+import { randomBytes } from 'node:crypto';
+import { type Freeze, freezesAt } from '../../domain/freezes.ts';
+import { isoInstant } from '../../domain/instants.ts';
+import type { FreezeDocument, FreezeRequest, OperatorResult, Page, PageQuery } from '../../ports/operator.ts';
+import { overrideProblem, ownerProblem } from './check-request.ts';
+import { freezeDocument } from './documents.ts';
+import { pageOf } from './pages.ts';
+import { fail, type OperatorParts, rememberDeeds } from './parts.ts';
+
+/** Stops every write to the computes that are selected. It counts as soon as it is stored: each write asks before. */
+export async function setFreeze(parts: OperatorParts, request: FreezeRequest): Promise<OperatorResult<FreezeDocument>> {
+  const problem = overrideProblem(request);
+  if (problem !== undefined) return fail('invalid', problem);
+  const { select, owner, reason, forSeconds, allowRaise } = request;
+  const createdAtMs = await parts.now();
+  const freeze: Freeze = {
+    id: `f-${randomBytes(5).toString('hex')}`,
+    ...{ owner, reason, createdAtMs, expiresAtMs: createdAtMs + forSeconds * 1000, select, allowRaise },
+  };
+  const put = await parts.store.putFreeze(freeze);
+  if (!put.ok) return fail('full', `there are ${put.error.limit} freezes already: thaw some`);
+  const message = `frozen: ${describeSelect(freeze)}, until ${isoInstant(freeze.expiresAtMs)}: ${reason}`;
+  await rememberDeeds(parts, [{ kind: 'freeze', code: 'frozen', message, who: owner, atMs: createdAtMs }]);
+  await parts.lookAt(await projectsOf(parts, [freeze]));
+  return { ok: true, value: freezeDocument(freeze) };
+}
+
+/** Those in force, oldest first. */
+export async function listFreezes(
+  parts: OperatorParts,
+  query: PageQuery,
+): Promise<OperatorResult<Page<FreezeDocument>>> {
+  const freezes = await parts.store.freezes(await parts.now());
+  const { items, next } = pageOf(freezes, ({ createdAtMs, id }) => `${isoInstant(createdAtMs)}/${id}`, query);
+  return { ok: true, value: { items: items.map(freezeDocument), next } };
+}
+
+/** Ends freezes before their time, and has what they stopped looked at. */
+export async function thaw(
+  parts: OperatorParts,
+  { id, owner }: { id: string | 'all'; owner: string },
+): Promise<OperatorResult<{ freezes: string[] }>> {
+  const problem = ownerProblem(owner);
+  if (problem !== undefined) return fail('invalid', problem);
+  const atMs = await parts.now();
+  const known = await parts.store.freezes(atMs);
+  const ended = id === 'all' ? known : known.filter((freeze) => freeze.id === id);
+  if (ended.length === 0 && id !== 'all') return fail('not_found', `there is no freeze ${id.slice(0, 80)}: ebb status`);
+  for (const freeze of ended) await parts.store.deleteFreeze(freeze.id);
+  const deeds = ended.map((freeze) => ({
+    ...({ kind: 'freeze', code: 'thawed', who: owner, atMs } as const),
+    message: `thawed: ${describeSelect(freeze)}`,
+  }));
+  if (deeds.length > 0) await rememberDeeds(parts, deeds);
+  if (ended.length > 0) await parts.lookAt(await projectsOf(parts, ended));
+  return { ok: true, value: { freezes: ended.map((freeze) => freeze.id) } };
+}
+
+/** Without a picture nobody knows what a selector means: then every project is looked at. */
+async function projectsOf({ daemon, store, now }: OperatorParts, freezes: readonly Freeze[]): Promise<string[]> {
+  if (!daemon) return store.projectIds();
+  const { fleet } = daemon;
+  if (freezes.some(({ select }) => select === 'all')) return fleet.projectIds();
+  const nowMs = await now();
+  const always = freezes.map((freeze) => ({ ...freeze, createdAtMs: 0, expiresAtMs: Number.POSITIVE_INFINITY }));
+  const projectIds = new Set<string>();
+  for (const { compute } of fleet.conclusions()) {
+    if (!projectIds.has(compute.projectId) && freezesAt(always, compute, nowMs).length > 0) {
+      projectIds.add(compute.projectId);
+    }
+  }
+  return [...projectIds];
+}
+
+function describeSelect({ select, allowRaise }: Freeze): string {
+  const what = select === 'all' ? 'all computes' : JSON.stringify({ ...select, minAgeMs: undefined });
+  return allowRaise ? `${what}, raises allowed` : what;
+}

@@ -1,0 +1,55 @@
+import { randomBytes } from 'node:crypto';
+import type { Hold } from '../../domain/holds.ts';
+import { isoInstant } from '../../domain/instants.ts';
+import { formatSize, formatSuspendTimeout } from '../../domain/settings-text.ts';
+import type { HoldDocument, HoldRequest, OperatorResult, Page, PageQuery } from '../../ports/operator.ts';
+import { holdProblem } from './check-request.ts';
+import { holdDocument } from './documents.ts';
+import { findCompute, unknownCompute } from './find-compute.ts';
+import { pageOf } from './pages.ts';
+import { fail, type OperatorParts, rememberDeeds } from './parts.ts';
+
+/** Sets a hold, and has its project looked at. */
+export async function setHold(parts: OperatorParts, request: HoldRequest): Promise<OperatorResult<HoldDocument>> {
+  const problem = holdProblem(request);
+  if (problem !== undefined) return fail('invalid', problem);
+  const place = await findCompute(parts, request.compute);
+  if (!place) return fail('not_found', unknownCompute(request.compute));
+  const hold = newHold(request, place, await parts.now());
+  const put = await parts.store.putHold(hold);
+  if (!put.ok) return fail('full', `there are ${put.error.limit} holds already: release some`);
+  const { owner: who, createdAtMs: atMs } = hold;
+  await rememberDeeds(parts, [{ kind: 'hold', code: 'hold', message: describeHold(hold), who, atMs, ...place }]);
+  await parts.lookAt([hold.projectId]);
+  return { ok: true, value: holdDocument(hold) };
+}
+
+/** Those in force, by compute and then by age. */
+export async function listHolds(parts: OperatorParts, query: PageQuery): Promise<OperatorResult<Page<HoldDocument>>> {
+  const holds = await parts.store.holds(await parts.now());
+  const byCompute = ({ projectId, computeId, createdAtMs, id }: Hold) =>
+    `${projectId}/${computeId}/${isoInstant(createdAtMs)}/${id}`;
+  const { items, next } = pageOf(holds, byCompute, query);
+  return { ok: true, value: { items: items.map(holdDocument), next } };
+}
+
+function newHold(request: HoldRequest, place: { projectId: string; computeId: string }, nowMs: number): Hold {
+  const { owner, reason, forSeconds, size, suspendTimeoutSeconds, freeze } = request;
+  return {
+    id: `h-${randomBytes(5).toString('hex')}`,
+    ...place,
+    ...{ owner, reason, createdAtMs: nowMs, expiresAtMs: nowMs + forSeconds * 1000 },
+    ...(size && { size }),
+    ...(suspendTimeoutSeconds !== undefined && { suspendTimeoutSeconds }),
+    ...(freeze && { freeze: true as const }),
+  };
+}
+
+function describeHold({ size, suspendTimeoutSeconds, freeze, expiresAtMs, reason }: Hold): string {
+  const parts = [
+    ...(size ? [`size ${formatSize(size)} CU`] : []),
+    ...(suspendTimeoutSeconds === undefined ? [] : [`suspend_after ${formatSuspendTimeout(suspendTimeoutSeconds)}`]),
+    ...(freeze ? ['as it is'] : []),
+  ];
+  return `held: ${parts.join(', ')}, until ${isoInstant(expiresAtMs)}: ${reason}`;
+}

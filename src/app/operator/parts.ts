@@ -1,0 +1,67 @@
+import type { CompiledPolicies } from '../../domain/compiled-policies.ts';
+import type { HistoryEntry, HistoryKind } from '../../domain/history.ts';
+import type { OperatorError, OperatorResult, Readiness } from '../../ports/operator.ts';
+import type { Store } from '../../ports/store.ts';
+import type { Log } from '../../ports/telemetry.ts';
+import type { Context } from '../context.ts';
+import type { Fleet } from '../fleet.ts';
+
+/** What an operator works with: a daemon's own parts, or a store that was opened for one command. */
+export interface OperatorParts {
+  store: Store;
+  log: Log;
+  /** The instant that holds and freezes are about, milliseconds since the epoch. */
+  now(): Promise<number>;
+  /** Asks the daemons of the group to look at projects soon; does nothing where there are none. */
+  lookAt(projectIds: readonly string[]): Promise<void>;
+  /** Names the holder of a lease. */
+  holder: string;
+  /** Absent where no daemon is asked. */
+  daemon?: DaemonParts;
+}
+
+/** What a running daemon knows besides its store. Functions, since policies are exchanged while it runs. */
+export interface DaemonParts {
+  fleet: Fleet;
+  mode: Context['mode'];
+  policies(): CompiledPolicies;
+  /** What the policies were made from, such as a commit. */
+  revision(): string | undefined;
+  /** The policy set that waits for a person's yes. */
+  staged(): { hash: string; message: string } | undefined;
+  readiness(): Promise<Readiness>;
+}
+
+export function fail<T>(code: OperatorError['code'], message: string): OperatorResult<T> {
+  return { ok: false, error: { code, message } };
+}
+
+/** What a person did, as an entry of the history; of the whole fleet if it names no compute. */
+interface Deed {
+  kind: HistoryKind;
+  code: string;
+  message: string;
+  who: string;
+  atMs: number;
+  projectId?: string;
+  computeId?: string;
+}
+
+/** Remembers what people did. What they did counts all the same if that fails. */
+export async function rememberDeeds(parts: OperatorParts, deeds: readonly Deed[]): Promise<void> {
+  const { store, log, daemon } = parts;
+  const revision = daemon?.revision();
+  try {
+    const setHash = daemon?.policies().set.hash ?? (await store.generation())?.setHash ?? '';
+    const entries = deeds.map(
+      ({ kind, code, message, who, atMs, projectId = '', computeId = '' }): HistoryEntry => ({
+        ...{ atMs, projectId, computeId, kind, setHash, who },
+        ...(revision !== undefined && { revision }),
+        reasons: [{ code, message }],
+      }),
+    );
+    await store.appendHistory(entries);
+  } catch (error) {
+    log.warn({ event: 'ebb.history_failed', err: error }, 'the history could not be written; nothing else is lost');
+  }
+}

@@ -1,0 +1,69 @@
+import type { Hold } from '../../domain/holds.ts';
+import { releaseRecord } from '../../domain/release.ts';
+import type { OperatorResult, ReleaseDocument } from '../../ports/operator.ts';
+import { changeRecords, projectBusy } from './change-records.ts';
+import { ownerProblem } from './check-request.ts';
+import { type ComputePlace, findCompute, unknownCompute } from './find-compute.ts';
+import { fail, type OperatorParts, rememberDeeds } from './parts.ts';
+
+interface ReleaseRequest {
+  /** Id of a hold, or of a compute. */
+  target: string;
+  owner: string;
+}
+
+/** Takes a person's word back: one hold, or everything that people's doing keeps ebb from on one compute. */
+export async function release(
+  parts: OperatorParts,
+  { target, owner }: ReleaseRequest,
+): Promise<OperatorResult<ReleaseDocument>> {
+  const problem = ownerProblem(owner);
+  if (problem !== undefined) return fail('invalid', problem);
+  const holds = await parts.store.holds(await parts.now());
+  const hold = holds.find(({ id }) => id === target);
+  if (hold) {
+    await endHolds(parts, [hold], owner);
+    return { ok: true, value: { holds: [hold.id], computes: [] } };
+  }
+  const place = await findCompute(parts, target);
+  if (!place) return fail('not_found', /^h-/.test(target) ? noHold(target) : unknownCompute(target));
+  return releaseCompute(parts, place, { owner, holds });
+}
+
+async function releaseCompute(
+  parts: OperatorParts,
+  place: ComputePlace,
+  { owner, holds }: { owner: string; holds: readonly Hold[] },
+): Promise<OperatorResult<ReleaseDocument>> {
+  const { projectId, computeId } = place;
+  const changed = await changeRecords(parts, projectId, (id, record) =>
+    id === computeId ? releaseRecord(record) : record,
+  );
+  if (!changed.ok) return fail('busy', projectBusy(projectId));
+  const own = holds.filter((hold) => hold.computeId === computeId);
+  if (changed.changed.length > 0) {
+    const message = 'released: stopped fights and respected manual changes no longer count';
+    const deed = { kind: 'hold', code: 'released', message, who: owner, atMs: await parts.now(), ...place } as const;
+    await rememberDeeds(parts, [deed]);
+    await parts.lookAt([projectId]);
+  }
+  await endHolds(parts, own, owner);
+  const computes = changed.changed.map((id) => ({ project_id: projectId, compute_id: id }));
+  return { ok: true, value: { holds: own.map(({ id }) => id), computes } };
+}
+
+async function endHolds(parts: OperatorParts, holds: readonly Hold[], who: string): Promise<void> {
+  if (holds.length === 0) return;
+  for (const { id } of holds) await parts.store.deleteHold(id);
+  const atMs = await parts.now();
+  const deeds = holds.map(({ id, projectId, computeId, owner }) => ({
+    ...({ kind: 'hold', code: 'released', who, atMs, projectId, computeId } as const),
+    message: `released: hold ${id} of ${owner}`,
+  }));
+  await rememberDeeds(parts, deeds);
+  await parts.lookAt([...new Set(holds.map(({ projectId }) => projectId))]);
+}
+
+function noHold(id: string): string {
+  return `there is no hold ${id.slice(0, 80)}: ebb holds`;
+}

@@ -1,0 +1,89 @@
+import { hasSettings } from '../../domain/compute.ts';
+import type { ComputeRecord } from '../../domain/compute-record.ts';
+import { withRestore } from '../../domain/restore.ts';
+import type { OperatorResult, RestoreDocument, RestoreRequest } from '../../ports/operator.ts';
+import { changeRecords, projectBusy } from './change-records.ts';
+import { ownerProblem } from './check-request.ts';
+import { settingsDocument } from './documents.ts';
+import { type ComputePlace, findCompute, unknownCompute } from './find-compute.ts';
+import { fail, type OperatorParts, rememberDeeds } from './parts.ts';
+
+type Restored = RestoreDocument['computes'][number];
+
+/**
+ * Stores the wish that computes go back to their baseline. It is carried out like every other change, by a daemon or by
+ * `ebb apply`, where no policy has an opinion.
+ */
+export async function restore(parts: OperatorParts, request: RestoreRequest): Promise<OperatorResult<RestoreDocument>> {
+  const problem = ownerProblem(request.owner);
+  if (problem !== undefined) return fail('invalid', problem);
+  const wanted = await wantedComputes(parts, request.computes);
+  if (!wanted.ok) return wanted;
+  const computes: Restored[] = [];
+  for (const [projectId, computeIds] of wanted.value) {
+    const restored = await restoreProject(parts, { projectId, computeIds, ...request });
+    if (!restored) return fail('busy', projectBusy(projectId));
+    computes.push(...restored);
+  }
+  return { ok: true, value: { computes } };
+}
+
+/** By project, the computes; undefined for all of them. */
+type Wanted = Map<string, Set<string> | undefined>;
+
+async function wantedComputes(
+  parts: OperatorParts,
+  computes: RestoreRequest['computes'],
+): Promise<OperatorResult<Wanted>> {
+  if (computes === 'all') {
+    const projectIds = await parts.store.projectIds();
+    return { ok: true, value: new Map(projectIds.map((projectId) => [projectId, undefined])) };
+  }
+  const wanted = new Map<string, Set<string>>();
+  for (const written of computes) {
+    const place = await findCompute(parts, written);
+    if (!place) return fail('not_found', unknownCompute(written));
+    wanted.set(place.projectId, (wanted.get(place.projectId) ?? new Set()).add(place.computeId));
+  }
+  return { ok: true, value: wanted };
+}
+
+interface ProjectRequest extends Omit<RestoreRequest, 'computes'> {
+  projectId: string;
+  computeIds: ReadonlySet<string> | undefined;
+}
+
+async function restoreProject(parts: OperatorParts, request: ProjectRequest): Promise<Restored[] | undefined> {
+  const { projectId, computeIds, owner, now } = request;
+  const nowMs = await parts.now();
+  const restored: Restored[] = [];
+  const changed = await changeRecords(parts, projectId, (computeId, record) => {
+    if (computeIds && !computeIds.has(computeId)) return record;
+    const outcome = outcomeOf(parts, computeId, record);
+    const names = { project_id: projectId, compute_id: computeId };
+    restored.push({ ...names, baseline: settingsDocument(record.baseline), outcome });
+    return outcome === 'requested' ? withRestore(record, { owner, nowMs, now }) : record;
+  });
+  if (!changed.ok) return undefined;
+  const deeds = changed.changed.map((computeId) => ({ ...deedOf({ projectId, computeId }, owner), atMs: nowMs }));
+  if (deeds.length > 0) {
+    await rememberDeeds(parts, deeds);
+    await parts.lookAt([projectId]);
+  }
+  return restored;
+}
+
+/** Only a daemon knows what policies say; a store alone is asked without them, and the wish counts where they are silent. */
+function outcomeOf({ daemon }: OperatorParts, computeId: string, record: ComputeRecord): Restored['outcome'] {
+  const seen = daemon?.fleet.conclusion(computeId);
+  if (Object.keys(record.lastApplied).length === 0) return 'nothing_to_do';
+  if (hasSettings(seen?.compute ?? { ...record.baseline, ...record.lastApplied }, record.baseline))
+    return 'nothing_to_do';
+  const { size = null, suspendTimeoutSeconds = null } = seen?.decision.enforced ?? {};
+  return size !== null && suspendTimeoutSeconds !== null ? 'policies_decide' : 'requested';
+}
+
+function deedOf({ projectId, computeId }: ComputePlace, who: string) {
+  const message = 'wanted back as it was before ebb';
+  return { kind: 'restore', code: 'restore', message, who, projectId, computeId } as const;
+}

@@ -1,0 +1,103 @@
+import type { ComputeRecord } from '../../domain/compute-record.ts';
+import { isDegraded } from '../../domain/gates/failed-before.ts';
+import { isoInstant } from '../../domain/instants.ts';
+import { stoppedGroups } from '../../domain/release.ts';
+import type { OperatorResult, StatusDocument } from '../../ports/operator.ts';
+import { frozenBy, statusOf } from '../compute-status.ts';
+import { freezeDocument, holdDocument } from './documents.ts';
+import type { DaemonParts, OperatorParts } from './parts.ts';
+
+/** Of every list a status shows at most so many; the other pages have all. */
+const MOST_SHOWN = 100;
+
+/** How things stand, in one look: of the daemon where there is one, else of what is stored. */
+export async function status(parts: OperatorParts): Promise<OperatorResult<StatusDocument>> {
+  const { store, daemon } = parts;
+  const nowMs = await parts.now();
+  const [holds, freezes] = await Promise.all([store.holds(nowMs), store.freezes(nowMs)]);
+  const known = daemon ? recordsOf(daemon) : await recordsIn(parts);
+  const shared = {
+    at: isoInstant(nowMs),
+    revision: null,
+    holds: holds.slice(0, MOST_SHOWN).map(holdDocument),
+    freezes: freezes.slice(0, MOST_SHOWN).map(freezeDocument),
+    stopped_fights: stoppedFights(known),
+    degraded: degraded(known),
+  };
+  if (!daemon) {
+    const setHash = (await store.generation())?.setHash ?? null;
+    const computes = {
+      known: known.length,
+      degraded: known.filter(({ record }) => isDegraded(record.failures)).length,
+    };
+    const unknown = { mode: null, policies: null, staged: null, readiness: null };
+    return { ok: true, value: { ...shared, ...unknown, source: 'store', set_hash: setHash, computes, waiting: [] } };
+  }
+  const { set } = daemon.policies();
+  const value: StatusDocument = {
+    ...shared,
+    source: 'daemon',
+    mode: daemon.mode,
+    set_hash: set.hash,
+    revision: daemon.revision() ?? null,
+    policies: set.policies.map(({ name, kind, mode, owner = null }) => ({ name, kind, mode, owner })),
+    computes: countStatuses(daemon, frozenBy(freezes, nowMs)),
+    waiting: countWaiting(daemon),
+    staged: daemon.staged() ?? null,
+    readiness: await daemon.readiness(),
+  };
+  return { ok: true, value };
+}
+
+interface Known {
+  projectId: string;
+  computeId: string;
+  record: ComputeRecord;
+}
+
+function recordsOf({ fleet }: DaemonParts): Known[] {
+  return [...fleet.conclusions()].map(({ compute: { projectId, computeId }, record }) => ({
+    ...{ projectId, computeId, record },
+  }));
+}
+
+async function recordsIn({ store }: OperatorParts): Promise<Known[]> {
+  const known: Known[] = [];
+  for (const projectId of await store.projectIds()) {
+    for (const [computeId, record] of await store.records(projectId)) known.push({ projectId, computeId, record });
+  }
+  return known;
+}
+
+function stoppedFights(known: readonly Known[]): StatusDocument['stopped_fights'] {
+  const stopped = known.flatMap(({ projectId, computeId, record }) => {
+    const fields = stoppedGroups(record);
+    return fields.length === 0 ? [] : [{ project_id: projectId, compute_id: computeId, fields }];
+  });
+  return stopped.slice(0, MOST_SHOWN);
+}
+
+function degraded(known: readonly Known[]): StatusDocument['degraded'] {
+  const failing = known.filter(({ record }) => isDegraded(record.failures)).slice(0, MOST_SHOWN);
+  return failing.map(({ projectId, computeId, record }) => ({
+    ...{ project_id: projectId, compute_id: computeId },
+    message: record.failures?.message ?? '',
+  }));
+}
+
+function countStatuses(daemon: DaemonParts, isFrozen: ReturnType<typeof frozenBy>): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const conclusion of daemon.fleet.conclusions()) {
+    const one = statusOf(daemon, conclusion, isFrozen);
+    counts[one] = (counts[one] ?? 0) + 1;
+  }
+  return counts;
+}
+
+function countWaiting({ fleet }: DaemonParts): StatusDocument['waiting'] {
+  const counts = new Map<string, number>();
+  for (const { plan } of fleet.conclusions()) {
+    for (const reason of new Set(plan.heldBy)) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  }
+  return [...counts].map(([reason, computes]) => ({ reason, computes })).toSorted((a, b) => b.computes - a.computes);
+}

@@ -1,0 +1,50 @@
+import { Command } from 'commander';
+import { UserError } from './fail.ts';
+import { type AccessFlags, answered, ownerOf, withAccessFlags, withOperator } from './operator/access.ts';
+import { gather, parseFor, selectorOf } from './operator/parse-flags.ts';
+import { describeFreeze, printJson, printLines } from './operator/show.ts';
+
+interface FreezeFlags extends AccessFlags {
+  all?: boolean;
+  select?: string[];
+  for: number;
+  reason: string;
+  owner?: string;
+  allowRaise?: boolean;
+}
+
+const EXAMPLES = `
+Examples:
+  $ ebb freeze --all --for 4h --reason 'incident 42'
+  $ ebb freeze --select 'projects=web-*,!web-legacy' --for 1d --reason 'sale' --allow-raise
+  $ ebb freeze --select 'branch_roles=protected' --select 'regions=aws-eu-*' --for 2h --reason 'migration'
+
+While a freeze is in force no daemon of the group writes anything to these computes; each asks before each write. What
+policies want is decided and shown all the same. Several --select must all match, as the keys of a policy's select.
+To end it before its time: ebb thaw.`;
+
+/** `ebb freeze`: the emergency brake. */
+export function freezeCommand(): Command {
+  return withAccessFlags(new Command('freeze'))
+    .description('stop every write, to all computes or to some, for a while')
+    .option('--all', 'all computes')
+    .option('--select <key=globs>', 'only these; can be given several times', gather)
+    .requiredOption('--for <duration>', 'how long: 1s to 90d', parseFor)
+    .requiredOption('--reason <text>', 'why, for the others')
+    .option('--owner <name>', 'who (default: the user)')
+    .option('--allow-raise', 'raises are written all the same')
+    .addHelpText('after', EXAMPLES)
+    .action(freeze);
+}
+
+async function freeze(flags: FreezeFlags): Promise<void> {
+  const { all, select, for: forSeconds, reason, allowRaise = false } = flags;
+  if ((all === true) === (select !== undefined)) throw new UserError('give --all, or --select KEY=GLOBS: one of them');
+  const selected = select === undefined ? ('all' as const) : selectorOf(select);
+  const request = { select: selected, owner: ownerOf(flags), reason, forSeconds, allowRaise };
+  await withOperator(flags, async ({ operator }) => {
+    const set = await answered(operator.freeze(request));
+    if (flags.json) printJson(set);
+    else printLines([`frozen until ${set.expires_at}: ${describeFreeze(set)} (${set.id})`]);
+  });
+}

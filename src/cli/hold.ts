@@ -1,0 +1,50 @@
+import { Command } from 'commander';
+import type { Size } from '../domain/compute.ts';
+import { type AccessFlags, answered, ownerOf, withAccessFlags, withOperator } from './operator/access.ts';
+import { parseFor, parseSize, parseSuspendAfter } from './operator/parse-flags.ts';
+import { describeHold, printJson, printLines } from './operator/show.ts';
+
+interface HoldFlags extends AccessFlags {
+  for: number;
+  reason: string;
+  owner?: string;
+  size?: Size;
+  suspendAfter?: number;
+  freeze?: boolean;
+}
+
+const EXAMPLES = `
+Examples:
+  $ ebb hold ep-cool-sea-12345678 --for 2h --reason 'import of the catalogue' --size 2-4
+  $ ebb hold ep-cool-sea-12345678 --for 1d --reason 'demo' --suspend-after never
+  $ ebb hold ep-cool-sea-12345678 --for 30m --reason 'incident 42' --freeze
+
+A hold replaces the fields that it names, whatever policies want, within hard limits; it counts from now on until it
+expires or is released: ebb release. With --freeze the compute stays as it is. Of several holds the newest counts.
+A compute that ebb has not met is written PROJECT/COMPUTE.`;
+
+/** `ebb hold`: a person's word on one compute, for a while. */
+export function holdCommand(): Command {
+  return withAccessFlags(new Command('hold'))
+    .description('set size or timeout of a compute by hand, or keep it as it is, for a while')
+    .argument('<COMPUTE>', 'id of the compute')
+    .requiredOption('--for <duration>', 'how long: 1s to 90d', parseFor)
+    .requiredOption('--reason <text>', 'why, for the others')
+    .option('--owner <name>', 'who (default: the user)')
+    .option('--size <size>', 'such as 2, or 2-4', parseSize)
+    .option('--suspend-after <duration>', '1m to 7d, never, or default', parseSuspendAfter)
+    .option('--freeze', 'write nothing to it')
+    .addHelpText('after', EXAMPLES)
+    .action(hold);
+}
+
+async function hold(compute: string, flags: HoldFlags): Promise<void> {
+  const { for: forSeconds, reason, size, suspendAfter: suspendTimeoutSeconds, freeze } = flags;
+  const fields = { ...(size && { size }), ...(suspendTimeoutSeconds !== undefined && { suspendTimeoutSeconds }) };
+  const request = { compute, owner: ownerOf(flags), reason, forSeconds, ...fields, ...(freeze && { freeze }) };
+  await withOperator(flags, async ({ operator }) => {
+    const set = await answered(operator.hold(request));
+    if (flags.json) printJson(set);
+    else printLines([`${set.compute_id} is held until ${set.expires_at}: ${describeHold(set)} (${set.id})`]);
+  });
+}

@@ -1,0 +1,77 @@
+import { userInfo } from 'node:os';
+import type { Command } from 'commander';
+import type { Operator } from '../../compose/operator-access.ts';
+import { UserError } from '../fail.ts';
+
+/** What every command has that asks or tells a running ebb. */
+export interface AccessFlags {
+  config?: string;
+  queueUrl?: string;
+  url?: string;
+  json?: boolean;
+}
+
+export function withAccessFlags(command: Command): Command {
+  return command
+    .option('--config <file>', 'settings file (default: ebb.yaml if it is there)')
+    .option('--queue-url <url>', 'the store of the daemons, as for ebb run (EBB_QUEUE_URL)')
+    .option('--url <url>', 'ask the daemon there instead, with the token in EBB_TOKEN')
+    .option('--json', 'print JSON');
+}
+
+/** Who is behind it, where --owner does not say. */
+export function ownerOf({ owner }: { owner?: string }): string {
+  if (owner !== undefined) return owner;
+  try {
+    return userInfo().username;
+  } catch {
+    throw new UserError('the system has no name for this user: give --owner');
+  }
+}
+
+interface Asked {
+  operator: Operator;
+  via: 'daemon' | 'store';
+}
+
+/** Opens the way to the daemon or its store, and closes it again, whatever happens. */
+export async function withOperator<T>(flags: AccessFlags, work: (asked: Asked) => Promise<T>): Promise<T> {
+  const [{ readSettings }, { openOperator }] = await Promise.all([
+    import('../../settings.ts'),
+    import('../../compose/operator-access.ts'),
+  ]);
+  const { config, queueUrl, url } = flags;
+  const read = readSettings({ configFile: config, flags: { queueUrl } });
+  if (!read.ok) throw new UserError(read.problems.join('\n'));
+  if (url !== undefined && !/^https?:\/\/[^/]/.test(url)) throw new UserError('--url: write http://HOST:PORT');
+  const opened = await openOperator({ settings: read.settings, url });
+  if (!opened.ok) throw new UserError(opened.problem);
+  try {
+    return await work(opened.access);
+  } finally {
+    await opened.access.close();
+  }
+}
+
+type Result<T> = { ok: true; value: T } | { ok: false; error: { message: string } };
+
+/** The answer, or the error that tells why there is none. */
+export async function answered<T>(result: Promise<Result<T>>): Promise<T> {
+  const given = await result;
+  if (!given.ok) throw new UserError(given.error.message);
+  return given.value;
+}
+
+/** Asks for page after page; a list is as long as the daemon's bounds let it be. */
+export async function everyPage<T>(
+  ask: (query: { after?: string; limit: number }) => Promise<Result<{ items: T[]; next: string | null }>>,
+): Promise<T[]> {
+  const all: T[] = [];
+  let after: string | undefined;
+  do {
+    const page = await answered(ask({ limit: 1000, ...(after !== undefined && { after }) }));
+    all.push(...page.items);
+    after = page.next ?? undefined;
+  } while (after !== undefined);
+  return all;
+}

@@ -1,0 +1,38 @@
+import type { Operator } from '../../compose/operator-access.ts';
+import { describeFreeze, describeHold } from './show.ts';
+
+type Status = Extract<Awaited<ReturnType<Operator['status']>>, { ok: true }>['value'];
+
+/** A status as lines: what is in force, then what is out of the ordinary. */
+export function describeStatus(status: Status): string[] {
+  const { holds, freezes, degraded, stopped_fights, staged } = status;
+  return [
+    ...inForce(status),
+    ...(staged ? [`staged: ${staged.message}`] : []),
+    ...status.waiting.map(({ reason, computes }) => `waiting (${reason}): ${computes}`),
+    ...freezes.map((one) => `frozen until ${one.expires_at}: ${describeFreeze(one)}; ${one.owner}: ${one.reason}`),
+    ...holds.map(
+      (one) => `held until ${one.expires_at}: ${one.compute_id}, ${describeHold(one)}; ${one.owner}: ${one.reason}`,
+    ),
+    ...stopped_fights.map(
+      ({ compute_id, fields }) =>
+        `left alone: ${compute_id}, ${fields.join(' and ')}: changed back too often; ebb release ${compute_id}`,
+    ),
+    ...degraded.map(({ compute_id, message }) => `degraded: ${compute_id}: ${message}`),
+  ];
+}
+
+function inForce({ source, mode, set_hash, revision, policies, computes, readiness }: Status): string[] {
+  const counts = Object.entries(computes).map(([name, count]) => `${count} ${name}`);
+  const set =
+    set_hash === null ? [] : [`policy set: ${set_hash.slice(0, 12)}${revision === null ? '' : `, ${revision}`}`];
+  const bad = readiness?.checks.filter(({ ok }) => !ok) ?? [];
+  return [
+    source === 'store' ? 'from the store, without a daemon' : `mode: ${mode}`,
+    ...set,
+    ...(policies === null ? [] : [`policies: ${policies.map(({ name }) => name).join(', ') || 'none'}`]),
+    `computes: ${counts.join(', ') || 'none'}`,
+    ...(readiness?.ready ? ['ready'] : []),
+    ...bad.map(({ name, message }) => `not ready: ${name}: ${message}`),
+  ];
+}

@@ -1,0 +1,61 @@
+/** Sizes, durations and selectors as policies write them. */
+import { InvalidArgumentError } from 'commander';
+import type { Size as DomainSize } from '../../domain/compute.ts';
+import type { Selector as DomainSelector } from '../../domain/policy.ts';
+import { parseDurationMs } from '../../policy/schema/duration.ts';
+import { Selector } from '../../policy/schema/selector.ts';
+import { Size } from '../../policy/schema/size.ts';
+import { SuspendAfter } from '../../policy/schema/suspend-after.ts';
+import { toSelector } from '../../policy/to-domain.ts';
+import { UserError } from '../fail.ts';
+
+const MOST_DAYS = 90;
+const KEYS = ['accounts', 'projects', 'branches', 'computes', 'regions', 'types', 'branch_roles', 'share'] as const;
+
+export function parseSize(text: string): DomainSize {
+  return parsed(Size.safeParse(text));
+}
+
+/** Canonical seconds: −1 never. */
+export function parseSuspendAfter(text: string): number {
+  return parsed(SuspendAfter.safeParse(text));
+}
+
+/** Seconds. */
+export function parseFor(text: string): number {
+  const ms = parseDurationMs(text) ?? 0;
+  if (ms >= 1000 && ms <= MOST_DAYS * 86_400_000) return ms / 1000;
+  throw new InvalidArgumentError('expected a duration of 1s to 90d, such as "90s", "2h", "1h30m".');
+}
+
+export function parseCount(text: string): number {
+  const count = Number(text);
+  if (Number.isInteger(count) && count >= 1 && count <= 1000) return count;
+  throw new InvalidArgumentError('expected a whole number from 1 to 1000.');
+}
+
+/** Gathers what an option says each time that it is given. */
+export function gather(text: string, before: readonly string[] = []): string[] {
+  return [...before, text];
+}
+
+/** `projects=web-*,!web-legacy`, several of them: all must match, as in a policy. */
+export function selectorOf(texts: readonly string[]): DomainSelector {
+  const keys = texts.map((text) => {
+    const [key = '', list] = text.split(/=(.*)/s, 2);
+    if (list === undefined || !KEYS.some((known) => known === key)) {
+      throw new UserError(`--select ${JSON.stringify(text)}: write KEY=GLOB,GLOB; keys are ${KEYS.join(', ')}`);
+    }
+    return [key, key === 'share' ? list : list.split(',').map((glob) => glob.trim())];
+  });
+  const selector = Selector.safeParse({ ...Object.fromEntries(keys), min_age: '0s' });
+  if (selector.success) return toSelector(selector.data);
+  throw new UserError(`--select: ${selector.error.issues[0]?.message}`);
+}
+
+function parsed<T>(
+  result: { success: true; data: T } | { success: false; error: { issues: { message: string }[] } },
+): T {
+  if (result.success) return result.data;
+  throw new InvalidArgumentError(`${result.error.issues[0]?.message}.`);
+}

@@ -1,0 +1,57 @@
+import { Command } from 'commander';
+import { UserError } from './fail.ts';
+import { type AccessFlags, answered, ownerOf, withAccessFlags, withOperator } from './operator/access.ts';
+import { printJson, printLines, printTable, sizeText } from './operator/show.ts';
+
+const EXAMPLES = `
+Examples:
+  $ ebb restore ep-cool-sea-12345678
+  $ ebb restore --all                 after the policies were removed
+  $ ebb restore --all --now           without waiting for computes to sleep
+
+Back to what each compute had when ebb first saw it. A daemon in enforce mode does it like any other change, through the
+usual gates: what would disconnect clients waits for sleep, at most for two hours. Fields on which a policy has an
+opinion stay with the policy: remove it first, or hold the compute (ebb hold). The wish stands for a day.`;
+
+type RestoreFlags = AccessFlags & { all?: boolean; now?: boolean; owner?: string };
+
+/** `ebb restore`: computes as they were before ebb. */
+export function restoreCommand(): Command {
+  return withAccessFlags(new Command('restore'))
+    .description('bring computes back to what they had before ebb')
+    .argument('[COMPUTE...]', 'ids of computes')
+    .option('--all', 'every compute that ebb has changed')
+    .option('--now', 'without waiting for sleep: clients are disconnected')
+    .option('--owner <name>', 'who (default: the user)')
+    .addHelpText('after', EXAMPLES)
+    .action(restore);
+}
+
+async function restore(computes: string[], flags: RestoreFlags): Promise<void> {
+  if ((flags.all === true) === computes.length > 0) throw new UserError('name computes, or give --all: one of them');
+  const request = { computes: flags.all ? ('all' as const) : computes, owner: ownerOf(flags), now: flags.now ?? false };
+  await withOperator(flags, async ({ operator, via }) => {
+    const restored = await answered(operator.restore(request));
+    if (flags.json) return printJson(restored);
+    const told = restored.computes.filter(({ outcome }) => !flags.all || outcome !== 'nothing_to_do');
+    if (told.length === 0) return printLines(['nothing to bring back']);
+    printTable(['compute', 'baseline', ''], told.map(rowOf));
+    if (via === 'store') printLines(['carried out by the daemon on this store, in enforce mode, or by ebb apply']);
+  });
+}
+
+type Restored = Extract<
+  Awaited<ReturnType<Parameters<Parameters<typeof withOperator>[1]>[0]['operator']['restore']>>,
+  { ok: true }
+>['value']['computes'][number];
+
+const OUTCOMES = {
+  requested: 'goes back',
+  policies_decide: 'policies decide both fields: hold it instead (ebb hold)',
+  nothing_to_do: 'is as it was, or ebb never changed it',
+} as const;
+
+function rowOf({ compute_id, baseline: { min_cu, max_cu }, outcome }: Restored): string[] {
+  const size = min_cu === null || max_cu === null ? '' : sizeText({ min_cu, max_cu });
+  return [compute_id, size, OUTCOMES[outcome]];
+}

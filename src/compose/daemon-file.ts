@@ -1,0 +1,58 @@
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { QueueLocation } from '../settings/queue-url.ts';
+
+/** How commands reach the daemon that has the embedded engine of a folder for itself. */
+const DaemonFile = z.looseObject({ url: z.url(), token: z.string().min(1), pid: z.number().int() });
+type DaemonFile = z.infer<typeof DaemonFile>;
+
+function pathIn(folder: string): string {
+  return join(folder, 'daemon.json');
+}
+
+/**
+ * Tells commands on this machine where the daemon is that has an embedded engine for itself; gives what takes that back. On a
+ * server commands open the store directly, so there is nothing to tell.
+ */
+export async function announce(
+  queue: QueueLocation,
+  daemon: { url: string; token: string },
+): Promise<() => Promise<void>> {
+  if (queue.kind !== 'embedded') return async () => {};
+  await writeDaemonFile(folderOf(queue), daemon);
+  return () => forgetOlder(queue);
+}
+
+/** Removes what a daemon that was killed has left there. Only for whoever has the folder for itself. */
+export async function forgetOlder(queue: QueueLocation): Promise<void> {
+  if (queue.kind === 'embedded') await rm(pathIn(folderOf(queue)), { force: true });
+}
+
+/** The folder of an embedded engine. */
+export function folderOf({ url }: QueueLocation): string {
+  return url.reveal().slice('embedded:'.length);
+}
+
+/** Readable for its owner alone, and never half written. */
+async function writeDaemonFile(folder: string, { url, token }: { url: string; token: string }): Promise<void> {
+  const unfinished = `${pathIn(folder)}.${process.pid}`;
+  await rm(unfinished, { force: true });
+  const text = JSON.stringify({ url: reachable(url), token, pid: process.pid });
+  await writeFile(unfinished, `${text}\n`, { mode: 0o600, flag: 'wx' });
+  await rename(unfinished, pathIn(folder));
+}
+
+/** Undefined where there is none, as while a daemon starts or stops. */
+export async function readDaemonFile(folder: string): Promise<DaemonFile | undefined> {
+  try {
+    return DaemonFile.parse(JSON.parse(await readFile(pathIn(folder), 'utf8')));
+  } catch {
+    return undefined;
+  }
+}
+
+/** One who listens on every address can be reached on this machine's own. */
+function reachable(url: string): string {
+  return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
+}

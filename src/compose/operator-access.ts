@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemClock } from '../adapters/clock/system-clock.ts';
+import { openEngine } from '../adapters/engine/open-engine.ts';
+import { createOperatorClient } from '../adapters/http/operator-client.ts';
+import { createJobQueue } from '../adapters/queue/job-queue.ts';
+import { createStore } from '../adapters/store/create-store.ts';
+import { createTelemetry } from '../adapters/telemetry/telemetry.ts';
+import { mapConcurrently } from '../app/map-concurrently.ts';
+import { createOperator } from '../app/operator/create-operator.ts';
+import type { Engine } from '../ports/engine.ts';
+import type { Operator as OperatorPort } from '../ports/operator.ts';
+import { type Settings, secretsOf } from '../settings.ts';
+import { folderOf, readDaemonFile } from './daemon-file.ts';
+
+export type Operator = OperatorPort;
+
+/** Looks that are asked for at a time. */
+const LOOKS_AT_A_TIME = 32;
+const CLOSE_MS = 2_000;
+
+export interface OperatorAccess {
+  operator: Operator;
+  /** `daemon`: a running one answers; `store`: its store was opened, and on an embedded one no daemon runs. */
+  via: 'daemon' | 'store';
+  close(): Promise<void>;
+}
+
+type Opened = { ok: true; access: OperatorAccess } | { ok: false; problem: string };
+
+export interface OperatorAccessOptions {
+  settings: Settings;
+  /** Asks the daemon there instead of the store, with the token of the settings. */
+  url?: string | undefined;
+}
+
+/**
+ * Opens the way on which a command asks and tells: the store of the settings; the daemon that has an embedded store for itself; or
+ * the daemon at a URL. A problem is one line that says what to do.
+ */
+export async function openOperator({ settings, url }: OperatorAccessOptions): Promise<Opened> {
+  if (url !== undefined) return { ok: true, access: overHttp({ url, token: settings.token?.reveal() }) };
+  const { log } = createTelemetry({
+    level: 'error',
+    version: '',
+    secrets: secretsOf(settings),
+    destination: process.stderr,
+  });
+  const { queue } = settings;
+  if (queue.kind === 'embedded' && !existsSync(join(folderOf(queue), 'db'))) {
+    const problem = `no daemon has used ${queue.shown} yet: start ebb run, or name its store with EBB_QUEUE_URL`;
+    return { ok: false, problem };
+  }
+  const opening = await openEngine({ url: queue.url.reveal(), group: settings.group, log });
+  if (!opening.ok) {
+    const daemon = opening.error.code === 'in_use' ? await readDaemonFile(folderOf(queue)) : undefined;
+    if (daemon) return { ok: true, access: overHttp(daemon) };
+    return { ok: false, problem: opening.error.message };
+  }
+  return { ok: true, access: await onStore(opening.engine, { log, embedded: queue.kind === 'embedded' }) };
+}
+
+function overHttp(daemon: { url: string; token: string | undefined }): OperatorAccess {
+  const { url, token } = daemon;
+  const operator = createOperatorClient({ url: url.replace(/\/+$/, ''), token });
+  return { operator, via: 'daemon', close: async () => {} };
+}
+
+type Log = ReturnType<typeof createTelemetry>['log'];
+
+async function onStore(engine: Engine, { log, embedded }: { log: Log; embedded: boolean }): Promise<OperatorAccess> {
+  const store = await createStore({ engine, log });
+  // Nobody else has an embedded store now: whoever starts a daemon on it looks at everything anyway.
+  const queue = embedded ? undefined : createJobQueue({ engine, clock: systemClock(), log, onFailed: () => {} });
+  const operator = createOperator({
+    ...{ store, log },
+    holder: randomUUID(),
+    now: () => store.timeMs(),
+    lookAt: (projectIds) =>
+      mapConcurrently(queue ? projectIds : [], LOOKS_AT_A_TIME, async (projectId) => {
+        await queue?.add('reconcile', { key: projectId, data: { projectId } });
+      }),
+  });
+  return {
+    operator: unavailableInstead(operator),
+    via: 'store',
+    close: async () => {
+      await queue?.close(CLOSE_MS);
+      await engine.close();
+    },
+  };
+}
+
+/** A store that goes away meanwhile is an answer to the person who asks, as a daemon that does not answer is. */
+function unavailableInstead(operator: Operator): Operator {
+  const asked = Object.entries(operator).map(([name, ask]) => [
+    name,
+    async (query: never) => {
+      try {
+        return await ask(query);
+      } catch (error) {
+        const message = error instanceof Error ? error.message : String(error);
+        return { ok: false, error: { code: 'unavailable', message } };
+      }
+    },
+  ]);
+  return Object.fromEntries(asked) as Operator;
+}

@@ -1,0 +1,216 @@
+import { request } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startHttpServer } from '../../src/adapters/http/server.ts';
+import { createStore } from '../../src/adapters/store/create-store.ts';
+import { createOperator } from '../../src/app/operator/create-operator.ts';
+import type { Store } from '../../src/ports/store.ts';
+import { aRecord } from '../support/builders.ts';
+import { embeddedTestEngine, type TestEngine } from '../support/engines.ts';
+
+const TOKEN = 'a-token-of-some-length';
+const AUTHORIZED = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
+const HOLD = { compute: 'ep-one', owner: 'ann', reason: 'import', for_seconds: 3600, size: { min_cu: 2, max_cu: 4 } };
+
+let engine: TestEngine;
+let store: Store;
+let url: string;
+let looked: string[];
+let close: () => Promise<void>;
+
+beforeAll(async () => {
+  engine = await embeddedTestEngine();
+  store = await createStore({ engine: engine.engine, log: engine.log });
+  const lease = await store.acquireLease('project-p-one', 'test', 10_000);
+  if (!lease) throw new Error('no lease');
+  await store.putRecord('p-one', 'ep-one', aRecord(), lease);
+  await store.releaseLease(lease);
+  const operator = createOperator({
+    ...{ store, log: engine.log, holder: 'operator' },
+    now: () => store.timeMs(),
+    async lookAt(projectIds) {
+      looked.push(...projectIds);
+    },
+  });
+  const server = await startHttpServer({
+    listen: { host: '127.0.0.1', port: 0 },
+    log: engine.log,
+    writeToken: TOKEN,
+    operator: {
+      ...operator,
+      readiness: async () => ({ ready: true, checks: [] }),
+      metricsText: async () => ({ contentType: 'text/plain', body: '' }),
+      plan: async () => ({ computes: [] }),
+    },
+  });
+  if (!server.ok) throw new Error(server.error);
+  url = server.url;
+  looked = [];
+  close = server.close;
+});
+afterAll(async () => {
+  await close();
+  await engine.close();
+});
+
+async function tell(method: string, path: string, body?: unknown, headers: Record<string, string> = AUTHORIZED) {
+  const answer = await fetch(`${url}/api/v1/${path}`, {
+    ...{ method, headers },
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  });
+  return { status: answer.status, headers: answer.headers, body: await answer.json() };
+}
+
+/** `fetch` does not let a caller choose the name that it asks for. */
+function askAs(host: string): Promise<number | undefined> {
+  const { port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const asked = request({ host: '127.0.0.1', port, path: '/api/v1/holds', headers: { host } }, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode);
+    });
+    asked.on('error', reject).end();
+  });
+}
+
+describe('holds over HTTP', () => {
+  it('are set, listed, remembered, and ended; each time the project is looked at', async () => {
+    const set = await tell('POST', 'holds', HOLD);
+    expect(set).toMatchObject({
+      status: 201,
+      body: { project_id: 'p-one', compute_id: 'ep-one', owner: 'ann', size: { min_cu: 2, max_cu: 4 }, freeze: false },
+    });
+    expect(await tell('GET', 'holds', undefined, {})).toMatchObject({
+      status: 200,
+      body: { holds: [set.body], next: null },
+    });
+    expect(looked.splice(0)).toEqual(['p-one']);
+    expect(await tell('DELETE', `holds/${set.body.id}?owner=bob`)).toMatchObject({ body: { holds: [set.body.id] } });
+    expect(looked.splice(0)).toEqual(['p-one']);
+    expect((await tell('GET', 'holds')).body).toEqual({ holds: [], next: null });
+    const { decisions } = (await tell('GET', 'decisions?compute=ep-one')).body;
+    expect(decisions.map(({ kind, who }: { kind: string; who: string }) => [kind, who])).toEqual(
+      expect.arrayContaining([
+        ['hold', 'ann'],
+        ['hold', 'bob'],
+      ]),
+    );
+    expect((await tell('DELETE', `holds/${set.body.id}`)).status).toBe(404);
+  });
+
+  it('come in pages', async () => {
+    const ids = [];
+    for (let index = 0; index < 3; index += 1) ids.push((await tell('POST', 'holds', HOLD)).body.id);
+    const first = (await tell('GET', 'holds?limit=2')).body;
+    const second = (await tell('GET', `holds?limit=2&after=${encodeURIComponent(first.next)}`)).body;
+    const listed = [...first.holds, ...second.holds].map(({ id }) => id);
+    expect([listed.toSorted(), second.next]).toEqual([ids.toSorted(), null]);
+    expect((await tell('POST', 'release', { target: 'ep-one', owner: 'ann' })).body.holds.toSorted()).toEqual(
+      ids.toSorted(),
+    );
+  });
+
+  it.each([
+    ['a size that there is not', { ...HOLD, size: { min_cu: 3.3, max_cu: 4 } }, 400, 'invalid', /3 and 4/],
+    ['nothing to hold', { ...HOLD, size: undefined }, 400, 'invalid', /needs a size/],
+    ['size and freeze', { ...HOLD, freeze: true }, 400, 'invalid', /leave one out/],
+    ['no reason', { ...HOLD, reason: '' }, 400, 'invalid', /^reason: /],
+    ['a reason that steers a terminal', { ...HOLD, reason: 'a\u001b[2J' }, 400, 'invalid', /plain line/],
+    ['no end', { ...HOLD, for_seconds: undefined }, 400, 'invalid', /^for_seconds: /],
+    ['an end too far', { ...HOLD, for_seconds: 90 * 86_400 + 1 }, 400, 'invalid', /^for_seconds: /],
+    ['a key that is not known', { ...HOLD, sise: 1 }, 400, 'invalid', /sise/],
+    ['a compute that is not known', { ...HOLD, compute: 'ep-other' }, 404, 'not_found', /ep-other/],
+    ['no id', { ...HOLD, compute: '../x' }, 404, 'not_found', /not the id/],
+    ['no JSON', '{"compute":', 400, 'invalid', /not JSON/],
+    ['more than anybody writes', { ...HOLD, reason: 'x'.repeat(70_000) }, 413, 'too_large', /KiB/],
+  ])('are refused with %s', async (_what, body, status, code, message) => {
+    const answer = await tell('POST', 'holds', body);
+    expect(answer).toMatchObject({ status, body: { code, message: expect.stringMatching(message) } });
+    expect((await tell('GET', 'holds')).body.holds).toEqual([]);
+  });
+});
+
+describe('freezes over HTTP', () => {
+  it('are set, listed and ended, one or all', async () => {
+    const one = {
+      owner: 'ann',
+      reason: 'incident',
+      for_seconds: 60,
+      select: { projects: ['web-*'] },
+      allow_raise: true,
+    };
+    const set = await tell('POST', 'freezes', one);
+    expect(set).toMatchObject({
+      status: 201,
+      body: { select: { projects: ['web-*'], minAgeMs: 0 }, allow_raise: true },
+    });
+    await tell('POST', 'freezes', { ...one, select: 'all' });
+    expect((await tell('GET', 'status')).body.freezes).toHaveLength(2);
+    expect((await tell('DELETE', `freezes/${set.body.id}`)).body).toEqual({ freezes: [set.body.id] });
+    expect((await tell('DELETE', 'freezes')).body.freezes).toHaveLength(1);
+    expect((await tell('GET', 'freezes')).body).toEqual({ freezes: [], next: null });
+    expect((await tell('POST', 'freezes', { ...one, select: {} })).status).toBe(400);
+    expect((await tell('DELETE', 'freezes/..%2f..%2fx')).status).toBe(400);
+  });
+});
+
+describe('the other routes', () => {
+  it('restore, approve and release say what they did', async () => {
+    const restored = await tell('POST', 'restore', { computes: ['ep-one'], owner: 'ann' });
+    expect(restored.body.computes).toMatchObject([{ compute_id: 'ep-one', outcome: 'nothing_to_do' }]);
+    const hash = 'ab'.repeat(32);
+    expect(await tell('POST', 'approve', { hash, owner: 'ann' })).toMatchObject({ status: 200, body: { hash } });
+    expect(await store.approvals()).toMatchObject([{ hash, who: 'ann' }]);
+    expect((await tell('POST', 'approve', { hash: 'not-a-hash', owner: 'ann' })).status).toBe(400);
+  });
+
+  it('give records for whoever plans, and 503 for what only a daemon knows', async () => {
+    expect((await tell('GET', 'records')).body).toEqual({
+      records: [{ project_id: 'p-one', records: { 'ep-one': aRecord() } }],
+      next: null,
+    });
+    expect(await tell('GET', 'computes')).toMatchObject({ status: 503, body: { code: 'unavailable' } });
+  });
+
+  it.each(['holds?limit=0', 'holds?limit=1001', 'decisions?limit=x', 'holds?unknown=1'])('refuse %s', async (path) => {
+    expect((await tell('GET', path)).status).toBe(400);
+  });
+});
+
+describe('who may tell', () => {
+  const STRANGERS: [string, Record<string, string>, number][] = [
+    ['nobody without the token', { 'content-type': 'application/json' }, 401],
+    ['nobody with another token', { ...AUTHORIZED, authorization: `Bearer ${TOKEN}x` }, 401],
+    ['no form of a web page', { ...AUTHORIZED, 'content-type': 'text/plain' }, 415],
+    ['no web page of another origin', { ...AUTHORIZED, origin: 'https://evil.example' }, 403],
+    ['no web page without an origin', { ...AUTHORIZED, origin: 'null' }, 403],
+  ];
+
+  it.each(STRANGERS)('is %s', async (_who, headers, status) => {
+    for (const path of ['holds', 'freezes', 'release', 'approve', 'restore']) {
+      expect((await tell('POST', path, HOLD, headers)).status, path).toBe(status);
+    }
+    expect((await tell('GET', 'holds')).body.holds).toEqual([]);
+  });
+
+  it('also where something is ended', async () => {
+    expect((await tell('DELETE', 'freezes', undefined, {})).status).toBe(401);
+  });
+
+  it('is nobody who was led here under another name, not even to read', async () => {
+    const { port } = new URL(url);
+    expect(await askAs(`localhost:${port}`)).toBe(200);
+    expect(await askAs(`evil.example:${port}`)).toBe(403);
+  });
+
+  it('never gets an answer that may be kept, or that holds the token', async () => {
+    const answers = [
+      await tell('GET', 'status'),
+      await tell('POST', 'holds', HOLD, { 'content-type': 'application/json' }),
+    ];
+    for (const { headers, body } of answers) {
+      expect(headers.get('cache-control')).toBe('no-store');
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(JSON.stringify(body)).not.toContain(TOKEN);
+    }
+  });
+});
