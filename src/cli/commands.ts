@@ -40,6 +40,51 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./diff.ts')).diffCommand(),
   },
   {
+    name: 'hold',
+    summary: 'set size or timeout of a compute by hand, or keep it as it is, for a while',
+    load: async () => (await import('./hold.ts')).holdCommand(),
+  },
+  {
+    name: 'holds',
+    summary: 'list the holds that are in force',
+    load: async () => (await import('./holds.ts')).holdsCommand(),
+  },
+  {
+    name: 'release',
+    summary: 'end holds, stopped fights and respected manual changes',
+    load: async () => (await import('./release.ts')).releaseCommand(),
+  },
+  {
+    name: 'freeze',
+    summary: 'stop every write, to all computes or to some, for a while',
+    load: async () => (await import('./freeze.ts')).freezeCommand(),
+  },
+  {
+    name: 'thaw',
+    summary: 'end a freeze before its time',
+    load: async () => (await import('./thaw.ts')).thawCommand(),
+  },
+  {
+    name: 'approve',
+    summary: 'let a staged policy set come into force',
+    load: async () => (await import('./approve.ts')).approveCommand(),
+  },
+  {
+    name: 'restore',
+    summary: 'bring computes back to what they had before ebb',
+    load: async () => (await import('./restore.ts')).restoreCommand(),
+  },
+  {
+    name: 'status',
+    summary: 'show mode, policies, what waits and why, holds and freezes',
+    load: async () => (await import('./status.ts')).statusCommand(),
+  },
+  {
+    name: 'history',
+    summary: 'show the last decisions, and why',
+    load: async () => (await import('./history.ts')).historyCommand(),
+  },
+  {
     name: 'schema',
     summary: 'print the JSON Schema of policy files, for editors',
     load: async () => (await import('./schema.ts')).schemaCommand(),
