@@ -55,6 +55,12 @@ export async function applyAction(
   const { compute, plan } = conclusion;
   const action = plan.actions[0];
   if (!action) return { goOn: true };
+  const leave = await context.mayWrite();
+  if (!leave.ok) {
+    // Whoever may write again looks at everything by itself.
+    context.telemetry.metrics.increment('ebb_skipped_total', { reason: leave.reason.code });
+    return { goOn: false };
+  }
   if (action.disconnects && !(await context.slots.take(context, compute.computeId, action))) {
     return { goOn: true, lookAgainMs: SLOT_RETRY_MS };
   }

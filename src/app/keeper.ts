@@ -2,6 +2,7 @@ import { scheduleBoundaries } from './boundaries.ts';
 import type { DaemonContext } from './context.ts';
 import type { Conclusion } from './fleet.ts';
 import { countSavings } from './fleet-metrics.ts';
+import { cannotWrite } from './policy-sets.ts';
 import { requestFollowing, requestReconcile } from './triggers.ts';
 import { untilItWorks } from './until-it-works.ts';
 
@@ -44,11 +45,13 @@ export async function ensureTriggers(context: DaemonContext): Promise<void> {
  */
 async function lookAtUnfinished(context: DaemonContext): Promise<void> {
   const nowMs = context.clock.now();
+  // Where nothing may be written a look would only cost requests; when that ends, all is looked at.
+  const isIdle = context.mode === 'enforce' && cannotWrite(context) !== undefined;
   const unfinished = new Set<string>();
   const followed = new Set<string>();
   for (const conclusion of context.fleet.conclusions()) {
     const { projectId } = conclusion.compute;
-    if (isUnfinished(conclusion, nowMs)) unfinished.add(projectId);
+    if (!isIdle && isUnfinished(conclusion, nowMs)) unfinished.add(projectId);
     if (conclusion.record.openOperations.length > 0) followed.add(projectId);
   }
   await untilItWorks(context, async () => {

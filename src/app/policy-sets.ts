@@ -115,18 +115,23 @@ export function describeSets(context: DaemonContext): string {
   return notes.join('; ');
 }
 
+const BLOCKS = ['clock_off', 'staged', 'superseded'] as const;
+
+/** What was last known to keep an enforcing daemon from writing anything. */
+export function cannotWrite({ sets, groupTime }: DaemonContext): (typeof BLOCKS)[number] | undefined {
+  if (groupTime.wasTooFarOff() !== undefined) return 'clock_off';
+  if (sets.generation === undefined) return 'staged';
+  return sets.newer ? 'superseded' : undefined;
+}
+
 /** Sets the gauges of what waits, and of what keeps this daemon from writing. */
 export function showSets(context: DaemonContext): void {
-  const { sets, mode, groupTime, telemetry } = context;
+  const { mode, telemetry } = context;
   const { metrics } = telemetry;
-  const blocked = {
-    staged: mode === 'enforce' && sets.generation === undefined,
-    superseded: sets.newer !== undefined,
-    clock_off: groupTime.wasTooFarOff() !== undefined,
-  };
-  for (const [reason, is] of Object.entries(blocked)) metrics.set('ebb_write_blocked', { reason }, is ? 1 : 0);
+  const blocked = mode === 'enforce' ? cannotWrite(context) : undefined;
+  for (const reason of BLOCKS) metrics.set('ebb_write_blocked', { reason }, reason === blocked ? 1 : 0);
   metrics.set('ebb_staged_changes', {}, stagedSet(context)?.weight.disconnected ?? 0);
-  metrics.set('ebb_policy_load_success', {}, sets.problems.length === 0 ? 1 : 0);
+  metrics.set('ebb_policy_load_success', {}, context.sets.problems.length === 0 ? 1 : 0);
 }
 
 /** Enough of a hash to tell sets apart in a sentence. */

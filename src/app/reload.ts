@@ -1,6 +1,7 @@
 import type { RulesSource } from '../ports/rules.ts';
 import type { DaemonContext } from './context.ts';
 import { advanceRules, takeReading } from './exchange-rules.ts';
+import { handOver } from './hand-over.ts';
 import { compareGenerations, showSets } from './policy-sets.ts';
 import { untilItWorks } from './until-it-works.ts';
 
@@ -18,6 +19,7 @@ export interface Reloading {
 export function startReloading(context: DaemonContext, source: RulesSource | undefined): Reloading {
   const stop = new AbortController();
   let last = Promise.resolve();
+  const leaveToOthers = handOver(context);
   let needRestart = '';
 
   async function readAnew(from: RulesSource): Promise<void> {
@@ -41,6 +43,7 @@ export function startReloading(context: DaemonContext, source: RulesSource | und
   function enqueue(isAsked: boolean): Promise<void> {
     last = last.then(async () => {
       await untilItWorks(context, () => round(isAsked));
+      leaveToOthers();
       showSets(context);
     });
     return last;

@@ -52,6 +52,10 @@ export interface JobQueue {
    * hears of it.
    */
   work(queue: QueueName, handler: JobHandler, options: { concurrency: number }): Promise<void>;
+  /** Takes no more jobs of a queue until `resume`, so that other daemons take them. Resolves when those that run are done. */
+  rest(queue: QueueName): Promise<void>;
+  /** Takes jobs of a queue again. */
+  resume(queue: QueueName): Promise<void>;
   /**
    * Stops taking jobs, aborts the running handlers' signal and waits for them, at most `graceMs`. A job whose handler then
    * throws has not failed: the next daemon takes it up again.

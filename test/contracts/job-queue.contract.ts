@@ -167,6 +167,21 @@ export function describeJobQueue(open: () => Promise<TestEngine>): void {
       await eventually(() => seen.jobs).toHaveLength(2);
     });
 
+    it('is left to another daemon by one that rests, until it takes jobs again', async () => {
+      const [resting, working] = [recorder(), recorder()];
+      const other = openQueue();
+      await queue.work('reconcile', resting.handler, ONE_AT_A_TIME);
+      await other.work('reconcile', working.handler, ONE_AT_A_TIME);
+      await queue.rest('reconcile');
+      for (const key of ['one', 'two', 'three', 'four']) await queue.add('reconcile', { key, data: {} });
+      await eventually(() => working.jobs).toHaveLength(4);
+      expect(resting.jobs).toEqual([]);
+      await other.rest('reconcile');
+      await queue.resume('reconcile');
+      await queue.add('reconcile', { key: 'five', data: {} });
+      await eventually(() => resting.jobs).toHaveLength(1);
+    });
+
     it('never works more jobs at once than its concurrency, and each job on one of two daemons only', async () => {
       const gate = gated();
       const other = openQueue();

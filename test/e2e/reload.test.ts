@@ -99,7 +99,8 @@ describeWith('redis-server', 'ebb run', () => {
     await changeSettings('mode: observe\nlog_level: warn\nrevision: second\n');
     await expect.poll(() => said('ebb.restart_needed'), WAIT).toHaveLength(1);
     expect(said('ebb.restart_needed')[0]?.settings).toEqual(['mode', 'log_level']);
-    expect(said('ebb.policies_loaded').at(-1)).toMatchObject({ policies: ['mended'], revision: 'second' });
+    const latest = () => said('ebb.policies_loaded').at(-1);
+    await expect.poll(latest, WAIT).toMatchObject({ policies: ['mended'], revision: 'second' });
 
     await changeSettings('mode: observe\nlisten: [\n');
     await expect.poll(() => said('ebb.policies_refused'), WAIT).toHaveLength(2);

@@ -74,6 +74,8 @@ export function createJobQueue(options: JobQueueOptions): JobQueue {
       return Object.fromEntries(counts) as Record<QueueName, JobCounts>;
     },
     work: workers.work,
+    rest: workers.rest,
+    resume: workers.resume,
     close: async (graceMs) => {
       await workers.close(graceMs);
       await queues.close();

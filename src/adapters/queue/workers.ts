@@ -27,7 +27,7 @@ export interface WorkersOptions {
   onTick(queue: QueueName): Promise<void>;
 }
 
-export type Workers = Pick<JobQueue, 'work' | 'close'>;
+export type Workers = Pick<JobQueue, 'work' | 'rest' | 'resume' | 'close'>;
 
 /** The working side of BullMQ: one Worker per queue. */
 export function createWorkers({ backend, clock, recovery, onError, onFailed, onTick }: WorkersOptions): Workers {
@@ -65,6 +65,14 @@ export function createWorkers({ backend, clock, recovery, onError, onFailed, onT
     await worker.waitUntilReady();
   }
 
+  const workersOf = (queue: QueueName) => workers.filter(({ name }) => name === queue);
+
+  // A worker that only stopped fetching would still swallow the signal that there is a job.
+  const rest = async (queue: QueueName) => void (await Promise.all(workersOf(queue).map((worker) => worker.pause())));
+
+  const resume = async (queue: QueueName) =>
+    void (await Promise.all(workersOf(queue).map((worker) => worker.resume())));
+
   let closing: Promise<void> | undefined;
   const close = (graceMs: number) => {
     closing ??= closeWorkers(graceMs);
@@ -83,7 +91,7 @@ export function createWorkers({ backend, clock, recovery, onError, onFailed, onT
     grace.cancel();
   }
 
-  return { work, close };
+  return { work, rest, resume, close };
 }
 
 function startGrace(graceMs: number): { over: Promise<void>; cancel: () => void } {
