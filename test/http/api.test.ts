@@ -52,12 +52,22 @@ afterAll(async () => {
   await engine.close();
 });
 
+/** What the answers hold that these tests look at. */
+interface Body {
+  id: string;
+  holds: { id: string }[];
+  freezes: unknown[];
+  computes: unknown[];
+  decisions: { kind: string; who: string }[];
+  next: string | null;
+}
+
 async function tell(method: string, path: string, body?: unknown, headers: Record<string, string> = AUTHORIZED) {
   const answer = await fetch(`${url}/api/v1/${path}`, {
     ...{ method, headers },
     ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   });
-  return { status: answer.status, headers: answer.headers, body: await answer.json() };
+  return { status: answer.status, headers: answer.headers, body: (await answer.json()) as Body };
 }
 
 /** `fetch` does not let a caller choose the name that it asks for. */
@@ -88,7 +98,7 @@ describe('holds over HTTP', () => {
     expect(looked.splice(0)).toEqual(['p-one']);
     expect((await tell('GET', 'holds')).body).toEqual({ holds: [], next: null });
     const { decisions } = (await tell('GET', 'decisions?compute=ep-one')).body;
-    expect(decisions.map(({ kind, who }: { kind: string; who: string }) => [kind, who])).toEqual(
+    expect(decisions.map(({ kind, who }) => [kind, who])).toEqual(
       expect.arrayContaining([
         ['hold', 'ann'],
         ['hold', 'bob'],
@@ -101,12 +111,11 @@ describe('holds over HTTP', () => {
     const ids = [];
     for (let index = 0; index < 3; index += 1) ids.push((await tell('POST', 'holds', HOLD)).body.id);
     const first = (await tell('GET', 'holds?limit=2')).body;
-    const second = (await tell('GET', `holds?limit=2&after=${encodeURIComponent(first.next)}`)).body;
+    const second = (await tell('GET', `holds?limit=2&after=${encodeURIComponent(first.next ?? '')}`)).body;
     const listed = [...first.holds, ...second.holds].map(({ id }) => id);
     expect([listed.toSorted(), second.next]).toEqual([ids.toSorted(), null]);
-    expect((await tell('POST', 'release', { target: 'ep-one', owner: 'ann' })).body.holds.toSorted()).toEqual(
-      ids.toSorted(),
-    );
+    const { holds }: { holds: unknown[] } = (await tell('POST', 'release', { target: 'ep-one', owner: 'ann' })).body;
+    expect(holds.toSorted()).toEqual(ids.toSorted());
   });
 
   it.each([

@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest';
+import { judge } from '../../src/domain/judge.ts';
+import { releaseRecord } from '../../src/domain/release.ts';
+import { forgetRestored, withRestore } from '../../src/domain/restore.ts';
+import { aCompute, aRecord, aSchedule, at, compiled, planFor } from '../support/builders.ts';
+
+const NOW = at('2026-03-02T20:00:00Z');
+const HOUR_MS = 3_600_000;
+const changed = { minCu: 2, maxCu: 4, suspendTimeoutSeconds: 600 };
+const compute = aCompute({ ...changed, state: 'idle' });
+const record = aRecord({ lastApplied: changed });
+const wanted = withRestore(record, { owner: 'ann', nowMs: NOW, now: false });
+const elsewhere = compiled(aSchedule({ select: { projects: ['other'], minAgeMs: 0 } }));
+
+describe('a restore', () => {
+  it('brings a compute that no policy selects back to its baseline, once', () => {
+    const plan = planFor({ policies: elsewhere, compute, record: wanted, nowMs: NOW });
+    expect(plan).toMatchObject({ verdict: 'act', actions: [{ fields: record.baseline, policy: 'restore' }] });
+    expect(plan.reasons[0]?.message).toContain('as ann asked');
+    const back = aCompute({ ...record.baseline });
+    expect(forgetRestored(wanted, back, NOW + 1)).toEqual(record);
+    expect(forgetRestored(wanted, compute, NOW + 1)).toBe(wanted);
+  });
+
+  it('leaves to policies the fields on which they have an opinion', () => {
+    const policies = compiled(aSchedule({ otherwise: { size: { minCu: 1, maxCu: 1 } } }));
+    const { decision } = judge({ policies, compute, record: wanted, nowMs: NOW, mode: 'enforce', projectBusy: false });
+    expect(decision.desired).toEqual({ size: { minCu: 1, maxCu: 1 }, suspendTimeoutSeconds: 300 });
+  });
+
+  it('waits for sleep, two hours from the asking, unless it is to be now', () => {
+    const active = aCompute({ ...changed, state: 'active' });
+    const planAt = (nowMs: number, one = wanted) =>
+      planFor({ policies: elsewhere, compute: active, record: one, nowMs });
+    expect(planAt(NOW + HOUR_MS)).toMatchObject({ heldBy: ['waiting_for_idle'], untilMs: NOW + 2 * HOUR_MS });
+    expect(planAt(NOW + 2 * HOUR_MS).heldBy).toEqual([]);
+    const now = withRestore(record, { owner: 'ann', nowMs: NOW, now: true });
+    expect(planAt(NOW, now).heldBy).toEqual([]);
+  });
+
+  it('is no longer wanted after a day', () => {
+    const nowMs = NOW + 24 * HOUR_MS;
+    expect(planFor({ policies: elsewhere, compute, record: wanted, nowMs }).verdict).toBe('none');
+    expect(forgetRestored(wanted, compute, nowMs)).toEqual(record);
+  });
+});
+
+describe('a release', () => {
+  it('ends a stopped fight and the respect for what was set by hand, without noticing it anew', () => {
+    const stopped = aRecord({
+      reversals: { size: [NOW - 3, NOW - 2, NOW - 1] },
+      manual: { size: { fields: { minCu: 2, maxCu: 4 }, seenAtMs: NOW - 1, raises: true } },
+    });
+    const policies = compiled(aSchedule());
+    const held = (one: typeof stopped) => planFor({ policies, compute, record: one, nowMs: NOW }).heldBy;
+    expect(held(stopped)).toContain('manual_change');
+    expect(held(releaseRecord(stopped))).toEqual([]);
+    expect(releaseRecord(releaseRecord(stopped))).toEqual(releaseRecord(stopped));
+  });
+
+  it('leaves a record alone in which nothing is stopped', () => {
+    expect(releaseRecord(record)).toBe(record);
+  });
+});
