@@ -25,9 +25,19 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./validate.ts')).validateCommand(),
   },
   {
-    name: 'snapshot',
-    summary: 'write the fleet into a file that other commands read instead of the API',
-    load: async () => (await import('./snapshot.ts')).snapshotCommand(),
+    name: 'plan',
+    summary: 'show what would be changed, and why',
+    load: async () => (await import('./plan.ts')).planCommand(),
+  },
+  {
+    name: 'apply',
+    summary: 'change what the plan says, once',
+    load: async () => (await import('./apply.ts')).applyCommand(),
+  },
+  {
+    name: 'explain',
+    summary: 'show step by step why a compute has, or should have, its size',
+    load: async () => (await import('./explain.ts')).explainCommand(),
   },
   {
     name: 'forecast',
@@ -83,6 +93,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: 'history',
     summary: 'show the last decisions, and why',
     load: async () => (await import('./history.ts')).historyCommand(),
+  },
+  {
+    name: 'snapshot',
+    summary: 'write the fleet into a file that other commands read instead of the API',
+    load: async () => (await import('./snapshot.ts')).snapshotCommand(),
   },
   {
     name: 'schema',

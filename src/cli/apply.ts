@@ -1,0 +1,132 @@
+import { Command } from 'commander';
+import type { Applying } from '../compose/applying.ts';
+import type { Planning } from '../compose/planning.ts';
+import { UserError } from './fail.ts';
+import { settingsAndPolicies, tell, withSourceFlags } from './plan/common-flags.ts';
+
+interface ApplyFlags {
+  config?: string;
+  apiUrl?: string;
+  queueUrl?: string;
+  policies?: string;
+  plan?: string;
+  yes?: boolean;
+  json?: boolean;
+}
+
+const EXAMPLES = `
+Examples:
+  $ ebb apply                                        shows the plan, asks, and changes what it says
+  $ ebb plan --out plan.json && ebb apply --plan plan.json
+  $ ebb apply --yes --json                           for scripts
+
+It asks for the number of computes to be typed; without a terminal it needs --plan or --yes. With --plan it plans again
+and refuses if that differs from the file. It writes whatever mode the settings have, but not past holds, freezes and
+gates: what waits in the plan is left to a daemon. It needs EBB_API_KEY or a key file, and the daemons' store: an
+embedded one (embedded:DIR) only while no daemon runs.
+Exit code 0: everything that was to be changed now is. 1: something is not. 130: interrupted.`;
+
+/** `ebb apply`: does what a plan says is to be done now, and nothing else. */
+export function applyCommand(): Command {
+  return withSourceFlags(new Command('apply'))
+    .description('change what the plan says, once')
+    .option('--plan <file>', 'do exactly what this plan says (ebb plan --out), or refuse')
+    .option('--yes', 'do not ask')
+    .option('--json', 'print what became of each compute as JSON')
+    .addHelpText('after', EXAMPLES)
+    .action(apply);
+}
+
+async function apply(flags: ApplyFlags): Promise<void> {
+  const asks = flags.plan === undefined && flags.yes !== true;
+  if (asks && process.stdin.isTTY !== true) {
+    throw new UserError('there is no terminal to ask on: use --yes, or --plan FILE (ebb plan --out FILE)');
+  }
+  const { settings, policies } = await settingsAndPolicies(flags);
+  const agreed = flags.plan === undefined ? undefined : await readAgreed(flags.plan);
+  const { openApplying } = await import('../compose/applying.ts');
+  const opened = await openApplying({ settings, policies });
+  if (!opened.ok) throw new UserError(opened.problem);
+  const { value: applying } = opened;
+  try {
+    const planning = await planNow(applying);
+    if (agreed) await refuseIfDifferent(agreed, planning);
+    await showAndCarryOut(applying, planning, flags);
+  } finally {
+    await applying.close();
+  }
+}
+
+async function readAgreed(path: string) {
+  const { readPlanFile } = await import('./apply/plan-file.ts');
+  return { path, file: await readPlanFile(path) };
+}
+
+async function planNow(applying: Applying): Promise<Planning> {
+  const planned = await applying.plan();
+  if (!planned.ok) throw new UserError(planned.problem);
+  const { missing } = planned.value;
+  if (missing.length === 0) return planned.value;
+  throw new UserError([...missing, 'a part of the fleet can not be read: nothing was changed'].join('\n'));
+}
+
+async function refuseIfDifferent(
+  { path, file }: Awaited<ReturnType<typeof readAgreed>>,
+  { plan }: Planning,
+): Promise<void> {
+  if (file.hash === plan.hash) return;
+  const [{ differences }, { fleetPlanJson }] = await Promise.all([
+    import('./apply/plan-file.ts'),
+    import('../domain/fleet-plan-json.ts'),
+  ]);
+  const lines = differences(file, fleetPlanJson(plan)).map((line) => `${path}: ${line}`);
+  throw new UserError([...lines, `nothing was changed: make a new plan with ebb plan --out ${path}`].join('\n'));
+}
+
+/** With `--json` the plan and the progress go to standard error, so that standard output holds the result alone. */
+async function showAndCarryOut(applying: Applying, planning: Planning, flags: ApplyFlags): Promise<void> {
+  const [{ describePlan }, { colorsOf }, report] = await Promise.all([
+    import('./plan/describe-plan.ts'),
+    import('./plan/colors.ts'),
+    import('./apply/report.ts'),
+  ]);
+  const { plan } = planning;
+  const screen = flags.json ? process.stderr : process.stdout;
+  const colors = colorsOf(screen);
+  tell(planning);
+  screen.write(`${describePlan(plan, colors)}\n\n`);
+  await askUnlessAgreed(plan.computes.filter((one) => one.plan.verdict === 'act').length, flags, screen);
+  const interruption = interruptible();
+  const results = await applying.carryOut(planning, {
+    signal: interruption.signal,
+    onBegin: ({ compute }) => void screen.write(`changing ${compute.computeId}\n`),
+    onEnd: (planned, carried) => void screen.write(`${report.describeEnd(planned, carried, colors)}\n`),
+  });
+  interruption.end();
+  screen.write(`${report.summariseResults(results.values())}\n`);
+  if (flags.json) {
+    process.stdout.write(`${JSON.stringify(report.resultsJson(plan.atMs, plan.hash, results), null, 2)}\n`);
+  }
+  const allDone = [...results.values()].every(({ outcome }) => outcome === 'done');
+  if (!allDone) process.exitCode = 1;
+  if (interruption.signal.aborted) process.exitCode = 130;
+}
+
+async function askUnlessAgreed(count: number, { plan, yes }: ApplyFlags, output: NodeJS.WritableStream): Promise<void> {
+  if (count === 0 || plan !== undefined || yes) return;
+  const { confirmCount } = await import('./apply/confirm.ts');
+  if (await confirmCount(count, { input: process.stdin, output })) return;
+  throw new UserError('not confirmed: nothing was changed');
+}
+
+/** The first SIGINT or SIGTERM lets what was begun be left in good order; a second one ends the process. */
+function interruptible(): { signal: AbortSignal; end(): void } {
+  const controller = new AbortController();
+  const stop = () => {
+    end();
+    controller.abort(new Error('interrupted'));
+  };
+  const end = () => void process.off('SIGINT', stop).off('SIGTERM', stop);
+  process.on('SIGINT', stop).on('SIGTERM', stop);
+  return { signal: controller.signal, end };
+}

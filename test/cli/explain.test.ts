@@ -1,0 +1,132 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createColors } from 'picocolors';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describeExplanation } from '../../src/cli/explain/describe-explanation.ts';
+import { explanationJson } from '../../src/cli/explain/explanation-json.ts';
+import { planFleet } from '../../src/domain/plan-fleet.ts';
+import type { LimitsPolicy } from '../../src/domain/policy.ts';
+import { aCompute, aSchedule, at, compiled } from '../support/builders.ts';
+import { startEbb } from '../support/ebb-process.ts';
+import { FLEET, MONDAY_NINE, POLICIES } from './fleet-files.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'ebb-explain-'));
+
+beforeAll(() => {
+  writeFileSync(join(folder, 'policy.yaml'), POLICIES);
+  writeFileSync(join(folder, 'fleet.json'), FLEET);
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+async function explain(...args: string[]) {
+  const all = ['explain', '--fleet', 'fleet.json', '--at', MONDAY_NINE, '--policies', 'policy.yaml', ...args];
+  const run = startEbb(all, { cwd: folder });
+  const status = await run.ended;
+  return { status, stdout: run.lines.join('\n'), stderr: run.stderr().trimEnd() };
+}
+
+describe('ebb explain', () => {
+  it('shows every step, the gate, and what comes at the next boundary', async () => {
+    const { status, stdout, stderr } = await explain('ep-busy');
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    const window = 'window 1 of office-hours, priority 100, open since 2026-03-02T08:00:00Z';
+    expect(stdout).toBe(`web-shop / ep-busy at 2026-03-02T09:00:00Z
+  state     active, read_write, branch br-busy
+  has       size 0.25-1 CU, suspend_after 5m
+  wanted    size 1-4 CU, suspend_after never
+  baseline  size 0.25-1 CU, suspend_after 5m
+
+Size
+  * ${window}: 1-4 CU [window_open]
+  - otherwise of office-hours, priority 100 [outranked]
+
+Scale to zero
+  * ${window}: never [window_open]
+  - otherwise of office-hours, priority 100 [outranked]
+
+To change now
+  suspend_after 5m → never: ${window} [window_open]
+  size 0.25-1 → 1-4 CU: ${window} [window_open]
+  waits: ebb has just met this active compute: waiting for sleep or for the next boundary [first_sight]
+
+Next boundary 2026-03-02T18:00:00Z: size 0.25-1 CU, suspend_after 5m`);
+  });
+
+  it('finds a compute by PROJECT/COMPUTE and prints the same as JSON', async () => {
+    const { stdout } = await explain('web-shop/ep-right', '--json');
+    expect(JSON.parse(stdout)).toMatchObject({
+      ...{ at: MONDAY_NINE, compute_id: 'ep-right', verdict: 'none', actions: [] },
+      baseline: { min_cu: 1, max_cu: 4, suspend_timeout_seconds: -1 },
+      next_boundary: { at: '2026-03-02T18:00:00Z', desired: { max_cu: 1, suspend_timeout_seconds: 300 } },
+    });
+  });
+
+  it('names the nearest ids for a compute that is not there', async () => {
+    expect(await explain('ep-bussy')).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: 'ebb: there is no compute ep-bussy; the nearest of 4: ep-busy, ep-other, ep-right',
+    });
+    expect((await explain('other/ep-busy')).stderr).toMatch(
+      /^ebb: there is no compute other\/ep-busy; the nearest of 4/,
+    );
+  });
+});
+
+describe('an explanation', () => {
+  const limits: LimitsPolicy = {
+    ...{ kind: 'limits', name: 'ceiling', file: 'f', mode: 'enforce', priority: 0, select: { minAgeMs: 0 } },
+    ...{ size: { maxCu: 2 }, hard: false },
+  };
+
+  function explanationOf(...set: Parameters<typeof compiled>) {
+    const { computes, atMs } = planFleet({
+      ...{
+        policies: compiled(...set),
+        computes: [aCompute()],
+        records: new Map(),
+        mode: 'enforce',
+        nowMs: at(MONDAY_NINE),
+      },
+      ...{ profiles: new Map(), disruption: undefined, manualChanges: undefined, digest: (text) => text },
+    });
+    const [planned] = computes;
+    if (!planned) throw new Error('nothing was planned');
+    return { atMs, planned };
+  }
+
+  it('shows winners, losers, clamps and who only observes', () => {
+    const watching = aSchedule({ name: 'watching', mode: 'observe', priority: -1 });
+    const explanation = explanationOf(aSchedule(), watching, limits);
+    const text = describeExplanation(explanation, createColors(false));
+    expect(text).toContain(
+      '\n  * window 1 of office-hours, priority 0, open since 2026-03-02T08:00:00Z: 1-4 CU [window_open]',
+    );
+    expect(text).toContain(
+      '\n  - window 1 of watching, priority -1, open since 2026-03-02T08:00:00Z, only observes [outranked]',
+    );
+    expect(text).toContain('\n  * limits ceiling (1-4 CU → 1-2 CU) [limited]');
+    expect(text).toContain('\nNext boundary none in sight');
+    expect(explanationJson(explanation)).toMatchObject({
+      trace: expect.arrayContaining([
+        {
+          ...{ group: 'size', code: 'limited', policy: 'ceiling', mode: 'enforce' },
+          ...{ before: { min_cu: 1, max_cu: 4 }, after: { min_cu: 1, max_cu: 2 } },
+          message: 'limits ceiling (1-4 CU → 1-2 CU)',
+        },
+      ]),
+      next_boundary: null,
+    });
+  });
+
+  it('says of a compute that no policy selects that none does', () => {
+    const text = describeExplanation(
+      explanationOf(aSchedule({ select: { projects: ['nobody'], minAgeMs: 0 } })),
+      createColors(false),
+    );
+    expect(text).toContain('wanted    size as it is, suspend_after as it is');
+    expect(text).toContain('Nothing to change\n  no policy selects this compute [unmatched]');
+  });
+});
