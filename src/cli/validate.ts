@@ -1,62 +1,53 @@
 import { Command, Option } from 'commander';
 import { UserError } from './fail.ts';
+import type { ValidateFlags } from './validate/examine.ts';
+
+interface Flags extends ValidateFlags {
+  format: 'text' | 'json' | 'github';
+  json?: boolean;
+}
 
 const EXAMPLES = `
 Examples:
   $ ebb validate                           what ebb.yaml or EBB_POLICIES name, else the folder policies
   $ ebb validate policies/web.yaml
   $ ebb validate 'teams/*/policies.yaml' --json
-Exit code 0: all is well, also with warnings. 1: something is broken; each problem says file, line and column.`;
+  $ ebb validate --format github           in a workflow: marks the lines of a pull request
+  $ ebb validate --matches                 what each policy selects; asks the API, so NEON_API_KEY will do
+  $ ebb validate --matches --fleet fleet.yaml
 
-interface ValidateFlags {
-  config?: string;
-  format: 'text' | 'json';
-  json?: boolean;
-}
+Without --matches and --fleet it needs no key and asks nobody: warnings go by the selectors alone. With them they are exact.
+What the warnings mean, by their codes: docs/lints.md.
+Exit code 0: all is well, also with warnings. 1: something is broken, each problem says file, line and column; or a part of the
+fleet can't be read.`;
 
-/** `ebb validate [PATHS]`: needs no key and no service, so it fits into a pull request's checks. */
+/** `ebb validate [PATHS]`: what is wrong with policies, and what will go wrong with them, before a daemon has them. */
 export function validateCommand(): Command {
   return new Command('validate')
     .description('check policies and say where they are wrong')
     .argument('[PATHS...]', 'files, folders and globs')
-    .option('--config <FILE>', 'settings file (default: ebb.yaml if it is there)')
-    .addOption(new Option('--format <FORMAT>', 'how to print').choices(['text', 'json']).default('text'))
+    .option('--config <file>', 'settings file (default: ebb.yaml if it is there)')
+    .option('--api-url <url>', 'control API (EBB_API_URL), for --matches')
+    .addOption(new Option('--format <format>', 'how to print').choices(['text', 'json', 'github']).default('text'))
     .option('--json', 'the same as --format json')
+    .option('--matches', 'list what each policy selects')
+    .option('--fleet <file>', 'a snapshot, YAML or JSON, instead of the live fleet: no key is needed')
+    .option('--at <iso>', 'the instant from which on two years are looked at (default: now)')
     .addHelpText('after', EXAMPLES)
     .action(validate);
 }
 
-async function validate(paths: string[], { config, format, json }: ValidateFlags): Promise<void> {
-  const [{ loadPolicySet }, { formatProblem }] = await Promise.all([
-    import('../policy/load.ts'),
-    import('../policy/problem.ts'),
+async function validate(paths: string[], { format, json, ...flags }: Flags): Promise<void> {
+  const [{ examine }, { reportAs }] = await Promise.all([
+    import('./validate/examine.ts'),
+    import('./validate/report.ts'),
   ]);
-  const loaded = await loadPolicySet({ paths: paths.length > 0 ? paths : await pathsOfSettings(config) });
-  if (json || format === 'json') {
-    const report = loaded.ok
-      ? { ok: true, policies: loaded.set.policies.length, hash: loaded.set.hash, warnings: loaded.warnings }
-      : { ok: false, problems: loaded.problems };
-    process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
-    if (!loaded.ok) process.exitCode = 1;
-    return;
-  }
+  const examined = await examine(paths, flags);
   const color = process.stderr.isTTY === true && process.stderr.hasColors();
-  if (!loaded.ok) throw new UserError(loaded.problems.map((problem) => formatProblem(problem, { color })).join('\n'));
-  for (const warning of loaded.warnings) process.stderr.write(`warning: ${formatProblem(warning, { color })}\n`);
-  const { policies } = loaded.set;
-  const files = new Set(policies.map(({ file }) => file));
-  process.stdout.write(
-    `no problems: ${count(policies.length, 'policy', 'policies')} enabled, in ${count(files.size, 'file', 'files')}\n`,
-  );
-}
-
-async function pathsOfSettings(configFile: string | undefined): Promise<readonly string[]> {
-  const { readSettings } = await import('../settings.ts');
-  const read = readSettings({ configFile });
-  if (!read.ok) throw new UserError(read.problems.join('\n'));
-  return read.settings.policies;
-}
-
-function count(many: number, one: string, more: string): string {
-  return `${many} ${many === 1 ? one : more}`;
+  const { stdout, stderr, errors = [] } = reportAs(json ? 'json' : format, examined, { color });
+  for (const line of stderr) process.stderr.write(`${line}\n`);
+  for (const line of stdout) process.stdout.write(`${line}\n`);
+  const isPartial = examined.fleet !== undefined && examined.fleet.missing.length > 0;
+  if (isPartial || examined.problems.length > 0) process.exitCode = 1;
+  if (errors.length > 0) throw new UserError(errors.join('\n'));
 }

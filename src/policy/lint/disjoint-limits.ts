@@ -20,7 +20,7 @@ export const disjointLimits: LintRule = function* (context) {
         .find(
           ({ policy, bounds }) =>
             (bounds.max < later.bounds.min || later.bounds.max < bounds.min) &&
-            context.overlap.mayMeet(policy, later.policy),
+            context.overlap.mayMeet(later.policy, policy),
         );
       if (earlier) yield remark(later.policy, earlier.policy, field, context);
     }

@@ -83,7 +83,7 @@ function contextOf({ policies, written = [], nowMs, fleet, plans }: LintInput, b
     ...period,
     policies,
     schedules: policies.filter(isKind('schedule')),
-    overlap: fleet ? overlapInFleet(fleet, policies) : overlapOfSelectors(budget),
+    overlap: fleet ? overlapInFleet(fleet, policies) : overlapOfSelectors(policies, budget),
     openings: createOpeningsCache(period, budget),
     weekSpans: createWeekSpans(period),
     plans: plans ?? new Map(),

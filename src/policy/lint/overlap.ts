@@ -2,11 +2,12 @@ import type { Compute } from '../../domain/compute.ts';
 import type { Policy } from '../../domain/policy.ts';
 import { compileSelector } from '../../domain/select.ts';
 import type { Budget } from './budget.ts';
+import { createNearby } from './nearby.ts';
 import { selectorsMeet } from './selector-overlap.ts';
 
 /** Which policies concern the same computes: as far as their selectors tell, or exactly where the fleet is known. */
 export interface Overlap {
-  /** True if some compute may be selected by both. */
+  /** True if some compute may be selected by both. Cheapest if one is asked about many: that one first. */
   mayMeet(a: Policy, b: Policy): boolean;
   /** A compute that both select; undefined if there is none, or the fleet is not known. */
   shared(a: Policy, b: Policy): Compute | undefined;
@@ -17,9 +18,10 @@ export interface Overlap {
 }
 
 /** From the selectors alone: what they don't rule out may be. */
-export function overlapOfSelectors(budget: Budget): Overlap {
+export function overlapOfSelectors(policies: readonly Policy[], budget: Budget): Overlap {
+  const areNear = createNearby(policies);
   return {
-    mayMeet: (a, b) => selectorsMeet(a.select, b.select, budget),
+    mayMeet: (a, b) => areNear(a, b) && selectorsMeet(a.select, b.select, budget),
     shared: () => undefined,
     computesOf: () => undefined,
     companiesOf: () => undefined,

@@ -13,6 +13,11 @@ const ID_PATTERNS = {
 
 const KEYS = Object.keys(ID_PATTERNS) as (keyof typeof ID_PATTERNS)[];
 
+/** True if a glob is written as the control API writes the id of a project. */
+export function isProjectId(glob: string): boolean {
+  return ID_PATTERNS.projects.test(glob);
+}
+
 /** Globs of one key, taken apart. Those that the list itself excludes are left out. */
 interface GlobList {
   includes: readonly (Glob & { isId: boolean })[];

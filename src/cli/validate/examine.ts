@@ -1,0 +1,93 @@
+import { DateTime } from 'luxon';
+import type { PolicySet } from '../../domain/policy.ts';
+import { type Finding, lintPolicySet } from '../../policy/lint/lint.ts';
+import { loadPolicySet } from '../../policy/load.ts';
+import type { PolicyProblem } from '../../policy/problem.ts';
+import { readSettings, type Settings } from '../../settings.ts';
+import { UserError } from '../fail.ts';
+import type { KnownFleet } from './fleet.ts';
+import { type Matches, matchesOf } from './matches.ts';
+
+export interface ValidateFlags {
+  config?: string;
+  apiUrl?: string;
+  matches?: boolean;
+  fleet?: string;
+  at?: string;
+}
+
+/** Everything that there is to say about some policies. */
+export interface Examined {
+  /** Absent if the policies can't be read. */
+  set?: PolicySet;
+  problems: readonly (PolicyProblem | Finding)[];
+  warnings: readonly (PolicyProblem | Finding)[];
+  /** What was not looked at, or not in whole, one line each. */
+  notes: readonly string[];
+  fleet?: KnownFleet;
+  /** Where they were asked for. */
+  matches?: readonly Matches[];
+}
+
+/** Reads and lints policies; with a fleet, against the computes that there are. Throws a UserError where that can't be done. */
+export async function examine(paths: readonly string[], flags: ValidateFlags): Promise<Examined> {
+  const nowMs = instantOf(flags.at);
+  const needsFleet = flags.matches === true || flags.fleet !== undefined;
+  const { settings, notes } = settingsFor(flags, paths.length === 0 || needsFleet);
+  const loaded = await loadPolicySet({ paths: paths.length > 0 ? paths : (settings?.policies ?? []) });
+  if (!loaded.ok) return { problems: loaded.problems, warnings: [], notes };
+  const { set, written } = loaded;
+  const fleet = needsFleet && settings ? await readFleet(settings, flags, set, nowMs) : undefined;
+  const isWhole = fleet !== undefined && fleet.missing.length === 0;
+  const findings = lintPolicySet({
+    policies: set.policies,
+    written,
+    nowMs,
+    plans: plansOf(settings),
+    ...(isWhole && { fleet: fleet.computes }),
+  });
+  return {
+    set,
+    problems: findings.filter(({ severity }) => severity === 'error'),
+    warnings: [...loaded.warnings, ...findings.filter(({ severity }) => severity === 'warning')],
+    notes: [...notes, ...(fleet ? notesOn(fleet) : [])],
+    ...(fleet && { fleet }),
+    ...(fleet && flags.matches && { matches: matchesOf(set.policies, fleet.computes, nowMs) }),
+  };
+}
+
+function instantOf(text: string | undefined): number {
+  if (text === undefined) return Date.now();
+  const instant = DateTime.fromISO(text, { zone: 'utc' });
+  if (instant.isValid) return instant.toMillis();
+  throw new UserError(`--at: ${text} is not an instant; write for example 2026-03-02T08:00:00+01:00`);
+}
+
+/** Policies that are named can be checked with broken settings, too: then only the plans of accounts are not known. */
+function settingsFor({ config: configFile, apiUrl }: ValidateFlags, isNeeded: boolean) {
+  const read = readSettings({ configFile, flags: { apiUrl } });
+  if (read.ok) return { settings: read.settings, notes: [] };
+  if (isNeeded || configFile !== undefined) throw new UserError(read.problems.join('\n'));
+  return { settings: undefined, notes: [`the plans of accounts are not checked: ${read.problems[0]}`] };
+}
+
+async function readFleet(settings: Settings, { fleet: fleetFile }: ValidateFlags, set: PolicySet, nowMs: number) {
+  const [{ readKnownFleet }, { compilePolicies }] = await Promise.all([
+    import('./fleet.ts'),
+    import('../../domain/compiled-policies.ts'),
+  ]);
+  const { selectsByBranch } = compilePolicies(set);
+  return readKnownFleet({ settings, fleetFile, selectsByBranch, nowMs });
+}
+
+function plansOf(settings: Settings | undefined) {
+  return new Map(settings?.accounts.flatMap(({ name, plan }) => (plan === undefined ? [] : [[name, plan] as const])));
+}
+
+function notesOn({ missing, branchNamesRefused }: KnownFleet): string[] {
+  const refused = branchNamesRefused.map(
+    (project) => `the key may not list the branches of ${project}: policies that select by branch don't match there`,
+  );
+  const partly = missing.length === 0 ? [] : ['a part of the fleet is missing, so warnings go by the selectors alone'];
+  return [...refused, ...missing.map((line) => `left out: ${line}`), ...partly];
+}

@@ -1,0 +1,37 @@
+import { surveyFleet } from '../../app/survey.ts';
+import { openForReading } from '../../compose/reading.ts';
+import type { Compute } from '../../domain/compute.ts';
+import type { Settings } from '../../settings.ts';
+import { UserError } from '../fail.ts';
+
+/** The fleet against which policies are checked. */
+export interface KnownFleet {
+  computes: readonly Compute[];
+  /** Projects whose branches the key may not list. */
+  branchNamesRefused: readonly string[];
+  /** One line for each part of the fleet that could not be read. */
+  missing: readonly string[];
+}
+
+/** Reads the fleet, from a file or from the control API. Throws a UserError if nothing of it can be read. */
+export async function readKnownFleet(options: {
+  settings: Settings;
+  fleetFile: string | undefined;
+  selectsByBranch: boolean;
+  nowMs: number;
+}): Promise<KnownFleet> {
+  const opened = await openForReading(options);
+  if (!opened.ok) throw new UserError(opened.problem);
+  const { api, explain, close } = opened.value;
+  try {
+    const { projects, computes, branchNamesRefused, errors } = await surveyFleet({
+      api,
+      readBranches: options.selectsByBranch,
+    });
+    const missing = [...new Set(errors.map(explain))];
+    if (projects.length === 0 && missing.length > 0) throw new UserError(missing.join('\n'));
+    return { computes, branchNamesRefused, missing };
+  } finally {
+    await close();
+  }
+}

@@ -1,0 +1,82 @@
+import type { Finding } from '../../policy/lint/lint.ts';
+import { formatProblem, type PolicyProblem } from '../../policy/problem.ts';
+import { printable } from '../printable.ts';
+import type { Examined } from './examine.ts';
+import { workflowCommand } from './workflow-command.ts';
+
+/** What goes where, line by line. */
+export interface Report {
+  stdout: string[];
+  stderr: string[];
+  /** What is broken, where it is told as an error of the command. */
+  errors?: string[];
+}
+
+interface ReportOptions {
+  color: boolean;
+}
+
+/** The outcome in one of the formats of `ebb validate`. */
+export function reportAs(format: 'text' | 'json' | 'github', examined: Examined, options: ReportOptions): Report {
+  if (format === 'json') return asJson(examined);
+  return format === 'github' ? asWorkflowCommands(examined) : asText(examined, options);
+}
+
+function asText({ problems, warnings, notes, set, matches }: Examined, { color }: ReportOptions): Report {
+  const shown = (problem: PolicyProblem | Finding) => formatProblem(withCode(problem), { color });
+  const stderr = [...notes.map((note) => `note: ${note}`), ...warnings.map((warning) => `warning: ${shown(warning)}`)];
+  const selected = (matches ?? []).flatMap(({ policy, computes, tooYoung }) => [
+    `${policy} selects ${count(computes.length, 'compute', 'computes')}${young(tooYoung)}`,
+    ...computes.map(
+      ({ computeId, projectName, branchName }) =>
+        `  ${computeId}  ${printable([projectName, branchName].filter((name) => name !== undefined).join(' / '))}`,
+    ),
+  ]);
+  if (problems.length > 0 || !set) return { stdout: selected, stderr, errors: problems.map(shown) };
+  const found = warnings.length === 0 ? 'no problems' : count(warnings.length, 'warning', 'warnings');
+  const files = new Set(set.policies.map(({ file }) => file)).size;
+  const policies = count(set.policies.length, 'policy', 'policies');
+  return { stdout: [...selected, `${found}: ${policies} enabled, in ${count(files, 'file', 'files')}`], stderr };
+}
+
+function young(tooYoung: number): string {
+  return tooYoung === 0 ? '' : `, and ${tooYoung} more once older than min_age`;
+}
+
+/** The code of a finding leads to what docs/lints.md says about it. */
+function withCode(problem: PolicyProblem | Finding) {
+  return 'severity' in problem ? { ...problem, message: `${problem.message} [${problem.code}]` } : problem;
+}
+
+function asJson({ problems, warnings, notes, set, matches, fleet }: Examined): Report {
+  const report = {
+    ok: problems.length === 0,
+    ...(set && { policies: set.policies.length, hash: set.hash }),
+    warnings,
+    problems,
+    ...(matches && {
+      matches: matches.map(({ policy, computes }) => ({
+        policy,
+        computes: computes.map(({ computeId }) => computeId),
+      })),
+    }),
+    ...(fleet && { branch_names_refused: fleet.branchNamesRefused }),
+  };
+  return { stdout: [JSON.stringify(report, null, 2)], stderr: notes.map((note) => `note: ${note}`) };
+}
+
+function asWorkflowCommands(examined: Examined): Report {
+  const { problems, warnings, notes } = examined;
+  const commands = [
+    ...problems.map((problem) => workflowCommand('error', problem)),
+    ...warnings.map((warning) => workflowCommand('warning', warning)),
+    ...notes.map((note) => workflowCommand('notice', { message: note })),
+  ];
+  // The rest is for whoever reads the log.
+  const { stdout } = asText(examined, { color: false });
+  return { stdout: [...commands, ...stdout], stderr: [] };
+}
+
+function count(many: number, one: string, more: string): string {
+  return `${many} ${many === 1 ? one : more}`;
+}
