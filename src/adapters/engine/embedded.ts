@@ -37,7 +37,7 @@ export async function openEmbedded({ folder, schema, log }: EmbeddedOptions): Pr
       void pool?.end();
     },
   });
-  if (!lock.ok) return refused(inUse(folder));
+  if (!lock.ok) return refused(inUse(folder), 'in_use');
   let database: PGlite | undefined;
   try {
     const startParams = [...PGlite.defaultStartParams, ...START_SETTINGS];
