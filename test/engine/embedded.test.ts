@@ -68,7 +68,7 @@ describe('the embedded engine', () => {
     cleanups.push(() => rm(link));
     for (const name of [path, link]) {
       const message = `the embedded queue in ${name} is in use by another ebb: stop that one, or use redis:// for several daemons`;
-      expect(await tryOpen(name)).toEqual({ ok: false, error: { message } });
+      expect(await tryOpen(name)).toEqual({ ok: false, error: { code: 'in_use', message } });
     }
     await endServer(running, 'SIGKILL');
     const engine = await open(path);
