@@ -8,6 +8,7 @@ import type { PolicySet } from '../domain/policy.ts';
 import type { ControlApi, Project } from '../ports/control-api.ts';
 import type { Store } from '../ports/store.ts';
 import type { Settings } from '../settings.ts';
+import { factsOfDaemon } from './daemon-facts.ts';
 import { asksForConnections, connectionsOfFile, connectionsOfStore } from './known-connections.ts';
 import { openForReading, type Reading } from './reading.ts';
 import { factsIn, NOTHING_STORED, openStoreToRead, type StoredFacts } from './stored-facts.ts';
@@ -43,7 +44,7 @@ export async function planOnce(options: PlanningOptions): Promise<Opened<Plannin
   if (options.fleetFile !== undefined) return planWith(options, undefined, []);
   const stored = await openStoreToRead(options.settings);
   if (!stored.ok) return stored;
-  if (!('opened' in stored)) return planWith(options, undefined, [stored.note]);
+  if (!('opened' in stored)) return planWithout(options, stored);
   try {
     return await planWith(options, stored.opened, []);
   } finally {
@@ -51,8 +52,19 @@ export async function planOnce(options: PlanningOptions): Promise<Opened<Plannin
   }
 }
 
-async function planWith(
+/** Without the store itself: a daemon that holds it may tell what is in it. */
+async function planWithout(
   options: PlanningOptions,
+  { note, inUse }: { note: string; inUse: boolean },
+): Promise<Opened<Planning>> {
+  const facts = inUse ? await factsOfDaemon(options.settings) : undefined;
+  if (!facts) return planWith(options, undefined, [note]);
+  const uncounted = 'the daemon was asked what it has stored, but for connections: they count as not known';
+  return planWith({ ...options, facts }, undefined, asksForConnections(options.policies) ? [uncounted] : []);
+}
+
+async function planWith(
+  options: PlanningOptions & { facts?: StoredFacts },
   stored: { engine: NonNullable<Parameters<typeof openForReading>[0]['engine']>; store: Store } | undefined,
   notes: string[],
 ): Promise<Opened<Planning>> {
@@ -71,6 +83,8 @@ async function planWith(
 /** Reads the fleet that is open, and what is stored of it, and plans. */
 export async function planReading(
   options: PlanningOptions & {
+    /** What is known to be stored, where there is no store to read it from. */
+    facts?: StoredFacts;
     reading: Pick<Reading, 'facts' | 'takenAtMs' | 'explain'> & { api: ControlApi };
     store: Store | undefined;
     notes: string[];
@@ -97,10 +111,10 @@ export async function planReading(
 
 async function storedFacts(
   store: Store | undefined,
-  { policies, atMs = Date.now() }: PlanningOptions,
+  { policies, facts = NOTHING_STORED, atMs = Date.now() }: PlanningOptions & { facts?: StoredFacts },
   { projects, computes }: Survey,
 ): Promise<StoredFacts> {
-  if (!store) return NOTHING_STORED;
+  if (!store) return facts;
   return factsIn(store, {
     projectIds: projects.map(({ projectId }) => projectId),
     computeIds: asksForConnections(policies) ? computes.map(({ computeId }) => computeId) : [],

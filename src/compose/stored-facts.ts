@@ -37,16 +37,22 @@ export const SILENT_LOG: Log = { debug: () => {}, info: () => {}, warn: () => {}
  */
 export async function openStoreToRead(
   settings: Settings,
-): Promise<{ ok: true; opened: OpenStore } | { ok: true; note: string } | { ok: false; problem: string }> {
+): Promise<
+  { ok: true; opened: OpenStore } | { ok: true; note: string; inUse: boolean } | { ok: false; problem: string }
+> {
   const { kind, url, shown } = settings.queue;
   const embedded = kind === 'embedded';
   if (embedded && !existsSync(join(url.reveal().slice('embedded:'.length), 'db'))) {
-    return { ok: true, note: `nothing is stored in ${shown} yet: every compute counts as just met` };
+    return { ok: true, inUse: false, note: `nothing is stored in ${shown} yet: every compute counts as just met` };
   }
   const opening = await openStore(settings);
   if (opening.ok) return { ok: true, opened: opening.value };
   if (!embedded) return opening;
-  return { ok: true, note: `${opening.problem}; planned without what it has stored: every compute counts as just met` };
+  return {
+    ok: true,
+    inUse: true,
+    note: `${opening.problem}; planned without what it has stored: every compute counts as just met`,
+  };
 }
 
 /** Opens the store to write; makes it if it is not there. */

@@ -5,10 +5,13 @@ import { Ajv } from 'ajv';
 import { createColors } from 'picocolors';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describePlan } from '../../src/cli/plan/describe-plan.ts';
+import { openStore } from '../../src/compose/stored-facts.ts';
 import { planFleet } from '../../src/domain/plan-fleet.ts';
+import { readSettings } from '../../src/settings.ts';
 import { aCompute, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
+import { startTestDaemon } from '../support/daemon.ts';
 import { startEbb } from '../support/ebb-process.ts';
-import { startTestPlatform } from '../support/platform.ts';
+import { prepareQueue, startTestPlatform } from '../support/platform.ts';
 import { FLEET, fleetFile, MONDAY_NINE, POLICIES } from './fleet-files.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ebb-plan-'));
@@ -222,6 +225,37 @@ describe('ebb plan on the live fleet', () => {
         stderr: 'ebb: no API key: set EBB_API_KEY, or EBB_API_KEY_FILE to a file that holds it',
       });
     } finally {
+      await platform.close();
+    }
+  });
+});
+
+describe('ebb plan beside a daemon that has the embedded store for itself', () => {
+  it('asks the daemon for records, holds and freezes', async () => {
+    const platform = await startTestPlatform({ 'web-shop': { minCu: 2, maxCu: 8 } });
+    const queue = await prepareQueue(folder);
+    const env = {
+      EBB_API_URL: platform.url,
+      EBB_API_KEY: platform.apiKey,
+      EBB_QUEUE_URL: queue.url,
+      EBB_GROUP: queue.group,
+    };
+    const read = readSettings({ env, cwd: folder });
+    const opened = read.ok ? await openStore(read.settings) : read;
+    if (!opened.ok) throw new Error(JSON.stringify(opened));
+    const nowMs = Date.now();
+    await opened.value.store.putHold({
+      ...{ id: 'h-1', projectId: 'web-shop', computeId: 'ep-web-shop', owner: 'anna', reason: 'import', freeze: true },
+      ...{ createdAtMs: nowMs - 1000, expiresAtMs: nowMs + 3_600_000 },
+    });
+    await opened.value.close();
+    const daemon = await startTestDaemon({ platform, folder, env: { EBB_MODE: 'observe' } });
+    try {
+      const { stdout, stderr, status } = await ebb(['plan'], env);
+      expect({ status, stderr }).toEqual({ status: 2, stderr: '' });
+      expect(stdout).toContain('waits: held as it is by anna until');
+    } finally {
+      await daemon.stop();
       await platform.close();
     }
   });

@@ -1,0 +1,71 @@
+import type { ComputeRecord } from '../domain/compute-record.ts';
+import type { Freeze } from '../domain/freezes.ts';
+import type { Hold } from '../domain/holds.ts';
+import {
+  type FreezeDocument,
+  type HoldDocument,
+  MOST_PER_PAGE,
+  type OperatorResult,
+  type Page,
+  type PageQuery,
+} from '../ports/operator.ts';
+import type { Settings } from '../settings.ts';
+import type { StoredFacts } from './stored-facts.ts';
+
+/** What is stored, asked of the daemon that has an embedded store for itself; undefined if none answers. */
+export async function factsOfDaemon(settings: Settings): Promise<StoredFacts | undefined> {
+  const { openOperator } = await import('./operator-access.ts');
+  const opened = await openOperator({ settings });
+  if (!opened.ok) return undefined;
+  const { operator, close } = opened.access;
+  try {
+    const [records, holds, freezes] = await Promise.all([
+      all((query) => operator.records(query)),
+      all((query) => operator.holds(query)),
+      all((query) => operator.freezes(query)),
+    ]);
+    if (!records || !holds || !freezes) return undefined;
+    const byCompute = new Map<string, ComputeRecord>(records.flatMap((one) => Object.entries(one.records)));
+    return { records: byCompute, holds: holds.map(holdOf), freezes: freezes.map(freezeOf), samples: new Map() };
+  } finally {
+    await close();
+  }
+}
+
+/** Every page; undefined if one can't be had, since a part of what was said would be worse than nothing. */
+async function all<T>(ask: (query: PageQuery) => Promise<OperatorResult<Page<T>>>): Promise<T[] | undefined> {
+  const items: T[] = [];
+  let after: string | undefined;
+  do {
+    const page = await ask({ limit: MOST_PER_PAGE, ...(after !== undefined && { after }) });
+    if (!page.ok) return undefined;
+    items.push(...page.value.items);
+    after = page.value.next ?? undefined;
+  } while (after !== undefined);
+  return items;
+}
+
+function holdOf(document: HoldDocument): Hold {
+  const { project_id: projectId, compute_id: computeId, size, suspend_timeout_seconds: seconds, freeze } = document;
+  return {
+    ...{ projectId, computeId, ...overrideOf(document) },
+    ...(size && { size: { minCu: size.min_cu, maxCu: size.max_cu } }),
+    ...(seconds !== null && { suspendTimeoutSeconds: seconds }),
+    ...(freeze && { freeze }),
+  };
+}
+
+function freezeOf(document: FreezeDocument): Freeze {
+  return { ...overrideOf(document), select: document.select, allowRaise: document.allow_raise };
+}
+
+function overrideOf({
+  id,
+  owner,
+  reason,
+  created_at: createdAt,
+  expires_at: expiresAt,
+}: HoldDocument | FreezeDocument) {
+  const expiresAtMs = expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt);
+  return { id, owner, reason, createdAtMs: Date.parse(createdAt), expiresAtMs };
+}
