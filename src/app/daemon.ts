@@ -15,6 +15,7 @@ import { checkReadiness } from './readiness.ts';
 import { createReconcile } from './reconcile.ts';
 import { startReloading } from './reload.ts';
 import { requestReconcile } from './triggers.ts';
+import { untilItWorks } from './until-it-works.ts';
 
 /** Whoever starts a daemon is waiting: an API that does not answer by then is not there, in real milliseconds. */
 const FIRST_ANSWER_MS = 5_000;
@@ -51,7 +52,7 @@ export async function startDaemon(
   surroundings: Surroundings,
   rules?: RulesSource,
 ): Promise<{ ok: true; daemon: Daemon } | { ok: false; error: ControlApiError }> {
-  const { queue, fleet } = context;
+  const { queue, fleet, clock, rhythm } = context;
   const first = await readFirstPictures(context);
   if (!first.ok) return first;
   sayWhereItRuns(context, surroundings, first.value.projects);
@@ -64,12 +65,13 @@ export async function startDaemon(
   await ensureTriggers(context);
   const keeper = startKeeper(context);
   const reloading = startReloading(context, rules);
+  const watch = clock.every(rhythm.keeperMs, () => untilItWorks(context, () => context.storeWatch.check(context)));
   return {
     ok: true,
     daemon: {
       readiness: () => checkReadiness(context),
       reload: () => reloading.reload(),
-      stop: async () => void (await Promise.all([keeper.close(), reloading.close()])),
+      stop: async () => void (await Promise.all([keeper.close(), reloading.close(), watch.close()])),
     },
   };
 }

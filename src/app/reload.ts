@@ -13,8 +13,8 @@ export interface Reloading {
 }
 
 /**
- * Looks every `rhythm.rulesMs` whether rules have changed, whether what was staged may come into force, and whether the store is still
- * the same. One round at a time.
+ * Looks every `rhythm.rulesMs` whether rules have changed, whether what was staged may come into force, and what the group has in
+ * force. One round at a time.
  */
 export function startReloading(context: DaemonContext, source: RulesSource | undefined): Reloading {
   const stop = new AbortController();
@@ -34,7 +34,6 @@ export function startReloading(context: DaemonContext, source: RulesSource | und
 
   async function round(isAsked: boolean): Promise<void> {
     if (stop.signal.aborted) return;
-    await context.storeWatch.check(context);
     if (source && (isAsked || (await source.changed()))) await readAnew(source);
     await advanceRules(context, stop.signal);
     await compareGenerations(context);

@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest';
+import type { DaemonContext } from '../../src/app/context.ts';
+import { createGroupTime } from '../../src/app/group-time.ts';
+import { cannotWrite, createPolicySets, leaveToWrite } from '../../src/app/policy-sets.ts';
+import type { Generation } from '../../src/ports/store.ts';
+import { aSchedule, compiled } from '../support/builders.ts';
+import { memoryLog } from '../support/memory-log.ts';
+
+/** An enforcing daemon with the set `test` as generation 7, beside what the store has in force. */
+function aDaemon({ inForce, aheadMs = 0 }: { inForce?: Generation; aheadMs?: number } = {}) {
+  const telemetry = { log: memoryLog(), metrics: { increment() {}, set() {}, clear() {}, observe() {} } };
+  const held = { inForce };
+  const groupTime = createGroupTime({
+    store: { timeMs: async () => 1_000_000 },
+    clock: { monotonicMs: () => 0 },
+    machineMs: () => 1_000_000 + aheadMs,
+    telemetry,
+  });
+  const context = {
+    ...{ mode: 'enforce', telemetry, groupTime, policies: compiled(aSchedule()) },
+    sets: { ...createPolicySets({ stages: true, accepted: undefined }), generation: 7 },
+    store: { generation: async () => held.inForce },
+    storeWatch: {
+      async check() {
+        held.inForce ??= { number: 7, setHash: 'test' };
+      },
+    },
+  } as unknown as DaemonContext;
+  return { context, held, log: telemetry.log };
+}
+
+const codeOf = async (context: DaemonContext) => {
+  const leave = await leaveToWrite(context);
+  return leave.ok ? 'ok' : leave.reason.code;
+};
+
+describe('leave to write', () => {
+  it('is given to whoever has the set in force, whatever number it had before', async () => {
+    expect(await codeOf(aDaemon({ inForce: { number: 7, setHash: 'test' } }).context)).toBe('ok');
+    const { context } = aDaemon({ inForce: { number: 9, setHash: 'test' } });
+    expect(await codeOf(context)).toBe('ok');
+    expect(context.sets.generation).toBe(9);
+  });
+
+  it('is refused to whoever has an older set than another daemon, which is said once', async () => {
+    const { context, held, log } = aDaemon({ inForce: { number: 8, setHash: 'newer' } });
+    expect([await codeOf(context), await codeOf(context)]).toEqual(['superseded', 'superseded']);
+    expect(log.lines).toHaveLength(1);
+    held.inForce = { number: 9, setHash: 'test' };
+    expect(await codeOf(context)).toBe('ok');
+    expect(log.lines.map(({ fields }) => fields)).toMatchObject([
+      { event: 'ebb.superseded', hash: 'newer', generation: 8 },
+      { event: 'ebb.current_again' },
+    ]);
+  });
+
+  it('is given again once a store that came back empty has got back its generation', async () => {
+    expect(await codeOf(aDaemon().context)).toBe('ok');
+  });
+
+  it('is refused while no set is in force, in observe mode, and by a clock that is wrong', async () => {
+    const inForce = { number: 7, setHash: 'test' };
+    const staged = aDaemon({ inForce });
+    staged.context.sets.generation = undefined;
+    expect(await codeOf(staged.context)).toBe('staged');
+    const observing = aDaemon({ inForce });
+    observing.context.mode = 'observe';
+    expect(await codeOf(observing.context)).toBe('observe');
+    const early = aDaemon({ inForce, aheadMs: 60_000 });
+    expect(await codeOf(early.context)).toBe('clock_off');
+    expect(cannotWrite(early.context)).toBe('clock_off');
+  });
+});
