@@ -102,6 +102,21 @@ The control API is reached through the proxy of \`HTTPS_PROXY\` (of \`HTTP_PROXY
 commas between them, each for its subdomains too, \`*\` for all. In small letters they count more. Without a scheme, http is meant. An API
 on this machine is never reached through a proxy; Redis and Postgres never are. A password in the URL is treated like any other secret.
 
+## Redis
+
+| form of \`EBB_QUEUE_URL\` | |
+|---|---|
+| \`redis://USER:PASSWORD@HOST:6379/0\` | one Redis (or Valkey), or whatever a hosting service puts before several |
+| \`redis+sentinel://USER:PASSWORD@HOST:26379,HOST/NAME/0?sentinel_username=…&sentinel_password=…\` | the primary that these Sentinels watch under this name; user and password are those of Redis |
+| \`redis+cluster://USER:PASSWORD@HOST:6379,HOST\` | a Cluster, from some of its nodes; all keys of a group are on one of them |
+
+- With \`rediss\` in place of \`redis\` everything goes through TLS, to Sentinels too. A certificate of your own authority needs
+  \`NODE_EXTRA_CA_CERTS=FILE\`. Characters that mean something in a URL are written as %XX.
+- Redis 6.2 or newer. Its \`maxmemory-policy\` must be \`noeviction\`: with another one it may throw away what ebb keeps, which is told at the start.
+- While Redis is away, full, read-only or incomplete, nothing is written to any compute. That is told once, and once when it is over;
+  nothing needs a restart. What was queued for that time is caught up. An emptied Redis is noticed and filled anew.
+- Replication of Redis lags: after a failover the newest records may be missing. Each compute is read again before it is written to.
+
 ## Listening beyond this machine
 
 \`/metrics\` and the other pages are served on 127.0.0.1. Another address needs \`EBB_TOKEN\` (sent as \`Authorization: Bearer …\` for every

@@ -1,5 +1,8 @@
 import type { PgPool } from 'bullmq';
-import type { Redis } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
+
+/** A connection to one Redis (also the one that a Sentinel names), or to those of a Cluster. */
+export type RedisConnection = Redis | Cluster;
 
 /** Redis, opened once and shared by queue and store. */
 export interface RedisEngine {
@@ -7,9 +10,9 @@ export interface RedisEngine {
   /** Starts every key of this group; the braces keep them in one slot of a Cluster. */
   prefix: string;
   /** The connection for short commands: it fails at once while Redis is away. */
-  commands: Redis;
+  commands: RedisConnection;
   /** Opens a connection whose commands wait until Redis is back: for workers. Closed with the engine, as are its duplicates. */
-  openWorkerConnection(): Redis;
+  openWorkerConnection(): RedisConnection;
 }
 
 /** A Postgres, on a server or in this process, opened once and shared by queue and store. */

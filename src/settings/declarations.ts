@@ -71,7 +71,7 @@ export const SETTINGS = {
     variable: 'EBB_QUEUE_URL',
     flag: '--queue-url',
     fallback: 'embedded:.ebb',
-    help: 'Where queue and store live: embedded:DIR (one daemon, nothing to install), redis:// or rediss:// (several daemons), postgres://. One with a password only as EBB_QUEUE_URL.',
+    help: 'Where queue and store live: embedded:DIR (one daemon, nothing to install), redis://, also by Sentinels or a Cluster (several daemons), postgres://. One with a password only as EBB_QUEUE_URL.',
   },
   group: {
     variable: 'EBB_GROUP',

@@ -4,7 +4,7 @@ import { type Secret, secret } from './secret.ts';
 
 export interface QueueLocation {
   kind: 'embedded' | 'redis' | 'postgres';
-  /** `embedded:DIR`, `redis://…`, `rediss://…`, `postgres://…`. Secret, because it may hold a password. */
+  /** `embedded:DIR`, `redis://…`, `redis+sentinel://…`, `redis+cluster://…` (each with `rediss` for TLS), `postgres://…`. Secret, because it may hold a password. */
   url: Secret;
   /** The same without user and password, for people. */
   shown: string;
@@ -15,11 +15,17 @@ export interface QueueLocation {
 const KINDS: ReadonlyMap<string, QueueLocation['kind']> = new Map([
   ['redis', 'redis'],
   ['rediss', 'redis'],
+  ['redis+sentinel', 'redis'],
+  ['rediss+sentinel', 'redis'],
+  ['redis+cluster', 'redis'],
+  ['rediss+cluster', 'redis'],
   ['postgres', 'postgres'],
   ['postgresql', 'postgres'],
 ]);
 const EXPECTED = 'write embedded:DIR, redis://HOST:PORT, rediss://HOST:PORT or postgres://HOST/DATABASE';
-const PASSWORD_PARAMETER = /[?&](?:password|pass|auth)=([^&#]*)/gi;
+const SENTINEL_EXPECTED =
+  'write redis+sentinel://HOST:PORT,HOST:PORT/NAME with the name that the Sentinels watch it under';
+const PASSWORD_PARAMETER = /[?&](?:sentinel_)?(?:password|pass|auth)=([^&#]*)/gi;
 
 /** Reads where queue and store live. What is wrong is said without the text, which may hold a password. */
 export function parseQueueUrl(text: string): Parsed<QueueLocation> {
@@ -32,6 +38,10 @@ export function parseQueueUrl(text: string): Parsed<QueueLocation> {
   }
   const remote = rest.startsWith('//') ? splitUserPart(rest.slice(2)) : undefined;
   if (remote === undefined || remote.host === '') return { ok: false, problem: `names no host; ${EXPECTED}` };
+  const isSentinel = /\+sentinel$/i.test(scheme);
+  if (isSentinel && !/^[^/?#]+\/[^/?#]/.test(remote.host)) {
+    return { ok: false, problem: `names no primary; ${SENTINEL_EXPECTED}` };
+  }
   const shown = `${scheme}://${withoutPasswords(remote.host)}`;
   const passwords = [...passwordsOf(remote.user), ...parameterPasswords(remote.host)].map(secret);
   return { ok: true, value: { kind, url: secret(text.trim()), shown, passwords } };

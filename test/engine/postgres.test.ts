@@ -22,7 +22,7 @@ describeWith('postgres', 'a Postgres server that is not there', () => {
     const port = await freePort();
     const opened = await openEngine({ url: `postgres://u:secret@127.0.0.1:${port}/db`, group: 'g', log: memoryLog() });
     const message = `cannot use Postgres at 127.0.0.1:${port}: connection refused; start it, or leave EBB_QUEUE_URL unset to use the embedded queue`;
-    expect(opened).toEqual({ ok: false, error: { message } });
+    expect(opened).toMatchObject({ ok: false, error: { message } });
   });
 
   it('is reported once when it goes, fails what is asked at once, and is worked again when it is back', async () => {

@@ -1,8 +1,10 @@
+import { Cluster } from 'ioredis';
 import { openEngine } from '../../src/adapters/engine/open-engine.ts';
 import type { Engine } from '../../src/ports/engine.ts';
 import { embeddedFolder } from './embedded-folder.ts';
 import { type MemoryLog, memoryLog } from './memory-log.ts';
 import { startPostgresServer } from './postgres-server.ts';
+import { startRedisCluster } from './redis-cluster.ts';
 import { startRedisServer } from './redis-server.ts';
 
 /** An open engine, and a way to make it as good as new: the start of an embedded one takes seconds. */
@@ -27,6 +29,12 @@ export async function redisTestEngine(): Promise<TestEngine> {
   return { ...opened, close: () => opened.engine.close().then(server.close) };
 }
 
+export async function redisClusterTestEngine(): Promise<TestEngine> {
+  const cluster = await startRedisCluster();
+  const opened = await openTestEngine(cluster.url);
+  return { ...opened, close: () => opened.engine.close().then(cluster.close) };
+}
+
 export async function embeddedTestEngine(): Promise<TestEngine> {
   const folder = await embeddedFolder();
   const opened = await openTestEngine(`embedded:${folder.path}`);
@@ -41,7 +49,9 @@ export async function postgresTestEngine(): Promise<TestEngine> {
 
 async function empty(engine: Engine): Promise<void> {
   if (engine.kind === 'redis') {
-    await engine.commands.flushall();
+    const { commands } = engine;
+    const masters = commands instanceof Cluster ? commands.nodes('master') : [commands];
+    for (const master of masters) await master.flushall();
     return;
   }
   const { rows } = await engine.pool.query<{ name: string }>(

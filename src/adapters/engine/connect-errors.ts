@@ -1,4 +1,7 @@
 const EXPLANATIONS: readonly [pattern: RegExp, text: string][] = [
+  [/No such master|invalid reply: null/, 'the Sentinels know no primary of this name'],
+  [/cluster support disabled/, 'it is no Cluster; write redis://HOST:PORT'],
+  [/sentinels are unreachable.*Connection is closed/, 'no Sentinel answers'],
   [/ECONNREFUSED/, 'connection refused'],
   [/ENOTFOUND|EAI_AGAIN/, 'host not found'],
   [/ETIMEDOUT|timed? ?out|timeout/i, 'no answer in time'],

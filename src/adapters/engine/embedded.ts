@@ -56,7 +56,7 @@ export async function openEmbedded({ folder, schema, log }: EmbeddedOptions): Pr
       await lock.release();
     });
     const engine = { kind: 'postgres', name: 'embedded', schema, pool: made, close } as const;
-    const guard = createGuard({ message: `the embedded queue in ${folder} does not work`, isAway: isServerAway });
+    const guard = createGuard({ message: () => `the embedded queue in ${folder} does not work`, isAway: isServerAway });
     return { ok: true, engine: { ...engine, ...guard, onStateChange: changes.onStateChange } };
   } catch (error) {
     await database?.close().catch(() => {});

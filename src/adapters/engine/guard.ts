@@ -2,14 +2,14 @@ import type { Engine } from '../../ports/engine.ts';
 
 export interface GuardOptions {
   /** What to say while the engine is away. */
-  message: string;
+  message(error: Error): string;
   isAway(error: Error): boolean;
 }
 
 /** The parts of an engine that keep its drivers' many ways of saying "not now" from whoever uses it. */
 export function createGuard({ message, isAway }: GuardOptions): Pick<Engine, 'guard' | 'isAway'> {
   function clear(error: unknown): unknown {
-    return error instanceof Error && isAway(error) ? new Error(message, { cause: error }) : error;
+    return error instanceof Error && isAway(error) ? new Error(message(error), { cause: error }) : error;
   }
 
   return {

@@ -51,6 +51,6 @@ export async function openPostgres({ url, schema }: { url: string; schema: strin
     return server.end();
   };
   const engine = { kind: 'postgres', name: 'Postgres', schema, pool, close } as const;
-  const guard = createGuard({ message: 'Postgres is not reachable', isAway: isServerAway });
+  const guard = createGuard({ message: () => 'Postgres is not reachable', isAway: isServerAway });
   return { ok: true, engine: { ...engine, ...guard, onStateChange } };
 }

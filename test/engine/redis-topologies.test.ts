@@ -1,0 +1,109 @@
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { openEngine } from '../../src/adapters/engine/open-engine.ts';
+import { askRedis, engineDaemon } from '../support/engine-daemon.ts';
+import { eventually } from '../support/eventually.ts';
+import { memoryLog } from '../support/memory-log.ts';
+import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts';
+import { startWatchedRedis, type WatchedRedis } from '../support/redis-sentinel.ts';
+import type { RedisServer } from '../support/redis-server.ts';
+import { describeWith } from '../support/requirements.ts';
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function daemonOn(url: string) {
+  const daemon = await engineDaemon(url);
+  cleanups.push(daemon.close);
+  return daemon;
+}
+
+async function refusal(url: string): Promise<string> {
+  const opened = await openEngine({ url, group: 'test', log: memoryLog() });
+  if (opened.ok) throw new Error(`${url} was opened`);
+  return opened.error.message;
+}
+
+describeWith('redis-server', 'Redis by Sentinels', () => {
+  let watched: WatchedRedis;
+  beforeAll(async () => {
+    watched = await startWatchedRedis();
+  });
+  afterAll(() => watched.close());
+
+  it('is refused at the start when no Sentinel answers or none knows the name', async () => {
+    const unknown = watched.url.replace('/main', '/other');
+    expect(await refusal(unknown)).toContain('/other: the Sentinels know no primary of this name; ');
+    expect(await refusal('redis+sentinel://:secret@127.0.0.1:1/main')).toBe(
+      'cannot use Redis at 127.0.0.1:1/main: no Sentinel answers; start it, or leave EBB_QUEUE_URL unset to use the embedded queue',
+    );
+    const sentinelPort = /:(\d+)\/main$/.exec(watched.url)?.[1];
+    expect(await refusal(`redis://127.0.0.1:${sentinelPort}`)).toContain('it is a Sentinel; write redis+sentinel://');
+    expect(await refusal(watched.replica.url)).toContain('it is a read-only replica: name the primary');
+  });
+
+  it('goes on at the replica, with what was stored and queued, when the master dies', async () => {
+    const { addJob, queue, store, states, done, failed, log } = await daemonOn(watched.url);
+    const id = await store.storeId();
+    await addJob('before');
+    await eventually(() => done).toEqual(['before']);
+    await queue.addAt('reconcile', { id: 'r-later', atMs: Date.now() + 1000, data: { projectId: 'later' } });
+    await untilReplicated(watched);
+
+    await watched.master.kill();
+    await eventually(() => states).toMatchObject([{ up: false }]);
+    await expect(store.timeMs()).rejects.toThrow('Redis is not reachable');
+    await eventually(() => states).toMatchObject([{ up: false }, { up: true }]);
+    expect(await store.storeId()).toBe(id);
+    expect(await store.acquireLease('project-1', 'daemon-1', 15_000)).toBeDefined();
+    await addJob('after');
+    await eventually(() => done.toSorted()).toEqual(['after', 'before', 'later']);
+    expect(failed).toEqual([]);
+    expect(log.lines).toEqual([]);
+  });
+});
+
+describeWith('redis-server', 'a Redis Cluster', () => {
+  let cluster: RedisCluster;
+  beforeAll(async () => {
+    cluster = await startRedisCluster();
+  });
+  afterAll(() => cluster.close());
+
+  it('is refused at the start when a node is named as if it were alone', async () => {
+    expect(await refusal(cluster.nodes[0]?.url ?? '')).toContain('it is part of a Cluster; write redis+cluster://');
+    expect(await refusal('redis+cluster://127.0.0.1:1,127.0.0.1:2')).toContain('no node answers; ');
+  });
+
+  it('is found from any one of its nodes, and told to be down while the node that counts is', async () => {
+    const { addJob, store, states, done, failed, log } = await daemonOn(
+      `redis+cluster://127.0.0.1:1,127.0.0.1:${cluster.nodes[0]?.port}`,
+    );
+    await addJob('before');
+    await eventually(() => done).toEqual(['before']);
+    const node = await nodeWithKeys(cluster);
+    await node.kill();
+    await eventually(() => states).toMatchObject([{ up: false }]);
+    await expect(store.storeId()).rejects.toThrow(/^Redis (is not reachable|does not work: the cluster is down)$/);
+    await node.start();
+    await eventually(() => states).toMatchObject([{ up: false }, { up: true }]);
+    await addJob('after');
+    await eventually(() => done).toEqual(['before', 'after']);
+    expect(failed).toEqual([]);
+    expect(log.lines).toEqual([]);
+  });
+});
+
+/** Replication lags behind: waits until the replica has what was written so far. */
+async function untilReplicated({ master, replica }: WatchedRedis): Promise<void> {
+  const offset = async (server: RedisServer, field: string) =>
+    new RegExp(`${field}:(\\d+)`).exec(await askRedis(server.url, (client) => client.info('replication')))?.[1];
+  const written = Number(await offset(master, 'master_repl_offset'));
+  await eventually(async () => Number(await offset(replica, 'slave_repl_offset')) >= written).toBe(true);
+}
+
+async function nodeWithKeys(cluster: RedisCluster): Promise<RedisServer> {
+  for (const node of cluster.nodes) if ((await askRedis(node.url, (client) => client.dbsize())) > 0) return node;
+  throw new Error('no node has keys');
+}
