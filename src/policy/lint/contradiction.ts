@@ -27,6 +27,8 @@ export const contradiction: LintRule = function* (context) {
 function* contradictionsWith(later: Schedule, before: readonly Schedule[], context: LintContext): Iterable<Remark> {
   let found = 0;
   for (const earlier of before) {
+    // Most pairs concern different computes: that is cheaper to see than anything about their times.
+    if (!context.overlap.mayMeet(later.policy, earlier.policy)) continue;
     for (const remark of contradictionsOf(later, earlier, context)) {
       yield remark;
       found += 1;
@@ -50,8 +52,6 @@ function groupsOf({ schedules, openings }: LintContext): Iterable<Schedule[]> {
 
 function* contradictionsOf(later: Schedule, earlier: Schedule, context: LintContext): Iterable<Remark> {
   const { overlap, nowMs } = context;
-  // Most pairs concern different computes: that is cheaper to see than anything about their times.
-  if (!overlap.mayMeet(later.policy, earlier.policy)) return;
   for (const field of FIELDS) {
     const [one, other] = [later.speakers[field], earlier.speakers[field]];
     const found = mayContradict(one, other, context) ? firstContradiction(one, other, context) : undefined;

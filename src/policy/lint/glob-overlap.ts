@@ -4,11 +4,14 @@ export interface Glob {
   /** What comes before the first wildcard. */
   prefix: string;
   isLiteral: boolean;
+  /** True if it is a prefix and one `*`. */
+  isPrefix: boolean;
 }
 
 export function toGlob(text: string): Glob {
   const at = text.search(/[*?]/);
-  return { text, prefix: at < 0 ? text : text.slice(0, at), isLiteral: at < 0 };
+  const prefix = at < 0 ? text : text.slice(0, at);
+  return { text, prefix, isLiteral: at < 0, isPrefix: text === `${prefix}*` };
 }
 
 /** True if two globs differ before the first wildcard of either, as most do. False says nothing. */

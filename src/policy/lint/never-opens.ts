@@ -1,5 +1,7 @@
 import { isoInstant } from '../../domain/instants.ts';
 import type { TimeSpec } from '../../domain/time-spec.ts';
+import { allowsDay } from '../../domain/windows/date-filter.ts';
+import { weekdayOf } from '../../domain/windows/local-time.ts';
 import type { LintContext, LintRule, Remark } from './rule.ts';
 import { timesOf } from './times.ts';
 
@@ -7,15 +9,31 @@ import { timesOf } from './times.ts';
 export const neverOpens: LintRule = function* (context) {
   for (const policy of context.policies) {
     for (const { spec, at } of timesOf(policy, context)) {
-      const message = isSureToOpen(spec) ? undefined : whyClosed(spec, context);
+      const message = isSureToOpen(spec, context.nowMs) ? undefined : whyClosed(spec, context);
       if (message !== undefined) yield { code: 'never-opens', policy, at, message } satisfies Remark;
     }
   }
 };
 
-/** Every week, but for at most one day on which the clocks change. */
-function isSureToOpen(spec: TimeSpec): boolean {
-  return spec.kind === 'always' || (spec.kind === 'weekly' && !spec.dates);
+/** How far, and for how many days on which it opens, a weekly window is looked at before its openings are. */
+const NEAR_DAYS = 60;
+const ENOUGH_DAYS = 2;
+const DAY_MS = 86_400_000;
+/** A cron expression that names neither a day of the month nor a month. */
+const EVERY_WEEK = /^\S+ \S+ \* \* \S+$/;
+
+/** Seen without looking at any opening. A change of the clocks leaves nothing of a window on one day at most. */
+function isSureToOpen(spec: TimeSpec, nowMs: number): boolean {
+  if (spec.kind === 'always') return true;
+  if (spec.kind === 'cron') return spec.dates === undefined && EVERY_WEEK.test(spec.cron);
+  if (spec.kind !== 'weekly') return false;
+  let found = 0;
+  // Whatever the zone, these days are still to come.
+  const first = Math.floor(nowMs / DAY_MS) + 2;
+  for (let day = first; day < first + NEAR_DAYS && found < ENOUGH_DAYS; day += 1) {
+    if (spec.days.includes(weekdayOf(day)) && allowsDay(spec.dates, day)) found += 1;
+  }
+  return found >= ENOUGH_DAYS;
 }
 
 function whyClosed(spec: TimeSpec, { openings, nowMs, endMs }: LintContext): string | undefined {

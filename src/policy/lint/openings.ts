@@ -22,10 +22,14 @@ export function createOpeningsCache(period: Period, budget: Budget): OpeningsCac
   const known = new Map<string, Openings>();
   const calendarIds = new Map<Calendar, string>();
   const keyOf = (_name: string, value: unknown) => (isCalendar(value) ? idOf(calendarIds, value) : value);
+  const ofSpec = new WeakMap<TimeSpec, Openings>();
   const ofOne = (spec: TimeSpec): Openings => {
+    const seen = ofSpec.get(spec);
+    if (seen) return seen;
     const key = JSON.stringify(spec, keyOf);
     const openings = known.get(key) ?? createOpenings(spec, period, budget);
     known.set(key, openings);
+    ofSpec.set(spec, openings);
     return openings;
   };
   return {

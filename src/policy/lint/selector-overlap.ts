@@ -82,15 +82,21 @@ function listsMeet(a: GlobList, b: GlobList, budget: Budget): boolean {
 
 function meets(a: Glob, b: Glob, budget: Budget): boolean {
   if (areApart(a, b)) return false;
+  if (a.text === b.text || (a.isPrefix && b.isPrefix)) return true;
   return spendCells(a, b, budget) && globsMeet(a.text, b.text);
 }
 
 function isExcluded(glob: Glob, excludes: readonly Glob[], budget: Budget): boolean {
   for (const exclude of excludes) {
-    if (!areApart(exclude, glob) && spendCells(exclude, glob, budget) && globCovers(exclude.text, glob.text))
-      return true;
+    if (!mayCover(exclude, glob) || areApart(exclude, glob)) continue;
+    if (spendCells(exclude, glob, budget) && globCovers(exclude.text, glob.text)) return true;
   }
   return false;
+}
+
+/** A glob that is open at an end is covered only by one that is open there as well. */
+function mayCover(outer: Glob, inner: Glob): boolean {
+  return !(inner.text.endsWith('*') && !outer.text.endsWith('*'));
 }
 
 function spendCells(a: Glob, b: Glob, budget: Budget): boolean {
