@@ -1,0 +1,89 @@
+import { AnnotationQueryBuilder, type DashboardBuilder } from '@grafana/grafana-foundation-sdk/dashboard';
+import {
+  addRow,
+  COMPUTE,
+  chart,
+  labelVariable,
+  list,
+  numbers,
+  ofComputes,
+  PROJECT,
+  startDashboard,
+  timeline,
+} from './parts.ts';
+
+/** One compute: what it has, what it should have, and when either changed. */
+export function computeDashboard(): DashboardBuilder {
+  const dashboard = startDashboard({
+    uid: 'ebb-compute',
+    title: 'ebb / Compute',
+    description: 'One compute: state, size against what the policies want, timeout; changes as annotations.',
+  })
+    .withVariable(labelVariable({ ...PROJECT, single: true }))
+    .withVariable(labelVariable({ ...COMPUTE, single: true }))
+    .annotation(changeMarks({ name: 'Wanted size changed', metric: 'ebb_compute_desired_max_cu', colour: 'blue' }))
+    .annotation(changeMarks({ name: 'Size changed', metric: 'ebb_compute_max_cu', colour: 'orange' }));
+  const info = 'max by (project_name, branch, type, account, region, owner)';
+  addRow(dashboard, '$compute', [
+    list({
+      title: 'What it is',
+      description: 'What is known of the compute; the owner is that of the policy that decides.',
+      queries: [{ expr: `${info} (ebb_compute_info{project=~"$project", compute=~"$compute"})` }],
+      value: 'known',
+      width: 16,
+      height: 4,
+    }),
+    numbers({
+      title: 'Suspends after',
+      description: 'Idle time after which it suspends; -1 for never.',
+      queries: [{ expr: ofComputes('ebb_compute_suspend_timeout_seconds') }],
+      unit: 's',
+      names: { '-1': 'never' },
+      width: 8,
+    }),
+    timeline({
+      title: 'State',
+      description: 'As it was last seen.',
+      queries: [
+        {
+          expr: 'max by (state) (ebb_compute_state{project=~"$project", compute=~"$compute"})',
+          legend: '{{state}}',
+        },
+      ],
+      names: { '0': ' ', '1': 'yes' },
+      width: 24,
+      height: 5,
+    }),
+    sizeChart(),
+  ]);
+  return dashboard;
+}
+
+function sizeChart(): ReturnType<typeof chart> {
+  return chart({
+    title: 'Size',
+    description: 'The autoscaling range that it has, and the one that the policies want, in CU.',
+    queries: [
+      { expr: ofComputes('ebb_compute_min_cu'), legend: 'minimum' },
+      { expr: ofComputes('ebb_compute_max_cu'), legend: 'maximum' },
+      { expr: ofComputes('ebb_compute_desired_min_cu'), legend: 'wanted minimum' },
+      { expr: ofComputes('ebb_compute_desired_max_cu'), legend: 'wanted maximum' },
+    ],
+    stepped: true,
+    width: 24,
+    height: 10,
+  });
+}
+
+function changeMarks(options: { name: string; metric: string; colour: string }): AnnotationQueryBuilder {
+  const { name, metric, colour } = options;
+  return new AnnotationQueryBuilder()
+    .name(name)
+    .datasource({ type: 'prometheus', uid: '$datasource' })
+    .enable(true)
+    .iconColor(colour)
+    .expr(`max by (compute) (changes(${metric}{project=~"$project", compute=~"$compute"}[$__rate_interval])) > 0`)
+    .titleFormat(name)
+    .textFormat('{{compute}}')
+    .step('1m');
+}

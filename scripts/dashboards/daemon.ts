@@ -1,0 +1,100 @@
+import type { DashboardBuilder } from '@grafana/grafana-foundation-sdk/dashboard';
+import { addRow, chart, list, type Panel, quantiles, startDashboard } from './parts.ts';
+
+/** The daemon itself: is it in time, and what does it take. */
+export function daemonDashboard(): DashboardBuilder {
+  const dashboard = startDashboard({
+    uid: 'ebb-daemon',
+    title: 'ebb / Daemon',
+    description: 'Lateness, decisions, memory, event loop of each daemon, and the policies in force.',
+  });
+  addRow(dashboard, 'Work', work());
+  addRow(dashboard, 'Process', processPanels());
+  addRow(dashboard, 'Policies', [
+    list({
+      title: 'Policies in force',
+      description: 'As the daemons have loaded them.',
+      queries: [{ expr: 'max by (policy, kind, mode, owner, file) (ebb_policy_info)' }],
+      value: 'in force',
+      width: 16,
+    }),
+    list({
+      title: 'Daemons',
+      description: 'Every daemon that is scraped, with its version.',
+      queries: [{ expr: 'max by (instance, version) (ebb_build_info)' }],
+      value: 'up',
+      width: 8,
+    }),
+  ]);
+  return dashboard;
+}
+
+function work(): Panel[] {
+  return [
+    chart({
+      title: 'Lateness at boundaries',
+      description: 'From the instant of a boundary to the answer of the change that it caused.',
+      queries: quantiles('ebb_boundary_lateness_seconds'),
+      unit: 's',
+      width: 8,
+    }),
+    chart({
+      title: 'Decisions a second',
+      description: 'Projects decided and planned.',
+      queries: [
+        {
+          expr: 'sum by (instance) (rate(ebb_decision_duration_seconds_count[$__rate_interval]))',
+          legend: '{{instance}}',
+        },
+      ],
+      width: 8,
+    }),
+    chart({
+      title: 'Time of a decision',
+      description: 'How long deciding and planning one project took.',
+      queries: quantiles('ebb_decision_duration_seconds'),
+      unit: 's',
+      width: 8,
+    }),
+    chart({
+      title: 'Age of the oldest picture',
+      description: 'Projects that do not change are read again in turn, so this grows with the fleet.',
+      queries: [{ expr: 'max by (instance) (ebb_inventory_age_seconds)', legend: '{{instance}}' }],
+      unit: 's',
+      width: 12,
+    }),
+    chart({
+      title: 'Clock',
+      description: "How far the machine's clock is ahead of the group's time. Beyond 2 s nothing is written.",
+      queries: [{ expr: 'max by (instance) (abs(ebb_clock_offset_seconds))', legend: '{{instance}}' }],
+      unit: 's',
+      width: 12,
+    }),
+  ];
+}
+
+function processPanels(): Panel[] {
+  const ofDaemons = (expr: string) => `${expr} and on (job, instance) ebb_build_info`;
+  return [
+    chart({
+      title: 'Memory',
+      description: 'Resident.',
+      queries: [{ expr: ofDaemons('process_resident_memory_bytes'), legend: '{{instance}}' }],
+      unit: 'bytes',
+      width: 8,
+    }),
+    chart({
+      title: 'CPU',
+      description: 'Cores in use.',
+      queries: [{ expr: ofDaemons('rate(process_cpu_seconds_total[$__rate_interval])'), legend: '{{instance}}' }],
+      width: 8,
+    }),
+    chart({
+      title: 'Event loop',
+      description: 'Delay of the event loop, 99th percentile.',
+      queries: [{ expr: ofDaemons('nodejs_eventloop_lag_p99_seconds'), legend: '{{instance}}' }],
+      unit: 's',
+      width: 8,
+    }),
+  ];
+}

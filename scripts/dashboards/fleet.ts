@@ -1,0 +1,189 @@
+import type { DashboardBuilder } from '@grafana/grafana-foundation-sdk/dashboard';
+import {
+  addRow,
+  COMPUTE,
+  chart,
+  labelVariable,
+  list,
+  numbers,
+  ofComputes,
+  type Panel,
+  POLICY,
+  PROJECT,
+  startDashboard,
+  timeline,
+} from './parts.ts';
+
+/** The whole fleet at a glance: what is in force, what differs, what it saves. */
+export function fleetDashboard(): DashboardBuilder {
+  const dashboard = startDashboard({
+    uid: 'ebb-fleet',
+    title: 'ebb / Fleet',
+    description: 'What ebb does with the fleet, what it waits for, and what it saves.',
+  });
+  for (const variable of [PROJECT, COMPUTE, POLICY]) dashboard.withVariable(labelVariable(variable));
+  addRow(dashboard, 'Now', now());
+  addRow(dashboard, 'Wanted and actual', wantedAndActual());
+  addRow(dashboard, 'Changes', changes());
+  addRow(dashboard, 'Use and savings', use());
+  return dashboard;
+}
+
+function now(): Panel[] {
+  return [
+    numbers({
+      title: 'Mode',
+      description: 'observe: nothing is written. enforce: computes are changed.',
+      queries: [{ expr: 'max by (mode) (ebb_mode) == 1', legend: '{{mode}}' }],
+      names: { '1': 'in force' },
+      width: 3,
+    }),
+    numbers({
+      title: 'Freeze',
+      description: 'Whether a person has stopped all changes of all computes or of some.',
+      queries: [{ expr: 'max(ebb_freeze_active)' }],
+      names: { '0': 'none', '1': 'in force' },
+      width: 3,
+    }),
+    numbers({
+      title: 'Holds',
+      description: 'Holds of people that are in force.',
+      queries: [{ expr: 'max(ebb_holds_active)' }],
+      width: 3,
+    }),
+    numbers({
+      title: 'Policies',
+      description:
+        'Whether the last load succeeded on every daemon, and how many computes a staged set would disconnect.',
+      queries: [
+        { expr: 'min(ebb_policy_load_success)', legend: 'loaded (1: yes)' },
+        { expr: 'max(ebb_staged_changes)', legend: 'staged' },
+      ],
+      width: 4,
+    }),
+    numbers({
+      title: 'Writing blocked',
+      description: '1: a daemon writes nothing at all, for this reason.',
+      queries: [{ expr: 'max by (reason) (ebb_write_blocked)', legend: '{{reason}}' }],
+      width: 6,
+    }),
+    numbers({
+      title: 'API budget used',
+      description: 'Share of the rate budget of the control API used in the last minute, by account.',
+      queries: [{ expr: 'max by (account) (ebb_api_budget_used_ratio)', legend: '{{account}}' }],
+      unit: 'percentunit',
+      width: 5,
+    }),
+    chart({
+      title: 'Computes by what ebb does with them',
+      description: 'The first that is true of frozen, degraded, held, left, unmatched, observed, enforced.',
+      queries: [{ expr: 'max by (status) (ebb_computes)', legend: '{{status}}' }],
+      stacked: true,
+      width: 24,
+    }),
+  ];
+}
+
+function wantedAndActual(): Panel[] {
+  const wanted = ofComputes('ebb_compute_desired_max_cu');
+  return [
+    chart({
+      title: 'Changes that wait, by reason',
+      description: 'Computes whose change waits, by the gate that holds it. docs/reasons.md describes the codes.',
+      queries: [{ expr: 'max by (reason) (ebb_computes_pending)', legend: '{{reason}}' }],
+      stacked: true,
+      width: 12,
+    }),
+    list({
+      title: 'Maximum is not what is wanted',
+      description: 'Maximum that the policies want, of the computes that have another one.',
+      queries: [{ expr: `${wanted} != ${ofComputes('ebb_compute_max_cu')}` }],
+      value: 'wanted CU',
+      width: 12,
+    }),
+  ];
+}
+
+/** A policy has one owner; while daemons disagree, one of them. */
+const OWNER = 'topk by (policy) (1, max by (policy, owner) (ebb_policy_info))';
+
+function changes(): Panel[] {
+  const done = 'sum by (policy, outcome) (increase(ebb_actions_total{policy=~"$policy"}[24h]))';
+  return [
+    list({
+      title: 'Changes of the last 24 hours, by owner',
+      description: 'Changes sent, or (observed) that would have been sent, by the owner of their policy.',
+      queries: [{ expr: `sum by (owner, outcome) (${done} * on (policy) group_left (owner) ${OWNER})` }],
+      value: 'changes',
+      width: 8,
+    }),
+    chart({
+      title: 'Changes by policy',
+      description: 'Changes sent, or that would have been sent, an hour.',
+      queries: [
+        {
+          expr: 'sum by (policy, outcome) (rate(ebb_actions_total{policy=~"$policy"}[$__rate_interval])) * 3600',
+          legend: '{{policy}} {{outcome}}',
+        },
+      ],
+      width: 8,
+    }),
+    chart({
+      title: 'Restarts by ebb',
+      description: 'Computes that ebb has restarted, an hour: a start that belongs to one of its changes.',
+      queries: [
+        {
+          expr: 'sum(rate(ebb_operations_total{action="start_compute"}[$__rate_interval])) * 3600 or vector(0)',
+          legend: 'restarts',
+        },
+      ],
+      width: 8,
+    }),
+  ];
+}
+
+function use(): Panel[] {
+  const awake = `(${ofComputes('ebb_compute_state', 'state="active"')} == 1)`;
+  const bound = (metric: string) => `sum by (bound) (increase(${metric}[$__range]))`;
+  return [
+    numbers({
+      title: 'CU-hours saved in the time range',
+      description:
+        'Estimate against what each compute had before ebb, less what was added: a range, since the API does not tell which size autoscaling has chosen.',
+      queries: [
+        {
+          expr: `(${bound('ebb_estimated_saved_cu_seconds_total')} - ${bound('ebb_estimated_added_cu_seconds_total')}) / 3600`,
+          legend: '{{bound}}',
+        },
+      ],
+      width: 6,
+    }),
+    chart({
+      title: 'CU of the computes that are awake',
+      description: 'Sum of the lower and of the upper ends of their ranges: what is in use lies between.',
+      queries: [
+        { expr: `sum(${ofComputes('ebb_compute_min_cu')} and ${awake}) or vector(0)`, legend: 'at least' },
+        { expr: `sum(${ofComputes('ebb_compute_max_cu')} and ${awake}) or vector(0)`, legend: 'at most' },
+      ],
+      width: 9,
+    }),
+    list({
+      title: 'Awake more than 20 hours of the last 24',
+      description: 'Hours; who never sleeps may need a schedule or a shorter timeout.',
+      queries: [
+        {
+          expr: 'max by (project, compute) (avg_over_time(ebb_compute_state{state="active", project=~"$project", compute=~"$compute"}[24h])) * 24 > 20',
+        },
+      ],
+      value: 'hours',
+      width: 9,
+    }),
+    timeline({
+      title: 'Awake and asleep',
+      description: 'Choose some projects: one band for each compute.',
+      queries: [{ expr: ofComputes('ebb_compute_state', 'state="active"'), legend: '{{compute}}' }],
+      names: { '0': 'asleep', '1': 'awake' },
+      width: 24,
+    }),
+  ];
+}

@@ -1,0 +1,125 @@
+import type { DashboardBuilder } from '@grafana/grafana-foundation-sdk/dashboard';
+import { addRow, chart, numbers, type Panel, quantiles, startDashboard } from './parts.ts';
+
+/** Operations and the control API: how long, how often, how it fails. */
+export function operationsDashboard(): DashboardBuilder {
+  const dashboard = startDashboard({
+    uid: 'ebb-operations',
+    title: 'ebb / Operations and API',
+    description: 'Operations that ebb follows, requests to the control API, the rate budget, the queue.',
+  });
+  addRow(dashboard, 'Operations', operations());
+  addRow(dashboard, 'Control API', controlApi());
+  addRow(dashboard, 'Queue', queue());
+  return dashboard;
+}
+
+function operations(): Panel[] {
+  return [
+    chart({
+      title: 'Duration by action',
+      description: 'By the times that the control API gives.',
+      queries: quantiles('ebb_operation_duration_seconds', 'action'),
+      unit: 's',
+      width: 8,
+    }),
+    chart({
+      title: 'Ended, an hour',
+      description: 'Operations followed to their end, by action and status.',
+      queries: [
+        {
+          expr: 'sum by (action, status) (rate(ebb_operations_total[$__rate_interval])) * 3600',
+          legend: '{{action}} {{status}}',
+        },
+      ],
+      width: 8,
+    }),
+    chart({
+      title: 'In flight',
+      description: 'Operations that ebb started and that have not ended.',
+      queries: [{ expr: 'max by (action) (ebb_operations_in_flight)', legend: '{{action}}' }],
+      stacked: true,
+      width: 8,
+    }),
+    chart({
+      title: 'Changes held back, an hour',
+      description: 'By reason code: docs/reasons.md.',
+      queries: [{ expr: 'sum by (reason) (rate(ebb_skipped_total[$__rate_interval])) * 3600', legend: '{{reason}}' }],
+      width: 24,
+    }),
+  ];
+}
+
+function controlApi(): Panel[] {
+  return [
+    chart({
+      title: 'Requests by code',
+      description: 'Requests a second by HTTP status; a request without an answer by the code of its failure.',
+      queries: [{ expr: 'sum by (code) (rate(ebb_api_requests_total[$__rate_interval]))', legend: '{{code}}' }],
+      unit: 'reqps',
+      stacked: true,
+      width: 8,
+    }),
+    chart({
+      title: 'Requests by route',
+      description: 'Requests a second.',
+      queries: [{ expr: 'sum by (route) (rate(ebb_api_requests_total[$__rate_interval]))', legend: '{{route}}' }],
+      unit: 'reqps',
+      width: 8,
+    }),
+    chart({
+      title: 'Answer time by route',
+      description: 'How long the control API took.',
+      queries: quantiles('ebb_api_request_duration_seconds', 'route'),
+      unit: 's',
+      width: 8,
+    }),
+    chart({
+      title: 'Rate budget used',
+      description: 'Share of what an account may send in a minute.',
+      queries: [{ expr: 'max by (account) (ebb_api_budget_used_ratio)', legend: '{{account}}' }],
+      unit: 'percentunit',
+      width: 8,
+    }),
+    chart({
+      title: 'Waiting for the budget',
+      description: 'Seconds a second spent waiting for the rate budget or because of 429, over all calls.',
+      queries: [{ expr: 'sum(rate(ebb_api_throttled_seconds_total[$__rate_interval]))', legend: 'waiting' }],
+      width: 8,
+    }),
+    numbers({
+      title: 'Keys',
+      description: 'Whether the keys of the account are accepted.',
+      queries: [{ expr: 'min by (account) (ebb_api_key_valid)', legend: '{{account}}' }],
+      names: { '0': 'refused', '1': 'accepted' },
+      width: 8,
+      height: 8,
+    }),
+  ];
+}
+
+function queue(): Panel[] {
+  return [
+    chart({
+      title: 'Jobs',
+      description: 'By queue and state. Delayed jobs are boundaries to come.',
+      queries: [{ expr: 'max by (queue, state) (ebb_queue_jobs)', legend: '{{queue}} {{state}}' }],
+      width: 12,
+    }),
+    chart({
+      title: 'Trouble, an hour',
+      description: 'Jobs that failed unexpectedly, and times that a dependency was found to be down.',
+      queries: [
+        {
+          expr: 'sum by (queue) (rate(ebb_job_failures_total[$__rate_interval])) * 3600',
+          legend: 'failed jobs of {{queue}}',
+        },
+        {
+          expr: 'sum by (dependency) (rate(ebb_outages_total[$__rate_interval])) * 3600',
+          legend: 'outages of {{dependency}}',
+        },
+      ],
+      width: 12,
+    }),
+  ];
+}

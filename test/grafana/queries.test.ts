@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { DASHBOARD_FILES } from '../../scripts/render-dashboards.ts';
+import { dashboardJson, dashboardQueries, filledIn } from './dashboard-queries.ts';
+import { knownSeries } from './known-metrics.ts';
+import { namesIn } from './promql-names.ts';
+
+interface RulesFile {
+  groups: { rules: { alert: string; expr: string }[] }[];
+}
+
+const rules = (parse(readFileSync('prometheus/rules/ebb.yml', 'utf8')) as RulesFile).groups.flatMap(
+  (group) => group.rules,
+);
+const queries = [
+  ...dashboardQueries().map(({ name, expr }) => ({ name, expr: filledIn(expr) })),
+  ...rules.map(({ alert, expr }) => ({ name: alert, expr })),
+];
+const known = await knownSeries();
+
+describe('every query of dashboards and alerts', () => {
+  it.each(queries)('$name names metrics and labels that ebb has', ({ expr }) => {
+    const { selectors, grouping, errors } = namesIn(expr);
+    expect(errors).toEqual([]);
+    const wrong = selectors.flatMap(({ metric, labels }) => {
+      const has = known.get(metric);
+      return has === undefined ? [metric] : labels.filter((label) => !has.has(label)).map((one) => `${metric}{${one}}`);
+    });
+    expect(wrong).toEqual([]);
+    const ofAll = new Set(selectors.flatMap(({ metric }) => [...(known.get(metric) ?? [])]));
+    expect(grouping.filter((label) => !ofAll.has(label))).toEqual([]);
+  });
+
+  it('counts no compute twice where several daemons export it', () => {
+    const perCompute = queries.filter(({ expr }) => /\b(sum|count|avg)\b[^(]*\((?!max by)[^)]*ebb_compute_/.test(expr));
+    expect(perCompute).toEqual([]);
+  });
+});
+
+describe('the dashboards', () => {
+  it.each(DASHBOARD_FILES)('%s lets choose from labels that ebb has', (file) => {
+    const asked = dashboardJson(file).templating.list.flatMap(({ definition }) => definition ?? []);
+    const wrong = asked.filter((text) => {
+      const [, metric = '', label = ''] = /^label_values\((\w+)(?:\{[^}]*\})?, (\w+)\)$/.exec(text) ?? [];
+      return !known.get(metric)?.has(label);
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it.each(DASHBOARD_FILES)('%s describes every panel, and calls no two alike', (file) => {
+    const panels = dashboardJson(file).panels.filter(({ targets }) => targets !== undefined);
+    expect(panels.filter(({ description }) => !description)).toEqual([]);
+    const titles = panels.map(({ title }) => title);
+    expect(new Set(titles).size).toBe(titles.length);
+  });
+});
