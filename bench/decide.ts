@@ -13,6 +13,7 @@ const NOON = Date.parse('2026-03-02T12:00:00Z');
 export async function run(): Promise<void> {
   const policies = compilePolicies({
     policies: Array.from({ length: POLICIES }, (_, index) => schedule(index)),
+    sources: new Map(),
     hash: '',
   });
   const rows: { computes: number; decideMs: number; boundariesMs: number }[] = [];

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import type { z } from 'zod';
 import type { Prices } from './domain/account-plan.ts';
 import type { ManualChanges, PartialDisruption } from './domain/disruption.ts';
+import type { KnownSources } from './policy/sources.ts';
 import { toDisruption, toManualChanges } from './policy/to-domain.ts';
 import { type Account, accountsOf } from './settings/accounts.ts';
 import { readConfigFile } from './settings/config-file.ts';
@@ -12,6 +13,7 @@ import { findProxy, type ProxySetting } from './settings/proxy.ts';
 import { parseQueueUrl, type QueueLocation } from './settings/queue-url.ts';
 import { type LOG_LEVELS, type MODES, type SettingName, settingsSchema } from './settings/schema.ts';
 import { type Secret, secret } from './settings/secret.ts';
+import { knownSourcesOf, passwordsIn, sourceVariables } from './settings/source-settings.ts';
 import { type Environment, type Given, gatherSources, type SettingsFlags } from './settings/sources.ts';
 
 /** Everything that is set from outside, checked. Nothing in it shows a secret when logged or turned into JSON. */
@@ -34,6 +36,10 @@ export interface Settings {
   manualChanges: ManualChanges | undefined;
   /** Files, folders and globs: relative to the working folder, or absolute. */
   policies: readonly string[];
+  /** Sources of connection counts, and what those of policy files may reach. */
+  knownSources: KnownSources;
+  /** The secrets that sources may name, by their variable. */
+  sourceVariables: ReadonlyMap<string, Secret>;
   queue: QueueLocation;
   group: string;
   /** What the policies were made from, as whoever set it calls it. */
@@ -76,16 +82,18 @@ export function readSettings({
   const proxy = findProxy(env, parsed.data.api_url);
   const problems = [...combinationProblems(parsed.data, given, env), ...(proxy.ok ? [] : [proxy.problem])];
   if (!proxy.ok || problems.length > 0) return { ok: false, problems };
-  const settings = assemble({ values: parsed.data, given, env, cwd });
+  const settings = assemble({ values: parsed.data, given, env, cwd, file: config.file ?? 'ebb.yaml' });
   return { ok: true, settings: { ...settings, proxy: proxy.value, insecure: flags.insecure ?? false } };
 }
 
 /** Every secret value of the settings: what logs and metrics must never show. A key from a file is not among them. */
-export function secretsOf({ accounts, queue, token, proxy }: Settings): string[] {
+export function secretsOf({ accounts, queue, token, proxy, sourceVariables: variables }: Settings): string[] {
   const keys = accounts.map(({ apiKey }) => (apiKey?.from === 'variable' ? apiKey.key : undefined));
   const queueUrl = queue.passwords.length > 0 ? [queue.url, ...queue.passwords] : [];
   const proxyUrl = proxy !== undefined && proxy.passwords.length > 0 ? [proxy.url, ...proxy.passwords] : [];
-  return [...keys, ...queueUrl, token, ...proxyUrl].flatMap((one) => (one === undefined ? [] : [one.reveal()]));
+  const ofSources = [...variables.values()].flatMap((variable) => passwordsIn(variable.reveal()));
+  const others = [...keys, ...queueUrl, token, ...proxyUrl].flatMap((one) => (one === undefined ? [] : [one.reveal()]));
+  return [...others, ...ofSources];
 }
 
 function assemble({
@@ -93,11 +101,13 @@ function assemble({
   given,
   env,
   cwd,
+  file,
 }: {
   values: Values;
   given: Sources;
   env: Environment;
   cwd: string;
+  file: string;
 }): Omit<Settings, 'proxy' | 'insecure'> {
   const accounts = accountsOf({ values, given, env, cwd });
   return {
@@ -110,6 +120,8 @@ function assemble({
     disruption: toDisruption(values.disruption),
     manualChanges: values.manual_changes && toManualChanges(values.manual_changes),
     policies: policyPaths(values, given, cwd),
+    knownSources: knownSourcesOf(values.sources, values.sources_allowed_origins, file),
+    sourceVariables: sourceVariables(env),
     queue: queueLocation(values, given, cwd),
     group: values.group ?? defaultGroup(values.api_url, accounts),
     revision: values.revision,

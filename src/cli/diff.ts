@@ -52,13 +52,13 @@ async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise
   const { config: configFile, apiUrl, queueUrl } = flags;
   const settings = readSettings({ configFile, flags: { apiUrl, queueUrl } });
   if (!settings.ok) throw new UserError(settings.problems.join('\n'));
-  const before = compilePolicies(await loadOrFail([oldPath]));
-  const after = compilePolicies(await loadOrFail([newPath]));
+  const pricing = settings.settings;
+  const before = compilePolicies(await loadOrFail([oldPath], pricing.knownSources));
+  const after = compilePolicies(await loadOrFail([newPath], pricing.knownSources));
   const nowMs = Date.now();
   const zone = displayZone(flags.zone, [after.set, before.set]);
   const span = readSpan(flags, { zone, nowMs });
   const selectsByBranch = before.selectsByBranch || after.selectsByBranch;
-  const pricing = settings.settings;
   const read = await readForForecast({ settings: pricing, fleetFile: flags.fleet, selectsByBranch, nowMs });
   if (!read.ok) throw new UserError(read.problem);
   const { missing, notes, subjects } = read.value;

@@ -1,11 +1,12 @@
 import type { PolicySet } from '../domain/policy.ts';
 import { loadPolicySet } from '../policy/load.ts';
 import { formatProblem } from '../policy/problem.ts';
+import type { KnownSources } from '../policy/sources.ts';
 import { UserError } from './fail.ts';
 
 /** The policies, or an error that shows every problem with its place. */
-export async function loadOrFail(paths: readonly string[]): Promise<PolicySet> {
-  const loaded = await loadPolicySet({ paths });
+export async function loadOrFail(paths: readonly string[], knownSources: KnownSources): Promise<PolicySet> {
+  const loaded = await loadPolicySet({ paths, knownSources });
   if (loaded.ok) return loaded.set;
   throw new UserError(loaded.problems.map((problem) => formatProblem(problem)).join('\n'));
 }

@@ -56,7 +56,7 @@ async function run({ config, accept, ...flags }: RunFlags): Promise<void> {
   const read = readAnew();
   if (!read.ok) throw new UserError(read.problems.join('\n'));
   const { settings } = read;
-  const policies = await loadOrFail(settings.policies);
+  const policies = await loadOrFail(settings.policies, settings.knownSources);
   const configFile = configFilePath({ cwd: process.cwd(), named: config });
   const source = rulesFromFiles({ readSettings: readAnew, settings, configFile });
   const [stopped, onHangUp] = [stopSignal(), hangUps()];

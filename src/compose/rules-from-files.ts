@@ -7,7 +7,14 @@ import type { Rules, RulesReading, RulesSource } from '../ports/rules.ts';
 import type { Settings, SettingsResult } from '../settings.ts';
 
 /** Settings that count at once when they are read anew, and those of an account that do. */
-const EXCHANGED: ReadonlySet<string> = new Set(['policies', 'disruption', 'manualChanges', 'prices', 'revision']);
+const EXCHANGED: ReadonlySet<string> = new Set([
+  'policies',
+  'disruption',
+  'manualChanges',
+  'prices',
+  'revision',
+  'knownSources',
+]);
 const EXCHANGED_OF_ACCOUNT: ReadonlySet<string> = new Set(['plan', 'profile']);
 
 export interface RulesFromFilesOptions {
@@ -35,7 +42,8 @@ export function rulesFromFiles(options: RulesFromFilesOptions): RulesSource {
     if (!settings.ok) return settings;
     paths = settings.settings.policies;
     const files: string[] = [];
-    const loaded = await loadPolicySet({ paths, cwd, onRead: (file) => files.push(file) });
+    const { knownSources } = settings.settings;
+    const loaded = await loadPolicySet({ paths, cwd, knownSources, onRead: (file) => files.push(file) });
     readBefore = files;
     if (!loaded.ok) return { ok: false, problems: loaded.problems.map(inOneLine) };
     return {

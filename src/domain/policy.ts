@@ -3,6 +3,7 @@
  * `policy/` makes these from YAML; nothing here knows about text.
  */
 import type { BranchRole, Size } from './compute.ts';
+import type { ConnectionSource } from './connection-source.ts';
 import type { ManualChanges, PartialDisruption } from './disruption.ts';
 import type { TimeSpec } from './time-spec.ts';
 
@@ -104,6 +105,8 @@ export type Policy = SchedulePolicy | LimitsPolicy | HeadroomPolicy | RestartPol
 export interface PolicySet {
   /** In the order of the language: files in byte order of their paths, then as written. "Later" means in this order. */
   policies: readonly Policy[];
+  /** Where counts of connections come from, by the name that headroom policies use. */
+  sources: ReadonlyMap<string, ConnectionSource>;
   /** Identifies the meaning of the set: equal for equal policies, whatever the comments and blanks of their files. */
   hash: string;
 }

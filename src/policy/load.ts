@@ -4,6 +4,7 @@ import { findPolicyFiles, shownPath } from './find-files.ts';
 import { POLICY_LIMITS } from './limits.ts';
 import { type PolicyFileText, type PolicySetResult, parsePolicyFiles } from './parse.ts';
 import type { PolicyProblem } from './problem.ts';
+import type { KnownSources } from './sources.ts';
 
 export interface LoadOptions {
   /** Files, folders and globs. */
@@ -12,13 +13,16 @@ export interface LoadOptions {
   cwd?: string;
   /** Hears of every file that is read, by its absolute path; also of one that can't be. */
   onRead?: (file: string) => void;
+  /** What the settings say of sources of connection counts. */
+  knownSources?: KnownSources;
 }
 
 /**
  * Loads a policy set from files. All or nothing: what can't be found, read or understood is a problem, and with any problem
  * there is no set. Never throws for anything that is in the files or about them.
  */
-export async function loadPolicySet({ paths, cwd = process.cwd(), onRead }: LoadOptions): Promise<PolicySetResult> {
+export async function loadPolicySet(options: LoadOptions): Promise<PolicySetResult> {
+  const { paths, cwd = process.cwd(), onRead, knownSources } = options;
   const found = await findPolicyFiles(paths, cwd);
   const texts: PolicyFileText[] = [];
   const problems: PolicyProblem[] = [...found.problems];
@@ -34,7 +38,7 @@ export async function loadPolicySet({ paths, cwd = process.cwd(), onRead }: Load
     onRead?.(file);
     return readText(file);
   };
-  const parsed = parsePolicyFiles(texts, { readReferenced });
+  const parsed = parsePolicyFiles(texts, { readReferenced, ...(knownSources && { knownSources }) });
   if (problems.length === 0) return parsed;
   return { ok: false, problems: [...problems, ...(parsed.ok ? [] : parsed.problems)] };
 }

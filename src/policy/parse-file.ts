@@ -8,6 +8,7 @@ import { type FileReader, fileReader, reportIssues } from './reader.ts';
 import { reportUnknownNames } from './references.ts';
 import { PolicyFileHead } from './schema/policy-file.ts';
 import { sourceText } from './source-text.ts';
+import { toSource, type WrittenSource } from './sources.ts';
 import { didYouMean } from './suggest.ts';
 import type { FileContext } from './to-domain.ts';
 
@@ -25,6 +26,7 @@ export interface ParsedFile {
   policies: Policy[];
   /** Every policy that has a name. */
   written: WrittenPolicy[];
+  sources: WrittenSource[];
   problems: PolicyProblem[];
   warnings: PolicyProblem[];
 }
@@ -37,7 +39,7 @@ export interface ParseFileOptions {
 export function parsePolicyFile(path: string, text: string, options: ParseFileOptions): ParsedFile {
   const source = sourceText(path, text);
   const yaml = readYaml(source);
-  if (!yaml.ok) return { policies: [], written: [], warnings: [], problems: yaml.problems };
+  if (!yaml.ok) return { policies: [], written: [], sources: [], warnings: [], problems: yaml.problems };
   const reader = fileReader(source, yaml.document);
   const head = PolicyFileHead.safeParse(yaml.document.value);
   reportIssues(reader, head, []);
@@ -45,7 +47,15 @@ export function parsePolicyFile(path: string, text: string, options: ParseFileOp
   const entries = policyEntries(reader);
   const policies = entries.flatMap((entry, index) => parsePolicy(reader, entry, ['policies', index], context));
   const written = entries.flatMap((_entry, index) => writtenPolicy(reader, ['policies', index]));
-  return { policies, written, problems: reader.problems, warnings: head.success ? warningsOf(reader, entries) : [] };
+  const warnings = head.success ? warningsOf(reader, entries) : [];
+  return { policies, written, sources: sourcesOf(reader, head.data), problems: reader.problems, warnings };
+}
+
+function sourcesOf({ path, document, problemAt }: FileReader, head: PolicyFileHead | undefined): WrittenSource[] {
+  return Object.entries(head?.sources ?? {}).map(([name, written]) => ({
+    source: toSource(name, path, written),
+    problemAt: (at, code, message) => problemAt(document.keySpanOf(at), code, message),
+  }));
 }
 
 function contextOf(reader: FileReader, head: PolicyFileHead | undefined, readReferenced: ReadReferenced): FileContext {

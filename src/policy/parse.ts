@@ -4,6 +4,7 @@ import { POLICY_LIMITS } from './limits.ts';
 import { type ParsedFile, parsePolicyFile, type WrittenPolicy } from './parse-file.ts';
 import type { PolicyProblem } from './problem.ts';
 import { hashPolicies } from './set-hash.ts';
+import { gatherSources, type KnownSources, NO_SOURCES, refusedSources, unknownSources } from './sources.ts';
 
 /** A policy file whose text has been read. */
 export interface PolicyFileText {
@@ -18,6 +19,8 @@ export type PolicySetResult =
 export interface ParseOptions {
   /** How iCalendar files are read that policy files name; without it there are none. */
   readReferenced?: ReadReferenced;
+  /** What the settings say of sources; without it policy files define all of them, and reach nothing. */
+  knownSources?: KnownSources;
 }
 
 /**
@@ -25,16 +28,25 @@ export interface ParseOptions {
  * is no set, and all problems of all files are reported at once.
  */
 export function parsePolicyFiles(files: readonly PolicyFileText[], options: ParseOptions = {}): PolicySetResult {
-  const { readReferenced = readsNothing } = options;
+  const { readReferenced = readsNothing, knownSources = NO_SOURCES } = options;
   const parsed = files
     .toSorted((a, b) => comparePaths(a.path, b.path))
     .map((file) => parsePolicyFile(file.path, file.text, { readReferenced }));
-  const problems = [...parsed.flatMap((file) => file.problems), ...duplicateNames(parsed), ...tooManyPolicies(parsed)];
+  const written = parsed.flatMap((file) => file.written);
+  const gathered = gatherSources(
+    parsed.flatMap((file) => file.sources),
+    knownSources,
+  );
+  const { sources } = gathered;
+  const ofFiles = parsed.flatMap((file) => file.problems);
+  // In a file with other problems a source may be missing from what was understood.
+  const ofNames = ofFiles.length > 0 ? [] : [...gathered.problems, ...unknownSources(written, sources)];
+  const problems = [...ofFiles, ...ofNames, ...duplicateNames(parsed), ...tooManyPolicies(parsed)];
   if (problems.length > 0) return { ok: false, problems: problems.sort(byPlace) };
   const policies = parsed.flatMap((file) => file.policies);
-  const set: PolicySet = { policies, hash: hashPolicies(policies) };
-  const written = parsed.flatMap((file) => file.written);
-  return { ok: true, set, warnings: parsed.flatMap((file) => file.warnings), written };
+  const set: PolicySet = { policies, sources, hash: hashPolicies(policies, sources) };
+  const warnings = [...parsed.flatMap((file) => file.warnings), ...refusedSources(written, sources)];
+  return { ok: true, set, warnings: warnings.sort(byPlace), written };
 }
 
 function readsNothing(): ReturnType<ReadReferenced> {

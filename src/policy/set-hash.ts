@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto';
+import type { ConnectionSource } from '../domain/connection-source.ts';
 import type { Policy } from '../domain/policy.ts';
 
-/** Identifies what policies mean: where they are written, and how, does not matter; their order does. */
-export function hashPolicies(policies: readonly Policy[]): string {
+/** Identifies what policies mean: where they are written, and how, does not matter; their order does, that of sources doesn't. */
+export function hashPolicies(policies: readonly Policy[], sources: ReadonlyMap<string, ConnectionSource>): string {
   const meaning = policies.map(({ file: _file, ...policy }) => canonical(policy));
-  return digest(JSON.stringify(meaning));
+  if (sources.size === 0) return digest(JSON.stringify(meaning));
+  const counted = [...sources].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, { file: _file, ...source }]) => source);
+  return digest(JSON.stringify([meaning, counted.map(canonical)]));
 }
 
 const knownDigests = new WeakMap<readonly number[], string>();

@@ -59,6 +59,14 @@ export const SETTINGS = {
     fallback: 'policies',
     help: 'Policy files, folders and globs: a list, or one text with commas between them. Relative to the file that says so, else to the working folder.',
   },
+  sources: {
+    fallback: '',
+    help: 'Where counts of connections come from, by name, for all policy files. The same keys as in a policy file.',
+  },
+  sources_allowed_origins: {
+    fallback: '[]',
+    help: 'Origins, such as http://prometheus:9090, that sources in policy files may ask. Those defined under sources need no entry.',
+  },
   disruption: {
     fallback: '',
     help: 'When changes that disconnect clients may be made, where the policies do not say. The same keys as in a policy.',
@@ -105,6 +113,8 @@ export const SECRET_VARIABLES = {
   EBB_API_KEY: 'The API key.',
   NEON_API_KEY:
     'Read when there is no other key, for reading only: observe and the commands that show. Writing needs EBB_API_KEY or a key file.',
+  'EBB_DSN_…': 'Connection strings that sources of counts name as dsn_env.',
+  'EBB_PROMETHEUS_TOKEN…': 'Bearer tokens that sources of counts name as token_env.',
   EBB_TOKEN: 'Bearer token, at least 16 characters, that every page but /healthz then asks for.',
 } as const;
 

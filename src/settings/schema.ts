@@ -9,6 +9,7 @@ import { planSchema, pricesSchema } from './plan-schema.ts';
 import { splitPolicyPaths } from './policy-paths.ts';
 import { parseQueueUrl } from './queue-url.ts';
 import { keyPath, oneOf, text } from './schema-parts.ts';
+import { allowedOriginsSchema, sourcesSchema } from './source-settings.ts';
 
 export const MODES = ['observe', 'enforce'] as const;
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
@@ -53,6 +54,8 @@ export const settingsSchema = z.strictObject({
     .union([text().transform(splitPolicyPaths), z.array(text())], { error: 'must be a path or a list of paths' })
     .refine((paths) => paths.length > 0, { error: 'names no path; write a file, folder or glob' })
     .prefault('policies'),
+  sources: sourcesSchema.default({}),
+  sources_allowed_origins: allowedOriginsSchema.default([]),
   disruption: Disruption.default({}),
   manual_changes: ManualChanges.optional(),
   queue_url: read(parseQueueUrl).prefault('embedded:.ebb'),

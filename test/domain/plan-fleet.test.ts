@@ -141,7 +141,7 @@ describe('planFleet', () => {
         planFleet({
           ...{ computes: [one, two], records: new Map(), mode: 'enforce', nowMs: NOON, profiles: new Map() },
           ...{ disruption: undefined, manualChanges: undefined, digest: (text) => text },
-          policies: { ...compiled(aSchedule()), set: { policies: [aSchedule()], hash: 'other' } },
+          policies: { ...compiled(aSchedule()), set: { policies: [aSchedule()], sources: new Map(), hash: 'other' } },
         }).hash,
       ];
       expect(new Set([usual, ...others]).size).toBe(others.length + 1);

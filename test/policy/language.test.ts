@@ -180,6 +180,7 @@ describe('calendars', () => {
 describe('what nothing acts on yet', () => {
   const text = `version: 1
 groups: { roles: { branch_roles: [default, child] } }
+sources: { counts: { from: postgres, dsn_env: EBB_DSN_A } }
 policies:
   - name: limits
     kind: limits
@@ -189,7 +190,7 @@ policies:
   - { name: hard, kind: limits, select: { projects: [a] }, size: { max: 4 }, hard: true }
   - { name: restart, kind: restart, select: { projects: [a] }, at: { cron: "0 4 * * 0", for: 2h }, every: 7d, when: { connections_below: 5 } }
   - { name: freeze, kind: freeze, select: { projects: [a] }, at: always, allow: [raise] }
-  - { name: headroom, kind: headroom, select: { projects: [a] }, connections: s, target: 70%, critical: 90%, max_size: 8, scale_down: { after: 10m } }
+  - { name: headroom, kind: headroom, select: { projects: [a] }, connections: counts, target: 70%, critical: 90%, max_size: 8, scale_down: { after: 10m } }
   - name: schedule
     kind: schedule
     select: { projects: [a] }
@@ -232,7 +233,7 @@ policies:
       {
         ...base('headroom'),
         kind: 'headroom',
-        connections: 's',
+        connections: 'counts',
         targetShare: 0.7,
         criticalShare: 0.9,
         maxCu: 8,

@@ -5,9 +5,16 @@ import { at } from '../support/builders.ts';
 /** The instant from which on these tests look: a Saturday, winter in Berlin. */
 export const NOW = at('2026-11-21T00:00:00Z');
 
+const COUNTS = {
+  ...{ name: 'counts', file: 'ebb.yaml', everyMs: 60_000 },
+  ...{ from: 'prometheus', url: 'http://prometheus:9090', query: 'x' },
+} as const;
+
 /** What lint finds in one file of policies; the file must be valid. */
 export function findingsIn(text: string, input: Partial<LintInput> = {}): Finding[] {
-  const parsed = parsePolicyFiles([{ path: 'web.yaml', text }]);
+  // What policies count by is defined elsewhere, unless the text does.
+  const sources = text.includes('sources:') ? new Map() : new Map([['counts', COUNTS]]);
+  const parsed = parsePolicyFiles([{ path: 'web.yaml', text }], { knownSources: { sources, allowedOrigins: [] } });
   if (!parsed.ok) throw new Error(parsed.problems.map(({ line, message }) => `${line}: ${message}`).join('\n'));
   return lintPolicySet({ policies: parsed.set.policies, written: parsed.written, nowMs: NOW, ...input });
 }

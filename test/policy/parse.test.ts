@@ -14,8 +14,10 @@ describe('a policy file', () => {
     expect(parse(VALID)).toEqual({
       ok: true,
       warnings: [],
+      written: [expect.objectContaining({ name: 'office-hours' })],
       set: {
         hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+        sources: new Map(),
         policies: [
           {
             kind: 'schedule',
@@ -103,6 +105,7 @@ describe('a policy file', () => {
 
 describe('a headroom policy', () => {
   const headroom = `version: 1
+sources: { s: { from: postgres, dsn_env: EBB_DSN_A } }
 policies:
   - { name: h, kind: headroom, enabled: false, select: { projects: ["a"] }, connections: s, target: 70%, max_size: 8 }
 `;

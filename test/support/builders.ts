@@ -139,7 +139,7 @@ export function countsUntil(untilMs: number, ...counts: number[]): ConnectionHis
 }
 
 export function compiled(...policies: Policy[]): CompiledPolicies {
-  return compilePolicies({ policies, hash: 'test' });
+  return compilePolicies({ policies, sources: new Map(), hash: 'test' });
 }
 
 /** Plans as the daemon does. */

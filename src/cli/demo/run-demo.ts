@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { clockByTable } from '../../compose.ts';
 import { type CompiledPolicies, compilePolicies } from '../../domain/compiled-policies.ts';
 import { cuHours } from '../../domain/cost.ts';
+import { NO_SOURCES } from '../../policy/sources.ts';
 import type { DemoFlags } from '../demo.ts';
 import { loadOrFail } from '../load-or-fail.ts';
 import { stopSignal } from '../stop-signal.ts';
@@ -51,7 +52,7 @@ async function playDemo(flags: DemoFlags, { cleanUp, signal, stopped }: Stage): 
   cleanUp.push(() => rm(folder, { recursive: true, force: true }));
   // Whoever reads the day may leave before it ends (`| head`): then nothing but this runs.
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
-  const policies = await loadOrFail([flags.policies]);
+  const policies = await loadOrFail([flags.policies], NO_SOURCES);
   introduce(policies.policies);
   const queueUrl = `embedded:${join(folder, 'queue')}`;
   await prepareQueue(queueUrl);

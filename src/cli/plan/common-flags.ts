@@ -43,7 +43,7 @@ export async function settingsAndPolicies(flags: DecidingFlags): Promise<{ setti
   ]);
   const read = readSettings({ configFile: config, flags: { apiUrl, queueUrl, policies } });
   if (!read.ok) throw new UserError(read.problems.join('\n'));
-  return { settings: read.settings, policies: await loadOrFail(read.settings.policies) };
+  return { settings: read.settings, policies: await loadOrFail(read.settings.policies, read.settings.knownSources) };
 }
 
 /** The instant of `--at`, milliseconds since the epoch; undefined if it was not given. */

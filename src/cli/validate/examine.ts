@@ -34,7 +34,10 @@ export async function examine(paths: readonly string[], flags: ValidateFlags): P
   const nowMs = instantOf(flags.at);
   const needsFleet = flags.matches === true || flags.fleet !== undefined;
   const { settings, notes } = settingsFor(flags, paths.length === 0 || needsFleet);
-  const loaded = await loadPolicySet({ paths: paths.length > 0 ? paths : (settings?.policies ?? []) });
+  const loaded = await loadPolicySet({
+    paths: paths.length > 0 ? paths : (settings?.policies ?? []),
+    ...(settings && { knownSources: settings.knownSources }),
+  });
   if (!loaded.ok) return { problems: loaded.problems, warnings: [], notes };
   const { set, written } = loaded;
   const fleet = needsFleet && settings ? await readFleet(settings, flags, set, nowMs) : undefined;

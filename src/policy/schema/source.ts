@@ -6,9 +6,22 @@ const every = duration({ minMs: MINUTE_MS / 6, maxMs: DAY_MS, text: '10s to 1d' 
 
 const PrometheusSource = mapping({
   from: z.literal('prometheus'),
-  url: z.url({ protocol: /^https?$/, error: 'expected a URL such as "http://prometheus:9090"' }),
+  url: z
+    .url({ protocol: /^https?$/, error: 'expected a URL such as "http://prometheus:9090"' })
+    .refine((url) => !/^https?:\/\/[^/?#]*@/i.test(url), 'expected a URL without user and password; use token_env'),
   query: z.string(expected('a query')).min(1).max(10_000).describe('May use $compute, $project, $branch.'),
+  token_env: z
+    .string(expected('the name of a variable'))
+    .regex(
+      /^EBB_PROMETHEUS_TOKEN(_[A-Z0-9_]+)?$/,
+      'expected the name of a variable: EBB_PROMETHEUS_TOKEN, or EBB_PROMETHEUS_TOKEN_ and more capitals',
+    )
+    .describe('Variable that holds the bearer token.')
+    .optional(),
+  token_file: z.string(expected('a path')).min(1).describe('File that holds the bearer token.').optional(),
   every,
+}).refine(({ token_env, token_file }) => token_env === undefined || token_file === undefined, {
+  error: 'expected token_env or token_file, not both',
 });
 
 const PostgresSource = mapping({

@@ -242,7 +242,7 @@ describe('the time asked for', () => {
   it('is shown in the zone that is named, else in that of the first window, else in UTC', () => {
     expect(displayZone(undefined, [policies.set])).toBe(zone);
     expect(displayZone('Asia/Tokyo', [policies.set])).toBe('Asia/Tokyo');
-    expect(displayZone(undefined, [{ policies: [], hash: '' }])).toBe('UTC');
+    expect(displayZone(undefined, [{ policies: [], sources: new Map(), hash: '' }])).toBe('UTC');
     expect(() => displayZone('Mars/X', [])).toThrow('--zone: "Mars/X" is not a time zone');
   });
 });

@@ -1,0 +1,34 @@
+/** Where counts of connections come from, as policies and settings define it. Secrets are only named here, never held. */
+
+interface SourceBase {
+  name: string;
+  /** The file that defines it, as it was named; relative paths in it start from its folder. */
+  file: string;
+  /** How often it is asked, in milliseconds. */
+  everyMs: number;
+  /** Why it is never asked, in words for people: what a policy file names must be allowed by the settings. */
+  refused?: string;
+}
+
+/** Something secret, where it stands: in a variable, or in a file that holds nothing else. */
+export type SecretPlace = { from: 'variable'; name: string } | { from: 'file'; path: string };
+
+/** An instant query; `$compute`, `$project` and `$branch` in it stand for ids. */
+export interface PrometheusSource extends SourceBase {
+  from: 'prometheus';
+  url: string;
+  query: string;
+  /** Where the bearer token is, if one is needed. */
+  token?: SecretPlace;
+}
+
+/** Each compute's own server is asked; `$host` in the connection string stands for the host that the control API gives. */
+export interface PostgresSource extends SourceBase {
+  from: 'postgres';
+  dsn: SecretPlace | { from: 'text'; text: string };
+}
+
+export type ConnectionSource = PrometheusSource | PostgresSource;
+
+/** How often a source is asked that does not say so itself, in milliseconds. */
+export const DEFAULT_SOURCE_EVERY_MS = 60_000;

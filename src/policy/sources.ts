@@ -1,0 +1,108 @@
+import {
+  type ConnectionSource,
+  DEFAULT_SOURCE_EVERY_MS,
+  type PostgresSource,
+  type SecretPlace,
+} from '../domain/connection-source.ts';
+import type { WrittenPolicy } from './parse-file.ts';
+import type { PolicyProblem } from './problem.ts';
+import type { Source } from './schema/source.ts';
+import { didYouMean } from './suggest.ts';
+
+/** What settings say of sources: those that they define themselves, and what those of policy files may reach. */
+export interface KnownSources {
+  sources: ReadonlyMap<string, ConnectionSource>;
+  /** Origins such as `https://prometheus.example`. */
+  allowedOrigins: readonly string[];
+}
+
+export const NO_SOURCES: KnownSources = { sources: new Map(), allowedOrigins: [] };
+
+/** A source of a policy file, with the place of its name. */
+export interface WrittenSource {
+  source: ConnectionSource;
+  problemAt: WrittenPolicy['problemAt'];
+}
+
+/** A source as it is written, without what the settings say of it. */
+export function toSource(name: string, file: string, written: Source): ConnectionSource {
+  const base = { name, file, everyMs: written.every ?? DEFAULT_SOURCE_EVERY_MS };
+  if (written.from === 'postgres') return { ...base, from: 'postgres', dsn: dsnOf(written) };
+  const { url, query, token_env, token_file } = written;
+  const token = placeOf(token_env, token_file);
+  return { ...base, from: 'prometheus', url, query, ...(token && { token }) };
+}
+
+function dsnOf({ dsn = '', dsn_env, dsn_file }: Extract<Source, { from: 'postgres' }>): PostgresSource['dsn'] {
+  return placeOf(dsn_env, dsn_file) ?? { from: 'text', text: dsn };
+}
+
+function placeOf(name: string | undefined, path: string | undefined): SecretPlace | undefined {
+  if (name !== undefined) return { from: 'variable', name };
+  return path === undefined ? undefined : { from: 'file', path };
+}
+
+/**
+ * A source of a policy file may reach only what the settings allow; else it is there, and never asked. A connection string may
+ * name no host: the passwords that this machine keeps would go there.
+ */
+export function withLeave(source: ConnectionSource, allowedOrigins: readonly string[]): ConnectionSource {
+  const refused = source.from === 'prometheus' ? originRefused(source.url, allowedOrigins) : hostRefused(source.dsn);
+  return refused === undefined ? source : { ...source, refused };
+}
+
+function originRefused(url: string, allowedOrigins: readonly string[]): string | undefined {
+  const { origin } = new URL(url);
+  if (allowedOrigins.includes(origin)) return undefined;
+  return `${origin} is not allowed: add it to sources_allowed_origins in ebb.yaml, or define the source there`;
+}
+
+function hostRefused(dsn: PostgresSource['dsn']): string | undefined {
+  if (dsn.from !== 'text' || /^postgres(ql)?:\/\/([^/@]*@)?\$host(:\d+)?(\/|$)/.test(dsn.text)) return undefined;
+  return 'a dsn names $host and no other host; use dsn_env or dsn_file, or define the source in ebb.yaml';
+}
+
+/** Every source by its name; the settings' own come first. */
+export function gatherSources(
+  written: readonly WrittenSource[],
+  known: KnownSources,
+): { sources: Map<string, ConnectionSource>; problems: PolicyProblem[] } {
+  const sources = new Map(known.sources);
+  const problems: PolicyProblem[] = [];
+  for (const { source, problemAt } of written) {
+    const first = sources.get(source.name);
+    if (first === undefined) sources.set(source.name, withLeave(source, known.allowedOrigins));
+    else {
+      const message = `the source "${source.name}" is already defined in ${first.file}`;
+      problems.push(problemAt(['sources', source.name], 'duplicate-name', message));
+    }
+  }
+  return { sources, problems };
+}
+
+/** Policies that take their counts from a source that nothing defines. */
+export function unknownSources(
+  written: readonly WrittenPolicy[],
+  sources: ReadonlyMap<string, ConnectionSource>,
+): PolicyProblem[] {
+  const names = [...sources.keys()];
+  return written.flatMap(({ at, valueAt, problemAt }) => {
+    const name = valueAt([...at, 'connections']);
+    if (valueAt([...at, 'kind']) !== 'headroom' || typeof name !== 'string' || sources.has(name)) return [];
+    const list = names.length > 0 ? `; there are ${names.slice(0, 20).join(', ')}` : '; there are no "sources"';
+    const message = `no source is named ${JSON.stringify(name.slice(0, 60))}${didYouMean(name, names) || list}`;
+    return [problemAt([...at, 'connections'], 'value', message)];
+  });
+}
+
+/** Sources that enabled policies name and that are never asked. */
+export function refusedSources(
+  written: readonly WrittenPolicy[],
+  sources: ReadonlyMap<string, ConnectionSource>,
+): PolicyProblem[] {
+  return written.flatMap(({ at, valueAt, problemAt }) => {
+    const refused = sources.get(String(valueAt([...at, 'connections'])))?.refused;
+    if (refused === undefined || valueAt([...at, 'enabled']) === false) return [];
+    return [problemAt([...at, 'connections'], 'value', `this source is never asked: ${refused}`)];
+  });
+}
