@@ -1,7 +1,7 @@
 import { compareOpinions } from './opinion.ts';
 import type { LimitsPolicy, Policy } from './policy.ts';
 import { ruleOf } from './rules/rules.ts';
-import type { RestartWindow, Statement, Statements } from './statement.ts';
+import type { Need, RestartWindow, Statement, Statements } from './statement.ts';
 
 /** What computes that the same policies select hear at an instant. */
 export interface Heard {
@@ -39,8 +39,12 @@ function sortOut(statements: readonly Statement[]): Statements {
   return {
     opinions: said('values').sort(compareOpinions),
     bounds: said('bounds'),
-    needs: said('need'),
-    restarts: said('restart').sort((a, b) => b.policy.priority - a.policy.priority || b.policyIndex - a.policyIndex),
+    needs: said('need').sort(byImportance),
+    restarts: said('restart').sort(byImportance),
     freezes: said('freeze'),
   };
+}
+
+function byImportance(a: RestartWindow | Need, b: RestartWindow | Need): number {
+  return b.policy.priority - a.policy.priority || b.policyIndex - a.policyIndex;
 }

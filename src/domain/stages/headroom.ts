@@ -15,15 +15,17 @@ const ROUNDING = 1e-9;
  * Source: docs/policies.md, "Connections".
  */
 export const ensureHeadroom: Stage = (draft, input) => {
-  if (!input.connections) return;
-  for (const { policy } of input.heard.needs) {
-    const view = viewConnections(input.connections.get(policy.connections), input.compute, {
-      instantMs: input.instantMs,
-      windowMs: policy.scaleDownAfterMs,
-    });
-    if (view) coverNeed(draft, input, policy, view);
-    if (policy.act === 'apply' && !view?.wholeWindowKnown) keepConnections(draft, input, policy, view !== undefined);
-    if (policy.act === 'apply' && view && isCritical(input, policy, view)) draft.urgent = true;
+  const { heard, connections, compute, instantMs } = input;
+  if (!connections) return;
+  const views = heard.needs.map(({ policy }) => {
+    const options = { instantMs, windowMs: policy.scaleDownAfterMs };
+    return { policy, view: viewConnections(connections.get(policy.connections), compute, options) };
+  });
+  for (const { policy, view } of views) if (view) coverNeed(draft, input, policy, view);
+  for (const { policy, view } of views) {
+    if (policy.act === 'advise') continue;
+    if (!view?.wholeWindowKnown) keepConnections(draft, input, policy, view !== undefined);
+    if (view && isCritical(input, policy, view)) draft.urgent = true;
   }
 };
 

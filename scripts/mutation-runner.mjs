@@ -1,0 +1,128 @@
+/**
+ * A test runner for Stryker that runs the tests of the domain in its own process: for each mutant a bundle of sources and
+ * tests is evaluated anew, which takes milliseconds where starting vitest takes seconds. A new evaluation also empties what
+ * modules remember. It knows as much of vitest as these tests use: describe, it, it.each, expect.
+ */
+import { createRequire } from 'node:module';
+import { resolve } from 'node:path';
+import { chai, JestAsymmetricMatchers, JestChaiExpect, JestExtend } from '@vitest/expect';
+import { build } from 'esbuild';
+import { globSync } from 'tinyglobby';
+
+for (const plugin of [JestExtend, JestChaiExpect, JestAsymmetricMatchers]) chai.use(plugin);
+
+/** Where the instrumented code looks for the active mutant, and leaves what it covers. */
+const NAMESPACE = '__stryker__';
+/** The walk minute by minute takes seconds; tables of cases stand in for it. */
+const TESTS = ['test/domain/**/*.test.ts', '!test/domain/windows-property.test.ts'];
+/** These come last: what a table finds need not be searched for. */
+const isSearch = (file) => /propert|forecast|fleet/.test(file);
+
+export const strykerPlugins = [{ kind: 'TestRunner', name: 'one-process', factory: createRunner }];
+
+function createRunner() {
+  globalThis[NAMESPACE] ??= {};
+  const state = globalThis[NAMESPACE];
+  let evaluate;
+  return {
+    capabilities: () => ({ reloadEnvironment: true }),
+
+    async init() {
+      evaluate = evaluator(await bundle());
+    },
+
+    async dryRun() {
+      state.mutantCoverage = { static: {}, perTest: {} };
+      const tests = [];
+      for (const test of evaluate()) {
+        state.currentTestId = test.id;
+        tests.push(await attempt(test));
+        state.currentTestId = undefined;
+      }
+      return { status: 'complete', tests, mutantCoverage: state.mutantCoverage };
+    },
+
+    async mutantRun({ activeMutant, mutantActivation, testFilter, hitLimit }) {
+      Object.assign(state, { hitCount: hitLimit === undefined ? undefined : 0, hitLimit });
+      state.activeMutant = mutantActivation === 'static' ? activeMutant.id : undefined;
+      try {
+        return await runUntilKilled(collect(evaluate, testFilter), activeMutant.id, state);
+      } catch (error) {
+        return { status: 'killed', killedBy: ['import'], failureMessage: String(error), nrOfTests: 0 };
+      } finally {
+        state.activeMutant = undefined;
+      }
+    },
+  };
+}
+
+function collect(evaluate, testFilter) {
+  const wanted = testFilter && new Set(testFilter);
+  return evaluate().filter(({ id }) => wanted?.has(id) ?? true);
+}
+
+async function runUntilKilled(tests, mutantId, state) {
+  state.activeMutant = mutantId;
+  let nrOfTests = 0;
+  for (const test of tests) {
+    nrOfTests += 1;
+    const { status, failureMessage } = await attempt(test);
+    if (state.hitLimit !== undefined && state.hitCount > state.hitLimit) return { status: 'timeout' };
+    if (status === 'failed') return { status: 'killed', killedBy: [test.id], failureMessage, nrOfTests };
+  }
+  return { status: 'survived', nrOfTests };
+}
+
+async function attempt({ id, run }) {
+  const startedAtMs = performance.now();
+  const result = (status) => ({ id, name: id, status, timeSpentMs: performance.now() - startedAtMs });
+  try {
+    await run();
+    return result('success');
+  } catch (error) {
+    return { ...result('failed'), failureMessage: error?.message ?? String(error) };
+  }
+}
+
+async function bundle() {
+  const files = globSync(TESTS).toSorted((a, b) => isSearch(a) - isSearch(b) || (a < b ? -1 : 1));
+  const { outputFiles } = await build({
+    stdin: { contents: files.map((file) => `import './${file}';`).join('\n'), resolveDir: process.cwd(), loader: 'ts' },
+    bundle: true,
+    write: false,
+    format: 'cjs',
+    platform: 'node',
+    target: 'node20',
+    packages: 'external',
+  });
+  return outputFiles[0].text;
+}
+
+/** Each call evaluates the bundle anew and gives its tests. */
+function evaluator(code) {
+  const requireHere = createRequire(resolve('package.json'));
+  const run = new Function('require', 'module', 'exports', code);
+  return () => {
+    const { vitest, tests } = collector();
+    run((name) => (name === 'vitest' ? vitest : requireHere(name)), { exports: {} }, {});
+    return tests;
+  };
+}
+
+function collector() {
+  const tests = [];
+  const path = [];
+  const describe = (name, body) => {
+    path.push(name);
+    body();
+    path.pop();
+  };
+  const it = (name, ...rest) => {
+    const run = rest.find((part) => typeof part === 'function');
+    tests.push({ id: `${tests.length} ${[...path, name].join(' > ')}`, run });
+  };
+  it.each = (table) => (name, run) => {
+    for (const row of table) it(name, () => run(...(Array.isArray(row) ? row : [row])));
+  };
+  return { tests, vitest: { describe, it, expect: chai.expect } };
+}
