@@ -3,6 +3,7 @@ const BENCHES: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   'control-api': () => import('./control-api.ts'),
   decide: () => import('./decide.ts'),
   emulator: () => import('./emulator.ts'),
+  fleet: () => import('./fleet.ts'),
   forecast: () => import('./forecast.ts'),
   queue: () => import('./queue.ts'),
   validate: () => import('./validate.ts'),

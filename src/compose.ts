@@ -211,6 +211,7 @@ async function openContext(
       onEvent?.(event);
     },
     fleet: createFleet({ clock }),
+    scheduledBoundaries: new Set(),
     slots: createSlots(() => clock.now()),
     overrides: createOverrides(),
     sets: createPolicySets(stagingOptions(options)),

@@ -55,16 +55,8 @@ export async function applyAction(
   const { compute, plan } = conclusion;
   const action = plan.actions[0];
   if (!action) return { goOn: true };
-  const leave = await context.mayWrite();
-  if (!leave.ok) {
-    // Whoever may write again looks at everything by itself.
-    context.telemetry.metrics.increment('ebb_skipped_total', { reason: leave.reason.code });
-    return { goOn: false };
-  }
-  if (action.disconnects && !(await context.slots.take(context, compute.computeId, action))) {
-    return { goOn: true, lookAgainMs: SLOT_RETRY_MS };
-  }
-  if (await isFrozenMeanwhile(context, conclusion)) return { goOn: true, lookAgainMs: FROZEN_RETRY_MS };
+  const obstacle = await obstacleTo(context, conclusion, action);
+  if (obstacle) return obstacle;
   const intended = await storeIntent(context, lease, conclusion, action);
   const deadlineMs = (await context.store.leaseRemainingMs(lease)) - LEASE_MARGIN_MS;
   if (!intended || deadlineMs < SHORTEST_CALL_MS) return { goOn: false, lookAgainMs: SHORTEST_CALL_MS };
@@ -83,6 +75,20 @@ export async function applyAction(
     goOn: outcome === 'refused' || (answer.ok && answer.value.operations.length === 0),
     ...(lookAgainMs !== undefined && { lookAgainMs }),
   };
+}
+
+/** What has come in the way between the plan and the write. A slot is taken last, since it has to be given back. */
+async function obstacleTo(context: Context, conclusion: Conclusion, action: Action): Promise<Written | undefined> {
+  const [leave, frozen] = await Promise.all([context.mayWrite(), isFrozenMeanwhile(context, conclusion)]);
+  if (!leave.ok) {
+    // Whoever may write again looks at everything by itself.
+    context.telemetry.metrics.increment('ebb_skipped_total', { reason: leave.reason.code });
+    return { goOn: false };
+  }
+  if (frozen) return { goOn: true, lookAgainMs: FROZEN_RETRY_MS };
+  if (!action.disconnects || (await context.slots.take(context, conclusion.compute.computeId, action)))
+    return undefined;
+  return { goOn: true, lookAgainMs: SLOT_RETRY_MS };
 }
 
 /** A PATCH, or a restart. Nothing else of what the daemon does changes anything. */

@@ -16,15 +16,16 @@ const CONCURRENT_TRIGGERS = 32;
 
 /**
  * Ensures one delayed job for each distinct next boundary of these computes. Several daemons ensure the same jobs: the id
- * holds the instant.
+ * holds the instant. What was ensured in this round of the keeper is not ensured again.
  */
 export async function scheduleBoundaries(context: Context, conclusions: Iterable<Conclusion>): Promise<void> {
-  const { queue } = context;
+  const { queue, scheduledBoundaries } = context;
   const nowMs = context.clock.now();
   const ahead = [...conclusions].flatMap(({ nextBoundaryMs }) => nextBoundaryMs ?? []).filter((ms) => ms > nowMs);
-  const instants = new Set(ahead);
-  for (const instantMs of instants) {
+  for (const instantMs of new Set(ahead)) {
+    if (scheduledBoundaries.has(instantMs)) continue;
     await queue.addAt('boundaries', { id: `b-${instantMs}`, atMs: instantMs - HEAD_START_MS, data: { instantMs } });
+    scheduledBoundaries.add(instantMs);
   }
 }
 

@@ -38,6 +38,8 @@ export interface Context {
   fleet: Fleet;
   outages: Outages;
   slots: Slots;
+  /** Boundaries that are surely in the queue; forgotten by every round of the keeper, since a queue can be lost. */
+  scheduledBoundaries: Set<number>;
   overrides: Overrides;
   policies: CompiledPolicies;
   /** What holds where a policy says nothing. */

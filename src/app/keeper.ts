@@ -35,6 +35,7 @@ export function startKeeper(context: DaemonContext): Running {
 export async function ensureTriggers(context: DaemonContext): Promise<void> {
   await untilItWorks(context, async () => {
     await context.queue.every('inventory', context.rhythm.inventoryMs);
+    context.scheduledBoundaries.clear();
     await scheduleBoundaries(context, context.fleet.conclusions());
   });
 }

@@ -51,11 +51,13 @@ function concludeAnew(context: Context, picture: Picture): boolean {
  * Those that come soon stay, since other daemons may have put them there, for projects of their own, and would be late to put
  * them back. A boundary that is none any more makes nobody do anything.
  */
-async function removeOldBoundaries({ queue, fleet, clock, rhythm }: Context): Promise<void> {
+async function removeOldBoundaries({ queue, fleet, clock, rhythm, scheduledBoundaries }: Context): Promise<void> {
   const soonMs = clock.now() + 2 * rhythm.keeperMs;
   const wanted = new Set([...fleet.conclusions()].map(({ nextBoundaryMs }) => nextBoundaryMs));
   for (const id of await queue.delayedIds('boundaries')) {
     const instantMs = Number(/^b-(\d+)$/.exec(id)?.[1]);
-    if (instantMs > soonMs && !wanted.has(instantMs)) await queue.remove('boundaries', id);
+    if (instantMs <= soonMs || wanted.has(instantMs)) continue;
+    scheduledBoundaries.delete(instantMs);
+    await queue.remove('boundaries', id);
   }
 }

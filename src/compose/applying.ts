@@ -70,6 +70,7 @@ function contextOf(
     notify: () => {},
     fleet: createFleet({ clock }),
     outages: createOutages(telemetry),
+    scheduledBoundaries: new Set(),
     slots: createSlots(() => clock.now()),
     overrides: createOverrides(),
     disruption: settings.disruption,
