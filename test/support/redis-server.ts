@@ -17,12 +17,20 @@ export interface RedisServer {
   close(): Promise<void>;
 }
 
-/** A real redis-server on a free port, with its data in a temporary folder. `args` are further settings, e.g. `--requirepass x`. */
-export async function startRedisServer({ args = [] }: { args?: readonly string[] } = {}): Promise<RedisServer> {
+export interface RedisServerOptions {
+  /** Further settings, e.g. `--requirepass x`. */
+  args?: readonly string[];
+  /** redis-server by default. */
+  program?: string;
+}
+
+/** A real redis-server on a free port, with its data in a temporary folder. */
+export async function startRedisServer(options: RedisServerOptions = {}): Promise<RedisServer> {
+  const { args = [], program = programPath('redis-server') } = options;
   const folder = await mkdtemp(join(tmpdir(), 'ebb-redis-'));
   const port = await freePort();
   const settings = ['--bind', '127.0.0.1', '--port', `${port}`, '--dir', folder, '--save', '', '--appendonly', 'yes'];
-  const run = () => startServer(programPath('redis-server'), [...settings, ...args], /Ready to accept connections/);
+  const run = () => startServer(program, [...settings, ...args], /Ready to accept connections/);
   let child = await run();
   return {
     url: `redis://127.0.0.1:${port}`,

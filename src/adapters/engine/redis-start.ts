@@ -24,26 +24,40 @@ export async function connectFirst({ commands, place, probe, log }: FirstConnect
     cause = error;
   };
   commands.on('error', hear);
-  // The driver's own limit ends with the handshake of TCP; a frozen Redis still does that.
-  const timer = setTimeout(() => {
-    cause = new Error('timeout');
-    commands.disconnect();
-  }, CONNECT_TIMEOUT_MS);
+  const limit = startLimit(commands);
   try {
-    await commands.connect();
-    const info = await commands.info();
-    const problem = wrongVersion(info) ?? wrongMode(info, place);
-    if (problem !== undefined) return problem;
-    await probe();
-    warnOfEviction(await policyOf(commands), log);
-    return undefined;
+    // A Cluster that is disconnected while it connects leaves its promise open for ever.
+    return await Promise.race([checkFirst({ commands, place, probe, log }), limit.over]);
   } catch (error) {
     cause ??= error instanceof Error ? error : new Error(String(error));
     return `${explainRedisError(cause)}; ${START_IT}`;
   } finally {
-    clearTimeout(timer);
+    limit.cancel();
     commands.removeListener('error', hear);
   }
+}
+
+async function checkFirst({ commands, place, probe, log }: FirstConnection): Promise<string | undefined> {
+  await commands.connect();
+  const info = await commands.info();
+  const problem = wrongVersion(info) ?? wrongMode(info, place);
+  if (problem !== undefined) return problem;
+  await probe();
+  warnOfEviction(await policyOf(commands), log);
+  return undefined;
+}
+
+/** The driver's own limit ends with the handshake of TCP; a frozen Redis still does that. */
+function startLimit(commands: RedisConnection): { over: Promise<never>; cancel: () => void } {
+  let cancel = () => {};
+  const over = new Promise<never>((_resolve, reject) => {
+    const timer = setTimeout(() => {
+      reject(new Error('timeout'));
+      commands.disconnect();
+    }, CONNECT_TIMEOUT_MS);
+    cancel = () => clearTimeout(timer);
+  });
+  return { over, cancel };
 }
 
 function wrongVersion(info: string): string | undefined {
