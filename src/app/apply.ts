@@ -4,7 +4,7 @@ import { freezesAt } from '../domain/freezes.ts';
 import { isDegraded } from '../domain/gates/failed-before.ts';
 import { hasOperationRunning } from '../domain/gates/operation-running.ts';
 import type { Action } from '../domain/plan.ts';
-import type { WriteOutcome } from '../ports/notifier.ts';
+import type { WriteOrigin, WriteOutcome } from '../ports/notifier.ts';
 import type { Lease } from '../ports/store.ts';
 import { concludeCompute } from './conclude.ts';
 import type { Context } from './context.ts';
@@ -60,7 +60,7 @@ export async function applyAction(
   const intended = await storeIntent(context, lease, conclusion, action);
   const deadlineMs = (await context.store.leaseRemainingMs(lease)) - LEASE_MARGIN_MS;
   if (!intended || deadlineMs < SHORTEST_CALL_MS) return { goOn: false, lookAgainMs: SHORTEST_CALL_MS };
-  context.notify({ kind: 'write_started', compute, action, reasons: plan.reasons });
+  context.notify({ kind: 'write_started', compute, action, reasons: plan.reasons, origin: originOf(context) });
   const answer = await send(context, compute, action, deadlineMs);
   const outcome = outcomeOf(answer);
   const record = recordAfter(intended, action, answer, context.clock.now());
@@ -89,6 +89,10 @@ async function obstacleTo(context: Context, conclusion: Conclusion, action: Acti
   if (!action.disconnects || (await context.slots.take(context, conclusion.compute.computeId, action)))
     return undefined;
   return { goOn: true, lookAgainMs: SLOT_RETRY_MS };
+}
+
+function originOf({ policies, revision }: Context): WriteOrigin {
+  return { set: policies.set.hash, ...(revision !== undefined && { revision }) };
 }
 
 /** A PATCH, or a restart. Nothing else of what the daemon does changes anything. */
@@ -161,6 +165,7 @@ function report(
     reasons: plan.reasons,
     outcome: outcomeOf(answer),
     operations: answer.ok ? answer.value.operations : [],
+    origin: originOf(context),
     ...(!answer.ok && { error: answer.error }),
     ...(boundaryMs !== undefined && { latenessMs: Math.max(0, context.clock.now() - boundaryMs) }),
   });

@@ -74,12 +74,14 @@ async function reconcileProject(context: Context, lease: Lease, projectId: strin
     return;
   }
   const records = await settledRecords(context, lease, picture, stored, signal);
+  const { policies } = context;
   const boundaries = crossedBoundaries(context, picture.computes, occasion.boundaryMs);
   const conclusions = await adoptAgreed(context, lease, concludeProject(context, picture.computes, records));
   for (const conclusion of conclusions) context.fleet.conclude(conclusion);
   for (const conclusion of inOrderOfWriting(conclusions)) {
     signal.throwIfAborted();
-    if (context.fleet.ageMs(projectId) > FRESH_MS) {
+    // Neither by an old picture nor by rules that have been replaced meanwhile.
+    if (context.fleet.ageMs(projectId) > FRESH_MS || context.policies !== policies) {
       await requestReconcile(context, projectId);
       break;
     }

@@ -11,14 +11,14 @@ export function recordEvents(telemetry: Telemetry): Notifier {
 }
 
 const RECORDERS: Recorders = {
-  write_started({ log }, { compute, action, reasons }) {
+  write_started({ log }, { compute, action, reasons, origin }) {
     log.info(
-      { event: 'ebb.write', phase: 'before', ...describeWrite(compute, action), reasons },
+      { event: 'ebb.write', phase: 'before', ...describeWrite(compute, action), reasons, ...origin },
       `changing ${compute.computeId}: ${reasons[0]?.message ?? action.policy}`,
     );
   },
 
-  write_ended({ log, metrics }, { compute, action, outcome, operations, error, latenessMs }) {
+  write_ended({ log, metrics }, { compute, action, outcome, operations, error, latenessMs, origin }) {
     metrics.increment('ebb_actions_total', { kind: action.kind, policy: action.policy, outcome });
     if (outcome === 'applied' && latenessMs !== undefined) {
       metrics.observe('ebb_boundary_lateness_seconds', {}, latenessMs / 1000);
@@ -28,6 +28,7 @@ const RECORDERS: Recorders = {
       phase: 'after',
       outcome,
       ...describeWrite(compute, action),
+      ...origin,
       operations: operations.map(({ operationId, action: name }) => ({ id: operationId, action: name })),
       ...(error && { error: { code: error.code, status: error.status, route: error.route, request: error.requestId } }),
     };

@@ -7,12 +7,13 @@ import type { Context } from '../app/context.ts';
 import { createFleet } from '../app/fleet.ts';
 import { createOutages } from '../app/outages.ts';
 import { createOverrides } from '../app/overrides.ts';
+import { rememberEvents } from '../app/remember-events.ts';
 import { createSlots } from '../app/slots.ts';
 import type { PlannedCompute } from '../domain/plan-fleet.ts';
 import type { PolicySet } from '../domain/policy.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { ControlApi } from '../ports/control-api.ts';
 import type { JobQueue } from '../ports/job-queue.ts';
+import type { Notifier } from '../ports/notifier.ts';
 import type { Store } from '../ports/store.ts';
 import type { Settings } from '../settings.ts';
 import { readKeysAtStart } from './accounts.ts';
@@ -44,14 +45,24 @@ export async function openApplying(options: { settings: Settings; policies: Poli
   const { engine, store } = opened.value;
   const budget = await createGroupBudget({ engine, limits: limitsOf(settings.apiRequestsPerMinute) });
   const api = openControlApi({ settings, purpose: 'write', hide: () => {}, metrics: NO_METRICS, budget });
+  const memory = rememberEvents({
+    ...{ store, log: SILENT_LOG, clock: systemClock() },
+    setHash: () => policies.hash,
+    revision: () => settings.revision,
+  });
   const reading = { api, facts: new Map(), explain: explainApiError.bind(undefined, settings) };
   return {
     ok: true,
     value: {
       plan: () => planReading({ settings, policies, mode: 'enforce', reading, store, notes: [] }),
       carryOut: (planning, listeners) =>
-        carryOut({ context: contextOf({ settings, api, store }, planning), ...planning, ...listeners }),
+        carryOut({
+          context: contextOf({ settings, api, store, notify: memory.remember }, planning),
+          ...planning,
+          ...listeners,
+        }),
       async close() {
+        await memory.close();
         await api.close();
         await opened.value.close();
       },
@@ -60,14 +71,14 @@ export async function openApplying(options: { settings: Settings; policies: Poli
 }
 
 function contextOf(
-  { settings, api, store }: { settings: Settings; api: ControlApi; store: Store },
+  { settings, api, store, notify }: { settings: Settings; notify: Notifier } & Pick<Context, 'api' | 'store'>,
   { policies, situation }: Planning,
 ): Context {
   const clock = systemClock();
   const telemetry = { log: SILENT_LOG, metrics: NO_METRICS };
   return {
     ...{ clock, api, store, telemetry, policies, queue: NO_QUEUE },
-    notify: () => {},
+    notify,
     fleet: createFleet({ clock }),
     outages: createOutages(telemetry),
     scheduledBoundaries: new Set(),

@@ -7,9 +7,17 @@ import type { ControlApiError, Operation } from './control-api.ts';
 /** How a write ended: `unknown` got no answer and may have been carried out; `refused` will not work as it is. */
 export type WriteOutcome = 'applied' | 'locked' | 'throttled' | 'refused' | 'failed' | 'unknown';
 
+/** Which rules a write comes from. */
+export interface WriteOrigin {
+  /** Identifies the policy set. */
+  set: string;
+  /** What the policies were made from, such as a commit. */
+  revision?: string;
+}
+
 /** What happens to computes, as data: the log, the metrics and the demo each make of it what they need. */
 export type ComputeEvent =
-  | { kind: 'write_started'; compute: Compute; action: Action; reasons: readonly Reason[] }
+  | { kind: 'write_started'; compute: Compute; action: Action; reasons: readonly Reason[]; origin?: WriteOrigin }
   | {
       kind: 'write_ended';
       compute: Compute;
@@ -17,6 +25,7 @@ export type ComputeEvent =
       reasons: readonly Reason[];
       outcome: WriteOutcome;
       operations: readonly Operation[];
+      origin?: WriteOrigin;
       error?: ControlApiError;
       /** From the instant of the boundary that caused it to the answer, simulated milliseconds. */
       latenessMs?: number;
