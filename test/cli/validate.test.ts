@@ -188,11 +188,12 @@ describe('ebb validate', () => {
     expect((await validate(['good.yaml', '--config', 'free.yaml', ...AT])).status).toBe(0);
   });
 
-  it('needs no settings for policies that are named, and says what it then does not check', async () => {
+  it('needs no settings for policies that are named, and says what it then does not know', async () => {
     const { status, stderr } = await validate(['good.yaml'], { EBB_MODE: 'enforec' });
     expect({ status, stderr }).toEqual({
       status: 0,
-      stderr: 'note: the plans of accounts are not checked: EBB_MODE: "enforec" is not known; use observe or enforce',
+      stderr:
+        'note: the plans and sources of the settings are not known: EBB_MODE: "enforec" is not known; use observe or enforce',
     });
     expect((await validate(['good.yaml', '--config', 'odd.yaml'])).status).toBe(1);
   });

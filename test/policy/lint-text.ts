@@ -16,7 +16,8 @@ export function findingsIn(text: string, input: Partial<LintInput> = {}): Findin
   const sources = text.includes('sources:') ? new Map() : new Map([['counts', COUNTS]]);
   const parsed = parsePolicyFiles([{ path: 'web.yaml', text }], { knownSources: { sources, allowedOrigins: [] } });
   if (!parsed.ok) throw new Error(parsed.problems.map(({ line, message }) => `${line}: ${message}`).join('\n'));
-  return lintPolicySet({ policies: parsed.set.policies, written: parsed.written, nowMs: NOW, ...input });
+  const { policies, sources: known } = parsed.set;
+  return lintPolicySet({ policies, sources: known, written: parsed.written, nowMs: NOW, ...input });
 }
 
 /** `line «what is underlined» severity code message` of each finding. */

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
+import type { ConnectionSource } from '../../src/domain/connection-source.ts';
 import { LINTS } from '../../src/policy/lint/codes.ts';
 import { lintPolicySet } from '../../src/policy/lint/lint.ts';
 import { parsePolicyFiles } from '../../src/policy/parse.ts';
@@ -412,6 +413,19 @@ describe('a probe', () => {
 
   it('of Prometheus wakes nothing', () => {
     expect(lintsIn(withSource('{ from: prometheus, url: "http://p:9090", query: q, every: 10s }', nights))).toEqual([]);
+  });
+
+  it('of a source that is defined elsewhere is known too', () => {
+    const source: ConnectionSource = {
+      from: 'postgres',
+      ...{ name: 'counts', file: 'ebb.yaml', everyMs: 60_000 },
+      dsn: { from: 'variable', name: 'EBB_DSN_A' },
+    };
+    const text = file(nights, headroom('room', 'max_size: 8'));
+    expect(lintsIn(text, { sources: new Map([['counts', source]]) })).toEqual([
+      keeps('5 «counts»', '1m', '"nights" (web.yaml:4)', '15m', SIXTEEN),
+    ]);
+    expect(lintsIn(text)).toEqual([]);
   });
 
   it('is judged once for each source', () => {

@@ -44,6 +44,7 @@ export async function examine(paths: readonly string[], flags: ValidateFlags): P
   const isWhole = fleet !== undefined && fleet.missing.length === 0;
   const findings = lintPolicySet({
     policies: set.policies,
+    sources: set.sources,
     written,
     nowMs,
     plans: plansOf(settings),
@@ -66,12 +67,12 @@ function instantOf(text: string | undefined): number {
   throw new UserError(`--at: ${text} is not an instant; write for example 2026-03-02T08:00:00+01:00`);
 }
 
-/** Policies that are named can be checked with broken settings, too: then only the plans of accounts are not known. */
+/** Policies that are named can be checked with broken settings, too: then plans of accounts and sources are not known. */
 function settingsFor({ config: configFile, apiUrl }: ValidateFlags, isNeeded: boolean) {
   const read = readSettings({ configFile, flags: { apiUrl } });
   if (read.ok) return { settings: read.settings, notes: [] };
   if (isNeeded || configFile !== undefined) throw new UserError(read.problems.join('\n'));
-  return { settings: undefined, notes: [`the plans of accounts are not checked: ${read.problems[0]}`] };
+  return { settings: undefined, notes: [`the plans and sources of the settings are not known: ${read.problems[0]}`] };
 }
 
 async function readFleet(settings: Settings, { fleet: fleetFile }: ValidateFlags, set: PolicySet, nowMs: number) {

@@ -1,6 +1,6 @@
 import type { AccountPlan } from '../../domain/account-plan.ts';
 import type { Compute } from '../../domain/compute.ts';
-import type { Policy } from '../../domain/policy.ts';
+import type { Policy, PolicySet } from '../../domain/policy.ts';
 import { byPlace } from '../parse.ts';
 import type { WrittenPolicy } from '../parse-file.ts';
 import type { PolicyProblem } from '../problem.ts';
@@ -59,6 +59,8 @@ export interface LintInput {
   fleet?: readonly Compute[];
   /** The plans of accounts, as far as they are known. */
   plans?: ReadonlyMap<string, AccountPlan>;
+  /** Where counts of connections come from, by name. */
+  sources?: PolicySet['sources'];
   /** How much may be looked at, see {@link LINT_STEPS}. */
   steps?: number;
 }
@@ -76,7 +78,7 @@ export function lintPolicySet(input: LintInput): Finding[] {
   return remarks.map((remark) => toFinding(remark, context)).sort(byPlace);
 }
 
-function contextOf({ policies, written = [], nowMs, fleet, plans }: LintInput, budget: Budget): LintContext {
+function contextOf({ policies, written = [], nowMs, fleet, plans, sources }: LintInput, budget: Budget): LintContext {
   const places = new Map(written.map((policy) => [policy.name, policy]));
   const period = { nowMs, endMs: nowMs + HORIZON_MS };
   return {
@@ -87,6 +89,7 @@ function contextOf({ policies, written = [], nowMs, fleet, plans }: LintInput, b
     openings: createOpeningsCache(period, budget),
     weekSpans: createWeekSpans(period),
     plans: plans ?? new Map(),
+    sources: sources ?? new Map(),
     written: ({ name }) => places.get(name),
   };
 }

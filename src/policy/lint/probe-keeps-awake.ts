@@ -1,12 +1,9 @@
 import { NEVER_SUSPENDS } from '../../domain/compute.ts';
 import type { HeadroomPolicy, Policy } from '../../domain/policy.ts';
 import { formatSuspendTimeout } from '../../domain/settings-text.ts';
-import { parseDurationMs } from '../schema/duration.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
 import { isKind, wantedBy } from './schedules.ts';
 
-/** The interval of a source that does not say one. */
-const DEFAULT_EVERY_SECONDS = 60;
 /** The platform puts a compute to sleep a little after its timeout; a question in between starts it anew. */
 const MARGIN_SECONDS = 60;
 const LONGEST_EVERY_SECONDS = 86_400;
@@ -21,13 +18,18 @@ export const probeKeepsAwake: LintRule = function* (context) {
     const source = postgresSourceOf(policy, context);
     const longest = source && longestTimeout(policy, context);
     if (!longest || source.everySeconds >= longest.seconds + MARGIN_SECONDS) continue;
-    const key = JSON.stringify([policy.file, policy.connections]);
-    if ((known.get(key)?.seconds ?? 0) >= longest.seconds) continue;
+    if ((known.get(policy.connections)?.seconds ?? 0) >= longest.seconds) continue;
     const message = [
       `asking every ${formatSuspendTimeout(source.everySeconds)} keeps computes awake that ${nameOf(context, longest.policy)} wants asleep`,
       ` after ${formatSuspendTimeout(longest.seconds)}; ${advice(longest.seconds)}`,
     ].join('');
-    known.set(key, { code: 'probe-keeps-awake', policy, ...source.place, message, seconds: longest.seconds });
+    known.set(policy.connections, {
+      code: 'probe-keeps-awake',
+      policy,
+      ...source.place,
+      message,
+      seconds: longest.seconds,
+    });
   }
   yield* known.values();
 };
@@ -40,15 +42,14 @@ function advice(seconds: number): string {
     : `write every: ${formatSuspendTimeout(enough)} or more, or ${prometheus}`;
 }
 
-/** Undefined for other sources, and for those that the file does not define. */
-function postgresSourceOf(policy: HeadroomPolicy, { written }: LintContext) {
-  const at = ['sources', policy.connections];
-  const file = written(policy);
-  if (file?.valueAt([...at, 'from']) !== 'postgres') return undefined;
-  const every = file.valueAt([...at, 'every']);
-  const everyMs = typeof every === 'string' ? parseDurationMs(every) : undefined;
-  const place = everyMs === undefined ? { at: ['connections'] } : { at: [...at, 'every'], fromTop: true };
-  return { everySeconds: everyMs === undefined ? DEFAULT_EVERY_SECONDS : everyMs / 1000, place };
+/** Undefined for sources that wake nothing, and for those that nothing defines. */
+function postgresSourceOf(policy: HeadroomPolicy, { written, sources }: LintContext) {
+  const source = sources.get(policy.connections);
+  if (source?.from !== 'postgres') return undefined;
+  const every = ['sources', policy.connections, 'every'];
+  const isWrittenHere = written(policy)?.valueAt(every) !== undefined;
+  const place = isWrittenHere ? { at: every, fromTop: true } : { at: ['connections'] };
+  return { everySeconds: source.everyMs / 1000, place };
 }
 
 /** The longest timeout, other than never, that a policy wants of a compute whose connections are counted. */

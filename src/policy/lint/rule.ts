@@ -1,6 +1,6 @@
 import type { AccountPlan } from '../../domain/account-plan.ts';
 import type { Compute } from '../../domain/compute.ts';
-import type { Policy, SchedulePolicy } from '../../domain/policy.ts';
+import type { Policy, PolicySet, SchedulePolicy } from '../../domain/policy.ts';
 import type { WrittenPolicy } from '../parse-file.ts';
 import type { Path } from '../read-yaml.ts';
 import type { LintCode } from './codes.ts';
@@ -29,6 +29,7 @@ export interface LintContext extends Period {
   weekSpans: WeekSpans;
   fleet?: readonly Compute[];
   plans: ReadonlyMap<string, AccountPlan>;
+  sources: PolicySet['sources'];
   /** A policy as it stands in its file; undefined for one that was not read from a file. */
   written(policy: Policy): WrittenPolicy | undefined;
 }
