@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isBoundary, nextBoundary } from '../../src/domain/boundaries.ts';
+import { isBoundary, lastBoundary, nextBoundary } from '../../src/domain/boundaries.ts';
 import { decide } from '../../src/domain/decide.ts';
 import { aCompute, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
 
@@ -38,6 +38,20 @@ describe('nextBoundary', () => {
   it('does not exist where no policy selects the compute or nothing ever changes', () => {
     expect(nextBoundary(input(aSchedule({ select: { projects: ['x'], minAgeMs: 0 } })), 0)).toBeUndefined();
     expect(nextBoundary(input(aSchedule({ windows: [] })), at('2026-03-06T08:00:00Z'))).toBeUndefined();
+  });
+
+  it('is the end of an absolute interval also where a recurring time of the same window goes on', () => {
+    const mixed = [
+      aWindow(),
+      { kind: 'interval' as const, startMs: at('2026-03-06T12:00:00Z'), endMs: at('2026-03-06T13:00:00Z') },
+    ];
+    const schedule = input(
+      aSchedule({ windows: [{ at: mixed, size: { minCu: 2, maxCu: 2 } }] }),
+      aSchedule({ name: 'later' }),
+    );
+    expect(nextBoundary(schedule, at('2026-03-06T08:00:00Z'))).toBe(at('2026-03-06T12:00:00Z'));
+    expect(nextBoundary(schedule, at('2026-03-06T12:00:00Z'))).toBe(at('2026-03-06T13:00:00Z'));
+    expect(lastBoundary(schedule, at('2026-03-06T14:00:00Z'), 'size')).toBe(at('2026-03-06T13:00:00Z'));
   });
 
   it('separates spans in which the decision is constant', () => {

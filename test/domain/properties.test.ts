@@ -22,7 +22,7 @@ import {
 import { aRecord, at, compiled } from '../support/builders.ts';
 
 /** Policy sets for each property; EBB_PROPERTY_RUNS=2000 for a long run. */
-const RUNS = Number(process.env.EBB_PROPERTY_RUNS ?? 15) * 10;
+const RUNS = Number(process.env.EBB_PROPERTY_RUNS ?? 8) * 10;
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 const DAYS = 6;

@@ -1,5 +1,6 @@
 import type { Opinion } from '../opinion.ts';
 import type { SchedulePolicy, ScheduleValues, ScheduleWindow } from '../policy.ts';
+import type { TimeSpec } from '../time-spec.ts';
 import { isOpenAt, lastChangeOfAny, nextChangeOfAny, openSince } from '../windows.ts';
 import type { Rule } from './rule.ts';
 
@@ -20,6 +21,7 @@ export const scheduleRule: Rule<SchedulePolicy> = {
   nextChangeAfter(policy, instantMs) {
     const changes = policy.windows.flatMap(({ at, readyLeadMs }) => [
       nextChangeOfAny(at, instantMs),
+      isMixed(at) ? nextChangeOfAny(at.filter(isAbsolute), instantMs) : undefined,
       readyLeadMs === undefined ? undefined : led(nextChangeOfAny(at, instantMs + readyLeadMs), readyLeadMs),
     ]);
     const known = changes.filter((ms) => ms !== undefined);
@@ -29,6 +31,7 @@ export const scheduleRule: Rule<SchedulePolicy> = {
   lastChangeUntil(policy, instantMs) {
     const changes = policy.windows.flatMap(({ at, readyLeadMs }) => [
       lastChangeOfAny(at, instantMs),
+      ...(isMixed(at) ? [lastChangeOfAny(at.filter(isAbsolute), instantMs)] : []),
       ...(readyLeadMs === undefined ? [] : [lastChangeOfAny(at, instantMs + readyLeadMs) - readyLeadMs]),
     ]);
     return Math.max(Number.NEGATIVE_INFINITY, ...changes);
@@ -52,8 +55,17 @@ function openingOf(
   return { source: sourceOf(at, opensAtMs), openSinceMs: opensAtMs, leads: true };
 }
 
+/** An absolute interval comes before recurring times: where both are open, its ends matter too. */
+function isMixed(at: ScheduleWindow['at']): boolean {
+  return at.some(isAbsolute) && !at.every(isAbsolute);
+}
+
+function isAbsolute({ kind }: TimeSpec): boolean {
+  return kind === 'interval';
+}
+
 function sourceOf(at: ScheduleWindow['at'], instantMs: number): 'absolute' | 'recurring' {
-  const absolute = at.some((spec) => spec.kind === 'interval' && isOpenAt(spec, instantMs));
+  const absolute = at.some((spec) => isAbsolute(spec) && isOpenAt(spec, instantMs));
   return absolute ? 'absolute' : 'recurring';
 }
 

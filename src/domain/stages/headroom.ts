@@ -3,7 +3,6 @@ import { COMPUTE_SIZES_CU, MAX_AUTOSCALING_CU, MAX_AUTOSCALING_SPAN_CU } from '.
 import type { ConnectionProfile } from '../connection-profile.ts';
 import { type ConnectionView, viewConnections } from '../connections.ts';
 import type { HeadroomPolicy } from '../policy.ts';
-import type { TraceStep } from '../trace.ts';
 import { type Draft, note, type Stage, type StageInput } from './draft.ts';
 import { rangeOf } from './limits.ts';
 
@@ -39,15 +38,11 @@ export const reportUnmet: Stage = (draft, { heard, connections, compute, instant
     const view = viewConnections(connections?.get(policy.connections), compute, { instantMs, windowMs });
     if (!view || policy.act === 'advise') continue;
     const counted = { peak: view.peak, need: needOf(policy, view), usable: usableAt(profile, size) };
-    if (counted.usable < counted.need && !draft.trace.some((step) => isUnmet(step, policy))) {
+    if (counted.usable < counted.need) {
       note(draft, { group: 'size', code: 'headroom_unmet', policy, connections: counted });
     }
   }
 };
-
-function isUnmet({ code, policy }: TraceStep, of: HeadroomPolicy): boolean {
-  return code === 'headroom_unmet' && policy === of;
-}
 
 /** True if so many connections are in use now that a raise does not wait. */
 function isCritical(
@@ -81,9 +76,9 @@ function coverNeed(draft: Draft, input: StageInput, policy: HeadroomPolicy, view
   } else if (!sameSize(after, from)) {
     note(draft, { ...step, code: 'headroom', before: from, after });
     reportOverLimits(draft, input, after, policy);
-  } else {
+  } else if (isMet || draft.size === null) {
     // Without an opinion of a schedule the baseline is where a raise goes back to.
-    note(draft, { ...step, code: isMet ? 'headroom_met' : 'headroom_unmet', ...(draft.size === null && { after }) });
+    note(draft, { ...step, code: isMet ? 'headroom_met' : 'baseline', ...(draft.size === null && { after }) });
   }
 }
 

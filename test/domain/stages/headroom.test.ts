@@ -84,7 +84,8 @@ describe('headroom', () => {
     ]);
     expect(sizeTrace({ policies: [aHeadroom({ maxCu: 1 })], counts: steady(3000) })).toEqual([
       'no_opinion',
-      'headroom_unmet headroom → 1-2 CU',
+      'baseline headroom → 1-2 CU',
+      'headroom_unmet headroom',
     ]);
   });
 
