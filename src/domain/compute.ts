@@ -34,6 +34,8 @@ export interface Compute extends ComputeSettings {
   pendingState?: ComputeState;
   disabled: boolean;
   createdAtMs: number;
+  /** Where its Postgres listens. */
+  host?: string;
   startedAtMs?: number;
   lastActiveAtMs?: number;
 }

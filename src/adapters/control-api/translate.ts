@@ -56,7 +56,8 @@ export function computeOf(project: Pick<Project, 'account' | 'name'>, wire: Wire
     disabled: wire.disabled,
     createdAtMs: wire.created_at,
   };
-  const { pending_state: pendingState, started_at: startedAtMs, last_active: lastActiveAtMs } = wire;
+  const { pending_state: pendingState, started_at: startedAtMs, last_active: lastActiveAtMs, host } = wire;
+  if (host != null) compute.host = host;
   if (pendingState != null) compute.pendingState = pendingState;
   if (startedAtMs != null) compute.startedAtMs = startedAtMs;
   if (lastActiveAtMs != null && lastActiveAtMs !== NEVER_ACTIVE_MS) compute.lastActiveAtMs = lastActiveAtMs;

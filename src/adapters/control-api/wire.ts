@@ -27,6 +27,8 @@ export type WireProject = z.infer<typeof WireProject>;
 
 export const WireCompute = z.object({
   id: WireId,
+  /** One that is not right is as good as none: only counting connections needs it. */
+  host: z.string().max(253).nullish().catch(undefined),
   project_id: WireId,
   branch_id: WireId,
   region_id: z.string(),

@@ -1,0 +1,30 @@
+import type { CountError, CountOutcome, CountRequest } from '../../ports/connections.ts';
+
+/** How a source gets the secret that it names; it is read for each look, so that it can be rotated. Rejects in words for people. */
+export type ReadSecret = () => Promise<string>;
+
+export function failed(code: CountError['code'], message: string): { ok: false; error: CountError } {
+  return { ok: false, error: { code, message } };
+}
+
+/** Asks about each compute, so many at a time; what throws is an outcome, too. */
+export async function countEach(
+  requests: readonly CountRequest[],
+  atOnce: number,
+  ask: (request: CountRequest) => Promise<CountOutcome>,
+): Promise<Map<string, CountOutcome>> {
+  const outcomes = new Map<string, CountOutcome>();
+  const waiting = requests.values();
+  const work = async (): Promise<void> => {
+    for (const request of waiting) {
+      outcomes.set(request.compute.computeId, await ask(request).catch(unexpected));
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, requests.length) }, work));
+  return outcomes;
+}
+
+/** Anything that was not foreseen, in its own words. */
+export function unexpected(error: unknown): { ok: false; error: CountError } {
+  return failed('unavailable', error instanceof Error ? error.message : 'unknown failure');
+}

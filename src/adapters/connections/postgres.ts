@@ -1,0 +1,107 @@
+import pg from 'pg';
+import type { ConnectionCounter, CountOutcome, CountRequest } from '../../ports/connections.ts';
+import { readDsn } from './dsn.ts';
+import { countEach, failed, type ReadSecret } from './outcomes.ts';
+import { explainPostgresError } from './postgres-errors.ts';
+
+export interface PostgresCounterOptions {
+  /** The connection string, `$host` in it not yet replaced. */
+  readDsnText: ReadSecret;
+  /** The time that the control API's instants are of. */
+  now: () => number;
+  timeouts?: { connectMs: number; statementMs: number };
+}
+
+const TIMEOUTS = { connectMs: 5_000, statementMs: 3_000 };
+const AT_ONCE = 8;
+
+/**
+ * The control API shows whole seconds of a clock that is not ours, and a look of ours counts as activity: so much later than the look
+ * `last_active` must be before somebody else was there. Milliseconds.
+ */
+const LOOK_MS = 5_000;
+
+/** Without pg_monitor the rows of others are there, and empty: they would count as no connection. */
+const QUERY = `
+SELECT count(*) FILTER (WHERE backend_type = 'client backend')::int AS connections,
+  count(*) FILTER (WHERE backend_type = 'client backend' AND state IN ('active', 'fastpath function call'))::int AS active,
+  count(*) FILTER (WHERE backend_type = 'client backend' AND state = 'idle')::int AS idle,
+  count(*) FILTER (WHERE backend_type = 'client backend' AND state LIKE 'idle in transaction%')::int AS in_transaction,
+  count(*) FILTER (WHERE backend_type IS NULL)::int AS hidden,
+  current_setting('max_connections')::int AS max_connections
+FROM pg_stat_activity WHERE pid <> pg_backend_pid()`;
+
+interface Row {
+  connections: number;
+  active: number;
+  idle: number;
+  in_transaction: number;
+  hidden: number;
+  max_connections: number;
+}
+
+/**
+ * Asks each compute's own server, with one session that ends at once. A question wakes a compute, or keeps it awake: so only those
+ * are asked that are active, and after a look that saw nobody only when somebody has been there since.
+ */
+export function createPostgresCounter({
+  readDsnText,
+  now,
+  timeouts = TIMEOUTS,
+}: PostgresCounterOptions): ConnectionCounter {
+  async function ask({ compute, quietLookMs }: CountRequest, signal: AbortSignal): Promise<CountOutcome> {
+    const { state, pendingState, disabled, lastActiveAtMs = 0, host } = compute;
+    if (state !== 'active' || pendingState !== undefined || disabled) {
+      return failed('not_active', 'it is not asked: that would wake it');
+    }
+    if (quietLookMs !== undefined && lastActiveAtMs <= quietLookMs + LOOK_MS) {
+      return { ok: true, value: { connections: 0, lookedAtMs: quietLookMs } };
+    }
+    const text = await readDsnText().catch((error: unknown) => error);
+    if (typeof text !== 'string') return failed('misconfigured', text instanceof Error ? text.message : 'no secret');
+    const config = await readDsn(text, host);
+    if (!config.ok) return config;
+    return look({ ...config.value, ...limitsOf(timeouts) }, signal);
+  }
+
+  async function look(config: pg.ClientConfig, signal: AbortSignal): Promise<CountOutcome> {
+    const client = new pg.Client(config);
+    // An error after the answer concerns nobody.
+    client.on('error', () => undefined);
+    const cutOff = () => void client.end().catch(() => undefined);
+    signal.addEventListener('abort', cutOff, { once: true });
+    try {
+      signal.throwIfAborted();
+      await client.connect();
+      const { rows } = await client.query<Row>(QUERY);
+      return outcomeOf(rows[0], now());
+    } catch (error) {
+      return signal.aborted ? failed('timeout', 'no answer in time') : explainPostgresError(error);
+    } finally {
+      signal.removeEventListener('abort', cutOff);
+      await client.end().catch(() => undefined);
+    }
+  }
+
+  return {
+    count: (requests, signal) => countEach(requests, AT_ONCE, (request) => ask(request, signal)),
+    close: async () => undefined,
+  };
+}
+
+function limitsOf({ connectMs, statementMs }: typeof TIMEOUTS): pg.ClientConfig {
+  return {
+    application_name: 'ebb',
+    connectionTimeoutMillis: connectMs,
+    statement_timeout: statementMs,
+    // Where the server itself is stuck its own limit does not end anything.
+    query_timeout: statementMs + 1_000,
+  };
+}
+
+function outcomeOf(row: Row | undefined, lookedAtMs: number): CountOutcome {
+  if (row === undefined) return failed('no_data', 'pg_stat_activity gave no row');
+  if (row.hidden > 0) return failed('unauthorised', 'the role sees no sessions of others: GRANT pg_monitor TO it');
+  const { connections, active, idle, in_transaction: idleInTransaction, max_connections: maxConnections } = row;
+  return { ok: true, value: { connections, byState: { active, idle, idleInTransaction }, maxConnections, lookedAtMs } };
+}

@@ -1,0 +1,58 @@
+import type { Compute } from '../domain/compute.ts';
+
+/** What a source counted. Own sessions and those of no client are not in it. */
+export interface ConnectionCount {
+  connections: number;
+  /** Absent where the source does not tell them apart. */
+  byState?: { active: number; idle: number; idleInTransaction: number };
+  /** As the server itself reports it. */
+  maxConnections?: number;
+  /** The instant of the look that this rests on, where that was an earlier one: nothing has happened since. */
+  lookedAtMs?: number;
+}
+
+/** Stable codes of why there is no count. */
+export type CountErrorCode =
+  /** The compute is not asked, since a question would wake it. */
+  | 'not_active'
+  /** The settings do not allow the source. */
+  | 'refused'
+  /** What the source needs is missing or wrong: a variable, a file, a host, a query. */
+  | 'misconfigured'
+  /** Password, token or role. */
+  | 'unauthorised'
+  /** The other side can't be verified, or speaks no TLS. */
+  | 'tls'
+  /** No connection, or an answer that says that it can't. */
+  | 'unavailable'
+  | 'timeout'
+  /** An answer without a value. */
+  | 'no_data'
+  /** Several values, or one that is no number of connections. */
+  | 'malformed';
+
+export interface CountError {
+  code: CountErrorCode;
+  /** One line; it never holds a secret. */
+  message: string;
+}
+
+/** `full`: the server accepts nobody any more, so it could not be asked how many there are. */
+export type CountOutcome =
+  | { ok: true; value: ConnectionCount }
+  | { ok: true; value: 'full' }
+  | { ok: false; error: CountError };
+
+export interface CountRequest {
+  /** As the control API showed it a moment ago: a compute that is not active is not asked. */
+  compute: Compute;
+  /** The last look that saw nobody, milliseconds since the epoch; absent if the last one saw somebody. */
+  quietLookMs?: number;
+}
+
+/** Counts the client connections of computes. */
+export interface ConnectionCounter {
+  /** One outcome for each compute, by its id; never throws. What is under way when the signal aborts ends as `timeout`. */
+  count(requests: readonly CountRequest[], signal: AbortSignal): Promise<Map<string, CountOutcome>>;
+  close(): Promise<void>;
+}
