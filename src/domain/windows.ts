@@ -13,6 +13,12 @@ import { earliest, latest } from './windows/opening.ts';
  */
 const OPEN_FOR_EVER_MS = 3 * 366 * 86_400_000;
 
+/**
+ * So do windows that meet so often in a row without a gap: two crons that take turns every minute would otherwise be followed
+ * minute by minute.
+ */
+const MOST_MEETINGS = 3_000;
+
 /** True if the window is open at an instant (milliseconds since the epoch). */
 export function isOpenAt(spec: TimeSpec, instantMs: number): boolean {
   return kindOf(spec).isOpenAt(spec, instantMs);
@@ -37,7 +43,7 @@ export function nextChangeOfAny(specs: readonly TimeSpec[], instantMs: number): 
   if (!anyOpenAt(specs, instantMs)) return firstStart(specs, instantMs);
   const horizonMs = Math.max(instantMs, ...intervals(specs).map((spec) => spec.endMs)) + OPEN_FOR_EVER_MS;
   let endMs = instantMs;
-  while (endMs <= horizonMs) {
+  for (let meetings = 0; endMs <= horizonMs && meetings < MOST_MEETINGS; meetings += 1) {
     const furtherMs = latest(answers(specs, (spec) => kindOf(spec).endTouching(spec, endMs))) ?? endMs;
     if (furtherMs === endMs) return endMs;
     endMs = furtherMs;
@@ -54,7 +60,7 @@ export function openSince(specs: readonly TimeSpec[], instantMs: number): number
   if (!anyOpenAt(specs, instantMs)) return undefined;
   const horizonMs = Math.min(instantMs, ...intervals(specs).map((spec) => spec.startMs)) - OPEN_FOR_EVER_MS;
   let startMs = instantMs;
-  while (startMs >= horizonMs) {
+  for (let meetings = 0; startMs >= horizonMs && meetings < MOST_MEETINGS; meetings += 1) {
     const earlierMs = earliest(answers(specs, (spec) => kindOf(spec).startTouching(spec, startMs))) ?? startMs;
     if (earlierMs === startMs) return startMs;
     startMs = earlierMs;

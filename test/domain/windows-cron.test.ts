@@ -221,3 +221,12 @@ describe('calendars', () => {
     expect(nextChangeOfAny([spec], ms('2026-06-02'))).toBe(ms('2036-01-06T22:00'));
   });
 });
+
+describe('windows that meet again and again', () => {
+  const takingTurns = [cron('*/2 * * * *', 1 / 60), cron('1-59/2 * * * *', 1 / 60)];
+
+  it('count as open for ever, instead of being followed from minute to minute for years', () => {
+    expect(nextChangeOfAny(takingTurns, ms('2026-06-02'))).toBeUndefined();
+    expect(openSince(takingTurns, ms('2026-06-02'))).toBe(Number.NEGATIVE_INFINITY);
+  });
+});
