@@ -3,9 +3,10 @@ import { IANAZone } from 'luxon';
 import { describe, expect, it } from 'vitest';
 import { parse as parseYaml, stringify } from 'yaml';
 import { COMPUTE_SIZES_CU } from '../../src/domain/compute-units.ts';
-import type { SchedulePolicy } from '../../src/domain/policy.ts';
+import type { Policy, SchedulePolicy } from '../../src/domain/policy.ts';
 import type { TimeSpec } from '../../src/domain/time-spec.ts';
 import { parsePolicyFiles } from '../../src/policy/parse.ts';
+import type { PolicyProblem } from '../../src/policy/problem.ts';
 import { schedulesOf, VALID } from './policy-text.ts';
 
 /** Texts in all; EBB_FUZZ_RUNS=100000 for the long run. */
@@ -54,7 +55,68 @@ const window = fc
     fc.nat({ max: 5 }),
   )
   .map(([rest, at, dates, kind]) => ({ at, ...rest, ...(kind === 0 ? dates : {}) }));
-const policy = fc.record(
+/** Nearly always one of the valid values, now and then one that is not, so that whole files are accepted too. */
+const nearly = (valid: unknown[], invalid: unknown[]) =>
+  fc.oneof({ weight: 20, arbitrary: some(...valid) }, { weight: 1, arbitrary: some(...invalid) });
+const share = nearly(['70%', '1%', '100%'], ['0%', '7', 70, '101%', null]);
+const duration = nearly(['30m', '2h', '1h30m'], ['59s', '400d', 'x', 5]);
+const singleSize = nearly([0.25, 2, 8, 16, 56], [3.5, 0, '4', [8]]);
+const at = nearly(
+  [
+    'Mon-Fri 08:00-18:30',
+    'always',
+    ['22:00-06:00 Asia/Tokyo', { cron: '0 4 * * 0', for: '2h' }],
+    '2026-12-24/2026-12-27',
+  ],
+  ['Mon 25:00', [], { cron: '0 4 * * 0' }, { start: '0 4 * * 0' }],
+);
+const yesOrNo = nearly([true, false], ['yes', 1]);
+const THEN = 'then';
+const moment = fc.record(
+  { when: nearly(['any', 'idle', 'quiet'], ['now']), deadline: duration, [THEN]: nearly(['apply', 'skip'], ['wait']) },
+  { requiredKeys: ['when'] },
+);
+const disruption = fc.record(
+  { raise: moment, lower: moment, quiet_below: nearly([0, 9], [-1, 0.5]), cooldown: duration, at_once: share },
+  { requiredKeys: [] },
+);
+const kind = <T extends string>(name: T) => fc.constant(name);
+const sizeBounds = nearly(['0.25-16', { min: 1 }, { max: 4 }, { min: 0.5, max: 8 }], ['4-1', {}, { max: 3.5 }]);
+const timeoutBounds = nearly([{ max: '5m' }, { min: 'never' }], [{ min: 'never', max: '1m' }, '5m']);
+const otherKinds = fc.oneof(
+  fc.record(
+    { kind: kind('limits'), size: sizeBounds, suspend_after: timeoutBounds, hard: yesOrNo },
+    { requiredKeys: ['kind', 'size'] },
+  ),
+  fc.record(
+    {
+      ...{ kind: kind('headroom'), connections: nearly(['counts'], ['none', 1]), target: share, critical: share },
+      ...{ max_size: singleSize, may_raise_min: yesOrNo, act: nearly(['apply', 'advise'], ['report']) },
+      scale_down: fc.record({ after: duration }),
+    },
+    { requiredKeys: ['kind', 'connections', 'target', 'max_size'] },
+  ),
+  fc.record(
+    { kind: kind('restart'), at, every: duration, when: fc.record({ connections_below: nearly([0, 5], [-1, 'x']) }) },
+    { requiredKeys: ['kind', 'at'] },
+  ),
+  fc.record(
+    { kind: kind('freeze'), at, allow: nearly([[], ['raise']], ['raise', ['lower']]) },
+    { requiredKeys: ['kind', 'at'] },
+  ),
+);
+const base = fc.record(
+  {
+    name: fc.string({ unit: some('a', 'b', '-'), minLength: 1, maxLength: 6 }),
+    select: nearly([{ projects: ['*'] }, { branch_roles: ['child'], share: '10%' }], ['group', {}, { projects: [] }]),
+    enabled: yesOrNo,
+    disruption,
+    manual_changes: nearly(['respect', 'revert', { respect_for: '2h' }], ['no', {}]),
+  },
+  { requiredKeys: ['name', 'select'] },
+);
+const otherPolicy = fc.tuple(base, otherKinds).map(([common, own]) => ({ ...common, ...own }));
+const schedulePolicy = fc.record(
   {
     name: mostly(fc.string({ unit: some('a', 'b', '-'), minLength: 1, maxLength: 6 })),
     kind: mostly(some('schedule', 'schedule', 'schedule', 'schedule', 'schedule', 'headroom', 'limits', 'freeze')),
@@ -67,11 +129,21 @@ const policy = fc.record(
   },
   { requiredKeys: ['name', 'kind', 'select', 'windows', 'otherwise'] },
 );
+const policy = fc.oneof({ weight: 3, arbitrary: schedulePolicy }, { weight: 2, arbitrary: otherPolicy });
 const file = fc.record(
   {
     version: mostly(fc.constant(1)),
     timezone: mostly(some('UTC', 'Europe/Berlin')),
     owner: mostly(fc.constant('me')),
+    sources: fc.record({
+      counts: nearly(
+        [
+          { from: 'prometheus', url: 'http://prometheus:9090', query: 'up' },
+          { from: 'postgres', dsn_env: 'EBB_DSN_A', every: '1m' },
+        ],
+        [{ from: 'postgres', dsn: 'postgres://a:b@c/d' }, { from: 'file' }, null],
+      ),
+    }),
     groups: mostly(fc.constant({ group: { projects: ['a'] } })),
     calendars: mostly(
       fc.record({
@@ -156,6 +228,8 @@ const tokens = fc
       '...\n',
       '%',
       '@',
+      '<<: ',
+      '? ',
       '`',
       '\r',
       '\t',
@@ -208,31 +282,56 @@ function enabledNames(text: string): unknown[] {
   return content.policies.filter((entry) => entry.enabled !== false).map((entry) => entry.name);
 }
 
+/** The numbers of the other kinds: sizes that the platform has, shares and durations within their bounds. */
+function expectPossible(policy: Policy): void {
+  const sizes: (number | undefined)[] = [];
+  if (policy.kind === 'limits') sizes.push(policy.size?.minCu, policy.size?.maxCu);
+  if (policy.kind === 'headroom') {
+    sizes.push(policy.maxCu);
+    expect(policy.targetShare > 0 && policy.targetShare <= 1 && policy.scaleDownAfterMs >= 60_000).toBe(true);
+  }
+  if (policy.kind === 'restart' || policy.kind === 'freeze') {
+    expect(policy.at.length > 0 && policy.at.every(isSound)).toBe(true);
+  }
+  for (const cu of sizes) if (cu !== undefined) expect(COMPUTE_SIZES_CU).toContain(cu);
+}
+
+function expectWholeSet(policies: readonly Policy[], text: string): void {
+  expect(policies.map(({ name }) => name)).toEqual(enabledNames(text));
+  for (const policy of schedulesOf(policies)) expectSound(policy);
+  for (const policy of policies) expectPossible(policy);
+}
+
+function expectPlaces(problems: readonly PolicyProblem[], text: string): void {
+  expect(problems.length).toBeGreaterThan(0);
+  const lines = text.split('\n');
+  for (const { line = 0, column = 0, message, excerpt } of problems) {
+    expect(line >= 1 && line <= lines.length && column >= 1).toBe(true);
+    expect(column).toBeLessThanOrEqual((lines[line - 1] ?? '').length + 2);
+    expect(message).toMatch(/\S/);
+    expect(message).not.toMatch(/^(Invalid (input|string|option|key)|Too (small|big))/);
+    expect(excerpt && excerpt.from >= 0 && excerpt.length >= 1).toBe(true);
+  }
+}
+
 describe('the parser on any text', () => {
   it('either gives a whole, sound set or says where the problems are', { timeout: 60_000 + RUNS * 20 }, () => {
     let accepted = 0;
+    const kinds = new Set<string>();
     fc.assert(
       fc.property(texts, (text) => {
         const result = parsePolicyFiles([{ path: 'f.yaml', text }]);
-        if (result.ok) {
-          accepted += 1;
-          expect(result.set.policies.map(({ name }) => name)).toEqual(enabledNames(text));
-          for (const policy of schedulesOf(result.set.policies)) expectSound(policy);
+        if (!result.ok) {
+          expectPlaces(result.problems, text);
           return;
         }
-        expect(result.problems.length).toBeGreaterThan(0);
-        const lines = text.split('\n');
-        for (const { line = 0, column = 0, message, excerpt } of result.problems) {
-          expect(line >= 1 && line <= lines.length && column >= 1 && column <= (lines[line - 1] ?? '').length + 2).toBe(
-            true,
-          );
-          expect(message).toMatch(/\S/);
-          expect(message).not.toMatch(/^(Invalid (input|string|option|key)|Too (small|big))/);
-          expect(excerpt && excerpt.from >= 0 && excerpt.length >= 1).toBe(true);
-        }
+        accepted += 1;
+        for (const { kind: accepting } of result.set.policies) kinds.add(accepting);
+        expectWholeSet(result.set.policies, text);
       }),
       { numRuns: RUNS },
     );
     expect(accepted).toBeGreaterThan(RUNS / 50);
+    expect([...kinds].sort()).toEqual(['freeze', 'headroom', 'limits', 'restart', 'schedule']);
   });
 });

@@ -16,9 +16,13 @@ export const HeadroomPolicy = mapping({
   critical: Share.optional().describe('From here on a raise does not wait for a good moment.'),
   max_size: singleSize('a size in CU such as 8').describe('The largest maximum, in CU, that this policy raises to.'),
   may_raise_min: z.boolean(expected('true or false')).default(false).describe('The minimum may be raised too.'),
-  scale_down: mapping({ after: duration({ minMs: MINUTE_MS, maxMs: 7 * DAY_MS, text: '1m to 7d' }) })
+  scale_down: mapping({
+    after: duration({ minMs: MINUTE_MS, maxMs: 7 * DAY_MS, text: '1m to 7d' }).describe(
+      'The stabilisation window; its highest count is what must be covered.',
+    ),
+  })
     .optional()
-    .describe('How long less must have been enough before it goes back.'),
+    .describe('How long less must have been enough before it goes back; 30m if absent.'),
   act: z.enum(['apply', 'advise']).default('apply').describe('advise: report only.'),
 });
 export type HeadroomPolicy = z.infer<typeof HeadroomPolicy>;

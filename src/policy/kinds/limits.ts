@@ -12,7 +12,10 @@ const SIZES = 'two sizes in CU such as 0.25-1, or {min: 0.25}, {max: 1}';
 const RANGE = /^(\d{1,3}(?:\.\d{1,4})?)\s*-\s*(\d{1,3}(?:\.\d{1,4})?)$/;
 const bound = singleSize('a size in CU');
 
-const Bounds = mapping({ min: bound.optional(), max: bound.optional() }, SIZES);
+const Bounds = mapping(
+  { min: bound.describe('The smallest size.').optional(), max: bound.describe('The largest size.').optional() },
+  SIZES,
+);
 
 /** Bounds of the size. They may be further apart than the ends of an autoscaling range. */
 const SizeBounds = z
@@ -24,14 +27,15 @@ const SizeBounds = z
     context.addIssue({ code: 'custom', message });
   });
 
-const TimeoutBounds = mapping({ min: SuspendAfter.optional(), max: SuspendAfter.optional() }).superRefine(
-  ({ min, max }, context) => {
-    if (min === undefined && max === undefined)
-      context.addIssue({ code: 'custom', message: 'expected min, max, or both' });
-    if (min === undefined || max === undefined || length(min) <= length(max)) return;
-    context.addIssue({ code: 'custom', message: 'the minimum is longer than the maximum' });
-  },
-);
+const TimeoutBounds = mapping({
+  min: SuspendAfter.describe('The shortest timeout.').optional(),
+  max: SuspendAfter.describe('The longest timeout.').optional(),
+}).superRefine(({ min, max }, context) => {
+  if (min === undefined && max === undefined)
+    context.addIssue({ code: 'custom', message: 'expected min, max, or both' });
+  if (min === undefined || max === undefined || length(min) <= length(max)) return;
+  context.addIssue({ code: 'custom', message: 'the minimum is longer than the maximum' });
+});
 
 /** `kind: limits`: bounds of what schedules may want. */
 export const LimitsPolicy = mapping({

@@ -16,7 +16,11 @@ export const RestartPolicy = mapping({
     .describe('Not again before this has passed since the last start.')
     .optional(),
   when: mapping({
-    connections_below: z.int(expected('a number of connections')).min(0, 'expected a number of connections').optional(),
+    connections_below: z
+      .int(expected('a number of connections'))
+      .min(0, 'expected a number of connections')
+      .describe('Fewer connections than this are open.')
+      .optional(),
   })
     .describe('Only while this is so.')
     .optional(),

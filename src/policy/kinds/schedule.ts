@@ -57,7 +57,8 @@ export const SchedulePolicy = mapping({
   windows: z
     .array(ScheduleWindow, expected('a list of windows, each with at and size or suspend_after'))
     .min(1, 'expected at least one window')
-    .max(200, 'a schedule has at most 200 windows'),
+    .max(200, 'a schedule has at most 200 windows')
+    .describe('What is wanted at which times.'),
   otherwise: Otherwise,
 });
 export type SchedulePolicy = z.infer<typeof SchedulePolicy>;

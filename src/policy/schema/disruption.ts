@@ -16,13 +16,19 @@ const Rule = mapping({
 
 /** When changes that disconnect clients may be made. */
 export const Disruption = mapping({
-  raise: Rule.optional(),
-  lower: Rule.optional(),
-  quiet_below: z.int(expected(CONNECTIONS)).min(0, `expected ${CONNECTIONS}`).optional(),
-  cooldown: duration({ minMs: 0, maxMs: DAY_MS, text: '0s to 1d' })
-    .describe('Between two changes that restart the same compute.')
+  raise: Rule.describe('Changes that raise the maximum, or only the minimum; any if absent.').optional(),
+  lower: Rule.describe('All other changes of the size; idle with a deadline of 2h if absent.').optional(),
+  quiet_below: z
+    .int(expected(CONNECTIONS))
+    .min(0, `expected ${CONNECTIONS}`)
+    .describe('Fewer connections than this are quiet; 3 if absent.')
     .optional(),
-  at_once: Share.describe('Share of the computes of the policy that may be disturbed at once, at least 5.').optional(),
+  cooldown: duration({ minMs: 0, maxMs: DAY_MS, text: '0s to 1d' })
+    .describe('Between two changes that restart the same compute; 10m if absent.')
+    .optional(),
+  at_once: Share.describe(
+    'Share of the computes of the policy that may be disturbed at once, at least 5; 10% if absent.',
+  ).optional(),
 });
 export type Disruption = z.infer<typeof Disruption>;
 
@@ -32,7 +38,14 @@ const MANUAL = 'respect, revert, or {respect_for: 2h}';
 export const ManualChanges = z.union(
   [
     z.literal(['respect', 'revert']),
-    mapping({ respect_for: duration({ minMs: MINUTE_MS, maxMs: 30 * DAY_MS, text: '1m to 30d' }) }, MANUAL),
+    mapping(
+      {
+        respect_for: duration({ minMs: MINUTE_MS, maxMs: 30 * DAY_MS, text: '1m to 30d' }).describe(
+          'What a person has set stays so long.',
+        ),
+      },
+      MANUAL,
+    ),
   ],
   expected(MANUAL),
 );

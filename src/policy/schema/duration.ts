@@ -24,12 +24,15 @@ interface Bounds {
 /** A duration within bounds, in milliseconds once parsed. */
 export function duration({ minMs, maxMs, text }: Bounds) {
   const what = `a duration of ${text}, such as "90s", "5m", "1h30m"`;
-  return z.string(expected(what)).transform((value, context) => {
-    const ms = parseDurationMs(value);
-    if (ms !== undefined && ms >= minMs && ms <= maxMs) return ms;
-    context.issues.push({ code: 'custom', message: `expected ${what}`, input: value });
-    return z.NEVER;
-  });
+  return z
+    .string(expected(what))
+    .meta({ title: `a duration, ${text}` })
+    .transform((value, context) => {
+      const ms = parseDurationMs(value);
+      if (ms !== undefined && ms >= minMs && ms <= maxMs) return ms;
+      context.issues.push({ code: 'custom', message: `expected ${what}`, input: value });
+      return z.NEVER;
+    });
 }
 
 export const MINUTE_MS = UNITS_MS.m;

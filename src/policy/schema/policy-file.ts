@@ -54,6 +54,6 @@ export type PolicyFileHead = z.infer<typeof PolicyFileHead>;
 /** A policy file. */
 export const PolicyFile = mapping({
   ...head,
-  policies: z.array(AnyPolicy, expected(POLICIES)).max(POLICY_LIMITS.policies),
+  policies: z.array(AnyPolicy, expected(POLICIES)).max(POLICY_LIMITS.policies).describe('The policies, of any kind.'),
 });
 export type PolicyFile = z.infer<typeof PolicyFile>;

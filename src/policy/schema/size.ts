@@ -14,7 +14,15 @@ const cu = z.number(expected('a number of CU'));
 
 /** A size as people write it; once parsed, a range in CU that the platform allows. */
 export const Size = z
-  .union([cu, z.string().regex(RANGE, `expected ${WHAT}`), mapping({ min: cu, max: cu }, WHAT)], expected(WHAT))
+  .union(
+    [
+      cu,
+      z.string().regex(RANGE, `expected ${WHAT}`),
+      mapping({ min: cu.describe('The smallest size, in CU.'), max: cu.describe('The largest.') }, WHAT),
+    ],
+    expected(WHAT),
+  )
+  .meta({ title: 'a size: 2, 1-4 or {min: 1, max: 4}' })
   .describe('Size in compute units (CU): 2 is a fixed size; 1-4 or {min: 1, max: 4} an autoscaling range.')
   .transform((value, context): DomainSize => {
     const size = toSize(value);
@@ -57,7 +65,10 @@ export function impossibleSize(size: number): string {
 
 /** One size of the table, in CU. */
 export function singleSize(what: string) {
-  return z.number(expected(what)).superRefine((size, context) => {
-    if (!isAllowedSize(size)) context.addIssue({ code: 'custom', message: impossibleSize(size) });
-  });
+  return z
+    .number(expected(what))
+    .meta({ title: 'a size in CU' })
+    .superRefine((size, context) => {
+      if (!isAllowedSize(size)) context.addIssue({ code: 'custom', message: impossibleSize(size) });
+    });
 }

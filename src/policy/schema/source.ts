@@ -2,13 +2,16 @@ import { z } from 'zod';
 import { DAY_MS, duration, MINUTE_MS } from './duration.ts';
 import { expected, mapping } from './expected.ts';
 
-const every = duration({ minMs: MINUTE_MS / 6, maxMs: DAY_MS, text: '10s to 1d' }).optional();
+const every = duration({ minMs: MINUTE_MS / 6, maxMs: DAY_MS, text: '10s to 1d' })
+  .describe('How often it is asked; 1m if absent.')
+  .optional();
 
 const PrometheusSource = mapping({
-  from: z.literal('prometheus'),
+  from: z.literal('prometheus').describe('Asks a Prometheus; wakes no compute.'),
   url: z
     .url({ protocol: /^https?$/, error: 'expected a URL such as "http://prometheus:9090"' })
-    .refine((url) => !/^https?:\/\/[^/?#]*@/i.test(url), 'expected a URL without user and password; use token_env'),
+    .refine((url) => !/^https?:\/\/[^/?#]*@/i.test(url), 'expected a URL without user and password; use token_env')
+    .describe('Where it answers; its origin must be one that the settings allow.'),
   query: z.string(expected('a query')).min(1).max(10_000).describe('May use $compute, $project, $branch.'),
   token_env: z
     .string(expected('the name of a variable'))
@@ -25,18 +28,20 @@ const PrometheusSource = mapping({
 });
 
 const PostgresSource = mapping({
-  from: z.literal('postgres'),
+  from: z.literal('postgres').describe('Asks the computes themselves, as far as they are awake.'),
   dsn_env: z
     .string(expected('the name of a variable'))
     .regex(/^EBB_DSN_[A-Z0-9_]+$/, 'expected the name of a variable that begins with EBB_DSN_')
+    .describe('Variable that holds the connection string.')
     .optional(),
-  dsn_file: z.string(expected('a path')).min(1).optional(),
+  dsn_file: z.string(expected('a path')).min(1).describe('File that holds the connection string.').optional(),
   dsn: z
     .string(expected('a connection string'))
     .regex(
       /^postgres(ql)?:\/\/[^\s:/@]*@?[^\s@]*$/,
       'expected postgres://user@$host/database without a password; use dsn_env or dsn_file for a secret',
     )
+    .describe('The connection string itself, without a password; $host becomes the host of the compute.')
     .optional(),
   every,
 }).refine(

@@ -8,6 +8,7 @@ const WHAT = '"never", "default", or a duration of 1m to 7d such as "5m"';
 /** How long a compute is idle before it sleeps; once parsed, canonical seconds: −1 never, else 60..604800. */
 export const SuspendAfter = z
   .string(expected(WHAT))
+  .meta({ title: 'never, default, or a duration, 1m to 7d' })
   .describe('How long a compute is idle before it sleeps: 1m to 7d, never, or default (5m).')
   .transform((value, context) => {
     if (value === 'never') return NEVER_SUSPENDS;

@@ -17,17 +17,22 @@ const TimeText = z.string(expected(WHAT)).transform((text, context): WrittenTime
   return z.NEVER;
 });
 
-const Cron = z.string(expected(CRON)).transform((text, context) => {
-  const errors: string[] = [];
-  const cron = readCron(text, errors);
-  for (const message of errors) context.issues.push({ code: 'custom', message, input: text });
-  return cron;
-});
+const Cron = z
+  .string(expected(CRON))
+  .meta({ title: 'a cron expression of five fields' })
+  .transform((text, context) => {
+    const errors: string[] = [];
+    const cron = readCron(text, errors);
+    for (const message of errors) context.issues.push({ code: 'custom', message, input: text });
+    return cron;
+  });
 
 /** `{cron, for}` or `{start, end}`. */
 const CronTime = mapping({
   cron: Cron.optional().describe('Opens whenever this fires; goes with for.'),
-  for: duration({ minMs: MINUTE_MS, maxMs: 7 * DAY_MS, text: '1m to 7d' }).optional(),
+  for: duration({ minMs: MINUTE_MS, maxMs: 7 * DAY_MS, text: '1m to 7d' })
+    .describe('How long it stays open after a firing, of elapsed time.')
+    .optional(),
   start: Cron.optional().describe('Opens when this fires; goes with end.'),
   end: Cron.optional().describe('Closes when this fires.'),
   zone: Zone.optional(),
@@ -54,6 +59,7 @@ const Time = z.union([TimeText, CronTime], expected(WHAT));
 
 export const At = z
   .union([Time, z.array(Time, expected(WHAT)).min(1, 'expected at least one time').max(100)], expected(WHAT))
+  .meta({ title: 'a time, or a list of times' })
   .describe(
     'When: "Mon-Fri 08:00-18:30 [Zone]", "22:00-06:00", "Fri 20:00 - Mon 06:00", "2026-12-24/2026-12-27", "always", {cron: "0 4 * * 0", for: 2h}, {start: cron, end: cron}, or a list of these.',
   )

@@ -1,0 +1,129 @@
+/** docs/policy-reference.md, made of the schema that reads policies. */
+import { policyJsonSchema } from '../src/policy/json-schema.ts';
+import { GENERATED, table } from './markdown.ts';
+
+/** What of a JSON Schema the page shows. */
+export interface Schema {
+  title?: string;
+  description?: string;
+  default?: unknown;
+  const?: unknown;
+  enum?: unknown[];
+  type?: string;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  additionalProperties?: Schema | false;
+  items?: Schema;
+  anyOf?: Schema[];
+  oneOf?: Schema[];
+}
+
+/** One key of the language, with the place at which it is written. */
+export interface ReferenceKey {
+  path: string;
+  schema: Schema;
+  isRequired: boolean;
+}
+
+const root = policyJsonSchema() as Schema;
+const kinds = root.properties?.policies?.items?.oneOf ?? [];
+const [first] = kinds;
+
+/** Keys that every kind has. */
+const COMMON = Object.keys(first?.properties ?? {}).filter(
+  (key) => key !== 'kind' && kinds.every(({ properties }) => key in (properties ?? {})),
+);
+
+/** All keys below a mapping, those of nested ones with their path: `disruption.raise.when`, `windows[].at`. */
+export function keysOf(schema: Schema, prefix = ''): ReferenceKey[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, value]) => {
+    const key = { path: `${prefix}${name}`, schema: value, isRequired: schema.required?.includes(name) === true };
+    return [key, ...below(value, key.path)];
+  });
+}
+
+function below(schema: Schema, path: string): ReferenceKey[] {
+  const forms = [schema, ...(schema.anyOf ?? []), ...(schema.oneOf ?? [])];
+  return forms.flatMap((form) => {
+    const { items, additionalProperties: named } = form;
+    return [
+      ...keysOf(form, `${path}.`),
+      ...(items ? below(items, `${path}[]`) : []),
+      ...(named ? below(named, `${path}.NAME`) : []),
+    ];
+  });
+}
+
+/** Every section of the page and its keys. */
+export function sections(): { title: string; text: string; keys: ReferenceKey[] }[] {
+  const { policies, ...file } = root.properties ?? {};
+  const every = { properties: pick(first, (key) => COMMON.includes(key)), required: first?.required ?? [] };
+  return [
+    { title: 'A file', text: 'The keys at the top of a file.', keys: fileKeys(file, policies) },
+    { title: 'Every policy', text: 'The keys that all kinds have, besides `kind`.', keys: keysOf(every) },
+    ...kinds.map((kind) => ({
+      title: `\`kind: ${kind.properties?.kind?.const}\``,
+      text: kind.properties?.kind?.description ?? '',
+      keys: keysOf({ ...kind, properties: pick(kind, (key) => key !== 'kind' && !COMMON.includes(key)) }),
+    })),
+  ];
+}
+
+function fileKeys(file: Record<string, Schema>, policies: Schema | undefined): ReferenceKey[] {
+  const last = { path: 'policies', schema: { ...policies }, isRequired: true };
+  return [...keysOf({ properties: file, required: root.required ?? [] }), last];
+}
+
+function pick(kind: Schema | undefined, keep: (key: string) => boolean): Record<string, Schema> {
+  return Object.fromEntries(Object.entries(kind?.properties ?? {}).filter(([key]) => keep(key)));
+}
+
+/** What may be written, in a few words. */
+function formOf(schema: Schema): string {
+  if (schema.title !== undefined) return schema.title;
+  if (schema.const !== undefined) return `\`${schema.const}\``;
+  if (schema.enum) return schema.enum.map((value) => `\`${value}\``).join(', ');
+  const forms = schema.anyOf ?? schema.oneOf;
+  if (forms) return [...new Set(forms.map(formOf))].join(', or ');
+  if (schema.type === 'array') return `a list: ${schema.items ? formOf(schema.items) : ''}`;
+  return FORMS[schema.type ?? ''] ?? '';
+}
+
+const FORMS: Readonly<Record<string, string>> = {
+  object: 'a mapping',
+  string: 'text',
+  boolean: '`true`, `false`',
+  number: 'a number',
+  integer: 'a whole number',
+};
+
+function defaultOf({ schema, isRequired }: ReferenceKey): string {
+  if (schema.default !== undefined) return `\`${JSON.stringify(schema.default).replaceAll('"', '')}\``;
+  return isRequired ? 'required' : '';
+}
+
+/** The same keys in another place, such as those of a group: told once. */
+function withoutRepeated(keys: readonly ReferenceKey[]): ReferenceKey[] {
+  const seen = new Set<string>();
+  return keys.filter(({ path }) => !seen.has(path) && seen.add(path));
+}
+
+export function renderPolicyReference(): string {
+  const parts = sections().map(({ title, text, keys }) => {
+    const rows = withoutRepeated(keys).map((key) => [
+      `\`${key.path}\``,
+      key.schema.description ?? '',
+      formOf(key.schema),
+      defaultOf(key),
+    ]);
+    return `## ${title}\n\n${text}\n\n${table(['key', 'meaning', 'form', 'default'], rows)}\n`;
+  });
+  return `# Reference of the policy language
+
+${GENERATED}
+
+Every key of a policy file. What they mean together is told in [policies.md](policies.md). \`[]\` stands for each entry of a list,
+\`NAME\` for a name of your own. Where no default is given and nothing is required, the key may be left out.
+
+${parts.join('\n')}`;
+}
