@@ -58,9 +58,11 @@ export function chart(options: PanelOptions & { stacked?: boolean; stepped?: boo
 
 /** Numbers as they are at the end of the time range. `names` gives values a word. */
 export function numbers(options: PanelOptions & { names?: Readonly<Record<string, string>> }): Panel {
+  const hasNames = options.queries.some(({ legend }) => legend !== undefined);
   const panel = described(new StatPanel(), options, 4)
     .graphMode(common.BigValueGraphMode.None)
     .colorMode(common.BigValueColorMode.None)
+    .textMode(hasNames ? common.BigValueTextMode.ValueAndName : common.BigValueTextMode.Value)
     .reduceOptions(new common.ReduceDataOptionsBuilder().calcs(['lastNotNull']));
   if (options.names !== undefined) panel.mappings([valueNames(options.names)]);
   for (const [index, query] of options.queries.entries()) panel.withTarget(rangeOf(query, index).instant());
