@@ -5,7 +5,7 @@ import { type Draft, note, type Stage } from './draft.ts';
 
 /**
  * Last stage: the platform's own rules, so that nothing is sent that it refuses, or ignores for ever.
- * Source: the control API's specification and docs/policies.md, "The platform's rules".
+ * Source: the control API's specification and docs/policies.md, "Which policy decides".
  */
 export const obeyPlatform: Stage = (draft, { compute }) => {
   if (draft.size !== null) {
