@@ -11,6 +11,7 @@ import { createStore } from './adapters/store/create-store.ts';
 import { createTelemetry } from './adapters/telemetry/telemetry.ts';
 import type { DaemonContext, Rhythm } from './app/context.ts';
 import { type Daemon, startDaemon } from './app/daemon.ts';
+import { countDropped } from './app/dropped-connections.ts';
 import { showPolicies } from './app/exchange-rules.ts';
 import { createFleet } from './app/fleet.ts';
 import { computeSeries } from './app/fleet-metrics.ts';
@@ -20,10 +21,12 @@ import { createOverrides } from './app/overrides.ts';
 import { createPolicySets, leaveToWrite } from './app/policy-sets.ts';
 import { recordEvents } from './app/record-events.ts';
 import { rememberEvents } from './app/remember-events.ts';
+import { createSamples } from './app/samples.ts';
 import { createSlots } from './app/slots.ts';
 import { createStoreWatch } from './app/store-watch.ts';
 import { decidingBy } from './app/weigh-rules.ts';
 import { readKeysAtStart } from './compose/accounts.ts';
+import { openCounters } from './compose/connections.ts';
 import { explainApiError, openControlApi } from './compose/control-api.ts';
 import { announce, forgetOlder } from './compose/daemon-file.ts';
 import { daemonOperator } from './compose/operator.ts';
@@ -200,6 +203,8 @@ async function openContext(
     },
   });
   opened.push(() => queue.close(STOP_GRACE_MS));
+  const counters = openCounters({ settings, hide: telemetry.hide, now: () => clock.now() });
+  opened.push(() => counters.close());
   const record = recordEvents(telemetry);
   const context: DaemonContext = {
     ...{ clock, api, queue, telemetry, outages, rhythm },
@@ -207,6 +212,7 @@ async function openContext(
     ...{ store, storeWatch: createStoreWatch() },
     notify(event) {
       record(event);
+      countDropped(context, event);
       memory.remember(event);
       onEvent?.(event);
     },
@@ -214,6 +220,7 @@ async function openContext(
     scheduledBoundaries: new Set(),
     slots: createSlots(() => clock.now()),
     overrides: createOverrides(),
+    ...{ samples: createSamples(), counters },
     sets: createPolicySets(stagingOptions(options)),
     groupTime: createGroupTime({ store, clock, machineMs: () => Date.now(), telemetry }),
     mayWrite: () => leaveToWrite(context),

@@ -1,13 +1,11 @@
 import type { Compute } from '../domain/compute.ts';
 import type { ComputeRecord } from '../domain/compute-record.ts';
-import type { ConnectionHistory } from '../domain/connections.ts';
 import { hasOperationRunning } from '../domain/gates/operation-running.ts';
 import { judge } from '../domain/judge.ts';
 import type { Plan } from '../domain/plan.ts';
 import type { Context } from './context.ts';
 import type { Conclusion } from './fleet.ts';
-
-const NO_COUNTS: ConnectionHistory = new Map();
+import { sayHeadroom } from './headroom-log.ts';
 
 /** Decides and plans for every compute of a project, and says what is held back when that is news. */
 export function concludeProject(
@@ -25,7 +23,10 @@ export function concludeProject(
   });
   const seconds = (context.clock.monotonicMs() - startedMs) / 1000;
   context.telemetry.metrics.observe('ebb_decision_duration_seconds', {}, seconds);
-  for (const conclusion of conclusions) sayIfHeldBack(context, conclusion);
+  for (const conclusion of conclusions) {
+    sayIfHeldBack(context, conclusion);
+    sayHeadroom(context, conclusion);
+  }
   return conclusions;
 }
 
@@ -45,8 +46,7 @@ export function concludeCompute(
       ...{ policies, compute, record, mode, projectBusy, nowMs },
       holds: context.overrides.holds,
       freezes: context.overrides.freezes,
-      // No source counts connections yet: where headroom is asked for, they are not known.
-      connections: NO_COUNTS,
+      connections: context.samples.historyOf(compute.computeId),
       ...(profile && { profile }),
       disruption: context.disruption,
       manualChanges: context.manualChanges,

@@ -2,6 +2,7 @@ import type { CompiledPolicies } from '../domain/compiled-policies.ts';
 import type { ConnectionProfile } from '../domain/connection-profile.ts';
 import type { ManualChanges, PartialDisruption } from '../domain/disruption.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { ConnectionCounters } from '../ports/connections.ts';
 import type { ControlApi } from '../ports/control-api.ts';
 import type { JobQueue } from '../ports/job-queue.ts';
 import type { Notifier } from '../ports/notifier.ts';
@@ -12,6 +13,7 @@ import type { GroupTime } from './group-time.ts';
 import type { Outages } from './outages.ts';
 import type { Overrides } from './overrides.ts';
 import type { PolicySets, WriteLeave } from './policy-sets.ts';
+import type { Samples } from './samples.ts';
 import type { Slots } from './slots.ts';
 import type { StoreWatch } from './store-watch.ts';
 
@@ -41,6 +43,8 @@ export interface Context {
   /** Boundaries that are surely in the queue; forgotten by every round of the keeper, since a queue can be lost. */
   scheduledBoundaries: Set<number>;
   overrides: Overrides;
+  /** What was counted of connections. */
+  samples: Samples;
   policies: CompiledPolicies;
   /** What holds where a policy says nothing. */
   disruption: PartialDisruption;
@@ -62,4 +66,5 @@ export interface DaemonContext extends Context {
   sets: PolicySets;
   groupTime: GroupTime;
   storeWatch: StoreWatch;
+  counters: ConnectionCounters;
 }

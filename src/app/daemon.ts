@@ -14,6 +14,7 @@ import { readComputes } from './read-computes.ts';
 import { checkReadiness } from './readiness.ts';
 import { createReconcile } from './reconcile.ts';
 import { startReloading } from './reload.ts';
+import { startSampling } from './sampling.ts';
 import { requestReconcile } from './triggers.ts';
 import { untilItWorks } from './until-it-works.ts';
 
@@ -65,13 +66,14 @@ export async function startDaemon(
   await ensureTriggers(context);
   const keeper = startKeeper(context);
   const reloading = startReloading(context, rules);
+  const sampling = startSampling(context, context.counters);
   const watch = clock.every(rhythm.keeperMs, () => untilItWorks(context, () => context.storeWatch.check(context)));
   return {
     ok: true,
     daemon: {
       readiness: () => checkReadiness(context),
       reload: () => reloading.reload(),
-      stop: async () => void (await Promise.all([keeper.close(), reloading.close(), watch.close()])),
+      stop: async () => void (await Promise.all([keeper.close(), reloading.close(), sampling.close(), watch.close()])),
     },
   };
 }

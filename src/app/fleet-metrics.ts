@@ -1,3 +1,6 @@
+import type { Compute } from '../domain/compute.ts';
+import { CONNECTION_PROFILES } from '../domain/connection-profile.ts';
+import { connectionsAt } from '../domain/connections.ts';
 import { savedCuSeconds } from '../domain/cost.ts';
 import { QUEUE_NAMES } from '../ports/job-queue.ts';
 import { COMPUTE_STATUSES, type ComputeStatus } from '../ports/operator.ts';
@@ -6,8 +9,8 @@ import { frozenBy, statusOf } from './compute-status.ts';
 import type { Context } from './context.ts';
 
 /** Every compute as the per-compute series show it, straight from the picture of the fleet. */
-export function* computeSeries({ fleet }: Pick<Context, 'fleet'>): Iterable<ComputeSeries> {
-  for (const { compute, decision, record } of fleet.conclusions()) {
+export function* computeSeries(context: Context): Iterable<ComputeSeries> {
+  for (const { compute, decision, record } of context.fleet.conclusions()) {
     const { size, suspendTimeoutSeconds } = decision.desired;
     const decider = decision.deciders.size ?? decision.deciders.suspend_timeout;
     yield {
@@ -15,8 +18,20 @@ export function* computeSeries({ fleet }: Pick<Context, 'fleet'>): Iterable<Comp
       desired: { minCu: size?.minCu ?? null, maxCu: size?.maxCu ?? null, suspendTimeoutSeconds },
       baseline: record.baseline,
       owner: decider?.policy?.owner,
+      ...connectionsOf(context, compute),
     };
   }
+}
+
+function connectionsOf({ samples, profiles, clock }: Context, compute: Compute): Pick<ComputeSeries, 'connections'> {
+  const history = samples.historyOf(compute.computeId);
+  // Of a compute that nobody counts it is not known either that it has none.
+  const now = history.size === 0 ? undefined : connectionsAt(history, compute, clock.now());
+  if (now === undefined) return {};
+  const profile = profiles.get(compute.account) ?? CONNECTION_PROFILES.seed;
+  const reported = [...history.values()].map((counted) => counted.at(-1)?.maxConnections);
+  const max = reported.find((one) => one !== undefined) ?? profile.maxConnections(compute);
+  return { connections: { now, max, reserved: profile.reserved } };
 }
 
 /** Sets the gauges that count the fleet and the queue. */

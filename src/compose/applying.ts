@@ -84,6 +84,7 @@ function contextOf(
     scheduledBoundaries: new Set(),
     slots: createSlots(() => clock.now()),
     overrides: createOverrides(),
+    samples: knownSamples(situation.connections),
     disruption: settings.disruption,
     manualChanges: settings.manualChanges,
     profiles: situation.profiles,
@@ -93,6 +94,11 @@ function contextOf(
     rhythm: { inventoryMs: 0, keeperMs: 0, waitingMs: 0, rulesMs: 0 },
     holder: randomUUID(),
   };
+}
+
+/** What the plan was made of; whoever carries it out counts nobody. */
+function knownSamples(known: Planning['situation']['connections']): Context['samples'] {
+  return { historyOf: (computeId) => known?.get(computeId) ?? new Map(), put: () => {}, keepOnly: () => {} };
 }
 
 /** A clock that is off from the group's decides for another instant than the daemons do. */

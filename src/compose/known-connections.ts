@@ -1,6 +1,7 @@
 import { type ConnectionHistory, type ConnectionSample, STALE_AFTER_MS } from '../domain/connections.ts';
 import type { HeadroomPolicy, PolicySet } from '../domain/policy.ts';
 import type { FleetFacts } from '../ports/fleet-facts.ts';
+import type { ConnectionSample as StoredSample } from '../ports/store.ts';
 
 /** Connections by compute id, as headroom is judged by them. */
 type Connections = ReadonlyMap<string, ConnectionHistory>;
@@ -23,14 +24,20 @@ export function connectionsOfFile(facts: FleetFacts, set: PolicySet, nowMs: numb
   return known;
 }
 
-/** What was counted and stored, for each source that the policies name: the store does not tell them apart. */
-export function connectionsOfStore(
-  samples: ReadonlyMap<string, readonly ConnectionSample[]>,
-  set: PolicySet,
-): Connections {
+/** What was counted and stored, for each source that the policies name. */
+export function connectionsOfStore(samples: ReadonlyMap<string, readonly StoredSample[]>, set: PolicySet): Connections {
   const headrooms = headroomsOf(set);
   const counted = [...samples].filter(([, all]) => all.length > 0);
-  return new Map(counted.map(([computeId, all]) => [computeId, sameForAll(headrooms, all)]));
+  return new Map(
+    counted.map(([computeId, all]) => {
+      const of = (name: string) => all.filter(({ source = name }) => source === name);
+      // Also without headroom: a change that waits for a quiet moment asks for any count.
+      return [
+        computeId,
+        new Map([['', all], ...headrooms.map(({ connections }) => [connections, of(connections)] as const)]),
+      ];
+    }),
+  );
 }
 
 /** True if connections matter at all: then they are worth reading. */

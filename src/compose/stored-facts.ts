@@ -1,11 +1,10 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ComputeRecord } from '../domain/compute-record.ts';
-import type { ConnectionSample } from '../domain/connections.ts';
 import type { Freeze } from '../domain/freezes.ts';
 import type { Hold } from '../domain/holds.ts';
 import type { Engine } from '../ports/engine.ts';
-import type { Store } from '../ports/store.ts';
+import type { ConnectionSample, Store } from '../ports/store.ts';
 import type { Log } from '../ports/telemetry.ts';
 import type { Settings } from '../settings.ts';
 

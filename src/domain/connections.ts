@@ -1,10 +1,14 @@
 /** What was counted of a compute's connections, and what it says now. Instants are milliseconds since the epoch. */
 import type { Compute } from './compute.ts';
 
-/** One count of client connections. */
+/** One count of client connections, or the highest of several. */
 export interface ConnectionSample {
   atMs: number;
   connections: number;
+  /** Where it is the highest of several counts: since when, without a gap. */
+  sinceMs?: number;
+  /** How long it holds where its source is asked less often than others. */
+  validForMs?: number;
   /** What the compute itself reports; it beats the table for what is now. */
   maxConnections?: number;
 }
@@ -14,6 +18,10 @@ export type ConnectionHistory = ReadonlyMap<string, readonly ConnectionSample[]>
 
 /** A count older than this says nothing about now: Prometheus, too, looks back five minutes. */
 export const STALE_AFTER_MS = 5 * 60_000;
+
+function validForMs({ validForMs: own = STALE_AFTER_MS }: ConnectionSample): number {
+  return own;
+}
 
 /** What a source says about a compute at an instant. */
 export interface ConnectionView {
@@ -35,7 +43,7 @@ export function viewConnections(
   const inWindow = known.filter(({ atMs }) => atMs >= instantMs - windowMs);
   const latest = known.at(-1);
   const idle = compute.state === 'idle';
-  if (!idle && (latest === undefined || instantMs - latest.atMs > STALE_AFTER_MS)) return undefined;
+  if (!idle && (latest === undefined || instantMs - latest.atMs > validForMs(latest))) return undefined;
   const now = idle ? 0 : (latest?.connections ?? 0);
   const awakeSinceMs = Math.max(instantMs - windowMs, compute.startedAtMs ?? Number.NEGATIVE_INFINITY);
   return {
@@ -49,9 +57,9 @@ export function viewConnections(
 /** True if between an instant and the last count nothing is known for so long that a peak may have been missed. */
 function hasGap(inWindow: readonly ConnectionSample[], sinceMs: number): boolean {
   let knownUntilMs = sinceMs;
-  for (const { atMs } of inWindow) {
-    if (atMs - knownUntilMs > STALE_AFTER_MS) return true;
-    knownUntilMs = Math.max(knownUntilMs, atMs);
+  for (const sample of inWindow) {
+    if ((sample.sinceMs ?? sample.atMs) - knownUntilMs > validForMs(sample)) return true;
+    knownUntilMs = Math.max(knownUntilMs, sample.atMs);
   }
   return false;
 }
@@ -65,6 +73,6 @@ export function connectionsAt(
   if (state === 'idle') return 0;
   const recent = [...(history?.values() ?? [])]
     .flatMap((samples) => samples.findLast(({ atMs }) => atMs <= instantMs) ?? [])
-    .filter(({ atMs }) => instantMs - atMs <= STALE_AFTER_MS);
+    .filter((sample) => instantMs - sample.atMs <= validForMs(sample));
   return recent.toSorted((a, b) => b.atMs - a.atMs)[0]?.connections;
 }

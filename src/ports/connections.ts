@@ -1,4 +1,5 @@
 import type { Compute } from '../domain/compute.ts';
+import type { ConnectionSource } from '../domain/connection-source.ts';
 
 /** What a source counted. Own sessions and those of no client are not in it. */
 export interface ConnectionCount {
@@ -54,5 +55,11 @@ export interface CountRequest {
 export interface ConnectionCounter {
   /** One outcome for each compute, by its id; never throws. What is under way when the signal aborts ends as `timeout`. */
   count(requests: readonly CountRequest[], signal: AbortSignal): Promise<Map<string, CountOutcome>>;
+  close(): Promise<void>;
+}
+
+/** The counters of all sources; each is opened when it is first asked for. */
+export interface ConnectionCounters {
+  of(source: ConnectionSource): ConnectionCounter;
   close(): Promise<void>;
 }

@@ -133,6 +133,21 @@ export const METRICS = {
   ebb_inventory_age_seconds: { type: 'gauge', help: 'Age of the oldest picture of a project.', labels: [] },
   ebb_queue_jobs: { type: 'gauge', help: 'Jobs by queue and state.', labels: ['queue', 'state'] },
   ebb_job_failures_total: { type: 'counter', help: 'Jobs whose handler failed unexpectedly.', labels: ['queue'] },
+  ebb_connections_dropped_total: {
+    type: 'counter',
+    help: 'Connections that were known when a change by a policy disconnected them; an estimate.',
+    labels: ['policy'],
+  },
+  ebb_connection_source_age_seconds: {
+    type: 'gauge',
+    help: 'Since a source last gave a count; absent until it has given one.',
+    labels: ['source'],
+  },
+  ebb_connection_source_errors_total: {
+    type: 'counter',
+    help: 'Computes that a source could not count, by why.',
+    labels: ['source', 'code'],
+  },
   ebb_outages_total: { type: 'counter', help: 'Times that a dependency was found to be down.', labels: ['dependency'] },
 } as const satisfies Record<string, MetricDeclaration>;
 

@@ -33,6 +33,12 @@ export interface ConnectionSample {
   atMs: number;
   connections: number;
   maxConnections?: number;
+  /** Where it is the highest of several counts: since when. */
+  sinceMs?: number;
+  /** The look that it rests on, where nothing has happened since. */
+  lookedAtMs?: number;
+  /** Name of the source. */
+  source?: string;
 }
 
 /** `full`: as many are kept as the store takes; some must be deleted or expire first. */

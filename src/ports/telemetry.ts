@@ -24,6 +24,8 @@ export interface ComputeSeries {
   desired: { minCu: number | null; maxCu: number | null; suspendTimeoutSeconds: number | null };
   baseline: ComputeSettings | undefined;
   owner: string | undefined;
+  /** Absent where nothing recent is known. */
+  connections?: { now: number; max: number; reserved: number };
 }
 
 /** Where the per-compute series come from at the moment of a scrape. */

@@ -2,18 +2,26 @@ import { z } from 'zod';
 import type { ConnectionSample } from '../../ports/store.ts';
 import { parseJson } from './parse-json.ts';
 
-/** Without names of fields, and each instant as the time since the one before it, since there are many of them. */
+const Later = z.number().nullish();
+
+/** Without names of fields, since there are many of them; what is absent at the end is left out. */
 const StoredSamples = z.array(
-  z.union([z.tuple([z.number(), z.number()]), z.tuple([z.number(), z.number(), z.number()])]),
+  z.union([
+    z.tuple([z.number(), z.number()]),
+    z.tuple([z.number(), z.number(), Later]),
+    z.tuple([z.number(), z.number(), Later, Later]),
+    z.tuple([z.number(), z.number(), Later, Later, Later]),
+    z.tuple([z.number(), z.number(), Later, Later, Later, z.string()]),
+  ]),
 );
 
 /** The newest `most` samples as they are stored, oldest first. */
 export function samplesToJson(samples: readonly ConnectionSample[], most: number): string {
   const newest = samples.toSorted((a, b) => a.atMs - b.atMs).slice(-most);
   return JSON.stringify(
-    newest.map(({ atMs, connections, maxConnections }, index) => {
-      const sinceMs = atMs - (newest[index - 1]?.atMs ?? 0);
-      return maxConnections === undefined ? [sinceMs, connections] : [sinceMs, connections, maxConnections];
+    newest.map(({ atMs, connections, maxConnections, sinceMs, lookedAtMs, source }) => {
+      const fields = [atMs, connections, maxConnections, sinceMs, lookedAtMs, source];
+      return fields.slice(0, fields.findLastIndex((field) => field !== undefined) + 1);
     }),
   );
 }
@@ -21,9 +29,11 @@ export function samplesToJson(samples: readonly ConnectionSample[], most: number
 /** None for a text that this version can't read. */
 export function readSamples(text: string | null | undefined): ConnectionSample[] {
   const stored = StoredSamples.safeParse(text ? parseJson(text) : undefined).data ?? [];
-  let atMs = 0;
-  return stored.map(([sinceMs, connections, maxConnections]) => {
-    atMs += sinceMs;
-    return maxConnections === undefined ? { atMs, connections } : { atMs, connections, maxConnections };
-  });
+  return stored.map(([atMs, connections, maxConnections, sinceMs, lookedAtMs, source]) => ({
+    ...{ atMs, connections },
+    ...(maxConnections != null && { maxConnections }),
+    ...(sinceMs != null && { sinceMs }),
+    ...(lookedAtMs != null && { lookedAtMs }),
+    ...(source !== undefined && { source }),
+  }));
 }

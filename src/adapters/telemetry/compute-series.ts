@@ -38,6 +38,21 @@ export const COMPUTE_METRICS = {
     help: 'Idle time after which the compute suspends; -1 for never.',
     labels: ['project', 'compute'],
   },
+  ebb_connections: {
+    type: 'gauge',
+    help: 'Client connections as last counted, 0 while it sleeps; absent where no source counts them.',
+    labels: ['project', 'compute'],
+  },
+  ebb_max_connections: {
+    type: 'gauge',
+    help: 'max_connections, as the server reports it or as its size has it.',
+    labels: ['project', 'compute'],
+  },
+  ebb_connection_headroom_ratio: {
+    type: 'gauge',
+    help: 'Free share of the connections that users can have.',
+    labels: ['project', 'compute'],
+  },
   ebb_compute_info: {
     type: 'gauge',
     help: 'Always 1; what is known of the compute, to join with its other series.',
@@ -87,7 +102,8 @@ function renderChunk(chunk: readonly ComputeSeries[]): Map<ComputeMetricName, st
   return lines;
 }
 
-function renderCompute({ compute, desired, owner = '' }: ComputeSeries, write: Write): void {
+function renderCompute(series: ComputeSeries, write: Write): void {
+  const { compute, desired, owner = '' } = series;
   const identity = `${label('project', compute.projectId)},${label('compute', compute.computeId)}`;
   const place = `${identity},${label('branch', compute.branchId)},${label('type', compute.type)}`;
   for (const state of COMPUTE_STATES) {
@@ -98,8 +114,20 @@ function renderCompute({ compute, desired, owner = '' }: ComputeSeries, write: W
   write('ebb_compute_desired_min_cu', identity, desired.minCu);
   write('ebb_compute_desired_max_cu', identity, desired.maxCu);
   write('ebb_compute_suspend_timeout_seconds', identity, compute.suspendTimeoutSeconds);
+  if (series.connections) renderConnections(series.connections, identity, write);
   const names = [label('account', compute.account), label('project_name', compute.projectName)];
   write('ebb_compute_info', [place, ...names, label('region', compute.regionId), label('owner', owner)].join(','), 1);
+}
+
+function renderConnections(
+  { now, max, reserved }: NonNullable<ComputeSeries['connections']>,
+  identity: string,
+  write: Write,
+): void {
+  const usable = max - reserved;
+  write('ebb_connections', identity, now);
+  write('ebb_max_connections', identity, max);
+  write('ebb_connection_headroom_ratio', identity, usable > 0 ? Math.max(0, 1 - now / usable) : 0);
 }
 
 function heading(name: ComputeMetricName): string {

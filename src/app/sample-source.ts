@@ -1,0 +1,138 @@
+import type { Compute } from '../domain/compute.ts';
+import { CONNECTION_PROFILES } from '../domain/connection-profile.ts';
+import { compactSamples } from '../domain/connection-samples.ts';
+import { STALE_AFTER_MS } from '../domain/connections.ts';
+import type { ConnectionCounters, CountOutcome } from '../ports/connections.ts';
+import type { ConnectionSample } from '../ports/store.ts';
+import { concludeCompute } from './conclude.ts';
+import type { Context } from './context.ts';
+import type { CountedComputes } from './counted-computes.ts';
+import { mapConcurrently } from './map-concurrently.ts';
+import { FRESH_MS, readPicture } from './pictures.ts';
+import { requestReconcile } from './triggers.ts';
+
+/** What the store keeps of a compute, over all its sources. */
+const MOST_SAMPLES = 32;
+
+/** How often a source may be missed before what it said is stale. */
+const MISSED = 2.5;
+
+const CONCURRENT_READS = 8;
+const CONCURRENT_STORE_CALLS = 16;
+
+/** One round for one source: who counts asks it, everyone else reads what was counted. Gives what the source answered. */
+export async function sampleSource(
+  context: Context,
+  counted: CountedComputes,
+  options: { counters: ConnectionCounters; isCounting: boolean; signal: AbortSignal },
+): Promise<Map<string, CountOutcome>> {
+  const { source } = counted;
+  const awake = counted.computes.filter(({ state }) => state !== 'idle');
+  const known = new Map<string, readonly ConnectionSample[]>();
+  await mapConcurrently(awake, CONCURRENT_STORE_CALLS, async ({ computeId }) => {
+    known.set(computeId, await context.store.samples(computeId));
+  });
+  const computes = options.isCounting ? await asFresh(context, source.from, awake) : [];
+  const requests = computes.map((compute) => ({ compute, ...quietLook(known.get(compute.computeId), source.name) }));
+  const outcomes =
+    requests.length === 0 ? new Map() : await options.counters.of(source).count(requests, options.signal);
+  const projects = new Set<string>();
+  const fresh = new Map(computes.map((compute) => [compute.computeId, compute]));
+  await mapConcurrently(awake, CONCURRENT_STORE_CALLS, async (seen) => {
+    const compute = fresh.get(seen.computeId) ?? seen;
+    const all = known.get(compute.computeId) ?? [];
+    const added = sampleOf(context, compute, outcomes.get(compute.computeId), all, source.name);
+    if (added) await store(context, counted, compute, [...all, added]);
+    const own = ofSource([...all, ...(added ? [added] : [])], source.name);
+    context.samples.put(
+      compute.computeId,
+      source.name,
+      own.map((sample) => withValidity(sample, source.everyMs)),
+    );
+    if (changesWhatIsWanted(context, compute)) projects.add(compute.projectId);
+  });
+  for (const projectId of projects) await requestReconcile(context, projectId);
+  return outcomes;
+}
+
+/** A question must reach no compute that has fallen asleep since it was last seen. One that can't be read now is not asked. */
+async function asFresh(context: Context, from: 'postgres' | 'prometheus', computes: readonly Compute[]) {
+  if (from === 'prometheus') return [...computes];
+  const { fleet } = context;
+  const stale = new Set(computes.map(({ projectId }) => projectId).filter((id) => fleet.ageMs(id) > FRESH_MS));
+  await mapConcurrently([...stale], CONCURRENT_READS, async (projectId) => {
+    const project = fleet.listed(projectId);
+    if (project) await readPicture(context, project, { deadlineMs: FRESH_MS });
+  });
+  const wanted = new Set(computes.map(({ computeId }) => computeId));
+  return [...new Set(computes.map(({ projectId }) => projectId))]
+    .filter((projectId) => fleet.ageMs(projectId) <= FRESH_MS)
+    .flatMap((projectId) => fleet.picture(projectId)?.computes ?? [])
+    .filter(({ computeId }) => wanted.has(computeId));
+}
+
+function ofSource(samples: readonly ConnectionSample[], source: string): ConnectionSample[] {
+  return samples.filter((sample) => (sample.source ?? source) === source);
+}
+
+function quietLook(samples: readonly ConnectionSample[] = [], source: string): { quietLookMs?: number } {
+  const last = ofSource(samples, source).at(-1);
+  if (last?.lookedAtMs === undefined || last.connections > 0 || last.sinceMs !== undefined) return {};
+  return { quietLookMs: last.lookedAtMs };
+}
+
+function sampleOf(
+  { clock, profiles }: Context,
+  compute: Compute,
+  outcome: CountOutcome | undefined,
+  known: readonly ConnectionSample[],
+  source: string,
+): ConnectionSample | undefined {
+  if (!outcome?.ok) return undefined;
+  const profile = profiles.get(compute.account) ?? CONNECTION_PROFILES.seed;
+  const max = ofSource(known, source).findLast(({ maxConnections }) => maxConnections !== undefined)?.maxConnections;
+  const atMs = clock.now();
+  if (outcome.value === 'full') {
+    return { atMs, source, connections: Math.max(max ?? 0, profile.maxConnections(compute)) };
+  }
+  const { connections, maxConnections, lookedAtMs } = outcome.value;
+  return {
+    ...{ atMs, source, connections },
+    ...(maxConnections !== undefined && { maxConnections }),
+    ...(lookedAtMs !== undefined && { lookedAtMs }),
+  };
+}
+
+async function store(
+  context: Context,
+  { windowMs }: CountedComputes,
+  { computeId }: Compute,
+  samples: readonly ConnectionSample[],
+): Promise<void> {
+  const sources = [...new Set(samples.map(({ source }) => source))].filter(
+    (name) => name !== undefined && context.policies.set.sources.has(name),
+  );
+  const most = Math.max(4, Math.floor(MOST_SAMPLES / sources.length));
+  const nowMs = context.clock.now();
+  const kept = sources.flatMap((name) =>
+    compactSamples(
+      samples.filter(({ source }) => source === name),
+      { nowMs, windowMs, most },
+    ),
+  );
+  await context.store.putSamples(computeId, kept);
+}
+
+function withValidity(sample: ConnectionSample, everyMs: number) {
+  const validForMs = everyMs * MISSED;
+  return validForMs > STALE_AFTER_MS ? { ...sample, validForMs } : sample;
+}
+
+/** True if what was counted makes something else right than what was last concluded. */
+function changesWhatIsWanted(context: Context, compute: Compute): boolean {
+  const before = context.fleet.conclusion(compute.computeId);
+  if (!before) return false;
+  const after = concludeCompute(context, { compute, record: before.record, projectBusy: false });
+  const told = ({ decision, plan }: typeof after) => JSON.stringify([decision.desired, plan.actions, plan.heldBy]);
+  return told(before) !== told(after);
+}

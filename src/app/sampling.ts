@@ -1,0 +1,133 @@
+import type { ConnectionSource } from '../domain/connection-source.ts';
+import type { ConnectionCounters, CountOutcome } from '../ports/connections.ts';
+import type { Context } from './context.ts';
+import { type CountedComputes, countedComputes } from './counted-computes.ts';
+import type { Running } from './keeper.ts';
+import { noteMismatch } from './profile-mismatch.ts';
+import { sampleSource } from './sample-source.ts';
+import { untilItWorks } from './until-it-works.ts';
+
+/** How often it is looked whether a source is due, in real milliseconds. */
+const TICK_MS = 1_000;
+
+/** A round of a source takes at most so long, in real milliseconds. */
+const ROUND_MS = 30_000;
+
+/** Of the interval of a source: so long nobody else of the group asks it. */
+const OWN_SHARE = 0.9;
+
+interface SourceState {
+  dueMs: number;
+  answeredAtMs?: number;
+  running?: Promise<void>;
+  /** What was last said of it. */
+  said: string;
+  mismatches: Set<string>;
+}
+
+/**
+ * Counts connections as often as each source says, of the computes that policies need them of. Of several daemons one asks and stores,
+ * the others read: all see the same.
+ */
+export function startSampling(context: Context, counters: ConnectionCounters): Running {
+  const states = new Map<string, SourceState>();
+  const stop = new AbortController();
+
+  function tick(): void {
+    const nowMs = context.clock.now();
+    for (const [name, state] of states) showAge(context, name, state);
+    if (!isAnyDue(context, states)) return;
+    const all = countedComputes(context);
+    forgetOthers(context, states, all);
+    for (const counted of all) {
+      const { name, everyMs } = counted.source;
+      const state = states.get(name) ?? { dueMs: nowMs, said: '', mismatches: new Set() };
+      states.set(name, state);
+      if (state.running || nowMs < state.dueMs) continue;
+      state.dueMs = nowMs + everyMs;
+      state.running = untilItWorks(context, () => round(counted, state)).finally(() => {
+        delete state.running;
+      });
+    }
+  }
+
+  async function round(counted: CountedComputes, state: SourceState): Promise<void> {
+    const { source } = counted;
+    const isCounting = await isMyTurn(context, source);
+    const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(ROUND_MS)]);
+    const outcomes = await sampleSource(context, counted, { counters, isCounting, signal });
+    if (stop.signal.aborted) return;
+    report(context, source, state, outcomes);
+    for (const compute of counted.computes) {
+      const outcome = outcomes.get(compute.computeId);
+      const reported = outcome?.ok && outcome.value !== 'full' ? outcome.value.maxConnections : undefined;
+      if (reported !== undefined) noteMismatch(context, state.mismatches, compute, reported);
+    }
+    const hasAnswered = [...outcomes.values()].some(({ ok }) => ok);
+    if (hasAnswered || !isCounting) state.answeredAtMs = context.clock.now();
+  }
+
+  const ticks = context.clock.every(TICK_MS, async () => tick());
+  return {
+    async close() {
+      stop.abort();
+      await ticks.close();
+      await Promise.all([...states.values()].map(({ running }) => running));
+    },
+  };
+}
+
+/** Looking at every compute of a large fleet takes its time: that is done only when something follows from it. */
+function isAnyDue({ clock, policies }: Context, states: ReadonlyMap<string, SourceState>): boolean {
+  const nowMs = clock.now();
+  const { sources } = policies.set;
+  const isGone = [...states.keys()].some((name) => !sources.has(name));
+  return isGone || [...sources.keys()].some((name) => nowMs >= (states.get(name)?.dueMs ?? 0));
+}
+
+/** The lease is not given back: it runs out when the source is due again. */
+async function isMyTurn({ store, clock, holder }: Context, { name, everyMs }: ConnectionSource): Promise<boolean> {
+  const realMs = clock.realDelayMs(clock.now() + everyMs);
+  const ttlMs = Math.max(1, Math.floor(realMs * OWN_SHARE));
+  return (await store.acquireLease(`connections-${encodeURIComponent(name)}`, holder, ttlMs)) !== undefined;
+}
+
+function forgetOthers({ samples, telemetry }: Context, states: Map<string, SourceState>, all: CountedComputes[]): void {
+  const wanted = new Map(
+    all.map(({ source, computes }) => [source.name, new Set(computes.map((one) => one.computeId))]),
+  );
+  samples.keepOnly((computeId, source) => wanted.get(source)?.has(computeId) ?? false);
+  for (const name of states.keys()) if (!wanted.has(name)) states.delete(name);
+  telemetry.metrics.clear('ebb_connection_source_age_seconds');
+}
+
+function showAge({ clock, telemetry }: Context, source: string, { answeredAtMs }: SourceState): void {
+  if (answeredAtMs === undefined) return;
+  const seconds = Math.max(0, clock.now() - answeredAtMs) / 1000;
+  telemetry.metrics.set('ebb_connection_source_age_seconds', { source }, seconds);
+}
+
+/** Counts the errors of a source, and says it once when something else is wrong with it than before. */
+function report(
+  { telemetry: { log, metrics } }: Context,
+  { name: source }: ConnectionSource,
+  state: SourceState,
+  outcomes: ReadonlyMap<string, CountOutcome>,
+): void {
+  const failures = [...outcomes].flatMap(([computeId, outcome]) =>
+    outcome.ok || outcome.error.code === 'not_active' ? [] : [{ computeId, ...outcome.error }],
+  );
+  for (const { code } of failures) metrics.increment('ebb_connection_source_errors_total', { source, code });
+  const codes = [...new Set(failures.map(({ code }) => code))].sort();
+  if (outcomes.size === 0 || codes.join() === state.said) return;
+  state.said = codes.join();
+  const [first] = failures;
+  if (first === undefined) {
+    log.info({ event: 'ebb.source_answers', source }, `source ${source} counts connections`);
+    return;
+  }
+  log.warn(
+    { event: 'ebb.source_failed', source, codes, failed: failures.length, asked: outcomes.size },
+    `source ${source} does not count ${failures.length} of ${outcomes.size} computes; of ${first.computeId}: ${first.message}`,
+  );
+}
