@@ -27,7 +27,8 @@ export function settleIntent(record: ComputeRecord, actual: Compute, nowMs: numb
   }
   if (intent.restart && (actual.startedAtMs ?? 0) >= intent.atMs) return settled;
   if (nowMs < intent.atMs + ANSWER_GRACE_MS) return record;
-  return withFailure(settled, { desired: fields, message: 'no answer came', atMs: nowMs, permanent: false });
+  // It failed when it was sent: whoever finds it after a crash has waited already.
+  return withFailure(settled, { desired: fields, message: 'no answer came', atMs: intent.atMs, permanent: false });
 }
 
 /** A record without failures, once what was wanted is there and nothing is under way: however it got there. */

@@ -1,6 +1,7 @@
 /** A small fleet under real daemons, each a process of its own, with a gate before the API and one before Redis. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Redis } from 'ioredis';
 import { request } from 'undici';
 import { expect, type TestContext, vi } from 'vitest';
 import type { ComputeRecord } from '../../src/domain/compute-record.ts';
@@ -36,6 +37,8 @@ export interface FaultCase {
   sizes(): Promise<Record<string, string>>;
   /** Clients connect to the only compute of a project, and come back when they are cut off; resolves when it is awake. */
   wake(project: string): Promise<void>;
+  /** What the store has, by compute. */
+  records(): Promise<Map<string, ComputeRecord>>;
   /** What the store has of the only compute of a project. */
   record(project: string): Promise<ComputeRecord | undefined>;
   /** At the end of each case: nothing that a gate forbade was ever asked for, and nothing but what ebb may do. */
@@ -48,6 +51,8 @@ export interface FaultCaseOptions {
   group: string;
   computes: Record<string, Partial<FleetCompute>>;
   policies?: string;
+  /** An `ebb.yaml`. */
+  settings?: string;
   options?: Partial<EmulatorOptions>;
   /** The test's own, since cases run side by side. */
   test: Pick<TestContext, 'onTestFinished' | 'onTestFailed'>;
@@ -92,7 +97,7 @@ export function hourIn(inMs: number): { startMs: number; at: string } {
 }
 
 export async function startFaultCase(options: FaultCaseOptions): Promise<FaultCase> {
-  const { test, redisPort, group, computes, policies = sizedAt('1-2') } = options;
+  const { test, redisPort, group, computes, policies = sizedAt('1-2'), settings = '' } = options;
   const onEnd = (end: () => Promise<unknown>) => test.onTestFinished(() => end().then(() => {}));
   const fleet = { ...computes, ...FORBIDDEN };
   const platform = await startTestPlatform(fleet, { operationTimeMs: 200, seed: SEED, ...options.options });
@@ -106,13 +111,14 @@ export async function startFaultCase(options: FaultCaseOptions): Promise<FaultCa
     EBB_GROUP: group,
   };
   const folderWith = async (text: string) => {
-    const folder = await makeFolder({ 'policy.yaml': text });
+    const folder = await makeFolder({ 'policy.yaml': text, 'ebb.yaml': settings });
     onEnd(() => folder.remove());
     return folder.path;
   };
   const folder = await folderWith(policies);
+  const records = () => askRedis(`redis://127.0.0.1:${redisPort}`, (client) => recordsOf(client, `{ebb-${group}}`));
   return {
-    ...{ platform, api, redis },
+    ...{ platform, api, redis, records },
     async start(own) {
       const cwd = own === undefined ? folder : await folderWith(own);
       const args = ['run', '--mode', 'enforce', '--policies', 'policy.yaml', '--listen', '127.0.0.1:0'];
@@ -128,13 +134,18 @@ export async function startFaultCase(options: FaultCaseOptions): Promise<FaultCa
       await platform.control(`computes/ep-${project}/connect`, { connections: 2, reconnect: true });
       await eventually(async () => expect(await stateOf(platform)).toMatchObject({ open_operations: 0 }));
     },
-    async record(project) {
-      const key = `{ebb-${group}}:store:records:${project}`;
-      const text = await askRedis(`redis://127.0.0.1:${redisPort}`, (client) => client.hget(key, `ep-${project}`));
-      return text ? (JSON.parse(text) as { record: ComputeRecord }).record : undefined;
-    },
+    record: async (project) => (await records()).get(`ep-${project}`),
     expectNothingForbidden: () => expectNothingForbidden(platform),
   };
+}
+
+async function recordsOf(client: Redis, prefix: string): Promise<Map<string, ComputeRecord>> {
+  const found = new Map<string, ComputeRecord>();
+  for (const projectId of await client.smembers(`${prefix}:store:projects`)) {
+    const texts = Object.entries(await client.hgetall(`${prefix}:store:records:${projectId}`));
+    for (const [id, text] of texts) found.set(id, (JSON.parse(text) as { record: ComputeRecord }).record);
+  }
+  return found;
 }
 
 async function carriedOut(platform: Platform): Promise<[string, number | undefined][]> {

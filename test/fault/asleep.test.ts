@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { CASE_MS, eventually, type FaultCase, sizedAt, startFaultCase } from '../support/fault-case.ts';
+import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
+import { describeWith } from '../support/requirements.ts';
+
+interface Moment {
+  /** Where the daemon is when it falls asleep. */
+  moment: string;
+  reach(at: FaultCase): Promise<void>;
+  /** How many changes its own writing makes, whenever it wakes. */
+  sends: number;
+}
+
+const MOMENTS: Moment[] = [
+  {
+    moment: 'its intent is on the way to the store',
+    reach: ({ redis }) => redis.stopAt(/"intent":\{/),
+    sends: 0,
+  },
+  {
+    moment: 'the store is telling it how long its lease still holds',
+    reach: ({ redis }) => redis.stopAnswer(/^:1[0-5]\d{3}\r\n/m),
+    sends: 0,
+  },
+  {
+    moment: 'the PATCH is on the way',
+    reach: ({ api }) => api.stopAt(/^PATCH /),
+    sends: 1,
+  },
+];
+
+describeWith('redis-server', 'a daemon that is stopped past its lease when', () => {
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await startRedisServer();
+  });
+  afterAll(() => server.close());
+
+  for (const [index, { moment, reach, sends }] of MOMENTS.entries()) {
+    const title = `${moment}, leaves the change to another, does not make it again when it wakes up, and works on`;
+    it.concurrent(title, { timeout: CASE_MS }, async (test) => {
+      const at = await startFaultCase({
+        ...{ redisPort: server.port, group: `asleep-${index}`, test },
+        computes: { one: {} },
+      });
+      const there = reach(at);
+      const first = await at.start();
+      await there;
+      first.child.kill('SIGSTOP');
+      at.api.open();
+      at.redis.open();
+      await eventually(async () => expect(await at.carriedOut()).toHaveLength(sends));
+      const second = await at.start();
+      await eventually(async () => {
+        const { intent, lastApplied } = (await at.record('one')) ?? {};
+        expect([intent, lastApplied?.maxCu]).toEqual([undefined, 2]);
+      });
+      second.child.kill('SIGTERM');
+      expect(await second.ended).toBe(0);
+
+      first.child.kill('SIGCONT');
+      await at.writePolicies(sizedAt('3'));
+      await eventually(async () => expect(await at.sizes()).toEqual({ 'ep-one': '3-3' }));
+      expect((await at.carriedOut()).map(([, maxCu]) => maxCu)).toEqual([2, 3]);
+      await at.expectNothingForbidden();
+    });
+  }
+});
