@@ -1,0 +1,75 @@
+/** A real Prometheus that scrapes an exporter of the test's own. */
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createPrometheusCounter } from '../../src/adapters/connections/prometheus.ts';
+import { aCompute } from '../support/builders.ts';
+import { endServer, freePort, startServer } from '../support/child-server.ts';
+import { eventually } from '../support/eventually.ts';
+import { programPath } from '../support/programs.ts';
+import { describeWith } from '../support/requirements.ts';
+
+const NEVER = new AbortController().signal;
+const undo: (() => Promise<unknown>)[] = [];
+afterAll(async () => {
+  for (const step of undo.splice(0).reverse()) await step();
+});
+
+describeWith('prometheus', 'a real Prometheus as source of connection counts', () => {
+  let url = '';
+
+  beforeAll(async () => {
+    const exporter = createServer((_request, response) => {
+      const series = (id: string, state: string, value: string) =>
+        `neon_connection_counts{endpoint_id="${id}",datname="shop",state="${state}"} ${value}\n`;
+      const counts = [series('ep-a', 'active', '30'), series('ep-a', 'idle', '60'), series('ep-b', 'idle', '2')];
+      response.setHeader('content-type', 'text/plain; version=0.0.4');
+      response.end([...counts, series('ep-nan', 'idle', 'NaN')].join(''));
+    }).listen(0, '127.0.0.1');
+    await once(exporter, 'listening');
+    undo.push(async () => {
+      exporter.closeAllConnections();
+      exporter.close();
+    });
+    const target = `127.0.0.1:${(exporter.address() as AddressInfo).port}`;
+    const folder = await mkdtemp(join(tmpdir(), 'ebb-prometheus-'));
+    undo.push(() => rm(folder, { recursive: true, force: true }));
+    const job = { job_name: 'own', scrape_interval: '200ms', scrape_timeout: '200ms' };
+    const config = { scrape_configs: [{ ...job, static_configs: [{ targets: [target] }] }] };
+    await writeFile(join(folder, 'prometheus.json'), JSON.stringify(config));
+    const port = await freePort();
+    const args = [`--config.file=${join(folder, 'prometheus.json')}`, `--storage.tsdb.path=${join(folder, 'data')}`];
+    const listen = `--web.listen-address=127.0.0.1:${port}`;
+    const child = await startServer(programPath('prometheus'), [...args, listen], /ready to receive web requests/);
+    undo.push(() => endServer(child, 'SIGKILL'));
+    url = `http://127.0.0.1:${port}`;
+  }, 60_000);
+
+  async function count(query: string, ...computeIds: string[]) {
+    const counter = createPrometheusCounter({ url, query });
+    const requests = computeIds.map((computeId) => ({ compute: aCompute({ computeId }) }));
+    const outcomes = await counter.count(requests, NEVER);
+    await counter.close();
+    return [...outcomes.values()].map((outcome) => {
+      if (!outcome.ok) return outcome.error.code;
+      return outcome.value === 'full' ? 'full' : outcome.value.connections;
+    });
+  }
+
+  it('counts many computes with one query, and says which have no count', async () => {
+    const sum = 'sum(neon_connection_counts{endpoint_id="$compute"})';
+    const ids = ['ep-a', 'ep-b', 'ep-nan', 'ep-unknown'];
+    await eventually(() => count(sum, ...ids)).toEqual([90, 2, 'no_data', 'no_data']);
+  });
+
+  it('counts by any other query one by one, and says what is wrong with it', async () => {
+    const atMost = 'max_over_time(sum(neon_connection_counts{endpoint_id="$compute"})[1m:1s])';
+    await eventually(() => count(atMost, 'ep-a', 'ep-b')).toEqual([90, 2]);
+    expect(await count('neon_connection_counts{endpoint_id="$compute"}', 'ep-a')).toEqual(['malformed']);
+    expect(await count('sum(neon_connection_counts{endpoint_id="$compute"', 'ep-a')).toEqual(['misconfigured']);
+  });
+});
