@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { ComputeSettings } from '../../../src/domain/compute.ts';
 import type { ComputeRecord } from '../../../src/domain/compute-record.ts';
 import type { DisruptionRule, PartialDisruption } from '../../../src/domain/disruption.ts';
 import { atOnceAllowed } from '../../../src/domain/gates/at-once.ts';
@@ -128,6 +129,13 @@ describe('the deadline', () => {
     expect(held(skip('quiet'), { ...quietLater, compute: { ...large, state: 'idle' } })).toEqual([]);
   });
 
+  it('does not matter while the moment is there before it', () => {
+    const quiet = { nowMs: SIX + HOUR_MS - 1, connections: countsUntil(SIX, 0) };
+    expect(held(skip('quiet'), { ...quiet, connections: countsUntil(SIX + HOUR_MS - 1, 0) })).toEqual([]);
+    const forEver = day({ lower: { when: 'quiet', atDeadline: 'skip' } });
+    expect(held(forEver, { ...quiet, nowMs: SIX, connections: countsUntil(SIX, 0) })).toEqual([]);
+  });
+
   it('that nothing ends has no instant', () => {
     const once = aSchedule({
       windows: [{ at: [{ kind: 'interval', startMs: 0, endMs: SIX }], size: size(1, 4) }],
@@ -148,9 +156,16 @@ describe('the deadline', () => {
     expect(held(ready, { compute: small, nowMs: until })).toEqual([]);
   });
 
-  it('counts from the last restart where that is later: what headroom raised goes back by no boundary', () => {
-    const record = aRecord({ lastDisruption: { atMs: SIX + HOUR_MS, lowered: false } });
-    expect(held(day(), { record, nowMs: SIX + 2 * HOUR_MS })).toEqual(['waiting_for_idle', SIX + 3 * HOUR_MS]);
+  it('counts from when something else was wanted, where no boundary of the policies tells it', () => {
+    const wanted = (fields: Partial<ComputeSettings>, sinceMs: number) =>
+      aRecord({ wanted: { size: { fields, sinceMs } } });
+    const untilAt = (record: ComputeRecord, nowMs: number) => held(day(), { record, nowMs })[1];
+    const night = size(0.25, 1);
+    // A hold, or headroom, wanted more until now; and then less since seven.
+    expect(untilAt(wanted(size(8), SIX), SIX + HOUR_MS)).toBe(SIX + 3 * HOUR_MS);
+    expect(untilAt(wanted(night, SIX + HOUR_MS), SIX + 2 * HOUR_MS)).toBe(SIX + 3 * HOUR_MS);
+    // What the day's window wanted was seen before an outage: the boundary was at six.
+    expect(untilAt(wanted(size(1, 4), SIX - 10 * HOUR_MS), SIX + HOUR_MS)).toBe(SIX + 2 * HOUR_MS);
   });
 
   it('does not exist where none is written', () => {

@@ -52,6 +52,27 @@ describe('holds', () => {
   });
 });
 
+describe('a restore', () => {
+  const restore = { owner: 'ann', askedAtMs: NOON, expiresAtMs: NOON + 1 };
+  const baseline = { ...size(2, 4), suspendTimeoutSeconds: 600 };
+  const wish = (otherwise: ScheduleValues | 'leave', known: typeof baseline | undefined = baseline) =>
+    decide({
+      policies: compiled(aSchedule({ windows: [], otherwise })),
+      compute: aCompute(),
+      baseline: known,
+      restore,
+      instantMs: NOON,
+    });
+
+  it('gives back the baseline, where no policy has an opinion', () => {
+    expect(wish('leave').desired).toEqual({ size: size(2, 4), suspendTimeoutSeconds: 600 });
+    expect(traceOf(wish('leave'), 'size')).toEqual(['no_opinion', 'restore → 2-4 CU']);
+    expect(traceOf(wish('leave'), 'suspend_timeout')).toEqual(['no_opinion', 'restore → 10m']);
+    expect(wish({ size: size(1) }).desired).toEqual({ size: size(1), suspendTimeoutSeconds: 600 });
+    expect(wish({ suspendTimeoutSeconds: 60 }).desired).toEqual({ size: size(2, 4), suspendTimeoutSeconds: 60 });
+  });
+});
+
 describe("the platform's rules", () => {
   const obeyed = (wanted: ScheduleValues, actual = size(1)) => {
     const draft = emptyDraft();

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { nextBoundary } from '../../../src/domain/boundaries.ts';
 import { decide } from '../../../src/domain/decide.ts';
 import type { Policy, ScheduleWindow } from '../../../src/domain/policy.ts';
-import { aCompute, aSchedule, at, aWindow, compiled } from '../../support/builders.ts';
+import { aCompute, aHold, aSchedule, at, aWindow, compiled } from '../../support/builders.ts';
 import { traceOf } from '../../support/trace-text.ts';
 
 const MINUTE_MS = 60_000;
@@ -119,6 +119,43 @@ describe('a window with ready', () => {
     const input = { policies: compiled(day), compute: aCompute(), baseline: undefined };
     expect(nextBoundary(input, at('2026-03-02T07:00:00Z'))).toBe(at('2026-03-02T07:50:00Z'));
     expect(nextBoundary(input, at('2026-03-02T07:50:00Z'))).toBe(at('2026-03-02T18:00:00Z'));
+  });
+});
+
+describe('computes under the same policies', () => {
+  const NIGHT = at('2026-03-02T23:00:00Z');
+
+  it('each get back a baseline of their own', () => {
+    const policies = compiled(aSchedule({ name: 'back', windows: [], otherwise: 'baseline' }));
+    const wish = (minCu: number, suspendTimeoutSeconds: number) =>
+      decide({ policies, compute: aCompute(), baseline: { ...size(minCu), suspendTimeoutSeconds }, instantMs: NIGHT });
+    expect(wish(1, 60).desired).toEqual({ size: size(1), suspendTimeoutSeconds: 60 });
+    expect(wish(2, 300).desired).toEqual({ size: size(2), suspendTimeoutSeconds: 300 });
+    expect(traceOf(wish(2, 300), 'size')).toEqual(['baseline back → 2 CU']);
+  });
+
+  it('are led up each from what it has', () => {
+    const policies = compiled(aSchedule({ windows: [ready()], otherwise: 'leave' }));
+    const wish = (maxCu: number) =>
+      decide({ policies, compute: aCompute({ maxCu }), baseline: undefined, instantMs: at('2026-03-02T07:55:00Z') });
+    expect(wish(2).desired.size).toEqual(size(2, 4));
+    expect(wish(8).desired.size).toEqual(size(2, 8));
+  });
+
+  it('have traces of their own', () => {
+    const policies = compiled(aSchedule());
+    const first = decide({ policies, compute: aCompute(), baseline: undefined, instantMs: NIGHT });
+    const limited = decide({
+      policies,
+      compute: aCompute(),
+      baseline: undefined,
+      holds: [aHold({ size: size(8) })],
+      instantMs: NIGHT,
+    });
+    expect(traceOf(limited, 'size')).toEqual(['otherwise office-hours → 0.25-1 CU', 'hold h1 → 8 CU']);
+    expect(traceOf(first, 'size')).toEqual(['otherwise office-hours → 0.25-1 CU']);
+    expect(first.deciders.size?.code).toBe('otherwise');
+    expect(first.desired.size).toEqual(size(0.25, 1));
   });
 });
 
