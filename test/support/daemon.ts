@@ -4,6 +4,7 @@ import { Writable } from 'node:stream';
 import { rulesFromFiles } from '../../src/compose/rules-from-files.ts';
 import { clockByTable, type DaemonEvent, type RunningDaemon, type RunOptions, runDaemon } from '../../src/compose.ts';
 import { loadPolicySet } from '../../src/policy/load.ts';
+import { NO_SOURCES } from '../../src/policy/sources.ts';
 import { readSettings } from '../../src/settings.ts';
 import type { LogLine } from './ebb-process.ts';
 import { type Platform, prepareQueue } from './platform.ts';
@@ -42,7 +43,8 @@ export async function startTestDaemon(options: TestDaemonOptions): Promise<TestD
   };
   const readAnew = () => readSettings({ env: given, cwd: folder });
   const read = readAnew();
-  const loaded = await loadPolicySet({ paths: [join(folder, 'policy.yaml')] });
+  const knownSources = read.ok ? read.settings.knownSources : NO_SOURCES;
+  const loaded = await loadPolicySet({ paths: [join(folder, 'policy.yaml')], knownSources });
   if (!read.ok || !loaded.ok) throw new Error(JSON.stringify([read, loaded]));
   const { settings } = read;
   const configFile = join(folder, 'ebb.yaml');
