@@ -35,8 +35,11 @@ export function startSampling(context: Context, counters: ConnectionCounters): R
 
   function tick(): void {
     const nowMs = context.clock.now();
+    if (isAnyDue(context, states)) startDue(nowMs);
     for (const [name, state] of states) showAge(context, name, state);
-    if (!isAnyDue(context, states)) return;
+  }
+
+  function startDue(nowMs: number): void {
     const all = countedComputes(context);
     forgetOthers(context, states, all);
     for (const counted of all) {
