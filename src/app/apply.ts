@@ -58,7 +58,7 @@ export async function applyAction(
   const obstacle = await obstacleTo(context, conclusion, action);
   if (obstacle) return obstacle;
   const intended = await storeIntent(context, lease, conclusion, action);
-  const deadlineMs = (await context.store.leaseRemainingMs(lease)) - LEASE_MARGIN_MS;
+  const deadlineMs = (await leaseHoldsMs(context, lease)) - LEASE_MARGIN_MS;
   if (!intended || deadlineMs < SHORTEST_CALL_MS) return { goOn: false, lookAgainMs: SHORTEST_CALL_MS };
   context.notify({ kind: 'write_started', compute, action, reasons: plan.reasons, origin: originOf(context) });
   const answer = await send(context, compute, action, deadlineMs);
@@ -93,6 +93,13 @@ async function obstacleTo(context: Context, conclusion: Conclusion, action: Acti
 
 function originOf({ policies, revision }: Context): WriteOrigin {
   return { set: policies.set.hash, ...(revision !== undefined && { revision }) };
+}
+
+/** Real milliseconds that the lease surely still holds: an answer may have waited for a process that was asleep. */
+async function leaseHoldsMs({ store, clock }: Context, lease: Lease): Promise<number> {
+  const askedMs = clock.monotonicMs();
+  const remainingMs = await store.leaseRemainingMs(lease);
+  return remainingMs - (clock.monotonicMs() - askedMs);
 }
 
 /** A PATCH, or a restart. Nothing else of what the daemon does changes anything. */

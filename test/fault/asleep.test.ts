@@ -9,6 +9,8 @@ interface Moment {
   reach(at: FaultCase): Promise<void>;
   /** How many changes its own writing makes, whenever it wakes. */
   sends: number;
+  /** Whether its intent has been stored by then. */
+  intends: boolean;
 }
 
 const MOMENTS: Moment[] = [
@@ -16,16 +18,19 @@ const MOMENTS: Moment[] = [
     moment: 'its intent is on the way to the store',
     reach: ({ redis }) => redis.stopAt(/"intent":\{/),
     sends: 0,
+    intends: false,
   },
   {
     moment: 'the store is telling it how long its lease still holds',
     reach: ({ redis }) => redis.stopAnswer(/^:1[0-5]\d{3}\r\n/m),
     sends: 0,
+    intends: true,
   },
   {
     moment: 'the PATCH is on the way',
     reach: ({ api }) => api.stopAt(/^PATCH /),
     sends: 1,
+    intends: true,
   },
 ];
 
@@ -36,7 +41,7 @@ describeWith('redis-server', 'a daemon that is stopped past its lease when', () 
   });
   afterAll(() => server.close());
 
-  for (const [index, { moment, reach, sends }] of MOMENTS.entries()) {
+  for (const [index, { moment, reach, sends, intends }] of MOMENTS.entries()) {
     const title = `${moment}, leaves the change to another, does not make it again when it wakes up, and works on`;
     it.concurrent(title, { timeout: CASE_MS }, async (test) => {
       const at = await startFaultCase({
@@ -46,6 +51,7 @@ describeWith('redis-server', 'a daemon that is stopped past its lease when', () 
       const there = reach(at);
       const first = await at.start();
       await there;
+      expect((await at.record('one'))?.intent !== undefined).toBe(intends);
       first.child.kill('SIGSTOP');
       at.api.open();
       at.redis.open();

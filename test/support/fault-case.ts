@@ -125,6 +125,11 @@ export async function startFaultCase(options: FaultCaseOptions): Promise<FaultCa
       const ebb = startEbb(args, { cwd, env });
       onEnd(() => ebb.kill());
       test.onTestFailed(() => void process.stdout.write(`${[group, ...ebb.lines, ebb.stderr()].join('\n')}\n`));
+      const isUp = eventually(() => expect(ebb.logs()).toContainEqual(expect.objectContaining({ event: 'ebb.start' })));
+      const isOver = ebb.ended.then((how) => {
+        throw new Error(`the daemon ended with ${how}: ${ebb.stderr()}`);
+      });
+      await Promise.race([isUp, isOver]);
       return ebb;
     },
     writePolicies: (text) => writeFile(join(folder, 'policy.yaml'), text),

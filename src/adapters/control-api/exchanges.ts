@@ -1,7 +1,7 @@
 import type { RateBudget } from '../../ports/rate-budget.ts';
 import type { Metrics } from '../../ports/telemetry.ts';
 import { type ApiCall, isWrite, routeOf } from './api-call.ts';
-import { DeadlinePassed } from './deadline.ts';
+import { DeadlinePassed, expireIfLate } from './deadline.ts';
 import { type Exchange, type Transport, whyAborted } from './http-transport.ts';
 import { parseRetryAfter } from './retry-after.ts';
 
@@ -36,6 +36,8 @@ export function withBudget(send: SendExchange, options: { budget: RateBudget; me
       const { waitedMs } = await budget.acquire({ account: call.account, route: routeOf(call), priority }, signal);
       metrics.set('ebb_api_budget_used_ratio', { account: call.account }, budget.usedRatio(call.account));
       if (waitedMs > 0) metrics.increment('ebb_api_throttled_seconds_total', {}, waitedMs / 1000);
+      expireIfLate(signal);
+      signal.throwIfAborted();
     } catch (error) {
       return notSent(signal, error);
     }
