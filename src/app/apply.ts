@@ -1,7 +1,7 @@
 import type { Compute } from '../domain/compute.ts';
 import type { ComputeRecord } from '../domain/compute-record.ts';
+import { isDegraded, worstFailures } from '../domain/failures.ts';
 import { freezesAt } from '../domain/freezes.ts';
-import { isDegraded } from '../domain/gates/failed-before.ts';
 import { hasOperationRunning } from '../domain/gates/operation-running.ts';
 import type { Action } from '../domain/plan.ts';
 import type { WriteOrigin, WriteOutcome } from '../ports/notifier.ts';
@@ -59,7 +59,7 @@ export async function applyAction(
   if (obstacle) return obstacle;
   const intended = await storeIntent(context, lease, conclusion, action);
   const deadlineMs = (await leaseHoldsMs(context, lease)) - LEASE_MARGIN_MS;
-  if (!intended || deadlineMs < SHORTEST_CALL_MS) return { goOn: false, lookAgainMs: SHORTEST_CALL_MS };
+  if (!intended || deadlineMs < SHORTEST_CALL_MS) return callOff(context, lease, conclusion, action);
   context.notify({ kind: 'write_started', compute, action, reasons: plan.reasons, origin: originOf(context) });
   const answer = await send(context, compute, action, deadlineMs);
   const outcome = outcomeOf(answer);
@@ -91,6 +91,18 @@ async function obstacleTo(context: Context, conclusion: Conclusion, action: Acti
   return { goOn: true, lookAgainMs: SLOT_RETRY_MS };
 }
 
+/** Nothing was sent: the intent, if it was stored, must not look like a change without an answer. */
+async function callOff(
+  context: Context,
+  lease: Lease,
+  { compute, record }: Conclusion,
+  action: Action,
+): Promise<Written> {
+  await context.store.putRecord(compute.projectId, compute.computeId, record, lease);
+  if (action.disconnects) await context.slots.release(context, compute.computeId, action.policy);
+  return { goOn: false, lookAgainMs: SHORTEST_CALL_MS };
+}
+
 function originOf({ policies, revision }: Context): WriteOrigin {
   return { set: policies.set.hash, ...(revision !== undefined && { revision }) };
 }
@@ -108,12 +120,13 @@ function send({ api }: Context, { projectId, computeId }: Compute, action: Actio
   return api.updateCompute(projectId, computeId, action.fields, { deadlineMs });
 }
 
-/** A freeze is looked for before each write: it may have been set while others were written. */
-async function isFrozenMeanwhile(context: Context, { compute, plan }: Conclusion): Promise<boolean> {
-  const nowMs = context.clock.now();
+/** Freezes, and holds that keep a compute as it is, are looked for before each write: one may have been set meanwhile. */
+async function isFrozenMeanwhile({ store, clock }: Context, { compute, plan }: Conclusion): Promise<boolean> {
+  const nowMs = clock.now();
   const raises = plan.actions[0]?.raises ?? false;
-  const freezes = freezesAt(await context.store.freezes(nowMs), compute, nowMs);
-  return freezes.some(({ allowRaise }) => !(allowRaise && raises));
+  const [freezes, holds] = await Promise.all([store.freezes(nowMs), store.holds(nowMs)]);
+  const frozen = freezesAt(freezes, compute, nowMs).some(({ allowRaise }) => !(allowRaise && raises));
+  return frozen || holds.some(({ computeId, freeze }) => freeze === true && computeId === compute.computeId);
 }
 
 async function storeIntent(
@@ -180,8 +193,8 @@ function report(
 
 /** Says it when a compute becomes degraded, not each time that it still is. */
 export function reportDegraded(context: Context, compute: Compute, before: ComputeRecord, after: ComputeRecord): void {
-  if (!after.failures || !isDegraded(after.failures)) return;
-  if (isDegraded(before.failures) && before.failures?.count === after.failures.count) return;
-  const { desired, count, message } = after.failures;
+  const worst = worstFailures(after);
+  if (!worst || !isDegraded(worst) || worst.count === worstFailures(before)?.count) return;
+  const { desired, count, message } = worst;
   context.notify({ kind: 'degraded', compute, desired, failures: count, message });
 }

@@ -199,10 +199,15 @@ async function followToTheEnd(options: CarryOutOptions, planned: PlannedCompute,
 }
 
 function endOf(records: ReadonlyMap<string, ComputeRecord>, computeId: string, { fields }: Action): Carried {
-  const failures = records.get(computeId)?.failures;
-  if (!failures || !sameFields({ fields: failures.desired } as Action, { fields } as Action))
-    return { outcome: 'done' };
-  return { outcome: 'failed', message: failures.message };
+  const failed = Object.values(records.get(computeId)?.failures ?? {}).find(({ desired }) =>
+    hasFields(fields, desired),
+  );
+  return failed ? { outcome: 'failed', message: failed.message } : { outcome: 'done' };
+}
+
+/** True if all of `some` are among `fields`. */
+function hasFields(fields: Action['fields'], some: Action['fields']): boolean {
+  return sameFields({ fields: { ...fields, ...some } } as Action, { fields } as Action);
 }
 
 function skipped(message: string): Carried {

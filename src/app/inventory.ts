@@ -74,14 +74,14 @@ async function readAll(context: Context, projects: readonly Project[], signal: A
 }
 
 function changedSince(before: Project | undefined, now: Project): boolean {
-  return (
-    before === undefined ||
-    before.updatedAtMs !== now.updatedAtMs ||
-    before.computeLastActiveAtMs !== now.computeLastActiveAtMs
-  );
+  return before === undefined || before.updatedAtMs !== now.updatedAtMs;
 }
 
 function oldest({ fleet, rhythm }: Context, projects: readonly Project[]): Project[] {
   const most = Math.ceil(rhythm.inventoryMs * BUDGET_PER_MS * BACKGROUND_SHARE);
-  return projects.toSorted((a, b) => fleet.ageMs(b.projectId) - fleet.ageMs(a.projectId)).slice(0, most);
+  const wasUsed = ({ projectId, computeLastActiveAtMs }: Project) =>
+    Number(fleet.picture(projectId)?.project.computeLastActiveAtMs !== computeLastActiveAtMs);
+  return projects
+    .toSorted((a, b) => wasUsed(b) - wasUsed(a) || fleet.ageMs(b.projectId) - fleet.ageMs(a.projectId))
+    .slice(0, most);
 }

@@ -1,3 +1,4 @@
+import type { ReasonCode } from '../domain/reasons.ts';
 import { scheduleBoundaries } from './boundaries.ts';
 import type { DaemonContext } from './context.ts';
 import type { Conclusion } from './fleet.ts';
@@ -61,7 +62,18 @@ async function lookAtUnfinished(context: DaemonContext): Promise<void> {
   });
 }
 
+/** What holds these back ends at a known instant, or by a person's word: a look each minute would tell nothing. */
+const ENDS_BY_ITSELF: ReadonlySet<ReasonCode> = new Set([
+  'observe',
+  'frozen',
+  'held',
+  'manual_change',
+  'fight_stopped',
+  'retry_later',
+  'degraded',
+]);
+
 function isUnfinished({ plan, nextBoundaryMs }: Conclusion, nowMs: number): boolean {
   if (nextBoundaryMs !== undefined && nextBoundaryMs <= nowMs) return true;
-  return plan.verdict === 'act' || plan.heldBy.some((code) => code !== 'observe');
+  return plan.verdict === 'act' || plan.heldBy.some((code) => !ENDS_BY_ITSELF.has(code));
 }

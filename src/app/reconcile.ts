@@ -1,8 +1,10 @@
 import type { Compute } from '../domain/compute.ts';
 import type { ComputeRecord } from '../domain/compute-record.ts';
+import { forgetOvercome } from '../domain/failures.ts';
 import { noticeManualChanges, withAgreed } from '../domain/manual-changes.ts';
-import { firstRecord, forgetOvercome } from '../domain/records.ts';
+import { firstRecord } from '../domain/records.ts';
 import { forgetRestored } from '../domain/restore.ts';
+import { withWanted } from '../domain/wanted-since.ts';
 import type { JobHandler } from '../ports/job-queue.ts';
 import type { Lease } from '../ports/store.ts';
 import { applyAction, LEASE_MS, reportDegraded } from './apply.ts';
@@ -76,7 +78,7 @@ async function reconcileProject(context: Context, lease: Lease, projectId: strin
   const records = await settledRecords(context, lease, picture, stored, signal);
   const { policies } = context;
   const boundaries = crossedBoundaries(context, picture.computes, occasion.boundaryMs);
-  const conclusions = await adoptAgreed(context, lease, concludeProject(context, picture.computes, records));
+  const conclusions = await rememberWishes(context, lease, concludeProject(context, picture.computes, records));
   for (const conclusion of conclusions) context.fleet.conclude(conclusion);
   for (const conclusion of inOrderOfWriting(conclusions)) {
     signal.throwIfAborted();
@@ -156,17 +158,25 @@ async function settledRecords(
   return records;
 }
 
-/** Where a person has set what policies want by now, it is ebb's own from then on. */
-async function adoptAgreed(context: Context, lease: Lease, conclusions: Conclusion[]): Promise<Conclusion[]> {
-  const adopted: Conclusion[] = [];
+/**
+ * Where the compute has what policies want by now, it is ebb's own from then on, whoever has set it; and what is wanted is
+ * remembered. What is about to be written is stored with its intent.
+ */
+async function rememberWishes(context: Context, lease: Lease, conclusions: Conclusion[]): Promise<Conclusion[]> {
+  if (context.mode === 'observe') return conclusions;
+  const { policies, overrides } = context;
+  const remembered: Conclusion[] = [];
   for (const conclusion of conclusions) {
-    const { compute, decision } = conclusion;
-    const record = withAgreed(conclusion.record, compute, decision.enforced);
-    const isNews = record !== conclusion.record && context.mode === 'enforce';
-    if (isNews) await context.store.putRecord(compute.projectId, compute.computeId, record, lease);
-    adopted.push(isNews ? { ...conclusion, record } : conclusion);
+    const { compute, decision, plan } = conclusion;
+    const { baseline } = conclusion.record;
+    const agreed = withAgreed(conclusion.record, compute, decision);
+    const record = withWanted({ policies, compute, baseline, holds: overrides.holds, decision, record: agreed });
+    if (record !== conclusion.record && plan.verdict !== 'act') {
+      await context.store.putRecord(compute.projectId, compute.computeId, record, lease);
+    }
+    remembered.push(record === conclusion.record ? conclusion : { ...conclusion, record });
   }
-  return adopted;
+  return remembered;
 }
 
 /** Says it when a change by hand is first seen. */

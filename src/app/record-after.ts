@@ -1,11 +1,11 @@
 import { hasSettings } from '../domain/compute.ts';
 import type { ComputeRecord } from '../domain/compute-record.ts';
-import type { FieldGroup } from '../domain/desired.ts';
+import { withFailure, withoutFailures } from '../domain/failures.ts';
+import { FIELD_GROUPS, fieldsOf } from '../domain/field-groups.ts';
 import { withReversal } from '../domain/fights.ts';
-import { fieldsOf, withoutMark } from '../domain/manual-changes.ts';
+import { withoutMark } from '../domain/manual-changes.ts';
 import type { Action } from '../domain/plan.ts';
-import { withFailure } from '../domain/records.ts';
-import type { ApiResult, ChangeAnswer, Operation } from '../ports/control-api.ts';
+import type { ApiResult, ChangeAnswer, ControlApiError, Operation } from '../ports/control-api.ts';
 import type { WriteOutcome } from '../ports/notifier.ts';
 
 /** What a PATCH or a restart is answered with; only a PATCH says what the compute is like afterwards. */
@@ -50,7 +50,7 @@ export function recordAfter(
   const { maxCu, suspendTimeoutSeconds } = action.fields;
   if (maxCu !== undefined && suspendTimeoutSeconds !== undefined) return { ...settled, oneFieldGroupAtATime: true };
   const message = `${answer.error.status ?? answer.error.code}: ${answer.error.message}`;
-  return withFailure(settled, { desired: action.fields, message, atMs: nowMs, permanent: true });
+  return withFailure(settled, { desired: action.fields, message, atMs: nowMs, permanent: isPermanent(answer.error) });
 }
 
 function withApplied(
@@ -63,25 +63,27 @@ function withApplied(
   const started = operations
     .filter(({ outcome }) => outcome === 'pending')
     .map(({ operationId, action: name }) => ({ operationId, action: name, startedAtMs: nowMs, policy, fields }));
-  if (settings && !hasSettings(settings, fields)) {
-    const message = 'the control API accepted the change, but the compute does not have it';
-    return withFailure(record, { desired: fields, message, atMs: nowMs, permanent: false });
-  }
-  const applied: ComputeRecord = {
+  const sent: ComputeRecord = {
     ...withReversals(record, action, nowMs),
-    lastApplied: { ...record.lastApplied, ...fields },
     openOperations: [...record.openOperations, ...started],
     ...(action.disconnects && { lastDisruption: { atMs: nowMs, lowered: !action.raises } }),
   };
-  if (started.length > 0) return applied;
-  const { failures: _overcome, ...healthy } = applied;
-  return healthy;
+  if (settings && !hasSettings(settings, fields)) {
+    const message = 'the control API accepted the change, but the compute does not have it';
+    return withFailure(sent, { desired: fields, message, atMs: nowMs, permanent: true });
+  }
+  const applied = { ...sent, lastApplied: { ...record.lastApplied, ...fields } };
+  return started.length > 0 ? applied : withoutFailures(applied, fields);
+}
+
+/** What the account may not do it may not do in a minute either; other refusals may be of this moment. */
+function isPermanent({ code }: ControlApiError): boolean {
+  return code === 'forbidden' || code === 'precondition';
 }
 
 /** Writing over what a person had set is a reversal; too many of them stop the field. */
 function withReversals(record: ComputeRecord, { fields }: Action, nowMs: number): ComputeRecord {
-  const groups: readonly FieldGroup[] = ['size', 'suspend_timeout'];
-  return groups
-    .filter((group) => record.manual?.[group] !== undefined && fieldsOf(group, fields) !== undefined)
-    .reduce((after, group) => withoutMark(withReversal(after, group, nowMs), group), record);
+  return FIELD_GROUPS.filter(
+    (group) => record.manual?.[group] !== undefined && fieldsOf(group, fields) !== undefined,
+  ).reduce((after, group) => withoutMark(withReversal(after, group, nowMs), group), record);
 }

@@ -1,6 +1,5 @@
 import type { ComputeRecord, OpenOperation } from '../domain/compute-record.ts';
-import { isDegraded } from '../domain/gates/failed-before.ts';
-import { withFailure } from '../domain/records.ts';
+import { isDegraded, withFailure, withoutFailures, worstFailures } from '../domain/failures.ts';
 import type { Operation } from '../ports/control-api.ts';
 import type { ComputeEvent } from '../ports/notifier.ts';
 
@@ -45,9 +44,9 @@ export function settleOperations(
     const policy = open.policy === undefined ? {} : { policy: open.policy };
     return operation ? [{ kind: 'operation_ended', compute, operation, ...policy }] : [];
   });
-  const { failures } = after;
-  if (failures && failures !== record.failures && isDegraded(failures)) {
-    const { desired, count, message } = failures;
+  const worst = worstFailures(after);
+  if (worst && after.failures !== record.failures && isDegraded(worst)) {
+    const { desired, count, message } = worst;
     news.push({ kind: 'degraded', compute, desired, failures: count, message });
   }
   return { record: after, news };
@@ -60,8 +59,8 @@ export function settleOperations(
 function countFailures(record: ComputeRecord, ended: readonly Ended[], nowMs: number): ComputeRecord {
   const bad = ended.filter(({ operation }) => operation?.outcome !== 'succeeded');
   if (bad.length === 0) {
-    const { failures: _overcome, ...healthy } = record;
-    return record.openOperations.length === 0 ? healthy : record;
+    if (record.openOperations.length > 0) return record;
+    return ended.reduce((after, { open }) => withoutFailures(after, open.fields ?? {}), record);
   }
   const fresh = bad.find(({ open }) => !open.failureCounted);
   if (!fresh) return record;

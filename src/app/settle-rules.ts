@@ -56,7 +56,8 @@ async function removeOldBoundaries({ queue, fleet, clock, rhythm, scheduledBound
   const wanted = new Set([...fleet.conclusions()].map(({ nextBoundaryMs }) => nextBoundaryMs));
   for (const id of await queue.delayedIds('boundaries')) {
     const instantMs = Number(/^b-(\d+)$/.exec(id)?.[1]);
-    if (instantMs <= soonMs || wanted.has(instantMs)) continue;
+    // Wake jobs of single projects have no such id: they stay.
+    if (Number.isNaN(instantMs) || instantMs <= soonMs || wanted.has(instantMs)) continue;
     scheduledBoundaries.delete(instantMs);
     await queue.remove('boundaries', id);
   }

@@ -20,6 +20,7 @@ export function createStoreWatch(): StoreWatch {
     const id = await context.store.storeId();
     if (storeId !== undefined && id !== storeId) {
       for (const [projectId, records] of recordsKnown(context)) owed.set(projectId, records);
+      await restoreOverrides(context);
       await restoreGeneration(context);
       context.telemetry.log.warn(
         { event: 'ebb.store_empty', projects: owed.size },
@@ -52,6 +53,13 @@ function recordsKnown({ fleet }: DaemonContext): Map<string, Records> {
     known.set(compute.projectId, records.set(compute.computeId, record));
   }
   return known;
+}
+
+/** Before anything else: a freeze that is lost must not let a single write pass. */
+async function restoreOverrides({ overrides, store, clock }: DaemonContext): Promise<void> {
+  const nowMs = clock.now();
+  for (const freeze of overrides.freezes) if (freeze.expiresAtMs > nowMs) await store.putFreeze(freeze);
+  for (const hold of overrides.holds) if (hold.expiresAtMs > nowMs) await store.putHold(hold);
 }
 
 async function restoreGeneration({ sets, policies, store }: DaemonContext): Promise<void> {

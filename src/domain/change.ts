@@ -3,6 +3,7 @@ import type { Decision } from './decide.ts';
 import { describeStep } from './describe-step.ts';
 import type { Desired, FieldGroup } from './desired.ts';
 import type { ManualChanges, PartialDisruption } from './disruption.ts';
+import { FIELD_GROUPS, wantedFields } from './field-groups.ts';
 import type { ReasonCode } from './reasons.ts';
 import { restartDue } from './restarts.ts';
 import { RESTORE } from './restore.ts';
@@ -30,6 +31,8 @@ export interface Change {
   hard: boolean;
   disruption?: PartialDisruption;
   manualChanges?: ManualChanges;
+  /** When a person asked for it: what was set by hand before does not stand against it. Milliseconds since the epoch. */
+  askedAtMs?: number;
   /** When the window that wants it opened, or opens; milliseconds since the epoch. */
   windowStartMs?: number;
   /** For a restart: fewer connections than this must be open. */
@@ -47,7 +50,7 @@ const AT_ONCE: PartialDisruption = {
 
 /** What differs. Where enforcing policies want nothing, what observing ones want is shown, and held by its gate. */
 export function changesOf(decision: Decision, compute: Compute): Change[] {
-  const changes = (['size', 'suspend_timeout'] as const).flatMap((group) => {
+  const changes = FIELD_GROUPS.flatMap((group) => {
     const enforced = changeOf(group, decision.enforced, decision.enforcedDeciders[group], compute, decision);
     if (enforced) return [enforced];
     const observed = changeOf(group, decision.desired, decision.deciders[group], compute, decision);
@@ -64,7 +67,7 @@ function changeOf(
   compute: Compute,
   { urgent, hardLimits }: Decision,
 ): Change | undefined {
-  const fields = fieldsOf(group, desired);
+  const fields = wantedFields(group, desired);
   if (decider === undefined || fields === undefined || hasSettings(compute, fields)) return undefined;
   const { policy, hold, restore } = decider;
   const windowStartMs = decider.opinion?.openSinceMs;
@@ -80,8 +83,7 @@ function changeOf(
     urgent: urgent && raises,
     hard: hardLimits.some((limits) => isBeyond(limits, group, compute)),
     ...(policy?.disruption && { disruption: policy.disruption }),
-    // A person who sets a hold wants it now, whatever was set by hand before.
-    ...(hold && { disruption: AT_ONCE, manualChanges: { kind: 'revert' } }),
+    ...(hold && { disruption: AT_ONCE, askedAtMs: hold.createdAtMs }),
     ...(restore?.now && { disruption: AT_ONCE }),
     ...(policy?.manualChanges && { manualChanges: policy.manualChanges }),
     ...(windowStartMs !== undefined && { windowStartMs }),
@@ -113,11 +115,6 @@ function restartOf({ restart, instantMs }: Decision, compute: Compute): Change |
     code: 'restart_due',
     message: `restart: the window of ${policy.name} is open`,
   };
-}
-
-function fieldsOf(group: FieldGroup, desired: Desired): Partial<ComputeSettings> | undefined {
-  if (group === 'size') return desired.size ?? undefined;
-  return desired.suspendTimeoutSeconds === null ? undefined : { suspendTimeoutSeconds: desired.suspendTimeoutSeconds };
 }
 
 /** One end up and the other down counts as a lowering if the maximum falls, else as a raise. */

@@ -25,7 +25,7 @@ export interface OpenOperation {
   failureCounted?: true;
 }
 
-/** Operations that failed for the same desired settings, in a row. */
+/** Changes that failed for the same desired settings, in a row. */
 export interface Failures {
   count: number;
   lastAtMs: number;
@@ -33,6 +33,14 @@ export interface Failures {
   desired: Partial<ComputeSettings>;
   /** What the control API said last. */
   message: string;
+}
+
+/** What a change changes. */
+export type ChangeGroup = FieldGroup | 'restart';
+
+export interface Wanted {
+  fields: Partial<ComputeSettings>;
+  sinceMs: number;
 }
 
 /** What a person, or another program, has set instead of what ebb had applied. */
@@ -59,7 +67,9 @@ export interface ComputeRecord {
   lastSentAtMs?: number;
   intent?: Intent;
   openOperations: OpenOperation[];
-  failures?: Failures;
+  failures?: Partial<Record<ChangeGroup, Failures>>;
+  /** What the policies that may write last wanted, and since when; empty fields: no opinion. */
+  wanted?: Partial<Record<FieldGroup, Wanted>>;
   /** Changes by hand that are still there. */
   manual?: Partial<Record<FieldGroup, ManualMark>>;
   /** When ebb wrote over what a person had set, oldest first. */

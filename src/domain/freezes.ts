@@ -17,12 +17,17 @@ export interface Freeze {
   allowRaise: boolean;
 }
 
-/** The freezes that concern a compute at an instant. */
+/**
+ * The freezes that concern a compute at an instant. One counts from when it is known, whatever the clock of whoever set it says;
+ * and where it is not known whether it selects the compute, it does.
+ */
 export function freezesAt(freezes: readonly Freeze[], compute: Compute, instantMs: number): Freeze[] {
-  return freezes.filter(
-    ({ select, createdAtMs, expiresAtMs }) =>
-      createdAtMs <= instantMs &&
-      instantMs < expiresAtMs &&
-      (select === 'all' || compileSelector(select)(compute, Number.POSITIVE_INFINITY)),
-  );
+  return freezes.filter(({ select, expiresAtMs }) => instantMs < expiresAtMs && mayConcern(select, compute));
+}
+
+function mayConcern(select: Freeze['select'], compute: Compute): boolean {
+  if (select === 'all') return true;
+  const { branches: _names, branchRoles: _roles, ...rest } = select;
+  const known = compute.branchName === undefined ? rest : select;
+  return compileSelector(known)(compute, Number.POSITIVE_INFINITY);
 }

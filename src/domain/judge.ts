@@ -1,4 +1,4 @@
-import { lastBoundary, nextBoundary } from './boundaries.ts';
+import { nextBoundary } from './boundaries.ts';
 import type { CompiledPolicies } from './compiled-policies.ts';
 import type { Compute } from './compute.ts';
 import type { ComputeRecord } from './compute-record.ts';
@@ -11,6 +11,7 @@ import type { GateInput } from './gates/gate.ts';
 import type { Hold } from './holds.ts';
 import { type Plan, plan } from './plan.ts';
 import { restoreAt } from './restore.ts';
+import { wantedSince } from './wanted-since.ts';
 
 /** All that is known of one compute at an instant. */
 export interface Situation
@@ -44,8 +45,6 @@ export function judge(situation: Situation): Judgement {
   const decision = decide({ ...input, connections, profile, restore, instantMs: nowMs });
   const askedAtMs = (group: FieldGroup) =>
     decision.enforcedDeciders[group]?.restore?.askedAtMs ?? Number.NEGATIVE_INFINITY;
-  // What headroom has raised goes back by no boundary: then the restart that it took is what the deadline counts from.
-  const restartedAtMs = record?.lastDisruption?.atMs ?? Number.NEGATIVE_INFINITY;
   return {
     decision,
     plan: plan({
@@ -57,7 +56,7 @@ export function judge(situation: Situation): Judgement {
       freezes: freezesAt(freezes, compute, nowMs),
       connections: connectionsAt(connections, compute, nowMs),
       nextBoundaryAfter: (afterMs, group) => nextBoundary(input, afterMs, group),
-      wantedSince: (group: FieldGroup) => Math.max(restartedAtMs, askedAtMs(group), lastBoundary(input, nowMs, group)),
+      wantedSince: (group) => Math.max(askedAtMs(group), wantedSince({ ...input, record, decision }, group)),
     }),
     nextBoundaryMs: nextBoundary(input, nowMs),
   };

@@ -3,10 +3,12 @@
  * is a person's. Instants are milliseconds since the epoch.
  */
 import { isRaise } from './change.ts';
-import { type Compute, type ComputeSettings, hasSettings, type Size } from './compute.ts';
+import { type Compute, hasSettings, type Size } from './compute.ts';
 import type { ComputeRecord, ManualMark } from './compute-record.ts';
-import type { Desired, FieldGroup } from './desired.ts';
+import type { Decision } from './decide.ts';
+import type { FieldGroup } from './desired.ts';
 import type { ManualChanges } from './disruption.ts';
+import { FIELD_GROUPS, fieldsOf, wantedFields } from './field-groups.ts';
 import { hasOperationRunning } from './gates/operation-running.ts';
 
 const HOUR_MS = 60 * 60_000;
@@ -17,8 +19,6 @@ const MOST_RESPECTED_MS = 24 * HOUR_MS;
 /** A raise by hand is respected at least so long: somebody needed it. */
 const RAISE_RESPECTED_MS = 12 * HOUR_MS;
 
-const GROUPS = ['size', 'suspend_timeout'] as const;
-
 /**
  * A record in which changes by hand are marked, and marks of values that are gone are removed. Nothing is judged while a
  * change of ebb's own, or any operation, is under way. What is respected is from then on the baseline of its fields.
@@ -26,24 +26,31 @@ const GROUPS = ['size', 'suspend_timeout'] as const;
 export function noticeManualChanges(record: ComputeRecord, compute: Compute, nowMs: number): ComputeRecord {
   if (record.intent || hasOperationRunning(compute, record)) return record;
   let noticed = record;
-  for (const group of GROUPS) {
+  for (const group of FIELD_GROUPS) {
     const applied = fieldsOf(group, record.lastApplied);
+    // Before ebb's first change whatever is there is the baseline.
+    if (!applied) noticed = withBaseline(noticed, group, compute);
     // An operation that failed leaves what was there before: nobody has changed anything.
-    const failed = record.failures && fieldsOf(group, record.failures.desired);
-    if (!applied || failed) continue;
+    if (!applied || record.failures?.[group]) continue;
     if (hasSettings(compute, applied)) noticed = withoutMark(noticed, group);
     else if (!isMarked(noticed, group, compute)) noticed = withMark(noticed, group, compute, nowMs);
   }
   return noticed;
 }
 
-/** A record in which values that policies want by now are ebb's own, whoever has set them. */
-export function withAgreed(record: ComputeRecord, compute: Compute, enforced: Desired): ComputeRecord {
-  const wanted = { ...enforced.size, suspendTimeoutSeconds: enforced.suspendTimeoutSeconds ?? undefined };
-  return GROUPS.reduce((after, group) => {
-    const fields = fieldsOf(group, wanted);
-    if (!after.manual?.[group] || !fields || !hasSettings(compute, fields)) return after;
-    return { ...withoutMark(after, group), lastApplied: { ...after.lastApplied, ...fields } };
+/**
+ * A record in which values that policies want by now are ebb's own, whoever has set them. Not where only the lack of counts keeps
+ * them: then nobody has agreed.
+ */
+export function withAgreed(record: ComputeRecord, compute: Compute, decision: Decision): ComputeRecord {
+  return FIELD_GROUPS.reduce((after, group) => {
+    const fields = wantedFields(group, decision.enforced);
+    if (!fields || !hasSettings(compute, fields)) return after;
+    const code = decision.enforcedDeciders[group]?.code;
+    if (code === 'stabilising' || code === 'connections_unknown') return after;
+    const isNews = !hasSettings({ ...compute, ...after.lastApplied }, fields) || !fieldsOf(group, after.lastApplied);
+    const own = withoutMark(after, group);
+    return isNews ? { ...own, lastApplied: { ...after.lastApplied, ...fields } } : own;
   }, record);
 }
 
@@ -64,6 +71,12 @@ function isMarked({ manual }: ComputeRecord, group: FieldGroup, compute: Compute
   return mark !== undefined && hasSettings(compute, mark.fields);
 }
 
+/** What was there before ebb's first change to it. The same record if that is known. */
+function withBaseline(record: ComputeRecord, group: FieldGroup, compute: Compute): ComputeRecord {
+  const fields = fieldsOf(group, compute) ?? {};
+  return hasSettings(record.baseline, fields) ? record : { ...record, baseline: { ...record.baseline, ...fields } };
+}
+
 function withMark(record: ComputeRecord, group: FieldGroup, compute: Compute, nowMs: number): ComputeRecord {
   const fields = fieldsOf(group, compute) ?? {};
   const raises = group === 'size' && isRaise(record.lastApplied as Size, compute);
@@ -79,13 +92,4 @@ export function withoutMark(record: ComputeRecord, group: FieldGroup): ComputeRe
   const { [group]: _gone, ...others } = record.manual;
   const { manual: _old, ...rest } = record;
   return Object.keys(others).length > 0 ? { ...rest, manual: others } : rest;
-}
-
-/** The fields of a group; undefined unless all of them are known. */
-export function fieldsOf(
-  group: FieldGroup,
-  { minCu, maxCu, suspendTimeoutSeconds }: { [Field in keyof ComputeSettings]?: number | undefined },
-): Partial<ComputeSettings> | undefined {
-  if (group === 'size') return minCu === undefined || maxCu === undefined ? undefined : { minCu, maxCu };
-  return suspendTimeoutSeconds === undefined ? undefined : { suspendTimeoutSeconds };
 }

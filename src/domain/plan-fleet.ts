@@ -3,12 +3,13 @@ import { type Compute, type ComputeSettings, settingsOf } from './compute.ts';
 import type { ComputeRecord } from './compute-record.ts';
 import type { ConnectionProfile } from './connection-profile.ts';
 import type { ConnectionHistory } from './connections.ts';
+import { forgetOvercome } from './failures.ts';
 import { planHash } from './fleet-plan-hash.ts';
 import { hasOperationRunning } from './gates/operation-running.ts';
 import { type Judgement, judge, type Situation } from './judge.ts';
 import { noticeManualChanges } from './manual-changes.ts';
 import { inOrderOfWriting } from './order-of-writing.ts';
-import { firstRecord, forgetOvercome, settleIntent } from './records.ts';
+import { firstRecord, settleIntent } from './records.ts';
 import { type CountedCompute, countRestarts, type RestartCount } from './restart-count.ts';
 
 /** All that is known of a fleet at an instant. Maps are by compute id, but for profiles, which are by account. */

@@ -173,7 +173,7 @@ describeWith('redis-server', 'ebb apply', () => {
       'ep-web-idle': { outcome: 'done' },
     });
     expect((await recordOf(env, 'web-good', 'ep-web-good'))?.openOperations).toEqual([]);
-    expect((await recordOf(env, 'web-bad', 'ep-web-bad'))?.failures?.count).toBe(1);
+    expect((await recordOf(env, 'web-bad', 'ep-web-bad'))?.failures?.size?.count).toBe(1);
     expect(await patches()).toHaveLength(3);
   });
 

@@ -60,7 +60,7 @@ describe('plan', () => {
   it('waits while an operation of the compute or of its project is under way', () => {
     const busy = [
       { compute: aCompute({ pendingState: 'idle' }), record: aRecord() },
-      { compute: aCompute({ state: 'init' }), record: aRecord() },
+      { compute: aCompute({ state: 'init', pendingState: 'active' }), record: aRecord() },
       {
         compute: aCompute(),
         record: aRecord({ openOperations: [{ operationId: 'op', action: 'apply_config', startedAtMs: NOON }] }),
@@ -112,7 +112,7 @@ describe('plan', () => {
 
   it('waits longer after each failure of the same wish, and not at all for another wish', () => {
     const failed = (count: number) =>
-      aRecord({ failures: { count, lastAtMs: NOON, desired: { minCu: 1, maxCu: 4 }, message: 'no' } });
+      aRecord({ failures: { size: { count, lastAtMs: NOON, desired: { minCu: 1, maxCu: 4 }, message: 'no' } } });
     const untilAfter = (count: number) => {
       const { untilMs } = planFor({ policies, compute: aCompute(), record: failed(count), nowMs: NOON });
       return (untilMs ?? 0) - NOON;

@@ -28,7 +28,18 @@ const OpenOperation = z.looseObject({
   fields: SomeSettings.exactOptional(),
   failureCounted: z.literal(true).exactOptional(),
 });
-const Failures = z.looseObject({ count: z.number(), lastAtMs: z.number(), desired: SomeSettings, message: z.string() });
+const OneFailure = z.looseObject({
+  count: z.number(),
+  lastAtMs: z.number(),
+  desired: SomeSettings,
+  message: z.string(),
+});
+const Failures = z.looseObject({
+  size: OneFailure.exactOptional(),
+  suspend_timeout: OneFailure.exactOptional(),
+  restart: OneFailure.exactOptional(),
+});
+const OneWanted = z.looseObject({ fields: SomeSettings, sinceMs: z.number() });
 const Mark = z.looseObject({ fields: SomeSettings, seenAtMs: z.number(), raises: z.boolean() });
 const Restore = z.looseObject({
   owner: z.string(),
@@ -50,6 +61,9 @@ const Stored = z.looseObject({
     intent: Intent.exactOptional(),
     openOperations: z.array(OpenOperation),
     failures: Failures.exactOptional(),
+    wanted: z
+      .looseObject({ size: OneWanted.exactOptional(), suspend_timeout: OneWanted.exactOptional() })
+      .exactOptional(),
     manual: z.looseObject({ size: Mark.exactOptional(), suspend_timeout: Mark.exactOptional() }).exactOptional(),
     reversals: z
       .looseObject({ size: Instants.exactOptional(), suspend_timeout: Instants.exactOptional() })

@@ -1,5 +1,5 @@
 import type { ComputeRecord } from '../../domain/compute-record.ts';
-import { isDegraded } from '../../domain/gates/failed-before.ts';
+import { isDegraded, worstFailures } from '../../domain/failures.ts';
 import { isoInstant } from '../../domain/instants.ts';
 import { stoppedGroups } from '../../domain/release.ts';
 import type { OperatorResult, StatusDocument } from '../../ports/operator.ts';
@@ -28,7 +28,7 @@ export async function status(parts: OperatorParts): Promise<OperatorResult<Statu
     const setHash = (await store.generation())?.setHash ?? null;
     const computes = {
       known: known.length,
-      degraded: known.filter(({ record }) => isDegraded(record.failures)).length,
+      degraded: known.filter(({ record }) => isDegraded(worstFailures(record))).length,
     };
     const unknown = { mode: null, policies: null, staged: null, readiness: null };
     return { ok: true, value: { ...shared, ...unknown, source: 'store', set_hash: setHash, computes, waiting: [] } };
@@ -78,10 +78,10 @@ function stoppedFights(known: readonly Known[]): StatusDocument['stopped_fights'
 }
 
 function degraded(known: readonly Known[]): StatusDocument['degraded'] {
-  const failing = known.filter(({ record }) => isDegraded(record.failures)).slice(0, MOST_SHOWN);
+  const failing = known.filter(({ record }) => isDegraded(worstFailures(record))).slice(0, MOST_SHOWN);
   return failing.map(({ projectId, computeId, record }) => ({
     ...{ project_id: projectId, compute_id: computeId },
-    message: record.failures?.message ?? '',
+    message: worstFailures(record)?.message ?? '',
   }));
 }
 

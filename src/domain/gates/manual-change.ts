@@ -6,7 +6,7 @@ import type { Gate } from './gate.ts';
 export const manualChange: Gate = ({ change, record, nowMs, nextBoundaryAfter, manualChanges }) => {
   if (change.group === 'restart' || change.hard || change.urgent) return undefined;
   const mark = record?.manual?.[change.group];
-  if (!mark) return undefined;
+  if (!mark || mark.seenAtMs <= (change.askedAtMs ?? Number.NEGATIVE_INFINITY)) return undefined;
   const rule = change.manualChanges ?? manualChanges ?? { kind: 'respect' };
   const { group } = change;
   const untilMs = respectedUntil(mark, rule, (afterMs) => nextBoundaryAfter(afterMs, group));

@@ -2,9 +2,12 @@ import type { Compute } from '../compute.ts';
 import type { ComputeRecord } from '../compute-record.ts';
 import type { Gate } from './gate.ts';
 
-/** True if an operation of the compute is under way, as far as the compute itself or ebb's record shows it. */
+/**
+ * True if an operation of the compute is under way, as far as the compute itself or ebb's record shows it. A compute that never
+ * got beyond `init`, with nothing pending, must not block its project for ever.
+ */
 export function hasOperationRunning(compute: Compute, record: ComputeRecord | undefined): boolean {
-  return compute.pendingState !== undefined || compute.state === 'init' || (record?.openOperations.length ?? 0) > 0;
+  return compute.pendingState !== undefined || (record?.openOperations.length ?? 0) > 0;
 }
 
 /** The control API refuses changes to a project while an operation runs in it (423), whoever started it. */

@@ -1,6 +1,7 @@
 import { NEVER_SUSPENDS, type Size } from '../compute.ts';
 import { COMPUTE_SIZES_CU, MAX_AUTOSCALING_CU, MAX_AUTOSCALING_SPAN_CU } from '../compute-units.ts';
 import type { ReasonCode } from '../reasons.ts';
+import type { TraceStep } from '../trace.ts';
 import { type Draft, note, type Stage } from './draft.ts';
 
 /**
@@ -16,22 +17,19 @@ export const obeyPlatform: Stage = (draft, { compute }) => {
   const timeout = draft.suspendTimeoutSeconds;
   // It concerns a wanted timeout only: without an opinion the field is left as it is.
   if (timeout === null || timeout === NEVER_SUSPENDS || maxCu <= MAX_AUTOSCALING_CU) return;
-  note(draft, { group: 'suspend_timeout', code: 'never_suspends', before: timeout, after: NEVER_SUSPENDS });
+  const step = { group: 'suspend_timeout', code: 'never_suspends', before: timeout, after: NEVER_SUSPENDS } as const;
+  note(draft, { ...speakerOf(draft.deciders.suspend_timeout), ...step });
 };
 
 function correct(draft: Draft, before: Size, code: ReasonCode, rule: (size: Size) => Size): void {
   const after = rule(before);
   if (after.minCu === before.minCu && after.maxCu === before.maxCu) return;
-  const { policy, opinion, hold } = draft.deciders.size ?? {};
-  note(draft, {
-    group: 'size',
-    code,
-    before,
-    after,
-    ...(policy && { policy }),
-    ...(opinion && { opinion }),
-    ...(hold && { hold }),
-  });
+  note(draft, { ...speakerOf(draft.deciders.size), group: 'size', code, before, after });
+}
+
+/** Whose wish it is that the platform's rules correct. */
+function speakerOf({ policy, opinion, hold, restore }: Partial<TraceStep> = {}): Partial<TraceStep> {
+  return { ...(policy && { policy }), ...(opinion && { opinion }), ...(hold && { hold }), ...(restore && { restore }) };
 }
 
 /** A range reaches 16 CU and spans 8 CU at most: what is wider loses its upper end. A raised minimum came with its policy. */

@@ -117,7 +117,10 @@ describe('a freeze', () => {
     expect(planWith([raising], { freezes: [byAnn()] }).reasons.at(-1)?.message).toBe(
       'frozen by ann until 2026-03-02T13:00:00Z: incident',
     );
-    expect(planWith([raising], { freezes: [byAnn({ createdAtMs: NOON + 1 })] }).verdict).toBe('act');
+    // Whoever set it may have a clock that is ahead.
+    expect(planWith([raising], { freezes: [byAnn({ createdAtMs: NOON + 1 })] }).heldBy).toEqual(['frozen']);
+    const byRole = byAnn({ select: { branchRoles: ['protected'], minAgeMs: 0 } });
+    expect(planWith([raising], { freezes: [byRole] }).heldBy).toEqual(['frozen']);
     expect(planWith([raising], { freezes: [byAnn({ expiresAtMs: NOON })] }).verdict).toBe('act');
     expect(planWith([raising], { freezes: [byAnn({ allowRaise: true })] }).verdict).toBe('act');
     expect(planWith([lowering], { freezes: [byAnn({ allowRaise: true })] }).heldBy).toEqual(['frozen']);
@@ -160,15 +163,22 @@ describe('a hold', () => {
       raise: { when: 'idle', atDeadline: 'apply' },
       lower: { when: 'idle', atDeadline: 'apply' },
     } as const;
-    const manual = { size: { fields: size(0.25, 2), seenAtMs: NOON - 1, raises: true } };
+    const manual = (seenAtMs: number) => ({ size: { fields: size(0.25, 2), seenAtMs, raises: true } });
+    const setAtMs = NOON - 2;
     for (const wanted of [size(0.25), size(8)]) {
       const plan = planWith([raising], {
         compute: aCompute(),
-        record: aRecord({ manual }),
-        holds: [aHold({ size: wanted })],
+        record: aRecord({ manual: manual(setAtMs) }),
+        holds: [aHold({ size: wanted, createdAtMs: setAtMs })],
         disruption,
       });
       expect(plan).toMatchObject({ verdict: 'act', actions: [{ fields: wanted, priority: Number.MAX_SAFE_INTEGER }] });
     }
+    // But not against what somebody has set since.
+    const since = {
+      record: aRecord({ manual: manual(setAtMs + 1) }),
+      holds: [aHold({ size: size(8), createdAtMs: setAtMs })],
+    };
+    expect(planWith([raising], { compute: aCompute(), ...since }).heldBy).toEqual(['manual_change']);
   });
 });

@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { ComputeRecord } from '../../../src/domain/compute-record.ts';
+import { type Decision, decide } from '../../../src/domain/decide.ts';
+import type { Desired } from '../../../src/domain/desired.ts';
 import { isFightStopped, released, withReversal } from '../../../src/domain/fights.ts';
 import { noticeManualChanges, withAgreed } from '../../../src/domain/manual-changes.ts';
 import type { Policy } from '../../../src/domain/policy.ts';
+import type { ReasonCode } from '../../../src/domain/reasons.ts';
 import {
   aCompute,
   aHeadroom,
@@ -174,23 +177,44 @@ describe('noticing changes by hand', () => {
   it('judges nothing while a change of ebb or any operation is under way, nor what ebb never applied', () => {
     const open = { operationId: 'op', action: 'apply_config', startedAtMs: NOON };
     const intent = { fields: size(1, 8), atMs: NOON };
-    for (const busy of [{ ...record, intent }, { ...record, openOperations: [open] }, aRecord({ lastApplied: {} })]) {
+    for (const busy of [
+      { ...record, intent },
+      { ...record, openOperations: [open] },
+    ]) {
       expect(noticeManualChanges(busy, changed, NOON)).toBe(busy);
     }
     expect(noticeManualChanges(record, { ...changed, pendingState: 'active' }, NOON)).toBe(record);
-    expect(noticeManualChanges(record, { ...changed, state: 'init' }, NOON)).toBe(record);
-    const half = aRecord({ lastApplied: { minCu: 1 } });
-    expect(noticeManualChanges(half, changed, NOON)).toBe(half);
   });
 
-  it('takes what policies want by now for its own', () => {
+  it('lets the baseline be what is there, as long as ebb has changed nothing', () => {
+    const untouched = aRecord({ lastApplied: {} });
+    const noticed = noticeManualChanges(untouched, changed, NOON);
+    expect(noticed).not.toHaveProperty('manual');
+    expect(noticed.baseline).toMatchObject({ minCu: changed.minCu, maxCu: changed.maxCu });
+  });
+
+  describe('what policies want by now', () => {
+    const decided = (wanted: Partial<Desired>, code: ReasonCode = 'window_open'): Decision => ({
+      ...decide({ policies: compiled(), compute: changed, baseline: undefined, instantMs: NOON }),
+      enforced: { size: null, suspendTimeoutSeconds: null, ...wanted },
+      enforcedDeciders: { size: { group: 'size', code } },
+    });
     const noticed = noticeManualChanges(record, changed, NOON);
-    const agreed = withAgreed(noticed, changed, { size: size(1, 8), suspendTimeoutSeconds: null });
-    expect(agreed).not.toHaveProperty('manual');
-    expect(agreed.lastApplied).toEqual({ ...size(1, 8), suspendTimeoutSeconds: 300 });
-    expect(withAgreed(noticed, changed, { size: size(1, 4), suspendTimeoutSeconds: 300 })).toBe(noticed);
-    expect(withAgreed(noticed, changed, { size: null, suspendTimeoutSeconds: 300 })).toBe(noticed);
-    expect(withAgreed(record, changed, { size: size(1, 8), suspendTimeoutSeconds: 300 })).toBe(record);
+
+    it("is ebb's own, whoever has set it", () => {
+      const agreed = withAgreed(noticed, changed, decided({ size: size(1, 8) }));
+      expect(agreed).not.toHaveProperty('manual');
+      expect(agreed.lastApplied).toEqual({ ...size(1, 8), suspendTimeoutSeconds: 300 });
+      const met = withAgreed(aRecord({ lastApplied: {} }), changed, decided({ size: size(1, 8) }));
+      expect(met.lastApplied).toEqual(size(1, 8));
+    });
+
+    it('is not, where something else is wanted, nothing, or only counts are missing', () => {
+      expect(withAgreed(noticed, changed, decided({ size: size(1, 4), suspendTimeoutSeconds: 300 }))).toBe(noticed);
+      expect(withAgreed(noticed, changed, decided({ suspendTimeoutSeconds: 300 }))).toBe(noticed);
+      const kept = decided({ size: size(1, 8) }, 'connections_unknown');
+      expect(withAgreed(noticed, changed, kept)).toBe(noticed);
+    });
   });
 });
 
