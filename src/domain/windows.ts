@@ -6,6 +6,7 @@ import type { TimeSpec } from './time-spec.ts';
 import { coverWholeWeek } from './windows/coverage.ts';
 import { kindOf } from './windows/occurrences.ts';
 import { earliest, latest } from './windows/opening.ts';
+import { followStretch, type KnownStretches } from './windows/stretch.ts';
 
 /**
  * Windows of several zones that together leave no gap for so long are taken to be open for ever. Three years see every
@@ -13,11 +14,8 @@ import { earliest, latest } from './windows/opening.ts';
  */
 const OPEN_FOR_EVER_MS = 3 * 366 * 86_400_000;
 
-/**
- * So do windows that meet so often in a row without a gap: two crons that take turns every minute would otherwise be followed
- * minute by minute.
- */
-const MOST_MEETINGS = 3_000;
+const forward: KnownStretches = new WeakMap();
+const backward: KnownStretches = new WeakMap();
 
 /** True if the window is open at an instant (milliseconds since the epoch). */
 export function isOpenAt(spec: TimeSpec, instantMs: number): boolean {
@@ -42,13 +40,11 @@ export function nextChangeOfAny(specs: readonly TimeSpec[], instantMs: number): 
   if (coverWholeWeek(specs)) return undefined;
   if (!anyOpenAt(specs, instantMs)) return firstStart(specs, instantMs);
   const horizonMs = Math.max(instantMs, ...intervals(specs).map((spec) => spec.endMs)) + OPEN_FOR_EVER_MS;
-  let endMs = instantMs;
-  for (let meetings = 0; endMs <= horizonMs && meetings < MOST_MEETINGS; meetings += 1) {
-    const furtherMs = latest(answers(specs, (spec) => kindOf(spec).endTouching(spec, endMs))) ?? endMs;
-    if (furtherMs === endMs) return endMs;
-    endMs = furtherMs;
-  }
-  return undefined;
+  return followStretch(forward, specs, instantMs, {
+    step: (ms) => latest(answers(specs, (spec) => kindOf(spec).endTouching(spec, ms))) ?? ms,
+    isBeyondHorizon: (ms) => ms > horizonMs,
+    never: undefined,
+  });
 }
 
 /**
@@ -59,13 +55,11 @@ export function openSince(specs: readonly TimeSpec[], instantMs: number): number
   if (coverWholeWeek(specs)) return Number.NEGATIVE_INFINITY;
   if (!anyOpenAt(specs, instantMs)) return undefined;
   const horizonMs = Math.min(instantMs, ...intervals(specs).map((spec) => spec.startMs)) - OPEN_FOR_EVER_MS;
-  let startMs = instantMs;
-  for (let meetings = 0; startMs >= horizonMs && meetings < MOST_MEETINGS; meetings += 1) {
-    const earlierMs = earliest(answers(specs, (spec) => kindOf(spec).startTouching(spec, startMs))) ?? startMs;
-    if (earlierMs === startMs) return startMs;
-    startMs = earlierMs;
-  }
-  return Number.NEGATIVE_INFINITY;
+  return followStretch(backward, specs, instantMs, {
+    step: (ms) => earliest(answers(specs, (spec) => kindOf(spec).startTouching(spec, ms))) ?? ms,
+    isBeyondHorizon: (ms) => ms < horizonMs,
+    never: Number.NEGATIVE_INFINITY,
+  });
 }
 
 /**
