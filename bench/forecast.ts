@@ -12,7 +12,11 @@ const TO = Date.parse('2027-01-01T00:00:00Z');
 
 /** How long a forecast of a year takes for a fleet under 20 schedules in two zones, and how that grows with the fleet. */
 export async function run(): Promise<void> {
-  const set = { policies: Array.from({ length: POLICIES }, (_, index) => schedule(index)), sources: new Map(), hash: '' };
+  const set = {
+    policies: Array.from({ length: POLICIES }, (_, index) => schedule(index)),
+    sources: new Map(),
+    hash: '',
+  };
   const rows: { computes: number; segments: number; ms: number }[] = [];
   for (const size of FLEETS) {
     const subjects = Array.from({ length: size }, (_, index) => ({ compute: compute(index) }));

@@ -8,59 +8,63 @@ import { openEngine } from '../../src/adapters/engine/open-engine.ts';
 import { endServer, freePort, startServer } from '../support/child-server.ts';
 import { askRedis } from '../support/engine-daemon.ts';
 import { memoryLog } from '../support/memory-log.ts';
+import { programPath } from '../support/programs.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
 
 const CHILD = fileURLToPath(new URL('../support/embedded-child.ts', import.meta.url));
 
 describeWith('redis-server', 'Redis through TLS', () => {
-  let folder: string;
-  let tlsPort: number;
-  let server: RedisServer;
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'ebb-tls-'));
-    tlsPort = await freePort();
-    makeCertificate(folder);
-    const files = ['--tls-cert-file', 'cert.pem', '--tls-key-file', 'key.pem', '--tls-ca-cert-file', 'cert.pem'];
-    const settings = files.map((text) => (text.endsWith('.pem') ? join(folder, text) : text));
-    const bus = ['--cluster-enabled', 'yes', '--tls-cluster', 'yes', '--cluster-port', `${await freePort()}`];
-    // A node that no other one told of its address doesn't know it.
-    const announced = ['--cluster-announce-ip', '127.0.0.1'];
-    const port = ['--tls-port', `${tlsPort}`, '--tls-auth-clients', 'no'];
-    server = await startRedisServer({ args: [...port, ...settings, ...bus, ...announced] });
-    await askRedis(server.url, async (client) => {
-      await client.cluster('ADDSLOTSRANGE', 0, 16_383);
-      const complete = async () => expect(String(await client.cluster('INFO'))).toContain('cluster_state:ok');
-      await vi.waitFor(complete, { timeout: 15_000 });
+  describeWith('openssl', 'with a certificate of its own', () => {
+    let folder: string;
+    let tlsPort: number;
+    let server: RedisServer;
+    beforeAll(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'ebb-tls-'));
+      tlsPort = await freePort();
+      makeCertificate(folder);
+      const files = ['--tls-cert-file', 'cert.pem', '--tls-key-file', 'key.pem', '--tls-ca-cert-file', 'cert.pem'];
+      const settings = files.map((text) => (text.endsWith('.pem') ? join(folder, text) : text));
+      const bus = ['--cluster-enabled', 'yes', '--tls-cluster', 'yes', '--cluster-port', `${await freePort()}`];
+      // A node that no other one told of its address doesn't know it.
+      const announced = ['--cluster-announce-ip', '127.0.0.1'];
+      const port = ['--tls-port', `${tlsPort}`, '--tls-auth-clients', 'no'];
+      server = await startRedisServer({ args: [...port, ...settings, ...bus, ...announced] });
+      await askRedis(server.url, async (client) => {
+        await client.cluster('ADDSLOTSRANGE', 0, 16_383);
+        const complete = async () => expect(String(await client.cluster('INFO'))).toContain('cluster_state:ok');
+        await vi.waitFor(complete, { timeout: 15_000 });
+      });
     });
-  });
-  afterAll(async () => {
-    await server.close();
-    await rm(folder, { recursive: true, force: true });
-  });
+    afterAll(async () => {
+      await server.close();
+      await rm(folder, { recursive: true, force: true });
+    });
 
-  it('is refused while nobody vouches for its certificate', async () => {
-    const url = `rediss://127.0.0.1:${tlsPort}`;
-    const opened = await openEngine({ url, group: 'test', log: memoryLog() });
-    expect(opened.ok || opened.error.message).toContain('the TLS handshake failed; ');
-  });
+    it('is refused while nobody vouches for its certificate', async () => {
+      const url = `rediss://127.0.0.1:${tlsPort}`;
+      const opened = await openEngine({ url, group: 'test', log: memoryLog() });
+      expect(opened.ok || opened.error.message).toContain('the TLS handshake failed; ');
+    });
 
-  it('works, through every connection, with an authority of its own', async () => {
-    const env = { ...process.env, NODE_EXTRA_CA_CERTS: join(folder, 'cert.pem') };
-    const url = `rediss+cluster://127.0.0.1:${tlsPort}`;
-    const child = await startServer(process.execPath, ['--import', 'tsx', CHILD, url], /working p-1/, { env });
-    const clients = await askRedis(server.url, (client) => client.client('LIST'));
-    await endServer(child, 'SIGKILL');
-    const local = String(clients)
-      .split('\n')
-      .filter((line) => line.includes(`laddr=127.0.0.1:${server.port} `));
-    // The one that asked.
-    expect(local).toHaveLength(1);
+    it('works, through every connection, with an authority of its own', async () => {
+      const env = { ...process.env, NODE_EXTRA_CA_CERTS: join(folder, 'cert.pem') };
+      const url = `rediss+cluster://127.0.0.1:${tlsPort}`;
+      const child = await startServer(process.execPath, ['--import', 'tsx', CHILD, url], /working p-1/, { env });
+      const clients = await askRedis(server.url, (client) => client.client('LIST'));
+      await endServer(child, 'SIGKILL');
+      const local = String(clients)
+        .split('\n')
+        .filter((line) => line.includes(`laddr=127.0.0.1:${server.port} `));
+      // The one that asked.
+      expect(local).toHaveLength(1);
+    });
   });
 });
 
 function makeCertificate(folder: string): void {
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', 'key.pem'];
   const name = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1,DNS:localhost'];
-  execFileSync('openssl', ['req', '-x509', ...key, '-out', 'cert.pem', '-days', '2', ...name], { cwd: folder, stdio: 'pipe' }); // biome-ignore format: one line
+  const request = ['req', '-x509', ...key, '-out', 'cert.pem', '-days', '2', ...name];
+  execFileSync(programPath('openssl'), request, { cwd: folder, stdio: 'pipe' });
 }
