@@ -113,6 +113,42 @@ describe('cron windows over changes of the clocks', () => {
       '03-30T12:00',
       ['-03-30T00:10', '+03-30T00:50'],
     ],
+    // Half an hour, changes at midnight, and the southern half of the year: the dates are those of windows.test.ts.
+    [
+      'half an hour is skipped on Lord Howe',
+      cron('15 2 * * *', 0.25, 'Australia/Lord_Howe'),
+      '10-03T12:00',
+      '10-04T12:00',
+      ['+10-03T15:30', '-10-03T15:45'],
+    ],
+    [
+      'half an hour comes twice on Lord Howe',
+      cron('45 1 * * *', 0.25, 'Australia/Lord_Howe'),
+      '04-04T12:00',
+      '04-05T12:00',
+      ['+04-04T14:45', '-04-04T15:00'],
+    ],
+    [
+      'Cairo skips midnight',
+      cron('0 0 * * *', 1, 'Africa/Cairo'),
+      '04-23T12:00',
+      '04-24T12:00',
+      ['+04-23T22:00', '-04-23T23:00'],
+    ],
+    [
+      'Cairo repeats the hour before midnight, a wildcard fires in both',
+      cron('30 * * * *', 0.25, 'Africa/Cairo'),
+      '10-29T20:00',
+      '10-29T22:00',
+      ['+10-29T20:30', '-10-29T20:45', '+10-29T21:30', '-10-29T21:45'],
+    ],
+    [
+      'Santiago repeats 23:30 the day before',
+      cron('30 23 * * *', 0.25, 'America/Santiago'),
+      '04-04T12:00',
+      '04-05T12:00',
+      ['+04-05T02:30', '-04-05T02:45'],
+    ],
     [
       'both ends that occur twice happen once each',
       between('10 2 * * *', '50 2 * * *'),
