@@ -25,6 +25,8 @@ export interface TestDaemonOptions {
   reloads?: boolean;
   accept?: string;
   stageOnLoopback?: boolean;
+  /** Hears of each event when it happens, besides `events`. */
+  onEvent?: (event: DaemonEvent) => void;
 }
 
 export async function startTestDaemon(options: TestDaemonOptions): Promise<TestDaemon> {
@@ -63,7 +65,10 @@ export async function startTestDaemon(options: TestDaemonOptions): Promise<TestD
     }),
     ...{ accept, stageOnLoopback },
     ...(reloads && { source: rulesFromFiles({ readSettings: readAnew, settings, configFile, cwd: folder }) }),
-    onEvent: (event) => void events.push(event),
+    onEvent: (event) => {
+      events.push(event);
+      options.onEvent?.(event);
+    },
     ...(clock && { clock }),
   });
   if (!started.ok) throw new Error(started.problem);
