@@ -62,7 +62,7 @@ describe('a change that the control API', () => {
       before: (platform) => platform.control('faults', { kind: 'latency', ms: 1500, method: 'PATCH' }),
     });
     await expect.poll(() => outcomes(daemon), { timeout: 60_000 }).toContain('applied');
-    await expectMoreLooks(platform, 10);
+    await expectMoreLooks(platform, 2);
     expect(await platform.writes()).toHaveLength(1);
   }, 120_000);
 
@@ -92,7 +92,7 @@ describe('a change that the control API', () => {
       before: (platform) => platform.control('faults', { kind: 'status', status: 412, method: 'PATCH' }),
     });
     await expect.poll(() => daemon.events.map(({ kind }) => kind), { timeout: 60_000 }).toContain('degraded');
-    await expectMoreLooks(platform, 5);
+    await expectMoreLooks(platform, 2);
     expect(outcomes(daemon)).toEqual(['refused']);
     expect(await metric(daemon, 'ebb_computes{status="degraded"}')).toBe(1);
     await platform.clearFaults();
@@ -117,7 +117,7 @@ describe('a change that the control API', () => {
       before: (platform) => platform.control('faults', { kind: 'hang_up', method: 'PATCH', count: 1 }),
     });
     await expect.poll(() => outcomes(daemon), { timeout: 60_000 }).toEqual(['unknown']);
-    await expectMoreLooks(platform, 10);
+    await expectMoreLooks(platform, 2);
     expect(await platform.writes()).toHaveLength(1);
   }, 120_000);
 });
