@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { isBoundary, lastBoundary, nextBoundary } from '../../src/domain/boundaries.ts';
 import { decide } from '../../src/domain/decide.ts';
-import { aCompute, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
+import { aCompute, aFreeze, aHold, aRestart, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
 
 const input = (...policies: Parameters<typeof compiled>) => ({
   policies: compiled(...policies),
@@ -52,6 +52,53 @@ describe('nextBoundary', () => {
     expect(nextBoundary(schedule, at('2026-03-06T08:00:00Z'))).toBe(at('2026-03-06T12:00:00Z'));
     expect(nextBoundary(schedule, at('2026-03-06T12:00:00Z'))).toBe(at('2026-03-06T13:00:00Z'));
     expect(lastBoundary(schedule, at('2026-03-06T14:00:00Z'), 'size')).toBe(at('2026-03-06T13:00:00Z'));
+  });
+
+  it('is when a hold is set and when it expires, of this compute alone', () => {
+    const sized = aHold({
+      size: { minCu: 8, maxCu: 8 },
+      createdAtMs: at('2026-03-06T10:00:00Z'),
+      expiresAtMs: at('2026-03-06T11:00:00Z'),
+    });
+    const held = { ...input(aSchedule()), holds: [sized] };
+    expect(nextBoundary(held, at('2026-03-06T09:00:00Z'))).toBe(sized.createdAtMs);
+    expect(nextBoundary(held, sized.createdAtMs)).toBe(sized.expiresAtMs);
+    expect(lastBoundary(held, at('2026-03-06T12:00:00Z'), 'size')).toBe(sized.expiresAtMs);
+    expect(lastBoundary(held, at('2026-03-06T12:00:00Z'), 'suspend_timeout')).toBe(Number.NEGATIVE_INFINITY);
+    const others = { ...held, holds: [{ ...sized, computeId: 'ep-two' }] };
+    expect(nextBoundary(others, at('2026-03-06T09:00:00Z'))).toBe(at('2026-03-06T18:00:00Z'));
+  });
+
+  it('is when a restart becomes possible and when it no longer is, for nothing but itself', () => {
+    const restart = input(aRestart());
+    expect(nextBoundary(restart, at('2026-03-06T07:00:00Z'))).toBe(at('2026-03-06T08:00:00Z'));
+    expect(nextBoundary(restart, at('2026-03-06T08:00:00Z'))).toBe(at('2026-03-06T18:00:00Z'));
+    expect(nextBoundary(restart, at('2026-03-06T07:00:00Z'), 'size')).toBeUndefined();
+    expect(nextBoundary(input(aFreeze({ at: [aWindow()] })), at('2026-03-06T07:00:00Z'))).toBeUndefined();
+  });
+
+  it('is looked for within two years, and back for 35 days', () => {
+    const once = (startMs: number, endMs: number) =>
+      input(aSchedule({ windows: [{ at: [{ kind: 'interval', startMs, endMs }], size: { minCu: 2, maxCu: 2 } }] }));
+    const now = at('2026-03-06T08:00:00Z');
+    const day = 86_400_000;
+    expect(nextBoundary(once(now + 732 * day, now + 733 * day), now)).toBe(now + 732 * day);
+    expect(nextBoundary(once(now + 732 * day + 1, now + 733 * day), now)).toBeUndefined();
+    expect(lastBoundary(once(0, now - 35 * day), now, 'size')).toBe(now - 35 * day);
+    expect(lastBoundary(once(0, now - 35 * day - 1), now, 'size')).toBe(Number.NEGATIVE_INFINITY);
+  });
+
+  it('is also what changes only for policies that observe, or only for those that write', () => {
+    const trial = aSchedule({
+      name: 'trial',
+      mode: 'observe',
+      priority: 1,
+      windows: [{ at: [aWindow({ endMinute: 540 })], size: { minCu: 9, maxCu: 9 } }],
+      otherwise: 'leave',
+    });
+    expect(nextBoundary(input(aSchedule(), trial), at('2026-03-06T08:00:00Z'))).toBe(at('2026-03-06T09:00:00Z'));
+    const covering = { ...trial, windows: [{ at: [{ kind: 'always' as const }], size: { minCu: 9, maxCu: 9 } }] };
+    expect(nextBoundary(input(aSchedule(), covering), at('2026-03-06T08:00:00Z'))).toBe(at('2026-03-06T18:00:00Z'));
   });
 
   it('separates spans in which the decision is constant', () => {
