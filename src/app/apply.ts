@@ -3,7 +3,7 @@ import type { ComputeRecord } from '../domain/compute-record.ts';
 import { isDegraded, worstFailures } from '../domain/failures.ts';
 import { freezesAt } from '../domain/freezes.ts';
 import { hasOperationRunning } from '../domain/gates/operation-running.ts';
-import type { Action } from '../domain/plan.ts';
+import { type Action, reasonsToAct } from '../domain/plan.ts';
 import type { WriteOrigin, WriteOutcome } from '../ports/notifier.ts';
 import type { Lease } from '../ports/store.ts';
 import { concludeCompute } from './conclude.ts';
@@ -60,7 +60,7 @@ export async function applyAction(
   const intended = await storeIntent(context, lease, conclusion, action);
   const deadlineMs = (await leaseHoldsMs(context, lease)) - LEASE_MARGIN_MS;
   if (!intended || deadlineMs < SHORTEST_CALL_MS) return callOff(context, lease, conclusion, action);
-  context.notify({ kind: 'write_started', compute, action, reasons: plan.reasons, origin: originOf(context) });
+  context.notify({ kind: 'write_started', compute, action, reasons: reasonsToAct(plan), origin: originOf(context) });
   const answer = await send(context, compute, action, deadlineMs);
   const outcome = outcomeOf(answer);
   const record = recordAfter(intended, action, answer, context.clock.now());
@@ -182,7 +182,7 @@ function report(
     kind: 'write_ended',
     compute,
     action,
-    reasons: plan.reasons,
+    reasons: reasonsToAct(plan),
     outcome: outcomeOf(answer),
     operations: answer.ok ? answer.value.operations : [],
     origin: originOf(context),

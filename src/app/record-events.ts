@@ -1,3 +1,4 @@
+import type { ComputeSettings } from '../domain/compute.ts';
 import { isoInstant } from '../domain/instants.ts';
 import type { ComputeEvent, Notifier } from '../ports/notifier.ts';
 import type { Telemetry } from '../ports/telemetry.ts';
@@ -70,13 +71,16 @@ const RECORDERS: Recorders = {
   },
 
   manual_change({ log }, { compute, group, applied }) {
-    const now = {
-      min_cu: compute.minCu,
-      max_cu: compute.maxCu,
-      suspend_timeout_seconds: compute.suspendTimeoutSeconds,
-    };
+    const now = writtenOut(compute);
     log.info(
-      { event: 'ebb.manual_change', project: compute.projectId, compute: compute.computeId, group, applied, now },
+      {
+        event: 'ebb.manual_change',
+        project: compute.projectId,
+        compute: compute.computeId,
+        group,
+        applied: writtenOut(applied),
+        now,
+      },
       `somebody else has changed the ${group === 'size' ? 'size' : 'timeout'} of ${compute.computeId}; it is respected for a while`,
     );
   },
@@ -105,4 +109,8 @@ function describeWrite(
     },
     disconnects: action.disconnects,
   };
+}
+
+function writtenOut({ minCu, maxCu, suspendTimeoutSeconds }: Partial<ComputeSettings>): object {
+  return { min_cu: minCu, max_cu: maxCu, suspend_timeout_seconds: suspendTimeoutSeconds };
 }

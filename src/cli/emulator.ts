@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Fleet } from '../emulator/fleet.ts';
 import { parseFleet } from '../emulator/fleet-file.ts';
 import { generateFleet } from '../emulator/generate-fleet.ts';
@@ -131,10 +131,11 @@ async function runEmulator(flags: EmulatorFlags): Promise<void> {
 export function emulatorCommand(): Command {
   return new Command('emulator')
     .description('serve an emulated control API, to try policies against')
-    .option('--listen <HOST:PORT>', 'where to listen; port 0 takes a free one', parseListen, {
-      host: '127.0.0.1',
-      port: 0,
-    })
+    .addOption(
+      new Option('--listen <HOST:PORT>', 'where to listen; port 0 takes a free one')
+        .argParser(parseListen)
+        .default({ host: '127.0.0.1', port: 0 }, '127.0.0.1:0'),
+    )
     .option('--api-key <KEY>', 'the key that clients must send (default: made from the seed)')
     .option('--fleet <FILE>', 'projects and computes to start with, YAML or JSON')
     .option('--projects <N>', 'how many projects to make up (default: 3)', parseCount)

@@ -104,5 +104,5 @@ async function writeSvg(file: string, outlooks: readonly Outlook[], options: Spa
     import('./plan/write-file.ts'),
     import('./forecast/svg.ts'),
   ]);
-  await writeWhole(file, drawSvg(outlooks, options));
+  await writeWhole(file, drawSvg(outlooks, options), '--svg');
 }

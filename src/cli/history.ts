@@ -31,7 +31,7 @@ async function history(compute: string | undefined, flags: HistoryFlags): Promis
   if (decisions.length === 0) return printLines(['nothing has happened yet']);
   const rows = decisions.map(({ at, compute_id, kind, policy, who, reasons }) => [
     ...[at, compute_id === '' ? 'all' : compute_id, kind, who ?? policy ?? ''],
-    reasons.at(-1)?.message ?? '',
+    reasons.map(({ message }) => message).join('; '),
   ]);
   printTable(['at', 'compute', 'what', 'by', 'why'], rows);
 }

@@ -68,7 +68,7 @@ async function asText(
   return [
     describePlan(fleetPlan, colorsOf(process.stdout)),
     ...(observes
-      ? ['ebb run observes by these settings: of this it would write nothing (mode: enforce, or ebb apply).']
+      ? ['A daemon with these settings observes: of this it would write nothing (mode: enforce, or ebb apply).']
       : []),
     ...(out === undefined ? [] : [`The plan is in ${out}: ebb apply --plan ${out}`]),
   ].join('\n');

@@ -50,6 +50,7 @@ function explain({ code, message }: CommanderError, args: readonly string[]): st
     .replace(/\.$/, '');
   // `command.error()` of a command already says what to do.
   if (code === 'commander.error') return line;
+  if (code === 'commander.help') return `unknown command '${args.at(-1)}'; see ebb --help`;
   const command = COMMANDS.find(({ name }) => args.includes(name));
   return `${line}; see ${command === undefined ? 'ebb --help' : `ebb ${command.name} --help`}`;
 }

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { formatSuspendTimeout } from '../domain/settings-text.ts';
 import { UserError } from './fail.ts';
 import { type AccessFlags, answered, ownerOf, withAccessFlags, withOperator } from './operator/access.ts';
 import { printJson, printLines, printTable, sizeText } from './operator/show.ts';
@@ -51,7 +52,9 @@ const OUTCOMES = {
   nothing_to_do: 'is as it was, or ebb never changed it',
 } as const;
 
-function rowOf({ compute_id, baseline: { min_cu, max_cu }, outcome }: Restored): string[] {
-  const size = min_cu === null || max_cu === null ? '' : sizeText({ min_cu, max_cu });
-  return [compute_id, size, OUTCOMES[outcome]];
+function rowOf({ compute_id, baseline, outcome }: Restored): string[] {
+  const { min_cu, max_cu, suspend_timeout_seconds: timeout } = baseline;
+  const size = min_cu === null || max_cu === null ? [] : [sizeText({ min_cu, max_cu })];
+  const suspendAfter = timeout === null ? [] : [`suspend_after ${formatSuspendTimeout(timeout)}`];
+  return [compute_id, [...size, ...suspendAfter].join(', '), OUTCOMES[outcome]];
 }

@@ -62,6 +62,12 @@ function withoutNeedlessRestart(changes: readonly Change[]): readonly Change[] {
   return restarts ? changes.filter(({ group }) => group !== 'restart') : changes;
 }
 
+/** Why the actions of a plan are made now, without why other differences wait. */
+export function reasonsToAct({ reasons, heldBy }: Plan): Reason[] {
+  // What waits has two: why it is wanted, and what holds it.
+  return reasons.slice(0, reasons.length - 2 * heldBy.length);
+}
+
 function firstGate(input: GateInput): Held | undefined {
   for (const gate of GATES) {
     const held = gate(input);

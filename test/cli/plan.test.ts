@@ -217,7 +217,7 @@ describe('ebb plan on the live fleet', () => {
         stderr: 'note: nothing is stored in embedded:.ebb yet: every compute counts as just met',
       });
       expect(stdout).toContain('web-shop / ep-web-shop  idle');
-      expect(stdout).toContain('\nebb run observes by these settings: of this it would write nothing');
+      expect(stdout).toContain('\nA daemon with these settings observes: of this it would write nothing');
       expect(await platform.writes()).toEqual([]);
       expect(existsSync(join(folder, '.ebb'))).toBe(false);
       expect(await ebb(['plan'], { EBB_API_URL: platform.url })).toMatchObject({

@@ -163,8 +163,7 @@ describe('ebb validate', () => {
     });
     expect(broken).toEqual({
       status: 1,
-      stdout:
-        '::error file=broken.yaml,line=6,col=50,endColumn=52,title=value::99 CU is not a size; the nearest are 56',
+      stdout: '::error file=broken.yaml,line=6,col=50,endColumn=52,title=value::99 CU is not a size; the nearest is 56',
       stderr: '',
     });
   });

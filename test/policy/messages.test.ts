@@ -153,12 +153,12 @@ describe('the message', () => {
     ['without otherwise', '    otherwise: leave\n', '', [`5:5 missing key "otherwise"; ${OTHERWISE}`]],
     // Sizes
     ['for a size that does not exist', '1-4', '3.5', ['10:15 3.5 CU is not a size; the nearest are 3 and 4']],
-    ['for a size below the smallest', '1-4', '0.1', ['10:15 0.1 CU is not a size; the nearest are 0.25']],
+    ['for a size below the smallest', '1-4', '0.1', ['10:15 0.1 CU is not a size; the nearest is 0.25']],
     [
       'for two sizes that do not exist',
       '1-4',
       '17-57',
-      ['10:15 17 CU is not a size; the nearest are 16 and 18', '10:15 57 CU is not a size; the nearest are 56'],
+      ['10:15 17 CU is not a size; the nearest are 16 and 18', '10:15 57 CU is not a size; the nearest is 56'],
     ],
     [
       'for a range the wrong way round',

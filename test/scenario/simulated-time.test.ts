@@ -13,7 +13,7 @@ import { startTestDaemon } from '../support/daemon.ts';
 import { makeFolder, type Platform, type RecordedRequest, startTestPlatform } from '../support/platform.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
-import { isLong, SEED, sayTheSeed } from '../support/seed.ts';
+import { isLong, runsScenarios, SEED, sayTheSeed } from '../support/seed.ts';
 
 const DAYS = isLong ? 7 : 1;
 const COMPUTES = 50;
@@ -76,34 +76,38 @@ interface Told {
 }
 
 describeWith('redis-server', `${DAYS === 1 ? 'a day' : 'a week'} of ${COMPUTES} computes, with faults`, () => {
-  it('brings no change that was not foreseen, and none late without a recorded reason', async (test) => {
-    sayTheSeed();
-    const redis = await startRedisServer();
-    test.onTestFinished(() => redis.close());
-    const folder = await makeFolder({ 'policy.yaml': POLICIES, 'ebb.yaml': 'api_requests_per_minute: 100000\n' });
-    test.onTestFinished(() => folder.remove());
-    const clock = clockByTable({ table: timeTable(), startedAtMs: Date.now() + 3000 });
-    const computes = NAMES.map((name, index) => [name, index % 3 === 0 ? { state: 'active', connections: 2 } : {}]);
-    const platform = await startTestPlatform(Object.fromEntries(computes), { clock, seed: SEED });
-    test.onTestFinished(() => platform.close());
-    for (const [nth, fault] of FAULTS.entries()) await platform.control('faults', { ...fault, seed: SEED + nth });
-    const told: Told[] = [];
-    const startedMs = clock.now();
-    const daemon = await startTestDaemon({
-      ...{ platform, folder: folder.path, clock, env: { EBB_QUEUE_URL: redis.url } },
-      onEvent: (event) => void told.push({ atMs: clock.now(), event }),
-    });
-    test.onTestFinished(() => daemon.stop());
+  it.runIf(runsScenarios)(
+    'brings no change that was not foreseen, and none late without a recorded reason',
+    async (test) => {
+      sayTheSeed();
+      const redis = await startRedisServer();
+      test.onTestFinished(() => redis.close());
+      const folder = await makeFolder({ 'policy.yaml': POLICIES, 'ebb.yaml': 'api_requests_per_minute: 100000\n' });
+      test.onTestFinished(() => folder.remove());
+      const clock = clockByTable({ table: timeTable(), startedAtMs: Date.now() + 3000 });
+      const computes = NAMES.map((name, index) => [name, index % 3 === 0 ? { state: 'active', connections: 2 } : {}]);
+      const platform = await startTestPlatform(Object.fromEntries(computes), { clock, seed: SEED });
+      test.onTestFinished(() => platform.close());
+      for (const [nth, fault] of FAULTS.entries()) await platform.control('faults', { ...fault, seed: SEED + nth });
+      const told: Told[] = [];
+      const startedMs = clock.now();
+      const daemon = await startTestDaemon({
+        ...{ platform, folder: folder.path, clock, env: { EBB_QUEUE_URL: redis.url } },
+        onEvent: (event) => void told.push({ atMs: clock.now(), event }),
+      });
+      test.onTestFinished(() => daemon.stop());
 
-    await expect.poll(() => clock.now(), { timeout: 600_000, interval: 200 }).toBeGreaterThan(TO_MS);
-    const writes = (await platform.writes()).filter(({ at }) => Date.parse(at) < TO_MS);
-    expect(writes.length).toBeGreaterThanOrEqual(2 * COMPUTES);
-    const foreseen = await foreseenSegments(folder.path, startedMs);
-    expect(writes.flatMap((write) => unforeseen(write, foreseen, told))).toEqual([]);
+      await expect.poll(() => clock.now(), { timeout: 600_000, interval: 200 }).toBeGreaterThan(TO_MS);
+      const writes = (await platform.writes()).filter(({ at }) => Date.parse(at) < TO_MS);
+      expect(writes.length).toBeGreaterThanOrEqual(2 * COMPUTES);
+      const foreseen = await foreseenSegments(folder.path, startedMs);
+      expect(writes.flatMap((write) => unforeseen(write, foreseen, told))).toEqual([]);
 
-    await platform.clearFaults();
-    await expectAsForeseen(platform, foreseen);
-  }, 900_000);
+      await platform.clearFaults();
+      await expectAsForeseen(platform, foreseen);
+    },
+    900_000,
+  );
 });
 
 async function foreseenSegments(folder: string, fromMs: number): Promise<Map<string, readonly Segment[]>> {

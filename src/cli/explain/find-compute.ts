@@ -8,9 +8,11 @@ const LONGEST_NAME = 128;
 
 /** The compute of that id, or `PROJECT/COMPUTE`; an error that names the nearest ids if there is none. */
 export function findCompute(computes: readonly PlannedCompute[], name: string): PlannedCompute {
-  const [id = '', projectId] = name.split('/').toReversed();
+  const [id = '', project] = name.split('/').toReversed();
   const found = computes.find(
-    ({ compute }) => compute.computeId === id && (projectId === undefined || compute.projectId === projectId),
+    ({ compute }) =>
+      compute.computeId === id &&
+      (project === undefined || compute.projectId === project || compute.projectName === project),
   );
   if (found) return found;
   const shown = printable(shortened(name, LONGEST_NAME));

@@ -31,7 +31,7 @@ export function summarise({ computes }: FleetPlan): string {
   const acting = count(({ plan }) => plan.verdict === 'act');
   const disconnecting = count(({ plan }) => plan.verdict === 'act' && plan.actions.some((one) => one.disconnects));
   const waiting = count(({ plan }) => plan.verdict === 'wait');
-  const unmatched = count(({ decision }) => !decision.matched);
+  const unmatched = count(({ decision, plan }) => !decision.matched && plan.verdict === 'none');
   const word = disconnecting === 1 ? 'disconnects' : 'disconnect';
   const parts = [
     `${acting} to change now${disconnecting > 0 ? ` (${disconnecting} ${word} clients)` : ''}`,

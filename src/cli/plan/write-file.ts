@@ -2,7 +2,7 @@ import { rename, unlink, writeFile } from 'node:fs/promises';
 import { UserError } from '../fail.ts';
 
 /** Writes a whole file or none: whoever reads it meanwhile sees the old one. */
-export async function writeWhole(path: string, text: string): Promise<void> {
+export async function writeWhole(path: string, text: string, flag = '--out'): Promise<void> {
   const unfinished = `${path}.${process.pid}.tmp`;
   try {
     await writeFile(unfinished, text, { flag: 'wx' });
@@ -10,6 +10,6 @@ export async function writeWhole(path: string, text: string): Promise<void> {
   } catch (error) {
     await unlink(unfinished).catch(() => {});
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'error';
-    throw new UserError(`--out: ${path} can not be written (${code}): check the path`);
+    throw new UserError(`${flag}: ${path} can not be written (${code}): check the path`);
   }
 }

@@ -60,7 +60,8 @@ function sizeErrors({ minCu, maxCu }: DomainSize): string[] {
 
 /** Says that there is no such size, and which are near. */
 export function impossibleSize(size: number): string {
-  return `${size} CU is not a size; the nearest are ${nearestAllowedSizes(size).join(' and ')}`;
+  const nearest = nearestAllowedSizes(size);
+  return `${size} CU is not a size; the nearest ${nearest.length === 1 ? 'is' : 'are'} ${nearest.join(' and ')}`;
 }
 
 /** One size of the table, in CU. */

@@ -5,7 +5,7 @@ import { LONGEST_OVERRIDE_SECONDS, MOST_PER_PAGE } from '../../../ports/operator
 const MOST_GLOBS = 1000;
 const MOST_COMPUTES = 1000;
 
-const text = (most: number) => z.string().min(1).max(most);
+const text = (most: number) => z.string().min(1, 'must not be empty').max(most, `must be at most ${most} characters`);
 const Common = {
   owner: text(80),
   reason: text(300),
