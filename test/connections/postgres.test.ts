@@ -62,6 +62,9 @@ describeWith('postgres', 'a Postgres as source of connection counts', () => {
     const byState = { active: 1, idle: 1, idleInTransaction: 1 };
     const value = { connections: 3, byState, maxConnections: 6, lookedAtMs: NOW };
     await eventually(() => look(server.url)).toEqual({ ok: true, value });
+    // A server notices only after its query that the client has gone.
+    const sleeping = `query LIKE 'SELECT pg_sleep%' AND pid <> pg_backend_pid()`;
+    await holding.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${sleeping}`);
   });
 
   it('does not ask a compute that sleeps, starts, stops or is disabled', async () => {
