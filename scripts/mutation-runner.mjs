@@ -3,6 +3,7 @@
  * tests is evaluated anew, which takes milliseconds where starting vitest takes seconds. A new evaluation also empties what
  * modules remember. It knows as much of vitest as these tests use: describe, it, it.each, expect.
  */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import { chai, JestAsymmetricMatchers, JestChaiExpect, JestExtend } from '@vitest/expect';
@@ -17,8 +18,8 @@ const NAMESPACE = '__stryker__';
 const ALL = 'test/domain/**/*.test.ts,!test/domain/{windows,decide}-property.test.ts';
 /** Globs with commas between them: mutants of the windows make everything slow that asks them often. */
 const TESTS = (process.env.EBB_MUTATION_TESTS ?? ALL).split(/,(?![^{]*})/);
-/** These come last: what a table finds need not be searched for. */
-const isSearch = (file) => /propert|forecast|fleet/.test(file);
+/** How long each test takes, in the folder that is made for a run. */
+const TIMES = 'mutation-times.json';
 
 export const strykerPlugins = [{ kind: 'TestRunner', name: 'one-process', factory: createRunner }];
 
@@ -48,6 +49,7 @@ function createRunner() {
       // Once more, for the time that the tests take with a mutant: what takes much longer has timed out.
       const tests = [];
       for (const test of evaluateUncounted()) tests.push(await attempt(test));
+      writeFileSync(TIMES, JSON.stringify(Object.fromEntries(tests.map(({ id, timeSpentMs }) => [id, timeSpentMs]))));
       return { status: 'complete', tests, mutantCoverage };
     },
 
@@ -67,9 +69,12 @@ function createRunner() {
   };
 }
 
+/** The fast ones first: what they find need not be searched for. */
 function collect(evaluate, testFilter) {
   const wanted = testFilter && new Set(testFilter);
-  return evaluate().filter(({ id }) => wanted?.has(id) ?? true);
+  const times = existsSync(TIMES) ? JSON.parse(readFileSync(TIMES, 'utf8')) : {};
+  const tests = evaluate().filter(({ id }) => wanted?.has(id) ?? true);
+  return tests.toSorted((a, b) => (times[a.id] ?? 0) - (times[b.id] ?? 0));
 }
 
 async function runUntilKilled(tests, mutantId, state) {
@@ -96,7 +101,7 @@ async function attempt({ id, run }) {
 }
 
 async function bundle() {
-  const files = globSync(TESTS).toSorted((a, b) => isSearch(a) - isSearch(b) || (a < b ? -1 : 1));
+  const files = globSync(TESTS).toSorted();
   const { outputFiles } = await build({
     stdin: { contents: files.map((file) => `import './${file}';`).join('\n'), resolveDir: process.cwd(), loader: 'ts' },
     bundle: true,
