@@ -136,6 +136,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   api_key_file: '/run/secrets/ebb-api-key',
   group: 'production',
   plan: 'launch',
+  sources: '{counts: {from: prometheus, url: "http://prometheus:9090", query: up}}',
   manual_changes: 'respect',
   disruption: `
   raise: { when: any }
