@@ -2,16 +2,19 @@ import { z } from 'zod';
 import type { ConnectionSample } from '../../ports/store.ts';
 import { parseJson } from './parse-json.ts';
 
-const Later = z.number().nullish();
+const Optional = z.number().nullish();
 
-/** Without names of fields, since there are many of them; what is absent at the end is left out. */
+/**
+ * Without names of fields, since there are many of them; what is absent at the end is left out. Times are differences, in
+ * milliseconds: of a sample to the one before, and what is told besides to the sample's own.
+ */
 const StoredSamples = z.array(
   z.union([
     z.tuple([z.number(), z.number()]),
-    z.tuple([z.number(), z.number(), Later]),
-    z.tuple([z.number(), z.number(), Later, Later]),
-    z.tuple([z.number(), z.number(), Later, Later, Later]),
-    z.tuple([z.number(), z.number(), Later, Later, Later, z.string()]),
+    z.tuple([z.number(), z.number(), Optional]),
+    z.tuple([z.number(), z.number(), Optional, Optional]),
+    z.tuple([z.number(), z.number(), Optional, Optional, Optional]),
+    z.tuple([z.number(), z.number(), Optional, Optional, Optional, z.string()]),
   ]),
 );
 
@@ -19,8 +22,12 @@ const StoredSamples = z.array(
 export function samplesToJson(samples: readonly ConnectionSample[], most: number): string {
   const newest = samples.toSorted((a, b) => a.atMs - b.atMs).slice(-most);
   return JSON.stringify(
-    newest.map(({ atMs, connections, maxConnections, sinceMs, lookedAtMs, source }) => {
-      const fields = [atMs, connections, maxConnections, sinceMs, lookedAtMs, source];
+    newest.map(({ atMs, connections, maxConnections, sinceMs, lookedAtMs, source }, at) => {
+      const fromSample = (ms: number | undefined) => (ms === undefined ? undefined : ms - atMs);
+      const fields = [
+        atMs - (newest[at - 1]?.atMs ?? 0),
+        ...[connections, maxConnections, fromSample(sinceMs), fromSample(lookedAtMs), source],
+      ];
       return fields.slice(0, fields.findLastIndex((field) => field !== undefined) + 1);
     }),
   );
@@ -29,11 +36,15 @@ export function samplesToJson(samples: readonly ConnectionSample[], most: number
 /** None for a text that this version can't read. */
 export function readSamples(text: string | null | undefined): ConnectionSample[] {
   const stored = StoredSamples.safeParse(text ? parseJson(text) : undefined).data ?? [];
-  return stored.map(([atMs, connections, maxConnections, sinceMs, lookedAtMs, source]) => ({
-    ...{ atMs, connections },
-    ...(maxConnections != null && { maxConnections }),
-    ...(sinceMs != null && { sinceMs }),
-    ...(lookedAtMs != null && { lookedAtMs }),
-    ...(source !== undefined && { source }),
-  }));
+  let atMs = 0;
+  return stored.map(([byMs, connections, maxConnections, sinceByMs, lookedAtByMs, source]) => {
+    atMs += byMs;
+    return {
+      ...{ atMs, connections },
+      ...(maxConnections != null && { maxConnections }),
+      ...(sinceByMs != null && { sinceMs: atMs + sinceByMs }),
+      ...(lookedAtByMs != null && { lookedAtMs: atMs + lookedAtByMs }),
+      ...(source !== undefined && { source }),
+    };
+  });
 }
