@@ -1,3 +1,4 @@
+import type { FieldGroup } from '../desired.ts';
 import { type DisruptionRule, type Moment, resolveDisruption } from '../disruption.ts';
 import { isoInstant } from '../instants.ts';
 import type { Gate, GateInput, Held } from './gate.ts';
@@ -10,7 +11,7 @@ export const disruption: Gate = (input) => {
   const rule = ruleOf(input);
   const waiting = notYet(input, rule.when);
   if (!waiting) return undefined;
-  const deadlineMs = deadlineOf(input, rule);
+  const deadlineMs = deadlineOf(input, change.group, rule);
   if (deadlineMs === undefined) return waiting;
   if (input.nowMs >= deadlineMs) return undefined;
   const message = `${waiting.message}, at the latest until ${isoInstant(deadlineMs)}`;
@@ -22,7 +23,7 @@ export const deadline: Gate = (input) => {
   const { change, nowMs, nextBoundaryAfter } = input;
   if (!change.disconnects || change.urgent || change.group === 'restart') return undefined;
   const rule = ruleOf(input);
-  const deadlineMs = deadlineOf(input, rule);
+  const deadlineMs = deadlineOf(input, change.group, rule);
   if (deadlineMs === undefined || nowMs < deadlineMs || rule.atDeadline === 'apply') return undefined;
   if (rule.when === 'any') return undefined;
   const untilMs = nextBoundaryAfter(nowMs, change.group);
@@ -53,7 +54,11 @@ function restartMoment({ change, connections }: GateInput): Held | undefined {
 }
 
 /** Counted from the start of the window, or of what else made it wanted; undefined where it waits for ever. */
-function deadlineOf({ change, wantedSince }: GateInput, { deadlineMs }: DisruptionRule): number | undefined {
-  if (deadlineMs === undefined || change.group === 'restart') return undefined;
-  return Math.max(wantedSince(change.group), change.windowStartMs ?? Number.NEGATIVE_INFINITY) + deadlineMs;
+function deadlineOf(
+  { change, wantedSince }: GateInput,
+  group: FieldGroup,
+  { deadlineMs }: DisruptionRule,
+): number | undefined {
+  if (deadlineMs === undefined) return undefined;
+  return Math.max(wantedSince(group), change.windowStartMs ?? Number.NEGATIVE_INFINITY) + deadlineMs;
 }

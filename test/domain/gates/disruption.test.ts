@@ -211,7 +211,7 @@ describe('the budget at once', () => {
     const asked: unknown[] = [];
     const isAtOnceFull = ({ policy }: { policy: string }, share: number) => asked.push([policy, share]) > 0;
     const plan = planWith(day(), { compute: small, nowMs: EIGHT, isAtOnceFull });
-    expect(plan).toMatchObject({ verdict: 'wait', heldBy: ['at_once'] });
+    expect(plan).toMatchObject({ verdict: 'wait', heldBy: ['at_once'], untilMs: EIGHT + 5_000 });
     expect(plan.reasons.at(-1)?.message).toBe('as many computes of office-hours as may be are being restarted');
     expect(asked).toEqual([['office-hours', 0.1]]);
     expect(held(day(), { compute: { ...small, state: 'idle' }, nowMs: EIGHT, isAtOnceFull })).toEqual([]);

@@ -151,6 +151,11 @@ describe('a hold', () => {
       actions: [{ fields: size(8), policy: 'hold sizing' }],
     });
     expect(planWith([raising], { holds: [keeping, sizing(4)] }).heldBy).toEqual(['held']);
+    const both = aSchedule({ windows: [], otherwise: { size: size(4), suspendTimeoutSeconds: 600 } });
+    expect(planWith([both], { holds: [keeping, sizing(6)] })).toMatchObject({
+      actions: [{ fields: size(8) }],
+      heldBy: ['held'],
+    });
     const timing = aHold({ id: 'timing', suspendTimeoutSeconds: 60, createdAtMs: 6 });
     expect(planWith([raising], { holds: [keeping, timing] })).toMatchObject({
       actions: [{ fields: { suspendTimeoutSeconds: 60 } }],

@@ -9,6 +9,7 @@ import type { ReasonCode } from '../../../src/domain/reasons.ts';
 import {
   aCompute,
   aHeadroom,
+  aHold,
   aLimits,
   aRecord,
   aSchedule,
@@ -45,7 +46,15 @@ describe('at first sight', () => {
   });
 
   it('a compute without a record counts from now', () => {
-    expect(planWith([aSchedule()], { record: undefined })).toMatchObject({ heldBy: ['first_sight'], untilMs: SIX });
+    const plan = planWith([aSchedule()], { record: undefined });
+    expect(plan).toMatchObject({ heldBy: ['first_sight'], untilMs: SIX });
+    expect(plan.reasons.at(-1)?.message).toBe(
+      'ebb has just met this active compute: waiting for sleep or for the next boundary',
+    );
+  });
+
+  it('a compute that sleeps is changed, also without a record', () => {
+    expect(planWith([aSchedule()], { record: undefined, compute: aCompute({ state: 'idle' }) }).heldBy).toEqual([]);
   });
 
   it('is over once a size was applied', () => {
@@ -238,6 +247,14 @@ describe('a fight', () => {
   it('keeps no more than ten reversals', () => {
     const instants = Array.from({ length: 12 }, (_, index) => index);
     expect(reversedAt(...instants).reversals?.size).toEqual(instants.slice(2));
+  });
+
+  it('does not stand against what a person asks for', () => {
+    const record = reversedAt(NOON, NOON, NOON);
+    expect(planWith([], { record, holds: [aHold({ size: size(8) })] })).toMatchObject({
+      verdict: 'act',
+      actions: [{ fields: size(8) }],
+    });
   });
 
   it('leaves its field alone until it is released, and the other one not', () => {
