@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { cuHours, cuSeconds, savedCuSeconds } from '../../src/domain/cost.ts';
+import { ACCOUNT_PLANS, DEFAULT_PRICES } from '../../src/domain/account-plan.ts';
+import { cuHours, cuSeconds, foreseenCuSeconds, savedCuSeconds } from '../../src/domain/cost.ts';
 
 const baseline = { minCu: 1, maxCu: 4, suspendTimeoutSeconds: 300 };
 
@@ -11,6 +12,19 @@ describe('cost', () => {
   it('counts what an awake compute does not use, and what it uses beyond its baseline', () => {
     expect(savedCuSeconds(baseline, { minCu: 0.25, maxCu: 1, state: 'active' }, 100)).toEqual({ low: 75, high: 300 });
     expect(savedCuSeconds(baseline, { minCu: 2, maxCu: 8, state: 'active' }, 100)).toEqual({ low: -100, high: -400 });
+  });
+
+  it('is foreseen from nothing, or from all of the time where the compute never sleeps', () => {
+    const foreseen = (maxCu: number, suspendTimeoutSeconds: number) =>
+      foreseenCuSeconds({ minCu: 2, maxCu, suspendTimeoutSeconds }, 100);
+    expect(foreseen(4, 300)).toEqual({ low: 0, high: 400 });
+    expect(foreseen(16, 300)).toEqual({ low: 0, high: 1600 });
+    expect(foreseen(18, 300)).toEqual({ low: 200, high: 1800 });
+    expect(foreseen(4, -1)).toEqual({ low: 200, high: 400 });
+  });
+
+  it('of a CU-hour is what the vendor asks for each plan', () => {
+    expect(ACCOUNT_PLANS.map((plan) => DEFAULT_PRICES[plan])).toEqual([0, 0.106, 0.222]);
   });
 
   it('counts sleep as saved only where the baseline would never sleep', () => {
