@@ -109,10 +109,24 @@ export function describeSets(context: DaemonContext): string {
   const staged = stagedSet(context);
   if (staged) notes.push(staged.message);
   else if (context.mode === 'enforce' && sets.generation === undefined) notes.push(NOT_WEIGHED);
-  if (sets.newer) notes.push(describeNewer(sets.newer));
-  const [problem] = sets.problems;
-  if (problem !== undefined) notes.push(`what was read last is broken: ${problem}`);
+  const [newer, broken] = [describedNewer(sets), sets.problems[0]];
+  if (newer !== undefined) notes.push(newer);
+  if (broken !== undefined) notes.push(describeBroken(broken));
   return notes.join('; ');
+}
+
+/** What keeps the newest policies from counting, besides that they are staged: one line each. */
+export function policyProblems({ sets }: DaemonContext): string[] {
+  const newer = describedNewer(sets);
+  return [...(newer === undefined ? [] : [newer]), ...sets.problems.map(describeBroken)];
+}
+
+function describedNewer({ newer }: PolicySets): string | undefined {
+  return newer && describeNewer(newer);
+}
+
+function describeBroken(problem: string): string {
+  return `what was read last is broken: ${problem}`;
 }
 
 const BLOCKS = ['clock_off', 'staged', 'superseded'] as const;

@@ -1,7 +1,11 @@
 import { Command } from 'commander';
-import { type AccessFlags, answered, withAccessFlags, withOperator } from './operator/access.ts';
+import type { Operator } from '../compose/operator-access.ts';
+import { didYouMean } from '../policy/suggest.ts';
+import { UserError } from './fail.ts';
+import { type AccessFlags, answered, everyPage, withAccessFlags, withOperator } from './operator/access.ts';
 import { parseCount } from './operator/parse-flags.ts';
 import { printJson, printLines, printTable } from './operator/show.ts';
+import { printable } from './printable.ts';
 
 const EXAMPLES = `
 Examples:
@@ -26,12 +30,25 @@ export function historyCommand(): Command {
 
 async function history(compute: string | undefined, flags: HistoryFlags): Promise<void> {
   const query = { limit: flags.limit, ...(compute !== undefined && { compute }) };
-  const decisions = await withOperator(flags, ({ operator }) => answered(operator.decisions(query)));
+  const decisions = await withOperator(flags, async ({ operator }) => {
+    const found = await answered(operator.decisions(query));
+    if (found.length === 0 && compute !== undefined) await refuseUnknown(operator, compute);
+    return found;
+  });
   if (flags.json) return printJson({ decisions });
-  if (decisions.length === 0) return printLines(['nothing has happened yet']);
+  if (decisions.length === 0) return printLines([`nothing has happened ${compute ? `to ${compute} ` : ''}yet`]);
   const rows = decisions.map(({ at, compute_id, kind, policy, who, reasons }) => [
     ...[at, compute_id === '' ? 'all' : compute_id, kind, who ?? policy ?? ''],
     reasons.map(({ message }) => message).join('; '),
   ]);
   printTable(['at', 'compute', 'what', 'by', 'why'], rows);
+}
+
+/** A compute to which nothing has happened is one thing, a slip of the pen another. */
+async function refuseUnknown(operator: Operator, written: string): Promise<void> {
+  const [computeId = ''] = written.split('/').toReversed();
+  const projects = await everyPage((query) => operator.records(query));
+  const known = projects.flatMap(({ records }) => Object.keys(records));
+  if (known.includes(computeId)) return;
+  throw new UserError(`ebb has not met a compute ${printable(written)}${didYouMean(computeId, known)}`);
 }

@@ -4,7 +4,7 @@ import type { Daemon } from '../app/daemon.ts';
 import { updateGauges } from '../app/fleet-metrics.ts';
 import { mapConcurrently } from '../app/map-concurrently.ts';
 import { createOperator } from '../app/operator/create-operator.ts';
-import { stagedSet } from '../app/policy-sets.ts';
+import { policyProblems, stagedSet } from '../app/policy-sets.ts';
 import { requestReconcile } from '../app/triggers.ts';
 import { planHash } from '../domain/fleet-plan-hash.ts';
 import { fleetPlanJson } from '../domain/fleet-plan-json.ts';
@@ -39,6 +39,7 @@ export function daemonOperator({ context, metricsText, daemon }: DaemonOperatorO
       policies: () => context.policies,
       revision: () => context.revision,
       staged: () => stagedSet(context),
+      policyProblems: () => policyProblems(context),
     },
   });
   return {

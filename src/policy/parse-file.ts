@@ -15,6 +15,7 @@ import type { FileContext } from './to-domain.ts';
 /** A policy as it stands in its file, enabled or not, and a way to report a problem at a part of it. */
 export interface WrittenPolicy {
   name: string;
+  file: string;
   /** Its place in the file; paths are from the top of the file. */
   at: Path;
   valueAt(path: Path): unknown;
@@ -76,12 +77,13 @@ function warningsOf({ document, problemAt }: FileReader, entries: readonly unkno
   return [problemAt(document.spanOf(['policies']), 'structure', 'no policies in this file')];
 }
 
-function writtenPolicy({ document, problemAt }: FileReader, at: Path): WrittenPolicy[] {
+function writtenPolicy({ path: file, document, problemAt }: FileReader, at: Path): WrittenPolicy[] {
   const name = document.valueAt([...at, 'name']);
   if (typeof name !== 'string') return [];
   return [
     {
       name,
+      file,
       at,
       valueAt: document.valueAt,
       problemAt: (path, code, message) => problemAt(document.spanOf(path), code, message),

@@ -101,6 +101,8 @@ export interface StatusDocument {
   freezes: readonly FreezeDocument[];
   /** The policy set that waits for `ebb approve`. */
   staged: { hash: string; message: string } | null;
+  /** What else keeps the newest policies from counting, such as files that are broken: one line each. */
+  policy_problems: string[] | null;
   stopped_fights: (ComputeName & { fields: string[] })[];
   degraded: (ComputeName & { message: string })[];
   readiness: Readiness | null;

@@ -16,8 +16,10 @@ const byCu = z
   .refine((rows) => Object.keys(rows).length > 0, { error: 'must have at least one size' })
   .superRefine((rows, context) => {
     for (const size of Object.keys(rows).filter((one) => !isAllowedSize(Number(one)))) {
-      const nearest = nearestAllowedSizes(Number(size)).join(' and ');
-      const message = `is not a size in CU${nearest === '' ? '' : `; the nearest are ${nearest}`}`;
+      const nearest = nearestAllowedSizes(Number(size));
+      const verb = nearest.length === 1 ? 'is' : 'are';
+      const hint = nearest.length === 0 ? '' : `; the nearest ${verb} ${nearest.join(' and ')}`;
+      const message = `is not a size in CU${hint}`;
       context.addIssue({ code: 'custom', path: [size], message });
     }
   })

@@ -47,6 +47,7 @@ beforeAll(async () => {
   });
   folder = await makeFolder({
     'good.yaml': GOOD,
+    'off.yaml': `${GOOD.replace('nights', 'off')}    enabled: false\n`,
     'warned.yaml': WARNED,
     'awake.yaml': AWAKE,
     'previews.yaml': PREVIEWS,
@@ -74,8 +75,15 @@ describe('ebb validate', () => {
   it('says that all is well', async () => {
     expect(await validate(['good.yaml'])).toEqual({
       status: 0,
-      stdout: 'no problems: 1 policy enabled, in 1 file',
+      stdout: 'no problems: 1 policy in 1 file',
       stderr: '',
+    });
+  });
+
+  it('counts what is not enabled, too', async () => {
+    expect(await validate(['good.yaml', 'off.yaml'])).toMatchObject({
+      status: 0,
+      stdout: 'no problems: 2 policies (1 disabled) in 2 files',
     });
   });
 
@@ -89,7 +97,7 @@ describe('ebb validate', () => {
   it('shows a warning with its code and its place, and is content all the same', async () => {
     expect(await validate(['warned.yaml', ...AT])).toEqual({
       status: 0,
-      stdout: '1 warning: 1 policy enabled, in 1 file',
+      stdout: '1 warning: 1 policy in 1 file',
       stderr: [
         'warning: warned.yaml:6:21: ended at 2026-02-01T00:00:00Z; remove it [never-opens]',
         '  6 |     windows: [{ at: "2026-01-01/2026-02-01", size: 1 }]',
@@ -116,13 +124,13 @@ describe('ebb validate', () => {
     const hash = expect.stringMatching(/^[0-9a-f]+$/);
     expect([good.status, JSON.parse(good.stdout)]).toEqual([
       0,
-      { ok: true, policies: 1, hash, warnings: [], problems: [] },
+      { ok: true, policies: 1, disabled: 0, hash, warnings: [], problems: [] },
     ]);
     const place = { file: 'warned.yaml', line: 6, column: 21, policy: 'nights', severity: 'warning' };
     expect([warned.status, JSON.parse(warned.stdout)]).toEqual([
       0,
       {
-        ...{ ok: true, policies: 1, hash, problems: [] },
+        ...{ ok: true, policies: 1, disabled: 0, hash, problems: [] },
         warnings: [
           {
             ...place,
@@ -157,7 +165,7 @@ describe('ebb validate', () => {
       status: 0,
       stdout: [
         '::warning file=warned.yaml,line=6,col=21,endColumn=44,title=never-opens::ended at 2026-02-01T00:00:00Z; remove it',
-        '1 warning: 1 policy enabled, in 1 file',
+        '1 warning: 1 policy in 1 file',
       ].join('\n'),
       stderr: '',
     });
@@ -216,7 +224,7 @@ describe('ebb validate --matches', () => {
       'nights selects 2 computes',
       '  ep-busy  web-shop',
       '  ep-two  web-shop',
-      'no problems: 1 policy enabled, in 1 file',
+      'no problems: 1 policy in 1 file',
     ]);
   });
 

@@ -22,6 +22,8 @@ describe('ebb demo', () => {
     const web = ['demo-web-blog', 'demo-web-checkout', 'demo-web-shop'];
     expect(told(/→ 2-4 CU.*office-hours-web, in its window/).toSorted()).toEqual(web);
     expect(told(/2-4 → 0\.5-2 CU.*office-hours-web, outside its windows/)).toEqual(expect.arrayContaining(web));
+    // It has clients all day, so it waits for sleep until its deadline.
+    expect(lines.join('\n')).toMatch(/^Mon 20:3\d:\d\d +demo-web-shop +2-4 → 0\.5-2 CU .*restarts$/m);
     expect(lines.join('\n')).toMatch(/demo-web-shop +└ start_compute finished, took \d+\.\d s/);
     expect(lines.find((line) => line.includes('│ all'))).toMatch(
       /│ +\d+ │ +\d+ │ +\d+ │ +[\d.]+–[\d.]+ │ +[\d.]+–[\d.]+ │/,

@@ -90,8 +90,13 @@ describe('commands beside a daemon that has the embedded store for itself', () =
     const kinds = async () => (await json('history', 'ep-one')).decisions.map(({ kind }: { kind: string }) => kind);
     await expect.poll(kinds, WAIT).toEqual(['write', 'hold', 'write', 'hold', 'write']);
 
+    expect(await ebb('history', 'ep-two')).toMatchObject({ status: 0, stdout: 'nothing has happened to ep-two yet' });
+    const slip = { status: 1, stdout: '', stderr: 'ebb: ebb has not met a compute ep-twoo; did you mean "ep-two"?' };
+    expect(await ebb('history', 'ep-twoo')).toEqual(slip);
+
     await daemon.stop();
     expect(existsSync(daemonFile)).toBe(false);
+    expect(await ebb('history', 'ep-twoo', '--json')).toEqual(slip);
     const alone = await json('status');
     expect(alone).toMatchObject({ source: 'store', computes: { known: 2 }, mode: null });
     const held = await ebb('hold', 'two/ep-two', '--for', '10m', '--reason', 'x', '--freeze');

@@ -57,7 +57,7 @@ async function start() {
   });
   undo.push(() => ebb.kill());
   return {
-    ...{ ebb, publish },
+    ...{ ebb, publish, ebbUrl: `http://${listen}` },
     said: (event: string) => ebb.logs().filter((line) => line.event === event),
     page: async (path: string) => (await request(`http://${listen}/${path}`)).body.text(),
     changeSettings: (text: string) => writeFile(join(folder.path, 'ebb.yaml'), text),
@@ -70,7 +70,7 @@ async function start() {
 
 describeWith('redis-server', 'ebb run', () => {
   it('takes up what is swapped in, and keeps what it has while that is broken', async () => {
-    const { ebb, publish, sizes, said, page, changeSettings } = await start();
+    const { ebb, ebbUrl, publish, sizes, said, page, changeSettings } = await start();
     await expect.poll(sizes, WAIT).toEqual([0.5]);
 
     await publish(always('larger', '1'));
@@ -87,6 +87,9 @@ describeWith('redis-server', 'ebb run', () => {
     expect(await page('metrics')).toMatch(/^ebb_policy_info\{policy="larger",/m);
     expect(JSON.parse(await page('readyz'))).toMatchObject({ ready: true });
     expect(await page('readyz')).toContain('policies/web.yaml:6:35');
+    const status = startEbb(['status', '--url', ebbUrl]);
+    expect(await status.ended).toBe(0);
+    expect(status.lines.join('\n')).toMatch(/^policies: what was read last is broken: policies\/web\.yaml:6:35: /m);
 
     ebb.child.kill('SIGHUP');
     await publish(always('mended', '2'));

@@ -70,6 +70,7 @@ describe('what is wrong with them is one line that says where, what, and what to
     ['profile: old\n', 'ebb.yaml:1:1: profile must be seed, current, or {max_connections: {1: 450, …}, reserved: 0}'],
     ['profile: { max_connections: {} }\n', 'ebb.yaml:1:12: max_connections must have at least one size'],
     ['profile: { max_connections: { 17: 9 } }\n', 'ebb.yaml:1:31: 17 is not a size in CU; the nearest are 16 and 18'],
+    ['profile: { max_connections: { 57: 9 } }\n', 'ebb.yaml:1:31: 57 is not a size in CU; the nearest is 56'],
     ['profile: { max_connections: { big: 9 } }\n', 'ebb.yaml:1:31: big is not a size in CU'],
     ['profile: { max_connections: { 1: many } }\n', 'ebb.yaml:1:31: 1 must be a whole number of connections'],
     [

@@ -46,7 +46,8 @@ export function holdProblem(request: HoldRequest): string | undefined {
 function sizeProblem({ minCu, maxCu }: Size): string | undefined {
   const impossible = [minCu, maxCu].find((cu) => !isAllowedSize(cu));
   if (impossible !== undefined) {
-    return `${impossible} CU is not a size; the nearest are ${nearestAllowedSizes(impossible).join(' and ')}`;
+    const nearest = nearestAllowedSizes(impossible);
+    return `${impossible} CU is not a size; the nearest ${nearest.length === 1 ? 'is' : 'are'} ${nearest.join(' and ')}`;
   }
   if (minCu > maxCu) return `the minimum, ${minCu} CU, is above the maximum, ${maxCu} CU`;
   if (minCu === maxCu) return undefined;

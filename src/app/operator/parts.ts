@@ -29,6 +29,8 @@ export interface DaemonParts {
   revision(): string | undefined;
   /** The policy set that waits for a person's yes. */
   staged(): { hash: string; message: string } | undefined;
+  /** What else keeps the newest policies from counting: one line each. */
+  policyProblems(): readonly string[];
   readiness(): Promise<Readiness>;
 }
 

@@ -30,7 +30,7 @@ export async function status(parts: OperatorParts): Promise<OperatorResult<Statu
       known: known.length,
       degraded: known.filter(({ record }) => isDegraded(worstFailures(record))).length,
     };
-    const unknown = { mode: null, policies: null, staged: null, readiness: null };
+    const unknown = { mode: null, policies: null, staged: null, policy_problems: null, readiness: null };
     return { ok: true, value: { ...shared, ...unknown, source: 'store', set_hash: setHash, computes, waiting: [] } };
   }
   const { set } = daemon.policies();
@@ -44,6 +44,7 @@ export async function status(parts: OperatorParts): Promise<OperatorResult<Statu
     computes: countStatuses(daemon, frozenBy(freezes, nowMs)),
     waiting: countWaiting(daemon),
     staged: daemon.staged() ?? null,
+    policy_problems: daemon.policyProblems().slice(0, MOST_SHOWN),
     readiness: await daemon.readiness(),
   };
   return { ok: true, value };

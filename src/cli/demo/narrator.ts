@@ -23,7 +23,7 @@ export interface Narrator {
 export function introduce(policies: readonly Policy[], out: NodeJS.WriteStream = process.stdout): void {
   out.write(`A working day of three teams and eight computes, under ${policies.length} policies:\n`);
   for (const { name, file } of policies) out.write(`  ${pc.cyan(name)}  ${pc.dim(basename(file))}\n`);
-  out.write('\n');
+  out.write(`Times are those of ${DAY_ZONE}; where one ends with Z it is UTC.\n\n`);
 }
 
 interface Line {

@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { clockByTable } from '../../compose.ts';
 import { type CompiledPolicies, compilePolicies } from '../../domain/compiled-policies.ts';
 import { cuHours } from '../../domain/cost.ts';
+import { resolveDisruption } from '../../domain/disruption.ts';
+import type { Policy } from '../../domain/policy.ts';
 import { NO_SOURCES } from '../../policy/sources.ts';
 import type { DemoFlags } from '../demo.ts';
 import { loadOrFail } from '../load-or-fail.ts';
@@ -18,7 +20,7 @@ import { dayTimeTable } from './time-table.ts';
 import { DAY_ENDS_MS, DAY_STARTS_MS } from './working-day.ts';
 
 /** What the day takes in real milliseconds. */
-const DAY_REAL_MS = 40_000;
+const DAY_REAL_MS = 44_000;
 
 /** The day begins so much after its time does, which runs as real time until then: the daemon must be up by its first hour. */
 const CURTAIN_MS = 2_500;
@@ -81,12 +83,15 @@ async function playDemo(flags: DemoFlags, { cleanUp, signal, stopped }: Stage): 
   await stopped;
 }
 
-/** Slow around every instant at which any policy changes its mind. */
+/** Slow around every instant at which any policy changes its mind, and at which what could wait for sleep no longer can. */
 function timeTable(policies: CompiledPolicies) {
   const boundaries = new Set<number>([DAY_STARTS_MS]);
-  for (const index of policies.set.policies.keys()) {
+  for (const [index, policy] of policies.set.policies.entries()) {
+    const { deadlineMs = 0 } = wantsSizes(policy) ? resolveDisruption(policy.disruption).lower : {};
     let next = policies.nextChangeAfter(index, DAY_STARTS_MS);
-    for (; next !== undefined && next < DAY_ENDS_MS; next = policies.nextChangeAfter(index, next)) boundaries.add(next);
+    for (; next !== undefined && next < DAY_ENDS_MS; next = policies.nextChangeAfter(index, next)) {
+      boundaries.add(next).add(next + deadlineMs);
+    }
   }
   return dayTimeTable({
     startMs: DAY_STARTS_MS,
@@ -94,6 +99,10 @@ function timeTable(policies: CompiledPolicies) {
     boundariesMs: [...boundaries],
     realMs: DAY_REAL_MS,
   });
+}
+
+function wantsSizes(policy: Policy): boolean {
+  return policy.kind === 'schedule' && policy.windows.some(({ size }) => size !== undefined);
 }
 
 async function tellTheEnd(narrator: Narrator, managed: DemoPlatform, untouched: DemoPlatform): Promise<void> {

@@ -9,6 +9,7 @@ export function describeStatus(status: Status): string[] {
   return [
     ...inForce(status),
     ...(staged ? [`staged: ${staged.message}`] : []),
+    ...(status.policy_problems ?? []).map((problem) => `policies: ${problem}`),
     ...status.waiting.map(({ reason, computes }) => `waiting (${reason}): ${computes}`),
     ...freezes.map((one) => `frozen until ${one.expires_at}: ${describeFreeze(one)}; ${one.owner}: ${one.reason}`),
     ...holds.map(

@@ -20,6 +20,8 @@ export interface ValidateFlags {
 export interface Examined {
   /** Absent if the policies can't be read. */
   set?: PolicySet;
+  /** What was read, whether it is in the set or not. */
+  written: { policies: number; files: number };
   problems: readonly (PolicyProblem | Finding)[];
   warnings: readonly (PolicyProblem | Finding)[];
   /** What was not looked at, or not in whole, one line each. */
@@ -38,7 +40,7 @@ export async function examine(paths: readonly string[], flags: ValidateFlags): P
     paths: paths.length > 0 ? paths : (settings?.policies ?? []),
     ...(settings && { knownSources: settings.knownSources }),
   });
-  if (!loaded.ok) return { problems: loaded.problems, warnings: [], notes };
+  if (!loaded.ok) return { problems: loaded.problems, warnings: [], notes, written: { policies: 0, files: 0 } };
   const { set, written } = loaded;
   const fleet = needsFleet && settings ? await readFleet(settings, flags, set, nowMs) : undefined;
   const isWhole = fleet !== undefined && fleet.missing.length === 0;
@@ -52,6 +54,7 @@ export async function examine(paths: readonly string[], flags: ValidateFlags): P
   });
   return {
     set,
+    written: { policies: written.length, files: new Set(written.map(({ file }) => file)).size },
     problems: findings.filter(({ severity }) => severity === 'error'),
     warnings: [...loaded.warnings, ...findings.filter(({ severity }) => severity === 'warning')],
     notes: [...notes, ...(fleet ? notesOn(fleet) : [])],

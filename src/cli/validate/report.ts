@@ -22,7 +22,7 @@ export function reportAs(format: 'text' | 'json' | 'github', examined: Examined,
   return format === 'github' ? asWorkflowCommands(examined) : asText(examined, options);
 }
 
-function asText({ problems, warnings, notes, set, matches }: Examined, { color }: ReportOptions): Report {
+function asText({ problems, warnings, notes, set, written, matches }: Examined, { color }: ReportOptions): Report {
   const shown = (problem: PolicyProblem | Finding) => formatProblem(withCode(problem), { color });
   const stderr = [...notes.map((note) => `note: ${note}`), ...warnings.map((warning) => `warning: ${shown(warning)}`)];
   const selected = (matches ?? []).flatMap(({ policy, computes, tooYoung }) => [
@@ -34,9 +34,9 @@ function asText({ problems, warnings, notes, set, matches }: Examined, { color }
   ]);
   if (problems.length > 0 || !set) return { stdout: selected, stderr, errors: problems.map(shown) };
   const found = warnings.length === 0 ? 'no problems' : count(warnings.length, 'warning', 'warnings');
-  const files = new Set(set.policies.map(({ file }) => file)).size;
-  const policies = count(set.policies.length, 'policy', 'policies');
-  return { stdout: [...selected, `${found}: ${policies} enabled, in ${count(files, 'file', 'files')}`], stderr };
+  const disabled = written.policies - set.policies.length;
+  const policies = `${count(written.policies, 'policy', 'policies')}${disabled === 0 ? '' : ` (${disabled} disabled)`}`;
+  return { stdout: [...selected, `${found}: ${policies} in ${count(written.files, 'file', 'files')}`], stderr };
 }
 
 function young(tooYoung: number): string {
@@ -48,10 +48,10 @@ function withCode(problem: PolicyProblem | Finding) {
   return 'severity' in problem ? { ...problem, message: `${problem.message} [${problem.code}]` } : problem;
 }
 
-function asJson({ problems, warnings, notes, set, matches, fleet }: Examined): Report {
+function asJson({ problems, warnings, notes, set, written, matches, fleet }: Examined): Report {
   const report = {
     ok: problems.length === 0,
-    ...(set && { policies: set.policies.length, hash: set.hash }),
+    ...(set && { policies: set.policies.length, disabled: written.policies - set.policies.length, hash: set.hash }),
     warnings,
     problems,
     ...(matches && {
