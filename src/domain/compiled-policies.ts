@@ -50,8 +50,10 @@ export function compilePolicies(set: PolicySet): CompiledPolicies {
       audienceOf(compute, Number.POSITIVE_INFINITY).policyIndexes.includes(policyIndex),
     heardBy(compute, instantMs) {
       const { heard, policyIndexes } = audienceOf(compute, instantMs - compute.createdAtMs);
-      const said = () => remember(kept, MOST_KEPT, instantMs, () => statementsAt(policies, instantMs));
-      return remember(heard, MOST_KEPT_BY_AUDIENCE, instantMs, () => hear(said(), policyIndexes));
+      const known = heard.get(instantMs);
+      if (known) return known;
+      const said = remember(kept, MOST_KEPT, instantMs, () => statementsAt(policies, instantMs));
+      return remember(heard, MOST_KEPT_BY_AUDIENCE, instantMs, () => hear(said, policyIndexes));
     },
     nextChangeAfter: (policyIndex, instantMs) =>
       remember(keptChanges, MOST_KEPT, `${policyIndex} ${instantMs}`, () => {
@@ -68,6 +70,7 @@ export function compilePolicies(set: PolicySet): CompiledPolicies {
 /** Names don't change with time, so a compute is matched once; only its age, in milliseconds, is asked again. */
 function audiencesOf({ policies }: PolicySet): (compute: Compute, ageMs: number) => Audience {
   const matchers: ComputeMatcher[] = policies.map((policy) => compileSelector(policy.select));
+  const everyIndex = [...matchers.keys()];
   const minAges = policies.map(({ select }) => select.minAgeMs);
   const audiences = new Map<string, Audience>();
   const matched = new WeakMap<Compute, Audience>();
@@ -78,7 +81,7 @@ function audiencesOf({ policies }: PolicySet): (compute: Compute, ageMs: number)
       heard: new Map(),
     }));
   const match = (compute: Compute): Audience => {
-    const selecting = [...matchers.keys()].filter((index) => matchers[index]?.(compute, Number.POSITIVE_INFINITY));
+    const selecting = everyIndex.filter((index) => matchers[index]?.(compute, Number.POSITIVE_INFINITY));
     const audience = audienceFor(selecting);
     matched.set(compute, audience);
     return audience;

@@ -37,7 +37,7 @@ export interface Decision {
   /** Hard limits that may write: what a person sets beyond them does not stay. */
   hardLimits: readonly LimitsPolicy[];
   /** A restart may be made now, by the policy of the highest priority that says so; one that only observes comes last. */
-  restart?: RestartWindow;
+  restart: RestartWindow | undefined;
   trace: TraceStep[];
 }
 
@@ -79,9 +79,10 @@ export function decide(input: DecideInput): Decision {
   const heard = input.policies.heardBy(compute, instantMs);
   const holds = holdsAt(input.holds ?? [], compute, instantMs);
   const matched = holds.length > 0 || heard.matched;
-  const stage = { ...input, profile, holds };
-  const all = settle({ ...stage, heard: heard.all });
-  const enforcing = heard.enforced === heard.all ? all : settle({ ...stage, heard: heard.enforced });
+  const { baseline, restore, connections } = input;
+  const about = { compute, baseline, instantMs, holds, restore, connections, profile };
+  const all = settle({ ...about, heard: heard.all });
+  const enforcing = heard.enforced === heard.all ? all : settle({ ...about, heard: heard.enforced });
   return {
     instantMs,
     desired: { size: all.size, suspendTimeoutSeconds: all.suspendTimeoutSeconds },
@@ -93,7 +94,7 @@ export function decide(input: DecideInput): Decision {
     freezes: heard.enforced.freezes,
     holds,
     hardLimits: heard.hardLimits,
-    ...(heard.restart && { restart: heard.restart }),
+    restart: heard.restart,
     trace: matched || input.restore ? all.trace : [{ group: 'size', code: 'unmatched' }],
   };
 }

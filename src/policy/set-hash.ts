@@ -4,21 +4,29 @@ import type { Policy } from '../domain/policy.ts';
 
 /** Identifies what policies mean: where they are written, and how, does not matter; their order does, that of sources doesn't. */
 export function hashPolicies(policies: readonly Policy[], sources: ReadonlyMap<string, ConnectionSource>): string {
-  const meaning = policies.map(({ file: _file, ...policy }) => canonical(policy));
-  if (sources.size === 0) return digest(JSON.stringify(meaning));
+  const meaning = listOf(policies.map(({ file: _file, ...policy }) => canonical(policy)));
+  if (sources.size === 0) return digest(meaning);
   const counted = [...sources].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, { file: _file, ...source }]) => source);
-  return digest(JSON.stringify([meaning, counted.map(canonical)]));
+  return digest(listOf([meaning, listOf(counted.map(canonical))]));
 }
 
 const knownDigests = new WeakMap<readonly number[], string>();
 
-/** Keys in one order. The days of a calendar, hundreds for each window that names it, are hashed once for all. */
-function canonical(value: unknown): unknown {
-  if (isDays(value)) return digestOfDays(value);
-  if (Array.isArray(value)) return value.map(canonical);
-  if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).filter(([, part]) => part !== undefined);
-  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, part]) => [key, canonical(part)]));
+/** JSON with keys in one order. The days of a calendar, hundreds for each window that names it, are hashed once for all. */
+function canonical(value: unknown): string {
+  if (isDays(value)) return JSON.stringify(digestOfDays(value));
+  if (Array.isArray(value)) return listOf(value.map(canonical));
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const keys = Object.keys(value).sort();
+  const parts = keys.map((key) => {
+    const part: unknown = Reflect.get(value, key);
+    return part === undefined ? '' : `${JSON.stringify(key)}:${canonical(part)},`;
+  });
+  return `{${parts.join('')}}`;
+}
+
+function listOf(parts: readonly string[]): string {
+  return `[${parts.join()}]`;
 }
 
 function isDays(value: unknown): value is number[] {
