@@ -33,9 +33,10 @@ export const reportUnmet: Stage = (draft, { heard, connections, compute, instant
   const size = draft.size ?? baseline ?? compute;
   // Nobody is disconnected in a hurry for a size that accepts no more connections.
   draft.urgent &&= profile.maxConnections(size) > profile.maxConnections(compute);
-  for (const { policy } of connections ? heard.needs : []) {
+  if (!connections) return;
+  for (const { policy } of heard.needs) {
     const windowMs = policy.scaleDownAfterMs;
-    const view = viewConnections(connections?.get(policy.connections), compute, { instantMs, windowMs });
+    const view = viewConnections(connections.get(policy.connections), compute, { instantMs, windowMs });
     if (!view || policy.act === 'advise') continue;
     const counted = { peak: view.peak, need: needOf(policy, view), usable: usableAt(profile, size) };
     if (counted.usable < counted.need) {
@@ -127,7 +128,7 @@ function* sizesAbove(from: Size, { maxCu: ceiling, mayRaiseMin }: HeadroomPolicy
   for (const maxCu of COMPUTE_SIZES_CU) {
     if (maxCu < from.maxCu || maxCu > ceiling) continue;
     const lowest = Math.max(from.minCu, maxCu > MAX_AUTOSCALING_CU ? maxCu : maxCu - MAX_AUTOSCALING_SPAN_CU);
-    const mins = mayRaiseMin ? COMPUTE_SIZES_CU.filter((cu) => cu >= lowest && cu <= maxCu) : [from.minCu];
-    for (const minCu of mins) if (minCu >= lowest) yield { minCu, maxCu };
+    const mins = mayRaiseMin ? COMPUTE_SIZES_CU : [from.minCu];
+    for (const minCu of mins) if (minCu >= lowest && minCu <= maxCu) yield { minCu, maxCu };
   }
 }

@@ -32,9 +32,8 @@ function speakerOf({ policy, opinion, hold, restore }: Partial<TraceStep> = {}):
   return { ...(policy && { policy }), ...(opinion && { opinion }), ...(hold && { hold }), ...(restore && { restore }) };
 }
 
-/** A range reaches 16 CU and spans 8 CU at most: what is wider loses its upper end. A raised minimum came with its policy. */
+/** A range reaches 16 CU and spans 8 CU at most: what is wider loses its upper end, down to its lower one. A raised minimum came with its policy. */
 function narrow({ minCu, maxCu }: Size): Size {
-  if (minCu === maxCu) return { minCu, maxCu };
   const highest = Math.min(MAX_AUTOSCALING_CU, minCu + MAX_AUTOSCALING_SPAN_CU);
   if (maxCu <= highest) return { minCu, maxCu };
   const allowed = COMPUTE_SIZES_CU.findLast((cu) => cu <= highest) ?? minCu;

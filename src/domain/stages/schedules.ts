@@ -76,11 +76,10 @@ function settleGroup<T extends Size | number>(draft: Draft, opinions: readonly O
 
 /**
  * Whether a window that is about to open has nothing to prepare: one that comes before it in the order is open with a higher
- * priority, or still open when it starts, or starts no later.
+ * priority, or still open when it starts, or starts no later. No `otherwise` comes before a window.
  */
 function isBeaten({ policy, openSinceMs = 0 }: Opinion, better: readonly Spoken<unknown>[]): boolean {
   return better.some(({ opinion }) => {
-    if (opinion.source === 'otherwise') return false;
     if (opinion.leads) return (opinion.openSinceMs ?? 0) <= openSinceMs;
     const window = opinion.policy.windows[opinion.windowIndex];
     return opinion.policy.priority > policy.priority || (window !== undefined && anyOpenAt(window.at, openSinceMs));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Compute, ComputeSettings, Size } from '../../../src/domain/compute.ts';
-import { CONNECTION_PROFILES, type ConnectionProfile } from '../../../src/domain/connection-profile.ts';
+import { CONNECTION_PROFILES, type ConnectionProfile, tableProfile } from '../../../src/domain/connection-profile.ts';
 import type { ConnectionHistory } from '../../../src/domain/connections.ts';
 import { type Decision, decide } from '../../../src/domain/decide.ts';
 import type { HeadroomPolicy, Policy } from '../../../src/domain/policy.ts';
@@ -103,6 +103,7 @@ describe('headroom', () => {
     const counts = steady(3000);
     expect(decideWith({ policies: policies(false), counts }).desired.size).toEqual(size(0.5, 8));
     expect(decideWith({ policies: policies(true), counts }).desired.size).toEqual(size(1, 9));
+    expect(sizeTrace({ policies: policies(false), counts: steady(3000) })[1]).toBe('headroom headroom → 0.5-8 CU');
   });
 
   it('raises the minimum where max_connections follows it, the maximum first', () => {
@@ -118,6 +119,32 @@ describe('headroom', () => {
     expect(raise(true, 666).desired.size).toEqual(size(0.5, 3));
     expect(raise(false, 666).desired.size).toEqual(size(0.25, 2));
     expect(traceOf(raise(false, 666), 'size').at(-1)).toBe('headroom_unmet headroom');
+  });
+
+  it('is met by exactly what is needed', () => {
+    const policies = [wanting(size(1)), aHeadroom({ targetShare: 1 })];
+    expect(sizeTrace({ policies, counts: steady(450) }).at(-1)).toBe('headroom_met headroom');
+    expect(sizeTrace({ policies, counts: steady(451) }).at(-1)).toBe('headroom headroom → 1-2 CU');
+  });
+
+  it('never lowers the maximum to raise the minimum', () => {
+    const policies = [wanting(size(0.25, 4)), aHeadroom({ mayRaiseMin: true })];
+    const decision = decideWith({ policies, counts: steady(800), profile: CONNECTION_PROFILES.current });
+    // 832 usable with a minimum of 0.25, 1671 with 0.5; 0.5-3 CU would do.
+    expect(decision.desired.size).toEqual(size(0.5, 4));
+  });
+
+  it('reaches 16 CU as a range, and above it a fixed size', () => {
+    const byCu = new Map([
+      [15, 100],
+      [16, 200],
+      [18, 300],
+    ]);
+    const profile = tableProfile({ name: 'large', reserved: 0, byCu });
+    const policies = [wanting(size(10, 15)), aHeadroom({ mayRaiseMin: true, maxCu: 56 })];
+    const raised = (connections: number) => sizeTrace({ policies, counts: steady(connections), profile }).slice(1);
+    expect(raised(160)).toEqual(['headroom headroom → 10-16 CU']);
+    expect(raised(161)).toEqual(['headroom headroom → 18 CU']);
   });
 
   it('covers the largest need of several policies', () => {
@@ -143,7 +170,9 @@ describe('headroom', () => {
     ];
     expect(sizeTrace(given(false))).toEqual(beyond);
     expect(sizeTrace(given(true))).toEqual([...beyond, 'hard_limit limits → 1-2 CU', 'headroom_unmet headroom']);
-    const within = [wanting(size(1)), aLimits({ size: { maxCu: 3 } }), aLimits({ size: { minCu: 1 } }), aHeadroom()];
+    const { size: _none, ...timed } = aLimits({ suspendTimeout: { maxSeconds: 600 } });
+    const sized = [aLimits({ size: { maxCu: 3 } }), aLimits({ size: { minCu: 1 } })];
+    const within = [wanting(size(1)), ...sized, timed, aHeadroom()];
     expect(sizeTrace({ policies: within, counts: steady(1000) })).not.toContain('headroom_over_limit headroom');
   });
 
@@ -201,6 +230,8 @@ describe('going back', () => {
     expect(sizeTrace({ policies: lowering, counts: countsUntil(NOON, 10, ...few) }).at(-1)).toBe(
       'headroom_met headroom',
     );
+    const larger = { policies: [wanting(size(1, 4)), aHeadroom()], counts: countsUntil(NOON, ...few) };
+    expect(sizeTrace(larger).at(-1)).toBe('headroom_met headroom');
     const peakAt = (minutesAgo: number) =>
       decideWith({
         policies: lowering,
@@ -289,6 +320,14 @@ describe('critical', () => {
     expect(critical(810).urgent).toBe(false);
     expect(critical(811).urgent).toBe(true);
     expect(decideWith({ policies: [wanting(size(1, 2)), aHeadroom()], counts: steady(900) }).urgent).toBe(false);
+  });
+
+  it('does not count the connections that max_connections keeps', () => {
+    const policies = [wanting(size(1, 4)), aHeadroom({ criticalShare: 0.9 })];
+    const urgent = (connections: number) =>
+      critical(connections, { policies, profile: CONNECTION_PROFILES.current }).urgent;
+    // 90 % of 839 − 7 is 748.8.
+    expect([748, 749].map(urgent)).toEqual([false, true]);
   });
 
   it('believes what the compute reports before the table', () => {

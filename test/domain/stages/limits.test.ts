@@ -59,6 +59,19 @@ describe('limits', () => {
     expect(traceOf(decision, 'size')).toEqual(['no_opinion']);
   });
 
+  it('of timeouts are told like those of sizes, and named for the end that they set', () => {
+    const bounds = (name: string, suspendTimeout: LimitsPolicy['suspendTimeout']) => {
+      const { size: _none, ...limits } = aLimits({ name });
+      return { ...limits, ...(suspendTimeout && { suspendTimeout }) };
+    };
+    const both = [bounds('floor', { minSeconds: 120 }), bounds('ceiling', { maxSeconds: 600 })];
+    const told = (...policies: Policy[]) => traceOf(decideWith([...policies, ...both]), 'suspend_timeout').slice(1);
+    expect(told(wanting({ suspendTimeoutSeconds: 900 }))).toEqual(['limited ceiling → 10m']);
+    expect(told(wanting({ suspendTimeoutSeconds: 60 }))).toEqual(['limited floor → 2m']);
+    expect(told(wanting({ suspendTimeoutSeconds: 300 }))).toEqual([expect.stringMatching(/^within_limits \w+$/)]);
+    expect(told()).toEqual(['limited ceiling → 10m']);
+  });
+
   it('say so while the baseline is not known', () => {
     expect(traceOf(decideWith([aLimits()], { baseline: null }), 'size')).toEqual([
       'no_opinion',
@@ -77,6 +90,9 @@ describe('limits', () => {
         'limited ceiling → 2-4 CU',
       );
       expect(traceOf(decideWith([wanting({ size: size(1) }), ...both]), 'size').at(-1)).toBe('limited floor → 2 CU');
+      expect(traceOf(decideWith([wanting({ size: size(1, 4) }), ...both]), 'size').at(-1)).toBe(
+        'limited floor → 2-4 CU',
+      );
     }
   });
 
@@ -107,6 +123,8 @@ describe('hard limits', () => {
   it('say nothing where nothing is decided, nor where all is within them', () => {
     const nothing = decideWith([aLimits({ hard: true })], { baseline: null });
     expect(traceOf(nothing, 'size')).toEqual(['no_opinion', 'baseline_unknown limits']);
+    const timed = decideWith([aLimits({ hard: true, suspendTimeout: timeout })], { baseline: null });
+    expect(traceOf(timed, 'suspend_timeout')).toEqual(['no_opinion', 'baseline_unknown limits']);
     expect(traceOf(decideWith([aLimits({ hard: true }), wanting({ size: size(1) })]), 'size')).toEqual([
       'otherwise schedule → 1 CU',
       'within_limits limits',

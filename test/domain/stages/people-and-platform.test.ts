@@ -33,6 +33,12 @@ describe('holds', () => {
     }
   });
 
+  it('leave to older ones the field that they do not name', () => {
+    const timing = aHold({ id: 'new', createdAtMs: 2, suspendTimeoutSeconds: -1 });
+    const sizing = aHold({ id: 'old', createdAtMs: 1, size: size(8) });
+    expect(wish([timing, sizing]).desired).toEqual({ size: size(8), suspendTimeoutSeconds: -1 });
+  });
+
   it('count from when they are set until they expire, for their compute alone', () => {
     const hold = aHold({ size: size(8), createdAtMs: NOON, expiresAtMs: NOON + 1000 });
     const held = [-1, 0, 999, 1000].map((offset) => wish([hold], NOON + offset).desired.size?.maxCu);
@@ -109,5 +115,18 @@ describe("the platform's rules", () => {
     expect(timeout({ size: size(18) })).toBeNull();
     const never = obeyed({ size: size(18), suspendTimeoutSeconds: -1 });
     expect(traceOf(never, 'suspend_timeout')).toEqual(['hold → never']);
+  });
+
+  it('are told as a correction of whoever spoke', () => {
+    const large = { ...size(18), suspendTimeoutSeconds: 300 };
+    const schedule = aSchedule({ windows: [], otherwise: { size: size(18), suspendTimeoutSeconds: 300 } });
+    const restore = { owner: 'ann', askedAtMs: NOON, expiresAtMs: NOON + 1 };
+    const input = { compute: aCompute(), instantMs: NOON, baseline: large };
+    const corrected = { group: 'suspend_timeout', code: 'never_suspends', before: 300, after: -1 };
+    const wanted = decide({ ...input, policies: compiled(schedule) });
+    const { policy, opinion } = wanted.trace.find(({ code }) => code === 'otherwise') ?? {};
+    expect(wanted.trace.at(-1)).toStrictEqual({ ...corrected, policy, opinion });
+    const back = decide({ ...input, policies: compiled(), restore });
+    expect(back.trace.at(-1)).toStrictEqual({ ...corrected, restore });
   });
 });

@@ -39,6 +39,8 @@ describe('a window with ready', () => {
     expect(sizeTrace('07:55:00', wide)).toEqual(['otherwise day → 1-2 CU', 'ready day → 1-4 CU']);
     const lowering = aSchedule({ name: 'day', windows: [ready({ size: size(1) })], otherwise: { size: size(4) } });
     expect(sizeTrace('07:55:00', lowering)).toEqual(['otherwise day → 4 CU', 'not_yet day']);
+    const within = aSchedule({ name: 'day', windows: [ready({ size: size(2, 4) })], otherwise: { size: size(4) } });
+    expect(sizeTrace('07:55:00', within)).toEqual(['otherwise day → 4 CU', 'not_yet day']);
   });
 
   it('compares with what the compute has where nothing else has an opinion', () => {
@@ -113,6 +115,8 @@ describe('a window with ready', () => {
       });
     expect(sizeTrace('07:55:00', early, late(485))).toEqual(['ready early → 1-8 CU', 'ready late → 3-8 CU']);
     expect(sizeTrace('07:55:00', early, late(480))).toEqual(['outranked early', 'ready late → 3 CU']);
+    const important = { ...late(485), priority: 1 };
+    expect(sizeTrace('07:55:00', early, important)).toEqual(['ready early → 1-8 CU', 'ready late → 3-8 CU']);
   });
 
   it('has its boundary at the start of the lead', () => {
@@ -155,6 +159,7 @@ describe('computes under the same policies', () => {
     expect(traceOf(limited, 'size')).toEqual(['otherwise office-hours → 0.25-1 CU', 'hold h1 → 8 CU']);
     expect(traceOf(first, 'size')).toEqual(['otherwise office-hours → 0.25-1 CU']);
     expect(first.deciders.size?.code).toBe('otherwise');
+    expect(first.trace.map(({ group }) => group)).toEqual(['size', 'suspend_timeout']);
     expect(first.desired.size).toEqual(size(0.25, 1));
   });
 });
