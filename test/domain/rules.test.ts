@@ -1,0 +1,101 @@
+import { describe, expect, it } from 'vitest';
+import type { Policy } from '../../src/domain/policy.ts';
+import { ruleOf } from '../../src/domain/rules/rules.ts';
+import { aFreeze, aHeadroom, aLimits, aRestart, aSchedule, at, aWindow } from '../support/builders.ts';
+
+const EIGHT = at('2026-03-02T08:00:00Z');
+const NOON = at('2026-03-02T12:00:00Z');
+const SIX = at('2026-03-02T18:00:00Z');
+const MINUTE_MS = 60_000;
+const FRIDAY_SIX = at('2026-02-27T18:00:00Z');
+const small = { minCu: 1, maxCu: 1 };
+
+/** What a policy says, without the policy itself. */
+const saidBy = (policy: Policy, instantMs: number) =>
+  ruleOf(policy)
+    .statementsAt(policy, 7, instantMs)
+    .map(({ policy: speaker, policyIndex, ...said }) => {
+      expect([speaker, policyIndex]).toEqual([policy, 7]);
+      return said;
+    });
+const next = (policy: Policy, instantMs: number) => ruleOf(policy).nextChangeAfter(policy, instantMs);
+const last = (policy: Policy, instantMs: number) => ruleOf(policy).lastChangeUntil(policy, instantMs);
+
+describe('a freeze', () => {
+  it('says nothing while it is closed, and until when it lasts where it ends', () => {
+    const office = aFreeze({ at: [aWindow()] });
+    expect(saidBy(office, EIGHT - 1)).toStrictEqual([]);
+    expect(saidBy(office, EIGHT)).toStrictEqual([{ says: 'freeze', untilMs: SIX }]);
+    expect(saidBy(aFreeze(), EIGHT)).toStrictEqual([{ says: 'freeze' }]);
+    expect([last(office, NOON), next(office, NOON)]).toEqual([EIGHT, SIX]);
+  });
+});
+
+describe('a restart', () => {
+  it('says since when its window is open, and nothing while it is closed', () => {
+    expect(saidBy(aRestart(), SIX)).toStrictEqual([]);
+    expect(saidBy(aRestart(), NOON)).toStrictEqual([{ says: 'restart', openSinceMs: EIGHT }]);
+    expect([last(aRestart(), NOON), next(aRestart(), NOON)]).toEqual([EIGHT, SIX]);
+  });
+});
+
+it.each([
+  ['limits', aLimits(), 'bounds'],
+  ['headroom', aHeadroom(), 'need'],
+])('%s say the same at all times', (_kind, policy, says) => {
+  expect(saidBy(policy, NOON)).toStrictEqual([{ says }]);
+  expect([last(policy, NOON), next(policy, NOON)]).toEqual([Number.NEGATIVE_INFINITY, undefined]);
+});
+
+describe('a schedule', () => {
+  const LEAD_MS = 10 * MINUTE_MS;
+  const otherwise = { says: 'values', source: 'otherwise', windowIndex: -1 };
+  const ready = aSchedule({ windows: [{ at: [aWindow()], size: small, readyLeadMs: LEAD_MS }], otherwise: 'leave' });
+
+  it('says what its open windows want, and what it wants otherwise, field by field', () => {
+    const open = { says: 'values', source: 'recurring', windowIndex: 0, openSinceMs: EIGHT };
+    const closed = { at: [aWindow({ days: [7] })], size: small };
+    const timed = aSchedule({
+      windows: [{ at: [aWindow()], suspendTimeoutSeconds: 60 }, closed],
+      otherwise: { size: small },
+    });
+    expect(saidBy(timed, NOON)).toStrictEqual([
+      { ...open, suspendTimeoutSeconds: 60 },
+      { ...otherwise, size: small },
+    ]);
+    expect(saidBy({ ...timed, otherwise: 'baseline' }, SIX)).toStrictEqual([
+      { ...otherwise, size: 'baseline', suspendTimeoutSeconds: 'baseline' },
+    ]);
+    expect(saidBy({ ...timed, otherwise: 'leave' }, SIX)).toStrictEqual([]);
+  });
+
+  it('with ready says so from its lead on, and changes at the lead and at both ends', () => {
+    expect(saidBy(ready, EIGHT - LEAD_MS - 1)).toStrictEqual([]);
+    expect(saidBy(ready, EIGHT - LEAD_MS)).toStrictEqual([
+      { says: 'values', source: 'recurring', windowIndex: 0, openSinceMs: EIGHT, leads: true, size: small },
+    ]);
+    const changes = [EIGHT - LEAD_MS, EIGHT, SIX];
+    expect([changes[0], NOON, SIX].map((ms) => last(ready, ms ?? 0))).toEqual(changes);
+    expect(last(ready, EIGHT - LEAD_MS - 1)).toBe(FRIDAY_SIX);
+    expect([FRIDAY_SIX, EIGHT - LEAD_MS, SIX - 1].map((ms) => next(ready, ms))).toEqual(changes);
+  });
+
+  it('is never ready for what will not open any more, and has no change ahead', () => {
+    const once = [{ kind: 'interval' as const, startMs: EIGHT, endMs: NOON }];
+    const past = aSchedule({ windows: [{ at: once, size: small, readyLeadMs: LEAD_MS }], otherwise: 'leave' });
+    expect(saidBy(past, NOON)).toStrictEqual([]);
+    expect([last(past, SIX), next(past, NOON)]).toEqual([NOON, undefined]);
+    const never = aSchedule({ windows: [] });
+    expect([last(never, SIX), next(never, NOON)]).toEqual([Number.NEGATIVE_INFINITY, undefined]);
+  });
+
+  it('whose window is open by an interval and by the week changes also where the interval ends', () => {
+    const interval = { kind: 'interval' as const, startMs: NOON, endMs: SIX - 1 };
+    const mixed = aSchedule({ windows: [{ at: [aWindow(), interval], size: small }], otherwise: 'leave' });
+    const source = (instantMs: number) => saidBy(mixed, instantMs).map((said) => 'source' in said && said.source);
+    expect([NOON - 1, NOON, SIX - 1, SIX].map(source)).toEqual([['recurring'], ['absolute'], ['recurring'], []]);
+    expect([next(mixed, EIGHT), next(mixed, NOON), last(mixed, SIX - 2), last(mixed, NOON - 1)]).toEqual([
+      ...[NOON, SIX - 1, NOON, EIGHT],
+    ]);
+  });
+});
