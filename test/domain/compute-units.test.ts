@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { COMPUTE_SIZES_CU, maxConnectionsAt, nearestAllowedSizes } from '../../src/domain/compute-units.ts';
+import {
+  COMPUTE_SIZES_CU,
+  isAllowedSize,
+  maxConnectionsAt,
+  nearestAllowedSizes,
+} from '../../src/domain/compute-units.ts';
 
 describe('compute units', () => {
   it('are 0.25, 0.5, the whole numbers to 16, and the even ones to 56', () => {
@@ -19,5 +24,8 @@ describe('compute units', () => {
     expect(nearestAllowedSizes(0.3)).toEqual([0.25, 0.5]);
     expect(nearestAllowedSizes(17)).toEqual([16, 18]);
     expect(nearestAllowedSizes(60)).toEqual([56]);
+    expect(nearestAllowedSizes(0.1)).toEqual([0.25]);
+    expect(nearestAllowedSizes(1)).toEqual([0.5, 2]);
+    expect([0.25, 0.3, 16, 17, 56, 58].map(isAllowedSize)).toEqual([true, false, true, false, true, false]);
   });
 });

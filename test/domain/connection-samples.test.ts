@@ -32,6 +32,49 @@ function keepAll(
 const view = (samples: ConnectionSample[], instantMs: number, windowMs: number) =>
   viewConnections(samples, aCompute(), { instantMs, windowMs });
 
+const minutes = (...all: number[]): ConnectionSample[] =>
+  all.map((minute) => ({ atMs: minute * MINUTE_MS, connections: minute }));
+
+/** `12 from 8: 11` for a sample at minute 12 that stands for all since minute 8, the highest of which was 11. */
+const compacted = (samples: ConnectionSample[], nowMinute: number, windowMinutes: number, most: number) =>
+  compactSamples(samples, { nowMs: nowMinute * MINUTE_MS, windowMs: windowMinutes * MINUTE_MS, most }).map(
+    ({ atMs, sinceMs = atMs, connections }) => `${atMs / MINUTE_MS} from ${sinceMs / MINUTE_MS}: ${connections}`,
+  );
+
+describe('samples of connections', () => {
+  it('stay as they are while there is room, but for those that nobody looks back at', () => {
+    expect(compacted(minutes(9, 10, 29, 30), 30, 10, 4)).toEqual([
+      '10 from 10: 10',
+      '29 from 29: 29',
+      '30 from 30: 30',
+    ]);
+    expect(compacted(minutes(20, 21, 29, 30), 30, 10, 4)).toHaveLength(4);
+  });
+
+  it('become one for each stretch of the window, the newest half of the room apart', () => {
+    const counted = minutes(...Array.from({ length: 13 }, (_, index) => 8 + index));
+    const peak = counted.map((one) => (one.atMs === 11 * MINUTE_MS ? { ...one, connections: 99 } : one));
+    expect(compacted(peak, 20, 8, 8)).toEqual([
+      ...['12 from 8: 99', '16 from 13: 16', '17 from 17: 17', '18 from 18: 18', '19 from 19: 19', '20 from 20: 20'],
+    ]);
+  });
+
+  it('stay apart where more than five minutes lie between them, or than they hold', () => {
+    const newest = minutes(13, 14, 15, 16);
+    const split = (next: ConnectionSample) =>
+      compacted([...minutes(0, 1), next, ...minutes(11, 12), ...newest], 16, 20, 8);
+    expect(split({ atMs: 6 * MINUTE_MS, connections: 6 })[0]).toBe('6 from 0: 6');
+    expect(split({ atMs: 7 * MINUTE_MS, connections: 7 }).slice(0, 2)).toEqual(['1 from 0: 1', '12 from 7: 12']);
+    expect(split({ atMs: 7 * MINUTE_MS, connections: 7, validForMs: 6 * MINUTE_MS })[0]).toBe('7 from 0: 7');
+    expect(split({ atMs: 8 * MINUTE_MS, connections: 8, sinceMs: 6 * MINUTE_MS })[0]).toBe('8 from 0: 8');
+  });
+
+  it('are the newest where there are more gaps than room', () => {
+    const apart = Array.from({ length: 12 }, (_, index) => 6 * index);
+    expect(compacted(minutes(...apart), 66, 100, 8)).toEqual(apart.slice(4).map((at) => `${at} from ${at}: ${at}`));
+  });
+});
+
 describe('samples of connections that are kept', () => {
   it.each([MINUTE_MS, 30 * MINUTE_MS, 7 * 24 * 60 * MINUTE_MS])(
     'never show a lower peak of a window of %i ms',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { COMPUTE_SIZES_CU } from '../../src/domain/compute-units.ts';
 import { CONNECTION_PROFILES, tableProfile } from '../../src/domain/connection-profile.ts';
-import { type ConnectionSample, viewConnections } from '../../src/domain/connections.ts';
+import { type ConnectionSample, connectionsAt, viewConnections } from '../../src/domain/connections.ts';
 import { aCompute, at } from '../support/builders.ts';
 
 const NOON = at('2026-03-02T12:00:00Z');
@@ -18,12 +18,12 @@ describe('connection profiles', () => {
   const at = (profile: typeof seed, minCu: number, maxCu = minCu) => profile.maxConnections({ minCu, maxCu });
 
   it('of the seed follow the maximum alone', () => {
-    expect(seed.reserved).toBe(0);
+    expect(seed).toMatchObject({ name: 'seed', reserved: 0 });
     expect([at(seed, 0.25), at(seed, 0.25, 8), at(seed, 9), at(seed, 56)]).toEqual([112, 3604, 4000, 4000]);
   });
 
   it('of now follow min(max, 8·min), and keep seven connections', () => {
-    expect(current.reserved).toBe(7);
+    expect(current).toMatchObject({ name: 'current', reserved: 7 });
     expect([0.25, 0.5, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 56].map((cu) => at(current, cu))).toEqual([
       104, 209, 419, 839, 1258, 1678, 2098, 2517, 2937, 3357, 3776, 4000, 4000,
     ]);
@@ -96,5 +96,30 @@ describe('what is known of connections', () => {
       ])?.reportedMaxConnections,
     ).toBe(200);
     expect(view([{ ...sample(2), maxConnections: 100 }, sample(1)])).not.toHaveProperty('reportedMaxConnections');
+  });
+});
+
+describe('how many are connected now', () => {
+  const older = sample(2, 9);
+  const newer = sample(1, 4);
+
+  it.each([
+    ['the later one is asked first', [[newer], [older]]],
+    ['the later one is asked last', [[older], [newer]]],
+    ['one of them knows nothing', [[], [newer]]],
+    ['one of them is ahead of the clock', [[newer], [sample(-1, 7)]]],
+    ['one of them is stale', [[newer], [sample(6, 7)]]],
+  ])('is what the latest count of any source says: %s', (_what, sources) => {
+    const history = new Map(sources.map((samples, index) => [`s${index}`, samples]));
+    expect(connectionsAt(history, aCompute(), NOON)).toBe(4);
+  });
+
+  it('is nobody while the compute sleeps, and unknown without a count', () => {
+    const history = new Map([['counts', [newer]]]);
+    expect(connectionsAt(history, aCompute({ state: 'idle' }), NOON)).toBe(0);
+    expect(connectionsAt(undefined, aCompute({ state: 'idle' }), NOON)).toBe(0);
+    expect(connectionsAt(undefined, aCompute(), NOON)).toBeUndefined();
+    expect(connectionsAt(history, aCompute(), NOON + 4 * MINUTE_MS)).toBe(4);
+    expect(connectionsAt(history, aCompute(), NOON + 4 * MINUTE_MS + 1)).toBeUndefined();
   });
 });
