@@ -32,6 +32,8 @@ function createRunner() {
     capabilities: () => ({ reloadEnvironment: true }),
 
     async init() {
+      // One failing case is enough: looking for a smaller one takes seconds.
+      createRequire(resolve('package.json'))('fast-check').configureGlobal({ endOnFailure: true });
       const code = await bundle();
       evaluate = evaluator(code);
       // Counting what is covered takes longer than the tests, and only the first run needs it.
