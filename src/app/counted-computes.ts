@@ -1,10 +1,8 @@
 import type { Compute } from '../domain/compute.ts';
+import { windowOf } from '../domain/connection-samples.ts';
 import type { ConnectionSource } from '../domain/connection-source.ts';
 import type { Policy } from '../domain/policy.ts';
 import type { Context } from './context.ts';
-
-/** Counts are kept at least so long, in milliseconds, whatever policies look back. */
-const LEAST_WINDOW_MS = 5 * 60_000;
 
 /** A source that some policy takes counts from, and of which computes. */
 export interface CountedComputes {
@@ -24,7 +22,7 @@ export function countedComputes(context: Context): CountedComputes[] {
   const nowMs = context.clock.now();
   const counted = new Map<string, CountedComputes>();
   for (const source of sources.values()) {
-    counted.set(source.name, { source, computes: [], windowMs: windowOf(source, policies) });
+    counted.set(source.name, { source, computes: [], windowMs: windowOf(source.name, policies) });
   }
   const only = sources.size === 1 ? [...sources.keys()] : [];
   for (const { computes } of context.fleet.pictures()) {
@@ -33,13 +31,6 @@ export function countedComputes(context: Context): CountedComputes[] {
     }
   }
   return [...counted.values()].filter(({ computes }) => computes.length > 0);
-}
-
-function windowOf({ name }: ConnectionSource, policies: readonly Policy[]): number {
-  const windows = policies.map((one) =>
-    one.kind === 'headroom' && one.connections === name ? one.scaleDownAfterMs : LEAST_WINDOW_MS,
-  );
-  return Math.max(LEAST_WINDOW_MS, ...windows);
 }
 
 function sourcesOf(policies: readonly Policy[], only: readonly string[]): Iterable<string> {

@@ -1,7 +1,6 @@
 import type { Compute } from '../domain/compute.ts';
 import { CONNECTION_PROFILES } from '../domain/connection-profile.ts';
-import { compactSamples } from '../domain/connection-samples.ts';
-import { STALE_AFTER_MS } from '../domain/connections.ts';
+import { compactSamples, MOST_SAMPLES, withValidity } from '../domain/connection-samples.ts';
 import type { ConnectionCounters, CountOutcome } from '../ports/connections.ts';
 import type { ConnectionSample } from '../ports/store.ts';
 import { concludeCompute } from './conclude.ts';
@@ -10,12 +9,6 @@ import type { CountedComputes } from './counted-computes.ts';
 import { mapConcurrently } from './map-concurrently.ts';
 import { FRESH_MS, readPicture } from './pictures.ts';
 import { requestReconcile } from './triggers.ts';
-
-/** What the store keeps of a compute, over all its sources. */
-const MOST_SAMPLES = 32;
-
-/** How often a source may be missed before what it said is stale. */
-const MISSED = 2.5;
 
 const CONCURRENT_READS = 8;
 const CONCURRENT_STORE_CALLS = 16;
@@ -121,11 +114,6 @@ async function store(
     ),
   );
   await context.store.putSamples(computeId, kept);
-}
-
-function withValidity(sample: ConnectionSample, everyMs: number) {
-  const validForMs = everyMs * MISSED;
-  return validForMs > STALE_AFTER_MS ? { ...sample, validForMs } : sample;
 }
 
 /** True if what was counted makes something else right than what was last concluded. */

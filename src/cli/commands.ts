@@ -50,6 +50,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./diff.ts')).diffCommand(),
   },
   {
+    name: 'backtest',
+    summary: 'show what a headroom policy would have done with recorded connections',
+    load: async () => (await import('./backtest.ts')).backtestCommand(),
+  },
+  {
     name: 'hold',
     summary: 'set size or timeout of a compute by hand, or keep it as it is, for a while',
     load: async () => (await import('./hold.ts')).holdCommand(),

@@ -55,7 +55,11 @@ function refusing(message: string): ConnectionCounter {
 }
 
 /** Read each time, so that what is rotated counts at once; what came from a variable stays until a restart. */
-async function readSecret(place: SecretPlace, file: string, { settings, hide }: CountersOptions): Promise<string> {
+export async function readSecret(
+  place: SecretPlace,
+  file: string,
+  { settings, hide }: Pick<CountersOptions, 'settings' | 'hide'>,
+): Promise<string> {
   if (place.from === 'variable') {
     const variable = settings.sourceVariables.get(place.name);
     if (variable === undefined) throw new Error(`the variable ${place.name} is not set`);

@@ -1,4 +1,28 @@
 import { type ConnectionSample, STALE_AFTER_MS } from './connections.ts';
+import type { Policy } from './policy.ts';
+
+/** How many samples of a compute are kept, over all its sources. */
+export const MOST_SAMPLES = 32;
+
+/** Counts are kept at least so long, in milliseconds, whatever policies look back. */
+const LEAST_WINDOW_MS = 5 * 60_000;
+
+/** How often a source may be missed before what it said is stale. */
+const MISSED = 2.5;
+
+/** How long policies look back at the counts of a source, in milliseconds. */
+export function windowOf(source: string, policies: readonly Policy[]): number {
+  const windows = policies.map((one) =>
+    one.kind === 'headroom' && one.connections === source ? one.scaleDownAfterMs : LEAST_WINDOW_MS,
+  );
+  return Math.max(LEAST_WINDOW_MS, ...windows);
+}
+
+/** A sample that holds as long as one must whose source is asked only every so many milliseconds. */
+export function withValidity<S extends ConnectionSample>(sample: S, everyMs: number): S {
+  const validForMs = everyMs * MISSED;
+  return validForMs > STALE_AFTER_MS ? { ...sample, validForMs } : sample;
+}
 
 interface CompactOptions {
   nowMs: number;

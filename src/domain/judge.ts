@@ -39,6 +39,13 @@ export interface Judgement {
 
 /** Decides what a compute should have and plans what to do about it: the same for the daemon and for every command. Pure. */
 export function judge(situation: Situation): Judgement {
+  const { policies, compute, record, nowMs, holds } = situation;
+  const input = { policies, compute, baseline: record?.baseline, holds };
+  return { ...judgeNow(situation), nextBoundaryMs: nextBoundary(input, nowMs) };
+}
+
+/** The same without the next boundary, for those who know it. */
+export function judgeNow(situation: Situation): Omit<Judgement, 'nextBoundaryMs'> {
   const { policies, compute, record, nowMs, holds, freezes = [], connections, profile, ...gates } = situation;
   const input = { policies, compute, baseline: record?.baseline, holds };
   const restore = restoreAt(record, nowMs);
@@ -58,6 +65,5 @@ export function judge(situation: Situation): Judgement {
       nextBoundaryAfter: (afterMs, group) => nextBoundary(input, afterMs, group),
       wantedSince: (group) => Math.max(askedAtMs(group), wantedSince({ ...input, record, decision }, group)),
     }),
-    nextBoundaryMs: nextBoundary(input, nowMs),
   };
 }

@@ -8,6 +8,11 @@ export interface Series {
   value: string;
 }
 
+/** One series of a range query: instants in seconds, values as they are written. */
+export type Points = readonly (readonly [seconds: number, value: string])[];
+
+type Read<T> = { ok: true; value: T } | { ok: false; error: CountError };
+
 const Point = z.tuple([z.number(), z.string()]);
 const Answer = z.discriminatedUnion('resultType', [
   z.object({
@@ -16,14 +21,42 @@ const Answer = z.discriminatedUnion('resultType', [
   }),
   z.object({ resultType: z.literal('scalar'), result: Point }),
 ]);
+const RangeAnswer = z.object({
+  resultType: z.literal('matrix'),
+  result: z.array(z.object({ values: z.array(Point) })),
+});
 const Success = z.object({ status: z.literal('success'), data: Answer });
+const RangeSuccess = z.object({ status: z.literal('success'), data: RangeAnswer });
 const Failure = z.object({ status: z.literal('error'), error: z.string() });
 
 /** The series of an answer to an instant query, or what is wrong with it. */
-export function seriesIn(
-  status: number,
-  text: string,
-): { ok: true; value: Series[] } | { ok: false; error: CountError } {
+export function seriesIn(status: number, text: string): Read<Series[]> {
+  const body = bodyOf(status, text);
+  if (!body.ok) return body;
+  const answer = Success.safeParse(body.value);
+  if (!answer.success) return failed('malformed', 'the answer is none of an instant query');
+  const { data } = answer.data;
+  if (data.resultType === 'scalar') return { ok: true, value: [{ labels: {}, value: data.result[1] }] };
+  return { ok: true, value: data.result.map(({ metric, value }) => ({ labels: metric, value: value[1] })) };
+}
+
+/** The series of an answer to a range query, or what is wrong with it. */
+export function rangesIn(status: number, text: string): Read<Points[]> {
+  const body = bodyOf(status, text);
+  if (!body.ok) return body;
+  const answer = RangeSuccess.safeParse(body.value);
+  if (!answer.success) return failed('malformed', 'the answer is none of a range query');
+  return { ok: true, value: answer.data.data.result.map(({ values }) => values) };
+}
+
+/** Averages and sums of rates are not whole; a need is never rounded down. */
+export function connectionsIn(value: string): Read<number> {
+  const connections = Number(value);
+  if (Number.isFinite(connections) && connections >= 0) return { ok: true, value: Math.ceil(connections) };
+  return failed('malformed', `the query gives ${value.slice(0, 40)} for it, which is no number of connections`);
+}
+
+function bodyOf(status: number, text: string): Read<unknown> {
   if (status === 401 || status === 403) return failed('unauthorised', `it answers ${status}: check its token`);
   if (status >= 300 && status < 400) return failed('misconfigured', `it answers ${status}: redirects are not followed`);
   const body = parsed(text);
@@ -31,12 +64,7 @@ export function seriesIn(
   if (failure.success) {
     return failed(status === 400 ? 'misconfigured' : 'unavailable', `${status}: ${failure.data.error.slice(0, 200)}`);
   }
-  if (status !== 200) return failed('unavailable', `it answers ${status}`);
-  const answer = Success.safeParse(body);
-  if (!answer.success) return failed('malformed', 'the answer is none of an instant query');
-  const { data } = answer.data;
-  if (data.resultType === 'scalar') return { ok: true, value: [{ labels: {}, value: data.result[1] }] };
-  return { ok: true, value: data.result.map(({ metric, value }) => ({ labels: metric, value: value[1] })) };
+  return status === 200 ? { ok: true, value: body } : failed('unavailable', `it answers ${status}`);
 }
 
 function parsed(text: string): unknown {

@@ -2,7 +2,8 @@ import { NEVER_SUSPENDS } from '../../domain/compute.ts';
 import type { Segment } from '../../domain/forecast/walk.ts';
 import type { Span } from '../../domain/forecast.ts';
 import { formatSize, formatSuspendTimeout } from '../../domain/settings-text.ts';
-import { printable, shortened } from '../printable.ts';
+import { shortened } from '../printable.ts';
+import { element, escaped, tenth } from '../svg-elements.ts';
 import { daysOf } from './days.ts';
 import { formatInstant, formatSpan } from './local-time.ts';
 import type { Outlook } from './outlook.ts';
@@ -128,27 +129,4 @@ function legend(y: number): string[] {
       element('text', { class: 'dim', x: x + 20, y }, text),
     ];
   });
-}
-
-/** Its content is markup: text in it must have been escaped. */
-function element(name: string, attributes: Readonly<Record<string, string | number>>, content?: string): string {
-  const written = Object.entries(attributes).map(([key, value]) => ` ${key}="${value}"`);
-  const start = `<${name}${written.join('')}`;
-  return content === undefined ? `${start}/>` : `${start}>${content}</${name}>`;
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
-function escaped(text: string): string {
-  return printable(text).replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
-}
-
-function tenth(value: number): number {
-  return Math.round(value * 10) / 10;
 }

@@ -4,7 +4,7 @@ import type { Outlook } from './outlook.ts';
 import { formatDollars, formatHours, sumOf, times } from './sums.ts';
 
 /** Blanks instead of lines, so that it fits into 80 columns. */
-const NO_LINES = Object.fromEntries(
+export const NO_LINES = Object.fromEntries(
   ['top', 'bottom', 'mid', 'left', 'right'].flatMap((side) =>
     ['', '-mid', '-left', '-right'].map((part) => [`${side}${part}`, '']),
   ),

@@ -1,0 +1,169 @@
+import type { RecordedCount, Recording } from '../../domain/backtest/recording.ts';
+import { COMPUTE_SIZES_CU } from '../../domain/compute-units.ts';
+import type { PrometheusSource } from '../../domain/connection-source.ts';
+import { isoInstant } from '../../domain/instants.ts';
+import type { HeadroomPolicy, PolicySet } from '../../domain/policy.ts';
+import { parseDurationMs } from '../../policy/schema/duration.ts';
+import type { Settings } from '../../settings.ts';
+import { UserError } from '../fail.ts';
+import { readSpan } from '../forecast/span.ts';
+import { printable } from '../printable.ts';
+import { findSource } from './find-policy.ts';
+import { MOST_COUNTS, readCsv } from './read-csv.ts';
+import { named, type Subject, type SubjectFlags, type Subjects, subjectsOfFleet, subjectsOfIds } from './subjects.ts';
+
+export interface RecordingFlags extends SubjectFlags {
+  connections?: string;
+  prometheus?: boolean;
+  source?: string;
+  from?: string;
+  to?: string;
+  step?: string;
+}
+
+/** What was recorded, and by what it is replayed. */
+export interface Recorded extends Pick<Subjects, 'policies' | 'policy'> {
+  recordings: readonly Recording[];
+  notes: readonly string[];
+}
+
+interface Options {
+  settings: Settings;
+  set: PolicySet;
+  policy: HeadroomPolicy;
+  flags: RecordingFlags;
+  /** Ids or globs; all, if there is none. */
+  names: readonly string[];
+  zone: string;
+  nowMs: number;
+}
+
+type Counts = ReadonlyMap<string, readonly RecordedCount[]>;
+
+/** Reads what the flags name. Throws a UserError where they make no sense, or nothing was recorded. */
+export async function readRecordings(options: Options): Promise<Recorded> {
+  const { flags } = options;
+  if ((flags.connections === undefined) === (flags.prometheus !== true)) {
+    throw new UserError('say where the counts are: --connections FILE.csv, or --prometheus with --from');
+  }
+  if (flags.fleet !== undefined && (flags.size ?? flags.suspendAfter) !== undefined) {
+    throw new UserError('--fleet says what computes have; leave --size and --suspend-after out');
+  }
+  return flags.connections === undefined ? fromPrometheus(options) : fromCsv(options, flags.connections);
+}
+
+async function fromCsv(options: Options, file: string): Promise<Recorded> {
+  const { flags, names } = options;
+  const stray = (['from', 'to', 'step', 'source'] as const).find((flag) => flags[flag] !== undefined);
+  if (stray !== undefined) throw new UserError(`--${stray} is for --prometheus; leave it out, or cut the file`);
+  const counts = await readCsv(file);
+  const ids = named([...counts.keys()], (id) => id, names);
+  const subjects = await subjectsFor(options, ids);
+  const known = new Set(subjects.computes.map(({ compute }) => compute.computeId));
+  const left = ids.filter((id) => !known.has(id));
+  if (left.length === ids.length) {
+    const example = printable(left[0] ?? '');
+    throw new UserError(
+      `${file}: ${options.policy.name} selects none of its computes in ${flags.fleet}, such as ${example}`,
+    );
+  }
+  const notes = left.length === 0 ? [] : [`left out: ${options.policy.name} does not select ${few(left)}`];
+  const chosen = new Map([...counts].filter(([id]) => ids.includes(id)));
+  return recorded({ ...subjects, notes: [...subjects.notes, ...notes] }, chosen);
+}
+
+async function fromPrometheus(options: Options): Promise<Recorded> {
+  const { settings, set, policy, flags, names, zone, nowMs } = options;
+  const source = findSource(set, policy, flags.source);
+  if (flags.from === undefined) throw new UserError('--prometheus needs --from, and --to unless it is now');
+  const span = readSpan({ from: flags.from, to: flags.to ?? isoInstant(nowMs) }, { zone, nowMs });
+  const stepMs = stepOf(flags.step, source);
+  const subjects = await subjectsFor(options, names);
+  if (flags.fleet === undefined) assertIdsSuffice(source, names);
+  const computes = named(subjects.computes, ({ compute }) => compute.computeId, names);
+  if ((computes.length * (span.toMs - span.fromMs)) / stepMs > MOST_COUNTS) {
+    throw new UserError(
+      `that makes more than ${MOST_COUNTS} counts; ask for less time, fewer computes or a longer --step`,
+    );
+  }
+  const { recordedByPrometheus } = await import('../../compose/recorded-connections.ts');
+  const range = { ...span, stepMs };
+  const read = await recordedByPrometheus({
+    settings,
+    source,
+    computes: computes.map(({ compute }) => compute),
+    range,
+  });
+  if (!read.ok) throw new UserError(read.problem);
+  return recorded({ ...subjects, computes }, read.counts);
+}
+
+function subjectsFor(options: Options, ids: readonly string[]): Promise<Subjects> | Subjects {
+  const { flags, ...others } = options;
+  if (flags.fleet === undefined) return subjectsOfIds(ids, { ...others, flags });
+  return subjectsOfFleet({ ...others, fleetFile: flags.fleet });
+}
+
+function assertIdsSuffice({ name, query }: PrometheusSource, ids: readonly string[]): void {
+  if (ids.length === 0) throw new UserError('--prometheus: name the ids of computes, or a fleet with --fleet');
+  const glob = ids.find((id) => /[*?]/.test(id));
+  if (glob !== undefined)
+    throw new UserError(`${glob}: globs need --fleet with --prometheus; give the ids of computes`);
+  const missing = /\$(project|branch)\b/.exec(query)?.[0];
+  if (missing !== undefined) throw new UserError(`the query of ${name} asks by ${missing}: name a fleet with --fleet`);
+}
+
+function stepOf(text: string | undefined, { everyMs }: PrometheusSource): number {
+  if (text === undefined) return everyMs;
+  const ms = parseDurationMs(text);
+  if (ms !== undefined && ms >= 1000) return ms;
+  throw new UserError(`--step: "${printable(text)}" is not a duration from 1s on; write for example 1m`);
+}
+
+function recorded({ policies, policy, computes, notes }: Subjects, counts: Counts): Recorded {
+  const recordings = computes.flatMap((subject): Recording[] => {
+    const ofCompute = counts.get(subject.compute.computeId) ?? [];
+    return ofCompute.length === 0 ? [] : [{ ...subject, counts: ofCompute }];
+  });
+  if (recordings.length === 0)
+    throw new UserError('nothing was recorded of these computes in this time; check the query');
+  const silent = computes.length - recordings.length;
+  return {
+    ...{ policies, policy, recordings },
+    notes: [
+      ...notes,
+      ...(silent > 0 ? [`left out: ${silent} computes of which nothing was recorded`] : []),
+      ...recordings.flatMap(doubtsOf),
+    ],
+  };
+}
+
+/** What the recording itself says against the figures. */
+function doubtsOf({ compute: { computeId }, counts, profile }: Recording & Subject): string[] {
+  const full = counts.filter(
+    ({ connections, maxConnections: max }) => max !== undefined && connections >= max - profile.reserved,
+  );
+  const sizes = new Set(counts.flatMap(({ maxConnections }) => maxConnections ?? []));
+  const strange = [...sizes].find((max) => !isOfProfile(profile, max));
+  return [
+    ...(full.length > 0
+      ? [
+          `${computeId} was full at ${full.length} of ${counts.length} counts: more may have wanted to connect than was recorded`,
+        ]
+      : []),
+    ...(strange === undefined
+      ? []
+      : [
+          `${computeId} had max_connections ${strange}, which the profile ${profile.name} gives at no size: is it the right one?`,
+        ]),
+  ];
+}
+
+function isOfProfile({ maxConnections }: Recording['profile'], max: number): boolean {
+  return COMPUTE_SIZES_CU.some((cu) => maxConnections({ minCu: cu, maxCu: cu }) === max);
+}
+
+function few(ids: readonly string[]): string {
+  const shown = ids.slice(0, 3).map(printable).join(', ');
+  return ids.length > 3 ? `${shown} and ${ids.length - 3} more` : shown;
+}

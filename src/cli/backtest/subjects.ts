@@ -1,0 +1,104 @@
+import { readForForecast } from '../../compose/foreseeing.ts';
+import { type CompiledPolicies, compilePolicies } from '../../domain/compiled-policies.ts';
+import {
+  type Compute,
+  type ComputeSettings,
+  DEFAULT_SUSPEND_TIMEOUT_SECONDS,
+  type Size,
+} from '../../domain/compute.ts';
+import { CONNECTION_PROFILES, type ConnectionProfile } from '../../domain/connection-profile.ts';
+import type { HeadroomPolicy, PolicySet } from '../../domain/policy.ts';
+import { compileGlob } from '../../domain/select.ts';
+import type { Settings } from '../../settings.ts';
+import { UserError } from '../fail.ts';
+
+/** A compute before its recording begins. */
+export interface Subject {
+  compute: Compute;
+  baseline: ComputeSettings;
+  profile: ConnectionProfile;
+}
+
+/** The computes of a replay, and the policies that count in it. */
+export interface Subjects {
+  policies: PolicySet;
+  /** The one that is tried, as it stands among them. */
+  policy: HeadroomPolicy;
+  computes: readonly Subject[];
+  notes: readonly string[];
+}
+
+export interface SubjectFlags {
+  fleet?: string;
+  size?: Size;
+  suspendAfter?: number;
+}
+
+/** The smallest there is: what a raise goes back to, if nobody says what. */
+const USUAL_SIZE: Size = { minCu: 0.25, maxCu: 0.25 };
+
+/** The computes of a fleet file that the policy selects, with all policies of the set. */
+export async function subjectsOfFleet(options: {
+  settings: Settings;
+  set: PolicySet;
+  policy: HeadroomPolicy;
+  fleetFile: string;
+  nowMs: number;
+}): Promise<Subjects> {
+  const { settings, set, policy, fleetFile, nowMs } = options;
+  const policies = compilePolicies(set);
+  const read = await readForForecast({ settings, fleetFile, selectsByBranch: policies.selectsByBranch, nowMs });
+  if (!read.ok) throw new UserError(read.problem);
+  const { subjects, missing, notes } = read.value;
+  const computes = subjects
+    .filter(({ compute }) => isSelected(policies, policy, compute))
+    .map(({ compute, baseline = compute }) => ({ compute, baseline, profile: profileOf(settings, compute.account) }));
+  if (computes.length === 0) throw new UserError(`--policy: ${policy.name} selects no compute of ${fleetFile}`);
+  return { policies: set, policy, computes, notes: [...notes, ...missing.map((line) => `left out: ${line}`)] };
+}
+
+/** Computes of which nothing is known but their ids: they begin at a size that is given, and this policy alone counts. */
+export function subjectsOfIds(
+  ids: readonly string[],
+  { settings, set, policy, flags }: { settings: Settings; set: PolicySet; policy: HeadroomPolicy; flags: SubjectFlags },
+): Subjects {
+  const { size = USUAL_SIZE, suspendAfter: suspendTimeoutSeconds = DEFAULT_SUSPEND_TIMEOUT_SECONDS } = flags;
+  const baseline = { ...size, suspendTimeoutSeconds };
+  const alone = { ...policy, select: { projects: ['*'], minAgeMs: 0 } };
+  const computes = ids.map((computeId) => ({
+    compute: { ...UNKNOWN, ...baseline, computeId },
+    baseline,
+    profile: profileOf(settings, UNKNOWN.account),
+  }));
+  return { policies: { ...set, policies: [alone] }, policy: alone, computes, notes: [] };
+}
+
+const UNKNOWN: Omit<Compute, keyof ComputeSettings | 'computeId'> = {
+  account: 'default',
+  projectId: 'unknown',
+  projectName: 'unknown',
+  branchId: 'unknown',
+  type: 'read_write',
+  regionId: 'unknown',
+  state: 'active',
+  disabled: false,
+  createdAtMs: 0,
+};
+
+/** Those whose id one of the globs fits; all, if there is none. */
+export function named<T>(all: readonly T[], idOf: (one: T) => string, globs: readonly string[]): T[] {
+  const matchers = globs.map((glob) => ({ glob, matches: compileGlob(glob) }));
+  const unknown = matchers.find(({ matches }) => !all.some((one) => matches(idOf(one))));
+  if (unknown) throw new UserError(`no compute is called ${unknown.glob} in what was recorded; give an id or a glob`);
+  return globs.length === 0 ? [...all] : all.filter((one) => matchers.some(({ matches }) => matches(idOf(one))));
+}
+
+function isSelected(policies: CompiledPolicies, { name }: HeadroomPolicy, compute: Compute): boolean {
+  return policies.selecting(compute).some((index) => policies.set.policies[index]?.name === name);
+}
+
+/** An account that the settings don't know is as the only one that they have. */
+function profileOf({ accounts }: Settings, account: string): ConnectionProfile {
+  const known = accounts.find(({ name }) => name === account) ?? (accounts.length === 1 ? accounts[0] : undefined);
+  return known?.profile ?? CONNECTION_PROFILES.seed;
+}

@@ -1,0 +1,154 @@
+import { DateTime } from 'luxon';
+import type { Backtest } from '../../domain/backtest/backtest.ts';
+import type { Stretch } from '../../domain/backtest/replay.ts';
+import type { ReplayedChange } from '../../domain/backtest/simulated-daemon.ts';
+import type { Span } from '../../domain/forecast.ts';
+import { formatSize } from '../../domain/settings-text.ts';
+import { formatInstant, formatSpan } from '../forecast/local-time.ts';
+import { shortened } from '../printable.ts';
+import { element, escaped, tenth } from '../svg-elements.ts';
+
+const WIDTH = 1200;
+const LEFT = 60;
+const RIGHT = 20;
+const TOP = 48;
+const PANEL = 200;
+const HEAD = 36;
+const FOOT = 40;
+const MOST_TICKS = 12;
+const TICK_HOURS = [1, 2, 3, 6, 12, 24, 48, 168, 336, 720, 2160, 8760];
+
+/** More than so many are no picture any more. */
+export const MOST_DRAWN = 20;
+
+const STYLE = `text{font:12px system-ui,sans-serif;fill:#1f2933}.title{font-size:15px;font-weight:600}.dim{fill:#616e7c}
+.grid{stroke:#d9dee4}.usable{fill:none;stroke:#b4531a;stroke-width:1.5}.demand{fill:#9cc2e5;stroke:#3b73ad}.unknown{fill:#eef1f4}
+.raise{fill:#2f7d32}.lower{fill:#616e7c}`;
+
+interface Scale extends Span {
+  /** Where the highest number is, and where 0 is. */
+  top: number;
+  bottom: number;
+  xOf(ms: number): number;
+  yOf(connections: number): number;
+  zone: string;
+}
+
+/**
+ * A picture that needs nothing else: for each compute the connections that were wanted, over them what its size gives under the
+ * policy as written, and a mark for each change.
+ */
+export function drawBacktest({ computes }: Backtest, options: Span & { zone: string; policy: string }): string {
+  const { policy, zone, ...span } = options;
+  const drawn = computes.slice(0, MOST_DRAWN);
+  const height = TOP + drawn.length * (PANEL + HEAD) + FOOT;
+  const title = `${policy} on ${computes.length} ${computes.length === 1 ? 'compute' : 'computes'}, ${formatSpan(span, zone)}`;
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-labelledby="title">`,
+    element('title', { id: 'title' }, escaped(title)),
+    element('style', {}, STYLE),
+    element('rect', { width: WIDTH, height, fill: '#fff' }),
+    element('text', { x: 12, y: 24, class: 'title' }, escaped(title)),
+    ...drawn.flatMap((one, index) => panelOf(one, TOP + index * (PANEL + HEAD), { ...span, zone })),
+    ...legend(height - 12),
+    '</svg>',
+    '',
+  ].join('\n');
+}
+
+function panelOf(
+  { recording, stretches, changes }: Backtest['computes'][number],
+  top: number,
+  { fromMs, toMs, zone }: Span & { zone: string },
+): string[] {
+  const bottom = top + HEAD + PANEL - 24;
+  const highest = stretches.reduce((most, { usable, demand = 0 }) => Math.max(most, usable, demand), 1);
+  const scale: Scale = {
+    ...{ fromMs, toMs, zone, top: top + HEAD, bottom },
+    xOf: (ms) => tenth(LEFT + ((ms - fromMs) / (toMs - fromMs)) * (WIDTH - LEFT - RIGHT)),
+    yOf: (connections) => tenth(bottom - (connections / highest) * (bottom - top - HEAD)),
+  };
+  return [
+    element('text', { x: 12, y: top + 14 }, escaped(shortened(recording.compute.computeId, 60))),
+    ...[0, Math.round(highest / 2), highest].map((count) =>
+      element('text', { class: 'dim', x: LEFT - 6, y: scale.yOf(count) + 4, 'text-anchor': 'end' }, `${count}`),
+    ),
+    ...ticks(scale),
+    ...unknowns(stretches, scale),
+    element('path', { class: 'demand', d: demandPath(stretches, scale) }),
+    element('path', { class: 'usable', d: usablePath(stretches, scale) }),
+    ...changes.map((change) => mark(change, scale)),
+  ];
+}
+
+/** The highest demand of each pixel: a recording has more counts than a picture has room. */
+function demandPath(stretches: readonly Stretch[], { xOf, yOf }: Scale): string {
+  const columns = new Map<number, number>();
+  for (const { fromMs, toMs, demand = 0 } of stretches) {
+    for (let x = Math.floor(xOf(fromMs)); x < Math.max(xOf(toMs), Math.floor(xOf(fromMs)) + 1); x += 1) {
+      columns.set(x, Math.max(columns.get(x) ?? 0, demand));
+    }
+  }
+  const points = [...columns].sort(([a], [b]) => a - b);
+  const steps = points.filter(([, demand], index) => demand !== points[index - 1]?.[1]);
+  const last = (points.at(-1)?.[0] ?? LEFT) + 1;
+  return `M${steps[0]?.[0] ?? LEFT} ${yOf(0)}${steps.map(([x, demand]) => `H${x}V${yOf(demand)}`).join('')}H${last}V${yOf(0)}Z`;
+}
+
+function usablePath(stretches: readonly Stretch[], { xOf, yOf }: Scale): string {
+  const steps = stretches.filter(({ usable }, index) => usable !== stretches[index - 1]?.usable);
+  const [first, ...others] = steps;
+  if (!first) return '';
+  const rest = others.map(({ fromMs, usable }) => `H${xOf(fromMs)}V${yOf(usable)}`).join('');
+  return `M${xOf(first.fromMs)} ${yOf(first.usable)}${rest}H${xOf(stretches.at(-1)?.toMs ?? first.toMs)}`;
+}
+
+function unknowns(stretches: readonly Stretch[], { xOf, top, bottom }: Scale): string[] {
+  return stretches
+    .filter(({ demand }) => demand === undefined)
+    .map(({ fromMs, toMs }) => {
+      const x = xOf(fromMs);
+      return element('rect', { class: 'unknown', x, width: tenth(xOf(toMs) - x), y: top, height: bottom - top });
+    });
+}
+
+function mark({ atMs, before, after, raises, dropped, policy }: ReplayedChange, { xOf, zone, top }: Scale): string {
+  const [x, y] = [xOf(atMs), top - 12];
+  const points = raises ? `${x},${y} ${x - 4},${y + 8} ${x + 4},${y + 8}` : `${x},${y + 8} ${x - 4},${y} ${x + 4},${y}`;
+  const hint = `${formatInstant(atMs, zone)}: ${formatSize(before)} to ${formatSize(after)} CU by ${policy}, ${dropped} disconnected`;
+  const title = element('title', {}, escaped(hint));
+  return element('polygon', { class: raises ? 'raise' : 'lower', points }, title);
+}
+
+function ticks({ fromMs, toMs, xOf, zone, top, bottom }: Scale): string[] {
+  const hours = TICK_HOURS.find((one) => (toMs - fromMs) / 3_600_000 / one <= MOST_TICKS) ?? 8760;
+  const lines: string[] = [];
+  let at = DateTime.fromMillis(fromMs, { zone, locale: 'en' }).startOf('day');
+  for (; at.toMillis() < toMs; at = hours < 24 ? at.plus({ hours }) : at.plus({ days: hours / 24 })) {
+    if (at.toMillis() < fromMs) continue;
+    const x = xOf(at.toMillis());
+    const text = at.toFormat(hours < 24 && at.hour > 0 ? 'HH:mm' : 'd LLL');
+    lines.push(
+      element('line', { class: 'grid', x1: x, x2: x, y1: top, y2: bottom }),
+      element('text', { class: 'dim', x: x + 3, y: bottom + 14 }, escaped(text)),
+    );
+  }
+  return lines;
+}
+
+function legend(y: number): string[] {
+  const entries: [string, string][] = [
+    ['demand', 'connections wanted'],
+    ['usable', 'what the size gives to users'],
+    ['raise', 'raised'],
+    ['lower', 'lowered'],
+    ['unknown', 'not known'],
+  ];
+  return entries.flatMap(([name, text], index) => {
+    const x = LEFT + index * 220;
+    return [
+      element('rect', { class: name, x, y: y - 10, width: 14, height: 10 }),
+      element('text', { class: 'dim', x: x + 20, y }, text),
+    ];
+  });
+}

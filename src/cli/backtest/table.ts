@@ -1,0 +1,58 @@
+import Table from 'cli-table3';
+import type { Backtest, BacktestRow, Variant } from '../../domain/backtest/backtest.ts';
+import type { BacktestFigures } from '../../domain/backtest/measure.ts';
+import { formatHours } from '../forecast/sums.ts';
+import { NO_LINES } from '../forecast/table.ts';
+
+/** One row for the policy as written, one for each alternative, one for no policy at all. */
+export function backtestTable({ asWritten, alternatives, without }: Backtest): string {
+  const table = new Table({
+    head: ['target', 'window', 'raises', 'lowers', 'restarts', 'above target', 'refused', 'CU-hours'],
+    colAligns: ['left', 'left', 'right', 'right', 'right', 'right', 'right', 'right'],
+    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 1, compact: true },
+    chars: { ...NO_LINES, middle: ' ' },
+  });
+  const rowOf = ({ figures, ...variant }: BacktestRow, mark = '') =>
+    table.push([`${formatTarget(variant)}${mark}`, formatWindow(variant), ...cellsOf(figures)]);
+  rowOf(asWritten, ' *');
+  for (const alternative of alternatives) rowOf(alternative);
+  table.push(['without', '', ...cellsOf(without)]);
+  const lines = table.toString().split('\n');
+  return lines.map((line) => line.trimEnd()).join('\n');
+}
+
+export function formatTarget({ targetShare }: Variant): string {
+  return `${Math.round(targetShare * 100)}%`;
+}
+
+/** `30m`, `1h`, `1h30m`. */
+export function formatWindow({ windowMs }: Variant): string {
+  const units: [string, number][] = [
+    ['d', 86_400],
+    ['h', 3600],
+    ['m', 60],
+    ['s', 1],
+  ];
+  let rest = Math.round(windowMs / 1000);
+  return units
+    .map(([unit, seconds]) => {
+      const many = Math.floor(rest / seconds);
+      rest -= many * seconds;
+      return many > 0 ? `${many}${unit}` : '';
+    })
+    .join('');
+}
+
+function cellsOf({ raises, lowers, restarts, minutesAboveTarget, refused, minutesRefusing, cuHours }: BacktestFigures) {
+  const during = minutesRefusing > 0 ? ` in ${formatMinutes(minutesRefusing)}` : '';
+  return [
+    ...[raises, lowers, restarts].map((count) => count.toLocaleString('en')),
+    formatMinutes(minutesAboveTarget),
+    `${refused.toLocaleString('en')}${during}`,
+    formatHours(cuHours),
+  ];
+}
+
+function formatMinutes(minutes: number): string {
+  return `${minutes.toLocaleString('en', { maximumFractionDigits: 0 })} min`;
+}

@@ -1,0 +1,39 @@
+import { createPrometheusRecord, type RangeOfTime } from '../adapters/connections/prometheus-range.ts';
+import { mapConcurrently } from '../app/map-concurrently.ts';
+import type { RecordedCount } from '../domain/backtest/recording.ts';
+import type { Compute } from '../domain/compute.ts';
+import type { PrometheusSource } from '../domain/connection-source.ts';
+import type { Settings } from '../settings.ts';
+import { readSecret } from './connections.ts';
+
+const COMPUTES_AT_A_TIME = 4;
+
+/**
+ * What the Prometheus of a source remembers of the connections of computes, by their ids; or one line that says why that can't be
+ * had. A compute of which it knows nothing has no counts.
+ */
+export async function recordedByPrometheus(options: {
+  settings: Settings;
+  source: PrometheusSource;
+  computes: readonly Compute[];
+  range: RangeOfTime;
+}): Promise<{ ok: true; counts: ReadonlyMap<string, readonly RecordedCount[]> } | { ok: false; problem: string }> {
+  const { settings, source, computes, range } = options;
+  const { url, query, token, file, name, refused } = source;
+  if (refused !== undefined) return { ok: false, problem: `source ${name}: ${refused}` };
+  const readToken = token && (() => readSecret(token, file, { settings, hide: () => {} }));
+  const record = createPrometheusRecord({ url, query, readToken });
+  const counts = new Map<string, readonly RecordedCount[]>();
+  const problems: string[] = [];
+  try {
+    await mapConcurrently(computes, COMPUTES_AT_A_TIME, async (compute) => {
+      const read = problems.length > 0 ? undefined : await record.of(compute, range);
+      if (read?.ok) counts.set(compute.computeId, read.value);
+      else if (read) problems.push(`source ${name}, ${compute.computeId}: ${read.error.message} (${read.error.code})`);
+    });
+  } finally {
+    await record.close();
+  }
+  const [problem] = problems;
+  return problem === undefined ? { ok: true, counts } : { ok: false, problem };
+}

@@ -1,0 +1,69 @@
+import { type CuSeconds, cuHours } from '../cost.ts';
+import type { Replay } from './replay.ts';
+
+/** What a replay came to, of one compute or of several. Minutes are those of computes. */
+export interface BacktestFigures {
+  raises: number;
+  lowers: number;
+  /** Changes that restarted a compute that was awake. */
+  restarts: number;
+  /** Clients that those disconnected. */
+  dropped: number;
+  /** In which more of the usable connections were wanted than the target. */
+  minutesAboveTarget: number;
+  /** In which clients found no place. */
+  minutesRefusing: number;
+  /** Clients who came and found no place. */
+  refused: number;
+  /** Of which nothing is known. */
+  minutesUnknown: number;
+  cuHours: CuSeconds;
+}
+
+/** Shares are written in percent: 70 of 100 are not more than 70 %. */
+const ROUNDING = 1e-9;
+
+export function measure({ stretches, changes }: Replay, targetShare: number): BacktestFigures {
+  const use = { low: 0, high: 0 };
+  const minutes = { aboveTarget: 0, refusing: 0, unknown: 0 };
+  let refused = 0;
+  for (const stretch of stretches) {
+    const seconds = (stretch.toMs - stretch.fromMs) / 1000;
+    const { demand, usable } = stretch;
+    refused += stretch.refused;
+    if (stretch.awake) {
+      use.low += stretch.minCu * seconds;
+      use.high += stretch.maxCu * seconds;
+    }
+    if (demand === undefined) minutes.unknown += seconds / 60;
+    else if (demand > usable) minutes.refusing += seconds / 60;
+    if (demand !== undefined && demand > targetShare * usable + ROUNDING) minutes.aboveTarget += seconds / 60;
+  }
+  const resized = changes.filter(({ before, after }) => before.minCu !== after.minCu || before.maxCu !== after.maxCu);
+  return {
+    raises: resized.filter(({ raises }) => raises).length,
+    lowers: resized.filter(({ raises }) => !raises).length,
+    restarts: changes.filter(({ disconnects }) => disconnects).length,
+    dropped: changes.reduce((sum, { dropped }) => sum + dropped, 0),
+    minutesAboveTarget: minutes.aboveTarget,
+    minutesRefusing: minutes.refusing,
+    refused,
+    minutesUnknown: minutes.unknown,
+    cuHours: cuHours(use),
+  };
+}
+
+export function sumOfFigures(all: readonly BacktestFigures[]): BacktestFigures {
+  const sum = (of: (figures: BacktestFigures) => number) => all.reduce((total, figures) => total + of(figures), 0);
+  return {
+    raises: sum(({ raises }) => raises),
+    lowers: sum(({ lowers }) => lowers),
+    restarts: sum(({ restarts }) => restarts),
+    dropped: sum(({ dropped }) => dropped),
+    minutesAboveTarget: sum(({ minutesAboveTarget }) => minutesAboveTarget),
+    minutesRefusing: sum(({ minutesRefusing }) => minutesRefusing),
+    refused: sum(({ refused }) => refused),
+    minutesUnknown: sum(({ minutesUnknown }) => minutesUnknown),
+    cuHours: { low: sum(({ cuHours: { low } }) => low), high: sum(({ cuHours: { high } }) => high) },
+  };
+}

@@ -1,0 +1,87 @@
+import type { ComputeSettings } from '../compute.ts';
+import { compactSamples, MOST_SAMPLES, windowOf, withValidity } from '../connection-samples.ts';
+import { type ConnectionHistory, type ConnectionSample, STALE_AFTER_MS } from '../connections.ts';
+import type { PolicySet } from '../policy.ts';
+import { endOf, intervalOf, type Recording } from './recording.ts';
+import { simulateCompute } from './simulated-compute.ts';
+import { type ReplayedChange, type ReplayRules, simulateDaemon } from './simulated-daemon.ts';
+
+/** A stretch of time in which nothing changed. Instants are milliseconds since the epoch. */
+export interface Stretch extends ComputeSettings {
+  fromMs: number;
+  toMs: number;
+  awake: boolean;
+  /** Clients that wanted to be connected; absent while nothing is known of them. */
+  demand?: number;
+  /** Connections that users can have. */
+  usable: number;
+  /** Clients who came when it began and found no place. */
+  refused: number;
+}
+
+export interface Replay {
+  /** They tile the time from the first count to the end. */
+  stretches: readonly Stretch[];
+  changes: readonly ReplayedChange[];
+}
+
+/**
+ * Lives through a recording as a daemon would that counts whenever it was counted then: the same judgement, at each count and at
+ * each instant that a plan names. A source sees those who found a place, not those who were refused.
+ */
+export function replay(recording: Recording, rules: ReplayRules): Replay {
+  const { counts, profile } = recording;
+  const everyMs = intervalOf(recording);
+  const endMs = endOf(recording);
+  const world = simulateCompute(recording, Math.max(STALE_AFTER_MS, validityOf(everyMs)));
+  const { compute } = world;
+  const daemon = simulateDaemon(recording, rules, compute);
+  const known = rememberCounts(rules.policies.set, everyMs);
+  const usable = () => profile.maxConnections(compute) - profile.reserved;
+  const stretches: Stretch[] = [];
+  let without = 0;
+  let next = 0;
+  for (let nowMs = counts[0]?.atMs ?? endMs; nowMs < endMs; nowMs = stretches.at(-1)?.toMs ?? endMs) {
+    const count = counts[next]?.atMs === nowMs ? counts[next] : undefined;
+    const before = without;
+    if (count) {
+      next += 1;
+      world.hear(count.connections, nowMs);
+      without = Math.max(0, count.connections - usable());
+    }
+    world.live(nowMs);
+    if (count && compute.state !== 'idle') known.add(count.connections - without, nowMs);
+    const lookAgainMs = daemon.look(nowMs, known.history, Math.min(world.demandAt(nowMs) ?? 0, usable()));
+    const demand = world.demandAt(nowMs);
+    const { minCu, maxCu, suspendTimeoutSeconds } = compute;
+    stretches.push({
+      ...{ minCu, maxCu, suspendTimeoutSeconds, fromMs: nowMs, awake: compute.state !== 'idle', usable: usable() },
+      toMs: Math.min(counts[next]?.atMs ?? endMs, lookAgainMs, world.nextChangeAfter(nowMs), endMs),
+      ...(demand !== undefined && { demand }),
+      refused: Math.max(0, without - before),
+    });
+  }
+  return { stretches, changes: daemon.changes };
+}
+
+function validityOf(everyMs: number): number {
+  return withValidity<ConnectionSample>({ atMs: 0, connections: 0 }, everyMs).validForMs ?? STALE_AFTER_MS;
+}
+
+/** What a daemon remembers of the counts: what the store keeps, and the newest. Every source counts the same. */
+function rememberCounts({ policies }: PolicySet, everyMs: number) {
+  const names = policies.flatMap((policy) => (policy.kind === 'headroom' ? [policy.connections] : []));
+  const windowMs = Math.max(0, ...names.map((name) => windowOf(name, policies)));
+  const history = new Map<string, readonly ConnectionSample[]>();
+  let stored: readonly ConnectionSample[] = [];
+  return {
+    history: history as ConnectionHistory,
+    add(connections: number, atMs: number) {
+      const all = [...stored, { atMs, connections }];
+      stored = compactSamples(all, { nowMs: atMs, windowMs, most: MOST_SAMPLES });
+      const valid = all.map((sample) => withValidity(sample, everyMs));
+      // Also without headroom: a change that waits for a quiet moment asks for any count.
+      for (const name of ['', ...names]) history.set(name, valid);
+    },
+  };
+}

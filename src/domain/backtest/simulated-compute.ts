@@ -1,0 +1,52 @@
+import { type Compute, NEVER_SUSPENDS } from '../compute.ts';
+import { MAX_AUTOSCALING_CU } from '../compute-units.ts';
+import type { Recording } from './recording.ts';
+
+/** A compute that lives as a recording says: it wakes for its clients, and sleeps when there have been none for its timeout. */
+export interface SimulatedCompute {
+  /** Changed in place: policies remember by identity which computes they select. */
+  readonly compute: Compute;
+  /** So many clients want to be connected from this instant on. Milliseconds since the epoch. */
+  hear(connections: number, atMs: number): void;
+  /** Brings its state up to an instant. */
+  live(instantMs: number): void;
+  /** The clients that want to be connected; undefined while nothing is known of them. */
+  demandAt(instantMs: number): number | undefined;
+  /** The next instant strictly after at which it falls asleep, or from which nothing is known of its clients. */
+  nextChangeAfter(instantMs: number): number;
+}
+
+/** `validForMs` is how long a count says something. */
+export function simulateCompute({ compute: seen }: Recording, validForMs: number): SimulatedCompute {
+  const { startedAtMs: _started, pendingState: _pending, ...known } = seen;
+  // It was there when it was counted, however young it is now.
+  const compute: Compute = { ...known, state: 'active', createdAtMs: 0 };
+  let heard = { connections: 0, atMs: Number.NEGATIVE_INFINITY };
+  let quietSinceMs = Number.POSITIVE_INFINITY;
+
+  function sleepsAtMs(): number {
+    const { suspendTimeoutSeconds, maxCu } = compute;
+    if (suspendTimeoutSeconds === NEVER_SUSPENDS || maxCu > MAX_AUTOSCALING_CU) return Number.POSITIVE_INFINITY;
+    return quietSinceMs + suspendTimeoutSeconds * 1000;
+  }
+
+  return {
+    compute,
+    hear(connections, atMs) {
+      heard = { connections, atMs };
+      quietSinceMs = connections > 0 ? Number.POSITIVE_INFINITY : Math.min(quietSinceMs, atMs);
+      if (connections > 0 && compute.state === 'idle') Object.assign(compute, { state: 'active', startedAtMs: atMs });
+    },
+    live(instantMs) {
+      if (instantMs >= sleepsAtMs()) compute.state = 'idle';
+    },
+    demandAt(instantMs) {
+      const isKnown = compute.state === 'idle' || instantMs < heard.atMs + validForMs;
+      return isKnown ? heard.connections : undefined;
+    },
+    nextChangeAfter(instantMs) {
+      if (compute.state === 'idle') return Number.POSITIVE_INFINITY;
+      return Math.min(...[sleepsAtMs(), heard.atMs + validForMs].filter((ms) => ms > instantMs));
+    },
+  };
+}

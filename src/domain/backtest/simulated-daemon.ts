@@ -1,0 +1,85 @@
+import { nextBoundary } from '../boundaries.ts';
+import type { CompiledPolicies } from '../compiled-policies.ts';
+import { type Compute, type Size, settingsOf } from '../compute.ts';
+import type { ComputeRecord } from '../compute-record.ts';
+import type { ConnectionHistory } from '../connections.ts';
+import { judgeNow, type Situation } from '../judge.ts';
+import { withAgreed } from '../manual-changes.ts';
+import type { Action } from '../plan.ts';
+import { firstRecord } from '../records.ts';
+import { withWanted } from '../wanted-since.ts';
+import type { Recording } from './recording.ts';
+
+/** A change of the size, or a restart, that would have been made. */
+export interface ReplayedChange {
+  /** Milliseconds since the epoch. */
+  atMs: number;
+  before: Size;
+  after: Size;
+  raises: boolean;
+  /** True if it restarted the compute. */
+  disconnects: boolean;
+  /** Clients that it disconnected. */
+  dropped: number;
+  policy: string;
+}
+
+/** By what a replay is judged. */
+export interface ReplayRules extends Pick<Situation, 'disruption' | 'manualChanges'> {
+  policies: CompiledPolicies;
+}
+
+export interface SimulatedDaemon {
+  readonly changes: readonly ReplayedChange[];
+  /** Changes the compute if it may, and says when to look again at the latest; `connected` are the clients that it would disconnect. */
+  look(nowMs: number, connections: ConnectionHistory, connected: number): number;
+}
+
+/** A daemon in enforce mode that has had the compute for long, and whose changes succeed at once. The compute is changed in place. */
+export function simulateDaemon(
+  { baseline, profile }: Recording,
+  { policies, ...settings }: ReplayRules,
+  compute: Compute,
+): SimulatedDaemon {
+  const changes: ReplayedChange[] = [];
+  let record: ComputeRecord = {
+    ...firstRecord(compute, 0),
+    ...{ baseline, enforcedSinceMs: 0, lastApplied: settingsOf(compute) },
+  };
+
+  // It does not depend on connections: found anew only once it has passed, or the compute has other values.
+  let boundaryMs = Number.NEGATIVE_INFINITY;
+
+  function carryOut({ fields, disconnects, raises, policy }: Action, nowMs: number, connected: number): void {
+    const before = sizeOf(compute);
+    Object.assign(compute, fields, disconnects && { startedAtMs: nowMs });
+    boundaryMs = nowMs;
+    record = {
+      ...record,
+      lastApplied: { ...record.lastApplied, ...fields },
+      ...(disconnects && { lastDisruption: { atMs: nowMs, lowered: !raises } }),
+    };
+    if (fields.maxCu === undefined && !disconnects) return;
+    const dropped = disconnects ? connected : 0;
+    changes.push({ atMs: nowMs, before, after: sizeOf(compute), raises, disconnects, dropped, policy });
+  }
+
+  return {
+    changes,
+    look(nowMs, connections, connected) {
+      const given = { policies, compute, record, nowMs, connections, profile };
+      const { decision, plan } = judgeNow({ ...given, ...settings, mode: 'enforce', projectBusy: false });
+      record = withAgreed(record, compute, decision);
+      record = withWanted({ policies, compute, baseline: record.baseline, decision, record });
+      if (plan.verdict === 'act') for (const action of plan.actions) carryOut(action, nowMs, connected);
+      if (nowMs >= boundaryMs) {
+        boundaryMs = nextBoundary({ policies, compute, baseline }, nowMs) ?? Number.POSITIVE_INFINITY;
+      }
+      return plan.untilMs !== undefined && plan.untilMs > nowMs ? Math.min(plan.untilMs, boundaryMs) : boundaryMs;
+    },
+  };
+}
+
+function sizeOf({ minCu, maxCu }: Compute): Size {
+  return { minCu, maxCu };
+}
