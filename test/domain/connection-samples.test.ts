@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compactSamples } from '../../src/domain/connection-samples.ts';
+import { compactSamples, windowOf, withValidity } from '../../src/domain/connection-samples.ts';
 import { type ConnectionSample, viewConnections } from '../../src/domain/connections.ts';
-import { aCompute } from '../support/builders.ts';
+import { aCompute, aHeadroom, aLimits } from '../support/builders.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -42,6 +42,24 @@ const compacted = (samples: ConnectionSample[], nowMinute: number, windowMinutes
   );
 
 describe('samples of connections', () => {
+  it('are looked back at as far as any policy does that asks their source, five minutes at least', () => {
+    const back = (minutes: number, connections = 'counts') =>
+      aHeadroom({ connections, scaleDownAfterMs: minutes * MINUTE_MS });
+    const minutesOf = (...policies: Parameters<typeof windowOf>[1][number][]) =>
+      windowOf('counts', policies) / MINUTE_MS;
+    expect([minutesOf(back(7), back(30), back(10)), minutesOf(back(30, 'others')), minutesOf(back(1))]).toEqual([
+      ...[30, 5, 5],
+    ]);
+    expect([minutesOf(), minutesOf(aLimits())]).toEqual([5, 5]);
+  });
+
+  it('hold longer than five minutes where their source is asked less than every two', () => {
+    const [one] = minutes(1);
+    const asked = (everyMs: number) => withValidity(one ?? { atMs: 0, connections: 0 }, everyMs);
+    expect(asked(2 * MINUTE_MS)).toEqual(one);
+    expect(asked(4 * MINUTE_MS)).toEqual({ ...one, validForMs: 10 * MINUTE_MS });
+  });
+
   it('stay as they are while there is room, but for those that nobody looks back at', () => {
     expect(compacted(minutes(9, 10, 29, 30), 30, 10, 4)).toEqual([
       '10 from 10: 10',
