@@ -86,7 +86,7 @@ describe('decide', () => {
   it('says so when no policy selects the compute', () => {
     const decision = decideAt(MONDAY_NOON, aSchedule({ select: { projects: ['dev-*'], minAgeMs: 0 } }));
     expect(decision).toMatchObject({ matched: false, desired: { size: null, suspendTimeoutSeconds: null } });
-    expect(decision.trace.map(({ code }) => code)).toEqual(['unmatched']);
+    expect(decision.trace).toEqual([{ group: 'size', code: 'unmatched' }]);
   });
 
   it('shows what an observing policy wants without letting it decide what is written', () => {

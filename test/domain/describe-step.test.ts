@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { canonicalSuspendTimeout, longerTimeout, sameSize, settingsOf } from '../../src/domain/compute.ts';
 import { describeStep, describeValue } from '../../src/domain/describe-step.ts';
+import { fieldsOf } from '../../src/domain/field-groups.ts';
 import type { Opinion } from '../../src/domain/opinion.ts';
 import { formatSize, formatSuspendTimeout } from '../../src/domain/settings-text.ts';
 import { aCompute, aHeadroom, aHold, aSchedule, at } from '../support/builders.ts';
@@ -68,6 +69,14 @@ describe('settings of a compute', () => {
   it('have one form for the default timeout, and "never" longer than any other', () => {
     expect([0, 300, -1].map(canonicalSuspendTimeout)).toEqual([300, 300, -1]);
     expect([longerTimeout(60, 300), longerTimeout(300, 60), longerTimeout(-1, 604_800)]).toEqual([300, 300, -1]);
+  });
+
+  it('of a group are known only all together', () => {
+    const all = { minCu: 1, maxCu: 2, suspendTimeoutSeconds: 60 };
+    expect(fieldsOf('size', all)).toStrictEqual({ minCu: 1, maxCu: 2 });
+    expect(fieldsOf('suspend_timeout', all)).toStrictEqual({ suspendTimeoutSeconds: 60 });
+    for (const part of [{ minCu: 1 }, { maxCu: 2 }]) expect(fieldsOf('size', part)).toBeUndefined();
+    expect(fieldsOf('suspend_timeout', { minCu: 1, maxCu: 2 })).toBeUndefined();
   });
 
   it('are three values, and two unknown sizes are the same', () => {

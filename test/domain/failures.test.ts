@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { forgetOvercome, withFailure, withoutFailures } from '../../src/domain/failures.ts';
+import {
+  forgetOvercome,
+  isDegraded,
+  sameFields,
+  withFailure,
+  withoutFailures,
+  worstFailures,
+} from '../../src/domain/failures.ts';
 import { aCompute, aRecord } from '../support/builders.ts';
 
 const size = { minCu: 1, maxCu: 4 };
@@ -18,6 +25,14 @@ describe('forgetOvercome', () => {
     expect(forgetOvercome(restart, aCompute({ startedAtMs: 100 }))).toBe(restart);
     expect(forgetOvercome(restart, aCompute({ startedAtMs: 101 })).failures).toBeUndefined();
   });
+
+  it('judges nothing while a change or an operation is under way', () => {
+    const open = { operationId: 'op', action: 'apply_config', startedAtMs: 0 };
+    const intent = { fields: size, atMs: 0 };
+    for (const busy of [aRecord({ failures, openOperations: [open] }), aRecord({ failures, intent })]) {
+      expect(forgetOvercome(busy, aCompute(size))).toBe(busy);
+    }
+  });
 });
 
 describe('withFailure', () => {
@@ -28,7 +43,29 @@ describe('withFailure', () => {
   });
 
   it('counts a permanent refusal as the last attempt', () => {
-    expect(withFailure(aRecord(), { ...failure, permanent: true }).failures?.size?.count).toBe(3);
+    const refused = withFailure(aRecord(), { ...failure, permanent: true });
+    expect(refused.failures).toStrictEqual({ size: { count: 3, lastAtMs: 5, desired: size, message: 'no' } });
+    expect(withFailure(refused, { ...failure, permanent: true }).failures?.size?.count).toBe(4);
+    expect([undefined, { ...failure, count: 2, lastAtMs: 5 }, refused.failures?.size].map(isDegraded)).toEqual([
+      ...[false, false, true],
+    ]);
+  });
+
+  it('counts restarts, which want no fields', () => {
+    const restart = { ...failure, desired: {} };
+    const twice = withFailure(withFailure(aRecord(), restart), restart);
+    expect(twice.failures).toStrictEqual({ restart: { count: 2, lastAtMs: 5, desired: {}, message: 'no' } });
+    expect(withoutFailures(withFailure(twice, failure), {}).failures).toEqual({
+      size: { count: 1, lastAtMs: 5, desired: size, message: 'no' },
+    });
+    expect(withoutFailures(twice, size)).toBe(twice);
+  });
+
+  it('tells wishes apart by any of their fields', () => {
+    const wish = { ...size, suspendTimeoutSeconds: 60 };
+    const others = [{ ...wish, minCu: 2 }, { ...wish, maxCu: 8 }, { ...wish, suspendTimeoutSeconds: 300 }, size];
+    expect(others.map((other) => sameFields(wish, other))).toEqual([false, false, false, false]);
+    expect(sameFields(wish, { ...wish })).toBe(true);
   });
 
   it('keeps size, timeout and restart apart, so that one that is refused does not free another', () => {
@@ -37,4 +74,12 @@ describe('withFailure', () => {
     expect(both.failures).toMatchObject({ size: { count: 3 }, suspend_timeout: { count: 1 } });
     expect(withoutFailures(both, { suspendTimeoutSeconds: -1 }).failures).toEqual(refused.failures);
   });
+});
+
+it('the worst failures are those that happened most often', () => {
+  const of = (count: number) => ({ count, lastAtMs: 0, desired: {}, message: `${count}` });
+  const failures = { size: of(1), suspend_timeout: of(3), restart: of(2) };
+  expect(worstFailures({ failures })?.message).toBe('3');
+  expect(worstFailures({ failures: { restart: of(2), size: of(3) } })?.message).toBe('3');
+  expect(worstFailures({})).toBeUndefined();
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Compute } from '../../src/domain/compute.ts';
+import type { Compute, Size } from '../../src/domain/compute.ts';
 import type { ComputeRecord } from '../../src/domain/compute-record.ts';
 import { COMPUTE_SIZES_CU } from '../../src/domain/compute-units.ts';
 import { type FleetPlan, type FleetSituation, planFleet } from '../../src/domain/plan-fleet.ts';
@@ -131,11 +131,18 @@ describe('planFleet', () => {
 
     it('changes with the size that a compute has, its timeout, its state, the wish, and the computes', () => {
       const limited = aSchedule({ windows: [{ at: [aWindow()], size: { minCu: 1, maxCu: 3 } }] });
+      const wanting = (size: Size, timeout?: number) =>
+        aSchedule({
+          windows: [{ at: [aWindow()], size, ...(timeout !== undefined && { suspendTimeoutSeconds: timeout }) }],
+        });
       const others = [
         hashOf({ computes: [one, { ...two, maxCu: 3 }] }),
         hashOf({ computes: [one, { ...two, suspendTimeoutSeconds: 600 }] }),
         hashOf({ computes: [one, { ...two, state: 'active' }] }),
         hashOf({ computes: [one, two], set: [limited] }),
+        hashOf({ computes: [one, two], set: [wanting({ minCu: 2, maxCu: 4 })] }),
+        hashOf({ computes: [one, two], set: [wanting({ minCu: 1, maxCu: 4 }, 600)] }),
+        hashOf({ computes: [one, two], set: [wanting({ minCu: 1, maxCu: 4 }, 900)] }),
         hashOf({ computes: [one] }),
         hashOf({ computes: [one, two], mode: 'observe' }),
         planFleet({

@@ -309,6 +309,8 @@ describe('a restart', () => {
     const by = (name: string, fields = {}) => aRestart({ name, ...fields });
     expect(named(by('high', { priority: 1 }), by('low')).actions[0]?.policy).toBe('high');
     expect(named(by('first'), by('second')).actions[0]?.policy).toBe('second');
+    const three = [by('some', { priority: 1 }), by('high', { priority: 2 }), by('low')];
+    for (const policies of [three, three.toReversed()]) expect(named(...policies).actions[0]?.policy).toBe('high');
     expect(named(by('trial', { priority: 9, mode: 'observe' }), by('real')).actions[0]?.policy).toBe('real');
     expect(named(by('trial', { mode: 'observe' }))).toMatchObject({
       verdict: 'wait',

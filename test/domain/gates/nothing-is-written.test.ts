@@ -121,6 +121,11 @@ describe('a freeze', () => {
     expect(planWith([raising], { freezes: [byAnn({ createdAtMs: NOON + 1 })] }).heldBy).toEqual(['frozen']);
     const byRole = byAnn({ select: { branchRoles: ['protected'], minAgeMs: 0 } });
     expect(planWith([raising], { freezes: [byRole] }).heldBy).toEqual(['frozen']);
+    const main = aCompute({ state: 'idle', branchName: 'main', branchRoles: ['default'] });
+    const named = (branches: string[]) => [byAnn({ select: { branches, minAgeMs: 0 } })];
+    expect(planWith([raising], { compute: main, freezes: named(['main']) }).heldBy).toEqual(['frozen']);
+    expect(planWith([raising], { compute: main, freezes: named(['dev']) }).verdict).toBe('act');
+    expect(planWith([raising], { compute: main, freezes: [byRole] }).verdict).toBe('act');
     expect(planWith([raising], { freezes: [byAnn({ expiresAtMs: NOON })] }).verdict).toBe('act');
     expect(planWith([raising], { freezes: [byAnn({ allowRaise: true })] }).verdict).toBe('act');
     expect(planWith([lowering], { freezes: [byAnn({ allowRaise: true })] }).heldBy).toEqual(['frozen']);

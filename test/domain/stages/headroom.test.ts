@@ -155,6 +155,11 @@ describe('headroom', () => {
     ]) {
       expect(decideWith({ policies, counts: steady(500) }).desired.size).toEqual(size(1, 3));
     }
+    const later = [wanting(size(1)), aHeadroom(), more];
+    expect(sizeTrace({ policies: later, counts: steady(500) }).slice(1)).toEqual([
+      'headroom more → 1-3 CU',
+      'headroom_met headroom',
+    ]);
   });
 
   it('goes beyond a limit and says so, but not beyond a hard one', () => {
