@@ -15,6 +15,8 @@ export interface Clients {
   leave(computeId: string, connections?: number): Promise<Outcome>;
   /** Where anybody can connect to a compute; undefined if computes are no real servers. */
   urlOf(computeId: string): string | undefined;
+  /** How many clients found no place on its server; undefined if computes are no real servers. */
+  refusedOf(computeId: string): number | undefined;
 }
 
 /** Clients that exist in the world only. */
@@ -24,5 +26,6 @@ export function createWorldClients(platform: Platform): Clients {
     leave: async (computeId, connections) =>
       platform.run({ kind: 'disconnect', computeId, ...(connections === undefined ? {} : { connections }) }),
     urlOf: () => undefined,
+    refusedOf: () => undefined,
   };
 }

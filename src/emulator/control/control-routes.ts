@@ -90,7 +90,7 @@ export function createControlRoutes(options: ControlOptions): Hono {
     requests.clear();
     return context.json(requests.read());
   });
-  app.get('/state', (context) => context.json(reportState(platform.world(), clients.urlOf)));
+  app.get('/state', (context) => context.json(reportState(platform.world(), clients)));
   app.post('/clock', (context) => withBody(context, clockBody, (change) => setClock(options, change)));
   app.route('/faults', createFaultRoutes({ platform, requestFaults, nextId: nextFaultId, seed }));
   app.route('/', createAccountRoutes(platform));

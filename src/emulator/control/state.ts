@@ -1,16 +1,19 @@
+import type { Clients } from '../clients.ts';
 import { countConnections } from '../world/connections.ts';
 import type { Compute, WorldState } from '../world/entities.ts';
 import { usageAt } from '../world/usage.ts';
 
 const MS_PER_SECOND = 1000;
 
-function computeState(compute: Compute, nowMs: number, url: string | undefined) {
+type Doors = Pick<Clients, 'urlOf' | 'refusedOf'>;
+
+function computeState(compute: Compute, nowMs: number, { urlOf, refusedOf }: Doors) {
   const usage = usageAt(compute, nowMs);
   return {
     project_id: compute.projectId,
     compute_id: compute.id,
     state: compute.state,
-    postgres_url: url,
+    postgres_url: urlOf(compute.id),
     pending_state: compute.pendingState,
     min_cu: compute.minCu,
     max_cu: compute.maxCu,
@@ -18,6 +21,7 @@ function computeState(compute: Compute, nowMs: number, url: string | undefined) 
     connections: countConnections(compute.connected),
     waiting: countConnections(compute.waiting),
     connections_dropped: usage.connectionsDropped,
+    connections_refused: refusedOf(compute.id),
     restarts: usage.restarts,
     active_seconds: usage.activeMs / MS_PER_SECOND,
     cu_seconds_low: usage.cuMsLow / MS_PER_SECOND,
@@ -50,8 +54,8 @@ function totals(computes: readonly ComputeReport[]): Record<(typeof SUMMED)[numb
 }
 
 /** What is behind the API: everything since the emulator's start, at the world's instant. */
-export function reportState(world: WorldState, urlOf: (computeId: string) => string | undefined) {
-  const computes = [...world.computes.values()].map((compute) => computeState(compute, world.nowMs, urlOf(compute.id)));
+export function reportState(world: WorldState, doors: Doors) {
+  const computes = [...world.computes.values()].map((compute) => computeState(compute, world.nowMs, doors));
   const openOperations = [...world.projects.values()].reduce((sum, project) => sum + project.openOperations, 0);
   return {
     now: new Date(world.nowMs).toISOString(),

@@ -6,6 +6,8 @@ import { createSessionActivity } from './session-activity.ts';
 /** The door of one compute: it accepts clients whether the compute sleeps or not, and holds them while it starts. */
 export interface Front {
   port: number;
+  /** How many clients its server had no place for. */
+  refused(): number;
   /** Lets a client through, or sends it away, as the world says. */
   hear(event: Extract<WorldEvent, { type: 'clients' }>): void;
   close(): Promise<void>;
@@ -22,6 +24,11 @@ interface FrontOptions {
 
 const HOST = '127.0.0.1';
 
+const ERROR = 'E'.charCodeAt(0);
+const AUTHENTICATION = 'R'.charCodeAt(0);
+/** SQLSTATE of "too many clients already", as a field of the error. */
+const TOO_MANY = 'C53300\0';
+
 /** A FATAL error as clients of Postgres understand it, whatever they had sent. */
 function fatal(message: string): Buffer {
   const fields = Buffer.from(`SFATAL\0VFATAL\0C57P03\0M${message}\0\0`);
@@ -31,10 +38,21 @@ function fatal(message: string): Buffer {
   return Buffer.concat([head, fields]);
 }
 
+/** Looks at what a server says first, but for the byte that answers a question about encryption. */
+function countRefusal(server: Socket, onRefused: () => void): void {
+  const look = (answer: Buffer): void => {
+    if (answer[0] !== ERROR && answer[0] !== AUTHENTICATION) return;
+    server.off('data', look);
+    if (answer[0] === ERROR && answer.includes(TOO_MANY)) onRefused();
+  };
+  server.on('data', look);
+}
+
 export async function openFront(options: FrontOptions): Promise<Front> {
   const { computeId, platform } = options;
   const clients = new Map<string, Socket>();
   let lastNumber = 0;
+  let refused = 0;
 
   const leave = (groupId: string): void => {
     if (clients.delete(groupId) && !options.isStopping()) {
@@ -51,6 +69,9 @@ export async function openFront(options: FrontOptions): Promise<Front> {
     });
     client.on('data', activity.fromClient);
     server.on('data', activity.fromServer);
+    countRefusal(server, () => {
+      refused += 1;
+    });
     client.pipe(server).pipe(client);
     server.on('error', () => client.destroy());
     server.on('close', () => client.end());
@@ -74,6 +95,7 @@ export async function openFront(options: FrontOptions): Promise<Front> {
   });
   const address = server.address();
   return {
+    refused: () => refused,
     port: typeof address === 'object' && address !== null ? address.port : 0,
     hear({ groupId, change }) {
       const client = clients.get(groupId);

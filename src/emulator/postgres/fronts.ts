@@ -9,6 +9,8 @@ export interface Fronts {
   open(computeId: string): Promise<void>;
   hear(event: Extract<WorldEvent, { type: 'clients' }>): void;
   urlOf(computeId: string): string | undefined;
+  /** How many clients found no place on the compute's server. */
+  refusedOf(computeId: string): number | undefined;
   close(computeId: string): Promise<void>;
   closeAll(): Promise<void>;
   /** The computes whose server is being stopped: whose sessions end now was cut off. */
@@ -40,6 +42,7 @@ export function createFronts(platform: Platform, servers: ComputeServers): Front
       const port = fronts.get(computeId)?.port;
       return port === undefined ? undefined : `postgres://${POSTGRES_USER}@127.0.0.1:${port}/postgres`;
     },
+    refusedOf: (computeId) => fronts.get(computeId)?.refused(),
     close,
     closeAll: async () => {
       await Promise.all([...fronts.keys()].map(close));

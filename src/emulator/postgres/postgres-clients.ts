@@ -30,6 +30,7 @@ export function createPostgresClients(platform: Platform, power: PostgresPower):
 
   return {
     urlOf: power.urlOf,
+    refusedOf: power.refusedOf,
     async arrive(arrival) {
       const compute = platform.world().computes.get(arrival.computeId);
       const url = power.urlOf(arrival.computeId);

@@ -8,6 +8,8 @@ import { createFronts } from './fronts.ts';
 export interface PostgresPower {
   /** Where clients of a compute connect; undefined before it has first been started. */
   urlOf(computeId: string): string | undefined;
+  /** How many clients found no place on the compute's server. */
+  refusedOf(computeId: string): number | undefined;
   close(): Promise<void>;
 }
 
@@ -79,7 +81,7 @@ export async function startPostgresPower({ platform, binaries }: PowerOptions): 
     await close();
     throw error;
   }
-  return { urlOf: fronts.urlOf, close };
+  return { urlOf: fronts.urlOf, refusedOf: fronts.refusedOf, close };
 }
 
 /** The operation of an event, if it is ours to carry out: faults decide on some themselves. */
