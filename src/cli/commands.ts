@@ -110,6 +110,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./schema.ts')).schemaCommand(),
   },
   {
+    name: 'completion',
+    summary: 'print a script that completes commands and flags in a shell',
+    load: async () => (await import('./completion.ts')).completionCommand(COMMANDS),
+  },
+  {
     name: 'keys',
     summary: 'make API keys that open one project',
     load: async () => (await import('./keys.ts')).keysCommand(),

@@ -9,6 +9,8 @@ const REQUIREMENTS = {
   openssl: { install: 'apt-get install openssl' },
   'systemd-analyze': { install: 'apt-get install systemd' },
   chromium: { install: 'apt-get install chromium' },
+  zsh: { install: 'apt-get install zsh' },
+  fish: { install: 'apt-get install fish' },
   postgres: { install: 'apt-get install postgresql' },
 } as const satisfies Record<string, { install: string }>;
 

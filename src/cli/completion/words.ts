@@ -1,0 +1,62 @@
+/** What can be written on a command line, as it is needed to complete it. */
+import type { Argument, Command, Option } from 'commander';
+
+/** What a value is: one of these words, a path, or something that nobody can complete. */
+export type Value = { kind: 'words'; words: readonly string[] } | { kind: 'path' } | { kind: 'other' };
+
+export interface Flag {
+  /** With its dashes. */
+  long: string;
+  short?: string;
+  description: string;
+  /** Absent for a switch. */
+  value?: Value;
+  /** The value may be left out. */
+  optional: boolean;
+}
+
+export interface Words {
+  name: string;
+  description: string;
+  flags: readonly Flag[];
+  /** Of the arguments, taken together; absent if there are none. */
+  argument?: Value;
+  commands: readonly Words[];
+}
+
+/** Placeholders of flags and arguments that stand for paths. */
+const PATHS = /^(file|paths?|dir|old|new)$/i;
+
+/** A command with all that is below it. */
+export function wordsOf(command: Command): Words {
+  const [argument] = command.registeredArguments;
+  return {
+    name: command.name(),
+    description: command.description(),
+    flags: command.createHelp().visibleOptions(command).map(flagOf),
+    ...(argument && { argument: kindOfValue(argument.name(), argument) }),
+    commands: command.commands.map(wordsOf),
+  };
+}
+
+function flagOf(option: Option): Flag {
+  const { long, short, description, required, optional, flags } = option;
+  const placeholder = /[<[]([^>\]]+)/.exec(flags)?.[1];
+  return {
+    long: long ?? flags,
+    ...(short !== undefined && { short }),
+    description,
+    ...((required || optional) && { value: kindOfValue(placeholder ?? '', option) }),
+    optional,
+  };
+}
+
+function kindOfValue(placeholder: string, { argChoices }: Pick<Argument | Option, 'argChoices'>): Value {
+  if (argChoices) return { kind: 'words', words: argChoices };
+  return { kind: PATHS.test(placeholder.replace(/\.+$/, '')) ? 'path' : 'other' };
+}
+
+/** One word for bash and zsh, whatever is in it. */
+export function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
