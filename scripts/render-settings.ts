@@ -38,7 +38,7 @@ ${table(
 - No flag takes a key, a token or a URL with a password: other users of the machine see the arguments of every process. Such a flag
   is refused.
 - \`ebb.yaml\` takes no secrets either, so that it can be reviewed and committed: a key or token in it is refused, and so is a queue
-  URL with a password. \`api_key_file\` names a file instead; it holds the key and nothing else.
+  URL with a password. \`api_key_file\` names a file instead, which holds the key and nothing else, and \`token_file\` one of tokens.
 - \`NEON_API_KEY\` serves reading only: a key that lies around for other tools never changes a compute. \`ebb run --mode enforce\` with
   nothing but this key ends with an error.
 - Logs, errors, metrics, queue and store never show a secret. Log lines are searched for the known values (of four characters and
@@ -119,8 +119,22 @@ on this machine is never reached through a proxy; Redis and Postgres never are. 
 
 ## Listening beyond this machine
 
-\`/metrics\` and the other pages are served on 127.0.0.1. Another address needs \`EBB_TOKEN\` (sent as \`Authorization: Bearer …\` for every
-page but \`/healthz\`), or the flag \`--insecure\` where the network is trusted.
+\`/metrics\` and the other pages are served on 127.0.0.1. Another address needs tokens, or the flag \`--insecure\` where the network
+is trusted. Where there are tokens, every page but \`/healthz\` asks for one: \`Authorization: Bearer TOKEN\`; a browser asks for a name, which
+may be any, and a password, which is the token.
+
+\`EBB_TOKEN\` is shared by whoever has it. With \`token_file\` each person can have their own, and what they hold, freeze, release or
+approve is theirs by name, whatever name the request gives. Both may be set; either counts.
+
+\`\`\`
+# NAME: TOKEN, or a TOKEN alone for one that is shared; openssl rand -hex 32 makes one
+ann: 6f1c…
+bob: 09ab…
+prometheus: 77de…
+\`\`\`
+
+The file is read anew when it changes: a line that is gone counts no more with the next request. While the file can't be read or a line is
+wrong, none of its tokens counts, and the log says why. At the start that is an error.
 `;
 }
 
@@ -133,6 +147,7 @@ export function renderExampleYaml(): string {
 }
 
 const EXAMPLES: Readonly<Record<string, string>> = {
+  token_file: '/run/secrets/ebb-tokens',
   api_key_file: '/run/secrets/ebb-api-key',
   group: 'production',
   plan: 'launch',

@@ -6,6 +6,7 @@ import { createGroupBudget } from './adapters/control-api/group-budget.ts';
 import { limitsOf } from './adapters/control-api/token-bucket.ts';
 import { openEngine } from './adapters/engine/open-engine.ts';
 import { startHttpServer } from './adapters/http/server.ts';
+import { createTokens, type Tokens } from './adapters/http/tokens.ts';
 import { createJobQueue } from './adapters/queue/job-queue.ts';
 import { createStore } from './adapters/store/create-store.ts';
 import { createTelemetry } from './adapters/telemetry/telemetry.ts';
@@ -137,9 +138,11 @@ async function openAll(options: RunOptions, opened: Closer[]): Promise<Opened<Om
   let daemon: Daemon | undefined;
   await forgetOlder(settings.queue);
   const operator = daemonOperator({ context: context.value, metricsText: telemetry.text, daemon: () => daemon });
-  const writeToken = settings.token?.reveal() ?? randomBytes(32).toString('base64url');
-  telemetry.hide(writeToken);
-  const http = await startHttpServer({ ...servingOptions(settings), writeToken, operator, log: telemetry.log });
+  const local = randomBytes(32).toString('base64url');
+  const tokens = openTokens(settings, telemetry, local);
+  if (!tokens.ok) return tokens;
+  const { listen, insecure } = settings;
+  const http = await startHttpServer({ listen, insecure, tokens: tokens.value, operator, log: telemetry.log });
   if (!http.ok) return { ok: false, problem: http.error };
   opened.push(() => http.close());
   const accounts = settings.accounts.map(({ name }) => name);
@@ -148,7 +151,7 @@ async function openAll(options: RunOptions, opened: Closer[]): Promise<Opened<Om
   if (!started.ok) return { ok: false, problem: explainApiError(settings, started.error) };
   daemon = started.daemon;
   opened.push(() => started.daemon.stop());
-  opened.push(await announce(settings.queue, { url: http.url, token: writeToken }));
+  opened.push(await announce(settings.queue, { url: http.url, token: local }));
   return { ok: true, value: { url: http.url, reload: started.daemon.reload } };
 }
 
@@ -239,8 +242,15 @@ function purposeOf({ mode }: Settings): KeyPurpose {
   return mode === 'enforce' ? 'write' : 'read';
 }
 
-function servingOptions({ listen, insecure, token }: Settings) {
-  return { listen, insecure, ...(token && { token: token.reveal() }) };
+/** Who may tell the daemon something. A file of tokens that is broken at the start is an error of the start. */
+function openTokens(
+  { token, tokenFile: file }: Settings,
+  { log, hide }: ProcessTelemetry,
+  local: string,
+): Opened<Tokens> {
+  const tokens = createTokens({ log, hide, local, file, shared: token?.reveal() });
+  const problem = tokens.problem();
+  return problem === undefined ? { ok: true, value: tokens } : { ok: false, problem };
 }
 
 function declareFixedMetrics(metrics: Metrics, settings: Settings): void {

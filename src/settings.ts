@@ -47,6 +47,8 @@ export interface Settings {
   listen: ListenAddress;
   /** Bearer token that the HTTP pages ask for. */
   token: Secret | undefined;
+  /** A file of such tokens, one for each person; absolute. */
+  tokenFile: string | undefined;
   /** Serve HTTP beyond this machine without a token. */
   insecure: boolean;
   logLevel: (typeof LOG_LEVELS)[number];
@@ -127,6 +129,7 @@ function assemble({
     revision: values.revision,
     listen: values.listen,
     token: env.EBB_TOKEN ? secret(env.EBB_TOKEN) : undefined,
+    tokenFile: values.token_file && resolve(given.get('token_file')?.base ?? cwd, values.token_file),
     logLevel: values.log_level,
     perComputeMetrics: values.per_compute_metrics,
   };

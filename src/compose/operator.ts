@@ -4,6 +4,8 @@ import type { Daemon } from '../app/daemon.ts';
 import { updateGauges } from '../app/fleet-metrics.ts';
 import { mapConcurrently } from '../app/map-concurrently.ts';
 import { createOperator } from '../app/operator/create-operator.ts';
+import { computePage, fleetPage } from '../app/operator/fleet-page.ts';
+import { createWeekAhead } from '../app/operator/week-ahead.ts';
 import { policyProblems, stagedSet } from '../app/policy-sets.ts';
 import { requestReconcile } from '../app/triggers.ts';
 import { planHash } from '../domain/fleet-plan-hash.ts';
@@ -27,12 +29,12 @@ export function daemonOperator({ context, metricsText, daemon }: DaemonOperatorO
     const starting = { ready: false, checks: [{ name: 'start', ok: false, message: 'starting' }] };
     return (await daemon()?.readiness()) ?? starting;
   };
-  const operator = createOperator({
+  const parts = {
     store,
     log: telemetry.log,
     holder: randomUUID(),
     now: async () => clock.now(),
-    lookAt: (projectIds) =>
+    lookAt: (projectIds: readonly string[]) =>
       mapConcurrently(projectIds, LOOKS_AT_A_TIME, (projectId) => requestReconcile(context, projectId)),
     daemon: {
       ...{ fleet, mode, readiness },
@@ -40,16 +42,19 @@ export function daemonOperator({ context, metricsText, daemon }: DaemonOperatorO
       revision: () => context.revision,
       staged: () => stagedSet(context),
       policyProblems: () => policyProblems(context),
+      week: createWeekAhead({ policies: () => context.policies, clock }),
     },
-  });
+  };
   return {
-    ...operator,
+    ...createOperator(parts),
     readiness,
     async metricsText() {
       await updateGauges(context);
       return metricsText();
     },
     plan: async () => currentPlan(context),
+    fleet: (query) => fleetPage(parts, query),
+    compute: (computeId) => computePage(parts, computeId),
   };
 }
 

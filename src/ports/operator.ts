@@ -7,6 +7,7 @@ import type { ComputeRecord } from '../domain/compute-record.ts';
 import type { HistoryKind } from '../domain/history.ts';
 import type { Selector } from '../domain/policy.ts';
 import type { Reason } from '../domain/reasons.ts';
+import type { ComputeDetailDocument, FleetDocument, FleetQuery } from './status-page.ts';
 
 export interface Readiness {
   ready: boolean;
@@ -85,6 +86,14 @@ interface ComputeName {
   compute_id: string;
 }
 
+/** An operation that ebb has started and whose end it awaits. */
+export interface OperationDocument extends ComputeName {
+  operation_id: string;
+  action: string;
+  started_at: string;
+  policy: string | null;
+}
+
 export interface StatusDocument {
   at: string;
   /** `store`: no daemon was asked, so what only a daemon knows is null. */
@@ -101,6 +110,8 @@ export interface StatusDocument {
   freezes: readonly FreezeDocument[];
   /** The policy set that waits for `ebb approve`. */
   staged: { hash: string; message: string } | null;
+  /** In flight, oldest first. */
+  operations: OperationDocument[];
   /** What else keeps the newest policies from counting, such as files that are broken: one line each. */
   policy_problems: string[] | null;
   stopped_fights: (ComputeName & { fields: string[] })[];
@@ -218,4 +229,8 @@ export interface DaemonOperator extends Operator {
   metricsText(): Promise<{ contentType: string; body: string }>;
   /** The plan of the fleet, in the form of `ebb plan --json`. */
   plan(): Promise<object>;
+  /** A page of the fleet, what needs attention first. */
+  fleet(query: FleetQuery): Promise<FleetDocument>;
+  /** Everything about one compute. */
+  compute(computeId: string): Promise<OperatorResult<ComputeDetailDocument>>;
 }

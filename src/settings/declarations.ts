@@ -97,6 +97,11 @@ export const SETTINGS = {
     fallback: '127.0.0.1:9464',
     help: 'HOST:PORT of /metrics, /healthz, /readyz and the status page. Beyond this machine it needs EBB_TOKEN, or the flag --insecure.',
   },
+  token_file: {
+    variable: 'EBB_TOKEN_FILE',
+    fallback: '',
+    help: 'File of tokens that the pages then ask for, a line for each person: NAME: TOKEN. Read anew when it changes. See "Listening beyond this machine" in docs/settings.md.',
+  },
   log_level: {
     variable: 'EBB_LOG_LEVEL',
     fallback: 'info',
@@ -115,12 +120,13 @@ export const SECRET_VARIABLES = {
     'Read when there is no other key, for reading only: observe and the commands that show. Writing needs EBB_API_KEY or a key file.',
   'EBB_DSN_…': 'Connection strings that sources of counts name as dsn_env.',
   'EBB_PROMETHEUS_TOKEN…': 'Bearer tokens that sources of counts name as token_env.',
-  EBB_TOKEN: 'Bearer token, at least 16 characters, that every page but /healthz then asks for.',
+  EBB_TOKEN:
+    'Bearer token, at least 16 characters, that every page but /healthz then asks for; commands send it with --url. For tokens of several people: token_file.',
 } as const;
 
 /** What to do instead of writing these into `ebb.yaml`. */
 export const MISPLACED_KEYS: ReadonlyMap<string, string> = new Map([
   ['api_key', 'a key has no place in a file that others read: set EBB_API_KEY, or api_key_file'],
   ['accounts.api_key', 'a key has no place in a file that others read: set api_key_env, or api_key_file'],
-  ['token', 'a token has no place in a file that others read: set EBB_TOKEN'],
+  ['token', 'a token has no place in a file that others read: set EBB_TOKEN, or token_file'],
 ]);

@@ -64,6 +64,7 @@ export const settingsSchema = z.strictObject({
     .optional(),
   revision: text().max(200, { error: 'must be at most 200 characters' }).optional(),
   listen: read(parseListenAddress).prefault('127.0.0.1:9464'),
+  token_file: keyPath().optional(),
   log_level: oneOf(LOG_LEVELS).default('info'),
   per_compute_metrics: yesOrNo().default(true),
 });

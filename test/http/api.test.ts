@@ -1,6 +1,7 @@
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startHttpServer } from '../../src/adapters/http/server.ts';
+import { createTokens } from '../../src/adapters/http/tokens.ts';
 import { createStore } from '../../src/adapters/store/create-store.ts';
 import { createOperator } from '../../src/app/operator/create-operator.ts';
 import type { Store } from '../../src/ports/store.ts';
@@ -34,12 +35,14 @@ beforeAll(async () => {
   const server = await startHttpServer({
     listen: { host: '127.0.0.1', port: 0 },
     log: engine.log,
-    writeToken: TOKEN,
+    tokens: createTokens({ log: engine.log, local: TOKEN }),
     operator: {
       ...operator,
       readiness: async () => ({ ready: true, checks: [] }),
       metricsText: async () => ({ contentType: 'text/plain', body: '' }),
       plan: async () => ({ computes: [] }),
+      fleet: async () => ({ at: '', known: 0, matched: 0, page: 1, pages: 1, computes: [] }),
+      compute: async () => ({ ok: false, error: { code: 'not_found', message: '' } }),
     },
   });
   if (!server.ok) throw new Error(server.error);

@@ -1,10 +1,12 @@
 import { createServer } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type HttpServerOptions, startHttpServer } from '../../src/adapters/http/server.ts';
+import { createTokens } from '../../src/adapters/http/tokens.ts';
 import type { DaemonOperator, Readiness } from '../../src/ports/operator.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
 
 const TOKEN = 'a-token-of-some-length';
+const tokens = (shared?: string) => createTokens({ log: recordingLog(), local: 'known-to-this-machine', shared });
 const closers: (() => Promise<void>)[] = [];
 
 afterEach(async () => {
@@ -37,6 +39,7 @@ async function started(options: Partial<HttpServerOptions> = {}): Promise<string
     listen: { host: '127.0.0.1', port: 0 },
     operator: operatorWith(),
     log: recordingLog(),
+    tokens: tokens(),
     ...options,
   });
   if (!server.ok) throw new Error(server.error);
@@ -62,14 +65,6 @@ describe('the HTTP server', () => {
     expect((await fetch(`${url}/readyz`)).status).toBe(200);
   });
 
-  it('links its pages from /, each of which is there', async () => {
-    const url = await started();
-    const page = await (await fetch(url)).text();
-    const links = [...page.matchAll(/href="([^"]+)"/g)].map(([, path]) => path);
-    expect(links).toEqual(['/readyz', '/metrics', '/healthz']);
-    for (const path of links) expect((await fetch(`${url}${path}`)).status).toBe(200);
-  });
-
   it('answers an unknown path and another method with 404 as JSON', async () => {
     const url = await started();
     const answers = [await fetch(`${url}/nowhere`), await fetch(`${url}/metrics`, { method: 'POST' })];
@@ -79,7 +74,7 @@ describe('the HTTP server', () => {
   });
 
   it('sends headers that forbid framing, sniffing and scripts', async () => {
-    const { headers } = await fetch(await started());
+    const { headers } = await fetch(`${await started()}/healthz`);
     expect(headers.get('content-security-policy')).toContain("default-src 'none'");
     expect(headers.get('x-content-type-options')).toBe('nosniff');
     expect(headers.get('x-frame-options')).toBe('DENY');
@@ -97,22 +92,39 @@ describe('the HTTP server', () => {
 
 describe('a token', () => {
   it('guards everything but /healthz', async () => {
-    const url = await started({ token: TOKEN });
+    const url = await started({ tokens: tokens(TOKEN) });
     const status = async (path: string, headers = {}) => (await fetch(`${url}${path}`, { headers })).status;
     expect(await status('/healthz')).toBe(200);
     for (const path of ['/', '/metrics', '/readyz', '/nowhere']) expect(await status(path)).toBe(401);
     expect(await status('/metrics', { authorization: `Bearer ${TOKEN}x` })).toBe(401);
     expect(await status('/metrics', { authorization: `Bearer ${TOKEN}` })).toBe(200);
+    expect(await status('/metrics', { authorization: 'Bearer known-to-this-machine' })).toBe(200);
+    expect(await status('/metrics', { authorization: `Basic ${btoa(`anyone:${TOKEN}`)}` })).toBe(200);
+    expect(await status('/metrics', { authorization: `Basic ${btoa(`anyone:${TOKEN}x`)}` })).toBe(401);
     expect(await status('/nowhere', { authorization: `Bearer ${TOKEN}` })).toBe(404);
   });
 
+  it('is asked for by a browser as a password, by a program as a bearer token', async () => {
+    const url = await started({ tokens: tokens(TOKEN) });
+    const challenge = async (accept: string) =>
+      (await fetch(url, { headers: { accept } })).headers.get('www-authenticate');
+    expect(await challenge('text/html,*/*')).toMatch(/^Basic realm=/);
+    expect(await challenge('application/json')).toMatch(/^Bearer realm=/);
+  });
+
   it('is needed beyond this machine, unless insecure is asked for', async () => {
-    const base = { operator: operatorWith(), log: recordingLog(), listen: { host: '0.0.0.0', port: 0 } };
+    const base = {
+      operator: operatorWith(),
+      log: recordingLog(),
+      tokens: tokens(),
+      listen: { host: '0.0.0.0', port: 0 },
+    };
     expect(await startHttpServer(base)).toEqual({
       ok: false,
-      error: '0.0.0.0 can be reached from other machines: set EBB_TOKEN, listen on 127.0.0.1, or give --insecure',
+      error:
+        '0.0.0.0 can be reached from other machines: set EBB_TOKEN or EBB_TOKEN_FILE, listen on 127.0.0.1, or give --insecure',
     });
-    await started({ ...base, token: TOKEN });
+    await started({ ...base, tokens: tokens(TOKEN) });
     await started({ ...base, insecure: true });
   });
 });
@@ -124,7 +136,12 @@ describe('an address that cannot be had', () => {
     closers.push(() => new Promise((resolve) => busy.close(() => resolve())));
     const { port } = busy.address() as { port: number };
     expect(
-      await startHttpServer({ listen: { host: '127.0.0.1', port }, operator: operatorWith(), log: recordingLog() }),
+      await startHttpServer({
+        listen: { host: '127.0.0.1', port },
+        operator: operatorWith(),
+        log: recordingLog(),
+        tokens: tokens(),
+      }),
     ).toEqual({
       ok: false,
       error: `port ${port} on 127.0.0.1 is in use; stop what listens there or set EBB_LISTEN`,
@@ -134,7 +151,9 @@ describe('an address that cannot be had', () => {
   it('is told in one line: an address of another machine', async () => {
     // 192.0.2.0/24 is reserved for documentation: no machine has it.
     const listen = { host: '192.0.2.1', port: 0 };
-    expect(await startHttpServer({ listen, operator: operatorWith(), log: recordingLog(), token: TOKEN })).toEqual({
+    expect(
+      await startHttpServer({ listen, operator: operatorWith(), log: recordingLog(), tokens: tokens(TOKEN) }),
+    ).toEqual({
       ok: false,
       error: '192.0.2.1 is no address of this machine; set EBB_LISTEN to one that is',
     });
@@ -157,6 +176,7 @@ describe('closing', () => {
       listen: { host: '127.0.0.1', port: 0 },
       operator: operatorWith({ metricsText }),
       log: recordingLog(),
+      tokens: tokens(),
     });
     if (!server.ok) throw new Error(server.error);
     const running = fetch(`${server.url}/metrics`);
@@ -173,6 +193,7 @@ describe('closing', () => {
       listen: { host: '127.0.0.1', port: 0 },
       operator: operatorWith({ metricsText: () => new Promise(() => {}) }),
       log: recordingLog(),
+      tokens: tokens(),
     });
     if (!server.ok) throw new Error(server.error);
     const running = fetch(`${server.url}/metrics`).catch((error: unknown) => error);

@@ -1,6 +1,6 @@
 /** Builds the command once for a whole run of the tests, in a folder of the run's own: what is started is what is shipped. */
 import { spawnSync } from 'node:child_process';
-import { existsSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, rmSync } from 'node:fs';
 import type { TestProject } from 'vitest/node';
 
 declare module 'vitest' {
@@ -17,6 +17,8 @@ export default function setup(project: TestProject): () => void {
   // Types are checked before the tests; an error of types somewhere must not keep tests of something else from running.
   spawnSync(process.execPath, [compiler, '-p', 'tsconfig.build.json', '--outDir', folder], { stdio: 'inherit' });
   if (!existsSync(`${folder}/cli/main.js`)) throw new Error('the command could not be built');
+  const assets = 'adapters/http/page/assets';
+  cpSync(`${project.config.root}/src/${assets}`, `${folder}/${assets}`, { recursive: true });
   project.provide('ebbMain', `${folder}/cli/main.js`);
   return () => rmSync(folder, { recursive: true, force: true });
 }

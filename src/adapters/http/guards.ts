@@ -1,17 +1,48 @@
-import type { MiddlewareHandler } from 'hono';
+import type { Context, MiddlewareHandler } from 'hono';
+import { basicAuth } from 'hono/basic-auth';
 import { bearerAuth } from 'hono/bearer-auth';
 import { isLoopbackHost } from '../../domain/loopback.ts';
+import type { TokenHolder, Tokens } from './tokens.ts';
 
-/** Asks for the bearer token, compared in constant time. */
-export function bearerGuard(token: string): MiddlewareHandler {
+/** What guards leave for those behind them. */
+export interface Guarded {
+  Variables: { teller: TokenHolder };
+}
+
+const NOT_KNOWN = 'no token of this daemon: check EBB_TOKEN, or your line in its file of tokens';
+
+/**
+ * Whoever tells something must have a token, compared in constant time. A browser's remembered password does not do: it would be
+ * sent with whatever another web page makes the browser send.
+ */
+export function tellerGuard(tokens: Tokens): MiddlewareHandler<Guarded> {
   const refused = (message: string) => ({ message: { code: 'unauthorised', message } });
   return bearerAuth({
-    token,
+    verifyToken: (token, context: Context<Guarded>) => {
+      const holder = tokens.holderOf(token);
+      if (holder) context.set('teller', holder);
+      return holder !== undefined;
+    },
     realm: 'ebb',
-    noAuthenticationHeader: refused('send the header "Authorization: Bearer TOKEN" with the daemon\'s EBB_TOKEN'),
+    noAuthenticationHeader: refused('send the header "Authorization: Bearer TOKEN" with a token of the daemon'),
     invalidAuthenticationHeader: refused('send the header "Authorization: Bearer TOKEN"'),
-    invalidToken: refused("this is not the daemon's token: check EBB_TOKEN"),
+    invalidToken: refused(NOT_KNOWN),
   });
+}
+
+/** Whoever reads must have a token too: as programs send it, or as the password that a browser asks for, with any name. */
+export function readerGuard(tokens: Tokens): MiddlewareHandler {
+  const bearer = tellerGuard(tokens);
+  const password = basicAuth({
+    verifyUser: (_name, token) => tokens.holderOf(token) !== undefined,
+    realm: 'ebb: any name, and a token as the password',
+    invalidUserMessage: { code: 'unauthorised', message: NOT_KNOWN },
+  });
+  return (context, next) => {
+    const given = context.req.header('authorization') ?? '';
+    const isBrowser = given === '' && context.req.header('accept')?.includes('text/html') === true;
+    return isBrowser || /^basic /i.test(given) ? password(context, next) : bearer(context, next);
+  };
 }
 
 /**
@@ -28,16 +59,17 @@ export function loopbackHostGuard(): MiddlewareHandler {
   };
 }
 
-/** A browser says where a request comes from: none of another origin may tell ebb anything, and no plain form either. */
+/** A browser says where a request comes from: none of another origin may tell ebb anything. */
 export function sameOriginGuard(): MiddlewareHandler {
+  return async (context, next) => (isForeign(context) ? refuseForeign(context) : next());
+}
+
+/** A form must be known to come from a page of ours: its browser says so in one way or the other. */
+export function ownFormGuard(): MiddlewareHandler {
   return async (context, next) => {
     const { req } = context;
-    const origin = req.header('origin');
-    const isForeign = origin !== undefined && originHost(origin) !== req.header('host');
-    if (isForeign || req.header('sec-fetch-site') === 'cross-site') {
-      return context.json({ code: 'forbidden_origin', message: 'requests of other web pages are refused' }, 403);
-    }
-    return next();
+    const isOwn = req.header('origin') !== undefined || req.header('sec-fetch-site') === 'same-origin';
+    return !isOwn || isForeign(context) ? refuseForeign(context) : next();
   };
 }
 
@@ -51,6 +83,17 @@ export function jsonGuard(): MiddlewareHandler {
     }
     return next();
   };
+}
+
+function isForeign({ req }: Context): boolean {
+  const origin = req.header('origin');
+  const isOther = origin !== undefined && originHost(origin) !== req.header('host');
+  const site = req.header('sec-fetch-site');
+  return isOther || site === 'cross-site' || site === 'same-site';
+}
+
+function refuseForeign(context: Context): Response {
+  return context.json({ code: 'forbidden_origin', message: 'requests of other web pages are refused' }, 403);
 }
 
 function hostNameOf(host: string | undefined): string {

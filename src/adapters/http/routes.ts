@@ -4,8 +4,10 @@ import { secureHeaders } from 'hono/secure-headers';
 import type { DaemonOperator } from '../../ports/operator.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { apiRoutes } from './api/api-routes.ts';
-import { bearerGuard, loopbackHostGuard } from './guards.ts';
-import { indexPage } from './index-page.ts';
+import { loopbackHostGuard, readerGuard } from './guards.ts';
+import { assetRoutes } from './page/assets.ts';
+import { pageRoutes } from './page/page-routes.ts';
+import type { Tokens } from './tokens.ts';
 
 /** The only page that a token doesn't guard: an orchestrator's probe has none. */
 const OPEN_PATH = '/healthz';
@@ -13,31 +15,37 @@ const OPEN_PATH = '/healthz';
 interface RoutesOptions {
   operator: DaemonOperator;
   log: Log;
-  /** Asked for on every page but /healthz. */
-  token: string | undefined;
-  /** Asked for by whatever changes something. */
-  writeToken: string;
+  tokens: Tokens;
   /** True if only this machine can reach the pages. */
   isLocal: boolean;
 }
 
 /** All routes of the daemon. Nothing that went wrong inside is told to the outside: it goes to the log. */
-export function routes({ operator, log, token, writeToken, isLocal }: RoutesOptions): Hono {
+export function routes({ operator, log, tokens, isLocal }: RoutesOptions): Hono {
   const app = new Hono();
   app.use(
     secureHeaders({
       contentSecurityPolicy: {
         defaultSrc: ["'none'"],
+        scriptSrc: ["'self'"],
         styleSrc: ["'self'"],
+        imgSrc: ["'self'"],
+        connectSrc: ["'self'"],
+        formAction: ["'self'"],
         frameAncestors: ["'none'"],
-        formAction: ["'none'"],
+        baseUri: ["'none'"],
       },
+      permissionsPolicy: { camera: [], geolocation: [], microphone: [] },
+      // With "no-referrer" a browser would not say either where a form comes from.
+      referrerPolicy: 'same-origin',
       xFrameOptions: 'DENY',
       strictTransportSecurity: false,
     }),
   );
   app.get(OPEN_PATH, (context) => context.json({ alive: true }));
-  if (token !== undefined) app.use(bearerGuard(token));
+  // A browser sends no password for them unasked, and they tell nothing.
+  app.route('/', assetRoutes());
+  if (tokens.guardReading) app.use(readerGuard(tokens));
   else if (isLocal) app.use(loopbackHostGuard());
   app.get('/readyz', async (context) => {
     const readiness = await operator.readiness();
@@ -47,8 +55,8 @@ export function routes({ operator, log, token, writeToken, isLocal }: RoutesOpti
     const { contentType, body } = await operator.metricsText();
     return context.body(body, 200, { 'content-type': contentType, 'cache-control': 'no-store' });
   });
-  app.route('/api/v1', apiRoutes({ operator, writeToken }));
-  app.get('/', (context) => context.html(indexPage()));
+  app.route('/api/v1', apiRoutes({ operator, tokens }));
+  app.route('/', pageRoutes({ operator, tokens, log }));
   app.notFound((context) =>
     context.json({ code: 'not_found', message: `nothing is at ${context.req.path}; see /` }, 404),
   );

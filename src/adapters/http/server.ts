@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
@@ -6,6 +5,7 @@ import { isLoopbackHost } from '../../domain/loopback.ts';
 import type { DaemonOperator } from '../../ports/operator.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { routes } from './routes.ts';
+import type { Tokens } from './tokens.ts';
 
 /** How long requests may go on after `close`, in milliseconds. */
 const CLOSE_GRACE_MS = 1_000;
@@ -26,27 +26,24 @@ export interface HttpServerOptions {
   listen: { host: string; port: number };
   operator: DaemonOperator;
   log: Log;
-  /** Asked for on every page but /healthz. */
-  token?: string | undefined;
-  /** Asked for by whatever changes something; by default the same as `token`, and without that a random one that nobody knows. */
-  writeToken?: string;
+  /** Who may tell something, and, where it guards reading, who may see more than /healthz. */
+  tokens: Tokens;
   /** Allows an address beyond this machine without a token. */
   insecure?: boolean;
 }
 
 /** Serves the daemon's pages. An error is one line that says what to do. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer | { ok: false; error: string }> {
-  const { listen, operator, log, token, insecure = false } = options;
-  const { writeToken = token ?? randomUUID() } = options;
+  const { listen, operator, log, tokens, insecure = false } = options;
   const isLocal = isLoopbackHost(listen.host);
-  if (!isLocal && token === undefined && !insecure) {
+  if (!isLocal && !tokens.guardReading && !insecure) {
     return {
       ok: false,
-      error: `${listen.host} can be reached from other machines: set EBB_TOKEN, listen on 127.0.0.1, or give --insecure`,
+      error: `${listen.host} can be reached from other machines: set EBB_TOKEN or EBB_TOKEN_FILE, listen on 127.0.0.1, or give --insecure`,
     };
   }
   const server = createServer(
-    getRequestListener(routes({ operator, log, token, writeToken, isLocal }).fetch, { overrideGlobalObjects: false }),
+    getRequestListener(routes({ operator, log, tokens, isLocal }).fetch, { overrideGlobalObjects: false }),
   );
   const error = await listening(server, listen);
   if (error !== undefined) return { ok: false, error };

@@ -1,5 +1,6 @@
 /** Domain values as documents for people and programs. */
 import type { ComputeSettings, Size } from '../../domain/compute.ts';
+import type { ComputeRecord } from '../../domain/compute-record.ts';
 import type { Freeze } from '../../domain/freezes.ts';
 import type { HistoryEntry } from '../../domain/history.ts';
 import type { Hold } from '../../domain/holds.ts';
@@ -10,6 +11,7 @@ import type {
   DecisionDocument,
   FreezeDocument,
   HoldDocument,
+  OperationDocument,
   SettingsDocument,
 } from '../../ports/operator.ts';
 import type { Conclusion } from '../fleet.ts';
@@ -84,6 +86,21 @@ export function decisionDocument(entry: HistoryEntry): DecisionDocument {
     reasons: entry.reasons,
     who,
   };
+}
+
+/** Operations in flight of some computes, oldest first. */
+export function operationsOf(
+  known: Iterable<{ projectId: string; computeId: string; record: ComputeRecord }>,
+): OperationDocument[] {
+  const found = [...known].flatMap(({ projectId, computeId, record }) =>
+    record.openOperations.map((operation) => ({ projectId, computeId, operation })),
+  );
+  return found
+    .toSorted((a, b) => a.operation.startedAtMs - b.operation.startedAtMs)
+    .map(({ projectId, computeId, operation: { operationId, action, startedAtMs, policy = null } }) => ({
+      ...{ project_id: projectId, compute_id: computeId, operation_id: operationId, action, policy },
+      started_at: isoInstant(startedAtMs),
+    }));
 }
 
 function overrideDocument({ owner, reason, createdAtMs, expiresAtMs }: Hold | Freeze) {

@@ -5,6 +5,7 @@ import type { Store } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import type { Context } from '../context.ts';
 import type { Fleet } from '../fleet.ts';
+import type { WeekAhead } from './week-ahead.ts';
 
 /** What an operator works with: a daemon's own parts, or a store that was opened for one command. */
 export interface OperatorParts {
@@ -29,6 +30,7 @@ export interface DaemonParts {
   revision(): string | undefined;
   /** The policy set that waits for a person's yes. */
   staged(): { hash: string; message: string } | undefined;
+  week: WeekAhead;
   /** What else keeps the newest policies from counting: one line each. */
   policyProblems(): readonly string[];
   readiness(): Promise<Readiness>;

@@ -4,7 +4,7 @@ import { isoInstant } from '../../domain/instants.ts';
 import { stoppedGroups } from '../../domain/release.ts';
 import type { OperatorResult, StatusDocument } from '../../ports/operator.ts';
 import { frozenBy, statusOf } from '../compute-status.ts';
-import { freezeDocument, holdDocument } from './documents.ts';
+import { freezeDocument, holdDocument, operationsOf } from './documents.ts';
 import type { DaemonParts, OperatorParts } from './parts.ts';
 
 /** Of every list a status shows at most so many; the other pages have all. */
@@ -23,6 +23,7 @@ export async function status(parts: OperatorParts): Promise<OperatorResult<Statu
     freezes: freezes.slice(0, MOST_SHOWN).map(freezeDocument),
     stopped_fights: stoppedFights(known),
     degraded: degraded(known),
+    operations: operationsOf(known).slice(0, MOST_SHOWN),
   };
   if (!daemon) {
     const setHash = (await store.generation())?.setHash ?? null;
@@ -43,11 +44,16 @@ export async function status(parts: OperatorParts): Promise<OperatorResult<Statu
     policies: set.policies.map(({ name, kind, mode, owner = null }) => ({ name, kind, mode, owner })),
     computes: countStatuses(daemon, frozenBy(freezes, nowMs)),
     waiting: countWaiting(daemon),
-    staged: daemon.staged() ?? null,
+    staged: stagedDocument(daemon),
     policy_problems: daemon.policyProblems().slice(0, MOST_SHOWN),
     readiness: await daemon.readiness(),
   };
   return { ok: true, value };
+}
+
+function stagedDocument(daemon: DaemonParts): StatusDocument['staged'] {
+  const staged = daemon.staged();
+  return staged ? { hash: staged.hash, message: staged.message } : null;
 }
 
 interface Known {

@@ -1,7 +1,6 @@
-import { describeStep } from '../../domain/describe-step.ts';
 import { desiredJson, plannedComputeJson, settingsJson } from '../../domain/fleet-plan-json.ts';
 import { isoInstant } from '../../domain/instants.ts';
-import type { TraceStep } from '../../domain/trace.ts';
+import { stepJson } from '../../domain/trace-json.ts';
 import type { Explanation } from './describe-explanation.ts';
 
 /** As an entry of `ebb plan --json`, with the instant, the baseline, every step and the next boundary. */
@@ -18,23 +17,4 @@ export function explanationJson({ atMs, planned, next }: Explanation): object {
     trace: decision.trace.map(stepJson),
     next_boundary: boundary,
   };
-}
-
-function stepJson(step: TraceStep): object {
-  const { group, code, opinion, policy = opinion?.policy, hold, before, after, connections } = step;
-  return {
-    group,
-    code,
-    ...(policy && { policy: policy.name, mode: policy.mode }),
-    ...(hold && { hold: hold.id }),
-    ...(before !== undefined && { before: valueJson(before) }),
-    ...(after !== undefined && { after: valueJson(after) }),
-    ...(connections && { connections }),
-    message: describeStep(step),
-  };
-}
-
-function valueJson(value: TraceStep['after']): object | number | null {
-  if (value === undefined || value === null || typeof value === 'number') return value ?? null;
-  return { min_cu: value.minCu, max_cu: value.maxCu };
 }

@@ -4,10 +4,14 @@ import type { z } from 'zod';
 import type { OperatorError, OperatorResult } from '../../../ports/operator.ts';
 import { problemOf } from './bodies.ts';
 
-const STATUS = { invalid: 400, not_found: 404, full: 409, busy: 409, unavailable: 503 } as const satisfies Record<
-  OperatorError['code'],
-  number
->;
+/** The HTTP status of each error. */
+export const STATUS = {
+  invalid: 400,
+  not_found: 404,
+  full: 409,
+  busy: 409,
+  unavailable: 503,
+} as const satisfies Record<OperatorError['code'], number>;
 
 /** What was asked for, or the error with its status. */
 export function answer<T>(

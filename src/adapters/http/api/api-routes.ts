@@ -1,12 +1,14 @@
-import { Hono } from 'hono';
+import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import type { DaemonOperator } from '../../../ports/operator.ts';
-import { bearerGuard, jsonGuard, sameOriginGuard } from '../guards.ts';
+import { type Guarded, jsonGuard, sameOriginGuard, tellerGuard } from '../guards.ts';
+import type { Tokens } from '../tokens.ts';
 import { answer, bodyOf, idOf, queryOf } from './answer.ts';
 import {
   ApproveBody,
   DecisionsQuery,
   EndQuery,
+  FleetQuery,
   FreezeBody,
   HoldBody,
   PageQuery,
@@ -17,14 +19,16 @@ import {
 /** More than any body that makes sense has, in bytes. */
 const MOST_BODY_BYTES = 64 * 1024;
 
+type Api = Hono<Guarded>;
+
 /** `/api/v1`: what people may ask and tell. Telling always needs the token. docs/http-api.md describes each route. */
-export function apiRoutes({ operator, writeToken }: { operator: DaemonOperator; writeToken: string }): Hono {
-  const api = new Hono();
+export function apiRoutes({ operator, tokens }: { operator: DaemonOperator; tokens: Tokens }): Api {
+  const api: Api = new Hono();
   api.use(async (context, next) => {
     await next();
     context.header('cache-control', 'no-store');
   });
-  api.on(['POST', 'PUT', 'PATCH', 'DELETE'], '/*', bearerGuard(writeToken), sameOriginGuard());
+  api.on(['POST', 'PUT', 'PATCH', 'DELETE'], '/*', tellerGuard(tokens), sameOriginGuard());
   api.on(['POST', 'PUT', 'PATCH'], '/*', jsonGuard(), bodyLimit({ maxSize: MOST_BODY_BYTES, onError: tooLarge }));
   addReads(api, operator);
   addOverrides(api, operator);
@@ -37,7 +41,16 @@ function tooLarge(): Response {
   return Response.json({ code: 'too_large', message }, { status: 413 });
 }
 
-function addReads(api: Hono, operator: DaemonOperator): void {
+/** Who tells it: the name that the token has, else the one that is given. */
+function owning(context: Context<Guarded>, owner: string | undefined): { owner: string } {
+  return { owner: context.get('teller').name ?? owner ?? '' };
+}
+
+function ending(context: Context<Guarded>): { owner: string } {
+  return owning(context, queryOf(context, EndQuery).owner);
+}
+
+function addReads(api: Api, operator: DaemonOperator): void {
   api.get('/status', async (context) => answer(context, await operator.status(), (status) => status));
   api.get('/computes', async (context) =>
     answer(context, await operator.computes(queryOf(context, PageQuery)), ({ items, next }) => ({
@@ -55,23 +68,27 @@ function addReads(api: Hono, operator: DaemonOperator): void {
     })),
   );
   api.get('/plan', async (context) => context.json(await operator.plan()));
+  api.get('/fleet', async (context) => context.json(await operator.fleet(queryOf(context, FleetQuery))));
+  api.get('/computes/:id', async (context) =>
+    answer(context, await operator.compute(idOf(context)), (compute) => compute),
+  );
 }
 
-function addOverrides(api: Hono, operator: DaemonOperator): void {
+function addOverrides(api: Api, operator: DaemonOperator): void {
   api.get('/holds', async (context) =>
     answer(context, await operator.holds(queryOf(context, PageQuery)), ({ items, next }) => ({ holds: items, next })),
   );
   api.post('/holds', async (context) => {
-    const { for_seconds, size, suspend_timeout_seconds, ...body } = await bodyOf(context, HoldBody);
+    const { for_seconds, size, suspend_timeout_seconds, owner, ...body } = await bodyOf(context, HoldBody);
     const fields = {
       ...(size && { size: { minCu: size.min_cu, maxCu: size.max_cu } }),
       ...(suspend_timeout_seconds !== undefined && { suspendTimeoutSeconds: suspend_timeout_seconds }),
     };
-    const held = await operator.hold({ ...body, ...fields, forSeconds: for_seconds });
+    const held = await operator.hold({ ...body, ...owning(context, owner), ...fields, forSeconds: for_seconds });
     return answer(context, held, (hold) => hold, 201);
   });
   api.delete('/holds/:id', async (context) => {
-    const ended = await operator.release({ target: idOf(context), ...queryOf(context, EndQuery) });
+    const ended = await operator.release({ target: idOf(context), ...ending(context) });
     return answer(context, ended, (released) => released);
   });
   api.get('/freezes', async (context) =>
@@ -81,28 +98,34 @@ function addOverrides(api: Hono, operator: DaemonOperator): void {
     })),
   );
   api.post('/freezes', async (context) => {
-    const { for_seconds, allow_raise, ...body } = await bodyOf(context, FreezeBody);
-    const frozen = await operator.freeze({ ...body, forSeconds: for_seconds, allowRaise: allow_raise });
+    const { for_seconds, allow_raise, owner, ...body } = await bodyOf(context, FreezeBody);
+    const frozen = await operator.freeze({
+      ...{ ...body, ...owning(context, owner) },
+      ...{ forSeconds: for_seconds, allowRaise: allow_raise },
+    });
     return answer(context, frozen, (freeze) => freeze, 201);
   });
   api.delete('/freezes', async (context) => {
-    const ended = await operator.thaw({ id: 'all', ...queryOf(context, EndQuery) });
+    const ended = await operator.thaw({ id: 'all', ...ending(context) });
     return answer(context, ended, (thawed) => thawed);
   });
   api.delete('/freezes/:id', async (context) => {
-    const ended = await operator.thaw({ id: idOf(context), ...queryOf(context, EndQuery) });
+    const ended = await operator.thaw({ id: idOf(context), ...ending(context) });
     return answer(context, ended, (thawed) => thawed);
   });
 }
 
-function addDeeds(api: Hono, operator: DaemonOperator): void {
-  api.post('/release', async (context) =>
-    answer(context, await operator.release(await bodyOf(context, ReleaseBody)), (released) => released),
-  );
-  api.post('/approve', async (context) =>
-    answer(context, await operator.approve(await bodyOf(context, ApproveBody)), (approved) => approved),
-  );
-  api.post('/restore', async (context) =>
-    answer(context, await operator.restore(await bodyOf(context, RestoreBody)), (restored) => restored),
-  );
+function addDeeds(api: Api, operator: DaemonOperator): void {
+  api.post('/release', async (context) => {
+    const { owner, ...body } = await bodyOf(context, ReleaseBody);
+    return answer(context, await operator.release({ ...body, ...owning(context, owner) }), (released) => released);
+  });
+  api.post('/approve', async (context) => {
+    const { owner, ...body } = await bodyOf(context, ApproveBody);
+    return answer(context, await operator.approve({ ...body, ...owning(context, owner) }), (approved) => approved);
+  });
+  api.post('/restore', async (context) => {
+    const { owner, ...body } = await bodyOf(context, RestoreBody);
+    return answer(context, await operator.restore({ ...body, ...owning(context, owner) }), (restored) => restored);
+  });
 }

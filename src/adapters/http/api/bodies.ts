@@ -6,8 +6,9 @@ const MOST_GLOBS = 1000;
 const MOST_COMPUTES = 1000;
 
 const text = (most: number) => z.string().min(1, 'must not be empty').max(most, `must be at most ${most} characters`);
+const owner = text(80).optional().describe('Who is behind it; the name of the token counts first.');
 const Common = {
-  owner: text(80),
+  owner,
   reason: text(300),
   for_seconds: z.number().min(1).max(LONGEST_OVERRIDE_SECONDS),
 };
@@ -62,13 +63,13 @@ export const FreezeBody = z.strictObject({
   allow_raise: z.boolean().default(false),
 });
 
-export const ReleaseBody = z.strictObject({ target: text(210), owner: text(80) });
+export const ReleaseBody = z.strictObject({ target: text(210), owner });
 
-export const ApproveBody = z.strictObject({ hash: text(64), owner: text(80) });
+export const ApproveBody = z.strictObject({ hash: text(64), owner });
 
 export const RestoreBody = z.strictObject({
   computes: z.union([z.literal('all'), z.array(text(210)).min(1).max(MOST_COMPUTES)]),
-  owner: text(80),
+  owner,
   now: z.boolean().default(false),
 });
 
@@ -78,6 +79,10 @@ export const EndQuery = z.strictObject({ owner: text(80).default('HTTP') });
 const limit = (fallback: number) => z.coerce.number().int().min(1).max(MOST_PER_PAGE).default(fallback);
 
 export const PageQuery = z.strictObject({ after: text(300).optional(), limit: limit(MOST_PER_PAGE) });
+export const FleetQuery = z.strictObject({
+  q: z.string().max(200).default(''),
+  page: z.coerce.number().int().min(1).default(1),
+});
 export const DecisionsQuery = z.strictObject({ compute: text(210).optional(), limit: limit(100) });
 
 /** The first problem in one line, with its place. */

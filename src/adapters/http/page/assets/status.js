@@ -1,0 +1,74 @@
+/**
+ * Keeps a page fresh: asks for it again and exchanges the parts that have changed. Everything works without it, too.
+ * A part in which somebody is working stays as it is until they have left it.
+ */
+const EVERY_MS = 10_000;
+const PATIENCE_MS = 8_000;
+
+const address = document.querySelector('main')?.dataset.refreshes;
+const button = document.getElementById('pause');
+const connection = document.getElementById('connection');
+let paused = false;
+let timer;
+
+function say(words) {
+  if (connection && connection.textContent !== words) connection.textContent = words;
+}
+
+async function refresh() {
+  try {
+    const signal = AbortSignal.timeout(PATIENCE_MS);
+    // biome-ignore lint/style/noRestrictedGlobals: this runs in a browser.
+    const answer = await fetch(address, { headers: { accept: 'text/html' }, signal });
+    if (!answer.ok) throw new Error(String(answer.status));
+    const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    for (const part of document.querySelectorAll('[data-live]')) exchange(part, fresh.getElementById(part.id));
+    say('');
+  } catch {
+    say('Not connected: what is shown is old');
+  }
+}
+
+function exchange(part, fresh) {
+  if (!fresh || isInUse(part) || part.innerHTML === fresh.innerHTML) return;
+  const focused = part.contains(document.activeElement) ? keyOf(document.activeElement) : undefined;
+  const open = [...part.querySelectorAll('details[open]')].map(({ id }) => id);
+  part.replaceChildren(...fresh.childNodes);
+  for (const id of open) document.getElementById(id)?.setAttribute('open', '');
+  if (focused === undefined) return;
+  const again = [...part.querySelectorAll('a, button, summary')].find((one) => keyOf(one) === focused);
+  again?.focus({ preventScroll: true });
+}
+
+/** Somebody selects text in it. */
+function isInUse(part) {
+  const selection = document.getSelection();
+  return selection !== null && !selection.isCollapsed && selection.containsNode(part, true);
+}
+
+/** Finds an element again that was made anew. */
+function keyOf(element) {
+  return `${element.tagName} ${element.id} ${element.getAttribute('href')} ${element.textContent}`;
+}
+
+async function tick() {
+  clearTimeout(timer);
+  if (!paused && !document.hidden) await refresh();
+  clearTimeout(timer);
+  timer = setTimeout(tick, EVERY_MS);
+}
+
+function togglePause() {
+  paused = !paused;
+  button.setAttribute('aria-pressed', String(paused));
+  if (!paused) void tick();
+}
+
+if (address !== undefined && button) {
+  button.hidden = false;
+  button.addEventListener('click', togglePause);
+  document.addEventListener('visibilitychange', () => {
+    if (!document.hidden) void tick();
+  });
+  timer = setTimeout(tick, EVERY_MS);
+}

@@ -1,0 +1,69 @@
+import type { DecisionDocument, SettingsDocument } from '../../../ports/operator.ts';
+import { Badge, ComputeLink, Instant, Table } from './parts.tsx';
+import { sizeWords, timeoutWords } from './words.ts';
+
+interface DecisionsProps {
+  decisions: readonly DecisionDocument[];
+  now: string;
+  /** All of them concern the compute whose page this is. */
+  ofOne?: boolean;
+}
+
+/** The history, newest first, each entry with its reasons. */
+export function Decisions({ decisions, now, ofOne = false }: DecisionsProps) {
+  if (decisions.length === 0) return <p class="dim">Nothing has happened yet.</p>;
+  return (
+    <Table
+      caption="Recent decisions, newest first"
+      head={['When', ...(ofOne ? [] : ['Compute']), 'What', 'Change', 'Why']}
+      rows={decisions.map((decision) => [
+        <Instant iso={decision.at} now={now} />,
+        ...(ofOne ? [] : [decision.compute_id === '' ? 'the fleet' : <ComputeLink id={decision.compute_id} />]),
+        <Badge kind={decision.kind} />,
+        changeWords(decision),
+        <Why decision={decision} />,
+      ])}
+    />
+  );
+}
+
+function Why({ decision: { reasons, policy, who } }: { decision: DecisionDocument }) {
+  const named = [
+    ...(policy === null ? [] : [policy.startsWith('hold ') ? policy : `policy ${policy}`]),
+    ...(who === null ? [] : [`by ${who}`]),
+  ];
+  return (
+    <>
+      {reasons.map(({ message, code }) => (
+        <p>
+          {message} <code class="dim">{code}</code>
+        </p>
+      ))}
+      {named.length > 0 && <p class="dim">{named.join(', ')}</p>}
+    </>
+  );
+}
+
+function changeWords({ from, to }: DecisionDocument): string {
+  if (!to) return '–';
+  const parts = [
+    ...(sizeOf(to) === undefined ? [] : [arrow(from && sizeOf(from), sizeOf(to))]),
+    ...(to.suspend_timeout_seconds === undefined
+      ? []
+      : [`suspend timeout ${arrow(timeoutOf(from), timeoutWords(to.suspend_timeout_seconds))}`]),
+  ];
+  return parts.join(', ') || '–';
+}
+
+function sizeOf({ min_cu, max_cu }: Partial<SettingsDocument>): string | undefined {
+  return min_cu === undefined || max_cu === undefined ? undefined : sizeWords({ min_cu, max_cu });
+}
+
+function timeoutOf(settings: Partial<SettingsDocument> | null): string | undefined {
+  const seconds = settings?.suspend_timeout_seconds;
+  return seconds === undefined ? undefined : timeoutWords(seconds);
+}
+
+function arrow(before: string | null | undefined, after: string | undefined): string {
+  return before === null || before === undefined ? `${after}` : `${before} → ${after}`;
+}

@@ -1,0 +1,115 @@
+import { COMPUTE_SIZES_CU } from '../../../domain/compute-units.ts';
+import { timeoutWords } from './words.ts';
+
+/** What somebody has written, given back where it can't be taken; never the token. */
+export type Written = Readonly<Record<string, string>>;
+
+const HOUR = 3600;
+const LENGTHS: readonly [seconds: number, words: string][] = [
+  [HOUR / 2, '30 minutes'],
+  [HOUR, '1 hour'],
+  [2 * HOUR, '2 hours'],
+  [4 * HOUR, '4 hours'],
+  [8 * HOUR, '8 hours'],
+  [24 * HOUR, '1 day'],
+  [3 * 24 * HOUR, '3 days'],
+  [7 * 24 * HOUR, '7 days'],
+];
+const TIMEOUTS = [60, 300, 900, 1800, HOUR, 6 * HOUR, 24 * HOUR, -1];
+
+interface HoldFormProps {
+  computeId: string;
+  written: Written;
+  problem?: string | undefined;
+}
+
+/** Sets a hold without a script: plain fields, and the token in one of them. */
+export function HoldForm({ computeId, written, problem }: HoldFormProps) {
+  return (
+    <form method="post" action={`/computes/${computeId}/holds`} class="fields">
+      <FormProblem problem={problem} />
+      <Select name="min_cu" label="Minimum size, CU" written={written} options={SIZES} />
+      <Select name="max_cu" label="Maximum size, CU" written={written} options={SIZES} />
+      <Select name="suspend_timeout_seconds" label="Suspends after" written={written} options={SUSPENDS} />
+      <label class="check">
+        <input type="checkbox" name="freeze" value="on" checked={written.freeze === 'on'} />
+        Keep it as it is, instead of the fields above
+      </label>
+      <Select name="for_seconds" label="For" written={{ for_seconds: `${2 * HOUR}`, ...written }} options={FOR} />
+      <Text name="reason" label="Reason" written={written} most={300} needed />
+      <Text name="owner" label="Your name (that of your token counts first)" written={written} most={80} />
+      <TokenField />
+      <button type="submit">Hold</button>
+    </form>
+  );
+}
+
+/** Ends a hold. */
+export function ReleaseForm({ holdId, written, problem }: { holdId: string; written: Written; problem?: string }) {
+  return (
+    <form method="post" action={`/holds/${holdId}/release`} class="fields">
+      <FormProblem problem={problem} />
+      <Text name="owner" label="Your name (that of your token counts first)" written={written} most={80} />
+      <TokenField />
+      <button type="submit">Release</button>
+    </form>
+  );
+}
+
+function FormProblem({ problem }: { problem?: string | undefined }) {
+  if (problem === undefined) return null;
+  return (
+    <p class="notice bad" role="alert">
+      {problem}
+    </p>
+  );
+}
+
+type Options = readonly (readonly [value: string, words: string])[];
+
+const AS_POLICIES_SAY = ['', 'as policies say'] as const;
+const SIZES: Options = [AS_POLICIES_SAY, ...COMPUTE_SIZES_CU.map((cu) => [`${cu}`, `${cu}`] as const)];
+const SUSPENDS: Options = [AS_POLICIES_SAY, ...TIMEOUTS.map((one) => [`${one}`, timeoutWords(one)] as const)];
+const FOR: Options = LENGTHS.map(([seconds, words]) => [`${seconds}`, words] as const);
+
+function Select({ name, label, written, options }: FieldProps & { options: Options }) {
+  return (
+    <p>
+      <label for={name}>{label}</label>
+      <select id={name} name={name}>
+        {options.map(([value, words]) => (
+          <option value={value} selected={(written[name] ?? '') === value}>
+            {words}
+          </option>
+        ))}
+      </select>
+    </p>
+  );
+}
+
+interface FieldProps {
+  name: string;
+  label: string;
+  written: Written;
+}
+
+function Text({ name, label, written, most, needed = false }: FieldProps & { most: number; needed?: boolean }) {
+  return (
+    <p>
+      <label for={name}>{label}</label>
+      <input id={name} name={name} type="text" value={written[name] ?? ''} maxlength={most} required={needed} />
+    </p>
+  );
+}
+
+function TokenField() {
+  return (
+    <p>
+      <label for="token">Token</label>
+      <input id="token" name="token" type="password" autocomplete="off" required aria-describedby="token-help" />
+      <small id="token-help" class="dim">
+        A token of this daemon. It is sent with this form and kept nowhere.
+      </small>
+    </p>
+  );
+}

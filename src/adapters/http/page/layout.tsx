@@ -1,0 +1,80 @@
+import { html } from 'hono/html';
+import type { Child } from 'hono/jsx';
+import { ASSETS } from './assets.ts';
+
+interface LayoutProps {
+  /** What stands before "ebb" in the title. */
+  title: string;
+  /** The page that a script asks for again; absent where nothing is to be refreshed. */
+  refreshes?: string | undefined;
+  /** The instant of what is shown. */
+  at?: string | undefined;
+  children: Child;
+}
+
+const NAVIGATION = [
+  ['/', 'Fleet'],
+  ['/readyz', 'Readiness'],
+  ['/metrics', 'Metrics'],
+  ['/api/v1/openapi.json', 'API'],
+] as const;
+
+/** The frame of every page. */
+function Layout({ title, refreshes, at, children }: LayoutProps) {
+  return (
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>{`${title} · ebb`}</title>
+        <link rel="icon" href={ASSETS.icon.path} type="image/svg+xml" />
+        <link rel="stylesheet" href={ASSETS.style.path} />
+        {refreshes !== undefined && <script src={ASSETS.script.path} type="module" />}
+      </head>
+      <body>
+        <a class="skip" href="#main">
+          Skip to content
+        </a>
+        <header class="top">
+          <a class="brand" href="/">
+            <img src={ASSETS.icon.path} alt="" width="24" height="24" />
+            ebb
+          </a>
+          <nav aria-label="Pages">
+            <ul>
+              {NAVIGATION.map(([path, name]) => (
+                <li>
+                  <a href={path}>{name}</a>
+                </li>
+              ))}
+            </ul>
+          </nav>
+          <div class="freshness">
+            {at !== undefined && (
+              <span id="as-of" data-live>
+                as of <time datetime={at}>{at.slice(11, 19)} UTC</time>
+              </span>
+            )}
+            <button id="pause" type="button" hidden aria-pressed="false">
+              Pause updates
+            </button>
+            <span id="connection" role="status" />
+          </div>
+        </header>
+        <main id="main" tabindex={-1} data-refreshes={refreshes}>
+          {children}
+        </main>
+        <footer>
+          Times are UTC. The same as JSON: <a href="/api/v1/status">/api/v1/status</a>, described by{' '}
+          <a href="/api/v1/openapi.json">/api/v1/openapi.json</a>.
+        </footer>
+      </body>
+    </html>
+  );
+}
+
+/** A whole document. */
+export function wholePage(props: LayoutProps) {
+  return html`<!doctype html>${<Layout {...props} />}`;
+}

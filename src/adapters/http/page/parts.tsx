@@ -1,0 +1,84 @@
+import type { Child } from 'hono/jsx';
+import type { OperationDocument } from '../../../ports/operator.ts';
+import { distanceWords, instantWords } from './words.ts';
+
+/** An instant, with how far it is from now. */
+export function Instant({ iso, now, far = true }: { iso: string; now: string; far?: boolean }) {
+  return (
+    <>
+      <time datetime={iso}>{instantWords(iso, now)}</time>
+      {far && <span class="dim"> {distanceWords(iso, now)}</span>}
+    </>
+  );
+}
+
+export function Badge({ kind }: { kind: string }) {
+  return <span class={`badge ${kind}`}>{kind}</span>;
+}
+
+/** A part of a page that is exchanged as a whole when it has changed. */
+export function Section({ id, title, children }: { id: string; title: string; children: Child }) {
+  return (
+    <section aria-labelledby={`${id}-title`}>
+      <h2 id={`${id}-title`}>{title}</h2>
+      <div id={id} data-live>
+        {children}
+      </div>
+    </section>
+  );
+}
+
+interface TableProps {
+  caption: string;
+  head: readonly string[];
+  rows: readonly (readonly Child[])[];
+}
+
+/** A table that becomes a list of cards where there is little room: then each cell says which column it is. */
+export function Table({ caption, head, rows }: TableProps) {
+  return (
+    <table>
+      <caption>{caption}</caption>
+      <thead>
+        <tr>
+          {head.map((name) => (
+            <th scope="col">{name}</th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(([first, ...cells]) => (
+          <tr>
+            <th scope="row">{first}</th>
+            {cells.map((cell, index) => (
+              <td data-label={head[index + 1]}>
+                <div>{cell}</div>
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+export function ComputeLink({ id }: { id: string }) {
+  return <a href={`/computes/${id}`}>{id}</a>;
+}
+
+/** What is in flight, or that nothing is. */
+export function Operations({ operations, now }: { operations: readonly OperationDocument[]; now: string }) {
+  if (operations.length === 0) return <p class="dim">None that ebb has started.</p>;
+  return (
+    <Table
+      caption="Operations in flight"
+      head={['Compute', 'Action', 'Since', 'Policy']}
+      rows={operations.map(({ compute_id, action, started_at, policy }) => [
+        <ComputeLink id={compute_id} />,
+        action,
+        <Instant iso={started_at} now={now} />,
+        policy ?? '–',
+      ])}
+    />
+  );
+}

@@ -1,0 +1,64 @@
+import type { HoldDocument, Readiness } from '../../../ports/operator.ts';
+import { ReleaseForm, type Written } from './hold-form.tsx';
+import { wholePage } from './layout.tsx';
+import { ComputeLink } from './parts.tsx';
+import { holdWords } from './words.ts';
+
+interface ReleaseViewProps {
+  hold: HoldDocument;
+  written?: Written;
+  problem?: string;
+}
+
+/** `/holds/ID`: a hold, and the form that ends it. */
+export function releaseView({ hold, written = {}, problem }: ReleaseViewProps) {
+  return wholePage({
+    title: `Release ${hold.compute_id}`,
+    children: (
+      <>
+        <h1>Release a hold</h1>
+        <dl class="facts">
+          <dt>Compute</dt>
+          <dd>
+            <ComputeLink id={hold.compute_id} />
+          </dd>
+          <dt>What</dt>
+          <dd>{holdWords(hold)}</dd>
+          <dt>Owner</dt>
+          <dd>{hold.owner}</dd>
+          <dt>Reason</dt>
+          <dd>{hold.reason}</dd>
+          <dt>Until</dt>
+          <dd>{hold.expires_at?.slice(0, 16).replace('T', ' ') ?? 'released'}</dd>
+        </dl>
+        <ReleaseForm holdId={hold.id} written={written} {...(problem !== undefined && { problem })} />
+      </>
+    ),
+  });
+}
+
+/** What went wrong, and what is not ready: often that is why. */
+export function errorView({ message, readiness }: { message: string; readiness?: Readiness | undefined }) {
+  const missing = readiness?.checks.filter(({ ok }) => !ok) ?? [];
+  return wholePage({
+    title: 'Not shown',
+    children: (
+      <>
+        <h1>This can't be shown</h1>
+        <p class="notice bad">{message}</p>
+        {missing.length > 0 && (
+          <ul>
+            {missing.map((check) => (
+              <li>
+                {check.name}: {check.message}
+              </li>
+            ))}
+          </ul>
+        )}
+        <p>
+          <a href="/">Back to the fleet</a>
+        </p>
+      </>
+    ),
+  });
+}

@@ -1,0 +1,102 @@
+import type { StatusDocument } from '../../../ports/operator.ts';
+import { ComputeLink, Instant } from './parts.tsx';
+import { freezeWords, plural } from './words.ts';
+
+/** Mode, and how many computes have which status. */
+export function Summary({ status: { mode, computes, set_hash, revision, policies } }: { status: StatusDocument }) {
+  const words = mode === 'enforce' ? 'computes are changed' : 'nothing is written';
+  return (
+    <>
+      <p class="mode">
+        <span class={`badge ${mode}`}>{mode}</span> {words}; {plural(policies?.length ?? 0, 'policy', 'policies')}
+        {set_hash !== null && (
+          <>
+            , set <code>{set_hash.slice(0, 12)}</code>
+          </>
+        )}
+        {revision !== null && `, ${revision}`}
+      </p>
+      <ul class="counts">
+        {Object.entries(computes).map(([name, count]) => (
+          <li>
+            <a href={`/?q=${name}`} class={`count ${name}`}>
+              <strong>{count.toLocaleString('en')}</strong> {name}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+/** What keeps ebb from working as it should, or what people have stopped; empty where all is well. */
+export function Notices({ status, now }: { status: StatusDocument; now: string }) {
+  const { readiness, freezes, staged, policy_problems: problems, degraded, stopped_fights: fights } = status;
+  return (
+    <>
+      {readiness?.checks
+        .filter(({ ok }) => !ok)
+        .map(({ name, message }) => (
+          <Notice kind="bad" title={`Not ready: ${name}`}>
+            {message}
+          </Notice>
+        ))}
+      {freezes.map((freeze) => (
+        <Notice kind="stop" title={`Frozen: ${freezeWords(freeze)}`}>
+          by {freeze.owner}: {freeze.reason}
+          {freeze.expires_at !== null && (
+            <>
+              ; until <Instant iso={freeze.expires_at} now={now} />
+            </>
+          )}
+          . To end it: <code>ebb thaw {freeze.id}</code>
+        </Notice>
+      ))}
+      {staged && (
+        <Notice kind="warn" title="A policy set is staged">
+          {staged.message}
+        </Notice>
+      )}
+      {problems?.map((problem) => (
+        <Notice kind="bad" title="Policies">
+          {problem}
+        </Notice>
+      ))}
+      {degraded.map(({ compute_id: id, message }) => (
+        <Notice kind="bad" title="Degraded">
+          <ComputeLink id={id} />: {message}
+        </Notice>
+      ))}
+      {fights.map(({ compute_id: id, fields }) => (
+        <Notice kind="warn" title="Left alone">
+          <ComputeLink id={id} />: {fields.join(' and ')} changed back too often; to go on:{' '}
+          <code>ebb release {id}</code>
+        </Notice>
+      ))}
+    </>
+  );
+}
+
+/** What waits, by what holds it. */
+export function Waiting({ status: { waiting } }: { status: StatusDocument }) {
+  if (waiting.length === 0) return <p class="dim">Nothing waits.</p>;
+  return (
+    <ul class="counts">
+      {waiting.map(({ reason, computes }) => (
+        <li>
+          <a href={`/?q=${reason}`} class="count">
+            <strong>{computes.toLocaleString('en')}</strong> {reason.replaceAll('_', ' ')}
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Notice({ kind, title, children }: { kind: 'bad' | 'warn' | 'stop'; title: string; children?: unknown }) {
+  return (
+    <div class={`notice ${kind}`}>
+      <strong>{title}</strong> <span>{children}</span>
+    </div>
+  );
+}

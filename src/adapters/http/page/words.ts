@@ -1,0 +1,72 @@
+/** Values of documents as people read them. Instants are UTC. */
+import { formatSize, formatSuspendTimeout } from '../../../domain/settings-text.ts';
+import type { FreezeDocument, HoldDocument, SettingsDocument } from '../../../ports/operator.ts';
+
+const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
+const SECOND_MS = 1000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** `1-4 CU`, or what stands for no opinion. */
+export function sizeWords({ min_cu: minCu, max_cu: maxCu }: Omit<SettingsDocument, 'suspend_timeout_seconds'>): string {
+  return minCu === null || maxCu === null ? 'as it is' : `${formatSize({ minCu, maxCu })} CU`;
+}
+
+export function timeoutWords(seconds: number | null): string {
+  return seconds === null ? 'as it is' : formatSuspendTimeout(seconds);
+}
+
+/** When it goes to sleep. */
+export function suspendWords(seconds: number | null): string {
+  if (seconds === null) return 'suspends as it does';
+  return seconds === -1 ? 'never suspends' : `suspends after ${timeoutWords(seconds)}`;
+}
+
+/** Weekday and time within the next days or the last, else the date. */
+export function instantWords(iso: string, nowIso: string): string {
+  const [date = '', time = ''] = iso.split('T');
+  const clock = time.slice(0, 5);
+  const away = Date.parse(iso) - Date.parse(nowIso);
+  if (iso.slice(0, 10) === nowIso.slice(0, 10)) return clock;
+  if (away > 0 && away < 7 * DAY_MS) return `${DAYS[new Date(iso).getUTCDay()]} ${clock}`;
+  return `${date} ${clock}`;
+}
+
+/** `in 2 h 15 min`, `3 d ago`. */
+export function distanceWords(iso: string, nowIso: string): string {
+  const away = Date.parse(iso) - Date.parse(nowIso);
+  const length = durationWords(Math.abs(away));
+  return away < 0 ? `${length} ago` : `in ${length}`;
+}
+
+/** The two largest units that matter. */
+function durationWords(ms: number): string {
+  if (ms < MINUTE_MS) return `${Math.floor(ms / SECOND_MS)} s`;
+  if (ms < HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`;
+  const [unit, larger, smaller, name] = ms < DAY_MS ? [MINUTE_MS, HOUR_MS, 'min', 'h'] : [HOUR_MS, DAY_MS, 'h', 'd'];
+  const rest = Math.floor((ms % Number(larger)) / Number(unit));
+  return `${Math.floor(ms / Number(larger))} ${name}${rest === 0 ? '' : ` ${rest} ${smaller}`}`;
+}
+
+/** What a hold sets. */
+export function holdWords({ size, suspend_timeout_seconds: timeout, freeze }: HoldDocument): string {
+  const parts = [
+    ...(size ? [sizeWords(size)] : []),
+    ...(timeout === null ? [] : [suspendWords(timeout)]),
+    ...(freeze ? ['kept as it is'] : []),
+  ];
+  return parts.join(', ');
+}
+
+/** What a freeze stops. */
+export function freezeWords({ select, allow_raise }: FreezeDocument): string {
+  const raises = allow_raise ? ', raises allowed' : '';
+  if (select === 'all') return `all computes${raises}`;
+  const keys = Object.entries(select).filter(([key]) => key !== 'minAgeMs');
+  return `${keys.map(([key, value]) => `${key} ${[value].flat().join(', ')}`).join('; ')}${raises}`;
+}
+
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
+}

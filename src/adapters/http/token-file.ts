@@ -1,0 +1,61 @@
+import { readFileSync, statSync } from 'node:fs';
+
+/** A token, and whose it is. */
+export interface NamedToken {
+  token: string;
+  /** Absent for one that people share. */
+  name?: string;
+}
+
+type Reading = { ok: true; tokens: readonly NamedToken[] } | { ok: false; problem: string };
+
+const MOST_BYTES = 64 * 1024;
+const TOKEN = /^[\x21-\x7e]{16,}$/;
+const NAME = /^[^\p{Cc}\p{Cf}\p{Cs}]{1,80}$/u;
+
+/** The tokens of a file: a line each, `NAME: TOKEN` or `TOKEN`; `#` begins a comment. A problem never holds a token. */
+export function readTokenFile(path: string): Reading {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'error';
+    return { ok: false, problem: `the token file ${path} can't be read (${code}); check the path and its permissions` };
+  }
+  if (text.length > MOST_BYTES) return { ok: false, problem: `the token file ${path} is larger than 64 KiB` };
+  return parseTokens(text, path);
+}
+
+/** Another text for another state of the file, also where another one is moved into its place. */
+export function tokenFileVersion(path: string): string {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return stats ? `${stats.mtimeMs} ${stats.ctimeMs} ${stats.ino} ${stats.size}` : 'none';
+}
+
+function parseTokens(text: string, path: string): Reading {
+  const tokens: NamedToken[] = [];
+  for (const [index, written] of text.split(/\r?\n/).entries()) {
+    const line = written.trim();
+    if (line === '' || line.startsWith('#')) continue;
+    const where = `${path}:${index + 1}`;
+    const parsed = parseLine(line);
+    if (!parsed) return { ok: false, problem: `${where}: ${EXPECTED}` };
+    if (tokens.some(({ token }) => token === parsed.token)) {
+      return { ok: false, problem: `${where}: the same token stands in a line above; make another one` };
+    }
+    tokens.push(parsed);
+  }
+  return tokens.length > 0 ? { ok: true, tokens } : { ok: false, problem: `${path}: holds no token; ${EXPECTED}` };
+}
+
+const EXPECTED =
+  'write NAME: TOKEN, with a token of at least 16 characters without blanks and colons (openssl rand -hex 32)';
+
+function parseLine(line: string): NamedToken | undefined {
+  const [last = '', ...before] = line.split(':').toReversed();
+  const token = last.trim();
+  if (!TOKEN.test(token) || before.length > 1) return undefined;
+  const [name] = before;
+  if (name === undefined) return { token };
+  return NAME.test(name.trim()) && name.trim() !== '' ? { token, name: name.trim() } : undefined;
+}

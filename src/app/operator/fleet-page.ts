@@ -1,0 +1,148 @@
+import type { Hold } from '../../domain/holds.ts';
+import { isoInstant } from '../../domain/instants.ts';
+import { stepJson } from '../../domain/trace-json.ts';
+import type { ComputeStatus, OperatorResult } from '../../ports/operator.ts';
+import {
+  COMPUTES_PER_PAGE,
+  type ComputeDetailDocument,
+  type FleetDocument,
+  type FleetQuery,
+  type FleetRowDocument,
+  type WeekDocument,
+} from '../../ports/status-page.ts';
+import { frozenBy, statusOf } from '../compute-status.ts';
+import type { Conclusion } from '../fleet.ts';
+import { computeDocument, decisionDocument, holdDocument, operationsOf } from './documents.ts';
+import { isId, unknownCompute } from './find-compute.ts';
+import { type DaemonParts, fail, type OperatorParts } from './parts.ts';
+import type { Week } from './week-ahead.ts';
+
+/** Entries of the history that the page of a compute shows. */
+const DECISIONS_SHOWN = 30;
+
+type Parts = OperatorParts & { daemon: DaemonParts };
+
+/** A conclusion, and what ebb does with its compute. */
+interface Judged {
+  conclusion: Conclusion;
+  status: ComputeStatus;
+}
+
+/** A page of the fleet: of what was looked for, what needs attention first. */
+export async function fleetPage(parts: Parts, { q, page }: FleetQuery): Promise<FleetDocument> {
+  const { daemon } = parts;
+  const { nowMs, holds, judge } = await situationOf(parts);
+  const known = [...daemon.fleet.conclusions()].map(judge);
+  const words = q.toLowerCase().split(/\s+/).filter(Boolean);
+  const matched = known.filter((one) => words.every((word) => textOf(one).includes(word)));
+  const pages = Math.max(1, Math.ceil(matched.length / COMPUTES_PER_PAGE));
+  const shown = Math.min(Math.max(1, Math.floor(page)), pages);
+  const start = (shown - 1) * COMPUTES_PER_PAGE;
+  const some = byAttention(matched).slice(start, start + COMPUTES_PER_PAGE);
+  const weeks = await daemon.week.of(
+    some.map((one) => subjectOf(one, holds)),
+    nowMs,
+  );
+  return {
+    at: isoInstant(nowMs),
+    known: known.length,
+    matched: matched.length,
+    page: shown,
+    pages,
+    computes: some.map((one, index) => rowDocument(one, weeks[index])),
+  };
+}
+
+/** Everything about one compute that a daemon knows. */
+export async function computePage(parts: Parts, computeId: string): Promise<OperatorResult<ComputeDetailDocument>> {
+  const { daemon, store } = parts;
+  const conclusion = isId(computeId) ? daemon.fleet.conclusion(computeId) : undefined;
+  if (!conclusion) return fail('not_found', unknownCompute(computeId));
+  const { nowMs, holds, judge } = await situationOf(parts);
+  const judged = judge(conclusion);
+  const subject = subjectOf(judged, holds);
+  const [week] = await daemon.week.of([subject], nowMs);
+  const { compute, decision, record } = conclusion;
+  const { projectId, regionId, disabled } = compute;
+  const entries = await store.history({ limit: DECISIONS_SHOWN, computeId });
+  return {
+    ok: true,
+    value: {
+      ...rowDocument(judged, week),
+      at: isoInstant(nowMs),
+      region_id: regionId,
+      disabled,
+      trace: decision.trace.map(stepJson),
+      holds: subject.holds.map(holdDocument),
+      operations: operationsOf([{ projectId, computeId, record }]),
+      decisions: entries.map(decisionDocument),
+    },
+  };
+}
+
+async function situationOf({ store, daemon, now }: Parts) {
+  const nowMs = await now();
+  const [holds, freezes] = await Promise.all([store.holds(nowMs), store.freezes(nowMs)]);
+  const isFrozen = frozenBy(freezes, nowMs);
+  const judge = (conclusion: Conclusion): Judged => ({ conclusion, status: statusOf(daemon, conclusion, isFrozen) });
+  return { nowMs, holds, judge };
+}
+
+function subjectOf({ conclusion: { compute, record } }: Judged, holds: readonly Hold[]) {
+  const own = holds.filter(({ computeId }) => computeId === compute.computeId);
+  return { compute, baseline: record.baseline, holds: own };
+}
+
+/** What is looked through for the words of a search. */
+function textOf({ conclusion: { compute, decision, plan }, status }: Judged): string {
+  const { projectId, projectName, computeId, branchId, branchName = '', state, type } = compute;
+  const policies = Object.values(decision.deciders).map((step) => (step.policy ?? step.opinion?.policy)?.name ?? '');
+  const all = [computeId, projectId, projectName, branchId, branchName, state, type, status, ...plan.heldBy];
+  return [...all, ...policies].join(' ').toLowerCase();
+}
+
+function byAttention(judged: readonly Judged[]): Judged[] {
+  const keyed = judged.map((one) => {
+    const { compute, nextBoundaryMs = Number.POSITIVE_INFINITY } = one.conclusion;
+    return { one, rank: rankOf(one), nextBoundaryMs, place: `${compute.projectName} ${compute.computeId}` };
+  });
+  const sorted = keyed.toSorted(
+    (a, b) => a.rank - b.rank || compare(a.nextBoundaryMs, b.nextBoundaryMs) || compare(a.place, b.place),
+  );
+  return sorted.map(({ one }) => one);
+}
+
+function compare<T extends string | number>(a: T, b: T): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+/** What is broken, then what changes now, then what waits, then what people have set, then the rest. */
+function rankOf({ conclusion: { plan }, status }: Judged): number {
+  if (status === 'degraded') return 0;
+  if (plan.heldBy.includes('fight_stopped')) return 1;
+  if (plan.verdict === 'act') return 2;
+  if (plan.verdict === 'wait') return 3;
+  return { frozen: 4, held: 4, left: 5, enforced: 6, observed: 6, unmatched: 7 }[status];
+}
+
+function rowDocument({ conclusion, status }: Judged, week: Week | undefined): FleetRowDocument {
+  return {
+    ...computeDocument(conclusion, status),
+    branch_name: conclusion.compute.branchName ?? null,
+    week: weekDocument(week),
+  };
+}
+
+function weekDocument(week: Week = { state: 'not_yet' }): WeekDocument {
+  if (week.state !== 'known') return week;
+  return {
+    state: 'known',
+    segments: week.segments.map(({ fromMs, toMs, minCu, maxCu, suspendTimeoutSeconds, policies }) => ({
+      from: isoInstant(fromMs),
+      to: isoInstant(toMs),
+      ...{ min_cu: minCu, max_cu: maxCu, suspend_timeout_seconds: suspendTimeoutSeconds },
+      policies: [...policies],
+    })),
+  };
+}

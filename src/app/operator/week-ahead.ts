@@ -1,0 +1,134 @@
+import { setImmediate as breathe } from 'node:timers/promises';
+import type { CompiledPolicies } from '../../domain/compiled-policies.ts';
+import { settingsOf } from '../../domain/compute.ts';
+import type { ForecastSubject } from '../../domain/forecast/alike.ts';
+import type { Segment } from '../../domain/forecast/walk.ts';
+import { forecastFleet } from '../../domain/forecast.ts';
+import type { Clock } from '../../ports/clock.ts';
+
+const DAY_MS = 86_400_000;
+const WEEK_MS = 7 * DAY_MS;
+
+/** What was worked out is shown for so long. */
+const FRESH_MS = 600_000;
+
+/** Forecasts between two breaths of the event loop. */
+const AT_ONCE = 5;
+
+/** One request works for at most so long, in real milliseconds; the next one goes on from there. */
+const MOST_WORK_MS = 300;
+
+/** A policy that changes more often in a day than this (each quarter of an hour) makes a week too long to walk through. */
+const MOST_CHANGES_A_DAY = 96;
+
+/** Computes whose week is kept. */
+const MOST_KEPT = 5_000;
+
+/** The next seven days of a compute, or why they are not known. */
+export type Week = { state: 'known'; segments: readonly Segment[] } | { state: 'not_yet' | 'too_often' };
+
+export interface WeekAhead {
+  /** In the order of the subjects; never blocks the event loop for long. */
+  of(subjects: readonly ForecastSubject[], nowMs: number): Promise<Week[]>;
+}
+
+interface Kept {
+  signature: string;
+  fromMs: number;
+  segments: readonly Segment[];
+}
+
+interface WeekAheadOptions {
+  policies(): CompiledPolicies;
+  clock: Pick<Clock, 'monotonicMs'>;
+}
+
+/** Works weeks out as they are asked for, and keeps them for ten minutes, or until policies, settings or holds change. */
+export function createWeekAhead({ policies, clock }: WeekAheadOptions): WeekAhead {
+  const kept = new Map<string, Kept>();
+  let by: CompiledPolicies | undefined;
+  let restless: ReadonlySet<number> = new Set();
+
+  function begin(current: CompiledPolicies, nowMs: number): void {
+    if (current === by) return;
+    by = current;
+    kept.clear();
+    restless = restlessPolicies(current, nowMs);
+  }
+
+  async function workOut(current: CompiledPolicies, subjects: readonly ForecastSubject[], nowMs: number) {
+    const untilMs = clock.monotonicMs() + MOST_WORK_MS;
+    const span = { fromMs: nowMs, toMs: nowMs + WEEK_MS + FRESH_MS };
+    for (let start = 0; start < subjects.length && clock.monotonicMs() < untilMs; start += AT_ONCE) {
+      const some = subjects.slice(start, start + AT_ONCE);
+      const forecasts = forecastFleet({ policies: current, subjects: some, ...span });
+      // Other policies may have come into force while the event loop breathed.
+      if (current !== by) return;
+      for (const [index, subject] of some.entries()) {
+        const segments = forecasts[index]?.segments ?? [];
+        keep(kept, subject.compute.computeId, { signature: signatureOf(subject), fromMs: nowMs, segments });
+      }
+      await breathe();
+    }
+  }
+
+  return {
+    async of(subjects, nowMs) {
+      const current = policies();
+      begin(current, nowMs);
+      const isRestless = ({ compute }: ForecastSubject) => current.selecting(compute).some((one) => restless.has(one));
+      const calm = subjects.filter((subject) => !isRestless(subject));
+      const missing = calm.filter((subject) => !freshOf(kept, subject, nowMs));
+      await workOut(current, missing, nowMs);
+      return subjects.map((subject) => {
+        if (isRestless(subject)) return { state: 'too_often' };
+        const fresh = freshOf(kept, subject, nowMs);
+        return fresh ? { state: 'known', segments: cut(fresh.segments, nowMs) } : { state: 'not_yet' };
+      });
+    },
+  };
+}
+
+function freshOf(kept: ReadonlyMap<string, Kept>, subject: ForecastSubject, nowMs: number): Kept | undefined {
+  const found = kept.get(subject.compute.computeId);
+  if (!found || found.signature !== signatureOf(subject)) return undefined;
+  return nowMs >= found.fromMs && nowMs < found.fromMs + FRESH_MS ? found : undefined;
+}
+
+/** What a forecast rests on besides the policies. */
+function signatureOf({ compute, baseline, holds = [] }: ForecastSubject): string {
+  const settings = [compute, baseline ?? compute].map((one) => Object.values(settingsOf(one)));
+  return JSON.stringify([settings, compute.disabled, holds.map(({ id, expiresAtMs }) => [id, expiresAtMs])]);
+}
+
+function keep(kept: Map<string, Kept>, computeId: string, week: Kept): void {
+  kept.delete(computeId);
+  kept.set(computeId, week);
+  const [oldest] = kept.keys();
+  if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest);
+}
+
+function cut(segments: readonly Segment[], nowMs: number): Segment[] {
+  const endMs = nowMs + WEEK_MS;
+  return segments
+    .filter(({ fromMs, toMs }) => toMs > nowMs && fromMs < endMs)
+    .map((segment) => ({
+      ...segment,
+      fromMs: Math.max(segment.fromMs, nowMs),
+      toMs: Math.min(segment.toMs, endMs),
+    }));
+}
+
+function restlessPolicies(policies: CompiledPolicies, nowMs: number): ReadonlySet<number> {
+  const places = [...policies.set.policies.keys()];
+  return new Set(places.filter((index) => changesMoreThan(policies, index, nowMs)));
+}
+
+function changesMoreThan(policies: CompiledPolicies, index: number, nowMs: number): boolean {
+  let instantMs: number | undefined = nowMs;
+  for (let count = 0; count <= MOST_CHANGES_A_DAY; count += 1) {
+    instantMs = policies.nextChangeAfter(index, instantMs);
+    if (instantMs === undefined || instantMs > nowMs + DAY_MS) return false;
+  }
+  return true;
+}

@@ -1,0 +1,72 @@
+/** What the status page shows besides what commands can ask too; the HTTP API gives the same. Forms as in operator.ts. */
+import type { ComputeDocument, DecisionDocument, HoldDocument, OperationDocument } from './operator.ts';
+
+/** A stretch of time in which nothing changes that policies set. */
+export interface SegmentDocument {
+  from: string;
+  /** Up to but not including. */
+  to: string;
+  min_cu: number;
+  max_cu: number;
+  suspend_timeout_seconds: number;
+  /** Who decided it: policies, `hold by OWNER`; empty where nobody has an opinion. */
+  policies: string[];
+}
+
+/**
+ * What is foreseen for seven days, without gaps; as `ebb forecast`. `not_yet`: not worked out yet, ask again. `too_often`: a policy
+ * changes so often that it is not worked out.
+ */
+export type WeekDocument = { state: 'known'; segments: SegmentDocument[] } | { state: 'not_yet' | 'too_often' };
+
+export interface FleetRowDocument extends ComputeDocument {
+  branch_name: string | null;
+  week: WeekDocument;
+}
+
+export interface FleetDocument {
+  at: string;
+  /** How many computes are known, and how many match what was looked for. */
+  known: number;
+  matched: number;
+  /** From 1. */
+  page: number;
+  pages: number;
+  /** What needs attention first. */
+  computes: FleetRowDocument[];
+}
+
+/** One step on the way to a decision, as `ebb explain --json` has it. */
+export interface TraceStepDocument {
+  group: string;
+  code: string;
+  policy?: string;
+  mode?: string;
+  hold?: string;
+  before?: object | number | null;
+  after?: object | number | null;
+  connections?: object;
+  message: string;
+}
+
+export interface ComputeDetailDocument extends FleetRowDocument {
+  at: string;
+  region_id: string;
+  disabled: boolean;
+  /** What led to `desired`, step by step. */
+  trace: TraceStepDocument[];
+  holds: HoldDocument[];
+  operations: OperationDocument[];
+  /** Newest first. */
+  decisions: DecisionDocument[];
+}
+
+export interface FleetQuery {
+  /** Words that must all occur in ids, names, state, status or a policy's name; everything if it is empty. */
+  q: string;
+  /** From 1; one beyond the end gives the last. */
+  page: number;
+}
+
+/** How many computes a page of the fleet has. */
+export const COMPUTES_PER_PAGE = 100;
