@@ -86,7 +86,8 @@ function actionsFor(changes: readonly Change[]): Action[] {
 }
 
 function mergeChanges(kind: Action['kind'], changes: readonly Change[]): Action {
-  const leading = changes.find((change) => change.group === 'size') ?? changes[0];
+  // The size comes first.
+  const [leading] = changes;
   return {
     kind,
     fields: Object.assign({}, ...changes.map((change) => change.fields)),

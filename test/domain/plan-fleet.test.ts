@@ -3,9 +3,10 @@ import { describe, expect, it } from 'vitest';
 import type { Compute, Size } from '../../src/domain/compute.ts';
 import type { ComputeRecord } from '../../src/domain/compute-record.ts';
 import { COMPUTE_SIZES_CU } from '../../src/domain/compute-units.ts';
+import { CONNECTION_PROFILES } from '../../src/domain/connection-profile.ts';
 import { type FleetPlan, type FleetSituation, planFleet } from '../../src/domain/plan-fleet.ts';
 import type { HeadroomPolicy, Policy, RestartPolicy } from '../../src/domain/policy.ts';
-import { aCompute, aRecord, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
+import { aCompute, aHeadroom, aRecord, aSchedule, at, aWindow, compiled, countsUntil } from '../support/builders.ts';
 
 const MORNING = at('2026-03-02T08:00:00Z');
 const NOON = at('2026-03-02T12:00:00Z');
@@ -116,6 +117,30 @@ describe('planFleet', () => {
     const [unknown] = planOf({ ...lowering, connections: new Map() }).computes;
     expect(unknown?.decision.trace.map(({ code }) => code)).toContain('connections_unknown');
     expect(planOf(lowering).computes[0]?.decision.desired.size).toEqual({ minCu: 0.25, maxCu: 1 });
+  });
+
+  it('heeds holds, freezes, and how many connections the account says that a size accepts', () => {
+    const computes = [aCompute({ state: 'idle', minCu: 1, maxCu: 1 })];
+    const until = { createdAtMs: 0, expiresAtMs: NIGHT, owner: 'ann', reason: 'test' };
+    const held = planOf({
+      computes,
+      holds: [{ id: 'h', projectId: 'p-one', computeId: 'ep-one', freeze: true, ...until }],
+    });
+    expect(gates(held)).toEqual(['held']);
+    expect(gates(planOf({ computes, freezes: [{ id: 'f', select: 'all', allowRaise: false, ...until }] }))).toEqual([
+      'frozen',
+    ]);
+    const connections = new Map([['ep-one', countsUntil(NOON, 430)]]);
+    const sizes = [new Map(), new Map([['default', CONNECTION_PROFILES.current]])].map(
+      (profiles) =>
+        planOf({
+          set: [aHeadroom({ targetShare: 1 })],
+          computes: [aCompute({ minCu: 1, maxCu: 1 })],
+          connections,
+          profiles,
+        }).computes[0]?.decision.desired.size?.maxCu,
+    );
+    expect(sizes).toEqual([1, 2]);
   });
 
   describe('the hash', () => {

@@ -15,6 +15,19 @@ describe('settleIntent', () => {
     expect(settleIntent(aRecord({ intent }), aCompute(), 30_999).intent).toEqual(intent);
     const lost = settleIntent(aRecord({ intent }), aCompute(), 31_000);
     expect(lost.intent).toBeUndefined();
-    expect(lost.failures).toMatchObject({ size: { count: 1, desired: intent.fields } });
+    expect(lost.failures).toEqual({
+      size: { count: 1, desired: intent.fields, lastAtMs: 1000, message: 'no answer came' },
+    });
+  });
+
+  it('takes a restart for done once the compute has started since', () => {
+    const restarting = aRecord({ intent: { restart: true, atMs: 1000 } });
+    const settled = (startedAtMs: number | undefined, nowMs = 1001) =>
+      settleIntent(restarting, aCompute(startedAtMs === undefined ? {} : { startedAtMs }), nowMs);
+    expect([999, undefined].map((startedAtMs) => settled(startedAtMs))).toEqual([restarting, restarting]);
+    expect(settled(1000)).toEqual(aRecord());
+    expect(settled(999, 31_000).failures?.restart?.count).toBe(1);
+    const resizing = aRecord({ intent });
+    expect(settleIntent(resizing, aCompute({ startedAtMs: 2000 }), 1001)).toBe(resizing);
   });
 });

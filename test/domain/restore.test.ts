@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { judge } from '../../src/domain/judge.ts';
-import { releaseRecord } from '../../src/domain/release.ts';
+import { releaseRecord, stoppedGroups } from '../../src/domain/release.ts';
 import { forgetRestored, withRestore } from '../../src/domain/restore.ts';
 import { aCompute, aRecord, aSchedule, at, compiled, planFor } from '../support/builders.ts';
 
@@ -58,7 +58,25 @@ describe('a release', () => {
     expect(releaseRecord(releaseRecord(stopped))).toEqual(releaseRecord(stopped));
   });
 
+  it('is of fights and of changes by hand, where there are any', () => {
+    const fields = { minCu: 2, maxCu: 4 };
+    const [old, recent] = [0, NOW].map((seenAtMs) => ({ fields, seenAtMs, raises: true }));
+    const reversals = { size: [NOW - 3, NOW - 2, NOW - 1] };
+    const few = { size: [NOW] };
+    const manual = { ...(old && { size: old }), ...(recent && { suspend_timeout: recent }) };
+    expect(releaseRecord(aRecord({ reversals }))).toStrictEqual(aRecord());
+    expect(releaseRecord(aRecord({ reversals: few, manual }))).toStrictEqual(
+      aRecord({ reversals: few, manual: { ...manual, ...(old && { suspend_timeout: old }) } }),
+    );
+    expect(stoppedGroups(aRecord({ reversals: { suspend_timeout: reversals.size, size: few.size } }))).toEqual([
+      'suspend_timeout',
+    ]);
+  });
+
   it('leaves a record alone in which nothing is stopped', () => {
+    const released = aRecord({ manual: { size: { fields: changed, seenAtMs: 0, raises: true } } });
+    expect([releaseRecord(record), releaseRecord(released)]).toEqual([record, released]);
+    expect(releaseRecord(released)).toBe(released);
     expect(releaseRecord(record)).toBe(record);
   });
 });

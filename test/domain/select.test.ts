@@ -64,6 +64,20 @@ describe('a glob', () => {
     );
   });
 
+  it.each([
+    ['web-*-web', 'web-web', false],
+    ['web-*-web', 'web--web', true],
+    ['ab*ba', 'aba', false],
+    ['*', '', true],
+    ['**b', 'ab', true],
+    ['a*', 'a', true],
+    ['a?', 'a', false],
+    ['a*c?', 'abcbcd', true],
+    ['a*c?', 'abc', false],
+  ])('%s and %j', (glob, text, matches) => {
+    expect(compileGlob(glob)(text)).toBe(matches);
+  });
+
   it('with many stars does not explode', () => {
     expect(compileGlob(`${'*a'.repeat(100)}b`)('a'.repeat(5000))).toBe(false);
   });
@@ -81,6 +95,14 @@ describe('a share', () => {
     expect(selected(0.1).every((id) => larger.has(id))).toBe(true);
     expect(selected(0.001)).toEqual(selected(0.001));
   });
+});
+
+it('a branch is selected by its id, and by its name where that is known', () => {
+  const branchName = 'main';
+  expect(selects({ branches: ['br-main-1'] })).toBe(true);
+  expect(selects({ branches: ['br-main-1'] }, { branchName })).toBe(true);
+  expect([selects({ branches: ['main'] }), selects({ branches: ['main'] }, { branchName })]).toEqual([false, true]);
+  expect(selects({ branches: ['br-*', '!main'] }, { branchName })).toBe(false);
 });
 
 describe('roles of branches', () => {

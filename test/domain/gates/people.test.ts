@@ -177,6 +177,7 @@ describe('noticing changes by hand', () => {
 
   it('forgets it once the value is back', () => {
     const noticed = noticeManualChanges(record, aCompute({ ...size(1, 8), suspendTimeoutSeconds: 60 }), NOON);
+    expect(noticed.manual?.suspend_timeout?.raises).toBe(false);
     const halfBack = noticeManualChanges(noticed, changed, NOON + 1);
     expect(Object.keys(halfBack.manual ?? {})).toEqual(['size']);
     expect(noticeManualChanges(halfBack, aCompute(size(1, 4)), NOON + 2)).not.toHaveProperty('manual');
@@ -221,8 +222,9 @@ describe('noticing changes by hand', () => {
     it('is not, where something else is wanted, nothing, or only counts are missing', () => {
       expect(withAgreed(noticed, changed, decided({ size: size(1, 4), suspendTimeoutSeconds: 300 }))).toBe(noticed);
       expect(withAgreed(noticed, changed, decided({ suspendTimeoutSeconds: 300 }))).toBe(noticed);
-      const kept = decided({ size: size(1, 8) }, 'connections_unknown');
-      expect(withAgreed(noticed, changed, kept)).toBe(noticed);
+      for (const code of ['connections_unknown', 'stabilising'] as const) {
+        expect(withAgreed(noticed, changed, decided({ size: size(1, 8) }, code))).toBe(noticed);
+      }
     });
   });
 });

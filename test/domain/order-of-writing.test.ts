@@ -1,0 +1,34 @@
+import { expect, it } from 'vitest';
+import { inOrderOfWriting } from '../../src/domain/order-of-writing.ts';
+import { type Action, type Plan, reasonsToAct } from '../../src/domain/plan.ts';
+
+const action = (policy: string, raises: boolean, priority: number): Action => ({
+  ...{ kind: 'update', fields: {}, disconnects: true },
+  ...{ policy, raises, priority },
+});
+const plan = (verdict: Plan['verdict'], ...actions: Action[]) => ({
+  plan: { verdict, actions, reasons: [], heldBy: [] },
+});
+
+it('writes raises first, then by priority, and nothing that waits', () => {
+  const all = [
+    plan('act', action('low', false, 2)),
+    plan('act', action('small raise', true, 1), action('restart', false, 9)),
+    plan('wait', action('waiting', true, 9)),
+    plan('none'),
+    plan('act', action('lowest', false, 1)),
+    plan('act', action('raise', true, 3)),
+    plan('act', action('first', false, 3)),
+  ];
+  const order = ['raise', 'small raise', 'first', 'low', 'lowest'];
+  for (const given of [all, all.toReversed()]) {
+    expect(inOrderOfWriting(given).map((one) => one.plan.actions[0]?.policy)).toEqual(order);
+  }
+});
+
+it('gives for what is written now the reasons without those of what waits', () => {
+  const reasons = (['otherwise', 'window_open', 'at_once'] as const).map((code) => ({ code, message: code }));
+  const waiting: Plan = { verdict: 'act', actions: [], reasons, heldBy: ['at_once'] };
+  expect(reasonsToAct(waiting).map(({ code }) => code)).toEqual(['otherwise']);
+  expect(reasonsToAct({ ...waiting, heldBy: [] })).toEqual(reasons);
+});
