@@ -55,6 +55,7 @@ export function computeDashboard(): DashboardBuilder {
       height: 5,
     }),
     sizeChart(),
+    connectionsChart(),
   ]);
   return dashboard;
 }
@@ -68,6 +69,21 @@ function sizeChart(): ReturnType<typeof chart> {
       { expr: ofComputes('ebb_compute_max_cu'), legend: 'maximum' },
       { expr: ofComputes('ebb_compute_desired_min_cu'), legend: 'wanted minimum' },
       { expr: ofComputes('ebb_compute_desired_max_cu'), legend: 'wanted maximum' },
+    ],
+    stepped: true,
+    width: 24,
+    height: 10,
+  });
+}
+
+function connectionsChart(): ReturnType<typeof chart> {
+  return chart({
+    title: 'Connections against max_connections',
+    description:
+      'Clients as last counted, and how many the server accepts at its size. Empty where nobody counts them.',
+    queries: [
+      { expr: ofComputes('ebb_connections'), legend: 'connections' },
+      { expr: ofComputes('ebb_max_connections'), legend: 'max_connections' },
     ],
     stepped: true,
     width: 24,

@@ -1,4 +1,5 @@
 import type { DashboardBuilder } from '@grafana/grafana-foundation-sdk/dashboard';
+import { connections } from './connections.ts';
 import {
   addRow,
   COMPUTE,
@@ -24,6 +25,7 @@ export function fleetDashboard(): DashboardBuilder {
   for (const variable of [PROJECT, COMPUTE, POLICY]) dashboard.withVariable(labelVariable(variable));
   addRow(dashboard, 'Now', now());
   addRow(dashboard, 'Wanted and actual', wantedAndActual());
+  addRow(dashboard, 'Connections', connections());
   addRow(dashboard, 'Changes', changes());
   addRow(dashboard, 'Use and savings', use());
   return dashboard;
