@@ -6,7 +6,7 @@ import { type Forecast, forecast, forecastFleet, unchangedUse } from '../../src/
 import type { Hold } from '../../src/domain/holds.ts';
 import type { FreezePolicy, LimitsPolicy, Policy } from '../../src/domain/policy.ts';
 import type { Weekday } from '../../src/domain/time-spec.ts';
-import { aCompute, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
+import { aCompute, aFreeze, aHold, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
 
 const MONDAY = at('2026-03-02T00:00:00Z');
 const HOUR = 3_600_000;
@@ -113,6 +113,54 @@ describe('a forecast', () => {
     expect(lines(forecast({ policies, compute: young, ...week }))).toEqual([
       'Mon 00:00 0.25-2 300',
       'Mon 01:00 0.25-1 300 office-hours',
+    ]);
+  });
+
+  it('leaves as it is what a person holds, and what any of several freezes does not let rise', () => {
+    const keep = aHold({ freeze: true, expiresAtMs: MONDAY + 9 * HOUR, owner: 'ada' });
+    const tuesday = { ...week, toMs: MONDAY + DAY };
+    expect(
+      lines(forecast({ policies: compiled(aSchedule()), compute: aCompute(), holds: [keep], ...tuesday })),
+    ).toEqual([
+      'Mon 00:00 0.25-2 300 hold by ada',
+      'Mon 09:00 1-4 300 office-hours',
+      'Mon 18:00 0.25-1 300 office-hours',
+    ]);
+    const freezes = [aFreeze({ name: 'raises', allowRaise: true }), aFreeze({ name: 'nothing' })];
+    const of = (...policies: Policy[]) =>
+      lines(forecast({ policies: compiled(...policies), compute: aCompute(), ...tuesday }));
+    expect(of(aSchedule(), ...freezes)).toEqual(['Mon 00:00 0.25-2 300 raises nothing']);
+    const timed = aSchedule({ windows: [], otherwise: { suspendTimeoutSeconds: 60 } });
+    expect(of(timed, aFreeze({ name: 'raises', allowRaise: true }))).toEqual(['Mon 00:00 0.25-2 300 raises']);
+  });
+
+  it('ends before what begins where it ends, and of no time there is none', () => {
+    const untilSix = { ...week, toMs: MONDAY + 18 * HOUR };
+    const hold = aHold({ size: { minCu: 8, maxCu: 8 }, expiresAtMs: untilSix.toMs });
+    const of = (holds: Hold[]) =>
+      lines(forecast({ policies: compiled(aSchedule()), compute: aCompute(), holds, ...untilSix }));
+    expect(of([])).toEqual(['Mon 00:00 0.25-1 300 office-hours', 'Mon 08:00 1-4 300 office-hours']);
+    expect(of([hold])).toEqual(['Mon 00:00 8-8 300 hold by ann office-hours']);
+    const subjects = [{ compute: aCompute() }];
+    for (const toMs of [MONDAY, MONDAY - DAY]) {
+      expect(forecastFleet({ policies: compiled(aSchedule()), subjects, fromMs: MONDAY, toMs })).toEqual([
+        { segments: [], cuHours: { low: 0, high: 0 } },
+      ]);
+    }
+  });
+
+  it('tells apart computes of a fleet that differ only in a hold, or in their age', () => {
+    const select = { projects: ['*'], minAgeMs: 99 * DAY };
+    const policies = compiled(aSchedule({ otherwise: 'leave', select }));
+    const [held, other, young] = ['ep-held', 'ep-other', 'ep-young'].map((computeId) => aCompute({ computeId }));
+    const holds = ['ep-held', 'ep-third'].map((computeId) => aHold({ computeId, size: { minCu: 8, maxCu: 8 } }));
+    const computes = [held, other, { ...young, createdAtMs: MONDAY }];
+    const subjects = computes.map((compute) => ({ compute: { ...aCompute(), ...compute }, holds }));
+    const all = forecastFleet({ policies, subjects, fromMs: MONDAY, toMs: MONDAY + 12 * HOUR });
+    expect(all.map((one) => lines(one))).toEqual([
+      ['Mon 00:00 8-8 300 hold by ann'],
+      ['Mon 00:00 0.25-2 300', 'Mon 08:00 1-4 300 office-hours'],
+      ['Mon 00:00 0.25-2 300'],
     ]);
   });
 
