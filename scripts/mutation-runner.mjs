@@ -18,8 +18,10 @@ const NAMESPACE = '__stryker__';
 const ALL = 'test/domain/**/*.test.ts,!test/domain/{windows,decide}-property.test.ts';
 /** Globs with commas between them: mutants of the windows make everything slow that asks them often. */
 const TESTS = (process.env.EBB_MUTATION_TESTS ?? ALL).split(/,(?![^{]*})/);
-/** How long each test takes, in the folder that is made for a run. */
-const TIMES = 'mutation-times.json';
+/** What the first run finds, in the folder that is made for a run: a process that hangs is replaced by one that did not see it. */
+const FOUND = 'mutation-dry-run.json';
+/** A mutant that a test reaches so many times as often as the source, and a thousand times more, has no end. */
+const ENDLESS = 100;
 
 export const strykerPlugins = [{ kind: 'TestRunner', name: 'one-process', factory: createRunner }];
 
@@ -28,6 +30,7 @@ function createRunner() {
   const state = globalThis[NAMESPACE];
   let evaluate;
   let evaluateUncounted;
+  let found;
   return {
     capabilities: () => ({ reloadEnvironment: true }),
 
@@ -51,15 +54,19 @@ function createRunner() {
       // Once more, for the time that the tests take with a mutant: what takes much longer has timed out.
       const tests = [];
       for (const test of evaluateUncounted()) tests.push(await attempt(test));
-      writeFileSync(TIMES, JSON.stringify(Object.fromEntries(tests.map(({ id, timeSpentMs }) => [id, timeSpentMs]))));
+      const times = Object.fromEntries(tests.map(({ id, timeSpentMs }) => [id, timeSpentMs]));
+      writeFileSync(FOUND, JSON.stringify({ times, hits: mutantCoverage.perTest }));
       return { status: 'complete', tests, mutantCoverage };
     },
 
     async mutantRun({ activeMutant, mutantActivation, testFilter, hitLimit }) {
+      found ??= existsSync(FOUND) ? JSON.parse(readFileSync(FOUND, 'utf8')) : { times: {}, hits: {} };
       Object.assign(state, { hitCount: hitLimit === undefined ? undefined : 0, hitLimit });
       state.activeMutant = mutantActivation === 'static' ? activeMutant.id : undefined;
       try {
-        return await runUntilKilled(collect(evaluateUncounted, testFilter), activeMutant.id, state);
+        const tests = collect(evaluateUncounted, testFilter, found.times);
+        const limitOf = (test) => hitLimit && 1000 + ENDLESS * (found.hits[test.id]?.[activeMutant.id] ?? 0);
+        return await runUntilKilled(tests, activeMutant.id, state, limitOf);
       } catch (error) {
         // Only a mutant that is active while modules are loaded can be what stops them.
         if (mutantActivation !== 'static') return { status: 'error', errorMessage: String(error) };
@@ -72,18 +79,18 @@ function createRunner() {
 }
 
 /** The fast ones first: what they find need not be searched for. */
-function collect(evaluate, testFilter) {
+function collect(evaluate, testFilter, times) {
   const wanted = testFilter && new Set(testFilter);
-  const times = existsSync(TIMES) ? JSON.parse(readFileSync(TIMES, 'utf8')) : {};
   const tests = evaluate().filter(({ id }) => wanted?.has(id) ?? true);
   return tests.toSorted((a, b) => (times[a.id] ?? 0) - (times[b.id] ?? 0));
 }
 
-async function runUntilKilled(tests, mutantId, state) {
+async function runUntilKilled(tests, mutantId, state, limitOf) {
   state.activeMutant = mutantId;
   let nrOfTests = 0;
   for (const test of tests) {
     nrOfTests += 1;
+    Object.assign(state, { hitCount: 0, hitLimit: limitOf(test) });
     const { status, failureMessage } = await attempt(test);
     if (state.hitLimit !== undefined && state.hitCount > state.hitLimit) return { status: 'timeout' };
     if (status === 'failed') return { status: 'killed', killedBy: [test.id], failureMessage, nrOfTests };
