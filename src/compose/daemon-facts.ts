@@ -26,7 +26,8 @@ export async function factsOfDaemon(settings: Settings): Promise<StoredFacts | u
     ]);
     if (!records || !holds || !freezes) return undefined;
     const byCompute = new Map<string, ComputeRecord>(records.flatMap((one) => Object.entries(one.records)));
-    return { records: byCompute, holds: holds.map(holdOf), freezes: freezes.map(freezeOf), samples: new Map() };
+    const samples = new Map(records.flatMap((one) => Object.entries(one.samples)));
+    return { records: byCompute, holds: holds.map(holdOf), freezes: freezes.map(freezeOf), samples };
   } finally {
     await close();
   }

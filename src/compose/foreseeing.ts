@@ -1,9 +1,9 @@
 import { surveyFleet } from '../app/survey.ts';
 import type { ForecastSubject } from '../domain/forecast/alike.ts';
-import type { Store } from '../ports/store.ts';
 import type { Settings } from '../settings.ts';
+import { factsOfDaemon } from './daemon-facts.ts';
 import { openForReading, type Reading } from './reading.ts';
-import { factsIn, NOTHING_STORED, openStoreToRead } from './stored-facts.ts';
+import { factsIn, NOTHING_STORED, openStoreToRead, type StoredFacts } from './stored-facts.ts';
 
 export interface ForeseeingOptions {
   settings: Settings;
@@ -31,38 +31,50 @@ export async function readForForecast(options: ForeseeingOptions): Promise<Opene
   if (options.fleetFile !== undefined) return openAndRead(options, undefined);
   const stored = await openStoreToRead(options.settings);
   if (!stored.ok) return stored;
-  if (!('opened' in stored)) {
-    const read = await openAndRead(options, undefined);
-    return read.ok ? { ok: true, value: { ...read.value, notes: [stored.note, ...read.value.notes] } } : read;
-  }
+  if (!('opened' in stored)) return foreseeWithout(options, stored);
+  const { store, close } = stored.opened;
   try {
-    return await openAndRead(options, stored.opened.store);
+    return await openAndRead(options, (projectIds) =>
+      factsIn(store, { projectIds, computeIds: [], nowMs: options.nowMs }),
+    );
   } finally {
-    await stored.opened.close();
+    await close();
   }
 }
 
-async function openAndRead(options: ForeseeingOptions, store: Store | undefined): Promise<Opened<Foreseeing>> {
+/** Without the store itself: a daemon that holds it may tell what is in it. */
+async function foreseeWithout(
+  options: ForeseeingOptions,
+  { note, inUse }: { note: string; inUse: boolean },
+): Promise<Opened<Foreseeing>> {
+  const facts = inUse ? await factsOfDaemon(options.settings) : undefined;
+  const read = await openAndRead(options, facts && (async () => facts));
+  return facts || !read.ok ? read : { ok: true, value: { ...read.value, notes: [note, ...read.value.notes] } };
+}
+
+/** Of these projects. */
+type ReadFacts = (projectIds: readonly string[]) => Promise<StoredFacts>;
+
+async function openAndRead(options: ForeseeingOptions, readFacts: ReadFacts | undefined): Promise<Opened<Foreseeing>> {
   const opened = await openForReading(options);
   if (!opened.ok) return opened;
   try {
-    return await readSubjects(options, opened.value, store);
+    return await readSubjects(options, opened.value, readFacts);
   } finally {
     await opened.value.close();
   }
 }
 
 async function readSubjects(
-  { selectsByBranch, nowMs }: ForeseeingOptions,
+  { selectsByBranch }: ForeseeingOptions,
   { api, facts, explain }: Reading,
-  store: Store | undefined,
+  readFacts: ReadFacts = async () => NOTHING_STORED,
 ): Promise<Opened<Foreseeing>> {
   const survey = await surveyFleet({ api, readBranches: selectsByBranch });
   const missing = survey.errors.map(explain);
   const [first] = missing;
   if (first !== undefined && survey.projects.length === 0) return { ok: false, problem: first };
-  const projectIds = survey.projects.map(({ projectId }) => projectId);
-  const stored = store ? await factsIn(store, { projectIds, computeIds: [], nowMs }) : NOTHING_STORED;
+  const stored = await readFacts(survey.projects.map(({ projectId }) => projectId));
   const subjects = survey.computes.map((compute) => ({
     compute,
     baseline: stored.records.get(compute.computeId)?.baseline ?? facts.get(compute.computeId)?.baseline,

@@ -1,3 +1,5 @@
+import { withValidity } from '../domain/connection-samples.ts';
+import { DEFAULT_SOURCE_EVERY_MS } from '../domain/connection-source.ts';
 import { type ConnectionHistory, type ConnectionSample, STALE_AFTER_MS } from '../domain/connections.ts';
 import type { HeadroomPolicy, PolicySet } from '../domain/policy.ts';
 import type { FleetFacts } from '../ports/fleet-facts.ts';
@@ -30,7 +32,10 @@ export function connectionsOfStore(samples: ReadonlyMap<string, readonly StoredS
   const counted = [...samples].filter(([, all]) => all.length > 0);
   return new Map(
     counted.map(([computeId, all]) => {
-      const of = (name: string) => all.filter(({ source = name }) => source === name);
+      const of = (name: string) => {
+        const { everyMs = DEFAULT_SOURCE_EVERY_MS } = set.sources.get(name) ?? {};
+        return all.filter(({ source = name }) => source === name).map((sample) => withValidity(sample, everyMs));
+      };
       // Also without headroom: a change that waits for a quiet moment asks for any count.
       return [
         computeId,

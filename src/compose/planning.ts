@@ -58,9 +58,7 @@ async function planWithout(
   { note, inUse }: { note: string; inUse: boolean },
 ): Promise<Opened<Planning>> {
   const facts = inUse ? await factsOfDaemon(options.settings) : undefined;
-  if (!facts) return planWith(options, undefined, [note]);
-  const uncounted = 'the daemon was asked what it has stored, but for connections: they count as not known';
-  return planWith({ ...options, facts }, undefined, asksForConnections(options.policies) ? [uncounted] : []);
+  return facts ? planWith({ ...options, facts }, undefined, []) : planWith(options, undefined, [note]);
 }
 
 async function planWith(

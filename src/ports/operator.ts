@@ -8,6 +8,7 @@ import type { HistoryKind } from '../domain/history.ts';
 import type { Selector } from '../domain/policy.ts';
 import type { Reason } from '../domain/reasons.ts';
 import type { ComputeDetailDocument, FleetDocument, FleetQuery } from './status-page.ts';
+import type { ConnectionSample } from './store.ts';
 
 export interface Readiness {
   ready: boolean;
@@ -141,6 +142,8 @@ export interface RecordsDocument {
   project_id: string;
   /** By id of the compute. */
   records: Record<string, ComputeRecord>;
+  /** What was counted of their connections, oldest first; those without are left out, and all where no policy asks for it. */
+  samples: Record<string, readonly ConnectionSample[]>;
 }
 
 export interface OperatorError {

@@ -1,4 +1,5 @@
 import type { ComputeDocument, OperatorResult, Page, PageQuery, RecordsDocument } from '../../ports/operator.ts';
+import type { ConnectionSample } from '../../ports/store.ts';
 import { frozenBy, statusOf } from '../compute-status.ts';
 import type { Conclusion } from '../fleet.ts';
 import { computeDocument } from './documents.ts';
@@ -22,15 +23,27 @@ export async function listComputes(
 
 /** What is remembered of each compute, a page of projects at a time. */
 export async function listRecords(
-  { store }: OperatorParts,
+  { store, daemon }: OperatorParts,
   { after, limit }: PageQuery,
 ): Promise<OperatorResult<Page<RecordsDocument>>> {
   const projectIds = await store.projectIds();
   const ahead = projectIds.toSorted().filter((projectId) => after === undefined || projectId > after);
   const shown = ahead.slice(0, boundedLimit(limit));
   const items: RecordsDocument[] = [];
+  const isCounted = daemon?.policies().set.policies.some(({ kind }) => kind === 'headroom') === true;
   for (const projectId of shown) {
-    items.push({ project_id: projectId, records: Object.fromEntries(await store.records(projectId)) });
+    const records = await store.records(projectId);
+    const samples = isCounted ? await samplesOf(store, [...records.keys()]) : {};
+    items.push({ project_id: projectId, records: Object.fromEntries(records), samples });
   }
   return { ok: true, value: { items, next: (ahead.length > shown.length && shown.at(-1)) || null } };
+}
+
+async function samplesOf(store: OperatorParts['store'], computeIds: readonly string[]) {
+  const known: Record<string, readonly ConnectionSample[]> = {};
+  for (const computeId of computeIds) {
+    const samples = await store.samples(computeId);
+    if (samples.length > 0) known[computeId] = samples;
+  }
+  return known;
 }
