@@ -5,6 +5,7 @@ import { createTokens } from '../../src/adapters/http/tokens.ts';
 import { createStore } from '../../src/adapters/store/create-store.ts';
 import { createOperator } from '../../src/app/operator/create-operator.ts';
 import type { Store } from '../../src/ports/store.ts';
+import { answerProblems } from '../support/api-schema.ts';
 import { aRecord } from '../support/builders.ts';
 import { embeddedTestEngine, type TestEngine } from '../support/engines.ts';
 
@@ -70,7 +71,9 @@ async function tell(method: string, path: string, body?: unknown, headers: Recor
     ...{ method, headers },
     ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   });
-  return { status: answer.status, headers: answer.headers, body: (await answer.json()) as Body };
+  const told = { status: answer.status, headers: answer.headers, body: (await answer.json()) as Body };
+  expect(answerProblems(method, path, told)).toEqual([]);
+  return told;
 }
 
 /** `fetch` does not let a caller choose the name that it asks for. */

@@ -15,6 +15,7 @@ import {
   ReleaseBody,
   RestoreBody,
 } from './bodies.ts';
+import { openApiDocument } from './openapi.ts';
 
 /** More than any body that makes sense has, in bytes. */
 const MOST_BODY_BYTES = 64 * 1024;
@@ -51,6 +52,7 @@ function ending(context: Context<Guarded>): { owner: string } {
 }
 
 function addReads(api: Api, operator: DaemonOperator): void {
+  let document: object | undefined;
   api.get('/status', async (context) => answer(context, await operator.status(), (status) => status));
   api.get('/computes', async (context) =>
     answer(context, await operator.computes(queryOf(context, PageQuery)), ({ items, next }) => ({
@@ -67,6 +69,10 @@ function addReads(api: Api, operator: DaemonOperator): void {
       next,
     })),
   );
+  api.get('/openapi.json', (context) => {
+    document ??= openApiDocument();
+    return context.json(document);
+  });
   api.get('/plan', async (context) => context.json(await operator.plan()));
   api.get('/fleet', async (context) => context.json(await operator.fleet(queryOf(context, FleetQuery))));
   api.get('/computes/:id', async (context) =>

@@ -1,0 +1,181 @@
+/** What the API answers, as schemas: the OpenAPI document is made of them. Their types are those of the ports. */
+import { z } from 'zod';
+import { COMPUTE_STATES } from '../../../domain/compute.ts';
+import type { FleetPlanJson } from '../../../domain/fleet-plan-json.ts';
+import { HISTORY_KINDS } from '../../../domain/history.ts';
+import {
+  COMPUTE_STATUSES,
+  type ComputeDocument,
+  type DecisionDocument,
+  type FreezeDocument,
+  type HoldDocument,
+  type OperationDocument,
+  type ReleaseDocument,
+  type RestoreDocument,
+  type StatusDocument,
+} from '../../../ports/operator.ts';
+
+export const instant = z.string().meta({ format: 'date-time', description: 'In UTC.' });
+const cu = z.number().meta({ description: 'CU.' });
+const timeout = z.number().int().meta({ description: 'Seconds; -1: never suspends.' });
+const hash = z.string().meta({ description: 'The digest of a policy set.' });
+export const text = z.string();
+
+const computeName = { project_id: text, compute_id: text };
+export const settings = { min_cu: cu.nullable(), max_cu: cu.nullable(), suspend_timeout_seconds: timeout.nullable() };
+export const given = { min_cu: cu, max_cu: cu, suspend_timeout_seconds: timeout };
+const Settings = z.object(settings);
+
+const Reason = z.object({ code: text, policy: text.optional(), message: text });
+
+/** `code` is a key of `docs/reasons.md`; other versions may know others. */
+const reasons = z.array(Reason);
+
+const verdict = z.enum(['act', 'wait', 'none']);
+
+export const computeFields = {
+  ...computeName,
+  project_name: text,
+  branch_id: text,
+  type: text,
+  status: z.enum(COMPUTE_STATUSES),
+  current: z.object({ ...settings, state: z.enum(COMPUTE_STATES) }),
+  desired: Settings,
+  baseline: Settings,
+  verdict,
+  reasons,
+  until: instant.nullable(),
+  next_boundary: instant.nullable(),
+};
+export const Compute: z.ZodType<Omit<ComputeDocument, 'reasons'>> = z.object(computeFields).meta({ id: 'Compute' });
+
+const override = { id: text, owner: text, reason: text, created_at: instant, expires_at: instant.nullable() };
+
+export const Hold: z.ZodType<HoldDocument> = z
+  .object({
+    ...override,
+    ...computeName,
+    size: z.object({ min_cu: cu, max_cu: cu }).nullable(),
+    suspend_timeout_seconds: timeout.nullable(),
+    freeze: z.boolean(),
+  })
+  .meta({ id: 'Hold' });
+
+const texts = z.array(text);
+const Selected = z.object({
+  accounts: texts.exactOptional(),
+  projects: texts.exactOptional(),
+  branches: texts.exactOptional(),
+  computes: texts.exactOptional(),
+  regions: texts.exactOptional(),
+  types: z.array(z.enum(['read_write', 'read_only'])).exactOptional(),
+  branchRoles: z.array(z.enum(['default', 'protected', 'child'])).exactOptional(),
+  share: z.number().exactOptional(),
+  minAgeMs: z.number(),
+});
+
+export const Freeze: z.ZodType<FreezeDocument> = z
+  .object({
+    ...override,
+    select: z.union([z.literal('all'), Selected]),
+    allow_raise: z.boolean(),
+  })
+  .meta({ id: 'Freeze' });
+
+const changed = z.object({
+  min_cu: cu.nullable().exactOptional(),
+  max_cu: cu.nullable().exactOptional(),
+  suspend_timeout_seconds: timeout.nullable().exactOptional(),
+});
+
+export const Decision: z.ZodType<Omit<DecisionDocument, 'reasons'>> = z
+  .object({
+    at: instant,
+    ...computeName,
+    kind: z.enum(HISTORY_KINDS),
+    policy: text.nullable(),
+    set_hash: hash,
+    revision: text.nullable(),
+    from: changed.nullable(),
+    to: changed.nullable(),
+    reasons,
+    who: text.nullable(),
+  })
+  .meta({ id: 'Decision' });
+
+export const Operation: z.ZodType<OperationDocument> = z
+  .object({
+    ...computeName,
+    operation_id: text,
+    action: text,
+    started_at: instant,
+    policy: text.nullable(),
+  })
+  .meta({ id: 'Operation' });
+
+const Readiness = z.object({
+  ready: z.boolean(),
+  checks: z.array(z.object({ name: text, ok: z.boolean(), message: text })),
+});
+
+export const Status: z.ZodType<StatusDocument> = z
+  .object({
+    at: instant,
+    source: z.enum(['daemon', 'store']),
+    mode: z.enum(['enforce', 'observe']).nullable(),
+    set_hash: hash.nullable(),
+    revision: text.nullable(),
+    policies: z.array(z.object({ name: text, kind: text, mode: text, owner: text.nullable() })).nullable(),
+    computes: z.record(text, z.number()),
+    waiting: z.array(z.object({ reason: text, computes: z.number() })),
+    holds: z.array(Hold),
+    freezes: z.array(Freeze),
+    staged: z.object({ hash, message: text }).nullable(),
+    policy_problems: texts.nullable(),
+    operations: z.array(Operation),
+    stopped_fights: z.array(z.object({ ...computeName, fields: texts })),
+    degraded: z.array(z.object({ ...computeName, message: text })),
+    readiness: Readiness.nullable(),
+  })
+  .meta({ id: 'Status' });
+
+export const Released: z.ZodType<ReleaseDocument> = z
+  .object({ holds: texts, computes: z.array(z.object(computeName)) })
+  .meta({ id: 'Released' });
+
+export const Restored: z.ZodType<RestoreDocument> = z
+  .object({
+    computes: z.array(
+      z.object({
+        ...computeName,
+        baseline: Settings,
+        outcome: z.enum(['requested', 'policies_decide', 'nothing_to_do']),
+      }),
+    ),
+  })
+  .meta({ id: 'Restored' });
+
+const planned = z.object({
+  ...computeName,
+  current: z.object({ ...given, state: text }),
+  desired: Settings,
+  verdict,
+  actions: z.array(
+    z.object({
+      kind: z.enum(['update', 'restart']),
+      fields: z
+        .object({
+          min_cu: cu.exactOptional(),
+          max_cu: cu.exactOptional(),
+          suspend_timeout_seconds: timeout.exactOptional(),
+        })
+        .exactOptional(),
+      disconnects: z.boolean(),
+    }),
+  ),
+  until: instant.exactOptional(),
+  reasons: z.array(z.object({ code: text, policy: text.exactOptional(), message: text })),
+});
+export const Plan: z.ZodType<FleetPlanJson> = z
+  .object({ at: instant, hash: text, computes: z.array(planned) })
+  .meta({ id: 'Plan' });
