@@ -28,8 +28,8 @@ export const strykerPlugins = [{ kind: 'TestRunner', name: 'one-process', factor
 function createRunner() {
   globalThis[NAMESPACE] ??= {};
   const state = globalThis[NAMESPACE];
-  let evaluate;
   let evaluateUncounted;
+  let mutantCoverage;
   let found;
   return {
     capabilities: () => ({ reloadEnvironment: true }),
@@ -38,20 +38,12 @@ function createRunner() {
       // One failing case is enough: looking for a smaller one takes seconds.
       createRequire(resolve('package.json'))('fast-check').configureGlobal({ endOnFailure: true });
       const code = await bundle();
-      evaluate = evaluator(code);
-      // Counting what is covered takes longer than the tests, and only the first run needs it.
+      // Counting what is covered takes longer than the tests. It is done once, and here: the time of the dry run is what is waited for.
+      if (!existsSync(FOUND)) mutantCoverage = await count(evaluator(code), state);
       evaluateUncounted = evaluator(code.replaceAll(/function stryCov_\w+\(\) {/g, '$& return;'));
     },
 
     async dryRun() {
-      state.mutantCoverage = { static: {}, perTest: {} };
-      for (const test of evaluate()) {
-        state.currentTestId = test.id;
-        await attempt(test);
-        state.currentTestId = undefined;
-      }
-      const { mutantCoverage } = state;
-      // Once more, for the time that the tests take with a mutant: what takes much longer has timed out.
       const tests = [];
       for (const test of evaluateUncounted()) tests.push(await attempt(test));
       const times = Object.fromEntries(tests.map(({ id, timeSpentMs }) => [id, timeSpentMs]));
@@ -76,6 +68,17 @@ function createRunner() {
       }
     },
   };
+}
+
+/** Which mutants each test reaches, and how often. */
+async function count(evaluate, state) {
+  state.mutantCoverage = { static: {}, perTest: {} };
+  for (const test of evaluate()) {
+    state.currentTestId = test.id;
+    await attempt(test);
+    state.currentTestId = undefined;
+  }
+  return state.mutantCoverage;
 }
 
 /** The fast ones first: what they find need not be searched for. */
