@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createPrometheusCounter } from '../../src/adapters/connections/prometheus.ts';
+import { createPrometheusRecord } from '../../src/adapters/connections/prometheus-range.ts';
 import { aCompute } from '../support/builders.ts';
 import { endServer, freePort, startServer } from '../support/child-server.ts';
 import { eventually } from '../support/eventually.ts';
@@ -64,6 +65,18 @@ describeWith('prometheus', 'a real Prometheus as source of connection counts', (
     const sum = 'sum(neon_connection_counts{endpoint_id="$compute"})';
     const ids = ['ep-a', 'ep-b', 'ep-nan', 'ep-unknown'];
     await eventually(() => count(sum, ...ids)).toEqual([90, 2, 'no_data', 'no_data']);
+  });
+
+  it('remembers what was counted, without what was NaN', async () => {
+    const record = createPrometheusRecord({ url, query: 'sum(neon_connection_counts{endpoint_id="$compute"})' });
+    const ofLastMinute = async (computeId: string) => {
+      const toMs = Math.floor(Date.now() / 1000) * 1000;
+      const read = await record.of(aCompute({ computeId }), { fromMs: toMs - 60_000, toMs, stepMs: 1_000 });
+      return read.ok ? read.value : read.error.code;
+    };
+    await eventually(() => ofLastMinute('ep-a')).toContainEqual({ atMs: expect.any(Number), connections: 90 });
+    expect([await ofLastMinute('ep-nan'), await ofLastMinute('ep-unknown')]).toEqual([[], []]);
+    await record.close();
   });
 
   it('counts by any other query one by one, and says what is wrong with it', async () => {

@@ -1,14 +1,13 @@
-import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { openEngine } from '../../src/adapters/engine/open-engine.ts';
+import { makeCertificate } from '../support/certificate.ts';
 import { endServer, freePort, startServer } from '../support/child-server.ts';
 import { askRedis } from '../support/engine-daemon.ts';
 import { memoryLog } from '../support/memory-log.ts';
-import { programPath } from '../support/programs.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
 
@@ -61,10 +60,3 @@ describeWith('redis-server', 'Redis through TLS', () => {
     });
   });
 });
-
-function makeCertificate(folder: string): void {
-  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', 'key.pem'];
-  const name = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1,DNS:localhost'];
-  const request = ['req', '-x509', ...key, '-out', 'cert.pem', '-days', '2', ...name];
-  execFileSync(programPath('openssl'), request, { cwd: folder, stdio: 'pipe' });
-}

@@ -1,0 +1,61 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { createPrometheusRecord } from '../../src/adapters/connections/prometheus-range.ts';
+import { aCompute } from '../support/builders.ts';
+import { type Reply, startMetricsServer } from '../support/metrics-server.ts';
+
+const undo: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step();
+});
+
+const matrix = (...series: [number, string][][]) =>
+  JSON.stringify({
+    status: 'success',
+    data: { resultType: 'matrix', result: series.map((values) => ({ metric: {}, values })) },
+  });
+
+async function recordOf(reply: Reply) {
+  const server = await startMetricsServer(reply);
+  undo.push(() => server.close());
+  const record = createPrometheusRecord({ url: server.url, query: 'sum(c{id="$compute",p="$project"})' });
+  undo.push(() => record.close());
+  const of = (seconds: number, computeId = 'ep-a') =>
+    record.of(aCompute({ computeId }), { fromMs: 0, toMs: seconds * 1000, stepMs: 1000 });
+  return { server, of };
+}
+
+describe('what a Prometheus remembers', () => {
+  it('is asked for in parts that it does not refuse, and put together', async () => {
+    let part = 0;
+    const { server, of } = await recordOf((_query, response) => {
+      part += 1;
+      response.end(matrix([[part, `${part}.5`]]));
+    });
+    expect(await of(25_000)).toEqual({
+      ok: true,
+      value: [1, 2, 3].map((nth) => ({ atMs: nth * 1000, connections: nth + 1 })),
+    });
+    expect(server.queries).toEqual(Array(3).fill('sum(c{id="ep-a",p="p-one"})'));
+  });
+
+  it.each<[string, string, object]>([
+    ['no series', matrix(), { ok: true, value: [] }],
+    ['NaN', matrix([[1, 'NaN']]), { ok: true, value: [] }],
+    ['two series', matrix([[1, '1']], [[1, '2']]), { ok: false, error: { code: 'malformed' } }],
+    ['infinity', matrix([[1, '+Inf']]), { ok: false, error: { code: 'malformed' } }],
+    [
+      'an instant answer',
+      '{"status":"success","data":{"resultType":"vector","result":[]}}',
+      { ok: false, error: { code: 'malformed' } },
+    ],
+  ])('may be %s', async (_what, body, expected) => {
+    const { of } = await recordOf((_query, response) => response.end(body));
+    expect(await of(10)).toMatchObject(expected);
+  });
+
+  it('never has an id in its query that could change it', async () => {
+    const { server, of } = await recordOf((_query, response) => response.end(matrix()));
+    expect(await of(10, 'a"} or x{b="')).toMatchObject({ ok: false, error: { code: 'misconfigured' } });
+    expect(server.queries).toEqual([]);
+  });
+});
