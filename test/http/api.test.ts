@@ -180,7 +180,7 @@ describe('the other routes', () => {
 
   it('give records for whoever plans, and 503 for what only a daemon knows', async () => {
     expect((await tell('GET', 'records')).body).toEqual({
-      records: [{ project_id: 'p-one', records: { 'ep-one': aRecord() } }],
+      records: [{ project_id: 'p-one', records: { 'ep-one': aRecord() }, samples: {} }],
       next: null,
     });
     expect(await tell('GET', 'computes')).toMatchObject({ status: 503, body: { code: 'unavailable' } });
