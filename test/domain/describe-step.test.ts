@@ -4,6 +4,7 @@ import { describeStep, describeValue } from '../../src/domain/describe-step.ts';
 import { fieldsOf } from '../../src/domain/field-groups.ts';
 import type { Opinion } from '../../src/domain/opinion.ts';
 import { formatSize, formatSuspendTimeout } from '../../src/domain/settings-text.ts';
+import { stepJson } from '../../src/domain/trace-json.ts';
 import { aCompute, aHeadroom, aHold, aSchedule, at } from '../support/builders.ts';
 
 const policy = aSchedule({ priority: 3 });
@@ -47,6 +48,27 @@ describe('a step of a trace in words', () => {
     );
     expect(describeStep({ ...step, before: null, after })).toBe('headroom headroom');
     expect(describeStep({ ...step, after: null })).toBe('headroom headroom');
+  });
+
+  it('has the same for other programs', () => {
+    const policy = aHeadroom({ mode: 'observe' });
+    const size = { minCu: 1, maxCu: 2 };
+    const connections = { peak: 7, need: 10, usable: 12 };
+    const json = { min_cu: 1, max_cu: 2 };
+    expect(stepJson({ group: 'size', code: 'headroom', policy, before: null, after: size, connections })).toStrictEqual(
+      {
+        ...{ group: 'size', code: 'headroom', policy: 'headroom', mode: 'observe', before: null, after: json },
+        ...{ connections, message: 'headroom headroom (peak 7 connections, 10 needed, 12 usable)' },
+      },
+    );
+    expect(stepJson({ group: 'suspend_timeout', code: 'hold', hold: aHold(), before: 300, after: -1 })).toStrictEqual({
+      ...{ group: 'suspend_timeout', code: 'hold', hold: 'h1', before: 300, after: -1 },
+      message: 'hold of ann until 2100-01-01T00:00:00Z: load test (5m → never)',
+    });
+    expect(stepJson({ group: 'size', code: 'otherwise', opinion: opinion({ source: 'otherwise' }) })).toStrictEqual({
+      ...{ group: 'size', code: 'otherwise', policy: 'office-hours', mode: 'enforce' },
+      message: 'otherwise of office-hours, priority 3',
+    });
   });
 
   it('writes values as policies do', () => {
