@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -8,8 +9,15 @@ const PAGES = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...(await pagesIn
 describe('the documents', () => {
   it.each(PAGES)('%s links only to what is there', async (page) => {
     const text = await readFile(page, 'utf8');
-    const links = [...text.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, link]) => join(dirname(page), link ?? ''));
-    expect(links.filter((link) => !existsSync(link))).toEqual([]);
+    const links = [...text.matchAll(/\]\(([^)#:]*)(?:#([^):]*))?\)/g)];
+    const broken = await Promise.all(
+      links.map(async ([link, path = '', heading]) => {
+        const target = path === '' ? page : join(dirname(page), path);
+        const isThere = isInRepository(target) && (heading === undefined || (await headingsOf(target)).has(heading));
+        return isThere ? [] : [link];
+      }),
+    );
+    expect(broken.flat()).toEqual([]);
   });
 
   it('name for every invariant of the architecture the lint or the test that holds it', async () => {
@@ -28,6 +36,27 @@ describe('the documents', () => {
     expect(ci).toContain('\nnpm ci && npm test\n');
   });
 });
+
+/** Not only here: git knows it, or would if it were added. */
+function isInRepository(path: string): boolean {
+  if (!existsSync(path)) return false;
+  const { status } = spawnSync('git', ['check-ignore', '-q', path]);
+  return status !== 0;
+}
+
+/** Headings of a page as links name them. */
+async function headingsOf(page: string): Promise<Set<string>> {
+  const text = (await readFile(page, 'utf8')).replace(/^```[\s\S]*?^```$/gm, '');
+  const headings = [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => heading);
+  return new Set(
+    headings.map((heading) =>
+      heading
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N} _-]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  );
+}
 
 async function pagesIn(folder: string): Promise<string[]> {
   const names = await readdir(folder, { recursive: true });
