@@ -1,3 +1,4 @@
+import { QUEUE_NAMES } from './job-queue.ts';
 import { COMPUTE_STATUSES } from './operator.ts';
 
 /** Every metric of ebb: name, type, labels, help, and the label sets that exist from the start. docs/metrics.md is checked against it. */
@@ -132,7 +133,12 @@ export const METRICS = {
   },
   ebb_inventory_age_seconds: { type: 'gauge', help: 'Age of the oldest picture of a project.', labels: [] },
   ebb_queue_jobs: { type: 'gauge', help: 'Jobs by queue and state.', labels: ['queue', 'state'] },
-  ebb_job_failures_total: { type: 'counter', help: 'Jobs whose handler failed unexpectedly.', labels: ['queue'] },
+  ebb_job_failures_total: {
+    type: 'counter',
+    help: 'Jobs whose handler failed unexpectedly.',
+    labels: ['queue'],
+    zero: QUEUE_NAMES.map((queue) => ({ queue })),
+  },
   ebb_connections_dropped_total: {
     type: 'counter',
     help: 'Connections that were known when a change by a policy disconnected them; an estimate.',
@@ -148,7 +154,12 @@ export const METRICS = {
     help: 'Computes that a source could not count, by why.',
     labels: ['source', 'code'],
   },
-  ebb_outages_total: { type: 'counter', help: 'Times that a dependency was found to be down.', labels: ['dependency'] },
+  ebb_outages_total: {
+    type: 'counter',
+    help: 'Times that a dependency was found to be down.',
+    labels: ['dependency'],
+    zero: [{ dependency: 'control API' }],
+  },
 } as const satisfies Record<string, MetricDeclaration>;
 
 export type MetricName = keyof typeof METRICS;

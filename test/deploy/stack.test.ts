@@ -1,15 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type DashboardQuery, dashboardQueries, filledIn } from '../grafana/dashboard-queries.ts';
-import { namesIn } from '../grafana/promql-names.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { boundarySoon } from '../support/platform.ts';
+import type { PrometheusSample } from '../support/prometheus-server.ts';
 import { describeWith } from '../support/requirements.ts';
-import { type PrometheusSample, type Stack, startStack } from './stack.ts';
-
-/** Marks of what happens later; in the first seconds nothing has. */
-const EMPTY_AT_FIRST = ['ebb-compute.json / Wanted size changed', 'ebb-compute.json / Size changed'];
+import { type Stack, startStack } from './stack.ts';
 
 const PATIENCE = { timeout: 45_000, interval: 500 };
 
@@ -23,11 +19,6 @@ describeWith('redis-server', 'what compose starts', () => {
 
     const samples = async (expr: string) =>
       (await stack.ask<{ result: PrometheusSample[] }>(`query?query=${encodeURIComponent(expr)}`)).result;
-    const answerTo = async ({ expr, isRange }: DashboardQuery) => {
-      const [query, end] = [encodeURIComponent(expr), Date.now() / 1000];
-      const range = `query_range?query=${query}&start=${end - 60}&end=${end}&step=1`;
-      return (await stack.ask<{ result: unknown[] }>(isRange ? range : `query?query=${query}`)).result.length;
-    };
     const firing = async () => {
       const { alerts } = await stack.ask<{ alerts: { state: string; labels: { alertname: string } }[] }>('alerts');
       return alerts.filter(({ state }) => state === 'firing').map(({ labels }) => labels.alertname);
@@ -53,28 +44,15 @@ describeWith('redis-server', 'what compose starts', () => {
       await expect.poll(() => samples('ebb_boundary_lateness_seconds_count > 0'), PATIENCE).toHaveLength(1);
     });
 
-    it('gives every query of every dashboard data, where the daemon has the metrics that it asks for', async () => {
-      const names = new Set(await stack.ask<string[]>('label/__name__/values'));
-      const queries = dashboardQueries().map((query) => ({ ...query, expr: filledIn(query.expr) }));
-      const metrics = new Set(queries.flatMap(({ expr }) => namesIn(expr).selectors.map(({ metric }) => metric)));
-      const missing = new Set([...metrics].filter((metric) => !names.has(metric)));
-      // Nothing has gone wrong yet, so nothing was counted.
-      expect([...missing].toSorted()).toEqual(['ebb_job_failures_total', 'ebb_outages_total']);
-      const empty: string[] = [];
-      for (const query of queries) {
-        const mayBeEmpty = namesIn(query.expr).selectors.some(({ metric }) => missing.has(metric));
-        if ((await answerTo(query)) === 0 && !mayBeEmpty) empty.push(query.name);
-      }
-      expect(empty.filter((name) => !EMPTY_AT_FIRST.includes(name))).toEqual([]);
-    });
-
-    it('lets an alert fire for a freeze, for policies that are broken, and for a daemon that is gone', async () => {
+    it('lets an alert fire for a freeze, for broken policies, for a key that is refused, and for a daemon that is gone', async () => {
       expect(await firing()).not.toContain('EbbFrozenLong');
       const freeze = ['freeze', '--all', '--for', '1h', '--reason', 'a test', '--owner', 'tester'];
       expect(await startEbb(freeze, { env: stack.env, cwd: stack.fleetFolder }).ended).toBe(0);
       await expect.poll(firing, PATIENCE).toContain('EbbFrozenLong');
       await writeFile(join(stack.fleetFolder, 'policies', 'try.yaml'), 'version: 1\npolicies: [{ name: broken }]\n');
       await expect.poll(firing, PATIENCE).toContain('EbbPoliciesNotLive');
+      await writeFile(join(stack.fleetFolder, 'api-key'), 'revoked');
+      await expect.poll(firing, PATIENCE).toContain('EbbKeyRejected');
       await stack.ebb.kill();
       await expect.poll(firing, PATIENCE).toContain('EbbDown');
     });

@@ -1,18 +1,13 @@
 /** What `docker compose --env-file deploy/try/try.env up` starts, as processes of this machine: no container engine is needed. */
-import { cp, readFile, writeFile } from 'node:fs/promises';
+import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
-import { request } from 'undici';
 import { vi } from 'vitest';
-import { endServer, freePort, startServer } from '../support/child-server.ts';
+import { freePort } from '../support/child-server.ts';
 import { type EbbProcess, startEbb } from '../support/ebb-process.ts';
 import { makeFolder } from '../support/platform.ts';
-import { programPath } from '../support/programs.ts';
+import { startPrometheus } from '../support/prometheus-server.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { readCompose, readEnvFile, serviceOf } from './compose-file.ts';
-
-export interface PrometheusSample {
-  metric: Record<string, string>;
-}
 
 export interface Stack {
   ebb: EbbProcess;
@@ -62,14 +57,9 @@ async function startAll(undo: Undo): Promise<Omit<Stack, 'close'>> {
   const ebb = startEbb(service.command, { env, cwd: fleetFolder });
   undo.push(() => ebb.kill());
   const { command } = serviceOf(compose, 'prometheus');
-  const prometheusUrl = await startPrometheus({ command, folder: folder.path, target: `127.0.0.1:${port}`, undo });
-  const ask = async <T>(path: string): Promise<T> => {
-    const { body } = await request(`${prometheusUrl}/api/v1/${path}`);
-    const answer = (await body.json()) as { status: string; error?: string; data: T };
-    if (answer.status !== 'success') throw new Error(`${path}: ${answer.error}`);
-    return answer.data;
-  };
-  return { ebb, fleetFolder, env, ask };
+  const prometheus = await startPrometheus({ command, folder: folder.path, target: `127.0.0.1:${port}` });
+  undo.push(prometheus.close);
+  return { ebb, fleetFolder, env, ask: prometheus.ask };
 }
 
 async function startEmulator(command: readonly string[], fleetFolder: string, undo: Undo): Promise<string> {
@@ -80,34 +70,6 @@ async function startEmulator(command: readonly string[], fleetFolder: string, un
   return (JSON.parse(line) as { url: string }).url;
 }
 
-/** Scrapes every second, and lets alerts fire at once instead of after their time; the rest is as in compose. */
-async function startPrometheus(options: {
-  command: readonly string[];
-  folder: string;
-  target: string;
-  undo: Undo;
-}): Promise<string> {
-  const { command, folder, target, undo } = options;
-  const configFolder = join(folder, 'prometheus');
-  await cp('prometheus', configFolder, { recursive: true });
-  await rewrite(join(configFolder, 'prometheus.yml'), (text) =>
-    text.replace('ebb:9464', target).replaceAll('interval: 15s', 'interval: 1s'),
-  );
-  await rewrite(join(configFolder, 'rules', 'ebb.yml'), (text) => text.replaceAll(/for: \w+/g, 'for: 0s'));
-  const port = await freePort();
-  const here = command.map((word) =>
-    word.replace('/etc/prometheus', configFolder).replace('=/prometheus', `=${join(folder, 'tsdb')}`),
-  );
-  const args = [...here, `--web.listen-address=127.0.0.1:${port}`];
-  const child = await startServer(programPath('prometheus'), args, /Server is ready to receive web requests/);
-  undo.push(() => endServer(child, 'SIGKILL'));
-  return `http://127.0.0.1:${port}`;
-}
-
 function raise(message: string): never {
   throw new Error(message);
-}
-
-async function rewrite(path: string, change: (text: string) => string): Promise<void> {
-  await writeFile(path, change(await readFile(path, 'utf8')));
 }
