@@ -5,6 +5,7 @@ import { createBoundaries } from './boundaries.ts';
 import type { DaemonContext } from './context.ts';
 import { beginWithRules } from './exchange-rules.ts';
 import { createFollowOperations } from './follow-operations.ts';
+import { withRightClock } from './hand-over.ts';
 import { createInventory } from './inventory.ts';
 import { ensureTriggers, startKeeper } from './keeper.ts';
 import { mapConcurrently } from './map-concurrently.ts';
@@ -58,9 +59,15 @@ export async function startDaemon(
   if (!first.ok) return first;
   sayWhereItRuns(context, surroundings, first.value.projects);
   await meetTheGroup(context);
-  await queue.work('reconcile', createReconcile(context), { concurrency: CONCURRENCY.reconcile });
-  await queue.work('operations', createFollowOperations(context), { concurrency: CONCURRENCY.operations });
-  await queue.work('boundaries', createBoundaries(context), { concurrency: CONCURRENCY.boundaries });
+  await queue.work('reconcile', withRightClock(context, createReconcile(context)), {
+    concurrency: CONCURRENCY.reconcile,
+  });
+  await queue.work('operations', withRightClock(context, createFollowOperations(context)), {
+    concurrency: CONCURRENCY.operations,
+  });
+  await queue.work('boundaries', withRightClock(context, createBoundaries(context)), {
+    concurrency: CONCURRENCY.boundaries,
+  });
   await queue.work('inventory', createInventory(context), { concurrency: CONCURRENCY.inventory });
   for (const { project } of fleet.pictures()) await requestReconcile(context, project.projectId);
   await ensureTriggers(context);

@@ -45,10 +45,11 @@ export function createGroupTime({ store, clock, machineMs, telemetry }: GroupTim
   }
 
   async function compare(): Promise<void> {
-    const before = farOff();
     const askedMs = clock.monotonicMs();
     const groupMs = await store.timeMs();
     const doubtMs = (clock.monotonicMs() - askedMs) / 2;
+    // Not before the answer: several may ask at once, and one of them says it.
+    const before = farOff();
     last = { offsetMs: machineMs() - doubtMs - groupMs, doubtMs, leadMs: leadMs() };
     telemetry.metrics.set('ebb_clock_offset_seconds', {}, last.offsetMs / 1000);
     say(telemetry, before, farOff());

@@ -34,6 +34,7 @@ export function startReloading(context: DaemonContext, source: RulesSource | und
 
   async function round(isAsked: boolean): Promise<void> {
     if (stop.signal.aborted) return;
+    await context.groupTime.tooFarOff();
     if (source && (isAsked || (await source.changed()))) await readAnew(source);
     await advanceRules(context, stop.signal);
     await compareGenerations(context);

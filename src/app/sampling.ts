@@ -1,6 +1,6 @@
 import type { ConnectionSource } from '../domain/connection-source.ts';
 import type { ConnectionCounters, CountOutcome } from '../ports/connections.ts';
-import type { Context } from './context.ts';
+import type { Context, DaemonContext } from './context.ts';
 import { type CountedComputes, countedComputes } from './counted-computes.ts';
 import type { Running } from './keeper.ts';
 import { noteMismatch } from './profile-mismatch.ts';
@@ -29,11 +29,13 @@ interface SourceState {
  * Counts connections as often as each source says, of the computes that policies need them of. Of several daemons one asks and stores,
  * the others read: all see the same.
  */
-export function startSampling(context: Context, counters: ConnectionCounters): Running {
+export function startSampling(context: DaemonContext, counters: ConnectionCounters): Running {
   const states = new Map<string, SourceState>();
   const stop = new AbortController();
 
   function tick(): void {
+    // Counts of another time would be taken for old ones, or for ones to come.
+    if (context.groupTime.wasTooFarOff() !== undefined) return;
     const nowMs = context.clock.now();
     if (isAnyDue(context, states)) startDue(nowMs);
     for (const [name, state] of states) showAge(context, name, state);

@@ -28,8 +28,8 @@ export interface FaultCase {
   platform: Platform;
   api: Gate;
   redis: Gate;
-  /** Starts a daemon that enforces; on policies of its own if a text is given. */
-  start(policies?: string): Promise<EbbProcess>;
+  /** Starts a daemon that enforces; on policies of its own if a text is given, and with more variables. */
+  start(policies?: string, more?: Record<string, string>): Promise<EbbProcess>;
   writePolicies(text: string): Promise<void>;
   /** What was carried out, in order: the compute, and the maximum that it was given. */
   carriedOut(): Promise<[string, number | undefined][]>;
@@ -119,10 +119,10 @@ export async function startFaultCase(options: FaultCaseOptions): Promise<FaultCa
   const records = () => askRedis(`redis://127.0.0.1:${redisPort}`, (client) => recordsOf(client, `{ebb-${group}}`));
   return {
     ...{ platform, api, redis, records },
-    async start(own) {
+    async start(own, more) {
       const cwd = own === undefined ? folder : await folderWith(own);
       const args = ['run', '--mode', 'enforce', '--policies', 'policy.yaml', '--listen', '127.0.0.1:0'];
-      const ebb = startEbb(args, { cwd, env });
+      const ebb = startEbb(args, { cwd, env: { ...env, ...more } });
       onEnd(() => ebb.kill());
       test.onTestFailed(() => void process.stdout.write(`${[group, ...ebb.lines, ebb.stderr()].join('\n')}\n`));
       const isUp = eventually(() => expect(ebb.logs()).toContainEqual(expect.objectContaining({ event: 'ebb.start' })));

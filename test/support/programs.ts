@@ -6,6 +6,7 @@ const REQUIREMENTS = {
   'redis-server': { install: 'apt-get install redis-server' },
   prometheus: { install: 'apt-get install prometheus' },
   promtool: { install: 'apt-get install prometheus' },
+  faketime: { install: 'apt-get install faketime' },
   openssl: { install: 'apt-get install openssl' },
   'systemd-analyze': { install: 'apt-get install systemd' },
   chromium: { install: 'apt-get install chromium' },
