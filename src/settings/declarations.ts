@@ -95,7 +95,7 @@ export const SETTINGS = {
     variable: 'EBB_LISTEN',
     flag: '--listen',
     fallback: '127.0.0.1:9464',
-    help: 'HOST:PORT of /metrics, /healthz, /readyz and the status page. Beyond this machine it needs EBB_TOKEN, or the flag --insecure.',
+    help: 'HOST:PORT of /metrics, /healthz, /readyz and the status page. Beyond this machine it needs EBB_TOKEN, token_file, or the flag --insecure.',
   },
   token_file: {
     variable: 'EBB_TOKEN_FILE',

@@ -26,6 +26,11 @@ const CASES: readonly [file: string, text: string, rule: string | undefined][] =
   ['src/adapters/queue/a.ts', "import { x } from '../store/x.ts';\nexport const y = x;", 'noRestrictedImports'],
   ['src/adapters/store/a.ts', "import { x } from '../../app/x.ts';\nexport const y = x;", 'noRestrictedImports'],
   ['src/adapters/http/a.ts', "export const page = fetch('http://127.0.0.1/');", 'noRestrictedGlobals'],
+  [
+    'src/adapters/http/a.tsx',
+    "import { x } from '../../app/x.ts';\nexport const y = () => <p>{x}</p>;",
+    'noRestrictedImports',
+  ],
   ['src/cli/a.ts', "import { x } from '../adapters/queue/x.ts';\nexport const y = x;", 'noRestrictedImports'],
   ['src/cli/b.ts', "import { x } from '../emulator/server.ts';\nexport const y = x;", 'noRestrictedImports'],
   ['src/cli/demo.ts', "import { x } from '../emulator/server.ts';\nexport const y = x;", undefined],

@@ -12,17 +12,14 @@ const WEEK_MS = 7 * DAY_MS;
 /** What was worked out is shown for so long. */
 const FRESH_MS = 600_000;
 
-/** Forecasts between two breaths of the event loop. */
-const AT_ONCE = 5;
-
 /** One request works for at most so long, in real milliseconds; the next one goes on from there. */
 const MOST_WORK_MS = 300;
 
 /** A policy that changes more often in a day than this (each quarter of an hour) makes a week too long to walk through. */
 const MOST_CHANGES_A_DAY = 96;
 
-/** Computes whose week is kept. */
-const MOST_KEPT = 5_000;
+/** Weeks that are kept: of kinds of computes, of which a fleet has few. */
+const MOST_KEPT = 2_000;
 
 /** The next seven days of a compute, or why they are not known. */
 export type Week = { state: 'known'; segments: readonly Segment[] } | { state: 'not_yet' | 'too_often' };
@@ -33,7 +30,6 @@ export interface WeekAhead {
 }
 
 interface Kept {
-  signature: string;
   fromMs: number;
   segments: readonly Segment[];
 }
@@ -56,18 +52,16 @@ export function createWeekAhead({ policies, clock }: WeekAheadOptions): WeekAhea
     restless = restlessPolicies(current, nowMs);
   }
 
-  async function workOut(current: CompiledPolicies, subjects: readonly ForecastSubject[], nowMs: number) {
+  async function workOut(current: CompiledPolicies, missing: ReadonlyMap<string, ForecastSubject>, nowMs: number) {
     const untilMs = clock.monotonicMs() + MOST_WORK_MS;
-    const span = { fromMs: nowMs, toMs: nowMs + WEEK_MS + FRESH_MS };
-    for (let start = 0; start < subjects.length && clock.monotonicMs() < untilMs; start += AT_ONCE) {
-      const some = subjects.slice(start, start + AT_ONCE);
-      const forecasts = forecastFleet({ policies: current, subjects: some, ...span });
+    for (const [kind, subject] of missing) {
       // Other policies may have come into force while the event loop breathed.
-      if (current !== by) return;
-      for (const [index, subject] of some.entries()) {
-        const segments = forecasts[index]?.segments ?? [];
-        keep(kept, subject.compute.computeId, { signature: signatureOf(subject), fromMs: nowMs, segments });
-      }
+      if (clock.monotonicMs() > untilMs || current !== by) return;
+      const [forecast] = forecastFleet({
+        ...{ policies: current, subjects: [subject] },
+        ...{ fromMs: nowMs, toMs: nowMs + WEEK_MS + FRESH_MS },
+      });
+      keep(kept, kind, { fromMs: nowMs, segments: forecast?.segments ?? [] });
       await breathe();
     }
   }
@@ -77,33 +71,40 @@ export function createWeekAhead({ policies, clock }: WeekAheadOptions): WeekAhea
       const current = policies();
       begin(current, nowMs);
       const isRestless = ({ compute }: ForecastSubject) => current.selecting(compute).some((one) => restless.has(one));
-      const calm = subjects.filter((subject) => !isRestless(subject));
-      const missing = calm.filter((subject) => !freshOf(kept, subject, nowMs));
+      const kinds = subjects.map((subject) => (isRestless(subject) ? undefined : kindOf(current, subject, nowMs)));
+      const missing = new Map<string, ForecastSubject>();
+      for (const [index, subject] of subjects.entries()) {
+        const kind = kinds[index];
+        if (kind !== undefined && !freshOf(kept, kind, nowMs)) missing.set(kind, subject);
+      }
       await workOut(current, missing, nowMs);
-      return subjects.map((subject) => {
-        if (isRestless(subject)) return { state: 'too_often' };
-        const fresh = freshOf(kept, subject, nowMs);
+      return kinds.map((kind) => {
+        if (kind === undefined) return { state: 'too_often' };
+        const fresh = freshOf(kept, kind, nowMs);
         return fresh ? { state: 'known', segments: cut(fresh.segments, nowMs) } : { state: 'not_yet' };
       });
     },
   };
 }
 
-function freshOf(kept: ReadonlyMap<string, Kept>, subject: ForecastSubject, nowMs: number): Kept | undefined {
-  const found = kept.get(subject.compute.computeId);
-  if (!found || found.signature !== signatureOf(subject)) return undefined;
-  return nowMs >= found.fromMs && nowMs < found.fromMs + FRESH_MS ? found : undefined;
+function freshOf(kept: ReadonlyMap<string, Kept>, kind: string, nowMs: number): Kept | undefined {
+  const found = kept.get(kind);
+  return found && nowMs >= found.fromMs && nowMs < found.fromMs + FRESH_MS ? found : undefined;
 }
 
-/** What a forecast rests on besides the policies. */
-function signatureOf({ compute, baseline, holds = [] }: ForecastSubject): string {
+/** Computes of the same kind have the same week: the same policies select them, they have the same, and nobody holds them. */
+function kindOf(policies: CompiledPolicies, { compute, baseline, holds = [] }: ForecastSubject, nowMs: number): string {
+  const selecting = policies.selecting(compute);
+  const isYoung = selecting.some((index) => !policies.selects(index, compute, nowMs));
   const settings = [compute, baseline ?? compute].map((one) => Object.values(settingsOf(one)));
-  return JSON.stringify([settings, compute.disabled, holds.map(({ id, expiresAtMs }) => [id, expiresAtMs])]);
+  const own =
+    isYoung || holds.length > 0 ? [compute.computeId, holds.map(({ id, expiresAtMs }) => [id, expiresAtMs])] : [];
+  return JSON.stringify([selecting, settings, own]);
 }
 
-function keep(kept: Map<string, Kept>, computeId: string, week: Kept): void {
-  kept.delete(computeId);
-  kept.set(computeId, week);
+function keep(kept: Map<string, Kept>, kind: string, week: Kept): void {
+  kept.delete(kind);
+  kept.set(kind, week);
   const [oldest] = kept.keys();
   if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest);
 }

@@ -15,10 +15,11 @@ export interface ComputeViewProps {
   done?: string | undefined;
   written?: Written;
   problem?: string | undefined;
+  tokensAreSet: boolean;
 }
 
 /** `/computes/ID`: one compute, why it has what it has, and what comes. */
-export function computeView({ compute, done, written = {}, problem }: ComputeViewProps) {
+export function computeView({ compute, done, written = {}, problem, tokensAreSet }: ComputeViewProps) {
   const { compute_id: id, at } = compute;
   return wholePage({
     title: id,
@@ -47,7 +48,7 @@ export function computeView({ compute, done, written = {}, problem }: ComputeVie
         <section aria-labelledby="hold-title">
           <h2 id="hold-title">Set a hold</h2>
           <p class="dim">It comes before policies for a while, then ends by itself.</p>
-          <HoldForm computeId={id} written={written} problem={problem} />
+          <HoldForm computeId={id} written={written} problem={problem} tokensAreSet={tokensAreSet} />
         </section>
         <Section id="operations" title="Operations in flight">
           <Operations operations={compute.operations} now={at} />

@@ -17,14 +17,19 @@ const LENGTHS: readonly [seconds: number, words: string][] = [
 ];
 const TIMEOUTS = [60, 300, 900, 1800, HOUR, 6 * HOUR, 24 * HOUR, -1];
 
-interface HoldFormProps {
-  computeId: string;
+interface FormProps {
   written: Written;
   problem?: string | undefined;
+  /** False where no token was set for the daemon, so that people may not know one. */
+  tokensAreSet: boolean;
+}
+
+interface HoldFormProps extends FormProps {
+  computeId: string;
 }
 
 /** Sets a hold without a script: plain fields, and the token in one of them. */
-export function HoldForm({ computeId, written, problem }: HoldFormProps) {
+export function HoldForm({ computeId, written, problem, tokensAreSet }: HoldFormProps) {
   return (
     <form method="post" action={`/computes/${computeId}/holds`} class="fields">
       <FormProblem problem={problem} />
@@ -38,19 +43,19 @@ export function HoldForm({ computeId, written, problem }: HoldFormProps) {
       <Select name="for_seconds" label="For" written={{ for_seconds: `${2 * HOUR}`, ...written }} options={FOR} />
       <Text name="reason" label="Reason" written={written} most={300} needed />
       <Text name="owner" label="Your name (that of your token counts first)" written={written} most={80} />
-      <TokenField />
+      <TokenField isSet={tokensAreSet} />
       <button type="submit">Hold</button>
     </form>
   );
 }
 
 /** Ends a hold. */
-export function ReleaseForm({ holdId, written, problem }: { holdId: string; written: Written; problem?: string }) {
+export function ReleaseForm({ holdId, written, problem, tokensAreSet }: FormProps & { holdId: string }) {
   return (
     <form method="post" action={`/holds/${holdId}/release`} class="fields">
       <FormProblem problem={problem} />
       <Text name="owner" label="Your name (that of your token counts first)" written={written} most={80} />
-      <TokenField />
+      <TokenField isSet={tokensAreSet} />
       <button type="submit">Release</button>
     </form>
   );
@@ -102,13 +107,15 @@ function Text({ name, label, written, most, needed = false }: FieldProps & { mos
   );
 }
 
-function TokenField() {
+function TokenField({ isSet }: { isSet: boolean }) {
   return (
     <p>
       <label for="token">Token</label>
       <input id="token" name="token" type="password" autocomplete="off" required aria-describedby="token-help" />
       <small id="token-help" class="dim">
-        A token of this daemon. It is sent with this form and kept nowhere.
+        {isSet
+          ? 'A token of this daemon. It is sent with this form and kept nowhere.'
+          : 'This daemon runs without EBB_TOKEN. On an embedded store its token is in daemon.json there; else use ebb hold and ebb release.'}
       </small>
     </p>
   );

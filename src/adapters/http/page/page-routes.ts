@@ -1,5 +1,6 @@
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
+import { HTTPException } from 'hono/http-exception';
 import type { DaemonOperator, HoldDocument } from '../../../ports/operator.ts';
 import type { Log } from '../../../ports/telemetry.ts';
 import { STATUS } from '../api/answer.ts';
@@ -44,6 +45,7 @@ export function pageRoutes({ operator, tokens, log }: PageOptions): Hono {
   addCompute(app, operator, tokens);
   addRelease(app, operator, tokens);
   app.onError(async (error, context) => {
+    if (error instanceof HTTPException) return error.getResponse();
     log.error({ err: error, path: context.req.path }, 'a page failed');
     const readiness = await operator.readiness().catch(() => undefined);
     return context.html(errorView({ message: 'It failed; the log says why.', readiness }), 500);
@@ -67,11 +69,12 @@ function addFleet(app: Hono, operator: DaemonOperator): void {
 }
 
 function addCompute(app: Hono, operator: DaemonOperator, tokens: Tokens): void {
+  const tokensAreSet = tokens.guardReading;
   app.get('/computes/:id', async (context) => {
     const compute = await operator.compute(context.req.param('id'));
     if (!compute.ok) return failed(context, compute.error);
     const done = DONE.get(context.req.query('done') ?? '');
-    return context.html(computeView({ compute: compute.value, ...(done !== undefined && { done }) }));
+    return context.html(computeView({ compute: compute.value, done, tokensAreSet }));
   });
   app.post('/computes/:id/holds', async (context) => {
     const compute = await operator.compute(context.req.param('id'));
@@ -79,13 +82,12 @@ function addCompute(app: Hono, operator: DaemonOperator, tokens: Tokens): void {
     const fields = parseFields(HoldFields, await context.req.parseBody());
     const { written } = fields;
     const again = (problem: string, status: 400 | 401 | 404 | 409 | 503) =>
-      context.html(computeView({ compute: compute.value, written, problem }), status);
+      context.html(computeView({ compute: compute.value, written, problem, tokensAreSet }), status);
     if (!fields.ok) return again(fields.problem, 400);
     const { token, owner, for_seconds, min_cu, max_cu, suspend_timeout_seconds, freeze, reason } = fields.value;
     const holder = tokens.holderOf(token);
     if (!holder) return again(NO_TOKEN, 401);
-    const sizes = [min_cu ?? max_cu, max_cu ?? min_cu];
-    const [minCu, maxCu] = sizes;
+    const [minCu, maxCu] = [min_cu ?? max_cu, max_cu ?? min_cu];
     const held = await operator.hold({
       compute: compute.value.compute_id,
       owner: holder.name ?? owner,
@@ -100,9 +102,10 @@ function addCompute(app: Hono, operator: DaemonOperator, tokens: Tokens): void {
 }
 
 function addRelease(app: Hono, operator: DaemonOperator, tokens: Tokens): void {
+  const tokensAreSet = tokens.guardReading;
   app.get('/holds/:id', async (context) => {
     const hold = await holdOf(operator, context.req.param('id'));
-    return hold ? context.html(releaseView({ hold })) : noHold(context);
+    return hold ? context.html(releaseView({ hold, tokensAreSet })) : noHold(context);
   });
   app.post('/holds/:id/release', async (context) => {
     const hold = await holdOf(operator, context.req.param('id'));
@@ -110,7 +113,7 @@ function addRelease(app: Hono, operator: DaemonOperator, tokens: Tokens): void {
     const fields = parseFields(ReleaseFields, await context.req.parseBody());
     const { written } = fields;
     const again = (problem: string, status: 400 | 401 | 404 | 409 | 503) =>
-      context.html(releaseView({ hold, written, problem }), status);
+      context.html(releaseView({ hold, written, problem, tokensAreSet }), status);
     if (!fields.ok) return again(fields.problem, 400);
     const holder = tokens.holderOf(fields.value.token);
     if (!holder) return again(NO_TOKEN, 401);

@@ -8,10 +8,11 @@ interface ReleaseViewProps {
   hold: HoldDocument;
   written?: Written;
   problem?: string;
+  tokensAreSet: boolean;
 }
 
 /** `/holds/ID`: a hold, and the form that ends it. */
-export function releaseView({ hold, written = {}, problem }: ReleaseViewProps) {
+export function releaseView({ hold, written = {}, problem, tokensAreSet }: ReleaseViewProps) {
   return wholePage({
     title: `Release ${hold.compute_id}`,
     children: (
@@ -31,7 +32,7 @@ export function releaseView({ hold, written = {}, problem }: ReleaseViewProps) {
           <dt>Until</dt>
           <dd>{hold.expires_at?.slice(0, 16).replace('T', ' ') ?? 'released'}</dd>
         </dl>
-        <ReleaseForm holdId={hold.id} written={written} {...(problem !== undefined && { problem })} />
+        <ReleaseForm holdId={hold.id} written={written} problem={problem} tokensAreSet={tokensAreSet} />
       </>
     ),
   });

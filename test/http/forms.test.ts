@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type HttpServer, startHttpServer } from '../../src/adapters/http/server.ts';
+import { createTokens } from '../../src/adapters/http/tokens.ts';
+import type { DaemonOperator, HoldDocument, HoldRequest } from '../../src/ports/operator.ts';
+import type { ComputeDetailDocument } from '../../src/ports/status-page.ts';
+import { memoryLog } from '../support/memory-log.ts';
+
+const TOKEN = 'a-token-of-some-length';
+const FORM = { for_seconds: '3600', reason: 'import', owner: 'bob', min_cu: '2', max_cu: '', token: TOKEN };
+
+const NOW = '2026-03-02T12:00:00Z';
+const NONE = { min_cu: null, max_cu: null, suspend_timeout_seconds: null };
+const COMPUTE: ComputeDetailDocument = {
+  ...{
+    at: NOW,
+    project_id: 'p-one',
+    project_name: 'one',
+    compute_id: 'ep-one',
+    branch_id: 'br-one',
+    branch_name: null,
+  },
+  ...{ type: 'read_write', status: 'enforced', current: { ...NONE, state: 'idle' }, desired: NONE, baseline: NONE },
+  ...{ verdict: 'none', reasons: [], until: null, next_boundary: null, week: { state: 'not_yet' }, region_id: 'r' },
+  ...{ disabled: false, trace: [], holds: [], operations: [], decisions: [] },
+};
+
+let server: HttpServer;
+const held: HoldRequest[] = [];
+
+beforeAll(async () => {
+  const operator: Partial<DaemonOperator> = {
+    compute: async () => ({ ok: true, value: COMPUTE }),
+    hold: async (request) => {
+      held.push(request);
+      return { ok: true, value: {} as HoldDocument };
+    },
+    readiness: async () => ({ ready: false, checks: [{ name: 'store', ok: false, message: 'is <away>' }] }),
+    status: () => Promise.reject(new Error('inner detail')),
+    fleet: async () => ({ at: NOW, known: 0, matched: 0, page: 1, pages: 1, computes: [] }),
+    decisions: async () => ({ ok: true, value: [] }),
+  };
+  const log = memoryLog();
+  const started = await startHttpServer({
+    ...{ listen: { host: '127.0.0.1', port: 0 }, operator: operator as DaemonOperator, log },
+    tokens: createTokens({ log, local: TOKEN }),
+  });
+  if (!started.ok) throw new Error(started.error);
+  server = started;
+});
+afterAll(() => server.close());
+
+async function send(fields: Record<string, string>, headers: Record<string, string>) {
+  const answer = await fetch(`${server.url}/computes/ep-one/holds`, {
+    ...{ method: 'POST', redirect: 'manual', headers, body: new URLSearchParams(fields) },
+  });
+  return { status: answer.status, text: await answer.text(), location: answer.headers.get('location') };
+}
+
+describe('the form that sets a hold', () => {
+  it('does so with a token, from a page of this daemon', async () => {
+    const sent = await send(FORM, { origin: server.url });
+    expect(sent).toMatchObject({ status: 303, location: '/computes/ep-one?done=held' });
+    const wanted = {
+      compute: 'ep-one',
+      owner: 'bob',
+      reason: 'import',
+      forSeconds: 3600,
+      size: { minCu: 2, maxCu: 2 },
+    };
+    expect(held.splice(0)).toEqual([wanted]);
+  });
+
+  const FOREIGN: [string, Record<string, string>][] = [
+    ['another page', { origin: 'https://evil.example' }],
+    ['a page without an origin', { origin: 'null' }],
+    ['a page of another port', { origin: 'http://127.0.0.1:1', 'sec-fetch-site': 'same-site' }],
+    ['nowhere that a browser names', {}],
+  ];
+
+  it.each(FOREIGN)('is refused from %s, even with the token', async (_from, headers) => {
+    expect((await send(FORM, headers)).status).toBe(403);
+    expect(held).toEqual([]);
+  });
+
+  it.each([
+    ['without the token', { token: '' }, 401],
+    ['with a field that it does not have', { compute: 'ep-other' }, 400],
+    ['with more than anybody writes', { reason: 'x'.repeat(20_000) }, 413],
+  ])('is refused %s', async (_how, fields, status) => {
+    const sent = await send({ ...FORM, ...fields }, { origin: server.url });
+    expect(sent.status).toBe(status);
+    expect(sent.text).not.toContain(TOKEN);
+    expect(held).toEqual([]);
+  });
+
+  it('shows what was written again as text, never as markup', async () => {
+    const { text } = await send({ ...FORM, token: 'x', reason: '"><script>alert(1)</script>' }, { origin: server.url });
+    expect(text).not.toContain('<script>alert');
+    expect(text).toContain('&lt;script&gt;alert(1)');
+  });
+});
+
+describe('a page that fails', () => {
+  it('says what is not ready, and nothing of the inside', async () => {
+    const answer = await fetch(server.url);
+    const text = await answer.text();
+    expect(answer.status).toBe(500);
+    expect(text).toContain('store: is &lt;away&gt;');
+    expect(text).not.toContain('inner detail');
+  });
+});
