@@ -12,7 +12,7 @@ export function sayTheSeed(): void {
 }
 
 /**
- * Scenarios at speed depend on a machine that keeps up with simulated time: they run where they are asked for, not where a slow
+ * Days at speed depend on a machine that keeps up with simulated time: they run where they are asked for, not where a slow
  * machine would fail them. `EBB_SCENARIO=1` a short one, `EBB_LONG=1` the whole.
  */
 export const runsScenarios = isLong || process.env.EBB_SCENARIO === '1';
