@@ -64,6 +64,7 @@ describe('nextBoundary', () => {
     expect(nextBoundary(held, at('2026-03-06T09:00:00Z'))).toBe(sized.createdAtMs);
     expect(nextBoundary(held, sized.createdAtMs)).toBe(sized.expiresAtMs);
     expect(lastBoundary(held, at('2026-03-06T12:00:00Z'), 'size')).toBe(sized.expiresAtMs);
+    expect(lastBoundary(held, sized.createdAtMs, 'size')).toBe(sized.createdAtMs);
     expect(lastBoundary(held, at('2026-03-06T12:00:00Z'), 'suspend_timeout')).toBe(Number.NEGATIVE_INFINITY);
     const others = { ...held, holds: [{ ...sized, computeId: 'ep-two' }] };
     expect(nextBoundary(others, at('2026-03-06T09:00:00Z'))).toBe(at('2026-03-06T18:00:00Z'));
@@ -74,6 +75,11 @@ describe('nextBoundary', () => {
     expect(nextBoundary(restart, at('2026-03-06T07:00:00Z'))).toBe(at('2026-03-06T08:00:00Z'));
     expect(nextBoundary(restart, at('2026-03-06T08:00:00Z'))).toBe(at('2026-03-06T18:00:00Z'));
     expect(nextBoundary(restart, at('2026-03-06T07:00:00Z'), 'size')).toBeUndefined();
+    const others = input(
+      aRestart({ at: [aWindow({ endMinute: 720 })] }),
+      aRestart({ at: [aWindow({ startMinute: 720 })] }),
+    );
+    expect(nextBoundary(others, at('2026-03-06T08:00:00Z'))).toBe(at('2026-03-06T12:00:00Z'));
     expect(nextBoundary(input(aFreeze({ at: [aWindow()] })), at('2026-03-06T07:00:00Z'))).toBeUndefined();
   });
 
@@ -111,6 +117,10 @@ describe('nextBoundary', () => {
         otherwise: 'leave',
       }),
     );
+    const six = at('2026-03-02T18:00:00Z');
+    const ten = at('2026-03-02T22:00:00Z');
+    expect([nextBoundary(schedule, six), nextBoundary(schedule, six, 'suspend_timeout')]).toEqual([ten, ten]);
+    expect(nextBoundary(schedule, six, 'size')).toBe(at('2026-03-03T08:00:00Z'));
     let from = at('2026-03-02T00:00:00Z');
     for (let step = 0; step < 12; step += 1) {
       const next = nextBoundary(schedule, from) ?? Number.NaN;

@@ -154,6 +154,12 @@ describe('weekly windows over changes of the clocks', () => {
   });
 });
 
+it('a window is open in the minutes of the day before that come again once it has begun', () => {
+  const sunday = weekly('America/St_Johns', '00:00', '06:00', { days: [7] });
+  const open = ['02:29', '02:30', '02:31', '02:45', '03:40', '09:29', '09:30'].map((time) => `2010-11-07T${time}`);
+  expect(open.map((time) => isOpenAt(sunday, ms(time)))).toEqual([false, true, true, true, true, true, false]);
+});
+
 describe('weekly windows', () => {
   it('belong to the day on which they start when they run over midnight', () => {
     const night = weekly(BERLIN, '22:00', '06:00', { days: [5] });
@@ -218,6 +224,7 @@ describe('absolute intervals', () => {
     expect([-1, 0].map((offset) => isOpenAt(spec, ms('2026-12-24T00:00') + offset))).toEqual([false, true]);
     expect([-1, 0].map((offset) => isOpenAt(spec, ms('2026-12-27T00:00') + offset))).toEqual([true, false]);
     expect(changes([spec], '2026-01-01T00:00', '2028-01-01T00:00')).toEqual(['+12-24T00:00', '-12-27T00:00']);
+    expect(nextChangeAfter(spec, 0)).toBe(ms('2026-12-24T00:00'));
     expect(nextChangeAfter(spec, ms('2026-12-27T00:00'))).toBeUndefined();
   });
 
