@@ -89,11 +89,11 @@ async function asText(outlooks: readonly Outlook[], options: Span & { zone: stri
     import('./forecast/balance.ts'),
     import('./forecast/local-time.ts'),
   ]);
-  const { isTTY, columns = 80 } = process.stdout;
+  const { isTTY, columns } = process.stdout;
   const color = isTTY === true && process.stdout.hasColors();
   return [
     formatSpan(options, options.zone),
-    drawWeek(outlooks, { ...options, columns: isTTY ? columns : 80, color }),
+    drawWeek(outlooks, { ...options, columns: columns || 80, color }),
     outlookTable(outlooks),
     balanceLines(outlooks).join('\n'),
   ].join('\n\n');
