@@ -1,6 +1,7 @@
 import type { Compute } from '../domain/compute.ts';
 import type { ComputeRecord } from '../domain/compute-record.ts';
 import { forgetOvercome } from '../domain/failures.ts';
+import { isReverted } from '../domain/judge.ts';
 import { noticeManualChanges, withAgreed } from '../domain/manual-changes.ts';
 import { firstRecord } from '../domain/records.ts';
 import { forgetRestored } from '../domain/restore.ts';
@@ -132,7 +133,7 @@ async function settledRecords(
   stored: ReadonlyMap<string, ComputeRecord>,
   signal: AbortSignal,
 ): Promise<Map<string, ComputeRecord>> {
-  const { store, mode } = context;
+  const { store, mode, policies, overrides, manualChanges } = context;
   const nowMs = context.clock.now();
   const { projectId } = picture.project;
   const records = new Map<string, ComputeRecord>();
@@ -143,7 +144,9 @@ async function settledRecords(
     const options = { signal, deadlineMs: READ_DEADLINE_MS };
     const answered = await settleUnanswered(context, before, compute, options);
     const settled = forgetRestored(forgetOvercome(answered, compute), compute, nowMs);
-    const after = noticeManualChanges(lookedAt(settled, mode, nowMs), compute, nowMs);
+    const looked = lookedAt(settled, mode, nowMs);
+    const situation = { policies, compute, record: looked, nowMs, holds: overrides.holds, manualChanges };
+    const after = noticeManualChanges(looked, compute, nowMs, (group) => isReverted(situation, group));
     const isNews = after !== stored.get(compute.computeId);
     if (isNews && !(await store.putRecord(projectId, compute.computeId, after, lease))) {
       throw new Error(`the lease on project ${projectId} was lost while it was looked at`);

@@ -1,4 +1,5 @@
 import { nextBoundary } from './boundaries.ts';
+import { changesOf } from './change.ts';
 import type { CompiledPolicies } from './compiled-policies.ts';
 import type { Compute } from './compute.ts';
 import type { ComputeRecord } from './compute-record.ts';
@@ -42,6 +43,17 @@ export function judge(situation: Situation): Judgement {
   const { policies, compute, record, nowMs, holds } = situation;
   const input = { policies, compute, baseline: record?.baseline, holds };
   return { ...judgeNow(situation), nextBoundaryMs: nextBoundary(input, nowMs) };
+}
+
+/** True if what a person has just set is not to stay: a policy wants something else, and changes by hand are reverted. */
+export function isReverted(
+  situation: Pick<Situation, 'policies' | 'compute' | 'record' | 'nowMs' | 'holds' | 'manualChanges'>,
+  group: FieldGroup,
+): boolean {
+  const { policies, compute, record, nowMs, holds, manualChanges } = situation;
+  const decision = decide({ policies, compute, baseline: record?.baseline, holds, instantMs: nowMs });
+  const change = changesOf(decision, compute).find((one) => one.group === group);
+  return change !== undefined && (change.manualChanges ?? manualChanges)?.kind === 'revert';
 }
 
 /** The same without the next boundary, for those who know it. */

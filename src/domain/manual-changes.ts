@@ -21,9 +21,15 @@ const RAISE_RESPECTED_MS = 12 * HOUR_MS;
 
 /**
  * A record in which changes by hand are marked, and marks of values that are gone are removed. Nothing is judged while a
- * change of ebb's own, or any operation, is under way. What is respected is from then on the baseline of its fields.
+ * change of ebb's own, or any operation, is under way. What is respected is from then on the baseline of its fields; what
+ * `isReverted` is not.
  */
-export function noticeManualChanges(record: ComputeRecord, compute: Compute, nowMs: number): ComputeRecord {
+export function noticeManualChanges(
+  record: ComputeRecord,
+  compute: Compute,
+  nowMs: number,
+  isReverted: (group: FieldGroup) => boolean,
+): ComputeRecord {
   if (record.intent || hasOperationRunning(compute, record)) return record;
   let noticed = record;
   for (const group of FIELD_GROUPS) {
@@ -33,7 +39,10 @@ export function noticeManualChanges(record: ComputeRecord, compute: Compute, now
     // An operation that failed leaves what was there before: nobody has changed anything.
     if (!applied || record.failures?.[group]) continue;
     if (hasSettings(compute, applied)) noticed = withoutMark(noticed, group);
-    else if (!isMarked(noticed, group, compute)) noticed = withMark(noticed, group, compute, nowMs);
+    else if (!isMarked(noticed, group, compute)) {
+      const marked = withMark(noticed, group, compute, nowMs);
+      noticed = isReverted(group) ? marked : withBaseline(marked, group, compute);
+    }
   }
   return noticed;
 }
@@ -71,7 +80,7 @@ function isMarked({ manual }: ComputeRecord, group: FieldGroup, compute: Compute
   return mark !== undefined && hasSettings(compute, mark.fields);
 }
 
-/** What was there before ebb's first change to it. The same record if that is known. */
+/** With what is there as the baseline. The same record if that is known. */
 function withBaseline(record: ComputeRecord, group: FieldGroup, compute: Compute): ComputeRecord {
   const fields = fieldsOf(group, compute) ?? {};
   return hasSettings(record.baseline, fields) ? record : { ...record, baseline: { ...record.baseline, ...fields } };
@@ -82,7 +91,6 @@ function withMark(record: ComputeRecord, group: FieldGroup, compute: Compute, no
   const raises = group === 'size' && isRaise(record.lastApplied as Size, compute);
   return {
     ...record,
-    baseline: { ...record.baseline, ...fields },
     manual: { ...record.manual, [group]: { fields, seenAtMs: nowMs, raises } },
   };
 }

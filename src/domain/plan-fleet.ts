@@ -6,7 +6,7 @@ import type { ConnectionHistory } from './connections.ts';
 import { forgetOvercome } from './failures.ts';
 import { planHash } from './fleet-plan-hash.ts';
 import { hasOperationRunning } from './gates/operation-running.ts';
-import { type Judgement, judge, type Situation } from './judge.ts';
+import { isReverted, type Judgement, judge, type Situation } from './judge.ts';
 import { noticeManualChanges } from './manual-changes.ts';
 import { inOrderOfWriting } from './order-of-writing.ts';
 import { firstRecord, settleIntent } from './records.ts';
@@ -93,7 +93,7 @@ function judgeOne(
 
 /** What is stored, with what it says by now; or what would be stored at the first look. */
 function recordAt(fleet: FleetSituation, compute: Compute): ComputeRecord {
-  const { records, baselines, nowMs } = fleet;
+  const { records, baselines, nowMs, policies, manualChanges, holds = [] } = fleet;
   const metAtMs = Math.min(fleet.metAtMs ?? nowMs, nowMs);
   const stored = records.get(compute.computeId);
   if (!stored) {
@@ -101,7 +101,9 @@ function recordAt(fleet: FleetSituation, compute: Compute): ComputeRecord {
     return { ...firstRecord(compute, metAtMs), baseline, enforcedSinceMs: metAtMs };
   }
   const settled = forgetOvercome(settleIntent(stored, compute, nowMs), compute);
-  return noticeManualChanges({ enforcedSinceMs: metAtMs, ...settled }, compute, nowMs);
+  const record = { enforcedSinceMs: metAtMs, ...settled };
+  const situation = { policies, compute, record, nowMs, holds, ...(manualChanges && { manualChanges }) };
+  return noticeManualChanges(record, compute, nowMs, (group) => isReverted(situation, group));
 }
 
 /** By project, the computes with an operation under way: the control API then refuses changes to the others. */

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import type { Compute } from '../../../src/domain/compute.ts';
 import type { ComputeRecord } from '../../../src/domain/compute-record.ts';
 import { type Decision, decide } from '../../../src/domain/decide.ts';
 import type { Desired } from '../../../src/domain/desired.ts';
 import { isFightStopped, released, withReversal } from '../../../src/domain/fights.ts';
+import { isReverted } from '../../../src/domain/judge.ts';
 import { noticeManualChanges, withAgreed } from '../../../src/domain/manual-changes.ts';
 import type { Policy } from '../../../src/domain/policy.ts';
 import type { ReasonCode } from '../../../src/domain/reasons.ts';
@@ -154,34 +156,52 @@ describe('a change by hand', () => {
 });
 
 describe('noticing changes by hand', () => {
+  const notice = (before: ComputeRecord, compute: Compute, nowMs: number, isReverted = () => false) =>
+    noticeManualChanges(before, compute, nowMs, isReverted);
   const record = aRecord({ lastApplied: { ...size(1, 4), suspendTimeoutSeconds: 300 } });
   const changed = aCompute({ ...size(1, 8), suspendTimeoutSeconds: 300 });
 
   it('marks a value that is not what ebb applied, group by group, and takes it as the baseline', () => {
-    const noticed = noticeManualChanges(record, changed, NOON);
+    const noticed = notice(record, changed, NOON);
     expect(noticed.manual).toEqual({ size: { fields: size(1, 8), seenAtMs: NOON, raises: true } });
     expect(noticed.baseline).toEqual({ ...size(1, 8), suspendTimeoutSeconds: 300 });
-    const timed = noticeManualChanges(record, aCompute({ ...size(1, 4), suspendTimeoutSeconds: 60 }), NOON);
+    const timed = notice(record, aCompute({ ...size(1, 4), suspendTimeoutSeconds: 60 }), NOON);
     expect(timed.manual).toEqual({
       suspend_timeout: { fields: { suspendTimeoutSeconds: 60 }, seenAtMs: NOON, raises: false },
     });
     expect(timed.baseline).toEqual({ ...size(0.25, 2), suspendTimeoutSeconds: 60 });
   });
 
+  it('leaves the baseline as it was where it does not stay', () => {
+    const noticed = notice(record, changed, NOON, () => true);
+    expect(noticed.manual?.size?.fields).toEqual(size(1, 8));
+    expect(noticed.baseline).toBe(record.baseline);
+  });
+
+  it('is reverted where a policy, or else the settings, say so and something else is wanted', () => {
+    const situation = { policies: compiled(aSchedule()), compute: changed, record, nowMs: NOON };
+    expect(isReverted(situation, 'size')).toBe(false);
+    expect(isReverted({ ...situation, manualChanges: { kind: 'revert' } }, 'size')).toBe(true);
+    const reverting = compiled(aSchedule({ manualChanges: { kind: 'revert' } }));
+    expect(isReverted({ ...situation, policies: reverting }, 'size')).toBe(true);
+    const content = compiled({ ...wanting(size(1, 8)), manualChanges: { kind: 'revert' } });
+    expect(isReverted({ ...situation, policies: content }, 'size')).toBe(false);
+  });
+
   it('keeps the instant at which it was first seen, until the value changes again', () => {
-    const noticed = noticeManualChanges(record, changed, NOON);
-    expect(noticeManualChanges(noticed, changed, NOON + 1)).toBe(noticed);
-    const again = noticeManualChanges(noticed, aCompute(size(0.5)), NOON + 2);
+    const noticed = notice(record, changed, NOON);
+    expect(notice(noticed, changed, NOON + 1)).toBe(noticed);
+    const again = notice(noticed, aCompute(size(0.5)), NOON + 2);
     expect(again.manual?.size).toEqual({ fields: size(0.5), seenAtMs: NOON + 2, raises: false });
   });
 
   it('forgets it once the value is back', () => {
-    const noticed = noticeManualChanges(record, aCompute({ ...size(1, 8), suspendTimeoutSeconds: 60 }), NOON);
+    const noticed = notice(record, aCompute({ ...size(1, 8), suspendTimeoutSeconds: 60 }), NOON);
     expect(noticed.manual?.suspend_timeout?.raises).toBe(false);
-    const halfBack = noticeManualChanges(noticed, changed, NOON + 1);
+    const halfBack = notice(noticed, changed, NOON + 1);
     expect(Object.keys(halfBack.manual ?? {})).toEqual(['size']);
-    expect(noticeManualChanges(halfBack, aCompute(size(1, 4)), NOON + 2)).not.toHaveProperty('manual');
-    expect(noticeManualChanges(record, aCompute(size(1, 4)), NOON)).toBe(record);
+    expect(notice(halfBack, aCompute(size(1, 4)), NOON + 2)).not.toHaveProperty('manual');
+    expect(notice(record, aCompute(size(1, 4)), NOON)).toBe(record);
   });
 
   it('judges nothing while a change of ebb or any operation is under way, nor what ebb never applied', () => {
@@ -191,14 +211,14 @@ describe('noticing changes by hand', () => {
       { ...record, intent },
       { ...record, openOperations: [open] },
     ]) {
-      expect(noticeManualChanges(busy, changed, NOON)).toBe(busy);
+      expect(notice(busy, changed, NOON)).toBe(busy);
     }
-    expect(noticeManualChanges(record, { ...changed, pendingState: 'active' }, NOON)).toBe(record);
+    expect(notice(record, { ...changed, pendingState: 'active' }, NOON)).toBe(record);
   });
 
   it('lets the baseline be what is there, as long as ebb has changed nothing', () => {
     const untouched = aRecord({ lastApplied: {} });
-    const noticed = noticeManualChanges(untouched, changed, NOON);
+    const noticed = notice(untouched, changed, NOON);
     expect(noticed).not.toHaveProperty('manual');
     expect(noticed.baseline).toMatchObject({ minCu: changed.minCu, maxCu: changed.maxCu });
   });
@@ -209,7 +229,7 @@ describe('noticing changes by hand', () => {
       enforced: { size: null, suspendTimeoutSeconds: null, ...wanted },
       enforcedDeciders: { size: { group: 'size', code } },
     });
-    const noticed = noticeManualChanges(record, changed, NOON);
+    const noticed = notice(record, changed, NOON);
 
     it("is ebb's own, whoever has set it", () => {
       const agreed = withAgreed(noticed, changed, decided({ size: size(1, 8) }));
