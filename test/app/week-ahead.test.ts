@@ -50,7 +50,7 @@ describe('the week ahead', () => {
 
   it('says that it is not known yet where there is too much to work out at once, and goes on with the next question', async () => {
     const policies = compiled(aSchedule());
-    const week = weekAheadOf(() => policies, 200);
+    const week = weekAheadOf(() => policies, 400);
     const subjects = [60, 120, 180].map((seconds) => ({ compute: aCompute({ suspendTimeoutSeconds: seconds }) }));
     const states = async () => (await week.of(subjects, NOW)).map(({ state }) => state);
     expect(await states()).toEqual(['known', 'not_yet', 'not_yet']);

@@ -53,15 +53,17 @@ export function createWeekAhead({ policies, clock }: WeekAheadOptions): WeekAhea
   }
 
   async function workOut(current: CompiledPolicies, missing: ReadonlyMap<string, ForecastSubject>, nowMs: number) {
-    const untilMs = clock.monotonicMs() + MOST_WORK_MS;
+    let workedMs = 0;
     for (const [kind, subject] of missing) {
       // Other policies may have come into force while the event loop breathed.
-      if (clock.monotonicMs() > untilMs || current !== by) return;
+      if (workedMs >= MOST_WORK_MS || current !== by) return;
+      const startedMs = clock.monotonicMs();
       const [forecast] = forecastFleet({
         ...{ policies: current, subjects: [subject] },
         ...{ fromMs: nowMs, toMs: nowMs + WEEK_MS + FRESH_MS },
       });
       keep(kept, kind, { fromMs: nowMs, segments: forecast?.segments ?? [] });
+      workedMs += clock.monotonicMs() - startedMs;
       await breathe();
     }
   }
