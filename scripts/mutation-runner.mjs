@@ -20,8 +20,10 @@ const ALL = 'test/domain/**/*.test.ts,!test/domain/{windows,decide}-property.tes
 const TESTS = (process.env.EBB_MUTATION_TESTS ?? ALL).split(/,(?![^{]*})/);
 /** What the first run finds, in the folder that is made for a run: a process that hangs is replaced by one that did not see it. */
 const FOUND = 'mutation-dry-run.json';
-/** A mutant that a test reaches so many times as often as the source, and a thousand times more, has no end. */
+/** A mutant has no end that a test reaches so many times as often as the source, and a few times as often as all tests together: */
 const ENDLESS = 100;
+/** What one test has worked out is remembered for the next, so that any of them may be the one that works it out. */
+const ALL_TESTS = 5;
 
 export const strykerPlugins = [{ kind: 'TestRunner', name: 'one-process', factory: createRunner }];
 
@@ -57,7 +59,9 @@ function createRunner() {
       state.activeMutant = mutantActivation === 'static' ? activeMutant.id : undefined;
       try {
         const tests = collect(evaluateUncounted, testFilter, found.times);
-        const limitOf = (test) => hitLimit && 1000 + ENDLESS * (found.hits[test.id]?.[activeMutant.id] ?? 0);
+        const byAllTests = hitLimit && (hitLimit / ENDLESS) * ALL_TESTS;
+        const limitOf = (test) =>
+          hitLimit && byAllTests + ENDLESS * (1 + (found.hits[test.id]?.[activeMutant.id] ?? 0));
         return await runUntilKilled(tests, activeMutant.id, state, limitOf);
       } catch (error) {
         // Only a mutant that is active while modules are loaded can be what stops them.
