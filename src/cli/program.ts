@@ -24,10 +24,16 @@ async function buildProgram(args: readonly string[]): Promise<Command> {
     .configureOutput({ outputError: () => {} })
     .exitOverride();
   for (const { name, summary, load } of COMMANDS) {
-    if (args.includes(name)) program.addCommand((await load()).copyInheritedSettings(program));
+    if (args.includes(name)) program.addCommand(asPartOf(program, await load()));
     else program.command(name).description(summary);
   }
   return program;
+}
+
+/** What goes wrong below is told in the same way. */
+function asPartOf(program: Command, command: Command): Command {
+  for (const below of command.commands) asPartOf(program, below);
+  return command.copyInheritedSettings(program);
 }
 
 /** Runs one command line. Throws a UserError where the arguments make no sense. */
@@ -50,7 +56,8 @@ function explain({ code, message }: CommanderError, args: readonly string[]): st
     .replace(/\.$/, '');
   // `command.error()` of a command already says what to do.
   if (code === 'commander.error') return line;
-  if (code === 'commander.help') return `unknown command '${args.at(-1)}'; see ebb --help`;
   const command = COMMANDS.find(({ name }) => args.includes(name));
+  // Help was shown instead, since there was nothing that could be done.
+  if (code === 'commander.help') return `${['ebb', command?.name ?? []].flat().join(' ')}: name a command, as above`;
   return `${line}; see ${command === undefined ? 'ebb --help' : `ebb ${command.name} --help`}`;
 }

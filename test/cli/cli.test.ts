@@ -83,6 +83,16 @@ describe('a mistake on the command line', () => {
     expect(stderr).not.toContain('\n');
   });
 
+  it('is told in the same way below a command', async () => {
+    expect(await ebb(['keys', 'create', '--bogus'])).toEqual({
+      ...{ status: 1, stdout: '' },
+      stderr: "ebb: required option '--org <id>' not specified; see ebb keys --help",
+    });
+    const { status, stdout, stderr } = await ebb(['keys']);
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+    expect(stderr).toMatch(/^Usage: ebb keys [\s\S]*\nebb: ebb keys: name a command, as above$/);
+  });
+
   it('shows a stack only with --verbose', async () => {
     const { status, stderr } = await ebb(['validate', 'missing.yaml', '--verbose']);
     expect(status).toBe(1);

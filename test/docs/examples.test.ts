@@ -17,8 +17,15 @@ beforeAll(async () => {
   platform = await startTestPlatform({ one: {}, two: {}, three: {} });
   shell = await startShell({ EBB_API_URL: platform.url, EBB_API_KEY: platform.apiKey });
   const odd = FLEET.replace('"max_cu":8', '"max_cu":4.5');
-  const files = { 'snapshot.yaml': FLEET, 'odd.yaml': odd, 'policies/office-hours.yaml': POLICIES };
-  await shell.run('mkdir policies');
+  const [first] = blocksOf(readPage('docs/policies.md'));
+  const slip = (first?.text ?? '').replace('Mon-Fri', 'Mon-Fry').replace(/^#.*\n/, '');
+  const files = {
+    'teams/web.yaml': slip,
+    'snapshot.yaml': FLEET,
+    'odd.yaml': odd,
+    'policies/office-hours.yaml': POLICIES,
+  };
+  await shell.run('mkdir policies teams');
   for (const [name, text] of Object.entries(files)) await shell.run(`printf %s ${quoted(text)} > ${name}`);
 });
 afterAll(async () => {

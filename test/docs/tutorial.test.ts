@@ -8,7 +8,7 @@ import { type Shell, startShell } from './shell.ts';
 import { isSame } from './steady.ts';
 
 const PAGE = 'docs/tutorial.md';
-const LONGEST_WAIT_MS = 90_000;
+const LONGEST_WAIT_MS = 120_000;
 const POLL_MS = 500;
 
 /** Ports of the page, and those that are free here. */
@@ -35,7 +35,7 @@ it('works word for word, and prints what the tutorial shows', async () => {
   }
   await expect(withBlocks(page, shown)).toMatchFileSnapshot(`../../${PAGE}`);
   expect(await account.writes()).toEqual([]);
-}, 240_000);
+}, 420_000);
 
 it('installs by scripts that there are', async () => {
   const { scripts, bin } = JSON.parse(await readFile('package.json', 'utf8'));
