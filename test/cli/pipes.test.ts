@@ -7,6 +7,8 @@ import { startTestDaemon, type TestDaemon } from '../support/daemon.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { copyDatabase } from '../support/embedded-folder.ts';
 import { makeFolder, type Platform, startTestPlatform } from '../support/platform.ts';
+import { programPath } from '../support/programs.ts';
+import { describeWith } from '../support/requirements.ts';
 import { FLEET, POLICIES } from './fleet-files.ts';
 
 const HEADROOM = `version: 1
@@ -102,14 +104,16 @@ describe('every command that takes --json', () => {
   });
 });
 
-// The `script` of Linux makes the terminal.
-describe.skipIf(process.platform !== 'linux')('on a terminal', () => {
+describeWith('script', 'on a terminal', () => {
   /** What a command writes where both streams are a terminal. */
   const seen = (words: string, more: Record<string, string> = {}) => {
     const command = `${process.execPath} ${inject('ebbMain')} ${words}`;
     const options = { cwd: folder.path, env: { PATH: process.env.PATH, TERM: 'xterm-256color', ...env(), ...more } };
     // Exit code 2 of a plan is none of `script`'s own.
-    return execFileSync('script', ['-qfec', `${command}; true`, '/dev/null'], { ...options, encoding: 'utf8' });
+    return execFileSync(programPath('script'), ['-qfec', `${command}; true`, '/dev/null'], {
+      ...options,
+      encoding: 'utf8',
+    });
   };
   const COLOUR = /\p{Cc}\[\d/u;
 

@@ -11,6 +11,7 @@ const REQUIREMENTS = {
   'systemd-analyze': { install: 'apt-get install systemd' },
   chromium: { install: 'apt-get install chromium' },
   zsh: { install: 'apt-get install zsh' },
+  script: { install: 'apt-get install bsdutils' },
   fish: { install: 'apt-get install fish' },
   postgres: { install: 'apt-get install postgresql' },
 } as const satisfies Record<string, { install: string }>;
