@@ -21,7 +21,7 @@ Examples:
   $ EBB_API_KEY_FILE=key ebb run --mode enforce     computes are changed
   $ EBB_QUEUE_URL=redis://127.0.0.1:6379 EBB_API_KEY_FILE=key ebb run
 
-It runs until SIGINT or SIGTERM. Policies and most settings that change are taken up by themselves, on SIGHUP at once. /metrics, /healthz and /readyz are on http://127.0.0.1:9464 (--listen).
+It runs until SIGINT or SIGTERM. Policies and most settings that change are taken up by themselves, on SIGHUP at once. The status page, /metrics, /healthz and /readyz are on http://127.0.0.1:9464 (--listen).
 Nothing is written without --mode enforce (or EBB_MODE=enforce, or "mode: enforce" in ebb.yaml).`;
 
 export function runCommand(): Command {
