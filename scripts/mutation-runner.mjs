@@ -20,10 +20,11 @@ const ALL = 'test/domain/**/*.test.ts,!test/domain/{windows,decide}-property.tes
 const TESTS = (process.env.EBB_MUTATION_TESTS ?? ALL).split(/,(?![^{]*})/);
 /** What the first run finds, in the folder that is made for a run: a process that hangs is replaced by one that did not see it. */
 const FOUND = 'mutation-dry-run.json';
-/** A mutant has no end that a test reaches so many times as often as the source, and a few times as often as all tests together: */
+/**
+ * A mutant has no end that a test reaches so many times as often as the source, and once more as often as all tests together:
+ * what one test has worked out is remembered for the next, so that any of them may be the one that works it out.
+ */
 const ENDLESS = 100;
-/** What one test has worked out is remembered for the next, so that any of them may be the one that works it out. */
-const ALL_TESTS = 5;
 
 export const strykerPlugins = [{ kind: 'TestRunner', name: 'one-process', factory: createRunner }];
 
@@ -59,9 +60,8 @@ function createRunner() {
       state.activeMutant = mutantActivation === 'static' ? activeMutant.id : undefined;
       try {
         const tests = collect(evaluateUncounted, testFilter, found.times);
-        const byAllTests = hitLimit && (hitLimit / ENDLESS) * ALL_TESTS;
-        const limitOf = (test) =>
-          hitLimit && byAllTests + ENDLESS * (1 + (found.hits[test.id]?.[activeMutant.id] ?? 0));
+        const limitOf = ({ id }) =>
+          hitLimit && hitLimit / ENDLESS + ENDLESS * (1 + (found.hits[id]?.[activeMutant.id] ?? 0));
         return await runUntilKilled(tests, activeMutant.id, state, limitOf);
       } catch (error) {
         // Only a mutant that is active while modules are loaded can be what stops them.
