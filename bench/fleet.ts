@@ -10,6 +10,7 @@ import { request } from 'undici';
 import { freePort } from '../test/support/child-server.ts';
 import { findProgram, missing } from '../test/support/programs.ts';
 import { startRedisServer } from '../test/support/redis-server.ts';
+import { crossWithNothing } from './bare-queue.ts';
 import { printTable } from './figures.ts';
 
 const KEY = 'bench-key';
@@ -18,6 +19,12 @@ const SIZES = [100, 1_000, 10_000] as const;
 /** More than any daemon asks: then only the daemon's own speed counts. */
 const UNLIMITED = 1_000_000;
 const LIMITED = 700;
+
+/** Pictures are read again so long before a boundary. */
+const HEAD_START_MS = 6_000;
+
+/** Of /proc/PID/stat: USER_HZ, 100 on every Linux that Node runs on. */
+const TICKS_PER_SECOND = 100;
 
 interface Seen {
   method: string;
@@ -54,13 +61,29 @@ export async function run(): Promise<void> {
       'p99',
       'last',
       'requests per change',
+      'CPU per change',
       'RSS',
       'store per compute',
       'scrape',
     ],
     rows,
   );
+  for (const projects of sizes) await compareWithBareQueue(projects);
   await measureQuiet();
+}
+
+/** What BullMQ takes of it without any of our work. */
+async function compareWithBareQueue(jobs: number): Promise<void> {
+  const redis = await startRedisServer();
+  try {
+    const { lateMs, cpuMsPerJob } = await crossWithNothing(redis.url, jobs);
+    const at = (share: number) => Math.round(lateMs[Math.min(jobs - 1, Math.floor(jobs * share))] ?? Number.NaN);
+    process.stdout.write(
+      `BullMQ alone, ${jobs} jobs that do nothing: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, ${cpuMsPerJob.toFixed(1)} ms of CPU for each\n`,
+    );
+  } finally {
+    await redis.close();
+  }
 }
 
 async function measure(projects: number, perMinute: number): Promise<string[]> {
@@ -70,15 +93,18 @@ async function measure(projects: number, perMinute: number): Promise<string[]> {
     const before = (await stage.requests()).length;
     const deadlineMs = boundaryMs + 30_000 + (projects * 2 * 60_000) / perMinute + projects * 10;
     let patches: Seen[] = [];
+    await sleep(Math.max(0, boundaryMs - HEAD_START_MS - Date.now()));
+    const cpuBefore = await cpuSeconds(stage.daemon);
     while (patches.length < projects && Date.now() < deadlineMs) {
       await sleep(500);
       patches = (await stage.requests()).filter(({ method, status }) => method === 'PATCH' && status === 200);
     }
+    const cpuMs = ((await cpuSeconds(stage.daemon)) - cpuBefore) * 1000;
     const all = await stage.requests();
     const late = patches.map(({ atMs }) => atMs - boundaryMs).toSorted((a, b) => a - b);
     const at = (share: number) =>
       `${Math.round(late[Math.min(late.length - 1, Math.floor(late.length * share))] ?? Number.NaN)} ms`;
-    const atBoundary = all.filter(({ atMs }) => atMs >= boundaryMs - 6_000).length;
+    const atBoundary = all.filter(({ atMs }) => atMs >= boundaryMs - HEAD_START_MS).length;
     const scraped = await scrapeMs(stage.daemonUrl);
     return [
       `${patches.length} of ${projects}`,
@@ -87,6 +113,7 @@ async function measure(projects: number, perMinute: number): Promise<string[]> {
       at(0.99),
       at(1),
       (atBoundary / Math.max(1, patches.length)).toFixed(2),
+      `${(cpuMs / Math.max(1, patches.length)).toFixed(1)} ms`,
       `${Math.round(await rssMb(stage.daemon))} MB`,
       `${Math.round((await storeBytes(stage.redisUrl)) / projects)} B`,
       `${Math.round(scraped)} ms (${before} requests to start)`,
@@ -230,6 +257,12 @@ async function scrapeMs(url: string): Promise<number> {
   const { body } = await request(`${url}/metrics`);
   await body.text();
   return performance.now() - startedMs;
+}
+
+/** Of the process itself, in user and kernel mode, since it began. */
+async function cpuSeconds({ pid }: ChildProcess): Promise<number> {
+  const fields = (await readFile(`/proc/${pid}/stat`, 'utf8')).replace(/^.*\) /, '').split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
 async function rssMb({ pid }: ChildProcess): Promise<number> {
