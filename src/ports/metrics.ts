@@ -74,6 +74,7 @@ export const METRICS = {
     type: 'gauge',
     help: 'Operations that ebb started and that have not ended.',
     labels: ['action'],
+    zero: ['apply_config', 'suspend_compute', 'start_compute'].map((action) => ({ action })),
   },
   ebb_actions_total: {
     type: 'counter',

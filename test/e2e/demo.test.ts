@@ -8,7 +8,7 @@ import { freePort } from '../support/child-server.ts';
 import { type EbbProcess, startEbb } from '../support/ebb-process.ts';
 import { makeFolder } from '../support/platform.ts';
 import { findProgram, programPath } from '../support/programs.ts';
-import { startPrometheus } from '../support/prometheus-server.ts';
+import { type Prometheus, startPrometheus } from '../support/prometheus-server.ts';
 import { describeWith } from '../support/requirements.ts';
 
 const NO_SOURCE = 'the demo counts no connections: it has no source of them';
@@ -21,6 +21,8 @@ const WITHOUT_DATA: Readonly<Record<string, string>> = {
   'ebb-fleet.json / Connections against max_connections / A': NO_SOURCE,
   'ebb-fleet.json / Connections against max_connections / B': NO_SOURCE,
   'ebb-fleet.json / Ten lowest headrooms / A': NO_SOURCE,
+  'ebb-fleet.json / Awake more than 20 hours of the last 24 / A':
+    'whole days by the clock of Prometheus, who saw a minute',
   'ebb-fleet.json / Maximum is not what is wanted / A': 'at the end of the day everything is as it is wanted',
 };
 
@@ -33,7 +35,7 @@ interface Day {
   metrics: string;
   exitCode: Awaited<EbbProcess['ended']>;
   leftBehind: readonly string[];
-  /** Queries of the dashboards without an answer; undefined where there is no Prometheus. */
+  /** Queries of the dashboards that should have an answer and have none; undefined where there is no Prometheus. */
   unanswered?: string[];
 }
 
@@ -62,7 +64,7 @@ async function liveTheDay(): Promise<Day> {
       },
       { timeout: 220_000, interval: 250 },
     );
-    const unanswered = await prometheus?.unanswered(LAST_SECONDS);
+    const unanswered = prometheus && (await unansweredBy(prometheus));
     const { body } = await request(metricsUrl);
     const metrics = await body.text();
     demo.child.kill('SIGINT');
@@ -70,13 +72,25 @@ async function liveTheDay(): Promise<Day> {
     return {
       ...{ lines: demo.lines, stderr: demo.stderr(), metrics, exitCode },
       leftBehind: await readdir(own),
-      ...(unanswered && { unanswered: unanswered.map(({ name }) => name) }),
+      ...(unanswered && { unanswered }),
     };
   } finally {
     await demo.kill();
     await prometheus?.close();
     await folder.remove();
   }
+}
+
+/** Asked several times: a scrape of a busy machine may come too late, and leave a gap. */
+async function unansweredBy(prometheus: Prometheus): Promise<string[]> {
+  let names: string[] = [];
+  const ask = async () => {
+    const queries = await prometheus.unanswered(LAST_SECONDS);
+    names = queries.map(({ name }) => name).filter((name) => WITHOUT_DATA[name] === undefined);
+    if (names.length > 0) throw new Error('not yet');
+  };
+  await vi.waitFor(ask, { timeout: 20_000, interval: 1_000 }).catch(() => {});
+  return names;
 }
 
 describe('ebb demo', () => {
@@ -88,7 +102,7 @@ describe('ebb demo', () => {
     expect(told(/→ 2-4 CU.*office-hours-web, in its window/).toSorted()).toEqual(web);
     expect(told(/2-4 → 0\.5-2 CU.*office-hours-web, outside its windows/)).toEqual(expect.arrayContaining(web));
     // It has clients all day, so it waits for sleep until its deadline.
-    expect(lines.join('\n')).toMatch(/^Mon 20:3\d:\d\d +demo-web-shop +2-4 → 0\.5-2 CU .*restarts$/m);
+    expect(lines.join('\n')).toMatch(/^Mon 2[01]:\d\d:\d\d +demo-web-shop +2-4 → 0\.5-2 CU .*restarts$/m);
     expect(lines.join('\n')).toMatch(/demo-web-shop +└ start_compute finished, took \d+\.\d s/);
   });
 
@@ -116,7 +130,7 @@ describeWith('promtool', 'promtool', () => {
 
 describeWith('prometheus', 'a Prometheus that scrapes the demo', () => {
   it('has data for every panel and every mark of every dashboard', () => {
-    expect(day.unanswered?.filter((name) => WITHOUT_DATA[name] === undefined)).toEqual([]);
+    expect(day.unanswered).toEqual([]);
     const names = dashboardQueries().map(({ name }) => name);
     expect(Object.keys(WITHOUT_DATA).filter((name) => !names.includes(name))).toEqual([]);
   });

@@ -86,17 +86,20 @@ async function playDemo(flags: DemoFlags, { cleanUp, signal, stopped }: Stage): 
 /** Slow around every instant at which any policy changes its mind, and at which what could wait for sleep no longer can. */
 function timeTable(policies: CompiledPolicies) {
   const boundaries = new Set<number>([DAY_STARTS_MS]);
+  const deadlines = new Set<number>();
   for (const [index, policy] of policies.set.policies.entries()) {
     const { deadlineMs = 0 } = wantsSizes(policy) ? resolveDisruption(policy.disruption).lower : {};
     let next = policies.nextChangeAfter(index, DAY_STARTS_MS);
     for (; next !== undefined && next < DAY_ENDS_MS; next = policies.nextChangeAfter(index, next)) {
-      boundaries.add(next).add(next + deadlineMs);
+      boundaries.add(next);
+      deadlines.add(next + deadlineMs);
     }
   }
   return dayTimeTable({
     startMs: DAY_STARTS_MS,
     endMs: DAY_ENDS_MS,
     boundariesMs: [...boundaries],
+    deadlinesMs: [...deadlines],
     realMs: DAY_REAL_MS,
   });
 }

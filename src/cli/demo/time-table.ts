@@ -7,19 +7,24 @@ export interface TimePoint {
 const SLOW_FACTOR = 10;
 const SLOW_BEFORE_MS = 6_000;
 const SLOW_AFTER_MS = 24_000;
+const SLOW_AFTER_DEADLINE_MS = 10_000;
 
 /**
- * The day's time: slow around each boundary, where something happens, and fast in between, so that the whole takes about
- * `realMs`. Real time goes on after the end. All milliseconds.
+ * The day's time: slow around each boundary and deadline, where something happens, and fast in between, so that the whole
+ * takes about `realMs`. Real time goes on after the end. All milliseconds.
  */
 export function dayTimeTable(day: {
   startMs: number;
   endMs: number;
   boundariesMs: readonly number[];
+  /** Where what has waited is done; by then it is few computes. */
+  deadlinesMs: readonly number[];
   realMs: number;
 }): TimePoint[] {
+  const around = (instants: readonly number[], afterMs: number) =>
+    instants.map((ms) => ({ from: ms - SLOW_BEFORE_MS, to: ms + afterMs }));
   const slow = mergeSpans(
-    day.boundariesMs.map((ms) => ({ from: ms - SLOW_BEFORE_MS, to: ms + SLOW_AFTER_MS })),
+    [...around(day.boundariesMs, SLOW_AFTER_MS), ...around(day.deadlinesMs, SLOW_AFTER_DEADLINE_MS)],
     day,
   );
   const slowMs = slow.reduce((sum, { from, to }) => sum + (to - from), 0);
