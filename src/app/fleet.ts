@@ -38,6 +38,8 @@ export interface Fleet {
   conclusion(computeId: string): Conclusion | undefined;
   /** The branches of each project whose branches were listed; none where that is refused. */
   branches: Map<string, { branches: Branches; readAtMonotonicMs: number }>;
+  /** When the list of all projects was last asked for, on the clock's monotonic time; −Infinity if it never was. */
+  listAskedAtMonotonicMs: number;
   /** Milliseconds since the picture was read; infinite if there is none. */
   ageMs(projectId: string): number;
 }
@@ -56,6 +58,7 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
 
   return {
     branches,
+    listAskedAtMonotonicMs: Number.NEGATIVE_INFINITY,
     picture: (projectId) => pictures.get(projectId),
     pictures: () => pictures.values(),
     see(picture) {

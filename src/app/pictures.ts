@@ -7,6 +7,9 @@ import { readComputes } from './read-computes.ts';
 /** A picture older than this is read again before anything is written, in real milliseconds. */
 export const FRESH_MS = 10_000;
 
+/** Triggers may name many projects that are gone: for all of them together the list is asked for once in so many real milliseconds. */
+const LIST_SERVES_MS = 10_000;
+
 /**
  * The picture of a project, read again if it is too old to write by, or was read before `notBeforeMs`; undefined if it can't be
  * had now.
@@ -50,7 +53,8 @@ export interface ProjectList {
  * The projects of all accounts, as far as they can be listed. A project that another account can see too stays with its own while
  * that is in trouble: policies select by account.
  */
-export async function readProjectList({ api, fleet }: Context, options: CallOptions): Promise<ProjectList> {
+export async function readProjectList({ api, fleet, clock }: Context, options: CallOptions): Promise<ProjectList> {
+  fleet.listAskedAtMonotonicMs = clock.monotonicMs();
   const found: Project[] = [];
   const failures: ProjectList['failures'] = new Map();
   for await (const page of api.listProjects(options)) {
@@ -66,8 +70,13 @@ export async function readProjectList({ api, fleet }: Context, options: CallOpti
 
 /** A trigger may name a project that another daemon of the group found first. */
 async function learnProject(context: Context, projectId: string, options: CallOptions): Promise<Project | undefined> {
+  if (isListFresh(context)) return undefined;
   const list = await readProjectList(context, options);
   if (!options.signal?.aborted) reportListing(context, list);
   for (const project of list.projects) if (!context.fleet.listed(project.projectId)) context.fleet.list(project);
   return context.fleet.listed(projectId);
+}
+
+function isListFresh({ fleet, clock }: Context): boolean {
+  return clock.monotonicMs() - fleet.listAskedAtMonotonicMs < LIST_SERVES_MS;
 }

@@ -67,13 +67,16 @@ interface Occasion {
 
 async function reconcileProject(context: Context, lease: Lease, projectId: string, occasion: Occasion): Promise<void> {
   const { signal } = occasion;
+  const begunMs = context.clock.monotonicMs();
   await context.overrides.refresh(context.store, context.clock.now());
   const stored = await context.store.records(projectId);
   const notBeforeMs = notBelievedBefore(context, stored);
   const picture = await freshPicture(context, projectId, { notBeforeMs, signal, deadlineMs: READ_DEADLINE_MS });
   signal.throwIfAborted();
   if (!picture) {
-    if (context.fleet.listed(projectId)) await wakeAt(context, projectId, context.clock.now() + READ_RETRY_MS);
+    // What a list that is older than this look does not have may be in the next.
+    const mayExist = context.fleet.listed(projectId) !== undefined || context.fleet.listAskedAtMonotonicMs < begunMs;
+    if (mayExist) await wakeAt(context, projectId, context.clock.now() + READ_RETRY_MS);
     return;
   }
   const records = await settledRecords(context, lease, picture, stored, signal);
