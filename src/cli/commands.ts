@@ -105,6 +105,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./snapshot.ts')).snapshotCommand(),
   },
   {
+    name: 'terraform',
+    summary: 'print what Terraform is to leave alone, for each compute that policies change',
+    load: async () => (await import('./terraform.ts')).terraformCommand(),
+  },
+  {
     name: 'schema',
     summary: 'print the JSON Schema of policy files, for editors',
     load: async () => (await import('./schema.ts')).schemaCommand(),

@@ -41,6 +41,7 @@ const CALLS: Record<string, { words: string[]; exit?: number; asks?: true }> = {
   status: { words: [], asks: true },
   history: { words: [], asks: true },
   snapshot: { words: [] },
+  terraform: { words: AT },
   keys: { words: ['create', '--org', 'org-none', '--project', 'web-a', '--name', 'x'], exit: 1 },
 };
 

@@ -1,7 +1,10 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { decide } from '../../src/domain/decide.ts';
 import type { Policy } from '../../src/domain/policy.ts';
 import { ruleOf } from '../../src/domain/rules/rules.ts';
-import { aFreeze, aHeadroom, aLimits, aRestart, aSchedule, at, aWindow } from '../support/builders.ts';
+import { baselines, computes, connectionHistories, policySets } from '../support/arbitraries.ts';
+import { aFreeze, aHeadroom, aLimits, aRestart, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
 
 const EIGHT = at('2026-03-02T08:00:00Z');
 const NOON = at('2026-03-02T12:00:00Z');
@@ -97,5 +100,47 @@ describe('a schedule', () => {
     expect([next(mixed, EIGHT), next(mixed, NOON), last(mixed, SIX - 2), last(mixed, NOON - 1)]).toEqual([
       ...[NOON, SIX - 1, NOON, EIGHT],
     ]);
+  });
+});
+
+describe('what a policy may change', () => {
+  const changes = (policy: Policy) => ruleOf(policy).mayChange(policy);
+  const office = { at: [aWindow()] };
+
+  it.each<[string, Policy, string[]]>([
+    [
+      'a size in any window',
+      aSchedule({ windows: [office, { ...office, size: small }], otherwise: 'leave' }),
+      ['size'],
+    ],
+    [
+      'a timeout otherwise',
+      aSchedule({ windows: [office], otherwise: { suspendTimeoutSeconds: 60 } }),
+      ['suspend_timeout'],
+    ],
+    ['the baseline otherwise', aSchedule({ windows: [office], otherwise: 'baseline' }), ['size', 'suspend_timeout']],
+    ['nothing of a schedule without values', aSchedule({ windows: [office], otherwise: 'leave' }), []],
+    ['bounds of the size', aLimits(), ['size']],
+    ['bounds of both', aLimits({ suspendTimeout: { maxSeconds: 300 } }), ['size', 'suspend_timeout']],
+    ['headroom', aHeadroom(), ['size']],
+    ['a restart', aRestart(), []],
+    ['a freeze', aFreeze(), []],
+  ])('is that of %s', (_what, policy, groups) => {
+    expect(changes(policy)).toEqual(groups);
+  });
+
+  it('is all that a decision changes', () => {
+    const around = { zone: 'Europe/Berlin', fromMs: EIGHT, days: 7 };
+    const minutes = fc.integer({ min: 0, max: 7 * 1440 });
+    const given = [policySets(around), computes, baselines, connectionHistories(EIGHT), minutes] as const;
+    fc.assert(
+      fc.property(...given, (policies, compute, baseline, connections, minute) => {
+        const instantMs = EIGHT + minute * MINUTE_MS;
+        const { desired } = decide({ policies: compiled(...policies), compute, baseline, connections, instantMs });
+        const groups = policies.flatMap(changes);
+        if (!groups.includes('size')) expect(desired.size).toBeNull();
+        if (!groups.includes('suspend_timeout')) expect(desired.suspendTimeoutSeconds).toBeNull();
+      }),
+    );
   });
 });

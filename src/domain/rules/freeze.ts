@@ -9,6 +9,7 @@ export const freezeRule: Rule<FreezePolicy> = {
     const untilMs = nextChangeOfAny(policy.at, instantMs);
     return [{ says: 'freeze', policy, policyIndex, ...(untilMs !== undefined && { untilMs }) }];
   },
+  mayChange: () => [],
   nextChangeAfter: (policy, instantMs) => nextChangeOfAny(policy.at, instantMs),
   lastChangeUntil: (policy, instantMs) => lastChangeOfAny(policy.at, instantMs),
 };

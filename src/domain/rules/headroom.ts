@@ -6,4 +6,5 @@ import { timeless } from './timeless.ts';
 export const headroomRule: Rule<HeadroomPolicy> = {
   ...timeless,
   statementsAt: (policy, policyIndex) => [{ says: 'need', policy, policyIndex }],
+  mayChange: () => ['size'],
 };

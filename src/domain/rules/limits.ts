@@ -1,4 +1,6 @@
+import { FIELD_GROUPS } from '../field-groups.ts';
 import type { LimitsPolicy } from '../policy.ts';
+import { rangeOf } from '../stages/limits.ts';
 import type { Rule } from './rule.ts';
 import { timeless } from './timeless.ts';
 
@@ -6,4 +8,5 @@ import { timeless } from './timeless.ts';
 export const limitsRule: Rule<LimitsPolicy> = {
   ...timeless,
   statementsAt: (policy, policyIndex) => [{ says: 'bounds', policy, policyIndex }],
+  mayChange: (policy) => FIELD_GROUPS.filter((group) => rangeOf(group, policy) !== undefined),
 };

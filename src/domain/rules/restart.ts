@@ -8,6 +8,7 @@ export const restartRule: Rule<RestartPolicy> = {
     const openSinceMs = openSince(policy.at, instantMs);
     return openSinceMs === undefined ? [] : [{ says: 'restart', policy, policyIndex, openSinceMs }];
   },
+  mayChange: () => [],
   nextChangeAfter: (policy, instantMs) => nextChangeOfAny(policy.at, instantMs),
   lastChangeUntil: (policy, instantMs) => lastChangeOfAny(policy.at, instantMs),
 };

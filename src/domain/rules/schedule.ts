@@ -18,6 +18,14 @@ export const scheduleRule: Rule<SchedulePolicy> = {
     return opinions;
   },
 
+  mayChange(policy) {
+    const wishes = [...policy.windows, otherwiseOf(policy) ?? {}];
+    return [
+      ...(wishes.some(({ size }) => size !== undefined) ? (['size'] as const) : []),
+      ...(wishes.some(({ suspendTimeoutSeconds: wish }) => wish !== undefined) ? (['suspend_timeout'] as const) : []),
+    ];
+  },
+
   nextChangeAfter(policy, instantMs) {
     const changes = policy.windows.flatMap(({ at, readyLeadMs }) => [
       nextChangeOfAny(at, instantMs),
