@@ -1,6 +1,5 @@
 import { type Compute, hasSettings } from '../domain/compute.ts';
-import type { Freeze } from '../domain/freezes.ts';
-import { compileSelector } from '../domain/select.ts';
+import { type Freeze, mayConcern } from '../domain/freezes.ts';
 import type { ComputeStatus } from '../ports/operator.ts';
 import type { Context } from './context.ts';
 import type { Conclusion } from './fleet.ts';
@@ -10,12 +9,7 @@ type FrozenTest = (compute: Compute) => boolean;
 
 /** Makes freezes ready to be asked of a whole fleet. */
 export function frozenBy(freezes: readonly Freeze[], nowMs: number): FrozenTest {
-  const inForce = freezes.filter(({ createdAtMs, expiresAtMs }) => createdAtMs <= nowMs && nowMs < expiresAtMs);
-  const tests = inForce.map(({ select }): FrozenTest => {
-    if (select === 'all') return () => true;
-    const matches = compileSelector(select);
-    return (compute) => matches(compute, Number.POSITIVE_INFINITY);
-  });
+  const tests = freezes.filter(({ expiresAtMs }) => nowMs < expiresAtMs).map(({ select }) => mayConcern(select));
   return (compute) => tests.some((test) => test(compute));
 }
 

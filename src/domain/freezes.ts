@@ -22,12 +22,13 @@ export interface Freeze {
  * and where it is not known whether it selects the compute, it does.
  */
 export function freezesAt(freezes: readonly Freeze[], compute: Compute, instantMs: number): Freeze[] {
-  return freezes.filter(({ select, expiresAtMs }) => instantMs < expiresAtMs && mayConcern(select, compute));
+  return freezes.filter(({ select, expiresAtMs }) => instantMs < expiresAtMs && mayConcern(select)(compute));
 }
 
-function mayConcern(select: Freeze['select'], compute: Compute): boolean {
-  if (select === 'all') return true;
+/** Whether what is selected to be frozen may be a compute; made ready to be asked of a whole fleet. */
+export function mayConcern(select: Freeze['select']): (compute: Compute) => boolean {
+  if (select === 'all') return () => true;
   const { branches: _names, branchRoles: _roles, ...rest } = select;
-  const known = compute.branchName === undefined ? rest : select;
-  return compileSelector(known)(compute, Number.POSITIVE_INFINITY);
+  const [byAll, byKnown] = [compileSelector(select), compileSelector(rest)];
+  return (compute) => (compute.branchName === undefined ? byKnown : byAll)(compute, Number.POSITIVE_INFINITY);
 }

@@ -19,7 +19,8 @@ const NESTED_KEYS: ReadonlyMap<string, readonly string[]> = new Map<string, read
   ['profile', ['max_connections', 'reserved']],
 ]);
 
-const TOKEN = /^[\x21-\x7e]{16,}$/;
+/** What the header `Authorization: Bearer` can carry (RFC 6750, 2.1). */
+const TOKEN = /^(?=.{16})[\w.~+/-]+=*$/;
 
 /** What the schema found, one line each: where, what, what to do. */
 export function schemaProblems(error: z.ZodError, given: Sources, config: ConfigFile): string[] {
@@ -112,7 +113,9 @@ export function combinationProblems(values: Values, given: Sources, env: Environ
     problems.push('EBB_API_KEY, EBB_API_KEY_FILE: both are set; unset one of them');
   }
   if (env.EBB_TOKEN && !TOKEN.test(env.EBB_TOKEN)) {
-    problems.push('EBB_TOKEN: must be at least 16 characters without blanks; make one with: openssl rand -hex 32');
+    problems.push(
+      'EBB_TOKEN: must be at least 16 letters, digits, or any of -._~+/ (= only at the end); make one with: openssl rand -hex 32',
+    );
   }
   return [...problems, ...homelessKeys(values, given, env)];
 }

@@ -110,7 +110,8 @@ describe('holds over HTTP', () => {
         ['hold', 'bob'],
       ]),
     );
-    expect((await tell('DELETE', `holds/${set.body.id}`)).status).toBe(404);
+    expect((await tell('DELETE', `holds/${set.body.id}?owner=bob`)).status).toBe(404);
+    expect((await tell('DELETE', 'holds/ep-one?owner=bob')).status).toBe(404);
   });
 
   it('come in pages', async () => {
@@ -160,10 +161,11 @@ describe('freezes over HTTP', () => {
     });
     await tell('POST', 'freezes', { ...one, select: 'all' });
     expect((await tell('GET', 'status')).body.freezes).toHaveLength(2);
-    expect((await tell('DELETE', `freezes/${set.body.id}`)).body).toEqual({ freezes: [set.body.id] });
-    expect((await tell('DELETE', 'freezes')).body.freezes).toHaveLength(1);
+    expect((await tell('DELETE', `freezes/${set.body.id}?owner=bob`)).body).toEqual({ freezes: [set.body.id] });
+    expect((await tell('DELETE', 'freezes?owner=bob')).body.freezes).toHaveLength(1);
     expect((await tell('GET', 'freezes')).body).toEqual({ freezes: [], next: null });
     expect((await tell('POST', 'freezes', { ...one, select: {} })).status).toBe(400);
+    expect((await tell('DELETE', 'freezes')).body).toMatchObject({ code: 'invalid', message: 'the owner is missing' });
     expect((await tell('DELETE', 'freezes/..%2f..%2fx')).status).toBe(400);
   });
 });

@@ -172,7 +172,7 @@ describe('each wrong setting', () => {
     [
       'a short token',
       { env: { EBB_TOKEN: 'short' } },
-      'EBB_TOKEN: must be at least 16 characters without blanks; make one with: openssl rand -hex 32',
+      'EBB_TOKEN: must be at least 16 letters, digits, or any of -._~+/ (= only at the end); make one with: openssl rand -hex 32',
     ],
   ])('is one line that says where, what, and what to do: %s', (_name, sources, line) => {
     expect(problems(sources)).toEqual([line]);

@@ -10,7 +10,8 @@ export interface NamedToken {
 type Reading = { ok: true; tokens: readonly NamedToken[] } | { ok: false; problem: string };
 
 const MOST_BYTES = 64 * 1024;
-const TOKEN = /^[\x21-\x7e]{16,}$/;
+/** What the header `Authorization: Bearer` can carry (RFC 6750, 2.1). */
+const TOKEN = /^(?=.{16})[\w.~+/-]+=*$/;
 const NAME = /^[^\p{Cc}\p{Cf}\p{Cs}]{1,80}$/u;
 
 /** The tokens of a file: a line each, `NAME: TOKEN` or `TOKEN`; `#` begins a comment. A problem never holds a token. */
@@ -19,17 +20,27 @@ export function readTokenFile(path: string): Reading {
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'error';
-    return { ok: false, problem: `the token file ${path} can't be read (${code}); check the path and its permissions` };
+    return {
+      ok: false,
+      problem: `the token file ${path} can't be read (${codeOf(error)}); check the path and its permissions`,
+    };
   }
   if (text.length > MOST_BYTES) return { ok: false, problem: `the token file ${path} is larger than 64 KiB` };
   return parseTokens(text, path);
 }
 
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'error';
+}
+
 /** Another text for another state of the file, also where another one is moved into its place. */
 export function tokenFileVersion(path: string): string {
-  const stats = statSync(path, { throwIfNoEntry: false });
-  return stats ? `${stats.mtimeMs} ${stats.ctimeMs} ${stats.ino} ${stats.size}` : 'none';
+  try {
+    const { mtimeMs, ctimeMs, ino, size } = statSync(path);
+    return `${mtimeMs} ${ctimeMs} ${ino} ${size}`;
+  } catch (error) {
+    return codeOf(error);
+  }
 }
 
 function parseTokens(text: string, path: string): Reading {
@@ -49,7 +60,7 @@ function parseTokens(text: string, path: string): Reading {
 }
 
 const EXPECTED =
-  'write NAME: TOKEN, with a token of at least 16 characters without blanks and colons (openssl rand -hex 32)';
+  'write NAME: TOKEN, with a token of at least 16 letters, digits, or any of -._~+/ (openssl rand -hex 32)';
 
 function parseLine(line: string): NamedToken | undefined {
   const [last = '', ...before] = line.split(':').toReversed();

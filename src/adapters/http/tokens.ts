@@ -43,8 +43,9 @@ export function createTokens({ log, shared, file, local, hide = () => {} }: Toke
     const version = tokenFileVersion(path);
     if (last?.version === version) return last;
     const read = readTokenFile(path);
-    if (!read.ok) log.error({ event: 'ebb.tokens_refused' }, `${read.problem}; until then none of its tokens counts`);
-    else if (last)
+    if (!read.ok && read.problem !== last?.problem)
+      log.error({ event: 'ebb.tokens_refused' }, `${read.problem}; until then none of its tokens counts`);
+    if (read.ok && last)
       log.info({ event: 'ebb.tokens_read', tokens: read.tokens.length }, 'the file of tokens is read anew');
     last = {
       version,
@@ -60,7 +61,9 @@ export function createTokens({ log, shared, file, local, hide = () => {} }: Toke
       const digest = digestOf(token);
       const all = file === undefined ? fixed : [...fixed, ...fromFile(file).tokens];
       // Each is compared, whichever it is: how long it takes must tell nothing.
-      const [holder] = all.filter((one) => timingSafeEqual(one.digest, digest));
+      const holders = all.filter((one) => timingSafeEqual(one.digest, digest));
+      // A token that is shared and somebody's own as well is that person's.
+      const holder = holders.find(({ name }) => name !== undefined) ?? holders[0];
       return holder && { name: holder.name };
     },
     problem: () => (file === undefined ? undefined : fromFile(file).problem),

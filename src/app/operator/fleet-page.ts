@@ -17,6 +17,9 @@ import { isId, unknownCompute } from './find-compute.ts';
 import { type DaemonParts, fail, type OperatorParts } from './parts.ts';
 import type { Week } from './week-ahead.ts';
 
+/** Words that are looked for; more would only cost. */
+const MOST_WORDS = 10;
+
 /** Entries of the history that the page of a compute shows. */
 const DECISIONS_SHOWN = 30;
 
@@ -33,8 +36,11 @@ export async function fleetPage(parts: Parts, { q, page }: FleetQuery): Promise<
   const { daemon } = parts;
   const { nowMs, holds, judge } = await situationOf(parts);
   const known = [...daemon.fleet.conclusions()].map(judge);
-  const words = q.toLowerCase().split(/\s+/).filter(Boolean);
-  const matched = known.filter((one) => words.every((word) => textOf(one).includes(word)));
+  const words = [...new Set(q.toLowerCase().split(/\s+/).filter(Boolean))].slice(0, MOST_WORDS);
+  const matched = known.filter((one) => {
+    const text = textOf(one);
+    return words.every((word) => text.includes(word));
+  });
   const pages = Math.max(1, Math.ceil(matched.length / COMPUTES_PER_PAGE));
   const shown = Math.min(Math.max(1, Math.floor(page)), pages);
   const start = (shown - 1) * COMPUTES_PER_PAGE;

@@ -43,45 +43,64 @@ interface WeekAheadOptions {
 export function createWeekAhead({ policies, clock }: WeekAheadOptions): WeekAhead {
   const kept = new Map<string, Kept>();
   let by: CompiledPolicies | undefined;
-  let restless: ReadonlySet<number> = new Set();
+  /** By place, whether a policy changes too often; as far as that was asked. */
+  const restless = new Map<number, boolean>();
 
-  function begin(current: CompiledPolicies, nowMs: number): void {
+  function begin(current: CompiledPolicies): void {
     if (current === by) return;
     by = current;
     kept.clear();
-    restless = restlessPolicies(current, nowMs);
+    restless.clear();
   }
 
-  async function workOut(current: CompiledPolicies, missing: ReadonlyMap<string, ForecastSubject>, nowMs: number) {
-    let workedMs = 0;
-    for (const [kind, subject] of missing) {
+  /** Works in small pieces, with a turn of the event loop after each: at least one, and then until there was enough. */
+  async function work(current: CompiledPolicies, pieces: readonly (() => void)[], spentMs: number): Promise<number> {
+    let workedMs = spentMs;
+    for (const [index, piece] of pieces.entries()) {
       // Other policies may have come into force while the event loop breathed.
-      if (workedMs >= MOST_WORK_MS || current !== by) return;
+      if ((index > 0 && workedMs >= MOST_WORK_MS) || current !== by) break;
       const startedMs = clock.monotonicMs();
-      const [forecast] = forecastFleet({
-        ...{ policies: current, subjects: [subject] },
-        ...{ fromMs: nowMs, toMs: nowMs + WEEK_MS + FRESH_MS },
-      });
-      keep(kept, kind, { fromMs: nowMs, segments: forecast?.segments ?? [] });
+      piece();
       workedMs += clock.monotonicMs() - startedMs;
       await breathe();
     }
+    return workedMs;
+  }
+
+  function workOut(current: CompiledPolicies, kind: string, subject: ForecastSubject, nowMs: number): void {
+    const [forecast] = forecastFleet({
+      ...{ policies: current, subjects: [subject] },
+      ...{ fromMs: nowMs, toMs: nowMs + WEEK_MS + FRESH_MS },
+    });
+    keep(kept, kind, { fromMs: nowMs, segments: forecast?.segments ?? [] });
   }
 
   return {
     async of(subjects, nowMs) {
       const current = policies();
-      begin(current, nowMs);
-      const isRestless = ({ compute }: ForecastSubject) => current.selecting(compute).some((one) => restless.has(one));
-      const kinds = subjects.map((subject) => (isRestless(subject) ? undefined : kindOf(current, subject, nowMs)));
+      begin(current);
+      const selecting = subjects.map(({ compute }) => current.selecting(compute));
+      const unasked = [...new Set(selecting.flat())].filter((index) => !restless.has(index));
+      const asking = unasked.map((index) => () => void restless.set(index, changesMoreThan(current, index, nowMs)));
+      const spentMs = await work(current, asking, 0);
+      const isCalm = (index: number) => restless.get(index) === false;
+      const kinds = subjects.map((subject, at) =>
+        selecting[at]?.every(isCalm) ? kindOf(current, subject, nowMs) : undefined,
+      );
       const missing = new Map<string, ForecastSubject>();
       for (const [index, subject] of subjects.entries()) {
         const kind = kinds[index];
         if (kind !== undefined && !freshOf(kept, kind, nowMs)) missing.set(kind, subject);
       }
-      await workOut(current, missing, nowMs);
-      return kinds.map((kind) => {
-        if (kind === undefined) return { state: 'too_often' };
+      const forecasting = [...missing].map(
+        ([kind, subject]) =>
+          () =>
+            workOut(current, kind, subject, nowMs),
+      );
+      await work(current, forecasting, spentMs);
+      return kinds.map((kind, at) => {
+        if (selecting[at]?.some((index) => restless.get(index))) return { state: 'too_often' };
+        if (kind === undefined) return { state: 'not_yet' };
         const fresh = freshOf(kept, kind, nowMs);
         return fresh ? { state: 'known', segments: cut(fresh.segments, nowMs) } : { state: 'not_yet' };
       });
@@ -120,11 +139,6 @@ function cut(segments: readonly Segment[], nowMs: number): Segment[] {
       fromMs: Math.max(segment.fromMs, nowMs),
       toMs: Math.min(segment.toMs, endMs),
     }));
-}
-
-function restlessPolicies(policies: CompiledPolicies, nowMs: number): ReadonlySet<number> {
-  const places = [...policies.set.policies.keys()];
-  return new Set(places.filter((index) => changesMoreThan(policies, index, nowMs)));
 }
 
 function changesMoreThan(policies: CompiledPolicies, index: number, nowMs: number): boolean {

@@ -20,6 +20,8 @@ import { openApiDocument } from './openapi.ts';
 /** More than any body that makes sense has, in bytes. */
 const MOST_BODY_BYTES = 64 * 1024;
 
+const HOLD_ID = /^h-[0-9a-f]+$/;
+
 type Api = Hono<Guarded>;
 
 /** `/api/v1`: what people may ask and tell. Telling always needs the token. docs/http-api.md describes each route. */
@@ -94,7 +96,11 @@ function addOverrides(api: Api, operator: DaemonOperator): void {
     return answer(context, held, (hold) => hold, 201);
   });
   api.delete('/holds/:id', async (context) => {
-    const ended = await operator.release({ target: idOf(context), ...ending(context) });
+    const target = idOf(context);
+    // A compute is released in whole by POST /release: here that would be more than was asked for.
+    const ended = HOLD_ID.test(target)
+      ? await operator.release({ target, ...ending(context) })
+      : ({ ok: false, error: { code: 'not_found', message: 'no hold has this id; see GET /api/v1/holds' } } as const);
     return answer(context, ended, (released) => released);
   });
   api.get('/freezes', async (context) =>

@@ -74,7 +74,7 @@ export const RestoreBody = z.strictObject({
 });
 
 /** Who ends something: there is no body to say so. */
-export const EndQuery = z.strictObject({ owner: text(80).default('HTTP') });
+export const EndQuery = z.strictObject({ owner: text(80).optional() });
 
 const limit = (fallback: number) => z.coerce.number().int().min(1).max(MOST_PER_PAGE).default(fallback);
 

@@ -29,7 +29,7 @@ export function fleetView({ status, fleet, decisions, q }: FleetViewProps) {
         <div id="summary" data-live>
           <Summary status={status} />
         </div>
-        <div id="notices" data-live role="status">
+        <div id="notices" data-live>
           <Notices status={status} now={at} />
         </div>
         <section aria-labelledby="computes-title">

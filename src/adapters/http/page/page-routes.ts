@@ -79,7 +79,7 @@ function addCompute(app: Hono, operator: DaemonOperator, tokens: Tokens): void {
   app.post('/computes/:id/holds', async (context) => {
     const compute = await operator.compute(context.req.param('id'));
     if (!compute.ok) return failed(context, compute.error);
-    const fields = parseFields(HoldFields, await context.req.parseBody());
+    const fields = parseFields(HoldFields, await formOf(context));
     const { written } = fields;
     const again = (problem: string, status: 400 | 401 | 404 | 409 | 503) =>
       context.html(computeView({ compute: compute.value, written, problem, tokensAreSet }), status);
@@ -110,7 +110,7 @@ function addRelease(app: Hono, operator: DaemonOperator, tokens: Tokens): void {
   app.post('/holds/:id/release', async (context) => {
     const hold = await holdOf(operator, context.req.param('id'));
     if (!hold) return noHold(context);
-    const fields = parseFields(ReleaseFields, await context.req.parseBody());
+    const fields = parseFields(ReleaseFields, await formOf(context));
     const { written } = fields;
     const again = (problem: string, status: 400 | 401 | 404 | 409 | 503) =>
       context.html(releaseView({ hold, written, problem, tokensAreSet }), status);
@@ -134,6 +134,11 @@ async function holdOf(operator: DaemonOperator, id: string): Promise<HoldDocumen
     after = page.value.next ?? undefined;
   } while (after !== undefined);
   return undefined;
+}
+
+/** What is no form has no fields: what is missing is then said. */
+async function formOf({ req }: Context): Promise<Record<string, unknown>> {
+  return req.parseBody().catch(() => ({}));
 }
 
 function noHold(context: Context): Response | Promise<Response> {
