@@ -4,11 +4,14 @@ import { cannotWrite } from './policy-sets.ts';
 import { requestReconcile } from './triggers.ts';
 import { untilItWorks } from './until-it-works.ts';
 
-/** Triggers that would come to nothing here. */
-const LEFT_TO_OTHERS: readonly QueueName[] = ['reconcile', 'boundaries'];
+/** Triggers that would come to nothing here. Operations are followed whichever policies count, but not by a wrong clock. */
+const LEFT_TO_OTHERS: Readonly<Record<'superseded' | 'clock_off', readonly QueueName[]>> = {
+  superseded: ['reconcile', 'boundaries'],
+  clock_off: ['reconcile', 'boundaries', 'operations'],
+};
 
 /**
- * A daemon whose clock is wrong looks at nothing: what it would decide, and what it would store for the others, is of another time.
+ * A daemon whose clock is wrong decides nothing: what it would decide, and what it would store for the others, is of another time.
  * It looks at everything once its clock is right.
  */
 export function withRightClock({ groupTime }: Pick<DaemonContext, 'groupTime'>, handler: JobHandler): JobHandler {
@@ -21,21 +24,24 @@ export function withRightClock({ groupTime }: Pick<DaemonContext, 'groupTime'>, 
  */
 export function handOver(context: DaemonContext): () => void {
   const { queue, fleet } = context;
-  let isResting = false;
-  let changing = Promise.resolve();
+  let resting: readonly QueueName[] = [];
+  let changing: Promise<void> | undefined;
 
-  async function change(rests: boolean): Promise<void> {
-    for (const name of LEFT_TO_OTHERS) await (rests ? queue.rest(name) : queue.resume(name));
-    if (rests) return;
-    for (const projectId of fleet.projectIds()) await requestReconcile(context, projectId);
+  async function change(rests: readonly QueueName[]): Promise<void> {
+    for (const name of resting) if (!rests.includes(name)) await queue.resume(name);
+    for (const name of rests) await queue.rest(name);
+    if (rests.length === 0) for (const projectId of fleet.projectIds()) await requestReconcile(context, projectId);
+    // Only now: what failed half-way is done again when this is called the next time.
+    resting = rests;
   }
 
   return () => {
     const blocked = cannotWrite(context);
     // A staged set keeps nobody else from writing, but there may be nobody else: then somebody must still look.
-    const rests = blocked === 'superseded' || blocked === 'clock_off';
-    if (rests === isResting) return;
-    isResting = rests;
-    changing = changing.then(() => untilItWorks(context, () => change(rests)));
+    const rests = blocked === 'superseded' || blocked === 'clock_off' ? LEFT_TO_OTHERS[blocked] : [];
+    if (changing || rests.join() === resting.join()) return;
+    changing = untilItWorks(context, () => change(rests)).finally(() => {
+      changing = undefined;
+    });
   };
 }

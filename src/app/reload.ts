@@ -49,6 +49,7 @@ export function startReloading(context: DaemonContext, source: RulesSource | und
     return last;
   }
 
+  leaveToOthers();
   const rounds = context.clock.every(context.rhythm.rulesMs, () => enqueue(false));
   return {
     reload: () => enqueue(true),

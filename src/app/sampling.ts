@@ -33,9 +33,9 @@ export function startSampling(context: DaemonContext, counters: ConnectionCounte
   const states = new Map<string, SourceState>();
   const stop = new AbortController();
 
-  function tick(): void {
+  async function tick(): Promise<void> {
     // Counts of another time would be taken for old ones, or for ones to come.
-    if (context.groupTime.wasTooFarOff() !== undefined) return;
+    if ((await context.groupTime.tooFarOff()) !== undefined) return;
     const nowMs = context.clock.now();
     if (isAnyDue(context, states)) startDue(nowMs);
     for (const [name, state] of states) showAge(context, name, state);
@@ -48,7 +48,7 @@ export function startSampling(context: DaemonContext, counters: ConnectionCounte
       const { name, everyMs } = counted.source;
       const state = states.get(name) ?? { dueMs: nowMs, said: '', mismatches: new Set() };
       states.set(name, state);
-      if (state.running || nowMs < state.dueMs) continue;
+      if (state.running || !isDue(state.dueMs, everyMs, nowMs)) continue;
       state.dueMs = nowMs + everyMs;
       state.running = untilItWorks(context, () => round(counted, state)).finally(() => {
         delete state.running;
@@ -72,7 +72,7 @@ export function startSampling(context: DaemonContext, counters: ConnectionCounte
     if (hasAnswered || !isCounting) state.answeredAtMs = context.clock.now();
   }
 
-  const ticks = context.clock.every(TICK_MS, async () => tick());
+  const ticks = context.clock.every(TICK_MS, () => untilItWorks(context, tick));
   return {
     async close() {
       stop.abort();
@@ -87,7 +87,14 @@ function isAnyDue({ clock, policies }: Context, states: ReadonlyMap<string, Sour
   const nowMs = clock.now();
   const { sources } = policies.set;
   const isGone = [...states.keys()].some((name) => !sources.has(name));
-  return isGone || [...sources.keys()].some((name) => nowMs >= (states.get(name)?.dueMs ?? 0));
+  return (
+    isGone || [...sources.values()].some(({ name, everyMs }) => isDue(states.get(name)?.dueMs ?? 0, everyMs, nowMs))
+  );
+}
+
+/** Also where it would be due later than an interval from now: then the clock was set back. */
+function isDue(dueMs: number, everyMs: number, nowMs: number): boolean {
+  return nowMs >= dueMs || dueMs > nowMs + everyMs;
 }
 
 /** The lease is not given back: it runs out when the source is due again. */
