@@ -10,6 +10,9 @@ import { mapConcurrently } from './map-concurrently.ts';
 import { FRESH_MS, readPicture } from './pictures.ts';
 import { requestReconcile } from './triggers.ts';
 
+/** Clocks may differ so much. What was stored by one that is further ahead would stay the newest until then. */
+const AHEAD_MS = 2000;
+
 const CONCURRENT_READS = 8;
 const CONCURRENT_STORE_CALLS = 16;
 
@@ -23,7 +26,12 @@ export async function sampleSource(
   const awake = counted.computes.filter(({ state }) => state !== 'idle');
   const known = new Map<string, readonly ConnectionSample[]>();
   await mapConcurrently(awake, CONCURRENT_STORE_CALLS, async ({ computeId }) => {
-    known.set(computeId, await context.store.samples(computeId));
+    const stored = await context.store.samples(computeId);
+    const latestMs = context.clock.now() + AHEAD_MS;
+    known.set(
+      computeId,
+      stored.filter(({ atMs }) => atMs <= latestMs),
+    );
   });
   const computes = options.isCounting ? await asFresh(context, source.from, awake) : [];
   const requests = computes.map((compute) => ({ compute, ...quietLook(known.get(compute.computeId), source.name) }));
@@ -102,17 +110,14 @@ async function store(
   { computeId }: Compute,
   samples: readonly ConnectionSample[],
 ): Promise<void> {
-  const sources = [...new Set(samples.map(({ source }) => source))].filter(
-    (name) => name !== undefined && context.policies.set.sources.has(name),
-  );
+  const names = new Set(samples.map(({ source }) => source));
+  const sources = [...context.policies.set.sources.values()].filter(({ name }) => names.has(name));
   const most = Math.max(4, Math.floor(MOST_SAMPLES / sources.length));
   const nowMs = context.clock.now();
-  const kept = sources.flatMap((name) =>
-    compactSamples(
-      samples.filter(({ source }) => source === name),
-      { nowMs, windowMs, most },
-    ),
-  );
+  const kept = sources.flatMap(({ name, everyMs }) => {
+    const own = samples.filter(({ source }) => source === name).map((sample) => withValidity(sample, everyMs));
+    return compactSamples(own, { nowMs, windowMs, most });
+  });
   await context.store.putSamples(computeId, kept);
 }
 
