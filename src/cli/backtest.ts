@@ -90,7 +90,10 @@ function onTheirOwn({ name, mode, act }: HeadroomPolicy): string[] {
 async function spanOf(recordings: readonly Recording[]): Promise<Span> {
   const { endOf } = await import('../domain/backtest/recording.ts');
   const starts = recordings.map(({ counts }) => counts[0]?.atMs ?? 0);
-  return { fromMs: Math.min(...starts), toMs: Math.max(...recordings.map(endOf)) };
+  return {
+    fromMs: starts.reduce((earliest, ms) => Math.min(earliest, ms)),
+    toMs: recordings.map(endOf).reduce((latest, ms) => Math.max(latest, ms)),
+  };
 }
 
 type Framing = Span & { zone: string; policy: string };

@@ -104,6 +104,24 @@ without               0       0         0        60 min        0         1
     expect(svg).toContain('01:00: 0.25 to 0.25-0.5 CU by room, 100 disconnected');
   });
 
+  it('says of which of the named computes nothing is in the file, and shows ids as they may be shown', async () => {
+    const lines = ['ep-shop', 'ep-a\u001b[2J', 'ep-b', 'ep-c', `ep-${'d'.repeat(99)}`].map(
+      (id) => `1772409600,${id},119,119`,
+    );
+    writeFileSync(join(folder, 'full.csv'), `time,compute,connections,max_connections\n${lines.join('\n')}\n`);
+    const of = (...args: string[]) => ebb('--policy', 'room', '--connections', 'full.csv', ...args);
+    const { stderr } = await of();
+    expect(stderr.split('\n')).toEqual([
+      'note: ep-shop, ep-a?[2J, ep-b and 2 more were full at 5 of 5 counts: more may have wanted to connect than was recorded',
+      'note: ep-shop, ep-a?[2J, ep-b and 2 more had max_connections 119, which the profile seed gives at no size: is it the right one?',
+    ]);
+    const computes = { 'web-shop/ep-shop': {}, 'web-x/ep-x': {}, 'web-y/ep-y': {} };
+    writeFileSync(join(folder, 'three.json'), fleetFile(computes));
+    const fleet = await of('--fleet', 'three.json', 'ep-shop');
+    expect([fleet.status, fleet.stderr]).toEqual([0, expect.not.stringContaining('left out')]);
+    expect((await of('--fleet', 'three.json', 'ep-*')).stderr).toContain('left out: 2 computes of which nothing');
+  });
+
   it('asks a Prometheus for what it remembers', async () => {
     const asked: string[] = [];
     const values = [0, 1, 2].map((minute) => [(START + minute * MINUTE_MS) / 1000, minute === 1 ? 'NaN' : '100']);
@@ -115,7 +133,7 @@ without               0       0         0        60 min        0         1
     });
     writeFileSync(join(folder, 'asking.yaml'), policies(server.url));
     writeFileSync(join(folder, 'allowing.yaml'), `sources_allowed_origins: ["${server.url}"]\n`);
-    const span = ['--from', '2026-03-02', '--to', '2026-03-02T00:02'];
+    const span = ['--from', '2026-03-02', '--to', '2026-03-02T00:03'];
     const args = [
       '--config',
       'allowing.yaml',
@@ -127,10 +145,10 @@ without               0       0         0        60 min        0         1
       ...span,
       '--json',
     ];
-    const { status, stdout } = await ebb(...args, 'ep-shop');
+    const { status, stdout } = await ebb(...args, 'ep-shop', 'ep-shop');
     await server.close();
     expect([status, asked]).toEqual([0, ['sum(c{id="ep-shop"})']]);
-    expect(JSON.parse(stdout).computes[0]).toMatchObject({ compute_id: 'ep-shop', raises: 1 });
+    expect(JSON.parse(stdout).computes).toMatchObject([{ compute_id: 'ep-shop', raises: 1 }]);
     const gone = await ebb(...args, 'ep-shop');
     expect(gone).toMatchObject({
       status: 1,
@@ -204,6 +222,11 @@ describe('a file of counts', () => {
       'c.csv:3: a second count of "a" for that instant, the first is in line 2; add them up',
     ],
     ['time,compute,connections,max_connections\n1772409600,a,1,0', 'c.csv:2: max_connections "0" is no number above 0'],
+    [
+      'time,compute,connections\n1772409600,a,1\n2027-03-03T00:00Z,a,1\n2027-03-03T00:01Z,b,1',
+      'c.csv:4: 2027-03-03T00:01:00Z is more than 366 days from 2026-03-02T00:00:00Z in line 2; correct it',
+    ],
+    ['time,compute,connections\n1772409600,a,1\n2003-01-01T00:00Z,a,1', 'c.csv:3: 2003-01-01T00:00:00Z is more than'],
     ['time,compute,connections\n1772409600,"a,1', 'c.csv:2: no CSV: '],
     [`time,compute,connections\n1772409600,${'a'.repeat(20_000)},1`, 'no CSV: '],
   ])('is refused with its line: %j', (text, expected) => {

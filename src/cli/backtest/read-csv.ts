@@ -2,6 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { CsvError, type Info, parse } from 'csv-parse/sync';
 import { DateTime } from 'luxon';
 import type { RecordedCount } from '../../domain/backtest/recording.ts';
+import { isoInstant } from '../../domain/instants.ts';
 import { didYouMean } from '../../policy/suggest.ts';
 import { UserError } from '../fail.ts';
 import { printable, shortened } from '../printable.ts';
@@ -10,6 +11,9 @@ import { printable, shortened } from '../printable.ts';
 const MOST_BYTES = 32 * 1024 * 1024;
 export const MOST_COUNTS = 200_000;
 const MOST_LINE_BYTES = 10_000;
+
+/** One wrong year would make a replay of decades. */
+const MOST_DAYS = 366;
 
 const NEEDED = ['time', 'compute', 'connections'] as const;
 const COLUMNS = [...NEEDED, 'max_connections'] as const;
@@ -34,6 +38,7 @@ export function parseCsv(text: string, file: string): Map<string, RecordedCount[
   const columns = columnsOf(head, file);
   const counts = new Map<string, RecordedCount[]>();
   const lines = new Map<string, number>();
+  const within = spanGuard(file);
   for (const row of rows) {
     const { computeId, ...count } = countOf(row, columns, file);
     const before = lines.get(`${computeId} ${count.atMs}`);
@@ -42,12 +47,27 @@ export function parseCsv(text: string, file: string): Map<string, RecordedCount[
       throw wrong(file, row.line, `${what}; add them up`);
     }
     lines.set(`${computeId} ${count.atMs}`, row.line);
+    within(count.atMs, row.line);
     const ofCompute = counts.get(computeId);
     if (ofCompute) ofCompute.push(count);
     else counts.set(computeId, [count]);
   }
   for (const ofCompute of counts.values()) ofCompute.sort((a, b) => a.atMs - b.atMs);
   return counts;
+}
+
+/** Throws at the first count that is too far from another. */
+function spanGuard(file: string): (atMs: number, line: number) => void {
+  let first: { atMs: number; line: number } | undefined;
+  let last: { atMs: number; line: number } | undefined;
+  return (atMs, line) => {
+    if (first === undefined || atMs < first.atMs) first = { atMs, line };
+    if (last === undefined || atMs > last.atMs) last = { atMs, line };
+    if (last.atMs - first.atMs <= MOST_DAYS * 24 * 3_600_000) return;
+    const other = first.line === line ? last : first;
+    const what = `${isoInstant(atMs)} is more than ${MOST_DAYS} days from ${isoInstant(other.atMs)} in line ${other.line}`;
+    throw wrong(file, line, `${what}; correct it, or take less time`);
+  };
 }
 
 interface Row {

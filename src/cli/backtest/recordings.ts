@@ -1,5 +1,4 @@
 import type { RecordedCount, Recording } from '../../domain/backtest/recording.ts';
-import { COMPUTE_SIZES_CU } from '../../domain/compute-units.ts';
 import type { PrometheusSource } from '../../domain/connection-source.ts';
 import { isoInstant } from '../../domain/instants.ts';
 import type { HeadroomPolicy, PolicySet } from '../../domain/policy.ts';
@@ -8,9 +7,11 @@ import type { Settings } from '../../settings.ts';
 import { UserError } from '../fail.ts';
 import { readSpan } from '../forecast/span.ts';
 import { printable } from '../printable.ts';
+import { doubtsOf } from './doubts.ts';
+import { few } from './few.ts';
 import { findSource } from './find-policy.ts';
 import { MOST_COUNTS, readCsv } from './read-csv.ts';
-import { named, type Subject, type SubjectFlags, type Subjects, subjectsOfFleet, subjectsOfIds } from './subjects.ts';
+import { matcherOf, named, type SubjectFlags, type Subjects, subjectsOfFleet, subjectsOfIds } from './subjects.ts';
 
 export interface RecordingFlags extends SubjectFlags {
   connections?: string;
@@ -41,14 +42,15 @@ interface Options {
 type Counts = ReadonlyMap<string, readonly RecordedCount[]>;
 
 /** Reads what the flags name. Throws a UserError where they make no sense, or nothing was recorded. */
-export async function readRecordings(options: Options): Promise<Recorded> {
-  const { flags } = options;
+export async function readRecordings(given: Options): Promise<Recorded> {
+  const { flags } = given;
   if ((flags.connections === undefined) === (flags.prometheus !== true)) {
     throw new UserError('say where the counts are: --connections FILE.csv, or --prometheus with --from');
   }
   if (flags.fleet !== undefined && (flags.size ?? flags.suspendAfter) !== undefined) {
     throw new UserError('--fleet says what computes have; leave --size and --suspend-after out');
   }
+  const options = { ...given, names: [...new Set(given.names)] };
   return flags.connections === undefined ? fromPrometheus(options) : fromCsv(options, flags.connections);
 }
 
@@ -62,14 +64,14 @@ async function fromCsv(options: Options, file: string): Promise<Recorded> {
   const known = new Set(subjects.computes.map(({ compute }) => compute.computeId));
   const left = ids.filter((id) => !known.has(id));
   if (left.length === ids.length) {
-    const example = printable(left[0] ?? '');
     throw new UserError(
-      `${file}: ${options.policy.name} selects none of its computes in ${flags.fleet}, such as ${example}`,
+      `${file}: ${options.policy.name} selects none of its computes in ${flags.fleet}, such as ${few(left)}`,
     );
   }
   const notes = left.length === 0 ? [] : [`left out: ${options.policy.name} does not select ${few(left)}`];
-  const chosen = new Map([...counts].filter(([id]) => ids.includes(id)));
-  return recorded({ ...subjects, notes: [...subjects.notes, ...notes] }, chosen);
+  const isNamed = matcherOf(names);
+  const computes = subjects.computes.filter(({ compute }) => isNamed(compute.computeId));
+  return recorded({ ...subjects, computes, notes: [...subjects.notes, ...notes] }, counts);
 }
 
 async function fromPrometheus(options: Options): Promise<Recorded> {
@@ -132,38 +134,10 @@ function recorded({ policies, policy, computes, notes }: Subjects, counts: Count
     ...{ policies, policy, recordings },
     notes: [
       ...notes,
-      ...(silent > 0 ? [`left out: ${silent} computes of which nothing was recorded`] : []),
-      ...recordings.flatMap(doubtsOf),
+      ...(silent > 0
+        ? [`left out: ${silent} ${silent === 1 ? 'compute' : 'computes'} of which nothing was recorded`]
+        : []),
+      ...doubtsOf(recordings),
     ],
   };
-}
-
-/** What the recording itself says against the figures. */
-function doubtsOf({ compute: { computeId }, counts, profile }: Recording & Subject): string[] {
-  const full = counts.filter(
-    ({ connections, maxConnections: max }) => max !== undefined && connections >= max - profile.reserved,
-  );
-  const sizes = new Set(counts.flatMap(({ maxConnections }) => maxConnections ?? []));
-  const strange = [...sizes].find((max) => !isOfProfile(profile, max));
-  return [
-    ...(full.length > 0
-      ? [
-          `${computeId} was full at ${full.length} of ${counts.length} counts: more may have wanted to connect than was recorded`,
-        ]
-      : []),
-    ...(strange === undefined
-      ? []
-      : [
-          `${computeId} had max_connections ${strange}, which the profile ${profile.name} gives at no size: is it the right one?`,
-        ]),
-  ];
-}
-
-function isOfProfile({ maxConnections }: Recording['profile'], max: number): boolean {
-  return COMPUTE_SIZES_CU.some((cu) => maxConnections({ minCu: cu, maxCu: cu }) === max);
-}
-
-function few(ids: readonly string[]): string {
-  const shown = ids.slice(0, 3).map(printable).join(', ');
-  return ids.length > 3 ? `${shown} and ${ids.length - 3} more` : shown;
 }

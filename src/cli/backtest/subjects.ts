@@ -87,10 +87,18 @@ const UNKNOWN: Omit<Compute, keyof ComputeSettings | 'computeId'> = {
 
 /** Those whose id one of the globs fits; all, if there is none. */
 export function named<T>(all: readonly T[], idOf: (one: T) => string, globs: readonly string[]): T[] {
-  const matchers = globs.map((glob) => ({ glob, matches: compileGlob(glob) }));
-  const unknown = matchers.find(({ matches }) => !all.some((one) => matches(idOf(one))));
-  if (unknown) throw new UserError(`no compute is called ${unknown.glob} in what was recorded; give an id or a glob`);
-  return globs.length === 0 ? [...all] : all.filter((one) => matchers.some(({ matches }) => matches(idOf(one))));
+  const ids = all.map(idOf);
+  const unknown = globs.find((glob) => !ids.some(compileGlob(glob)));
+  if (unknown !== undefined)
+    throw new UserError(`no compute is called ${unknown} in what was recorded; give an id or a glob`);
+  const isNamed = matcherOf(globs);
+  return all.filter((one) => isNamed(idOf(one)));
+}
+
+/** Whether one of the globs fits an id; every id, if there is none. */
+export function matcherOf(globs: readonly string[]): (id: string) => boolean {
+  const matchers = globs.map(compileGlob);
+  return (id) => matchers.length === 0 || matchers.some((matches) => matches(id));
 }
 
 function isSelected(policies: CompiledPolicies, { name }: HeadroomPolicy, compute: Compute): boolean {

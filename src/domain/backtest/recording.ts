@@ -22,10 +22,15 @@ export interface Recording {
 
 const USUAL_EVERY_MS = 60_000;
 
-/** How often it was counted: the median of the intervals, in milliseconds. */
+/** No source is asked less often. */
+const LONGEST_EVERY_MS = 24 * 3_600_000;
+
+/** How often it was counted: the median of the intervals, in milliseconds. One interval by itself may be a gap. */
 export function intervalOf({ counts }: Recording): number {
   const intervals = counts.slice(1).map(({ atMs }, index) => atMs - (counts[index]?.atMs ?? atMs));
-  return intervals.sort((a, b) => a - b)[Math.floor(intervals.length / 2)] ?? USUAL_EVERY_MS;
+  if (intervals.length < 2) return Math.min(USUAL_EVERY_MS, ...intervals);
+  const median = intervals.sort((a, b) => a - b)[Math.floor(intervals.length / 2)] ?? USUAL_EVERY_MS;
+  return Math.min(median, LONGEST_EVERY_MS);
 }
 
 /** Where it ends: an interval after the last count, since that holds at least so long. Milliseconds since the epoch. */

@@ -51,14 +51,17 @@ export function replay(recording: Recording, rules: ReplayRules): Replay {
     }
     world.live(nowMs);
     if (count && compute.state !== 'idle') known.add(count.connections - without, nowMs);
+    const refused = Math.max(0, without - before);
     const lookAgainMs = daemon.look(nowMs, known.history, Math.min(world.demandAt(nowMs) ?? 0, usable()));
+    // What a raise makes room for is no longer without a place: only who comes then is refused anew.
+    without = Math.min(without, Math.max(0, (counts[next - 1]?.connections ?? 0) - usable()));
     const demand = world.demandAt(nowMs);
     const { minCu, maxCu, suspendTimeoutSeconds } = compute;
     stretches.push({
       ...{ minCu, maxCu, suspendTimeoutSeconds, fromMs: nowMs, awake: compute.state !== 'idle', usable: usable() },
       toMs: Math.min(counts[next]?.atMs ?? endMs, lookAgainMs, world.nextChangeAfter(nowMs), endMs),
       ...(demand !== undefined && { demand }),
-      refused: Math.max(0, without - before),
+      refused,
     });
   }
   return { stretches, changes: daemon.changes };
@@ -77,11 +80,10 @@ function rememberCounts({ policies }: PolicySet, everyMs: number) {
   return {
     history: history as ConnectionHistory,
     add(connections: number, atMs: number) {
-      const all = [...stored, { atMs, connections }];
+      const all = [...stored, withValidity<ConnectionSample>({ atMs, connections }, everyMs)];
       stored = compactSamples(all, { nowMs: atMs, windowMs, most: MOST_SAMPLES });
-      const valid = all.map((sample) => withValidity(sample, everyMs));
       // Also without headroom: a change that waits for a quiet moment asks for any count.
-      for (const name of ['', ...names]) history.set(name, valid);
+      for (const name of ['', ...names]) history.set(name, all);
     },
   };
 }

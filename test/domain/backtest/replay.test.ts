@@ -95,6 +95,38 @@ describe('a replay', () => {
     expect(stuck).toMatchObject({ refused: 48, minutesRefusing: 15, minutesAboveTarget: 15, raises: 0 });
   });
 
+  it('counts those anew who find no place after a raise has made room for the ones before', () => {
+    const growing = recordingOf([
+      [1, 150],
+      [5, 330],
+    ]);
+    // 38 of 150 at 0.25 CU, all of whom find a place at 0.5 CU; then 105 of 330 at 0.5 CU.
+    expect(changesOf(growing, room())).toEqual(['0: 0.25 → 0.5, 112 dropped', '1: 0.5 → 1, 225 dropped']);
+    expect(figuresOf(growing, room()).refused).toBe(143);
+  });
+
+  it('counts those once who found no place before a gap', () => {
+    const gap = recordingOf([
+      [5, 150],
+      [60, null],
+      [5, 150],
+    ]);
+    expect(figuresOf(gap, room({ maxCu: 0.25 })).refused).toBe(38);
+  });
+
+  it('remembers a window of many counts that are far apart', () => {
+    const everyTenMinutes = Array.from({ length: 6 * 30 }, (_, n) => ({
+      ...{ atMs: START + n * 10 * MINUTE_MS, connections: n === 6 ? 100 : 10 },
+    }));
+    const recording = { ...recordingOf([]), counts: everyTenMinutes };
+    // The peak of minute 60 leaves a window of 12 hours, and the stretch of time that it stands for, within the hour after.
+    const [raise, lower, ...others] = changesOf(recording, room({ scaleDownAfterMs: 12 * 60 * MINUTE_MS }));
+    expect([raise, others]).toEqual(['60: 0.25 → 0.5, 100 dropped', []]);
+    const minute = Number.parseInt(lower ?? '', 10);
+    expect(minute).toBeGreaterThan(60 + 12 * 60);
+    expect(minute).toBeLessThanOrEqual(60 + 13 * 60);
+  });
+
   it('lets a compute sleep after its timeout, and then lowers it without disturbing anybody', () => {
     const quiet = recordingOf(
       [
@@ -149,6 +181,16 @@ describe('a replay', () => {
     expect([intervalOf(hours), endOf(hours)]).toEqual([3_600_000, START + 4 * 3_600_000]);
     expect(figuresOf(hours, room()).minutesUnknown).toBe(0);
     expect(intervalOf({ ...hours, counts: hours.counts.slice(0, 1) })).toBe(MINUTE_MS);
+  });
+
+  it('knows nothing between two counts that are far apart, or for longer than a source may wait', () => {
+    const apart = (...days: number[]) => ({
+      ...recordingOf([]),
+      counts: days.map((day) => ({ atMs: START + day * 24 * 60 * MINUTE_MS, connections: 10 })),
+    });
+    // Five minutes after the first count are known, and one after the last.
+    expect(figuresOf(apart(0, 1), room()).minutesUnknown).toBe(24 * 60 - 5);
+    expect(intervalOf(apart(0, 100, 200))).toBe(24 * 60 * MINUTE_MS);
   });
 });
 
