@@ -14,6 +14,9 @@ const matrix = (...series: [number, string][][]) =>
     data: { resultType: 'matrix', result: series.map((values) => ({ metric: {}, values })) },
   });
 
+const everySecond = (from: number, to: number) =>
+  Array.from({ length: to - from + 1 }, (_, nth): [number, string] => [from + nth, '1.5']);
+
 async function recordOf(reply: Reply) {
   const server = await startMetricsServer(reply);
   undo.push(() => server.close());
@@ -26,16 +29,32 @@ async function recordOf(reply: Reply) {
 
 describe('what a Prometheus remembers', () => {
   it('is asked for in parts that it does not refuse, and put together', async () => {
-    let part = 0;
-    const { server, of } = await recordOf((_query, response) => {
-      part += 1;
-      response.end(matrix([[part, `${part}.5`]]));
-    });
-    expect(await of(25_000)).toEqual({
+    const { server, of } = await recordOf((_query, response, { start, end }) =>
+      response.end(matrix(everySecond(Number(start), Number(end)))),
+    );
+    const read = await of(25_000);
+    expect(read).toEqual({
       ok: true,
-      value: [1, 2, 3].map((nth) => ({ atMs: nth * 1000, connections: nth + 1 })),
+      value: Array.from({ length: 25_000 }, (_, second) => ({ atMs: second * 1000, connections: 2 })),
     });
     expect(server.queries).toEqual(Array(3).fill('sum(c{id="ep-a",p="p-one"})'));
+  });
+
+  it('is asked for what is before the end, which an answer would have in it, too', async () => {
+    const asked: unknown[] = [];
+    const { of } = await recordOf((_query, response, { start, end, step }) => {
+      asked.push([start, end, step]);
+      response.end(matrix());
+    });
+    await of(10);
+    await of(10_000);
+    await of(10_001);
+    expect(asked).toEqual([
+      ['0', '9', '1'],
+      ['0', '9999', '1'],
+      ['0', '9999', '1'],
+      ['10000', '10000', '1'],
+    ]);
   });
 
   it.each<[string, string, object]>([
@@ -43,6 +62,25 @@ describe('what a Prometheus remembers', () => {
     ['NaN', matrix([[1, 'NaN']]), { ok: true, value: [] }],
     ['two series', matrix([[1, '1']], [[1, '2']]), { ok: false, error: { code: 'malformed' } }],
     ['infinity', matrix([[1, '+Inf']]), { ok: false, error: { code: 'malformed' } }],
+    [
+      'the same instant twice',
+      matrix([
+        [1, '1'],
+        [1, '2'],
+      ]),
+      { ok: false, error: { code: 'malformed' } },
+    ],
+    [
+      'backwards',
+      matrix([
+        [2, '1'],
+        [1, '2'],
+      ]),
+      { ok: false, error: { code: 'malformed' } },
+    ],
+    ['of another time', matrix([[12, '1']]), { ok: false, error: { code: 'malformed' } }],
+    ['of a time before', matrix([[-2, '1']]), { ok: false, error: { code: 'malformed' } }],
+    ['more than was asked for', matrix(everySecond(0, 179_999)), { ok: false, error: { code: 'malformed' } }],
     [
       'an instant answer',
       '{"status":"success","data":{"resultType":"vector","result":[]}}',

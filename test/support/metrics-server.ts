@@ -10,7 +10,7 @@ export interface MetricsServer {
   close(): Promise<void>;
 }
 
-export type Reply = (query: string, response: ServerResponse) => void;
+export type Reply = (query: string, response: ServerResponse, form: Readonly<Record<string, string>>) => void;
 
 export async function startMetricsServer(reply: Reply): Promise<MetricsServer> {
   const queries: string[] = [];
@@ -18,10 +18,11 @@ export async function startMetricsServer(reply: Reply): Promise<MetricsServer> {
   const server = createServer(async (request, response) => {
     let body = '';
     for await (const chunk of request) body += chunk;
-    const query = new URLSearchParams(body).get('query') ?? '';
+    const form = Object.fromEntries(new URLSearchParams(body));
+    const { query = '' } = form;
     queries.push(query);
     authorizations.push(request.headers.authorization);
-    reply(query, response);
+    reply(query, response, form);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

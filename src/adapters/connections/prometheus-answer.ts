@@ -49,10 +49,14 @@ export function rangesIn(status: number, text: string): Read<Points[]> {
   return { ok: true, value: answer.data.data.result.map(({ values }) => values) };
 }
 
+const DECIMAL = /^\+?\d+(\.\d+)?(e[+-]?\d+)?$/i;
+
+const MOST_CONNECTIONS = 1e9;
+
 /** Averages and sums of rates are not whole; a need is never rounded down. */
 export function connectionsIn(value: string): Read<number> {
-  const connections = Number(value);
-  if (Number.isFinite(connections) && connections >= 0) return { ok: true, value: Math.ceil(connections) };
+  const connections = DECIMAL.test(value) ? Number(value) : Number.NaN;
+  if (connections <= MOST_CONNECTIONS) return { ok: true, value: Math.ceil(connections) };
   return failed('malformed', `the query gives ${value.slice(0, 40)} for it, which is no number of connections`);
 }
 

@@ -5,7 +5,7 @@ import { failed } from './outcomes.ts';
 import { connectionsIn, type Points, rangesIn } from './prometheus-answer.ts';
 import { createPrometheusCall, filledIn, hasSafeIds, type PrometheusCallOptions } from './prometheus-call.ts';
 
-/** A stretch of time and how often to look in it, in milliseconds. */
+/** A stretch of time without its end, and how often to look in it, in milliseconds. */
 export interface RangeOfTime {
   fromMs: number;
   toMs: number;
@@ -13,11 +13,8 @@ export interface RangeOfTime {
 }
 
 export interface RecordedCounts {
-  /** What was counted of a compute; empty where nothing was. Never throws. */
-  of(
-    compute: Compute,
-    range: RangeOfTime,
-  ): Promise<{ ok: true; value: RecordedCount[] } | { ok: false; error: CountError }>;
+  /** What was counted of a compute, oldest first; empty where nothing was. Never throws. */
+  of(compute: Compute, range: RangeOfTime): Promise<Read>;
   close(): Promise<void>;
 }
 
@@ -26,6 +23,11 @@ const MOST_POINTS = 10_000;
 
 const TIMEOUT_MS = 60_000;
 
+/** Clocks and rounding; some servers put the instants on multiples of the step. */
+const LEAST_TOLERANCE_MS = 1000;
+
+type Read = { ok: true; value: RecordedCount[] } | { ok: false; error: CountError };
+
 /** What a Prometheus remembers of connections, by range queries. */
 export function createPrometheusRecord({
   query,
@@ -33,8 +35,10 @@ export function createPrometheusRecord({
 }: PrometheusCallOptions & { query: string }): RecordedCounts {
   const call = createPrometheusCall({ timeoutMs: TIMEOUT_MS, ...options });
 
-  async function ask(text: string, { fromMs, toMs, stepMs }: RangeOfTime) {
-    const [start, end, step] = [fromMs, toMs, stepMs].map((ms) => String(ms / 1000));
+  async function ask(text: string, range: RangeOfTime) {
+    // An answer has its `end`, too.
+    const lastMs = range.fromMs + (pointsOf(range) - 1) * range.stepMs;
+    const [start, end, step] = [range.fromMs, lastMs, range.stepMs].map((ms) => String(ms / 1000));
     const form = { query: text, start: start ?? '', end: end ?? '', step: step ?? '' };
     const reply = await call.post('query_range', form, new AbortController().signal);
     return reply.ok ? rangesIn(reply.status, reply.text) : reply;
@@ -44,30 +48,46 @@ export function createPrometheusRecord({
     async of(compute, { fromMs, toMs, stepMs }) {
       if (!hasSafeIds(compute)) return failed('misconfigured', 'its id can not stand in a query');
       const counts: RecordedCount[] = [];
-      for (let startMs = fromMs; startMs <= toMs; startMs += MOST_POINTS * stepMs) {
-        const endMs = Math.min(toMs, startMs + (MOST_POINTS - 1) * stepMs);
-        const answer = await ask(filledIn(query, compute), { fromMs: startMs, toMs: endMs, stepMs });
+      for (let startMs = fromMs; startMs < toMs; startMs += MOST_POINTS * stepMs) {
+        const part = { fromMs: startMs, toMs: Math.min(toMs, startMs + MOST_POINTS * stepMs), stepMs };
+        const answer = await ask(filledIn(query, compute), part);
         if (!answer.ok) return answer;
-        const read = countsOf(answer.value);
+        const read = countsOf(answer.value, part);
         if (!read.ok) return read;
-        counts.push(...read.value);
+        for (const count of read.value) counts.push(count);
       }
+      if (!isInOrder(counts)) return failed('malformed', 'the points of the answer are not in the order of time');
       return { ok: true, value: counts };
     },
     close: () => call.close(),
   };
 }
 
+function pointsOf({ fromMs, toMs, stepMs }: RangeOfTime): number {
+  return Math.ceil((toMs - fromMs) / stepMs);
+}
+
+function isInOrder(counts: readonly RecordedCount[]): boolean {
+  return counts.every(({ atMs }, index) => atMs > (counts[index - 1]?.atMs ?? Number.NEGATIVE_INFINITY));
+}
+
 /** NaN is as if nothing had been counted. */
-function countsOf(series: readonly Points[]): { ok: true; value: RecordedCount[] } | { ok: false; error: CountError } {
+function countsOf(series: readonly Points[], range: RangeOfTime): Read {
   if (series.length > 1)
     return failed('malformed', `the query gives ${series.length} series for it, not one: sum them`);
+  const points = series[0] ?? [];
+  if (points.length > pointsOf(range)) return failed('malformed', 'the answer has more points than were asked for');
+  const toleranceMs = Math.max(LEAST_TOLERANCE_MS, range.stepMs);
   const counts: RecordedCount[] = [];
-  for (const [seconds, value] of series[0] ?? []) {
+  for (const [seconds, value] of points) {
+    const atMs = Math.round(seconds * 1000);
+    if (atMs < range.fromMs - toleranceMs || atMs > range.toMs + toleranceMs) {
+      return failed('malformed', 'the answer has points outside of the time that was asked for');
+    }
     if (value === 'NaN') continue;
     const connections = connectionsIn(value);
     if (!connections.ok) return connections;
-    counts.push({ atMs: Math.round(seconds * 1000), connections: connections.value });
+    counts.push({ atMs, connections: connections.value });
   }
   return { ok: true, value: counts };
 }
