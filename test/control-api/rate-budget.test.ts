@@ -1,14 +1,17 @@
 import { expect, test } from 'vitest';
 import { createRateBudget } from '../../src/adapters/control-api/rate-budget.ts';
+import type { Granted } from '../../src/adapters/control-api/token-bucket.ts';
 
 const NEVER = new AbortController().signal;
 
 /** Tokens that a test gives out by hand. */
 function manualTokens() {
-  const asked: (() => void)[] = [];
+  const asked: ((tokens?: number) => void)[] = [];
+  const take = () =>
+    new Promise<Granted>((resolve) => asked.push((count = 1) => resolve({ tokens: count, waitMs: 0 })));
   return {
     asked,
-    take: () => new Promise<number>((resolve) => asked.push(() => resolve(0))),
+    take,
     slowDown: async () => {},
   };
 }
@@ -36,11 +39,26 @@ test('a write goes before the reads that wait, and an abort gives its place away
   expect(budget.usedRatio('b')).toBe(0);
 });
 
+test('those who wait share what is there, and nobody is let through without a token', async () => {
+  const tokens = manualTokens();
+  const budget = createRateBudget({ tokens, perMinute: 10 });
+  const entered: number[] = [];
+  const all = [0, 1, 2, 3].map(async (index) => {
+    await budget.acquire({ account: 'a', route: 'r', priority: 'read' }, NEVER);
+    entered.push(index);
+  });
+  tokens.asked[0]?.(3);
+  await expect.poll(() => tokens.asked.length).toBe(2);
+  expect(entered).toEqual([0, 1, 2]);
+  tokens.asked[1]?.();
+  await Promise.all(all);
+});
+
 test('accounts do not wait for each other', async () => {
   const tokens = manualTokens();
   const budget = createRateBudget({
     perMinute: 10,
-    tokens: { ...tokens, take: async (account) => (account === 'a' ? tokens.take() : 0) },
+    tokens: { ...tokens, take: async (account) => (account === 'a' ? tokens.take() : { tokens: 1, waitMs: 0 }) },
   });
   const blocked = budget.acquire({ account: 'a', route: 'r', priority: 'read' }, NEVER);
   await budget.acquire({ account: 'b', route: 'r', priority: 'read' }, NEVER);
@@ -55,7 +73,7 @@ test('tokens that can not be had reject who waits, and the next may try again', 
     tokens: {
       take: async () => {
         if (broken) throw new Error('no tokens');
-        return 0;
+        return { tokens: 1, waitMs: 0 };
       },
       slowDown: async () => {},
     },

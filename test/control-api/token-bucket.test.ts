@@ -6,14 +6,14 @@ import {
   DEFAULT_RATE_LIMITS,
   FULL_BUCKET,
   slowDown,
-  takeToken,
+  takeTokens,
 } from '../../src/adapters/control-api/token-bucket.ts';
 
 /** The instants at which requests leave that were asked for at `askedMs`. */
 function departures(bucket: Bucket, askedMs: number[]): number[] {
   let state = FULL_BUCKET;
   return askedMs.map((nowMs) => {
-    const taken = takeToken(bucket, state, nowMs);
+    const taken = takeTokens(bucket, state, nowMs, 1);
     state = taken.state;
     return nowMs + taken.waitMs;
   });
@@ -35,6 +35,33 @@ test('without jitter, 700 a minute and 40 a second are 28 at once and 11.2 a sec
   const bucket = bucketFor({ perMinute: 700, perRouteSecond: 40, jitterMs: 0 });
   expect(bucket.capacity).toBe(28);
   expect(1000 / bucket.intervalMs).toBeCloseTo(11.2);
+});
+
+test('several tokens taken at once are those that one at a time would be, as far as they are there', () => {
+  const bucket = { capacity: 20, intervalMs: 100 };
+  const before = fc.record({
+    fullAtMs: fc.integer({ min: 0, max: 20_000 }),
+    slowdowns: fc.integer({ min: 0, max: 3 }),
+    slowedAtMs: fc.constant<number>(9_000),
+  });
+  fc.assert(
+    fc.property(before, fc.integer({ min: 1, max: 60 }), (start, wanted) => {
+      const several = takeTokens(bucket, start, 10_000, wanted);
+      const waits: number[] = [];
+      let state = start;
+      for (let taken = 0; taken < several.tokens; taken += 1) {
+        const one = takeTokens(bucket, state, 10_000, 1);
+        waits.push(one.waitMs);
+        state = one.state;
+      }
+      expect(several.tokens).toBeLessThanOrEqual(wanted);
+      expect(several.waitMs).toBe(Math.max(...waits));
+      expect(several.state.fullAtMs).toBe(state.fullAtMs);
+      if (several.tokens > 1) expect(several.waitMs).toBe(0);
+      // None that was there is left lying while somebody wants it.
+      if (several.tokens < wanted) expect(takeTokens(bucket, several.state, 10_000, 1).waitMs).toBeGreaterThan(0);
+    }),
+  );
 });
 
 test('whenever requests are asked for and however they are delayed on their way, no window of the service holds too many', () => {
@@ -70,14 +97,16 @@ test('while there is work, at least 95 % of the limit is used', () => {
 test('after a 429 nothing leaves for its pause, then slowly, and after quiet minutes as before', () => {
   const bucket = bucketFor(DEFAULT_RATE_LIMITS);
   const slowed = slowDown(bucket, FULL_BUCKET, 100_000, 5_000);
-  const [first = 0, second = 0] = [takeToken(bucket, slowed, 100_000)].flatMap((taken) => [
+  const [first = 0, second = 0] = [takeTokens(bucket, slowed, 100_000, 1)].flatMap((taken) => [
     taken.waitMs,
-    takeToken(bucket, taken.state, 100_000).waitMs,
+    takeTokens(bucket, taken.state, 100_000, 1).waitMs,
   ]);
   expect(first).toBeCloseTo(5_000);
   expect(second - first).toBeCloseTo(2 * bucket.intervalMs);
   const oneEvent = slowDown(bucket, slowed, 100_200, 0);
   expect(oneEvent.slowdowns).toBe(1);
-  const later = takeToken(bucket, oneEvent, 400_000);
-  expect(takeToken(bucket, later.state, 400_000).state.fullAtMs - later.state.fullAtMs).toBeCloseTo(bucket.intervalMs);
+  const later = takeTokens(bucket, oneEvent, 400_000, 1);
+  expect(takeTokens(bucket, later.state, 400_000, 1).state.fullAtMs - later.state.fullAtMs).toBeCloseTo(
+    bucket.intervalMs,
+  );
 });

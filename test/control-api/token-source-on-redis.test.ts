@@ -19,9 +19,9 @@ describeWith('redis-server', 'tokens on Redis', () => {
     const { engine, close } = await redisTestEngine();
     if (engine.kind !== 'redis') throw new Error('not a Redis');
     const tokens = createRedisTokens({ engine, bucket: BUCKET });
-    await tokens.take('main');
+    await tokens.take('main', 1);
     await engine.commands.script('FLUSH');
-    await tokens.take('main');
+    await tokens.take('main', 1);
     const [key = ''] = await engine.commands.keys('*');
     expect(key).toMatch(/^\{ebb-test\}:api-budget:main$/);
     expect(await engine.commands.pttl(key)).toBeGreaterThan(0);

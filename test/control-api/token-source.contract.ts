@@ -25,7 +25,7 @@ export function describeTokenSource(start: () => Promise<TestTokens>): void {
     const startedAtMs = performance.now();
     const waits: number[] = [];
     for (let index = 0; index < count; index += 1) {
-      waits.push((await sources[index % sources.length]?.take(account)) ?? Number.NaN);
+      waits.push((await sources[index % sources.length]?.take(account, 1))?.waitMs ?? Number.NaN);
     }
     return { waits, tookMs: performance.now() - startedAtMs };
   }
@@ -39,11 +39,25 @@ export function describeTokenSource(start: () => Promise<TestTokens>): void {
     expect(tenth).toBeGreaterThanOrEqual(10 * BUCKET.intervalMs - tookMs - 1);
   });
 
+  test('who wants several gets what is there, then one that is yet to come', async () => {
+    const source = await tokens.open();
+    expect(await source.take('main', 5)).toEqual({ tokens: 5, waitMs: 0 });
+    const rest = await source.take('main', 10 * BUCKET.capacity);
+    expect(rest.waitMs).toBe(0);
+    // The bucket may have filled a little in the meantime.
+    expect(rest.tokens).toBeGreaterThanOrEqual(BUCKET.capacity - 5);
+    expect(rest.tokens).toBeLessThanOrEqual(BUCKET.capacity);
+    const [next] = (await take([source], 1)).waits;
+    expect(next).toBeLessThanOrEqual(BUCKET.intervalMs);
+  });
+
   test('two sources over one bucket give no more than one, and in parallel no token twice', async () => {
     const sources = [await tokens.open(), await tokens.open()];
     const startedAtMs = performance.now();
     const waits = await Promise.all(
-      Array.from({ length: 3 * BUCKET.capacity }, (_, index) => sources[index % 2]?.take('main') ?? 0),
+      Array.from({ length: 3 * BUCKET.capacity }, async (_, index) => {
+        return (await sources[index % 2]?.take('main', 1))?.waitMs ?? 0;
+      }),
     );
     const tookMs = performance.now() - startedAtMs;
     const beyond = 2 * BUCKET.capacity * BUCKET.intervalMs;

@@ -34,7 +34,7 @@ function withFallback(shared: TokenSource, bucket: Bucket): TokenSource {
     bucket: { capacity: 1, intervalMs: bucket.intervalMs * DAEMONS_WITHOUT_ENGINE },
   });
   return {
-    take: (account) => shared.take(account).catch(() => alone.take(account)),
+    take: (account, wanted) => shared.take(account, wanted).catch(() => alone.take(account, wanted)),
     async slowDown(account, pauseMs) {
       await alone.slowDown(account, pauseMs);
       await shared.slowDown(account, pauseMs).catch(() => {});

@@ -1,7 +1,7 @@
 import type { PgPoolClient } from 'bullmq';
 import type { PostgresEngine } from '../../ports/engine.ts';
 import type { TokenSource } from './rate-budget.ts';
-import { type Bucket, type BucketState, slowDown, takeToken } from './token-bucket.ts';
+import { type Bucket, type BucketState, slowDown, takeTokens } from './token-bucket.ts';
 
 const TABLE = `CREATE TABLE IF NOT EXISTS ebb_api_budget (
   account text PRIMARY KEY, full_at_ms double precision NOT NULL, slowdowns integer NOT NULL, slowed_at_ms double precision NOT NULL
@@ -46,10 +46,10 @@ export async function createPostgresTokens(options: { engine: PostgresEngine; bu
   }
 
   return {
-    take: (account) =>
+    take: (account, wanted) =>
       change(account, (before, nowMs) => {
-        const { waitMs, state } = takeToken(bucket, before, nowMs);
-        return { state, value: waitMs };
+        const { state, ...value } = takeTokens(bucket, before, nowMs, wanted);
+        return { state, value };
       }),
     slowDown: (account, pauseMs) =>
       change(account, (before, nowMs) => ({ state: slowDown(bucket, before, nowMs, pauseMs), value: undefined })),

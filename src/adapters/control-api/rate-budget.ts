@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BudgetRequest, RateBudget } from '../../ports/rate-budget.ts';
+import type { Granted } from './token-bucket.ts';
 
 /** Where the tokens are kept: in this process, or shared. */
 export interface TokenSource {
-  /** Takes one token of the account; it may be used after that many milliseconds. */
-  take(account: string): Promise<number>;
+  /** Takes as many tokens of the account as there are, `wanted` at most; where there is none, one that is yet to come. */
+  take(account: string, wanted: number): Promise<Granted>;
   /** After a 429: nothing for `pauseMs`, and fewer tokens for a while. */
   slowDown(account: string, pauseMs: number | undefined): Promise<void>;
 }
@@ -27,8 +28,8 @@ interface Line {
 const MINUTE_MS = 60_000;
 
 /**
- * A budget over a source of tokens. Requests of one account wait in one line, writes first; one token at a time is taken for
- * the line, not one for each waiter, so that a write that comes late doesn't queue behind tokens of reads.
+ * A budget over a source of tokens. Requests of one account wait in one line, writes first. Tokens are taken for the line, not by
+ * each waiter, and no more than can be used at once, so that a write that comes late doesn't queue behind tokens of reads.
  */
 export function createRateBudget(options: { tokens: TokenSource; perMinute: number }): RateBudget {
   const { tokens, perMinute } = options;
@@ -44,9 +45,10 @@ export function createRateBudget(options: { tokens: TokenSource; perMinute: numb
     line.serving = true;
     try {
       while (line.waiters.length > 0) {
-        await pause(await tokens.take(account));
+        const granted = await tokens.take(account, line.waiters.length);
+        await pause(granted.waitMs);
         await pause(line.pausedUntilMs - performance.now());
-        nextOf(line)?.();
+        for (let token = 0; token < granted.tokens; token += 1) nextOf(line)?.();
       }
     } catch (error) {
       for (const waiter of line.waiters.splice(0)) waiter.reject(error);

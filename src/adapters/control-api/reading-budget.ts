@@ -35,7 +35,9 @@ function bothOf(...buckets: readonly Bucket[]): TokenSource {
   const sources = buckets.map((bucket) => createInProcessTokens({ bucket }));
   return {
     async take(account) {
-      return Math.max(...(await Promise.all(sources.map((source) => source.take(account)))));
+      // One at a time: what one bucket gives must not be more than the other has.
+      const granted = await Promise.all(sources.map((source) => source.take(account, 1)));
+      return { tokens: 1, waitMs: Math.max(...granted.map(({ waitMs }) => waitMs)) };
     },
     async slowDown(account, pauseMs) {
       await Promise.all(sources.map((source) => source.slowDown(account, pauseMs)));

@@ -1,11 +1,19 @@
 import { createHash } from 'node:crypto';
 import type { RedisEngine } from '../../ports/engine.ts';
 import type { TokenSource } from './rate-budget.ts';
-import { type Bucket, DEFAULT_PAUSE_MS, FORGIVEN_AFTER_MS, MAX_SLOWDOWNS, SAME_EVENT_MS } from './token-bucket.ts';
+import {
+  type Bucket,
+  DEFAULT_PAUSE_MS,
+  FORGIVEN_AFTER_MS,
+  type Granted,
+  MAX_SLOWDOWNS,
+  SAME_EVENT_MS,
+} from './token-bucket.ts';
 
 /**
- * `takeToken` and `slowDown` of token-bucket.ts as one atomic step each, by Redis' own clock; the contract suite of token
- * sources holds the two together. KEYS: the account's bucket. ARGV: capacity, interval in ms, pause in ms.
+ * `takeTokens` and `slowDown` of token-bucket.ts as one atomic step each, by Redis' own clock; the contract suite of token
+ * sources holds the two together. KEYS: the account's bucket. ARGV: capacity, interval in ms, tokens
+ * wanted or pause in ms.
  */
 const READ = `
 local time = redis.call('TIME')
@@ -26,9 +34,12 @@ end
 
 const TAKE = `${READ}
 local step = interval(active)
-full_at = math.max(full_at, now) + step
+local from = math.max(full_at, now)
+local there = math.floor((now - from) / step + capacity)
+local tokens = math.max(1, math.min(tonumber(ARGV[3]), there))
+full_at = from + tokens * step
 write()
-return string.format('%.3f', math.max(0, full_at - capacity * step - now))
+return {tokens, string.format('%.3f', math.max(0, full_at - capacity * step - now))}
 `;
 
 const SLOW_DOWN = `${READ}
@@ -46,7 +57,10 @@ export function createRedisTokens(options: { engine: RedisEngine; bucket: Bucket
   const run = (script: string, account: string, more: number[]) =>
     runScript(engine, script, `${engine.prefix}:api-budget:${account}`, [bucket.capacity, bucket.intervalMs, ...more]);
   return {
-    take: async (account) => Number(await run(TAKE, account, [])),
+    async take(account, wanted): Promise<Granted> {
+      const [tokens, waitMs] = (await run(TAKE, account, [wanted])) as [number, string];
+      return { tokens, waitMs: Number(waitMs) };
+    },
     slowDown: async (account, pauseMs = DEFAULT_PAUSE_MS) => void (await run(SLOW_DOWN, account, [pauseMs])),
   };
 }

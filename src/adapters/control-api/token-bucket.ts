@@ -65,12 +65,26 @@ function slowdownsAt(state: BucketState, nowMs: number): number {
   return Math.max(0, state.slowdowns - Math.floor((nowMs - state.slowedAtMs) / FORGIVEN_AFTER_MS));
 }
 
-/** Takes a token, perhaps one that is yet to come: the request may be sent after `waitMs`. */
-export function takeToken(bucket: Bucket, state: BucketState, nowMs: number): { waitMs: number; state: BucketState } {
+/** So many requests may be sent after `waitMs` milliseconds. */
+export interface Granted {
+  tokens: number;
+  waitMs: number;
+}
+
+/** Takes as many tokens as there are, `wanted` at most; where there is none, one that is yet to come. */
+export function takeTokens(
+  bucket: Bucket,
+  state: BucketState,
+  nowMs: number,
+  wanted: number,
+): Granted & { state: BucketState } {
   const intervalMs = bucket.intervalMs * 2 ** slowdownsAt(state, nowMs);
-  const fullAtMs = Math.max(state.fullAtMs, nowMs) + intervalMs;
+  const fromMs = Math.max(state.fullAtMs, nowMs);
+  const there = Math.floor((nowMs - fromMs) / intervalMs + bucket.capacity);
+  const tokens = Math.max(1, Math.min(wanted, there));
+  const fullAtMs = fromMs + tokens * intervalMs;
   const waitMs = Math.max(0, fullAtMs - bucket.capacity * intervalMs - nowMs);
-  return { waitMs, state: { ...state, fullAtMs } };
+  return { tokens, waitMs, state: { ...state, fullAtMs } };
 }
 
 /** Empties the bucket for `pauseMs` and slows it down. */
