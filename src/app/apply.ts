@@ -13,7 +13,7 @@ import { reportApiError } from './outages.ts';
 import { outcomeOf, recordAfter, type WriteAnswer } from './record-after.ts';
 import { SLOT_RETRY_MS } from './slots.ts';
 
-/** How long a project's lease holds, in real milliseconds. It is renewed before each write. */
+/** How long a project's lease holds, in real milliseconds. It is prolonged with each intent. */
 export const LEASE_MS = 15_000;
 
 /** A call must end so long before the lease does, so that nobody else holds it while the call is under way. */
@@ -57,8 +57,10 @@ export async function applyAction(
   if (!action) return { goOn: true };
   const obstacle = await obstacleTo(context, conclusion, action);
   if (obstacle) return obstacle;
+  const askedMs = context.clock.monotonicMs();
   const intended = await storeIntent(context, lease, conclusion, action);
-  const deadlineMs = (await leaseHoldsMs(context, lease)) - LEASE_MARGIN_MS;
+  // The lease was prolonged after that was asked; the answer may have waited for a process that was asleep.
+  const deadlineMs = LEASE_MS - (context.clock.monotonicMs() - askedMs) - LEASE_MARGIN_MS;
   if (!intended || deadlineMs < SHORTEST_CALL_MS) return callOff(context, lease, conclusion, action);
   context.notify({ kind: 'write_started', compute, action, reasons: reasonsToAct(plan), origin: originOf(context) });
   const answer = await send(context, compute, action, deadlineMs);
@@ -107,13 +109,6 @@ function originOf({ policies, revision }: Context): WriteOrigin {
   return { set: policies.set.hash, ...(revision !== undefined && { revision }) };
 }
 
-/** Real milliseconds that the lease surely still holds: an answer may have waited for a process that was asleep. */
-async function leaseHoldsMs({ store, clock }: Context, lease: Lease): Promise<number> {
-  const askedMs = clock.monotonicMs();
-  const remainingMs = await store.leaseRemainingMs(lease);
-  return remainingMs - (clock.monotonicMs() - askedMs);
-}
-
 /** A PATCH, or a restart. Nothing else of what the daemon does changes anything. */
 function send({ api }: Context, { projectId, computeId }: Compute, action: Action, deadlineMs: number) {
   if (action.kind === 'restart') return api.restartCompute(projectId, computeId, { deadlineMs });
@@ -135,13 +130,12 @@ async function storeIntent(
   { compute, record }: Conclusion,
   action: Action,
 ): Promise<ComputeRecord | undefined> {
-  if (!(await context.store.renewLease(lease, LEASE_MS))) return undefined;
   const atMs = context.clock.now();
   const asked = action.kind === 'restart' ? { restart: true as const } : { fields: action.fields };
   const intent = { ...asked, atMs, policy: action.policy };
   const lastDecidedAtMs = Math.max(atMs, record.lastDecidedAtMs);
   const intended = { ...record, intent, lastDecidedAtMs, lastSentAtMs: atMs };
-  const stored = await context.store.putRecord(compute.projectId, compute.computeId, intended, lease);
+  const stored = await context.store.putRecord(compute.projectId, compute.computeId, intended, lease, LEASE_MS);
   return stored ? intended : undefined;
 }
 

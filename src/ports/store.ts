@@ -52,8 +52,6 @@ interface LeaseStore {
   acquireLease(name: string, holder: string, ttlMs: number): Promise<Lease | undefined>;
   /** Prolongs a lease to `ttlMs` from now; false if it is no longer held. */
   renewLease(lease: Lease, ttlMs: number): Promise<boolean>;
-  /** Real milliseconds that the lease still holds, 0 if it is lost. */
-  leaseRemainingMs(lease: Lease): Promise<number>;
   /** Gives the lease back; does nothing if it is no longer held. */
   releaseLease(lease: Lease): Promise<void>;
 }
@@ -61,8 +59,17 @@ interface LeaseStore {
 interface RecordStore {
   /** The records of a project's computes by compute id. */
   records(projectId: string): Promise<Map<string, ComputeRecord>>;
-  /** Stores one record if the lease is still held; false, and nothing written, if it is not. */
-  putRecord(projectId: string, computeId: string, record: ComputeRecord, lease: Lease): Promise<boolean>;
+  /**
+   * Stores one record if the lease is still held; false, and nothing written, if it is not. In the same step it prolongs the lease
+   * to `ttlMs` from now, if that is given.
+   */
+  putRecord(
+    projectId: string,
+    computeId: string,
+    record: ComputeRecord,
+    lease: Lease,
+    ttlMs?: number,
+  ): Promise<boolean>;
   /** Forgets a compute that no longer exists, its samples too, under the same condition. */
   deleteRecord(projectId: string, computeId: string, lease: Lease): Promise<boolean>;
   /** Ids of the projects that have records: what a restart must look at. */

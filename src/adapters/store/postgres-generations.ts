@@ -3,6 +3,7 @@ import type { PostgresEngine } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
 import { parseJson } from './parse-json.ts';
 import { alone } from './postgres-tables.ts';
+import { sharedAsk } from './shared-ask.ts';
 
 const READ = `SELECT value, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms
   FROM (SELECT 1) one LEFT JOIN ebb_meta ON key = 'generation'`;
@@ -44,7 +45,7 @@ export function createPostgresGenerations({ engine }: { engine: PostgresEngine }
         await client.query(WRITE, [JSON.stringify({ number, setHash })]);
         return number;
       }),
-    generation: async () => (await read(pool.query.bind(pool))).last,
+    generation: sharedAsk(async () => (await read(pool.query.bind(pool))).last),
     takeSlot: ({ policy, computeId, allowed, nowMs, untilMs }) =>
       alone(engine, 'slots', async (client) => {
         await client.query(DELETE_ENDED, [nowMs]);

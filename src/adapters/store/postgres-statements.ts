@@ -25,13 +25,12 @@ export const STATEMENTS = {
   renewLease: `
     UPDATE ebb_lease SET expires_at = ${AFTER('$4')}
     WHERE name = $1 AND holder = $2 AND token = $3 AND expires_at > clock_timestamp() RETURNING name`,
-  leaseRemaining: `
-    SELECT extract(epoch FROM expires_at - clock_timestamp()) * 1000 AS ms FROM ebb_lease
-    WHERE name = $1 AND holder = $2 AND token = $3`,
   releaseLease: 'DELETE FROM ebb_lease WHERE name = $1 AND holder = $2 AND token = $3',
   records: 'SELECT compute_id, body FROM ebb_record WHERE project_id = $1',
   putRecord: `
-    WITH ${HELD}
+    WITH ${HELD}, prolonged AS (
+      UPDATE ebb_lease SET expires_at = ${AFTER('$7')} FROM held WHERE ebb_lease.name = held.name AND $7::double precision IS NOT NULL
+    )
     INSERT INTO ebb_record (project_id, compute_id, body) SELECT $4, $5, $6 FROM held
     ON CONFLICT (project_id, compute_id) DO UPDATE SET body = excluded.body RETURNING compute_id`,
   deleteRecord: `

@@ -46,10 +46,6 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
       return row === undefined ? undefined : { name, holder, token: Number(row.token) };
     },
     renewLease: ({ name, holder, token }, ttlMs) => changes(STATEMENTS.renewLease, [name, holder, token, ttlMs]),
-    leaseRemainingMs: async ({ name, holder, token }) => {
-      const [row] = await rowsOf<{ ms: unknown }>(STATEMENTS.leaseRemaining, [name, holder, token]);
-      return row === undefined ? 0 : Math.max(0, Math.floor(Number(row.ms)));
-    },
     releaseLease: async ({ name, holder, token }) => {
       await changes(STATEMENTS.releaseLease, [name, holder, token]);
     },
@@ -62,8 +58,8 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
       }
       return found;
     },
-    putRecord: (projectId, computeId, record, { name, holder, token }) =>
-      changes(STATEMENTS.putRecord, [name, holder, token, projectId, computeId, recordToJson(record)]),
+    putRecord: (projectId, computeId, record, { name, holder, token }, ttlMs) =>
+      changes(STATEMENTS.putRecord, [name, holder, token, projectId, computeId, recordToJson(record), ttlMs ?? null]),
     deleteRecord: (projectId, computeId, { name, holder, token }) =>
       changes(STATEMENTS.deleteRecord, [name, holder, token, projectId, computeId]),
     ...createPostgresOverrides({ engine, readers: overrides, limits }),

@@ -1,6 +1,7 @@
 import type { RedisEngine } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
 import type { RunScript } from './redis-run.ts';
+import { sharedAsk } from './shared-ask.ts';
 
 /**
  * KEYS: generation. ARGV: hash of the set. Gives the number. A new one is the time, or one more than the last: it grows even if
@@ -49,10 +50,10 @@ export function createRedisGenerations(options: { engine: RedisEngine; run: RunS
   return {
     raiseGeneration: async (setHash) => Number(await run(RAISE, [generationKey], [setHash])),
     restoreGeneration: async ({ number, setHash }) => Number(await run(RESTORE, [generationKey], [number, setHash])),
-    generation: async () => {
+    generation: sharedAsk(async () => {
       const [number, setHash] = await redis.hmget(generationKey, 'number', 'hash');
       return number && setHash ? { number: Number(number), setHash } : undefined;
-    },
+    }),
     takeSlot: async ({ policy, computeId, allowed, nowMs, untilMs }) =>
       (await run(TAKE_SLOT, [slotsKey(policy)], [computeId, allowed, nowMs, untilMs])) === 1,
     releaseSlot: async (policy, computeId) => {

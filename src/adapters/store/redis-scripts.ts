@@ -33,23 +33,21 @@ redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return 1
 `;
 
-/** KEYS: lease. ARGV: holder, token. Gives the milliseconds left, 0 if it is lost. */
-const LEASE_REMAINING = `${HELD}
-if not held(KEYS[1], ARGV[1], ARGV[2]) then return 0 end
-return math.max(redis.call('PTTL', KEYS[1]), 0)
-`;
-
 /** KEYS: lease. ARGV: holder, token. */
 const RELEASE_LEASE = `${HELD}
 if held(KEYS[1], ARGV[1], ARGV[2]) then redis.call('DEL', KEYS[1]) end
 return 1
 `;
 
-/** KEYS: lease, the project's records, the projects. ARGV: holder, token, project, compute, text. Gives 1 if it was written. */
+/**
+ * KEYS: lease, the project's records, the projects. ARGV: holder, token, project, compute, text, the lease's new ttl in ms or 0. Gives 1
+ * if it was written.
+ */
 const PUT_RECORD = `${HELD}
 if not held(KEYS[1], ARGV[1], ARGV[2]) then return 0 end
 redis.call('HSET', KEYS[2], ARGV[4], ARGV[5])
 redis.call('SADD', KEYS[3], ARGV[3])
+if tonumber(ARGV[6]) > 0 then redis.call('PEXPIRE', KEYS[1], ARGV[6]) end
 return 1
 `;
 
@@ -71,7 +69,6 @@ return string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
 export const SCRIPTS = {
   acquireLease: ACQUIRE_LEASE,
   renewLease: RENEW_LEASE,
-  leaseRemaining: LEASE_REMAINING,
   releaseLease: RELEASE_LEASE,
   putRecord: PUT_RECORD,
   deleteRecord: DELETE_RECORD,

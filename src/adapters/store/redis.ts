@@ -48,7 +48,6 @@ export function createRedisStore({ engine, records, overrides, limits }: RedisSt
     },
     renewLease: async (lease, ttlMs) =>
       (await run('renewLease', [keys.lease(lease.name)], [...proofOf(lease), Math.ceil(ttlMs)])) === 1,
-    leaseRemainingMs: async (lease) => Number(await run('leaseRemaining', [keys.lease(lease.name)], proofOf(lease))),
     releaseLease: async (lease) => {
       await run('releaseLease', [keys.lease(lease.name)], proofOf(lease));
     },
@@ -60,11 +59,10 @@ export function createRedisStore({ engine, records, overrides, limits }: RedisSt
       }
       return found;
     },
-    putRecord: async (projectId, computeId, record, lease) => {
+    putRecord: async (projectId, computeId, record, lease, ttlMs = 0) => {
       const scriptKeys = [keys.lease(lease.name), keys.records(projectId), keys.projects];
-      return (
-        (await run('putRecord', scriptKeys, [...proofOf(lease), projectId, computeId, recordToJson(record)])) === 1
-      );
+      const args = [...proofOf(lease), projectId, computeId, recordToJson(record), Math.ceil(ttlMs)];
+      return (await run('putRecord', scriptKeys, args)) === 1;
     },
     deleteRecord: async (projectId, computeId, lease) => {
       const scriptKeys = [keys.lease(lease.name), keys.records(projectId), keys.projects, keys.samples];

@@ -1,4 +1,5 @@
 import type { EntryReader } from './override-json.ts';
+import { sharedAsk } from './shared-ask.ts';
 
 /** What is stored under a kind, and a word that changes whenever any of it does. */
 export interface RevisedTexts {
@@ -21,14 +22,14 @@ export function createRevisedEntries<Entry>(options: {
   const { read, entry, compare } = options;
   let known: { revision: string; entries: readonly Entry[] } | undefined;
 
-  return async () => {
+  return sharedAsk(async () => {
     const before = known;
     const changed = await read(before?.revision);
     if (changed === undefined && before !== undefined) return before.entries;
     const entries = [...(changed?.texts ?? [])].flatMap(([id, text]) => entry(id, text) ?? []).toSorted(compare);
     known = { revision: changed?.revision ?? '', entries };
     return entries;
-  };
+  });
 }
 
 /** Oldest first; those of one instant by their ids, so that the order never wavers. */
