@@ -86,17 +86,37 @@ describe('a secret', () => {
 
   it('is known by the name of its field, even if its value is not', () => {
     const { log, lines } = loggingInto();
+    const cause = Object.assign(new Error('inner'), { token: 'unknown' });
     log.info(
-      { key: 'unknown', request: { headers: { authorization: 'unknown' } }, options: { dsn: 'unknown', host: 'seen' } },
+      {
+        key: 'unknown',
+        request: { headers: { authorization: 'unknown' } },
+        options: { dsn: 'unknown', host: 'seen' },
+        accounts: [{ name: 'main', api_key: { of: ['unknown'] } }],
+        a: { b: { c: { d: { e: { secret: 'unknown' } } } } },
+        err: Object.assign(new Error('outer', { cause }), { config: { password: 'unknown' } }),
+      },
       '',
     );
+    expect(JSON.stringify(lines())).not.toContain('unknown');
     expect(lines()).toMatchObject([
       {
         key: '[redacted]',
         request: { headers: { authorization: '[redacted]' } },
         options: { dsn: '[redacted]', host: 'seen' },
+        accounts: [{ name: 'main', api_key: '[redacted]' }],
+        err: { type: 'Error', message: 'outer: inner', stack: expect.stringContaining('log.test') },
       },
     ]);
+  });
+
+  it('is looked for in what goes round in circles, too', () => {
+    const { log, lines } = loggingInto();
+    const socket: Record<string, unknown> = { password: 'unknown' };
+    socket.parser = { socket };
+    log.warn({ socket, at: new Date(0) }, 'odd');
+    expect(JSON.stringify(lines())).not.toContain('unknown');
+    expect(lines()).toMatchObject([{ at: '1970-01-01T00:00:00.000Z', msg: 'odd' }]);
   });
 
   it('that is learnt later is hidden from then on', () => {

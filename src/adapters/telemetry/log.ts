@@ -8,23 +8,9 @@ import {
 } from 'pino';
 import { prettyFactory } from 'pino-pretty';
 import type { Log } from '../../ports/telemetry.ts';
-import { REDACTED } from './redactor.ts';
+import { withoutSecretFields } from './secret-fields.ts';
 
 const STDOUT_FD = 1;
-const SECRET_FIELDS = [
-  'key',
-  'api_key',
-  'apiKey',
-  'token',
-  'authorization',
-  'Authorization',
-  'password',
-  'dsn',
-  'secret',
-];
-/** How deep in an object a field with such a name is still found. A known value is found at any depth. */
-const SECRET_DEPTHS = ['', '*.', '*.*.', '*.*.*.'];
-
 export interface LogOptions {
   level: Level;
   /** Default: standard output. */
@@ -44,8 +30,9 @@ export function createLog({ level, destination, pretty: readable, redact }: LogO
     level,
     base: null,
     timestamp: stdTimeFunctions.isoTime,
-    formatters: { level: (label) => ({ level: label }) },
-    redact: { paths: SECRET_DEPTHS.flatMap((depth) => SECRET_FIELDS.map((field) => depth + field)), censor: REDACTED },
+    formatters: { level: (label) => ({ level: label }), log: withoutSecretFields },
+    // Errors are made plain there; pino would take what they became for an error again.
+    serializers: { err: (shown: unknown) => shown },
     hooks: { streamWrite: redact },
   };
   const out = destination ?? fileDestination({ fd: STDOUT_FD, sync: true });
