@@ -1,5 +1,6 @@
 /** The whole daemon against an emulated control API, as processes of their own: how late, how many requests, how large. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { openSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -202,9 +203,10 @@ async function start(options: { projects: number; perMinute: number; policy: str
       EBB_LISTEN: `127.0.0.1:${port}`,
       EBB_LOG_LEVEL: 'info',
     };
-    const daemon = command(['run'], env, folder);
+    const log = join(folder, 'ebb.log');
+    const daemon = command(['run'], env, folder, log);
     undo.push(() => end(daemon));
-    await firstLine(daemon, (line) => line.includes('"ebb.start"'));
+    await waitForLine(log, '"ebb.start"');
     const platformUrl = url.replace('/api/v2', '');
     return {
       platformUrl,
@@ -220,12 +222,21 @@ async function start(options: { projects: number; perMinute: number; policy: str
   }
 }
 
-function command(args: readonly string[], env: Record<string, string>, cwd: string): ChildProcess {
+/** With a log its output goes there: a reader that is slow must not slow down what is measured. */
+function command(args: readonly string[], env: Record<string, string>, cwd: string, log?: string): ChildProcess {
   return spawn(process.execPath, [join(import.meta.dirname, '../dist/cli/main.js'), ...args], {
     cwd,
     env: { PATH: process.env.PATH, ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', log === undefined ? 'pipe' : openSync(log, 'w'), 'inherit'],
   });
+}
+
+async function waitForLine(file: string, wanted: string): Promise<void> {
+  const giveUpMs = Date.now() + 60_000;
+  while (!(await readFile(file, 'utf8')).includes(wanted)) {
+    if (Date.now() > giveUpMs) throw new Error(`it never says ${wanted}`);
+    await sleep(100);
+  }
 }
 
 async function firstLine(child: ChildProcess, wanted: (line: string) => boolean): Promise<string> {

@@ -8,6 +8,7 @@ import type { WriteOrigin, WriteOutcome } from '../ports/notifier.ts';
 import type { Lease } from '../ports/store.ts';
 import { concludeCompute } from './conclude.ts';
 import type { Context } from './context.ts';
+import type { DueWrite } from './due-writes.ts';
 import type { Conclusion } from './fleet.ts';
 import { reportApiError } from './outages.ts';
 import { outcomeOf, recordAfter, type WriteAnswer } from './record-after.ts';
@@ -42,6 +43,12 @@ export interface Written {
   lookAgainMs?: number;
 }
 
+export interface WriteOccasion {
+  /** The boundary that made it due, if one did. */
+  boundaryMs?: number | undefined;
+  due?: DueWrite | undefined;
+}
+
 /**
  * Writes one change: intent, call, record. The intent is stored before the call, so that a daemon that dies in between leaves
  * a trace, and whoever comes next reads before it sends. Nothing is sent without the lease.
@@ -50,7 +57,7 @@ export async function applyAction(
   context: Context,
   lease: Lease,
   conclusion: Conclusion,
-  boundaryMs: number | undefined,
+  { boundaryMs, due }: WriteOccasion = {},
 ): Promise<Written> {
   const { compute, plan } = conclusion;
   const action = plan.actions[0];
@@ -64,13 +71,16 @@ export async function applyAction(
   if (!intended || deadlineMs < SHORTEST_CALL_MS) return callOff(context, lease, conclusion, action);
   context.notify({ kind: 'write_started', compute, action, reasons: reasonsToAct(plan), origin: originOf(context) });
   const answer = await send(context, compute, action, deadlineMs);
+  const answeredMs = context.clock.now();
+  const latenessMs = boundaryMs === undefined ? undefined : Math.max(0, answeredMs - boundaryMs);
+  await due?.endAndGiveWay();
   const outcome = outcomeOf(answer);
-  const record = recordAfter(intended, action, answer, context.clock.now());
+  const record = recordAfter(intended, action, answer, answeredMs);
   if (action.disconnects && record.openOperations.length === 0 && outcome !== 'unknown') {
     await context.slots.release(context, compute.computeId, action.policy);
   }
   await keep(context, lease, conclusion, record, answer);
-  report(context, conclusion, action, answer, boundaryMs);
+  report(context, conclusion, action, answer, latenessMs);
   reportDegraded(context, compute, intended, record);
   const lookAgainMs = LOOK_AGAIN_MS[outcome];
   return {
@@ -168,7 +178,7 @@ function report(
   { compute, plan }: Conclusion,
   action: Action,
   answer: WriteAnswer,
-  boundaryMs: number | undefined,
+  latenessMs: number | undefined,
 ): void {
   if (answer.ok) context.outages.up('control API');
   else reportApiError(context, compute.projectId, answer.error);
@@ -181,7 +191,7 @@ function report(
     operations: answer.ok ? answer.value.operations : [],
     origin: originOf(context),
     ...(!answer.ok && { error: answer.error }),
-    ...(boundaryMs !== undefined && { latenessMs: Math.max(0, context.clock.now() - boundaryMs) }),
+    ...(latenessMs !== undefined && { latenessMs }),
   });
 }
 

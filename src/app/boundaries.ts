@@ -5,11 +5,13 @@ import type { Context } from './context.ts';
 import type { Conclusion } from './fleet.ts';
 import { mapConcurrently } from './map-concurrently.ts';
 import { readComputes } from './read-computes.ts';
-import { requestReconcile } from './triggers.ts';
+import { requestAtBoundary, requestReconcile } from './triggers.ts';
 import { compareRanks, rankAt, type WriteRank } from './write-order.ts';
 
 /** A boundary's job comes so much early, in milliseconds, to have the pictures fresh at the instant. */
 const HEAD_START_MS = 5_000;
+/** Reading ends so long before the instant: what the triggers lead to needs the rest to be ready for it. */
+const TRIGGERS_EARLY_MS = 2_000;
 const CONCURRENT_READS = 8;
 /** Triggers on their way to the queue at once: enough to keep it busy, and still in their order. */
 const CONCURRENT_TRIGGERS = 32;
@@ -42,25 +44,25 @@ export function createBoundaries(context: Context): JobHandler {
 
 async function crossBoundary(context: Context, instantMs: number, signal: AbortSignal): Promise<void> {
   const { affected, unknown } = await projectsAt(context, instantMs);
-  await refreshUntil(context, affected, instantMs, signal);
-  await context.clock.sleepUntil(instantMs, signal);
+  await refreshUntil(context, affected, instantMs - TRIGGERS_EARLY_MS, signal);
+  await context.clock.sleepUntil(instantMs - TRIGGERS_EARLY_MS, signal);
   const projectIds = [...affected, ...unknown];
   await mapConcurrently(projectIds, CONCURRENT_TRIGGERS, (projectId) =>
-    requestReconcile(context, projectId, instantMs),
+    requestAtBoundary(context, projectId, instantMs),
   );
 }
 
-/** Reads pictures as long as there is time, never beyond the instant; whose picture is too old then reads it then. */
+/** Reads pictures as long as there is time; a picture that is too old at the instant is read then. */
 async function refreshUntil(
   context: Context,
   projectIds: readonly string[],
-  instantMs: number,
+  untilMs: number,
   signal: AbortSignal,
 ): Promise<void> {
   const { clock, fleet } = context;
   await mapConcurrently(projectIds, CONCURRENT_READS, async (projectId) => {
     const project = fleet.listed(projectId);
-    const deadlineMs = clock.realDelayMs(instantMs);
+    const deadlineMs = clock.realDelayMs(untilMs);
     if (project && deadlineMs > 0 && !signal.aborted) await tryToRead(context, project, { signal, deadlineMs });
   });
 }

@@ -165,7 +165,7 @@ async function write(context: Context, lease: Lease, now: PlannedCompute): Promi
       if (event.kind === 'write_ended') ended = event;
     },
   };
-  await applyAction(listening, lease, now, undefined);
+  await applyAction(listening, lease, now);
   return outcomeOf(ended);
 }
 

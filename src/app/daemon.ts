@@ -28,7 +28,8 @@ const READ_AT_START = 20;
 /** Errors that would hit every project; others concern one, which the inventory tries again. */
 const FATAL_AT_START: ReadonlySet<ControlApiErrorCode> = new Set(['unauthorised', 'unavailable', 'timeout']);
 
-const CONCURRENCY = { inventory: 1, boundaries: 20, reconcile: 32, operations: 16 } as const;
+/** Looks at projects are many because those that wait for a boundary count too. */
+const CONCURRENCY = { inventory: 1, boundaries: 20, reconcile: 1_000, operations: 16 } as const;
 
 export interface Daemon {
   readiness(): Promise<Readiness>;

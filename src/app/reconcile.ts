@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import type { Compute } from '../domain/compute.ts';
 import type { ComputeRecord } from '../domain/compute-record.ts';
 import { forgetOvercome } from '../domain/failures.ts';
@@ -8,13 +9,15 @@ import { forgetRestored } from '../domain/restore.ts';
 import { withWanted } from '../domain/wanted-since.ts';
 import type { JobHandler } from '../ports/job-queue.ts';
 import type { Lease } from '../ports/store.ts';
-import { applyAction, LEASE_MS, reportDegraded } from './apply.ts';
+import { applyAction, reportDegraded } from './apply.ts';
 import { scheduleBoundaries } from './boundaries.ts';
 import { concludeProject } from './conclude.ts';
 import type { Context } from './context.ts';
+import { createDueWrites, type DueWrite } from './due-writes.ts';
 import type { Conclusion, Picture } from './fleet.ts';
 import { FRESH_MS, freshPicture } from './pictures.ts';
 import { settleUnanswered } from './settle-intents.ts';
+import { holdsLongEnough, type TakenProject, takeProject } from './taken-project.ts';
 import { requestFollowing, requestReconcile, wakeAt } from './triggers.ts';
 import { compareRanks } from './write-order.ts';
 
@@ -27,49 +30,94 @@ const READ_RETRY_MS = 5_000;
 /** Reading under a lease must end well before the lease does, in real milliseconds. */
 const READ_DEADLINE_MS = 6_000;
 
-/** A daemon whose clock is behind the one that crossed a boundary waits for its own, at most so long. */
-const MOST_CLOCK_SKEW_MS = 2_000;
+/** A trigger of a boundary comes early, and to a daemon whose clock is behind even more so; more than this is no such trigger. */
+const MOST_AHEAD_MS = 8_000;
+
+/** Projects that are looked at and written to at a time; of those that wait for a boundary there may be many more. */
+const LOOKS_AT_A_TIME = 32;
 
 /**
  * Makes one project as it should be: reads what is, decides what should be, does the difference. It has one attempt and never
  * delays itself (a job that delays itself loses triggers); what waits asks to be woken.
  */
 export function createReconcile(context: Context): JobHandler {
-  return async ({ data: { projectId, instantMs } }, signal) => {
+  const inTurn = pLimit(LOOKS_AT_A_TIME);
+  const dueWrites = createDueWrites();
+  return async ({ data: { projectId, instantMs: boundaryMs } }, signal) => {
     if (projectId === undefined) return { kind: 'done' };
-    await waitForOwnClock(context, instantMs, signal);
-    const lease = await context.store.acquireLease(`project-${projectId}`, context.holder, LEASE_MS);
-    if (!lease) {
-      await wakeAt(context, projectId, context.clock.now() + LEASE_RETRY_MS);
-      return { kind: 'done' };
-    }
-    try {
-      await reconcileProject(context, lease, projectId, { signal, boundaryMs: instantMs });
-    } finally {
-      await context.store.releaseLease(lease);
-    }
+    const early = await waitForBoundary(context, projectId, boundaryMs, signal);
+    if (early) await lookAtOnce(context, early, { projectId, signal, boundaryMs, due: await dueWrites.begin() });
+    else await inTurn(() => look(context, { projectId, signal, boundaryMs }));
     return { kind: 'done' };
   };
 }
 
-async function waitForOwnClock(context: Context, instantMs: number | undefined, signal: AbortSignal): Promise<void> {
-  const nowMs = context.clock.now();
-  if (instantMs === undefined || instantMs <= nowMs || instantMs - nowMs > MOST_CLOCK_SKEW_MS) return;
-  await context.clock.sleepUntil(instantMs, signal);
+/**
+ * Waits for a boundary that is about to come. Where what was read will do at the instant, the project is taken already, so that only
+ * the writing is left to do.
+ */
+async function waitForBoundary(
+  context: Context,
+  projectId: string,
+  instantMs: number | undefined,
+  signal: AbortSignal,
+): Promise<TakenProject | undefined> {
+  const { clock, fleet, store } = context;
+  const nowMs = clock.now();
+  if (instantMs === undefined || instantMs <= nowMs || instantMs - nowMs > MOST_AHEAD_MS) return undefined;
+  const willDo = fleet.ageMs(projectId) + clock.realDelayMs(instantMs) <= FRESH_MS;
+  const taken = willDo ? await takeProject(context, projectId) : undefined;
+  try {
+    await clock.sleepUntil(instantMs, signal);
+    return taken;
+  } catch (error) {
+    if (taken) await store.releaseLease(taken.lease);
+    throw error;
+  }
+}
+
+/** With a project that was taken before its boundary; of those no more come at once than could be read before it. */
+async function lookAtOnce(context: Context, early: TakenProject, occasion: Occasion): Promise<void> {
+  try {
+    if (holdsLongEnough(context, early)) return await lookAtTaken(context, early, occasion);
+    await context.store.releaseLease(early.lease);
+    await look(context, occasion);
+  } finally {
+    occasion.due?.end();
+  }
+}
+
+async function look(context: Context, occasion: Occasion): Promise<void> {
+  const taken = await takeProject(context, occasion.projectId);
+  if (taken) await lookAtTaken(context, taken, occasion);
+  else await wakeAt(context, occasion.projectId, context.clock.now() + LEASE_RETRY_MS);
+}
+
+async function lookAtTaken(context: Context, taken: TakenProject, occasion: Occasion): Promise<void> {
+  try {
+    await reconcileProject(context, taken, occasion);
+  } finally {
+    await context.store.releaseLease(taken.lease);
+  }
 }
 
 interface Occasion {
+  projectId: string;
   /** A stop ends the look with an error, so that the trigger is left to the next daemon. */
   signal: AbortSignal;
   /** The boundary that was the reason to look, if one was. */
   boundaryMs: number | undefined;
+  /** Where writes are due now: the first of the look is one of them. */
+  due?: DueWrite;
 }
 
-async function reconcileProject(context: Context, lease: Lease, projectId: string, occasion: Occasion): Promise<void> {
-  const { signal } = occasion;
+async function reconcileProject(
+  context: Context,
+  { lease, records: stored }: TakenProject,
+  { projectId, signal, boundaryMs: crossedMs, due }: Occasion,
+): Promise<void> {
   const begunMs = context.clock.monotonicMs();
   await context.overrides.refresh(context.store, context.clock.now());
-  const stored = await context.store.records(projectId);
   const notBeforeMs = notBelievedBefore(context, stored);
   const picture = await freshPicture(context, projectId, { notBeforeMs, signal, deadlineMs: READ_DEADLINE_MS });
   signal.throwIfAborted();
@@ -81,7 +129,7 @@ async function reconcileProject(context: Context, lease: Lease, projectId: strin
   }
   const records = await settledRecords(context, lease, picture, stored, signal);
   const { policies } = context;
-  const boundaries = crossedBoundaries(context, picture.computes, occasion.boundaryMs);
+  const boundaries = crossedBoundaries(context, picture.computes, crossedMs);
   const conclusions = await rememberWishes(context, lease, concludeProject(context, picture.computes, records));
   for (const conclusion of conclusions) context.fleet.conclude(conclusion);
   for (const conclusion of inOrderOfWriting(conclusions)) {
@@ -92,7 +140,7 @@ async function reconcileProject(context: Context, lease: Lease, projectId: strin
       break;
     }
     const boundaryMs = boundaries.get(conclusion.compute.computeId);
-    const written = await applyAction(context, lease, conclusion, boundaryMs);
+    const written = await applyAction(context, lease, conclusion, { boundaryMs, due });
     if (written.lookAgainMs !== undefined) {
       await wakeAt(context, projectId, context.clock.now() + written.lookAgainMs);
     }

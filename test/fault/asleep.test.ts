@@ -21,8 +21,8 @@ const MOMENTS: Moment[] = [
     intends: false,
   },
   {
-    moment: 'the store is telling it how long its lease still holds',
-    reach: ({ redis }) => redis.stopAnswer(/^:1[0-5]\d{3}\r\n/m),
+    moment: 'the store is telling it that its intent is stored and its lease prolonged',
+    reach: ({ redis }) => redis.stopAnswerTo(/"intent":\{/),
     sends: 0,
     intends: true,
   },

@@ -11,6 +11,8 @@ export interface Gate {
   stopAt(message: RegExp): Promise<void>;
   /** The same for what a daemon is answered. */
   stopAnswer(message: RegExp): Promise<void>;
+  /** The same for the answer to what a daemon sends that matches: that itself arrives. */
+  stopAnswerTo(message: RegExp): Promise<void>;
   /** Ends all connections and lets none through. */
   shut(): void;
   /** Takes in everything and passes nothing on, in both directions, as a network does that has lost its way. */
@@ -30,6 +32,8 @@ interface Pair {
 
 interface Stop {
   message: RegExp;
+  /** The only connection that is meant; absent: any. */
+  of?: Pair;
   reached(): void;
 }
 
@@ -37,7 +41,7 @@ interface Stop {
 export async function startGate(targetPort: number): Promise<Gate> {
   let mode: 'open' | 'shut' | 'silent' = 'open';
   const pairs = new Set<Pair>();
-  const stops = { toServer: new Set<Stop>(), toClient: new Set<Stop>() };
+  const stops = { toServer: new Set<Stop>(), toClient: new Set<Stop>(), answered: new Set<Stop>() };
 
   const listener = createServer((client) => {
     if (mode === 'shut') return void client.resetAndDestroy();
@@ -47,6 +51,8 @@ export async function startGate(targetPort: number): Promise<Gate> {
     client.on('data', (chunk) => {
       stopIfAsked(pair, stops.toServer, chunk);
       pass(pair, server, chunk);
+      for (const { reached } of take(pair, stops.answered, chunk))
+        stops.toClient.add({ message: /^/, of: pair, reached });
     });
     server.on('data', (chunk) => {
       stopIfAsked(pair, stops.toClient, chunk);
@@ -76,6 +82,7 @@ export async function startGate(targetPort: number): Promise<Gate> {
     port: address.port,
     stopAt: (message) => new Promise((reached) => stops.toServer.add({ message, reached })),
     stopAnswer: (message) => new Promise((reached) => stops.toClient.add({ message, reached })),
+    stopAnswerTo: (message) => new Promise((reached) => stops.answered.add({ message, reached })),
     shut() {
       mode = 'shut';
       cutAll();
@@ -97,13 +104,18 @@ export async function startGate(targetPort: number): Promise<Gate> {
 }
 
 function stopIfAsked(pair: Pair, stops: Set<Stop>, chunk: Buffer): void {
-  const text = chunk.toString('latin1');
-  for (const stop of stops) {
-    if (!stop.message.test(text)) continue;
-    stops.delete(stop);
+  for (const stop of take(pair, stops, chunk)) {
     pair.kept ??= [];
     stop.reached();
   }
+}
+
+/** Those that mean this message; each means one. */
+function take(pair: Pair, stops: Set<Stop>, chunk: Buffer): Stop[] {
+  const text = chunk.toString('latin1');
+  const meant = [...stops].filter(({ message, of = pair }) => of === pair && message.test(text));
+  for (const stop of meant) stops.delete(stop);
+  return meant;
 }
 
 function pass({ kept }: Pair, to: Socket, chunk: Buffer): void {

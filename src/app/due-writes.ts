@@ -1,0 +1,60 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import pLimit from 'p-limit';
+
+/** As many as keep the control API busy while the next are decided. */
+const AT_A_TIME = 64;
+
+/** What follows a write gives way to others for at most so long, in real milliseconds: its lease goes on. */
+const MOST_MS = 2_000;
+
+/** A write that is due and has not been answered yet. */
+export interface DueWrite {
+  /** Nothing is to be sent any more. Does nothing after another end. */
+  end(): void;
+  /** It was answered. Resolves once no other is due, or after a second. */
+  endAndGiveWay(): Promise<void>;
+}
+
+/**
+ * The writes that became due together, at a boundary, in the order in which they begin. What only follows one of them (its record,
+ * the log, the next looks) gives way until the last is answered, so that the first computes' paperwork does not make the
+ * last computes late. Should the daemon die meanwhile, the intents tell.
+ */
+export function createDueWrites(): { begin(): Promise<DueWrite> } {
+  const inTurn = pLimit(AT_A_TIME);
+  let due = 0;
+  let givingWay: (() => void)[] = [];
+
+  function leave(): void {
+    due -= 1;
+    if (due > 0) return;
+    for (const goOn of givingWay) goOn();
+    givingWay = [];
+  }
+
+  async function giveWay(): Promise<void> {
+    if (due === 0) return;
+    const allLeft = new Promise<void>((resolve) => givingWay.push(resolve));
+    await Promise.race([allLeft, delay(MOST_MS, undefined, { ref: false })]);
+  }
+
+  return {
+    begin() {
+      due += 1;
+      return new Promise((resolve) => {
+        void inTurn(async () => {
+          await new Promise<void>((end) => {
+            resolve({
+              end,
+              async endAndGiveWay() {
+                end();
+                await giveWay();
+              },
+            });
+          });
+          leave();
+        });
+      });
+    },
+  };
+}

@@ -1,0 +1,36 @@
+import type { ComputeRecord } from '../domain/compute-record.ts';
+import type { Lease } from '../ports/store.ts';
+import { LEASE_MS } from './apply.ts';
+import type { Context } from './context.ts';
+
+/** A lease that is older, in real milliseconds, is not worth beginning with: a look takes a while too. */
+const OLDEST_MS = LEASE_MS / 2;
+
+/** A project that nobody else writes to, and what is stored of it: nobody else can change that either. */
+export interface TakenProject {
+  lease: Lease;
+  records: ReadonlyMap<string, ComputeRecord>;
+  /** When the lease was asked for, on the clock's monotonic time. */
+  askedAtMonotonicMs: number;
+}
+
+/** Undefined while somebody else has it. */
+export async function takeProject(
+  { store, clock, holder }: Context,
+  projectId: string,
+): Promise<TakenProject | undefined> {
+  const askedAtMonotonicMs = clock.monotonicMs();
+  const lease = await store.acquireLease(`project-${projectId}`, holder, LEASE_MS);
+  if (!lease) return undefined;
+  try {
+    return { lease, records: await store.records(projectId), askedAtMonotonicMs };
+  } catch (error) {
+    await store.releaseLease(lease);
+    throw error;
+  }
+}
+
+/** Whether there is enough left of the lease to look at the project and to write. */
+export function holdsLongEnough({ clock }: Context, { askedAtMonotonicMs }: TakenProject): boolean {
+  return clock.monotonicMs() - askedAtMonotonicMs <= OLDEST_MS;
+}
