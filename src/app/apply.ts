@@ -30,7 +30,7 @@ const FROZEN_RETRY_MS = 60_000;
 const LOOK_AGAIN_MS: Partial<Record<WriteOutcome, number>> = {
   locked: 5_000,
   throttled: 5_000,
-  failed: 30_000,
+  failed: 20_000,
   unknown: 5_000,
 };
 

@@ -106,7 +106,7 @@ describe('plan', () => {
   it('holds everything back while a change has no answer', () => {
     const record = aRecord({ intent: { fields: { minCu: 1, maxCu: 4 }, atMs: NOON } });
     const plan = planFor({ policies, compute: aCompute(), record, nowMs: NOON + 1000 });
-    expect(plan).toMatchObject({ verdict: 'wait', untilMs: NOON + 30_000 });
+    expect(plan).toMatchObject({ verdict: 'wait', untilMs: NOON + 20_000 });
     expect(codes(plan)).toContain('answer_unknown');
   });
 
@@ -117,7 +117,7 @@ describe('plan', () => {
       const { untilMs } = planFor({ policies, compute: aCompute(), record: failed(count), nowMs: NOON });
       return (untilMs ?? 0) - NOON;
     };
-    expect([1, 2, 3].map(untilAfter)).toEqual([30_000, 60_000, 3_600_000]);
+    expect([1, 2, 3].map(untilAfter)).toEqual([20_000, 40_000, 3_600_000]);
     expect(codes(planFor({ policies, compute: aCompute(), record: failed(3), nowMs: NOON }))).toContain('degraded');
     expect(planFor({ policies, compute: aCompute(), record: failed(3), nowMs: NIGHT }).verdict).toBe('act');
   });

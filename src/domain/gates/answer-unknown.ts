@@ -1,7 +1,7 @@
 import type { Gate } from './gate.ts';
 
 /** How long a request that got no answer may still take effect, in milliseconds; longer than any call's deadline. */
-export const ANSWER_GRACE_MS = 30_000;
+export const ANSWER_GRACE_MS = 20_000;
 
 /** A change that was sent without an answer may still arrive: nothing is sent until it is seen, or surely lost. */
 export const answerUnknown: Gate = ({ record }) => {

@@ -2,10 +2,10 @@ import type { Failures } from '../compute-record.ts';
 import { isDegraded, sameFields } from '../failures.ts';
 import type { Gate } from './gate.ts';
 
-const FIRST_RETRY_MS = 30_000;
+const FIRST_RETRY_MS = 20_000;
 const DEGRADED_RETRY_MS = 60 * 60 * 1000;
 
-/** When a change that failed may be tried again: after 30 s, 60 s, then every hour. Milliseconds since the epoch. */
+/** When a change that failed may be tried again: after 20 s, 40 s, then every hour. Milliseconds since the epoch. */
 export function retryAtMs(failures: Failures): number {
   return failures.lastAtMs + (isDegraded(failures) ? DEGRADED_RETRY_MS : FIRST_RETRY_MS * 2 ** (failures.count - 1));
 }

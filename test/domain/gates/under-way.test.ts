@@ -43,11 +43,11 @@ describe('a change that failed before', () => {
   const failed = (fields: Partial<Failures> = {}) =>
     aRecord({ failures: { size: { count: 1, lastAtMs: NOON, desired: wanted, message: 'no room', ...fields } } });
 
-  it('is tried again after 30 s, to the millisecond', () => {
-    const options = { record: failed(), nowMs: NOON + 29_999 };
-    expect(planWith(options)).toMatchObject({ heldBy: ['retry_later'], untilMs: NOON + 30_000 });
+  it('is tried again after 20 s, to the millisecond', () => {
+    const options = { record: failed(), nowMs: NOON + 19_999 };
+    expect(planWith(options)).toMatchObject({ heldBy: ['retry_later'], untilMs: NOON + 20_000 });
     expect(whyHeld(options)).toBe('failed 1×, last: no room');
-    expect(planWith({ record: failed(), nowMs: NOON + 30_000 }).verdict).toBe('act');
+    expect(planWith({ record: failed(), nowMs: NOON + 20_000 }).verdict).toBe('act');
   });
 
   it('is degraded at the third failure', () => {
