@@ -1,3 +1,5 @@
+import { MAX_AUTOSCALING_CU } from './compute-units.ts';
+
 /** The states in which the control API reports a compute. */
 export const COMPUTE_STATES = ['init', 'active', 'idle'] as const;
 export type ComputeState = (typeof COMPUTE_STATES)[number];
@@ -62,6 +64,11 @@ export function longerTimeout(a: number, b: number): number {
 /** A canonical timeout as a number that can be compared: "never" is infinite. */
 export function timeoutLength(seconds: number): number {
   return seconds === NEVER_SUSPENDS ? Number.POSITIVE_INFINITY : seconds;
+}
+
+/** False for a compute that never sleeps: its timeout is "never", or its size is above what autoscaling reaches. */
+export function maySleep({ maxCu, suspendTimeoutSeconds }: ComputeSettings): boolean {
+  return suspendTimeoutSeconds !== NEVER_SUSPENDS && maxCu <= MAX_AUTOSCALING_CU;
 }
 
 /** The settings of a compute alone, without its identity and state. */

@@ -18,9 +18,14 @@ export function windowOf(source: string, policies: readonly Policy[]): number {
   return Math.max(LEAST_WINDOW_MS, ...windows);
 }
 
+/** How long a count holds, in milliseconds, whose source is asked every so many milliseconds. */
+export function validityMs(everyMs: number): number {
+  return Math.max(STALE_AFTER_MS, everyMs * MISSED);
+}
+
 /** A sample that holds as long as one must whose source is asked only every so many milliseconds. */
 export function withValidity<S extends ConnectionSample>(sample: S, everyMs: number): S {
-  const validForMs = everyMs * MISSED;
+  const validForMs = validityMs(everyMs);
   return validForMs > STALE_AFTER_MS ? { ...sample, validForMs } : sample;
 }
 

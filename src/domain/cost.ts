@@ -1,5 +1,4 @@
-import { type ComputeSettings, type ComputeState, NEVER_SUSPENDS, type Size } from './compute.ts';
-import { MAX_AUTOSCALING_CU } from './compute-units.ts';
+import { type ComputeSettings, type ComputeState, maySleep, NEVER_SUSPENDS, type Size } from './compute.ts';
 
 /**
  * CU-seconds as a range: the control API does not report the size that autoscaling chose, so an awake compute uses at
@@ -25,8 +24,7 @@ export function cuHours(use: CuSeconds): CuSeconds {
  * all of them awake, and all of them where it never suspends.
  */
 export function foreseenCuSeconds(settings: ComputeSettings, seconds: number): CuSeconds {
-  const sleeps = settings.suspendTimeoutSeconds !== NEVER_SUSPENDS && settings.maxCu <= MAX_AUTOSCALING_CU;
-  return { low: sleeps ? 0 : settings.minCu * seconds, high: settings.maxCu * seconds };
+  return { low: maySleep(settings) ? 0 : settings.minCu * seconds, high: settings.maxCu * seconds };
 }
 
 /**

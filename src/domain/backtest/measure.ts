@@ -1,4 +1,5 @@
-import { type CuSeconds, cuHours } from '../cost.ts';
+import { sameSize } from '../compute.ts';
+import { type CuSeconds, cuHours, cuSeconds } from '../cost.ts';
 import type { Replay } from './replay.ts';
 
 /** What a replay came to, of one compute or of several. Minutes are those of computes. */
@@ -32,14 +33,15 @@ export function measure({ stretches, changes }: Replay, targetShare: number): Ba
     const { demand, usable } = stretch;
     refused += stretch.refused;
     if (stretch.awake) {
-      use.low += stretch.minCu * seconds;
-      use.high += stretch.maxCu * seconds;
+      const { low, high } = cuSeconds(stretch, seconds);
+      use.low += low;
+      use.high += high;
     }
     if (demand === undefined) minutes.unknown += seconds / 60;
     else if (demand > usable) minutes.refusing += seconds / 60;
     if (demand !== undefined && demand > targetShare * usable + ROUNDING) minutes.aboveTarget += seconds / 60;
   }
-  const resized = changes.filter(({ before, after }) => before.minCu !== after.minCu || before.maxCu !== after.maxCu);
+  const resized = changes.filter(({ before, after }) => !sameSize(before, after));
   return {
     raises: resized.filter(({ raises }) => raises).length,
     lowers: resized.filter(({ raises }) => !raises).length,

@@ -1,6 +1,6 @@
 import type { ComputeSettings } from '../compute.ts';
-import { compactSamples, MOST_SAMPLES, windowOf, withValidity } from '../connection-samples.ts';
-import { type ConnectionHistory, type ConnectionSample, STALE_AFTER_MS } from '../connections.ts';
+import { compactSamples, MOST_SAMPLES, validityMs, windowOf, withValidity } from '../connection-samples.ts';
+import type { ConnectionHistory, ConnectionSample } from '../connections.ts';
 import type { PolicySet } from '../policy.ts';
 import { endOf, intervalOf, type Recording } from './recording.ts';
 import { simulateCompute } from './simulated-compute.ts';
@@ -32,8 +32,8 @@ export interface Replay {
 export function replay(recording: Recording, rules: ReplayRules): Replay {
   const { counts, profile } = recording;
   const everyMs = intervalOf(recording);
-  const endMs = endOf(recording);
-  const world = simulateCompute(recording, Math.max(STALE_AFTER_MS, validityOf(everyMs)));
+  const endMs = endOf(recording, everyMs);
+  const world = simulateCompute(recording, validityMs(everyMs));
   const { compute } = world;
   const daemon = simulateDaemon(recording, rules, compute);
   const known = rememberCounts(rules.policies.set, everyMs);
@@ -65,10 +65,6 @@ export function replay(recording: Recording, rules: ReplayRules): Replay {
     });
   }
   return { stretches, changes: daemon.changes };
-}
-
-function validityOf(everyMs: number): number {
-  return withValidity<ConnectionSample>({ atMs: 0, connections: 0 }, everyMs).validForMs ?? STALE_AFTER_MS;
 }
 
 /** What a daemon remembers of the counts: what the store keeps, and the newest. Every source counts the same. */

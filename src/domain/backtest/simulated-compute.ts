@@ -1,5 +1,4 @@
-import { type Compute, NEVER_SUSPENDS } from '../compute.ts';
-import { MAX_AUTOSCALING_CU } from '../compute-units.ts';
+import { type Compute, maySleep } from '../compute.ts';
 import type { Recording } from './recording.ts';
 
 /** A compute that lives as a recording says: it wakes for its clients, and sleeps when there have been none for its timeout. */
@@ -25,9 +24,7 @@ export function simulateCompute({ compute: seen }: Recording, validForMs: number
   let quietSinceMs = Number.POSITIVE_INFINITY;
 
   function sleepsAtMs(): number {
-    const { suspendTimeoutSeconds, maxCu } = compute;
-    if (suspendTimeoutSeconds === NEVER_SUSPENDS || maxCu > MAX_AUTOSCALING_CU) return Number.POSITIVE_INFINITY;
-    return quietSinceMs + suspendTimeoutSeconds * 1000;
+    return maySleep(compute) ? quietSinceMs + compute.suspendTimeoutSeconds * 1000 : Number.POSITIVE_INFINITY;
   }
 
   return {
