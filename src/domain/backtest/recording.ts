@@ -34,6 +34,6 @@ export function intervalOf({ counts }: Recording): number {
 }
 
 /** Where it ends: an interval after the last count, since that holds at least so long. Milliseconds since the epoch. */
-export function endOf(recording: Recording, everyMs = intervalOf(recording)): number {
-  return (recording.counts.at(-1)?.atMs ?? 0) + everyMs;
+export function endOf(recording: Recording): number {
+  return (recording.counts.at(-1)?.atMs ?? 0) + intervalOf(recording);
 }

@@ -32,7 +32,7 @@ export interface Replay {
 export function replay(recording: Recording, rules: ReplayRules): Replay {
   const { counts, profile } = recording;
   const everyMs = intervalOf(recording);
-  const endMs = endOf(recording, everyMs);
+  const endMs = endOf(recording);
   const world = simulateCompute(recording, validityMs(everyMs));
   const { compute } = world;
   const daemon = simulateDaemon(recording, rules, compute);
