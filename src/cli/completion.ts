@@ -1,7 +1,7 @@
 import { Argument, Command } from 'commander';
 import type { CommandEntry } from './commands.ts';
 import type { Words } from './completion/words.ts';
-import { readVersion } from './version.ts';
+import { rootCommand } from './root.ts';
 
 const EXAMPLES = `
 Examples:
@@ -26,7 +26,7 @@ export function completionCommand(entries: readonly CommandEntry[]): Command {
 
 async function printScript(shell: Shell, entries: readonly CommandEntry[]): Promise<void> {
   const { wordsOf } = await import('./completion/words.ts');
-  const program = new Command('ebb').version(readVersion()).option('--verbose', 'show stacks of errors');
+  const program = rootCommand();
   for (const { load } of entries) program.addCommand(await load());
   process.stdout.write(await render(shell, wordsOf(program)));
 }

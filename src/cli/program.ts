@@ -1,7 +1,7 @@
-import { Command, CommanderError } from 'commander';
+import { type Command, CommanderError } from 'commander';
 import { COMMANDS } from './commands.ts';
 import { UserError } from './fail.ts';
-import { readVersion } from './version.ts';
+import { rootCommand } from './root.ts';
 
 const EXAMPLES = `
 Examples:
@@ -14,10 +14,7 @@ Settings come from ebb.yaml, from EBB_… variables and from flags: docs/setting
 
 /** The program, with only those commands loaded in full that the arguments name: starting must not cost what it doesn't use. */
 async function buildProgram(args: readonly string[]): Promise<Command> {
-  const program = new Command('ebb')
-    .description('Sizes managed-Postgres computes by policy.')
-    .version(readVersion())
-    .option('--verbose', 'show stacks of errors')
+  const program = rootCommand()
     .addHelpText('after', EXAMPLES)
     .configureHelp({ subcommandTerm: (command) => command.name() })
     // What goes wrong is told once, by main.
