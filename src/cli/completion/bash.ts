@@ -1,8 +1,9 @@
-import { type Flag, quoted, type Value, type Words } from './words.ts';
+import { type Flag, placesIn, quoted, type Value, type Words } from './words.ts';
 
 /** A script for bash, from 3.2 on: without associative arrays, `mapfile` and the package bash-completion. */
 export function bashScript(program: Words): string {
-  const cases = places(program, '').map(([path, words]) => placeCase(path, words));
+  const places = placesIn(program).map(({ path, words }) => [path.map((name) => `/${name}`).join(''), words] as const);
+  const cases = places.map(([path, words]) => placeCase(path, words));
   return `# Completion of ebb for bash. Made by: ebb completion bash
 
 _ebb_words() { COMPREPLY=($(compgen -W "$1" -- "$cur")); }
@@ -20,7 +21,7 @@ _ebb() {
   fi
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "$place/\${COMP_WORDS[i]}" in
-      ${places(program, '')
+      ${places
         .map(([path]) => path)
         .filter((path) => path !== '')
         .join(' | ')}) place="$place/\${COMP_WORDS[i]}" ;;
@@ -35,11 +36,7 @@ complete -o default -F _ebb ebb
 `;
 }
 
-/** Every command with its path: `/keys/create`. */
-function places(words: Words, path: string): [string, Words][] {
-  return [[path, words], ...words.commands.flatMap((command) => places(command, `${path}/${command.name}`))];
-}
-
+/** What follows a command, whose path is written `/keys/create`. */
 function placeCase(path: string, { flags, commands, argument }: Words): string {
   const names = flags.flatMap(({ long, short = [] }) => [long, short].flat());
   const valued = flags.filter(({ optional }) => !optional).flatMap(valueCase);

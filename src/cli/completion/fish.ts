@@ -1,16 +1,12 @@
-import type { Flag, Value, Words } from './words.ts';
+import { type Flag, placesIn, type Value, type Words } from './words.ts';
 
 /** A script for fish. */
 export function fishScript(program: Words): string {
-  const lines = [...linesOf(program, []), ...program.commands.flatMap((command) => below(command, [command.name]))];
+  const lines = placesIn(program).flatMap(({ path, words }) => linesOf(words, path));
   return `# Completion of ebb for fish. Made by: ebb completion fish
 complete -c ebb -f
 ${lines.join('\n')}
 `;
-}
-
-function below(words: Words, path: readonly string[]): string[] {
-  return [...linesOf(words, path), ...words.commands.flatMap((command) => below(command, [...path, command.name]))];
 }
 
 /** What can follow a command. */

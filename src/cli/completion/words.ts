@@ -56,6 +56,11 @@ function kindOfValue(placeholder: string, { argChoices }: Pick<Argument | Option
   return { kind: PATHS.test(placeholder.replace(/\.+$/, '')) ? 'path' : 'other' };
 }
 
+/** A command and all that is below it, each with its path: `['keys', 'create']`; that of the program is empty. */
+export function placesIn(words: Words, path: readonly string[] = []): { path: readonly string[]; words: Words }[] {
+  return [{ path, words }, ...words.commands.flatMap((command) => placesIn(command, [...path, command.name]))];
+}
+
 /** One word for bash and zsh, whatever is in it. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
