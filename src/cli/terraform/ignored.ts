@@ -25,7 +25,8 @@ const ATTRIBUTES: Record<FieldGroup, readonly string[]> = {
  * or freeze, is left out.
  */
 export function ignoredOf(computes: readonly Compute[], { set, selecting }: CompiledPolicies): Ignored[] {
-  const mayChange = (policy: Policy) => ruleOf(policy).mayChange(policy);
+  const groupsOf = new Map(set.policies.map((policy) => [policy, ruleOf(policy).mayChange(policy)]));
+  const mayChange = (policy: Policy) => groupsOf.get(policy) ?? [];
   return computes.flatMap((compute) => {
     const places = new Set(selecting(compute));
     const policies = set.policies.filter((policy, place) => places.has(place) && mayChange(policy).length > 0);
