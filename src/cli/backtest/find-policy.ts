@@ -29,5 +29,5 @@ export function findSource({ sources }: PolicySet, { connections }: HeadroomPoli
   const shown = shortened(printable(name ?? connections), LONGEST_NAME);
   if (source)
     throw new UserError(`--prometheus: the source ${shown} is from ${source.from}, which remembers nothing; ${there}`);
-  throw new UserError(`--source: no source is called ${shown}${didYouMean(shown, names)}; ${there}`);
+  throw new UserError(`--source: no source is called ${shown}${didYouMean(name ?? connections, names)}; ${there}`);
 }
