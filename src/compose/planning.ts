@@ -7,6 +7,7 @@ import { type FleetPlan, type FleetSituation, planFleet } from '../domain/plan-f
 import type { PolicySet } from '../domain/policy.ts';
 import type { ControlApi, Project } from '../ports/control-api.ts';
 import type { Store } from '../ports/store.ts';
+import { accountFor } from '../settings/accounts.ts';
 import type { Settings } from '../settings.ts';
 import { factsOfDaemon } from './daemon-facts.ts';
 import { asksForConnections, connectionsOfFile, connectionsOfStore } from './known-connections.ts';
@@ -152,12 +153,14 @@ function baselinesOf({ facts }: Pick<Reading, 'facts'>): Map<string, ComputeSett
   return new Map(known);
 }
 
-/** An account of a file that the settings don't know is as the only one that they have. */
 function profilesOf({ accounts }: Settings, { projects }: Survey): FleetSituation['profiles'] {
-  const known = new Map(accounts.map(({ name, profile }) => [name, profile]));
-  const [only] = accounts;
-  if (accounts.length !== 1 || only === undefined) return known;
-  return new Map([...projects.map(({ account }) => [account, only.profile] as const), ...known]);
+  const names = [...accounts.map(({ name }) => name), ...projects.map(({ account }) => account)];
+  return new Map(
+    names.flatMap((name) => {
+      const account = accountFor(accounts, name);
+      return account ? [[name, account.profile] as const] : [];
+    }),
+  );
 }
 
 function branchNotes({ branchNamesRefused }: Survey): string[] {

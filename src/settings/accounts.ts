@@ -27,6 +27,11 @@ interface Sources {
   cwd: string;
 }
 
+/** The account of that name; one that the settings don't know, of a fleet file say, is as the only one that they have. */
+export function accountFor(accounts: readonly Account[], name: string): Account | undefined {
+  return accounts.find((account) => account.name === name) ?? (accounts.length === 1 ? accounts[0] : undefined);
+}
+
 /** What the account is called when there is no `accounts`. */
 const ONLY_ACCOUNT = 'default';
 

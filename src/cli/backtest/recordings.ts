@@ -7,11 +7,12 @@ import type { Settings } from '../../settings.ts';
 import { UserError } from '../fail.ts';
 import { readSpan } from '../forecast/span.ts';
 import { printable } from '../printable.ts';
+import { matcherOf } from '../select-named.ts';
 import { doubtsOf } from './doubts.ts';
 import { few } from './few.ts';
 import { findSource } from './find-policy.ts';
 import { MOST_COUNTS, readCsv } from './read-csv.ts';
-import { matcherOf, named, type SubjectFlags, type Subjects, subjectsOfFleet, subjectsOfIds } from './subjects.ts';
+import { named, type SubjectFlags, type Subjects, subjectsOfFleet, subjectsOfIds } from './subjects.ts';
 
 export interface RecordingFlags extends SubjectFlags {
   connections?: string;

@@ -8,9 +8,10 @@ import {
 } from '../../domain/compute.ts';
 import { CONNECTION_PROFILES, type ConnectionProfile } from '../../domain/connection-profile.ts';
 import type { HeadroomPolicy, PolicySet } from '../../domain/policy.ts';
-import { compileGlob } from '../../domain/select.ts';
+import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings.ts';
 import { UserError } from '../fail.ts';
+import { selectNamed } from '../select-named.ts';
 
 /** A compute before its recording begins. */
 export interface Subject {
@@ -87,26 +88,17 @@ const UNKNOWN: Omit<Compute, keyof ComputeSettings | 'computeId'> = {
 
 /** Those whose id one of the globs fits; all, if there is none. */
 export function named<T>(all: readonly T[], idOf: (one: T) => string, globs: readonly string[]): T[] {
-  const ids = all.map(idOf);
-  const unknown = globs.find((glob) => !ids.some(compileGlob(glob)));
-  if (unknown !== undefined)
-    throw new UserError(`no compute is called ${unknown} in what was recorded; give an id or a glob`);
-  const isNamed = matcherOf(globs);
-  return all.filter((one) => isNamed(idOf(one)));
-}
-
-/** Whether one of the globs fits an id; every id, if there is none. */
-export function matcherOf(globs: readonly string[]): (id: string) => boolean {
-  const matchers = globs.map(compileGlob);
-  return (id) => matchers.length === 0 || matchers.some((matches) => matches(id));
+  return selectNamed(all, {
+    globs,
+    namesOf: (one) => [idOf(one)],
+    complaint: (glob) => `no compute is called ${glob} in what was recorded; give an id or a glob`,
+  });
 }
 
 function isSelected(policies: CompiledPolicies, { name }: HeadroomPolicy, compute: Compute): boolean {
   return policies.selecting(compute).some((index) => policies.set.policies[index]?.name === name);
 }
 
-/** An account that the settings don't know is as the only one that they have. */
 function profileOf({ accounts }: Settings, account: string): ConnectionProfile {
-  const known = accounts.find(({ name }) => name === account) ?? (accounts.length === 1 ? accounts[0] : undefined);
-  return known?.profile ?? CONNECTION_PROFILES.seed;
+  return accountFor(accounts, account)?.profile ?? CONNECTION_PROFILES.seed;
 }

@@ -1,24 +1,20 @@
-import Table from 'cli-table3';
 import type { Backtest, BacktestRow, Variant } from '../../domain/backtest/backtest.ts';
 import type { BacktestFigures } from '../../domain/backtest/measure.ts';
 import { formatHours } from '../forecast/sums.ts';
-import { NO_LINES } from '../forecast/table.ts';
+import { plainTable } from '../plain-table.ts';
 
 /** One row for the policy as written, one for each alternative, one for no policy at all. */
 export function backtestTable({ asWritten, alternatives, without }: Backtest): string {
-  const table = new Table({
-    head: ['target', 'window', 'raises', 'lowers', 'restarts', 'above target', 'refused', 'CU-hours'],
-    colAligns: ['left', 'left', 'right', 'right', 'right', 'right', 'right', 'right'],
-    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 1, compact: true },
-    chars: { ...NO_LINES, middle: ' ' },
-  });
-  const rowOf = ({ figures, ...variant }: BacktestRow, mark = '') =>
-    table.push([`${formatTarget(variant)}${mark}`, formatWindow(variant), ...cellsOf(figures)]);
-  rowOf(asWritten, ' *');
-  for (const alternative of alternatives) rowOf(alternative);
-  table.push(['without', '', ...cellsOf(without)]);
-  const lines = table.toString().split('\n');
-  return lines.map((line) => line.trimEnd()).join('\n');
+  const rowOf = ({ figures, ...variant }: BacktestRow, mark = '') => [
+    `${formatTarget(variant)}${mark}`,
+    formatWindow(variant),
+    ...cellsOf(figures),
+  ];
+  return plainTable(
+    ['target', 'window', 'raises', 'lowers', 'restarts', 'above target', 'refused', 'CU-hours'],
+    [rowOf(asWritten, ' *'), ...alternatives.map((one) => rowOf(one)), ['without', '', ...cellsOf(without)]],
+    ['left', 'left', 'right', 'right', 'right', 'right', 'right', 'right'],
+  );
 }
 
 export function formatTarget({ targetShare }: Variant): string {

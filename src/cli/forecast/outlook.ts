@@ -4,7 +4,7 @@ import { type Compute, settingsOf } from '../../domain/compute.ts';
 import type { CuSeconds } from '../../domain/cost.ts';
 import type { ForecastSubject } from '../../domain/forecast/alike.ts';
 import { type Forecast, forecastFleet, type Span, unchangedUse } from '../../domain/forecast.ts';
-import type { Account } from '../../settings/accounts.ts';
+import { type Account, accountFor } from '../../settings/accounts.ts';
 
 /** What is foreseen for a compute, and what would be if ebb had never touched it. */
 export interface Outlook extends Forecast {
@@ -38,12 +38,7 @@ export function foresee(
   });
 }
 
-/** A fleet file may name accounts that the settings don't have: then what holds for all holds for them. */
 function priceFor({ account }: Compute, { accounts, prices }: Pricing): number | undefined {
-  const plan = (accounts.find(({ name }) => name === account) ?? onlyOne(accounts))?.plan;
+  const plan = accountFor(accounts, account)?.plan;
   return plan === undefined ? undefined : prices[plan];
-}
-
-function onlyOne(accounts: readonly Account[]): Account | undefined {
-  return accounts.length === 1 ? accounts[0] : undefined;
 }

@@ -1,7 +1,7 @@
 /** Documents for people: what comes from others can't steer the terminal. */
-import Table from 'cli-table3';
 import type { Operator } from '../../compose/operator-access.ts';
 import { formatSize, formatSuspendTimeout } from '../../domain/settings-text.ts';
+import { plainTable } from '../plain-table.ts';
 import { printable } from '../printable.ts';
 
 type Item<Pages> = Pages extends { ok: true; value: { items: (infer T)[] } } ? T : never;
@@ -18,22 +18,9 @@ export function printLines(lines: readonly string[]): void {
 
 /** Columns without lines between them, for terminals and for `grep`. */
 export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
-  const table = new Table({
-    head: [...head],
-    chars: NO_LINES,
-    style: { 'padding-left': 0, 'padding-right': 2, head: [], border: [] },
-  });
-  for (const row of rows) table.push(row.map(printable));
-  const lines = table.toString().split('\n');
-  process.stdout.write(lines.map((line) => `${line.trimEnd()}\n`).join(''));
+  const shown = rows.map((row) => row.map(printable));
+  process.stdout.write(`${plainTable(head, shown)}\n`);
 }
-
-const NO_LINES = Object.fromEntries(
-  [
-    ...['top', 'top-mid', 'top-left', 'top-right', 'bottom', 'bottom-mid', 'bottom-left', 'bottom-right'],
-    ...['left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid', 'middle'],
-  ].map((part) => [part, '']),
-);
 
 /** What a hold sets, as `ebb hold` takes it. */
 export function describeHold({ size, suspend_timeout_seconds: timeout, freeze }: Hold): string {

@@ -1,0 +1,25 @@
+import Table from 'cli-table3';
+
+const NO_LINES = Object.fromEntries(
+  [
+    ...['top', 'top-mid', 'top-left', 'top-right', 'bottom', 'bottom-mid', 'bottom-left', 'bottom-right'],
+    ...['left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid', 'middle'],
+  ].map((part) => [part, '']),
+);
+
+/** Columns with blanks instead of lines between them, for 80 columns and for `grep`. Texts must be printable. */
+export function plainTable(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  colAligns: readonly ('left' | 'right')[] = [],
+): string {
+  const table = new Table({
+    head: [...head],
+    colAligns: [...colAligns],
+    chars: NO_LINES,
+    style: { 'padding-left': 0, 'padding-right': 2, head: [], border: [] },
+  });
+  for (const row of rows) table.push([...row]);
+  const lines = table.toString().split('\n');
+  return lines.map((line) => line.trimEnd()).join('\n');
+}

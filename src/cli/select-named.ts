@@ -1,0 +1,30 @@
+import { compileGlob } from '../domain/select.ts';
+import { UserError } from './fail.ts';
+import { printable } from './printable.ts';
+
+/** Those of which one of the globs fits a name; all, if there is none. Throws a UserError for a glob that fits nothing. */
+export function selectNamed<T>(
+  all: readonly T[],
+  {
+    globs,
+    namesOf,
+    complaint,
+  }: {
+    globs: readonly string[];
+    namesOf: (one: T) => readonly string[];
+    /** What is said of a glob that fits nothing. */
+    complaint: (glob: string) => string;
+  },
+): T[] {
+  const matchers = globs.map(compileGlob);
+  const unknown = globs.find((_, index) => !all.some((one) => namesOf(one).some((name) => matchers[index]?.(name))));
+  if (unknown !== undefined) throw new UserError(complaint(printable(unknown)));
+  const isNamed = matcherOf(globs);
+  return all.filter((one) => namesOf(one).some(isNamed));
+}
+
+/** Whether one of the globs fits a name; every name, if there is none. */
+export function matcherOf(globs: readonly string[]): (name: string) => boolean {
+  const matchers = globs.map(compileGlob);
+  return (name) => matchers.length === 0 || matchers.some((matches) => matches(name));
+}
