@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { refusedNotes } from '../app/refused-notes.ts';
 import type { DecidingFlags } from './plan/common-flags.ts';
 import { settingsAndPolicies } from './plan/common-flags.ts';
 
@@ -41,9 +42,7 @@ async function terraform(flags: TerraformFlags): Promise<void> {
   const { computes, missing, branchNamesRefused } = await readKnownFleet(from);
   const ignored = ignoredOf(computes, policies);
   const say = (line: string) => process.stderr.write(`${line}\n`);
-  for (const project of policies.selectsByBranch ? branchNamesRefused : []) {
-    say(`note: the key may not list the branches of ${project}: policies that select by branch don't match there`);
-  }
+  for (const line of refusedNotes(policies.selectsByBranch ? branchNamesRefused : [])) say(`note: ${line}`);
   for (const line of missing) say(`note: left out: ${line}`);
   if (ignored.length === 0) say('no policy changes size or timeout of any compute: Terraform has nothing to ignore');
   if (flags.json) process.stdout.write(`${JSON.stringify(ignoredJson(ignored), null, 2)}\n`);

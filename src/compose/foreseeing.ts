@@ -1,3 +1,4 @@
+import { refusedNotes } from '../app/refused-notes.ts';
 import { surveyFleet } from '../app/survey.ts';
 import type { ForecastSubject } from '../domain/forecast/alike.ts';
 import type { Settings } from '../settings.ts';
@@ -80,9 +81,5 @@ async function readSubjects(
     baseline: stored.records.get(compute.computeId)?.baseline ?? facts.get(compute.computeId)?.baseline,
     holds: stored.holds.filter(({ computeId }) => computeId === compute.computeId),
   }));
-  const refused = survey.branchNamesRefused.map(
-    (projectId) =>
-      `the key may not list the branches of ${projectId}: policies that select by branch don't match there`,
-  );
-  return { ok: true, value: { subjects, missing, notes: refused } };
+  return { ok: true, value: { subjects, missing, notes: refusedNotes(survey.branchNamesRefused) } };
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { refusedNotes } from '../app/refused-notes.ts';
 import { type Survey, surveyFleet } from '../app/survey.ts';
 import { type CompiledPolicies, compilePolicies } from '../domain/compiled-policies.ts';
 import type { ComputeSettings } from '../domain/compute.ts';
@@ -167,5 +168,5 @@ function branchNotes({ branchNamesRefused }: Survey): string[] {
   const [first] = branchNamesRefused;
   if (first === undefined) return [];
   const more = branchNamesRefused.length > 1 ? ` and ${branchNamesRefused.length - 1} more projects` : '';
-  return [`the key may not list the branches of ${first}${more}: policies that select by branch don't match there`];
+  return refusedNotes([`${first}${more}`]);
 }

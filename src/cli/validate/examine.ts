@@ -1,4 +1,5 @@
 import { DateTime } from 'luxon';
+import { refusedNotes } from '../../app/refused-notes.ts';
 import type { PolicySet } from '../../domain/policy.ts';
 import { type Finding, lintPolicySet } from '../../policy/lint/lint.ts';
 import { loadPolicySet } from '../../policy/load.ts';
@@ -92,9 +93,6 @@ function plansOf(settings: Settings | undefined) {
 }
 
 function notesOn({ missing, branchNamesRefused }: KnownFleet): string[] {
-  const refused = branchNamesRefused.map(
-    (project) => `the key may not list the branches of ${project}: policies that select by branch don't match there`,
-  );
   const partly = missing.length === 0 ? [] : ['a part of the fleet is missing, so warnings go by the selectors alone'];
-  return [...refused, ...missing.map((line) => `left out: ${line}`), ...partly];
+  return [...refusedNotes(branchNamesRefused), ...missing.map((line) => `left out: ${line}`), ...partly];
 }
