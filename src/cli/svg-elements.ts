@@ -23,3 +23,54 @@ export function escaped(text: string): string {
 export function tenth(value: number): number {
   return Math.round(value * 10) / 10;
 }
+
+/** Of every picture. */
+const STYLE =
+  'text{font:12px system-ui,sans-serif;fill:#1f2933}.title{font-size:15px;font-weight:600}.dim{fill:#616e7c}.grid{stroke:#d9dee4}';
+
+interface Picture {
+  width: number;
+  height: number;
+  title: string;
+  /** For those who can't see it. */
+  description?: string;
+  /** Rules for the classes of its own. */
+  style: string;
+  legend: readonly LegendEntry[];
+  /** Where the legend begins. */
+  left: number;
+}
+
+interface LegendEntry {
+  /** The class of the elements that it stands for. */
+  name: string;
+  text: string;
+  height?: number;
+}
+
+/** A picture that needs nothing else: with a title that is shown and told, and a legend below. The elements are markup. */
+export function svgPicture(picture: Picture, elements: readonly string[]): string {
+  const { width, height, title, description, style, legend, left } = picture;
+  const size = { viewBox: `0 0 ${width} ${height}`, width, height };
+  const labels = description === undefined ? 'title' : 'title description';
+  const content = [
+    '',
+    element('title', { id: 'title' }, escaped(title)),
+    ...(description === undefined ? [] : [element('desc', { id: 'description' }, escaped(description))]),
+    element('style', {}, `${STYLE}\n${style}`),
+    element('rect', { width, height, fill: '#fff' }),
+    element('text', { x: 12, y: 24, class: 'title' }, escaped(title)),
+    ...elements,
+    ...legend.flatMap((entry, index) => legendEntry(entry, left + index * 220, height - 12)),
+    '',
+  ];
+  const attributes = { xmlns: 'http://www.w3.org/2000/svg', ...size, role: 'img', 'aria-labelledby': labels };
+  return `${element('svg', attributes, content.join('\n'))}\n`;
+}
+
+function legendEntry({ name, text, height = 10 }: LegendEntry, x: number, y: number): string[] {
+  return [
+    element('rect', { class: name, x, y: y - height, width: 14, height }),
+    element('text', { class: 'dim', x: x + 20, y }, escaped(text)),
+  ];
+}

@@ -6,7 +6,7 @@ import type { Span } from '../../domain/forecast.ts';
 import { formatSize } from '../../domain/settings-text.ts';
 import { formatInstant, formatSpan } from '../forecast/local-time.ts';
 import { shortened } from '../printable.ts';
-import { element, escaped, tenth } from '../svg-elements.ts';
+import { element, escaped, svgPicture, tenth } from '../svg-elements.ts';
 
 const WIDTH = 1200;
 const LEFT = 60;
@@ -19,11 +19,18 @@ const MOST_TICKS = 12;
 const TICK_HOURS = [1, 2, 3, 6, 12, 24, 48, 168, 336, 720, 2160, 8760];
 
 /** More than so many are no picture any more. */
-export const MOST_DRAWN = 20;
+const MOST_DRAWN = 20;
 
-const STYLE = `text{font:12px system-ui,sans-serif;fill:#1f2933}.title{font-size:15px;font-weight:600}.dim{fill:#616e7c}
-.grid{stroke:#d9dee4}.usable{fill:none;stroke:#b4531a;stroke-width:1.5}.demand{fill:#9cc2e5;stroke:#3b73ad}.unknown{fill:#eef1f4}
+const STYLE = `.usable{fill:none;stroke:#b4531a;stroke-width:1.5}.demand{fill:#9cc2e5;stroke:#3b73ad}.unknown{fill:#eef1f4}
 .raise{fill:#2f7d32}.lower{fill:#616e7c}`;
+
+const LEGEND = [
+  { name: 'demand', text: 'connections wanted' },
+  { name: 'usable', text: 'what the size gives to users' },
+  { name: 'raise', text: 'raised' },
+  { name: 'lower', text: 'lowered' },
+  { name: 'unknown', text: 'not known' },
+];
 
 interface Scale extends Span {
   /** Where the highest number is, and where 0 is. */
@@ -35,25 +42,20 @@ interface Scale extends Span {
 }
 
 /**
- * A picture that needs nothing else: for each compute the connections that were wanted, over them what its size gives under the
+ * A picture of the first computes: for each the connections that were wanted, over them what its size gives under the
  * policy as written, and a mark for each change.
  */
 export function drawBacktest({ computes }: Backtest, options: Span & { zone: string; policy: string }): string {
   const { policy, zone, ...span } = options;
   const drawn = computes.slice(0, MOST_DRAWN);
   const height = TOP + drawn.length * (PANEL + HEAD) + FOOT;
-  const title = `${policy} on ${computes.length} ${computes.length === 1 ? 'compute' : 'computes'}, ${formatSpan(span, zone)}`;
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-labelledby="title">`,
-    element('title', { id: 'title' }, escaped(title)),
-    element('style', {}, STYLE),
-    element('rect', { width: WIDTH, height, fill: '#fff' }),
-    element('text', { x: 12, y: 24, class: 'title' }, escaped(title)),
-    ...drawn.flatMap((one, index) => panelOf(one, TOP + index * (PANEL + HEAD), { ...span, zone })),
-    ...legend(height - 12),
-    '</svg>',
-    '',
-  ].join('\n');
+  const many = computes.length;
+  const on = drawn.length < many ? `the first ${drawn.length} of ${many}` : `${many}`;
+  const title = `${policy} on ${on} ${many === 1 ? 'compute' : 'computes'}, ${formatSpan(span, zone)}`;
+  return svgPicture(
+    { width: WIDTH, height, title, style: STYLE, legend: LEGEND, left: LEFT },
+    drawn.flatMap((one, index) => panelOf(one, TOP + index * (PANEL + HEAD), { ...span, zone })),
+  );
 }
 
 function panelOf(
@@ -134,21 +136,4 @@ function ticks({ fromMs, toMs, xOf, zone, top, bottom }: Scale): string[] {
     );
   }
   return lines;
-}
-
-function legend(y: number): string[] {
-  const entries: [string, string][] = [
-    ['demand', 'connections wanted'],
-    ['usable', 'what the size gives to users'],
-    ['raise', 'raised'],
-    ['lower', 'lowered'],
-    ['unknown', 'not known'],
-  ];
-  return entries.flatMap(([name, text], index) => {
-    const x = LEFT + index * 220;
-    return [
-      element('rect', { class: name, x, y: y - 10, width: 14, height: 10 }),
-      element('text', { class: 'dim', x: x + 20, y }, text),
-    ];
-  });
 }

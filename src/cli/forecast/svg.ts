@@ -3,7 +3,7 @@ import type { Segment } from '../../domain/forecast/walk.ts';
 import type { Span } from '../../domain/forecast.ts';
 import { formatSize, formatSuspendTimeout } from '../../domain/settings-text.ts';
 import { shortened } from '../printable.ts';
-import { element, escaped, tenth } from '../svg-elements.ts';
+import { element, escaped, svgPicture, tenth } from '../svg-elements.ts';
 import { daysOf } from './days.ts';
 import { formatInstant, formatSpan } from './local-time.ts';
 import type { Outlook } from './outlook.ts';
@@ -21,11 +21,16 @@ const FOOT = 30;
 const SMALLEST_CU = 0.25;
 const MOST_DAY_LABELS = 31;
 
-const STYLE = `text{font:12px system-ui,sans-serif;fill:#1f2933}.title{font-size:15px;font-weight:600}.dim{fill:#616e7c}
-.max{fill:#9cc2e5}.min{fill:#3b73ad}.awake{fill:#b4531a}.grid{stroke:#d9dee4}`;
+const STYLE = '.max{fill:#9cc2e5}.min{fill:#3b73ad}.awake{fill:#b4531a}';
+
+const LEGEND = [
+  { name: 'min', text: 'minimum' },
+  { name: 'max', text: 'maximum (height: doublings)' },
+  { name: 'awake', text: 'never suspends', height: LINE },
+];
 
 /**
- * The whole time as a picture that needs nothing else: for each compute a bar from its minimum (dark) to its maximum (light),
+ * The whole time as a picture: for each compute a bar from its minimum (dark) to its maximum (light),
  * by the logarithm of the size, and under it a line while it never suspends.
  */
 export function drawSvg(outlooks: readonly Outlook[], { zone, ...span }: Span & { zone: string }): string {
@@ -34,19 +39,11 @@ export function drawSvg(outlooks: readonly Outlook[], { zone, ...span }: Span & 
   const largest = Math.max(1, ...outlooks.flatMap(({ segments }) => segments.map(({ maxCu }) => maxCu)));
   const scale = { xOf, zone, heightOf: (cu: number) => BAR * (steps(cu) / steps(largest)) };
   const title = `Sizes of ${outlooks.length} computes, ${formatSpan(span, zone)}`;
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-labelledby="title description">`,
-    element('title', { id: 'title' }, escaped(title)),
-    element('desc', { id: 'description' }, escaped(descriptionOf(outlooks))),
-    element('style', {}, STYLE),
-    element('rect', { width: WIDTH, height, fill: '#fff' }),
-    element('text', { x: 12, y: 24, class: 'title' }, escaped(title)),
+  const description = descriptionOf(outlooks);
+  return svgPicture({ width: WIDTH, height, title, description, style: STYLE, legend: LEGEND, left: LEFT }, [
     ...dayLines(span, { xOf, zone, bottom: height - FOOT }),
     ...outlooks.flatMap((outlook, index) => rowOf(outlook, TOP + index * ROW, scale)),
-    ...legend(height - 12),
-    '</svg>',
-    '',
-  ].join('\n');
+  ]);
 }
 
 interface Scale {
@@ -114,19 +111,4 @@ function barOf(segment: Segment, bottom: number, { xOf, heightOf, zone }: Scale)
       ...(never ? [element('rect', { class: 'awake', ...place, y: bottom + 2, height: LINE })] : []),
     ].join(''),
   );
-}
-
-function legend(y: number): string[] {
-  const entries: [string, number, string][] = [
-    ['min', 10, 'minimum'],
-    ['max', 10, 'maximum (height: doublings)'],
-    ['awake', LINE, 'never suspends'],
-  ];
-  return entries.flatMap(([name, height, text], index) => {
-    const x = LEFT + index * 220;
-    return [
-      element('rect', { class: name, x, y: y - height, width: 14, height }),
-      element('text', { class: 'dim', x: x + 20, y }, text),
-    ];
-  });
 }
