@@ -5,7 +5,7 @@ import type { Span } from '../domain/forecast.ts';
 import type { HeadroomPolicy } from '../domain/policy.ts';
 import type { RecordingFlags } from './backtest/recordings.ts';
 import { parseTargets, parseWindows } from './backtest/variants.ts';
-import { parseSize, parseSuspendAfter } from './operator/parse-flags.ts';
+import { parseFor, parseSize, parseSuspendAfter } from './operator/parse-flags.ts';
 import { settingsAndPolicies } from './plan/common-flags.ts';
 
 interface BacktestFlags extends RecordingFlags {
@@ -40,7 +40,7 @@ export function backtestCommand(): Command {
     .option('--source <name>', 'another source from prometheus than that of the policy')
     .option('--from <iso>', 'where the range query starts; without offset local time of --zone')
     .option('--to <iso>', 'where it ends (default: now)')
-    .option('--step <duration>', 'its step (default: the interval of the source)')
+    .option('--step <duration>', 'its step (default: the interval of the source)', parseFor)
     .option('--fleet <file>', 'a snapshot, YAML or JSON: what the computes have, and which other policies select them')
     .option('--size <size>', 'without --fleet: the size at which computes begin (default: 0.25)', parseSize)
     .option('--suspend-after <duration>', 'without --fleet: when they suspend (default: 5m)', parseSuspendAfter)

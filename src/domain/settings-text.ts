@@ -11,9 +11,13 @@ const UNITS: readonly [string, number][] = [
   ['m', 60],
 ];
 
-/** A canonical timeout in seconds as policies write it: `never`, `5m`, `1h`; seconds where no larger unit fits. */
+/** A canonical timeout in seconds as policies write it: `never`, `5m`, `1h`. */
 export function formatSuspendTimeout(seconds: number): string {
-  if (seconds === NEVER_SUSPENDS) return 'never';
+  return seconds === NEVER_SUSPENDS ? 'never' : formatDuration(seconds);
+}
+
+/** Whole seconds as policies write a duration: in the largest unit in which it is a whole number. */
+export function formatDuration(seconds: number): string {
   const unit = UNITS.find(([, size]) => seconds % size === 0);
   return unit ? `${seconds / unit[1]}${unit[0]}` : `${seconds}s`;
 }

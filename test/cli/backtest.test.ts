@@ -104,6 +104,15 @@ without               0       0         0        60 min        0         1
     expect(svg).toContain('01:00: 0.25 to 0.25-0.5 CU by room, 100 disconnected');
   });
 
+  it('draws the first twenty computes, and says of how many', async () => {
+    const rows = Array.from({ length: 21 }, (_, index) => `1772409600,ep-${index},10\n`).join('');
+    writeFileSync(join(folder, 'many.csv'), `time,compute,connections\n${rows}`);
+    await ebb('--policy', 'room', '--connections', 'many.csv', '--svg', 'many.svg');
+    const svg = readFileSync(join(folder, 'many.svg'), 'utf8');
+    expect(svg).toContain('<title id="title">room on the first 20 of 21 computes, Mon 2 Mar 2026, 00:00 to ');
+    expect(svg.match(/>ep-\d+<\/text>/g)).toHaveLength(20);
+  });
+
   it('says of which of the named computes nothing is in the file, and shows ids as they may be shown', async () => {
     const lines = ['ep-shop', 'ep-a\u001b[2J', 'ep-b', 'ep-c', `ep-${'d'.repeat(99)}`].map(
       (id) => `1772409600,${id},119,119`,
@@ -177,6 +186,11 @@ without               0       0         0        60 min        0         1
       'a source without memory',
       ['--policy', 'room', '--prometheus', '--source', 'sql', 'ep-a'],
       'the source sql is from postgres',
+    ],
+    [
+      'no step',
+      ['--policy', 'room', '--prometheus', '--step', '500ms'],
+      "'500ms' is invalid. expected a duration of 1s",
     ],
   ])('says in one line what is wrong: %s', async (_what, args, expected) => {
     const { status, stderr } = await ebb(...args);

@@ -2,11 +2,9 @@ import type { RecordedCount, Recording } from '../../domain/backtest/recording.t
 import type { PrometheusSource } from '../../domain/connection-source.ts';
 import { isoInstant } from '../../domain/instants.ts';
 import type { HeadroomPolicy, PolicySet } from '../../domain/policy.ts';
-import { parseDurationMs } from '../../policy/schema/duration.ts';
 import type { Settings } from '../../settings.ts';
 import { UserError } from '../fail.ts';
 import { readSpan } from '../forecast/span.ts';
-import { printable } from '../printable.ts';
 import { matcherOf } from '../select-named.ts';
 import { doubtsOf } from './doubts.ts';
 import { few } from './few.ts';
@@ -20,7 +18,8 @@ export interface RecordingFlags extends SubjectFlags {
   source?: string;
   from?: string;
   to?: string;
-  step?: string;
+  /** Seconds. */
+  step?: number;
 }
 
 /** What was recorded, and by what it is replayed. */
@@ -80,7 +79,7 @@ async function fromPrometheus(options: Options): Promise<Recorded> {
   const source = findSource(set, policy, flags.source);
   if (flags.from === undefined) throw new UserError('--prometheus needs --from, and --to unless it is now');
   const span = readSpan({ from: flags.from, to: flags.to ?? isoInstant(nowMs) }, { zone, nowMs });
-  const stepMs = stepOf(flags.step, source);
+  const stepMs = flags.step === undefined ? source.everyMs : flags.step * 1000;
   const subjects = await subjectsFor(options, names);
   if (flags.fleet === undefined) assertIdsSuffice(source, names);
   const computes = named(subjects.computes, ({ compute }) => compute.computeId, names);
@@ -114,13 +113,6 @@ function assertIdsSuffice({ name, query }: PrometheusSource, ids: readonly strin
     throw new UserError(`${glob}: globs need --fleet with --prometheus; give the ids of computes`);
   const missing = /\$(project|branch)\b/.exec(query)?.[0];
   if (missing !== undefined) throw new UserError(`the query of ${name} asks by ${missing}: name a fleet with --fleet`);
-}
-
-function stepOf(text: string | undefined, { everyMs }: PrometheusSource): number {
-  if (text === undefined) return everyMs;
-  const ms = parseDurationMs(text);
-  if (ms !== undefined && ms >= 1000) return ms;
-  throw new UserError(`--step: "${printable(text)}" is not a duration from 1s on; write for example 1m`);
 }
 
 function recorded({ policies, policy, computes, notes }: Subjects, counts: Counts): Recorded {

@@ -1,5 +1,6 @@
 import type { Backtest, BacktestRow, Variant } from '../../domain/backtest/backtest.ts';
 import type { BacktestFigures } from '../../domain/backtest/measure.ts';
+import { formatDuration } from '../../domain/settings-text.ts';
 import { formatHours } from '../forecast/sums.ts';
 import { plainTable } from '../plain-table.ts';
 
@@ -21,22 +22,9 @@ export function formatTarget({ targetShare }: Variant): string {
   return `${Math.round(targetShare * 100)}%`;
 }
 
-/** `30m`, `1h`, `1h30m`. */
+/** `30m`, `1h`, `90m`. */
 export function formatWindow({ windowMs }: Variant): string {
-  const units: [string, number][] = [
-    ['d', 86_400],
-    ['h', 3600],
-    ['m', 60],
-    ['s', 1],
-  ];
-  let rest = Math.round(windowMs / 1000);
-  return units
-    .map(([unit, seconds]) => {
-      const many = Math.floor(rest / seconds);
-      rest -= many * seconds;
-      return many > 0 ? `${many}${unit}` : '';
-    })
-    .join('');
+  return formatDuration(windowMs / 1000);
 }
 
 function cellsOf({ raises, lowers, restarts, minutesAboveTarget, refused, minutesRefusing, cuHours }: BacktestFigures) {
