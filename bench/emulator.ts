@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { Pool } from 'undici';
-import { medianMs, printTable } from './figures.ts';
+import { medianMs, percentile, printTable } from './figures.ts';
 
 const PROJECTS = 10_000;
 const COMPUTES_PER_PROJECT = 2;
@@ -101,8 +101,7 @@ async function load(pool: Pool, call: (index: number) => Promise<void>): Promise
   const startedMs = performance.now();
   await Promise.all(Array.from({ length: CONCURRENT }, work));
   const tookMs = performance.now() - startedMs;
-  const sorted = timesMs.toSorted((left, right) => left - right);
-  const below = (share: number): string => (sorted[Math.floor(sorted.length * share)] ?? Number.NaN).toFixed(2);
+  const below = (share: number): string => percentile(timesMs, share).toFixed(2);
   if (pool.destroyed) throw new Error('the connection to the emulator is gone');
   return [Math.round((REQUESTS / tookMs) * 1_000).toLocaleString('en'), below(0.5), below(0.99)];
 }

@@ -9,7 +9,13 @@ export async function medianMs(runs: number, work: () => void | Promise<void>): 
     await work();
     times.push(performance.now() - startedMs);
   }
-  return times.toSorted((a, b) => a - b)[Math.floor(runs / 2)] ?? Number.NaN;
+  return percentile(times, 0.5);
+}
+
+/** The value below which such a share of all lies, from 0 to 1; NaN of none. */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
 export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
