@@ -3,12 +3,13 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { quoted } from '../../src/cli/completion/words.ts';
 import { parsePolicyFiles } from '../../src/policy/parse.ts';
 import { FLEET, POLICIES } from '../cli/fleet-files.ts';
 import { makeFolder, type Platform, startTestPlatform } from '../support/platform.ts';
 import { type Block, blocksOf, consoleText, exchangesOf, withBlocks } from './blocks.ts';
 import { PAGES, readPage } from './pages.ts';
-import { quoted, type Shell, startShell } from './shell.ts';
+import { type Shell, startShell } from './shell.ts';
 import { isSame } from './steady.ts';
 
 let platform: Platform;

@@ -5,6 +5,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { inject } from 'vitest';
+import { quoted } from '../../src/cli/completion/words.ts';
 import { makeFolder } from '../support/platform.ts';
 
 export interface Shell {
@@ -46,11 +47,6 @@ async function answer({ stdin, stdout }: Bash, command: string): Promise<{ outpu
     if (end) return { output: text.slice(0, end.index).replace(/\n$/, ''), status: Number(end[1]) };
   }
   throw new Error(`bash has ended: ${command}\n${text}`);
-}
-
-/** One word for bash, whatever is in it. */
-export function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 async function close(child: Bash, removeFolder: () => Promise<void>): Promise<void> {

@@ -5,16 +5,15 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 const PAGES = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...(await pagesIn('docs'))];
+const LINKS = (await Promise.all(PAGES.map(linksOf))).flat();
+const REPOSITORY = inRepository(LINKS.map(({ target }) => target));
 
 describe('the documents', () => {
   it.each(PAGES)('%s links only to what is there', async (page) => {
-    const text = await readFile(page, 'utf8');
-    const links = [...text.matchAll(/\]\(([^)#:]*)(?:#([^):]*))?\)/g)];
     const broken = await Promise.all(
-      links.map(async ([link, path = '', heading]) => {
-        const target = path === '' ? page : join(dirname(page), path);
-        const isThere = isInRepository(target) && (heading === undefined || (await headingsOf(target)).has(heading));
-        return isThere ? [] : [link];
+      LINKS.filter((link) => link.page === page).map(async ({ text, target, heading }) => {
+        const isThere = REPOSITORY.has(target) && (heading === undefined || (await headingsOf(target)).has(heading));
+        return isThere ? [] : [text];
       }),
     );
     expect(broken.flat()).toEqual([]);
@@ -37,11 +36,23 @@ describe('the documents', () => {
   });
 });
 
-/** Not only here: git knows it, or would if it were added. */
-function isInRepository(path: string): boolean {
-  if (!existsSync(path)) return false;
-  const { status } = spawnSync('git', ['check-ignore', '-q', path]);
-  return status !== 0;
+async function linksOf(page: string) {
+  const text = await readFile(page, 'utf8');
+  return [...text.matchAll(/\]\(([^)#:]*)(?:#([^):]*))?\)/g)].map(([link, path = '', heading]) => ({
+    ...{ page, text: link, heading },
+    target: path === '' ? page : join(dirname(page), path),
+  }));
+}
+
+/** Those that are not only here: git knows them, or would if they were added. */
+function inRepository(paths: readonly string[]): Set<string> {
+  const here = new Set(paths.filter((path) => !path.startsWith('..') && existsSync(path)));
+  const { stdout } = spawnSync('git', ['check-ignore', '-z', '--stdin'], {
+    input: [...here].join('\0'),
+    encoding: 'utf8',
+  });
+  for (const path of stdout.split('\0')) here.delete(path);
+  return here;
 }
 
 /** Headings of a page as links name them. */
