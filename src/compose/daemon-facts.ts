@@ -10,10 +10,19 @@ import {
   type PageQuery,
 } from '../ports/operator.ts';
 import type { Settings } from '../settings.ts';
-import type { StoredFacts } from './stored-facts.ts';
+import { NOTHING_STORED, type StoredFacts } from './stored-facts.ts';
+
+/** What is known where the store can't be read: what the daemon that holds it tells, else nothing, and a note that says so. */
+export async function factsWithoutStore(
+  settings: Settings,
+  { note, inUse }: { note: string; inUse: boolean },
+): Promise<{ facts: StoredFacts; notes: string[] }> {
+  const facts = inUse ? await factsOfDaemon(settings) : undefined;
+  return facts ? { facts, notes: [] } : { facts: NOTHING_STORED, notes: [note] };
+}
 
 /** What is stored, asked of the daemon that has an embedded store for itself; undefined if none answers. */
-export async function factsOfDaemon(settings: Settings): Promise<StoredFacts | undefined> {
+async function factsOfDaemon(settings: Settings): Promise<StoredFacts | undefined> {
   const { openOperator } = await import('./operator-access.ts');
   const opened = await openOperator({ settings });
   if (!opened.ok) return undefined;

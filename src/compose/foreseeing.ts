@@ -2,7 +2,7 @@ import { refusedNotes } from '../app/refused-notes.ts';
 import { surveyFleet } from '../app/survey.ts';
 import type { ForecastSubject } from '../domain/forecast/alike.ts';
 import type { Settings } from '../settings.ts';
-import { factsOfDaemon } from './daemon-facts.ts';
+import { factsWithoutStore } from './daemon-facts.ts';
 import { openForReading, type Reading } from './reading.ts';
 import { factsIn, NOTHING_STORED, openStoreToRead, type StoredFacts } from './stored-facts.ts';
 
@@ -29,10 +29,13 @@ type Opened<T> = { ok: true; value: T } | { ok: false; problem: string };
 
 /** Reads the fleet, live or from a file, with the baselines and holds that are known. Nothing is written, and no store is made. */
 export async function readForForecast(options: ForeseeingOptions): Promise<Opened<Foreseeing>> {
-  if (options.fleetFile !== undefined) return openAndRead(options, undefined);
+  if (options.fleetFile !== undefined) return openAndRead(options, async () => NOTHING_STORED);
   const stored = await openStoreToRead(options.settings);
   if (!stored.ok) return stored;
-  if (!('opened' in stored)) return foreseeWithout(options, stored);
+  if (!('opened' in stored)) {
+    const { facts, notes } = await factsWithoutStore(options.settings, stored);
+    return openAndRead(options, async () => facts, notes);
+  }
   const { store, close } = stored.opened;
   try {
     return await openAndRead(options, (projectIds) =>
@@ -43,24 +46,18 @@ export async function readForForecast(options: ForeseeingOptions): Promise<Opene
   }
 }
 
-/** Without the store itself: a daemon that holds it may tell what is in it. */
-async function foreseeWithout(
-  options: ForeseeingOptions,
-  { note, inUse }: { note: string; inUse: boolean },
-): Promise<Opened<Foreseeing>> {
-  const facts = inUse ? await factsOfDaemon(options.settings) : undefined;
-  const read = await openAndRead(options, facts && (async () => facts));
-  return facts || !read.ok ? read : { ok: true, value: { ...read.value, notes: [note, ...read.value.notes] } };
-}
-
 /** Of these projects. */
 type ReadFacts = (projectIds: readonly string[]) => Promise<StoredFacts>;
 
-async function openAndRead(options: ForeseeingOptions, readFacts: ReadFacts | undefined): Promise<Opened<Foreseeing>> {
+async function openAndRead(
+  options: ForeseeingOptions,
+  readFacts: ReadFacts,
+  notes: readonly string[] = [],
+): Promise<Opened<Foreseeing>> {
   const opened = await openForReading(options);
   if (!opened.ok) return opened;
   try {
-    return await readSubjects(options, opened.value, readFacts);
+    return await readSubjects(options, opened.value, { readFacts, notes });
   } finally {
     await opened.value.close();
   }
@@ -69,7 +66,7 @@ async function openAndRead(options: ForeseeingOptions, readFacts: ReadFacts | un
 async function readSubjects(
   { selectsByBranch }: ForeseeingOptions,
   { api, facts, explain }: Reading,
-  readFacts: ReadFacts = async () => NOTHING_STORED,
+  { readFacts, notes }: { readFacts: ReadFacts; notes: readonly string[] },
 ): Promise<Opened<Foreseeing>> {
   const survey = await surveyFleet({ api, readBranches: selectsByBranch });
   const missing = survey.errors.map(explain);
@@ -81,5 +78,5 @@ async function readSubjects(
     baseline: stored.records.get(compute.computeId)?.baseline ?? facts.get(compute.computeId)?.baseline,
     holds: stored.holds.filter(({ computeId }) => computeId === compute.computeId),
   }));
-  return { ok: true, value: { subjects, missing, notes: refusedNotes(survey.branchNamesRefused) } };
+  return { ok: true, value: { subjects, missing, notes: [...notes, ...refusedNotes(survey.branchNamesRefused)] } };
 }

@@ -45,11 +45,6 @@ export function connectionsOfStore(samples: ReadonlyMap<string, readonly StoredS
   );
 }
 
-/** True if connections matter at all: then they are worth reading. */
-export function asksForConnections(set: PolicySet): boolean {
-  return headroomsOf(set).length > 0;
-}
-
 function headroomsOf({ policies }: PolicySet): HeadroomPolicy[] {
   return policies.filter((policy) => policy.kind === 'headroom');
 }

@@ -3,6 +3,7 @@ import { refusedNotes } from '../app/refused-notes.ts';
 import { type Survey, surveyFleet } from '../app/survey.ts';
 import { type CompiledPolicies, compilePolicies } from '../domain/compiled-policies.ts';
 import type { ComputeSettings } from '../domain/compute.ts';
+import { asksForConnections } from '../domain/connection-samples.ts';
 import { STALE_AFTER_MS } from '../domain/connections.ts';
 import { type FleetPlan, type FleetSituation, planFleet } from '../domain/plan-fleet.ts';
 import type { PolicySet } from '../domain/policy.ts';
@@ -10,8 +11,8 @@ import type { ControlApi, Project } from '../ports/control-api.ts';
 import type { Store } from '../ports/store.ts';
 import { accountFor } from '../settings/accounts.ts';
 import type { Settings } from '../settings.ts';
-import { factsOfDaemon } from './daemon-facts.ts';
-import { asksForConnections, connectionsOfFile, connectionsOfStore } from './known-connections.ts';
+import { factsWithoutStore } from './daemon-facts.ts';
+import { connectionsOfFile, connectionsOfStore } from './known-connections.ts';
 import { openForReading, type Reading } from './reading.ts';
 import { factsIn, NOTHING_STORED, openStoreToRead, type StoredFacts } from './stored-facts.ts';
 
@@ -46,21 +47,15 @@ export async function planOnce(options: PlanningOptions): Promise<Opened<Plannin
   if (options.fleetFile !== undefined) return planWith(options, undefined, []);
   const stored = await openStoreToRead(options.settings);
   if (!stored.ok) return stored;
-  if (!('opened' in stored)) return planWithout(options, stored);
+  if (!('opened' in stored)) {
+    const { facts, notes } = await factsWithoutStore(options.settings, stored);
+    return planWith({ ...options, facts }, undefined, notes);
+  }
   try {
     return await planWith(options, stored.opened, []);
   } finally {
     await stored.opened.close();
   }
-}
-
-/** Without the store itself: a daemon that holds it may tell what is in it. */
-async function planWithout(
-  options: PlanningOptions,
-  { note, inUse }: { note: string; inUse: boolean },
-): Promise<Opened<Planning>> {
-  const facts = inUse ? await factsOfDaemon(options.settings) : undefined;
-  return facts ? planWith({ ...options, facts }, undefined, []) : planWith(options, undefined, [note]);
 }
 
 async function planWith(

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { readSamples } from '../app/read-samples.ts';
 import type { ComputeRecord } from '../domain/compute-record.ts';
 import type { Freeze } from '../domain/freezes.ts';
 import type { Hold } from '../domain/holds.ts';
@@ -84,8 +85,7 @@ export async function factsIn(
   for (const projectId of wanted.projectIds.filter((id) => known.has(id))) {
     for (const [computeId, record] of await store.records(projectId)) records.set(computeId, record);
   }
-  const samples = new Map<string, readonly ConnectionSample[]>();
-  for (const computeId of wanted.computeIds) samples.set(computeId, await store.samples(computeId));
+  const samples = await readSamples(store, wanted.computeIds);
   const [holds, freezes] = await Promise.all([store.holds(wanted.nowMs), store.freezes(wanted.nowMs)]);
   return { records, holds, freezes, samples };
 }

@@ -1,5 +1,5 @@
 import { type ConnectionSample, STALE_AFTER_MS } from './connections.ts';
-import type { Policy } from './policy.ts';
+import type { Policy, PolicySet } from './policy.ts';
 
 /** How many samples of a compute are kept, over all its sources. */
 export const MOST_SAMPLES = 32;
@@ -9,6 +9,11 @@ const LEAST_WINDOW_MS = 5 * 60_000;
 
 /** How often a source may be missed before what it said is stale. */
 const MISSED = 2.5;
+
+/** True if connections matter at all: then they are worth counting and reading. */
+export function asksForConnections({ policies }: PolicySet): boolean {
+  return policies.some(({ kind }) => kind === 'headroom');
+}
 
 /** How long policies look back at the counts of a source, in milliseconds. */
 export function windowOf(source: string, policies: readonly Policy[]): number {

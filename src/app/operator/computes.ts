@@ -1,7 +1,8 @@
+import { asksForConnections } from '../../domain/connection-samples.ts';
 import type { ComputeDocument, OperatorResult, Page, PageQuery, RecordsDocument } from '../../ports/operator.ts';
-import type { ConnectionSample } from '../../ports/store.ts';
 import { frozenBy, statusOf } from '../compute-status.ts';
 import type { Conclusion } from '../fleet.ts';
+import { readSamples } from '../read-samples.ts';
 import { computeDocument } from './documents.ts';
 import { boundedLimit, pageOf } from './pages.ts';
 import { fail, type OperatorParts } from './parts.ts';
@@ -30,20 +31,15 @@ export async function listRecords(
   const ahead = projectIds.toSorted().filter((projectId) => after === undefined || projectId > after);
   const shown = ahead.slice(0, boundedLimit(limit));
   const items: RecordsDocument[] = [];
-  const isCounted = daemon?.policies().set.policies.some(({ kind }) => kind === 'headroom') === true;
+  const isCounted = daemon !== undefined && asksForConnections(daemon.policies().set);
   for (const projectId of shown) {
     const records = await store.records(projectId);
-    const samples = isCounted ? await samplesOf(store, [...records.keys()]) : {};
-    items.push({ project_id: projectId, records: Object.fromEntries(records), samples });
+    const samples = await readSamples(store, isCounted ? [...records.keys()] : []);
+    items.push({
+      project_id: projectId,
+      records: Object.fromEntries(records),
+      samples: Object.fromEntries(samples),
+    });
   }
   return { ok: true, value: { items, next: (ahead.length > shown.length && shown.at(-1)) || null } };
-}
-
-async function samplesOf(store: OperatorParts['store'], computeIds: readonly string[]) {
-  const known: Record<string, readonly ConnectionSample[]> = {};
-  for (const computeId of computeIds) {
-    const samples = await store.samples(computeId);
-    if (samples.length > 0) known[computeId] = samples;
-  }
-  return known;
 }
