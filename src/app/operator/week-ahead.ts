@@ -3,7 +3,7 @@ import type { CompiledPolicies } from '../../domain/compiled-policies.ts';
 import { settingsOf } from '../../domain/compute.ts';
 import type { ForecastSubject } from '../../domain/forecast/alike.ts';
 import type { Segment } from '../../domain/forecast/walk.ts';
-import { forecastFleet } from '../../domain/forecast.ts';
+import { forecast } from '../../domain/forecast.ts';
 import type { Clock } from '../../ports/clock.ts';
 
 const DAY_MS = 86_400_000;
@@ -68,11 +68,8 @@ export function createWeekAhead({ policies, clock }: WeekAheadOptions): WeekAhea
   }
 
   function workOut(current: CompiledPolicies, kind: string, subject: ForecastSubject, nowMs: number): void {
-    const [forecast] = forecastFleet({
-      ...{ policies: current, subjects: [subject] },
-      ...{ fromMs: nowMs, toMs: nowMs + WEEK_MS + FRESH_MS },
-    });
-    keep(kept, kind, { fromMs: nowMs, segments: forecast?.segments ?? [] });
+    const { segments } = forecast({ ...subject, policies: current, fromMs: nowMs, toMs: nowMs + WEEK_MS + FRESH_MS });
+    keep(kept, kind, { fromMs: nowMs, segments });
   }
 
   return {
@@ -84,9 +81,10 @@ export function createWeekAhead({ policies, clock }: WeekAheadOptions): WeekAhea
       const asking = unasked.map((index) => () => void restless.set(index, changesMoreThan(current, index, nowMs)));
       const spentMs = await work(current, asking, 0);
       const isCalm = (index: number) => restless.get(index) === false;
-      const kinds = subjects.map((subject, at) =>
-        selecting[at]?.every(isCalm) ? kindOf(current, subject, nowMs) : undefined,
-      );
+      const kinds = subjects.map((subject, at) => {
+        const by = selecting[at] ?? [];
+        return by.every(isCalm) ? kindOf(subject, { policies: current, selecting: by, nowMs }) : undefined;
+      });
       const missing = new Map<string, ForecastSubject>();
       for (const [index, subject] of subjects.entries()) {
         const kind = kinds[index];
@@ -114,8 +112,10 @@ function freshOf(kept: ReadonlyMap<string, Kept>, kind: string, nowMs: number): 
 }
 
 /** Computes of the same kind have the same week: the same policies select them, they have the same, and nobody holds them. */
-function kindOf(policies: CompiledPolicies, { compute, baseline, holds = [] }: ForecastSubject, nowMs: number): string {
-  const selecting = policies.selecting(compute);
+function kindOf(
+  { compute, baseline, holds = [] }: ForecastSubject,
+  { policies, selecting, nowMs }: { policies: CompiledPolicies; selecting: readonly number[]; nowMs: number },
+): string {
   const isYoung = selecting.some((index) => !policies.selects(index, compute, nowMs));
   const settings = [compute, baseline ?? compute].map((one) => Object.values(settingsOf(one)));
   const own =
