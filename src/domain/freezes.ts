@@ -25,10 +25,22 @@ export function freezesAt(freezes: readonly Freeze[], compute: Compute, instantM
   return freezes.filter(({ select, expiresAtMs }) => instantMs < expiresAtMs && mayConcern(select)(compute));
 }
 
-/** Whether what is selected to be frozen may be a compute; made ready to be asked of a whole fleet. */
-export function mayConcern(select: Freeze['select']): (compute: Compute) => boolean {
+type Test = (compute: Compute) => boolean;
+
+/** Each freeze is asked of every compute at every judgement, so it is made ready once. */
+const ready = new WeakMap<Selector, Test>();
+
+/** Whether what is selected to be frozen may be a compute. */
+export function mayConcern(select: Freeze['select']): Test {
   if (select === 'all') return () => true;
-  const { branches: _names, branchRoles: _roles, ...rest } = select;
-  const [byAll, byKnown] = [compileSelector(select), compileSelector(rest)];
+  const test = ready.get(select) ?? testOf(select);
+  ready.set(select, test);
+  return test;
+}
+
+function testOf(select: Selector): Test {
+  const byAll = compileSelector(select);
+  const { branches, branchRoles, ...rest } = select;
+  const byKnown = branches || branchRoles ? compileSelector(rest) : byAll;
   return (compute) => (compute.branchName === undefined ? byKnown : byAll)(compute, Number.POSITIVE_INFINITY);
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type Freeze, freezesAt } from '../../domain/freezes.ts';
+import { type Freeze, mayConcern } from '../../domain/freezes.ts';
 import { isoInstant } from '../../domain/instants.ts';
 import type { FreezeDocument, FreezeRequest, OperatorResult, Page, PageQuery } from '../../ports/operator.ts';
 import { overrideProblem, ownerProblem } from './check-request.ts';
@@ -57,19 +57,13 @@ export async function thaw(
 }
 
 /** Without a picture nobody knows what a selector means: then every project is looked at. */
-async function projectsOf({ daemon, store, now }: OperatorParts, freezes: readonly Freeze[]): Promise<string[]> {
+async function projectsOf({ daemon, store }: OperatorParts, freezes: readonly Freeze[]): Promise<string[]> {
   if (!daemon) return store.projectIds();
   const { fleet } = daemon;
   if (freezes.some(({ select }) => select === 'all')) return fleet.projectIds();
-  const nowMs = await now();
-  const always = freezes.map((freeze) => ({ ...freeze, createdAtMs: 0, expiresAtMs: Number.POSITIVE_INFINITY }));
-  const projectIds = new Set<string>();
-  for (const { compute } of fleet.conclusions()) {
-    if (!projectIds.has(compute.projectId) && freezesAt(always, compute, nowMs).length > 0) {
-      projectIds.add(compute.projectId);
-    }
-  }
-  return [...projectIds];
+  const computes = [...fleet.conclusions()].map(({ compute }) => compute);
+  const concerned = computes.filter((compute) => freezes.some(({ select }) => mayConcern(select)(compute)));
+  return [...new Set(concerned.map(({ projectId }) => projectId))];
 }
 
 function describeSelect({ select, allowRaise }: Freeze): string {
