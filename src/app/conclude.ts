@@ -1,7 +1,7 @@
 import type { Compute } from '../domain/compute.ts';
 import type { ComputeRecord } from '../domain/compute-record.ts';
 import { hasOperationRunning } from '../domain/gates/operation-running.ts';
-import { judge } from '../domain/judge.ts';
+import { judge, type Situation } from '../domain/judge.ts';
 import type { Plan } from '../domain/plan.ts';
 import type { Context } from './context.ts';
 import type { Conclusion } from './fleet.ts';
@@ -30,28 +30,34 @@ export function concludeProject(
   return conclusions;
 }
 
+/** What is concluded about, besides what the daemon knows. */
+interface Subject {
+  compute: Compute;
+  record: ComputeRecord;
+  projectBusy: boolean;
+}
+
 /** Decides and plans for one compute, as things stand. */
-export function concludeCompute(
-  context: Context,
-  { compute, record, projectBusy }: { compute: Compute; record: ComputeRecord; projectBusy: boolean },
-): Conclusion {
-  const { policies, mode } = context;
+export function concludeCompute(context: Context, subject: Subject): Conclusion {
+  const { compute, record } = subject;
+  return { compute, record, ...judge(situationOf(context, subject)) };
+}
+
+/** All by which a compute is judged, as things stand. */
+export function situationOf(context: Context, { compute, record, projectBusy }: Subject): Situation {
+  const { policies, mode, overrides } = context;
   // Clocks step back; decisions don't: what was decided for a later instant stands until then.
   const nowMs = Math.max(context.clock.now(), record.lastDecidedAtMs);
   const profile = context.profiles.get(compute.account);
   return {
-    compute,
-    record,
-    ...judge({
-      ...{ policies, compute, record, mode, projectBusy, nowMs },
-      holds: context.overrides.holds,
-      freezes: context.overrides.freezes,
-      connections: context.samples.historyOf(compute.computeId),
-      ...(profile && { profile }),
-      disruption: context.disruption,
-      manualChanges: context.manualChanges,
-      isAtOnceFull: ({ policy }) => context.slots.isFull(policy),
-    }),
+    ...{ policies, compute, record, mode, projectBusy, nowMs },
+    holds: overrides.holds,
+    freezes: overrides.freezes,
+    connections: context.samples.historyOf(compute.computeId),
+    ...(profile && { profile }),
+    disruption: context.disruption,
+    manualChanges: context.manualChanges,
+    isAtOnceFull: ({ policy }) => context.slots.isFull(policy),
   };
 }
 

@@ -1,9 +1,10 @@
 import type { Compute } from '../domain/compute.ts';
 import { CONNECTION_PROFILES } from '../domain/connection-profile.ts';
 import { compactSamples, MOST_SAMPLES, withValidity } from '../domain/connection-samples.ts';
+import { type Judgement, judgeNow } from '../domain/judge.ts';
 import type { ConnectionCounters, CountOutcome } from '../ports/connections.ts';
 import type { ConnectionSample } from '../ports/store.ts';
-import { concludeCompute } from './conclude.ts';
+import { situationOf } from './conclude.ts';
 import type { Context } from './context.ts';
 import type { CountedComputes } from './counted-computes.ts';
 import { mapConcurrently } from './map-concurrently.ts';
@@ -125,7 +126,8 @@ async function store(
 function changesWhatIsWanted(context: Context, compute: Compute): boolean {
   const before = context.fleet.conclusion(compute.computeId);
   if (!before) return false;
-  const after = concludeCompute(context, { compute, record: before.record, projectBusy: false });
-  const told = ({ decision, plan }: typeof after) => JSON.stringify([decision.desired, plan.actions, plan.heldBy]);
+  const after = judgeNow(situationOf(context, { compute, record: before.record, projectBusy: false }));
+  const told = ({ decision, plan }: Pick<Judgement, 'decision' | 'plan'>) =>
+    JSON.stringify([decision.desired, plan.actions, plan.heldBy]);
   return told(before) !== told(after);
 }

@@ -2,9 +2,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { compilePolicies } from '../domain/compiled-policies.ts';
 import type { Compute } from '../domain/compute.ts';
 import type { ComputeRecord } from '../domain/compute-record.ts';
+import { judgeNow } from '../domain/judge.ts';
 import { firstRecord } from '../domain/records.ts';
 import type { Rules } from '../ports/rules.ts';
-import { concludeCompute } from './conclude.ts';
+import { situationOf } from './conclude.ts';
 import type { Context } from './context.ts';
 import type { Picture } from './fleet.ts';
 import { mapConcurrently } from './map-concurrently.ts';
@@ -95,7 +96,7 @@ async function recordsOf(
 function wouldDisconnect(context: Context, compute: Compute, stored: ComputeRecord | undefined): boolean {
   if (isAsleep(compute)) return false;
   const record = atRest(stored ?? firstRecord(compute, context.clock.now()), compute);
-  const { plan } = concludeCompute(context, { compute, record, projectBusy: false });
+  const { plan } = judgeNow(situationOf(context, { compute, record, projectBusy: false }));
   return plan.verdict === 'act' && plan.actions.some(({ disconnects }) => disconnects);
 }
 

@@ -45,17 +45,6 @@ export function judge(situation: Situation): Judgement {
   return { ...judgeNow(situation), nextBoundaryMs: nextBoundary(input, nowMs) };
 }
 
-/** True if what a person has just set is not to stay: a policy wants something else, and changes by hand are reverted. */
-export function isReverted(
-  situation: Pick<Situation, 'policies' | 'compute' | 'record' | 'nowMs' | 'holds' | 'manualChanges'>,
-  group: FieldGroup,
-): boolean {
-  const { policies, compute, record, nowMs, holds, manualChanges } = situation;
-  const decision = decide({ policies, compute, baseline: record?.baseline, holds, instantMs: nowMs });
-  const change = changesOf(decision, compute).find((one) => one.group === group);
-  return change !== undefined && (change.manualChanges ?? manualChanges)?.kind === 'revert';
-}
-
 /** The same without the next boundary, for those who know it. */
 export function judgeNow(situation: Situation): Omit<Judgement, 'nextBoundaryMs'> {
   const { policies, compute, record, nowMs, holds, freezes = [], connections, profile, ...gates } = situation;
@@ -78,4 +67,18 @@ export function judgeNow(situation: Situation): Omit<Judgement, 'nextBoundaryMs'
       wantedSince: (group) => Math.max(askedAtMs(group), wantedSince({ ...input, record, decision }, group)),
     }),
   };
+}
+
+/**
+ * True if what a person has just set is not to stay: a policy wants something else, and changes by hand are reverted. Connections
+ * and a restore are left out: counts change by the minute, and a restore wants the very baseline that is in question.
+ */
+export function isReverted(
+  situation: Pick<Situation, 'policies' | 'compute' | 'record' | 'nowMs' | 'holds' | 'manualChanges'>,
+  group: FieldGroup,
+): boolean {
+  const { policies, compute, record, nowMs, holds, manualChanges } = situation;
+  const decision = decide({ policies, compute, baseline: record?.baseline, holds, instantMs: nowMs });
+  const change = changesOf(decision, compute).find((one) => one.group === group);
+  return change !== undefined && (change.manualChanges ?? manualChanges)?.kind === 'revert';
 }
