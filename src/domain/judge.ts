@@ -45,7 +45,7 @@ export function judge(situation: Situation): Judgement {
   return { ...judgeNow(situation), nextBoundaryMs: nextBoundary(input, nowMs) };
 }
 
-/** The same without the next boundary, for those who know it. */
+/** The same without the next boundary, for those who know it or need none. */
 export function judgeNow(situation: Situation): Omit<Judgement, 'nextBoundaryMs'> {
   const { policies, compute, record, nowMs, holds, freezes = [], connections, profile, ...gates } = situation;
   const input = { policies, compute, baseline: record?.baseline, holds };
