@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { devNull } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
+import { ascending } from '../domain/compare.ts';
 import type { Compute } from '../domain/compute.ts';
 import { isoInstant } from '../domain/instants.ts';
 import type { Settings } from '../settings.ts';
@@ -90,7 +91,7 @@ async function filesFor(options: {
 }
 
 function byName(one: Compute, two: Compute): number {
-  return one.projectName.localeCompare(two.projectName, 'en') || (one.computeId < two.computeId ? -1 : 1);
+  return one.projectName.localeCompare(two.projectName, 'en') || ascending(one.computeId, two.computeId);
 }
 
 async function asText({ settings, projects, computes, files, atMs }: FirstLook): Promise<string> {

@@ -8,6 +8,7 @@ import { computePage, fleetPage } from '../app/operator/fleet-page.ts';
 import { createWeekAhead } from '../app/operator/week-ahead.ts';
 import { policyProblems, stagedSet } from '../app/policy-sets.ts';
 import { requestReconcile } from '../app/triggers.ts';
+import { ascending } from '../domain/compare.ts';
 import { planHash } from '../domain/fleet-plan-hash.ts';
 import { fleetPlanJson } from '../domain/fleet-plan-json.ts';
 import type { DaemonOperator } from '../ports/operator.ts';
@@ -60,16 +61,11 @@ export function daemonOperator({ context, metricsText, daemon }: DaemonOperatorO
 
 /** What the daemon would do, as it last concluded: the same form, and the same hash for the same plan, as `ebb plan --json`. */
 function currentPlan({ fleet, policies, clock }: DaemonContext): object {
-  const computes = [...fleet.conclusions()].toSorted((a, b) => compareText(placeOf(a), placeOf(b)));
+  const computes = [...fleet.conclusions()].toSorted((a, b) => ascending(placeOf(a), placeOf(b)));
   const hash = createHash('sha256').update(planHash(policies.set.hash, computes)).digest('hex');
   return fleetPlanJson({ atMs: clock.now(), hash, computes });
 }
 
 function placeOf({ compute }: { compute: { projectId: string; computeId: string } }): string {
   return `${compute.projectId} ${compute.computeId}`;
-}
-
-function compareText(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
 }

@@ -1,4 +1,5 @@
 import type { Change } from './change.ts';
+import { ascending } from './compare.ts';
 import { type Compute, type ComputeSettings, settingsOf } from './compute.ts';
 import type { ComputeRecord } from './compute-record.ts';
 import type { ConnectionProfile } from './connection-profile.ts';
@@ -118,10 +119,5 @@ function busyComputes(known: readonly CountedCompute[]): Map<string, Set<string>
 }
 
 function byPlace(a: Compute, b: Compute): number {
-  return compareText(a.projectId, b.projectId) || compareText(a.computeId, b.computeId);
-}
-
-function compareText(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
+  return ascending(a.projectId, b.projectId) || ascending(a.computeId, b.computeId);
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { ascending } from '../domain/compare.ts';
 import type { ConnectionSource } from '../domain/connection-source.ts';
 import type { Policy } from '../domain/policy.ts';
 
@@ -6,7 +7,7 @@ import type { Policy } from '../domain/policy.ts';
 export function hashPolicies(policies: readonly Policy[], sources: ReadonlyMap<string, ConnectionSource>): string {
   const meaning = listOf(policies.map(({ file: _file, ...policy }) => canonical(policy)));
   if (sources.size === 0) return digest(meaning);
-  const counted = [...sources].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, { file: _file, ...source }]) => source);
+  const counted = [...sources].sort(([a], [b]) => ascending(a, b)).map(([, { file: _file, ...source }]) => source);
   return digest(listOf([meaning, listOf(counted.map(canonical))]));
 }
 

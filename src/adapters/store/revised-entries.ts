@@ -1,3 +1,4 @@
+import { ascending } from '../../domain/compare.ts';
 import type { EntryReader } from './override-json.ts';
 import { sharedAsk } from './shared-ask.ts';
 
@@ -34,7 +35,7 @@ export function createRevisedEntries<Entry>(options: {
 
 /** Oldest first; those of one instant by their ids, so that the order never wavers. */
 export function oldestFirst(a: { createdAtMs: number; id: string }, b: { createdAtMs: number; id: string }): number {
-  return a.createdAtMs - b.createdAtMs || (a.id < b.id ? -1 : 1);
+  return a.createdAtMs - b.createdAtMs || ascending(a.id, b.id);
 }
 
 export function inForceAt<Entry extends { expiresAtMs: number }>(entries: readonly Entry[], nowMs: number): Entry[] {

@@ -1,3 +1,4 @@
+import { ascending } from '../../domain/compare.ts';
 import type { Hold } from '../../domain/holds.ts';
 import { isoInstant } from '../../domain/instants.ts';
 import { stepJson } from '../../domain/trace-json.ts';
@@ -113,14 +114,9 @@ function byAttention(judged: readonly Judged[]): Judged[] {
     return { one, rank: rankOf(one), nextBoundaryMs, place: `${compute.projectName} ${compute.computeId}` };
   });
   const sorted = keyed.toSorted(
-    (a, b) => a.rank - b.rank || compare(a.nextBoundaryMs, b.nextBoundaryMs) || compare(a.place, b.place),
+    (a, b) => a.rank - b.rank || ascending(a.nextBoundaryMs, b.nextBoundaryMs) || ascending(a.place, b.place),
   );
   return sorted.map(({ one }) => one);
-}
-
-function compare<T extends string | number>(a: T, b: T): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
 }
 
 /** What is broken, then what changes now, then what waits, then what people have set, then the rest. */

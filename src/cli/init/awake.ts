@@ -1,9 +1,12 @@
+import { ascending } from '../../domain/compare.ts';
 import { type Compute, NEVER_SUSPENDS } from '../../domain/compute.ts';
 
 /** Computes that are awake now, those first that have been so for longest; one whose start is not known comes last. */
 export function awakeLongest(computes: readonly Compute[]): Compute[] {
   const sinceMs = ({ startedAtMs = Number.POSITIVE_INFINITY }: Compute) => startedAtMs;
-  return computes.filter(({ state }) => state === 'active').toSorted((one, two) => compare(sinceMs(one), sinceMs(two)));
+  return computes
+    .filter(({ state }) => state === 'active')
+    .toSorted((one, two) => ascending(sinceMs(one), sinceMs(two)));
 }
 
 /** The fleet in figures. */
@@ -27,9 +30,4 @@ export function totalsOf(computes: readonly Compute[], projects: number): Totals
     minCu: sum(({ minCu }) => minCu),
     maxCu: sum(({ maxCu }) => maxCu),
   };
-}
-
-/** Two infinities are equal. */
-function compare(one: number, two: number): number {
-  return one === two ? 0 : one - two;
 }
