@@ -2,6 +2,7 @@
  * Compute units (CU): the allowed sizes, and how many connections Postgres accepts at each.
  * Source of both tables: the control API's specification, "Limits".
  */
+import type { Size } from './compute.ts';
 
 /** Every size that the platform allows, in CU, ascending: 0.25, 0.5, 1..16, then the even numbers to 56. */
 export const COMPUTE_SIZES_CU: readonly number[] = [
@@ -39,14 +40,39 @@ export function isAllowedSize(cu: number): boolean {
   return COMPUTE_SIZES_CU.includes(cu);
 }
 
-/**
- * The allowed sizes next to one that is not allowed: the largest below and the smallest above, in CU.
- * One element at either end of the table.
- */
-export function nearestAllowedSizes(cu: number): number[] {
+/** What keeps the platform from having a range, each in a line that says what to do; none for one that it has. */
+export function sizeProblems({ minCu, maxCu }: Size): string[] {
+  const impossible = [...new Set([minCu, maxCu])].filter((cu) => !isAllowedSize(cu));
+  if (impossible.length > 0) return impossible.map(impossibleSize);
+  if (minCu > maxCu)
+    return [`the minimum, ${minCu} CU, is above the maximum, ${maxCu} CU; write the smaller one first`];
+  if (minCu === maxCu) return [];
+  if (maxCu > MAX_AUTOSCALING_CU) {
+    return [
+      `a range ends at ${MAX_AUTOSCALING_CU} CU at most; above that only a fixed size such as ${maxCu} is allowed`,
+    ];
+  }
+  if (maxCu - minCu > MAX_AUTOSCALING_SPAN_CU) {
+    const span = `${maxCu - minCu} CU`;
+    return [
+      `a range spans ${MAX_AUTOSCALING_SPAN_CU} CU at most, this one ${span}; raise the minimum or lower the maximum`,
+    ];
+  }
+  return [];
+}
+
+/** Says that there is no such size, and which are near. */
+export function impossibleSize(cu: number): string {
+  return `${cu} CU is not a size${nearestSizes(cu)}`;
+}
+
+/** `; the nearest are 3 and 4`: the sizes next to one that is not allowed; one at either end, none for what is no number. */
+export function nearestSizes(cu: number): string {
   const below = COMPUTE_SIZES_CU.findLast((size) => size < cu);
   const above = COMPUTE_SIZES_CU.find((size) => size > cu);
-  return [below, above].filter((size) => size !== undefined);
+  const nearest = [below, above].filter((size) => size !== undefined);
+  if (nearest.length === 0) return '';
+  return `; the nearest ${nearest.length === 1 ? 'is' : 'are'} ${nearest.join(' and ')}`;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isAllowedSize, nearestAllowedSizes } from '../domain/compute-units.ts';
+import { isAllowedSize, nearestSizes } from '../domain/compute-units.ts';
 import { CONNECTION_PROFILES, type ConnectionProfile, tableProfile } from '../domain/connection-profile.ts';
 
 const WHAT = 'must be seed, current, or {max_connections: {1: 450, …}, reserved: 0}';
@@ -16,10 +16,7 @@ const byCu = z
   .refine((rows) => Object.keys(rows).length > 0, { error: 'must have at least one size' })
   .superRefine((rows, context) => {
     for (const size of Object.keys(rows).filter((one) => !isAllowedSize(Number(one)))) {
-      const nearest = nearestAllowedSizes(Number(size));
-      const verb = nearest.length === 1 ? 'is' : 'are';
-      const hint = nearest.length === 0 ? '' : `; the nearest ${verb} ${nearest.join(' and ')}`;
-      const message = `is not a size in CU${hint}`;
+      const message = `is not a size in CU${nearestSizes(Number(size))}`;
       context.addIssue({ code: 'custom', path: [size], message });
     }
   })

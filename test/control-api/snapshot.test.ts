@@ -178,7 +178,7 @@ describe('a fleet file with a mistake', () => {
       'a size that is not there',
       'max_cu: 4',
       'max_cu: 4.5',
-      'projects.0.computes.0.max_cu: 4.5 is not a size that the platform has; the nearest is 4 or 5',
+      'projects.0.computes.0.max_cu: 4.5 CU is not a size; the nearest are 4 and 5',
     ],
     ['a range upside down', 'min_cu: 1', 'min_cu: 8', 'projects.0.computes.0: min_cu must not be greater than max_cu'],
     [

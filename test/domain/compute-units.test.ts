@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import {
   COMPUTE_SIZES_CU,
+  impossibleSize,
   isAllowedSize,
   maxConnectionsAt,
-  nearestAllowedSizes,
+  nearestSizes,
+  sizeProblems,
 } from '../../src/domain/compute-units.ts';
 
 describe('compute units', () => {
@@ -21,11 +23,27 @@ describe('compute units', () => {
   });
 
   it('name the sizes next to one that is not allowed', () => {
-    expect(nearestAllowedSizes(0.3)).toEqual([0.25, 0.5]);
-    expect(nearestAllowedSizes(17)).toEqual([16, 18]);
-    expect(nearestAllowedSizes(60)).toEqual([56]);
-    expect(nearestAllowedSizes(0.1)).toEqual([0.25]);
-    expect(nearestAllowedSizes(1)).toEqual([0.5, 2]);
+    expect(impossibleSize(0.3)).toBe('0.3 CU is not a size; the nearest are 0.25 and 0.5');
+    expect([17, 60, 0.1, Number.NaN].map(nearestSizes)).toEqual([
+      '; the nearest are 16 and 18',
+      '; the nearest is 56',
+      '; the nearest is 0.25',
+      '',
+    ]);
     expect([0.25, 0.3, 16, 17, 56, 58].map(isAllowedSize)).toEqual([true, false, true, false, true, false]);
+  });
+
+  it('make ranges that ascend, end at 16 CU and span 8 CU at most; a single size may be any', () => {
+    const fine = [
+      [56, 56],
+      [0.25, 8],
+      [8, 16],
+    ];
+    expect(fine.flatMap(([minCu = 0, maxCu = 0]) => sizeProblems({ minCu, maxCu }))).toEqual([]);
+    expect(sizeProblems({ minCu: 3.5, maxCu: 3.5 })).toEqual(['3.5 CU is not a size; the nearest are 3 and 4']);
+    expect(sizeProblems({ minCu: 17, maxCu: 57 })).toHaveLength(2);
+    expect(sizeProblems({ minCu: 4, maxCu: 1 })).toEqual([expect.stringContaining('write the smaller one first')]);
+    expect(sizeProblems({ minCu: 14, maxCu: 18 })).toEqual([expect.stringContaining('ends at 16 CU at most')]);
+    expect(sizeProblems({ minCu: 7, maxCu: 16 })).toEqual([expect.stringContaining('spans 8 CU at most, this one 9')]);
   });
 });

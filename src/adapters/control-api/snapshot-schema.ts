@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { COMPUTE_STATES } from '../../domain/compute.ts';
-import { isAllowedSize, nearestAllowedSizes } from '../../domain/compute-units.ts';
+import { impossibleSize, isAllowedSize } from '../../domain/compute-units.ts';
 import { isSafeId } from './wire.ts';
 
 /**
@@ -11,9 +11,7 @@ import { isSafeId } from './wire.ts';
 const Id = z.string().refine((text) => isSafeId(text), { error: 'must be 1 to 128 of a-z, 0-9 and "-"' });
 
 const Size = z.number().superRefine((cu, context) => {
-  if (isAllowedSize(cu)) return;
-  const nearest = nearestAllowedSizes(cu).join(' or ');
-  context.addIssue({ code: 'custom', message: `${cu} is not a size that the platform has; the nearest is ${nearest}` });
+  if (!isAllowedSize(cu)) context.addIssue({ code: 'custom', message: impossibleSize(cu) });
 });
 
 /** Shortest and longest timeout in seconds; 0 is the default and −1 never. */

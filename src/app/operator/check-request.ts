@@ -1,10 +1,5 @@
-import { NEVER_SUSPENDS, type Size } from '../../domain/compute.ts';
-import {
-  isAllowedSize,
-  MAX_AUTOSCALING_CU,
-  MAX_AUTOSCALING_SPAN_CU,
-  nearestAllowedSizes,
-} from '../../domain/compute-units.ts';
+import { NEVER_SUSPENDS } from '../../domain/compute.ts';
+import { sizeProblems } from '../../domain/compute-units.ts';
 import { type HoldRequest, LONGEST_OVERRIDE_SECONDS } from '../../ports/operator.ts';
 
 const MOST_OWNER = 80;
@@ -40,19 +35,7 @@ export function holdProblem(request: HoldRequest): string | undefined {
   if (freeze && names) return 'a hold either freezes the compute as it is, or sets fields: leave one out';
   if (!freeze && !names) return 'a hold needs a size, a timeout, or freeze: it would change nothing';
   const problem = overrideProblem(request);
-  return problem ?? (size && sizeProblem(size)) ?? timeoutProblem(suspendTimeoutSeconds);
-}
-
-function sizeProblem({ minCu, maxCu }: Size): string | undefined {
-  const impossible = [minCu, maxCu].find((cu) => !isAllowedSize(cu));
-  if (impossible !== undefined) {
-    const nearest = nearestAllowedSizes(impossible);
-    return `${impossible} CU is not a size; the nearest ${nearest.length === 1 ? 'is' : 'are'} ${nearest.join(' and ')}`;
-  }
-  if (minCu > maxCu) return `the minimum, ${minCu} CU, is above the maximum, ${maxCu} CU`;
-  if (minCu === maxCu) return undefined;
-  if (maxCu > MAX_AUTOSCALING_CU) return `a range ends at ${MAX_AUTOSCALING_CU} CU at most`;
-  return maxCu - minCu > MAX_AUTOSCALING_SPAN_CU ? `a range spans ${MAX_AUTOSCALING_SPAN_CU} CU at most` : undefined;
+  return problem ?? (size && sizeProblems(size)[0]) ?? timeoutProblem(suspendTimeoutSeconds);
 }
 
 function timeoutProblem(seconds: number | undefined): string | undefined {

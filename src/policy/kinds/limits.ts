@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { NEVER_SUSPENDS } from '../../domain/compute.ts';
-import { isAllowedSize } from '../../domain/compute-units.ts';
+import { impossibleSize, isAllowedSize } from '../../domain/compute-units.ts';
 import type * as domain from '../../domain/policy.ts';
 import { expected, mapping } from '../schema/expected.ts';
 import { policyBase } from '../schema/policy-base.ts';
-import { impossibleSize, singleSize } from '../schema/size.ts';
+import { singleSize } from '../schema/size.ts';
 import { SuspendAfter } from '../schema/suspend-after.ts';
 import { type FileContext, toBase } from '../to-domain.ts';
 

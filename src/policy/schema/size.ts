@@ -1,11 +1,6 @@
 import { z } from 'zod';
 import type { Size as DomainSize } from '../../domain/compute.ts';
-import {
-  isAllowedSize,
-  MAX_AUTOSCALING_CU,
-  MAX_AUTOSCALING_SPAN_CU,
-  nearestAllowedSizes,
-} from '../../domain/compute-units.ts';
+import { impossibleSize, isAllowedSize, sizeProblems } from '../../domain/compute-units.ts';
 import { expected, mapping } from './expected.ts';
 
 const WHAT = 'a size in CU: fixed such as 2, a range such as 1-4, or {min: 1, max: 4}';
@@ -26,7 +21,7 @@ export const Size = z
   .describe('Size in compute units (CU): 2 is a fixed size; 1-4 or {min: 1, max: 4} an autoscaling range.')
   .transform((value, context): DomainSize => {
     const size = toSize(value);
-    for (const message of sizeErrors(size)) context.issues.push({ code: 'custom', message, input: value });
+    for (const message of sizeProblems(size)) context.issues.push({ code: 'custom', message, input: value });
     return size;
   });
 export type Size = z.infer<typeof Size>;
@@ -36,32 +31,6 @@ function toSize(value: number | string | { min: number; max: number }): DomainSi
   if (typeof value === 'object') return { minCu: value.min, maxCu: value.max };
   const [, min, max = min] = RANGE.exec(value) ?? [];
   return { minCu: Number(min), maxCu: Number(max) };
-}
-
-function sizeErrors({ minCu, maxCu }: DomainSize): string[] {
-  const impossible = [...new Set([minCu, maxCu])].filter((size) => !isAllowedSize(size));
-  if (impossible.length > 0) return impossible.map(impossibleSize);
-  if (minCu > maxCu)
-    return [`the minimum, ${minCu} CU, is above the maximum, ${maxCu} CU; write the smaller one first`];
-  if (minCu === maxCu) return [];
-  if (maxCu > MAX_AUTOSCALING_CU) {
-    return [
-      `a range ends at ${MAX_AUTOSCALING_CU} CU at most; above that only a fixed size such as ${maxCu} is allowed`,
-    ];
-  }
-  if (maxCu - minCu > MAX_AUTOSCALING_SPAN_CU) {
-    const span = `${maxCu - minCu} CU`;
-    return [
-      `a range spans ${MAX_AUTOSCALING_SPAN_CU} CU at most, this one ${span}; raise the minimum or lower the maximum`,
-    ];
-  }
-  return [];
-}
-
-/** Says that there is no such size, and which are near. */
-export function impossibleSize(size: number): string {
-  const nearest = nearestAllowedSizes(size);
-  return `${size} CU is not a size; the nearest ${nearest.length === 1 ? 'is' : 'are'} ${nearest.join(' and ')}`;
 }
 
 /** One size of the table, in CU. */
