@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { ACCOUNT_PLANS } from '../domain/account-plan.ts';
+import { BEARER_TOKEN_FORM, isBearerToken } from '../domain/bearer-token.ts';
 import { isAboutContent, wordsOf } from '../policy/schema-problems.ts';
 import { ACCOUNT_KEYS } from './account-schema.ts';
 import { isPlainAndRemote } from './api-url.ts';
@@ -18,9 +19,6 @@ const NESTED_KEYS: ReadonlyMap<string, readonly string[]> = new Map<string, read
   ['prices', ACCOUNT_PLANS],
   ['profile', ['max_connections', 'reserved']],
 ]);
-
-/** What the header `Authorization: Bearer` can carry (RFC 6750, 2.1). */
-const TOKEN = /^(?=.{16})[\w.~+/-]+=*$/;
 
 /** What the schema found, one line each: where, what, what to do. */
 export function schemaProblems(error: z.ZodError, given: Sources, config: ConfigFile): string[] {
@@ -112,10 +110,8 @@ export function combinationProblems(values: Values, given: Sources, env: Environ
   if (env.EBB_API_KEY && env.EBB_API_KEY_FILE) {
     problems.push('EBB_API_KEY, EBB_API_KEY_FILE: both are set; unset one of them');
   }
-  if (env.EBB_TOKEN && !TOKEN.test(env.EBB_TOKEN)) {
-    problems.push(
-      'EBB_TOKEN: must be at least 16 letters, digits, or any of -._~+/ (= only at the end); make one with: openssl rand -hex 32',
-    );
+  if (env.EBB_TOKEN && !isBearerToken(env.EBB_TOKEN)) {
+    problems.push(`EBB_TOKEN: must be ${BEARER_TOKEN_FORM}; make one with: openssl rand -hex 32`);
   }
   return [...problems, ...homelessKeys(values, given, env)];
 }

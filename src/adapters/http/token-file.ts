@@ -1,4 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
+import { BEARER_TOKEN_FORM, isBearerToken } from '../../domain/bearer-token.ts';
 
 /** A token, and whose it is. */
 export interface NamedToken {
@@ -10,8 +11,6 @@ export interface NamedToken {
 type Reading = { ok: true; tokens: readonly NamedToken[] } | { ok: false; problem: string };
 
 const MOST_BYTES = 64 * 1024;
-/** What the header `Authorization: Bearer` can carry (RFC 6750, 2.1). */
-const TOKEN = /^(?=.{16})[\w.~+/-]+=*$/;
 const NAME = /^[^\p{Cc}\p{Cf}\p{Cs}]{1,80}$/u;
 
 /** The tokens of a file: a line each, `NAME: TOKEN` or `TOKEN`; `#` begins a comment. A problem never holds a token. */
@@ -59,14 +58,13 @@ function parseTokens(text: string, path: string): Reading {
   return tokens.length > 0 ? { ok: true, tokens } : { ok: false, problem: `${path}: holds no token; ${EXPECTED}` };
 }
 
-const EXPECTED =
-  'write NAME: TOKEN, with a token of at least 16 letters, digits, or any of -._~+/ (openssl rand -hex 32)';
+const EXPECTED = `write NAME: TOKEN, with a token of ${BEARER_TOKEN_FORM}; make one with: openssl rand -hex 32`;
 
 function parseLine(line: string): NamedToken | undefined {
   const [last = '', ...before] = line.split(':').toReversed();
   const token = last.trim();
-  if (!TOKEN.test(token) || before.length > 1) return undefined;
-  const [name] = before;
+  if (!isBearerToken(token) || before.length > 1) return undefined;
+  const name = before[0]?.trim();
   if (name === undefined) return { token };
-  return NAME.test(name.trim()) && name.trim() !== '' ? { token, name: name.trim() } : undefined;
+  return NAME.test(name) ? { token, name } : undefined;
 }
