@@ -49,6 +49,11 @@ export function rangesIn(status: number, text: string): Read<Points[]> {
   return { ok: true, value: answer.data.data.result.map(({ values }) => values) };
 }
 
+/** A query about one compute must give one number. */
+export function tooManySeries(count: number): ReturnType<typeof failed> {
+  return failed('malformed', `the query gives ${count} series for it, not one: sum them`);
+}
+
 const DECIMAL = /^\+?\d+(\.\d+)?(e[+-]?\d+)?$/i;
 
 const MOST_CONNECTIONS = 1e9;

@@ -2,7 +2,7 @@ import type { RecordedCount } from '../../domain/backtest/recording.ts';
 import type { Compute } from '../../domain/compute.ts';
 import type { CountError } from '../../ports/connections.ts';
 import { failed } from './outcomes.ts';
-import { connectionsIn, type Points, rangesIn } from './prometheus-answer.ts';
+import { connectionsIn, type Points, rangesIn, tooManySeries } from './prometheus-answer.ts';
 import { createPrometheusCall, filledIn, hasSafeIds, type PrometheusCallOptions } from './prometheus-call.ts';
 
 /** A stretch of time without its end, and how often to look in it, in milliseconds. */
@@ -38,8 +38,12 @@ export function createPrometheusRecord({
   async function ask(text: string, range: RangeOfTime) {
     // An answer has its `end`, too.
     const lastMs = range.fromMs + (pointsOf(range) - 1) * range.stepMs;
-    const [start, end, step] = [range.fromMs, lastMs, range.stepMs].map((ms) => String(ms / 1000));
-    const form = { query: text, start: start ?? '', end: end ?? '', step: step ?? '' };
+    const form = {
+      query: text,
+      start: inSeconds(range.fromMs),
+      end: inSeconds(lastMs),
+      step: inSeconds(range.stepMs),
+    };
     const reply = await call.post('query_range', form, new AbortController().signal);
     return reply.ok ? rangesIn(reply.status, reply.text) : reply;
   }
@@ -63,6 +67,10 @@ export function createPrometheusRecord({
   };
 }
 
+function inSeconds(ms: number): string {
+  return String(ms / 1000);
+}
+
 function pointsOf({ fromMs, toMs, stepMs }: RangeOfTime): number {
   return Math.ceil((toMs - fromMs) / stepMs);
 }
@@ -73,8 +81,7 @@ function isInOrder(counts: readonly RecordedCount[]): boolean {
 
 /** NaN is as if nothing had been counted. */
 function countsOf(series: readonly Points[], range: RangeOfTime): Read {
-  if (series.length > 1)
-    return failed('malformed', `the query gives ${series.length} series for it, not one: sum them`);
+  if (series.length > 1) return tooManySeries(series.length);
   const points = series[0] ?? [];
   if (points.length > pointsOf(range)) return failed('malformed', 'the answer has more points than were asked for');
   const toleranceMs = Math.max(LEAST_TOLERANCE_MS, range.stepMs);

@@ -1,6 +1,6 @@
 import type { ConnectionCounter, CountOutcome, CountRequest } from '../../ports/connections.ts';
 import { countEach, failed } from './outcomes.ts';
-import { connectionsIn, type Series, seriesIn } from './prometheus-answer.ts';
+import { connectionsIn, type Series, seriesIn, tooManySeries } from './prometheus-answer.ts';
 import { askForMany, type ManyQuery } from './prometheus-batch.ts';
 import { AT_ONCE, createPrometheusCall, filledIn, hasSafeIds, type PrometheusCallOptions } from './prometheus-call.ts';
 
@@ -56,8 +56,7 @@ export function createPrometheusCounter({ query, ...options }: PrometheusCounter
 function countOf(series: readonly Series[]): CountOutcome {
   const [only] = series;
   if (only === undefined) return failed('no_data', 'the query gives no value for it');
-  if (series.length > 1)
-    return failed('malformed', `the query gives ${series.length} series for it, not one: sum them`);
+  if (series.length > 1) return tooManySeries(series.length);
   if (only.value === 'NaN') return failed('no_data', 'the query gives NaN for it');
   const connections = connectionsIn(only.value);
   return connections.ok ? { ok: true, value: { connections: connections.value } } : connections;
