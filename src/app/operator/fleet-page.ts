@@ -38,10 +38,7 @@ export async function fleetPage(parts: Parts, { q, page }: FleetQuery): Promise<
   const { nowMs, holds, judge } = await situationOf(parts);
   const known = [...daemon.fleet.conclusions()].map(judge);
   const words = [...new Set(q.toLowerCase().split(/\s+/).filter(Boolean))].slice(0, MOST_WORDS);
-  const matched = known.filter((one) => {
-    const text = textOf(one);
-    return words.every((word) => text.includes(word));
-  });
+  const matched = words.length === 0 ? known : known.filter((one) => holdsAll(textOf(one), words));
   const pages = Math.max(1, Math.ceil(matched.length / COMPUTES_PER_PAGE));
   const shown = Math.min(Math.max(1, Math.floor(page)), pages);
   const start = (shown - 1) * COMPUTES_PER_PAGE;
@@ -98,6 +95,10 @@ async function situationOf({ store, daemon, now }: Parts) {
 function subjectOf({ conclusion: { compute, record } }: Judged, holds: readonly Hold[]) {
   const own = holds.filter(({ computeId }) => computeId === compute.computeId);
   return { compute, baseline: record.baseline, holds: own };
+}
+
+function holdsAll(text: string, words: readonly string[]): boolean {
+  return words.every((word) => text.includes(word));
 }
 
 /** What is looked through for the words of a search. */
