@@ -1,5 +1,6 @@
 import { createServer } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { ASSETS } from '../../src/adapters/http/page/assets.ts';
 import { type HttpServerOptions, startHttpServer } from '../../src/adapters/http/server.ts';
 import { createTokens } from '../../src/adapters/http/tokens.ts';
 import type { DaemonOperator, Readiness } from '../../src/ports/operator.ts';
@@ -78,6 +79,21 @@ describe('the HTTP server', () => {
     expect(headers.get('content-security-policy')).toContain("default-src 'none'");
     expect(headers.get('x-content-type-options')).toBe('nosniff');
     expect(headers.get('x-frame-options')).toBe('DENY');
+  });
+
+  it('lets nobody keep an answer, a refusal neither; only files whose address is made of what is in them', async () => {
+    const url = await started({ tokens: tokens(TOKEN) });
+    const kept = async (path: string, token = TOKEN) => {
+      const { status, headers } = await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${token}` } });
+      return [status, headers.get('cache-control')];
+    };
+    expect(await kept('/readyz')).toEqual([200, 'no-store']);
+    expect(await kept('/metrics')).toEqual([200, 'no-store']);
+    expect(await kept('/metrics', `${TOKEN}x`)).toEqual([401, 'no-store']);
+    expect(await kept('/computes/ep-one')).toEqual([500, 'no-store']);
+    expect(await kept('/api/v1/openapi.json')).toEqual([200, 'no-store']);
+    expect(await kept('/nowhere')).toEqual([404, 'no-store']);
+    expect(await kept(ASSETS.style.path)).toEqual([200, expect.stringContaining('immutable')]);
   });
 
   it('logs what fails inside and tells the caller nothing of it', async () => {

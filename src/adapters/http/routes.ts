@@ -45,15 +45,20 @@ export function routes({ operator, log, tokens, isLocal }: RoutesOptions): Hono 
   app.get(OPEN_PATH, (context) => context.json({ alive: true }));
   // A browser sends no password for them unasked, and they tell nothing.
   app.route('/', assetRoutes());
+  // Everything else is true for a moment only, or not for everybody.
+  app.use(async (context, next) => {
+    await next();
+    context.header('cache-control', 'no-store');
+  });
   if (tokens.guardReading) app.use(readerGuard(tokens));
   else if (isLocal) app.use(loopbackHostGuard());
   app.get('/readyz', async (context) => {
     const readiness = await operator.readiness();
-    return context.json(readiness, readiness.ready ? 200 : 503, { 'cache-control': 'no-store' });
+    return context.json(readiness, readiness.ready ? 200 : 503);
   });
   app.get('/metrics', async (context) => {
     const { contentType, body } = await operator.metricsText();
-    return context.body(body, 200, { 'content-type': contentType, 'cache-control': 'no-store' });
+    return context.body(body, 200, { 'content-type': contentType });
   });
   app.route('/api/v1', apiRoutes({ operator, tokens }));
   app.route('/', pageRoutes({ operator, tokens, log }));

@@ -27,10 +27,6 @@ type Api = Hono<Guarded>;
 /** `/api/v1`: what people may ask and tell. Telling always needs the token. docs/http-api.md describes each route. */
 export function apiRoutes({ operator, tokens }: { operator: DaemonOperator; tokens: Tokens }): Api {
   const api: Api = new Hono();
-  api.use(async (context, next) => {
-    await next();
-    context.header('cache-control', 'no-store');
-  });
   api.on(['POST', 'PUT', 'PATCH', 'DELETE'], '/*', tellerGuard(tokens), sameOriginGuard());
   api.on(['POST', 'PUT', 'PATCH'], '/*', jsonGuard(), bodyLimit({ maxSize: MOST_BODY_BYTES, onError: tooLarge }));
   addReads(api, operator);

@@ -35,10 +35,6 @@ interface PageOptions {
 export function pageRoutes({ operator, tokens, log }: PageOptions): Hono {
   const app = new Hono();
   for (const path of ['/', '/computes/*', '/holds/*']) {
-    app.use(path, async (context, next) => {
-      await next();
-      context.header('cache-control', 'no-store');
-    });
     app.post(path, ownFormGuard(), bodyLimit({ maxSize: MOST_FORM_BYTES }));
   }
   addFleet(app, operator);
