@@ -43,7 +43,7 @@ export function computeView({ compute, done, written = {}, problem, tokensAreSet
           <Trace trace={compute.trace} />
         </Section>
         <Section id="holds" title="Holds">
-          <Holds holds={compute.holds} now={at} />
+          <Holds holds={compute.holds} now={at} none="None. The form below sets one." />
         </Section>
         <section aria-labelledby="hold-title">
           <h2 id="hold-title">Set a hold</h2>

@@ -47,7 +47,7 @@ export function fleetView({ status, fleet, decisions, q }: FleetViewProps) {
           </div>
         </section>
         <Section id="holds" title="Holds">
-          <Holds holds={status.holds} now={at} />
+          <Holds holds={status.holds} now={at} none="None. One is set on the page of its compute." />
         </Section>
         <Section id="operations" title="Operations in flight">
           <Operations operations={status.operations} now={at} />

@@ -2,9 +2,16 @@ import type { HoldDocument } from '../../../ports/operator.ts';
 import { ComputeLink, Instant, Table } from './parts.tsx';
 import { holdWords } from './words.ts';
 
+interface HoldsProps {
+  holds: readonly HoldDocument[];
+  now: string;
+  /** What to say where there are none. */
+  none: string;
+}
+
 /** Holds in force; each leads to a page that asks for the token and ends it. */
-export function Holds({ holds, now }: { holds: readonly HoldDocument[]; now: string }) {
-  if (holds.length === 0) return <p class="dim">None. One is set on the page of its compute.</p>;
+export function Holds({ holds, now, none }: HoldsProps) {
+  if (holds.length === 0) return <p class="dim">{none}</p>;
   return (
     <Table
       caption="Holds in force"

@@ -3,11 +3,11 @@ import type { OperationDocument } from '../../../ports/operator.ts';
 import { distanceWords, instantWords } from './words.ts';
 
 /** An instant, with how far it is from now. */
-export function Instant({ iso, now, far = true }: { iso: string; now: string; far?: boolean }) {
+export function Instant({ iso, now }: { iso: string; now: string }) {
   return (
     <>
       <time datetime={iso}>{instantWords(iso, now)}</time>
-      {far && <span class="dim"> {distanceWords(iso, now)}</span>}
+      <span class="dim"> {distanceWords(iso, now)}</span>
     </>
   );
 }
