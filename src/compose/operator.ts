@@ -4,7 +4,8 @@ import type { Daemon } from '../app/daemon.ts';
 import { updateGauges } from '../app/fleet-metrics.ts';
 import { mapConcurrently } from '../app/map-concurrently.ts';
 import { createOperator } from '../app/operator/create-operator.ts';
-import { computePage, fleetPage } from '../app/operator/fleet-page.ts';
+import { computePage, fleetPage, knownCompute } from '../app/operator/fleet-page.ts';
+import { findHold } from '../app/operator/holds.ts';
 import { createWeekAhead } from '../app/operator/week-ahead.ts';
 import { policyProblems, stagedSet } from '../app/policy-sets.ts';
 import { requestReconcile } from '../app/triggers.ts';
@@ -55,6 +56,8 @@ export function daemonOperator({ context, metricsText, daemon }: DaemonOperatorO
     },
     plan: async () => currentPlan(context),
     fleet: (query) => fleetPage(parts, query),
+    findCompute: async (computeId) => knownCompute(parts, computeId),
+    findHold: (id) => findHold(parts, id),
     compute: (computeId) => computePage(parts, computeId),
   };
 }

@@ -234,6 +234,10 @@ export interface DaemonOperator extends Operator {
   plan(): Promise<object>;
   /** A page of the fleet, what needs attention first. */
   fleet(query: FleetQuery): Promise<FleetDocument>;
+  /** A compute that it knows; at little cost. */
+  findCompute(computeId: string): Promise<OperatorResult<ComputeName>>;
+  /** A hold in force. */
+  findHold(id: string): Promise<OperatorResult<HoldDocument>>;
   /** Everything about one compute. */
   compute(computeId: string): Promise<OperatorResult<ComputeDetailDocument>>;
 }

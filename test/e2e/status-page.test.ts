@@ -185,6 +185,23 @@ describeWith('chromium', 'the status page of 1,000 computes', () => {
     expect((await ask('holds')).holds).toEqual([]);
   });
 
+  it('takes no form about a compute or a hold that is not there, however it is written', async () => {
+    const headers = { authorization: `Bearer ${TOKEN}`, origin: daemon.url };
+    const fields = { for_seconds: '600', reason: 'nowhere', freeze: 'on', token: TOKEN };
+    const send = async (path: string, body: Record<string, string>) => {
+      const sent = { method: 'POST', redirect: 'manual', headers, body: new URLSearchParams(body) } as const;
+      const { status, headers: got } = await fetch(`${daemon.url}${path}`, sent);
+      return [status, got.get('location')];
+    };
+    for (const id of ['ep-other', 'shop-3%2Fep-shop-3-4', 'shop-3%2Fep-other']) {
+      expect(await send(`/computes/${id}/holds`, fields)).toEqual([404, null]);
+    }
+    for (const id of ['h-0', 'ep-shop-3-4']) {
+      expect(await send(`/holds/${id}/release`, { token: TOKEN })).toEqual([404, null]);
+    }
+    expect((await ask('holds')).holds).toEqual([]);
+  });
+
   it('refreshes by itself: what changed is there, and focus, place and what was opened stay', async () => {
     const { page } = await open('about:blank');
     await page.clock.install();

@@ -13,6 +13,8 @@ const TOKEN = 'a-token-of-some-length';
 const AUTHORIZED = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
 const HOLD = { compute: 'ep-one', owner: 'ann', reason: 'import', for_seconds: 3600, size: { min_cu: 2, max_cu: 4 } };
 
+const NOT_FOUND = { ok: false, error: { code: 'not_found', message: '' } } as const;
+
 let engine: TestEngine;
 let store: Store;
 let url: string;
@@ -43,7 +45,9 @@ beforeAll(async () => {
       metricsText: async () => ({ contentType: 'text/plain', body: '' }),
       plan: async () => ({ computes: [] }),
       fleet: async () => ({ at: '', known: 0, matched: 0, page: 1, pages: 1, computes: [] }),
-      compute: async () => ({ ok: false, error: { code: 'not_found', message: '' } }),
+      compute: async () => NOT_FOUND,
+      findCompute: async () => NOT_FOUND,
+      findHold: async () => NOT_FOUND,
     },
   });
   if (!server.ok) throw new Error(server.error);

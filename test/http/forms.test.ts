@@ -24,15 +24,33 @@ const COMPUTE: ComputeDetailDocument = {
   ...{ disabled: false, trace: [], holds: [], operations: [], decisions: [] },
 };
 
+const HOLD: HoldDocument = {
+  ...{ id: 'h-1', project_id: 'p-one', compute_id: 'ep-one', owner: 'ann', reason: 'import' },
+  ...{ created_at: NOW, expires_at: NOW, size: null, suspend_timeout_seconds: null, freeze: true },
+};
+const NOT_FOUND = { ok: false, error: { code: 'not_found', message: 'is <nowhere>' } } as const;
+
 let server: HttpServer;
 const held: HoldRequest[] = [];
+const released: object[] = [];
+/** Computes whose pages were made, with the week ahead and all. */
+const pages: string[] = [];
 
 beforeAll(async () => {
   const operator: Partial<DaemonOperator> = {
-    compute: async () => ({ ok: true, value: COMPUTE }),
+    findCompute: async (id) => (id === 'ep-one' ? { ok: true, value: COMPUTE } : NOT_FOUND),
+    compute: async () => {
+      pages.push('ep-one');
+      return { ok: true, value: COMPUTE };
+    },
     hold: async (request) => {
       held.push(request);
-      return { ok: true, value: {} as HoldDocument };
+      return { ok: true, value: HOLD };
+    },
+    findHold: async (id) => (id === HOLD.id ? { ok: true, value: HOLD } : NOT_FOUND),
+    release: async (request) => {
+      released.push(request);
+      return { ok: true, value: { holds: [HOLD.id], computes: [] } };
     },
     readiness: async () => ({ ready: false, checks: [{ name: 'store', ok: false, message: 'is <away>' }] }),
     status: () => Promise.reject(new Error('inner detail')),
@@ -49,15 +67,16 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-async function send(fields: Record<string, string>, headers: Record<string, string>) {
-  const answer = await fetch(`${server.url}/computes/ep-one/holds`, {
+async function send(fields: Record<string, string>, headers: Record<string, string>, path = '/computes/ep-one/holds') {
+  const answer = await fetch(`${server.url}${path}`, {
     ...{ method: 'POST', redirect: 'manual', headers, body: new URLSearchParams(fields) },
   });
   return { status: answer.status, text: await answer.text(), location: answer.headers.get('location') };
 }
 
 describe('the form that sets a hold', () => {
-  it('does so with a token, from a page of this daemon', async () => {
+  it('does so with a token, from a page of this daemon, and makes no page for it', async () => {
+    pages.splice(0);
     const sent = await send(FORM, { origin: server.url });
     expect(sent).toMatchObject({ status: 303, location: '/computes/ep-one?done=held' });
     const wanted = {
@@ -68,6 +87,15 @@ describe('the form that sets a hold', () => {
       size: { minCu: 2, maxCu: 2 },
     };
     expect(held.splice(0)).toEqual([wanted]);
+    expect(pages).toEqual([]);
+  });
+
+  it('finds no compute that is not there, however it is written, and then holds none', async () => {
+    for (const id of ['ep-other', 'p-one%2Fep-one', '-']) {
+      const sent = await send(FORM, { origin: server.url }, `/computes/${id}/holds`);
+      expect(sent).toMatchObject({ status: 404, location: null, text: expect.stringContaining('is &lt;nowhere&gt;') });
+    }
+    expect(held).toEqual([]);
   });
 
   const FOREIGN: [string, Record<string, string>][] = [
@@ -97,6 +125,29 @@ describe('the form that sets a hold', () => {
     const { text } = await send({ ...FORM, token: 'x', reason: '"><script>alert(1)</script>' }, { origin: server.url });
     expect(text).not.toContain('<script>alert');
     expect(text).toContain('&lt;script&gt;alert(1)');
+  });
+});
+
+describe('the form that ends a hold', () => {
+  const RELEASE = { owner: 'bob', token: TOKEN };
+
+  it('does so with a token, and leads to the compute that was held', async () => {
+    const sent = await send(RELEASE, { origin: server.url }, '/holds/h-1/release');
+    expect(sent).toMatchObject({ status: 303, location: '/computes/ep-one?done=released' });
+    expect(released.splice(0)).toEqual([{ target: 'h-1', owner: 'bob' }]);
+  });
+
+  it('ends nothing without the token, or from another page', async () => {
+    const again = await send({ ...RELEASE, token: 'x' }, { origin: server.url }, '/holds/h-1/release');
+    expect(again).toMatchObject({ status: 401, location: null, text: expect.stringContaining('value="bob"') });
+    expect((await send(RELEASE, { origin: 'https://evil.example' }, '/holds/h-1/release')).status).toBe(403);
+    expect(released).toEqual([]);
+  });
+
+  it('never releases a compute in whole, whose id is that of no hold', async () => {
+    const sent = await send(RELEASE, { origin: server.url }, '/holds/ep-one/release');
+    expect(sent).toMatchObject({ status: 404, location: null });
+    expect(released).toEqual([]);
   });
 });
 

@@ -60,8 +60,9 @@ export async function fleetPage(parts: Parts, { q, page }: FleetQuery): Promise<
 /** Everything about one compute that a daemon knows. */
 export async function computePage(parts: Parts, computeId: string): Promise<OperatorResult<ComputeDetailDocument>> {
   const { daemon, store } = parts;
-  const conclusion = isId(computeId) ? daemon.fleet.conclusion(computeId) : undefined;
-  if (!conclusion) return fail('not_found', unknownCompute(computeId));
+  const concluded = conclusionOf(parts, computeId);
+  if (!concluded.ok) return concluded;
+  const conclusion = concluded.value;
   const { nowMs, holds, judge } = await situationOf(parts);
   const judged = judge(conclusion);
   const subject = subjectOf(judged, holds);
@@ -82,6 +83,21 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
       decisions: entries.map(decisionDocument),
     },
   };
+}
+
+/** The compute, if the daemon has a conclusion about it. */
+export function knownCompute(
+  parts: Parts,
+  computeId: string,
+): OperatorResult<{ project_id: string; compute_id: string }> {
+  const concluded = conclusionOf(parts, computeId);
+  if (!concluded.ok) return concluded;
+  return { ok: true, value: { project_id: concluded.value.compute.projectId, compute_id: computeId } };
+}
+
+function conclusionOf({ daemon }: Parts, computeId: string): OperatorResult<Conclusion> {
+  const conclusion = isId(computeId) ? daemon.fleet.conclusion(computeId) : undefined;
+  return conclusion ? { ok: true, value: conclusion } : fail('not_found', unknownCompute(computeId));
 }
 
 async function situationOf({ store, daemon, now }: Parts) {

@@ -33,6 +33,14 @@ export async function listHolds(parts: OperatorParts, query: PageQuery): Promise
   return { ok: true, value: { items: items.map(holdDocument), next } };
 }
 
+/** One that is in force. */
+export async function findHold({ store, now }: OperatorParts, id: string): Promise<OperatorResult<HoldDocument>> {
+  const holds = await store.holds(await now());
+  const hold = holds.find((one) => one.id === id);
+  if (!hold) return fail('not_found', 'there is no such hold: it has expired or was released');
+  return { ok: true, value: holdDocument(hold) };
+}
+
 function newHold(request: HoldRequest, place: { projectId: string; computeId: string }, nowMs: number): Hold {
   const { owner, reason, forSeconds, size, suspendTimeoutSeconds, freeze } = request;
   return {
