@@ -163,6 +163,12 @@ export interface PageQuery {
 
 export const MOST_PER_PAGE = 1000;
 
+/** How long the texts of people may be. */
+export const MOST_CHARACTERS = { owner: 80, reason: 300, query: 200 } as const;
+
+/** Ids as the control API and ebb make them; anything else never enters a path, a key or a query. */
+export const ID = /^[a-z0-9][a-z0-9-]{0,99}$/;
+
 /** Whoever asks a daemon waits so long for its answer, in milliseconds: a restore of a whole fleet takes its time. */
 export const LONGEST_ANSWER_MS = 120_000;
 

@@ -59,6 +59,7 @@ describe('tokens of a file', () => {
     ['a blank in a token', 'ann: token of some length 1\n', /:1: write NAME: TOKEN/],
     ['a colon in a token', `ann: ${ANN}:${BOB}\n`, /:1: write NAME: TOKEN/],
     ['a name that can not be shown', `a\u0007nn: ${ANN}\n`, /:1: write NAME: TOKEN/],
+    ['a name that is too long to own anything', `${'n'.repeat(81)}: ${ANN}\n`, /:1: write NAME: TOKEN/],
     ['a token without its name', `: ${ANN}\n`, /:1: write NAME: TOKEN/],
     ['a token twice', `ann: ${ANN}\nbob: ${ANN}\n`, /:2: the same token stands in a line above/],
   ])('are refused with %s', (_what, text, problem) => {

@@ -1,5 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { BEARER_TOKEN_FORM, isBearerToken } from '../../domain/bearer-token.ts';
+import { isShowable } from '../../domain/showable.ts';
+import { MOST_CHARACTERS } from '../../ports/operator.ts';
 
 /** A token, and whose it is. */
 export interface NamedToken {
@@ -11,7 +13,6 @@ export interface NamedToken {
 type Reading = { ok: true; tokens: readonly NamedToken[] } | { ok: false; problem: string };
 
 const MOST_BYTES = 64 * 1024;
-const NAME = /^[^\p{Cc}\p{Cf}\p{Cs}]{1,80}$/u;
 
 /** The tokens of a file: a line each, `NAME: TOKEN` or `TOKEN`; `#` begins a comment. A problem never holds a token. */
 export function readTokenFile(path: string): Reading {
@@ -66,5 +67,5 @@ function parseLine(line: string): NamedToken | undefined {
   if (!isBearerToken(token) || before.length > 1) return undefined;
   const name = before[0]?.trim();
   if (name === undefined) return { token };
-  return NAME.test(name) ? { token, name } : undefined;
+  return isShowable(name) && name.length <= MOST_CHARACTERS.owner ? { token, name } : undefined;
 }

@@ -1,14 +1,10 @@
 import { NEVER_SUSPENDS } from '../../domain/compute.ts';
 import { sizeProblems } from '../../domain/compute-units.ts';
-import { type HoldRequest, LONGEST_OVERRIDE_SECONDS } from '../../ports/operator.ts';
+import { isShowable } from '../../domain/showable.ts';
+import { type HoldRequest, LONGEST_OVERRIDE_SECONDS, MOST_CHARACTERS } from '../../ports/operator.ts';
 
-const MOST_OWNER = 80;
-const MOST_REASON = 300;
 const SHORTEST_TIMEOUT_SECONDS = 60;
 const LONGEST_TIMEOUT_SECONDS = 7 * 86_400;
-
-/** No control characters: what people write is shown in other people's terminals. */
-const SHOWABLE = /^[^\p{Cc}\p{Cf}\p{Cs}]+$/u;
 
 /** What every word of a person needs: who, why, until when. The first problem, or undefined. */
 export function overrideProblem(request: { owner: string; reason: string; forSeconds: number }): string | undefined {
@@ -16,17 +12,17 @@ export function overrideProblem(request: { owner: string; reason: string; forSec
   if (!(forSeconds >= 1 && forSeconds <= LONGEST_OVERRIDE_SECONDS)) {
     return 'it must last from 1 s to 90 days; what is to stay longer belongs in a policy';
   }
-  return ownerProblem(owner) ?? textProblem('the reason', reason, MOST_REASON);
+  return ownerProblem(owner) ?? textProblem('the reason', reason, MOST_CHARACTERS.reason);
 }
 
 export function ownerProblem(owner: string): string | undefined {
-  return textProblem('the owner', owner, MOST_OWNER);
+  return textProblem('the owner', owner, MOST_CHARACTERS.owner);
 }
 
 function textProblem(what: string, text: string, most: number): string | undefined {
   if (text.trim() === '') return `${what} is missing`;
   if (text.length > most) return `${what} has more than ${most} characters`;
-  return SHOWABLE.test(text) ? undefined : `${what} holds characters that can not be shown; write one plain line`;
+  return isShowable(text) ? undefined : `${what} holds characters that can not be shown; write one plain line`;
 }
 
 export function holdProblem(request: HoldRequest): string | undefined {

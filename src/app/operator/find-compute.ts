@@ -1,12 +1,10 @@
+import { ID } from '../../ports/operator.ts';
 import type { OperatorParts } from './parts.ts';
 
 export interface ComputePlace {
   projectId: string;
   computeId: string;
 }
-
-/** As the control API makes them; anything else never enters a path, a key or a query. */
-const ID = /^[a-z0-9][a-z0-9-]{0,99}$/;
 
 export function isId(text: string): boolean {
   return ID.test(text);

@@ -1,7 +1,7 @@
 import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { z } from 'zod';
-import type { OperatorError, OperatorResult } from '../../../ports/operator.ts';
+import { ID, type OperatorError, type OperatorResult } from '../../../ports/operator.ts';
 import { problemOf } from './bodies.ts';
 
 /** The HTTP status of each error. */
@@ -39,7 +39,8 @@ export function queryOf<Schema extends z.ZodType>(context: Context, schema: Sche
 /** The id in the path; throws the answer to one that can't be. */
 export function idOf(context: Context): string {
   const id = context.req.param('id') ?? '';
-  if (!/^[a-z0-9-]{1,100}$/.test(id)) throw refused('invalid', 'an id has small letters, digits and "-" only');
+  if (!ID.test(id))
+    throw refused('invalid', 'an id has small letters, digits and "-" only, and does not begin with "-"');
   return id;
 }
 

@@ -1,21 +1,23 @@
 /** What may be told over HTTP. Unknown keys are refused: a word that is not understood must not be dropped. */
 import { z } from 'zod';
-import { LONGEST_OVERRIDE_SECONDS, MOST_PER_PAGE } from '../../../ports/operator.ts';
+import { LONGEST_OVERRIDE_SECONDS, MOST_CHARACTERS, MOST_PER_PAGE } from '../../../ports/operator.ts';
 
 const MOST_GLOBS = 1000;
 const MOST_COMPUTES = 1000;
 
 const text = (most: number) => z.string().min(1, 'must not be empty').max(most, `must be at most ${most} characters`);
-const owner = text(80).optional().describe('Who is behind it; the name of the token counts first.');
+/** `COMPUTE`, or `PROJECT/COMPUTE`: two ids, and some room. */
+const computePlace = text(210);
+const owner = text(MOST_CHARACTERS.owner).optional().describe('Who is behind it; the name of the token counts first.');
 const Common = {
   owner,
-  reason: text(300),
+  reason: text(MOST_CHARACTERS.reason),
   for_seconds: z.number().min(1).max(LONGEST_OVERRIDE_SECONDS),
 };
 
 export const HoldBody = z.strictObject({
   ...Common,
-  compute: text(210),
+  compute: computePlace,
   size: z.strictObject({ min_cu: z.number(), max_cu: z.number() }).optional(),
   suspend_timeout_seconds: z.number().int().optional(),
   freeze: z.boolean().optional(),
@@ -63,27 +65,27 @@ export const FreezeBody = z.strictObject({
   allow_raise: z.boolean().default(false),
 });
 
-export const ReleaseBody = z.strictObject({ target: text(210), owner });
+export const ReleaseBody = z.strictObject({ target: computePlace, owner });
 
 export const ApproveBody = z.strictObject({ hash: text(64), owner });
 
 export const RestoreBody = z.strictObject({
-  computes: z.union([z.literal('all'), z.array(text(210)).min(1).max(MOST_COMPUTES)]),
+  computes: z.union([z.literal('all'), z.array(computePlace).min(1).max(MOST_COMPUTES)]),
   owner,
   now: z.boolean().default(false),
 });
 
 /** Who ends something: there is no body to say so. */
-export const EndQuery = z.strictObject({ owner: text(80).optional() });
+export const EndQuery = z.strictObject({ owner: text(MOST_CHARACTERS.owner).optional() });
 
 const limit = (fallback: number) => z.coerce.number().int().min(1).max(MOST_PER_PAGE).default(fallback);
 
 export const PageQuery = z.strictObject({ after: text(300).optional(), limit: limit(MOST_PER_PAGE) });
 export const FleetQuery = z.strictObject({
-  q: z.string().max(200).default(''),
+  q: z.string().max(MOST_CHARACTERS.query).default(''),
   page: z.coerce.number().int().min(1).default(1),
 });
-export const DecisionsQuery = z.strictObject({ compute: text(210).optional(), limit: limit(100) });
+export const DecisionsQuery = z.strictObject({ compute: computePlace.optional(), limit: limit(100) });
 
 /** The first problem in one line, with its place. */
 export function problemOf({ issues }: z.ZodError): string {

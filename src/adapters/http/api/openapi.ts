@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import { ID } from '../../../ports/operator.ts';
 import { API_ROUTES, type ApiRoute } from './route-table.ts';
 
 type Json = { readonly [key: string]: unknown };
 
-const ID = { name: 'id', in: 'path', required: true, schema: { type: 'string', pattern: '^[a-z0-9-]{1,100}$' } };
+const ID_PARAMETER = { name: 'id', in: 'path', required: true, schema: { type: 'string', pattern: ID.source } };
 
 const DESCRIPTION = `What people and programs may ask and tell a running ebb. Instants are ISO 8601 in UTC, sizes CU, timeouts seconds (-1: never).
 Telling always needs a bearer token; reading does where the daemon has tokens set.`;
@@ -38,7 +39,7 @@ const ERROR = {
 };
 
 function operationOf({ method, path, name, summary, query, body, answer, status = 200 }: ApiRoute): Json {
-  const parameters = [...(path.includes('{id}') ? [ID] : []), ...(query ? parametersOf(query) : [])];
+  const parameters = [...(path.includes('{id}') ? [ID_PARAMETER] : []), ...(query ? parametersOf(query) : [])];
   return {
     operationId: name,
     summary,

@@ -1,5 +1,6 @@
 /** What the forms of the pages send: all of it text. */
 import { z } from 'zod';
+import { MOST_CHARACTERS } from '../../../ports/operator.ts';
 import { problemOf } from '../api/bodies.ts';
 import type { Written } from './hold-form.tsx';
 
@@ -16,12 +17,12 @@ export const HoldFields = z.strictObject({
   suspend_timeout_seconds: optionalNumber,
   freeze: z.literal('on').optional(),
   for_seconds: number,
-  reason: text(300),
-  owner: text(80).default(''),
+  reason: text(MOST_CHARACTERS.reason),
+  owner: text(MOST_CHARACTERS.owner).default(''),
   token: z.string(),
 });
 
-export const ReleaseFields = z.strictObject({ owner: text(80).default(''), token: z.string() });
+export const ReleaseFields = z.strictObject({ owner: text(MOST_CHARACTERS.owner).default(''), token: z.string() });
 
 type Parsed<T> = { ok: true; value: T; written: Written } | { ok: false; problem: string; written: Written };
 

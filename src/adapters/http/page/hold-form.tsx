@@ -1,4 +1,5 @@
 import { COMPUTE_SIZES_CU } from '../../../domain/compute-units.ts';
+import { MOST_CHARACTERS } from '../../../ports/operator.ts';
 import { timeoutWords } from './words.ts';
 
 /** What somebody has written, given back where it can't be taken; never the token. */
@@ -41,8 +42,13 @@ export function HoldForm({ computeId, written, problem, tokensAreSet }: HoldForm
         Keep it as it is, instead of the fields above
       </label>
       <Select name="for_seconds" label="For" written={{ for_seconds: `${2 * HOUR}`, ...written }} options={FOR} />
-      <Text name="reason" label="Reason" written={written} most={300} needed />
-      <Text name="owner" label="Your name (that of your token counts first)" written={written} most={80} />
+      <Text name="reason" label="Reason" written={written} most={MOST_CHARACTERS.reason} needed />
+      <Text
+        name="owner"
+        label="Your name (that of your token counts first)"
+        written={written}
+        most={MOST_CHARACTERS.owner}
+      />
       <TokenField isSet={tokensAreSet} />
       <button type="submit">Hold</button>
     </form>
@@ -54,7 +60,12 @@ export function ReleaseForm({ holdId, written, problem, tokensAreSet }: FormProp
   return (
     <form method="post" action={`/holds/${holdId}/release`} class="fields">
       <FormProblem problem={problem} />
-      <Text name="owner" label="Your name (that of your token counts first)" written={written} most={80} />
+      <Text
+        name="owner"
+        label="Your name (that of your token counts first)"
+        written={written}
+        most={MOST_CHARACTERS.owner}
+      />
       <TokenField isSet={tokensAreSet} />
       <button type="submit">Release</button>
     </form>

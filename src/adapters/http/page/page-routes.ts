@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { HTTPException } from 'hono/http-exception';
-import type { DaemonOperator } from '../../../ports/operator.ts';
+import { type DaemonOperator, MOST_CHARACTERS } from '../../../ports/operator.ts';
 import type { Log } from '../../../ports/telemetry.ts';
 import { ownFormGuard } from '../guards.ts';
 import type { Tokens } from '../tokens.ts';
@@ -13,7 +13,6 @@ import { errorAnswer, pageAnswer } from './page-answer.ts';
 import { errorView, releaseView } from './small-views.tsx';
 
 const DECISIONS_SHOWN = 20;
-const LONGEST_QUERY = 200;
 const MOST_FORM_BYTES = 16 * 1024;
 
 /** What was done, by the word that the address has after it; never a text from outside. */
@@ -46,7 +45,7 @@ export function pageRoutes({ operator, tokens, log }: PageOptions): Hono {
 
 function addFleet(app: Hono, operator: DaemonOperator): void {
   app.get('/', async (context) => {
-    const q = (context.req.query('q') ?? '').trim().slice(0, LONGEST_QUERY);
+    const q = (context.req.query('q') ?? '').trim().slice(0, MOST_CHARACTERS.query);
     const page = Number(context.req.query('page') ?? 1) || 1;
     const [status, fleet, decisions] = await Promise.all([
       operator.status(),
