@@ -15,8 +15,10 @@ ${tableOf(METRICS)}
 
 ## For each compute
 
-Rendered from the daemon's picture at each scrape: they vanish with their compute. \`per_compute_metrics: false\` in \`ebb.yaml\` switches them
-off. \`project\` is the id of the project; join with \`ebb_compute_info\` for its name, the account, the region and the owner:
+Rendered from the daemon's picture at each scrape: they vanish with their compute. Of a group of daemons one exports them, of all computes:
+the one with \`ebb_fleet_lease_held\` 1 ([operations](operations.md#the-picture-of-the-fleet)). Elsewhere they are absent, and what counts the fleet
+(\`ebb_computes\`, \`ebb_computes_pending\`, \`ebb_operations_in_flight\`, \`ebb_inventory_age_seconds\`) is 0. \`per_compute_metrics: false\` in
+\`ebb.yaml\` switches them off. \`project\` is the id of the project; join with \`ebb_compute_info\` for its name, the account, the region and the owner:
 
 \`\`\`
 ebb_compute_max_cu * on (project, compute) group_left (project_name, owner) ebb_compute_info

@@ -15,6 +15,7 @@ import { type Daemon, startDaemon } from './app/daemon.ts';
 import { countDropped } from './app/dropped-connections.ts';
 import { showPolicies } from './app/exchange-rules.ts';
 import { createFleet } from './app/fleet.ts';
+import { createFleetLease } from './app/fleet-lease.ts';
 import { computeSeries } from './app/fleet-metrics.ts';
 import { createGroupTime } from './app/group-time.ts';
 import { createOutages } from './app/outages.ts';
@@ -219,7 +220,7 @@ async function openContext(
       memory.remember(event);
       onEvent?.(event);
     },
-    fleet: createFleet({ clock }),
+    ...{ fleet: createFleet({ clock }), fleetLease: createFleetLease({ isAlone: settings.queue.kind === 'embedded' }) },
     scheduledBoundaries: new Set(),
     slots: createSlots(() => clock.now()),
     overrides: createOverrides(),

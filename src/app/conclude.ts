@@ -14,13 +14,7 @@ export function concludeProject(
   records: ReadonlyMap<string, ComputeRecord>,
 ): Conclusion[] {
   const startedMs = context.clock.monotonicMs();
-  const busy = computes.filter((compute) => hasOperationRunning(compute, records.get(compute.computeId)));
-  const conclusions = computes.flatMap((compute) => {
-    const record = records.get(compute.computeId);
-    if (!record) return [];
-    const projectBusy = busy.some(({ computeId }) => computeId !== compute.computeId);
-    return [concludeCompute(context, { compute, record, projectBusy })];
-  });
+  const conclusions = concludeSilently(context, computes, records);
   const seconds = (context.clock.monotonicMs() - startedMs) / 1000;
   context.telemetry.metrics.observe('ebb_decision_duration_seconds', {}, seconds);
   for (const conclusion of conclusions) {
@@ -35,6 +29,21 @@ interface Subject {
   compute: Compute;
   record: ComputeRecord;
   projectBusy: boolean;
+}
+
+/** Decides and plans for every compute of a project of which there is a record, and tells nobody. */
+export function concludeSilently(
+  context: Context,
+  computes: readonly Compute[],
+  records: ReadonlyMap<string, ComputeRecord>,
+): Conclusion[] {
+  const busy = computes.filter((compute) => hasOperationRunning(compute, records.get(compute.computeId)));
+  return computes.flatMap((compute) => {
+    const record = records.get(compute.computeId);
+    if (!record) return [];
+    const projectBusy = busy.some(({ computeId }) => computeId !== compute.computeId);
+    return [concludeCompute(context, { compute, record, projectBusy })];
+  });
 }
 
 /** Decides and plans for one compute, as things stand. */

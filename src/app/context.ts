@@ -9,6 +9,7 @@ import type { Notifier } from '../ports/notifier.ts';
 import type { Store } from '../ports/store.ts';
 import type { Telemetry } from '../ports/telemetry.ts';
 import type { Fleet } from './fleet.ts';
+import type { FleetLease } from './fleet-lease.ts';
 import type { GroupTime } from './group-time.ts';
 import type { Outages } from './outages.ts';
 import type { Overrides } from './overrides.ts';
@@ -67,4 +68,5 @@ export interface DaemonContext extends Context {
   groupTime: GroupTime;
   storeWatch: StoreWatch;
   counters: ConnectionCounters;
+  fleetLease: FleetLease;
 }

@@ -4,11 +4,13 @@ import type { RulesSource } from '../ports/rules.ts';
 import { createBoundaries } from './boundaries.ts';
 import type { DaemonContext } from './context.ts';
 import { beginWithRules } from './exchange-rules.ts';
+import { ATTEND_MS } from './fleet-lease.ts';
 import { createFollowOperations } from './follow-operations.ts';
-import { withRightClock } from './hand-over.ts';
+import { withFleetLease, withRightClock } from './hand-over.ts';
 import { createInventory } from './inventory.ts';
 import { ensureTriggers, startKeeper } from './keeper.ts';
 import { mapConcurrently } from './map-concurrently.ts';
+import { startOversight } from './oversight.ts';
 import { readProjectList } from './pictures.ts';
 import { showSets } from './policy-sets.ts';
 import { readComputes } from './read-computes.ts';
@@ -69,19 +71,28 @@ export async function startDaemon(
   await queue.work('boundaries', withRightClock(context, createBoundaries(context)), {
     concurrency: CONCURRENCY.boundaries,
   });
-  await queue.work('inventory', createInventory(context), { concurrency: CONCURRENCY.inventory });
+  await queue.work('inventory', withFleetLease(context, createInventory(context)), {
+    concurrency: CONCURRENCY.inventory,
+  });
   for (const { project } of fleet.pictures()) await requestReconcile(context, project.projectId);
   await ensureTriggers(context);
   const keeper = startKeeper(context);
   const reloading = startReloading(context, rules);
   const sampling = startSampling(context, context.counters);
   const watch = clock.every(rhythm.keeperMs, () => untilItWorks(context, () => context.storeWatch.check(context)));
+  const lease = clock.every(ATTEND_MS, () => untilItWorks(context, () => context.fleetLease.attend(context)));
+  const oversight = startOversight(context);
   return {
     ok: true,
     daemon: {
       readiness: () => checkReadiness(context),
       reload: () => reloading.reload(),
-      stop: async () => void (await Promise.all([keeper.close(), reloading.close(), sampling.close(), watch.close()])),
+      async stop() {
+        const running = [keeper, reloading, sampling, watch, lease, oversight];
+        await Promise.all(running.map((one) => one.close()));
+        // After a kill the others would wait for the lease to end; after a stop they need not.
+        await untilItWorks(context, () => context.fleetLease.release(context));
+      },
     },
   };
 }
@@ -91,6 +102,7 @@ async function meetTheGroup(context: DaemonContext): Promise<void> {
   const { store, storeWatch, groupTime, telemetry } = context;
   await storeWatch.check(context);
   await groupTime.compare();
+  await context.fleetLease.attend(context);
   const isNew = (await store.generation()) === undefined && (await store.projectIds()).length === 0;
   await beginWithRules(context);
   showSets(context);
@@ -107,6 +119,7 @@ async function readFirstPictures(context: DaemonContext): Promise<ApiResult<{ pr
   const { projects, failures } = await readProjectList(context, { deadlineMs: FIRST_ANSWER_MS });
   const listed = new Set(projects.map(({ account }) => account));
   const silent = new Map([...failures].filter(([account]) => !listed.has(account)));
+  for (const project of projects) context.fleet.list(project);
   await mapConcurrently(projects.slice(0, READ_AT_START), READ_AT_START, async (project) => {
     const begun = { readAtMs: context.clock.now(), readAtMonotonicMs: context.clock.monotonicMs() };
     const computes = await readComputes(context, project, { deadlineMs: FIRST_ANSWER_MS });
@@ -114,7 +127,6 @@ async function readFirstPictures(context: DaemonContext): Promise<ApiResult<{ pr
       if (FATAL_AT_START.has(computes.error.code)) silent.set(project.account, computes.error);
       return;
     }
-    context.fleet.list(project);
     context.fleet.see({ project, computes: computes.value, ...begun });
   });
   const [error] = silent.values();

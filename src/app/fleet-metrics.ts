@@ -6,10 +6,11 @@ import { QUEUE_NAMES } from '../ports/job-queue.ts';
 import { COMPUTE_STATUSES, type ComputeStatus } from '../ports/operator.ts';
 import type { ComputeSeries } from '../ports/telemetry.ts';
 import { frozenBy, statusOf } from './compute-status.ts';
-import type { Context } from './context.ts';
+import type { Context, DaemonContext } from './context.ts';
 
-/** Every compute as the per-compute series show it, straight from the picture of the fleet. */
-export function* computeSeries(context: Context): Iterable<ComputeSeries> {
+/** Every compute as the per-compute series show it, straight from the picture of the fleet; none where another daemon exports them. */
+export function* computeSeries(context: DaemonContext): Iterable<ComputeSeries> {
+  if (!context.fleetLease.isHeld()) return;
   for (const { compute, decision, record } of context.fleet.conclusions()) {
     const { size, suspendTimeoutSeconds } = decision.desired;
     const decider = decision.deciders.size ?? decision.deciders.suspend_timeout;
@@ -34,15 +35,23 @@ function connectionsOf({ samples, profiles, clock }: Context, compute: Compute):
   return { connections: { now, max, reserved: profile.reserved } };
 }
 
-/** Sets the gauges that count the fleet and the queue. */
-export async function updateGauges(context: Context): Promise<void> {
-  const { fleet } = context;
+/**
+ * Sets the gauges that count the fleet, the queue, and what people have said. What they count of the fleet stays 0 where another daemon
+ * keeps its picture: an old part of the whole must not outdo the whole.
+ */
+export async function updateGauges(context: DaemonContext): Promise<void> {
+  const isFrozen = await countOverrides(context);
+  countFleet(context, isFrozen);
+  await countJobs(context);
+}
+
+function countFleet(context: DaemonContext, isFrozen: ReturnType<typeof frozenBy>): void {
+  const { fleet, fleetLease } = context;
   const { metrics } = context.telemetry;
   const statuses = new Map<ComputeStatus, number>(COMPUTE_STATUSES.map((status) => [status, 0]));
-  const isFrozen = await countOverrides(context);
   const pending = new Map<string, number>();
   const inFlight = new Map<string, number>();
-  for (const conclusion of fleet.conclusions()) {
+  for (const conclusion of fleetLease.isHeld() ? fleet.conclusions() : []) {
     count(statuses, statusOf(context, conclusion, isFrozen));
     const [heldBy] = conclusion.plan.heldBy;
     if (heldBy) count(pending, heldBy);
@@ -53,9 +62,11 @@ export async function updateGauges(context: Context): Promise<void> {
   for (const [reason, value] of pending) metrics.set('ebb_computes_pending', { reason }, value);
   metrics.clear('ebb_operations_in_flight');
   for (const [action, value] of inFlight) metrics.set('ebb_operations_in_flight', { action }, value);
-  const ages = [...fleet.pictures()].map(({ project }) => fleet.ageMs(project.projectId));
-  metrics.set('ebb_inventory_age_seconds', {}, Math.max(0, ...ages) / 1000);
-  await countJobs(context);
+  let oldestMs = 0;
+  for (const { project } of fleetLease.isHeld() ? fleet.pictures() : []) {
+    oldestMs = Math.max(oldestMs, fleet.ageMs(project.projectId));
+  }
+  metrics.set('ebb_inventory_age_seconds', {}, oldestMs / 1000);
 }
 
 /** What people have said; while the store can't be asked, as it was last read, since nothing is written then either. */
@@ -80,8 +91,9 @@ async function countJobs({ queue, telemetry: { metrics } }: Context): Promise<vo
   }
 }
 
-/** Adds what the fleet saved, or used beyond its baseline, in so many seconds. */
-export function countSavings({ fleet, telemetry: { metrics } }: Context, seconds: number): void {
+/** Adds what the fleet saved, or used beyond its baseline, in so many seconds: once for a group, whose daemons' counters are added. */
+export function countSavings({ fleet, fleetLease, telemetry: { metrics } }: DaemonContext, seconds: number): void {
+  if (!fleetLease.isHeld()) return;
   for (const { compute, record } of fleet.conclusions()) {
     if (record.lastApplied.maxCu === undefined && record.lastApplied.suspendTimeoutSeconds === undefined) continue;
     const saved = savedCuSeconds(record.baseline, compute, seconds);

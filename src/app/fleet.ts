@@ -20,6 +20,13 @@ export interface Conclusion extends Judgement {
   record: ComputeRecord;
 }
 
+/** The newest conclusion about a compute, whoever has looked at it. */
+interface Known {
+  conclusion: Conclusion;
+  /** On the clock's monotonic time. */
+  atMonotonicMs: number;
+}
+
 /**
  * The daemon's picture of the fleet, in memory only: what is lost with it is read again. Keyed by project, then compute.
  */
@@ -32,8 +39,14 @@ export interface Fleet {
   listed(projectId: string): Project | undefined;
   projectIds(): string[];
   forget(projectId: string): void;
+  /** Keeps what this daemon has concluded when it looked at the compute itself, under the project's lease. */
   conclude(conclusion: Conclusion): void;
+  /** Keeps what follows from what the store has, of a compute that any daemon of the group may have looked at. */
+  adopt(conclusion: Conclusion): void;
+  /** The newest conclusion about each compute, own or adopted. */
   conclusions(): Iterable<Conclusion>;
+  known(computeId: string): Known | undefined;
+  /** This daemon's own: what it compares its next look with. */
   conclusionsOf(projectId: string): Conclusion[];
   conclusion(computeId: string): Conclusion | undefined;
   /** The branches of each project whose branches were listed; none where that is refused. */
@@ -47,14 +60,20 @@ export interface Fleet {
 export function createFleet({ clock }: { clock: Clock }): Fleet {
   const listed = new Map<string, Project>();
   const pictures = new Map<string, Picture>();
-  const conclusions = new Map<string, Conclusion>();
+  const own = new Map<string, Conclusion>();
+  const known = new Map<string, Known>();
   const branches: Fleet['branches'] = new Map();
 
   const dropConclusions = (projectId: string, kept: ReadonlySet<string>) => {
     for (const { computeId } of pictures.get(projectId)?.computes ?? []) {
-      if (!kept.has(computeId)) conclusions.delete(computeId);
+      if (kept.has(computeId)) continue;
+      own.delete(computeId);
+      known.delete(computeId);
     }
   };
+
+  const adopt = (conclusion: Conclusion) =>
+    void known.set(conclusion.compute.computeId, { conclusion, atMonotonicMs: clock.monotonicMs() });
 
   return {
     branches,
@@ -76,13 +95,20 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
       listed.delete(projectId);
       branches.delete(projectId);
     },
-    conclude: (conclusion) => void conclusions.set(conclusion.compute.computeId, conclusion),
-    conclusions: () => conclusions.values(),
+    conclude(conclusion) {
+      own.set(conclusion.compute.computeId, conclusion);
+      adopt(conclusion);
+    },
+    adopt,
+    *conclusions() {
+      for (const { conclusion } of known.values()) yield conclusion;
+    },
+    known: (computeId) => known.get(computeId),
     conclusionsOf: (projectId) =>
       (pictures.get(projectId)?.computes ?? [])
-        .map(({ computeId }) => conclusions.get(computeId))
+        .map(({ computeId }) => own.get(computeId))
         .filter((conclusion) => conclusion !== undefined),
-    conclusion: (computeId) => conclusions.get(computeId),
+    conclusion: (computeId) => own.get(computeId),
     ageMs(projectId) {
       const picture = pictures.get(projectId);
       return picture ? clock.monotonicMs() - picture.readAtMonotonicMs : Number.POSITIVE_INFINITY;

@@ -5,7 +5,7 @@ import { requestReconcile } from './triggers.ts';
 import { untilItWorks } from './until-it-works.ts';
 
 /** Triggers that would come to nothing here. Operations are followed whichever policies count, but not by a wrong clock. */
-const LEFT_TO_OTHERS: Readonly<Record<'superseded' | 'clock_off', readonly QueueName[]>> = {
+const LEFT_WHILE_BLOCKED: Readonly<Record<'superseded' | 'clock_off', readonly QueueName[]>> = {
   superseded: ['reconcile', 'boundaries'],
   clock_off: ['reconcile', 'boundaries', 'operations'],
 };
@@ -18,9 +18,15 @@ export function withRightClock({ groupTime }: Pick<DaemonContext, 'groupTime'>, 
   return async (job, signal) => ((await groupTime.tooFarOff()) === undefined ? handler(job, signal) : { kind: 'done' });
 }
 
+/** The list of projects is the matter of one daemon: the others would each keep a part of the picture, and none the whole. */
+export function withFleetLease({ fleetLease }: Pick<DaemonContext, 'fleetLease'>, handler: JobHandler): JobHandler {
+  return async (job, signal) => (fleetLease.isHeld() ? handler(job, signal) : { kind: 'done' });
+}
+
 /**
  * A daemon that may not write while others of its group may leaves the triggers to them; when it may again, it takes them again and
- * looks at all that it knows. To be called whenever that may have changed.
+ * looks at all that it knows. The inventory is left to whoever keeps the picture of the fleet; who takes that over looks at once. To be
+ * called whenever any of this may have changed.
  */
 export function handOver(context: DaemonContext): () => void {
   const { queue, fleet } = context;
@@ -30,18 +36,25 @@ export function handOver(context: DaemonContext): () => void {
   async function change(rests: readonly QueueName[]): Promise<void> {
     for (const name of resting) if (!rests.includes(name)) await queue.resume(name);
     for (const name of rests) await queue.rest(name);
-    if (rests.length === 0) for (const projectId of fleet.projectIds()) await requestReconcile(context, projectId);
+    const takesUp = (name: QueueName) => resting.includes(name) && !rests.includes(name);
+    if (takesUp('inventory')) await queue.add('inventory', { key: 'taken-over', data: {} });
+    if (takesUp('reconcile')) for (const projectId of fleet.projectIds()) await requestReconcile(context, projectId);
     // Only now: what failed half-way is done again when this is called the next time.
     resting = rests;
   }
 
   return () => {
-    const blocked = cannotWrite(context);
-    // A staged set keeps nobody else from writing, but there may be nobody else: then somebody must still look.
-    const rests = blocked === 'superseded' || blocked === 'clock_off' ? LEFT_TO_OTHERS[blocked] : [];
+    const rests = leftToOthers(context);
     if (changing || rests.join() === resting.join()) return;
     changing = untilItWorks(context, () => change(rests)).finally(() => {
       changing = undefined;
     });
   };
+}
+
+function leftToOthers(context: DaemonContext): QueueName[] {
+  const blocked = cannotWrite(context);
+  // A staged set keeps nobody else from writing, but there may be nobody else: then somebody must still look.
+  const left = blocked === 'superseded' || blocked === 'clock_off' ? LEFT_WHILE_BLOCKED[blocked] : [];
+  return context.fleetLease.isHeld() ? [...left] : [...left, 'inventory'];
 }

@@ -97,8 +97,15 @@ function isDue(dueMs: number, everyMs: number, nowMs: number): boolean {
   return nowMs >= dueMs || dueMs > nowMs + everyMs;
 }
 
-/** The lease is not given back: it runs out when the source is due again. */
-async function isMyTurn({ store, clock, holder }: Context, { name, everyMs }: ConnectionSource): Promise<boolean> {
+/**
+ * Only who knows the whole fleet can have all of it counted. The lease is not given back: it runs out when the source is due again,
+ * also for whoever takes the fleet over meanwhile.
+ */
+async function isMyTurn(
+  { store, clock, holder, fleetLease }: DaemonContext,
+  { name, everyMs }: ConnectionSource,
+): Promise<boolean> {
+  if (!fleetLease.isHeld()) return false;
   const realMs = clock.realDelayMs(clock.now() + everyMs);
   const ttlMs = Math.max(1, Math.floor(realMs * OWN_SHARE));
   return (await store.acquireLease(`connections-${encodeURIComponent(name)}`, holder, ttlMs)) !== undefined;

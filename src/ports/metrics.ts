@@ -133,6 +133,12 @@ export const METRICS = {
     labels: ['account'],
   },
   ebb_inventory_age_seconds: { type: 'gauge', help: 'Age of the oldest picture of a project.', labels: [] },
+  ebb_fleet_lease_held: {
+    type: 'gauge',
+    help: '1 for the daemon of the group that keeps the picture of the fleet: the only one with series for each compute.',
+    labels: [],
+    zero: [{}],
+  },
   ebb_queue_jobs: { type: 'gauge', help: 'Jobs by queue and state.', labels: ['queue', 'state'] },
   ebb_job_failures_total: {
     type: 'counter',

@@ -21,7 +21,7 @@ function aDaemon() {
   const samples = createSamples();
   const clock = { now: () => now.ms };
   const context = {
-    ...{ clock, samples, fleet: { conclusion: () => undefined }, profiles: new Map() },
+    ...{ clock, samples, fleet: { conclusion: () => undefined, known: () => undefined }, profiles: new Map() },
     policies: { set: { sources: new Map([[source.name, source]]) } },
     store: {
       samples: async () => readSamples(stored.json),

@@ -109,6 +109,7 @@ export async function startFaultCase(options: FaultCaseOptions): Promise<FaultCa
     EBB_API_KEY: platform.apiKey,
     EBB_QUEUE_URL: `redis://127.0.0.1:${redis.port}`,
     EBB_GROUP: group,
+    EBB_LISTEN: '127.0.0.1:0',
   };
   const folderWith = async (text: string) => {
     const folder = await makeFolder({ 'policy.yaml': text, 'ebb.yaml': settings });
@@ -121,7 +122,7 @@ export async function startFaultCase(options: FaultCaseOptions): Promise<FaultCa
     ...{ platform, api, redis, records },
     async start(own, more) {
       const cwd = own === undefined ? folder : await folderWith(own);
-      const args = ['run', '--mode', 'enforce', '--policies', 'policy.yaml', '--listen', '127.0.0.1:0'];
+      const args = ['run', '--mode', 'enforce', '--policies', 'policy.yaml'];
       const ebb = startEbb(args, { cwd, env: { ...env, ...more } });
       onEnd(() => ebb.kill());
       test.onTestFailed(() => void process.stdout.write(`${[group, ...ebb.lines, ebb.stderr()].join('\n')}\n`));

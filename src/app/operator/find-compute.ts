@@ -21,7 +21,7 @@ export async function findCompute(parts: OperatorParts, written: string): Promis
   const [first = '', second] = written.split('/', 2);
   if (second !== undefined) return isId(first) && isId(second) ? { projectId: first, computeId: second } : undefined;
   if (!isId(first)) return undefined;
-  const seen = parts.daemon?.fleet.conclusion(first)?.compute;
+  const seen = parts.daemon?.fleet.known(first)?.conclusion.compute;
   if (seen) return { projectId: seen.projectId, computeId: first };
   return findInStore(parts, first);
 }

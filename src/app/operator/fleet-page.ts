@@ -96,7 +96,7 @@ export function knownCompute(
 }
 
 function conclusionOf({ daemon }: Parts, computeId: string): OperatorResult<Conclusion> {
-  const conclusion = isId(computeId) ? daemon.fleet.conclusion(computeId) : undefined;
+  const conclusion = isId(computeId) ? daemon.fleet.known(computeId)?.conclusion : undefined;
   return conclusion ? { ok: true, value: conclusion } : fail('not_found', unknownCompute(computeId));
 }
 

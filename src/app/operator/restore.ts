@@ -75,7 +75,7 @@ async function restoreProject(parts: OperatorParts, request: ProjectRequest): Pr
 
 /** Only a daemon knows what policies say; a store alone is asked without them, and the wish counts where they are silent. */
 function outcomeOf({ daemon }: OperatorParts, computeId: string, record: ComputeRecord): Restored['outcome'] {
-  const seen = daemon?.fleet.conclusion(computeId);
+  const seen = daemon?.fleet.known(computeId)?.conclusion;
   if (Object.keys(record.lastApplied).length === 0) return 'nothing_to_do';
   if (hasSettings(seen?.compute ?? { ...record.baseline, ...record.lastApplied }, record.baseline))
     return 'nothing_to_do';

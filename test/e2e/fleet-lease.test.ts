@@ -1,0 +1,111 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { request } from 'undici';
+import { afterEach, expect, it } from 'vitest';
+import { startTestDaemon, type TestDaemon } from '../support/daemon.ts';
+import { boundarySoon, makeFolder, type Platform, startTestPlatform } from '../support/platform.ts';
+import { startRedisServer } from '../support/redis-server.ts';
+import { describeWith } from '../support/requirements.ts';
+import { type Scrape, scrape } from '../support/scrape.ts';
+
+const WAIT = { timeout: 60_000, interval: 100 };
+const NAMES = Array.from({ length: 20 }, (_, index) => `web-${index}`);
+
+const undo: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step();
+});
+
+/** Two daemons on one Redis: who holds the fleet's lease first, and the other. */
+async function startTwo({ opensInMs, computes = {} }: { opensInMs: number; computes?: { state?: 'active' } }) {
+  const redis = await startRedisServer();
+  undo.push(() => redis.close());
+  const platform = await startTestPlatform(Object.fromEntries(NAMES.map((name) => [name, computes])));
+  undo.push(() => platform.close());
+  const folder = await makeFolder();
+  undo.push(() => folder.remove());
+  await writeFile(join(folder.path, 'policy.yaml'), boundarySoon(opensInMs));
+  const start = async () => {
+    const daemon = await startTestDaemon({ platform, folder: folder.path, env: { EBB_QUEUE_URL: redis.url } });
+    undo.push(() => daemon.stop());
+    return daemon;
+  };
+  return { platform, holder: await start(), other: await start() };
+}
+
+async function deleteAt({ url, apiKey }: Platform, path: string): Promise<void> {
+  const headers = { authorization: `Bearer ${apiKey}` };
+  const answer = await request(`${url}/${path}`, { method: 'DELETE', headers });
+  await answer.body.dump();
+  expect(answer.statusCode).toBe(200);
+}
+
+/** As if both were scraped and added up. */
+async function scrapeBoth(holder: TestDaemon, other: TestDaemon): Promise<[Scrape, Scrape]> {
+  return [await scrape(holder.url), await scrape(other.url)];
+}
+
+function ids(names: readonly string[]): string[] {
+  return names.map((name) => `ep-${name}`).toSorted();
+}
+
+function withSeries(one: Scrape, name = 'ebb_compute_max_cu'): string[] {
+  return Object.keys(one.byCompute(name)).toSorted();
+}
+
+const SERIES_OF_COMPUTES = /^ebb_(compute_|connections\{|max_connections|connection_headroom)/m;
+
+describeWith('redis-server', 'of two daemons on one Redis', () => {
+  it('one exports all computes, whoever reconciles them, and the other none', { timeout: 120_000 }, async () => {
+    const { holder, other } = await startTwo({ opensInMs: 9_000, computes: { state: 'active' } });
+    await expect.poll(async () => withSeries(await scrape(holder.url)), WAIT).toEqual(ids(NAMES));
+    const all = (value: string) => Object.fromEntries(ids(NAMES).map((id) => [id, value]));
+    const wanted = async () => (await scrape(holder.url)).byCompute('ebb_compute_desired_max_cu');
+    expect(await wanted()).toEqual(all('0.25'));
+
+    await expect.poll(wanted, WAIT).toEqual(all('2'));
+    await expect.poll(async () => (await scrape(holder.url)).byCompute('ebb_compute_max_cu'), WAIT).toEqual(all('2'));
+    const writers = [holder, other].map(({ events }) => events.filter(({ kind }) => kind === 'write_ended').length);
+    expect(Math.min(...writers)).toBeGreaterThan(0);
+
+    const [held, left] = await scrapeBoth(holder, other);
+    expect([held.value('ebb_fleet_lease_held'), left.value('ebb_fleet_lease_held')]).toEqual(['1', '0']);
+    expect(left.text).not.toMatch(SERIES_OF_COMPUTES);
+    // What dashboards take the highest of, or add up, counts the fleet once.
+    expect(held.value('ebb_computes', 'status="enforced"')).toBe('20');
+    expect(left.value('ebb_computes', 'status="enforced"')).toBe('0');
+    expect(left.value('ebb_inventory_age_seconds')).toBe('0');
+    expect(left.value('ebb_estimated_saved_cu_seconds_total', 'bound="high"')).toBe('0');
+    expect(left.value('ebb_estimated_added_cu_seconds_total', 'bound="high"')).toBe('0');
+    await expect
+      .poll(async () =>
+        Number((await scrape(holder.url)).value('ebb_estimated_added_cu_seconds_total', 'bound="high"')),
+      )
+      .toBeGreaterThan(0);
+  });
+
+  it('a compute or project that is deleted loses its series; after a stop the other exports the rest', {
+    timeout: 120_000,
+  }, async () => {
+    const { platform, holder, other } = await startTwo({ opensInMs: 3_600_000 });
+    await expect.poll(async () => withSeries(await scrape(holder.url)), WAIT).toEqual(ids(NAMES));
+    await deleteAt(platform, 'projects/web-3/endpoints/ep-web-3');
+    await deleteAt(platform, 'projects/web-4');
+    const rest = ids(NAMES.filter((name) => name !== 'web-3' && name !== 'web-4'));
+    await expect.poll(async () => withSeries(await scrape(holder.url)), WAIT).toEqual(rest);
+    expect((await scrape(holder.url)).text).not.toMatch(/ep-web-[34]"/);
+    await expect
+      .poll(async () => {
+        const { computes } = (await (await request(`${other.url}/api/v1/computes?limit=100`)).body.json()) as {
+          computes: { project_id: string }[];
+        };
+        return computes.map(({ project_id }) => project_id);
+      }, WAIT)
+      .not.toContain('web-4');
+
+    await holder.stop();
+    await expect.poll(async () => withSeries(await scrape(other.url)), WAIT).toEqual(rest);
+    await deleteAt(platform, 'projects/web-5');
+    await expect.poll(async () => withSeries(await scrape(other.url)), WAIT).not.toContain('ep-web-5');
+  });
+});
