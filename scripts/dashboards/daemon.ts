@@ -20,9 +20,13 @@ export function daemonDashboard(): DashboardBuilder {
     }),
     list({
       title: 'Daemons',
-      description: 'Every daemon that is scraped, with its version.',
-      queries: [{ expr: 'max by (instance, version) (ebb_build_info)' }],
-      value: 'up',
+      description: 'Every daemon that is scraped, with its version; 1 for the one that keeps the picture of the fleet.',
+      queries: [
+        {
+          expr: 'max by (instance, version) (ebb_build_info * on (job, instance) group_left ebb_fleet_lease_held)',
+        },
+      ],
+      value: 'keeps the fleet',
       width: 8,
     }),
   ]);
@@ -59,7 +63,7 @@ function work(): Panel[] {
     chart({
       title: 'Age of the oldest picture',
       description: 'Projects that do not change are read again in turn, so this grows with the fleet.',
-      queries: [{ expr: 'max by (instance) (ebb_inventory_age_seconds)', legend: '{{instance}}' }],
+      queries: [{ expr: 'max(ebb_inventory_age_seconds)', legend: 'age' }],
       unit: 's',
       width: 12,
     }),

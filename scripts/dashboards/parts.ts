@@ -168,7 +168,7 @@ export const COMPUTE = {
 export const POLICY = { name: 'policy', label: 'Policy', metric: 'ebb_policy_info', labelName: 'policy' };
 
 /**
- * A per-compute series, once for each compute: every daemon of a group exports it.
+ * A per-compute series, once for each compute: for a moment, when one daemon takes over from another, two may export it.
  * `matchers` are further ones, such as `state="active"`.
  */
 export function ofComputes(metric: string, matchers = ''): string {
