@@ -9,6 +9,7 @@ import { type Answer, errorAnswer, refusalAnswer } from '../wire/answer.ts';
 import { countConnections } from '../world/connections.ts';
 import type { Outcome } from '../world/outcome.ts';
 import { createAccountRoutes } from './accounts.ts';
+import { answerQuery } from './connection-counts.ts';
 import { createFaultRoutes } from './faults.ts';
 import { respond, withBody } from './respond.ts';
 import { reportState } from './state.ts';
@@ -91,6 +92,7 @@ export function createControlRoutes(options: ControlOptions): Hono {
     return context.json(requests.read());
   });
   app.get('/state', (context) => context.json(reportState(platform.world(), clients)));
+  app.on(['GET', 'POST'], '/prometheus/api/v1/query', answerQuery(platform.world));
   app.post('/clock', (context) => withBody(context, clockBody, (change) => setClock(options, change)));
   app.route('/faults', createFaultRoutes({ platform, requestFaults, nextId: nextFaultId, seed }));
   app.route('/', createAccountRoutes(platform));
