@@ -55,7 +55,13 @@ const STOP_MS = 9_000;
 const STOP_GRACE_MS = 6_000;
 
 /** How often a daemon looks by itself, in real milliseconds, unless it is told otherwise. */
-const RHYTHM: Rhythm = { inventoryMs: 30_000, keeperMs: 30_000, waitingMs: 60_000, rulesMs: 2_000 };
+const RHYTHM: Rhythm = {
+  inventoryMs: 30_000,
+  keeperMs: 30_000,
+  waitingMs: 60_000,
+  rulesMs: 2_000,
+  samplingMs: 1_000,
+};
 
 export interface RunOptions {
   settings: Settings;

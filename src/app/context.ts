@@ -28,6 +28,8 @@ export interface Rhythm {
   waitingMs: number;
   /** Between two looks at the files of the policies, and at what the group's store says of them. */
   rulesMs: number;
+  /** Between two looks whether a source of connections is due. */
+  samplingMs: number;
 }
 
 /** What whoever decides and writes works with; made once, in compose. */

@@ -1,14 +1,11 @@
 import type { ConnectionSource } from '../domain/connection-source.ts';
-import type { ConnectionCounters, CountOutcome } from '../ports/connections.ts';
+import { type ConnectionCounters, type CountOutcome, SOURCE_ERROR_CODES } from '../ports/connections.ts';
 import type { Context, DaemonContext } from './context.ts';
 import { type CountedComputes, countedComputes } from './counted-computes.ts';
 import type { Running } from './keeper.ts';
 import { noteMismatch } from './profile-mismatch.ts';
 import { sampleSource } from './sample-source.ts';
 import { untilItWorks } from './until-it-works.ts';
-
-/** How often it is looked whether a source is due, in real milliseconds. */
-const TICK_MS = 1_000;
 
 /** A round of a source takes at most so long, in real milliseconds. */
 const ROUND_MS = 30_000;
@@ -46,7 +43,7 @@ export function startSampling(context: DaemonContext, counters: ConnectionCounte
     forgetOthers(context, states, all);
     for (const counted of all) {
       const { name, everyMs } = counted.source;
-      const state = states.get(name) ?? { dueMs: nowMs, said: '', mismatches: new Set() };
+      const state = states.get(name) ?? newState(context, name, nowMs);
       states.set(name, state);
       if (state.running || !isDue(state.dueMs, everyMs, nowMs)) continue;
       state.dueMs = nowMs + everyMs;
@@ -72,7 +69,7 @@ export function startSampling(context: DaemonContext, counters: ConnectionCounte
     if (hasAnswered || !isCounting) state.answeredAtMs = context.clock.now();
   }
 
-  const ticks = context.clock.every(TICK_MS, () => untilItWorks(context, tick));
+  const ticks = context.clock.every(context.rhythm.samplingMs, () => untilItWorks(context, tick));
   return {
     async close() {
       stop.abort();
@@ -80,6 +77,12 @@ export function startSampling(context: DaemonContext, counters: ConnectionCounte
       await Promise.all([...states.values()].map(({ running }) => running));
     },
   };
+}
+
+/** Its errors are exported as 0 from the start, so that a rate over them sees the first. */
+function newState({ telemetry: { metrics } }: Context, source: string, nowMs: number): SourceState {
+  for (const code of SOURCE_ERROR_CODES) metrics.increment('ebb_connection_source_errors_total', { source, code }, 0);
+  return { dueMs: nowMs, said: '', mismatches: new Set() };
 }
 
 /** Looking at every compute of a large fleet takes its time: that is done only when something follows from it. */

@@ -91,7 +91,7 @@ function contextOf(
     revision: settings.revision,
     mayWrite: () => leaveByClock(store, clock),
     mode: 'enforce',
-    rhythm: { inventoryMs: 0, keeperMs: 0, waitingMs: 0, rulesMs: 0 },
+    rhythm: { inventoryMs: 0, keeperMs: 0, waitingMs: 0, rulesMs: 0, samplingMs: 0 },
     holder: randomUUID(),
   };
 }

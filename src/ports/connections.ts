@@ -12,25 +12,27 @@ export interface ConnectionCount {
   lookedAtMs?: number;
 }
 
-/** Stable codes of why there is no count. */
-export type CountErrorCode =
-  /** The compute is not asked, since a question would wake it. */
-  | 'not_active'
+/** Stable codes of what is wrong with a source, or with what it says of a compute. */
+export const SOURCE_ERROR_CODES = [
   /** The settings do not allow the source. */
-  | 'refused'
+  'refused',
   /** What the source needs is missing or wrong: a variable, a file, a host, a query. */
-  | 'misconfigured'
+  'misconfigured',
   /** Password, token or role. */
-  | 'unauthorised'
+  'unauthorised',
   /** The other side can't be verified, or speaks no TLS. */
-  | 'tls'
+  'tls',
   /** No connection, or an answer that says that it can't. */
-  | 'unavailable'
-  | 'timeout'
+  'unavailable',
+  'timeout',
   /** An answer without a value. */
-  | 'no_data'
+  'no_data',
   /** Several values, or one that is no number of connections. */
-  | 'malformed';
+  'malformed',
+] as const;
+
+/** Stable codes of why there is no count; `not_active`: the compute is not asked, since a question would wake it. */
+export type CountErrorCode = 'not_active' | (typeof SOURCE_ERROR_CODES)[number];
 
 export interface CountError {
   code: CountErrorCode;

@@ -6,8 +6,8 @@ import { UserError } from '../fail.ts';
 import { readVersion } from '../version.ts';
 import type { DemoPlatform } from './platform.ts';
 
-/** In real time: a simulated day has room for many more inventories than a real minute. */
-const RHYTHM = { inventoryMs: 1_000, keeperMs: 1_000, waitingMs: 500, rulesMs: 2_000 };
+/** In real time: a simulated day has room for many more inventories than a real minute, and an hour passes in less than a second. */
+const RHYTHM = { inventoryMs: 1_000, keeperMs: 1_000, waitingMs: 500, rulesMs: 2_000, samplingMs: 100 };
 
 const GROUP = 'demo';
 const USUAL_LISTEN = '127.0.0.1:9464';
