@@ -2,6 +2,8 @@ import { chart, list, ofComputes, type Panel } from './parts.ts';
 
 const LEAST_FREE = `bottomk(10, ${ofComputes('ebb_connection_headroom_ratio')})`;
 
+const ERRORS = 'sum by (source, code) (rate(ebb_connection_source_errors_total[$__rate_interval])) * 3600';
+
 /** How many connections are left, where they are counted, and what counting costs. */
 export function connections(): Panel[] {
   return [
@@ -38,10 +40,11 @@ export function connections(): Panel[] {
     }),
     chart({
       title: 'Computes that were not counted',
-      description: 'By source and why, an hour. docs/connections.md says what to do about each code.',
+      description:
+        'By source and why, an hour; 0 for a source without an error. docs/connections.md says what to do about each code.',
       queries: [
         {
-          expr: 'sum by (source, code) (rate(ebb_connection_source_errors_total[$__rate_interval])) * 3600',
+          expr: `${ERRORS} > 0 or sum by (source) (${ERRORS}) == 0`,
           legend: '{{source}} {{code}}',
         },
       ],

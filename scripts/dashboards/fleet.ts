@@ -96,11 +96,14 @@ function wantedAndActual(): Panel[] {
       stacked: true,
       width: 12,
     }),
-    list({
+    chart({
       title: 'Maximum is not what is wanted',
-      description: 'Maximum that the policies want, of the computes that have another one.',
-      queries: [{ expr: `${wanted} != ${ofComputes('ebb_compute_max_cu')}` }],
-      value: 'wanted CU',
+      description: 'Maximum that the policies want, of the computes that have another one; 0 while there is none.',
+      queries: [
+        { expr: `${wanted} != ${ofComputes('ebb_compute_max_cu')}`, legend: '{{compute}} wanted' },
+        { expr: `count(${wanted} != ${ofComputes('ebb_compute_max_cu')}) or vector(0)`, legend: 'computes' },
+      ],
+      stepped: true,
       width: 12,
     }),
   ];
@@ -170,14 +173,15 @@ function use(): Panel[] {
       width: 9,
     }),
     list({
-      title: 'Awake more than 20 hours of the last 24',
-      description: 'Hours; who never sleeps may need a schedule or a shorter timeout.',
+      title: 'Most hours awake in the last 24',
+      description:
+        'Hours in which they were seen awake, coloured from 20 on: who never sleeps may need a schedule or a shorter timeout.',
+      // By the minute, over all daemons: the one that exports a compute may have been another one in between.
       queries: [
-        {
-          expr: 'max by (project, compute) (avg_over_time(ebb_compute_state{state="active", project=~"$project", compute=~"$compute"}[24h])) * 24 > 20',
-        },
+        { expr: `topk(20, sum_over_time((${ofComputes('ebb_compute_state', 'state="active"')})[24h:1m]) / 60)` },
       ],
       value: 'hours',
+      colouredFrom: 20,
       width: 9,
     }),
     timeline({

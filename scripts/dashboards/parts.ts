@@ -12,6 +12,8 @@ import {
   MappingType,
   QueryVariableBuilder,
   RowBuilder,
+  ThresholdsConfigBuilder,
+  ThresholdsMode,
   type ValueMapping,
   VariableRefresh,
   VariableSort,
@@ -69,12 +71,24 @@ export function numbers(options: PanelOptions & { names?: Readonly<Record<string
   return panel;
 }
 
-/** A row for each series of an instant query: its labels and its value, which is called `value`. */
-export function list(options: PanelOptions & { value: string }): Panel {
+/**
+ * A row for each series of an instant query: its labels and its value, which is called `value`. From `colouredFrom` on values stand
+ * out, and the highest come first.
+ */
+export function list(options: PanelOptions & { value: string; colouredFrom?: number }): Panel {
   const panel = described(new TablePanel(), options, 8).withTransformation({
     id: 'organize',
     options: { excludeByName: { Time: true }, renameByName: { Value: options.value } },
   });
+  if (options.colouredFrom !== undefined) {
+    const steps = [
+      { value: null, color: 'text' },
+      { value: options.colouredFrom, color: 'orange' },
+    ];
+    panel.thresholds(new ThresholdsConfigBuilder().mode(ThresholdsMode.Absolute).steps(steps));
+    panel.cellOptions({ type: common.TableCellDisplayMode.ColorText });
+    panel.sortBy([new common.TableSortByFieldStateBuilder().displayName(options.value).desc(true)]);
+  }
   for (const [index, query] of options.queries.entries()) {
     panel.withTarget(rangeOf(query, index).instant().format(PromQueryFormat.Table));
   }
