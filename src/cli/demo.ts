@@ -1,5 +1,5 @@
-import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
+import { POLICIES } from './demo/demo-policies.ts';
 
 const EXAMPLES = `
 Examples:
@@ -9,8 +9,6 @@ Examples:
 It needs no key, no service and no configuration, and leaves nothing behind. Time is simulated, slow around each
 boundary and fast in between; everything else is what "ebb run" does: the same queue, client and HTTP, against
 "ebb emulator" instead of the real service.`;
-
-const POLICIES = fileURLToPath(new URL('../../policies', import.meta.url));
 
 export interface DemoFlags {
   keep?: boolean;

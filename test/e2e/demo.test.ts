@@ -3,28 +3,12 @@ import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { dashboardQueries } from '../grafana/dashboard-queries.ts';
 import { freePort } from '../support/child-server.ts';
 import { type EbbProcess, startEbb } from '../support/ebb-process.ts';
 import { makeFolder } from '../support/platform.ts';
 import { findProgram, programPath } from '../support/programs.ts';
 import { type Prometheus, startPrometheus } from '../support/prometheus-server.ts';
 import { describeWith } from '../support/requirements.ts';
-
-const NO_SOURCE = 'the demo counts no connections: it has no source of them';
-
-/** Panels that stay empty in the demo, each with why. */
-const WITHOUT_DATA: Readonly<Record<string, string>> = {
-  'ebb-compute.json / Connections against max_connections / A': NO_SOURCE,
-  'ebb-compute.json / Connections against max_connections / B': NO_SOURCE,
-  'ebb-fleet.json / Computes that were not counted / A': NO_SOURCE,
-  'ebb-fleet.json / Connections against max_connections / A': NO_SOURCE,
-  'ebb-fleet.json / Connections against max_connections / B': NO_SOURCE,
-  'ebb-fleet.json / Ten lowest headrooms / A': NO_SOURCE,
-  'ebb-fleet.json / Awake more than 20 hours of the last 24 / A':
-    'whole days by the clock of Prometheus, who saw a minute',
-  'ebb-fleet.json / Maximum is not what is wanted / A': 'at the end of the day everything is as it is wanted',
-};
 
 /** The day takes less than this, with all that comes before it on a busy machine. */
 const LAST_SECONDS = 240;
@@ -35,7 +19,7 @@ interface Day {
   metrics: string;
   exitCode: Awaited<EbbProcess['ended']>;
   leftBehind: readonly string[];
-  /** Queries of the dashboards that should have an answer and have none; undefined where there is no Prometheus. */
+  /** Queries of the dashboards that have no answer; undefined where there is no Prometheus. */
   unanswered?: string[];
 }
 
@@ -86,7 +70,7 @@ async function unansweredBy(prometheus: Prometheus): Promise<string[]> {
   let names: string[] = [];
   const ask = async () => {
     const queries = await prometheus.unanswered(LAST_SECONDS);
-    names = queries.map(({ name }) => name).filter((name) => WITHOUT_DATA[name] === undefined);
+    names = queries.map(({ name }) => name);
     if (names.length > 0) throw new Error('not yet');
   };
   await vi.waitFor(ask, { timeout: 20_000, interval: 1_000 }).catch(() => {});
@@ -99,11 +83,20 @@ describe('ebb demo', () => {
     const told = (change: RegExp) =>
       lines.filter((line) => change.test(line)).map((line) => line.match(/demo-\S+/)?.[0]);
     const web = ['demo-web-blog', 'demo-web-checkout', 'demo-web-shop'];
-    expect(told(/→ 2-4 CU.*office-hours-web, in its window/).toSorted()).toEqual(web);
+    // The checkout may still have its size: nothing lowers it before its connections are known for long enough.
+    const raised = ['demo-web-blog', 'demo-web-shop'];
+    expect(told(/→ 2-4 CU.*office-hours-web, in its window/)).toEqual(expect.arrayContaining(raised));
     expect(told(/2-4 → 0\.5-2 CU.*office-hours-web, outside its windows/)).toEqual(expect.arrayContaining(web));
     // It has clients all day, so it waits for sleep until its deadline.
     expect(lines.join('\n')).toMatch(/^Mon 2[01]:\d\d:\d\d +demo-web-shop +2-4 → 0\.5-2 CU .*restarts$/m);
     expect(lines.join('\n')).toMatch(/demo-web-shop +└ start_compute finished, took \d+\.\d s/);
+  });
+
+  it('keeps a compute large enough for its clients, whatever its schedule says', () => {
+    expect(day.metrics).toMatch(/^ebb_connections\{.*compute="ep-demo-web-checkout"\} 0$/m);
+    // A thousand clients until a quarter to eight need more than the 2 CU that its schedule wants from half past six on.
+    const lowered = day.lines.filter((line) => /^Mon (18:[345]|19|2).* demo-web-checkout +\S+ → 0\.5-2 CU/.test(line));
+    expect(lowered).toEqual([expect.stringMatching(/^Mon (19:[45]|2).*office-hours-web, outside its windows/)]);
   });
 
   it('shows what the day was worth, and serves metrics', () => {
@@ -131,7 +124,5 @@ describeWith('promtool', 'promtool', () => {
 describeWith('prometheus', 'a Prometheus that scrapes the demo', () => {
   it('has data for every panel and every mark of every dashboard', () => {
     expect(day.unanswered).toEqual([]);
-    const names = dashboardQueries().map(({ name }) => name);
-    expect(Object.keys(WITHOUT_DATA).filter((name) => !names.includes(name))).toEqual([]);
   });
 });

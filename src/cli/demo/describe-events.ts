@@ -1,5 +1,6 @@
 import pc from 'picocolors';
 import type { DaemonEvent } from '../../compose.ts';
+import type { ReasonCode } from '../../domain/reasons.ts';
 import { formatSize, formatSuspendTimeout } from '../../domain/settings-text.ts';
 import type { WorldEvent } from '../../emulator/world/entities.ts';
 
@@ -29,6 +30,13 @@ export function describePlatformEvent(event: WorldEvent, restarting: ReadonlySet
   return pc.dim(event.state === 'active' ? 'awake: a client came' : 'asleep');
 }
 
+/** What a policy says of itself, where it is not that its window is open. */
+const WHY: Partial<Record<ReasonCode, string>> = {
+  otherwise: 'outside its windows',
+  headroom: 'for its connections',
+  stabilising: 'for its connections',
+};
+
 function describeWrite({ compute, action, outcome, reasons }: Extract<DaemonEvent, { kind: 'write_ended' }>): string {
   const after = { ...compute, ...action.fields };
   const parts: string[] = [];
@@ -40,6 +48,6 @@ function describeWrite({ compute, action, outcome, reasons }: Extract<DaemonEven
   const what = parts.join(', ');
   if (outcome !== 'applied') return pc.yellow(`${what}: not now (${outcome}), ebb looks again`);
   const how = action.disconnects ? pc.magenta('restarts') : 'disturbs nobody';
-  const why = reasons[0]?.code === 'otherwise' ? 'outside its windows' : 'in its window';
+  const why = (reasons[0] && WHY[reasons[0].code]) ?? 'in its window';
   return `${pc.bold(what)}  ${pc.cyan(action.policy)}, ${why}; ${how}`;
 }

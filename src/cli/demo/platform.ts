@@ -20,6 +20,8 @@ export type ComputeUse = z.infer<typeof ComputeUse>;
 export interface DemoPlatform {
   url: string;
   apiKey: string;
+  /** Where it can be asked for connections, as one asks a Prometheus. */
+  prometheusUrl: string;
   onEvents: Emulator['onEvents'];
   /** Clients connect, stay, and reconnect when a restart drops them. */
   visit(visit: Visit): Promise<void>;
@@ -42,6 +44,7 @@ export async function startPlatform({ clock }: { clock: DemoTime }): Promise<Dem
   return {
     url: emulator.url,
     apiKey: emulator.apiKey,
+    prometheusUrl: `${own}/prometheus`,
     onEvents: emulator.onEvents,
     async visit({ project, connections, forMinutes }) {
       const body = JSON.stringify({ connections, for_seconds: forMinutes * 60, reconnect: true });

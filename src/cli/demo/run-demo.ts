@@ -13,6 +13,7 @@ import { loadOrFail } from '../load-or-fail.ts';
 import { stopSignal } from '../stop-signal.ts';
 import { type ComputeDay, closingTable } from './closing-table.ts';
 import { prepareQueue, startDemoDaemon } from './daemon.ts';
+import { countingBy, POLICIES, writeHeadroomPolicy } from './demo-policies.ts';
 import { liveTheDay } from './live-the-day.ts';
 import { createNarrator, introduce, type Narrator } from './narrator.ts';
 import { type ComputeUse, type DemoPlatform, startPlatform } from './platform.ts';
@@ -54,7 +55,8 @@ async function playDemo(flags: DemoFlags, { cleanUp, signal, stopped }: Stage): 
   cleanUp.push(() => rm(folder, { recursive: true, force: true }));
   // Whoever reads the day may leave before it ends (`| head`): then nothing but this runs.
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
-  const policies = await loadOrFail([flags.policies], NO_SOURCES);
+  const own = flags.policies === POLICIES ? [await writeHeadroomPolicy(folder)] : [];
+  const policies = await loadOrFail([flags.policies, ...own], NO_SOURCES);
   introduce(policies.policies);
   const queueUrl = `embedded:${join(folder, 'queue')}`;
   await prepareQueue(queueUrl);
@@ -70,7 +72,7 @@ async function playDemo(flags: DemoFlags, { cleanUp, signal, stopped }: Stage): 
     flags,
     folder,
     queueUrl,
-    policies,
+    policies: countingBy(policies, managed.prometheusUrl),
     platform: managed,
     clock,
     onEvent: narrator.hear,

@@ -17,6 +17,7 @@ export const VISITS: readonly Visit[] = [
   { project: 'demo-web-blog', from: '08:20', forMinutes: 480, connections: 12 },
   { project: 'demo-web-blog', from: '19:10', forMinutes: 25, connections: 3 },
   { project: 'demo-web-checkout', from: '08:10', forMinutes: 560, connections: 25 },
+  { project: 'demo-web-checkout', from: '18:05', forMinutes: 100, connections: 1000 },
   { project: 'demo-dev-alice', from: '09:05', forMinutes: 150, connections: 4 },
   { project: 'demo-dev-alice', from: '13:20', forMinutes: 200, connections: 4 },
   { project: 'demo-dev-bob', from: '09:40', forMinutes: 310, connections: 3 },
