@@ -7,6 +7,7 @@ import { type MetricsServer, startMetricsServer, vector } from '../support/metri
 import { makeFolder, startTestPlatform } from '../support/platform.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
+import { scrape } from '../support/scrape.ts';
 
 const undo: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -87,16 +88,17 @@ describeWith('redis-server', 'several daemons of one source', () => {
     const redis = await startRedisServer();
     undo.push(() => redis.close());
     const options = { platform, folder, clock, env: { EBB_QUEUE_URL: redis.url } };
-    const daemons = [await startTestDaemon(options), await startTestDaemon(options)];
-    for (const daemon of daemons) undo.push(() => daemon.stop());
+    const [one, other] = [await startTestDaemon(options), await startTestDaemon(options)];
+    for (const daemon of [one, other]) undo.push(() => daemon.stop());
     const startedMs = clock.now();
     const before = source.queries.length;
     await expect.poll(() => source.queries.length, WAIT).toBeGreaterThanOrEqual(before + 6);
     // Six intervals of 30 s: two that ask on their own would have needed three.
     expect(clock.now() - startedMs).toBeGreaterThan(4 * 30_000);
-    for (const { url } of daemons) {
-      const metrics = async () => (await fetch(`${url}/metrics`)).text();
-      await expect.poll(metrics, WAIT).toContain('ebb_connections{project="shop",compute="ep-shop"} 99');
-    }
+    const exported = async ({ url }: typeof one) => (await scrape(url)).byCompute('ebb_connections');
+    await expect.poll(() => exported(one), WAIT).toEqual({ 'ep-shop': '99' });
+    expect(await exported(other)).toEqual({});
+    await one.stop();
+    await expect.poll(() => exported(other), WAIT).toEqual({ 'ep-shop': '99' });
   }, 120_000);
 });
