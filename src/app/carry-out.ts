@@ -185,7 +185,7 @@ async function followToTheEnd(options: CarryOutOptions, planned: PlannedCompute,
   try {
     for (;;) {
       const next = await look(job, signal);
-      if (next.kind === 'done') break;
+      if (next.kind !== 'again') break;
       await context.clock.sleepUntil(next.atMs, signal);
     }
   } catch (error) {

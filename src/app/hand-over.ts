@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { JobHandler, QueueName } from '../ports/job-queue.ts';
 import type { DaemonContext } from './context.ts';
 import { cannotWrite } from './policy-sets.ts';
@@ -10,12 +11,19 @@ const LEFT_WHILE_BLOCKED: Readonly<Record<'superseded' | 'clock_off', readonly Q
   clock_off: ['reconcile', 'boundaries', 'operations'],
 };
 
+/** A daemon that is alone would else take what it has left again and again. Real milliseconds. */
+const BEFORE_LEAVING_MS = 1_000;
+
 /**
  * A daemon whose clock is wrong decides nothing: what it would decide, and what it would store for the others, is of another time.
- * It looks at everything once its clock is right.
+ * The trigger is left to those whose clock is right; a boundary that were swallowed here would only be caught up with.
  */
 export function withRightClock({ groupTime }: Pick<DaemonContext, 'groupTime'>, handler: JobHandler): JobHandler {
-  return async (job, signal) => ((await groupTime.tooFarOff()) === undefined ? handler(job, signal) : { kind: 'done' });
+  return async (job, signal) => {
+    if ((await groupTime.tooFarOff()) === undefined) return handler(job, signal);
+    await delay(BEFORE_LEAVING_MS, undefined, { signal });
+    return { kind: 'left' };
+  };
 }
 
 /** The list of projects is the matter of one daemon: the others would each keep a part of the picture, and none the whole. */

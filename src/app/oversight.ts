@@ -9,6 +9,9 @@ import { untilItWorks } from './until-it-works.ts';
 const LOOK_MS = 2_000;
 const CONCURRENT_READS = 8;
 
+/** A daemon that has crossed a boundary has concluded by then, in milliseconds. */
+const PAST_BOUNDARY_MS = 10_000;
+
 /** By what the conclusions were last drawn anew. */
 interface Grounds {
   policies: DaemonContext['policies'];
@@ -33,10 +36,14 @@ export function startOversight(context: DaemonContext): Running {
       return;
     }
     const current = await groundsNow(context);
-    const anew = isOther(grounds, current) || current.atMonotonicMs - grounds.atMonotonicMs >= rhythm.keeperMs;
-    const pictures = [...context.fleet.pictures()].filter((picture) => anew || isBehind(context, picture));
+    const isAnew = isOther(grounds, current);
+    const lastMs = (isAnew ? undefined : grounds?.atMonotonicMs) ?? Number.NEGATIVE_INFINITY;
+    const isRound = current.atMonotonicMs - lastMs >= rhythm.keeperMs;
+    const pictures = [...context.fleet.pictures()].filter((picture) => {
+      return isAnew || (isRound && isOfOthers(context, picture)) || isBehind(context, picture);
+    });
     await mapConcurrently(pictures, CONCURRENT_READS, ({ project }) => adoptProject(context, project.projectId));
-    if (anew) grounds = current;
+    if (isRound) grounds = current;
   }
 
   async function forgetDeleted(): Promise<void> {
@@ -64,13 +71,18 @@ async function groundsNow({ overrides, store, clock, policies }: DaemonContext):
   return { policies, overrides: JSON.stringify([holds, freezes]), atMonotonicMs: clock.monotonicMs() };
 }
 
-function isOther(before: Grounds | undefined, now: Grounds): before is undefined {
-  return before?.policies !== now.policies || before.overrides !== now.overrides;
+function isOther(before: Grounds | undefined, now: Grounds): boolean {
+  return before?.policies !== now.policies || before?.overrides !== now.overrides;
 }
 
-/** Read since it was concluded about, never concluded about, or past a boundary. */
+/** Another daemon looked at it last: what that one has stored since can't be seen in the picture. */
+function isOfOthers({ fleet }: DaemonContext, { computes }: Picture): boolean {
+  return computes.some(({ computeId }) => fleet.known(computeId)?.conclusion !== fleet.conclusion(computeId));
+}
+
+/** Read since it was concluded about, never concluded about, or long past a boundary: at it there is better to do. */
 function isBehind({ fleet, clock }: DaemonContext, { computes, readAtMonotonicMs }: Picture): boolean {
-  const nowMs = clock.now();
+  const nowMs = clock.now() - PAST_BOUNDARY_MS;
   return computes.some(({ computeId }) => {
     const known = fleet.known(computeId);
     if (!known || known.atMonotonicMs < readAtMonotonicMs) return true;

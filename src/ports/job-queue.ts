@@ -18,8 +18,11 @@ export interface Job {
   data: JobData;
 }
 
-/** A handler ends with `done`, or asks to be called again: the job moves back to delayed and holds no worker slot. */
-export type JobOutcome = { kind: 'done' } | { kind: 'again'; atMs: number };
+/**
+ * A handler ends with `done`, asks to be called again (the job moves back to delayed and holds no worker slot), or leaves the job as it
+ * was to whoever takes it next.
+ */
+export type JobOutcome = { kind: 'done' } | { kind: 'again'; atMs: number } | { kind: 'left' };
 
 /** Aborted when the worker closes; a handler then returns as soon as it can. */
 export type JobHandler = (job: Job, signal: AbortSignal) => Promise<JobOutcome>;

@@ -167,6 +167,16 @@ export function describeJobQueue(open: () => Promise<TestEngine>): void {
       await eventually(() => seen.jobs).toHaveLength(2);
     });
 
+    it('that leaves its job leaves it as it was: whoever takes it next works it', async () => {
+      const seen = recorder((_job, nth) => (nth < 3 ? { kind: 'left' } : { kind: 'done' }));
+      await queue.work('boundaries', seen.handler, ONE_AT_A_TIME);
+      await queue.addAt('boundaries', { id: 'b-1', atMs: 0, data: { projectId: 'p-1' } });
+      await eventually(() => seen.ids()).toEqual(['b-1', 'b-1', 'b-1', 'b-1']);
+      await eventually(idle).toBe(true);
+      expect(seen.jobs.map(({ data }) => data.projectId)).toEqual(['p-1', 'p-1', 'p-1', 'p-1']);
+      expect(failed).toEqual([]);
+    });
+
     it('is left to another daemon by one that rests, until it takes jobs again', async () => {
       const [resting, working] = [recorder(), recorder()];
       const other = openQueue();

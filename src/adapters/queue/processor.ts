@@ -23,14 +23,20 @@ export async function processJob(job: EbbJob, token: string | undefined, options
   try {
     const outcome = await handler(toJob(queue, job), signal);
     if (outcome.kind === 'done') return;
+    if (outcome.kind === 'left') return await leave(job, token);
     await job.moveToDelayed(Date.now() + Math.ceil(clock.realDelayMs(outcome.atMs)), token);
   } catch (error) {
     if (!signal.aborted) throw error;
-    // Stopped in the middle by the shutdown: that is no failure, the next daemon takes it up again.
-    await job.moveToWait(token);
-    throw new WaitingError();
+    // Stopped in the middle by the shutdown: that is no failure.
+    return leave(job, token);
   }
   throw new DelayedError();
+}
+
+/** The next worker takes it up again. */
+async function leave(job: EbbJob, token: string | undefined): Promise<never> {
+  await job.moveToWait(token);
+  throw new WaitingError();
 }
 
 export function toJob(queue: QueueName, job: EbbJob): Job {
