@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander';
 import { UserError } from './fail.ts';
 import { hangUps } from './hang-ups.ts';
+import { keepHeapLean } from './lean-heap.ts';
 import { stopSignal } from './stop-signal.ts';
 import { readVersion } from './version.ts';
 
@@ -45,6 +46,7 @@ export function runCommand(): Command {
 }
 
 async function run({ config, accept, ...flags }: RunFlags): Promise<void> {
+  keepHeapLean();
   const [{ readSettings }, { loadOrFail }, { runDaemon }, { rulesFromFiles }, { configFilePath }] = await Promise.all([
     import('../settings.ts'),
     import('./load-or-fail.ts'),
