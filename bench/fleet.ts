@@ -1,48 +1,27 @@
 /** The whole daemon against an emulated control API, as processes of their own: how late, how many requests, how large. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { openSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
+import type { ChildProcess } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { request } from 'undici';
-import { freePort } from '../test/support/child-server.ts';
+import { Pool, request } from 'undici';
 import { findProgram, missing } from '../test/support/programs.ts';
 import { startRedisServer } from '../test/support/redis-server.ts';
 import { crossWithNothing } from './bare-queue.ts';
-import { printTable } from './figures.ts';
+import { percentile, printTable } from './figures.ts';
+import { KEY, type Seen, type Stage, startDaemon, startPlatform, UNLIMITED } from './fleet-stage.ts';
 
-const KEY = 'bench-key';
 const SIZES = [100, 1_000, 10_000] as const;
 
-/** More than any daemon asks: then only the daemon's own speed counts. */
-const UNLIMITED = 1_000_000;
 const LIMITED = 700;
 
 /** Pictures are read again so long before a boundary. */
 const HEAD_START_MS = 6_000;
 
+/** As many as the daemon's own client keeps. */
+const CONNECTIONS = 16;
+
 /** Of /proc/PID/stat: USER_HZ, 100 on every Linux that Node runs on. */
 const TICKS_PER_SECOND = 100;
-
-interface Seen {
-  method: string;
-  path: string;
-  /** Milliseconds since the epoch. */
-  atMs: number;
-  status: number;
-}
-
-interface Stage {
-  platformUrl: string;
-  daemonUrl: string;
-  daemon: ChildProcess;
-  redisUrl: string;
-  requests(): Promise<Seen[]>;
-  close(): Promise<void>;
-}
 
 /** Lateness at one boundary, and what the fleet costs; `EBB_BENCH_LIMITED=1` also under the vendor's rate limit. */
 export async function run(): Promise<void> {
@@ -70,7 +49,41 @@ export async function run(): Promise<void> {
     rows,
   );
   for (const projects of sizes) await compareWithBareQueue(projects);
+  for (const projects of sizes) await compareWithBareRequests(projects);
+  await measureFive();
   await measureQuiet();
+}
+
+/** Computes of one project come one after the other: the control API refuses a change while an operation runs there. */
+async function measureFive(): Promise<void> {
+  const boundaryMs = Math.ceil((Date.now() + 20_000) / 1000) * 1000;
+  const fleet = { projects: 1, computesEach: 5, state: 'active' } as const;
+  const stage = await startDaemon({ ...fleet, perMinute: LIMITED, policy: boundaryAt(boundaryMs) });
+  try {
+    const before = (await stage.requests()).length;
+    const state = async () => {
+      const { body } = await request(`${stage.platformUrl}/_emulator/state`);
+      return (await body.json()) as { open_operations: number; computes: { max_cu: number }[] };
+    };
+    const isOver = ({ open_operations: open, computes }: Awaited<ReturnType<typeof state>>) =>
+      open === 0 && computes.every(({ max_cu: maxCu }) => maxCu === 2);
+    while (!isOver(await state()) && Date.now() < boundaryMs + 120_000) await sleep(100);
+    const seconds = (Date.now() - boundaryMs) / 1000;
+    const operations = await operationsOf(stage.daemonUrl);
+    const requests = ((await stage.requests()).length - before) / 5;
+    process.stdout.write(
+      `five active computes of one project: ${seconds.toFixed(1)} s, with ${operations.toFixed(1)} s of operations for each; ${requests.toFixed(1)} requests for each\n`,
+    );
+  } finally {
+    await stage.close();
+  }
+}
+
+/** Seconds that the platform was busy with each of the five changes, as the daemon has measured it. */
+async function operationsOf(daemonUrl: string): Promise<number> {
+  const { body } = await request(`${daemonUrl}/metrics`);
+  const sums = (await body.text()).matchAll(/^ebb_operation_duration_seconds_sum\{.*\} (\S+)$/gm);
+  return [...sums].reduce((sum, [, seconds]) => sum + Number(seconds), 0) / 5;
 }
 
 /** What BullMQ takes of it without any of our work. */
@@ -78,7 +91,7 @@ async function compareWithBareQueue(jobs: number): Promise<void> {
   const redis = await startRedisServer();
   try {
     const { lateMs, cpuMsPerJob } = await crossWithNothing(redis.url, jobs);
-    const at = (share: number) => Math.round(lateMs[Math.min(jobs - 1, Math.floor(jobs * share))] ?? Number.NaN);
+    const at = (share: number) => Math.round(percentile(lateMs, share));
     process.stdout.write(
       `BullMQ alone, ${jobs} jobs that do nothing: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, ${cpuMsPerJob.toFixed(1)} ms of CPU for each\n`,
     );
@@ -87,9 +100,38 @@ async function compareWithBareQueue(jobs: number): Promise<void> {
   }
 }
 
+/** What the platform takes of it: the same changes at once, sent by nothing but a pool of connections. */
+async function compareWithBareRequests(projects: number): Promise<void> {
+  const stage = await startPlatform({ projects, perMinute: UNLIMITED });
+  const pool = new Pool(stage.platformUrl, { connections: CONNECTIONS });
+  try {
+    const startMs = Date.now();
+    const changes = Array.from({ length: projects }, async (_, index) => {
+      const { body } = await pool.request({
+        method: 'PATCH',
+        path: `/api/v2/projects/p-bench-${index}/endpoints/ep-bench-${index}-0`,
+        headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ endpoint: { autoscaling_limit_min_cu: 1, autoscaling_limit_max_cu: 2 } }),
+      });
+      await body.dump();
+    });
+    await Promise.all(changes);
+    const lateMs = (await patchesOf(stage)).map(({ atMs }) => atMs - startMs);
+    const at = (share: number) => Math.round(percentile(lateMs, share));
+    process.stdout.write(`undici alone, ${lateMs.length} PATCHes at once: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms\n`);
+  } finally {
+    await pool.close();
+    await stage.close();
+  }
+}
+
+async function patchesOf(stage: Pick<Stage, 'requests'>): Promise<Seen[]> {
+  return (await stage.requests()).filter(({ method, status }) => method === 'PATCH' && status === 200);
+}
+
 async function measure(projects: number, perMinute: number): Promise<string[]> {
   const boundaryMs = Math.ceil((Date.now() + 25_000 + projects * 6) / 1000) * 1000;
-  const stage = await start({ projects, perMinute, policy: boundaryAt(boundaryMs) });
+  const stage = await startDaemon({ projects, perMinute, policy: boundaryAt(boundaryMs) });
   try {
     const before = (await stage.requests()).length;
     const deadlineMs = boundaryMs + 30_000 + (projects * 2 * 60_000) / perMinute + projects * 10;
@@ -97,14 +139,14 @@ async function measure(projects: number, perMinute: number): Promise<string[]> {
     await sleep(Math.max(0, boundaryMs - HEAD_START_MS - Date.now()));
     const cpuBefore = await cpuSeconds(stage.daemon);
     while (patches.length < projects && Date.now() < deadlineMs) {
-      await sleep(500);
-      patches = (await stage.requests()).filter(({ method, status }) => method === 'PATCH' && status === 200);
+      // Seldom: a long list costs the platform time that the daemon is waiting for.
+      await sleep(2_000);
+      patches = await patchesOf(stage);
     }
     const cpuMs = ((await cpuSeconds(stage.daemon)) - cpuBefore) * 1000;
     const all = await stage.requests();
-    const late = patches.map(({ atMs }) => atMs - boundaryMs).toSorted((a, b) => a - b);
-    const at = (share: number) =>
-      `${Math.round(late[Math.min(late.length - 1, Math.floor(late.length * share))] ?? Number.NaN)} ms`;
+    const late = patches.map(({ atMs }) => atMs - boundaryMs);
+    const at = (share: number) => `${Math.round(percentile(late, share))} ms`;
     const atBoundary = all.filter(({ atMs }) => atMs >= boundaryMs - HEAD_START_MS).length;
     const scraped = await scrapeMs(stage.daemonUrl);
     return [
@@ -126,7 +168,11 @@ async function measure(projects: number, perMinute: number): Promise<string[]> {
 
 /** What a fleet without change costs in a minute. */
 async function measureQuiet(): Promise<void> {
-  const stage = await start({ projects: 1_000, perMinute: UNLIMITED, policy: boundaryAt(Date.now() + 3_600_000) });
+  const stage = await startDaemon({
+    projects: 1_000,
+    perMinute: UNLIMITED,
+    policy: boundaryAt(Date.now() + 3_600_000),
+  });
   try {
     await sleep(20_000);
     const fromMs = Date.now();
@@ -150,117 +196,8 @@ policies:
     select: { projects: ["*"] }
     windows: [{ at: ${iso(ms)}/${iso(ms + 3_600_000)}, size: 1-2, suspend_after: 10m }]
     otherwise: leave
+    disruption: { raise: { when: any } }
 `;
-}
-
-/** Every project with one sleeping compute. */
-function sleepingFleet(projects: number): string {
-  const compute = (index: number) => ({
-    id: `ep-bench-${index}`,
-    branch_id: `br-bench-${index}`,
-    type: 'read_write',
-    min_cu: 0.25,
-    max_cu: 0.5,
-    suspend_timeout_seconds: 300,
-    state: 'idle',
-  });
-  return JSON.stringify({
-    projects: Array.from({ length: projects }, (_, index) => ({
-      id: `p-bench-${index}`,
-      name: `bench-${index}`,
-      region_id: 'aws-eu-central-1',
-      pg_version: 17,
-      computes: [compute(index)],
-    })),
-  });
-}
-
-async function start(options: { projects: number; perMinute: number; policy: string }): Promise<Stage> {
-  const folder = await mkdtemp(join(tmpdir(), 'ebb-bench-'));
-  const undo: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
-  const close = async () => {
-    for (const step of undo.splice(0).reverse()) await step();
-  };
-  try {
-    const redis = await startRedisServer();
-    undo.push(() => redis.close());
-    await writeFile(join(folder, 'fleet.json'), sleepingFleet(options.projects));
-    await writeFile(join(folder, 'policy.yaml'), options.policy);
-    await writeFile(join(folder, 'ebb.yaml'), `api_requests_per_minute: ${options.perMinute}\n`);
-    const limits =
-      options.perMinute === UNLIMITED ? [] : ['--rate-limit', `${options.perMinute}/min`, '--burst', '40/s'];
-    const fleet = ['--fleet', join(folder, 'fleet.json'), '--api-key', KEY, '--operation-time', '1000'];
-    const emulator = command(['emulator', ...fleet, ...limits], {}, folder);
-    undo.push(() => end(emulator));
-    const { url } = JSON.parse(await firstLine(emulator, (line) => line.includes('"url"'))) as { url: string };
-    const port = await freePort();
-    const env = {
-      EBB_API_URL: url,
-      EBB_API_KEY: KEY,
-      EBB_MODE: 'enforce',
-      EBB_QUEUE_URL: redis.url,
-      EBB_POLICIES: join(folder, 'policy.yaml'),
-      EBB_LISTEN: `127.0.0.1:${port}`,
-      EBB_LOG_LEVEL: 'info',
-    };
-    const log = join(folder, 'ebb.log');
-    const daemon = command(['run'], env, folder, log);
-    undo.push(() => end(daemon));
-    await waitForLine(log, '"ebb.start"');
-    const platformUrl = url.replace('/api/v2', '');
-    return {
-      platformUrl,
-      daemonUrl: `http://127.0.0.1:${port}`,
-      daemon,
-      redisUrl: redis.url,
-      requests: () => requestsOf(platformUrl),
-      close,
-    };
-  } catch (error) {
-    await close();
-    throw error;
-  }
-}
-
-/** With a log its output goes there: a reader that is slow must not slow down what is measured. */
-function command(args: readonly string[], env: Record<string, string>, cwd: string, log?: string): ChildProcess {
-  return spawn(process.execPath, [join(import.meta.dirname, '../dist/cli/main.js'), ...args], {
-    cwd,
-    env: { PATH: process.env.PATH, ...env },
-    stdio: ['ignore', log === undefined ? 'pipe' : openSync(log, 'w'), 'inherit'],
-  });
-}
-
-async function waitForLine(file: string, wanted: string): Promise<void> {
-  const giveUpMs = Date.now() + 60_000;
-  while (!(await readFile(file, 'utf8')).includes(wanted)) {
-    if (Date.now() > giveUpMs) throw new Error(`it never says ${wanted}`);
-    await sleep(100);
-  }
-}
-
-async function firstLine(child: ChildProcess, wanted: (line: string) => boolean): Promise<string> {
-  if (!child.stdout) throw new Error('no output');
-  const lines = createInterface({ input: child.stdout });
-  return new Promise((resolve, reject) => {
-    lines.on('line', (line) => wanted(line) && resolve(line));
-    child.on('close', () => reject(new Error('it ended before it was ready')));
-  });
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const ended = new Promise((resolve) => child.on('close', resolve));
-  child.kill('SIGTERM');
-  await ended;
-}
-
-async function requestsOf(platformUrl: string): Promise<Seen[]> {
-  const { body } = await request(`${platformUrl}/_emulator/requests`);
-  const { requests } = (await body.json()) as {
-    requests: { method: string; path: string; at: string; status: number }[];
-  };
-  return requests.map(({ method, path, at, status }) => ({ method, path, status, atMs: Date.parse(at) }));
 }
 
 async function scrapeMs(url: string): Promise<number> {

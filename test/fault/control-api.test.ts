@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { CASE_MS, eventually, type FaultCase, sizedAt, startFaultCase } from '../support/fault-case.ts';
+import { CASE_MS, eventually, type FaultCase, sizedAt, startFaultCase, timeRecovery } from '../support/fault-case.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
 import { SEED, sayTheSeed } from '../support/seed.ts';
@@ -85,7 +85,9 @@ describeWith('redis-server', 'while the control API', () => {
       const tried = async () => (await at.platform.writes()).length;
       await eventually(async () => expect(await tried()).toBeGreaterThan(names.length + 1));
       await at.platform.clearFaults();
+      const recovered = timeRecovery(`the end of a storm: the control API ${storm.it}`);
       await expectChangedOnce(at);
+      recovered();
     });
   }
 
@@ -100,8 +102,10 @@ describeWith('redis-server', 'while the control API', () => {
     const said = (event: string) => daemon.logs().filter((line) => line.event === event);
     await eventually(() => expect(said('ebb.outage')).toHaveLength(1));
     at.api.open();
+    const recovered = timeRecovery('the control API was away');
     await eventually(() => expect(said('ebb.recovered')).toHaveLength(1));
     await expectChangedOnce(at);
+    recovered();
   });
 
   it.concurrent('lets operations hang, a daemon waits for their end, and sends nothing in the meantime', {

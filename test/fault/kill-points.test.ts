@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { CASE_MS, eventually, type FaultCase, hourIn, NEVER, sizedAt, startFaultCase } from '../support/fault-case.ts';
+import {
+  CASE_MS,
+  eventually,
+  type FaultCase,
+  hourIn,
+  NEVER,
+  sizedAt,
+  startFaultCase,
+  timeRecovery,
+} from '../support/fault-case.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
 
@@ -99,7 +108,9 @@ describeWith('redis-server', 'a daemon that is killed when', () => {
       await there;
       expect(await at.carriedOut()).toHaveLength(arrived);
       await first.kill('SIGKILL');
+      const recovered = timeRecovery(`killed when ${point}`);
       await succeed(at);
+      recovered();
       expect(await at.carriedOut()).toEqual([['ep-one', 2]]);
       await at.expectNothingForbidden();
     });
@@ -124,7 +135,9 @@ describeWith('redis-server', 'a daemon that is killed when', () => {
       await there;
       expect(await at.carriedOut()).toHaveLength(arrived);
       await first.kill('SIGKILL');
+      const recovered = timeRecovery(`killed when ${point}`);
       await succeed(at);
+      recovered();
       expect((await at.carriedOut()).map(([, maxCu]) => maxCu)).toEqual([0.25, 2]);
       await at.expectNothingForbidden();
     });
@@ -145,9 +158,11 @@ describeWith('redis-server', 'a daemon that is killed when', () => {
     await at.writePolicies(sizedAt('1-2', hour));
     await fanningOut;
     await first.kill('SIGKILL');
+    const recovered = timeRecovery('killed when it fans out a boundary');
     await at.start();
     const wanted = names.map((name) => [`ep-${name}`, 2]).toSorted();
     await eventually(async () => expect((await at.carriedOut()).toSorted()).toEqual(wanted));
+    recovered();
     await at.expectNothingForbidden();
   });
 });

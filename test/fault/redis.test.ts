@@ -1,6 +1,15 @@
 import { expect, it } from 'vitest';
 import { askRedis } from '../support/engine-daemon.ts';
-import { CASE_MS, eventually, type FaultCase, hourIn, NEVER, sizedAt, startFaultCase } from '../support/fault-case.ts';
+import {
+  CASE_MS,
+  eventually,
+  type FaultCase,
+  hourIn,
+  NEVER,
+  sizedAt,
+  startFaultCase,
+  timeRecovery,
+} from '../support/fault-case.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
 
@@ -70,10 +79,12 @@ describeWith('redis-server', 'while its Redis', () => {
       await eventually(() => expect(Date.now()).toBeGreaterThan(startMs + 1000));
       const during = await at.carriedOut();
       await end(at, server);
+      const recovered = timeRecovery(`the end of a trouble: Redis ${redis}`);
 
       await eventually(() => expect(said('ebb.recovered')).toBe(1));
       const wanted = names.map((name) => [`ep-${name}`, 2]).toSorted();
       await eventually(async () => expect((await at.carriedOut()).toSorted()).toEqual(wanted));
+      recovered();
       expect(during).toEqual([]);
       await eventually(async () => {
         for (const name of names) expect(await at.record(name)).toMatchObject({ lastApplied: { maxCu: 2 } });

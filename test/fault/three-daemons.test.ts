@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { CASE_MS, eventually, hourIn, NEVER, sizedAt, startFaultCase } from '../support/fault-case.ts';
+import { CASE_MS, eventually, hourIn, NEVER, sizedAt, startFaultCase, timeRecovery } from '../support/fault-case.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
 
@@ -26,6 +26,7 @@ describeWith('redis-server', 'three daemons', () => {
     await eventually(async () => expect(await at.carriedOut()).not.toEqual([]));
     const [busiest] = daemons.toSorted((a, b) => writesOf(b) - writesOf(a));
     await busiest?.kill('SIGKILL');
+    const recovered = timeRecovery('killed, one of three daemons, at a boundary of 200 computes');
 
     const wanted = names.map((name) => `ep-${name}`).toSorted();
     await eventually(async () =>
@@ -37,6 +38,7 @@ describeWith('redis-server', 'three daemons', () => {
       );
       expect(known).toHaveLength(COMPUTES);
     });
+    recovered();
     expect(await at.carriedOut()).toHaveLength(COMPUTES);
     await at.expectNothingForbidden();
   });

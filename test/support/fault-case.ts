@@ -21,6 +21,17 @@ export function eventually(expected: () => void | Promise<void>): Promise<void> 
   return vi.waitFor(expected, WAIT);
 }
 
+/**
+ * Prints how long it takes from now until what it gives is called: 30 s are promised, of which a killed daemon's lease may take 15, and
+ * a change of which nobody knows whether it was sent 20. Nothing is asserted: a busy machine would decide it.
+ */
+export function timeRecovery(from: string): () => void {
+  const startedMs = performance.now();
+  return () => {
+    process.stdout.write(`as desired ${((performance.now() - startedMs) / 1000).toFixed(1)} s after: ${from}\n`);
+  };
+}
+
 /** A case may take so long on a busy machine. */
 export const CASE_MS = 240_000;
 

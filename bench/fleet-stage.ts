@@ -1,0 +1,168 @@
+/** An emulated control API with a sleeping fleet, and a daemon on Redis that keeps it: processes of their own. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { openSync } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { request } from 'undici';
+import { freePort } from '../test/support/child-server.ts';
+import { startRedisServer } from '../test/support/redis-server.ts';
+
+export const KEY = 'bench-key';
+
+/** More than any daemon asks: then only the daemon's own speed counts. */
+export const UNLIMITED = 1_000_000;
+
+export interface Seen {
+  method: string;
+  path: string;
+  /** Milliseconds since the epoch. */
+  atMs: number;
+  status: number;
+}
+
+export interface Stage extends PlatformStage {
+  daemonUrl: string;
+  daemon: ChildProcess;
+  redisUrl: string;
+}
+
+function fleetFile({ projects, computesEach = 1, state = 'idle' }: FleetOptions): string {
+  const compute = (project: number, index: number) => ({
+    id: `ep-bench-${project}-${index}`,
+    branch_id: `br-bench-${project}-${index}`,
+    type: 'read_write',
+    min_cu: 0.25,
+    max_cu: 0.5,
+    suspend_timeout_seconds: 300,
+    state,
+  });
+  return JSON.stringify({
+    projects: Array.from({ length: projects }, (_, project) => ({
+      id: `p-bench-${project}`,
+      name: `bench-${project}`,
+      region_id: 'aws-eu-central-1',
+      pg_version: 17,
+      computes: Array.from({ length: computesEach }, (_each, index) => compute(project, index)),
+    })),
+  });
+}
+
+interface FleetOptions {
+  projects: number;
+  /** 1 by default. */
+  computesEach?: number;
+  /** They sleep by default. */
+  state?: 'idle' | 'active';
+}
+
+interface PlatformOptions extends FleetOptions {
+  perMinute: number;
+}
+
+/** What each operation takes on the emulated platform. */
+export const OPERATION_MS = 1_000;
+
+interface PlatformStage {
+  apiUrl: string;
+  platformUrl: string;
+  folder: string;
+  requests(): Promise<Seen[]>;
+  /** Adds what is to be ended before the platform is. */
+  onClose(step: () => Promise<unknown>): void;
+  close(): Promise<void>;
+}
+
+export async function startPlatform({ perMinute, ...fleet }: PlatformOptions): Promise<PlatformStage> {
+  const folder = await mkdtemp(join(tmpdir(), 'ebb-bench-'));
+  const undo: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
+  const close = async () => {
+    for (const step of undo.splice(0).reverse()) await step();
+  };
+  try {
+    await writeFile(join(folder, 'fleet.json'), fleetFile(fleet));
+    const limits = perMinute === UNLIMITED ? [] : ['--rate-limit', `${perMinute}/min`, '--burst', '40/s'];
+    const args = ['--fleet', join(folder, 'fleet.json'), '--api-key', KEY, '--operation-time', String(OPERATION_MS)];
+    const emulator = command(['emulator', ...args, ...limits], {}, folder);
+    undo.push(() => end(emulator));
+    const { url } = JSON.parse(await firstLine(emulator, (line) => line.includes('"url"'))) as { url: string };
+    const platformUrl = url.replace('/api/v2', '');
+    const onClose = (step: () => Promise<unknown>) => void undo.push(step);
+    return { apiUrl: url, platformUrl, folder, requests: () => requestsOf(platformUrl), onClose, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+export async function startDaemon({ policy, ...options }: PlatformOptions & { policy: string }): Promise<Stage> {
+  const platform = await startPlatform(options);
+  const { folder, onClose } = platform;
+  try {
+    const redis = await startRedisServer();
+    onClose(() => redis.close());
+    await writeFile(join(folder, 'policy.yaml'), policy);
+    await writeFile(join(folder, 'ebb.yaml'), `api_requests_per_minute: ${options.perMinute}\n`);
+    const port = await freePort();
+    const env = {
+      EBB_API_URL: platform.apiUrl,
+      EBB_API_KEY: KEY,
+      EBB_MODE: 'enforce',
+      EBB_QUEUE_URL: redis.url,
+      EBB_POLICIES: join(folder, 'policy.yaml'),
+      EBB_LISTEN: `127.0.0.1:${port}`,
+      EBB_LOG_LEVEL: 'info',
+    };
+    const log = join(folder, 'ebb.log');
+    const daemon = command(['run'], env, folder, log);
+    onClose(() => end(daemon));
+    await waitForLine(log, '"ebb.start"');
+    return { ...platform, daemonUrl: `http://127.0.0.1:${port}`, daemon, redisUrl: redis.url };
+  } catch (error) {
+    await platform.close();
+    throw error;
+  }
+}
+
+/** With a log its output goes there: a reader that is slow must not slow down what is measured. */
+function command(args: readonly string[], env: Record<string, string>, cwd: string, log?: string): ChildProcess {
+  return spawn(process.execPath, [join(import.meta.dirname, '../dist/cli/main.js'), ...args], {
+    cwd,
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', log === undefined ? 'pipe' : openSync(log, 'w'), 'inherit'],
+  });
+}
+
+async function waitForLine(file: string, wanted: string): Promise<void> {
+  const giveUpMs = Date.now() + 60_000;
+  while (!(await readFile(file, 'utf8')).includes(wanted)) {
+    if (Date.now() > giveUpMs) throw new Error(`it never says ${wanted}`);
+    await sleep(100);
+  }
+}
+
+async function firstLine(child: ChildProcess, wanted: (line: string) => boolean): Promise<string> {
+  if (!child.stdout) throw new Error('no output');
+  const lines = createInterface({ input: child.stdout });
+  return new Promise((resolve, reject) => {
+    lines.on('line', (line) => wanted(line) && resolve(line));
+    child.on('close', () => reject(new Error('it ended before it was ready')));
+  });
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise((resolve) => child.on('close', resolve));
+  child.kill('SIGTERM');
+  await ended;
+}
+
+async function requestsOf(platformUrl: string): Promise<Seen[]> {
+  const { body } = await request(`${platformUrl}/_emulator/requests`);
+  const { requests } = (await body.json()) as {
+    requests: { method: string; path: string; at: string; status: number }[];
+  };
+  return requests.map(({ method, path, at, status }) => ({ method, path, status, atMs: Date.parse(at) }));
+}
