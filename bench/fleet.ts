@@ -8,7 +8,7 @@ import { findProgram, missing } from '../test/support/programs.ts';
 import { startRedisServer } from '../test/support/redis-server.ts';
 import { crossWithNothing } from './bare-queue.ts';
 import { percentile, printTable } from './figures.ts';
-import { KEY, type Seen, type Stage, startDaemon, startPlatform, UNLIMITED } from './fleet-stage.ts';
+import { KEY, OPERATION_MS, type Seen, type Stage, startDaemon, startPlatform, UNLIMITED } from './fleet-stage.ts';
 
 const SIZES = [100, 1_000, 10_000] as const;
 
@@ -60,7 +60,6 @@ async function measureFive(): Promise<void> {
   const fleet = { projects: 1, computesEach: 5, state: 'active' } as const;
   const stage = await startDaemon({ ...fleet, perMinute: LIMITED, policy: boundaryAt(boundaryMs) });
   try {
-    const before = (await stage.requests()).length;
     const state = async () => {
       const { body } = await request(`${stage.platformUrl}/_emulator/state`);
       return (await body.json()) as { open_operations: number; computes: { max_cu: number }[] };
@@ -69,21 +68,15 @@ async function measureFive(): Promise<void> {
       open === 0 && computes.every(({ max_cu: maxCu }) => maxCu === 2);
     while (!isOver(await state()) && Date.now() < boundaryMs + 120_000) await sleep(100);
     const seconds = (Date.now() - boundaryMs) / 1000;
-    const operations = await operationsOf(stage.daemonUrl);
-    const requests = ((await stage.requests()).length - before) / 5;
+    const atBoundary = (await stage.requests()).filter(({ atMs }) => atMs >= boundaryMs - HEAD_START_MS).length;
+    // Resizing one that is awake takes three operations, one after the other.
+    const aim = 5 * ((3 * OPERATION_MS) / 1000 + 1);
     process.stdout.write(
-      `five active computes of one project: ${seconds.toFixed(1)} s, with ${operations.toFixed(1)} s of operations for each; ${requests.toFixed(1)} requests for each\n`,
+      `five active computes of one project: ${seconds.toFixed(1)} s (× ${(seconds / aim).toFixed(2)} of five times their operations and a second), ${(atBoundary / 5).toFixed(1)} requests for each\n`,
     );
   } finally {
     await stage.close();
   }
-}
-
-/** Seconds that the platform was busy with each of the five changes, as the daemon has measured it. */
-async function operationsOf(daemonUrl: string): Promise<number> {
-  const { body } = await request(`${daemonUrl}/metrics`);
-  const sums = (await body.text()).matchAll(/^ebb_operation_duration_seconds_sum\{.*\} (\S+)$/gm);
-  return [...sums].reduce((sum, [, seconds]) => sum + Number(seconds), 0) / 5;
 }
 
 /** What BullMQ takes of it without any of our work. */

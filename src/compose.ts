@@ -18,6 +18,7 @@ import { createFleet } from './app/fleet.ts';
 import { createFleetLease } from './app/fleet-lease.ts';
 import { computeSeries } from './app/fleet-metrics.ts';
 import { createGroupTime } from './app/group-time.ts';
+import { createOperationDurations } from './app/operation-durations.ts';
 import { createOutages } from './app/outages.ts';
 import { createOverrides } from './app/overrides.ts';
 import { createPolicySets, leaveToWrite } from './app/policy-sets.ts';
@@ -229,6 +230,7 @@ async function openContext(
     ...{ fleet: createFleet({ clock }), fleetLease: createFleetLease({ isAlone: settings.queue.kind === 'embedded' }) },
     scheduledBoundaries: new Set(),
     slots: createSlots(() => clock.now()),
+    durations: createOperationDurations(),
     overrides: createOverrides(),
     ...{ samples: createSamples(), counters },
     sets: createPolicySets(stagingOptions(options)),

@@ -11,6 +11,7 @@ import type { Telemetry } from '../ports/telemetry.ts';
 import type { Fleet } from './fleet.ts';
 import type { FleetLease } from './fleet-lease.ts';
 import type { GroupTime } from './group-time.ts';
+import type { OperationDurations } from './operation-durations.ts';
 import type { Outages } from './outages.ts';
 import type { Overrides } from './overrides.ts';
 import type { PolicySets, WriteLeave } from './policy-sets.ts';
@@ -43,6 +44,8 @@ export interface Context {
   fleet: Fleet;
   outages: Outages;
   slots: Slots;
+  /** How long operations take, as far as it is known. */
+  durations: OperationDurations;
   /** Boundaries that are surely in the queue; forgotten by every round of the keeper, since a queue can be lost. */
   scheduledBoundaries: Set<number>;
   overrides: Overrides;

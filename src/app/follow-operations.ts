@@ -13,9 +13,6 @@ import { requestReconcile } from './triggers.ts';
 /** Between two looks at the operations of a project: the interval that the control API's documentation names. */
 const LOOK_AGAIN_MS = 5_000;
 
-/** What operations take until more is known, in milliseconds: the first look comes after it. */
-const EXPECTED_OPERATION_MS = 2_000;
-
 /**
  * Follows the operations that ebb started in a project to their end: one list call for all of them, then again later; between
  * two looks the job holds no slot. What must be followed stands in the records, so that a killed daemon's successor goes on.
@@ -35,21 +32,20 @@ export function createFollowOperations(context: Context): JobHandler {
 
 /** When to look next, milliseconds since the epoch; undefined when there is nothing left to follow. */
 async function lookAtOperations(context: Context, projectId: string, signal: AbortSignal): Promise<number | undefined> {
-  const open = openOperations(await context.store.records(projectId));
+  const changes = [...(await context.store.records(projectId)).values()].map(({ openOperations }) => openOperations);
+  const open = changes.flat();
   if (open.length === 0) return undefined;
-  const firstLookMs = Math.min(...open.map(({ startedAtMs }) => startedAtMs)) + EXPECTED_OPERATION_MS;
+  const underWay = changes.filter((operations) => operations.length > 0);
+  const firstLookMs = Math.min(...underWay.map(context.durations.expectedEndMs));
   if (context.clock.now() < firstLookMs) return firstLookMs;
   const found = await findOperations(context, projectId, open, signal);
   if (found === 'gone') {
     await forgetProject(context, projectId);
     return undefined;
   }
+  for (const operation of found?.values() ?? []) context.durations.learn(operation);
   const left = found && (await settleProject(context, projectId, found));
   return left === 0 ? undefined : context.clock.now() + LOOK_AGAIN_MS;
-}
-
-function openOperations(records: ReadonlyMap<string, ComputeRecord>): OpenOperation[] {
-  return [...records.values()].flatMap((record) => record.openOperations);
 }
 
 /**

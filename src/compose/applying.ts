@@ -5,6 +5,7 @@ import { limitsOf } from '../adapters/control-api/token-bucket.ts';
 import { type Carried, type CarryOutOptions, carryOut } from '../app/carry-out.ts';
 import type { Context } from '../app/context.ts';
 import { createFleet } from '../app/fleet.ts';
+import { createOperationDurations } from '../app/operation-durations.ts';
 import { createOutages } from '../app/outages.ts';
 import { createOverrides } from '../app/overrides.ts';
 import { rememberEvents } from '../app/remember-events.ts';
@@ -83,6 +84,7 @@ function contextOf(
     outages: createOutages(telemetry),
     scheduledBoundaries: new Set(),
     slots: createSlots(() => clock.now()),
+    durations: createOperationDurations(),
     overrides: createOverrides(),
     samples: knownSamples(situation.connections),
     disruption: settings.disruption,
