@@ -67,13 +67,14 @@ export async function applyAction(
   const askedMs = context.clock.monotonicMs();
   const intended = await storeIntent(context, lease, conclusion, action);
   // The lease was prolonged after that was asked; the answer may have waited for a process that was asleep.
-  const deadlineMs = LEASE_MS - (context.clock.monotonicMs() - askedMs) - LEASE_MARGIN_MS;
+  const intendedMs = context.clock.monotonicMs();
+  const deadlineMs = LEASE_MS - (intendedMs - askedMs) - LEASE_MARGIN_MS;
   if (!intended || deadlineMs < SHORTEST_CALL_MS) return callOff(context, lease, conclusion, action);
   context.notify({ kind: 'write_started', compute, action, reasons: reasonsToAct(plan), origin: originOf(context) });
   const answer = await send(context, compute, action, deadlineMs);
   const answeredMs = context.clock.now();
   const latenessMs = boundaryMs === undefined ? undefined : Math.max(0, answeredMs - boundaryMs);
-  await due?.endAndGiveWay();
+  await due?.endAndGiveWay(Math.max(0, deadlineMs - (context.clock.monotonicMs() - intendedMs)));
   const outcome = outcomeOf(answer);
   const record = recordAfter(intended, action, answer, answeredMs);
   if (action.disconnects && record.openOperations.length === 0 && outcome !== 'unknown') {

@@ -1,18 +1,13 @@
 import { isBoundary } from '../domain/boundaries.ts';
-import type { CallOptions, Project } from '../ports/control-api.ts';
 import type { Job, JobHandler } from '../ports/job-queue.ts';
 import type { Context } from './context.ts';
 import type { Conclusion } from './fleet.ts';
 import { mapConcurrently } from './map-concurrently.ts';
-import { readComputes } from './read-computes.ts';
-import { requestAtBoundary, requestReconcile } from './triggers.ts';
+import { requestCrossing, requestReconcile } from './triggers.ts';
 import { compareRanks, rankAt, type WriteRank } from './write-order.ts';
 
 /** A boundary's job comes so much early, in milliseconds, to have the pictures fresh at the instant. */
 const HEAD_START_MS = 5_000;
-/** Reading ends so long before the instant: what the triggers lead to needs the rest to be ready for it. */
-const TRIGGERS_EARLY_MS = 2_000;
-const CONCURRENT_READS = 8;
 /** Triggers on their way to the queue at once: enough to keep it busy, and still in their order. */
 const CONCURRENT_TRIGGERS = 32;
 
@@ -33,45 +28,22 @@ export async function scheduleBoundaries(context: Context, conclusions: Iterable
 
 /** Handles what comes at an instant: a boundary of the fleet, or a single project that asked to be woken. */
 export function createBoundaries(context: Context): JobHandler {
-  return async (job, signal) => {
+  return async (job) => {
     if (job.data.projectId !== undefined) await requestReconcile(context, job.data.projectId);
-    else if (job.data.instantMs !== undefined) await crossBoundary(context, job.data.instantMs, signal);
+    else if (job.data.instantMs !== undefined) await crossBoundary(context, job.data.instantMs);
     else
       context.telemetry.log.error({ event: 'ebb.bad_job', job: describeJob(job) }, 'a boundary job without an instant');
     return { kind: 'done' };
   };
 }
 
-async function crossBoundary(context: Context, instantMs: number, signal: AbortSignal): Promise<void> {
+/** Whoever gets the trigger reads the project, and so each daemon reads what it will write to. */
+async function crossBoundary(context: Context, instantMs: number): Promise<void> {
   const { affected, unknown } = await projectsAt(context, instantMs);
-  await refreshUntil(context, affected, instantMs - TRIGGERS_EARLY_MS, signal);
-  await context.clock.sleepUntil(instantMs - TRIGGERS_EARLY_MS, signal);
-  const projectIds = [...affected, ...unknown];
-  await mapConcurrently(projectIds, CONCURRENT_TRIGGERS, (projectId) =>
-    requestAtBoundary(context, projectId, instantMs),
+  const request = context.clock.now() < instantMs ? requestCrossing : requestReconcile;
+  await mapConcurrently([...affected, ...unknown], CONCURRENT_TRIGGERS, (projectId) =>
+    request(context, projectId, instantMs),
   );
-}
-
-/** Reads pictures as long as there is time; a picture that is too old at the instant is read then. */
-async function refreshUntil(
-  context: Context,
-  projectIds: readonly string[],
-  untilMs: number,
-  signal: AbortSignal,
-): Promise<void> {
-  const { clock, fleet } = context;
-  await mapConcurrently(projectIds, CONCURRENT_READS, async (projectId) => {
-    const project = fleet.listed(projectId);
-    const deadlineMs = clock.realDelayMs(untilMs);
-    if (project && deadlineMs > 0 && !signal.aborted) await tryToRead(context, project, { signal, deadlineMs });
-  });
-}
-
-/** Without a word if it fails: it is read again at the instant, and then it matters. */
-async function tryToRead(context: Context, project: Project, options: CallOptions): Promise<void> {
-  const begun = { readAtMs: context.clock.now(), readAtMonotonicMs: context.clock.monotonicMs() };
-  const answer = await readComputes(context, project, options);
-  if (answer.ok) context.fleet.see({ project, computes: answer.value, ...begun });
 }
 
 /**

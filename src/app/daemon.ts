@@ -3,6 +3,7 @@ import type { Readiness } from '../ports/operator.ts';
 import type { RulesSource } from '../ports/rules.ts';
 import { createBoundaries } from './boundaries.ts';
 import type { DaemonContext } from './context.ts';
+import { createCrossings } from './crossings.ts';
 import { beginWithRules } from './exchange-rules.ts';
 import { ATTEND_MS } from './fleet-lease.ts';
 import { createFollowOperations } from './follow-operations.ts';
@@ -30,8 +31,8 @@ const READ_AT_START = 20;
 /** Errors that would hit every project; others concern one, which the inventory tries again. */
 const FATAL_AT_START: ReadonlySet<ControlApiErrorCode> = new Set(['unauthorised', 'unavailable', 'timeout']);
 
-/** Looks at projects are many because those that wait for a boundary count too. */
-const CONCURRENCY = { inventory: 1, boundaries: 20, reconcile: 1_000, operations: 16 } as const;
+/** Crossings are many because most of them only wait for their instant. */
+const CONCURRENCY = { inventory: 1, boundaries: 20, crossings: 1_000, reconcile: 32, operations: 16 } as const;
 
 export interface Daemon {
   readiness(): Promise<Readiness>;
@@ -62,6 +63,9 @@ export async function startDaemon(
   if (!first.ok) return first;
   sayWhereItRuns(context, surroundings, first.value.projects);
   await meetTheGroup(context);
+  await queue.work('crossings', withRightClock(context, createCrossings(context)), {
+    concurrency: CONCURRENCY.crossings,
+  });
   await queue.work('reconcile', withRightClock(context, createReconcile(context)), {
     concurrency: CONCURRENCY.reconcile,
   });

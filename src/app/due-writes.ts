@@ -11,8 +11,13 @@ const MOST_MS = 2_000;
 export interface DueWrite {
   /** Nothing is to be sent any more. Does nothing after another end. */
   end(): void;
-  /** It was answered. Resolves once no other is due, or after a second. */
-  endAndGiveWay(): Promise<void>;
+  /** It was answered. Resolves once no other is due, or after so many milliseconds, and 2 s at most. */
+  endAndGiveWay(mostMs: number): Promise<void>;
+}
+
+export interface DueWrites {
+  /** Resolves when it is its turn; those who ask first come first. */
+  begin(): Promise<DueWrite>;
 }
 
 /**
@@ -20,7 +25,7 @@ export interface DueWrite {
  * the log, the next looks) gives way until the last is answered, so that the first computes' paperwork does not make the
  * last computes late. Should the daemon die meanwhile, the intents tell.
  */
-export function createDueWrites(): { begin(): Promise<DueWrite> } {
+export function createDueWrites(): DueWrites {
   const inTurn = pLimit(AT_A_TIME);
   let due = 0;
   let givingWay: (() => void)[] = [];
@@ -32,10 +37,10 @@ export function createDueWrites(): { begin(): Promise<DueWrite> } {
     givingWay = [];
   }
 
-  async function giveWay(): Promise<void> {
+  async function giveWay(mostMs: number): Promise<void> {
     if (due === 0) return;
     const allLeft = new Promise<void>((resolve) => givingWay.push(resolve));
-    await Promise.race([allLeft, delay(MOST_MS, undefined, { ref: false })]);
+    await Promise.race([allLeft, delay(Math.min(mostMs, MOST_MS), undefined, { ref: false })]);
   }
 
   return {
@@ -46,9 +51,9 @@ export function createDueWrites(): { begin(): Promise<DueWrite> } {
           await new Promise<void>((end) => {
             resolve({
               end,
-              async endAndGiveWay() {
+              async endAndGiveWay(mostMs) {
                 end();
-                await giveWay();
+                await giveWay(mostMs);
               },
             });
           });

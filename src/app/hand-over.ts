@@ -7,8 +7,8 @@ import { untilItWorks } from './until-it-works.ts';
 
 /** Triggers that would come to nothing here. Operations are followed whichever policies count, but not by a wrong clock. */
 const LEFT_WHILE_BLOCKED: Readonly<Record<'superseded' | 'clock_off', readonly QueueName[]>> = {
-  superseded: ['reconcile', 'boundaries'],
-  clock_off: ['reconcile', 'boundaries', 'operations'],
+  superseded: ['reconcile', 'boundaries', 'crossings'],
+  clock_off: ['reconcile', 'boundaries', 'crossings', 'operations'],
 };
 
 /** A daemon that is alone would else take what it has left again and again. Real milliseconds. */

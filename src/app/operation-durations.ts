@@ -6,7 +6,7 @@ const UNKNOWN_MS = 2_000;
 /** The platform's instants may be in whole seconds, and a look that comes a little early costs a second one. */
 const MARGIN_MS = 250;
 /** An exception must not keep the looks away for long. */
-const MOST_MS = 30_000;
+const MOST_MS = 10_000;
 /** How many of each action are remembered. */
 const REMEMBERED = 5;
 
@@ -21,8 +21,9 @@ export function createOperationDurations(): OperationDurations {
   const recent = new Map<string, number[]>();
 
   function expectedMs(action: string): number {
-    const known = recent.get(action);
-    return known ? Math.min(MOST_MS, Math.max(...known) + MARGIN_MS) : UNKNOWN_MS;
+    const known = recent.get(action)?.toSorted((a, b) => a - b) ?? [];
+    const usualMs = known[Math.floor(known.length / 2)];
+    return usualMs === undefined ? UNKNOWN_MS : Math.min(MOST_MS, usualMs + MARGIN_MS);
   }
 
   return {

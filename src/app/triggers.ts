@@ -1,16 +1,14 @@
 import type { Context } from './context.ts';
 
-/** Asks for a look at a project soon; many askers make one look. */
-export async function requestReconcile({ queue }: Context, projectId: string): Promise<void> {
-  await queue.add('reconcile', { key: projectId, data: { projectId } });
+/** Asks for a look at a project soon; many askers make one look. `instantMs`: the boundary that is the reason. */
+export async function requestReconcile({ queue }: Context, projectId: string, instantMs?: number): Promise<void> {
+  const data = { projectId, ...(instantMs !== undefined && { instantMs }) };
+  await queue.add('reconcile', { key: projectId, data });
 }
 
-/**
- * Asks for a look at a project at a boundary that is about to come. It has a key of its own: merged with a trigger that waits already
- * it would be looked at before the instant.
- */
-export async function requestAtBoundary({ queue }: Context, projectId: string, instantMs: number): Promise<void> {
-  await queue.add('reconcile', { key: `${projectId}@${instantMs}`, data: { projectId, instantMs } });
+/** Asks that a project is taken over a boundary that is about to come. */
+export async function requestCrossing({ queue }: Context, projectId: string, instantMs: number): Promise<void> {
+  await queue.add('crossings', { key: `${projectId}@${instantMs}`, data: { projectId, instantMs } });
 }
 
 /** Asks for a look at a project at an instant. The id holds the instant, so several daemons ask once. */

@@ -13,7 +13,7 @@ import { createSlots } from '../app/slots.ts';
 import type { PlannedCompute } from '../domain/plan-fleet.ts';
 import type { PolicySet } from '../domain/policy.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { JobQueue } from '../ports/job-queue.ts';
+import { type JobCounts, type JobQueue, QUEUE_NAMES, type QueueName } from '../ports/job-queue.ts';
 import type { Notifier } from '../ports/notifier.ts';
 import type { Store } from '../ports/store.ts';
 import type { Settings } from '../settings.ts';
@@ -120,7 +120,7 @@ const NO_QUEUE: JobQueue = {
   add: async () => {},
   delayedIds: async () => [],
   remove: async () => {},
-  counts: async () => ({ inventory: NO_JOBS, boundaries: NO_JOBS, reconcile: NO_JOBS, operations: NO_JOBS }),
+  counts: async () => Object.fromEntries(QUEUE_NAMES.map((name) => [name, NO_JOBS])) as Record<QueueName, JobCounts>,
   work: async () => {},
   rest: async () => {},
   resume: async () => {},

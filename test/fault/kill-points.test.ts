@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { askRedis } from '../support/engine-daemon.ts';
 import {
   CASE_MS,
   eventually,
@@ -154,7 +155,7 @@ describeWith('redis-server', 'a daemon that is killed when', () => {
     const first = await at.start();
     await eventually(async () => expect(await at.record('web-11')).toBeDefined());
     const { startMs, at: hour } = hourIn(8000);
-    const fanningOut = at.redis.stopAt(new RegExp(`:reconcile:.*"projectId":"web-5".*"instantMs":${startMs}`, 's'));
+    const fanningOut = at.redis.stopAt(new RegExp(`:crossings:.*"projectId":"web-5".*"instantMs":${startMs}`, 's'));
     await at.writePolicies(sizedAt('1-2', hour));
     await fanningOut;
     await first.kill('SIGKILL');
@@ -165,4 +166,33 @@ describeWith('redis-server', 'a daemon that is killed when', () => {
     recovered();
     await at.expectNothingForbidden();
   });
+
+  for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
+    const waiting = `has taken the projects of a boundary and waits for the instant, by ${signal}, is succeeded by one that changes each compute once`;
+    it.concurrent(waiting, { timeout: CASE_MS }, async (test) => {
+      const names = Array.from({ length: 5 }, (_, index) => `web-${index}`);
+      const group = `waiting-${signal}`.toLowerCase();
+      const at = await startFaultCase({
+        ...{ redisPort: server.port, group, policies: sizedAt('1-2', NEVER), test },
+        computes: Object.fromEntries(names.map((name) => [name, {}])),
+      });
+      const first = await at.start();
+      await eventually(async () => expect(await at.record('web-4')).toBeDefined());
+      const { at: hour } = hourIn(10_000);
+      await at.writePolicies(sizedAt('1-2', hour));
+      const leases = names.map((name) => `{ebb-${group}}:store:lease:project-${name}`);
+      const taken = () => askRedis(server.url, (client) => client.exists(...leases));
+      await eventually(async () => expect(await taken()).toBe(names.length));
+      await first.kill(signal);
+      expect(await at.carriedOut()).toEqual([]);
+      // One that is asked to stop gives back what it has taken; the lease of one that is killed ends by itself.
+      if (signal === 'SIGTERM') expect(await taken()).toBe(0);
+      const recovered = timeRecovery(`${signal} while it waits for a boundary`);
+      await at.start();
+      const wanted = names.map((name) => [`ep-${name}`, 2]).toSorted();
+      await eventually(async () => expect((await at.carriedOut()).toSorted()).toEqual(wanted));
+      recovered();
+      await at.expectNothingForbidden();
+    });
+  }
 });

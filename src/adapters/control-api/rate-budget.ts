@@ -47,8 +47,11 @@ export function createRateBudget(options: { tokens: TokenSource; perMinute: numb
       while (line.waiters.length > 0) {
         const granted = await tokens.take(account, line.waiters.length);
         await pause(granted.waitMs);
-        await pause(line.pausedUntilMs - performance.now());
-        for (let token = 0; token < granted.tokens; token += 1) nextOf(line)?.();
+        const pausedMs = line.pausedUntilMs - performance.now();
+        await pause(pausedMs);
+        // After a 429 the rest of what was granted before it is let go: the service has just refused as many.
+        const usable = pausedMs > 0 ? 1 : granted.tokens;
+        for (let token = 0; token < usable; token += 1) nextOf(line)?.();
       }
     } catch (error) {
       for (const waiter of line.waiters.splice(0)) waiter.reject(error);

@@ -1,6 +1,6 @@
 import { type Job as BullJob, DelayedError, WaitingError } from 'bullmq';
 import type { Clock } from '../../ports/clock.ts';
-import type { Job, JobData, JobHandler, QueueName } from '../../ports/job-queue.ts';
+import type { Job, JobData, JobHandler, JobOutcome, QueueName } from '../../ports/job-queue.ts';
 import { TICK } from './job-names.ts';
 
 export type EbbJob = BullJob<JobData, unknown, string>;
@@ -20,23 +20,24 @@ export interface ProcessorOptions {
 export async function processJob(job: EbbJob, token: string | undefined, options: ProcessorOptions): Promise<void> {
   const { queue, handler, clock, signal, onTick } = options;
   if (job.name === TICK) return onTick(queue);
-  try {
-    const outcome = await handler(toJob(queue, job), signal);
-    if (outcome.kind === 'done') return;
-    if (outcome.kind === 'left') return await leave(job, token);
-    await job.moveToDelayed(Date.now() + Math.ceil(clock.realDelayMs(outcome.atMs)), token);
-  } catch (error) {
-    if (!signal.aborted) throw error;
-    // Stopped in the middle by the shutdown: that is no failure.
-    return leave(job, token);
+  const outcome = await outcomeOf(toJob(queue, job), handler, signal);
+  if (outcome.kind === 'done') return;
+  if (outcome.kind === 'left') {
+    await job.moveToWait(token);
+    throw new WaitingError();
   }
+  await job.moveToDelayed(Date.now() + Math.ceil(clock.realDelayMs(outcome.atMs)), token);
   throw new DelayedError();
 }
 
-/** The next worker takes it up again. */
-async function leave(job: EbbJob, token: string | undefined): Promise<never> {
-  await job.moveToWait(token);
-  throw new WaitingError();
+/** A job that was stopped in the middle by the shutdown has not failed: the next daemon takes it up again. */
+async function outcomeOf(job: Job, handler: JobHandler, signal: AbortSignal): Promise<JobOutcome> {
+  try {
+    return await handler(job, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    return { kind: 'left' };
+  }
 }
 
 export function toJob(queue: QueueName, job: EbbJob): Job {

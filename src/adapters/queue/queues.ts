@@ -34,6 +34,7 @@ export function openQueues({ backend, onError }: QueuesOptions): Queues {
   const queues: Record<QueueName, EbbQueue> = {
     inventory: open('inventory'),
     boundaries: open('boundaries'),
+    crossings: open('crossings'),
     reconcile: open('reconcile'),
     operations: open('operations'),
   };

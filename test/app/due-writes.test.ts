@@ -1,0 +1,45 @@
+import { expect, test, vi } from 'vitest';
+import { createDueWrites } from '../../src/app/due-writes.ts';
+
+const LONG_MS = 60_000;
+
+/** Begins so many, and tells which have got their turn, in order. */
+function begin(dueWrites: ReturnType<typeof createDueWrites>, count: number) {
+  const turns: number[] = [];
+  const writes = Array.from({ length: count }, async (_, index) => {
+    const write = await dueWrites.begin();
+    turns.push(index);
+    return write;
+  });
+  return { turns, writes };
+}
+
+test('a turn is given to those who came first, and passed on when a write has ended', async () => {
+  const { turns, writes } = begin(createDueWrites(), 70);
+  await expect.poll(() => turns).toHaveLength(64);
+  expect(turns).toEqual(Array.from({ length: 64 }, (_, index) => index));
+  const first = await writes[0];
+  first?.end();
+  first?.end();
+  await expect.poll(() => turns.at(-1)).toBe(64);
+  expect(turns).toHaveLength(65);
+});
+
+test('what follows a write goes on when the last that is due has ended, also one that sent nothing', async () => {
+  const { writes } = begin(createDueWrites(), 3);
+  const [answered, sentNothing, last] = await Promise.all(writes);
+  const goesOn = vi.fn();
+  const givingWay = answered?.endAndGiveWay(LONG_MS).then(goesOn);
+  sentNothing?.end();
+  await Promise.resolve();
+  expect(goesOn).not.toHaveBeenCalled();
+  await last?.endAndGiveWay(LONG_MS);
+  await givingWay;
+  expect(goesOn).toHaveBeenCalledOnce();
+});
+
+test('what follows a write does not give way for longer than it may', async () => {
+  const { writes } = begin(createDueWrites(), 2);
+  const [answered] = await Promise.all(writes);
+  await answered?.endAndGiveWay(0);
+});
