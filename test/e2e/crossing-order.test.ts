@@ -1,0 +1,36 @@
+import { expect, it } from 'vitest';
+import { CASE_MS, eventually, hourIn, NEVER, startFaultCase } from '../support/fault-case.ts';
+import { startRedisServer } from '../support/redis-server.ts';
+import { describeWith } from '../support/requirements.ts';
+
+const PAIRS = 60;
+
+/** Who is called up-* is raised at this time, by two priorities, and down-* lowered. */
+function upAndDown(at: string): string {
+  const schedule = (name: string, size: string, priority: number) =>
+    `  - { name: ${name}, kind: schedule, priority: ${priority}, select: { projects: ["${name}-*"], min_age: 1m }, windows: [{ at: ${at}, size: ${size} }], otherwise: leave }`;
+  const policies = [schedule('down', '0.25', 900), schedule('up', '1-2', 100), schedule('urgent', '1-2', 800)];
+  return ['version: 1', 'policies:', ...policies, ''].join('\n');
+}
+
+describeWith('redis-server', 'at a boundary', () => {
+  it('raises are sent before lowerings, and those of the higher priority first', { timeout: CASE_MS }, async (test) => {
+    const redis = await startRedisServer();
+    test.onTestFinished(() => redis.close());
+    const kinds = ['down', 'up', 'urgent'];
+    const names = Array.from({ length: PAIRS }, (_, index) => kinds.map((kind) => `${kind}-${index}`)).flat();
+    const at = await startFaultCase({
+      ...{ redisPort: redis.port, group: 'order', test, policies: upAndDown(NEVER) },
+      computes: Object.fromEntries(names.map((name) => [name, { minCu: 0.5, maxCu: 0.5 }])),
+      settings: 'api_requests_per_minute: 20000\n',
+    });
+    const daemon = await at.start();
+    await eventually(async () => expect((await at.records()).size).toBeGreaterThanOrEqual(names.length));
+    const { at: hour } = hourIn(10_000);
+    await at.writePolicies(upAndDown(hour));
+    const sent = () => daemon.logs().filter(({ event, phase }) => event === 'ebb.write' && phase === 'before');
+    await eventually(() => expect(sent()).toHaveLength(names.length));
+    const order = sent().map(({ compute }) => String(compute).replace(/^ep-|-\d+$/g, ''));
+    expect(order).toEqual(['urgent', 'up', 'down'].flatMap((kind) => new Array(PAIRS).fill(kind)));
+  });
+});
