@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
-import { freePort } from '../test/support/child-server.ts';
+import { endServer, freePort } from '../test/support/child-server.ts';
 import { startRedisServer } from '../test/support/redis-server.ts';
 
 export const KEY = 'bench-key';
@@ -86,7 +86,7 @@ export async function startPlatform({ perMinute, ...fleet }: PlatformOptions): P
     const limits = perMinute === UNLIMITED ? [] : ['--rate-limit', `${perMinute}/min`, '--burst', '40/s'];
     const args = ['--fleet', join(folder, 'fleet.json'), '--api-key', KEY, '--operation-time', String(OPERATION_MS)];
     const emulator = command(['emulator', ...args, ...limits], {}, folder);
-    undo.push(() => end(emulator));
+    undo.push(() => endServer(emulator, 'SIGTERM'));
     const { url } = JSON.parse(await firstLine(emulator, (line) => line.includes('"url"'))) as { url: string };
     const platformUrl = url.replace('/api/v2', '');
     const onClose = (step: () => Promise<unknown>) => void undo.push(step);
@@ -117,7 +117,7 @@ export async function startDaemon({ policy, ...options }: PlatformOptions & { po
     };
     const log = join(folder, 'ebb.log');
     const daemon = command(['run'], env, folder, log);
-    onClose(() => end(daemon));
+    onClose(() => endServer(daemon, 'SIGTERM'));
     await waitForLine(log, '"ebb.start"');
     return { ...platform, daemonUrl: `http://127.0.0.1:${port}`, daemon, redisUrl: redis.url };
   } catch (error) {
@@ -150,13 +150,6 @@ async function firstLine(child: ChildProcess, wanted: (line: string) => boolean)
     lines.on('line', (line) => wanted(line) && resolve(line));
     child.on('close', () => reject(new Error('it ended before it was ready')));
   });
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const ended = new Promise((resolve) => child.on('close', resolve));
-  child.kill('SIGTERM');
-  await ended;
 }
 
 async function requestsOf(platformUrl: string): Promise<Seen[]> {

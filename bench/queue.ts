@@ -8,7 +8,7 @@ import { memoryLog } from '../test/support/memory-log.ts';
 import { startPostgresServer } from '../test/support/postgres-server.ts';
 import { findProgram, missing, type Requirement } from '../test/support/programs.ts';
 import { startRedisServer } from '../test/support/redis-server.ts';
-import { printTable } from './figures.ts';
+import { percentile, printTable } from './figures.ts';
 
 const JOBS = 1_000;
 const CONCURRENCY = 10;
@@ -117,7 +117,7 @@ async function pickup(queue: JobQueue): Promise<number> {
     await queue.add('operations', { key: `look-${i}`, data: {} });
     times.push((await start) - addedMs);
   }
-  return times.toSorted((a, b) => a - b)[LOOKS / 2] ?? Number.NaN;
+  return percentile(times, 0.5);
 }
 
 async function timed(work: () => Promise<void>): Promise<number> {

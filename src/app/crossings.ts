@@ -5,8 +5,7 @@ import { createDueWrites, type DueWrites } from './due-writes.ts';
 import type { Picture } from './fleet.ts';
 import { createInstants } from './instants.ts';
 import { lookAt } from './look.ts';
-import { FRESH_MS } from './pictures.ts';
-import { readComputes } from './read-computes.ts';
+import { FRESH_MS, readPictureQuietly } from './pictures.ts';
 import { holdsLongEnough, notBelievedBefore, type SeenProject, takeProject } from './taken-project.ts';
 import { requestReconcile } from './triggers.ts';
 
@@ -97,7 +96,6 @@ async function pictureAhead(
   if (known && known.readAtMs > notBeforeMs && fleet.ageMs(projectId) + deadlineMs <= FRESH_MS / 2) return known;
   const project = fleet.listed(projectId);
   if (!project || deadlineMs <= 0) return undefined;
-  const begun = { readAtMs: clock.now(), readAtMonotonicMs: clock.monotonicMs() };
-  const answer = await readComputes(context, project, { signal, deadlineMs });
-  return answer.ok ? fleet.see({ project, computes: answer.value, ...begun }) : undefined;
+  const answer = await readPictureQuietly(context, project, { signal, deadlineMs });
+  return answer.ok ? answer.value : undefined;
 }

@@ -12,9 +12,8 @@ import { createInventory } from './inventory.ts';
 import { ensureTriggers, startKeeper } from './keeper.ts';
 import { mapConcurrently } from './map-concurrently.ts';
 import { startOversight } from './oversight.ts';
-import { readProjectList } from './pictures.ts';
+import { readPictureQuietly, readProjectList } from './pictures.ts';
 import { showSets } from './policy-sets.ts';
-import { readComputes } from './read-computes.ts';
 import { checkReadiness } from './readiness.ts';
 import { createReconcile } from './reconcile.ts';
 import { startReloading } from './reload.ts';
@@ -125,13 +124,8 @@ async function readFirstPictures(context: DaemonContext): Promise<ApiResult<{ pr
   const silent = new Map([...failures].filter(([account]) => !listed.has(account)));
   for (const project of projects) context.fleet.list(project);
   await mapConcurrently(projects.slice(0, READ_AT_START), READ_AT_START, async (project) => {
-    const begun = { readAtMs: context.clock.now(), readAtMonotonicMs: context.clock.monotonicMs() };
-    const computes = await readComputes(context, project, { deadlineMs: FIRST_ANSWER_MS });
-    if (!computes.ok) {
-      if (FATAL_AT_START.has(computes.error.code)) silent.set(project.account, computes.error);
-      return;
-    }
-    context.fleet.see({ project, computes: computes.value, ...begun });
+    const picture = await readPictureQuietly(context, project, { deadlineMs: FIRST_ANSWER_MS });
+    if (!picture.ok && FATAL_AT_START.has(picture.error.code)) silent.set(project.account, picture.error);
   });
   const [error] = silent.values();
   if (error !== undefined && silent.size === context.api.accountStatus().length) return { ok: false, error };

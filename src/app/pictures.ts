@@ -1,4 +1,4 @@
-import type { CallOptions, ControlApiError, Project } from '../ports/control-api.ts';
+import type { ApiResult, CallOptions, ControlApiError, Project } from '../ports/control-api.ts';
 import type { Context } from './context.ts';
 import type { Picture } from './fleet.ts';
 import { reportApiError, reportListing } from './outages.ts';
@@ -31,16 +31,27 @@ export async function readPicture(
   project: Project,
   options: CallOptions,
 ): Promise<Picture | undefined> {
-  const begun = { readAtMs: context.clock.now(), readAtMonotonicMs: context.clock.monotonicMs() };
-  const answer = await readComputes(context, project, options);
+  const answer = await readPictureQuietly(context, project, options);
   if (answer.ok) {
     context.outages.up('control API');
     context.outages.projectAnswers(project.projectId);
-    return context.fleet.see({ project, computes: answer.value, ...begun });
+    return answer.value;
   }
   if (answer.error.code === 'not_found') context.fleet.forget(project.projectId);
   else if (!options.signal?.aborted) reportApiError(context, project.projectId, answer.error);
   return undefined;
+}
+
+/** As {@link readPicture}, and says nothing: for whoever can do without. */
+export async function readPictureQuietly(
+  context: Context,
+  project: Project,
+  options: CallOptions,
+): Promise<ApiResult<Picture>> {
+  const begun = { readAtMs: context.clock.now(), readAtMonotonicMs: context.clock.monotonicMs() };
+  const answer = await readComputes(context, project, options);
+  if (!answer.ok) return answer;
+  return { ok: true, value: context.fleet.see({ project, computes: answer.value, ...begun }) };
 }
 
 export interface ProjectList {

@@ -124,8 +124,7 @@ async function store(
 
 /** True if what was counted makes something else right than what was last concluded. */
 function changesWhatIsWanted(context: Context, compute: Compute): boolean {
-  const { fleet } = context;
-  const before = fleet.conclusion(compute.computeId) ?? fleet.known(compute.computeId)?.conclusion;
+  const before = context.fleet.known(compute.computeId)?.conclusion;
   if (!before) return false;
   const after = judgeNow(situationOf(context, { compute, record: before.record, projectBusy: false }));
   const told = ({ decision, plan }: Pick<Judgement, 'decision' | 'plan'>) =>

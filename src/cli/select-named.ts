@@ -16,8 +16,10 @@ export function selectNamed<T>(
     complaint: (glob: string) => string;
   },
 ): T[] {
-  const matchers = globs.map(compileGlob);
-  const unknown = globs.find((_, index) => !all.some((one) => namesOf(one).some((name) => matchers[index]?.(name))));
+  const unknown = globs.find((glob) => {
+    const matches = compileGlob(glob);
+    return !all.some((one) => namesOf(one).some(matches));
+  });
   if (unknown !== undefined) throw new UserError(complaint(printable(unknown)));
   const isNamed = matcherOf(globs);
   return all.filter((one) => namesOf(one).some(isNamed));

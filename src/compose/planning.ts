@@ -150,9 +150,9 @@ function baselinesOf({ facts }: Pick<Reading, 'facts'>): Map<string, ComputeSett
 }
 
 function profilesOf({ accounts }: Settings, { projects }: Survey): FleetSituation['profiles'] {
-  const names = [...accounts.map(({ name }) => name), ...projects.map(({ account }) => account)];
+  const names = new Set([...accounts.map(({ name }) => name), ...projects.map(({ account }) => account)]);
   return new Map(
-    names.flatMap((name) => {
+    [...names].flatMap((name) => {
       const account = accountFor(accounts, name);
       return account ? [[name, account.profile] as const] : [];
     }),

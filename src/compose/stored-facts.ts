@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { mapConcurrently } from '../app/map-concurrently.ts';
 import { readSamples } from '../app/read-samples.ts';
 import type { ComputeRecord } from '../domain/compute-record.ts';
 import type { Freeze } from '../domain/freezes.ts';
@@ -8,6 +9,9 @@ import type { Engine } from '../ports/engine.ts';
 import type { ConnectionSample, Store } from '../ports/store.ts';
 import type { Log } from '../ports/telemetry.ts';
 import type { Settings } from '../settings.ts';
+
+/** Projects whose records are read at once. */
+const CONCURRENT_READS = 16;
 
 /** What daemons have stored, as far as a plan needs it. Maps are by compute id. */
 export interface StoredFacts {
@@ -82,9 +86,10 @@ export async function factsIn(
 ): Promise<StoredFacts> {
   const known = new Set(await store.projectIds());
   const records = new Map<string, ComputeRecord>();
-  for (const projectId of wanted.projectIds.filter((id) => known.has(id))) {
+  const projectIds = wanted.projectIds.filter((id) => known.has(id));
+  await mapConcurrently(projectIds, CONCURRENT_READS, async (projectId) => {
     for (const [computeId, record] of await store.records(projectId)) records.set(computeId, record);
-  }
+  });
   const samples = await readSamples(store, wanted.computeIds);
   const [holds, freezes] = await Promise.all([store.holds(wanted.nowMs), store.freezes(wanted.nowMs)]);
   return { records, holds, freezes, samples };

@@ -67,7 +67,13 @@ export function timeoutLength(seconds: number): number {
 }
 
 /** False for a compute that never sleeps: its timeout is "never", or its size is above what autoscaling reaches. */
-export function maySleep({ maxCu, suspendTimeoutSeconds }: ComputeSettings): boolean {
+export function maySleep({
+  maxCu,
+  suspendTimeoutSeconds,
+}: {
+  maxCu: number;
+  suspendTimeoutSeconds: number | undefined;
+}): boolean {
   return suspendTimeoutSeconds !== NEVER_SUSPENDS && maxCu <= MAX_AUTOSCALING_CU;
 }
 

@@ -82,7 +82,7 @@ export interface FreezeDocument extends OverrideDocument {
   allow_raise: boolean;
 }
 
-interface ComputeName {
+export interface ComputeName {
   project_id: string;
   compute_id: string;
 }

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, it, type TestContext } from 'vitest';
 import type { DaemonContext } from '../../src/app/context.ts';
 import { createFleetLease } from '../../src/app/fleet-lease.ts';
 import { createPolicySets } from '../../src/app/policy-sets.ts';
@@ -26,13 +26,18 @@ function aDaemon(store: Store, holder: string) {
   return { lease, log, context, clock, attend };
 }
 
+/** On one store, which can be killed. */
+async function twoDaemons({ onTestFinished }: Pick<TestContext, 'onTestFinished'>) {
+  const redis = await startRedisServer();
+  onTestFinished(() => redis.close());
+  const { store, close } = await engineDaemon(redis.url);
+  onTestFinished(close);
+  return { redis, one: aDaemon(store, 'one'), two: aDaemon(store, 'two') };
+}
+
 describeWith('redis-server', "the fleet's lease", () => {
   it('is offered by a daemon whose clock is wrong, which goes on as long as nobody takes it', async (test) => {
-    const redis = await startRedisServer();
-    test.onTestFinished(() => redis.close());
-    const engine = await engineDaemon(redis.url);
-    test.onTestFinished(() => engine.close());
-    const [one, two] = [aDaemon(engine.store, 'one'), aDaemon(engine.store, 'two')];
+    const { one, two } = await twoDaemons(test);
     expect([await one.attend(), await two.attend()]).toEqual([true, false]);
     one.clock.offMs = 60_000;
     const alone = [await one.attend(), await one.attend(), await one.attend()];
@@ -51,11 +56,7 @@ describeWith('redis-server', "the fleet's lease", () => {
   });
 
   it('stays with its holder while the store can not be asked', async (test) => {
-    const redis = await startRedisServer();
-    test.onTestFinished(() => redis.close());
-    const engine = await engineDaemon(redis.url);
-    test.onTestFinished(() => engine.close());
-    const [one, two] = [aDaemon(engine.store, 'one'), aDaemon(engine.store, 'two')];
+    const { redis, one, two } = await twoDaemons(test);
     await one.attend();
     await redis.kill();
     await expect(one.attend()).rejects.toThrow();

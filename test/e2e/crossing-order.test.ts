@@ -3,7 +3,7 @@ import { CASE_MS, eventually, hourIn, NEVER, startFaultCase } from '../support/f
 import { startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
 
-const PAIRS = 60;
+const OF_EACH = 60;
 
 /** Who is called up-* is raised at this time, by two priorities, and down-* lowered. */
 function upAndDown(at: string): string {
@@ -18,7 +18,7 @@ describeWith('redis-server', 'at a boundary', () => {
     const redis = await startRedisServer();
     test.onTestFinished(() => redis.close());
     const kinds = ['down', 'up', 'urgent'];
-    const names = Array.from({ length: PAIRS }, (_, index) => kinds.map((kind) => `${kind}-${index}`)).flat();
+    const names = Array.from({ length: OF_EACH }, (_, index) => kinds.map((kind) => `${kind}-${index}`)).flat();
     const at = await startFaultCase({
       ...{ redisPort: redis.port, group: 'order', test, policies: upAndDown(NEVER) },
       computes: Object.fromEntries(names.map((name) => [name, { minCu: 0.5, maxCu: 0.5 }])),
@@ -31,6 +31,6 @@ describeWith('redis-server', 'at a boundary', () => {
     const sent = () => daemon.logs().filter(({ event, phase }) => event === 'ebb.write' && phase === 'before');
     await eventually(() => expect(sent()).toHaveLength(names.length));
     const order = sent().map(({ compute }) => String(compute).replace(/^ep-|-\d+$/g, ''));
-    expect(order).toEqual(['urgent', 'up', 'down'].flatMap((kind) => new Array(PAIRS).fill(kind)));
+    expect(order).toEqual(['urgent', 'up', 'down'].flatMap((kind) => new Array(OF_EACH).fill(kind)));
   });
 });

@@ -85,7 +85,12 @@ describe('ebb demo', () => {
     const web = ['demo-web-blog', 'demo-web-checkout', 'demo-web-shop'];
     // The checkout may still have its size: nothing lowers it before its connections are known for long enough.
     const raised = ['demo-web-blog', 'demo-web-shop'];
-    expect(told(/→ 2-4 CU.*office-hours-web, in its window/)).toEqual(expect.arrayContaining(raised));
+    const isRaised = (name: string | undefined) => name !== 'demo-web-checkout';
+    expect(
+      told(/→ 2-4 CU.*office-hours-web, in its window/)
+        .filter(isRaised)
+        .toSorted(),
+    ).toEqual(raised);
     expect(told(/2-4 → 0\.5-2 CU.*office-hours-web, outside its windows/)).toEqual(expect.arrayContaining(web));
     // It has clients all day, so it waits for sleep until its deadline.
     expect(lines.join('\n')).toMatch(/^Mon 2[01]:\d\d:\d\d +demo-web-shop +2-4 → 0\.5-2 CU .*restarts$/m);

@@ -1,8 +1,6 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { request } from 'undici';
 import { afterEach, expect, it } from 'vitest';
-import { startTestDaemon, type TestDaemon } from '../support/daemon.ts';
+import { startTestDaemon } from '../support/daemon.ts';
 import { boundarySoon, makeFolder, type Platform, startTestPlatform } from '../support/platform.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
@@ -22,9 +20,8 @@ async function startTwo({ opensInMs, computes = {} }: { opensInMs: number; compu
   undo.push(() => redis.close());
   const platform = await startTestPlatform(Object.fromEntries(NAMES.map((name) => [name, computes])));
   undo.push(() => platform.close());
-  const folder = await makeFolder();
+  const folder = await makeFolder({ 'policy.yaml': boundarySoon(opensInMs) });
   undo.push(() => folder.remove());
-  await writeFile(join(folder.path, 'policy.yaml'), boundarySoon(opensInMs));
   const start = async () => {
     const daemon = await startTestDaemon({ platform, folder: folder.path, env: { EBB_QUEUE_URL: redis.url } });
     undo.push(() => daemon.stop());
@@ -38,11 +35,6 @@ async function deleteAt({ url, apiKey }: Platform, path: string): Promise<void> 
   const answer = await request(`${url}/${path}`, { method: 'DELETE', headers });
   await answer.body.dump();
   expect(answer.statusCode).toBe(200);
-}
-
-/** As if both were scraped and added up. */
-async function scrapeBoth(holder: TestDaemon, other: TestDaemon): Promise<[Scrape, Scrape]> {
-  return [await scrape(holder.url), await scrape(other.url)];
 }
 
 function ids(names: readonly string[]): string[] {
@@ -68,7 +60,7 @@ describeWith('redis-server', 'of two daemons on one Redis', () => {
     const writers = [holder, other].map(({ events }) => events.filter(({ kind }) => kind === 'write_ended').length);
     expect(Math.min(...writers)).toBeGreaterThan(0);
 
-    const [held, left] = await scrapeBoth(holder, other);
+    const [held, left] = [await scrape(holder.url), await scrape(other.url)];
     expect([held.value('ebb_fleet_lease_held'), left.value('ebb_fleet_lease_held')]).toEqual(['1', '0']);
     expect(left.text).not.toMatch(SERIES_OF_COMPUTES);
     // What dashboards take the highest of, or add up, counts the fleet once.

@@ -1,15 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import type { ClientConfig } from 'pg';
 import { isLoopbackHost } from '../../domain/loopback.ts';
-import type { CountError } from '../../ports/connections.ts';
-import { failed } from './outcomes.ts';
+import { failed, type Read } from './outcomes.ts';
 
 const HOST = /^[A-Za-z0-9.-]+$/;
 const VERIFIED = ['require', 'verify-ca', 'verify-full'];
 const KNOWN = new Set(['sslmode', 'sslrootcert']);
 const EXPECTED = 'expected postgres://USER[:PASSWORD]@HOST[:PORT]/DATABASE';
-
-type Read<T> = { ok: true; value: T } | { ok: false; error: CountError };
 
 /**
  * What a connection string says, with `$host` replaced. TLS is verified, whatever word for it is used; a server on this machine needs

@@ -3,6 +3,9 @@ import type { CountError, CountOutcome, CountRequest } from '../../ports/connect
 /** How a source gets the secret that it names; it is read for each look, so that it can be rotated. Rejects in words for people. */
 export type ReadSecret = () => Promise<string>;
 
+/** What was read, or why it could not be. */
+export type Read<T> = { ok: true; value: T } | { ok: false; error: CountError };
+
 export function failed(code: CountError['code'], message: string): { ok: false; error: CountError } {
   return { ok: false, error: { code, message } };
 }

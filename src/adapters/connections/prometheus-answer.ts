@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { CountError } from '../../ports/connections.ts';
-import { failed } from './outcomes.ts';
+import { failed, type Read } from './outcomes.ts';
 
 export interface Series {
   labels: Readonly<Record<string, string>>;
@@ -10,8 +9,6 @@ export interface Series {
 
 /** One series of a range query: instants in seconds, values as they are written. */
 export type Points = readonly (readonly [seconds: number, value: string])[];
-
-type Read<T> = { ok: true; value: T } | { ok: false; error: CountError };
 
 const Point = z.tuple([z.number(), z.string()]);
 const Answer = z.discriminatedUnion('resultType', [

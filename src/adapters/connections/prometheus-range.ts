@@ -1,7 +1,6 @@
 import type { RecordedCount } from '../../domain/backtest/recording.ts';
 import type { Compute } from '../../domain/compute.ts';
-import type { CountError } from '../../ports/connections.ts';
-import { failed } from './outcomes.ts';
+import { failed, type Read } from './outcomes.ts';
 import { connectionsIn, type Points, rangesIn, tooManySeries } from './prometheus-answer.ts';
 import { createPrometheusCall, filledIn, hasSafeIds, type PrometheusCallOptions } from './prometheus-call.ts';
 
@@ -14,7 +13,7 @@ export interface RangeOfTime {
 
 export interface RecordedCounts {
   /** What was counted of a compute, oldest first; empty where nothing was. Never throws. */
-  of(compute: Compute, range: RangeOfTime): Promise<Read>;
+  of(compute: Compute, range: RangeOfTime): Promise<Read<RecordedCount[]>>;
   close(): Promise<void>;
 }
 
@@ -25,8 +24,6 @@ const TIMEOUT_MS = 60_000;
 
 /** Clocks and rounding; some servers put the instants on multiples of the step. */
 const LEAST_TOLERANCE_MS = 1000;
-
-type Read = { ok: true; value: RecordedCount[] } | { ok: false; error: CountError };
 
 /** What a Prometheus remembers of connections, by range queries. */
 export function createPrometheusRecord({
@@ -80,7 +77,7 @@ function isInOrder(counts: readonly RecordedCount[]): boolean {
 }
 
 /** NaN is as if nothing had been counted. */
-function countsOf(series: readonly Points[], range: RangeOfTime): Read {
+function countsOf(series: readonly Points[], range: RangeOfTime): Read<RecordedCount[]> {
   if (series.length > 1) return tooManySeries(series.length);
   const points = series[0] ?? [];
   if (points.length > pointsOf(range)) return failed('malformed', 'the answer has more points than were asked for');

@@ -2,7 +2,7 @@ import { ascending } from '../../domain/compare.ts';
 import type { Hold } from '../../domain/holds.ts';
 import { isoInstant } from '../../domain/instants.ts';
 import { stepJson } from '../../domain/trace-json.ts';
-import type { ComputeStatus, OperatorResult } from '../../ports/operator.ts';
+import type { ComputeName, ComputeStatus, OperatorResult } from '../../ports/operator.ts';
 import {
   COMPUTES_PER_PAGE,
   type ComputeDetailDocument,
@@ -86,10 +86,7 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
 }
 
 /** The compute, if the daemon has a conclusion about it. */
-export function knownCompute(
-  parts: Parts,
-  computeId: string,
-): OperatorResult<{ project_id: string; compute_id: string }> {
+export function knownCompute(parts: Parts, computeId: string): OperatorResult<ComputeName> {
   const concluded = conclusionOf(parts, computeId);
   if (!concluded.ok) return concluded;
   return { ok: true, value: { project_id: concluded.value.compute.projectId, compute_id: computeId } };

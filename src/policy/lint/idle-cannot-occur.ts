@@ -1,5 +1,4 @@
-import { NEVER_SUSPENDS } from '../../domain/compute.ts';
-import { MAX_AUTOSCALING_CU } from '../../domain/compute-units.ts';
+import { maySleep } from '../../domain/compute.ts';
 import type { DisruptionRule } from '../../domain/disruption.ts';
 import type { SchedulePolicy } from '../../domain/policy.ts';
 import type { LintRule, Remark } from './rule.ts';
@@ -31,8 +30,7 @@ export const idleCannotOccur: LintRule = function* ({ schedules }) {
 function isReachedAwake(policy: SchedulePolicy, wanted: Wanted, direction: Direction): boolean {
   const { size } = wanted.values;
   if (!size) return false;
-  const isAwake = size.maxCu > MAX_AUTOSCALING_CU || timeoutWith(policy, wanted) === NEVER_SUSPENDS;
-  if (!isAwake) return false;
+  if (maySleep({ maxCu: size.maxCu, suspendTimeoutSeconds: timeoutWith(policy, wanted) })) return false;
   // What the compute had before is not known: it may be larger or smaller.
   if (typeof policy.otherwise === 'string' || !policy.otherwise.size) return true;
   const before = wantedBy(policy).flatMap(({ values }) => values.size ?? []);
