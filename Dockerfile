@@ -8,6 +8,8 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
 COPY scripts/build.mjs scripts/
 COPY src src
+# --build-arg EBB_COMMIT=$(git rev-parse HEAD), for `ebb --version`: the image gets no Git history to ask.
+ARG EBB_COMMIT
 RUN npm run build
 
 FROM ${NODE_IMAGE} AS dependencies
@@ -22,8 +24,8 @@ COPY --from=build /app/dist /app/dist
 COPY package.json LICENSE /app/
 COPY policies /app/policies
 COPY schema /app/schema
-# Where ebb.yaml and policies/ are looked for, and where an embedded queue would live.
-RUN ln -s /app/dist/cli/main.js /usr/local/bin/ebb && install -d -o node -g node /ebb
+# Where ebb.yaml and policies/ are looked for, and where an embedded queue would live; and where state outlives the container.
+RUN ln -s /app/dist/cli/main.js /usr/local/bin/ebb && install -d -o node -g node /ebb && install -d -m 1777 /var/lib/ebb
 WORKDIR /ebb
 USER node
 EXPOSE 9464

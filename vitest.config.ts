@@ -1,12 +1,20 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
+/** Folders whose tests start the built command, a cluster of engines or a browser: minutes, not seconds. */
+const PROCESS_FOLDERS = ['cli', 'deploy', 'docs', 'e2e', 'engine', 'fault', 'package', 'scenario'];
+const processTests = PROCESS_FOLDERS.map((folder) => `test/${folder}/**/*.test.ts`);
+
+/** A long run of the properties, EBB_PROPERTY_SECONDS=3600, has the time for it. */
+const testTimeout = 60_000 + 1000 * Number(process.env.EBB_PROPERTY_SECONDS ?? 0);
+
+/** The command is built once for a run; a project without it can't start processes, and so stays fast. */
+const withBuild = { globalSetup: ['test/support/build-once.ts'], testTimeout, hookTimeout: 90_000 };
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    globalSetup: ['test/support/build-once.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 90_000,
+    // Bounds the time of every property test; what it stops tells how far it came.
+    setupFiles: ['test/support/property-setup.ts'],
     // Real processes on a machine that somebody else uses too: what fails for that alone passes the second time.
     retry: process.env.CI ? 2 : 0,
     // Most of the time goes into waiting for processes, so even a machine of two cores takes two files at a time.
@@ -14,5 +22,19 @@ export default defineConfig({
     // Concurrent cases spend their time waiting for leases that run out.
     maxConcurrency: 12,
     coverage: { provider: 'v8', include: ['src/**'], reporter: ['text-summary', 'lcov'] },
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'unit',
+          include: ['test/**/*.test.ts'],
+          exclude: [...processTests, 'test/smoke/**'],
+          testTimeout,
+          hookTimeout: 90_000,
+        },
+      },
+      { extends: true, test: { name: 'smoke', include: ['test/smoke/**/*.test.ts'], ...withBuild } },
+      { extends: true, test: { name: 'process', include: processTests, ...withBuild } },
+    ],
   },
 });

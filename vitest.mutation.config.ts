@@ -2,5 +2,9 @@ import { defineConfig } from 'vitest/config';
 
 /** The tests of the domain alone: they need no build, and mutation testing runs them thousands of times. */
 export default defineConfig({
-  test: { include: ['test/domain/**/*.test.ts'], testTimeout: 60_000 },
+  test: {
+    include: ['test/domain/**/*.test.ts'],
+    setupFiles: ['test/support/property-setup.ts'],
+    testTimeout: 60_000,
+  },
 });

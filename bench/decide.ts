@@ -1,7 +1,7 @@
-import { nextBoundary } from '../src/domain/boundaries.ts';
-import { compilePolicies } from '../src/domain/compiled-policies.ts';
-import { decide } from '../src/domain/decide.ts';
-import type { SchedulePolicy } from '../src/domain/policy.ts';
+import { nextBoundary } from '../src/domain/decide/boundaries.ts';
+import { decide } from '../src/domain/decide/decide.ts';
+import { compilePolicies } from '../src/domain/policy/compiled-policies.ts';
+import type { SchedulePolicy } from '../src/domain/policy/kinds/schedule.ts';
 import { aCompute, aSchedule, aWindow } from '../test/support/builders.ts';
 import { medianMs, printTable } from './figures.ts';
 

@@ -1,6 +1,6 @@
-import { compilePolicies } from '../src/domain/compiled-policies.ts';
-import { forecastFleet } from '../src/domain/forecast.ts';
-import type { SchedulePolicy } from '../src/domain/policy.ts';
+import { forecastFleet } from '../src/domain/forecast/forecast.ts';
+import { compilePolicies } from '../src/domain/policy/compiled-policies.ts';
+import type { SchedulePolicy } from '../src/domain/policy/kinds/schedule.ts';
 import { aCompute, aSchedule, aWindow } from '../test/support/builders.ts';
 import { medianMs, printTable } from './figures.ts';
 

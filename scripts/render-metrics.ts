@@ -9,16 +9,16 @@ export function renderMetricsDoc(): string {
 ${GENERATED}
 
 \`ebb run\` serves them at \`/metrics\` in the Prometheus text format. Units are base units (seconds, CU), counters end in \`_total\`, ratios
-go from 0 to 1. Closed label sets are there from the start with 0, so that a rate over them sees the first event.
+go from 0 to 1. Label sets with a fixed list of values are exported as 0 from the start, so that a rate includes the first event.
 
 ${tableOf(METRICS)}
 
-## For each compute
+## Per compute
 
-Rendered from the daemon's picture at each scrape: they vanish with their compute. Of a group of daemons one exports them, of all computes:
-the one with \`ebb_fleet_lease_held\` 1 ([operations](operations.md#the-picture-of-the-fleet)). Elsewhere they are absent, and what counts the fleet
-(\`ebb_computes\`, \`ebb_computes_pending\`, \`ebb_operations_in_flight\`, \`ebb_inventory_age_seconds\`) is 0. \`per_compute_metrics: false\` in
-\`ebb.yaml\` switches them off. \`project\` is the id of the project; join with \`ebb_compute_info\` for its name, the account, the region and the owner:
+Rendered from cached projects at each scrape, so the series of a deleted compute disappear. In a group, only the leader exports them, for all computes:
+the daemon with \`ebb_fleet_lease_held\` 1 ([operations](operations.md#the-leader)). On other daemons they are absent, and the gauges of the whole
+fleet (\`ebb_computes\`, \`ebb_computes_pending\`, \`ebb_operations_in_flight\`, \`ebb_inventory_age_seconds\`) are 0. \`per_compute_metrics: false\` in
+\`ebb.yaml\` turns them off. \`project\` is the project's id. Join with \`ebb_compute_info\` for its name, account, region and owner:
 
 \`\`\`
 ebb_compute_max_cu * on (project, compute) group_left (project_name, owner) ebb_compute_info
@@ -26,10 +26,10 @@ ebb_compute_max_cu * on (project, compute) group_left (project_name, owner) ebb_
 
 ${tableOf(COMPUTE_METRICS)}
 
-## Of the process
+## Process metrics
 
 \`process_*\` and \`nodejs_*\`: the default metrics of prom-client (CPU, memory, event loop, garbage collection), without three
-(\`nodejs_active_handles_total\`, \`nodejs_active_requests_total\`, \`nodejs_active_resources_total\`) whose names break the naming rules.
+(\`nodejs_active_handles_total\`, \`nodejs_active_requests_total\`, \`nodejs_active_resources_total\`) whose names violate the naming rules.
 `;
 }
 
@@ -45,5 +45,5 @@ function tableOf(metrics: Readonly<Record<string, MetricDeclaration>>): string {
 
 function valuesOf(zero: MetricDeclaration['zero'], label: string): string {
   const values = [...new Set((zero ?? []).map((set) => set[label]).filter((value) => value !== undefined))];
-  return values.length === 0 ? '' : ` (${values.join(', ')})`;
+  return values.length === 0 ? '' : ` (${values.map((value) => `\`${value}\``).join(', ')})`;
 }

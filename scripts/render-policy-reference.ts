@@ -122,8 +122,8 @@ export function renderPolicyReference(): string {
 
 ${GENERATED}
 
-Every key of a policy file. What they mean together is told in [policies.md](policies.md). \`[]\` stands for each entry of a list,
-\`NAME\` for a name of your own. Where no default is given and nothing is required, the key may be left out.
+Every key of a policy file. [policies.md](policies.md) explains how they work together. \`[]\` stands for each entry of a list,
+\`NAME\` for a name that you choose. A key without a default is optional unless it is marked as required.
 
 ${parts.join('\n')}`;
 }

@@ -16,17 +16,17 @@ export function renderSettingsDoc(): string {
 
 ${GENERATED}
 
-Settings come from three places. A flag counts more than a variable, a variable more than the file.
+Settings come from three places. Flags override variables, and variables override the file.
 
-1. \`ebb.yaml\` in the working folder, or the file that \`--config FILE\` names. [ebb.example.yaml](../ebb.example.yaml) shows every
-   setting with its default. An unknown setting is an error with its place, never ignored.
-2. Variables. An empty one counts as not set.
+1. \`ebb.yaml\` in the working directory, or the file of \`--config FILE\`. [ebb.example.yaml](../ebb.example.yaml) lists every
+   setting with its default. An unknown setting is an error.
+2. Environment variables. An empty one counts as not set.
 3. Flags of the command.
 
 ${table(['in ebb.yaml', 'variable', 'flag', 'default', 'meaning'], rows)}
 
-Relative paths in \`ebb.yaml\` are relative to that file; in variables and flags, to the working folder. \`EBB_POLICIES\` and
-\`--policies\` take several paths with commas, or with the system's path separator, between them.
+Relative paths in \`ebb.yaml\` are relative to that file; in variables and flags, to the working directory. \`EBB_POLICIES\` and
+\`--policies\` take several paths, separated by commas or by the system's path separator.
 
 ## Secrets
 
@@ -35,19 +35,21 @@ ${table(
   Object.entries(SECRET_VARIABLES).map(([name, help]) => [code(name), help]),
 )}
 
-- No flag takes a key, a token or a URL with a password: other users of the machine see the arguments of every process. Such a flag
-  is refused.
-- \`ebb.yaml\` takes no secrets either, so that it can be reviewed and committed: a key or token in it is refused, and so is a queue
-  URL with a password. \`api_key_file\` names a file instead, which holds the key and nothing else, and \`token_file\` one of tokens.
-- \`NEON_API_KEY\` serves reading only: a key that lies around for other tools never changes a compute. \`ebb run --mode enforce\` with
-  nothing but this key ends with an error.
-- Logs, errors, metrics, queue and store never show a secret. Log lines are searched for the known values (of four characters and
-  more) on their way out, whatever field they are in.
+- Flags with a key, a token or a URL with a password are refused, because other users of the machine can read the arguments of every process.
+- \`ebb.yaml\` is meant to be reviewed and committed, so a key, a token or a queue URL with a password in it is refused.
+  \`api_key_file\` names a file that contains only the key, and \`token_file\` one with tokens.
+- \`NEON_API_KEY\` is only used for reading: a key that is set for other tools never changes a compute. \`ebb run --mode enforce\` with
+  only this key is an error.
+- Logs, errors, metrics, queue and store never contain a secret. Known values (of four characters or
+  more) are removed from every log line, in any field.
 - \`api_url\` must be https, unless it points to this machine or \`allow_plain_http\` is set.
+- A checkout may bring its own \`ebb.yaml\`, so that file can't decide where secrets are sent. Its \`api_url\` may be the vendor's host or this machine; with
+  a key set, any other host must come from \`EBB_API_URL\` or \`--api-url\`. \`NEON_API_KEY\` is only sent to the vendor or this machine. Bearer
+  tokens of sources are only sent to this machine and to the origins in the variable \`EBB_SOURCES_ALLOWED_ORIGINS\`. Proxies come from variables only.
 
 ## Several accounts
 
-Without \`accounts\` there is one account, \`default\`, whose key is in \`EBB_API_KEY\` or in the file that \`EBB_API_KEY_FILE\` names. With it,
+Without \`accounts\` there is one account, \`default\`, with the key of \`EBB_API_KEY\` or of the file that \`EBB_API_KEY_FILE\` names. With \`accounts\`,
 each account has its own key, and a policy can select by account (\`select: { accounts: ["retail"] }\`):
 
 \`\`\`yaml
@@ -63,28 +65,28 @@ accounts:
     api_keys_folder: /run/secrets/partners  # project-scoped keys: each file named after its project
 \`\`\`
 
-- \`name\` is the \`account\` of metrics and log lines. 1 to 40 letters, digits, \`-\`, \`_\`, \`.\`.
-- With an \`organization\`, only its projects are listed. A project of another one that the key shows all the same is left alone, and
-  that is told: somebody put the wrong key there.
-- A key file is read again when it changes and after a 401, so a key is rotated without a restart: write the new one over it, or
-  move another file into its place. A file that appears in a folder of keys adds its project; one that goes takes it away. What came from a
+- \`name\` is the label \`account\` of metrics and log lines: 1 to 40 letters, digits, \`-\`, \`_\`, \`.\`.
+- With an \`organization\`, only its projects are listed. If the key also shows projects of another organization, they are ignored and
+  a warning is logged: it is probably the wrong key.
+- Key files are read again when they change and after a 401, so a key can be rotated without a restart: overwrite the file, or
+  move another file into its place. A new file in a folder of keys adds its project; a deleted one removes it. A key from a
   variable stays until a restart.
-- A refused key stops the calls of its account and no other's: \`/readyz\` says which, \`ebb_api_key_valid\` is 0, and it is tried again
-  after 5 s, then ever more rarely, to 5 min. Its computes stay as they are. \`ebb run\` starts as long as one account answers.
+- A refused key stops only the calls of its own account. \`/readyz\` names the account, \`ebb_api_key_valid\` is 0, and ebb tries again
+  after 5 s, then with growing intervals of up to 5 min. The computes stay as they are. \`ebb run\` starts if at least one account answers.
 - A project that two accounts can see belongs to the first of them.
-- \`EBB_API_KEY\`, \`EBB_API_KEY_FILE\` or \`api_key_file\` beside \`accounts\` is an error, unless an account names that variable. \`NEON_API_KEY\` is not
-  looked at.
-- The default of \`group\` depends on the names of the accounts: adding one makes a new group. Set \`group\` first if it shall keep what is stored.
+- \`EBB_API_KEY\`, \`EBB_API_KEY_FILE\` or \`api_key_file\` together with \`accounts\` is an error, unless an account names that variable. \`NEON_API_KEY\` is
+  ignored.
+- The default of \`group\` depends on the names of the accounts, so adding an account makes a new group. To keep the stored data, set \`group\` first.
 
 ## Plans, prices, connections
 
-\`plan\` and \`prices\` turn the CU-hours of \`ebb forecast\` and \`ebb diff\` into US dollars; without a plan there is no price.
+\`plan\` and \`prices\` convert the CU-hours of \`ebb forecast\` and \`ebb diff\` to US dollars. Without a plan no price is shown.
 
-\`profile\` says how many connections Postgres accepts at a size, which connection headroom needs:
+\`profile\` is how many connections Postgres accepts at a size. Headroom policies need it:
 
 - \`seed\`: the specification's table, by the maximum of the range: 112 at 0.25 CU, 450 at 1, 4000 from 9 CU on.
 - \`current\`: what the vendor documents as of 2026-11: 419.66 for each CU of min(maximum, 8 × minimum), from 100 to 4000, of which 7 are reserved.
-- A table of your own, by the maximum; between two sizes that of the smaller one holds:
+- Your own table, by the maximum. Between two sizes the value of the smaller one is used:
 
 \`\`\`yaml
 profile:
@@ -92,39 +94,39 @@ profile:
   reserved: 10
 \`\`\`
 
-## Disturbing
+## Disruption
 
-\`disruption\` and \`manual_changes\` are those of [the policy language](policies.md). A policy that says otherwise wins, key by key.
+\`disruption\` and \`manual_changes\` have the same keys as in [the policy language](policies.md). A key in a policy overrides the same key here.
 
 ## Proxies
 
-The control API is reached through the proxy of \`HTTPS_PROXY\` (of \`HTTP_PROXY\` if \`api_url\` is http), unless \`NO_PROXY\` names its host: names with
-commas between them, each for its subdomains too, \`*\` for all. In small letters they count more. Without a scheme, http is meant. An API
-on this machine is never reached through a proxy; Redis and Postgres never are. A password in the URL is treated like any other secret.
+The control API is reached through the proxy of \`HTTPS_PROXY\` (of \`HTTP_PROXY\` if \`api_url\` is http), unless \`NO_PROXY\` contains its host.
+\`NO_PROXY\` is a list of names, separated by commas; each includes its subdomains, and \`*\` means all. Lower-case variables take precedence. A proxy
+without a scheme is http. An API on this machine, Redis and Postgres are never reached through a proxy. A password in the URL is treated like any other secret.
 
 ## Redis
 
 | form of \`EBB_QUEUE_URL\` | |
 |---|---|
-| \`redis://USER:PASSWORD@HOST:6379/0\` | one Redis (or Valkey), or whatever a hosting service puts before several |
-| \`redis+sentinel://USER:PASSWORD@HOST:26379,HOST/NAME/0?sentinel_username=…&sentinel_password=…\` | the primary that these Sentinels watch under this name; user and password are those of Redis |
-| \`redis+cluster://USER:PASSWORD@HOST:6379,HOST\` | a Cluster, from some of its nodes; all keys of a group are on one of them |
+| \`redis://USER:PASSWORD@HOST:6379/0\` | one Redis (or Valkey), or the endpoint of a hosted one |
+| \`redis+sentinel://USER:PASSWORD@HOST:26379,HOST/NAME/0?sentinel_username=…&sentinel_password=…\` | the primary that these Sentinels watch under this name; user and password are for Redis |
+| \`redis+cluster://USER:PASSWORD@HOST:6379,HOST\` | a Cluster, found through these nodes; all keys of a group are in one slot |
 
-- With \`rediss\` in place of \`redis\` everything goes through TLS, to Sentinels too. A certificate of your own authority needs
-  \`NODE_EXTRA_CA_CERTS=FILE\`. Characters that mean something in a URL are written as %XX.
-- Redis 6.2 or newer. Its \`maxmemory-policy\` must be \`noeviction\`: with another one it may throw away what ebb keeps, which is told at the start.
-- While Redis is away, full, read-only or incomplete, nothing is written to any compute. That is told once, and once when it is over;
-  nothing needs a restart. What was queued for that time is caught up. An emptied Redis is noticed and filled anew.
-- Replication of Redis lags: after a failover the newest records may be missing. Each compute is read again before it is written to.
+- With \`rediss\` instead of \`redis\` all connections use TLS, including those to Sentinels. For your own certificate authority set
+  \`NODE_EXTRA_CA_CERTS=FILE\`. Characters with a meaning in a URL are written as %XX.
+- Redis 6.2 or newer. Its \`maxmemory-policy\` must be \`noeviction\`; with another one Redis may evict ebb's data, and a warning is logged at the start.
+- While Redis is unavailable, full, read-only or incomplete, nothing is written to any compute. That is logged when it starts and when it ends;
+  no restart is needed. Jobs of that time are caught up on. If Redis comes back empty, ebb notices and fills it again.
+- Replication of Redis is asynchronous, so after a failover the newest records may be missing. Each compute is read again before it is written to.
 
 ## Listening beyond this machine
 
-\`/metrics\` and the other pages are served on 127.0.0.1. Another address needs tokens, or the flag \`--insecure\` where the network
-is trusted. Where there are tokens, every page but \`/healthz\` asks for one: \`Authorization: Bearer TOKEN\`; a browser asks for a name, which
-may be any, and a password, which is the token.
+\`/metrics\` and the other pages are served on 127.0.0.1. Any other address needs tokens, or the flag \`--insecure\` if the network
+is trusted. With \`--insecure\` the pages answer only to IP addresses and known host names (\`http_hosts\`), which prevents DNS rebinding. With tokens,
+every page except \`/healthz\` requires one: \`Authorization: Bearer TOKEN\`. A browser asks for a name (any) and a password (the token).
 
-\`EBB_TOKEN\` is shared by whoever has it. With \`token_file\` each person can have their own, and what they hold, freeze, release or
-approve is theirs by name, whatever name the request gives. Both may be set; either counts.
+\`EBB_TOKEN\` is one shared token. With \`token_file\` each person can have their own, and their holds, freezes, releases and
+approvals carry the name from the file, whatever name the request gives. Both can be set; either is accepted.
 
 \`\`\`
 # NAME: TOKEN, or a TOKEN alone for one that is shared; openssl rand -hex 32 makes one
@@ -133,8 +135,8 @@ bob: 09ab…
 prometheus: 77de…
 \`\`\`
 
-The file is read anew when it changes: a line that is gone counts no more with the next request. While the file can't be read or a line is
-wrong, none of its tokens counts, and the log says why. At the start that is an error.
+The file is read again when it changes, so a removed token is invalid from the next request on. If the file can't be read or a line is
+invalid, none of its tokens is accepted, and the log says why. At the start that is an error.
 `;
 }
 

@@ -1,5 +1,5 @@
 /** The composition root: the only place where adapters meet the application. */
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { simulatedClock } from './adapters/clock/simulated-clock.ts';
 import { systemClock } from './adapters/clock/system-clock.ts';
 import { createGroupBudget } from './adapters/control-api/group-budget.ts';
@@ -10,33 +10,36 @@ import { createTokens, type Tokens } from './adapters/http/tokens.ts';
 import { createJobQueue } from './adapters/queue/job-queue.ts';
 import { createStore } from './adapters/store/create-store.ts';
 import { createTelemetry } from './adapters/telemetry/telemetry.ts';
+import { createUntilItWorks } from './app/background.ts';
+import { countDropped } from './app/connections/dropped-connections.ts';
+import { createSamples } from './app/connections/samples.ts';
 import type { DaemonContext, Rhythm } from './app/context.ts';
 import { type Daemon, startDaemon } from './app/daemon.ts';
-import { countDropped } from './app/dropped-connections.ts';
-import { showPolicies } from './app/exchange-rules.ts';
-import { createFleet } from './app/fleet.ts';
-import { createFleetLease } from './app/fleet-lease.ts';
-import { computeSeries } from './app/fleet-metrics.ts';
-import { createGroupTime } from './app/group-time.ts';
-import { createOperationDurations } from './app/operation-durations.ts';
-import { createOutages } from './app/outages.ts';
-import { createOverrides } from './app/overrides.ts';
-import { createPolicySets, leaveToWrite } from './app/policy-sets.ts';
-import { recordEvents } from './app/record-events.ts';
-import { rememberEvents } from './app/remember-events.ts';
-import { createSamples } from './app/samples.ts';
-import { createSlots } from './app/slots.ts';
-import { createStoreWatch } from './app/store-watch.ts';
-import { decidingBy } from './app/weigh-rules.ts';
+import { createFleet } from './app/fleet/fleet.ts';
+import { createStoreClock } from './app/group/clock-skew.ts';
+import { createStoredTimes } from './app/group/stored-times.ts';
+import { createOperationDurations } from './app/operations/durations.ts';
+import { createSlots } from './app/operations/restart-slots.ts';
+import { computeSeries } from './app/operator/fleet-metrics.ts';
+import { showPolicies } from './app/rollout/activate.ts';
+import { checkWritePermission, createPolicySets } from './app/rollout/write-permission.ts';
+import { compileRules, withCurrentRules } from './app/rules.ts';
+import { recordHistory } from './app/telemetry/history.ts';
+import { logEvents } from './app/telemetry/log-events.ts';
+import { createOutages } from './app/telemetry/outages.ts';
+import { describeChain } from './common/errors.ts';
+import { isLoopbackHost } from './common/loopback.ts';
 import { readKeysAtStart } from './compose/accounts.ts';
 import { openCounters } from './compose/connections.ts';
 import { explainApiError, openControlApi } from './compose/control-api.ts';
 import { announce, forgetOlder } from './compose/daemon-file.ts';
+import { openGroup } from './compose/group.ts';
 import { daemonOperator } from './compose/operator.ts';
+import { rememberOverrides } from './compose/remembered-overrides.ts';
 import { rulesOf } from './compose/rules-from-files.ts';
-import { isLoopbackHost } from './domain/loopback.ts';
-import type { PolicySet } from './domain/policy.ts';
-import type { Clock } from './ports/clock.ts';
+import { NEVER, orStopped, STOPPED } from './compose/stopped-start.ts';
+import type { PolicySet } from './domain/policy/policy.ts';
+import { type Clock, timerMs } from './ports/clock.ts';
 import type { ComputeEvent } from './ports/notifier.ts';
 import type { RulesSource } from './ports/rules.ts';
 import type { Metrics } from './ports/telemetry.ts';
@@ -58,7 +61,7 @@ const STOP_GRACE_MS = 6_000;
 /** How often a daemon looks by itself, in real milliseconds, unless it is told otherwise. */
 const RHYTHM: Rhythm = {
   inventoryMs: 30_000,
-  keeperMs: 30_000,
+  resyncMs: 30_000,
   waitingMs: 60_000,
   rulesMs: 2_000,
   samplingMs: 1_000,
@@ -79,6 +82,8 @@ export interface RunOptions {
   /** Where the log goes; standard output by default. */
   logTo?: NodeJS.WritableStream;
   onEvent?: (event: DaemonEvent) => void;
+  /** Ends the start, wherever it is; a daemon that runs is stopped by its `stop`. */
+  signal?: AbortSignal;
 }
 
 export interface RunningDaemon {
@@ -95,16 +100,22 @@ export type Started = { ok: true; daemon: RunningDaemon } | { ok: false; problem
 
 /** Opens everything that a daemon needs, in order; if one part can't be had, what was opened is closed again. */
 export async function runDaemon(options: RunOptions): Promise<Started> {
+  const { signal = NEVER } = options;
   const opened: Closer[] = [];
   const closeAll = () => within(STOP_MS, closeInTurn(opened));
+  const opening = openAll({ ...options, signal }, opened);
   try {
-    const started = await openAll(options, opened);
+    const started = await orStopped(opening, signal);
     if (started.ok) return { ok: true, daemon: { ...started.value, stop: closeAll } };
     await closeAll();
     return started;
   } catch (error) {
     await closeAll();
+    if (signal.aborted) return STOPPED;
     throw error;
+  } finally {
+    // What is opened after a stop was not waited for any longer is closed as well.
+    if (signal.aborted) void opening.catch(() => undefined).then(() => closeInTurn(opened));
   }
 }
 
@@ -126,7 +137,7 @@ async function closeInTurn(opened: Closer[]): Promise<void> {
 async function within(ms: number, work: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
+    timer = setTimeout(resolve, timerMs(ms));
   });
   await Promise.race([work, late]);
   clearTimeout(timer);
@@ -136,12 +147,16 @@ type Closer = () => Promise<void>;
 type Opened<T> = { ok: true; value: T } | { ok: false; problem: string };
 type ProcessTelemetry = ReturnType<typeof createTelemetry>;
 
-async function openAll(options: RunOptions, opened: Closer[]): Promise<Opened<Omit<RunningDaemon, 'stop'>>> {
-  const { settings } = options;
+async function openAll(
+  options: RunOptions & { signal: AbortSignal },
+  opened: Closer[],
+): Promise<Opened<Omit<RunningDaemon, 'stop'>>> {
+  const { settings, source: rules, signal } = options;
   const keys = readKeysAtStart(settings.accounts, purposeOf(settings));
   if (!keys.ok) return keys;
   const telemetry = openTelemetry(options, keys.value);
   const context = await openContext(options, telemetry, opened);
+  signal.throwIfAborted();
   if (!context.ok) return context;
   let daemon: Daemon | undefined;
   await forgetOlder(settings.queue);
@@ -149,13 +164,13 @@ async function openAll(options: RunOptions, opened: Closer[]): Promise<Opened<Om
   const local = randomBytes(32).toString('base64url');
   const tokens = openTokens(settings, telemetry, local);
   if (!tokens.ok) return tokens;
-  const { listen, insecure } = settings;
-  const http = await startHttpServer({ listen, insecure, tokens: tokens.value, operator, log: telemetry.log });
+  const { listen, insecure, httpHosts: hosts } = settings;
+  const http = await startHttpServer({ listen, insecure, hosts, tokens: tokens.value, operator, log: telemetry.log });
   if (!http.ok) return { ok: false, problem: http.error };
   opened.push(() => http.close());
   const accounts = settings.accounts.map(({ name }) => name);
   const surroundings = { apiUrl: settings.apiUrl, accounts, queue: settings.queue.shown };
-  const started = await startDaemon(context.value, surroundings, options.source);
+  const started = await startDaemon(context.value, surroundings, { rules, signal });
   if (!started.ok) return { ok: false, problem: explainApiError(settings, started.error) };
   daemon = started.daemon;
   opened.push(() => started.daemon.stop());
@@ -197,11 +212,16 @@ async function openContext(
     budget: await createGroupBudget({ engine, limits: limitsOf(settings.apiRequestsPerMinute) }),
   });
   opened.push(() => api.close());
-  const store = await createStore({ engine, log });
-  const memory = rememberEvents({
+  const storedTimes = createStoredTimes({ clock, telemetry });
+  const store = storedTimes.mending(await createStore({ engine, log }));
+  const remembered = await rememberOverrides({ settings, telemetry, outages });
+  if (!remembered.ok) return remembered;
+  const { overrides, hasRun: hasRunHere } = remembered.value;
+  const rules = { current: compileRules(rulesOf(settings, policies)) };
+  const memory = recordHistory({
     ...{ store, log, clock },
-    setHash: () => context.policies.set.hash,
-    revision: () => context.revision,
+    setHash: () => rules.current.policies.set.hash,
+    revision: () => rules.current.revision,
   });
   opened.push(() => memory.close());
   const queue = createJobQueue({
@@ -210,35 +230,37 @@ async function openContext(
     log,
     onFailed(name, job, error) {
       metrics.increment('ebb_job_failures_total', { queue: name });
-      log.error({ event: 'ebb.job_failed', queue: name, job: job.id, err: error }, error.message);
+      log.error({ event: 'ebb.job_failed', queue: name, job: job.id, err: error }, describeChain(error));
     },
   });
   opened.push(() => queue.close(STOP_GRACE_MS));
   const counters = openCounters({ settings, hide: telemetry.hide, now: () => clock.now() });
   opened.push(() => counters.close());
-  const record = recordEvents(telemetry);
-  const context: DaemonContext = {
+  const record = logEvents(telemetry);
+  const fleet = createFleet({ clock });
+  const context: DaemonContext = withCurrentRules(rules, {
     ...{ clock, api, queue, telemetry, outages, rhythm },
-    ...decidingBy(rulesOf(settings, policies)),
-    ...{ store, storeWatch: createStoreWatch() },
-    notify(event) {
+    ...{ store, storedTimes, engineName: engine.name, fleet },
+    notify(event: ComputeEvent) {
       record(event);
       countDropped(context, event);
       memory.remember(event);
       onEvent?.(event);
     },
-    ...{ fleet: createFleet({ clock }), fleetLease: createFleetLease({ isAlone: settings.queue.kind === 'embedded' }) },
+    ...openGroup(
+      { isAlone: settings.queue.kind === 'embedded', store, clock, telemetry, fleet, overrides },
+      () => context,
+    ),
     scheduledBoundaries: new Set(),
-    slots: createSlots(() => clock.now()),
+    slots: createSlots({ store, clock, fleet }),
     durations: createOperationDurations(),
-    overrides: createOverrides(),
+    ...{ overrides, hasRunHere, runInBackground: createUntilItWorks(telemetry) },
     ...{ samples: createSamples(), counters },
     sets: createPolicySets(stagingOptions(options)),
-    groupTime: createGroupTime({ store, clock, machineMs: () => Date.now(), telemetry }),
-    mayWrite: () => leaveToWrite(context),
+    storeClock: createStoreClock({ store, clock, machineMs: () => Date.now(), telemetry }),
+    mayWrite: () => checkWritePermission(context),
     mode: settings.mode,
-    holder: randomUUID(),
-  };
+  });
   telemetry.seriesFrom(() => computeSeries(context));
   return { ok: true, value: context };
 }

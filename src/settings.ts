@@ -1,20 +1,22 @@
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { z } from 'zod';
-import type { Prices } from './domain/account-plan.ts';
-import type { ManualChanges, PartialDisruption } from './domain/disruption.ts';
+import { printable } from './common/safe-text.ts';
+import type { Prices } from './domain/compute/account-plan.ts';
+import type { ManualChanges, PartialDisruption } from './domain/policy/disruption.ts';
 import type { KnownSources } from './policy/sources.ts';
 import { toDisruption, toManualChanges } from './policy/to-domain.ts';
 import { type Account, accountsOf } from './settings/accounts.ts';
 import { readConfigFile } from './settings/config-file.ts';
+import { type Environment, sourceVariables } from './settings/environment.ts';
 import type { ListenAddress } from './settings/listen-address.ts';
 import { combinationProblems, schemaProblems } from './settings/problems.ts';
 import { findProxy, type ProxySetting } from './settings/proxy.ts';
 import { parseQueueUrl, type QueueLocation } from './settings/queue-url.ts';
 import { type LOG_LEVELS, type MODES, type SettingName, settingsSchema } from './settings/schema.ts';
 import { type Secret, secret } from './settings/secret.ts';
-import { knownSourcesOf, passwordsIn, sourceVariables } from './settings/source-settings.ts';
-import { type Environment, type Given, gatherSources, type SettingsFlags } from './settings/sources.ts';
+import { knownSourcesOf, passwordsIn } from './settings/source-settings.ts';
+import { type Given, gatherSources, type SettingsFlags } from './settings/sources.ts';
 
 /** Everything that is set from outside, checked. Nothing in it shows a secret when logged or turned into JSON. */
 export interface Settings {
@@ -41,6 +43,8 @@ export interface Settings {
   /** The secrets that sources may name, by their variable. */
   sourceVariables: ReadonlyMap<string, Secret>;
   queue: QueueLocation;
+  /** Where this machine keeps what must outlive the store; absolute. */
+  stateDir: string;
   group: string;
   /** What the policies were made from, as whoever set it calls it. */
   revision: string | undefined;
@@ -49,6 +53,8 @@ export interface Settings {
   token: Secret | undefined;
   /** A file of such tokens, one for each person; absolute. */
   tokenFile: string | undefined;
+  /** Names, besides those of this machine, under which the pages answer without a token; in small letters. */
+  httpHosts: readonly string[];
   /** Serve HTTP beyond this machine without a token. */
   insecure: boolean;
   logLevel: (typeof LOG_LEVELS)[number];
@@ -76,16 +82,21 @@ export function readSettings({
   configFile?: string | undefined;
 } = {}): SettingsResult {
   const config = readConfigFile({ cwd, named: configFile });
-  if (config.problems.length > 0) return { ok: false, problems: config.problems };
+  if (config.problems.length > 0) return refused(config.problems);
   const given = gatherSources({ flags, env, config, cwd });
   const overrides = Object.fromEntries([...given].map(([name, { value }]) => [name, value]));
   const parsed = settingsSchema.safeParse({ ...config.values, ...overrides });
-  if (!parsed.success) return { ok: false, problems: schemaProblems(parsed.error, given, config) };
+  if (!parsed.success) return refused(schemaProblems(parsed.error, given, config));
   const proxy = findProxy(env, parsed.data.api_url);
   const problems = [...combinationProblems(parsed.data, given, env), ...(proxy.ok ? [] : [proxy.problem])];
-  if (!proxy.ok || problems.length > 0) return { ok: false, problems };
+  if (!proxy.ok || problems.length > 0) return refused(problems);
   const settings = assemble({ values: parsed.data, given, env, cwd, file: config.file ?? 'ebb.yaml' });
   return { ok: true, settings: { ...settings, proxy: proxy.value, insecure: flags.insecure ?? false } };
+}
+
+/** One line each, whatever names and values of the file are in them. */
+function refused(problems: readonly string[]): SettingsResult {
+  return { ok: false, problems: problems.map(printable) };
 }
 
 /** Every secret value of the settings: what logs and metrics must never show. A key from a file is not among them. */
@@ -122,12 +133,17 @@ function assemble({
     disruption: toDisruption(values.disruption),
     manualChanges: values.manual_changes && toManualChanges(values.manual_changes),
     policies: policyPaths(values, given, cwd),
-    knownSources: knownSourcesOf(values.sources, values.sources_allowed_origins, file),
+    knownSources: knownSourcesOf(values.sources, values.sources_allowed_origins, {
+      file,
+      tokenOrigins: given.get('sources_allowed_origins')?.source === 'variable' ? values.sources_allowed_origins : [],
+    }),
     sourceVariables: sourceVariables(env),
     queue: queueLocation(values, given, cwd),
+    stateDir: resolve(given.get('state_dir')?.base ?? cwd, values.state_dir),
     group: values.group ?? defaultGroup(values.api_url, accounts),
     revision: values.revision,
     listen: values.listen,
+    httpHosts: values.http_hosts,
     token: env.EBB_TOKEN ? secret(env.EBB_TOKEN) : undefined,
     tokenFile: values.token_file && resolve(given.get('token_file')?.base ?? cwd, values.token_file),
     logLevel: values.log_level,

@@ -17,7 +17,7 @@ export function computeDashboard(): DashboardBuilder {
   const dashboard = startDashboard({
     uid: 'ebb-compute',
     title: 'ebb / Compute',
-    description: 'One compute: state, size against what the policies want, timeout; changes as annotations.',
+    description: 'One compute: state, actual and desired size, timeout; changes as annotations.',
   })
     .withVariable(labelVariable({ ...PROJECT, single: true }))
     .withVariable(labelVariable({ ...COMPUTE, single: true }))
@@ -27,7 +27,7 @@ export function computeDashboard(): DashboardBuilder {
   addRow(dashboard, '$compute', [
     list({
       title: 'What it is',
-      description: 'What is known of the compute; the owner is that of the policy that decides.',
+      description: 'Labels of the compute; the owner is that of the policy that decides.',
       queries: [{ expr: `${info} (ebb_compute_info{project=~"$project", compute=~"$compute"})` }],
       value: 'known',
       width: 16,
@@ -43,7 +43,7 @@ export function computeDashboard(): DashboardBuilder {
     }),
     timeline({
       title: 'State',
-      description: 'As it was last seen.',
+      description: 'The last known state.',
       queries: [
         {
           expr: 'max by (state) (ebb_compute_state{project=~"$project", compute=~"$compute"})',
@@ -63,7 +63,7 @@ export function computeDashboard(): DashboardBuilder {
 function sizeChart(): ReturnType<typeof chart> {
   return chart({
     title: 'Size',
-    description: 'The autoscaling range that it has, and the one that the policies want, in CU.',
+    description: 'Actual and desired autoscaling range, in CU.',
     queries: [
       { expr: ofComputes('ebb_compute_min_cu'), legend: 'minimum' },
       { expr: ofComputes('ebb_compute_max_cu'), legend: 'maximum' },

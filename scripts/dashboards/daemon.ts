@@ -6,13 +6,13 @@ export function daemonDashboard(): DashboardBuilder {
   const dashboard = startDashboard({
     uid: 'ebb-daemon',
     title: 'ebb / Daemon',
-    description: 'Lateness, decisions, memory, event loop of each daemon, and the policies in force.',
+    description: 'Lateness, decisions, memory, event loop of each daemon, and its current policies.',
   });
   addRow(dashboard, 'Work', work());
   addRow(dashboard, 'Process', processPanels());
   addRow(dashboard, 'Policies', [
     list({
-      title: 'Policies in force',
+      title: 'Current policies',
       description: 'As the daemons have loaded them.',
       queries: [{ expr: 'max by (policy, kind, mode, owner, file) (ebb_policy_info)' }],
       value: 'in force',
@@ -20,7 +20,7 @@ export function daemonDashboard(): DashboardBuilder {
     }),
     list({
       title: 'Daemons',
-      description: 'Every daemon that is scraped, with its version; 1 for the one that keeps the picture of the fleet.',
+      description: 'Every daemon that is scraped, with its version; 1 for the leader.',
       queries: [
         {
           expr: 'max by (instance, version) (ebb_build_info * on (job, instance) group_left ebb_fleet_lease_held)',
@@ -37,7 +37,7 @@ function work(): Panel[] {
   return [
     chart({
       title: 'Lateness at boundaries',
-      description: 'From the instant of a boundary to the answer of the change that it caused.',
+      description: 'Time from a boundary to the response of the change that it caused.',
       queries: quantiles('ebb_boundary_lateness_seconds'),
       unit: 's',
       width: 8,
@@ -55,21 +55,21 @@ function work(): Panel[] {
     }),
     chart({
       title: 'Time of a decision',
-      description: 'How long deciding and planning one project took.',
+      description: 'Time to decide and plan one project.',
       queries: quantiles('ebb_decision_duration_seconds'),
       unit: 's',
       width: 8,
     }),
     chart({
-      title: 'Age of the oldest picture',
-      description: 'Projects that do not change are read again in turn, so this grows with the fleet.',
+      title: 'Age of the oldest cached project',
+      description: 'Unchanged projects are read again in turn, so this grows with the fleet.',
       queries: [{ expr: 'max(ebb_inventory_age_seconds)', legend: 'age' }],
       unit: 's',
       width: 12,
     }),
     chart({
       title: 'Clock',
-      description: "How far the machine's clock is ahead of the group's time. Beyond 2 s nothing is written.",
+      description: "How far the machine's clock is ahead of the store clock. Beyond 2 s nothing is written.",
       queries: [{ expr: 'max by (instance) (abs(ebb_clock_offset_seconds))', legend: '{{instance}}' }],
       unit: 's',
       width: 12,

@@ -42,14 +42,14 @@ function now(): Panel[] {
     }),
     numbers({
       title: 'Freeze',
-      description: 'Whether a person has stopped all changes of all computes or of some.',
+      description: 'Whether a person has frozen all computes or some.',
       queries: [{ expr: 'max(ebb_freeze_active)' }],
       names: { '0': 'none', '1': 'in force' },
       width: 3,
     }),
     numbers({
       title: 'Holds',
-      description: 'Holds of people that are in force.',
+      description: 'Active holds.',
       queries: [{ expr: 'max(ebb_holds_active)' }],
       width: 3,
     }),
@@ -77,8 +77,8 @@ function now(): Panel[] {
       width: 5,
     }),
     chart({
-      title: 'Computes by what ebb does with them',
-      description: 'The first that is true of frozen, degraded, held, left, unmatched, observed, enforced.',
+      title: 'Computes by status',
+      description: 'The first that applies: frozen, degraded, held, left (orphaned), unmatched, observed, enforced.',
       queries: [{ expr: 'max by (status) (ebb_computes)', legend: '{{status}}' }],
       stacked: true,
       width: 24,
@@ -90,15 +90,15 @@ function wantedAndActual(): Panel[] {
   const wanted = ofComputes('ebb_compute_desired_max_cu');
   return [
     chart({
-      title: 'Changes that wait, by reason',
-      description: 'Computes whose change waits, by the gate that holds it. docs/reasons.md describes the codes.',
+      title: 'Waiting changes, by reason',
+      description: 'Computes with a waiting change, by the gate that blocks it. docs/reasons.md describes the codes.',
       queries: [{ expr: 'max by (reason) (ebb_computes_pending)', legend: '{{reason}}' }],
       stacked: true,
       width: 12,
     }),
     chart({
-      title: 'Maximum is not what is wanted',
-      description: 'Maximum that the policies want, of the computes that have another one; 0 while there is none.',
+      title: 'Maximum differs from desired',
+      description: 'Desired maximum of the computes that have a different one; 0 while there is none.',
       queries: [
         { expr: `${wanted} != ${ofComputes('ebb_compute_max_cu')}`, legend: '{{compute}} wanted' },
         { expr: `count(${wanted} != ${ofComputes('ebb_compute_max_cu')}) or vector(0)`, legend: 'computes' },
@@ -165,7 +165,7 @@ function use(): Panel[] {
     }),
     chart({
       title: 'CU of the computes that are awake',
-      description: 'Sum of the lower and of the upper ends of their ranges: what is in use lies between.',
+      description: 'Sum of the minimums and of the maximums of their ranges; actual use is between.',
       queries: [
         { expr: `sum(${ofComputes('ebb_compute_min_cu')} and ${awake}) or vector(0)`, legend: 'at least' },
         { expr: `sum(${ofComputes('ebb_compute_max_cu')} and ${awake}) or vector(0)`, legend: 'at most' },

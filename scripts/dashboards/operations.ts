@@ -18,14 +18,14 @@ function operations(): Panel[] {
   return [
     chart({
       title: 'Duration by action',
-      description: 'By the times that the control API gives.',
+      description: 'From the times that the control API reports.',
       queries: quantiles('ebb_operation_duration_seconds', 'action'),
       unit: 's',
       width: 8,
     }),
     chart({
       title: 'Ended, an hour',
-      description: 'Operations followed to their end, by action and status.',
+      description: 'Operations that ended, by action and status.',
       queries: [
         {
           expr: 'sum by (action, status) (rate(ebb_operations_total[$__rate_interval])) * 3600',
@@ -42,7 +42,7 @@ function operations(): Panel[] {
       width: 8,
     }),
     chart({
-      title: 'Changes held back, an hour',
+      title: 'Changes blocked, an hour',
       description: 'By reason code: docs/reasons.md.',
       queries: [{ expr: 'sum by (reason) (rate(ebb_skipped_total[$__rate_interval])) * 3600', legend: '{{reason}}' }],
       width: 24,
@@ -69,7 +69,7 @@ function controlApi(): Panel[] {
     }),
     chart({
       title: 'Answer time by route',
-      description: 'How long the control API took.',
+      description: 'Response time of the control API.',
       queries: quantiles('ebb_api_request_duration_seconds', 'route'),
       unit: 's',
       width: 8,
@@ -108,7 +108,7 @@ function queue(): Panel[] {
     }),
     chart({
       title: 'Trouble, an hour',
-      description: 'Jobs that failed unexpectedly, and times that a dependency was found to be down.',
+      description: 'Jobs that failed unexpectedly, and how often a dependency became unavailable.',
       queries: [
         {
           expr: 'sum by (queue) (rate(ebb_job_failures_total[$__rate_interval])) * 3600',

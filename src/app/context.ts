@@ -1,6 +1,6 @@
-import type { CompiledPolicies } from '../domain/compiled-policies.ts';
-import type { ConnectionProfile } from '../domain/connection-profile.ts';
-import type { ManualChanges, PartialDisruption } from '../domain/disruption.ts';
+import type { ConnectionProfile } from '../domain/connections/connection-profile.ts';
+import type { CompiledPolicies } from '../domain/policy/compiled-policies.ts';
+import type { ManualChanges, PartialDisruption } from '../domain/policy/disruption.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ConnectionCounters } from '../ports/connections.ts';
 import type { ControlApi } from '../ports/control-api.ts';
@@ -8,23 +8,26 @@ import type { JobQueue } from '../ports/job-queue.ts';
 import type { Notifier } from '../ports/notifier.ts';
 import type { Store } from '../ports/store.ts';
 import type { Telemetry } from '../ports/telemetry.ts';
-import type { Fleet } from './fleet.ts';
-import type { FleetLease } from './fleet-lease.ts';
-import type { GroupTime } from './group-time.ts';
-import type { OperationDurations } from './operation-durations.ts';
-import type { Outages } from './outages.ts';
+import type { UntilItWorks } from './background.ts';
+import type { Samples } from './connections/samples.ts';
+import type { Fleet } from './fleet/fleet.ts';
+import type { StoreClock } from './group/clock-skew.ts';
+import type { LeaderLease, WriteBlock } from './group/leader.ts';
+import type { StoreWatch } from './group/store-loss.ts';
+import type { StoredTimes } from './group/stored-times.ts';
+import type { OperationDurations } from './operations/durations.ts';
+import type { Slots } from './operations/restart-slots.ts';
 import type { Overrides } from './overrides.ts';
-import type { PolicySets, WriteLeave } from './policy-sets.ts';
-import type { Samples } from './samples.ts';
-import type { Slots } from './slots.ts';
-import type { StoreWatch } from './store-watch.ts';
+import type { PolicySets, WritePermission } from './rollout/write-permission.ts';
+import type { CurrentRules } from './rules.ts';
+import type { Outages } from './telemetry/outages.ts';
 
 /** How often the daemon looks by itself, in real milliseconds. */
 export interface Rhythm {
   /** Between two looks at the list of projects. */
   inventoryMs: number;
   /** Between two rounds of the keeper, which heals the queue and counts. */
-  keeperMs: number;
+  resyncMs: number;
   /** Between two looks at a compute whose change waits. */
   waitingMs: number;
   /** Between two looks at the files of the policies, and at what the group's store says of them. */
@@ -51,16 +54,18 @@ export interface Context {
   overrides: Overrides;
   /** What was counted of connections. */
   samples: Samples;
-  policies: CompiledPolicies;
+  /** The current rules. What follows is read through it, so that one assignment replaces all of it. */
+  rules: CurrentRules;
+  readonly policies: CompiledPolicies;
   /** What holds where a policy says nothing. */
-  disruption: PartialDisruption;
-  manualChanges: ManualChanges | undefined;
+  readonly disruption: PartialDisruption;
+  readonly manualChanges: ManualChanges | undefined;
   /** How many connections a size accepts, by account. */
-  profiles: ReadonlyMap<string, ConnectionProfile>;
+  readonly profiles: ReadonlyMap<string, ConnectionProfile>;
   /** What the policies were made from, such as a commit. */
-  revision: string | undefined;
+  readonly revision: string | undefined;
   /** Leave to write at all; asked before each write. Rejects if that can't be told: then nothing may be written either. */
-  mayWrite(): Promise<WriteLeave>;
+  mayWrite(): Promise<WritePermission>;
   mode: 'enforce' | 'observe';
   rhythm: Rhythm;
   /** Names this daemon as the holder of a lease; random. */
@@ -70,8 +75,16 @@ export interface Context {
 /** What a daemon has besides: it is one of a group, and lives long. */
 export interface DaemonContext extends Context {
   sets: PolicySets;
-  groupTime: GroupTime;
+  storeClock: StoreClock;
   storeWatch: StoreWatch;
   counters: ConnectionCounters;
-  fleetLease: FleetLease;
+  leaderLease: LeaderLease;
+  /** What was last known to keep this daemon from writing. */
+  blocked(): WriteBlock | undefined;
+  runInBackground: UntilItWorks;
+  /** A daemon of this group is known to have run on this machine before. */
+  hasRunHere: boolean;
+  /** Under which outages tell of what queue and store rest on. */
+  engineName: string;
+  storedTimes: StoredTimes;
 }

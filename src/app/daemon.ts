@@ -1,25 +1,25 @@
 import type { ApiResult, ControlApiError, ControlApiErrorCode } from '../ports/control-api.ts';
 import type { Readiness } from '../ports/operator.ts';
 import type { RulesSource } from '../ports/rules.ts';
-import { createBoundaries } from './boundaries.ts';
+import { createBoundaries } from './boundaries/boundaries.ts';
+import { createCrossings } from './boundaries/crossings.ts';
+import { startSampling } from './connections/sampler.ts';
 import type { DaemonContext } from './context.ts';
-import { createCrossings } from './crossings.ts';
-import { beginWithRules } from './exchange-rules.ts';
-import { ATTEND_MS } from './fleet-lease.ts';
-import { createFollowOperations } from './follow-operations.ts';
-import { withFleetLease, withRightClock } from './hand-over.ts';
-import { createInventory } from './inventory.ts';
-import { ensureTriggers, startKeeper } from './keeper.ts';
+import { readProjectList, readProjectQuietly } from './fleet/cached-projects.ts';
+import { createInventory } from './fleet/inventory.ts';
+import { narrowKeysOf } from './fleet/narrow-keys.ts';
+import { ATTEND_MS } from './group/leader.ts';
+import { startLeaderRefresh } from './group/leader-refresh.ts';
+import { onlyAsLeader, withRightClock } from './group/pause-queues.ts';
 import { mapConcurrently } from './map-concurrently.ts';
-import { startOversight } from './oversight.ts';
-import { readPictureQuietly, readProjectList } from './pictures.ts';
-import { showSets } from './policy-sets.ts';
-import { checkReadiness } from './readiness.ts';
-import { createReconcile } from './reconcile.ts';
-import { startReloading } from './reload.ts';
-import { startSampling } from './sampling.ts';
-import { requestReconcile } from './triggers.ts';
-import { untilItWorks } from './until-it-works.ts';
+import { createFollowOperations } from './operations/follow.ts';
+import { checkReadiness } from './operator/readiness.ts';
+import { createReconcile } from './reconcile/reconcile.ts';
+import { startResync } from './resync.ts';
+import { beginWithRules } from './rollout/activate.ts';
+import { startReloading } from './rollout/reload.ts';
+import { showSets } from './rollout/write-permission.ts';
+import { ensureTriggers, requestReconcile } from './triggers.ts';
 
 /** Whoever starts a daemon is waiting: an API that does not answer by then is not there, in real milliseconds. */
 const FIRST_ANSWER_MS = 5_000;
@@ -50,18 +50,23 @@ export interface Surroundings {
 
 /**
  * Starts everything that a daemon does. It asks the control API once first: one that can't be reached, or that refuses the key,
- * is an error of the start; later it is an outage that is lived through.
+ * is an error of the start; later it is an outage that is lived through. Rejects with the signal's reason when it is aborted.
  */
 export async function startDaemon(
   context: DaemonContext,
   surroundings: Surroundings,
-  rules?: RulesSource,
+  { rules, signal }: { rules?: RulesSource | undefined; signal: AbortSignal },
 ): Promise<{ ok: true; daemon: Daemon } | { ok: false; error: ControlApiError }> {
   const { queue, fleet, clock, rhythm } = context;
-  const first = await readFirstPictures(context);
+  const first = await readFirstProjects(context, signal);
+  signal.throwIfAborted();
   if (!first.ok) return first;
-  sayWhereItRuns(context, surroundings, first.value.projects);
-  await meetTheGroup(context);
+  logStart(context, surroundings, first.value.projects);
+  for (const { message, ...fields } of narrowKeysOf(context)) {
+    context.telemetry.log.warn({ event: 'ebb.narrow_key', ...fields }, message);
+  }
+  await joinGroup(context);
+  signal.throwIfAborted();
   await queue.work('crossings', withRightClock(context, createCrossings(context)), {
     concurrency: CONCURRENCY.crossings,
   });
@@ -74,69 +79,93 @@ export async function startDaemon(
   await queue.work('boundaries', withRightClock(context, createBoundaries(context)), {
     concurrency: CONCURRENCY.boundaries,
   });
-  await queue.work('inventory', withFleetLease(context, createInventory(context)), {
+  await queue.work('inventory', onlyAsLeader(context, createInventory(context)), {
     concurrency: CONCURRENCY.inventory,
   });
-  for (const { project } of fleet.pictures()) await requestReconcile(context, project.projectId);
+  for (const { project } of fleet.cachedProjects()) await requestReconcile(context, project.projectId);
   await ensureTriggers(context);
-  const keeper = startKeeper(context);
+  const resync = startResync(context);
   const reloading = startReloading(context, rules);
-  const sampling = startSampling(context, context.counters);
-  const watch = clock.every(rhythm.keeperMs, () => untilItWorks(context, () => context.storeWatch.check(context)));
-  const lease = clock.every(ATTEND_MS, () => untilItWorks(context, () => context.fleetLease.attend(context)));
-  const oversight = startOversight(context);
+  const sampling = startSampling(context);
+  const watch = clock.every(rhythm.resyncMs, () =>
+    context.runInBackground('watch of the store', () => context.storeWatch.check()),
+  );
+  const lease = clock.every(ATTEND_MS, () =>
+    context.runInBackground('lease of the fleet', () => context.leaderLease.attend()),
+  );
+  const leaderRefresh = startLeaderRefresh(context);
   return {
     ok: true,
     daemon: {
       readiness: () => checkReadiness(context),
       reload: () => reloading.reload(),
       async stop() {
-        const running = [keeper, reloading, sampling, watch, lease, oversight];
+        const running = [resync, reloading, sampling, watch, lease, leaderRefresh];
         await Promise.all(running.map((one) => one.close()));
         // After a kill the others would wait for the lease to end; after a stop they need not.
-        await untilItWorks(context, () => context.fleetLease.release(context));
+        await context.runInBackground('lease of the fleet', () => context.leaderLease.release());
       },
     },
   };
 }
 
 /** What must be known of the others, and of the store, before anything is written. */
-async function meetTheGroup(context: DaemonContext): Promise<void> {
-  const { store, storeWatch, groupTime, telemetry } = context;
-  await storeWatch.check(context);
-  await groupTime.compare();
-  await context.fleetLease.attend(context);
+async function joinGroup(context: DaemonContext): Promise<void> {
+  const { store, storeWatch, storeClock, overrides, clock } = context;
+  await overrides.refresh(store, clock.now());
+  await storeWatch.check();
+  await storeClock.compare();
+  await context.leaderLease.attend();
   const isNew = (await store.generation()) === undefined && (await store.projectIds()).length === 0;
   await beginWithRules(context);
   showSets(context);
-  if (!isNew) return;
-  const message = 'the store is empty: what computes have when they are first seen becomes their baseline';
-  telemetry.log.info({ event: 'ebb.store_new' }, message);
+  if (isNew) sayThatItIsEmpty(context);
+}
+
+function sayThatItIsEmpty({ telemetry: { log, metrics }, hasRunHere }: DaemonContext): void {
+  const baseline = 'what computes have when they are first seen becomes their baseline';
+  if (!hasRunHere) {
+    log.info({ event: 'ebb.store_new' }, `the store is empty: ${baseline}`);
+    return;
+  }
+  metrics.increment('ebb_store_lost_total', {});
+  const kept = 'the holds and freezes that were known here are in force';
+  log.warn(
+    { event: 'ebb.store_lost' },
+    `the store is empty, though a daemon has run here before: ${kept}; ${baseline}`,
+  );
 }
 
 /**
  * Lists the projects and reads the first of them; an error if no account answers. The inventory reads the rest: for it they have
  * only just appeared.
  */
-async function readFirstPictures(context: DaemonContext): Promise<ApiResult<{ projects: number }>> {
-  const { projects, failures } = await readProjectList(context, { deadlineMs: FIRST_ANSWER_MS });
+async function readFirstProjects(
+  context: DaemonContext,
+  signal: AbortSignal,
+): Promise<ApiResult<{ projects: number }>> {
+  const options = { deadlineMs: FIRST_ANSWER_MS, signal };
+  const { projects, failures } = await readProjectList(context, options);
   const listed = new Set(projects.map(({ account }) => account));
   const silent = new Map([...failures].filter(([account]) => !listed.has(account)));
+  const answering = new Set<string>();
   for (const project of projects) context.fleet.list(project);
   await mapConcurrently(projects.slice(0, READ_AT_START), READ_AT_START, async (project) => {
-    const picture = await readPictureQuietly(context, project, { deadlineMs: FIRST_ANSWER_MS });
-    if (!picture.ok && FATAL_AT_START.has(picture.error.code)) silent.set(project.account, picture.error);
+    const cachedProject = await readProjectQuietly(context, project, options);
+    if (cachedProject.ok) answering.add(project.account);
+    else if (FATAL_AT_START.has(cachedProject.error.code)) silent.set(project.account, cachedProject.error);
   });
+  for (const account of answering) silent.delete(account);
   const [error] = silent.values();
   if (error !== undefined && silent.size === context.api.accountStatus().length) return { ok: false, error };
   return { ok: true, value: { projects: projects.length } };
 }
 
-function sayWhereItRuns(context: DaemonContext, surroundings: Surroundings, projects: number): void {
+function logStart(context: DaemonContext, surroundings: Surroundings, projects: number): void {
   const { mode, fleet, policies, telemetry } = context;
-  const pictures = [...fleet.pictures()];
-  const computes = pictures.reduce((sum, picture) => sum + picture.computes.length, 0);
-  const counted = pictures.length === projects ? `${computes}` : `more than ${computes}`;
+  const cachedProjects = [...fleet.cachedProjects()];
+  const computes = cachedProjects.reduce((sum, cachedProject) => sum + cachedProject.computes.length, 0);
+  const counted = cachedProjects.length === projects ? `${computes}` : `more than ${computes}`;
   const { apiUrl, accounts, queue } = surroundings;
   const names = policies.set.policies.map(({ name }) => name);
   const fields = { event: 'ebb.start', mode, api: apiUrl, accounts, queue, projects, computes, policies: names };

@@ -1,27 +1,80 @@
-import type { Freeze } from '../domain/freezes.ts';
-import type { Hold } from '../domain/holds.ts';
-import type { Store } from '../ports/store.ts';
+import type { Freeze } from '../domain/overrides/freezes.ts';
+import type { Said, Store, Stored } from '../ports/store.ts';
+import type { Telemetry } from '../ports/telemetry.ts';
 
-/** What people have said, as it was last read. */
-export interface Overrides {
-  readonly holds: readonly Hold[];
-  readonly freezes: readonly Freeze[];
+/**
+ * What people said, as it was last read. It ends when it expires or when somebody ends it, never because a store lost it: what was
+ * known and is gone from the store stays in force, and is put back.
+ */
+export interface Overrides extends Said {
+  /** When they were last read, milliseconds since the epoch; undefined if they never were. */
+  readonly readAtMs: number | undefined;
   /** Reads both anew. Throws if the store can't be asked: then nothing is decided, and so nothing written. */
   refresh(store: Store, nowMs: number): Promise<void>;
 }
 
-export function createOverrides(): Overrides {
-  let holds: readonly Hold[] = [];
-  let freezes: readonly Freeze[] = [];
+export interface OverridesOptions {
+  telemetry: Telemetry;
+  /** What was known when a daemon last ran here. */
+  remembered?: Said | undefined;
+  /** Keeps what is known for the next start; called when it has changed. Never rejects. */
+  keep?: ((said: Said) => Promise<void>) | undefined;
+}
+
+export function createOverrides({ telemetry, remembered, keep }: OverridesOptions): Overrides {
+  let said: Said = remembered ?? { holds: [], freezes: [] };
+  let kept: string | undefined;
+  let readAtMs: number | undefined;
+
+  async function refresh(store: Store, nowMs: number): Promise<void> {
+    const stored = await store.overrides(nowMs);
+    readAtMs = nowMs;
+    const lost = {
+      holds: lostFrom(stored.holds, said.holds, nowMs),
+      freezes: lostFrom(stored.freezes, said.freezes, nowMs),
+    };
+    said = {
+      holds: [...stored.holds.entries, ...lost.holds],
+      freezes: [...stored.freezes.entries, ...lost.freezes],
+    };
+    await keepWhatChanged();
+    for (const freeze of lost.freezes) await putBack('freeze', freeze, () => store.putFreeze(freeze));
+    for (const hold of lost.holds) await putBack('hold', hold, () => store.putHold(hold));
+  }
+
+  async function keepWhatChanged(): Promise<void> {
+    const text = JSON.stringify(said);
+    if (text === kept) return;
+    kept = text;
+    await keep?.(said);
+  }
+
+  /** One for which there is no room stays in force here. */
+  async function putBack(kind: 'freeze' | 'hold', { id, owner }: Entry, put: () => ReturnType<Store['putHold']>) {
+    if (!(await put()).ok) return;
+    telemetry.metrics.increment('ebb_overrides_restored_total', { kind });
+    const message = `the store had lost ${kind} ${id} of ${owner}, which nobody has ended: it is written back`;
+    telemetry.log.warn({ event: 'ebb.override_restored', kind, id }, message);
+  }
+
   return {
     get holds() {
-      return holds;
+      return said.holds;
     },
     get freezes() {
-      return freezes;
+      return said.freezes;
     },
-    async refresh(store, nowMs) {
-      [holds, freezes] = await Promise.all([store.holds(nowMs), store.freezes(nowMs)]);
+    get readAtMs() {
+      return readAtMs;
     },
+    refresh,
   };
+}
+
+type Entry = Pick<Freeze, 'id' | 'owner' | 'expiresAtMs'>;
+
+/** What was known, has not expired, and was ended by nobody. */
+function lostFrom<E extends Entry>({ entries, endedIds }: Stored<E>, known: readonly E[], nowMs: number): E[] {
+  const there = new Set(entries.map(({ id }) => id));
+  return known.filter(({ id, expiresAtMs }) => expiresAtMs > nowMs && !there.has(id) && !endedIds.has(id));
 }

@@ -1,23 +1,76 @@
-import type { Context } from './context.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { JobQueue } from '../ports/job-queue.ts';
+import type { UntilItWorks } from './background.ts';
+
+/** A boundary's job comes so much early, in milliseconds, to have the pictures fresh at the instant. */
+const HEAD_START_MS = 5_000;
+
+/** Where triggers go. */
+export interface TriggerDeps {
+  queue: JobQueue;
+}
 
 /** Asks for a look at a project soon; many askers make one look. `instantMs`: the boundary that is the reason. */
-export async function requestReconcile({ queue }: Context, projectId: string, instantMs?: number): Promise<void> {
+export async function requestReconcile({ queue }: TriggerDeps, projectId: string, instantMs?: number): Promise<void> {
   const data = { projectId, ...(instantMs !== undefined && { instantMs }) };
   await queue.add('reconcile', { key: projectId, data });
 }
 
 /** Asks that a project is taken over a boundary that is about to come. */
-export async function requestCrossing({ queue }: Context, projectId: string, instantMs: number): Promise<void> {
+export async function requestCrossing({ queue }: TriggerDeps, projectId: string, instantMs: number): Promise<void> {
   await queue.add('crossings', { key: `${projectId}@${instantMs}`, data: { projectId, instantMs } });
 }
 
 /** Asks for a look at a project at an instant. The id holds the instant, so several daemons ask once. */
-export async function wakeAt({ queue }: Context, projectId: string, instantMs: number): Promise<void> {
+export async function wakeAt({ queue }: TriggerDeps, projectId: string, instantMs: number): Promise<void> {
   const id = `w-${projectId}-${Math.ceil(instantMs)}`;
   await queue.addAt('boundaries', { id, atMs: instantMs, data: { projectId, instantMs } });
 }
 
 /** Asks that the operations of a project are followed to their end; one follower for each project is enough. */
-export async function requestFollowing({ queue }: Context, projectId: string): Promise<void> {
+export async function requestFollowing({ queue }: TriggerDeps, projectId: string): Promise<void> {
   await queue.add('operations', { key: projectId, data: { projectId } });
+}
+
+export interface ScheduleDeps extends TriggerDeps {
+  clock: Clock;
+  /** Boundaries that are surely in the queue; forgotten by every round of the resync loop, since a queue can be lost. */
+  scheduledBoundaries: Set<number>;
+}
+
+/** A compute, and when something else is right for it. */
+interface Ahead {
+  nextBoundaryMs?: number | undefined;
+}
+
+/**
+ * Ensures one delayed job for each distinct next boundary of these computes. Several daemons ensure the same jobs: the id
+ * holds the instant. What was ensured in this round of the keeper is not ensured again.
+ */
+export async function scheduleBoundaries(
+  { queue, clock, scheduledBoundaries }: ScheduleDeps,
+  evaluatedComputes: Iterable<Ahead>,
+): Promise<void> {
+  const nowMs = clock.now();
+  const ahead = [...evaluatedComputes].flatMap(({ nextBoundaryMs }) => nextBoundaryMs ?? []).filter((ms) => ms > nowMs);
+  for (const instantMs of new Set(ahead)) {
+    if (scheduledBoundaries.has(instantMs)) continue;
+    await queue.addAt('boundaries', { id: `b-${instantMs}`, atMs: instantMs - HEAD_START_MS, data: { instantMs } });
+    scheduledBoundaries.add(instantMs);
+  }
+}
+
+export interface EnsureTriggersDeps extends ScheduleDeps {
+  rhythm: { inventoryMs: number };
+  fleet: { evaluatedComputes(): Iterable<Ahead> };
+  runInBackground: UntilItWorks;
+}
+
+/** Ensures the inventory's schedule and the next boundaries in the queue. */
+export async function ensureTriggers(deps: EnsureTriggersDeps): Promise<void> {
+  await deps.runInBackground('triggers', async () => {
+    await deps.queue.every('inventory', deps.rhythm.inventoryMs);
+    deps.scheduledBoundaries.clear();
+    await scheduleBoundaries(deps, deps.fleet.evaluatedComputes());
+  });
 }

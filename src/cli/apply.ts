@@ -1,7 +1,9 @@
 import { Command } from 'commander';
+import { printable } from '../common/safe-text.ts';
 import type { Applying } from '../compose/applying.ts';
 import type { Planning } from '../compose/planning.ts';
 import { UserError } from './fail.ts';
+import { writeErr, writeJson, writeOut } from './output.ts';
 import { settingsAndPolicies, tell, withSourceFlags } from './plan/common-flags.ts';
 
 interface ApplyFlags {
@@ -16,23 +18,23 @@ interface ApplyFlags {
 
 const EXAMPLES = `
 Examples:
-  $ ebb apply                                        shows the plan, asks, and changes what it says
+  $ ebb apply                                        shows the plan, asks, and applies it
   $ ebb plan --out plan.json && ebb apply --plan plan.json
   $ ebb apply --yes --json                           for scripts
 
-It asks for the number of computes to be typed; without a terminal it needs --plan or --yes. With --plan it plans again
-and refuses if that differs from the file. It writes whatever mode the settings have, but not past holds, freezes and
-gates: what waits in the plan is left to a daemon. It needs EBB_API_KEY or a key file, and the daemons' store: an
-embedded one (embedded:DIR) only while no daemon runs.
-Exit code 0: everything that was to be changed now is. 1: something is not. 130: interrupted.`;
+It asks you to type the number of computes; without a terminal it needs --plan or --yes. With --plan it plans again,
+and refuses if the result differs from the file or the file was edited. It writes whatever mode the settings have. Holds,
+freezes and gates still apply: changes that wait are left to a daemon. It needs EBB_API_KEY or a key file, and the
+store of the daemons; an embedded one (embedded:DIR) only while no daemon runs.
+Exit code 0: everything planned for now is done. 1: something is not. 130: interrupted.`;
 
 /** `ebb apply`: does what a plan says is to be done now, and nothing else. */
 export function applyCommand(): Command {
   return withSourceFlags(new Command('apply'))
-    .description('change what the plan says, once')
-    .option('--plan <file>', 'do exactly what this plan says (ebb plan --out), or refuse')
+    .description('apply the plan once')
+    .option('--plan <file>', 'apply exactly this plan (ebb plan --out), or refuse')
     .option('--yes', 'do not ask')
-    .option('--json', 'print what became of each compute as JSON')
+    .option('--json', 'print the result of each compute as JSON')
     .addHelpText('after', EXAMPLES)
     .action(apply);
 }
@@ -74,12 +76,12 @@ async function refuseIfDifferent(
   { path, file }: Awaited<ReturnType<typeof readAgreed>>,
   { plan }: Planning,
 ): Promise<void> {
-  if (file.hash === plan.hash) return;
   const [{ differences }, { fleetPlanJson }] = await Promise.all([
     import('./apply/plan-file.ts'),
-    import('../domain/fleet-plan-json.ts'),
+    import('../domain/evaluate/fleet-plan-json.ts'),
   ]);
   const lines = differences(file, fleetPlanJson(plan)).map((line) => `${path}: ${line}`);
+  if (lines.length === 0) return;
   throw new UserError([...lines, `nothing was changed: make a new plan with ebb plan --out ${path}`].join('\n'));
 }
 
@@ -92,20 +94,21 @@ async function showAndCarryOut(applying: Applying, planning: Planning, flags: Ap
   ]);
   const { plan } = planning;
   const screen = flags.json ? process.stderr : process.stdout;
+  const write = flags.json ? writeErr : writeOut;
   const colors = colorsOf(screen);
   tell(planning);
-  screen.write(`${describePlan(plan, colors)}\n\n`);
+  write(`${describePlan(plan, colors)}\n\n`);
   await askUnlessAgreed(plan.computes.filter((one) => one.plan.verdict === 'act').length, flags, screen);
   const interruption = interruptible();
-  const results = await applying.carryOut(planning, {
+  const results = await applying.applyPlan(planning, {
     signal: interruption.signal,
-    onBegin: ({ compute }) => void screen.write(`changing ${compute.computeId}\n`),
-    onEnd: (planned, carried) => void screen.write(`${report.describeEnd(planned, carried, colors)}\n`),
+    onBegin: ({ compute }) => write(`changing ${printable(compute.computeId)}\n`),
+    onEnd: (planned, applied) => write(`${report.describeEnd(planned, applied, colors)}\n`),
   });
   interruption.end();
-  screen.write(`${report.summariseResults(results.values())}\n`);
+  write(`${report.summariseResults(results.values())}\n`);
   if (flags.json) {
-    process.stdout.write(`${JSON.stringify(report.resultsJson(plan.atMs, plan.hash, results), null, 2)}\n`);
+    writeJson(report.resultsJson(plan.atMs, plan.hash, results));
   }
   const allDone = [...results.values()].every(({ outcome }) => outcome === 'done');
   if (!allDone) process.exitCode = 1;

@@ -1,11 +1,12 @@
 import { Command } from 'commander';
 import type { Backtest } from '../domain/backtest/backtest.ts';
 import type { Recording } from '../domain/backtest/recording.ts';
-import type { Span } from '../domain/forecast.ts';
-import type { HeadroomPolicy } from '../domain/policy.ts';
+import type { Span } from '../domain/forecast/forecast.ts';
+import type { HeadroomPolicy } from '../domain/policy/kinds/headroom.ts';
 import type { RecordingFlags } from './backtest/recordings.ts';
 import { parseTargets, parseWindows } from './backtest/variants.ts';
 import { parseFor, parseSize, parseSuspendAfter } from './operator/parse-flags.ts';
+import { jsonText, writeErrLine, writeOut } from './output.ts';
 import { settingsAndPolicies } from './plan/common-flags.ts';
 
 interface BacktestFlags extends RecordingFlags {
@@ -64,10 +65,10 @@ async function runBacktest(names: string[], flags: BacktestFlags): Promise<void>
   const { disruption, manualChanges } = settings;
   const result = backtest({ ...recorded, variants: variantsOf(policy, flags), disruption, manualChanges });
   const framing = { ...(await spanOf(recorded.recordings)), zone, policy: policy.name };
-  for (const note of [...recorded.notes, ...onTheirOwn(policy)]) process.stderr.write(`note: ${note}\n`);
+  for (const note of [...recorded.notes, ...onTheirOwn(policy)]) writeErrLine(`note: ${note}`);
   if (flags.svg !== undefined) await writeSvg(flags.svg, result, framing);
-  process.stdout.write(`${flags.json ? await asJson(result, framing) : await asText(result, framing)}\n`);
-  if (flags.svg !== undefined) process.stderr.write(`drawn into ${flags.svg}\n`);
+  writeOut(`${flags.json ? await asJson(result, framing) : await asText(result, framing)}\n`);
+  if (flags.svg !== undefined) writeErrLine(`drawn into ${flags.svg}`);
 }
 
 async function parts() {
@@ -100,7 +101,7 @@ type Framing = Span & { zone: string; policy: string };
 
 async function asJson(result: Backtest, { policy, ...span }: Framing): Promise<string> {
   const { backtestJson } = await import('./backtest/to-json.ts');
-  return JSON.stringify(backtestJson(span, policy, result), null, 2);
+  return jsonText(backtestJson(span, policy, result));
 }
 
 async function asText(result: Backtest, { policy, zone, ...span }: Framing): Promise<string> {

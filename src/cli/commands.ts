@@ -1,11 +1,4 @@
-import type { Command } from 'commander';
-
-export interface CommandEntry {
-  name: string;
-  /** The command's own description, here so that `ebb --help` need not load it. */
-  summary: string;
-  load(): Promise<Command>;
-}
+import type { CommandEntry } from './root.ts';
 
 /** Every command, in the order of `ebb --help`. Adding one means adding a file and one entry. */
 export const COMMANDS: readonly CommandEntry[] = [
@@ -21,7 +14,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'validate',
-    summary: 'check policies and say where they are wrong',
+    summary: 'check policies and show the position of each problem',
     load: async () => (await import('./validate.ts')).validateCommand(),
   },
   {
@@ -31,7 +24,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'apply',
-    summary: 'change what the plan says, once',
+    summary: 'apply the plan once',
     load: async () => (await import('./apply.ts')).applyCommand(),
   },
   {
@@ -41,12 +34,12 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'forecast',
-    summary: 'show what computes will have, when, and what it may cost',
+    summary: 'show which sizes computes will have, when, and the cost',
     load: async () => (await import('./forecast.ts')).forecastCommand(),
   },
   {
     name: 'diff',
-    summary: 'show what a change of policies would change, for which computes, and when',
+    summary: 'compare two policy sets: which computes change, and when',
     load: async () => (await import('./diff.ts')).diffCommand(),
   },
   {
@@ -56,37 +49,37 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'hold',
-    summary: 'set size or timeout of a compute by hand, or keep it as it is, for a while',
+    summary: 'set size or timeout of a compute for a while, or keep it as it is',
     load: async () => (await import('./hold.ts')).holdCommand(),
   },
   {
     name: 'holds',
-    summary: 'list the holds that are in force',
+    summary: 'list the active holds',
     load: async () => (await import('./holds.ts')).holdsCommand(),
   },
   {
     name: 'release',
-    summary: 'end holds, stopped fights and respected manual changes',
+    summary: 'end holds, stopped fights and the respect for manual changes',
     load: async () => (await import('./release.ts')).releaseCommand(),
   },
   {
     name: 'freeze',
-    summary: 'stop every write, to all computes or to some, for a while',
+    summary: 'stop all writes to all computes, or to some, for a while',
     load: async () => (await import('./freeze.ts')).freezeCommand(),
   },
   {
     name: 'thaw',
-    summary: 'end a freeze before its time',
+    summary: 'unfreeze: end a freeze early',
     load: async () => (await import('./thaw.ts')).thawCommand(),
   },
   {
     name: 'approve',
-    summary: 'let a staged policy set come into force',
+    summary: 'approve a staged policy set, so that it becomes current',
     load: async () => (await import('./approve.ts')).approveCommand(),
   },
   {
     name: 'restore',
-    summary: 'bring computes back to what they had before ebb',
+    summary: 'set computes back to what they had before ebb',
     load: async () => (await import('./restore.ts')).restoreCommand(),
   },
   {
@@ -96,22 +89,22 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'history',
-    summary: 'show the last decisions, and why',
+    summary: 'show the latest decisions, and why',
     load: async () => (await import('./history.ts')).historyCommand(),
   },
   {
     name: 'snapshot',
-    summary: 'write the fleet into a file that other commands read instead of the API',
+    summary: 'write the fleet to a file that other commands read instead of the API',
     load: async () => (await import('./snapshot.ts')).snapshotCommand(),
   },
   {
     name: 'terraform',
-    summary: 'print what Terraform is to leave alone, for each compute that policies change',
+    summary: 'print which attributes Terraform should ignore, for each compute that policies change',
     load: async () => (await import('./terraform.ts')).terraformCommand(),
   },
   {
     name: 'schema',
-    summary: 'print the JSON Schema of policy files, for editors',
+    summary: 'print the JSON Schema of policy files, or of ebb.yaml, for editors',
     load: async () => (await import('./schema.ts')).schemaCommand(),
   },
   {
@@ -121,17 +114,17 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'keys',
-    summary: 'make API keys that open one project',
+    summary: 'create API keys for a single project',
     load: async () => (await import('./keys.ts')).keysCommand(),
   },
   {
     name: 'emulator',
-    summary: 'serve an emulated control API, to try policies against',
+    summary: 'serve an emulated control API, to try policies on it',
     load: async () => (await import('./emulator.ts')).emulatorCommand(),
   },
   {
     name: 'demo',
-    summary: 'live through a working day of a small fleet, without a key or a service',
+    summary: 'simulate a working day of a small fleet, without a key or a service',
     load: async () => (await import('./demo.ts')).demoCommand(),
   },
 ];

@@ -1,7 +1,7 @@
 import { Argument, Command } from 'commander';
-import type { CommandEntry } from './commands.ts';
 import type { Words } from './completion/words.ts';
-import { rootCommand } from './root.ts';
+import { writeOut } from './output.ts';
+import { type CommandEntry, rootCommand } from './root.ts';
 
 const EXAMPLES = `
 Examples:
@@ -9,26 +9,36 @@ Examples:
   $ ebb completion zsh > ~/.zfunc/_ebb                                  a folder of $fpath, before compinit
   $ ebb completion fish > ~/.config/fish/completions/ebb.fish
 
-It completes commands, flags, their values where there are only so many, and paths. The script asks nobody and starts
-nothing; make it anew after an upgrade.`;
+It completes commands, flags, values that are a fixed list, paths, and ids of computes. The ids come from the daemon on
+this machine, or from baseline.json; no key is used and the control API is not called. Print the script again after an upgrade.`;
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
+/** Not for people: what the scripts ask for. */
+const COMPUTES = 'computes';
 
 /** `ebb completion SHELL`: a script that completes the commands that there are. */
 export function completionCommand(entries: readonly CommandEntry[]): Command {
   return new Command('completion')
     .description('print a script that completes commands and flags in a shell')
-    .addArgument(new Argument('<SHELL>', 'which shell').choices(SHELLS))
+    .addArgument(
+      new Argument('<SHELL>', 'which shell; computes: the ids that the scripts offer').choices([...SHELLS, COMPUTES]),
+    )
     .addHelpText('after', EXAMPLES)
-    .action((shell: Shell) => printScript(shell, entries));
+    .action((what: Shell | typeof COMPUTES) => (what === COMPUTES ? printComputes() : printScript(what, entries)));
+}
+
+async function printComputes(): Promise<void> {
+  const { computeIds } = await import('./completion/compute-ids.ts');
+  const ids = await computeIds(process.cwd());
+  writeOut(ids.map((id) => `${id}\n`).join(''));
 }
 
 async function printScript(shell: Shell, entries: readonly CommandEntry[]): Promise<void> {
   const { wordsOf } = await import('./completion/words.ts');
   const program = rootCommand();
   for (const { load } of entries) program.addCommand(await load());
-  process.stdout.write(await render(shell, wordsOf(program)));
+  writeOut(await render(shell, wordsOf(program)));
 }
 
 async function render(shell: Shell, words: Words): Promise<string> {

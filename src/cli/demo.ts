@@ -1,25 +1,20 @@
 import { Command } from 'commander';
+import type { DemoFlags } from './demo/daemon.ts';
 import { POLICIES } from './demo/demo-policies.ts';
 
 const EXAMPLES = `
 Examples:
-  $ ebb demo            a working day in about 45 seconds, then a closing table
-  $ ebb demo --keep     the same, then stays up: look at its /metrics
+  $ ebb demo            a working day in about 45 seconds, then a table of the savings
+  $ ebb demo --keep     the same, then keeps running, with /metrics
 
 It needs no key, no service and no configuration, and leaves nothing behind. Time is simulated, slow around each
 boundary and fast in between; everything else is what "ebb run" does: the same queue, client and HTTP, against
 "ebb emulator" instead of the real service.`;
 
-export interface DemoFlags {
-  keep?: boolean;
-  policies: string;
-  listen?: string;
-}
-
 export function demoCommand(): Command {
   return new Command('demo')
-    .description('live through a working day of a small fleet, without a key or a service')
-    .option('--keep', 'stay up after the day, until stopped')
+    .description('simulate a working day of a small fleet, without a key or a service')
+    .option('--keep', 'keep running after the day, until stopped')
     .option('--policies <path>', 'other policies than those that come with ebb', POLICIES)
     .option('--listen <host:port>', 'where /metrics is (default: 127.0.0.1:9464, else a free port)')
     .addHelpText('after', EXAMPLES)

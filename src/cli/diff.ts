@@ -1,9 +1,10 @@
 import { Command, Option } from 'commander';
-import type { CompiledPolicies } from '../domain/compiled-policies.ts';
+import type { CompiledPolicies } from '../domain/policy/compiled-policies.ts';
 import type { Comparison } from './diff/compare.ts';
 import type { RenderOptions } from './diff/render.ts';
 import { UserError } from './fail.ts';
 import type { SpanFlags } from './forecast/span.ts';
+import { jsonText, writeErrLine, writeOut } from './output.ts';
 
 interface DiffFlags extends SpanFlags {
   config?: string;
@@ -19,17 +20,17 @@ const EXAMPLES = `
 Examples:
   $ ebb diff old/policies policies                   for the next seven days of the live fleet
   $ ebb diff old/policies policies --fleet fleet.yaml --format markdown > comment.md
-  what a branch changes, in a pull request's checks:
+  the changes of a branch, in the checks of a pull request:
   $ git worktree add ../main origin/main && ebb diff ../main/policies policies --fleet fleet.yaml
 
-OLD and NEW are policy files, folders or globs. It compares the two forecasts of every compute: see ebb forecast for what
-they leave out. A snapshot of the fleet (ebb snapshot) needs no key.
+OLD and NEW are policy files, folders or globs. It compares the two forecasts of every compute; ebb forecast
+lists their limits. A snapshot of the fleet (ebb snapshot) needs no key.
 Exit code 0: fine, with or without a change. 1: an error, or a part of the fleet that can't be read.`;
 
 /** `ebb diff OLD NEW`: what a change of policies would change, for those who review it. */
 export function diffCommand(): Command {
   return new Command('diff')
-    .description('show what a change of policies would change, for which computes, and when')
+    .description('compare two policy sets: which computes change, and when')
     .argument('<OLD>', 'policies as they are: a file, folder or glob')
     .argument('<NEW>', 'policies as they would be')
     .option('--config <file>', 'settings file (default: ebb.yaml if it is there)')
@@ -61,19 +62,19 @@ async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise
   const selectsByBranch = before.selectsByBranch || after.selectsByBranch;
   const read = await readForForecast({ settings: pricing, fleetFile: flags.fleet, selectsByBranch, nowMs });
   if (!read.ok) throw new UserError(read.problem);
-  const { missing, notes, subjects } = read.value;
-  const outlooks = (policies: CompiledPolicies) => foresee({ ...span, policies, subjects, pricing });
+  const { knownAtMs, missing, notes, subjects } = read.value;
+  const outlooks = (policies: CompiledPolicies) => foresee({ ...span, knownAtMs, policies, subjects, pricing });
   const names = comparing.comparePolicies(before.set, after.set);
   const comparison = comparing.compare(outlooks(before), outlooks(after), names);
-  for (const line of [...notes, ...missing.map((line) => `left out: ${line}`)]) process.stderr.write(`note: ${line}\n`);
+  for (const line of [...notes, ...missing.map((line) => `left out: ${line}`)]) writeErrLine(`note: ${line}`);
   const format = flags.json ? 'json' : flags.format;
-  process.stdout.write(`${await rendered(comparison, { ...span, zone, format })}\n`);
+  writeOut(`${await rendered(comparison, { ...span, zone, format })}\n`);
   if (missing.length > 0) process.exitCode = 1;
 }
 
 async function parts() {
   const [domain, comparing, settings, loading, reading, zones, outlooks, spans] = await Promise.all([
-    import('../domain/compiled-policies.ts'),
+    import('../domain/policy/compiled-policies.ts'),
     import('./diff/compare.ts'),
     import('../settings.ts'),
     import('./load-or-fail.ts'),
@@ -91,7 +92,7 @@ async function rendered(
 ): Promise<string> {
   if (format === 'json') {
     const { diffJson } = await import('./diff/to-json.ts');
-    return JSON.stringify(diffJson(options, comparison), null, 2);
+    return jsonText(diffJson(options, comparison));
   }
   const { diffMarkdown, diffText } = await import('./diff/render.ts');
   return format === 'markdown' ? diffMarkdown(comparison, options) : diffText(comparison, options);

@@ -6,19 +6,20 @@ import { generateFleet } from '../emulator/generate-fleet.ts';
 import { findPostgres, type PostgresBinaries } from '../emulator/postgres/binaries.ts';
 import { startEmulator } from '../emulator/server.ts';
 import { UserError } from './fail.ts';
+import { writeOut } from './output.ts';
 import { stopSignal } from './stop-signal.ts';
 
 const INTERRUPTED = 130;
 
 const EXAMPLES = `
 Examples:
-  $ ebb emulator                                    three projects, made up
+  $ ebb emulator                                    three generated projects
   $ ebb emulator --projects 10000 --computes-per-project 2 --seed 7
   $ ebb emulator --fleet fleet.yaml --api-key secret --listen 127.0.0.1:8099
   $ ebb emulator --rate-limit 700/min --burst 40/s  as strict as the real service
 
 When it listens, it prints one line of JSON: {"url":"http://HOST:PORT/api/v2","api_key":"…"}.
-docs/emulator.md tells about its own routes below /_emulator/.`;
+docs/emulator.md describes its own routes below /_emulator/.`;
 
 interface EmulatorFlags {
   listen: { host: string; port: number };
@@ -122,7 +123,7 @@ async function runEmulator(flags: EmulatorFlags): Promise<void> {
   }).catch((error: unknown) => {
     throw new UserError(startError(error, flags.listen), { cause: error });
   });
-  process.stdout.write(`${JSON.stringify({ url: emulator.url, api_key: emulator.apiKey })}\n`);
+  writeOut(`${JSON.stringify({ url: emulator.url, api_key: emulator.apiKey })}\n`);
   if ((await stopSignal()) === 'SIGINT') process.exitCode = INTERRUPTED;
   await emulator.close();
 }
@@ -130,7 +131,7 @@ async function runEmulator(flags: EmulatorFlags): Promise<void> {
 /** `ebb emulator`: the control API on this machine, to try things against. */
 export function emulatorCommand(): Command {
   return new Command('emulator')
-    .description('serve an emulated control API, to try policies against')
+    .description('serve an emulated control API, to try policies on it')
     .addOption(
       new Option('--listen <HOST:PORT>', 'where to listen; port 0 takes a free one')
         .argParser(parseListen)

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import type { Explanation } from './explain/describe-explanation.ts';
 import { UserError } from './fail.ts';
+import { writeJson, writeOut } from './output.ts';
 import {
   type DecidingFlags,
   instantOf,
@@ -16,14 +17,14 @@ Examples:
   $ ebb explain ep-quiet-lake-1 --at 2026-12-24T09:00:00+01:00
   $ ebb explain ep-quiet-lake-1 --fleet snapshot.yaml --json
 
-It shows every step in its order: what each policy says, which of them decides the size and which the timeout, what
-clamps that, which gate holds the change back, and what comes at the next boundary. Nothing is written.`;
+It shows every step in order: what each policy asks for, which one decides size and timeout, which limits apply,
+which gate blocks the change, and the values at the next boundary. Nothing is written.`;
 
 /** `ebb explain COMPUTE`: why a compute has, or should have, what it has. */
 export function explainCommand(): Command {
   return withSubjectFlags(withSourceFlags(new Command('explain')))
     .description('show step by step why a compute has, or should have, its size')
-    .argument('<COMPUTE>', 'id of the compute, or PROJECT/COMPUTE')
+    .argument('<COMPUTE>', 'id of the compute, PROJECT/COMPUTE, or a project that has only one')
     .option('--json', 'print the steps as JSON')
     .addHelpText('after', EXAMPLES)
     .action(explain);
@@ -34,14 +35,14 @@ async function explain(name: string, flags: DecidingFlags): Promise<void> {
   tell(aside);
   if (flags.json) {
     const { explanationJson } = await import('./explain/explanation-json.ts');
-    process.stdout.write(`${JSON.stringify(explanationJson(explanation), null, 2)}\n`);
+    writeJson(explanationJson(explanation));
     return;
   }
   const [{ describeExplanation }, { colorsOf }] = await Promise.all([
     import('./explain/describe-explanation.ts'),
     import('./plan/colors.ts'),
   ]);
-  process.stdout.write(`${describeExplanation(explanation, colorsOf(process.stdout))}\n`);
+  writeOut(`${describeExplanation(explanation, colorsOf(process.stdout))}\n`);
 }
 
 /** The compute is planned together with the others, as a daemon does: they may hold each other back. */
@@ -50,7 +51,7 @@ async function explanationOf(name: string, flags: DecidingFlags) {
   const { settings, policies } = await settingsAndPolicies(flags);
   const [{ planOnce }, { decide }, { findCompute }] = await Promise.all([
     import('../compose/planning.ts'),
-    import('../domain/decide.ts'),
+    import('../domain/decide/decide.ts'),
     import('./explain/find-compute.ts'),
   ]);
   const result = await planOnce({ settings, policies, fleetFile: flags.fleet, atMs, mode: 'enforce' });

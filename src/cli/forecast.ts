@@ -1,8 +1,9 @@
 import { Command } from 'commander';
-import type { Span } from '../domain/forecast.ts';
+import type { Span } from '../domain/forecast/forecast.ts';
 import { UserError } from './fail.ts';
 import type { Outlook } from './forecast/outlook.ts';
 import type { SpanFlags } from './forecast/span.ts';
+import { jsonText, writeErrLine, writeOut } from './output.ts';
 import { type DecidingFlags, settingsAndPolicies, withSourceFlags } from './plan/common-flags.ts';
 
 interface ForecastFlags extends Omit<DecidingFlags, 'at'>, SpanFlags {
@@ -17,16 +18,16 @@ Examples:
   $ ebb forecast 'web-*' --svg week.svg
   $ ebb forecast --json --from 2026-01-01 --to 2027-01-01
 
-It shows what a daemon in enforce mode will tell computes to have if policies stay as they are. What policies with
-"mode: observe" want is left out, changes that wait for a good moment count as made at once, and connection headroom,
-which nobody can foresee, is not judged. CU-hours are a range: docs/forecast.md says of what.
-Prices need to know the plan: "plan: launch" in ebb.yaml.
+It shows what a daemon in enforce mode would set if policies stay as they are. It ignores policies with
+"mode: observe", assumes that waiting changes are made immediately, and does not predict connections, so headroom is
+not evaluated. CU-hours are a range: docs/forecast.md explains it.
+Prices need the plan of the account: "plan: launch" in ebb.yaml.
 Exit code 0: fine. 1: an error, or a part of the fleet that can't be read.`;
 
 /** `ebb forecast`: what computes will have, when, and what it may cost. */
 export function forecastCommand(): Command {
   return withSourceFlags(new Command('forecast'))
-    .description('show what computes will have, when, and what it may cost')
+    .description('show which sizes computes will have, when, and the cost')
     .argument('[COMPUTE...]', 'ids or names of computes or projects, also globs (default: all)')
     .option('--fleet <file>', 'a snapshot, YAML or JSON, instead of the live fleet: no key is needed')
     .option('--days <n>', 'how many days, 1 to 366 (default: 7)')
@@ -49,24 +50,25 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
   const { selectsByBranch } = policies;
   const read = await readForForecast({ settings, fleetFile: flags.fleet, selectsByBranch, nowMs });
   if (!read.ok) throw new UserError(read.problem);
-  const { missing, notes } = read.value;
+  const { knownAtMs, missing, notes } = read.value;
   const outlooks = foresee({
     ...span,
+    knownAtMs,
     policies,
     subjects: selectComputes(read.value.subjects, names),
     pricing: settings,
   });
-  for (const line of [...notes, ...missing.map((line) => `left out: ${line}`)]) process.stderr.write(`note: ${line}\n`);
+  for (const line of [...notes, ...missing.map((line) => `left out: ${line}`)]) writeErrLine(`note: ${line}`);
   if (flags.svg !== undefined) await writeSvg(flags.svg, outlooks, { ...span, zone });
-  process.stdout.write(`${flags.json ? await asJson(span, outlooks) : await asText(outlooks, { ...span, zone })}\n`);
-  if (flags.svg !== undefined) process.stderr.write(`drawn into ${flags.svg}\n`);
+  writeOut(`${flags.json ? await asJson(span, outlooks) : await asText(outlooks, { ...span, zone })}\n`);
+  if (flags.svg !== undefined) writeErrLine(`drawn into ${flags.svg}`);
   if (missing.length > 0) process.exitCode = 1;
 }
 
 async function parts() {
   const [{ compilePolicies }, { readForForecast }, { displayZone }, { foresee }, { readSpan }, { selectComputes }] =
     await Promise.all([
-      import('../domain/compiled-policies.ts'),
+      import('../domain/policy/compiled-policies.ts'),
       import('../compose/foreseeing.ts'),
       import('./forecast/display-zone.ts'),
       import('./forecast/outlook.ts'),
@@ -78,7 +80,7 @@ async function parts() {
 
 async function asJson(span: Span, outlooks: readonly Outlook[]): Promise<string> {
   const { forecastJson } = await import('./forecast/to-json.ts');
-  return JSON.stringify(forecastJson(span, outlooks), null, 2);
+  return jsonText(forecastJson(span, outlooks));
 }
 
 async function asText(outlooks: readonly Outlook[], options: Span & { zone: string }): Promise<string> {

@@ -19,20 +19,20 @@ Examples:
   $ ebb freeze --select 'projects=web-*,!web-legacy' --for 1d --reason 'sale' --allow-raise
   $ ebb freeze --select 'branch_roles=protected' --select 'regions=aws-eu-*' --for 2h --reason 'migration'
 
-While a freeze is in force no daemon of the group writes anything to these computes; each asks before each write. What
-policies want is decided and shown all the same. Several --select must all match, as the keys of a policy's select.
-To end it before its time: ebb thaw.`;
+While a freeze is active no daemon of the group writes to these computes; they check before each write. Decisions
+are still made and shown. If --select is given several times, all must match, like the keys of select in a policy.
+To end it early: ebb thaw.`;
 
 /** `ebb freeze`: the emergency brake. */
 export function freezeCommand(): Command {
   return withAccessFlags(new Command('freeze'))
-    .description('stop every write, to all computes or to some, for a while')
+    .description('stop all writes to all computes, or to some, for a while')
     .option('--all', 'all computes')
     .option('--select <key=globs>', 'only these; can be given several times', gather)
     .requiredOption('--for <duration>', 'how long: 1s to 90d', parseFor)
     .requiredOption('--reason <text>', 'why, for the others')
     .option('--owner <name>', 'who (default: the user)')
-    .option('--allow-raise', 'raises are written all the same')
+    .option('--allow-raise', 'raises are still written')
     .addHelpText('after', EXAMPLES)
     .action(freeze);
 }

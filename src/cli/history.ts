@@ -1,11 +1,11 @@
 import { Command } from 'commander';
+import { printable } from '../common/safe-text.ts';
 import type { Operator } from '../compose/operator-access.ts';
 import { didYouMean } from '../policy/suggest.ts';
 import { UserError } from './fail.ts';
 import { type AccessFlags, answered, everyPage, withAccessFlags, withOperator } from './operator/access.ts';
 import { parseCount } from './operator/parse-flags.ts';
 import { printJson, printLines, printTable } from './operator/show.ts';
-import { printable } from './printable.ts';
 
 const EXAMPLES = `
 Examples:
@@ -13,16 +13,16 @@ Examples:
   $ ebb history ep-cool-sea-12345678
   $ ebb history --json --limit 1000 | jq '.decisions[] | select(.kind == "write")'
 
-What was changed or held back and why, which operations ended badly, what people did: newest first. The last 20 entries
-of each compute are kept, and some 10,000 in all.`;
+It lists changes, blocked changes with their reason, failed operations, and what people did, newest first. ebb keeps the last
+200 entries of each compute for 90 days, and about 50,000 in total.`;
 
 type HistoryFlags = AccessFlags & { limit: number };
 
 /** `ebb history`: the last decisions. */
 export function historyCommand(): Command {
   return withAccessFlags(new Command('history'))
-    .description('show the last decisions, and why')
-    .argument('[COMPUTE]', 'id of a compute')
+    .description('show the latest decisions, and why')
+    .argument('[COMPUTE]', 'id of a compute, or a project that has only one')
     .option('--limit <n>', 'at most so many, 1 to 1000', parseCount, 30)
     .addHelpText('after', EXAMPLES)
     .action(history);
@@ -30,25 +30,27 @@ export function historyCommand(): Command {
 
 async function history(compute: string | undefined, flags: HistoryFlags): Promise<void> {
   const query = { limit: flags.limit, ...(compute !== undefined && { compute }) };
-  const decisions = await withOperator(flags, async ({ operator }) => {
+  const decisions = await withOperator(flags, async ({ operator, via }) => {
     const found = await answered(operator.decisions(query));
-    if (found.length === 0 && compute !== undefined) await refuseUnknown(operator, compute);
+    if (found.length === 0 && compute !== undefined) await refuseUnknown(operator, via, compute);
     return found;
   });
   if (flags.json) return printJson({ decisions });
   if (decisions.length === 0) return printLines([`nothing has happened ${compute ? `to ${compute} ` : ''}yet`]);
   const rows = decisions.map(({ at, compute_id, kind, policy, who, reasons }) => [
-    ...[at, compute_id === '' ? 'all' : compute_id, kind, who ?? policy ?? ''],
+    ...[at, compute_id === '' ? '–' : compute_id, kind, who ?? policy ?? ''],
     reasons.map(({ message }) => message).join('; '),
   ]);
   printTable(['at', 'compute', 'what', 'by', 'why'], rows);
 }
 
 /** A compute to which nothing has happened is one thing, a slip of the pen another. */
-async function refuseUnknown(operator: Operator, written: string): Promise<void> {
+async function refuseUnknown(operator: Operator, via: 'daemon' | 'store', written: string): Promise<void> {
   const [computeId = ''] = written.split('/').toReversed();
   const projects = await everyPage((query) => operator.records(query));
   const known = projects.flatMap(({ records }) => Object.keys(records));
-  if (known.includes(computeId)) return;
+  if (known.includes(computeId) || projects.some(({ project_id }) => project_id === written)) return;
+  const seen = via === 'daemon' ? await everyPage((query) => operator.computes(query)) : [];
+  if (seen.some(({ project_name }) => project_name === written)) return;
   throw new UserError(`ebb has not met a compute ${printable(written)}${didYouMean(computeId, known)}`);
 }

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { Size } from '../domain/compute.ts';
+import type { Size } from '../domain/compute/compute.ts';
 import { type AccessFlags, answered, ownerOf, withAccessFlags, withOperator } from './operator/access.ts';
 import { parseFor, parseSize, parseSuspendAfter } from './operator/parse-flags.ts';
 import { describeHold, printJson, printLines } from './operator/show.ts';
@@ -19,21 +19,21 @@ Examples:
   $ ebb hold ep-cool-sea-12345678 --for 1d --reason 'demo' --suspend-after never
   $ ebb hold ep-cool-sea-12345678 --for 30m --reason 'incident 42' --freeze
 
-A hold replaces the fields that it names, whatever policies want, within hard limits; it counts from now on until it
-expires or is released: ebb release. With --freeze the compute stays as it is. Of several holds the newest counts.
-A compute that ebb has not met is written PROJECT/COMPUTE.`;
+A hold replaces the fields that it names until it expires or is released (ebb release); hard limits still apply. With
+--freeze the compute stays as it is. If there are several holds, the newest applies. Write PROJECT/COMPUTE for a compute that ebb
+has not discovered yet.`;
 
 /** `ebb hold`: a person's word on one compute, for a while. */
 export function holdCommand(): Command {
   return withAccessFlags(new Command('hold'))
-    .description('set size or timeout of a compute by hand, or keep it as it is, for a while')
+    .description('set size or timeout of a compute for a while, or keep it as it is')
     .argument('<COMPUTE>', 'id of the compute')
     .requiredOption('--for <duration>', 'how long: 1s to 90d', parseFor)
     .requiredOption('--reason <text>', 'why, for the others')
     .option('--owner <name>', 'who (default: the user)')
     .option('--size <size>', 'such as 2, or 2-4', parseSize)
     .option('--suspend-after <duration>', '1m to 7d, never, or default', parseSuspendAfter)
-    .option('--freeze', 'write nothing to it')
+    .option('--freeze', 'keep the compute as it is')
     .addHelpText('after', EXAMPLES)
     .action(hold);
 }

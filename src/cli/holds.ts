@@ -10,7 +10,7 @@ Examples:
 /** `ebb holds`: which holds are in force. */
 export function holdsCommand(): Command {
   return withAccessFlags(new Command('holds'))
-    .description('list the holds that are in force')
+    .description('list the active holds')
     .addHelpText('after', EXAMPLES)
     .action(listHolds);
 }

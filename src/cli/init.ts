@@ -3,12 +3,14 @@ import { devNull } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { ascending } from '../domain/compare.ts';
-import type { Compute } from '../domain/compute.ts';
-import { isoInstant } from '../domain/instants.ts';
+import type { Compute } from '../domain/compute/compute.ts';
+import { isoInstant } from '../domain/time/instants.ts';
 import type { Settings } from '../settings.ts';
 import { UserError } from './fail.ts';
 import { awakeLongest, totalsOf } from './init/awake.ts';
 import { type NewFile, refuseIfThere, writeFiles } from './init/files.ts';
+import { jsonText, writeOut } from './output.ts';
+import { SCHEMAS, schemaPath, schemaText } from './schema/texts.ts';
 
 interface InitFlags {
   force?: boolean;
@@ -23,17 +25,17 @@ const POLICY_FOLDER = 'policies';
 const EXAMPLES = `
 Examples:
   $ EBB_API_KEY_FILE=key ebb init
-  $ NEON_API_KEY=… ebb init                  this key serves reading only, which is all that init does
+  $ NEON_API_KEY=… ebb init                  this key is only used for reading; init reads only
   $ EBB_API_URL=http://127.0.0.1:8099/api/v2 EBB_API_KEY=try ebb init
 
-It reads the fleet and writes ebb.yaml (mode: observe), baseline.json (what every compute has now) and, where there is
-no folder policies, a policy to start from. No flag takes a key: other users of the machine would see it.`;
+It reads the fleet and writes ebb.yaml (mode: observe), baseline.json (the current values), schema/ for editors and,
+if there is no folder policies, a sample policy. No flag takes a key, because other users of the machine could see it.`;
 
 /** `ebb init`: a first look at the fleet, and files to start from. */
 export function initCommand(): Command {
   return new Command('init')
     .description('read the fleet, and write settings that only observe')
-    .option('--force', 'overwrite ebb.yaml and baseline.json')
+    .option('--force', 'overwrite ebb.yaml, baseline.json and the schemas')
     .option('--json', 'print what was found and written as JSON')
     .option('--api-url <url>', 'control API (EBB_API_URL)')
     .addHelpText('after', EXAMPLES)
@@ -51,12 +53,13 @@ interface FirstLook {
 async function init({ force = false, json = false, apiUrl }: InitFlags): Promise<void> {
   const cwd = process.cwd();
   if (!force) refuseIfThere(cwd, [SETTINGS_FILE, BASELINE_FILE]);
-  const look = await lookAround(cwd, apiUrl);
+  const look = await lookAround({ cwd, apiUrl, force });
   await writeFiles(cwd, look.files);
-  process.stdout.write(json ? `${JSON.stringify(asJson(look), null, 2)}\n` : await asText(look));
+  writeOut(json ? `${jsonText(asJson(look))}\n` : await asText(look));
 }
 
-async function lookAround(cwd: string, apiUrl: string | undefined): Promise<FirstLook> {
+async function lookAround(options: { cwd: string; apiUrl: string | undefined; force: boolean }): Promise<FirstLook> {
+  const { cwd, apiUrl, force } = options;
   const [{ readSettings }, { readFleet }] = await Promise.all([import('../settings.ts'), import('./read-fleet.ts')]);
   // An old ebb.yaml, which is about to be overwritten, has no say.
   const read = readSettings({ configFile: devNull, flags: { apiUrl } });
@@ -64,7 +67,7 @@ async function lookAround(cwd: string, apiUrl: string | undefined): Promise<Firs
   const { settings } = read;
   const atMs = Date.now();
   const { projects, computes } = await readFleet(settings, { partial: false });
-  const files = await filesFor({ settings, computes, atMs, cwd });
+  const files = await filesFor({ settings, computes, atMs, cwd, force });
   return { settings, projects: projects.length, computes: computes.toSorted(byName), files, atMs };
 }
 
@@ -74,8 +77,9 @@ async function filesFor(options: {
   computes: readonly Compute[];
   atMs: number;
   cwd: string;
+  force: boolean;
 }): Promise<NewFile[]> {
-  const { settings, computes, atMs, cwd } = options;
+  const { settings, computes, atMs, cwd, force } = options;
   const [{ baselineFile }, { settingsFile }, { starterPolicy }] = await Promise.all([
     import('./init/baseline-file.ts'),
     import('./init/settings-file.ts'),
@@ -85,9 +89,16 @@ async function filesFor(options: {
   const wantsPolicy = settings.policies.join() === POLICY_FOLDER && !existsSync(folder);
   return [
     { path: BASELINE_FILE, text: baselineFile({ apiUrl: settings.apiUrl, computes, atMs }) },
-    ...(wantsPolicy ? [{ path: join(POLICY_FOLDER, 'office-hours.yaml'), text: starterPolicy(folder) }] : []),
+    ...(wantsPolicy ? [{ path: join(POLICY_FOLDER, 'office-hours.yaml'), text: starterPolicy() }] : []),
+    ...(await schemaFiles(cwd, force)),
     { path: SETTINGS_FILE, text: settingsFile(settings, cwd) },
   ];
+}
+
+/** Relative to whoever names them, so that they can be committed along; those that are there stay, unless told otherwise. */
+async function schemaFiles(cwd: string, force: boolean): Promise<NewFile[]> {
+  const missing = SCHEMAS.filter((name) => force || !existsSync(join(cwd, schemaPath(name))));
+  return Promise.all(missing.map(async (name) => ({ path: schemaPath(name), text: await schemaText(name) })));
 }
 
 function byName(one: Compute, two: Compute): number {

@@ -1,6 +1,7 @@
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { Command } from 'commander';
 import { UserError } from './fail.ts';
+import { writeErrLine, writeJson, writeOut } from './output.ts';
 
 interface CreateFlags {
   org: string;
@@ -18,8 +19,8 @@ Examples:
   $ ebb keys create --org org-blue-sky-1 --project calm-sea-1 --name ebb --out keys/calm-sea-1
   $ ebb keys create --org org-blue-sky-1 --project calm-sea-1 --name ebb | secret-store put ebb
 
-Needs a personal API key (EBB_API_KEY or EBB_API_KEY_FILE) of a member of the organization. The new key opens its
-project alone. The service shows it once: it goes to standard output, or into a new file that only you can read.`;
+Needs a personal API key (EBB_API_KEY or EBB_API_KEY_FILE) of a member of the organization. The new key is for
+that project only. The service shows it once; it is written to standard output, or to a new file that only you can read.`;
 
 /** `ebb keys create`: a key that opens one project, so that the daemon needs no wider one. */
 export function keysCommand(): Command {
@@ -36,7 +37,7 @@ export function keysCommand(): Command {
     .addHelpText('after', EXAMPLES)
     .action(createKey);
   return new Command('keys')
-    .description('make API keys that open one project')
+    .description('create API keys for a single project')
     .addHelpText('after', EXAMPLES)
     .addCommand(create);
 }
@@ -82,12 +83,12 @@ interface Shown {
 function print({ keyId, name, projectId, createdAtMs, key, file }: Shown, { json }: { json?: boolean }): void {
   if (json) {
     const made = { id: keyId, name, project_id: projectId, created_at: new Date(createdAtMs).toISOString() };
-    process.stdout.write(`${JSON.stringify({ ...made, key, file }, null, 2)}\n`);
+    writeJson({ ...made, key, file });
     return;
   }
   const where = file === undefined ? 'it is not shown again' : `it is in ${file}`;
-  process.stderr.write(`made key ${keyId} (${name}) for project ${projectId}; ${where}\n`);
-  if (key !== undefined) process.stdout.write(`${key}\n`);
+  writeErrLine(`made key ${keyId} (${name}) for project ${projectId}; ${where}`);
+  if (key !== undefined) writeOut(`${key}\n`);
 }
 
 async function openNew(path: string): Promise<FileHandle> {

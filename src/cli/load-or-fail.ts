@@ -1,4 +1,4 @@
-import type { PolicySet } from '../domain/policy.ts';
+import type { PolicySet } from '../domain/policy/policy.ts';
 import { loadPolicySet } from '../policy/load.ts';
 import { formatProblem } from '../policy/problem.ts';
 import type { KnownSources } from '../policy/sources.ts';

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { describeFailure } from './fail.ts';
+import { writeErr } from './output.ts';
 import { runProgram } from './program.ts';
 
 /** A command that failed may have left something open; after so long the process ends all the same. */
@@ -18,7 +19,7 @@ const args = process.argv.slice(2);
 try {
   await runProgram(args);
 } catch (error) {
-  process.stderr.write(`${describeFailure(error, { verbose: args.includes('--verbose') })}\n`);
+  writeErr(`${describeFailure(error, { verbose: args.includes('--verbose') })}\n`);
   process.exitCode = 1;
   setTimeout(() => process.exit(), EXIT_GRACE_MS).unref();
 }

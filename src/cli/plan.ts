@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander';
 import { UserError } from './fail.ts';
+import { jsonText, writeOut } from './output.ts';
 import {
   type DecidingFlags,
   instantOf,
@@ -21,8 +22,8 @@ Examples:
   $ ebb plan --fleet snapshot.yaml --at 2026-03-02T08:00:00+01:00
   $ ebb plan --json | jq '.computes[] | select(.verdict == "act")'
 
-It shows what enforce mode does, whatever mode the settings have: that is what there is to decide on. With
---mode observe everything waits, as it does in a daemon that observes. Nothing is ever written, but the file of --out.
+It plans for enforce mode, whatever mode the settings have. With --mode observe everything waits, as in a daemon
+that observes. Nothing is written except the file of --out.
 Exit code 0: nothing to do. 2: something to do, now or later. 1: an error, or a part of the fleet that can't be read.`;
 
 /** `ebb plan`: what would be changed and why, and what waits for what. */
@@ -31,7 +32,7 @@ export function planCommand(): Command {
     .description('show what would be changed, and why')
     .addOption(new Option('--mode <mode>', 'plan for this mode').choices(['enforce', 'observe']).default('enforce'))
     .option('--json', 'print the plan as JSON')
-    .option('--out <file>', 'write the plan there, as JSON, for ebb apply --plan')
+    .option('--out <file>', 'write the plan to this file, as JSON, for ebb apply --plan')
     .addHelpText('after', EXAMPLES)
     .action(plan);
 }
@@ -41,15 +42,15 @@ async function plan(flags: PlanFlags): Promise<void> {
   const { settings, policies } = await settingsAndPolicies(flags);
   const [{ planOnce }, { fleetPlanJson }] = await Promise.all([
     import('../compose/planning.ts'),
-    import('../domain/fleet-plan-json.ts'),
+    import('../domain/evaluate/fleet-plan-json.ts'),
   ]);
   const planned = await planOnce({ settings, policies, fleetFile: flags.fleet, atMs, mode: flags.mode });
   if (!planned.ok) throw new UserError(planned.problem);
   const { value } = planned;
-  const json = `${JSON.stringify(fleetPlanJson(value.plan), null, 2)}\n`;
+  const json = `${jsonText(fleetPlanJson(value.plan))}\n`;
   if (flags.out !== undefined) await (await import('./plan/write-file.ts')).writeWhole(flags.out, json);
   tell(value);
-  process.stdout.write(flags.json ? json : `${await asText(value.plan, flags, settings.mode)}\n`);
+  writeOut(flags.json ? json : `${await asText(value.plan, flags, settings.mode)}\n`);
   const toDo = value.plan.computes.some(({ plan: { verdict } }) => verdict !== 'none');
   if (toDo) process.exitCode = 2;
   if (value.missing.length > 0) process.exitCode = 1;

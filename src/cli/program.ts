@@ -1,6 +1,7 @@
 import { type Command, CommanderError } from 'commander';
 import { COMMANDS } from './commands.ts';
 import { UserError } from './fail.ts';
+import { writeErr, writeOut } from './output.ts';
 import { rootCommand } from './root.ts';
 
 const EXAMPLES = `
@@ -18,7 +19,7 @@ async function buildProgram(args: readonly string[]): Promise<Command> {
     .addHelpText('after', EXAMPLES)
     .configureHelp({ subcommandTerm: (command) => command.name() })
     // What goes wrong is told once, by main.
-    .configureOutput({ outputError: () => {} })
+    .configureOutput({ writeOut, writeErr, outputError: () => {} })
     .exitOverride();
   for (const { name, summary, load } of COMMANDS) {
     if (args.includes(name)) program.addCommand(asPartOf(program, await load()));

@@ -1,4 +1,4 @@
-import { type Survey, type SurveyProgress, surveyFleet } from '../app/survey.ts';
+import { type Survey, type SurveyProgress, surveyFleet } from '../app/fleet/read-fleet.ts';
 import { openForReading, type Reading } from '../compose/reading.ts';
 import type { Settings } from '../settings.ts';
 import { UserError } from './fail.ts';
@@ -22,14 +22,14 @@ export async function readFleet(settings: Settings, { partial }: { partial: bool
   try {
     const survey = await surveyFleet({ api: opened.value.api, readBranches: true, onProgress: progress.show });
     progress.end();
-    return judge(survey, opened.value, partial);
+    return evaluate(survey, opened.value, partial);
   } finally {
     progress.end();
     await opened.value.close();
   }
 }
 
-function judge({ errors, ...survey }: Survey, reading: Reading, partial: boolean): ReadFleet {
+function evaluate({ errors, ...survey }: Survey, reading: Reading, partial: boolean): ReadFleet {
   const missing = [...new Set(errors.map((error) => reading.explain(error)))];
   if (missing.length > 0 && !(partial && survey.projects.length > 0)) throw new UserError(missing.join('\n'));
   return { ...survey, missing };

@@ -4,16 +4,16 @@ import { printJson, printLines } from './operator/show.ts';
 
 const EXAMPLES = `
 Examples:
-  $ ebb release ep-cool-sea-12345678          all its holds, a stopped fight, changes by hand
+  $ ebb release ep-cool-sea-12345678          its holds, a stopped fight, manual changes
   $ ebb release h-0a1b2c3d4e                  one hold
 
-After it policies decide again, through the usual gates. What somebody has set by hand is no longer respected, and a
-field that ebb left alone because it was changed back too often is looked after again.`;
+After that policies decide again, and gates still apply. Manual changes are no longer respected, and ebb manages a
+field again that it had left alone because it was changed back too often.`;
 
 /** `ebb release`: takes back what keeps ebb from deciding. */
 export function releaseCommand(): Command {
   return withAccessFlags(new Command('release'))
-    .description('end holds, stopped fights and respected manual changes')
+    .description('end holds, stopped fights and the respect for manual changes')
     .argument('<COMPUTE|HOLD_ID>', 'id of a compute or of a hold')
     .option('--owner <name>', 'who (default: the user)')
     .addHelpText('after', EXAMPLES)

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { formatSuspendTimeout } from '../domain/settings-text.ts';
+import { formatSuspendTimeout } from '../domain/compute/settings-text.ts';
 import { UserError } from './fail.ts';
 import { type AccessFlags, answered, ownerOf, withAccessFlags, withOperator } from './operator/access.ts';
 import { printJson, printLines, printTable, sizeText } from './operator/show.ts';
@@ -10,16 +10,16 @@ Examples:
   $ ebb restore --all                 after the policies were removed
   $ ebb restore --all --now           without waiting for computes to sleep
 
-Back to what each compute had when ebb first saw it. A daemon in enforce mode does it like any other change, through the
-usual gates: what would disconnect clients waits for sleep, at most for two hours. Fields on which a policy has an
-opinion stay with the policy: remove it first, or hold the compute (ebb hold). The wish stands for a day.`;
+This goes back to what each compute had when ebb first saw it. A daemon in enforce mode applies it like any other
+change, and gates apply: a disruptive change waits for sleep, for at most two hours. Fields that a policy sets stay
+with the policy: remove it first, or hold the compute (ebb hold). The request is valid for a day.`;
 
 type RestoreFlags = AccessFlags & { all?: boolean; now?: boolean; owner?: string };
 
 /** `ebb restore`: computes as they were before ebb. */
 export function restoreCommand(): Command {
   return withAccessFlags(new Command('restore'))
-    .description('bring computes back to what they had before ebb')
+    .description('set computes back to what they had before ebb')
     .argument('[COMPUTE...]', 'ids of computes')
     .option('--all', 'every compute that ebb has changed')
     .option('--now', 'without waiting for sleep: clients are disconnected')
@@ -37,7 +37,7 @@ async function restore(computes: string[], flags: RestoreFlags): Promise<void> {
     const told = restored.computes.filter(({ outcome }) => !flags.all || outcome !== 'nothing_to_do');
     if (told.length === 0) return printLines(['nothing to bring back']);
     printTable(['compute', 'baseline', ''], told.map(rowOf));
-    if (via === 'store') printLines(['carried out by the daemon on this store, in enforce mode, or by ebb apply']);
+    if (via === 'store') printLines(['the daemon on this store applies it in enforce mode, or ebb apply does']);
   });
 }
 

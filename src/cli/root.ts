@@ -1,10 +1,17 @@
 import { Command } from 'commander';
-import { readVersion } from './version.ts';
+import { versionText } from './version.ts';
+
+export interface CommandEntry {
+  name: string;
+  /** The command's own description, here so that `ebb --help` need not load it. */
+  summary: string;
+  load(): Promise<Command>;
+}
 
 /** `ebb` itself, without its commands. */
 export function rootCommand(): Command {
   return new Command('ebb')
     .description('Sizes managed-Postgres computes by policy.')
-    .version(readVersion())
+    .version(versionText())
     .option('--verbose', 'show stacks of errors');
 }

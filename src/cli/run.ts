@@ -22,7 +22,8 @@ Examples:
   $ EBB_API_KEY_FILE=key ebb run --mode enforce     computes are changed
   $ EBB_QUEUE_URL=redis://127.0.0.1:6379 EBB_API_KEY_FILE=key ebb run
 
-It runs until SIGINT or SIGTERM. Policies and most settings that change are taken up by themselves, on SIGHUP at once. The status page, /metrics, /healthz and /readyz are on http://127.0.0.1:9464 (--listen).
+It runs until SIGINT or SIGTERM. Changed policies and most changed settings are reloaded automatically, and
+immediately on SIGHUP. The status page, /metrics, /healthz and /readyz are on http://127.0.0.1:9464 (--listen).
 Nothing is written without --mode enforce (or EBB_MODE=enforce, or "mode: enforce" in ebb.yaml).`;
 
 export function runCommand(): Command {
@@ -39,14 +40,20 @@ export function runCommand(): Command {
     .option('--queue-url <url>', 'embedded:DIR, redis://…, postgres://… (EBB_QUEUE_URL; default: embedded:.ebb)')
     .option('--policies <paths>', 'files, folders, globs, separated by commas (EBB_POLICIES; default: policies)')
     .option('--listen <host:port>', 'where /metrics is (EBB_LISTEN; default: 127.0.0.1:9464)')
-    .option('--accept <hash>', 'take this policy set into force, however many computes it disconnects at once')
+    .option('--accept <hash>', 'approve this policy set, however many computes it disconnects at once')
     .option('--insecure', 'serve beyond this machine without a token')
     .addHelpText('after', EXAMPLES)
     .action((flags: RunFlags) => run(flags));
 }
 
+/** How long what a start has left open may take to end by itself, in real milliseconds. */
+const EXIT_GRACE_MS = 500;
+
 async function run({ config, accept, ...flags }: RunFlags): Promise<void> {
   keepHeapLean();
+  const [stopped, onHangUp] = [stopSignal(), hangUps()];
+  const stopping = new AbortController();
+  void stopped.then((signal) => stopping.abort(new Error(`stopped by ${signal}`)));
   const [{ readSettings }, { loadOrFail }, { runDaemon }, { rulesFromFiles }, { configFilePath }] = await Promise.all([
     import('../settings.ts'),
     import('./load-or-fail.ts'),
@@ -61,11 +68,12 @@ async function run({ config, accept, ...flags }: RunFlags): Promise<void> {
   const policies = await loadOrFail(settings.policies, settings.knownSources);
   const configFile = configFilePath({ cwd: process.cwd(), named: config });
   const source = rulesFromFiles({ readSettings: readAnew, settings, configFile });
-  const [stopped, onHangUp] = [stopSignal(), hangUps()];
-  const started = await runDaemon({ settings, policies, source, accept, version: readVersion() });
-  if (!started.ok) throw new UserError(started.problem);
-  onHangUp(() => void started.daemon.reload());
-  const signal = await stopped;
-  await started.daemon.stop();
-  if (signal === 'SIGINT') process.exitCode = 130;
+  const { signal } = stopping;
+  const started = await runDaemon({ settings, policies, source, accept, version: readVersion(), signal });
+  if (!started.ok && !signal.aborted) throw new UserError(started.problem);
+  if (started.ok) onHangUp(() => void started.daemon.reload());
+  if ((await stopped) === 'SIGINT') process.exitCode = 130;
+  if (started.ok) await started.daemon.stop();
+  // Of a start that was cut off something may be left open.
+  else setTimeout(() => process.exit(), EXIT_GRACE_MS).unref();
 }

@@ -1,18 +1,24 @@
-import { Command } from 'commander';
+import { Argument, Command } from 'commander';
+import { writeOut } from './output.ts';
+import { SCHEMAS, type SchemaName, schemaText } from './schema/texts.ts';
 
 const EXAMPLES = `
 Examples:
-  $ ebb schema > policy.schema.json
-  then, as the first line of a policy file:
-  # yaml-language-server: $schema=policy.schema.json`;
+  $ ebb schema > schema/policies.schema.json
+  $ ebb schema settings > schema/settings.schema.json
+  then, as the first line of a policy file in policies/, and of ebb.yaml:
+  # yaml-language-server: $schema=../schema/policies.schema.json
+  # yaml-language-server: $schema=schema/settings.schema.json
+
+ebb init writes both. Commit them, so that every editor finds them, and print them again after an upgrade.`;
 
 /** `ebb schema`: for completion and checks while writing. `ebb validate` checks more than a schema can say. */
 export function schemaCommand(): Command {
   return new Command('schema')
-    .description('print the JSON Schema of policy files, for editors')
+    .description('print the JSON Schema of policy files, or of ebb.yaml, for editors')
+    .addArgument(new Argument('[WHAT]', 'of which files').choices(SCHEMAS).default('policies'))
     .addHelpText('after', EXAMPLES)
-    .action(async () => {
-      const { policyJsonSchema } = await import('../policy/json-schema.ts');
-      process.stdout.write(`${JSON.stringify(policyJsonSchema(), null, 2)}\n`);
+    .action(async (name: SchemaName) => {
+      writeOut(await schemaText(name));
     });
 }

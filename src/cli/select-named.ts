@@ -1,6 +1,6 @@
-import { compileGlob } from '../domain/select.ts';
+import { printable } from '../common/safe-text.ts';
+import { compileGlob } from '../domain/policy/select.ts';
 import { UserError } from './fail.ts';
-import { printable } from './printable.ts';
 
 /** Those of which one of the globs fits a name; all, if there is none. Throws a UserError for a glob that fits nothing. */
 export function selectNamed<T>(

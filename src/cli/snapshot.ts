@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { UserError } from './fail.ts';
+import { jsonText, writeErrLine, writeOut } from './output.ts';
 import type { ReadFleet } from './read-fleet.ts';
 
 interface SnapshotFlags {
@@ -17,16 +18,16 @@ Examples:
   $ ebb snapshot | grep -c branch_id
   $ ebb emulator --fleet fleet.yaml        try policies on a copy
 
-It reads only, so NEON_API_KEY will do. The file holds names, sizes and times, and no secret: docs/fleet-files.md.
+It only reads, so NEON_API_KEY is enough. The file has names, sizes and times, and no secret: docs/fleet-files.md.
 Exit code 0: the whole fleet is in it. 1: an error, or (with --partial) a part of the fleet is missing.`;
 
 /** `ebb snapshot`: the fleet as a file, for commands that then need no key. */
 export function snapshotCommand(): Command {
   return new Command('snapshot')
-    .description('write the fleet into a file that other commands read instead of the API')
-    .option('--out <file>', 'write it there instead of printing it; JSON if the name ends in .json')
+    .description('write the fleet to a file that other commands read instead of the API')
+    .option('--out <file>', 'write to this file instead of printing; JSON if the name ends in .json')
     .option('--json', 'write JSON instead of YAML')
-    .option('--partial', 'write what can be read, also where an account or a project can not be')
+    .option('--partial', 'write what can be read, even if an account or a project can not be read')
     .option('--config <file>', 'settings file (default: ebb.yaml if it is there)')
     .option('--api-url <url>', 'control API (EBB_API_URL)')
     .addHelpText('after', EXAMPLES)
@@ -37,26 +38,26 @@ async function snapshot({ out, json, partial = false, config, apiUrl }: Snapshot
   const [{ readSettings }, { readFleet }, { fleetFileOf }] = await Promise.all([
     import('../settings.ts'),
     import('./read-fleet.ts'),
-    import('../app/fleet-file.ts'),
+    import('../app/fleet/fleet-file.ts'),
   ]);
   const read = readSettings({ configFile: config, flags: { apiUrl } });
   if (!read.ok) throw new UserError(read.problems.join('\n'));
   const takenAtMs = Date.now();
   const fleet = await readFleet(read.settings, { partial });
   const text = await textOf(fleetFileOf(fleet, takenAtMs), { json: json === true || out?.endsWith('.json') === true });
-  if (out === undefined) process.stdout.write(text);
+  if (out === undefined) writeOut(text);
   else await (await import('./plan/write-file.ts')).writeWhole(out, text);
   report(fleet, out);
 }
 
 async function textOf(fleet: object, { json }: { json: boolean }): Promise<string> {
-  if (json) return `${JSON.stringify(fleet, null, 2)}\n`;
+  if (json) return `${jsonText(fleet)}\n`;
   return (await import('yaml')).stringify(fleet, { lineWidth: 0 });
 }
 
 /** On standard error, since the fleet itself may go to standard output. */
 function report({ projects, computes, branchNamesRefused, missing }: ReadFleet, out: string | undefined): void {
-  const say = (line: string) => process.stderr.write(`${line}\n`);
+  const say = (line: string) => writeErrLine(line);
   for (const line of missing) say(`not in the snapshot: ${line}`);
   if (branchNamesRefused.length > 0) {
     say(

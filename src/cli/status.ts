@@ -9,8 +9,8 @@ Examples:
   $ ebb status --url http://127.0.0.1:9464      ask that daemon
   $ ebb status --json | jq .waiting
 
-On an embedded store it asks the daemon that has it. On Redis and Postgres it reads the store, which knows nothing of
-what computes have now: there --url shows more.`;
+With an embedded store it asks the daemon that has it open. On Redis and Postgres it reads the store, which doesn't
+contain the current state of computes: --url shows more.`;
 
 /** `ebb status`: how things stand. */
 export function statusCommand(): Command {

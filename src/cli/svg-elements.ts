@@ -1,5 +1,5 @@
 /** Text that is SVG. */
-import { printable } from './printable.ts';
+import { printable } from '../common/safe-text.ts';
 
 /** Its content is markup: text in it must have been escaped. */
 export function element(name: string, attributes: Readonly<Record<string, string | number>>, content?: string): string {
@@ -28,7 +28,7 @@ export function tenth(value: number): number {
 const STYLE =
   'text{font:12px system-ui,sans-serif;fill:#1f2933}.title{font-size:15px;font-weight:600}.dim{fill:#616e7c}.grid{stroke:#d9dee4}';
 
-interface Picture {
+interface CachedProject {
   width: number;
   height: number;
   title: string;
@@ -49,7 +49,7 @@ interface LegendEntry {
 }
 
 /** A picture that needs nothing else: with a title that is shown and told, and a legend below. The elements are markup. */
-export function svgPicture(picture: Picture, elements: readonly string[]): string {
+export function svgPicture(picture: CachedProject, elements: readonly string[]): string {
   const { width, height, title, description, style, legend, left } = picture;
   const size = { viewBox: `0 0 ${width} ${height}`, width, height };
   const labels = description === undefined ? 'title' : 'title description';

@@ -5,18 +5,18 @@ import { describeFreeze, printJson, printLines } from './operator/show.ts';
 
 const EXAMPLES = `
 Examples:
-  $ ebb thaw                  the one freeze that there is; lists them if there are several
+  $ ebb thaw                  the only freeze; lists them if there are several
   $ ebb thaw f-0a1b2c3d4e
   $ ebb thaw --all
 
-Only freezes that people have set; one of a policy ends with its window, or when the policy says so.`;
+Only freezes that people have set. A freeze policy ends with its window, or when the policy is changed.`;
 
 type ThawFlags = AccessFlags & { all?: boolean; owner?: string };
 
 /** `ebb thaw`: ends freezes before their time. */
 export function thawCommand(): Command {
   return withAccessFlags(new Command('thaw'))
-    .description('end a freeze before its time')
+    .description('unfreeze: end a freeze early')
     .argument('[ID]', 'id of the freeze')
     .option('--all', 'every freeze')
     .option('--owner <name>', 'who (default: the user)')
@@ -40,8 +40,8 @@ async function thaw(given: string | undefined, flags: ThawFlags): Promise<void> 
 async function theOnlyOne(listing: Promise<Parameters<typeof describeFreeze>[0][]>): Promise<string> {
   const freezes = await listing;
   const [only, second] = freezes;
-  if (only === undefined) throw new UserError('no freeze is in force that a person has set');
+  if (only === undefined) throw new UserError('there is no active freeze that a person has set');
   if (second === undefined) return only.id;
   const known = freezes.slice(0, 5).map((one) => `${one.id} (${describeFreeze(one)})`);
-  throw new UserError(`${freezes.length} freezes are in force, name one or give --all: ${known.join(', ')}`);
+  throw new UserError(`${freezes.length} freezes are active, name one or give --all: ${known.join(', ')}`);
 }

@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander';
 import { UserError } from './fail.ts';
+import { writeCommands, writeErr, writeOut } from './output.ts';
 import type { ValidateFlags } from './validate/examine.ts';
 
 interface Flags extends ValidateFlags {
@@ -9,30 +10,32 @@ interface Flags extends ValidateFlags {
 
 const EXAMPLES = `
 Examples:
-  $ ebb validate                           what ebb.yaml or EBB_POLICIES name, else the folder policies
+  $ ebb validate                           the paths of ebb.yaml or EBB_POLICIES, otherwise the folder policies
   $ ebb validate policies/web.yaml
   $ ebb validate 'teams/*/policies.yaml' --json
+  $ ebb validate --strict --fleet fleet.yaml   fails on any warning, such as a policy that selects nothing
   $ ebb validate --format github           in a workflow: marks the lines of a pull request
-  $ ebb validate --matches                 what each policy selects; asks the API, so NEON_API_KEY will do
+  $ ebb validate --matches                 what each policy selects; reads the API, so NEON_API_KEY is enough
   $ ebb validate --matches --fleet fleet.yaml
 
-Without --matches and --fleet it needs no key and asks nobody: warnings go by the selectors alone. With them they are exact.
-What the warnings mean, by their codes: docs/lints.md.
-Exit code 0: all is well, also with warnings. 1: something is broken, each problem says file, line and column; or a part of the
-fleet can't be read.`;
+Without --matches and --fleet it needs no key and no API; warnings are then based on the selectors alone. With them they are exact.
+docs/lints.md explains each warning by its code.
+Exit code 0: no problems; warnings are allowed unless --strict is given. 1: a problem, with file, line and
+column; or a part of the fleet can't be read.`;
 
 /** `ebb validate [PATHS]`: what is wrong with policies, and what will go wrong with them, before a daemon has them. */
 export function validateCommand(): Command {
   return new Command('validate')
-    .description('check policies and say where they are wrong')
+    .description('check policies and show the position of each problem')
     .argument('[PATHS...]', 'files, folders and globs')
     .option('--config <file>', 'settings file (default: ebb.yaml if it is there)')
     .option('--api-url <url>', 'control API (EBB_API_URL), for --matches')
     .addOption(new Option('--format <format>', 'how to print').choices(['text', 'json', 'github']).default('text'))
     .option('--json', 'the same as --format json')
+    .option('--strict', 'every warning is an error, for CI')
     .option('--matches', 'list what each policy selects')
     .option('--fleet <file>', 'a snapshot, YAML or JSON, instead of the live fleet: no key is needed')
-    .option('--at <iso>', 'the instant from which on two years are looked at (default: now)')
+    .option('--at <iso>', 'start of the two years that are checked (default: now)')
     .addHelpText('after', EXAMPLES)
     .action(validate);
 }
@@ -44,9 +47,10 @@ async function validate(paths: string[], { format, json, ...flags }: Flags): Pro
   ]);
   const examined = await examine(paths, flags);
   const color = process.stderr.isTTY === true && process.stderr.hasColors();
-  const { stdout, stderr, errors = [] } = reportAs(json ? 'json' : format, examined, { color });
-  for (const line of stderr) process.stderr.write(`${line}\n`);
-  for (const line of stdout) process.stdout.write(`${line}\n`);
+  const { commands = [], stdout, stderr, errors = [] } = reportAs(json ? 'json' : format, examined, { color });
+  for (const line of stderr) writeErr(`${line}\n`);
+  writeCommands(commands);
+  for (const line of stdout) writeOut(`${line}\n`);
   const isPartial = examined.fleet !== undefined && examined.fleet.missing.length > 0;
   if (isPartial || examined.problems.length > 0) process.exitCode = 1;
   if (errors.length > 0) throw new UserError(errors.join('\n'));

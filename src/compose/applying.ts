@@ -2,18 +2,21 @@ import { randomUUID } from 'node:crypto';
 import { systemClock } from '../adapters/clock/system-clock.ts';
 import { createGroupBudget } from '../adapters/control-api/group-budget.ts';
 import { limitsOf } from '../adapters/control-api/token-bucket.ts';
-import { type Carried, type CarryOutOptions, carryOut } from '../app/carry-out.ts';
-import type { Context } from '../app/context.ts';
-import { createFleet } from '../app/fleet.ts';
-import { createOperationDurations } from '../app/operation-durations.ts';
-import { createOutages } from '../app/outages.ts';
+import { createFleet } from '../app/fleet/fleet.ts';
+import { createOperationDurations } from '../app/operations/durations.ts';
+import { createSlots } from '../app/operations/restart-slots.ts';
+import {
+  type AppliedChange,
+  type ApplyPlanDeps,
+  type ApplyPlanOptions,
+  applyPlan,
+} from '../app/operator/apply-plan.ts';
 import { createOverrides } from '../app/overrides.ts';
-import { rememberEvents } from '../app/remember-events.ts';
-import { createSlots } from '../app/slots.ts';
-import type { PlannedCompute } from '../domain/plan-fleet.ts';
-import type { PolicySet } from '../domain/policy.ts';
+import { recordHistory } from '../app/telemetry/history.ts';
+import { createOutages } from '../app/telemetry/outages.ts';
+import type { PlannedCompute } from '../domain/evaluate/plan-fleet.ts';
+import type { PolicySet } from '../domain/policy/policy.ts';
 import type { Clock } from '../ports/clock.ts';
-import { type JobCounts, type JobQueue, QUEUE_NAMES, type QueueName } from '../ports/job-queue.ts';
 import type { Notifier } from '../ports/notifier.ts';
 import type { Store } from '../ports/store.ts';
 import type { Settings } from '../settings.ts';
@@ -26,13 +29,13 @@ import { openStore, SILENT_LOG } from './stored-facts.ts';
 const MOST_CLOCK_OFFSET_MS = 2_000;
 
 type Opened<T> = { ok: true; value: T } | { ok: false; problem: string };
-type Listeners = Pick<CarryOutOptions, 'signal' | 'onBegin' | 'onEnd'>;
+type Listeners = Pick<ApplyPlanOptions, 'signal' | 'onBegin' | 'onEnd'>;
 
 /** A writer besides the daemons: with their leases, their store, and their part of the rate budget. */
 export interface Applying {
   /** Reads the fleet and plans for now, as enforce mode would. */
   plan(): Promise<Opened<Planning>>;
-  carryOut(planning: Planning, listeners: Listeners): Promise<Map<PlannedCompute, Carried>>;
+  applyPlan(planning: Planning, listeners: Listeners): Promise<Map<PlannedCompute, AppliedChange>>;
   close(): Promise<void>;
 }
 
@@ -46,7 +49,7 @@ export async function openApplying(options: { settings: Settings; policies: Poli
   const { engine, store } = opened.value;
   const budget = await createGroupBudget({ engine, limits: limitsOf(settings.apiRequestsPerMinute) });
   const api = openControlApi({ settings, purpose: 'write', hide: () => {}, metrics: NO_METRICS, budget });
-  const memory = rememberEvents({
+  const memory = recordHistory({
     ...{ store, log: SILENT_LOG, clock: systemClock() },
     setHash: () => policies.hash,
     revision: () => settings.revision,
@@ -56,9 +59,9 @@ export async function openApplying(options: { settings: Settings; policies: Poli
     ok: true,
     value: {
       plan: () => planReading({ settings, policies, mode: 'enforce', reading, store, notes: [] }),
-      carryOut: (planning, listeners) =>
-        carryOut({
-          context: contextOf({ settings, api, store, notify: memory.remember }, planning),
+      applyPlan: (planning, listeners) =>
+        applyPlan({
+          deps: depsOf({ settings, api, store, notify: memory.remember }, planning),
           ...planning,
           ...listeners,
         }),
@@ -71,58 +74,39 @@ export async function openApplying(options: { settings: Settings; policies: Poli
   };
 }
 
-function contextOf(
-  { settings, api, store, notify }: { settings: Settings; notify: Notifier } & Pick<Context, 'api' | 'store'>,
+function depsOf(
+  { settings, api, store, notify }: { settings: Settings; notify: Notifier } & Pick<ApplyPlanDeps, 'api' | 'store'>,
   { policies, situation }: Planning,
-): Context {
+): ApplyPlanDeps {
   const clock = systemClock();
+  const fleet = createFleet({ clock });
   const telemetry = { log: SILENT_LOG, metrics: NO_METRICS };
+  const { disruption, manualChanges, revision } = settings;
+  const rules = { policies, disruption, manualChanges, profiles: situation.profiles, revision };
   return {
-    ...{ clock, api, store, telemetry, policies, queue: NO_QUEUE },
+    ...{ clock, api, store, telemetry, ...rules },
     notify,
-    fleet: createFleet({ clock }),
+    fleet,
     outages: createOutages(telemetry),
-    scheduledBoundaries: new Set(),
-    slots: createSlots(() => clock.now()),
+    slots: createSlots({ store, clock, fleet }),
     durations: createOperationDurations(),
-    overrides: createOverrides(),
+    overrides: createOverrides({ telemetry }),
     samples: knownSamples(situation.connections),
-    disruption: settings.disruption,
-    manualChanges: settings.manualChanges,
-    profiles: situation.profiles,
-    revision: settings.revision,
     mayWrite: () => leaveByClock(store, clock),
     mode: 'enforce',
-    rhythm: { inventoryMs: 0, keeperMs: 0, waitingMs: 0, rulesMs: 0, samplingMs: 0 },
     holder: randomUUID(),
   };
 }
 
 /** What the plan was made of; whoever carries it out counts nobody. */
-function knownSamples(known: Planning['situation']['connections']): Context['samples'] {
-  return { historyOf: (computeId) => known?.get(computeId) ?? new Map(), put: () => {}, keepOnly: () => {} };
+function knownSamples(known: Planning['situation']['connections']): ApplyPlanDeps['samples'] {
+  return { historyOf: (computeId) => known?.get(computeId) ?? new Map() };
 }
 
 /** A clock that is off from the group's decides for another instant than the daemons do. */
-async function leaveByClock(store: Store, clock: Clock): ReturnType<Context['mayWrite']> {
+async function leaveByClock(store: Store, clock: Clock): ReturnType<ApplyPlanDeps['mayWrite']> {
   const offMs = Math.abs((await store.timeMs()) - clock.now());
   if (offMs <= MOST_CLOCK_OFFSET_MS) return { ok: true };
   const message = `this machine's clock is ${Math.round(offMs / 1000)} s off from the store's`;
   return { ok: false, reason: { code: 'clock_off', message } };
 }
-
-const NO_JOBS = { waiting: 0, active: 0, delayed: 0, failed: 0 };
-
-/** Whoever carries out a plan triggers nobody: the daemons look by themselves. */
-const NO_QUEUE: JobQueue = {
-  every: async () => {},
-  addAt: async () => {},
-  add: async () => {},
-  delayedIds: async () => [],
-  remove: async () => {},
-  counts: async () => Object.fromEntries(QUEUE_NAMES.map((name) => [name, NO_JOBS])) as Record<QueueName, JobCounts>,
-  work: async () => {},
-  rest: async () => {},
-  resume: async () => {},
-  close: async () => {},
-};

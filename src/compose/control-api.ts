@@ -37,6 +37,12 @@ export function explainApiError({ apiUrl, accounts, proxy }: Settings, error: Co
   if (code === 'unauthorised' || (code === 'forbidden' && status === undefined)) {
     return `account ${error.account}: ${message}; check ${place}`;
   }
+  if (code === 'forbidden' && error.route === 'GET /projects') {
+    return `${apiUrl} does not let the key of account ${error.account} list projects (${status}: ${message}); if it is scoped to a project, use a key of the organization, or api_keys_folder`;
+  }
+  if (code === 'throttled') {
+    return `nothing can be sent for account ${error.account}: ${message}; the control API has asked to wait, or other programs use the account; try again in a few minutes`;
+  }
   if (status === undefined && proxy !== undefined) {
     return `cannot reach ${apiUrl} through ${proxy.shown}: ${message}; check ${proxy.variable} and EBB_API_URL`;
   }

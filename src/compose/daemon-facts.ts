@@ -1,6 +1,6 @@
-import type { ComputeRecord } from '../domain/compute-record.ts';
-import type { Freeze } from '../domain/freezes.ts';
-import type { Hold } from '../domain/holds.ts';
+import type { Freeze } from '../domain/overrides/freezes.ts';
+import type { Hold } from '../domain/overrides/holds.ts';
+import type { ComputeRecord } from '../domain/records/compute-record.ts';
 import {
   type FreezeDocument,
   type HoldDocument,
@@ -24,7 +24,7 @@ export async function factsWithoutStore(
 /** What is stored, asked of the daemon that has an embedded store for itself; undefined if none answers. */
 async function factsOfDaemon(settings: Settings): Promise<StoredFacts | undefined> {
   const { openOperator } = await import('./operator-access.ts');
-  const opened = await openOperator({ settings });
+  const opened = await openOperator({ settings, waitMs: 0 });
   if (!opened.ok) return undefined;
   const { operator, close } = opened.access;
   try {

@@ -1,10 +1,12 @@
-import { refusedNotes } from '../app/refused-notes.ts';
-import { surveyFleet } from '../app/survey.ts';
+import { surveyFleet } from '../app/fleet/read-fleet.ts';
+import { refusedNotes } from '../app/fleet/refused-notes.ts';
 import type { ForecastSubject } from '../domain/forecast/alike.ts';
 import type { Settings } from '../settings.ts';
 import { factsWithoutStore } from './daemon-facts.ts';
 import { openForReading, type Reading } from './reading.ts';
 import { factsIn, NOTHING_STORED, openStoreToRead, type StoredFacts } from './stored-facts.ts';
+
+const MINUTE_MS = 60_000;
 
 export interface ForeseeingOptions {
   settings: Settings;
@@ -18,6 +20,8 @@ export interface ForeseeingOptions {
 
 /** A fleet as a forecast starts from it. */
 export interface Foreseeing {
+  /** When the computes have what is said here: now, or when the snapshot was taken. Milliseconds since the epoch. */
+  knownAtMs: number;
   subjects: ForecastSubject[];
   /** One line for each part of the fleet that could not be read. */
   missing: string[];
@@ -64,8 +68,8 @@ async function openAndRead(
 }
 
 async function readSubjects(
-  { selectsByBranch }: ForeseeingOptions,
-  { api, facts, explain }: Reading,
+  { selectsByBranch, nowMs }: ForeseeingOptions,
+  { api, facts, explain, takenAtMs }: Reading,
   { readFacts, notes }: { readFacts: ReadFacts; notes: readonly string[] },
 ): Promise<Opened<Foreseeing>> {
   const survey = await surveyFleet({ api, readBranches: selectsByBranch });
@@ -78,5 +82,10 @@ async function readSubjects(
     baseline: stored.records.get(compute.computeId)?.baseline ?? facts.get(compute.computeId)?.baseline,
     holds: stored.holds.filter(({ computeId }) => computeId === compute.computeId),
   }));
-  return { ok: true, value: { subjects, missing, notes: [...notes, ...refusedNotes(survey.branchNamesRefused)] } };
+  // The instants that commands show begin with a minute.
+  const knownAtMs = Math.floor((takenAtMs ?? nowMs) / MINUTE_MS) * MINUTE_MS;
+  return {
+    ok: true,
+    value: { knownAtMs, subjects, missing, notes: [...notes, ...refusedNotes(survey.branchNamesRefused)] },
+  };
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../adapters/clock/system-clock.ts';
 import { openEngine } from '../adapters/engine/open-engine.ts';
 import { createOperatorClient } from '../adapters/http/operator-client.ts';
@@ -20,6 +21,10 @@ export type Operator = OperatorPort;
 const LOOKS_AT_A_TIME = 32;
 const CLOSE_MS = 2_000;
 
+/** A daemon has the store to itself for some seconds before it answers. */
+const STARTING_MS = 15_000;
+const LOOK_EVERY_MS = 200;
+
 export interface OperatorAccess {
   operator: Operator;
   /** `daemon`: a running one answers; `store`: its store was opened, and on an embedded one no daemon runs. */
@@ -33,13 +38,15 @@ export interface OperatorAccessOptions {
   settings: Settings;
   /** Asks the daemon there instead of the store, with the token of the settings. */
   url?: string | undefined;
+  /** How long a daemon that is starting is waited for, in real milliseconds. */
+  waitMs?: number;
 }
 
 /**
  * Opens the way on which a command asks and tells: the store of the settings; the daemon that has an embedded store for itself; or
  * the daemon at a URL. A problem is one line that says what to do.
  */
-export async function openOperator({ settings, url }: OperatorAccessOptions): Promise<Opened> {
+export async function openOperator({ settings, url, waitMs = STARTING_MS }: OperatorAccessOptions): Promise<Opened> {
   if (url !== undefined) return { ok: true, access: overHttp({ url, token: settings.token?.reveal() }) };
   const { log } = createTelemetry({
     level: 'error',
@@ -54,11 +61,23 @@ export async function openOperator({ settings, url }: OperatorAccessOptions): Pr
   }
   const opening = await openEngine({ url: queue.url.reveal(), group: settings.group, log });
   if (!opening.ok) {
-    const daemon = opening.error.code === 'in_use' ? await readDaemonFile(folderOf(queue)) : undefined;
+    if (opening.error.code !== 'in_use') return { ok: false, problem: opening.error.message };
+    const daemon = await daemonOnceStarted(folderOf(queue), waitMs);
     if (daemon) return { ok: true, access: overHttp(daemon) };
-    return { ok: false, problem: opening.error.message };
+    const problem = `a daemon is starting on ${queue.shown}, or another command uses it: ask again in a few seconds`;
+    return { ok: false, problem };
   }
   return { ok: true, access: await onStore(opening.engine, { log, embedded: queue.kind === 'embedded' }) };
+}
+
+/** The daemon that has the folder; undefined if none says within this time where it is. */
+async function daemonOnceStarted(folder: string, waitMs: number): ReturnType<typeof readDaemonFile> {
+  const giveUpMs = performance.now() + waitMs;
+  for (;;) {
+    const daemon = await readDaemonFile(folder);
+    if (daemon || performance.now() >= giveUpMs) return daemon;
+    await delay(LOOK_EVERY_MS);
+  }
 }
 
 function overHttp(daemon: { url: string; token: string | undefined }): OperatorAccess {
@@ -77,7 +96,7 @@ async function onStore(engine: Engine, { log, embedded }: { log: Log; embedded: 
     ...{ store, log },
     holder: randomUUID(),
     now: () => store.timeMs(),
-    lookAt: (projectIds) =>
+    reconcileLocked: (projectIds) =>
       mapConcurrently(queue ? projectIds : [], LOOKS_AT_A_TIME, async (projectId) => {
         await queue?.add('reconcile', { key: projectId, data: { projectId } });
       }),

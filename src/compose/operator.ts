@@ -1,17 +1,19 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { DaemonContext } from '../app/context.ts';
 import type { Daemon } from '../app/daemon.ts';
-import { updateGauges } from '../app/fleet-metrics.ts';
+import { narrowKeysOf } from '../app/fleet/narrow-keys.ts';
 import { mapConcurrently } from '../app/map-concurrently.ts';
 import { createOperator } from '../app/operator/create-operator.ts';
+import { updateGauges } from '../app/operator/fleet-metrics.ts';
 import { computePage, fleetPage, knownCompute } from '../app/operator/fleet-page.ts';
 import { findHold } from '../app/operator/holds.ts';
+import { rememberReads } from '../app/operator/remembered-reads.ts';
 import { createWeekAhead } from '../app/operator/week-ahead.ts';
-import { policyProblems, stagedSet } from '../app/policy-sets.ts';
+import { policyProblems, stagedSet } from '../app/rollout/write-permission.ts';
 import { requestReconcile } from '../app/triggers.ts';
 import { ascending } from '../domain/compare.ts';
-import { planHash } from '../domain/fleet-plan-hash.ts';
-import { fleetPlanJson } from '../domain/fleet-plan-json.ts';
+import { fleetPlanJson } from '../domain/evaluate/fleet-plan-json.ts';
+import { planHash } from '../domain/plan/fleet-plan-hash.ts';
 import type { DaemonOperator } from '../ports/operator.ts';
 
 /** Looks that are asked for at a time. */
@@ -36,35 +38,40 @@ export function daemonOperator({ context, metricsText, daemon }: DaemonOperatorO
     log: telemetry.log,
     holder: randomUUID(),
     now: async () => clock.now(),
-    lookAt: (projectIds: readonly string[]) =>
+    reconcileLocked: (projectIds: readonly string[]) =>
       mapConcurrently(projectIds, LOOKS_AT_A_TIME, (projectId) => requestReconcile(context, projectId)),
     daemon: {
       ...{ fleet, mode, readiness },
       policies: () => context.policies,
       revision: () => context.revision,
       staged: () => stagedSet(context),
-      policyProblems: () => policyProblems(context),
+      policyProblems: () => [...policyProblems(context), ...narrowKeysOf(context).map(({ message }) => message)],
       week: createWeekAhead({ policies: () => context.policies, clock }),
     },
   };
+  const reads = rememberReads(context);
+  const shown = { ...parts, store: reads.store };
+  const { status, computes, decisions, holds, freezes } = createOperator(shown);
   return {
     ...createOperator(parts),
+    ...{ status, computes, decisions, holds, freezes },
+    staleness: reads.staleness,
     readiness,
     async metricsText() {
       await updateGauges(context);
       return metricsText();
     },
     plan: async () => currentPlan(context),
-    fleet: (query) => fleetPage(parts, query),
+    fleet: (query) => fleetPage(shown, query),
     findCompute: async (computeId) => knownCompute(parts, computeId),
-    findHold: (id) => findHold(parts, id),
-    compute: (computeId) => computePage(parts, computeId),
+    findHold: (id) => findHold(shown, id),
+    compute: (computeId) => computePage(shown, computeId),
   };
 }
 
 /** What the daemon would do, as it last concluded: the same form, and the same hash for the same plan, as `ebb plan --json`. */
 function currentPlan({ fleet, policies, clock }: DaemonContext): object {
-  const computes = [...fleet.conclusions()].toSorted((a, b) => ascending(placeOf(a), placeOf(b)));
+  const computes = [...fleet.evaluatedComputes()].toSorted((a, b) => ascending(placeOf(a), placeOf(b)));
   const hash = createHash('sha256').update(planHash(policies.set.hash, computes)).digest('hex');
   return fleetPlanJson({ atMs: clock.now(), hash, computes });
 }

@@ -3,7 +3,7 @@ import { createGroupBudget } from '../adapters/control-api/group-budget.ts';
 import { createReadingBudget } from '../adapters/control-api/reading-budget.ts';
 import { createSnapshotApi } from '../adapters/control-api/snapshot.ts';
 import { limitsOf } from '../adapters/control-api/token-bucket.ts';
-import { isLoopbackHost } from '../domain/loopback.ts';
+import { isLoopbackHost } from '../common/loopback.ts';
 import type { ControlApi, ControlApiError } from '../ports/control-api.ts';
 import type { Engine } from '../ports/engine.ts';
 import type { FleetFacts } from '../ports/fleet-facts.ts';

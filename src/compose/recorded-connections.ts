@@ -1,8 +1,8 @@
 import { createPrometheusRecord, type RangeOfTime } from '../adapters/connections/prometheus-range.ts';
 import { mapConcurrently } from '../app/map-concurrently.ts';
 import type { RecordedCount } from '../domain/backtest/recording.ts';
-import type { Compute } from '../domain/compute.ts';
-import type { PrometheusSource } from '../domain/connection-source.ts';
+import type { Compute } from '../domain/compute/compute.ts';
+import type { PrometheusSource } from '../domain/policy/connection-source.ts';
 import type { Settings } from '../settings.ts';
 import { readSecret } from './connections.ts';
 

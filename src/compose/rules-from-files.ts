@@ -1,4 +1,4 @@
-import type { PolicySet } from '../domain/policy.ts';
+import type { PolicySet } from '../domain/policy/policy.ts';
 import { findPolicyFiles } from '../policy/find-files.ts';
 import { loadPolicySet } from '../policy/load.ts';
 import { formatProblem, type PolicyProblem } from '../policy/problem.ts';
@@ -51,10 +51,17 @@ export function rulesFromFiles(options: RulesFromFilesOptions): RulesSource {
       rules: rulesOf(settings.settings, loaded.set),
       warnings: loaded.warnings.map(inOneLine),
       needRestart: changedForRestart(options.settings, settings.settings),
+      replaced: false,
     };
   }
 
-  return { changed: watch.changed, read: () => watch.whole(read, { rest: true }) };
+  return {
+    changed: watch.changed,
+    async read() {
+      const reading = await watch.whole(read, { rest: true });
+      return reading.ok ? { ...reading, replaced: watch.replaced() } : reading;
+    },
+  };
 }
 
 /** What the settings and a policy set say that may be exchanged while a daemon runs. */

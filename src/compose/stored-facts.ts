@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { readSamples } from '../app/connections/read-samples.ts';
 import { mapConcurrently } from '../app/map-concurrently.ts';
-import { readSamples } from '../app/read-samples.ts';
-import type { ComputeRecord } from '../domain/compute-record.ts';
-import type { Freeze } from '../domain/freezes.ts';
-import type { Hold } from '../domain/holds.ts';
+import type { Freeze } from '../domain/overrides/freezes.ts';
+import type { Hold } from '../domain/overrides/holds.ts';
+import type { ComputeRecord } from '../domain/records/compute-record.ts';
 import type { Engine } from '../ports/engine.ts';
 import type { ConnectionSample, Store } from '../ports/store.ts';
 import type { Log } from '../ports/telemetry.ts';

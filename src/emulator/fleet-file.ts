@@ -1,6 +1,6 @@
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { COMPUTE_SIZES_CU } from '../domain/compute-units.ts';
+import { COMPUTE_SIZES_CU } from '../domain/compute/compute-units.ts';
 import type { Fleet, FleetCompute, FleetProject } from './fleet.ts';
 import { settingsProblem } from './world/compute-settings.ts';
 
@@ -33,7 +33,7 @@ const computeSchema = z.object({
 
 const projectSchema = z.object({
   id,
-  name: z.string().min(1),
+  name: z.string().min(1).optional(),
   account: id.optional(),
   region_id: z.string().min(1),
   pg_version: z.number().int().min(14).max(18),
@@ -73,7 +73,7 @@ function toCompute(parsed: ParsedCompute): FleetCompute {
 function toProject(parsed: ParsedFleet['projects'][number]): FleetProject {
   return {
     id: parsed.id,
-    name: parsed.name,
+    name: parsed.name ?? parsed.id,
     ...(parsed.account === undefined ? {} : { account: parsed.account }),
     regionId: parsed.region_id,
     pgVersion: parsed.pg_version,

@@ -1,5 +1,5 @@
 import { CronExpressionParser } from 'cron-parser';
-import { firingsOfDay, nearestLocalTime } from '../domain/windows/cron-times.ts';
+import { firingsOfDay, nearestLocalTime } from '../domain/time/windows/cron-times.ts';
 
 const FIELDS = '5 fields: minute, hour, day of the month, month, day of the week';
 /** Plain cron only: no seconds, no names such as @daily, and no "H", which would be random. */

@@ -17,7 +17,8 @@ interface End {
 }
 
 const INTERVAL = /^(?<start>[^/\s]+)\/(?<end>[^/\s]+)(?:\s+(?<zone>[A-Za-z][\w/+-]*))?$/;
-const END = /^(?<date>\d{4}-\d{2}-\d{2})(?:T(?<time>\d{2}:\d{2}(?::\d{2})?)(?<offset>Z|[+-]\d{2}:\d{2})?)?$/;
+const END =
+  /^(?<date>\d{4}-\d{2}-\d{2})(?:T(?<time>\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)(?<offset>Z|[+-]\d{2}:\d{2})?)?$/;
 
 /** Reads `START/END`, each a date or a date and time, both with an offset or both without. */
 export function readInterval(text: string, errors: string[]): WrittenInterval | undefined {

@@ -1,12 +1,17 @@
 import { z } from 'zod';
 import { PolicyFile } from './schema/policy-file.ts';
+import { ZONE_NAMES } from './schema/zone-names.ts';
 
 type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
 
 /** The JSON Schema (draft 7, which editors know) of a policy file, generated from the schema that reads it. */
 export function policyJsonSchema(): JsonValue {
   const schema = z.toJSONSchema(PolicyFile, { io: 'input', target: 'draft-7' }) as JsonValue;
-  const described = { title: 'ebb policies', ...(withoutImpossible(schema) as object) };
+  const described = {
+    title: 'ebb policies',
+    ...(withoutImpossible(schema) as object),
+    definitions: { zone: { enum: [...ZONE_NAMES] } },
+  };
   return described as JsonValue;
 }
 

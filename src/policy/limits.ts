@@ -11,6 +11,14 @@ export const POLICY_LIMITS = {
   files: 1000,
   /** Policies of one set, disabled ones included. */
   policies: 5000,
+  /** Times of one policy, of all its windows. */
+  timesOfPolicy: 1000,
+  /** Calendars of one file. */
+  calendars: 100,
+  /** Days of one calendar. */
+  calendarDays: 20_000,
+  /** Characters of all the iCalendar files of one set, each counted once. */
+  icalCharacters: 4 * 1024 * 1024,
   /** Lists and mappings inside each other. */
   depth: 24,
   /** Problems that are reported of one file. */

@@ -1,26 +1,16 @@
-import type { Policy } from '../domain/policy.ts';
-import { type ReadReferenced, readCalendar } from './calendars/read-calendar.ts';
+import type { Policy } from '../domain/policy/policy.ts';
+import { icalReader, type ReadIcal, type ReadReferenced, readCalendar } from './calendars/read-calendar.ts';
 import { KINDS } from './kinds/kinds.ts';
 import { POLICY_LIMITS } from './limits.ts';
-import type { PolicyProblem, ProblemCode } from './problem.ts';
+import type { PolicyProblem } from './problem.ts';
 import { type Path, readYaml } from './read-yaml.ts';
-import { type FileReader, fileReader, reportIssues } from './reader.ts';
+import { type FileReader, fileReader, reportIssues, type WrittenPolicy } from './reader.ts';
 import { reportUnknownNames } from './references.ts';
 import { PolicyFileHead } from './schema/policy-file.ts';
 import { sourceText } from './source-text.ts';
 import { toSource, type WrittenSource } from './sources.ts';
 import { didYouMean } from './suggest.ts';
 import type { FileContext } from './to-domain.ts';
-
-/** A policy as it stands in its file, enabled or not, and a way to report a problem at a part of it. */
-export interface WrittenPolicy {
-  name: string;
-  file: string;
-  /** Its place in the file; paths are from the top of the file. */
-  at: Path;
-  valueAt(path: Path): unknown;
-  problemAt(path: Path, code: ProblemCode, message: string): PolicyProblem;
-}
 
 export interface ParsedFile {
   /** The enabled policies; not to be used when there are problems. */
@@ -34,7 +24,11 @@ export interface ParsedFile {
 
 export interface ParseFileOptions {
   readReferenced: ReadReferenced;
+  /** Shared by the files of one set; this file's own if absent. */
+  readIcal?: ReadIcal;
 }
+
+const EMPTY = 'the file is empty; write "version: 1" and "policies:" (policies/ has samples), or remove the file';
 
 /** Reads one policy file and finds everything that is wrong with it. */
 export function parsePolicyFile(path: string, text: string, options: ParseFileOptions): ParsedFile {
@@ -42,9 +36,13 @@ export function parsePolicyFile(path: string, text: string, options: ParseFileOp
   const yaml = readYaml(source);
   if (!yaml.ok) return { policies: [], written: [], sources: [], warnings: [], problems: yaml.problems };
   const reader = fileReader(source, yaml.document);
+  if (yaml.document.value === null) {
+    reader.report(yaml.document.spanOf([]), 'structure', EMPTY);
+    return { policies: [], written: [], sources: [], warnings: [], problems: reader.problems };
+  }
   const head = PolicyFileHead.safeParse(yaml.document.value);
   reportIssues(reader, head, []);
-  const context = contextOf(reader, head.data, options.readReferenced);
+  const context = contextOf(reader, head.data, options.readIcal ?? icalReader(options.readReferenced));
   const entries = policyEntries(reader);
   const policies = entries.flatMap((entry, index) => parsePolicy(reader, entry, ['policies', index], context));
   const written = entries.flatMap((_entry, index) => writtenPolicy(reader, ['policies', index]));
@@ -59,16 +57,18 @@ function sourcesOf({ path, document, problemAt }: FileReader, head: PolicyFileHe
   }));
 }
 
-function contextOf(reader: FileReader, head: PolicyFileHead | undefined, readReferenced: ReadReferenced): FileContext {
+function contextOf(reader: FileReader, head: PolicyFileHead | undefined, readIcal: ReadIcal): FileContext {
   const calendars = Object.entries(head?.calendars ?? {});
+  if (calendars.length > POLICY_LIMITS.calendars) {
+    reader.report(reader.document.keySpanOf(['calendars']), 'limit', `more than ${POLICY_LIMITS.calendars} calendars`);
+    calendars.length = 0;
+  }
   return {
     file: reader.path,
     timezone: head?.timezone ?? 'UTC',
     owner: head?.owner,
     groups: new Map(Object.entries(head?.groups ?? {})),
-    calendars: new Map(
-      calendars.map(([name, calendar]) => [name, readCalendar(reader, name, calendar, readReferenced)]),
-    ),
+    calendars: new Map(calendars.map(([name, calendar]) => [name, readCalendar(reader, name, calendar, readIcal)])),
   };
 }
 
@@ -107,10 +107,10 @@ function parsePolicy(reader: FileReader, entry: unknown, path: Path, context: Fi
   }
   const kind: unknown = Reflect.get(entry, 'kind');
   if (!isKind(kind)) {
-    reportKind(reader, kind, [...path, 'kind']);
+    reportKind(reader, entry, path);
     return [];
   }
-  const read = KINDS[kind](entry);
+  const read = KINDS[kind].read(entry);
   if (!read.ok) reportIssues(reader, { error: read }, path);
   reportUnknownNames(reader, path);
   return read.ok && read.enabled ? [read.toDomain(context)] : [];
@@ -120,9 +120,17 @@ function isKind(kind: unknown): kind is keyof typeof KINDS {
   return typeof kind === 'string' && Object.hasOwn(KINDS, kind);
 }
 
-function reportKind({ document, report }: FileReader, kind: unknown, at: Path): void {
+function reportKind({ document, report }: FileReader, entry: object, path: Path): void {
   const kinds = Object.keys(KINDS);
+  const kind: unknown = Reflect.get(entry, 'kind');
   const wanted = `expected one of ${kinds.join(', ')}`;
-  if (kind === undefined) report(document.keySpanOf(at), 'missing-key', `missing key "kind"; ${wanted}`);
-  else report(document.spanOf(at), 'value', `${wanted}${didYouMean(String(kind), kinds)}`);
+  const at = [...path, 'kind'];
+  if (kind !== undefined) report(document.spanOf(at), 'value', `${wanted}${didYouMean(String(kind), kinds)}`);
+  const misspelt = Object.keys(entry).filter((key) => key !== 'kind' && didYouMean(key, ['kind']) !== '');
+  for (const key of kind === undefined ? misspelt : []) {
+    report(document.keySpanOf([...path, key]), 'unknown-key', `unknown key "${key}"; did you mean "kind"?`);
+  }
+  if (kind === undefined && misspelt.length === 0) {
+    report(document.keySpanOf(at), 'missing-key', `missing key "kind"; ${wanted}`);
+  }
 }

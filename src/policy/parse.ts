@@ -1,8 +1,9 @@
-import type { PolicySet } from '../domain/policy.ts';
-import type { ReadReferenced } from './calendars/read-calendar.ts';
+import type { PolicySet } from '../domain/policy/policy.ts';
+import { icalReader, type ReadReferenced } from './calendars/read-calendar.ts';
 import { POLICY_LIMITS } from './limits.ts';
-import { type ParsedFile, parsePolicyFile, type WrittenPolicy } from './parse-file.ts';
+import { type ParsedFile, parsePolicyFile } from './parse-file.ts';
 import type { PolicyProblem } from './problem.ts';
+import type { WrittenPolicy } from './reader.ts';
 import { hashPolicies } from './set-hash.ts';
 import { gatherSources, type KnownSources, NO_SOURCES, refusedSources, unknownSources } from './sources.ts';
 
@@ -29,9 +30,10 @@ export interface ParseOptions {
  */
 export function parsePolicyFiles(files: readonly PolicyFileText[], options: ParseOptions = {}): PolicySetResult {
   const { readReferenced = readsNothing, knownSources = NO_SOURCES } = options;
+  const readIcal = icalReader(readReferenced);
   const parsed = files
     .toSorted((a, b) => comparePaths(a.path, b.path))
-    .map((file) => parsePolicyFile(file.path, file.text, { readReferenced }));
+    .map((file) => parsePolicyFile(file.path, file.text, { readReferenced, readIcal }));
   const written = parsed.flatMap((file) => file.written);
   const gathered = gatherSources(
     parsed.flatMap((file) => file.sources),

@@ -1,4 +1,5 @@
 import { createColors } from 'picocolors';
+import { printable } from '../common/safe-text.ts';
 
 /** What kind of problem it is; stable, for programs that read `--json`. */
 export type ProblemCode =
@@ -36,7 +37,7 @@ export function formatProblem(
 ): string {
   const paint = createColors(color);
   const place = [problem.file, problem.line, problem.column].filter((part) => part !== undefined).join(':');
-  const head = `${paint.bold(`${place}:`)} ${problem.message}`;
+  const head = `${paint.bold(`${printable(place)}:`)} ${printable(problem.message)}`;
   if (!problem.excerpt || problem.line === undefined) return head;
   const { text, from, length } = problem.excerpt;
   const number = String(problem.line);

@@ -15,6 +15,16 @@ export interface FileReader {
   problemAt(span: Span, code: ProblemCode, message: string): PolicyProblem;
 }
 
+/** A policy as it stands in its file, enabled or not, and a way to report a problem at a part of it. */
+export interface WrittenPolicy {
+  name: string;
+  file: string;
+  /** Its place in the file; paths are from the top of the file. */
+  at: Path;
+  valueAt(path: Path): unknown;
+  problemAt(path: Path, code: ProblemCode, message: string): PolicyProblem;
+}
+
 export function fileReader(source: SourceText, document: YamlDocument): FileReader {
   const problems: PolicyProblem[] = [];
   return {

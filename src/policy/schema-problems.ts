@@ -3,6 +3,7 @@ import type { ProblemCode } from './problem.ts';
 import type { Path, YamlDocument } from './read-yaml.ts';
 import type { Span } from './source-text.ts';
 import { didYouMean } from './suggest.ts';
+import { writeInstead } from './write-instead.ts';
 
 type Issue = z.core.$ZodIssue;
 
@@ -57,14 +58,15 @@ export function wordsOf(issue: Issue, found: unknown): string {
   if (issue.code === 'invalid_value') {
     const values = issue.values.map(String);
     const isOwnText = !issue.message.startsWith('Invalid');
-    const suggestion = typeof found === 'string' ? didYouMean(found, values) : '';
+    const isOther = typeof found === 'string' && !values.includes(found);
+    const suggestion = isOther ? didYouMean(found, values) : '';
     return `${isOwnText ? issue.message : `expected ${values.join(' or ')}`}${suggestion}`;
   }
   if (issue.code === 'invalid_union' && typeof found === 'string') {
     return `${issue.message}${didYouMean(found, issue.errors.flat().flatMap(valuesOf))}`;
   }
-  if (issue.code === 'invalid_type' && issue.message.startsWith('Invalid')) return `expected ${issue.expected}`;
-  return issue.message;
+  const isOwnText = issue.code !== 'invalid_type' || !issue.message.startsWith('Invalid');
+  return `${isOwnText ? issue.message : `expected ${issue.expected}`}${writeInstead(issue, found)}`;
 }
 
 function valuesOf(issue: Issue): string[] {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ascending } from '../domain/compare.ts';
-import type { ConnectionSource } from '../domain/connection-source.ts';
-import type { Policy } from '../domain/policy.ts';
+import type { ConnectionSource } from '../domain/policy/connection-source.ts';
+import type { Policy } from '../domain/policy/policy.ts';
 
 /** Identifies what policies mean: where they are written, and how, does not matter; their order does, that of sources doesn't. */
 export function hashPolicies(policies: readonly Policy[], sources: ReadonlyMap<string, ConnectionSource>): string {

@@ -1,11 +1,12 @@
+import { isLoopbackHost } from '../common/loopback.ts';
 import {
   type ConnectionSource,
   DEFAULT_SOURCE_EVERY_MS,
   type PostgresSource,
   type SecretPlace,
-} from '../domain/connection-source.ts';
-import type { WrittenPolicy } from './parse-file.ts';
+} from '../domain/policy/connection-source.ts';
 import type { PolicyProblem } from './problem.ts';
+import type { WrittenPolicy } from './reader.ts';
 import type { Source } from './schema/source.ts';
 import { didYouMean } from './suggest.ts';
 
@@ -14,6 +15,8 @@ export interface KnownSources {
   sources: ReadonlyMap<string, ConnectionSource>;
   /** Origins such as `https://prometheus.example`. */
   allowedOrigins: readonly string[];
+  /** Origins that may get a bearer token of this machine; no file decides that. */
+  tokenOrigins?: readonly string[];
 }
 
 export const NO_SOURCES: KnownSources = { sources: new Map(), allowedOrigins: [] };
@@ -46,9 +49,22 @@ function placeOf(name: string | undefined, path: string | undefined): SecretPlac
  * A source of a policy file may reach only what the settings allow; else it is there, and never asked. A connection string may
  * name no host: the passwords that this machine keeps would go there.
  */
-export function withLeave(source: ConnectionSource, allowedOrigins: readonly string[]): ConnectionSource {
-  const refused = source.from === 'prometheus' ? originRefused(source.url, allowedOrigins) : hostRefused(source.dsn);
-  return refused === undefined ? source : { ...source, refused };
+export function withLeave(source: ConnectionSource, known: Omit<KnownSources, 'sources'>): ConnectionSource {
+  const refused =
+    source.from === 'prometheus' ? originRefused(source.url, known.allowedOrigins) : hostRefused(source.dsn);
+  return refused === undefined ? withTokenLeave(source, known.tokenOrigins) : { ...source, refused };
+}
+
+/**
+ * A source that would send a bearer token elsewhere than a person has said is never asked, whichever file defines it: files come with a
+ * checkout. This machine may always get it.
+ */
+export function withTokenLeave(source: ConnectionSource, tokenOrigins: readonly string[] = []): ConnectionSource {
+  if (source.from !== 'prometheus' || source.token === undefined) return source;
+  const { origin, hostname } = new URL(source.url);
+  if (isLoopbackHost(hostname) || tokenOrigins.includes(origin)) return source;
+  const refused = `it would send a bearer token to ${origin}, which a file may not decide: set EBB_SOURCES_ALLOWED_ORIGINS=${origin}`;
+  return { ...source, refused };
 }
 
 function originRefused(url: string, allowedOrigins: readonly string[]): string | undefined {
@@ -71,7 +87,7 @@ export function gatherSources(
   const problems: PolicyProblem[] = [];
   for (const { source, problemAt } of written) {
     const first = sources.get(source.name);
-    if (first === undefined) sources.set(source.name, withLeave(source, known.allowedOrigins));
+    if (first === undefined) sources.set(source.name, withLeave(source, known));
     else {
       const message = `the source "${source.name}" is already defined in ${first.file}`;
       problems.push(problemAt(['sources', source.name], 'duplicate-name', message));

@@ -6,11 +6,12 @@ import type {
   TimeSpec,
   Weekday,
   WeeklyWindow,
-} from '../domain/time-spec.ts';
-import { instantOfLocal } from '../domain/windows/local-time.ts';
+} from '../domain/time/time-spec.ts';
+import { instantOfLocal } from '../domain/time/windows/local-time.ts';
 import { readInterval, type WrittenInterval } from './interval-text.ts';
 import { zoneError } from './schema/zone.ts';
 import { didYouMean } from './suggest.ts';
+import { timeMeant } from './time-meant.ts';
 
 type WithoutZone<T> = Omit<T, 'zone' | 'dates'> & { zone: string | undefined };
 type WrittenWeekly = WithoutZone<WeeklyWindow>;
@@ -44,8 +45,17 @@ const FORMS = '"Mon-Fri 08:00-18:30", "22:00-06:00", "Fri 20:00 - Mon 06:00", "2
 export function readTime(written: string, errors: string[]): WrittenTime | undefined {
   const text = written.trim();
   const time = text.length > MAX_LENGTH ? undefined : readForm(text, errors);
-  if (!time && errors.length === 0) errors.push(`expected a time such as ${FORMS}`);
+  if (!time && errors.length === 0) errors.push(notATime(text));
   return errors.length === 0 ? time : undefined;
+}
+
+function notATime(text: string): string {
+  const meant = text.length > MAX_LENGTH ? text : timeMeant(text);
+  const errors: string[] = [];
+  const isTime = meant !== text && readForm(meant, errors) !== undefined && errors.length === 0;
+  return isTime
+    ? `${JSON.stringify(text)} is not a time; write ${JSON.stringify(meant)}`
+    : `expected a time such as ${FORMS}`;
 }
 
 /**

@@ -1,6 +1,6 @@
-import type { Disruption, DisruptionRule, ManualChanges } from '../domain/disruption.ts';
-import type { Selector as DomainSelector, PolicyBase } from '../domain/policy.ts';
-import type { Calendar, DateFilter } from '../domain/time-spec.ts';
+import type { Disruption, DisruptionRule, ManualChanges } from '../domain/policy/disruption.ts';
+import type { Selector as DomainSelector, PolicyBase } from '../domain/policy/policy-base.ts';
+import type { Calendar, DateFilter } from '../domain/time/time-spec.ts';
 import type * as written from './schema/disruption.ts';
 import type { Selector } from './schema/selector.ts';
 
@@ -24,7 +24,7 @@ interface WrittenBase {
 }
 
 /** What every kind of policy has. Absent keys stay absent, so that the hash of a set does not depend on them. */
-export function toBase(policy: WrittenBase, { file, owner, groups }: FileContext): PolicyBase {
+export function toBase(policy: WrittenBase, { file, owner, groups }: FileContext): Omit<PolicyBase, 'kind'> {
   const select = typeof policy.select === 'string' ? groups.get(policy.select) : policy.select;
   return {
     name: policy.name,

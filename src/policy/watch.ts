@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { realpath, stat } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** A change within this time of the look at it may be followed by one that its file's times don't tell apart. */
@@ -12,13 +12,26 @@ const MOST_RESTS = 10;
 interface Stamp {
   /** Equal if nothing has changed. */
   text: string;
+  /** Each file that is there, by its path. */
+  files: ReadonlyMap<string, FileStamp>;
   /** True if a later change might look the same. */
   isFresh: boolean;
+}
+
+interface FileStamp {
+  /** Equal if the file has not changed. */
+  text: string;
+  /** Another one where the file was replaced, and not written over. */
+  identity: string;
+  /** True if a link leads to it, which can be swapped. */
+  isLinked: boolean;
 }
 
 /** Tells whether files have changed since they were read, and reads them as a whole. */
 export interface FileWatch {
   changed(): Promise<boolean>;
+  /** True if files had changed when they were last read, and each was replaced as a whole: by a rename, or by a link that was swapped. */
+  replaced(): boolean;
   /**
    * Calls `read`, once more if the files changed meanwhile. What they were like is remembered for {@link FileWatch.changed}. `rest`:
    * waits first until nobody seems to be writing any more.
@@ -32,6 +45,7 @@ export interface FileWatch {
  */
 export function watchFiles({ files }: { files: () => Promise<readonly string[]> }): FileWatch {
   let last: Stamp | undefined;
+  let wasReplaced = false;
 
   const look = async () => stampOf(await files());
 
@@ -50,29 +64,47 @@ export function watchFiles({ files }: { files: () => Promise<readonly string[]> 
     async changed() {
       return last === undefined || last.isFresh || (await look()).text !== last.text;
     },
+    replaced: () => wasReplaced,
     async whole(read, { rest }) {
+      const before = last;
       last = rest ? await atRest() : await look();
       const result = await read();
       const after = await look();
-      if (after.text === last.text) return result;
+      const isWhole = after.text === last.text;
       last = after;
-      return read();
+      wasReplaced = before !== undefined && isReplaced(before, after);
+      return isWhole ? result : read();
     },
   };
+}
+
+/** A file that is new makes nothing else incomplete; one that is gone was swapped away only where a link led to it. */
+function isReplaced(before: Stamp, after: Stamp): boolean {
+  if (before.text === after.text) return false;
+  return [...before.files].every(([file, old]) => {
+    const now = after.files.get(file);
+    return now ? now.text === old.text || now.identity !== old.identity : old.isLinked;
+  });
 }
 
 async function stampOf(files: readonly string[]): Promise<Stamp> {
   const nowMs = Date.now();
   let isFresh = false;
+  const found = new Map<string, FileStamp>();
   const lines = await Promise.all(
     [...new Set(files)].sort().map(async (file) => {
-      const found = await stat(file, { bigint: true }).catch((error: NodeJS.ErrnoException) => error);
-      if (found instanceof Error) return `${file} ${found.code}`;
-      const { dev, ino, size, mtimeNs, ctimeNs } = found;
+      const [stats, path] = await Promise.all([
+        stat(file, { bigint: true }).catch((error: NodeJS.ErrnoException) => error),
+        realpath(file).catch(() => file),
+      ]);
+      if (stats instanceof Error) return `${file} ${stats.code}`;
+      const { dev, ino, size, mtimeNs, ctimeNs } = stats;
       const changedMs = Number((mtimeNs > ctimeNs ? mtimeNs : ctimeNs) / 1_000_000n);
       if (Math.abs(nowMs - changedMs) < TELLS_APART_MS) isFresh = true;
-      return `${file} ${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`;
+      const text = `${file} ${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`;
+      found.set(file, { text, identity: `${path} ${dev} ${ino}`, isLinked: path !== file });
+      return text;
     }),
   );
-  return { text: lines.join('\n'), isFresh };
+  return { text: lines.join('\n'), files: found, isFresh };
 }

@@ -1,3 +1,11 @@
+/** The longest wait of a timer, milliseconds: one that is longer would fire at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** So many milliseconds for a timer: at least 0, and never so many that it fires at once. */
+export function timerMs(ms: number): number {
+  return Math.min(Math.max(0, ms), LONGEST_TIMER_MS);
+}
+
 /**
  * The one source of "now". Instants are milliseconds since the epoch, of the time that policies are about; it may run
  * faster than real time (the demo, the scenario tests). Leases, timeouts and rate budgets are real and don't use it.

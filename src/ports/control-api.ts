@@ -1,10 +1,12 @@
-import type { Compute, ComputeSettings, ComputeState } from '../domain/compute.ts';
+import type { Compute, ComputeSettings, ComputeState } from '../domain/compute/compute.ts';
 
 /** A project as the list of projects shows it: identity, and the cheap signs that something in it changed. */
 export interface Project {
   account: string;
   projectId: string;
+  /** Its id, where the name could not be read. */
   name: string;
+  nameUnknown?: true;
   regionId: string;
   updatedAtMs: number;
   computeLastActiveAtMs?: number;
@@ -89,6 +91,20 @@ export interface CallOptions {
   repeatLocked?: boolean;
 }
 
+/** A compute that is listed in words that are not understood, such as a state that is not known. */
+export interface UnreadableCompute {
+  /** Absent where not even that can be read. */
+  computeId?: string;
+  /** What is not understood. */
+  message: string;
+}
+
+export interface ComputeList {
+  computes: Compute[];
+  /** Of these nothing may be concluded, and nothing written to them. */
+  unreadable: UnreadableCompute[];
+}
+
 /** What a PATCH may change. Absent fields stay as they are. */
 export type SettingsPatch = Partial<ComputeSettings>;
 
@@ -107,6 +123,8 @@ export interface AccountStatus {
   key: 'valid' | 'refused' | 'missing' | 'unknown';
   /** One line for people when the key is refused or missing: what is wrong, and what to do. */
   message?: string;
+  /** Real milliseconds for which requests have waited, and none was answered but with 429. Absent while they are answered. */
+  stalledMs?: number;
 }
 
 /**
@@ -120,10 +138,10 @@ export interface ControlApi {
    */
   listProjects(options?: CallOptions): AsyncIterable<ApiResult<Project[]>>;
   listComputes(
-    project: Pick<Project, 'account' | 'projectId' | 'name'>,
+    project: Pick<Project, 'account' | 'projectId' | 'name' | 'nameUnknown'>,
     options?: CallOptions,
-  ): Promise<ApiResult<Compute[]>>;
-  /** Pages of branches; a key may be refused here (`forbidden`, `not_found`) and still read computes. */
+  ): Promise<ApiResult<ComputeList>>;
+  /** Pages of branches, without those that are not understood; a key may be refused here (`forbidden`, `not_found`) and still read computes. */
   listBranches(projectId: string, options?: CallOptions): AsyncIterable<ApiResult<Branch[]>>;
   /** Pages of operations, newest first. */
   listOperations(projectId: string, options?: CallOptions): AsyncIterable<ApiResult<Operation[]>>;

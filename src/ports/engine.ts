@@ -23,6 +23,11 @@ export interface PostgresEngine {
   pool: PgPool;
 }
 
+/** Says nothing but that the engine is away, which its state tells; what the driver said is its cause. */
+export class EngineAwayError extends Error {
+  override readonly name = 'EngineAwayError';
+}
+
 /** What queue and store rest on came up or went down. */
 export interface EngineState {
   up: boolean;
@@ -37,7 +42,7 @@ interface EngineLife {
   onStateChange(listener: (state: EngineState) => void): void;
   /** True for an error that says nothing but that the engine is away, which its state has told already. */
   isAway(error: Error): boolean;
-  /** The same methods; while the engine is away they reject with one clear line, the error itself being its cause. */
+  /** The same methods; while the engine is away they reject with an {@link EngineAwayError} of one clear line. */
   guard<Port extends object>(port: Port): Port;
   /** Ends every connection at once and gives back locks. Close queue and store first. */
   close(): Promise<void>;

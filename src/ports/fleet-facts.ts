@@ -1,4 +1,4 @@
-import type { ComputeSettings } from '../domain/compute.ts';
+import type { ComputeSettings } from '../domain/compute/compute.ts';
 
 /** What a fleet file may know of a compute and the control API has no field for. */
 export interface ComputeFacts {

@@ -12,6 +12,23 @@ export interface MetricDeclaration {
   zero?: readonly Readonly<Record<string, string>>[];
 }
 
+/** Background tasks: what a daemon does periodically, besides its jobs. */
+const BACKGROUND_TASKS = [
+  'triggers',
+  'unfinished changes',
+  'comparison of clocks',
+  'watch of the store',
+  'lease of the fleet',
+  'overview',
+  'forgetting of deleted projects',
+  'reading of policies',
+  'handing over',
+  'rounds of sources',
+  'counting of connections',
+] as const;
+
+export type BackgroundTask = (typeof BACKGROUND_TASKS)[number];
+
 const SECONDS_TO_MINUTES = [0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600];
 const MILLISECONDS_TO_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
@@ -19,14 +36,14 @@ export const METRICS = {
   ebb_build_info: { type: 'gauge', help: 'Always 1; the version of this daemon.', labels: ['version'] },
   ebb_mode: {
     type: 'gauge',
-    help: '1 for the mode in force.',
+    help: '1 for the current mode.',
     labels: ['mode'],
     zero: [{ mode: 'enforce' }, { mode: 'observe' }],
   },
   ebb_policy_load_success: { type: 'gauge', help: '1 if the last load of the policies succeeded.', labels: [] },
   ebb_policy_info: {
     type: 'gauge',
-    help: 'Always 1; one series for each policy in force.',
+    help: 'Always 1; one series per current policy.',
     labels: ['policy', 'kind', 'mode', 'owner', 'file'],
   },
   ebb_staged_changes: {
@@ -43,33 +60,48 @@ export const METRICS = {
   },
   ebb_clock_offset_seconds: {
     type: 'gauge',
-    help: "How far this machine's clock is ahead of the group's time, as it was last compared.",
+    help: "How far this machine's clock is ahead of the store clock, as last compared.",
     labels: [],
+  },
+  ebb_stored_time_ahead_seconds: {
+    type: 'gauge',
+    help: "How far stored times were ahead of this machine's clock, if any were found in the last 5 minutes; otherwise 0.",
+    labels: [],
+    zero: [{}],
   },
   ebb_computes: {
     type: 'gauge',
-    help: 'Computes by what ebb does with them.',
+    help: 'Computes by status.',
     labels: ['status'],
     zero: COMPUTE_STATUSES.map((status) => ({ status })),
   },
-  ebb_holds_active: { type: 'gauge', help: 'Holds of people that are in force.', labels: [] },
+  ebb_computes_unreadable: {
+    type: 'gauge',
+    help: 'Computes that the control API lists in a form that ebb does not understand; nothing is written to them.',
+    labels: [],
+  },
+  ebb_holds_active: { type: 'gauge', help: 'Active holds.', labels: [] },
   ebb_freeze_active: {
     type: 'gauge',
-    help: '1 while a freeze that a person has set is in force, of all computes or of some.',
+    help: '1 while a freeze set by a person is active, for all computes or some.',
     labels: [],
   },
   ebb_computes_pending: {
     type: 'gauge',
-    help: 'Computes whose change waits, by the gate that holds it.',
+    help: 'Computes with a waiting change, by the gate that blocks it.',
     labels: ['reason'],
   },
   ebb_operation_duration_seconds: {
     type: 'histogram',
-    help: 'How long an operation took, by the times that the control API gives.',
+    help: 'Duration of operations, from the times that the control API reports.',
     labels: ['action', 'status'],
     buckets: SECONDS_TO_MINUTES,
   },
-  ebb_operations_total: { type: 'counter', help: 'Operations followed to their end.', labels: ['action', 'status'] },
+  ebb_operations_total: {
+    type: 'counter',
+    help: 'Operations that ended, by action and final status.',
+    labels: ['action', 'status'],
+  },
   ebb_operations_in_flight: {
     type: 'gauge',
     help: 'Operations that ebb started and that have not ended.',
@@ -78,31 +110,31 @@ export const METRICS = {
   },
   ebb_actions_total: {
     type: 'counter',
-    help: 'Changes sent (applied, refused, failed, unknown), or that would have been (observed).',
+    help: 'Changes sent (applied, refused, failed, unknown), or not sent in observe mode (observed).',
     labels: ['kind', 'policy', 'outcome'],
   },
-  ebb_skipped_total: { type: 'counter', help: 'Changes held back, by reason code.', labels: ['reason'] },
+  ebb_skipped_total: { type: 'counter', help: 'Changes blocked, by reason code.', labels: ['reason'] },
   ebb_decision_duration_seconds: {
     type: 'histogram',
-    help: 'How long deciding and planning one project took.',
+    help: 'Time to decide and plan one project.',
     labels: [],
     buckets: [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5],
   },
   ebb_boundary_lateness_seconds: {
     type: 'histogram',
-    help: 'From the instant of a boundary to the answer of the PATCH that it caused.',
+    help: 'Time from a boundary to the response of the PATCH that it caused.',
     labels: [],
     buckets: MILLISECONDS_TO_SECONDS,
   },
   ebb_estimated_saved_cu_seconds_total: {
     type: 'counter',
-    help: 'Estimated CU-seconds saved against the baseline; a range, since the chosen size is not reported.',
+    help: 'Estimated CU-seconds saved against the baseline; a range, because the API does not report the chosen size.',
     labels: ['bound'],
     zero: [{ bound: 'low' }, { bound: 'high' }],
   },
   ebb_estimated_added_cu_seconds_total: {
     type: 'counter',
-    help: 'Estimated CU-seconds used beyond the baseline; subtract from the saved ones for the balance.',
+    help: 'Estimated CU-seconds used beyond the baseline; subtract them from those saved for the balance.',
     labels: ['bound'],
     zero: [{ bound: 'low' }, { bound: 'high' }],
   },
@@ -113,7 +145,7 @@ export const METRICS = {
   },
   ebb_api_request_duration_seconds: {
     type: 'histogram',
-    help: 'How long the control API took to answer.',
+    help: 'Response time of the control API.',
     labels: ['route'],
     buckets: MILLISECONDS_TO_SECONDS,
   },
@@ -122,6 +154,11 @@ export const METRICS = {
     help: 'Time spent waiting for the rate budget or because of 429.',
     labels: [],
   },
+  ebb_api_stalled_seconds: {
+    type: 'gauge',
+    help: 'How long requests of the account have waited with no response but 429; 0 while requests succeed.',
+    labels: ['account'],
+  },
   ebb_api_budget_used_ratio: {
     type: 'gauge',
     help: 'Share of the rate budget that this daemon used in the minute before its last request.',
@@ -129,13 +166,13 @@ export const METRICS = {
   },
   ebb_api_key_valid: {
     type: 'gauge',
-    help: '1 if the keys of the account are accepted; 0 if one is refused, or can not be read.',
+    help: '1 if all keys of the account are accepted; 0 if one is refused or can not be read.',
     labels: ['account'],
   },
-  ebb_inventory_age_seconds: { type: 'gauge', help: 'Age of the oldest picture of a project.', labels: [] },
+  ebb_inventory_age_seconds: { type: 'gauge', help: 'Age of the oldest cached project.', labels: [] },
   ebb_fleet_lease_held: {
     type: 'gauge',
-    help: '1 for the daemon of the group that keeps the picture of the fleet: the only one with series for each compute.',
+    help: '1 for the leader of the group, the only daemon that exports series per compute.',
     labels: [],
     zero: [{}],
   },
@@ -146,24 +183,42 @@ export const METRICS = {
     labels: ['queue'],
     zero: QUEUE_NAMES.map((queue) => ({ queue })),
   },
+  ebb_background_failures_total: {
+    type: 'counter',
+    help: 'Failed runs of background tasks, by task; without those that failed because queue and store were unavailable.',
+    labels: ['task'],
+    zero: BACKGROUND_TASKS.map((task) => ({ task })),
+  },
   ebb_connections_dropped_total: {
     type: 'counter',
-    help: 'Connections that were known when a change by a policy disconnected them; an estimate.',
+    help: 'Connections, as last counted, that changes by a policy disconnected; an estimate.',
     labels: ['policy'],
   },
   ebb_connection_source_age_seconds: {
     type: 'gauge',
-    help: 'Since a source last gave a count; absent until it has given one.',
+    help: 'Time since a source last returned a count; absent before the first.',
     labels: ['source'],
   },
   ebb_connection_source_errors_total: {
     type: 'counter',
-    help: 'Computes that a source could not count, by why.',
+    help: 'Computes that a source could not count, by error code.',
     labels: ['source', 'code'],
+  },
+  ebb_store_lost_total: {
+    type: 'counter',
+    help: 'How often a store was found empty although a daemon had used it before.',
+    labels: [],
+    zero: [{}],
+  },
+  ebb_overrides_restored_total: {
+    type: 'counter',
+    help: 'Holds and freezes that the store had lost and a daemon wrote back.',
+    labels: ['kind'],
+    zero: [{ kind: 'hold' }, { kind: 'freeze' }],
   },
   ebb_outages_total: {
     type: 'counter',
-    help: 'Times that a dependency was found to be down.',
+    help: 'How often a dependency became unavailable.',
     labels: ['dependency'],
     zero: [{ dependency: 'control API' }],
   },

@@ -1,7 +1,7 @@
-import type { Compute, ComputeSettings } from '../domain/compute.ts';
-import type { FieldGroup } from '../domain/desired.ts';
-import type { Action, Plan } from '../domain/plan.ts';
-import type { Reason } from '../domain/reasons.ts';
+import type { Compute, ComputeSettings } from '../domain/compute/compute.ts';
+import type { FieldGroup } from '../domain/compute/desired.ts';
+import type { Reason } from '../domain/compute/reasons.ts';
+import type { Action, Plan } from '../domain/plan/plan.ts';
 import type { ControlApiError, Operation } from './control-api.ts';
 
 /** How a write ended: `unknown` got no answer and may have been carried out; `refused` will not work as it is. */
@@ -43,6 +43,8 @@ export type ComputeEvent =
       compute: Compute;
       group: FieldGroup;
       applied: Partial<ComputeSettings>;
+      /** From what to what, and until when it is respected. */
+      message: string;
     }
   | {
       kind: 'degraded';

@@ -2,11 +2,11 @@
  * What people and programs may ask and tell ebb: a running daemon over HTTP, or its store where no daemon runs. The documents
  * are shown as they are, by the HTTP API and by `--json`: instants are ISO 8601 in UTC, sizes CU, timeouts seconds (−1: never).
  */
-import type { Size } from '../domain/compute.ts';
-import type { ComputeRecord } from '../domain/compute-record.ts';
-import type { HistoryKind } from '../domain/history.ts';
-import type { Selector } from '../domain/policy.ts';
-import type { Reason } from '../domain/reasons.ts';
+import type { Size } from '../domain/compute/compute.ts';
+import type { Reason } from '../domain/compute/reasons.ts';
+import type { Selector } from '../domain/policy/policy-base.ts';
+import type { ComputeRecord } from '../domain/records/compute-record.ts';
+import type { HistoryKind } from '../domain/records/history.ts';
 import type { ComputeDetailDocument, FleetDocument, FleetQuery } from './status-page.ts';
 import type { ConnectionSample } from './store.ts';
 
@@ -75,6 +75,8 @@ export interface HoldDocument extends OverrideDocument {
   suspend_timeout_seconds: number | null;
   /** True: nothing is written to the compute. */
   freeze: boolean;
+  /** What hard limits make of it, in one sentence; null where nothing, or where no daemon was asked. */
+  limited: string | null;
 }
 
 export interface FreezeDocument extends OverrideDocument {
@@ -117,6 +119,10 @@ export interface StatusDocument {
   policy_problems: string[] | null;
   stopped_fights: (ComputeName & { fields: string[] })[];
   degraded: (ComputeName & { message: string })[];
+  /** Computes that have fewer connections than they need, and no size that policies allow gives them; only a daemon knows. */
+  unmet_headroom: (ComputeName & { message: string })[] | null;
+  /** What people have changed by hand and policies want otherwise: from what to what, and until when it is respected; only a daemon knows. */
+  manual_changes: (ComputeName & { message: string })[] | null;
   readiness: Readiness | null;
 }
 
@@ -231,8 +237,17 @@ export interface Operator {
   records(query: PageQuery): Promise<OperatorResult<Page<RecordsDocument>>>;
 }
 
+/** While the store can't be asked: what is shown is of this instant. */
+export interface Staleness {
+  since: string;
+  /** How old it is. */
+  seconds: number;
+}
+
 /** What only a running daemon can answer besides. */
 export interface DaemonOperator extends Operator {
+  /** Undefined while the store answers. */
+  staleness(): Staleness | undefined;
   readiness(): Promise<Readiness>;
   /** The whole of /metrics in the Prometheus text format. */
   metricsText(): Promise<{ contentType: string; body: string }>;

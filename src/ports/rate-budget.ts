@@ -14,8 +14,12 @@ export interface BudgetRequest {
 export interface RateBudget {
   /** Waits until the request may be sent. Rejects with the signal's reason when aborted. */
   acquire(request: BudgetRequest, signal: AbortSignal): Promise<{ waitedMs: number }>;
-  /** Tells that a request of the account was answered 429: nothing is sent for `retryAfterMs`, and more slowly after it. */
+  /** Tells that a request of the account was answered 429: nothing is sent for `retryAfterMs`, 5 minutes at most, and more slowly after it. */
   throttled(account: string, retryAfterMs: number | undefined): Promise<void>;
+  /** Tells that a request of the account was answered, and not with 429. */
+  answered(account: string): void;
+  /** For how long requests have waited without an answer but 429; 0 while they are answered, or nobody wants to send any. */
+  stalledMs(account: string): number;
   /** How much of what is allowed in a minute this process used in the last one, from 0; 1 is all of it. */
   usedRatio(account: string): number;
 }

@@ -1,6 +1,6 @@
-import type { ConnectionProfile } from '../domain/connection-profile.ts';
-import type { ManualChanges, PartialDisruption } from '../domain/disruption.ts';
-import type { PolicySet } from '../domain/policy.ts';
+import type { ConnectionProfile } from '../domain/connections/connection-profile.ts';
+import type { ManualChanges, PartialDisruption } from '../domain/policy/disruption.ts';
+import type { PolicySet } from '../domain/policy/policy.ts';
 
 /** What a daemon decides by, and may exchange while it runs: the policies, and what settings say where they say nothing. */
 export interface Rules {
@@ -20,6 +20,11 @@ export type RulesReading =
       warnings: readonly string[];
       /** Names of settings that have changed and count only after a restart. */
       needRestart: readonly string[];
+      /**
+       * True if files changed since the last reading, and each of them was replaced as a whole, by a rename or a swapped link: nobody
+       * is in the middle of writing.
+       */
+      replaced: boolean;
     }
   | {
       ok: false;

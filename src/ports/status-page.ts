@@ -46,6 +46,8 @@ export interface TraceStepDocument {
   before?: object | number | null;
   after?: object | number | null;
   connections?: object;
+  /** The minimum that keeps the size from giving more connections. */
+  minimum?: object;
   message: string;
 }
 

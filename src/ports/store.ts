@@ -1,7 +1,7 @@
-import type { ComputeRecord } from '../domain/compute-record.ts';
-import type { Freeze } from '../domain/freezes.ts';
-import type { HistoryEntry } from '../domain/history.ts';
-import type { Hold } from '../domain/holds.ts';
+import type { Freeze } from '../domain/overrides/freezes.ts';
+import type { Hold } from '../domain/overrides/holds.ts';
+import type { ComputeRecord } from '../domain/records/compute-record.ts';
+import type { HistoryEntry } from '../domain/records/history.ts';
 
 /**
  * Leave to write to a project. It holds for a bounded real time; the fencing token grows with each holder, so that one who
@@ -57,8 +57,10 @@ interface LeaseStore {
 }
 
 interface RecordStore {
-  /** The records of a project's computes by compute id. */
+  /** The records of a project's computes by compute id, without those that this version can't read. */
   records(projectId: string): Promise<Map<string, ComputeRecord>>;
+  /** By compute id, the projects of the records that could not be read when they were last read. Such a compute must not be touched. */
+  brokenRecords(): Promise<ReadonlyMap<string, string>>;
   /**
    * Stores one record if the lease is still held; false, and nothing written, if it is not. In the same step it prolongs the lease
    * to `ttlMs` from now, if that is given.
@@ -76,13 +78,30 @@ interface RecordStore {
   projectIds(): Promise<string[]>;
 }
 
+/** What people said, and have not taken back. */
+export interface Said {
+  readonly holds: readonly Hold[];
+  readonly freezes: readonly Freeze[];
+}
+
+/** What is stored of a kind, and what people have ended before its time: what is in neither was lost. Both of one instant. */
+export interface Stored<Entry> {
+  entries: readonly Entry[];
+  endedIds: ReadonlySet<string>;
+}
+
 /**
  * What people said: oldest first, without those that have expired at `nowMs`. Asking again is cheap while nothing changed, so it
  * may be done before each write.
  */
 export interface OverrideStore {
   holds(nowMs: number): Promise<Hold[]>;
-  /** Adds a hold or replaces the one with its id. Those that expired before its `createdAtMs` make room. */
+  /** Holds and freezes, with the ids of those that were deleted and would not have expired yet. */
+  overrides(nowMs: number): Promise<{ holds: Stored<Hold>; freezes: Stored<Freeze> }>;
+  /**
+   * Adds a hold or replaces the one with its id. Those that expired before its `createdAtMs` make room. What was deleted stays so:
+   * to put it again, by whoever has not heard of that, does nothing.
+   */
   putHold(hold: Hold): Promise<PutOutcome>;
   /** False if there was none. */
   deleteHold(id: string): Promise<boolean>;
@@ -130,7 +149,7 @@ interface SlotStore {
 }
 
 interface HistoryStore {
-  /** Keeps the last 20 entries of each compute and some 10,000 in all. An entry above 1 KB loses words. */
+  /** Keeps the last 200 entries of each compute, for 90 days, and some 50,000 in all. An entry above 1 KB loses words. */
   appendHistory(entries: readonly HistoryEntry[]): Promise<void>;
   /** Newest first, `limit` at most: of one compute, or of the fleet. */
   history(query: { computeId?: string; limit: number }): Promise<HistoryEntry[]>;

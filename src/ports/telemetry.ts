@@ -1,4 +1,4 @@
-import type { Compute, ComputeSettings } from '../domain/compute.ts';
+import type { Compute, ComputeSettings } from '../domain/compute/compute.ts';
 import type { CounterName, GaugeName, HistogramName, MetricLabels } from './metrics.ts';
 
 /** Structured, one line for each event. A field named like a secret, and any value that is one, is redacted. */

@@ -1,4 +1,4 @@
-import { isLoopbackHost } from '../domain/loopback.ts';
+import { isLoopbackHost } from '../common/loopback.ts';
 import type { Parsed } from './parsed.ts';
 
 const VERSION_SEGMENT = '/api/v2';

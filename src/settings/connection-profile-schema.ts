@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { isAllowedSize, nearestSizes } from '../domain/compute-units.ts';
-import { CONNECTION_PROFILES, type ConnectionProfile, tableProfile } from '../domain/connection-profile.ts';
+import { isAllowedSize, nearestSizes } from '../domain/compute/compute-units.ts';
+import { CONNECTION_PROFILES, type ConnectionProfile, tableProfile } from '../domain/connections/connection-profile.ts';
 
 const WHAT = 'must be seed, current, or {max_connections: {1: 450, …}, reserved: 0}';
 const ROWS = 'must be a table of sizes in CU and their connections: {1: 450, 2: 901}';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ACCOUNT_PLANS, DEFAULT_PRICES } from '../domain/account-plan.ts';
+import { ACCOUNT_PLANS, DEFAULT_PRICES } from '../domain/compute/account-plan.ts';
 import { oneOf } from './schema-parts.ts';
 
 /** `plan` of `ebb.yaml`. */

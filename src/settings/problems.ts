@@ -1,14 +1,16 @@
 import type { z } from 'zod';
-import { ACCOUNT_PLANS } from '../domain/account-plan.ts';
-import { BEARER_TOKEN_FORM, isBearerToken } from '../domain/bearer-token.ts';
+import { BEARER_TOKEN_FORM, isBearerToken } from '../common/bearer-token.ts';
+import { ACCOUNT_PLANS } from '../domain/compute/account-plan.ts';
 import { isAboutContent, wordsOf } from '../policy/schema-problems.ts';
 import { ACCOUNT_KEYS } from './account-schema.ts';
 import { isPlainAndRemote } from './api-url.ts';
 import type { ConfigFile } from './config-file.ts';
 import { MISPLACED_KEYS, SETTINGS } from './declarations.ts';
 import { didYouMean } from './did-you-mean.ts';
+import type { Environment } from './environment.ts';
+import { keyDestinationProblems } from './key-destinations.ts';
 import type { SettingName, settingsSchema } from './schema.ts';
-import type { Environment, Given } from './sources.ts';
+import type { Given } from './sources.ts';
 
 type Issue = z.core.$ZodIssue;
 type Values = z.output<typeof settingsSchema>;
@@ -113,7 +115,7 @@ export function combinationProblems(values: Values, given: Sources, env: Environ
   if (env.EBB_TOKEN && !isBearerToken(env.EBB_TOKEN)) {
     problems.push(`EBB_TOKEN: must be ${BEARER_TOKEN_FORM}; make one with: openssl rand -hex 32`);
   }
-  return [...problems, ...homelessKeys(values, given, env)];
+  return [...problems, ...homelessKeys(values, given, env), ...keyDestinationProblems(values, given, env)];
 }
 
 /** Beside `accounts`, a key that none of them names: whose it would be is not for us to guess. */

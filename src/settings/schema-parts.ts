@@ -19,3 +19,10 @@ export function keyPath(): z.ZodString {
     error: 'looks like a key: write the path of a file that holds it',
   });
 }
+
+/** A list in `ebb.yaml`; one text with commas between the entries in a variable. */
+export function listOrText<S extends z.ZodType>(entry: S, error: string) {
+  const split = (value: unknown) =>
+    typeof value === 'string' ? value.split(',').flatMap((part) => part.trim() || []) : value;
+  return z.preprocess(split, z.array(entry, { error }));
+}

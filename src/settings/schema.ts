@@ -8,7 +8,7 @@ import type { Parsed } from './parsed.ts';
 import { planSchema, pricesSchema } from './plan-schema.ts';
 import { splitPolicyPaths } from './policy-paths.ts';
 import { parseQueueUrl } from './queue-url.ts';
-import { keyPath, oneOf, text } from './schema-parts.ts';
+import { keyPath, listOrText, oneOf, text } from './schema-parts.ts';
 import { allowedOriginsSchema, sourcesSchema } from './source-settings.ts';
 
 export const MODES = ['observe', 'enforce'] as const;
@@ -25,6 +25,13 @@ function read<T>(parse: (value: string) => Parsed<T>) {
     return z.NEVER;
   });
 }
+
+/** A name of a host, in the form in which a browser sends it. */
+const hostName = text()
+  .regex(/^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/, {
+    error: 'must be a name such as ebb.internal, without a scheme and a port',
+  })
+  .transform((name) => name.toLowerCase());
 
 const MOST_REQUESTS = 'must be a whole number from 60 to 1000000';
 
@@ -59,11 +66,13 @@ export const settingsSchema = z.strictObject({
   disruption: Disruption.default({}),
   manual_changes: ManualChanges.optional(),
   queue_url: read(parseQueueUrl).prefault('embedded:.ebb'),
+  state_dir: text().prefault('.ebb'),
   group: text()
     .regex(GROUP, { error: 'must be 1 to 40 lower-case letters, digits, "-" or "_", the first a letter or digit' })
     .optional(),
   revision: text().max(200, { error: 'must be at most 200 characters' }).optional(),
   listen: read(parseListenAddress).prefault('127.0.0.1:9464'),
+  http_hosts: listOrText(hostName, 'must be a list of names').default([]),
   token_file: keyPath().optional(),
   log_level: oneOf(LOG_LEVELS).default('info'),
   per_compute_metrics: yesOrNo().default(true),

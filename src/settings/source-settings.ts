@@ -1,11 +1,9 @@
 import { z } from 'zod';
 import { Source } from '../policy/schema/source.ts';
 import type { KnownSources } from '../policy/sources.ts';
-import { toSource } from '../policy/sources.ts';
+import { toSource, withTokenLeave } from '../policy/sources.ts';
 import { asWrittenAndDecoded } from './password-forms.ts';
-import { text } from './schema-parts.ts';
-import { type Secret, secret } from './secret.ts';
-import type { Environment } from './sources.ts';
+import { listOrText, text } from './schema-parts.ts';
 
 const ORIGIN = 'must be an origin such as https://prometheus.example:9090, without a path';
 
@@ -22,24 +20,18 @@ const origin = text().transform((value, context) => {
 export const sourcesSchema = z.record(z.string(), Source, { error: 'must be a mapping of names to sources' });
 
 /** `sources_allowed_origins` of `ebb.yaml`. */
-export const allowedOriginsSchema = z.array(origin, { error: 'must be a list of origins' });
+export const allowedOriginsSchema = listOrText(origin, 'must be a list of origins');
 
-/** What the settings say of sources. `file` is the settings file. */
+/** What the settings say of sources. `file` is the settings file; tokens go to `tokenOrigins` only, which no file may give. */
 export function knownSourcesOf(
   sources: z.output<typeof sourcesSchema>,
   allowedOrigins: readonly string[],
-  file: string,
+  { file, tokenOrigins }: { file: string; tokenOrigins: readonly string[] },
 ): KnownSources {
-  const named = Object.entries(sources).map(([name, source]) => [name, toSource(name, file, source)] as const);
-  return { sources: new Map(named), allowedOrigins };
-}
-
-const SOURCE_VARIABLE = /^EBB_(?:DSN_[A-Z0-9_]+|PROMETHEUS_TOKEN(?:_[A-Z0-9_]+)?)$/;
-
-/** The variables that sources may name, whether one does or not; an empty one counts as not set. */
-export function sourceVariables(env: Environment): ReadonlyMap<string, Secret> {
-  const given = Object.entries(env).filter(([name, value]) => SOURCE_VARIABLE.test(name) && value);
-  return new Map(given.map(([name, value = '']) => [name, secret(value.trim())]));
+  const named = Object.entries(sources).map(
+    ([name, source]) => [name, withTokenLeave(toSource(name, file, source), tokenOrigins)] as const,
+  );
+  return { sources: new Map(named), allowedOrigins, tokenOrigins };
 }
 
 /** What of a connection string or a token must never be seen. */

@@ -1,6 +1,7 @@
 import { dirname, resolve } from 'node:path';
 import type { ConfigFile } from './config-file.ts';
 import { SETTINGS, type SettingDeclaration } from './declarations.ts';
+import type { Environment } from './environment.ts';
 import { splitPolicyPaths } from './policy-paths.ts';
 import type { SettingName } from './schema.ts';
 
@@ -14,8 +15,6 @@ export interface SettingsFlags {
   /** Serves HTTP beyond this machine without a token. */
   insecure?: boolean | undefined;
 }
-
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface Given {
   value: unknown;

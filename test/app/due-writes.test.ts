@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { createDueWrites } from '../../src/app/due-writes.ts';
+import { createDueWrites } from '../../src/app/apply/due-writes.ts';
 
 const LONG_MS = 60_000;
 

@@ -1,29 +1,23 @@
 import { expect, it, type TestContext } from 'vitest';
-import type { DaemonContext } from '../../src/app/context.ts';
-import { createFleetLease } from '../../src/app/fleet-lease.ts';
-import { createPolicySets } from '../../src/app/policy-sets.ts';
+import { createLeaderLease } from '../../src/app/group/leader.ts';
+import type { Store } from '../../src/ports/store.ts';
 import { engineDaemon } from '../support/engine-daemon.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
 
-type Store = DaemonContext['store'];
-
 /** What of a daemon matters to the lease: its clock and its policies are right unless said otherwise. */
 function aDaemon(store: Store, holder: string) {
-  const lease = createFleetLease({ isAlone: false });
   const log = memoryLog();
   const metrics = { increment() {}, set() {}, clear() {}, observe() {} };
   const clock = { offMs: undefined as number | undefined };
-  const context = {
-    ...{ store, holder, telemetry: { log, metrics }, groupTime: { wasTooFarOff: () => clock.offMs } },
-    sets: { ...createPolicySets({ stages: false, accepted: undefined }), generation: 1 },
-  } as unknown as DaemonContext;
+  const blocked = () => (clock.offMs === undefined ? undefined : ('clock_off' as const));
+  const lease = createLeaderLease({ isAlone: false, store, holder, telemetry: { log, metrics }, blocked });
   const attend = async () => {
-    await lease.attend(context);
+    await lease.attend();
     return lease.isHeld();
   };
-  return { lease, log, context, clock, attend };
+  return { lease, log, clock, attend };
 }
 
 /** On one store, which can be killed. */
@@ -46,7 +40,7 @@ describeWith('redis-server', "the fleet's lease", () => {
     expect([await two.attend(), await one.attend(), await two.attend()]).toEqual([true, false, true]);
     one.clock.offMs = undefined;
     expect([await one.attend(), await two.attend()]).toEqual([false, true]);
-    await two.lease.release(two.context);
+    await two.lease.release();
     expect(await one.attend()).toBe(true);
     expect(one.log.lines.map(({ fields }) => fields)).toMatchObject([
       { event: 'ebb.fleet_taken' },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createGroupTime } from '../../src/app/group-time.ts';
+import { createStoreClock } from '../../src/app/group/clock-skew.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
 /** A machine whose clock is so far ahead, a store that takes so long to answer, and what was said about it. */
@@ -8,7 +8,7 @@ function aMachine({ aheadMs = 0, answersAfterMs = 0 }: { aheadMs?: number; answe
   const trueMs = () => 1_790_000_000_000 + machine.monotonicMs;
   const log = memoryLog();
   const metrics = { increment() {}, set() {}, clear() {}, observe() {} };
-  const time = createGroupTime({
+  const time = createStoreClock({
     store: {
       async timeMs() {
         machine.asked += 1;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { DaemonContext } from '../../src/app/context.ts';
-import { createGroupTime } from '../../src/app/group-time.ts';
-import { cannotWrite, createPolicySets, leaveToWrite } from '../../src/app/policy-sets.ts';
+import { createStoreClock } from '../../src/app/group/clock-skew.ts';
+import { cannotWrite, checkWritePermission, createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import type { Generation } from '../../src/ports/store.ts';
 import { aSchedule, compiled } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
@@ -10,14 +10,14 @@ import { memoryLog } from '../support/memory-log.ts';
 function aDaemon({ inForce, aheadMs = 0 }: { inForce?: Generation; aheadMs?: number } = {}) {
   const telemetry = { log: memoryLog(), metrics: { increment() {}, set() {}, clear() {}, observe() {} } };
   const held = { inForce };
-  const groupTime = createGroupTime({
+  const storeClock = createStoreClock({
     store: { timeMs: async () => 1_000_000 },
     clock: { monotonicMs: () => 0 },
     machineMs: () => 1_000_000 + aheadMs,
     telemetry,
   });
   const context = {
-    ...{ mode: 'enforce', telemetry, groupTime, policies: compiled(aSchedule()) },
+    ...{ mode: 'enforce', telemetry, storeClock, policies: compiled(aSchedule()) },
     sets: { ...createPolicySets({ stages: true, accepted: undefined }), generation: 7 },
     store: { generation: async () => held.inForce },
     storeWatch: {
@@ -30,7 +30,7 @@ function aDaemon({ inForce, aheadMs = 0 }: { inForce?: Generation; aheadMs?: num
 }
 
 const codeOf = async (context: DaemonContext) => {
-  const leave = await leaveToWrite(context);
+  const leave = await checkWritePermission(context);
   return leave.ok ? 'ok' : leave.reason.code;
 };
 

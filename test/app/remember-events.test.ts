@@ -1,7 +1,7 @@
 import { expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
-import { rememberEvents } from '../../src/app/remember-events.ts';
-import type { HistoryEntry } from '../../src/domain/history.ts';
+import { recordHistory } from '../../src/app/telemetry/history.ts';
+import type { HistoryEntry } from '../../src/domain/records/history.ts';
 import type { ComputeEvent } from '../../src/ports/notifier.ts';
 import { aCompute } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
@@ -21,7 +21,7 @@ const WRITES: ComputeEvent[] = [
 function remembering(appendHistory: (entries: readonly HistoryEntry[]) => Promise<void>) {
   const log = memoryLog();
   const clock = systemClock();
-  const memory = rememberEvents({
+  const memory = recordHistory({
     ...{ store: { appendHistory }, log, clock },
     setHash: () => 'abc',
     revision: () => 'commit-1',

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { readSamples, samplesToJson } from '../../src/adapters/store/samples-json.ts';
+import { createSamples } from '../../src/app/connections/samples.ts';
+import { sampleSource } from '../../src/app/connections/source.ts';
 import type { Context } from '../../src/app/context.ts';
-import { sampleSource } from '../../src/app/sample-source.ts';
-import { createSamples } from '../../src/app/samples.ts';
-import { MOST_SAMPLES } from '../../src/domain/connection-samples.ts';
-import type { ConnectionSource } from '../../src/domain/connection-source.ts';
-import { viewConnections } from '../../src/domain/connections.ts';
+import { MOST_SAMPLES } from '../../src/domain/connections/connection-samples.ts';
+import { viewConnections } from '../../src/domain/connections/connections.ts';
+import type { ConnectionSource } from '../../src/domain/policy/connection-source.ts';
 import type { ConnectionSample } from '../../src/ports/store.ts';
 import { aCompute, at } from '../support/builders.ts';
 
@@ -21,7 +21,7 @@ function aDaemon() {
   const samples = createSamples();
   const clock = { now: () => now.ms };
   const context = {
-    ...{ clock, samples, fleet: { conclusion: () => undefined, known: () => undefined }, profiles: new Map() },
+    ...{ clock, samples, fleet: { evaluatedCompute: () => undefined, known: () => undefined }, profiles: new Map() },
     policies: { set: { sources: new Map([[source.name, source]]) } },
     store: {
       samples: async () => readSamples(stored.json),

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createControlApi } from '../../src/adapters/control-api/client.ts';
 import { createSnapshotApi } from '../../src/adapters/control-api/snapshot.ts';
-import { type SurveyProgress, surveyFleet } from '../../src/app/survey.ts';
+import { type SurveyProgress, surveyFleet } from '../../src/app/fleet/read-fleet.ts';
 import type { ControlApi } from '../../src/ports/control-api.ts';
 import { type Platform, startTestPlatform } from '../support/platform.ts';
 

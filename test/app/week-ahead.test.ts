@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createWeekAhead } from '../../src/app/operator/week-ahead.ts';
-import type { CompiledPolicies } from '../../src/domain/compiled-policies.ts';
-import { forecast } from '../../src/domain/forecast.ts';
+import { forecast } from '../../src/domain/forecast/forecast.ts';
+import type { CompiledPolicies } from '../../src/domain/policy/compiled-policies.ts';
 import { aCompute, aHold, aSchedule, at, compiled } from '../support/builders.ts';
 
 const NOW = at('2026-03-02T12:00:00Z');

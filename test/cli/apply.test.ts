@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -83,8 +83,8 @@ async function applied(env: Env, options: { meanwhile?: () => Promise<void>; sig
     if (!planned.ok) throw new Error(planned.problem);
     await options.meanwhile?.();
     const { signal = new AbortController().signal } = options;
-    const results = await opened.value.carryOut(planned.value, { signal });
-    const outcomes = [...results].map(([{ compute }, carried]) => [compute.computeId, carried] as const);
+    const results = await opened.value.applyPlan(planned.value, { signal });
+    const outcomes = [...results].map(([{ compute }, applied]) => [compute.computeId, applied] as const);
     return { outcomes: Object.fromEntries(outcomes), planning: planned.value };
   } finally {
     await opened.value.close();
@@ -126,12 +126,13 @@ describeWith('redis-server', 'ebb apply', () => {
       openOperations: [],
     });
     const was = 'planned was min_cu 1, max_cu 1, suspend_timeout_seconds 600, from';
+    const desired = 'desired min_cu 1, max_cu 1, suspend_timeout_seconds 600';
     expect(await ebb(['apply', '--plan', 'plan.json'], env)).toEqual({
       status: 1,
       stdout: '',
       stderr: [
-        `plan.json: ep-web-large: ${was} 2-8 CU, 300 s; now it is nothing`,
-        `plan.json: ep-web-small: ${was} 0.25-0.5 CU, 300 s; now it is nothing`,
+        `plan.json: ep-web-large: ${was} 2-8 CU, 300 s, ${desired}, project web-large; now it is nothing`,
+        `plan.json: ep-web-small: ${was} 0.25-0.5 CU, 300 s, ${desired}, project web-small; now it is nothing`,
         'nothing was changed: make a new plan with ebb plan --out plan.json',
       ].join('\n'),
     });
@@ -145,8 +146,21 @@ describeWith('redis-server', 'ebb apply', () => {
     expect(others).toMatchObject({ status: 1, stderr: expect.stringMatching(/^stale\.json: the policies are not/) });
     await changeByHand('web-small', { autoscaling_limit_max_cu: 2 });
     const late = await ebb(['apply', '--plan', 'stale.json'], env);
-    expect(late).toMatchObject({ status: 1, stderr: expect.stringContaining('from 0.25-0.5 CU, 300 s; now it is') });
+    expect(late).toMatchObject({ status: 1, stderr: expect.stringContaining('from 0.25-0.5 CU, 300 s, desired') });
     expect(await patches()).toEqual([['PATCH ep-web-small', { endpoint: { autoscaling_limit_max_cu: 2 } }]]);
+  });
+
+  it('refuses a plan file that was edited and has kept its hash, and sends nothing', async () => {
+    const env = await onPlatform(redis.url, { 'web-small': SMALL });
+    await ebb(['plan', '--out', 'edited.json'], env);
+    const path = join(folder, 'edited.json');
+    writeFileSync(path, readFileSync(path, 'utf8').replaceAll('"max_cu": 1', '"max_cu": 2'));
+    const { status, stderr } = await ebb(['apply', '--plan', 'edited.json'], env);
+    expect(status).toBe(1);
+    expect(stderr).toMatch(
+      /^edited\.json: ep-web-small: planned was min_cu 1, max_cu 2.*; now it is min_cu 1, max_cu 1/,
+    );
+    expect(await patches()).toEqual([]);
   });
 
   it('prints results as JSON, changes what disconnects nobody, and leaves to a daemon what waits', async () => {

@@ -101,9 +101,14 @@ describe('a mistake on the command line', () => {
 });
 
 describe('ebb schema', () => {
-  it('prints a JSON Schema of policy files', async () => {
-    const { status, stdout } = await ebb(['schema']);
+  it.each([
+    [[], 'policies'],
+    [['policies'], 'policies'],
+    [['settings'], 'settings'],
+  ])('with %j prints the JSON Schema of %s that the package has', async (args, name) => {
+    const { status, stdout } = await ebb(['schema', ...args]);
     expect(status).toBe(0);
+    expect(JSON.parse(stdout)).toEqual(JSON.parse(readFileSync(join(ROOT, `schema/${name}.schema.json`), 'utf8')));
     expect(JSON.parse(stdout)).toMatchObject({ $schema: expect.stringContaining('json-schema.org'), type: 'object' });
   });
 

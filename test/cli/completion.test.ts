@@ -1,8 +1,11 @@
 /** Completion in the shells themselves: what each offers where a person presses Tab. */
 import { spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { makeFolder } from '../support/platform.ts';
@@ -10,21 +13,31 @@ import { programPath } from '../support/programs.ts';
 import { describeWith } from '../support/requirements.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
+/** Where no daemon is. */
+const NOBODY = '127.0.0.1:1';
+/** What `ebb init` has written, and an id that a shell would run. */
+const BASELINE = JSON.stringify({
+  computes: ['ep-shop', 'ep-shed', 'ep-web', '$(touch ran)'].map((id) => ({ compute_id: id })),
+});
 
 let folder: Awaited<ReturnType<typeof makeFolder>>;
 beforeAll(async () => {
-  folder = await makeFolder({ 'team policies.yaml': '', 'fleet.yaml': '' });
+  folder = await makeFolder({
+    ...{ 'team policies.yaml': '', 'fleet.yaml': '', 'baseline.json': BASELINE },
+    ebb: `#!/bin/sh\nEBB_LISTEN=${NOBODY} exec '${process.execPath}' '${inject('ebbMain')}' "$@"\n`,
+  });
+  chmodSync(join(folder.path, 'ebb'), 0o755);
   const write = async (shell: string) => {
-    const process = startEbb(['completion', shell]);
-    expect(await process.ended).toBe(0);
-    writeFileSync(join(folder.path, `.ebb.${shell}`), `${process.lines.join('\n')}\n`);
+    const made = startEbb(['completion', shell]);
+    expect(await made.ended).toBe(0);
+    writeFileSync(join(folder.path, `.ebb.${shell}`), `${made.lines.join('\n')}\n`);
   };
   await Promise.all(SHELLS.map(write));
 });
 afterAll(() => folder?.remove());
 
 function run(shell: string, args: readonly string[], input = ''): string {
-  const env = { PATH: process.env.PATH, HOME: folder.path, TERM: 'dumb', LC_ALL: 'C.UTF-8' };
+  const env = { PATH: `${folder.path}:${process.env.PATH}`, HOME: folder.path, TERM: 'dumb', LC_ALL: 'C.UTF-8' };
   const { stdout, stderr } = spawnSync(shell, args, {
     cwd: folder.path,
     env,
@@ -48,13 +61,49 @@ const OFFERED: [string[], string[]][] = [
   [['keys', ''], ['create']],
   [['keys', 'create', '--acc'], ['--account']],
   [['completion', 'f'], ['fish']],
+  [
+    ['explain', 'ep-sh'],
+    ['ep-shop', 'ep-shed'],
+  ],
+  [['release', 'ep-w'], ['ep-web']],
 ];
 
 describe('ebb completion', () => {
   it('refuses another shell in one line', async () => {
     const process = startEbb(['completion', 'tcsh']);
     expect(await process.ended).toBe(1);
-    expect(process.stderr()).toMatch(/^ebb: .*Allowed choices are bash, zsh, fish; see ebb completion --help\n$/);
+    expect(process.stderr()).toMatch(
+      /^ebb: .*Allowed choices are bash, zsh, fish, computes; see ebb completion --help\n$/,
+    );
+  });
+});
+
+describe('ids of computes', () => {
+  const ids = async (env: Record<string, string>, cwd = folder.path) => {
+    const asked = startEbb(['completion', 'computes'], { cwd, env: { EBB_LISTEN: NOBODY, ...env } });
+    expect([await asked.ended, asked.stderr()]).toEqual([0, '']);
+    return asked.lines;
+  };
+
+  it('are those of baseline.json that no shell could run, and none where nobody knows any', async () => {
+    expect(await ids({})).toEqual(['ep-shop', 'ep-shed', 'ep-web']);
+    expect(await ids({ EBB_MODE: 'nonsense' })).toEqual(['ep-shop', 'ep-shed', 'ep-web']);
+    expect(await ids({}, tmpdir())).toEqual([]);
+    run('bash', ['--noprofile', '--norc', '-c', '. ./.ebb.bash; COMP_WORDS=(ebb hold "") COMP_CWORD=2; _ebb']);
+    expect(existsSync(join(folder.path, 'ran'))).toBe(false);
+  });
+
+  it('are those of the daemon on this machine, which is sent no token of the settings', async () => {
+    const asked: { url: string | undefined; authorization: string | undefined }[] = [];
+    const server = createServer(({ url, headers }, response) => {
+      asked.push({ url, authorization: headers.authorization });
+      response.end(JSON.stringify({ computes: [{ compute_id: 'ep-live' }], next: null }));
+    });
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    expect(await ids({ EBB_LISTEN: `127.0.0.1:${port}`, EBB_TOKEN: 'a-token-of-the-settings' })).toEqual(['ep-live']);
+    expect(asked).toEqual([{ url: '/api/v1/computes?limit=1000', authorization: undefined }]);
+    server.close();
   });
 });
 
@@ -120,7 +169,7 @@ describeWith('zsh', 'in zsh', () => {
 
   it('completes commands, flags, values and paths', () => {
     const lines = ['ebb va', 'ebb plan --mode en', 'ebb --verbose diff --format m', 'ebb keys cr', 'ebb validate te'];
-    expect(completed([...lines, 'ebb plan --fl', 'ebb explain fl'])).toEqual([
+    expect(completed([...lines, 'ebb plan --fl', 'ebb explain fl', 'ebb hold ep-w'])).toEqual([
       'ebb validate',
       'ebb plan --mode enforce',
       'ebb --verbose diff --format markdown',
@@ -128,6 +177,7 @@ describeWith('zsh', 'in zsh', () => {
       'ebb validate team\\ policies.yaml',
       'ebb plan --fleet',
       'ebb explain fl',
+      'ebb hold ep-web',
     ]);
   });
 });

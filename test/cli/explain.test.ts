@@ -5,8 +5,9 @@ import { createColors } from 'picocolors';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeExplanation } from '../../src/cli/explain/describe-explanation.ts';
 import { explanationJson } from '../../src/cli/explain/explanation-json.ts';
-import { planFleet } from '../../src/domain/plan-fleet.ts';
-import type { LimitsPolicy } from '../../src/domain/policy.ts';
+import { findCompute } from '../../src/cli/explain/find-compute.ts';
+import { type PlannedCompute, planFleet } from '../../src/domain/evaluate/plan-fleet.ts';
+import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
 import { aCompute, aSchedule, at, compiled } from '../support/builders.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { FLEET, MONDAY_NINE, POLICIES } from './fleet-files.ts';
@@ -26,6 +27,19 @@ async function explain(...args: string[]) {
   const status = await run.ended;
   return { status, stdout: run.lines.join('\n'), stderr: run.stderr().trimEnd() };
 }
+
+describe('the compute that is named', () => {
+  const planned = (computeId: string, projectName: string) =>
+    ({ compute: aCompute({ computeId, projectId: `p-${projectName}`, projectName }) }) as PlannedCompute;
+  const fleet = [planned('ep-a', 'web-shop'), planned('ep-b', 'web-shop'), planned('ep-c', 'web-blog')];
+  const found = (name: string) => findCompute(fleet, name).compute.computeId;
+
+  it('may be the only one of a project; of several there is a choice', () => {
+    expect(['ep-a', 'web-shop/ep-b', 'web-blog', 'p-web-blog'].map(found)).toEqual(['ep-a', 'ep-b', 'ep-c', 'ep-c']);
+    expect(() => found('web-shop')).toThrow('web-shop has 2 computes, name one: ep-a, ep-b');
+    expect(() => found('web-shp')).toThrow('there is no compute web-shp; the nearest of 3');
+  });
+});
 
 describe('ebb explain', () => {
   it('shows every step, the gate, and what comes at the next boundary', async () => {

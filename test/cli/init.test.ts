@@ -1,6 +1,8 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { Ajv } from 'ajv';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { loadPolicySet } from '../../src/policy/load.ts';
 import { readSettings } from '../../src/settings.ts';
 import { startEbb } from '../support/ebb-process.ts';
@@ -56,7 +58,7 @@ Awake longest:
   shop / ep-shop: awake for 12 days, 1-4 CU, never sleeps
   docs / ep-docs: awake for 3 days, 0.25 CU, sleeps after 5m without activity
 
-Written: baseline.json, policies/office-hours.yaml, ebb.yaml.
+Written: baseline.json, policies/office-hours.yaml, schema/policies.schema.json, schema/settings.schema.json, ebb.yaml.
 Nothing was changed at URL, and nothing can be: in mode observe ebb only reads.
 
 Next:
@@ -70,7 +72,7 @@ Next:
 
   it('writes settings, a policy and a baseline that the other commands understand, without a key in them', async () => {
     await init([]);
-    expect(readdirSync(folder.path).toSorted()).toEqual(['baseline.json', 'ebb.yaml', 'key', 'policies']);
+    expect(readdirSync(folder.path).toSorted()).toEqual(['baseline.json', 'ebb.yaml', 'key', 'policies', 'schema']);
     const read = readSettings({ env: {}, cwd: folder.path });
     expect(read).toMatchObject({
       ok: true,
@@ -81,8 +83,6 @@ Next:
     });
     const loaded = await loadPolicySet({ paths: [join(folder.path, 'policies')] });
     expect(loaded).toMatchObject({ ok: true, set: { policies: [] } });
-    const [, schema = ''] = /^# yaml-language-server: \$schema=(.*)$/m.exec(textOf('policies/office-hours.yaml')) ?? [];
-    expect(existsSync(join(folder.path, 'policies', schema))).toBe(true);
     expect(JSON.parse(textOf('baseline.json'))).toMatchObject({
       api_url: platform.url,
       computes: [
@@ -92,6 +92,18 @@ Next:
       ],
     });
     for (const name of ['ebb.yaml', 'baseline.json']) expect(textOf(name)).not.toContain(platform.apiKey);
+  });
+
+  it('names for editors schemas that lie beside, so that the files mean the same on every machine', async () => {
+    await init([]);
+    const named = ['policies/office-hours.yaml', 'ebb.yaml'].map((name) => {
+      const [, schema = ''] = /^# yaml-language-server: \$schema=(.*)$/m.exec(textOf(name)) ?? [];
+      expect(
+        new Ajv({ strict: false }).compile(JSON.parse(textOf(join(dirname(name), schema))))(parse(textOf(name))),
+      ).toBe(true);
+      return schema;
+    });
+    expect(named).toEqual(['../schema/policies.schema.json', 'schema/settings.schema.json']);
   });
 
   it('starts from a policy that is right once it is enabled', async () => {
@@ -108,7 +120,13 @@ Next:
       stderr: 'ebb: ebb.yaml is there already; nothing was done, ebb init --force overwrites it',
     });
     expect(readdirSync(folder.path)).not.toContain('baseline.json');
+    mkdirSync(join(folder.path, 'schema'));
+    writeFileSync(join(folder.path, 'schema/policies.schema.json'), 'older');
+    rmSync(join(folder.path, 'ebb.yaml'));
+    await init([]);
+    expect(textOf('schema/policies.schema.json')).toBe('older');
     await init(['--force']);
+    expect(textOf('schema/policies.schema.json')).not.toBe('older');
     expect(textOf('ebb.yaml')).toContain('mode: observe');
     writeFileSync(join(folder.path, 'policies/office-hours.yaml'), '# mine');
     expect((await init([])).stderr).toContain('ebb.yaml and baseline.json are there already');
@@ -127,7 +145,10 @@ Next:
     expect(status).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({
       ...{ api_url: platform.url, mode: 'observe' },
-      files: ['baseline.json', 'policies/office-hours.yaml', 'ebb.yaml'],
+      files: [
+        ...['baseline.json', 'policies/office-hours.yaml'],
+        ...['schema/policies.schema.json', 'schema/settings.schema.json', 'ebb.yaml'],
+      ],
       totals: { projects: 3, computes: 3, active: 2, never_suspend: 1, min_cu: 3.25, max_cu: 6.25 },
       computes: [{ compute_id: 'ep-docs' }, { compute_id: 'ep-shop' }, { compute_id: 'ep-test', started_at: null }],
       awake_longest: ['ep-shop', 'ep-docs'],

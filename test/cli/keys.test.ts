@@ -54,8 +54,8 @@ describe('ebb keys create', () => {
 
   it('makes no key where its file can not be made, and leaves no file where there is no key', async () => {
     const before = (await platform.control('GET', '/keys')).body.keys.length;
-    const taken = await create(['--out', '/dev/null']);
-    expect(taken).toMatchObject({ status: 1, stdout: '', stderr: expect.stringContaining('is there already') });
+    const locked = await create(['--out', '/dev/null']);
+    expect(locked).toMatchObject({ status: 1, stdout: '', stderr: expect.stringContaining('is there already') });
     const lost = await create(['--out', 'no/such/folder/key']);
     expect(lost).toMatchObject({
       status: 1,

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { surveyFleet } from '../../src/app/survey.ts';
+import { surveyFleet } from '../../src/app/fleet/read-fleet.ts';
 import { openForReading } from '../../src/compose/reading.ts';
 import { parseFleet } from '../../src/emulator/fleet-file.ts';
 import { readSettings } from '../../src/settings.ts';

@@ -106,6 +106,20 @@ describe('ebb validate', () => {
     });
   });
 
+  it('with --strict is content with no warning, nor with a policy that selects nothing', async () => {
+    const strict = await validate(['warned.yaml', '--strict', ...AT]);
+    expect(strict).toMatchObject({ status: 1, stdout: '' });
+    expect(strict.stderr).toContain('warned.yaml:6:21: ended at 2026-02-01T00:00:00Z; remove it [never-opens]');
+    expect(await validate(['good.yaml', '--strict', ...AT])).toMatchObject({ status: 0 });
+    const json = await validate(['previews.yaml', '--strict', '--json', '--fleet', 'fleet.json', ...AT]);
+    expect(json.status).toBe(1);
+    const { ok, problems } = JSON.parse(json.stdout);
+    expect(ok).toBe(false);
+    expect(problems).toContainEqual(
+      expect.objectContaining({ code: 'matches-nothing', severity: 'error', policy: 'shpos' }),
+    );
+  });
+
   it('is not content with an error that it foresees', async () => {
     const { status, stdout, stderr } = await validate(['awake.yaml', ...AT]);
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
@@ -251,14 +265,16 @@ describe('ebb validate --matches', () => {
     expect({ status, notes: stderr.split('\n').filter((line) => line.startsWith('note:')) }).toEqual({
       status: 0,
       notes: [
-        "note: the key may not list the branches of blog: policies that select by branch don't match there",
-        "note: the key may not list the branches of shop: policies that select by branch don't match there",
+        "note: the key may not list the branches of blog: only freezes count there of the policies whose selection hangs on a branch's name or role",
+        "note: the key may not list the branches of shop: only freezes count there of the policies whose selection hangs on a branch's name or role",
       ],
     });
     expect(stderr).toContain(
       'selects no compute of the fleet; check its names, or remove the policy [matches-nothing]',
     );
-    expect(stdout).toContain('previews selects 0 computes\n');
+    expect(stdout).toContain(
+      'previews selects 0 computes; of 2 more the names or roles that it selects by are not known\n',
+    );
   });
 
   it('is not content with a part of the fleet', async () => {

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { createPostgresCounter } from '../../src/adapters/connections/postgres.ts';
-import type { Compute } from '../../src/domain/compute.ts';
+import type { Compute } from '../../src/domain/compute/compute.ts';
 import type { CountRequest } from '../../src/ports/connections.ts';
 import { aCompute } from '../support/builders.ts';
 import { eventually } from '../support/eventually.ts';

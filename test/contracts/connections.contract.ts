@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Compute } from '../../src/domain/compute.ts';
+import type { Compute } from '../../src/domain/compute/compute.ts';
 import type { ConnectionCounter } from '../../src/ports/connections.ts';
 import { eventually } from '../support/eventually.ts';
 

@@ -61,8 +61,8 @@ export function describeGenerations(current: () => { store: Store; on: TestEngin
         ['a', 'b', 'c', 'd', 'e', 'f'].map((id, n) => (n % 2 === 0 ? store : other).takeSlot(slot(id))),
       );
       expect(asked.filter(Boolean)).toHaveLength(2);
-      const taken = ['a', 'b', 'c', 'd', 'e', 'f'].filter((_id, n) => asked[n]);
-      expect(await store.slotsInUse(slot('').policy, 1000)).toEqual(taken);
+      const locked = ['a', 'b', 'c', 'd', 'e', 'f'].filter((_id, n) => asked[n]);
+      expect(await store.slotsInUse(slot('').policy, 1000)).toEqual(locked);
       expect(await store.takeSlot(slot('a', { policy: 'other' }))).toBe(true);
       expect(await store.slotsInUse('other', 1000)).toEqual(['a']);
       expect(await store.takeSlot(slot('a', { policy: 'none', allowed: 0 }))).toBe(false);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createStore } from '../../src/adapters/store/create-store.ts';
-import type { HistoryEntry } from '../../src/domain/history.ts';
+import type { HistoryEntry } from '../../src/domain/records/history.ts';
 import type { Store } from '../../src/ports/store.ts';
 import type { TestEngine } from '../support/engines.ts';
 
@@ -53,6 +53,48 @@ export function describeHistory(current: () => { store: Store; on: TestEngine })
       for (const atMs of [6, 8]) await store.appendHistory([entry('compute-b', atMs), entry('compute-a', atMs + 1)]);
       const kept = (await store.history({ limit: 99 })).map(({ computeId, atMs }) => `${computeId} ${atMs}`);
       expect(kept).toEqual(['compute-a 9', 'compute-b 8', 'compute-a 7', 'compute-b 6', 'compute-a 5']);
+    });
+
+    it('keeps 200 entries of a compute, in at most 1 KB each, and those of 90 days', async () => {
+      const { store } = current();
+      const dayMs = 86_400_000;
+      const long = { code: 'window_open', policy: 'p'.repeat(500), message: '✓'.repeat(500) };
+      const reasons = Array.from({ length: 9 }, () => long);
+      const busy = Array.from({ length: 250 }, (_, n) => ({ ...entry('compute-a', 100 * dayMs + n), reasons }));
+      for (const start of [0, 90, 180]) await store.appendHistory(busy.slice(start, start + 90));
+      const kept = await store.history({ computeId: 'compute-a', limit: 999 });
+      expect(kept.map(({ atMs }) => atMs)).toEqual(
+        busy
+          .slice(50)
+          .map(({ atMs }) => atMs)
+          .toReversed(),
+      );
+      expect(Buffer.byteLength(JSON.stringify(kept))).toBeLessThanOrEqual(201 * 1024);
+      await store.appendHistory([entry('compute-a', 190 * dayMs)]);
+      const days = async () =>
+        (await store.history({ computeId: 'compute-a', limit: 999 })).map(({ atMs }) => Math.floor(atMs / dayMs));
+      expect(new Set(await days())).toEqual(new Set([190, 100]));
+      await store.appendHistory([entry('compute-a', 192 * dayMs)]);
+      expect(await days()).toEqual([192, 190]);
+      await store.appendHistory([entry('compute-a', Date.now() + 9999 * dayMs)]);
+      expect(await days()).toHaveLength(1);
+    });
+
+    it('lets no entry of the future make others old', async () => {
+      const { store } = current();
+      const nowMs = Date.now();
+      await store.appendHistory([entry('compute-a', nowMs), entry('compute-b', nowMs)]);
+      await store.appendHistory([entry('compute-a', nowMs + 1e12)]);
+      expect(await store.history({ limit: 9 })).toHaveLength(3);
+    });
+
+    it('forgets a compute of which all is too old when others go on', async () => {
+      const { on } = current();
+      const store = await createStore({ ...on, limits: { historyMs: 10, history: 100 } });
+      await store.appendHistory([entry('compute-a', 1), entry('compute-a', 2)]);
+      // On Postgres what is old over all computes is looked for now and then.
+      for (let n = 0; n < 100; n += 1) await store.appendHistory([entry('compute-b', 100)]);
+      expect(await store.history({ computeId: 'compute-a', limit: 9 })).toEqual([]);
     });
 
     it('keeps so many over all computes, the newest among them', async () => {

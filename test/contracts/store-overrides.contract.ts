@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createStore } from '../../src/adapters/store/create-store.ts';
-import type { Freeze } from '../../src/domain/freezes.ts';
-import type { Hold } from '../../src/domain/holds.ts';
+import type { Freeze } from '../../src/domain/overrides/freezes.ts';
+import type { Hold } from '../../src/domain/overrides/holds.ts';
 import type { Store } from '../../src/ports/store.ts';
 import type { TestEngine } from '../support/engines.ts';
 
@@ -72,10 +72,44 @@ export function describeOverrides(current: () => { store: Store; on: TestEngine 
       expect(await other.deleteHold('h-1')).toBe(true);
       expect(await other.deleteHold('h-1')).toBe(false);
       expect(await store.holds(START_MS)).toEqual([]);
-      await other.putHold(HOLD);
+      await other.putHold({ ...HOLD, id: 'h-2' });
       expect(await store.holds(START_MS)).toHaveLength(1);
       await on.reset();
       expect(await store.holds(START_MS)).toEqual([]);
+    });
+
+    it('tells what was deleted from what was lost, until it would have expired, and does not put it again', async () => {
+      const { store, on } = current();
+      const other = await createStore(on);
+      const seen = async () => {
+        const { holds, freezes } = await store.overrides(START_MS);
+        return [holds, freezes].map(({ entries, endedIds }) => [entries.map(({ id }) => id), [...endedIds]]);
+      };
+      await other.putHold(HOLD);
+      await other.putFreeze(FREEZE);
+      expect(await seen()).toEqual([
+        [['h-1'], []],
+        [['f-1'], []],
+      ]);
+      await other.deleteHold('h-1');
+      await other.deleteFreeze('f-1');
+      expect([await store.putHold(HOLD), await store.putFreeze(FREEZE)]).toEqual([{ ok: true }, { ok: true }]);
+      expect(await seen()).toEqual([
+        [[], ['h-1']],
+        [[], ['f-1']],
+      ]);
+      await on.reset();
+      expect(await seen()).toEqual([
+        [[], []],
+        [[], []],
+      ]);
+      await other.putHold(holdAt('h-2', START_MS, 1000));
+      await other.deleteHold('h-2');
+      await other.putHold(holdAt('h-3', START_MS + 1000, 1000));
+      expect(await seen()).toEqual([
+        [['h-3'], []],
+        [[], []],
+      ]);
     });
 
     it('leaves out those that have expired, at the instant they do', async () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createStore } from '../../src/adapters/store/create-store.ts';
-import type { ComputeRecord } from '../../src/domain/compute-record.ts';
+import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import type { Lease, Store } from '../../src/ports/store.ts';
 import type { TestEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
@@ -26,9 +26,9 @@ export function describeStore(open: () => Promise<TestEngine>): void {
 
   /** Takes a lease that is certain to be free. */
   async function lease(name = 'project-1', holder = 'daemon-1', ttlMs = TTL_MS): Promise<Lease> {
-    const taken = await store.acquireLease(name, holder, ttlMs);
-    if (taken === undefined) throw new Error(`the lease ${name} is held`);
-    return taken;
+    const locked = await store.acquireLease(name, holder, ttlMs);
+    if (locked === undefined) throw new Error(`the lease ${name} is held`);
+    return locked;
   }
 
   async function untilExpired(held: Lease): Promise<void> {
@@ -47,7 +47,7 @@ export function describeStore(open: () => Promise<TestEngine>): void {
           store.acquireLease('project-1', holder, TTL_MS),
         ),
       );
-      expect(asked.filter((taken) => taken !== undefined)).toHaveLength(1);
+      expect(asked.filter((locked) => locked !== undefined)).toHaveLength(1);
       expect(await store.acquireLease('project-2', 'daemon-2', TTL_MS)).toBeDefined();
     });
 
@@ -68,6 +68,13 @@ export function describeStore(open: () => Promise<TestEngine>): void {
       expect(await store.renewLease(short, TTL_MS)).toBe(false);
       expect(await store.acquireLease('project-1', 'daemon-2', TTL_MS)).toBeDefined();
       expect(await store.acquireLease('project-2', 'daemon-2', TTL_MS)).toBeUndefined();
+    });
+
+    it('gives a lease to the next one that a clock which was ahead has given for an hour', async () => {
+      const far = await lease('project-1', 'daemon-1', 3_600_000);
+      const next = await lease('project-1', 'daemon-2');
+      expect(next.token).toBeGreaterThan(far.token);
+      expect([await isHeld(store, far), await isHeld(store, next)]).toEqual([false, true]);
     });
 
     it('prolongs a lease with a record, in the same step', async () => {
@@ -173,18 +180,21 @@ export function describeStore(open: () => Promise<TestEngine>): void {
   });
 
   describe('records that this version cannot read', () => {
-    it('counts them as absent, says so once, and lets a new record replace them', async () => {
+    it('leaves them out, names their computes until they can be read or are replaced, and says so once', async () => {
       const held = await lease();
       await store.putRecord('project-1', 'compute-a', SMALL, held);
       for (const broken of ['{"version":99,"record":{}}', '{"version":1,"record":{"baseline":3}}', 'not json']) {
         await overwriteRecords(on, broken);
         expect(await store.records('project-1')).toEqual(new Map());
+        await store.records('project-2');
+        expect(await store.brokenRecords()).toEqual(new Map([['compute-a', 'project-1']]));
       }
-      const said = on.log.lines.filter(({ message }) => message.includes('stored record'));
+      const said = on.log.lines.filter(({ message }) => message.includes('stored record of compute-a'));
       expect(said).toHaveLength(1);
       expect(await store.projectIds()).toEqual(['project-1']);
       expect(await store.putRecord('project-1', 'compute-a', SMALL, held)).toBe(true);
       expect(await store.records('project-1')).toEqual(new Map([['compute-a', SMALL]]));
+      expect(await store.brokenRecords()).toEqual(new Map());
     });
 
     it('keeps fields that it does not know', async () => {
@@ -209,6 +219,7 @@ const SMALL: ComputeRecord = {
 const FULL: Required<ComputeRecord> = {
   baseline: { minCu: 0.25, maxCu: 2, suspendTimeoutSeconds: -1 },
   oneFieldGroupAtATime: true,
+  absentSinceMs: 1_700_000_000_020,
   firstSeenAtMs: 1_700_000_000_000,
   enforcedSinceMs: 1_700_000_000_500,
   lastApplied: { minCu: 1, maxCu: 4, suspendTimeoutSeconds: 60 },
@@ -231,15 +242,15 @@ type Step = { kind: 'acquire'; holder: string } | { kind: 'renew' | 'release'; o
 
 /** Does the steps on one lease and on a model of it, a single variable, and compares every answer. */
 async function followModel(store: Store, name: string, steps: readonly Step[]): Promise<void> {
-  const taken: Lease[] = [];
+  const locked: Lease[] = [];
   let holder: Lease | undefined;
 
   async function acquire(by: string): Promise<void> {
     const got = await store.acquireLease(name, by, TTL_MS);
     expect(got === undefined).toBe(holder !== undefined);
     if (got === undefined) return;
-    expect(got.token).toBeGreaterThan(taken.at(-1)?.token ?? 0);
-    taken.push(got);
+    expect(got.token).toBeGreaterThan(locked.at(-1)?.token ?? 0);
+    locked.push(got);
     holder = got;
   }
 
@@ -254,9 +265,9 @@ async function followModel(store: Store, name: string, steps: readonly Step[]): 
 
   for (const step of steps) {
     if (step.kind === 'acquire') await acquire(step.holder);
-    else for (const lease of taken.slice(step.of, step.of + 1)) await use(lease, step.kind);
+    else for (const lease of locked.slice(step.of, step.of + 1)) await use(lease, step.kind);
   }
-  for (const lease of taken) expect(await isHeld(store, lease)).toBe(lease === holder);
+  for (const lease of locked) expect(await isHeld(store, lease)).toBe(lease === holder);
 }
 
 /** Whoever holds it may forget what was never there. */

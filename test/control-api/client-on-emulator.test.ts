@@ -62,7 +62,7 @@ describe('every call', () => {
   });
 
   test('computes are listed and got, with a stored timeout of 0 shown as 300', async () => {
-    const computes = unwrap(await api.listComputes(SHOP));
+    const { computes } = unwrap(await api.listComputes(SHOP));
     expect(computes).toHaveLength(2);
     for (const listed of computes) {
       expect(unwrap(await api.getCompute(SHOP, listed.computeId))).toEqual({ ...listed, projectName: 'shop' });
@@ -122,7 +122,7 @@ describe('every call', () => {
     expect(unwrap(await api.getCompute(SHOP, computeId)).state).toBe('active');
     unwrap(await api.deleteCompute(SHOP, computeId));
     settle();
-    expect(unwrap(await api.listComputes(SHOP)).map((one) => one.computeId)).not.toContain(computeId);
+    expect(unwrap(await api.listComputes(SHOP)).computes.map((one) => one.computeId)).not.toContain(computeId);
     const again = await api.deleteCompute(SHOP, computeId);
     expect(again.ok ? again.value.operations : again.error.code).toEqual(again.ok ? [] : 'not_found');
   });

@@ -12,6 +12,8 @@ function client(url: string, more: Partial<ControlApiOptions> = {}) {
   return api;
 }
 
+const mismatch = (place: string) => `the answer is not what the specification says: ${place}`;
+
 describe('what is read', () => {
   test('pages of projects are followed by their cursor and end at the page without items', async () => {
     const { url, requests } = await serve(({ url: path }) => {
@@ -60,7 +62,7 @@ describe('what is read', () => {
       wireCompute('ep-2', { suspend_timeout_seconds: -1, pending_state: 'idle', type: 'read_only' }),
     ];
     const { url } = await serve(() => ({ body: { endpoints } }));
-    const [one, two] = unwrap(await client(url).listComputes(PROJECT));
+    const [one, two] = unwrap(await client(url).listComputes(PROJECT)).computes;
     expect(one).toMatchObject({ computeId: 'ep-1', suspendTimeoutSeconds: 300, minCu: 0.25, projectName: 'shop' });
     expect(one).not.toHaveProperty('lastActiveAtMs');
     expect(one).not.toHaveProperty('pendingState');
@@ -97,16 +99,44 @@ describe('what is read', () => {
   });
 
   test.each([
-    ['an id that would leave its path', { endpoints: [wireCompute('../ep')] }],
     ['a compute of another project', { endpoints: [wireCompute('ep-1', { project_id: 'other' })] }],
-    ['a size that is no number', { endpoints: [wireCompute('ep-1', { autoscaling_limit_max_cu: '2' })] }],
-    ['an unknown state', { endpoints: [wireCompute('ep-1', { current_state: 'napping' })] }],
     ['no list', {}],
     ['no JSON', '<html>'],
     ['no body', ''],
   ])('%s makes the answer malformed', async (_, body) => {
     const { url } = await serve(() => ({ body }));
     expect(errorOf(await client(url).listComputes(PROJECT)).code).toBe('malformed');
+  });
+
+  test.each<[string, unknown, { computeId?: string; message: string }]>([
+    ['an id that would leave its path', wireCompute('../ep'), { message: mismatch('id: invalid_format') }],
+    [
+      'a size that is no number',
+      wireCompute('ep-2', { autoscaling_limit_max_cu: '2' }),
+      { computeId: 'ep-2', message: mismatch('autoscaling_limit_max_cu: invalid_type') },
+    ],
+    [
+      'an unknown state',
+      wireCompute('ep-2', { current_state: 'napping' }),
+      { computeId: 'ep-2', message: mismatch('current_state: invalid_value') },
+    ],
+    ['nothing at all', null, { message: mismatch('the whole body: invalid_type') }],
+  ])('a compute with %s is told apart from the others', async (_, strange, unreadable) => {
+    const { url } = await serve(() => ({ body: { endpoints: [wireCompute('ep-1'), strange, wireCompute('ep-3')] } }));
+    const list = unwrap(await client(url).listComputes(PROJECT));
+    expect(list.computes.map(({ computeId }) => computeId)).toEqual(['ep-1', 'ep-3']);
+    expect(list.unreadable).toEqual([unreadable]);
+  });
+
+  test('a branch that is not understood is left out, also where its page holds no other', async () => {
+    const branch = { id: 'br-1', name: 'main', default: true, protected: false };
+    const { url } = await serve(({ url: path }) =>
+      path.includes('cursor')
+        ? { body: { branches: [branch] } }
+        : { body: { branches: [{ ...branch, default: 'yes' }], pagination: { next: 'c' } } },
+    );
+    const pages = await all(client(url).listBranches('calm-sea-1'));
+    expect(pages.flatMap(unwrap).map(({ branchId }) => branchId)).toEqual(['br-1']);
   });
 
   test('with several accounts, a project that was never listed is found by asking', async () => {

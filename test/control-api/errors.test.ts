@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ControlApiOptions } from '../../src/adapters/control-api/caller.ts';
 import { createControlApi } from '../../src/adapters/control-api/client.ts';
+import { memoryLog } from '../support/memory-log.ts';
 import { clientOptions, KEY, recordingMetrics, wireCompute } from './samples.ts';
 import { errorOf, serve, unwrap } from './support.ts';
 
@@ -153,6 +154,17 @@ describe('what is sent again', () => {
     expect(metrics.values.get('ebb_api_throttled_seconds_total{}')).toBeGreaterThanOrEqual(0.2);
   });
 
+  test('a Retry-After of a day is told once, with how long nothing is sent, and so is its end', async () => {
+    const { url } = await failing(3, 429, { 'retry-after': '86400' });
+    const log = memoryLog();
+    const api = client(url, { log });
+    for (let asked = 0; asked < 4; asked += 1) await api.listComputes(PROJECT, QUICK);
+    expect(log.lines.map(({ fields }) => fields)).toEqual([
+      { event: 'ebb.api_paused', account: 'main', asked_seconds: 86_400, seconds: 300 },
+      { event: 'ebb.api_resumed', account: 'main' },
+    ]);
+  });
+
   test('an abort ends a wait at once, and a closed client sends nothing', async () => {
     const { url, requests } = await serve(() => ({ status: 503, headers: { 'retry-after': '20' } }));
     const api = client(url);
@@ -212,7 +224,7 @@ describe('the key', () => {
     expect(errorOf(await api.listComputes(PROJECT)).code).toBe('unauthorised');
     expect(metrics.values.get('ebb_api_key_valid{account=main}')).toBe(0);
     key = 'new';
-    expect(unwrap(await api.listComputes(PROJECT))).toEqual([]);
+    expect(unwrap(await api.listComputes(PROJECT)).computes).toEqual([]);
     expect(metrics.values.get('ebb_api_key_valid{account=main}')).toBe(1);
   });
 });

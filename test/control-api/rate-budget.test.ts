@@ -83,3 +83,27 @@ test('tokens that can not be had reject who waits, and the next may try again', 
   broken = false;
   await budget.acquire(request, NEVER);
 });
+
+test('requests that nobody answers but with 429 are counted from the first, until one is answered or nobody wants to send', async () => {
+  const time = { nowMs: 1_000 };
+  const budget = createRateBudget({
+    perMinute: 10,
+    monotonicMs: () => time.nowMs,
+    tokens: { take: async () => ({ tokens: 1, waitMs: 0 }), slowDown: async () => {} },
+  });
+  const ask = () => budget.acquire({ account: 'a', route: 'r', priority: 'read' }, NEVER);
+  await ask();
+  await budget.throttled('a', 0);
+  time.nowMs += 40_000;
+  await ask();
+  await budget.throttled('a', 0);
+  time.nowMs += 30_000;
+  expect([budget.stalledMs('a'), budget.stalledMs('b')]).toEqual([70_000, 0]);
+  budget.answered('a');
+  expect(budget.stalledMs('a')).toBe(0);
+  await ask();
+  time.nowMs += 299_000;
+  expect(budget.stalledMs('a')).toBe(299_000);
+  time.nowMs += 2_000;
+  expect(budget.stalledMs('a')).toBe(0);
+});

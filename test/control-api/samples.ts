@@ -27,6 +27,8 @@ export function recordingMetrics(): Metrics & { values: Map<string, number> } {
 export const UNLIMITED: RateBudget = {
   acquire: async () => ({ waitedMs: 0 }),
   throttled: async () => {},
+  answered: () => {},
+  stalledMs: () => 0,
   usedRatio: () => 0,
 };
 

@@ -89,26 +89,28 @@ describe('a fleet file as a control API', () => {
     const answer = await api.listComputes(shop);
     expect(answer).toMatchObject({
       ok: true,
-      value: [
-        {
-          account: 'red',
-          projectId: 'web-shop-1',
-          projectName: 'web-shop',
-          computeId: 'ep-main',
-          branchId: 'br-main',
-          type: 'read_write',
-          regionId: 'aws-eu-central-1',
-          minCu: 1,
-          maxCu: 4,
-          suspendTimeoutSeconds: 300,
-          state: 'active',
-          disabled: false,
-          createdAtMs: Date.parse('2026-01-01T00:00:00Z'),
-          startedAtMs: Date.parse('2026-11-01T00:00:00Z'),
-        },
-        { computeId: 'ep-preview', suspendTimeoutSeconds: -1, createdAtMs: NOW_MS - YEAR_MS },
-        { computeId: 'ep-replica', type: 'read_only', state: 'init' },
-      ],
+      value: {
+        computes: [
+          {
+            account: 'red',
+            projectId: 'web-shop-1',
+            projectName: 'web-shop',
+            computeId: 'ep-main',
+            branchId: 'br-main',
+            type: 'read_write',
+            regionId: 'aws-eu-central-1',
+            minCu: 1,
+            maxCu: 4,
+            suspendTimeoutSeconds: 300,
+            state: 'active',
+            disabled: false,
+            createdAtMs: Date.parse('2026-01-01T00:00:00Z'),
+            startedAtMs: Date.parse('2026-11-01T00:00:00Z'),
+          },
+          { computeId: 'ep-preview', suspendTimeoutSeconds: -1, createdAtMs: NOW_MS - YEAR_MS },
+          { computeId: 'ep-replica', type: 'read_only', state: 'init' },
+        ],
+      },
     });
     expect(await all(api.listBranches('web-shop-1'))).toEqual([
       {
@@ -154,7 +156,12 @@ describe('a fleet file as a control API', () => {
     const computes = [{ ...compute, suspend_timeout_seconds: 300, state: 'idle' }];
     const projects = [{ id: 'p', name: 'p', region_id: 'r', pg_version: 17, computes }];
     const answer = await open(JSON.stringify({ projects })).api.listComputes({ ...shop, projectId: 'p' });
-    expect(answer).toMatchObject({ ok: true, value: [{ computeId: 'ep-1' }] });
+    expect(answer).toMatchObject({ ok: true, value: { computes: [{ computeId: 'ep-1' }] } });
+  });
+
+  it('has projects without a name, which go by their id', async () => {
+    const { api } = open('{"projects": [{ "id": "p", "region_id": "r", "computes": [] }]}');
+    expect(await all(api.listProjects())).toMatchObject([{ value: [{ name: 'p', nameUnknown: true }] }]);
   });
 
   it('knows the parent of a branch as far as the file tells', async () => {

@@ -5,6 +5,7 @@ import {
   bucketFor,
   DEFAULT_RATE_LIMITS,
   FULL_BUCKET,
+  LONGEST_PAUSE_MS,
   slowDown,
   takeTokens,
 } from '../../src/adapters/control-api/token-bucket.ts';
@@ -13,9 +14,9 @@ import {
 function departures(bucket: Bucket, askedMs: number[]): number[] {
   let state = FULL_BUCKET;
   return askedMs.map((nowMs) => {
-    const taken = takeTokens(bucket, state, nowMs, 1);
-    state = taken.state;
-    return nowMs + taken.waitMs;
+    const locked = takeTokens(bucket, state, nowMs, 1);
+    state = locked.state;
+    return nowMs + locked.waitMs;
   });
 }
 
@@ -49,7 +50,7 @@ test('several tokens taken at once are those that one at a time would be, as far
       const several = takeTokens(bucket, start, 10_000, wanted);
       const waits: number[] = [];
       let state = start;
-      for (let taken = 0; taken < several.tokens; taken += 1) {
+      for (let locked = 0; locked < several.tokens; locked += 1) {
         const one = takeTokens(bucket, state, 10_000, 1);
         waits.push(one.waitMs);
         state = one.state;
@@ -97,9 +98,9 @@ test('while there is work, at least 95 % of the limit is used', () => {
 test('after a 429 nothing leaves for its pause, then slowly, and after quiet minutes as before', () => {
   const bucket = bucketFor(DEFAULT_RATE_LIMITS);
   const slowed = slowDown(bucket, FULL_BUCKET, 100_000, 5_000);
-  const [first = 0, second = 0] = [takeTokens(bucket, slowed, 100_000, 1)].flatMap((taken) => [
-    taken.waitMs,
-    takeTokens(bucket, taken.state, 100_000, 1).waitMs,
+  const [first = 0, second = 0] = [takeTokens(bucket, slowed, 100_000, 1)].flatMap((locked) => [
+    locked.waitMs,
+    takeTokens(bucket, locked.state, 100_000, 1).waitMs,
   ]);
   expect(first).toBeCloseTo(5_000);
   expect(second - first).toBeCloseTo(2 * bucket.intervalMs);
@@ -109,4 +110,13 @@ test('after a 429 nothing leaves for its pause, then slowly, and after quiet min
   expect(takeTokens(bucket, later.state, 400_000, 1).state.fullAtMs - later.state.fullAtMs).toBeCloseTo(
     bucket.intervalMs,
   );
+});
+
+test('an instant that no pause explains is not waited for', () => {
+  const bucket = bucketFor(DEFAULT_RATE_LIMITS);
+  const farAhead = { ...FULL_BUCKET, fullAtMs: 30 * 86_400_000 };
+  const locked = takeTokens(bucket, farAhead, 0, 1);
+  expect(locked.waitMs).toBeLessThanOrEqual(LONGEST_PAUSE_MS + bucket.intervalMs);
+  const slowed = slowDown(bucket, farAhead, 0, 0);
+  expect(takeTokens(bucket, slowed, 0, 1).waitMs).toBeLessThanOrEqual(LONGEST_PAUSE_MS + 2 * bucket.intervalMs);
 });

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { TokenSource } from '../../src/adapters/control-api/rate-budget.ts';
-import { bucketFor, DEFAULT_PAUSE_MS, DEFAULT_RATE_LIMITS } from '../../src/adapters/control-api/token-bucket.ts';
+import {
+  bucketFor,
+  DEFAULT_PAUSE_MS,
+  DEFAULT_RATE_LIMITS,
+  LONGEST_PAUSE_MS,
+} from '../../src/adapters/control-api/token-bucket.ts';
 
 export const BUCKET = bucketFor(DEFAULT_RATE_LIMITS);
 
@@ -93,4 +98,15 @@ export function describeTokenSource(start: () => Promise<TestTokens>): void {
     expect(waits[0]).toBeLessThanOrEqual(DEFAULT_PAUSE_MS + 0.01);
     expect(waits[0]).toBeGreaterThanOrEqual(DEFAULT_PAUSE_MS - (performance.now() - startedAtMs) - 1);
   });
+
+  test.each([86_400_000, 2 ** 31, Number.MAX_SAFE_INTEGER])(
+    'a pause of %i ms that the service asks for is one of five minutes',
+    async (pauseMs) => {
+      const source = await tokens.open();
+      await source.slowDown('main', pauseMs);
+      const { waits } = await take([source], 1);
+      expect(waits[0]).toBeLessThanOrEqual(LONGEST_PAUSE_MS + 0.01);
+      expect(waits[0]).toBeGreaterThan(LONGEST_PAUSE_MS / 2);
+    },
+  );
 }

@@ -16,8 +16,11 @@ import { PAGES, readPage } from './pages.ts';
 const STAND_INS = String.raw`
 PATH=/nowhere
 ebb() { printf '%s\0' "$@" $'\x1e' >> "$WORDS"; }
-npx() { while [[ $1 == -* ]]; do shift; done; [ "$1" = ebb ] && { shift; ebb "$@"; }; }
-npm() { [ "$1 $2" = 'run demo' ] && { shift 3; ebb demo "$@"; }; }
+npm() {
+  [ "$1" = run ] || return 0
+  local script="$2"; shift 2; [ "$1" != -- ] || shift
+  case $script in demo) ebb demo "$@" ;; ebb) ebb "$@" ;; esac
+}
 docker() { while [ $# -gt 0 ] && [ "$1" != exec ]; do shift; done; [ $# -gt 1 ] && { shift 2; "$@"; }; }
 command_not_found_handle() { :; }
 `;
@@ -98,17 +101,15 @@ describe('every command line', () => {
     const whole = await program();
     const wrong = PAGES.flatMap((page) => {
       const text = readPage(page).replace(/^ *```[\s\S]*?^ *```$/gm, '');
-      const spans = [...text.matchAll(/`((?:npx )?ebb [a-z][^`]*)`/g)].flatMap(([, span = '']) =>
-        span.split(/ (?:&&|\|) /),
-      );
-      const named = spans.flatMap((span) => /^(?:npx )?ebb ([a-z].*)$/s.exec(span)?.[1] ?? []);
+      const spans = [...text.matchAll(/`(ebb [a-z][^`]*)`/g)].flatMap(([, span = '']) => span.split(/ (?:&&|\|) /));
+      const named = spans.flatMap((span) => /^ebb ([a-z].*)$/s.exec(span)?.[1] ?? []);
       return named.flatMap((words) => unknownWords(whole, words.split(/[\s[\]|,;]+/))).map((one) => `${page}: ${one}`);
     });
     expect(wrong).toEqual([]);
   });
 
   it('that nothing understands is refused', async () => {
-    const lines = linesIn("ebb plan --fleet 'a b' | jq .\nEBB_X=1 npx ebb hold ep-a --for ever\nebb paln");
+    const lines = linesIn("ebb plan --fleet 'a b' | jq .\nEBB_X=1 ebb hold ep-a --for ever\nebb paln");
     expect(lines[0]).toEqual(['plan', '--fleet', 'a b']);
     expect(await refusals(lines)).toEqual([
       expect.stringMatching(/^ebb hold ep-a --for ever: .*expected a duration/),

@@ -52,9 +52,8 @@ function isRun({ language, note }: Block): boolean {
 async function runBlock(block: Block): Promise<string> {
   const done = [];
   for (const { command, output } of exchangesOf(block)) {
-    const words = command.replace(/^npx /, '');
-    const stays = `${words} > stays & until [ -s stays ]; do sleep 0.1; done; cat stays; kill $!`;
-    const { output: got } = await shell.run(block.note === 'stays' ? stays : words);
+    const stays = `${command} > stays & until [ -s stays ]; do sleep 0.1; done; cat stays; kill $!`;
+    const { output: got } = await shell.run(block.note === 'stays' ? stays : command);
     done.push({ command, output: isSame(got, output) ? output : got });
   }
   return consoleText(done);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { isBoundary, lastBoundary, nextBoundary } from '../../src/domain/boundaries.ts';
-import { decide } from '../../src/domain/decide.ts';
+import { isBoundary, lastBoundary, nextBoundary } from '../../src/domain/decide/boundaries.ts';
+import { decide } from '../../src/domain/decide/decide.ts';
 import { aCompute, aFreeze, aHold, aRestart, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
 
 const input = (...policies: Parameters<typeof compiled>) => ({

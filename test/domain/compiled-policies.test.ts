@@ -22,13 +22,13 @@ describe('compiled policies', () => {
   it('say at an instant what those say that select the compute then', () => {
     const young = aCompute({ createdAtMs: NOON - HALF_AN_HOUR_MS });
     const names = (instantMs: number) => {
-      const { all, matched } = policies.heardBy(young, instantMs);
-      return [matched, ...new Set(all.opinions.map(({ policy }) => policy.name))];
+      const { all, matched } = policies.effectiveFor(young, instantMs);
+      return [matched, ...new Set(all.values.map(({ policy }) => policy.name))];
     };
     expect(names(NOON)).toEqual([true, 'old', 'all']);
     expect(names(NOON - 1)).toEqual([true, 'all']);
-    expect(policies.heardBy(young, NOON)).toBe(policies.heardBy(aCompute(), NOON));
-    expect(compiled().heardBy(young, NOON).matched).toBe(false);
+    expect(policies.effectiveFor(young, NOON)).toBe(policies.effectiveFor(aCompute(), NOON));
+    expect(compiled().effectiveFor(young, NOON).matched).toBe(false);
   });
 
   it('need the branches where a selector names them or their roles', () => {

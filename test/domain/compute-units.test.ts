@@ -6,7 +6,7 @@ import {
   maxConnectionsAt,
   nearestSizes,
   sizeProblems,
-} from '../../src/domain/compute-units.ts';
+} from '../../src/domain/compute/compute-units.ts';
 
 describe('compute units', () => {
   it('are 0.25, 0.5, the whole numbers to 16, and the even ones to 56', () => {

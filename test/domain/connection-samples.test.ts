@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compactSamples, windowOf, withValidity } from '../../src/domain/connection-samples.ts';
-import { type ConnectionSample, viewConnections } from '../../src/domain/connections.ts';
+import { compactSamples, windowOf, withValidity } from '../../src/domain/connections/connection-samples.ts';
+import { type ConnectionSample, viewConnections } from '../../src/domain/connections/connections.ts';
 import { aCompute, aHeadroom, aLimits } from '../support/builders.ts';
 
 const MINUTE_MS = 60_000;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { COMPUTE_SIZES_CU } from '../../src/domain/compute-units.ts';
-import { CONNECTION_PROFILES, tableProfile } from '../../src/domain/connection-profile.ts';
-import { type ConnectionSample, connectionsAt, viewConnections } from '../../src/domain/connections.ts';
+import { COMPUTE_SIZES_CU } from '../../src/domain/compute/compute-units.ts';
+import { CONNECTION_PROFILES, tableProfile } from '../../src/domain/connections/connection-profile.ts';
+import { type ConnectionSample, connectionsAt, viewConnections } from '../../src/domain/connections/connections.ts';
 import { aCompute, at } from '../support/builders.ts';
 
 const NOON = at('2026-03-02T12:00:00Z');

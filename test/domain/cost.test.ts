@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ACCOUNT_PLANS, DEFAULT_PRICES } from '../../src/domain/account-plan.ts';
-import { cuHours, cuSeconds, foreseenCuSeconds, savedCuSeconds } from '../../src/domain/cost.ts';
+import { ACCOUNT_PLANS, DEFAULT_PRICES } from '../../src/domain/compute/account-plan.ts';
+import { cuHours, cuSeconds, foreseenCuSeconds, savedCuSeconds } from '../../src/domain/compute/cost.ts';
 
 const baseline = { minCu: 1, maxCu: 4, suspendTimeoutSeconds: 300 };
 

@@ -1,6 +1,6 @@
-import type { ComputeSettings, Size } from '../../src/domain/compute.ts';
-import type { SchedulePolicy, ScheduleWindow } from '../../src/domain/policy.ts';
-import type { TimeSpec } from '../../src/domain/time-spec.ts';
+import type { ComputeSettings, Size } from '../../src/domain/compute/compute.ts';
+import type { SchedulePolicy, ScheduleWindow } from '../../src/domain/policy/kinds/schedule.ts';
+import type { TimeSpec } from '../../src/domain/time/time-spec.ts';
 import { MINUTE_MS, minutesOf, type SlowWindows } from './windows-oracle.ts';
 
 /**
@@ -59,23 +59,23 @@ export function slowDecide(
   }
 
   function settle<K extends keyof Values>(key: K, max: (a: Values[K], b: Values[K]) => Values[K]) {
-    const heard = speakers.filter((speaker) => wishOf(key, speaker) !== undefined).sort(byRank);
-    const winner = heard.find(({ opensMs }) => opensMs === undefined);
-    const leading = heard.filter((speaker) => speaker.opensMs !== undefined && !isBeaten(speaker, heard));
+    const effective = speakers.filter((speaker) => wishOf(key, speaker) !== undefined).sort(byRank);
+    const winner = effective.find(({ opensMs }) => opensMs === undefined);
+    const leading = effective.filter((speaker) => speaker.opensMs !== undefined && !isBeaten(speaker, effective));
     const old = winner ? wishOf(key, winner) : withSize(actual)[key];
     const result = leading.reduce((value, lead) => max(value as Values[K], wishOf(key, lead) as Values[K]), old);
     return winner === undefined && JSON.stringify(result) === JSON.stringify(old) ? null : result;
   }
 
   /** Somebody better is open with a higher priority, or will still be open, or opens no later and leads itself. */
-  function isBeaten(lead: Speaker, heard: readonly Speaker[]): boolean {
-    const better = heard.slice(0, heard.indexOf(lead)).filter(({ window }) => window !== undefined);
+  function isBeaten(lead: Speaker, effective: readonly Speaker[]): boolean {
+    const better = effective.slice(0, effective.indexOf(lead)).filter(({ window }) => window !== undefined);
     const open = better.find(({ opensMs }) => opensMs === undefined);
     if (open && open.policy.priority > lead.policy.priority) return true;
     if (open && windows.isOpenAt(open.window?.at ?? [], lead.opensMs ?? 0)) return true;
     return better.some((other) => {
       const isEarlier = other.opensMs !== undefined && other.opensMs <= (lead.opensMs ?? 0);
-      return isEarlier && !isBeaten(other, heard);
+      return isEarlier && !isBeaten(other, effective);
     });
   }
 }

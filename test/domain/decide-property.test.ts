@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { DateTime } from 'luxon';
 import { describe, expect, it } from 'vitest';
-import { decide } from '../../src/domain/decide.ts';
-import type { SchedulePolicy } from '../../src/domain/policy.ts';
+import { decide } from '../../src/domain/decide/decide.ts';
+import type { SchedulePolicy } from '../../src/domain/policy/kinds/schedule.ts';
 import { schedules, sizes } from '../support/arbitraries.ts';
 import { aCompute, compiled } from '../support/builders.ts';
 import { rememberMinutes, slowDecide } from './decide-oracle.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { decide } from '../../src/domain/decide.ts';
-import type { Policy } from '../../src/domain/policy.ts';
+import { decide } from '../../src/domain/decide/decide.ts';
+import type { Policy } from '../../src/domain/policy/policy.ts';
 import { aCompute, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
 
 const MONDAY_NOON = at('2026-03-02T12:00:00Z');
@@ -22,7 +22,7 @@ describe('decide', () => {
   it('leaves a field open to the next in the order when the open window does not mention it', () => {
     const decision = decideAt(MONDAY_NOON, aSchedule());
     expect(decision.desired.suspendTimeoutSeconds).toBe(300);
-    expect(decision.deciders.suspend_timeout?.opinion?.source).toBe('otherwise');
+    expect(decision.deciders.suspend_timeout?.proposal?.source).toBe('otherwise');
   });
 
   it.each<[string, Policy, Policy]>([
@@ -56,7 +56,7 @@ describe('decide', () => {
       expect(decision.trace).toContainEqual(
         expect.objectContaining({
           group: 'size',
-          opinion: expect.objectContaining({ policy: loses }),
+          proposal: expect.objectContaining({ policy: loses }),
           code: 'outranked',
         }),
       );

@@ -1,28 +1,28 @@
 import { describe, expect, it } from 'vitest';
-import { canonicalSuspendTimeout, longerTimeout, sameSize, settingsOf } from '../../src/domain/compute.ts';
-import { describeStep, describeValue } from '../../src/domain/describe-step.ts';
-import { fieldsOf } from '../../src/domain/field-groups.ts';
-import type { Opinion } from '../../src/domain/opinion.ts';
-import { formatSize, formatSuspendTimeout } from '../../src/domain/settings-text.ts';
-import { stepJson } from '../../src/domain/trace-json.ts';
+import { canonicalSuspendTimeout, longerTimeout, sameSize, settingsOf } from '../../src/domain/compute/compute.ts';
+import { fieldsOf } from '../../src/domain/compute/field-groups.ts';
+import { formatSize, formatSuspendTimeout } from '../../src/domain/compute/settings-text.ts';
+import { describeStep, describeValue } from '../../src/domain/decide/describe-step.ts';
+import { stepJson } from '../../src/domain/decide/trace-json.ts';
+import type { ProposedValues } from '../../src/domain/policy/proposed-value.ts';
 import { aCompute, aHeadroom, aHold, aSchedule, at } from '../support/builders.ts';
 
 const policy = aSchedule({ priority: 3 });
-const opinion = (fields: Partial<Opinion>): Opinion => ({
+const proposal = (fields: Partial<ProposedValues>): ProposedValues => ({
   ...{ says: 'values', policy, policyIndex: 0, source: 'recurring', windowIndex: 1 },
   openSinceMs: at('2026-03-02T08:00:00Z'),
   ...fields,
 });
 
 describe('a step of a trace in words', () => {
-  it.each<[string, Partial<Opinion>]>([
+  it.each<[string, Partial<ProposedValues>]>([
     ['window 2 of office-hours, priority 3, open since 2026-03-02T08:00:00Z', {}],
     ['interval 2 of office-hours, priority 3, open since 2026-03-02T08:00:00Z', { source: 'absolute' }],
     ['window 2 of office-hours, priority 3, opens at 2026-03-02T08:00:00Z', { leads: true }],
     ['window 2 of office-hours, priority 3, open since ever', { openSinceMs: Number.NEGATIVE_INFINITY }],
     ['otherwise of office-hours, priority 3', { source: 'otherwise', windowIndex: -1 }],
   ])('%s', (text, fields) => {
-    expect(describeStep({ group: 'size', code: 'window_open', opinion: opinion(fields) })).toBe(text);
+    expect(describeStep({ group: 'size', code: 'window_open', proposal: proposal(fields) })).toBe(text);
   });
 
   it('names the policy, the hold, the person, or says what the code means', () => {
@@ -65,7 +65,7 @@ describe('a step of a trace in words', () => {
       ...{ group: 'suspend_timeout', code: 'hold', hold: 'h1', before: 300, after: -1 },
       message: 'hold of ann until 2100-01-01T00:00:00Z: load test (5m → never)',
     });
-    expect(stepJson({ group: 'size', code: 'otherwise', opinion: opinion({ source: 'otherwise' }) })).toStrictEqual({
+    expect(stepJson({ group: 'size', code: 'otherwise', proposal: proposal({ source: 'otherwise' }) })).toStrictEqual({
       ...{ group: 'size', code: 'otherwise', policy: 'office-hours', mode: 'enforce' },
       message: 'otherwise of office-hours, priority 3',
     });

@@ -6,7 +6,7 @@ import {
   withFailure,
   withoutFailures,
   worstFailures,
-} from '../../src/domain/failures.ts';
+} from '../../src/domain/records/failures.ts';
 import { aCompute, aRecord } from '../support/builders.ts';
 
 const size = { minCu: 1, maxCu: 4 };

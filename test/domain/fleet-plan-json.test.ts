@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { desiredJson, fleetPlanJson } from '../../src/domain/fleet-plan-json.ts';
-import { planFleet } from '../../src/domain/plan-fleet.ts';
-import type { Policy } from '../../src/domain/policy.ts';
+import { desiredJson, fleetPlanJson } from '../../src/domain/evaluate/fleet-plan-json.ts';
+import { planFleet } from '../../src/domain/evaluate/plan-fleet.ts';
+import type { Policy } from '../../src/domain/policy/policy.ts';
 import { aCompute, aRecord, aRestart, aSchedule, at, compiled } from '../support/builders.ts';
 
 const NOON = at('2026-03-02T12:00:00Z');

@@ -1,11 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { settingsOf } from '../../src/domain/compute.ts';
-import { decide } from '../../src/domain/decide.ts';
-import { type Forecast, forecast, forecastFleet, unchangedUse } from '../../src/domain/forecast.ts';
-import type { Hold } from '../../src/domain/holds.ts';
-import type { FreezePolicy, LimitsPolicy, Policy } from '../../src/domain/policy.ts';
-import type { Weekday } from '../../src/domain/time-spec.ts';
+import { settingsOf } from '../../src/domain/compute/compute.ts';
+import { decide } from '../../src/domain/decide/decide.ts';
+import { type Forecast, forecast, forecastFleet, unchangedUse } from '../../src/domain/forecast/forecast.ts';
+import type { Hold } from '../../src/domain/overrides/holds.ts';
+import type { FreezePolicy } from '../../src/domain/policy/kinds/freeze.ts';
+import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
+import type { Policy } from '../../src/domain/policy/policy.ts';
+import type { Weekday } from '../../src/domain/time/time-spec.ts';
 import { aCompute, aFreeze, aHold, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
 
 const MONDAY = at('2026-03-02T00:00:00Z');

@@ -3,10 +3,11 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Recording } from '../../src/domain/backtest/recording.ts';
 import { replay } from '../../src/domain/backtest/replay.ts';
-import { CONNECTION_PROFILES } from '../../src/domain/connection-profile.ts';
-import type { ConnectionHistory } from '../../src/domain/connections.ts';
-import { decide } from '../../src/domain/decide.ts';
-import type { HeadroomPolicy } from '../../src/domain/policy.ts';
+import type { Size } from '../../src/domain/compute/compute.ts';
+import { CONNECTION_PROFILES } from '../../src/domain/connections/connection-profile.ts';
+import type { ConnectionHistory } from '../../src/domain/connections/connections.ts';
+import { decide } from '../../src/domain/decide/decide.ts';
+import type { HeadroomPolicy } from '../../src/domain/policy/kinds/headroom.ts';
 import { computes, profiles, sizes } from '../support/arbitraries.ts';
 import { aCompute, aHeadroom, aLimits, aSchedule, at, compiled, countsUntil } from '../support/builders.ts';
 
@@ -41,6 +42,36 @@ describe('the size that headroom wants', () => {
         const few = countsUntil(NOON, ...pairs.map(([count]) => count));
         const many = countsUntil(NOON, ...pairs.map(([count, more]) => count + more));
         expect(given(many)).toBeGreaterThanOrEqual(given(few));
+      }),
+      { numRuns: 4 * RUNS },
+    );
+  });
+});
+
+describe('a decision where connections are counted', () => {
+  it('gives at least what they and their headroom need, as far as what the compute has covers it', () => {
+    const counts = fc.array(fc.nat(5000), { minLength: 31, maxLength: 31 });
+    const given = fc.tuple(
+      fc.array(headrooms, { minLength: 1, maxLength: 3 }),
+      computes,
+      sizes,
+      sizes,
+      profiles,
+      counts,
+    );
+    fc.assert(
+      fc.property(given, ([needs, compute, wanted, limit, profile = CONNECTION_PROFILES.seed, counted]) => {
+        const policies = compiled(
+          aSchedule({ name: 'schedule', windows: [], otherwise: { size: wanted } }),
+          aLimits({ size: { maxCu: limit.maxCu } }),
+          ...needs.map((need, index) => aHeadroom({ name: `headroom-${index}`, ...need })),
+        );
+        const connections = countsUntil(NOON, ...counted);
+        const decision = decide({ policies, compute, baseline: compute, instantMs: NOON, connections, profile });
+        const usable = (size: Size) => profile.maxConnections(size) - profile.reserved;
+        const peak = compute.state === 'idle' ? 0 : Math.max(...counted);
+        const need = Math.max(...needs.map(({ targetShare }) => Math.ceil(peak / targetShare - 1e-9)));
+        expect(usable(decision.desired.size ?? compute)).toBeGreaterThanOrEqual(Math.min(need, usable(compute)));
       }),
       { numRuns: 4 * RUNS },
     );

@@ -1,11 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Compute, Size } from '../../src/domain/compute.ts';
-import type { ComputeRecord } from '../../src/domain/compute-record.ts';
-import { COMPUTE_SIZES_CU } from '../../src/domain/compute-units.ts';
-import { CONNECTION_PROFILES } from '../../src/domain/connection-profile.ts';
-import { type FleetPlan, type FleetSituation, planFleet } from '../../src/domain/plan-fleet.ts';
-import type { HeadroomPolicy, Policy, RestartPolicy } from '../../src/domain/policy.ts';
+import type { Compute, Size } from '../../src/domain/compute/compute.ts';
+import { COMPUTE_SIZES_CU } from '../../src/domain/compute/compute-units.ts';
+import { CONNECTION_PROFILES } from '../../src/domain/connections/connection-profile.ts';
+import { type FleetPlan, type FleetSituation, planFleet } from '../../src/domain/evaluate/plan-fleet.ts';
+import type { HeadroomPolicy } from '../../src/domain/policy/kinds/headroom.ts';
+import type { RestartPolicy } from '../../src/domain/policy/kinds/restart.ts';
+import type { Policy } from '../../src/domain/policy/policy.ts';
+import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import { aCompute, aHeadroom, aRecord, aSchedule, at, aWindow, compiled, countsUntil } from '../support/builders.ts';
 
 const MORNING = at('2026-03-02T08:00:00Z');

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ComputeState } from '../../src/domain/compute.ts';
-import { COMPUTE_SIZES_CU } from '../../src/domain/compute-units.ts';
+import type { ComputeState } from '../../src/domain/compute/compute.ts';
+import { COMPUTE_SIZES_CU } from '../../src/domain/compute/compute-units.ts';
 import { aCompute, aRecord, aSchedule, at, compiled, planFor } from '../support/builders.ts';
 
 const NOON = at('2026-03-02T12:00:00Z');

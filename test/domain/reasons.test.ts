@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
-import { REASONS } from '../../src/domain/reasons.ts';
+import { REASONS } from '../../src/domain/compute/reasons.ts';
 
 it('documents every reason code in docs/reasons.md, and no other', async () => {
   const documented = [...(await readFile('docs/reasons.md', 'utf8')).matchAll(/^\| `(\w+)`/gm)].map(([, code]) => code);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { judge } from '../../src/domain/judge.ts';
-import { releaseRecord, stoppedGroups } from '../../src/domain/release.ts';
-import { forgetRestored, withRestore } from '../../src/domain/restore.ts';
+import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
+import { releaseRecord, stoppedGroups } from '../../src/domain/overrides/release.ts';
+import { forgetRestored, withRestore } from '../../src/domain/overrides/restore.ts';
 import { aCompute, aRecord, aSchedule, at, compiled, planFor } from '../support/builders.ts';
 
 const NOW = at('2026-03-02T20:00:00Z');
@@ -24,7 +24,14 @@ describe('a restore', () => {
 
   it('leaves to policies the fields on which they have an opinion', () => {
     const policies = compiled(aSchedule({ otherwise: { size: { minCu: 1, maxCu: 1 } } }));
-    const { decision } = judge({ policies, compute, record: wanted, nowMs: NOW, mode: 'enforce', projectBusy: false });
+    const { decision } = evaluate({
+      policies,
+      compute,
+      record: wanted,
+      nowMs: NOW,
+      mode: 'enforce',
+      projectBusy: false,
+    });
     expect(decision.desired).toEqual({ size: { minCu: 1, maxCu: 1 }, suspendTimeoutSeconds: 300 });
   });
 

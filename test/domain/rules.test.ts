@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decide } from '../../src/domain/decide.ts';
-import type { Policy } from '../../src/domain/policy.ts';
-import { ruleOf } from '../../src/domain/rules/rules.ts';
+import { decide } from '../../src/domain/decide/decide.ts';
+import { ruleOf } from '../../src/domain/policy/kinds/kinds.ts';
+import type { Policy } from '../../src/domain/policy/policy.ts';
 import { baselines, computes, connectionHistories, policySets } from '../support/arbitraries.ts';
 import { aFreeze, aHeadroom, aLimits, aRestart, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
 
@@ -16,7 +16,7 @@ const small = { minCu: 1, maxCu: 1 };
 /** What a policy says, without the policy itself. */
 const saidBy = (policy: Policy, instantMs: number) =>
   ruleOf(policy)
-    .statementsAt(policy, 7, instantMs)
+    .directivesAt(policy, 7, instantMs)
     .map(({ policy: speaker, policyIndex, ...said }) => {
       expect([speaker, policyIndex]).toEqual([policy, 7]);
       return said;
@@ -28,8 +28,8 @@ describe('a freeze', () => {
   it('says nothing while it is closed, and until when it lasts where it ends', () => {
     const office = aFreeze({ at: [aWindow()] });
     expect(saidBy(office, EIGHT - 1)).toStrictEqual([]);
-    expect(saidBy(office, EIGHT)).toStrictEqual([{ says: 'freeze', untilMs: SIX }]);
-    expect(saidBy(aFreeze(), EIGHT)).toStrictEqual([{ says: 'freeze' }]);
+    expect(saidBy(office, EIGHT)).toStrictEqual([{ says: 'freeze', allowRaise: false, untilMs: SIX }]);
+    expect(saidBy(aFreeze(), EIGHT)).toStrictEqual([{ says: 'freeze', allowRaise: false }]);
     expect([last(office, NOON), next(office, NOON)]).toEqual([EIGHT, SIX]);
   });
 });
@@ -43,10 +43,10 @@ describe('a restart', () => {
 });
 
 it.each([
-  ['limits', aLimits(), 'bounds'],
-  ['headroom', aHeadroom(), 'need'],
-])('%s say the same at all times', (_kind, policy, says) => {
-  expect(saidBy(policy, NOON)).toStrictEqual([{ says }]);
+  ['limits', aLimits({ size: { maxCu: 4 } }), { says: 'bounds', hard: false, ranges: { size: { low: 0, high: 4 } } }],
+  ['headroom', aHeadroom(), { says: 'need', need: aHeadroom() }],
+])('%s say the same at all times', (_kind, policy, said) => {
+  expect(saidBy(policy, NOON)).toStrictEqual([said]);
   expect([last(policy, NOON), next(policy, NOON)]).toEqual([Number.NEGATIVE_INFINITY, undefined]);
 });
 
@@ -56,7 +56,7 @@ describe('a schedule', () => {
   const ready = aSchedule({ windows: [{ at: [aWindow()], size: small, readyLeadMs: LEAD_MS }], otherwise: 'leave' });
 
   it('says what its open windows want, and what it wants otherwise, field by field', () => {
-    const open = { says: 'values', source: 'recurring', windowIndex: 0, openSinceMs: EIGHT };
+    const open = { says: 'values', source: 'recurring', windowIndex: 0, at: [aWindow()], openSinceMs: EIGHT };
     const closed = { at: [aWindow({ days: [7] })], size: small };
     const timed = aSchedule({
       windows: [{ at: [aWindow()], suspendTimeoutSeconds: 60 }, closed],
@@ -75,7 +75,10 @@ describe('a schedule', () => {
   it('with ready says so from its lead on, and changes at the lead and at both ends', () => {
     expect(saidBy(ready, EIGHT - LEAD_MS - 1)).toStrictEqual([]);
     expect(saidBy(ready, EIGHT - LEAD_MS)).toStrictEqual([
-      { says: 'values', source: 'recurring', windowIndex: 0, openSinceMs: EIGHT, leads: true, size: small },
+      {
+        ...{ says: 'values', source: 'recurring', windowIndex: 0, at: [aWindow()] },
+        ...{ openSinceMs: EIGHT, leads: true, size: small },
+      },
     ]);
     const changes = [EIGHT - LEAD_MS, EIGHT, SIX];
     expect([changes[0], NOON, SIX].map((ms) => last(ready, ms ?? 0))).toEqual(changes);

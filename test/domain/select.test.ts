@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Compute } from '../../src/domain/compute.ts';
-import type { Selector } from '../../src/domain/policy.ts';
-import { compileGlob, compileSelector } from '../../src/domain/select.ts';
+import type { Compute } from '../../src/domain/compute/compute.ts';
+import type { Selector } from '../../src/domain/policy/policy-base.ts';
+import { compileGlob, compileSelector, type Selection } from '../../src/domain/policy/select.ts';
 
 const NOW_MS = 10_000_000;
 const compute: Compute = {
@@ -22,6 +22,10 @@ const compute: Compute = {
 };
 
 function selects(selector: Partial<Selector>, changes: Partial<Compute> = {}): boolean {
+  return selection(selector, changes) === 'yes';
+}
+
+function selection(selector: Partial<Selector>, changes: Partial<Compute> = {}): Selection {
   return compileSelector({ minAgeMs: 0, ...selector })({ ...compute, ...changes }, NOW_MS);
 }
 
@@ -97,19 +101,34 @@ describe('a share', () => {
   });
 });
 
-it('a branch is selected by its id, and by its name where that is known', () => {
-  const branchName = 'main';
-  expect(selects({ branches: ['br-main-1'] })).toBe(true);
-  expect(selects({ branches: ['br-main-1'] }, { branchName })).toBe(true);
-  expect([selects({ branches: ['main'] }), selects({ branches: ['main'] }, { branchName })]).toEqual([false, true]);
-  expect(selects({ branches: ['br-*', '!main'] }, { branchName })).toBe(false);
-});
+describe('a branch', () => {
+  it('is selected by its id, and by its name where that is known', () => {
+    const branchName = 'main';
+    expect(selects({ branches: ['br-main-1'] }, { branchName })).toBe(true);
+    expect(selects({ branches: ['main'] }, { branchName })).toBe(true);
+    expect(selects({ branches: ['br-*', '!main'] }, { branchName })).toBe(false);
+  });
 
-describe('roles of branches', () => {
-  it('match where the compute has any of them, and not while they are not known', () => {
+  it.each<[readonly string[], Selection]>([
+    [['br-main-1'], 'yes'],
+    [['*'], 'yes'],
+    [['main'], 'unknown'],
+    [['*', '!main'], 'unknown'],
+    [['main', '!other'], 'unknown'],
+    [['main', '!br-*'], 'no'],
+    [['*', '!br-main-1'], 'no'],
+    [['!main'], 'no'],
+    [[], 'no'],
+  ])('whose name is not known: %j selects it: %s', (branches, expected) => {
+    expect(selection({ branches })).toBe(expected);
+  });
+
+  it('is selected by its roles where it has any of them; while they are not known nobody can say', () => {
     const selector = { branchRoles: ['default', 'protected'] } as const;
-    expect(selects(selector, { branchRoles: ['protected', 'child'] })).toBe(true);
-    expect(selects(selector, { branchRoles: ['child'] })).toBe(false);
-    expect(selects(selector)).toBe(false);
+    expect(selection(selector, { branchRoles: ['protected', 'child'] })).toBe('yes');
+    expect(selection(selector, { branchRoles: ['child'] })).toBe('no');
+    expect(selection(selector)).toBe('unknown');
+    expect(selection({ ...selector, projects: ['dev-*'] })).toBe('no');
+    expect(selection({ ...selector, minAgeMs: NOW_MS + 1 })).toBe('no');
   });
 });

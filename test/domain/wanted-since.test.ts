@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { decide } from '../../src/domain/decide.ts';
-import { wantedSince, withWanted } from '../../src/domain/wanted-since.ts';
+import { decide } from '../../src/domain/decide/decide.ts';
+import { wantedSince, withWanted } from '../../src/domain/evaluate/wanted-since.ts';
 import { aCompute, aRecord, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
 
 const EIGHT = at('2026-03-02T08:00:00Z');

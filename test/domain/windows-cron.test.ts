@@ -1,7 +1,7 @@
 import { DateTime } from 'luxon';
 import { describe, expect, it } from 'vitest';
-import type { Calendar, CronSwitch, CronWindow, TimeSpec, WeeklyWindow } from '../../src/domain/time-spec.ts';
-import { anyOpenAt, nextChangeOfAny, openSince } from '../../src/domain/windows.ts';
+import type { Calendar, CronSwitch, CronWindow, TimeSpec, WeeklyWindow } from '../../src/domain/time/time-spec.ts';
+import { anyOpenAt, nextChangeOfAny, openSince } from '../../src/domain/time/windows.ts';
 
 const BERLIN = 'Europe/Berlin';
 const HOUR_MS = 3_600_000;

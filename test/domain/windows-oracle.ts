@@ -1,5 +1,5 @@
 import { DateTime } from 'luxon';
-import type { Calendar, CronSwitch, DateFilter, TimeSpec, WeeklyWindow } from '../../src/domain/time-spec.ts';
+import type { Calendar, CronSwitch, DateFilter, TimeSpec, WeeklyWindow } from '../../src/domain/time/time-spec.ts';
 
 /**
  * The obvious implementation: walks minute by minute and asks luxon what the local clock shows. A boundary at a local

@@ -1,7 +1,7 @@
 import { DateTime } from 'luxon';
 import { describe, expect, it } from 'vitest';
-import type { TimeSpec, WeeklyWindow } from '../../src/domain/time-spec.ts';
-import { anyOpenAt, isOpenAt, nextChangeAfter, nextChangeOfAny, openSince } from '../../src/domain/windows.ts';
+import type { TimeSpec, WeeklyWindow } from '../../src/domain/time/time-spec.ts';
+import { anyOpenAt, isOpenAt, nextChangeAfter, nextChangeOfAny, openSince } from '../../src/domain/time/windows.ts';
 
 const EVERY_DAY = [1, 2, 3, 4, 5, 6, 7] as const;
 const BERLIN = 'Europe/Berlin';

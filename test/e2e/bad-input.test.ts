@@ -71,14 +71,14 @@ describe('ebb run with', () => {
       'broken.yaml': GOOD.replace('always', 'Mon-Fry 08:00-18:00'),
     });
     await copyDatabase(join(folder.path, '.ebb'));
-    const taken = createServer();
-    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+    const locked = createServer();
+    await new Promise<void>((resolve) => locked.listen(0, '127.0.0.1', resolve));
     undo.push(
       () => platform.close(),
       () => folder.remove(),
-      () => new Promise((resolve) => taken.close(resolve)),
+      () => new Promise((resolve) => locked.close(resolve)),
     );
-    const address = taken.address();
+    const address = locked.address();
     ground = { platform, folder: folder.path, takenPort: typeof address === 'object' ? (address?.port ?? 0) : 0 };
   });
   afterAll(() => Promise.all(undo.map((step) => step())));

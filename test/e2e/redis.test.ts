@@ -12,7 +12,7 @@ afterEach(async () => {
   for (const step of undo.splice(0).reverse()) await step();
 });
 
-async function start(policyOf: () => string, daemons: number) {
+async function start(policyOf: () => string, daemons: number, more: Record<string, string> = {}) {
   const redis = await startRedisServer();
   undo.push(() => redis.close());
   const names = Array.from({ length: 12 }, (_, index) => `web-${index}`);
@@ -24,7 +24,7 @@ async function start(policyOf: () => string, daemons: number) {
   const folder = await makeFolder();
   undo.push(() => folder.remove());
   await writeFile(join(folder.path, 'policy.yaml'), policyOf());
-  const env = { EBB_QUEUE_URL: redis.url };
+  const env = { EBB_QUEUE_URL: redis.url, ...more };
   const running = await Promise.all(
     Array.from({ length: daemons }, () => startTestDaemon({ platform, folder: folder.path, env })),
   );
@@ -53,5 +53,29 @@ describeWith('redis-server', 'daemons on one Redis', () => {
     await redis.start();
     await expect.poll(ready, { timeout: 30_000 }).toBe(200);
     await expect.poll(async () => (await changed()).toSorted(), { timeout: 50_000 }).toEqual(names);
+  }, 120_000);
+
+  it('show what they last knew with its age while Redis is away, and refuse to be told anything', async () => {
+    const token = 'a-token-of-some-length';
+    const { redis, daemons } = await start(() => boundarySoon(3_600_000), 1, { EBB_TOKEN: token });
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+    const ask = (path: string, init = {}) => fetch(`${daemons[0]?.url}${path}`, { headers, ...init });
+    const body = { compute: 'ep-web-0', owner: 'ann', reason: 'import', for_seconds: 3600, freeze: true };
+    const hold = () => ask('/api/v1/holds', { method: 'POST', body: JSON.stringify(body) });
+    type Status = { computes: Record<string, number>; stale?: object };
+    const status = async () => (await (await ask('/api/v1/status')).json()) as Status;
+    await expect.poll(async () => (await hold()).status, { timeout: 30_000 }).toBe(201);
+    await expect.poll(async () => (await status()).computes.held, { timeout: 30_000 }).toBe(1);
+    await redis.kill();
+    await expect.poll(async () => (await status()).stale, { timeout: 30_000 }).toBeDefined();
+    expect(await status()).toMatchObject({
+      holds: [{ compute_id: 'ep-web-0', owner: 'ann' }],
+      readiness: { ready: false },
+      stale: { since: expect.any(String), seconds: expect.any(Number) },
+    });
+    const page = await ask('/', { headers: { ...headers, accept: 'text/html' } });
+    expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('The store can&#39;t be asked.')]);
+    const told = await hold();
+    expect([told.status, await told.json()]).toMatchObject([503, { code: 'unavailable' }]);
   }, 120_000);
 });

@@ -244,8 +244,9 @@ describeWith('redis-server', 'a daemon with secrets', () => {
     keep('the log', daemon.lines.join('\n'));
     keep('standard error', daemon.stderr());
     for (const [name, text] of await storeContents(redisUrl)) keep(`the store: ${name}`, text);
-    for (const name of await readdir(folder)) {
-      if (name !== 'tokens') keep(`the file ${name}`, await readFile(join(folder, name), 'utf8'));
+    for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+      const { name, parentPath } = entry;
+      if (entry.isFile() && name !== 'tokens') keep(`the file ${name}`, await readFile(join(parentPath, name), 'utf8'));
     }
 
     // What would have told them has come everywhere where it may come.

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 
 const WORLD = join(import.meta.dirname, '../../src/emulator/world');
 /** Beside its own files: the type of the fleet that it starts from, and the CU table. */
-const ALLOWED_IMPORTS = /^(\.\/[a-z-]+\.ts|\.\.\/fleet\.ts|\.\.\/\.\.\/domain\/compute-units\.ts)$/;
+const ALLOWED_IMPORTS = /^(\.\/[a-z-]+\.ts|\.\.\/fleet\.ts|\.\.\/\.\.\/domain\/compute\/compute-units\.ts)$/;
 const IMPURE = /\b(Date|Math\.random|process|performance|setTimeout|setInterval|crypto|fetch)\b|\bconsole\./;
 
 it.each(readdirSync(WORLD))('the world has no clock, no randomness and no outside: %s', (file) => {

@@ -32,9 +32,9 @@ describe('the heartbeat file', () => {
     expect(await readFile(path, 'utf8')).toBe(ELSEWHERE);
     clearInterval(beating);
     await lastBeat;
-    const taken = await take(path);
-    expect(taken.ok).toBe(true);
-    if (taken.ok) taken.stop();
+    const locked = await take(path);
+    expect(locked.ok).toBe(true);
+    if (locked.ok) locked.stop();
   });
 
   it('is taken at once if it was untouched for long, or if its process was of this place and is dead', async () => {

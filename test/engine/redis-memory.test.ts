@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createStore } from '../../src/adapters/store/create-store.ts';
-import type { ComputeRecord } from '../../src/domain/compute-record.ts';
+import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import { redisTestEngine, type TestEngine } from '../support/engines.ts';
 import { describeWith } from '../support/requirements.ts';
 

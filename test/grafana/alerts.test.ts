@@ -8,7 +8,7 @@ import { describeWith } from '../support/requirements.ts';
 interface Rule {
   alert: string;
   labels: { severity: string };
-  annotations: { summary: string; runbook_url: string };
+  annotations: { summary: string; runbook_url: string; status_url: string };
 }
 
 interface RuleTest {
@@ -16,12 +16,12 @@ interface RuleTest {
 }
 
 const RULES_FILE = 'prometheus/rules/ebb.yml';
-const TESTS_FILE = 'test/grafana/alerts.test.yml';
+const TESTS_FILES = ['test/grafana/alerts.test.yml', 'test/grafana/alerts-of-hours.test.yml'];
 
 const rules = (parse(readFileSync(RULES_FILE, 'utf8')) as { groups: { rules: Rule[] }[] }).groups.flatMap(
   (group) => group.rules,
 );
-const tests = (parse(readFileSync(TESTS_FILE, 'utf8')) as { tests: RuleTest[] }).tests;
+const tests = TESTS_FILES.flatMap((file) => (parse(readFileSync(file, 'utf8')) as { tests: RuleTest[] }).tests);
 const names = rules.map(({ alert }) => alert);
 
 describe('the alerts', () => {
@@ -29,6 +29,7 @@ describe('the alerts', () => {
     expect(['critical', 'warning', 'info']).toContain(labels.severity);
     expect(annotations.summary).toMatch(/\.$/);
     expect(annotations.runbook_url).toBe(`docs/runbook.md#${alert.toLowerCase()}`);
+    expect(annotations.status_url).toBe('{{ $externalLabels.ebb_url }}/');
   });
 
   it('each have a section in docs/runbook.md, and each section there is of an alert', () => {
@@ -56,7 +57,12 @@ describeWith('promtool', 'promtool', () => {
     expect(promtool('check', 'config', 'prometheus/prometheus.yml')).toMatchObject({ status: 0 });
   });
 
+  it('is told where people reach the status page, whole', () => {
+    const { global } = parse(readFileSync('prometheus/prometheus.yml', 'utf8'));
+    expect(new URL(global.external_labels.ebb_url).origin).toBe(global.external_labels.ebb_url);
+  });
+
   it('sees every alert fire when it should and only then', () => {
-    expect(promtool('test', 'rules', TESTS_FILE)).toEqual({ status: 0, said: expect.stringContaining('SUCCESS') });
+    expect(promtool('test', 'rules', ...TESTS_FILES)).toEqual({ status: 0, said: expect.stringContaining('SUCCESS') });
   });
 });

@@ -31,7 +31,7 @@ beforeAll(async () => {
   const operator = createOperator({
     ...{ store, log: engine.log, holder: 'operator' },
     now: () => store.timeMs(),
-    async lookAt(projectIds) {
+    async reconcileLocked(projectIds) {
       looked.push(...projectIds);
     },
   });
@@ -41,6 +41,7 @@ beforeAll(async () => {
     tokens: createTokens({ log: engine.log, local: TOKEN }),
     operator: {
       ...operator,
+      staleness: () => undefined,
       readiness: async () => ({ ready: true, checks: [] }),
       metricsText: async () => ({ contentType: 'text/plain', body: '' }),
       plan: async () => ({ computes: [] }),

@@ -26,7 +26,7 @@ const COMPUTE: ComputeDetailDocument = {
 
 const HOLD: HoldDocument = {
   ...{ id: 'h-1', project_id: 'p-one', compute_id: 'ep-one', owner: 'ann', reason: 'import' },
-  ...{ created_at: NOW, expires_at: NOW, size: null, suspend_timeout_seconds: null, freeze: true },
+  ...{ created_at: NOW, expires_at: NOW, size: null, suspend_timeout_seconds: null, freeze: true, limited: null },
 };
 const NOT_FOUND = { ok: false, error: { code: 'not_found', message: 'is <nowhere>' } } as const;
 

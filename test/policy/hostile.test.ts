@@ -59,6 +59,14 @@ describe('a hostile text', () => {
     expect(messagesOf(text)).toHaveLength(100);
   });
 
+  it('of more calendars or days of one than mean something is refused', () => {
+    const calendars = (count: number, dates: string) =>
+      `version: 1\ncalendars:\n${Array.from({ length: count }, (_, index) => `  c${index}: { dates: [${dates}] }\n`).join('')}policies: []\n`;
+    expect(messagesOf(calendars(101, '2026-01-01')).join()).toContain('more than 100 calendars');
+    const decades = Array.from({ length: 9 }, (_, index) => `20${index}0-01-01/20${index}9-12-31`).join();
+    expect(messagesOf(calendars(1, decades)).join()).toContain('more than 20000 days');
+  });
+
   it('of too many policies is refused', () => {
     const policy = `  - { name: NAME, kind: schedule, select: { projects: [a] }, windows: [{ at: always, size: 1 }], otherwise: leave }\n`;
     const file = (path: string, count: number) => ({

@@ -5,6 +5,7 @@ import { DateTime } from 'luxon';
 import { describe, expect, it } from 'vitest';
 import { daysOfIcal } from '../../src/policy/calendars/ical.ts';
 import { loadPolicySet } from '../../src/policy/load.ts';
+import { parsePolicyFiles } from '../../src/policy/parse.ts';
 import { formatProblem } from '../../src/policy/problem.ts';
 import { schedulesOf, valid } from './policy-text.ts';
 
@@ -86,8 +87,63 @@ describe('an iCalendar file', () => {
     ['DTSTART;VALUE=DATE:20260105\nRRULE:FREQ=HOURLY', `${RULE}FREQ=HOURLY`],
     ['DTSTART;VALUE=DATE:20260105\nRRULE:FREQ=YEARLY;BYWEEKNO=60', 'not an iCalendar file'],
     ['DTSTART;VALUE=DATE:10000101\nDURATION:P99999D', 'more than 20000 days'],
+    [
+      'DTSTART;VALUE=DATE:20260105\nRRULE:FREQ=DAILY;INTERVAL=4294967296',
+      'the event "release 0" repeats at an interval of 4294967296; at most 1000 is supported',
+    ],
+    [
+      'DTSTART;VALUE=DATE:00010101\nRRULE:FREQ=DAILY',
+      'the event "release 0" repeats since before 1900; let it begin later',
+    ],
+    [
+      'DTSTART;VALUE=DATE:20260201\nRRULE:FREQ=YEARLY;INTERVAL=4;BYMONTH=2;BYDAY=5MO',
+      `${RULE}FREQ=YEARLY;INTERVAL=4;BYMONTH=2;BYDAY=5MO`,
+    ],
+    [
+      'DTSTART;VALUE=DATE:20260201\nRRULE:FREQ=YEARLY;INTERVAL=4;BYMONTH=2;BYMONTHDAY=28;BYDAY=MO',
+      `${RULE}FREQ=YEARLY;INTERVAL=4;BYMONTH=2;BYMONTHDAY=28;BYDAY=MO`,
+    ],
+    ['DTSTART;VALUE=DATE:19000101\nRRULE:FREQ=DAILY', 'more than 30000 days to look through'],
   ])('with %j is refused', (event, message) => {
     expect(read(event)).toBe(message);
+  });
+
+  it('of many events that seldom come is refused before any of them is followed', () => {
+    const rare = 'DTSTART;VALUE=DATE:20260105\nRRULE:FREQ=MONTHLY;BYDAY=5MO';
+    expect(read(...Array.from({ length: 100 }, () => rare))).toBe('more than 30000 days to look through');
+    const excluded = `EXDATE;VALUE=DATE:${Array.from({ length: 30_000 }, () => '20260106').join()}`;
+    expect(read(`${rare}\n${excluded}`)).toBe('more than 30000 days to look through');
+  });
+
+  it('of thousands of changed occurrences is read, each with its own event alone', () => {
+    const moved = Array.from({ length: 2000 }, () => 'RECURRENCE-ID;VALUE=DATE:20270101\nDTSTART;VALUE=DATE:20270102');
+    expect(read('DTSTART;VALUE=DATE:20260105\nRRULE:FREQ=WEEKLY;COUNT=2', ...moved)).toEqual([
+      '2026-01-05',
+      '2026-01-12',
+    ]);
+  });
+
+  it('is read once for a set that names it often, and all files of a set are bounded together', () => {
+    const text = calendar('DTSTART;VALUE=DATE:20261224');
+    const naming = (path: string, ical: string) => ({
+      path,
+      text: `version: 1\ncalendars: { days: { ical: ./${ical} } }\npolicies: []\n`,
+    });
+    const problemsOf = (count: number, textOf: (path: string) => string) => {
+      const files = Array.from({ length: count }, (_, index) => naming(`p${index}.yaml`, `d${index}.ics`));
+      const result = parsePolicyFiles(files, {
+        readReferenced: (_file, path) => ({ ok: true, text: textOf(path) }),
+      });
+      return result.ok ? [] : result.problems.map(({ message }) => message.replace(/^\S+ /, ''));
+    };
+    const large = `${text}${'X'.repeat(500_000)}`;
+    expect(problemsOf(20, () => text + ' '.repeat(400_000)).every((line) => line === 'not an iCalendar file')).toBe(
+      true,
+    );
+    expect(problemsOf(1000, () => text)).toEqual([]);
+    expect(problemsOf(9, (path) => large + path).at(-1)).toBe(
+      'the iCalendar files of the set are larger than 4 MiB together',
+    );
   });
 
   it.each(['', 'BEGIN:VCALENDAR', 'nothing of the kind', '\0', 'BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nEND:VCALENDAR'])(

@@ -156,7 +156,7 @@ describe('calendars', () => {
     ['{ country: DE, dates: [2026-12-24] }', WHAT],
     ['{ dates: [2026-12-24], state: BE }', 'state and region go with country'],
     ['{ county: DE }', 'unknown key "county"; did you mean "country"?'],
-    ['{ country: Germany }', '"Germany" is not a country'],
+    ['{ country: Germany }', '"Germany" is not a country; write DE'],
     ['{ country: de }', '"de" is not a country; did you mean "DE"?'],
     ['{ country: AT, state: XX }', '"XX" is not a state of AT; expected one of 1, 2, 3, 4, 5, 6, 7, 8, 9'],
     ['{ dates: [] }', 'expected at least one date'],
@@ -286,7 +286,7 @@ policies:
     [schedule('disruption: { lower: { when: asleep } }'), 'expected any or idle or quiet'],
     [schedule('disruption: { lower: { deadline: 2h } }'), 'missing key "when"; expected any or idle or quiet'],
     [schedule('disruption: { cooldown: 2d }'), 'expected a duration of 0s to 1d, such as "90s", "5m", "1h30m"'],
-    [schedule('disruption: { at_once: 5 }'), 'expected a share such as "70%", from 1% to 100%'],
+    [schedule('disruption: { at_once: 5 }'), 'expected a share such as "70%", from 1% to 100%; write "5%"'],
     [schedule('disruption: { quiet_below: -1 }'), 'expected a number of connections'],
     [
       valid('        size', '        ready: 45m\n        size'),

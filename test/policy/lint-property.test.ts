@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Policy, ScheduleWindow } from '../../src/domain/policy.ts';
-import { compileGlob, compileSelector } from '../../src/domain/select.ts';
-import type { TimeSpec, Weekday } from '../../src/domain/time-spec.ts';
-import { isOpenAt } from '../../src/domain/windows.ts';
+import type { ScheduleWindow } from '../../src/domain/policy/kinds/schedule.ts';
+import type { Policy } from '../../src/domain/policy/policy.ts';
+import { compileGlob, compileSelector } from '../../src/domain/policy/select.ts';
+import type { TimeSpec, Weekday } from '../../src/domain/time/time-spec.ts';
+import { isOpenAt } from '../../src/domain/time/windows.ts';
 import { createBudget } from '../../src/policy/lint/budget.ts';
 import { LINTS } from '../../src/policy/lint/codes.ts';
 import { globCovers, globsMeet } from '../../src/policy/lint/glob-overlap.ts';
@@ -107,14 +108,14 @@ function firstByHalfHours(
   field: 'size' | 'suspendTimeoutSeconds',
 ): number[] {
   for (let ms = NOW; ms < NOW + DAYS * DAY_MS; ms += HALF_HOUR_MS) {
-    const a = heard(one, field, ms);
-    const b = heard(other, field, ms);
+    const a = effective(one, field, ms);
+    const b = effective(other, field, ms);
     if (a && b && a.isAbsolute === b.isAbsolute && a.wish !== b.wish) return [ms];
   }
   return [];
 }
 
-function heard(all: ScheduleWindow[], field: 'size' | 'suspendTimeoutSeconds', ms: number) {
+function effective(all: ScheduleWindow[], field: 'size' | 'suspendTimeoutSeconds', ms: number) {
   const open = all
     .filter((window) => window[field] !== undefined && window.at.some((spec) => isOpenAt(spec, ms)))
     .map((window) => ({
@@ -227,7 +228,7 @@ describe('lint of any set', () => {
     fc.assert(
       fc.property(select, select, fc.array(compute, { maxLength: 6 }), (one, other, computes) => {
         const matches = [compileSelector(one), compileSelector(other)];
-        const isShared = computes.some((candidate) => matches.every((match) => match(candidate, NOW)));
+        const isShared = computes.some((candidate) => matches.every((match) => match(candidate, NOW) === 'yes'));
         const policies = [one, other].map((selector) => aSchedule({ select: selector }));
         const [a, b] = policies;
         const overlap = overlapOfSelectors(policies, createBudget(1000));

@@ -7,7 +7,7 @@ export const NOW = at('2026-11-21T00:00:00Z');
 
 const COUNTS = {
   ...{ name: 'counts', file: 'ebb.yaml', everyMs: 60_000 },
-  ...{ from: 'prometheus', url: 'http://prometheus:9090', query: 'x' },
+  ...{ from: 'prometheus', url: 'http://prometheus:9090', query: 'x{id="$compute"}' },
 } as const;
 
 /** What lint finds in one file of policies; the file must be valid. */

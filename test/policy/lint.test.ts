@@ -1,10 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import type { ConnectionSource } from '../../src/domain/connection-source.ts';
+import { CONNECTION_PROFILES, type ConnectionProfile } from '../../src/domain/connections/connection-profile.ts';
+import type { ConnectionSource } from '../../src/domain/policy/connection-source.ts';
+import type { RestartPolicy } from '../../src/domain/policy/kinds/restart.ts';
+import type { TimeSpec } from '../../src/domain/time/time-spec.ts';
 import { LINTS } from '../../src/policy/lint/codes.ts';
 import { lintPolicySet } from '../../src/policy/lint/lint.ts';
 import { parsePolicyFiles } from '../../src/policy/parse.ts';
-import { aCompute, aSchedule, at } from '../support/builders.ts';
+import { aCompute, aFreeze, aRestart, aSchedule, at } from '../support/builders.ts';
 import { file, findingsIn, lintsIn, schedule } from './lint-text.ts';
 
 const limits = (name: string, rest: string) => `name: ${name}, kind: limits, select: { projects: ["*"] }, ${rest}`;
@@ -121,7 +124,8 @@ describe('a contradiction', () => {
       'windows: [{ at: Mon, size: 2 }]',
     ],
   ])('is not seen in %s', (_name, a, b) => {
-    expect(lintsIn(twoSchedules(a, b))).toEqual([]);
+    const codes = findingsIn(twoSchedules(a, b)).map(({ code }) => code);
+    expect(codes.filter((code) => code !== 'overlapping-windows')).toEqual([]);
   });
 
   it('is seen between a name and what may be the id of the same project', () => {
@@ -374,6 +378,42 @@ describe('headroom', () => {
   });
 });
 
+describe('a minimum that limits the connections', () => {
+  const text = (size: string, rest: string) =>
+    file(schedule('office', `windows: [{ at: always, size: ${size} }]`), headroom('room', rest));
+  const profiles = new Map([['default', CONNECTION_PROFILES.current]]);
+
+  it('is found where max_connections follows it, with the maximum that it allows', () => {
+    expect(lintsIn(text('0.5-4', 'max_size: 8'), { profiles })).toEqual([
+      '5 «8» warning minimum-limits-connections with the profile current the minimum of 0.5 CU that "office" (web.yaml:4) wants allows 4 CU: up to max_size 8 CU there are no more connections; write may_raise_min: true, or max_size: 4',
+    ]);
+    expect(lintsIn(text('0.5-8', 'max_size: 8'), { profiles })).toHaveLength(1);
+  });
+
+  it.each<[string, string, string, ReadonlyMap<string, ConnectionProfile>]>([
+    ['by the specification', '0.5-4', 'max_size: 8', new Map([['default', CONNECTION_PROFILES.seed]])],
+    ['where no settings are known', '0.5-4', 'max_size: 8', new Map()],
+    ['where the minimum may be raised', '0.5-4', 'max_size: 8, may_raise_min: true', profiles],
+    ['where max_size gives all', '0.5-4', 'max_size: 4', profiles],
+    ['where the minimum is enough', '1-4', 'max_size: 8', profiles],
+    [
+      'in another account',
+      '0.5-4',
+      'max_size: 8, select: { accounts: [main] }',
+      new Map([
+        ['main', CONNECTION_PROFILES.seed],
+        ['other', CONNECTION_PROFILES.current],
+      ]),
+    ],
+  ])('is not seen %s', (_where, size, rest, known) => {
+    const written = text(size, rest);
+    const one = rest.includes('select')
+      ? written.replace('name: room, kind: headroom, select: { projects: ["*"] }', 'name: room, kind: headroom')
+      : written;
+    expect(lintsIn(one, { profiles: known })).toEqual([]);
+  });
+});
+
 describe('a probe', () => {
   const withSource = (source: string, ...policies: string[]) =>
     file(...policies, headroom('room', 'max_size: 8')).replace('policies', `sources: { counts: ${source} }\npolicies`);
@@ -412,7 +452,9 @@ describe('a probe', () => {
   });
 
   it('of Prometheus wakes nothing', () => {
-    expect(lintsIn(withSource('{ from: prometheus, url: "http://p:9090", query: q, every: 10s }', nights))).toEqual([]);
+    expect(
+      lintsIn(withSource('{ from: prometheus, url: "http://p:9090", query: "$compute", every: 10s }', nights)),
+    ).toEqual([]);
   });
 
   it('of a source that is defined elsewhere is known too', () => {
@@ -530,6 +572,8 @@ describe('lint', () => {
     const text = file(dense('a', '0-58/2', 1), dense('b', '1-59/2', 2));
     expect(lintsIn(text, { steps: 200 })).toEqual([
       '4 «a» warning not-compared the set is too large or its times too dense to compare all of it for two years; some was left out',
+      '4 «cron» warning costly-window changes up to 1440 times a day, so boundaries are known only hours ahead; let it open less often, for longer',
+      '5 «cron» warning costly-window changes up to 1440 times a day, so boundaries are known only hours ahead; let it open less often, for longer',
     ]);
   });
 
@@ -560,6 +604,43 @@ describe('lint', () => {
     if (!parsed.ok) throw new Error(parsed.problems[0]?.message);
     const nowMs = at('2026-11-21T00:00:00Z');
     expect(lintPolicySet({ policies: parsed.set.policies, written: parsed.written, nowMs })).toEqual([]);
+  });
+
+  it('tells of a window that is costly to follow, and of no other', () => {
+    const cron = (expression: string, minutes: number) =>
+      ({ kind: 'cron', cron: expression, forMs: minutes * 60_000, zone: 'UTC' }) as const;
+    const between = (startCron: string, endCron: string) =>
+      ({ kind: 'cron-switch', startCron, endCron, zone: 'UTC' }) as const;
+    const told = (spec: TimeSpec) =>
+      lintPolicySet({ policies: [aFreeze({ at: [spec] })], nowMs: at('2026-03-02T00:00:00Z') })
+        .filter(({ code }) => code === 'costly-window')
+        .map(({ message }) => message.slice(0, 30));
+    expect(told(cron('*/2 * * * *', 1))).toEqual(['changes up to 1440 times a day']);
+    expect(told(between('0 0 * * *', '0 0 * * 0'))).toEqual(['a start at the same time undoe']);
+    const calm = [cron('* * * * *', 1), cron('0 4 * * 0', 120), between('0 8 * * 1-5', '0 18 * * 1-5')];
+    expect(calm.flatMap(told)).toEqual([]);
+  });
+
+  it('names a restart policy whose opening is not found after a while, so that no restart is due then', () => {
+    const told = (policy: RestartPolicy) =>
+      lintPolicySet({ policies: [policy], nowMs: at('2026-03-02T00:00:00Z') })
+        .filter(({ code, message }) => code === 'costly-window' && message.includes('no restart is due'))
+        .map(({ policy: name }) => name);
+    const turns = (hours: string): TimeSpec[] =>
+      ['*/2', '1-59/2'].map((minutes) => ({
+        kind: 'cron',
+        cron: `${minutes} ${hours} * * *`,
+        forMs: 60_000,
+        zone: 'UTC',
+      }));
+    const once = aRestart();
+    for (const hours of ['*', '2-5']) {
+      expect(told({ ...once, at: turns(hours) })).toEqual([once.name]);
+      expect(told({ ...once, at: turns(hours), everyMs: 86_400_000 })).toEqual([]);
+    }
+    expect(told({ ...once, at: turns('2') })).toEqual([once.name]);
+    expect(told(once)).toEqual([]);
+    expect(told({ ...once, at: [{ kind: 'cron', cron: '*/2 2-5 * * *', forMs: 120_000, zone: 'UTC' }] })).toEqual([]);
   });
 
   it('documents every code in docs/lints.md with its severity, and no other', async () => {

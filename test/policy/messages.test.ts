@@ -13,7 +13,15 @@ const GLOBS = 'expected a list of globs such as ["web-*", "!web-legacy"]';
 describe('the message', () => {
   it.each<[string, string, string, string[]]>([
     // The file
-    ['for another version', 'version: 1', 'version: 2', ['1:10 expected 1']],
+    [
+      'for another version',
+      'version: 1',
+      'version: 2',
+      [
+        '1:10 version 2 of the policy language is not known to this ebb, which reads version 1; write version: 1, or use a newer ebb',
+      ],
+    ],
+    ['for a version as text', 'version: 1', 'version: "1"', ['1:10 expected 1, without quotes']],
     ['without a version', 'version: 1\n', '', ['1:1 missing key "version"; expected 1']],
     ['for an unknown key', 'owner', 'ownr', ['3:1 unknown key "ownr"; did you mean "owner"?']],
     [
@@ -92,7 +100,30 @@ describe('the message', () => {
       '    mode: enfroce\n    otherwise',
       ['12:11 expected enforce or observe; did you mean "enforce"?'],
     ],
-    ['for "yes" as a boolean', '    otherwise', '    enabled: yes\n    otherwise', ['12:14 expected true or false']],
+    [
+      'for "yes" as a boolean',
+      '    otherwise',
+      '    enabled: yes\n    otherwise',
+      ['12:14 expected true or false; write true'],
+    ],
+    [
+      'for a slip in the key of the kind',
+      'kind: schedule',
+      'knid: schedule',
+      ['6:5 unknown key "knid"; did you mean "kind"?'],
+    ],
+    [
+      'for a priority as text',
+      '    otherwise',
+      '    priority: "1"\n    otherwise',
+      ['12:15 expected a whole number from -1000000 to 1000000; write 1 without quotes'],
+    ],
+    [
+      'for a rule of disruption that is no mapping',
+      '    otherwise',
+      '    disruption: { lower: idle }\n    otherwise',
+      ['12:26 expected a rule such as {when: idle, deadline: 2h}'],
+    ],
     // Selectors
     [
       'for an empty selector',
@@ -112,7 +143,7 @@ describe('the message', () => {
       '[web]',
       ['7:13 expected a selector such as {projects: ["web-*"]}, or the name of a group'],
     ],
-    ['for a glob instead of a list', '["web-*"]', '"web-*"', [`7:25 ${GLOBS}`]],
+    ['for a glob instead of a list', '["web-*"]', '"web-*"', [`7:25 ${GLOBS}; write ["web-*"]`]],
     ['for an empty list of globs', '["web-*"]', '[]', ['7:25 expected at least one glob']],
     [
       'for excludes only',
@@ -127,7 +158,7 @@ describe('the message', () => {
       'for an age without a unit',
       'projects:',
       'min_age: 30, projects:',
-      ['7:24 expected a duration of 0s to 365d, such as "90s", "5m", "1h30m"'],
+      ['7:24 expected a duration of 0s to 365d, such as "90s", "5m", "1h30m"; write a unit, such as 30s or 30m'],
     ],
     // Windows
     ['without windows', '[', '[', []],
@@ -143,12 +174,7 @@ describe('the message', () => {
       '',
       ['9:9 missing key "at"; expected a time such as "Mon-Fri 08:00-18:30", or a list of times'],
     ],
-    [
-      'for an empty otherwise',
-      'otherwise: leave',
-      'otherwise: {}',
-      ['12:16 no values; write "leave" to have no opinion'],
-    ],
+    ['for an empty otherwise', 'otherwise: leave', 'otherwise: {}', ['12:16 no values; write "leave" to set nothing']],
     ['for a slip in otherwise', 'otherwise: leave', 'otherwise: leav', [`12:16 ${OTHERWISE}; did you mean "leave"?`]],
     ['without otherwise', '    otherwise: leave\n', '', [`5:5 missing key "otherwise"; ${OTHERWISE}`]],
     // Sizes
@@ -180,9 +206,18 @@ describe('the message', () => {
     ],
     ['for a word as a size', '1-4', 'large', [`10:15 ${SIZE}`]],
     ['for a list as a size', '1-4', '[1, 4]', [`10:15 ${SIZE}`]],
+    [
+      'for ends of a range as text',
+      '1-4',
+      '{ min: "1", max: "4" }',
+      [
+        '10:22 expected a number of CU; write 1 without quotes',
+        '10:32 expected a number of CU; write 4 without quotes',
+      ],
+    ],
     ['for half a range', '1-4', '{ min: 1 }', ['10:17 missing key "max"; expected a number of CU']],
     // Timeouts
-    ['for a timeout in seconds', 'never', '300', [`11:24 ${TIMEOUT}`]],
+    ['for a timeout in seconds', 'never', '300', [`11:24 ${TIMEOUT}; write a unit, such as 300s or 300m`]],
     ['for a timeout that is too short', 'never', '59s', [`11:24 ${TIMEOUT}`]],
     ['for a timeout that is too long', 'never', '169h', [`11:24 ${TIMEOUT}`]],
     // Names
@@ -247,6 +282,16 @@ describe('the message', () => {
     ['Mon-Fun 08:00-09:00', ['"Fun" is not a day; did you mean "Sun"?']],
     ['Mon,Xyz', ['"Xyz" is not a day; expected one of Mon, Tue, Wed, Thu, Fri, Sat, Sun']],
     ['at eight', [TIMES]],
+    ['9am', [TIMES]],
+    ['8-18', ['"8-18" is not a time; write "08:00-18:00"']],
+    ['Mon-Fri 9am-5pm', ['"Mon-Fri 9am-5pm" is not a time; write "Mon-Fri 09:00-17:00"']],
+    ['Monday-Friday 12am - 12:30 pm', ['"Monday-Friday 12am - 12:30 pm" is not a time; write "Mon-Fri 00:00 - 12:30"']],
+    [
+      'saturdays 8 to 18 Europe/Berlin',
+      ['"saturdays 8 to 18 Europe/Berlin" is not a time; write "Sat 08:00-18:00 Europe/Berlin"'],
+    ],
+    ['Mon-Fri, 08:00-18:00', ['"Mon-Fri, 08:00-18:00" is not a time; write "Mon-Fri 08:00-18:00"']],
+    ['Mon 13pm-14pm', [TIMES]],
     ['Monday 08:00-09:00', ['"Monday" is not a day; did you mean "Mon"?']],
     ['mon 08:00-09:00', ['"mon" is not a day; did you mean "Mon"?']],
     ['Mon-Mon 08:00-09:00', ['"Mon-Mon" is one day or all of them; write "Mon"']],
@@ -286,6 +331,49 @@ describe('the message', () => {
   });
 });
 
+describe('the message of a whole file', () => {
+  const EMPTY = '1:1 the file is empty; write "version: 1" and "policies:" (policies/ has samples), or remove the file';
+
+  it.each([
+    ['that is empty', '', EMPTY],
+    ['of comments only', '# to come\n', EMPTY],
+    [
+      'that is no mapping',
+      '- name: a\n',
+      '1:1 expected a policy file: "version: 1", and below it "policies:" with a list',
+    ],
+    [
+      'whose policies are no list',
+      'version: 1\npolicies: { name: a }\n',
+      '2:13 expected a list of policies; write "- " before each entry',
+    ],
+  ])('%s', (_what, text, expected) => {
+    expect(messagesOf(text)).toEqual([expected]);
+  });
+
+  it.each([
+    ['{ country: Germany }', '2:19 "Germany" is not a country; write DE'],
+    ['{ country: österreich }', '2:19 "österreich" is not a country; write AT'],
+    ['{ country: UK }', '2:19 "UK" is not a country; write GB'],
+    ['{ country: de }', '2:19 "de" is not a country; did you mean "DE"?'],
+    ['{ country: DE, state: Berlin }', '2:19 "Berlin" is not a state of DE; write BE'],
+    [
+      '{ dates: 2026-12-24 }',
+      '2:26 expected a list of dates such as 2026-12-24 and ranges such as 2026-12-28/2026-12-31; write ["2026-12-24"]',
+    ],
+  ])('with the calendar %s', (calendar, expected) => {
+    expect(messagesOf(`version: 1\ncalendars: { h: ${calendar} }\npolicies: []\n`)).toEqual([expected]);
+  });
+
+  it.each([
+    ['suspend_after: 5m', '3:76 expected bounds of the timeout such as {max: 5m}, {min: 1m}, or both'],
+    ['size: { min: "1" }', '3:74 expected a size in CU; write 1 without quotes'],
+  ])('with limits of %s', (limits, expected) => {
+    const text = `version: 1\npolicies:\n  - { name: abc, kind: limits, select: { projects: ["*"] }, ${limits} }\n`;
+    expect(messagesOf(text)).toEqual([expected]);
+  });
+});
+
 describe('the message of a headroom policy', () => {
   const headroom = (changes: Record<string, string>) => {
     const values = {
@@ -306,7 +394,11 @@ describe('the message of a headroom policy', () => {
   };
 
   it.each<[string, string, string]>([
-    ['target', '0.7', '8:13 expected a share such as "70%", from 1% to 100%'],
+    ['target', '0.7', '8:13 expected a share such as "70%", from 1% to 100%; write "70%"'],
+    ['target', '70', '8:13 expected a share such as "70%", from 1% to 100%; write "70%"'],
+    ['max_size', '"8"', '9:15 expected a size in CU such as 8; write 8 without quotes'],
+    ['may_raise_min', 'no', '10:20 expected true or false; write false'],
+    ['scale_down', '30m', '10:17 expected {after: 30m}'],
     ['target', '0%', '8:13 expected a share such as "70%", from 1% to 100%'],
     ['max_size', '7.5', '9:15 7.5 CU is not a size; the nearest are 7 and 8'],
     ['scale_down', '{ after: 10s }', '10:26 expected a duration of 1m to 7d, such as "90s", "5m", "1h30m"'],
@@ -326,6 +418,10 @@ describe('the message of a headroom policy', () => {
       '2:38 expected postgres://user@$host/database without a password; use dsn_env or dsn_file for a secret',
     ],
     ['{ from: postgres }', '2:17 expected exactly one of dsn_env, dsn_file, dsn'],
+    [
+      '{ from: prometeus }',
+      '2:23 expected a source with from: prometheus or from: postgres; did you mean "prometheus"?',
+    ],
     ['{ from: influx }', '2:23 expected a source with from: prometheus or from: postgres'],
   ])('for the source %s', (source, expected) => {
     expect(messagesOf(`version: 1\nsources: { a: ${source} }\npolicies: []\n`)).toEqual([expected]);

@@ -1,4 +1,5 @@
-import type { Policy, SchedulePolicy } from '../../src/domain/policy.ts';
+import type { SchedulePolicy } from '../../src/domain/policy/kinds/schedule.ts';
+import type { Policy } from '../../src/domain/policy/policy.ts';
 import { type PolicySetResult, parsePolicyFiles } from '../../src/policy/parse.ts';
 import { formatProblem } from '../../src/policy/problem.ts';
 

@@ -84,6 +84,56 @@ describe('files that are watched', () => {
     expect(reads).toHaveLength(2);
   });
 
+  it.each<[string, boolean, (folder: string) => Promise<void>]>([
+    ['is written over', false, (folder) => writeFile(join(folder, 'a.yaml'), '22')],
+    ['is gone', false, (folder) => rm(join(folder, 'a.yaml'))],
+    ['is not touched', false, async () => {}],
+    [
+      'is replaced, and another written over',
+      false,
+      async (folder) => {
+        await writeFile(join(folder, 'b.yaml'), '22');
+        await writeFile(join(folder, '.a'), '2');
+        await rename(join(folder, '.a'), join(folder, 'a.yaml'));
+      },
+    ],
+    [
+      'is replaced by one that was written beside it',
+      true,
+      async (folder) => {
+        await writeFile(join(folder, '.a'), '2');
+        await rename(join(folder, '.a'), join(folder, 'a.yaml'));
+      },
+    ],
+  ])('where one %s: that all were replaced as a whole is %s', async (_what, replaced, change) => {
+    const folder = await folderWith({ 'a.yaml': '1', 'b.yaml': '1' });
+    const watch = watched(folder);
+    await watch.whole(async () => {}, readOnce);
+    expect(watch.replaced()).toBe(false);
+    await change(folder);
+    await watch.whole(async () => {}, readOnce);
+    expect(watch.replaced()).toBe(replaced);
+  });
+
+  it('are replaced as a whole by the swap of a link, also those that are then gone', async () => {
+    const folder = await folderWith({});
+    for (const [version, files] of [
+      ['..1', ['a.yaml', 'b.yaml']],
+      ['..2', ['a.yaml']],
+    ] as const) {
+      await mkdir(join(folder, version));
+      for (const name of files) await writeFile(join(folder, version, name), '1');
+    }
+    await symlink('..1', join(folder, '..data'));
+    for (const name of ['a.yaml', 'b.yaml']) await symlink(`..data/${name}`, join(folder, name));
+    const watch = watched(folder);
+    await watch.whole(async () => {}, readOnce);
+    await symlink('..2', join(folder, '..data_tmp'));
+    await rename(join(folder, '..data_tmp'), join(folder, '..data'));
+    await watch.whole(async () => {}, readOnce);
+    expect(watch.replaced()).toBe(true);
+  });
+
   it('are read once where nothing changes meanwhile', async () => {
     const reads: string[] = [];
     const watch = watched(await folderWith({ 'a.yaml': '1' }));

@@ -4,9 +4,9 @@
  */
 import { expect, it } from 'vitest';
 import { clockByTable, type DaemonEvent } from '../../src/compose.ts';
-import { compilePolicies } from '../../src/domain/compiled-policies.ts';
+import { forecastFleet } from '../../src/domain/forecast/forecast.ts';
 import type { Segment } from '../../src/domain/forecast/walk.ts';
-import { forecastFleet } from '../../src/domain/forecast.ts';
+import { compilePolicies } from '../../src/domain/policy/compiled-policies.ts';
 import { loadPolicySet } from '../../src/policy/load.ts';
 import { aCompute } from '../support/builders.ts';
 import { startTestDaemon } from '../support/daemon.ts';

@@ -1,9 +1,12 @@
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Ajv } from 'ajv';
 import { afterAll, describe, expect, it } from 'vitest';
+import { parse as parseYaml } from 'yaml';
 import { renderExampleYaml, renderSettingsDoc } from '../../scripts/render-settings.ts';
 import { SETTINGS } from '../../src/settings/declarations.ts';
+import { settingsJsonSchema } from '../../src/settings/json-schema.ts';
 import { settingsSchema } from '../../src/settings/schema.ts';
 import { readSettings } from '../../src/settings.ts';
 
@@ -38,5 +41,25 @@ describe('what is generated from the settings', () => {
       ok: true,
       settings: { group: 'production', accounts: [{ apiKey: { from: 'file' } }] },
     });
+  });
+});
+
+describe('the JSON Schema of ebb.yaml', () => {
+  it('that is committed is the one that the code generates (npx tsx scripts/write-schemas.ts)', () => {
+    expect(JSON.parse(readFileSync('schema/settings.schema.json', 'utf8'))).toEqual(settingsJsonSchema());
+  });
+
+  it('accepts the example with every setting, and refuses unknown settings and values', () => {
+    const validate = new Ajv({ strict: false }).compile(settingsJsonSchema());
+    const example = readFileSync('ebb.example.yaml', 'utf8');
+    expect(validate(parseYaml(example)), JSON.stringify(validate.errors)).toBe(true);
+    expect(validate(parseYaml(example.replace(/^# (\w+: \S+)$/gm, '$1'))), JSON.stringify(validate.errors)).toBe(true);
+    expect(validate({ mode: 'observe', polices: 'policies' })).toBe(false);
+    expect(validate({ mode: 'enforced' })).toBe(false);
+  });
+
+  it('says of every setting what it means', () => {
+    const { properties } = settingsJsonSchema() as { properties: Record<string, { description: string }> };
+    for (const [name, { help }] of Object.entries(SETTINGS)) expect(properties[name]?.description).toBe(help);
   });
 });

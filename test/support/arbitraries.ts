@@ -1,21 +1,23 @@
 /** Whole policy sets and situations at random, as the parser could have made them: checked, sizes and zones valid. */
 import fc from 'fast-check';
-import type { Compute, ComputeSettings, Size } from '../../src/domain/compute.ts';
-import { COMPUTE_SIZES_CU, MAX_AUTOSCALING_CU, MAX_AUTOSCALING_SPAN_CU } from '../../src/domain/compute-units.ts';
-import { CONNECTION_PROFILES } from '../../src/domain/connection-profile.ts';
-import type { ConnectionHistory } from '../../src/domain/connections.ts';
-import type { ManualChanges, PartialDisruption } from '../../src/domain/disruption.ts';
-import type { Hold } from '../../src/domain/holds.ts';
-import type {
-  FreezePolicy,
-  HeadroomPolicy,
-  LimitsPolicy,
-  Policy,
-  RestartPolicy,
-  SchedulePolicy,
-  ScheduleWindow,
-} from '../../src/domain/policy.ts';
-import type { TimeSpec, Weekday } from '../../src/domain/time-spec.ts';
+import type { Compute, ComputeSettings, Size } from '../../src/domain/compute/compute.ts';
+import {
+  COMPUTE_SIZES_CU,
+  MAX_AUTOSCALING_CU,
+  MAX_AUTOSCALING_SPAN_CU,
+} from '../../src/domain/compute/compute-units.ts';
+import { CONNECTION_PROFILES } from '../../src/domain/connections/connection-profile.ts';
+import type { ConnectionHistory } from '../../src/domain/connections/connections.ts';
+import type { Hold } from '../../src/domain/overrides/holds.ts';
+import type { ManualChanges, PartialDisruption } from '../../src/domain/policy/disruption.ts';
+import type { FreezePolicy } from '../../src/domain/policy/kinds/freeze.ts';
+import type { HeadroomPolicy } from '../../src/domain/policy/kinds/headroom.ts';
+import type { PolicyKind, PolicyOf } from '../../src/domain/policy/kinds/kinds.ts';
+import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
+import type { RestartPolicy } from '../../src/domain/policy/kinds/restart.ts';
+import type { SchedulePolicy, ScheduleWindow } from '../../src/domain/policy/kinds/schedule.ts';
+import type { Policy } from '../../src/domain/policy/policy.ts';
+import type { TimeSpec, Weekday } from '../../src/domain/time/time-spec.ts';
 import { aCompute } from './builders.ts';
 
 const MINUTE_MS = 60_000;
@@ -51,6 +53,20 @@ const cron = fc
     some('*', '*', '*', '1-5', '0,6', '2-4'),
   )
   .map(([minutes, hours, days]) => `${minutes} ${hours} * * ${days}`);
+
+/** Windows that change often or whose ends are undone: what a search must not follow one by one. */
+const dense = fc.oneof(
+  some(
+    ['0 0 * * *', '0 0 * * 0'],
+    ['* * * * *', '0 * * * *'],
+    ['* * * * *', '* * * * 1'],
+    ['0 0 29 2 *', '0 0 * * *'],
+  ).map(([startCron, endCron]) => ({ kind: 'cron-switch' as const, startCron, endCron })),
+  some('*/2 * * * *', '1-59/2 * * * *', '* * * * *').map((expression) => ({
+    ...{ kind: 'cron' as const, cron: expression },
+    forMs: MINUTE_MS,
+  })),
+);
 
 /** Windows of every form in a zone, or in UTC, around `days` days from `fromMs`, a midnight in UTC, on. */
 export function timeSpecs({ zone, fromMs, days, once = false }: Around): fc.Arbitrary<TimeSpec[]> {
@@ -94,6 +110,7 @@ export function timeSpecs({ zone, fromMs, days, once = false }: Around): fc.Arbi
     { weight: 2, arbitrary: filtered(cronWindow) },
     { weight: 2, arbitrary: filtered(cronSwitch) },
     { weight: 1, arbitrary: interval },
+    { weight: 1, arbitrary: filtered(dense.map((one) => ({ ...one, zone }) as TimeSpec)) },
   );
   return fc.array(spec, { minLength: 1, maxLength: 3 });
 }
@@ -205,28 +222,29 @@ const headroom = partial<HeadroomPolicy>(
   [...BASE_KEYS, 'connections', 'targetShare', 'maxCu', 'mayRaiseMin', 'scaleDownAfterMs', 'act'],
 );
 
-function timed(around: Around): fc.Arbitrary<Policy> {
-  const at = timeSpecs(around);
-  const restart = partial<RestartPolicy>(
-    { ...base('restart'), at, everyMs: some(DAY_MS, 7 * DAY_MS), connectionsBelow: fc.nat({ max: 5 }) },
-    [...BASE_KEYS, 'at'],
-  );
-  const freeze = partial<FreezePolicy>({ ...base('freeze'), at, allowRaise: fc.boolean() }, [
+function restarts(around: Around): fc.Arbitrary<RestartPolicy> {
+  const every = { everyMs: some(DAY_MS, 7 * DAY_MS), connectionsBelow: fc.nat({ max: 5 }) };
+  return partial<RestartPolicy>({ ...base('restart'), at: timeSpecs(around), ...every }, [...BASE_KEYS, 'at']);
+}
+
+function freezes(around: Around): fc.Arbitrary<FreezePolicy> {
+  return partial<FreezePolicy>({ ...base('freeze'), at: timeSpecs(around), allowRaise: fc.boolean() }, [
     ...BASE_KEYS,
     'at',
     'allowRaise',
   ]);
-  return fc.oneof(restart, freeze);
 }
 
 /** Policies of every kind, each with a name of its own. */
 export function policySets(around: Around, { mayConflict = true } = {}): fc.Arbitrary<Policy[]> {
-  const policy = fc.oneof(
-    { weight: 5, arbitrary: schedules(around) as fc.Arbitrary<Policy> },
-    { weight: 2, arbitrary: limits(mayConflict) as fc.Arbitrary<Policy> },
-    { weight: 2, arbitrary: headroom as fc.Arbitrary<Policy> },
-    { weight: 1, arbitrary: timed(around) },
-  );
+  const kinds: { [K in PolicyKind]: { weight: number; arbitrary: fc.Arbitrary<PolicyOf<K>> } } = {
+    schedule: { weight: 10, arbitrary: schedules(around) },
+    limits: { weight: 4, arbitrary: limits(mayConflict) },
+    headroom: { weight: 4, arbitrary: headroom },
+    restart: { weight: 1, arbitrary: restarts(around) },
+    freeze: { weight: 1, arbitrary: freezes(around) },
+  };
+  const policy: fc.Arbitrary<Policy> = fc.oneof(...Object.values(kinds));
   return fc
     .array(policy, { minLength: 1, maxLength: 6 })
     .map((policies) => policies.map((one, index) => ({ ...one, name: `${one.kind}-${index}` })));

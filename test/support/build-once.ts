@@ -13,12 +13,13 @@ declare module 'vitest' {
 export default function setup(project: TestProject): () => void {
   // Beside dist/, since the command finds its package.json and policies from there.
   const folder = `${project.config.root}/.build-${process.pid}`;
-  const compiler = `${project.config.root}/node_modules/typescript/bin/tsc`;
+  const compiler = `${project.config.root}/node_modules/typescript-7/bin/tsc`;
   // Types are checked before the tests; an error of types somewhere must not keep tests of something else from running.
   spawnSync(process.execPath, [compiler, '-p', 'tsconfig.build.json', '--outDir', folder], { stdio: 'inherit' });
   if (!existsSync(`${folder}/cli/main.js`)) throw new Error('the command could not be built');
-  const assets = 'adapters/http/page/assets';
-  cpSync(`${project.config.root}/src/${assets}`, `${folder}/${assets}`, { recursive: true });
+  for (const path of ['adapters/http/page/assets', 'policy/calendars/holiday-library.cjs']) {
+    cpSync(`${project.config.root}/src/${path}`, `${folder}/${path}`, { recursive: true });
+  }
   project.provide('ebbMain', `${folder}/cli/main.js`);
   return () => rmSync(folder, { recursive: true, force: true });
 }

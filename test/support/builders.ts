@@ -1,21 +1,19 @@
 /** Small, complete domain values for tests; each test names only what it is about. */
 
-import { type CompiledPolicies, compilePolicies } from '../../src/domain/compiled-policies.ts';
-import type { Compute } from '../../src/domain/compute.ts';
-import type { ComputeRecord } from '../../src/domain/compute-record.ts';
-import type { ConnectionHistory, ConnectionSample } from '../../src/domain/connections.ts';
-import type { Hold } from '../../src/domain/holds.ts';
-import { judge, type Situation } from '../../src/domain/judge.ts';
-import type { Plan } from '../../src/domain/plan.ts';
-import type {
-  FreezePolicy,
-  HeadroomPolicy,
-  LimitsPolicy,
-  Policy,
-  RestartPolicy,
-  SchedulePolicy,
-} from '../../src/domain/policy.ts';
-import type { WeeklyWindow } from '../../src/domain/time-spec.ts';
+import type { Compute } from '../../src/domain/compute/compute.ts';
+import type { ConnectionHistory, ConnectionSample } from '../../src/domain/connections/connections.ts';
+import { evaluate, type Situation } from '../../src/domain/evaluate/evaluate.ts';
+import type { Hold } from '../../src/domain/overrides/holds.ts';
+import type { Plan } from '../../src/domain/plan/plan.ts';
+import { type CompiledPolicies, compilePolicies } from '../../src/domain/policy/compiled-policies.ts';
+import type { FreezePolicy } from '../../src/domain/policy/kinds/freeze.ts';
+import type { HeadroomPolicy } from '../../src/domain/policy/kinds/headroom.ts';
+import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
+import type { RestartPolicy } from '../../src/domain/policy/kinds/restart.ts';
+import type { SchedulePolicy } from '../../src/domain/policy/kinds/schedule.ts';
+import type { Policy } from '../../src/domain/policy/policy.ts';
+import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
+import type { WeeklyWindow } from '../../src/domain/time/time-spec.ts';
 
 export const at = (iso: string): number => Date.parse(iso);
 
@@ -144,5 +142,5 @@ export function compiled(...policies: Policy[]): CompiledPolicies {
 
 /** Plans as the daemon does. */
 export function planFor(situation: Partial<Situation> & Pick<Situation, 'policies' | 'compute' | 'nowMs'>): Plan {
-  return judge({ record: undefined, mode: 'enforce', projectBusy: false, ...situation }).plan;
+  return evaluate({ record: undefined, mode: 'enforce', projectBusy: false, ...situation }).plan;
 }

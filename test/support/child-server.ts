@@ -30,12 +30,12 @@ export async function startServer(
   child.once('exit', () => running.delete(child));
   let written = '';
   await new Promise<void>((resolve, reject) => {
-    const hear = (chunk: Buffer) => {
+    const effectivePolicies = (chunk: Buffer) => {
       written += chunk.toString();
       if (ready.test(written)) resolve();
     };
-    child.stdout?.on('data', hear);
-    child.stderr?.on('data', hear);
+    child.stdout?.on('data', effectivePolicies);
+    child.stderr?.on('data', effectivePolicies);
     child.once('error', reject);
     child.once('exit', (code) => reject(new Error(`${program} ended with ${code}: ${written}`)));
   });

@@ -56,7 +56,7 @@ export async function startTestDaemon(options: TestDaemonOptions): Promise<TestD
     settings,
     policies: loaded.set,
     version: 'test',
-    rhythm: { inventoryMs: 200, keeperMs: 500, waitingMs: 300, rulesMs: 200, samplingMs: 1_000 },
+    rhythm: { inventoryMs: 200, resyncMs: 500, waitingMs: 300, rulesMs: 200, samplingMs: 1_000 },
     logTo: new Writable({
       write(chunk, _encoding, done) {
         logs.push(JSON.parse(String(chunk)));

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { request } from 'undici';
 import { expect, type TestContext, vi } from 'vitest';
-import type { ComputeRecord } from '../../src/domain/compute-record.ts';
+import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import type { FleetCompute } from '../../src/emulator/fleet.ts';
 import type { EmulatorOptions } from '../../src/emulator/server.ts';
 import { type EbbProcess, startEbb } from './ebb-process.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Clock } from '../../ports/clock.ts';
+import { type Clock, timerMs } from '../../ports/clock.ts';
 
 /**
  * The longest nap in real milliseconds. A long wait is many naps: the machine's clock may be set, a laptop may sleep, and
@@ -21,7 +21,7 @@ export async function sleepUntil(
 
 async function nap(ms: number, signal: AbortSignal): Promise<void> {
   try {
-    await delay(ms, undefined, { signal });
+    await delay(timerMs(ms), undefined, { signal });
   } catch (error) {
     signal.throwIfAborted();
     throw error;
@@ -51,7 +51,7 @@ export function startTicking(
     running = runTick(tick, onTickError).finally(() => {
       running = undefined;
     });
-  }, intervalMs);
+  }, timerMs(intervalMs));
   return {
     async close() {
       clearInterval(timer);

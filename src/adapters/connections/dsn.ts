@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { ClientConfig } from 'pg';
-import { isLoopbackHost } from '../../domain/loopback.ts';
+import { isLoopbackHost } from '../../common/loopback.ts';
 import { failed, type Read } from './outcomes.ts';
 
 const HOST = /^[A-Za-z0-9.-]+$/;

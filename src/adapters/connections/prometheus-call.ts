@@ -1,5 +1,6 @@
 import { Agent } from 'undici';
-import type { Compute } from '../../domain/compute.ts';
+import type { Compute } from '../../domain/compute/compute.ts';
+import { timerMs } from '../../ports/clock.ts';
 import type { CountError } from '../../ports/connections.ts';
 import { failed, type ReadSecret } from './outcomes.ts';
 
@@ -47,7 +48,7 @@ export function createPrometheusCall({
       if (token !== undefined && typeof token !== 'string') {
         return failed('misconfigured', token instanceof Error ? token.message : 'no token');
       }
-      const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+      const limit = AbortSignal.any([signal, AbortSignal.timeout(timerMs(timeoutMs))]);
       try {
         const { statusCode, body } = await dispatcher.request({
           origin: base.origin,

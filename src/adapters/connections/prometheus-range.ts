@@ -1,5 +1,5 @@
 import type { RecordedCount } from '../../domain/backtest/recording.ts';
-import type { Compute } from '../../domain/compute.ts';
+import type { Compute } from '../../domain/compute/compute.ts';
 import { failed, type Read } from './outcomes.ts';
 import { connectionsIn, type Points, rangesIn, tooManySeries } from './prometheus-answer.ts';
 import { createPrometheusCall, filledIn, hasSafeIds, type PrometheusCallOptions } from './prometheus-call.ts';

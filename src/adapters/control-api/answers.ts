@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { printable } from '../../common/safe-text.ts';
 import type { ApiResult, ControlApiError, ControlApiErrorCode } from '../../ports/control-api.ts';
 import { type ApiCall, isWrite, routeOf } from './api-call.ts';
 import type { Exchange } from './http-transport.ts';
@@ -54,7 +55,7 @@ function refused(call: ApiCall, answer: Extract<Exchange, { kind: 'answer' }>, r
   const code = codeOf(status);
   return failed(call, {
     code,
-    message: redactor.clean(said === '' ? describe(status) : said),
+    message: printable(redactor.clean(said === '' ? describe(status) : said)),
     // The service refuses a 4xx and, by its own statement, a 503 before doing anything.
     unknown: code === 'timeout' || code === 'malformed' || (code === 'unavailable' && status !== 503),
     status,

@@ -1,4 +1,4 @@
-import { isLoopbackHost } from '../../domain/loopback.ts';
+import { isLoopbackHost } from '../../common/loopback.ts';
 
 /**
  * The base URL of a control API, without a slash at its end. Throws an Error whose message says what to do: not a URL, a

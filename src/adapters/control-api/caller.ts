@@ -68,7 +68,7 @@ export function createCaller(options: ControlApiOptions, guard: (send: Transport
   });
   const transport = guard(createHttpTransport({ baseUrl, dispatcher, userAgent: options.userAgent ?? 'ebb' }));
   const budget = options.budget ?? ownBudget();
-  const exchange = withBudget(withMetrics(exchangeOver(transport), metrics), { budget, metrics });
+  const exchange = withBudget(withMetrics(exchangeOver(transport), metrics), { budget, metrics, log: options.log });
   const closing = new AbortController();
   // Every call under way listens to it, and takes its listener away when it ends.
   setMaxListeners(0, closing.signal);
@@ -83,7 +83,11 @@ export function createCaller(options: ControlApiOptions, guard: (send: Transport
   return {
     call,
     accounts: keys.accounts,
-    accountStatus: keys.status,
+    accountStatus: () =>
+      keys.status().map((status) => {
+        const stalledMs = budget.stalledMs(status.account);
+        return stalledMs === 0 ? status : { ...status, stalledMs };
+      }),
     async close() {
       closing.abort(new Error('the client is closed'));
       // It waits for connections that are being made, which nobody needs any more.

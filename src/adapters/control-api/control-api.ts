@@ -48,7 +48,9 @@ export function controlApiOver(options: {
     listProjects: (callOptions = {}) => remembered(listProjects(callOptions)),
     async listComputes(project, callOptions = {}) {
       const computes = await computesOf(call, project, callOptions);
-      return computes.ok ? { ok: true, value: computes.value.map((compute) => computeOf(project, compute)) } : computes;
+      if (!computes.ok) return computes;
+      const { computes: found, unreadable } = computes.value;
+      return { ok: true, value: { computes: found.map((compute) => computeOf(project, compute)), unreadable } };
     },
     async *listBranches(projectId, callOptions = {}) {
       const project = await find(projectId, callOptions);

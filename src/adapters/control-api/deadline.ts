@@ -1,3 +1,5 @@
+import { timerMs } from '../../ports/clock.ts';
+
 /** The reason of a signal whose time ran out, to tell it from one that somebody aborted. */
 export class DeadlinePassed extends Error {
   override name = 'DeadlinePassed';
@@ -25,7 +27,7 @@ export async function underDeadline<T>(
   const controller = new AbortController();
   const endsAtMs = performance.now() + deadlineMs;
   const expire = () => controller.abort(new DeadlinePassed('the deadline has passed'));
-  const timer = setTimeout(expire, deadlineMs);
+  const timer = setTimeout(expire, timerMs(deadlineMs));
   expiries.set(controller.signal, () => performance.now() >= endsAtMs && expire());
   const follow = () => controller.abort(parents.find((parent) => parent.aborted)?.reason);
   for (const parent of parents) parent.addEventListener('abort', follow, { once: true });

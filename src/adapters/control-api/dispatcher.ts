@@ -1,5 +1,5 @@
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
-import { isLoopbackHost } from '../../domain/loopback.ts';
+import { isLoopbackHost } from '../../common/loopback.ts';
 
 /** How long each part of an exchange may take, milliseconds; the call's deadline comes on top. */
 export interface Timeouts {

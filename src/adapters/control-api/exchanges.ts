@@ -1,9 +1,10 @@
 import type { RateBudget } from '../../ports/rate-budget.ts';
-import type { Metrics } from '../../ports/telemetry.ts';
+import type { Log, Metrics } from '../../ports/telemetry.ts';
 import { type ApiCall, isWrite, routeOf } from './api-call.ts';
 import { DeadlinePassed, expireIfLate } from './deadline.ts';
 import { type Exchange, type Transport, whyAborted } from './http-transport.ts';
 import { parseRetryAfter } from './retry-after.ts';
+import { LONGEST_PAUSE_MS } from './token-bucket.ts';
 
 /** Sends a call once, under a key. Never throws. */
 export type SendExchange = (call: ApiCall, key: string, signal: AbortSignal) => Promise<Exchange>;
@@ -27,9 +28,35 @@ export function withMetrics(send: SendExchange, metrics: Metrics): SendExchange 
   };
 }
 
-/** Sends only when the budget allows it, and tells the budget of every 429. */
-export function withBudget(send: SendExchange, options: { budget: RateBudget; metrics: Metrics }): SendExchange {
-  const { budget, metrics } = options;
+/** A pause that is longer is told. */
+const LONG_PAUSE_MS = 60_000;
+
+/** Sends only when the budget allows it, and tells the budget of every answer. */
+export function withBudget(
+  send: SendExchange,
+  options: { budget: RateBudget; metrics: Metrics; log?: Log | undefined },
+): SendExchange {
+  const { budget, metrics, log } = options;
+  const paused = new Set<string>();
+
+  async function throttled(account: string, retryAfter: string | undefined): Promise<void> {
+    const askedMs = parseRetryAfter(retryAfter);
+    await budget.throttled(account, askedMs);
+    if (askedMs === undefined || askedMs < LONG_PAUSE_MS || paused.has(account)) return;
+    paused.add(account);
+    const [asked, seconds] = [askedMs, Math.min(askedMs, LONGEST_PAUSE_MS)].map((ms) => Math.round(ms / 1000));
+    log?.warn(
+      { event: 'ebb.api_paused', account, asked_seconds: asked, seconds },
+      `the control API asks account ${account} to wait ${asked} s (429); nothing is sent for it for ${seconds} s, then it is asked again`,
+    );
+  }
+
+  function answered(account: string): void {
+    budget.answered(account);
+    if (!paused.delete(account)) return;
+    log?.info({ event: 'ebb.api_resumed', account }, `the control API answers account ${account} again`);
+  }
+
   return async (call, key, signal) => {
     const priority = isWrite(call) ? 'write' : 'read';
     try {
@@ -42,9 +69,8 @@ export function withBudget(send: SendExchange, options: { budget: RateBudget; me
       return notSent(signal, error);
     }
     const exchange = await send(call, key, signal);
-    if (exchange.kind === 'answer' && exchange.status === 429) {
-      await budget.throttled(call.account, parseRetryAfter(exchange.retryAfter));
-    }
+    if (exchange.kind === 'answer' && exchange.status === 429) await throttled(call.account, exchange.retryAfter);
+    else answered(call.account);
     return exchange;
   };
 }

@@ -1,4 +1,4 @@
-import type { Compute, ComputeSettings } from '../../domain/compute.ts';
+import type { Compute, ComputeSettings } from '../../domain/compute/compute.ts';
 import type { ApiResult, CallOptions, ControlApi, Operation } from '../../ports/control-api.ts';
 import { type ControlApiOptions, createCaller } from './caller.ts';
 import { compute, controlApiOver } from './control-api.ts';

@@ -6,6 +6,7 @@ import {
   DEFAULT_PAUSE_MS,
   FORGIVEN_AFTER_MS,
   type Granted,
+  LONGEST_PAUSE_MS,
   MAX_SLOWDOWNS,
   SAME_EVENT_MS,
 } from './token-bucket.ts';
@@ -25,6 +26,7 @@ local slowed_at = tonumber(stored[3] or '0')
 local capacity = tonumber(ARGV[1])
 local active = math.max(0, slowdowns - math.floor((now - slowed_at) / ${FORGIVEN_AFTER_MS}))
 local function interval(halvings) return tonumber(ARGV[2]) * 2 ^ halvings end
+local function believable(step) return math.min(full_at, now + ${LONGEST_PAUSE_MS} + capacity * step) end
 local function write()
   redis.call('HSET', KEYS[1], 'full_at_ms', string.format('%.3f', full_at),
     'slowdowns', slowdowns, 'slowed_at_ms', string.format('%.3f', slowed_at))
@@ -34,7 +36,7 @@ end
 
 const TAKE = `${READ}
 local step = interval(active)
-local from = math.max(full_at, now)
+local from = math.max(believable(step), now)
 local there = math.floor((now - from) / step + capacity)
 local tokens = math.max(1, math.min(tonumber(ARGV[3]), there))
 full_at = from + tokens * step
@@ -46,7 +48,8 @@ const SLOW_DOWN = `${READ}
 local same = slowdowns > 0 and now - slowed_at < ${SAME_EVENT_MS}
 slowdowns = same and active or math.min(${MAX_SLOWDOWNS}, active + 1)
 if not same then slowed_at = now end
-full_at = math.max(full_at, now + tonumber(ARGV[3]) + (capacity - 1) * interval(slowdowns))
+local step = interval(slowdowns)
+full_at = math.max(believable(step), now + math.min(tonumber(ARGV[3]), ${LONGEST_PAUSE_MS}) + (capacity - 1) * step)
 write()
 return '0'
 `;

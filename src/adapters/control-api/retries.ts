@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { timerMs } from '../../ports/clock.ts';
 import type { ApiResult, ControlApiError } from '../../ports/control-api.ts';
 import type { ApiCall, Caller, SendOnce } from './api-call.ts';
 import { underDeadline } from './deadline.ts';
@@ -72,7 +73,7 @@ function isHeldBack(result: ApiResult<unknown>): boolean {
 
 async function slept(ms: number, signal: AbortSignal): Promise<boolean> {
   try {
-    await sleep(ms, undefined, { signal });
+    await sleep(timerMs(ms), undefined, { signal });
     return true;
   } catch {
     return false;

@@ -1,10 +1,10 @@
-import type { ApiResult, Branch, CallOptions, Operation } from '../../ports/control-api.ts';
+import type { ApiResult, Branch, CallOptions, Operation, UnreadableCompute } from '../../ports/control-api.ts';
 import { malformed } from './answers.ts';
 import type { Caller } from './api-call.ts';
 import { type Page, pagesOf } from './pages.ts';
 import { apiCall, ask, type Request } from './requests.ts';
 import { branchOf, operationOf } from './translate.ts';
-import { BranchesPage, ComputesAnswer, OperationsPage, type WireCompute } from './wire.ts';
+import { BranchesPage, ComputesAnswer, OperationsPage, readBranch, readCompute, type WireCompute } from './wire.ts';
 
 /** The path templates of the control API, as errors and metrics show them. */
 export const PROJECTS = '/projects';
@@ -30,7 +30,7 @@ export function listPages<T>(
   request: Request,
   fetchPage: (cursor: string | undefined) => Promise<ApiResult<Page<T>>>,
 ): AsyncGenerator<ApiResult<T[]>> {
-  return pagesOf(fetchPage, () => malformed(apiCall(request, {}), 'the list has no end: a cursor came twice'));
+  return pagesOf({ fetchPage, endless: (why) => malformed(apiCall(request, {}), `the list has no end: ${why}`) });
 }
 
 /** A project's operations, newest first. */
@@ -49,34 +49,44 @@ export function operationPages(
   });
 }
 
-/** A project's branches. */
-export function branchPages(
+/** A project's branches, one by one as they can be read. */
+export async function* branchPages(
   call: Caller,
   { account, projectId }: ProjectRef,
   options: CallOptions,
 ): AsyncGenerator<ApiResult<Branch[]>> {
   const request: Request = { account, method: 'GET', template: BRANCHES, ids: { project_id: projectId } };
-  return listPages(request, async (cursor) => {
+  const pages = listPages<unknown>(request, async (cursor) => {
     const query = { limit: BRANCHES_PER_PAGE, cursor };
     const answer = await ask(call, { ...request, query }, BranchesPage, options);
     if (!answer.ok) return answer;
     const { branches, pagination } = answer.value;
     const next = pagination?.next ?? pagination?.cursor ?? undefined;
-    return { ok: true, value: { items: branches.map(branchOf), cursor: next } };
+    return { ok: true, value: { items: branches, cursor: next } };
   });
+  for await (const page of pages) {
+    yield page.ok ? { ok: true, value: page.value.flatMap((item) => readBranch(item) ?? []).map(branchOf) } : page;
+  }
 }
 
-/** All computes of a project; the API has no pages here. */
+/** All computes of a project, one by one as they can be read; the API has no pages here. */
 export async function computesOf(
   call: Caller,
   { account, projectId }: ProjectRef,
   options: CallOptions,
-): Promise<ApiResult<WireCompute[]>> {
+): Promise<ApiResult<{ computes: WireCompute[]; unreadable: UnreadableCompute[] }>> {
   const request: Request = { account, method: 'GET', template: COMPUTES, ids: { project_id: projectId } };
   const answer = await ask(call, request, ComputesAnswer, options);
   if (!answer.ok) return answer;
-  if (answer.value.endpoints.some((endpoint) => endpoint.project_id !== projectId)) {
+  const computes: WireCompute[] = [];
+  const unreadable: UnreadableCompute[] = [];
+  for (const item of answer.value.endpoints) {
+    const compute = readCompute(item);
+    if (compute.ok) computes.push(compute.value);
+    else unreadable.push(compute.value);
+  }
+  if (computes.some((compute) => compute.project_id !== projectId)) {
     return malformed(apiCall(request, options), 'the answer holds a compute of another project');
   }
-  return { ok: true, value: answer.value.endpoints };
+  return { ok: true, value: { computes, unreadable } };
 }

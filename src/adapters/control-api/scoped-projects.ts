@@ -38,7 +38,7 @@ export function createScopedProjects(call: Caller): ScopedProjects {
     if (project !== undefined) return project;
     const computes = await computesOf(call, { account: account.name, projectId }, options);
     return computes.ok
-      ? { ok: true as const, value: knownByComputes(account.name, projectId, computes.value) }
+      ? { ok: true as const, value: knownByComputes(account.name, projectId, computes.value.computes) }
       : computes;
   }
 
@@ -61,6 +61,7 @@ function knownByComputes(account: string, projectId: string, computes: readonly 
     account,
     projectId,
     name: projectId,
+    nameUnknown: true,
     regionId: computes[0]?.region_id ?? '',
     updatedAtMs: Math.max(0, ...computes.map((compute) => compute.updated_at ?? compute.created_at)),
   };

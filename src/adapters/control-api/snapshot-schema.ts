@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { COMPUTE_STATES } from '../../domain/compute.ts';
-import { impossibleSize, isAllowedSize } from '../../domain/compute-units.ts';
+import { COMPUTE_STATES } from '../../domain/compute/compute.ts';
+import { impossibleSize, isAllowedSize } from '../../domain/compute/compute-units.ts';
 import { isSafeId } from './wire.ts';
 
 /**
@@ -62,7 +62,8 @@ export type SnapshotCompute = z.infer<typeof SnapshotCompute>;
 
 const SnapshotProject = z.object({
   id: Id,
-  name: z.string(),
+  /** Absent where it was not known when the file was made. */
+  name: z.string().optional(),
   account: z.string().optional(),
   region_id: z.string(),
   pg_version: z.int({ error: 'must be a whole number' }).optional(),

@@ -1,4 +1,4 @@
-import { type Compute, canonicalSuspendTimeout } from '../../domain/compute.ts';
+import { type Compute, canonicalSuspendTimeout } from '../../domain/compute/compute.ts';
 import type { ApiResult, Branch, ControlApi, ControlApiError, Project } from '../../ports/control-api.ts';
 import type { ComputeFacts, FleetFacts } from '../../ports/fleet-facts.ts';
 import { readSnapshot } from './read-snapshot.ts';
@@ -59,7 +59,7 @@ function apiOf(contents: readonly Content[]): ControlApi {
     },
     async listComputes({ projectId }) {
       const found = find(projectId, `GET ${COMPUTES}`);
-      return found.ok ? { ok: true, value: found.value.computes } : found;
+      return found.ok ? { ok: true, value: { computes: found.value.computes, unreadable: [] } } : found;
     },
     async *listBranches(projectId) {
       const found = find(projectId, `GET ${BRANCHES}`);
@@ -84,7 +84,8 @@ function contentOf(file: SnapshotProject, nowMs: number): Content {
   const { id: projectId, name, account = ONLY_ACCOUNT, region_id: regionId, pg_version: pgVersion } = file;
   const lastActive = file.computes.map((compute) => compute.last_active ?? Number.NEGATIVE_INFINITY);
   const computeLastActiveAtMs = Math.max(...lastActive);
-  const project: Project = { account, projectId, name, regionId, updatedAtMs: nowMs };
+  const project: Project = { account, projectId, name: name ?? projectId, regionId, updatedAtMs: nowMs };
+  if (name === undefined) project.nameUnknown = true;
   if (pgVersion !== undefined) project.pgVersion = pgVersion;
   if (Number.isFinite(computeLastActiveAtMs)) project.computeLastActiveAtMs = computeLastActiveAtMs;
   const computes = file.computes.map((compute) => computeOf(project, compute, nowMs));
@@ -97,6 +98,7 @@ function computeOf(project: Project, file: SnapshotCompute, nowMs: number): Comp
     account: project.account,
     projectId: project.projectId,
     projectName: project.name,
+    ...(project.nameUnknown && { projectNameUnknown: true as const }),
     computeId: file.id,
     branchId: file.branch_id,
     type: file.type,
@@ -115,7 +117,7 @@ function settingsFrom(file: Pick<SnapshotCompute, 'min_cu' | 'max_cu' | 'suspend
   return { minCu: file.min_cu, maxCu: file.max_cu, suspendTimeoutSeconds };
 }
 
-/** Only branches that the file describes: the others have no name that a policy could select. */
+/** Only branches that the file describes: of the others neither name nor roles are known. */
 function branchesOf({ computes }: SnapshotProject): Branch[] {
   const described = new Map<string, SnapshotBranch>();
   for (const { branch_id: id, branch } of computes) if (branch) described.set(id, branch);

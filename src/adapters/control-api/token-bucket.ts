@@ -60,6 +60,11 @@ export const MAX_SLOWDOWNS = 3;
 export const SAME_EVENT_MS = 1_000;
 /** How long nothing is sent after a 429 that doesn't say it. */
 export const DEFAULT_PAUSE_MS = 1_000;
+/**
+ * The longest that nothing is sent because of one answer, whatever it asks for: a changed compute must not wait for a day. The next
+ * request asks again.
+ */
+export const LONGEST_PAUSE_MS = 300_000;
 
 function slowdownsAt(state: BucketState, nowMs: number): number {
   return Math.max(0, state.slowdowns - Math.floor((nowMs - state.slowedAtMs) / FORGIVEN_AFTER_MS));
@@ -79,7 +84,7 @@ export function takeTokens(
   wanted: number,
 ): Granted & { state: BucketState } {
   const intervalMs = bucket.intervalMs * 2 ** slowdownsAt(state, nowMs);
-  const fromMs = Math.max(state.fullAtMs, nowMs);
+  const fromMs = Math.max(believable(state.fullAtMs, bucket.capacity * intervalMs, nowMs), nowMs);
   const there = Math.floor((nowMs - fromMs) / intervalMs + bucket.capacity);
   const tokens = Math.max(1, Math.min(wanted, there));
   const fullAtMs = fromMs + tokens * intervalMs;
@@ -87,15 +92,20 @@ export function takeTokens(
   return { tokens, waitMs, state: { ...state, fullAtMs } };
 }
 
-/** Empties the bucket for `pauseMs` and slows it down. */
+/** An older version, or a clock that was set, may have left an instant behind that no pause explains. */
+function believable(fullAtMs: number, fillingMs: number, nowMs: number): number {
+  return Math.min(fullAtMs, nowMs + LONGEST_PAUSE_MS + fillingMs);
+}
+
+/** Empties the bucket for `pauseMs`, {@link LONGEST_PAUSE_MS} at most, and slows it down. */
 export function slowDown(bucket: Bucket, state: BucketState, nowMs: number, pauseMs = DEFAULT_PAUSE_MS): BucketState {
   const before = slowdownsAt(state, nowMs);
   const sameEvent = state.slowdowns > 0 && nowMs - state.slowedAtMs < SAME_EVENT_MS;
   const slowdowns = sameEvent ? before : Math.min(MAX_SLOWDOWNS, before + 1);
   const intervalMs = bucket.intervalMs * 2 ** slowdowns;
-  const emptyUntilMs = nowMs + pauseMs + (bucket.capacity - 1) * intervalMs;
+  const emptyUntilMs = nowMs + Math.min(pauseMs, LONGEST_PAUSE_MS) + (bucket.capacity - 1) * intervalMs;
   return {
-    fullAtMs: Math.max(state.fullAtMs, emptyUntilMs),
+    fullAtMs: Math.max(believable(state.fullAtMs, bucket.capacity * intervalMs, nowMs), emptyUntilMs),
     slowdowns,
     slowedAtMs: sameEvent ? state.slowedAtMs : nowMs,
   };

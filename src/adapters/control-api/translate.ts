@@ -1,4 +1,4 @@
-import { type Compute, type ComputeSettings, canonicalSuspendTimeout } from '../../domain/compute.ts';
+import { type Compute, type ComputeSettings, canonicalSuspendTimeout } from '../../domain/compute/compute.ts';
 import type { Branch, Operation, OperationOutcome, Project, SettingsPatch } from '../../ports/control-api.ts';
 import type { WireBranch, WireCompute, WireOperation, WireProject } from './wire.ts';
 
@@ -40,7 +40,7 @@ export function settingsFrom(wire: WireCompute): ComputeSettings {
   };
 }
 
-export function computeOf(project: Pick<Project, 'account' | 'name'>, wire: WireCompute): Compute {
+export function computeOf(project: Pick<Project, 'account' | 'name' | 'nameUnknown'>, wire: WireCompute): Compute {
   const compute: Compute = {
     account: project.account,
     projectId: wire.project_id,
@@ -57,6 +57,7 @@ export function computeOf(project: Pick<Project, 'account' | 'name'>, wire: Wire
     createdAtMs: wire.created_at,
   };
   const { pending_state: pendingState, started_at: startedAtMs, last_active: lastActiveAtMs, host } = wire;
+  if (project.nameUnknown) compute.projectNameUnknown = true;
   if (host != null) compute.host = host;
   if (pendingState != null) compute.pendingState = pendingState;
   if (startedAtMs != null) compute.startedAtMs = startedAtMs;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { COMPUTE_STATES } from '../../domain/compute.ts';
+import { COMPUTE_STATES } from '../../domain/compute/compute.ts';
+import type { UnreadableCompute } from '../../ports/control-api.ts';
 
 /**
  * What the control API answers, as far as ebb uses it: unknown fields are ignored, and so is what an unknown action or status
@@ -80,10 +81,10 @@ export const ProjectsPage = z.object({
 export const OperationsPage = z.object({ operations: Operations, pagination: Pagination });
 /** The pages of branches carry their cursor as `next`, those of the rest as `cursor`. */
 export const BranchesPage = z.object({
-  branches: z.array(WireBranch),
+  branches: z.array(z.unknown()),
   pagination: z.object({ next: z.string().nullish(), cursor: z.string().nullish() }).nullish(),
 });
-export const ComputesAnswer = z.object({ endpoints: z.array(WireCompute) });
+export const ComputesAnswer = z.object({ endpoints: z.array(z.unknown()) });
 export const ChangeAnswerBody = z.object({ endpoint: WireCompute, operations: Operations });
 export const ComputeAnswer = z.object({ endpoint: WireCompute });
 export const OperationAnswer = z.object({ operation: WireOperation });
@@ -98,6 +99,19 @@ export const CreatedKey = z.object({
 });
 /** What a restart answers is not specified: the operations if they are there. */
 export const RestartAnswerBody = z.object({ operations: Operations.default([]) });
+
+/** One branch of a list; undefined for one that is not as specified: of it nothing is known. */
+export function readBranch(item: unknown): WireBranch | undefined {
+  return WireBranch.safeParse(item).data;
+}
+
+/** One compute of a list, or what is not understood of it: the others of its project are none the worse for it. */
+export function readCompute(item: unknown): { ok: true; value: WireCompute } | { ok: false; value: UnreadableCompute } {
+  const read = WireCompute.safeParse(item);
+  if (read.success) return { ok: true, value: read.data };
+  const { data } = z.object({ id: WireId }).safeParse(item);
+  return { ok: false, value: { ...(data && { computeId: data.id }), message: describeMismatch(read.error) } };
+}
 
 /** True if an id may enter a path. */
 export function isSafeId(id: string): boolean {

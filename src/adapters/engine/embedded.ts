@@ -1,13 +1,14 @@
-import { join } from 'node:path';
-import { PGlite } from '@electric-sql/pglite';
+import type { PGlite } from '@electric-sql/pglite';
 import type { PgPool } from 'bullmq';
 import type { Log } from '../../ports/telemetry.ts';
+import { isFull, openDatabase } from './database-folder.ts';
 import { lockFolder } from './folder-lock.ts';
 import { createGuard } from './guard.ts';
-import { START_SETTINGS, startMaintenance } from './maintenance.ts';
+import { bringJobsNear } from './jobs-ahead.ts';
+import { startMaintenance } from './maintenance.ts';
 import { type OpenedEngine, refused } from './opened-engine.ts';
 import { createPglitePool } from './pglite-pool.ts';
-import { prepareFolder } from './prepare-folder.ts';
+import { closeToOthers, prepareFolder } from './prepare-folder.ts';
 import { prepareSchema } from './schema.ts';
 import { createStateChanges } from './state-changes.ts';
 import { isServerAway, watchPool } from './watched-pool.ts';
@@ -22,13 +23,23 @@ export interface EmbeddedOptions {
  * Opens the Postgres that lives in `folder`, for this process alone; makes both if they are not there. The first start takes
  * seconds, later ones less than one. Survives kill -9; a loss of power may cost what was written last, since nothing is synced.
  */
-export async function openEmbedded({ folder, schema, log }: EmbeddedOptions): Promise<OpenedEngine> {
+export async function openEmbedded(options: EmbeddedOptions): Promise<OpenedEngine> {
+  const { folder } = options;
   const prepared = prepareFolder(folder);
   if (!prepared.ok) return refused(prepared.message);
+  try {
+    return await openIn(prepared.realPath, options);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return refused(`cannot open the embedded queue in ${folder}: ${reason}`);
+  }
+}
+
+async function openIn(realPath: string, { folder, schema, log }: EmbeddedOptions): Promise<OpenedEngine> {
   const changes = createStateChanges();
   let pool: PgPool | undefined;
   const lock = await lockFolder({
-    realPath: prepared.realPath,
+    realPath,
     onLost: () => {
       changes.report({
         up: false,
@@ -40,16 +51,22 @@ export async function openEmbedded({ folder, schema, log }: EmbeddedOptions): Pr
   if (!lock.ok) return refused(inUse(folder), 'in_use');
   let database: PGlite | undefined;
   try {
-    const startParams = [...PGlite.defaultStartParams, ...START_SETTINGS];
-    const opened = await PGlite.create(join(prepared.realPath, 'db'), { startParams });
+    closeToOthers(realPath);
+    const opened = await openDatabase(realPath);
     database = opened;
     const made = createPglitePool({ database: opened });
     pool = made;
     await prepareDatabase(made, schema);
-    watchPool({ pool: made, onAnswer: (error) => changes.report(stateAfter(error, folder)) });
+    await bringJobsNear(made);
+    const stopWatching = watchPool({
+      pool: made,
+      onChange: (error) => changes.report(stateAfter(error, folder)),
+      isSuspect: () => isFull(realPath),
+    });
     const stopMaintenance = startMaintenance({ pool: made, log });
     const close = once(async () => {
       changes.end();
+      stopWatching();
       stopMaintenance();
       await made.end();
       await opened.close();
@@ -61,8 +78,7 @@ export async function openEmbedded({ folder, schema, log }: EmbeddedOptions): Pr
   } catch (error) {
     await database?.close().catch(() => {});
     await lock.release();
-    const reason = error instanceof Error ? error.message : String(error);
-    return refused(`cannot open the embedded queue in ${folder}: ${reason}`);
+    throw error;
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Engine } from '../../ports/engine.ts';
+import { type Engine, EngineAwayError } from '../../ports/engine.ts';
 
 export interface GuardOptions {
   /** What to say while the engine is away. */
@@ -9,7 +9,7 @@ export interface GuardOptions {
 /** The parts of an engine that keep its drivers' many ways of saying "not now" from whoever uses it. */
 export function createGuard({ message, isAway }: GuardOptions): Pick<Engine, 'guard' | 'isAway'> {
   function clear(error: unknown): unknown {
-    return error instanceof Error && isAway(error) ? new Error(message(error), { cause: error }) : error;
+    return error instanceof Error && isAway(error) ? new EngineAwayError(message(error), { cause: error }) : error;
   }
 
   return {

@@ -64,8 +64,11 @@ async function isAlive(path: string): Promise<boolean> {
 function create(path: string, text: string): boolean {
   try {
     const file = openSync(path, 'wx', 0o600);
-    writeSync(file, text);
-    closeSync(file);
+    try {
+      writeSync(file, text);
+    } finally {
+      closeSync(file);
+    }
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;

@@ -37,9 +37,9 @@ export async function openPostgres({ url, schema }: { url: string; schema: strin
     return refused(`cannot use Postgres at ${address}: ${reason}; ${START_IT}`);
   }
   const { report, onStateChange, end } = createStateChanges();
-  watchPool({
+  const stopWatching = watchPool({
     pool,
-    onAnswer: (error) =>
+    onChange: (error) =>
       report(
         error === undefined
           ? { up: true, message: `Postgres at ${address} is back` }
@@ -48,6 +48,7 @@ export async function openPostgres({ url, schema }: { url: string; schema: strin
   });
   const close = () => {
     end();
+    stopWatching();
     return server.end();
   };
   const engine = { kind: 'postgres', name: 'Postgres', schema, pool, close } as const;

@@ -20,10 +20,10 @@ export interface FirstConnection {
 export async function connectFirst({ commands, place, probe, log }: FirstConnection): Promise<string | undefined> {
   let cause: Error | undefined;
   // connect() itself only says "Connection is closed"; the cause comes as an event.
-  const hear = (error: Error) => {
+  const effectivePolicies = (error: Error) => {
     cause = error;
   };
-  commands.on('error', hear);
+  commands.on('error', effectivePolicies);
   const limit = startLimit(commands);
   try {
     // A Cluster that is disconnected while it connects leaves its promise open for ever.
@@ -33,7 +33,7 @@ export async function connectFirst({ commands, place, probe, log }: FirstConnect
     return `${explainRedisError(cause)}; ${START_IT}`;
   } finally {
     limit.cancel();
-    commands.removeListener('error', hear);
+    commands.removeListener('error', effectivePolicies);
   }
 }
 

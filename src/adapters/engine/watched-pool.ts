@@ -1,30 +1,94 @@
-import type { PgPool } from 'bullmq';
+import { randomBytes } from 'node:crypto';
+import type { PgPool, PgPoolClient } from 'bullmq';
+
+/** How often a database that failed is tried, in milliseconds. */
+const PROBE_EVERY_MS = 1_000;
 
 export interface WatchedPoolOptions {
   pool: PgPool;
-  /** Hears of every answer: no error for one of the server's own, also if it refuses the statement. */
-  onAnswer(error: Error | undefined): void;
+  /** Hears of every failure that says that the database is not there, and of each probe afterwards: no error once one was written. */
+  onChange(error: Error | undefined): void;
+  /** Asked every second: true where a write is to be tried though nothing has failed. */
+  isSuspect?(): boolean;
 }
 
-/** The same pool, whose `query` tells whether the server is there. */
-export function watchPool({ pool, onAnswer }: WatchedPoolOptions): PgPool {
+/**
+ * Watches what is asked of a pool. Invariant: after a failure only a write of our own that succeeds says that the database is there
+ * again. One that is full, or a standby, answers every read and some small writes. Gives a function that ends it.
+ */
+export function watchPool({ pool, onChange, isSuspect = () => false }: WatchedPoolOptions): () => void {
+  const watched = new WeakSet<PgPoolClient>();
   const query = pool.query.bind(pool);
-  pool.query = async <Row>(text: string, params?: readonly unknown[]) => {
+  const connect = pool.connect.bind(pool);
+  let failed = false;
+  let probing = false;
+
+  function hear(error: unknown): void {
+    const problem = error instanceof Error ? error : new Error(String(error));
+    if (!isServerAway(problem)) return;
+    failed = true;
+    onChange(problem);
+  }
+
+  async function heard<T>(answer: Promise<T>): Promise<T> {
     try {
-      const result = await query<Row>(text, params);
-      onAnswer(undefined);
-      return result;
+      return await answer;
     } catch (error) {
-      const problem = error instanceof Error ? error : new Error(String(error));
-      onAnswer(isServerAway(problem) ? problem : undefined);
+      hear(error);
       throw error;
     }
+  }
+
+  async function probe(): Promise<void> {
+    if (probing || !(failed || isSuspect())) return;
+    probing = true;
+    try {
+      await query(probeText());
+      failed = false;
+      onChange(undefined);
+    } catch (error) {
+      failed = true;
+      onChange(error instanceof Error ? error : new Error(String(error)));
+    } finally {
+      probing = false;
+    }
+  }
+
+  // The pool of `pg` asks itself for clients, and clients for answers, with a callback: then there is nothing to wait for here.
+  const hearing = <Ask extends (...args: never[]) => Promise<unknown>>(ask: Ask): Ask => {
+    const asked = (...args: Parameters<Ask>): unknown => {
+      const answer: unknown = ask(...args);
+      return answer instanceof Promise ? heard(answer) : answer;
+    };
+    return asked as Ask;
   };
-  return pool;
+  pool.query = hearing(query);
+  pool.connect = hearing((...args: Parameters<typeof connect>) => {
+    const connecting: unknown = connect(...args);
+    return connecting instanceof Promise ? connecting.then(watchClient) : (connecting as ReturnType<typeof connect>);
+  });
+
+  function watchClient(client: PgPoolClient): PgPoolClient {
+    if (!watched.has(client)) client.query = hearing(client.query.bind(client));
+    watched.add(client);
+    return client;
+  }
+
+  const timer = setInterval(() => void probe(), PROBE_EVERY_MS);
+  timer.unref();
+  return () => clearInterval(timer);
 }
 
-/** False for the errors that a working server gives: those with an SQLSTATE, but for broken or ending connections. */
+/** In one transaction: a megabyte of new pages, which a full disk has no room for, and of which nothing stays. */
+function probeText(): string {
+  const table = `ebb_probe_${randomBytes(4).toString('hex')}`;
+  return `CREATE TABLE ${table} (body text);
+    INSERT INTO ${table} SELECT repeat(md5(g::text), 60) FROM generate_series(1, 500) AS g;
+    DROP TABLE ${table}`;
+}
+
+/** False for the errors that a working server gives: those with an SQLSTATE, but for broken or ending connections and read-only servers. */
 export function isServerAway(error: Error): boolean {
   const { code } = error as NodeJS.ErrnoException;
-  return code === undefined || !/^[0-9A-Z]{5}$/.test(code) || /^(08|57P|58|53|XX)/.test(code);
+  return code === undefined || !/^[0-9A-Z]{5}$/.test(code) || /^(08|25006|57P|58|53|XX)/.test(code);
 }

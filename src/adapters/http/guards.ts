@@ -1,12 +1,14 @@
+import { isIP } from 'node:net';
 import type { Context, MiddlewareHandler } from 'hono';
 import { basicAuth } from 'hono/basic-auth';
 import { bearerAuth } from 'hono/bearer-auth';
-import { isLoopbackHost } from '../../domain/loopback.ts';
+import { isLoopbackHost } from '../../common/loopback.ts';
+import type { DaemonOperator } from '../../ports/operator.ts';
 import type { TokenHolder, Tokens } from './tokens.ts';
 
 /** What guards leave for those behind them. */
 export interface Guarded {
-  Variables: { teller: TokenHolder };
+  Variables: { teller: TokenHolder; staleness: DaemonOperator['staleness'] };
 }
 
 const NOT_KNOWN = 'no token of this daemon: check EBB_TOKEN, or your line in its file of tokens';
@@ -46,16 +48,16 @@ export function readerGuard(tokens: Tokens): MiddlewareHandler {
 }
 
 /**
- * What is open to this machine alone must not be had by a web page whose name was made to point here (DNS rebinding): its
- * requests carry that name.
+ * What is open without a token must not be had by a web page whose name was made to point here (DNS rebinding): its requests carry
+ * that name. Such a name is never an address, so beyond this machine addresses are let through.
  */
-export function loopbackHostGuard(): MiddlewareHandler {
+export function knownHostGuard({ isLocal, hosts }: { isLocal: boolean; hosts: readonly string[] }): MiddlewareHandler {
   return async (context, next) => {
-    if (!isLoopbackHost(hostNameOf(context.req.header('host')))) {
-      const message = 'ask for 127.0.0.1 or localhost; under other names ebb answers only with EBB_TOKEN set';
-      return context.json({ code: 'forbidden_host', message }, 403);
-    }
-    return next();
+    const host = hostNameOf(context.req.header('host'));
+    const isAddress = isIP(host.replace(/^\[(.*)\]$/, '$1')) !== 0;
+    if (isLoopbackHost(host) || (isAddress && !isLocal) || hosts.includes(host)) return next();
+    const message = `without a token ebb answers to names that it knows, and ${JSON.stringify(host)} is none of them: ask for 127.0.0.1 or localhost, add the name to http_hosts (EBB_HTTP_HOSTS), or set EBB_TOKEN`;
+    return context.json({ code: 'forbidden_host', message }, 403);
   };
 }
 

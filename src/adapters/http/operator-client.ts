@@ -13,6 +13,8 @@ export interface OperatorClientOptions {
   url: string;
   /** Sent with every request; absent where nothing is to be changed and the daemon asks for none. */
   token?: string | undefined;
+  /** How long an answer may take; as long as one ever takes if absent. */
+  answerMs?: number;
 }
 
 interface Call {
@@ -66,7 +68,7 @@ type Value<M extends (...args: never[]) => Promise<OperatorResult<unknown>>> = E
 >['value'];
 
 async function callDaemon<T>(
-  { url, token }: OperatorClientOptions,
+  { url, token, answerMs = LONGEST_ANSWER_MS }: OperatorClientOptions,
   path: string,
   { method = 'GET', query = {}, body }: Call,
 ): Promise<OperatorResult<T>> {
@@ -78,7 +80,7 @@ async function callDaemon<T>(
     ...(body && { 'content-type': 'application/json' }),
   };
   try {
-    const times = { headersTimeout: LONGEST_ANSWER_MS, bodyTimeout: LONGEST_ANSWER_MS };
+    const times = { headersTimeout: answerMs, bodyTimeout: answerMs };
     const answer = await request(target, { method, headers, ...times, body: body ? JSON.stringify(body) : null });
     const text = await answer.body.text();
     return answer.statusCode < 300 ? { ok: true, value: JSON.parse(text) } : errorOf(answer.statusCode, text, url);

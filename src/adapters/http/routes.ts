@@ -1,13 +1,15 @@
 import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { secureHeaders } from 'hono/secure-headers';
+import { EngineAwayError } from '../../ports/engine.ts';
 import type { DaemonOperator } from '../../ports/operator.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { apiRoutes } from './api/api-routes.ts';
-import { loopbackHostGuard, readerGuard } from './guards.ts';
+import { knownHostGuard, readerGuard } from './guards.ts';
 import { assetRoutes } from './page/assets.ts';
 import { pageRoutes } from './page/page-routes.ts';
 import type { Tokens } from './tokens.ts';
+import { unavailable } from './unavailable.ts';
 
 /** The only page that a token doesn't guard: an orchestrator's probe has none. */
 const OPEN_PATH = '/healthz';
@@ -18,10 +20,12 @@ interface RoutesOptions {
   tokens: Tokens;
   /** True if only this machine can reach the pages. */
   isLocal: boolean;
+  /** Names under which they answer without a token, in small letters. */
+  hosts: readonly string[];
 }
 
 /** All routes of the daemon. Nothing that went wrong inside is told to the outside: it goes to the log. */
-export function routes({ operator, log, tokens, isLocal }: RoutesOptions): Hono {
+export function routes({ operator, log, tokens, isLocal, hosts }: RoutesOptions): Hono {
   const app = new Hono();
   app.use(
     secureHeaders({
@@ -51,7 +55,7 @@ export function routes({ operator, log, tokens, isLocal }: RoutesOptions): Hono 
     context.header('cache-control', 'no-store');
   });
   if (tokens.guardReading) app.use(readerGuard(tokens));
-  else if (isLocal) app.use(loopbackHostGuard());
+  else app.use(knownHostGuard({ isLocal, hosts }));
   app.get('/readyz', async (context) => {
     const readiness = await operator.readiness();
     return context.json(readiness, readiness.ready ? 200 : 503);
@@ -67,6 +71,9 @@ export function routes({ operator, log, tokens, isLocal }: RoutesOptions): Hono 
   );
   app.onError((error, context) => {
     if (error instanceof HTTPException) return error.getResponse();
+    // The engine has told it, once: not each request.
+    if (error instanceof EngineAwayError)
+      return context.json({ code: 'unavailable', message: unavailable(error) }, 503);
     log.error({ err: error, path: context.req.path }, 'an HTTP request failed');
     return context.json({ code: 'internal', message: 'the request failed; the log says why' }, 500);
   });

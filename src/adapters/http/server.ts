@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
-import { isLoopbackHost } from '../../domain/loopback.ts';
+import { isLoopbackHost } from '../../common/loopback.ts';
 import type { DaemonOperator } from '../../ports/operator.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { routes } from './routes.ts';
@@ -30,11 +30,13 @@ export interface HttpServerOptions {
   tokens: Tokens;
   /** Allows an address beyond this machine without a token. */
   insecure?: boolean;
+  /** Names, besides those of this machine and the host of `listen`, under which the pages answer without a token. */
+  hosts?: readonly string[];
 }
 
 /** Serves the daemon's pages. An error is one line that says what to do. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer | { ok: false; error: string }> {
-  const { listen, operator, log, tokens, insecure = false } = options;
+  const { listen, operator, log, tokens, insecure = false, hosts = [] } = options;
   const isLocal = isLoopbackHost(listen.host);
   if (!isLocal && !tokens.guardReading && !insecure) {
     return {
@@ -42,9 +44,9 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       error: `${listen.host} can be reached from other machines: set EBB_TOKEN or EBB_TOKEN_FILE, listen on 127.0.0.1, or give --insecure`,
     };
   }
-  const server = createServer(
-    getRequestListener(routes({ operator, log, tokens, isLocal }).fetch, { overrideGlobalObjects: false }),
-  );
+  const known = [listen.host.toLowerCase(), ...hosts];
+  const { fetch } = routes({ operator, log, tokens, isLocal, hosts: known });
+  const server = createServer(getRequestListener(fetch, { overrideGlobalObjects: false }));
   const error = await listening(server, listen);
   if (error !== undefined) return { ok: false, error };
   const { port } = server.address() as AddressInfo;

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
-import { BEARER_TOKEN_FORM, isBearerToken } from '../../domain/bearer-token.ts';
-import { isShowable } from '../../domain/showable.ts';
+import { BEARER_TOKEN_FORM, isBearerToken } from '../../common/bearer-token.ts';
+import { isShowable } from '../../common/safe-text.ts';
 import { MOST_CHARACTERS } from '../../ports/operator.ts';
 
 /** A token, and whose it is. */

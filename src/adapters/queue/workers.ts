@@ -1,5 +1,6 @@
 import { type IQueueBackend, Worker } from 'bullmq';
 import type { Clock } from '../../ports/clock.ts';
+import { timerMs } from '../../ports/clock.ts';
 import type { Job, JobData, JobHandler, JobQueue, QueueName } from '../../ports/job-queue.ts';
 import type { QueueBackend } from './backend.ts';
 import { type EbbJob, processJob, toJob } from './processor.ts';
@@ -97,7 +98,7 @@ export function createWorkers({ backend, clock, recovery, onError, onFailed, onT
 function startGrace(graceMs: number): { over: Promise<void>; cancel: () => void } {
   let cancel = () => {};
   const over = new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, graceMs);
+    const timer = setTimeout(resolve, timerMs(graceMs));
     cancel = () => clearTimeout(timer);
   });
   return { over, cancel };

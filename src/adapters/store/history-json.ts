@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { HISTORY_KINDS, type HistoryEntry } from '../../domain/history.ts';
+import { HISTORY_KINDS, type HistoryEntry } from '../../domain/records/history.ts';
 import { parseJson } from './parse-json.ts';
 
 const SomeSettings = z.looseObject({

@@ -4,6 +4,8 @@ export interface StoreLimits {
   freezes: number;
   approvals: number;
   historyPerCompute: number;
+  /** How long an entry is kept, in milliseconds; it is looked for when later ones come. */
+  historyMs: number;
   /** Over all computes; on Postgres up to a hundredth more. */
   history: number;
   historyEntryBytes: number;
@@ -15,8 +17,10 @@ export const DEFAULT_LIMITS: StoreLimits = {
   holds: 10_000,
   freezes: 1000,
   approvals: 100,
-  historyPerCompute: 20,
-  history: 10_000,
+  // With entries of at most 1 KB these are at most 200 KB a compute, and 50 MB in all; 300 bytes an entry are usual.
+  historyPerCompute: 200,
+  historyMs: 90 * 86_400_000,
+  history: 50_000,
   historyEntryBytes: 1024,
   samples: 32,
 };

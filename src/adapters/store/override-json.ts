@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Freeze } from '../../domain/freezes.ts';
-import type { Hold } from '../../domain/holds.ts';
+import type { Freeze } from '../../domain/overrides/freezes.ts';
+import type { Hold } from '../../domain/overrides/holds.ts';
 import type { Approval } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { parseJson } from './parse-json.ts';

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MOST_AHEAD_MS } from '../../domain/overrides/instants-ahead.ts';
 import type { PostgresEngine } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
 import { parseJson } from './parse-json.ts';
@@ -10,7 +11,7 @@ const READ = `SELECT value, floor(extract(epoch FROM clock_timestamp()) * 1000):
 const WRITE = `INSERT INTO ebb_meta (key, value) VALUES ('generation', $1)
   ON CONFLICT (key) DO UPDATE SET value = excluded.value`;
 
-const DELETE_ENDED = 'DELETE FROM ebb_slot WHERE until_ms <= $1';
+const DELETE_ENDED = 'DELETE FROM ebb_slot WHERE until_ms <= $1 OR until_ms > $2';
 const HOLDERS = 'SELECT compute_id FROM ebb_slot WHERE policy = $1';
 const TAKE = `INSERT INTO ebb_slot (policy, compute_id, until_ms) VALUES ($1, $2, $3)
   ON CONFLICT (policy, compute_id) DO UPDATE SET until_ms = excluded.until_ms`;
@@ -48,7 +49,7 @@ export function createPostgresGenerations({ engine }: { engine: PostgresEngine }
     generation: sharedAsk(async () => (await read(pool.query.bind(pool))).last),
     takeSlot: ({ policy, computeId, allowed, nowMs, untilMs }) =>
       alone(engine, 'slots', async (client) => {
-        await client.query(DELETE_ENDED, [nowMs]);
+        await client.query(DELETE_ENDED, [nowMs, untilMs + MOST_AHEAD_MS]);
         const holders = (await client.query<{ compute_id: string }>(HOLDERS, [policy])).rows;
         const holds = holders.some((row) => row.compute_id === computeId);
         if (!holds && holders.length >= allowed) return false;

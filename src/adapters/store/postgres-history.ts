@@ -9,6 +9,10 @@ const APPEND = `INSERT INTO ebb_history (compute_id, at_ms, body)
   SELECT * FROM unnest($1::text[], $2::double precision[], $3::text[]) RETURNING id`;
 const FORGET_OF_COMPUTE = `DELETE FROM ebb_history WHERE compute_id = $1 AND id <= (
   SELECT id FROM ebb_history WHERE compute_id = $1 ORDER BY id DESC OFFSET $2 LIMIT 1)`;
+/** No entry of the future makes others old. */
+const OLDEST = 'least($1::double precision, extract(epoch FROM now()) * 1000) - $2::double precision';
+const FORGET_OLD_OF_COMPUTE = `DELETE FROM ebb_history WHERE at_ms < ${OLDEST} AND compute_id = $3`;
+const FORGET_OLD = `DELETE FROM ebb_history WHERE at_ms < ${OLDEST}`;
 const FORGET_OLDEST = `DELETE FROM ebb_history WHERE id <= (SELECT id FROM ebb_history ORDER BY id DESC OFFSET $1 LIMIT 1)`;
 const OF_COMPUTE = 'SELECT body FROM ebb_history WHERE compute_id = $1 ORDER BY at_ms DESC, id DESC LIMIT $2';
 const OF_ALL = 'SELECT body FROM ebb_history ORDER BY at_ms DESC, id DESC LIMIT $1';
@@ -32,8 +36,14 @@ export function createPostgresHistory(options: { engine: PostgresEngine; limits:
       await alone(engine, 'history', async (client) => {
         const columns = [computeIds, entries.map(({ atMs }) => atMs), texts];
         const { rows } = await client.query<{ id: unknown }>(APPEND, columns);
-        for (const id of new Set(computeIds)) await client.query(FORGET_OF_COMPUTE, [id, limits.historyPerCompute]);
-        if (rows.some(({ id }) => Number(id) % countEvery === 0)) await client.query(FORGET_OLDEST, [limits.history]);
+        const age = [Math.max(...entries.map(({ atMs }) => atMs)), limits.historyMs];
+        for (const id of new Set(computeIds)) {
+          await client.query(FORGET_OF_COMPUTE, [id, limits.historyPerCompute]);
+          await client.query(FORGET_OLD_OF_COMPUTE, [...age, id]);
+        }
+        if (rows.every(({ id }) => Number(id) % countEvery !== 0)) return;
+        await client.query(FORGET_OLD, age);
+        await client.query(FORGET_OLDEST, [limits.history]);
       });
     },
     history: async ({ computeId, limit }) => {

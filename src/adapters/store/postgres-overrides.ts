@@ -5,20 +5,22 @@ import type { OverrideStore, PutOutcome } from '../../ports/store.ts';
 import type { StoreLimits } from './limits.ts';
 import type { OverrideReaders } from './override-json.ts';
 import { alone } from './postgres-tables.ts';
-import { createRevisedEntries, inForceAt, oldestFirst, type ReadRevised } from './revised-entries.ts';
+import { createRevisedEntries, inForceAt, oldestFirst, type ReadRevised, storedAt } from './revised-entries.ts';
 
-const DELETE_ENDED = 'DELETE FROM ebb_override WHERE kind = $1 AND expires_at_ms <= $2';
+const DELETE_EXPIRED = 'DELETE FROM ebb_override WHERE kind IN ($1, $2) AND expires_at_ms <= $3';
 const COUNT_OTHERS = 'SELECT count(*) AS count FROM ebb_override WHERE kind = $1 AND id <> $2';
 const IS_THERE = 'SELECT 1 AS there FROM ebb_override WHERE kind = $1 AND id = $2';
 const PUT = `INSERT INTO ebb_override (kind, id, expires_at_ms, body) VALUES ($1, $2, $3, $4)
   ON CONFLICT (kind, id) DO UPDATE SET expires_at_ms = excluded.expires_at_ms, body = excluded.body`;
-const DELETE = 'DELETE FROM ebb_override WHERE kind = $1 AND id = $2 RETURNING id';
+const DELETE = 'DELETE FROM ebb_override WHERE kind = $1 AND id = $2 RETURNING expires_at_ms';
+const FORGET_ENDED = `DELETE FROM ebb_override WHERE kind = $1 AND id NOT IN
+  (SELECT id FROM ebb_override WHERE kind = $1 ORDER BY expires_at_ms DESC LIMIT $2)`;
 const SET_REVISION = `INSERT INTO ebb_meta (key, value) VALUES ($1, $2)
   ON CONFLICT (key) DO UPDATE SET value = excluded.value`;
 const REVISION = 'SELECT value FROM ebb_meta WHERE key = $1';
 /** One statement, so that revision and texts belong together. */
-const READ = `SELECT m.value AS revision, o.id, o.body FROM (SELECT max(value) AS value FROM ebb_meta WHERE key = $1) m
-  LEFT JOIN ebb_override o ON o.kind = $2`;
+const READ = `SELECT m.value AS revision, o.kind, o.id, o.body
+  FROM (SELECT max(value) AS value FROM ebb_meta WHERE key = $1) m LEFT JOIN ebb_override o ON o.kind IN ($2, $3)`;
 const APPROVE = 'INSERT INTO ebb_approval (at_ms, body) VALUES ($1, $2)';
 const FORGET_APPROVALS = `DELETE FROM ebb_approval
   WHERE id NOT IN (SELECT id FROM ebb_approval ORDER BY at_ms DESC, id DESC LIMIT $1)`;
@@ -26,6 +28,8 @@ const APPROVALS = 'SELECT body FROM ebb_approval ORDER BY at_ms DESC, id DESC';
 
 type Kind = 'holds' | 'freezes';
 const revisionKey = (kind: Kind) => `revision-of-${kind}`;
+/** The kind of the rows that say what was deleted before it had expired. */
+const endedKind = (kind: Kind) => `ended-${kind}`;
 
 export interface PostgresOverridesOptions {
   engine: PostgresEngine;
@@ -43,16 +47,23 @@ export function createPostgresOverrides({ engine, readers, limits }: PostgresOve
 
   const remove = (kind: Kind, id: string) =>
     alone(engine, kind, async (client) => {
-      const gone = (await client.query(DELETE, [kind, id])).rows.length > 0;
-      if (gone) await client.query(SET_REVISION, [revisionKey(kind), randomUUID()]);
-      return gone;
+      const [gone] = (await client.query<{ expires_at_ms: number }>(DELETE, [kind, id])).rows;
+      if (!gone) return false;
+      await client.query(PUT, [endedKind(kind), id, gone.expires_at_ms, '']);
+      await client.query(FORGET_ENDED, [endedKind(kind), limits[kind]]);
+      await client.query(SET_REVISION, [revisionKey(kind), randomUUID()]);
+      return true;
     });
 
   return {
-    holds: async (nowMs) => inForceAt(await holds(), nowMs),
+    overrides: async (nowMs) => {
+      const [held, frozen] = await Promise.all([holds(), freezes()]);
+      return { holds: storedAt(held, nowMs), freezes: storedAt(frozen, nowMs) };
+    },
+    holds: async (nowMs) => inForceAt((await holds()).entries, nowMs),
     putHold: (hold) => put('holds', hold),
     deleteHold: (id) => remove('holds', id),
-    freezes: async (nowMs) => inForceAt(await freezes(), nowMs),
+    freezes: async (nowMs) => inForceAt((await freezes()).entries, nowMs),
     putFreeze: (freeze) => put('freezes', freeze),
     deleteFreeze: (id) => remove('freezes', id),
     approve: (approval) =>
@@ -79,7 +90,8 @@ async function putEntry(options: {
 }): Promise<PutOutcome> {
   const { client, kind, entry, limit } = options;
   const { id, createdAtMs, expiresAtMs } = entry;
-  await client.query(DELETE_ENDED, [kind, createdAtMs]);
+  await client.query(DELETE_EXPIRED, [kind, endedKind(kind), createdAtMs]);
+  if ((await client.query(IS_THERE, [endedKind(kind), id])).rows.length > 0) return { ok: true };
   await client.query(SET_REVISION, [revisionKey(kind), randomUUID()]);
   const { rows } = await client.query<{ count: unknown }>(COUNT_OTHERS, [kind, id]);
   const isThere = (await client.query(IS_THERE, [kind, id])).rows.length > 0;
@@ -94,10 +106,11 @@ function createReader({ engine, kind }: { engine: PostgresEngine; kind: Kind }):
   return async (known) => {
     const [now] = (await pool.query<{ value: string }>(REVISION, [key])).rows;
     if (known !== undefined && (now?.value ?? '') === known) return undefined;
-    type Row = { revision: string | null; id: string | null; body: string | null };
-    const { rows } = await pool.query<Row>(READ, [key, kind]);
+    type Row = { revision: string | null; kind: string | null; id: string | null; body: string | null };
+    const { rows } = await pool.query<Row>(READ, [key, kind, endedKind(kind)]);
     const texts = new Map<string, string>();
-    for (const { id, body } of rows) if (id !== null && body !== null) texts.set(id, body);
-    return { revision: rows[0]?.revision ?? '', texts };
+    for (const row of rows) if (row.kind === kind && row.id !== null && row.body !== null) texts.set(row.id, row.body);
+    const endedIds = rows.flatMap((row) => (row.kind === endedKind(kind) && row.id !== null ? [row.id] : []));
+    return { revision: rows[0]?.revision ?? '', texts, endedIds: new Set(endedIds) };
   };
 }

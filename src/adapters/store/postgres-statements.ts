@@ -20,7 +20,7 @@ export const STATEMENTS = {
     VALUES ($1, $2, nextval('ebb_lease_token'), ${AFTER('$3')})
     ON CONFLICT (name) DO UPDATE
       SET holder = excluded.holder, token = nextval('ebb_lease_token'), expires_at = excluded.expires_at
-      WHERE ebb_lease.expires_at <= clock_timestamp()
+      WHERE ebb_lease.expires_at <= clock_timestamp() OR ebb_lease.expires_at > ${AFTER('$4')}
     RETURNING token`,
   renewLease: `
     UPDATE ebb_lease SET expires_at = ${AFTER('$4')}

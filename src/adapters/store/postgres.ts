@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { ComputeRecord } from '../../domain/compute-record.ts';
+import { MOST_AHEAD_MS } from '../../domain/overrides/instants-ahead.ts';
 import type { PostgresEngine } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
 import type { StoreLimits } from './limits.ts';
@@ -42,7 +42,12 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
       return Number(row?.ms);
     },
     acquireLease: async (name, holder, ttlMs) => {
-      const [row] = await rowsOf<{ token: unknown }>(STATEMENTS.acquireLease, [name, holder, ttlMs]);
+      const [row] = await rowsOf<{ token: unknown }>(STATEMENTS.acquireLease, [
+        name,
+        holder,
+        ttlMs,
+        ttlMs + MOST_AHEAD_MS,
+      ]);
       return row === undefined ? undefined : { name, holder, token: Number(row.token) };
     },
     renewLease: ({ name, holder, token }, ttlMs) => changes(STATEMENTS.renewLease, [name, holder, token, ttlMs]),
@@ -50,14 +55,13 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
       await changes(STATEMENTS.releaseLease, [name, holder, token]);
     },
     records: async (projectId) => {
-      const found = new Map<string, ComputeRecord>();
       const rows = await rowsOf<{ compute_id: string; body: string }>(STATEMENTS.records, [projectId]);
-      for (const { compute_id: computeId, body } of rows) {
-        const record = records.read(computeId, body);
-        if (record !== undefined) found.set(computeId, record);
-      }
-      return found;
+      return records.readAll(
+        projectId,
+        rows.map(({ compute_id, body }) => [compute_id, body] as const),
+      );
     },
+    brokenRecords: async () => records.broken,
     putRecord: (projectId, computeId, record, { name, holder, token }, ttlMs) =>
       changes(STATEMENTS.putRecord, [name, holder, token, projectId, computeId, recordToJson(record), ttlMs ?? null]),
     deleteRecord: (projectId, computeId, { name, holder, token }) =>

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ComputeRecord } from '../../domain/compute-record.ts';
+import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { parseJson } from './parse-json.ts';
 
@@ -58,6 +58,7 @@ const Stored = z.looseObject({
     lastApplied: SomeSettings,
     lastDecidedAtMs: z.number(),
     lastSentAtMs: z.number().exactOptional(),
+    absentSinceMs: z.number().exactOptional(),
     intent: Intent.exactOptional(),
     openOperations: z.array(OpenOperation),
     failures: Failures.exactOptional(),
@@ -79,26 +80,40 @@ export function recordToJson(record: ComputeRecord): string {
 }
 
 export interface RecordReader {
-  /** The record, or undefined for a text that this version can't read. */
-  read(computeId: string, text: string): ComputeRecord | undefined;
+  /** The records of a project that can be read, by compute id. */
+  readAll(projectId: string, texts: Iterable<readonly [computeId: string, text: string]>): Map<string, ComputeRecord>;
+  /** The projects of the computes whose record could not be read when it was last read. */
+  broken: ReadonlyMap<string, string>;
 }
 
 /**
- * Reads stored records leniently: unknown fields are kept, and a record of another shape counts as absent, so that the
- * compute is looked at as if for the first time instead of stopping the daemon. Said once for each compute; the text stays
- * until the compute's next record replaces it.
+ * Reads stored records leniently: unknown fields are kept. A record of another shape is left as it is and told once: what it says, above
+ * all the baseline, can't be found out anew. The others go on.
  */
 export function createRecordReader({ log }: { log: Log }): RecordReader {
-  const said = new Set<string>();
+  const broken = new Map<string, string>();
+
+  function tell(projectId: string, computeId: string): void {
+    const message = `the stored record of ${computeId} is of another version or broken: the compute is not touched`;
+    log.error({ event: 'ebb.record_broken', project: projectId, compute: computeId }, message);
+  }
+
   return {
-    read: (computeId, text) => {
-      const parsed = Stored.safeParse(parseJson(text));
-      if (parsed.success) return parsed.data.record;
-      if (!said.has(computeId)) {
-        said.add(computeId);
-        log.warn({ computeId }, 'the stored record of this compute is of another version or broken: it is ignored');
+    broken,
+    readAll(projectId, texts) {
+      const before = new Map(broken);
+      for (const [computeId, project] of before) if (project === projectId) broken.delete(computeId);
+      const found = new Map<string, ComputeRecord>();
+      for (const [computeId, text] of texts) {
+        const parsed = Stored.safeParse(parseJson(text));
+        if (parsed.success) {
+          found.set(computeId, parsed.data.record);
+          continue;
+        }
+        broken.set(computeId, projectId);
+        if (!before.has(computeId)) tell(projectId, computeId);
       }
-      return undefined;
+      return found;
     },
   };
 }

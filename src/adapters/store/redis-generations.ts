@@ -1,3 +1,4 @@
+import { MOST_AHEAD_MS } from '../../domain/overrides/instants-ahead.ts';
 import type { RedisEngine } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
 import type { RunScript } from './redis-run.ts';
@@ -28,6 +29,7 @@ return ARGV[1]
 /** KEYS: slots of the policy by their end. ARGV: compute, allowed, now, end. Gives 1 if the compute holds one. */
 const TAKE_SLOT = `
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[3])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], tonumber(ARGV[4]) + ${MOST_AHEAD_MS}, '+inf')
 local held = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if not held and redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[2]) then return 0 end
 redis.call('ZADD', KEYS[1], ARGV[4], ARGV[1])

@@ -1,4 +1,4 @@
-import type { HistoryEntry } from '../../domain/history.ts';
+import type { HistoryEntry } from '../../domain/records/history.ts';
 import type { RedisEngine } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
 import { historyToJson, newestFirst } from './history-json.ts';
@@ -8,18 +8,36 @@ import { readSamples, samplesToJson } from './samples-json.ts';
 
 /**
  * KEYS: entries of the compute, computes by their last entry, number of all entries. ARGV: compute, time of the last entry, most
- * of a compute, most in all, what the keys of entries start with, entries. The compute that was quiet longest makes room.
+ * of a compute, most in all, what the keys of entries start with, how long an entry is kept, entries. The compute that was
+ * quiet longest makes room; of those of which all is too old, some are forgotten each time. No entry of the future makes others old.
  */
 const APPEND = `
-local added = #ARGV - 5
-for at = 6, #ARGV do redis.call('LPUSH', KEYS[1], ARGV[at]) end
+local added = #ARGV - 6
+for at = 7, #ARGV do redis.call('LPUSH', KEYS[1], ARGV[at]) end
 local over = redis.call('LLEN', KEYS[1]) - tonumber(ARGV[3])
 if over > 0 then
   redis.call('LTRIM', KEYS[1], 0, ARGV[3] - 1)
   added = added - over
 end
+local time = redis.call('TIME')
+local oldestAt = math.min(tonumber(ARGV[2]), time[1] * 1000 + math.floor(time[2] / 1000)) - tonumber(ARGV[6])
+local function isOld(text)
+  local known, entry = pcall(cjson.decode, text)
+  return known and type(entry) == 'table' and type(entry.atMs) == 'number' and entry.atMs < oldestAt
+end
+local oldest = redis.call('LINDEX', KEYS[1], -1)
+while oldest and isOld(oldest) do
+  redis.call('RPOP', KEYS[1])
+  added = added - 1
+  oldest = redis.call('LINDEX', KEYS[1], -1)
+end
 redis.call('ZADD', KEYS[2], 'GT', ARGV[2], ARGV[1])
 local total = redis.call('INCRBY', KEYS[3], added)
+for _, quiet in ipairs(redis.call('ZRANGE', KEYS[2], '-inf', '(' .. string.format('%.0f', oldestAt), 'BYSCORE', 'LIMIT', 0, 10)) do
+  total = total - redis.call('LLEN', ARGV[5] .. quiet)
+  redis.call('DEL', ARGV[5] .. quiet)
+  redis.call('ZREM', KEYS[2], quiet)
+end
 while total > tonumber(ARGV[4]) do
   local quiet = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
   if not quiet then total = 0 break end
@@ -61,7 +79,8 @@ export function createRedisHistory({ engine, run, limits }: RedisHistoryOptions)
   async function append(computeId: string, entries: readonly HistoryEntry[]): Promise<void> {
     const lastAtMs = Math.max(...entries.map(({ atMs }) => atMs));
     const texts = entries.map((entry) => historyToJson(entry, limits.historyEntryBytes));
-    const args = [computeId, lastAtMs, limits.historyPerCompute, limits.history, entriesPrefix, ...texts];
+    const { historyPerCompute, history, historyMs } = limits;
+    const args = [computeId, lastAtMs, historyPerCompute, history, entriesPrefix, historyMs, ...texts];
     await run(APPEND, [entriesPrefix + computeId, computesKey, totalKey], args);
   }
 

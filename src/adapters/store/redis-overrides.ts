@@ -4,13 +4,15 @@ import type { OverrideStore, PutOutcome } from '../../ports/store.ts';
 import type { StoreLimits } from './limits.ts';
 import type { OverrideReaders } from './override-json.ts';
 import type { RunScript } from './redis-run.ts';
-import { createRevisedEntries, inForceAt, oldestFirst, type ReadRevised } from './revised-entries.ts';
+import { createRevisedEntries, inForceAt, oldestFirst, type ReadRevised, storedAt } from './revised-entries.ts';
 
 /**
- * KEYS: texts by id, ids by their end, revision. ARGV: id, text, end, now, most, new revision. Gives 1 if it was put. What has
- * ended by now makes room.
+ * KEYS: texts by id, ids by their expiry, revision, ids that were deleted by their expiry. ARGV: id, text, expiry, now, most, new
+ * revision. Gives 1 if it was put, or had been deleted. What has expired by now makes room.
  */
 const PUT = `
+redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', ARGV[4])
+if redis.call('ZSCORE', KEYS[4], ARGV[1]) then return 1 end
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', ARGV[4])) do redis.call('HDEL', KEYS[1], id) end
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', ARGV[4])
 local put = redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 or redis.call('HLEN', KEYS[1]) < tonumber(ARGV[5])
@@ -22,19 +24,21 @@ redis.call('SET', KEYS[3], ARGV[6])
 return put and 1 or 0
 `;
 
-/** KEYS as above. ARGV: id, new revision. Gives 1 if it was there. */
+/** KEYS as above. ARGV: id, new revision, most. Gives 1 if it was there; so many that were deleted are remembered. */
 const DELETE = `
-local gone = redis.call('HDEL', KEYS[1], ARGV[1])
+if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then return 0 end
+redis.call('ZADD', KEYS[4], redis.call('ZSCORE', KEYS[2], ARGV[1]) or '+inf', ARGV[1])
+redis.call('ZREMRANGEBYRANK', KEYS[4], 0, -1 - tonumber(ARGV[3]))
 redis.call('ZREM', KEYS[2], ARGV[1])
-if gone == 1 then redis.call('SET', KEYS[3], ARGV[2]) end
-return gone
+redis.call('SET', KEYS[3], ARGV[2])
+return 1
 `;
 
-/** KEYS as above. ARGV: the revision that is known. Gives false if it is still that, else the revision and all texts. */
+/** KEYS as above. ARGV: the revision that is known. Gives false if it is still that, else the revision, all texts, and what was deleted. */
 const READ = `
 local revision = redis.call('GET', KEYS[3]) or ''
 if revision == ARGV[1] then return false end
-return {revision, redis.call('HGETALL', KEYS[1])}
+return {revision, redis.call('HGETALL', KEYS[1]), redis.call('ZRANGE', KEYS[4], 0, -1)}
 `;
 
 /** KEYS: approvals by time. ARGV: text, time, most. */
@@ -54,7 +58,7 @@ export interface RedisOverridesOptions {
 export function createRedisOverrides({ engine, run, readers, limits }: RedisOverridesOptions): OverrideStore {
   const { commands: redis, prefix } = engine;
   const keysOf = (kind: 'holds' | 'freezes') =>
-    ['', ':ends', ':revision'].map((part) => `${prefix}:store:${kind}${part}`);
+    ['', ':ends', ':revision', ':ended'].map((part) => `${prefix}:store:${kind}${part}`);
   const keys = { holds: keysOf('holds'), freezes: keysOf('freezes'), approvals: `${prefix}:store:approvals` };
 
   const put = async (kind: 'holds' | 'freezes', entry: PutEntry): Promise<PutOutcome> => {
@@ -64,21 +68,27 @@ export function createRedisOverrides({ engine, run, readers, limits }: RedisOver
     return { ok: false, error: { code: 'full', limit: limits[kind] } };
   };
   const remove = async (kind: 'holds' | 'freezes', id: string) =>
-    (await run(DELETE, keys[kind], [id, randomUUID()])) === 1;
+    (await run(DELETE, keys[kind], [id, randomUUID(), limits[kind]])) === 1;
   const reader =
     (kind: 'holds' | 'freezes'): ReadRevised =>
     async (known) => {
-      const read = (await run(READ, keys[kind], [known ?? 'unknown'])) as [string, string[]] | null;
-      return read === null ? undefined : { revision: read[0], texts: pairs(read[1]) };
+      const read = (await run(READ, keys[kind], [known ?? 'unknown'])) as [string, string[], string[]] | null;
+      if (read === null) return undefined;
+      const [revision, flat, ended] = read;
+      return { revision, texts: pairs(flat), endedIds: new Set(ended) };
     };
   const holds = createRevisedEntries({ read: reader('holds'), entry: readers.hold, compare: oldestFirst });
   const freezes = createRevisedEntries({ read: reader('freezes'), entry: readers.freeze, compare: oldestFirst });
 
   return {
-    holds: async (nowMs) => inForceAt(await holds(), nowMs),
+    overrides: async (nowMs) => {
+      const [held, frozen] = await Promise.all([holds(), freezes()]);
+      return { holds: storedAt(held, nowMs), freezes: storedAt(frozen, nowMs) };
+    },
+    holds: async (nowMs) => inForceAt((await holds()).entries, nowMs),
     putHold: (hold) => put('holds', hold),
     deleteHold: (id) => remove('holds', id),
-    freezes: async (nowMs) => inForceAt(await freezes(), nowMs),
+    freezes: async (nowMs) => inForceAt((await freezes()).entries, nowMs),
     putFreeze: (freeze) => put('freezes', freeze),
     deleteFreeze: (id) => remove('freezes', id),
     approve: async (approval) => {

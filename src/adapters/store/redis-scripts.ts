@@ -1,3 +1,5 @@
+import { MOST_AHEAD_MS } from '../../domain/overrides/instants-ahead.ts';
+
 /**
  * Each script is one atomic step. Invariant: a lease is a hash {holder, token} that Redis itself lets expire, and whoever
  * changes a record proves in the same step that the lease is still the caller's.
@@ -14,7 +16,8 @@ end
  * in microseconds, or one more than the last: it grows even if the last one was lost with a flushed Redis.
  */
 const ACQUIRE_LEASE = `
-if redis.call('EXISTS', KEYS[1]) == 1 then return false end
+local left = redis.call('PTTL', KEYS[1])
+if left >= 0 and left <= tonumber(ARGV[2]) + ${MOST_AHEAD_MS} then return false end
 local time = redis.call('TIME')
 local token = time[1] * 1000000 + time[2]
 local last = tonumber(redis.call('GET', KEYS[2]) or '0')

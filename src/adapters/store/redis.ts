@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { ComputeRecord } from '../../domain/compute-record.ts';
 import type { RedisEngine } from '../../ports/engine.ts';
 import type { Lease, Store } from '../../ports/store.ts';
 import type { StoreLimits } from './limits.ts';
@@ -51,14 +50,9 @@ export function createRedisStore({ engine, records, overrides, limits }: RedisSt
     releaseLease: async (lease) => {
       await run('releaseLease', [keys.lease(lease.name)], proofOf(lease));
     },
-    records: async (projectId) => {
-      const found = new Map<string, ComputeRecord>();
-      for (const [computeId, text] of Object.entries(await redis.hgetall(keys.records(projectId)))) {
-        const record = records.read(computeId, text);
-        if (record !== undefined) found.set(computeId, record);
-      }
-      return found;
-    },
+    records: async (projectId) =>
+      records.readAll(projectId, Object.entries(await redis.hgetall(keys.records(projectId)))),
+    brokenRecords: async () => records.broken,
     putRecord: async (projectId, computeId, record, lease, ttlMs = 0) => {
       const scriptKeys = [keys.lease(lease.name), keys.records(projectId), keys.projects];
       const args = [...proofOf(lease), projectId, computeId, recordToJson(record), Math.ceil(ttlMs)];

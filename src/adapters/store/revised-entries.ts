@@ -1,4 +1,5 @@
 import { ascending } from '../../domain/compare.ts';
+import type { Stored } from '../../ports/store.ts';
 import type { EntryReader } from './override-json.ts';
 import { sharedAsk } from './shared-ask.ts';
 
@@ -6,6 +7,7 @@ import { sharedAsk } from './shared-ask.ts';
 export interface RevisedTexts {
   revision: string;
   texts: ReadonlyMap<string, string>;
+  endedIds: ReadonlySet<string>;
 }
 
 /** Gives undefined if the revision is still `known`: then nothing was read. */
@@ -19,23 +21,28 @@ export function createRevisedEntries<Entry>(options: {
   read: ReadRevised;
   entry: EntryReader<Entry>;
   compare: (a: Entry, b: Entry) => number;
-}): () => Promise<readonly Entry[]> {
+}): () => Promise<Stored<Entry>> {
   const { read, entry, compare } = options;
-  let known: { revision: string; entries: readonly Entry[] } | undefined;
+  let known: ({ revision: string } & Stored<Entry>) | undefined;
 
   return sharedAsk(async () => {
     const before = known;
     const changed = await read(before?.revision);
-    if (changed === undefined && before !== undefined) return before.entries;
+    if (changed === undefined && before !== undefined) return before;
     const entries = [...(changed?.texts ?? [])].flatMap(([id, text]) => entry(id, text) ?? []).toSorted(compare);
-    known = { revision: changed?.revision ?? '', entries };
-    return entries;
+    known = { revision: changed?.revision ?? '', entries, endedIds: changed?.endedIds ?? new Set() };
+    return known;
   });
 }
 
 /** Oldest first; those of one instant by their ids, so that the order never wavers. */
 export function oldestFirst(a: { createdAtMs: number; id: string }, b: { createdAtMs: number; id: string }): number {
   return a.createdAtMs - b.createdAtMs || ascending(a.id, b.id);
+}
+
+/** Those of `stored` that have not expired. */
+export function storedAt<Entry extends { expiresAtMs: number }>(stored: Stored<Entry>, nowMs: number): Stored<Entry> {
+  return { entries: inForceAt(stored.entries, nowMs), endedIds: stored.endedIds };
 }
 
 export function inForceAt<Entry extends { expiresAtMs: number }>(entries: readonly Entry[], nowMs: number): Entry[] {

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { COMPUTE_STATES } from '../../domain/compute.ts';
+import { COMPUTE_STATES } from '../../domain/compute/compute.ts';
 import type { MetricDeclaration } from '../../ports/metrics.ts';
 import type { ComputeSeries, ComputeSeriesSource } from '../../ports/telemetry.ts';
 
@@ -10,27 +10,27 @@ const CHUNK = 250;
 export const COMPUTE_METRICS = {
   ebb_compute_state: {
     type: 'gauge',
-    help: '1 for the state in which the compute was last seen, 0 for the others.',
+    help: '1 for the last known state of the compute, 0 for the others.',
     labels: ['project', 'compute', 'branch', 'type', 'state'],
   },
   ebb_compute_min_cu: {
     type: 'gauge',
-    help: 'Lower end of the autoscaling range, CU.',
+    help: 'Minimum of the autoscaling range, CU.',
     labels: ['project', 'compute'],
   },
   ebb_compute_max_cu: {
     type: 'gauge',
-    help: 'Upper end of the autoscaling range, CU.',
+    help: 'Maximum of the autoscaling range, CU.',
     labels: ['project', 'compute'],
   },
   ebb_compute_desired_min_cu: {
     type: 'gauge',
-    help: 'Lower end that the policies want, CU; absent without an opinion.',
+    help: 'Minimum that policies ask for, CU; absent if they ask for none.',
     labels: ['project', 'compute'],
   },
   ebb_compute_desired_max_cu: {
     type: 'gauge',
-    help: 'Upper end that the policies want, CU; absent without an opinion.',
+    help: 'Maximum that policies ask for, CU; absent if they ask for none.',
     labels: ['project', 'compute'],
   },
   ebb_compute_suspend_timeout_seconds: {
@@ -40,22 +40,22 @@ export const COMPUTE_METRICS = {
   },
   ebb_connections: {
     type: 'gauge',
-    help: 'Client connections as last counted, 0 while it sleeps; absent where no source counts them.',
+    help: 'Client connections as last counted, 0 while the compute sleeps; absent if no source counts them.',
     labels: ['project', 'compute'],
   },
   ebb_max_connections: {
     type: 'gauge',
-    help: 'max_connections, as the server reports it or as its size has it.',
+    help: 'max_connections, as the server reports it or as its size implies.',
     labels: ['project', 'compute'],
   },
   ebb_connection_headroom_ratio: {
     type: 'gauge',
-    help: 'Free share of the connections that users can have.',
+    help: 'Free share of the user connections.',
     labels: ['project', 'compute'],
   },
   ebb_compute_info: {
     type: 'gauge',
-    help: 'Always 1; what is known of the compute, to join with its other series.',
+    help: 'Always 1; labels of the compute, to join with its other series.',
     labels: ['project', 'compute', 'branch', 'type', 'account', 'project_name', 'region', 'owner'],
   },
 } as const satisfies Record<string, MetricDeclaration>;

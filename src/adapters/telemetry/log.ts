@@ -7,6 +7,7 @@ import {
   stdTimeFunctions,
 } from 'pino';
 import { prettyFactory } from 'pino-pretty';
+import { printable, printableJson, printableLines } from '../../common/safe-text.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { withoutSecretFields } from './secret-fields.ts';
 
@@ -33,7 +34,7 @@ export function createLog({ level, destination, pretty: readable, redact }: LogO
     formatters: { level: (label) => ({ level: label }), log: withoutSecretFields },
     // Errors are made plain there; pino would take what they became for an error again.
     serializers: { err: (shown: unknown) => shown },
-    hooks: { streamWrite: redact },
+    hooks: { streamWrite: (line) => printableJson(redact(line)) },
   };
   const out = destination ?? fileDestination({ fd: STDOUT_FD, sync: true });
   const logger = pino(options, readable ? readableLines(out, destination === undefined) : out);
@@ -47,10 +48,13 @@ export function createLog({ level, destination, pretty: readable, redact }: LogO
 
 /** Formats in this thread and at once, unlike the transports and streams that pino offers for it. */
 function readableLines(out: DestinationStream, colorize: boolean): DestinationStream {
-  const format = prettyFactory({ singleLine: true, translateTime: 'SYS:HH:MM:ss', ...(!colorize && { colorize }) });
+  const format = prettyFactory({
+    ...{ singleLine: true, translateTime: 'SYS:HH:MM:ss', ...(!colorize && { colorize }) },
+    messageFormat: (line, messageKey) => printable(String(line[messageKey])),
+  });
   return {
     write(line) {
-      out.write(String(format(line)));
+      out.write(printableLines(String(format(line))));
     },
   };
 }

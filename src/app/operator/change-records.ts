@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { ComputeRecord } from '../../domain/compute-record.ts';
-import { LEASE_MS } from '../apply.ts';
+import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import { LEASE_MS } from '../leases/locked-project.ts';
 import type { OperatorParts } from './parts.ts';
 
 /** How long a project's lease is waited for, and how often it is asked for, in real milliseconds. */

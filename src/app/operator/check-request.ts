@@ -1,6 +1,6 @@
-import { NEVER_SUSPENDS } from '../../domain/compute.ts';
-import { sizeProblems } from '../../domain/compute-units.ts';
-import { isShowable } from '../../domain/showable.ts';
+import { isShowable } from '../../common/safe-text.ts';
+import { NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
+import { sizeProblems } from '../../domain/compute/compute-units.ts';
 import { type HoldRequest, LONGEST_OVERRIDE_SECONDS, MOST_CHARACTERS } from '../../ports/operator.ts';
 
 const SHORTEST_TIMEOUT_SECONDS = 60;

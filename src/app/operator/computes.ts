@@ -1,8 +1,8 @@
-import { asksForConnections } from '../../domain/connection-samples.ts';
+import { asksForConnections } from '../../domain/connections/connection-samples.ts';
 import type { ComputeDocument, OperatorResult, Page, PageQuery, RecordsDocument } from '../../ports/operator.ts';
-import { frozenBy, statusOf } from '../compute-status.ts';
-import type { Conclusion } from '../fleet.ts';
-import { readSamples } from '../read-samples.ts';
+import { readSamples } from '../connections/read-samples.ts';
+import { frozenBy, statusOf } from '../evaluate/compute-status.ts';
+import type { EvaluatedCompute } from '../fleet/fleet.ts';
 import { computeDocument } from './documents.ts';
 import { boundedLimit, pageOf } from './pages.ts';
 import { fail, type OperatorParts } from './parts.ts';
@@ -16,9 +16,11 @@ export async function listComputes(
   if (!daemon) return fail('unavailable', 'only a daemon knows what computes have now: start ebb run, or see ebb plan');
   const nowMs = await parts.now();
   const isFrozen = frozenBy(await store.freezes(nowMs), nowMs);
-  const byPlace = ({ compute }: Conclusion) => `${compute.projectId}/${compute.computeId}`;
-  const { items, next } = pageOf([...daemon.fleet.conclusions()], byPlace, query);
-  const documents = items.map((conclusion) => computeDocument(conclusion, statusOf(daemon, conclusion, isFrozen)));
+  const byPlace = ({ compute }: EvaluatedCompute) => `${compute.projectId}/${compute.computeId}`;
+  const { items, next } = pageOf([...daemon.fleet.evaluatedComputes()], byPlace, query);
+  const documents = items.map((evaluatedCompute) =>
+    computeDocument(evaluatedCompute, statusOf(daemon, evaluatedCompute, isFrozen)),
+  );
   return { ok: true, value: { items: documents, next } };
 }
 

@@ -2,7 +2,7 @@ import type { Operator, OperatorResult } from '../../ports/operator.ts';
 import { ownerProblem } from './check-request.ts';
 import { listComputes, listRecords } from './computes.ts';
 import { decisionDocument } from './documents.ts';
-import { isId } from './find-compute.ts';
+import { findCompute, isId, unknownCompute } from './find-compute.ts';
 import { listFreezes, setFreeze, thaw } from './freezes.ts';
 import { listHolds, setHold } from './holds.ts';
 import { boundedLimit } from './pages.ts';
@@ -20,8 +20,11 @@ export function createOperator(parts: OperatorParts): Operator {
     status: () => status(parts),
     computes: (query) => listComputes(parts, query),
     async decisions({ compute, limit }) {
-      const computeId = compute?.split('/').at(-1);
-      if (computeId !== undefined && !isId(computeId)) return fail('invalid', 'not the id of a compute');
+      const found = compute === undefined ? undefined : await findCompute(parts, compute);
+      if (found?.ok === false && found.error.code === 'invalid') return found;
+      // A compute that is gone has a history too.
+      const computeId = found?.ok ? found.value.computeId : compute?.split('/').at(-1);
+      if (computeId !== undefined && !isId(computeId)) return fail('invalid', unknownCompute(computeId));
       const entries = await parts.store.history({
         limit: boundedLimit(limit),
         ...(computeId !== undefined && { computeId }),
@@ -55,6 +58,6 @@ async function approve(
   await parts.store.approve({ hash, who: owner, atMs });
   const message = `policy set ${hash} may come into force`;
   await rememberDeeds(parts, [{ kind: 'approve', code: 'approved', message, who: owner, atMs }]);
-  await parts.lookAt(await parts.store.projectIds());
+  await parts.reconcileLocked(await parts.store.projectIds());
   return { ok: true, value: { hash } };
 }

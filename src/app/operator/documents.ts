@@ -1,10 +1,12 @@
 /** Domain values as documents for people and programs. */
-import type { ComputeSettings, Size } from '../../domain/compute.ts';
-import type { ComputeRecord } from '../../domain/compute-record.ts';
-import type { Freeze } from '../../domain/freezes.ts';
-import type { HistoryEntry } from '../../domain/history.ts';
-import type { Hold } from '../../domain/holds.ts';
-import { isoInstant } from '../../domain/instants.ts';
+import type { ComputeSettings, Size } from '../../domain/compute/compute.ts';
+import { decide } from '../../domain/decide/decide.ts';
+import { describeValue } from '../../domain/decide/describe-step.ts';
+import type { Freeze } from '../../domain/overrides/freezes.ts';
+import type { Hold } from '../../domain/overrides/holds.ts';
+import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import type { HistoryEntry } from '../../domain/records/history.ts';
+import { isoInstant } from '../../domain/time/instants.ts';
 import type {
   ComputeDocument,
   ComputeStatus,
@@ -14,7 +16,8 @@ import type {
   OperationDocument,
   SettingsDocument,
 } from '../../ports/operator.ts';
-import type { Conclusion } from '../fleet.ts';
+import type { EvaluatedCompute } from '../fleet/fleet.ts';
+import type { DaemonParts } from './parts.ts';
 
 export function settingsDocument(settings: Partial<ComputeSettings>): SettingsDocument {
   const { minCu = null, maxCu = null, suspendTimeoutSeconds = null } = settings;
@@ -29,7 +32,7 @@ function desiredDocument(size: Size | null, suspendTimeoutSeconds: number | null
   };
 }
 
-export function computeDocument({ compute, decision, plan, record, ...rest }: Conclusion, status: ComputeStatus) {
+export function computeDocument({ compute, decision, plan, record, ...rest }: EvaluatedCompute, status: ComputeStatus) {
   const { size, suspendTimeoutSeconds } = decision.desired;
   const document: ComputeDocument = {
     project_id: compute.projectId,
@@ -49,7 +52,7 @@ export function computeDocument({ compute, decision, plan, record, ...rest }: Co
   return document;
 }
 
-export function holdDocument(hold: Hold): HoldDocument {
+export function holdDocument(hold: Hold, daemon?: DaemonParts): HoldDocument {
   const { size, suspendTimeoutSeconds = null, freeze = false } = hold;
   return {
     id: hold.id,
@@ -59,7 +62,26 @@ export function holdDocument(hold: Hold): HoldDocument {
     size: size ? { min_cu: size.minCu, max_cu: size.maxCu } : null,
     suspend_timeout_seconds: suspendTimeoutSeconds,
     freeze,
+    limited: daemon ? limitedBy(daemon, hold) : null,
   };
+}
+
+function isNothing(value: unknown): value is null | undefined {
+  return value === null || value === undefined;
+}
+
+/** What hard limits make of a hold, at its start; null where nothing. */
+function limitedBy({ fleet, policies }: DaemonParts, hold: Hold): string | null {
+  const known = fleet.known(hold.computeId)?.evaluatedCompute;
+  if (!known) return null;
+  const { compute, record } = known;
+  const instantMs = hold.createdAtMs;
+  const { trace } = decide({ policies: policies(), compute, baseline: record.baseline, holds: [hold], instantMs });
+  const capped = trace.flatMap(({ code, group, policy, before, after }) => {
+    if (code !== 'hard_limit' || !policy || isNothing(before) || isNothing(after)) return [];
+    return [`hard limit ${policy.name} caps it: ${describeValue(group, before)} → ${describeValue(group, after)}`];
+  });
+  return capped.length > 0 ? capped.join('; ') : null;
 }
 
 export function freezeDocument(freeze: Freeze): FreezeDocument {

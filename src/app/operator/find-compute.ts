@@ -1,5 +1,6 @@
-import { ID } from '../../ports/operator.ts';
-import type { OperatorParts } from './parts.ts';
+import { severalComputes } from '../../common/several-computes.ts';
+import { ID, type OperatorResult } from '../../ports/operator.ts';
+import { fail, type OperatorParts } from './parts.ts';
 
 export interface ComputePlace {
   projectId: string;
@@ -14,16 +15,36 @@ export function isId(text: string): boolean {
 const READ_AT_A_TIME = 16;
 
 /**
- * Where a compute is: as the daemon's picture knows it, else as the store remembers it. `PROJECT/COMPUTE` is believed.
- * Undefined for one that ebb has never met, and for what is no id.
+ * Where a compute is: as the daemon knows it, else as the store remembers it. `PROJECT/COMPUTE` is believed. A project, by its id or,
+ * where a daemon is asked, its name, stands for its only compute; of several the error names them.
  */
-export async function findCompute(parts: OperatorParts, written: string): Promise<ComputePlace | undefined> {
+export async function findCompute(parts: OperatorParts, written: string): Promise<OperatorResult<ComputePlace>> {
   const [first = '', second] = written.split('/', 2);
-  if (second !== undefined) return isId(first) && isId(second) ? { projectId: first, computeId: second } : undefined;
-  if (!isId(first)) return undefined;
-  const seen = parts.daemon?.fleet.known(first)?.conclusion.compute;
-  if (seen) return { projectId: seen.projectId, computeId: first };
-  return findInStore(parts, first);
+  if (second !== undefined && isId(first) && isId(second)) {
+    return { ok: true, value: { projectId: first, computeId: second } };
+  }
+  const seen = parts.daemon?.fleet.known(written)?.evaluatedCompute.compute;
+  if (seen) return { ok: true, value: { projectId: seen.projectId, computeId: written } };
+  const ofProject = await computesOf(parts, written);
+  if (ofProject.length > 1)
+    return fail(
+      'invalid',
+      severalComputes(
+        written,
+        ofProject.map(({ computeId }) => computeId),
+      ),
+    );
+  const found = ofProject[0] ?? (isId(written) ? await findInStore(parts, written) : undefined);
+  return found ? { ok: true, value: found } : fail('not_found', unknownCompute(written));
+}
+
+async function computesOf({ daemon, store }: OperatorParts, project: string): Promise<ComputePlace[]> {
+  const seen = [...(daemon?.fleet.evaluatedComputes() ?? [])].map(({ compute }) => compute);
+  const named = seen.filter(({ projectId, projectName }) => projectId === project || projectName === project);
+  if (named.length > 0) return named.map(({ projectId, computeId }) => ({ projectId, computeId }));
+  if (!isId(project)) return [];
+  const records = await store.records(project);
+  return [...records.keys()].map((computeId) => ({ projectId: project, computeId }));
 }
 
 async function findInStore({ store }: OperatorParts, computeId: string): Promise<ComputePlace | undefined> {

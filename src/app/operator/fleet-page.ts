@@ -1,7 +1,7 @@
 import { ascending } from '../../domain/compare.ts';
-import type { Hold } from '../../domain/holds.ts';
-import { isoInstant } from '../../domain/instants.ts';
-import { stepJson } from '../../domain/trace-json.ts';
+import { stepJson } from '../../domain/decide/trace-json.ts';
+import type { Hold } from '../../domain/overrides/holds.ts';
+import { isoInstant } from '../../domain/time/instants.ts';
 import type { ComputeName, ComputeStatus, OperatorResult } from '../../ports/operator.ts';
 import {
   COMPUTES_PER_PAGE,
@@ -11,11 +11,12 @@ import {
   type FleetRowDocument,
   type WeekDocument,
 } from '../../ports/status-page.ts';
-import { frozenBy, statusOf } from '../compute-status.ts';
-import type { Conclusion } from '../fleet.ts';
+import { frozenBy, statusOf } from '../evaluate/compute-status.ts';
+import type { EvaluatedCompute } from '../fleet/fleet.ts';
 import { computeDocument, decisionDocument, holdDocument, operationsOf } from './documents.ts';
 import { isId, unknownCompute } from './find-compute.ts';
 import { type DaemonParts, fail, type OperatorParts } from './parts.ts';
+import { unmetHeadroom } from './unmet-headroom.ts';
 import type { Week } from './week-ahead.ts';
 
 /** Words that are looked for; more would only cost. */
@@ -28,15 +29,15 @@ type Parts = OperatorParts & { daemon: DaemonParts };
 
 /** A conclusion, and what ebb does with its compute. */
 interface Judged {
-  conclusion: Conclusion;
+  evaluatedCompute: EvaluatedCompute;
   status: ComputeStatus;
 }
 
 /** A page of the fleet: of what was looked for, what needs attention first. */
 export async function fleetPage(parts: Parts, { q, page }: FleetQuery): Promise<FleetDocument> {
   const { daemon } = parts;
-  const { nowMs, holds, judge } = await situationOf(parts);
-  const known = [...daemon.fleet.conclusions()].map(judge);
+  const { nowMs, holds, evaluate } = await situationOf(parts);
+  const known = [...daemon.fleet.evaluatedComputes()].map(evaluate);
   const words = [...new Set(q.toLowerCase().split(/\s+/).filter(Boolean))].slice(0, MOST_WORDS);
   const matched = words.length === 0 ? known : known.filter((one) => holdsAll(textOf(one), words));
   const pages = Math.max(1, Math.ceil(matched.length / COMPUTES_PER_PAGE));
@@ -62,12 +63,12 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
   const { daemon, store } = parts;
   const concluded = conclusionOf(parts, computeId);
   if (!concluded.ok) return concluded;
-  const conclusion = concluded.value;
-  const { nowMs, holds, judge } = await situationOf(parts);
-  const judged = judge(conclusion);
+  const evaluatedCompute = concluded.value;
+  const { nowMs, holds, evaluate } = await situationOf(parts);
+  const judged = evaluate(evaluatedCompute);
   const subject = subjectOf(judged, holds);
   const [week] = await daemon.week.of([subject], nowMs);
-  const { compute, decision, record } = conclusion;
+  const { compute, decision, record } = evaluatedCompute;
   const { projectId, regionId, disabled } = compute;
   const entries = await store.history({ limit: DECISIONS_SHOWN, computeId });
   return {
@@ -78,7 +79,7 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
       region_id: regionId,
       disabled,
       trace: decision.trace.map(stepJson),
-      holds: subject.holds.map(holdDocument),
+      holds: subject.holds.map((hold) => holdDocument(hold, daemon)),
       operations: operationsOf([{ projectId, computeId, record }]),
       decisions: entries.map(decisionDocument),
     },
@@ -92,20 +93,23 @@ export function knownCompute(parts: Parts, computeId: string): OperatorResult<Co
   return { ok: true, value: { project_id: concluded.value.compute.projectId, compute_id: computeId } };
 }
 
-function conclusionOf({ daemon }: Parts, computeId: string): OperatorResult<Conclusion> {
-  const conclusion = isId(computeId) ? daemon.fleet.known(computeId)?.conclusion : undefined;
-  return conclusion ? { ok: true, value: conclusion } : fail('not_found', unknownCompute(computeId));
+function conclusionOf({ daemon }: Parts, computeId: string): OperatorResult<EvaluatedCompute> {
+  const evaluatedCompute = isId(computeId) ? daemon.fleet.known(computeId)?.evaluatedCompute : undefined;
+  return evaluatedCompute ? { ok: true, value: evaluatedCompute } : fail('not_found', unknownCompute(computeId));
 }
 
 async function situationOf({ store, daemon, now }: Parts) {
   const nowMs = await now();
   const [holds, freezes] = await Promise.all([store.holds(nowMs), store.freezes(nowMs)]);
   const isFrozen = frozenBy(freezes, nowMs);
-  const judge = (conclusion: Conclusion): Judged => ({ conclusion, status: statusOf(daemon, conclusion, isFrozen) });
-  return { nowMs, holds, judge };
+  const evaluate = (evaluatedCompute: EvaluatedCompute): Judged => ({
+    evaluatedCompute,
+    status: statusOf(daemon, evaluatedCompute, isFrozen),
+  });
+  return { nowMs, holds, evaluate };
 }
 
-function subjectOf({ conclusion: { compute, record } }: Judged, holds: readonly Hold[]) {
+function subjectOf({ evaluatedCompute: { compute, record } }: Judged, holds: readonly Hold[]) {
   const own = holds.filter(({ computeId }) => computeId === compute.computeId);
   return { compute, baseline: record.baseline, holds: own };
 }
@@ -115,16 +119,18 @@ function holdsAll(text: string, words: readonly string[]): boolean {
 }
 
 /** What is looked through for the words of a search. */
-function textOf({ conclusion: { compute, decision, plan }, status }: Judged): string {
+function textOf({ evaluatedCompute, status }: Judged): string {
+  const { compute, decision, plan } = evaluatedCompute;
   const { projectId, projectName, computeId, branchId, branchName = '', state, type } = compute;
-  const policies = Object.values(decision.deciders).map((step) => (step.policy ?? step.opinion?.policy)?.name ?? '');
-  const all = [computeId, projectId, projectName, branchId, branchName, state, type, status, ...plan.heldBy];
+  const policies = Object.values(decision.deciders).map((step) => (step.policy ?? step.proposal?.policy)?.name ?? '');
+  const unmet = unmetHeadroom(evaluatedCompute) === undefined ? [] : ['headroom_unmet'];
+  const all = [computeId, projectId, projectName, branchId, branchName, state, type, status, ...plan.heldBy, ...unmet];
   return [...all, ...policies].join(' ').toLowerCase();
 }
 
 function byAttention(judged: readonly Judged[]): Judged[] {
   const keyed = judged.map((one) => {
-    const { compute, nextBoundaryMs = Number.POSITIVE_INFINITY } = one.conclusion;
+    const { compute, nextBoundaryMs = Number.POSITIVE_INFINITY } = one.evaluatedCompute;
     return { one, rank: rankOf(one), nextBoundaryMs, place: `${compute.projectName} ${compute.computeId}` };
   });
   const sorted = keyed.toSorted(
@@ -133,8 +139,10 @@ function byAttention(judged: readonly Judged[]): Judged[] {
   return sorted.map(({ one }) => one);
 }
 
-/** What is broken, then what changes now, then what waits, then what people have set, then the rest. */
-function rankOf({ conclusion: { plan }, status }: Judged): number {
+/** What lacks connections, then what is broken, then what changes now, then what waits, then what people have set, then the rest. */
+function rankOf({ evaluatedCompute, status }: Judged): number {
+  const { plan } = evaluatedCompute;
+  if (unmetHeadroom(evaluatedCompute) !== undefined) return -1;
   if (status === 'degraded') return 0;
   if (plan.heldBy.includes('fight_stopped')) return 1;
   if (plan.verdict === 'act') return 2;
@@ -142,10 +150,10 @@ function rankOf({ conclusion: { plan }, status }: Judged): number {
   return { frozen: 4, held: 4, left: 5, enforced: 6, observed: 6, unmatched: 7 }[status];
 }
 
-function rowDocument({ conclusion, status }: Judged, week: Week | undefined): FleetRowDocument {
+function rowDocument({ evaluatedCompute, status }: Judged, week: Week | undefined): FleetRowDocument {
   return {
-    ...computeDocument(conclusion, status),
-    branch_name: conclusion.compute.branchName ?? null,
+    ...computeDocument(evaluatedCompute, status),
+    branch_name: evaluatedCompute.compute.branchName ?? null,
     week: weekDocument(week),
   };
 }

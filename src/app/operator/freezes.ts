@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { type Freeze, mayConcern } from '../../domain/freezes.ts';
-import { isoInstant } from '../../domain/instants.ts';
+import { type Freeze, mayConcern } from '../../domain/overrides/freezes.ts';
+import type { Selector } from '../../domain/policy/policy-base.ts';
+import { isoInstant } from '../../domain/time/instants.ts';
 import type { FreezeDocument, FreezeRequest, OperatorResult, Page, PageQuery } from '../../ports/operator.ts';
 import { overrideProblem, ownerProblem } from './check-request.ts';
 import { freezeDocument } from './documents.ts';
@@ -21,7 +22,7 @@ export async function setFreeze(parts: OperatorParts, request: FreezeRequest): P
   if (!put.ok) return fail('full', `there are ${put.error.limit} freezes already: thaw some`);
   const message = `frozen: ${describeSelect(freeze)}, until ${isoInstant(freeze.expiresAtMs)}: ${reason}`;
   await rememberDeeds(parts, [{ kind: 'freeze', code: 'frozen', message, who: owner, atMs: createdAtMs }]);
-  await parts.lookAt(await projectsOf(parts, [freeze]));
+  await parts.reconcileLocked(await projectsOf(parts, [freeze]));
   return { ok: true, value: freezeDocument(freeze) };
 }
 
@@ -52,7 +53,7 @@ export async function thaw(
     message: `thawed: ${describeSelect(freeze)}`,
   }));
   if (deeds.length > 0) await rememberDeeds(parts, deeds);
-  if (ended.length > 0) await parts.lookAt(await projectsOf(parts, ended));
+  if (ended.length > 0) await parts.reconcileLocked(await projectsOf(parts, ended));
   return { ok: true, value: { freezes: ended.map((freeze) => freeze.id) } };
 }
 
@@ -61,12 +62,19 @@ async function projectsOf({ daemon, store }: OperatorParts, freezes: readonly Fr
   if (!daemon) return store.projectIds();
   const { fleet } = daemon;
   if (freezes.some(({ select }) => select === 'all')) return fleet.projectIds();
-  const computes = [...fleet.conclusions()].map(({ compute }) => compute);
+  const computes = [...fleet.evaluatedComputes()].map(({ compute }) => compute);
   const concerned = computes.filter((compute) => freezes.some(({ select }) => mayConcern(select)(compute)));
   return [...new Set(concerned.map(({ projectId }) => projectId))];
 }
 
+/** A selector as `ebb freeze --select` takes it. */
+function selectorText({ minAgeMs: _age, ...keys }: Selector): string {
+  return Object.entries(keys)
+    .map(([key, value]) => `${key === 'branchRoles' ? 'branch_roles' : key}=${[value].flat().join()}`)
+    .join(' ');
+}
+
 function describeSelect({ select, allowRaise }: Freeze): string {
-  const what = select === 'all' ? 'all computes' : JSON.stringify({ ...select, minAgeMs: undefined });
+  const what = select === 'all' ? 'all computes' : selectorText(select);
   return allowRaise ? `${what}, raises allowed` : what;
 }

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import type { Hold } from '../../domain/holds.ts';
-import { isoInstant } from '../../domain/instants.ts';
-import { formatSize, formatSuspendTimeout } from '../../domain/settings-text.ts';
+import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
+import type { Hold } from '../../domain/overrides/holds.ts';
+import { isoInstant } from '../../domain/time/instants.ts';
 import type { HoldDocument, HoldRequest, OperatorResult, Page, PageQuery } from '../../ports/operator.ts';
 import { holdProblem } from './check-request.ts';
 import { holdDocument } from './documents.ts';
-import { findCompute, unknownCompute } from './find-compute.ts';
+import { findCompute } from './find-compute.ts';
 import { pageOf } from './pages.ts';
 import { fail, type OperatorParts, rememberDeeds } from './parts.ts';
 
@@ -13,15 +13,16 @@ import { fail, type OperatorParts, rememberDeeds } from './parts.ts';
 export async function setHold(parts: OperatorParts, request: HoldRequest): Promise<OperatorResult<HoldDocument>> {
   const problem = holdProblem(request);
   if (problem !== undefined) return fail('invalid', problem);
-  const place = await findCompute(parts, request.compute);
-  if (!place) return fail('not_found', unknownCompute(request.compute));
+  const found = await findCompute(parts, request.compute);
+  if (!found.ok) return found;
+  const place = found.value;
   const hold = newHold(request, place, await parts.now());
   const put = await parts.store.putHold(hold);
   if (!put.ok) return fail('full', `there are ${put.error.limit} holds already: release some`);
   const { owner: who, createdAtMs: atMs } = hold;
   await rememberDeeds(parts, [{ kind: 'hold', code: 'hold', message: describeHold(hold), who, atMs, ...place }]);
-  await parts.lookAt([hold.projectId]);
-  return { ok: true, value: holdDocument(hold) };
+  await parts.reconcileLocked([hold.projectId]);
+  return { ok: true, value: holdDocument(hold, parts.daemon) };
 }
 
 /** Those in force, by compute and then by age. */
@@ -30,15 +31,18 @@ export async function listHolds(parts: OperatorParts, query: PageQuery): Promise
   const byCompute = ({ projectId, computeId, createdAtMs, id }: Hold) =>
     `${projectId}/${computeId}/${isoInstant(createdAtMs)}/${id}`;
   const { items, next } = pageOf(holds, byCompute, query);
-  return { ok: true, value: { items: items.map(holdDocument), next } };
+  return { ok: true, value: { items: items.map((hold) => holdDocument(hold, parts.daemon)), next } };
 }
 
 /** One that is in force. */
-export async function findHold({ store, now }: OperatorParts, id: string): Promise<OperatorResult<HoldDocument>> {
+export async function findHold(
+  { store, now, daemon }: OperatorParts,
+  id: string,
+): Promise<OperatorResult<HoldDocument>> {
   const holds = await store.holds(await now());
   const hold = holds.find((one) => one.id === id);
   if (!hold) return fail('not_found', 'there is no such hold: it has expired or was released');
-  return { ok: true, value: holdDocument(hold) };
+  return { ok: true, value: holdDocument(hold, daemon) };
 }
 
 function newHold(request: HoldRequest, place: { projectId: string; computeId: string }, nowMs: number): Hold {

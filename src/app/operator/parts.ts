@@ -1,10 +1,10 @@
-import type { CompiledPolicies } from '../../domain/compiled-policies.ts';
-import type { HistoryEntry, HistoryKind } from '../../domain/history.ts';
+import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
+import type { HistoryEntry, HistoryKind } from '../../domain/records/history.ts';
 import type { OperatorError, OperatorResult, Readiness } from '../../ports/operator.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
-import type { Context } from '../context.ts';
-import type { Fleet } from '../fleet.ts';
+import type { Mode } from '../evaluate/evaluate.ts';
+import type { Fleet } from '../fleet/fleet.ts';
 import type { WeekAhead } from './week-ahead.ts';
 
 /** What an operator works with: a daemon's own parts, or a store that was opened for one command. */
@@ -14,7 +14,7 @@ export interface OperatorParts {
   /** The instant that holds and freezes are about, milliseconds since the epoch. */
   now(): Promise<number>;
   /** Asks the daemons of the group to look at projects soon; does nothing where there are none. */
-  lookAt(projectIds: readonly string[]): Promise<void>;
+  reconcileLocked(projectIds: readonly string[]): Promise<void>;
   /** Names the holder of a lease. */
   holder: string;
   /** Absent where no daemon is asked. */
@@ -24,7 +24,7 @@ export interface OperatorParts {
 /** What a running daemon knows besides its store. Functions, since policies are exchanged while it runs. */
 export interface DaemonParts {
   fleet: Fleet;
-  mode: Context['mode'];
+  mode: Mode;
   policies(): CompiledPolicies;
   /** What the policies were made from, such as a commit. */
   revision(): string | undefined;

@@ -1,9 +1,9 @@
-import type { Hold } from '../../domain/holds.ts';
-import { releaseRecord } from '../../domain/release.ts';
+import type { Hold } from '../../domain/overrides/holds.ts';
+import { releaseRecord } from '../../domain/overrides/release.ts';
 import type { OperatorResult, ReleaseDocument } from '../../ports/operator.ts';
 import { changeRecords, projectBusy } from './change-records.ts';
 import { ownerProblem } from './check-request.ts';
-import { type ComputePlace, findCompute, unknownCompute } from './find-compute.ts';
+import { type ComputePlace, findCompute } from './find-compute.ts';
 import { fail, type OperatorParts, rememberDeeds } from './parts.ts';
 
 interface ReleaseRequest {
@@ -25,9 +25,9 @@ export async function release(
     await endHolds(parts, [hold], owner);
     return { ok: true, value: { holds: [hold.id], computes: [] } };
   }
-  const place = await findCompute(parts, target);
-  if (!place) return fail('not_found', /^h-/.test(target) ? noHold(target) : unknownCompute(target));
-  return releaseCompute(parts, place, { owner, holds });
+  const found = await findCompute(parts, target);
+  if (!found.ok) return /^h-/.test(target) ? fail('not_found', noHold(target)) : found;
+  return releaseCompute(parts, found.value, { owner, holds });
 }
 
 async function releaseCompute(
@@ -45,7 +45,7 @@ async function releaseCompute(
     const message = 'released: stopped fights and respected manual changes no longer count';
     const deed = { kind: 'hold', code: 'released', message, who: owner, atMs: await parts.now(), ...place } as const;
     await rememberDeeds(parts, [deed]);
-    await parts.lookAt([projectId]);
+    await parts.reconcileLocked([projectId]);
   }
   await endHolds(parts, own, owner);
   const computes = changed.changed.map((id) => ({ project_id: projectId, compute_id: id }));
@@ -61,7 +61,7 @@ async function endHolds(parts: OperatorParts, holds: readonly Hold[], who: strin
     message: `released: hold ${id} of ${owner}`,
   }));
   await rememberDeeds(parts, deeds);
-  await parts.lookAt([...new Set(holds.map(({ projectId }) => projectId))]);
+  await parts.reconcileLocked([...new Set(holds.map(({ projectId }) => projectId))]);
 }
 
 function noHold(id: string): string {

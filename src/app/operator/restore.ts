@@ -1,11 +1,11 @@
-import { hasSettings } from '../../domain/compute.ts';
-import type { ComputeRecord } from '../../domain/compute-record.ts';
-import { withRestore } from '../../domain/restore.ts';
+import { hasSettings } from '../../domain/compute/compute.ts';
+import { withRestore } from '../../domain/overrides/restore.ts';
+import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { OperatorResult, RestoreDocument, RestoreRequest } from '../../ports/operator.ts';
 import { changeRecords, projectBusy } from './change-records.ts';
 import { ownerProblem } from './check-request.ts';
 import { settingsDocument } from './documents.ts';
-import { type ComputePlace, findCompute, unknownCompute } from './find-compute.ts';
+import { type ComputePlace, findCompute } from './find-compute.ts';
 import { fail, type OperatorParts, rememberDeeds } from './parts.ts';
 
 type Restored = RestoreDocument['computes'][number];
@@ -41,8 +41,9 @@ async function wantedComputes(
   }
   const wanted = new Map<string, Set<string>>();
   for (const written of computes) {
-    const place = await findCompute(parts, written);
-    if (!place) return fail('not_found', unknownCompute(written));
+    const found = await findCompute(parts, written);
+    if (!found.ok) return found;
+    const place = found.value;
     wanted.set(place.projectId, (wanted.get(place.projectId) ?? new Set()).add(place.computeId));
   }
   return { ok: true, value: wanted };
@@ -68,14 +69,14 @@ async function restoreProject(parts: OperatorParts, request: ProjectRequest): Pr
   const deeds = changed.changed.map((computeId) => ({ ...deedOf({ projectId, computeId }, owner), atMs: nowMs }));
   if (deeds.length > 0) {
     await rememberDeeds(parts, deeds);
-    await parts.lookAt([projectId]);
+    await parts.reconcileLocked([projectId]);
   }
   return restored;
 }
 
 /** Only a daemon knows what policies say; a store alone is asked without them, and the wish counts where they are silent. */
 function outcomeOf({ daemon }: OperatorParts, computeId: string, record: ComputeRecord): Restored['outcome'] {
-  const seen = daemon?.fleet.known(computeId)?.conclusion;
+  const seen = daemon?.fleet.known(computeId)?.evaluatedCompute;
   if (Object.keys(record.lastApplied).length === 0) return 'nothing_to_do';
   if (hasSettings(seen?.compute ?? { ...record.baseline, ...record.lastApplied }, record.baseline))
     return 'nothing_to_do';

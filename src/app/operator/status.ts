@@ -1,11 +1,12 @@
-import type { ComputeRecord } from '../../domain/compute-record.ts';
-import { isDegraded, worstFailures } from '../../domain/failures.ts';
-import { isoInstant } from '../../domain/instants.ts';
-import { stoppedGroups } from '../../domain/release.ts';
+import { stoppedGroups } from '../../domain/overrides/release.ts';
+import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import { isDegraded, worstFailures } from '../../domain/records/failures.ts';
+import { isoInstant } from '../../domain/time/instants.ts';
 import type { OperatorResult, StatusDocument } from '../../ports/operator.ts';
-import { frozenBy, statusOf } from '../compute-status.ts';
+import { frozenBy, statusOf } from '../evaluate/compute-status.ts';
 import { freezeDocument, holdDocument, operationsOf } from './documents.ts';
 import type { DaemonParts, OperatorParts } from './parts.ts';
+import { unmetHeadroom } from './unmet-headroom.ts';
 
 /** Of every list a status shows at most so many; the other pages have all. */
 const MOST_SHOWN = 100;
@@ -19,7 +20,7 @@ export async function status(parts: OperatorParts): Promise<OperatorResult<Statu
   const shared = {
     at: isoInstant(nowMs),
     revision: null,
-    holds: holds.slice(0, MOST_SHOWN).map(holdDocument),
+    holds: holds.slice(0, MOST_SHOWN).map((hold) => holdDocument(hold, daemon)),
     freezes: freezes.slice(0, MOST_SHOWN).map(freezeDocument),
     stopped_fights: stoppedFights(known),
     degraded: degraded(known),
@@ -31,8 +32,10 @@ export async function status(parts: OperatorParts): Promise<OperatorResult<Statu
       known: known.length,
       degraded: known.filter(({ record }) => isDegraded(worstFailures(record))).length,
     };
-    const unknown = { mode: null, policies: null, staged: null, policy_problems: null, readiness: null };
-    return { ok: true, value: { ...shared, ...unknown, source: 'store', set_hash: setHash, computes, waiting: [] } };
+    const unknown = { mode: null, policies: null, staged: null, policy_problems: null };
+    const unseen = { unmet_headroom: null, manual_changes: null };
+    const stored = { set_hash: setHash, computes, waiting: [], readiness: null };
+    return { ok: true, value: { ...shared, ...unknown, ...unseen, ...stored, source: 'store' } };
   }
   const { set } = daemon.policies();
   const value: StatusDocument = {
@@ -44,6 +47,8 @@ export async function status(parts: OperatorParts): Promise<OperatorResult<Statu
     policies: set.policies.map(({ name, kind, mode, owner = null }) => ({ name, kind, mode, owner })),
     computes: countStatuses(daemon, frozenBy(freezes, nowMs)),
     waiting: countWaiting(daemon),
+    unmet_headroom: unmetOf(daemon),
+    manual_changes: manualChangesOf(daemon),
     staged: stagedDocument(daemon),
     policy_problems: daemon.policyProblems().slice(0, MOST_SHOWN),
     readiness: await daemon.readiness(),
@@ -63,7 +68,7 @@ interface Known {
 }
 
 function recordsOf({ fleet }: DaemonParts): Known[] {
-  return [...fleet.conclusions()].map(({ compute: { projectId, computeId }, record }) => ({
+  return [...fleet.evaluatedComputes()].map(({ compute: { projectId, computeId }, record }) => ({
     ...{ projectId, computeId, record },
   }));
 }
@@ -92,10 +97,28 @@ function degraded(known: readonly Known[]): StatusDocument['degraded'] {
   }));
 }
 
+function manualChangesOf({ fleet }: DaemonParts): NonNullable<StatusDocument['manual_changes']> {
+  const changed = [...fleet.evaluatedComputes()].flatMap(({ compute: { projectId, computeId }, plan }) =>
+    plan.reasons
+      .filter(({ code }) => code === 'manual_change')
+      .map(({ message }) => ({ project_id: projectId, compute_id: computeId, message })),
+  );
+  return changed.slice(0, MOST_SHOWN);
+}
+
+function unmetOf({ fleet }: DaemonParts): NonNullable<StatusDocument['unmet_headroom']> {
+  const unmet = [...fleet.evaluatedComputes()].flatMap((evaluatedCompute) => {
+    const { projectId, computeId } = evaluatedCompute.compute;
+    const message = unmetHeadroom(evaluatedCompute);
+    return message === undefined ? [] : [{ project_id: projectId, compute_id: computeId, message }];
+  });
+  return unmet.slice(0, MOST_SHOWN);
+}
+
 function countStatuses(daemon: DaemonParts, isFrozen: ReturnType<typeof frozenBy>): Record<string, number> {
   const counts: Record<string, number> = {};
-  for (const conclusion of daemon.fleet.conclusions()) {
-    const one = statusOf(daemon, conclusion, isFrozen);
+  for (const evaluatedCompute of daemon.fleet.evaluatedComputes()) {
+    const one = statusOf(daemon, evaluatedCompute, isFrozen);
     counts[one] = (counts[one] ?? 0) + 1;
   }
   return counts;
@@ -103,7 +126,7 @@ function countStatuses(daemon: DaemonParts, isFrozen: ReturnType<typeof frozenBy
 
 function countWaiting({ fleet }: DaemonParts): StatusDocument['waiting'] {
   const counts = new Map<string, number>();
-  for (const { plan } of fleet.conclusions()) {
+  for (const { plan } of fleet.evaluatedComputes()) {
     for (const reason of new Set(plan.heldBy)) counts.set(reason, (counts.get(reason) ?? 0) + 1);
   }
   return [...counts].map(([reason, computes]) => ({ reason, computes })).toSorted((a, b) => b.computes - a.computes);

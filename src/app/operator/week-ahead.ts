@@ -1,9 +1,9 @@
 import { setImmediate as breathe } from 'node:timers/promises';
-import type { CompiledPolicies } from '../../domain/compiled-policies.ts';
-import { settingsOf } from '../../domain/compute.ts';
+import { settingsOf } from '../../domain/compute/compute.ts';
 import type { ForecastSubject } from '../../domain/forecast/alike.ts';
+import { forecast } from '../../domain/forecast/forecast.ts';
 import type { Segment } from '../../domain/forecast/walk.ts';
-import { forecast } from '../../domain/forecast.ts';
+import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { Clock } from '../../ports/clock.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,23 +1,28 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import type { FleetPlanJson, PlannedComputeJson } from '../../domain/fleet-plan-json.ts';
+import type { FleetPlanJson, PlannedComputeJson } from '../../domain/evaluate/fleet-plan-json.ts';
 import { UserError } from '../fail.ts';
 
 const Settings = { min_cu: z.number(), max_cu: z.number(), suspend_timeout_seconds: z.number() };
 
-const PlanFile = z.looseObject({
+const PlanFile = z.object({
   at: z.string(),
   hash: z.string(),
   computes: z.array(
-    z.looseObject({
+    z.object({
       project_id: z.string(),
       compute_id: z.string(),
-      current: z.looseObject({ ...Settings, state: z.string() }),
+      current: z.object({ ...Settings, state: z.string() }),
+      desired: z.object({
+        min_cu: z.number().nullable(),
+        max_cu: z.number().nullable(),
+        suspend_timeout_seconds: z.number().nullable(),
+      }),
       verdict: z.enum(['act', 'wait', 'none']),
       actions: z.array(
-        z.looseObject({
+        z.object({
           kind: z.enum(['update', 'restart']),
-          fields: z.looseObject(Settings).partial().optional(),
+          fields: z.object(Settings).partial().optional(),
           disconnects: z.boolean(),
         }),
       ),
@@ -27,7 +32,9 @@ const PlanFile = z.looseObject({
 
 /** What a plan file says that matters when it is applied. */
 export type PlanFile = z.infer<typeof PlanFile>;
-type Entry = Pick<PlannedComputeJson, 'current' | 'verdict' | 'actions'>;
+type Entry = PlanFile['computes'][number] | PlannedComputeJson;
+
+const FIELDS = ['min_cu', 'max_cu', 'suspend_timeout_seconds'] as const;
 
 /** Reads a plan that `ebb plan --out` has written, or says what is wrong with it. */
 export async function readPlanFile(path: string): Promise<PlanFile> {
@@ -48,30 +55,43 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** One line for each compute for which a file says something else than what is planned now. */
+/**
+ * One line for each compute for which a file says something else than what is planned now; none if it is the same plan. The
+ * contents are compared, not the hash alone: a file can be edited and keep its hash.
+ */
 export function differences(file: PlanFile, now: FleetPlanJson): string[] {
-  const before = new Map(file.computes.map((one) => [one.compute_id, describe(one as Entry)]));
-  const after = new Map(now.computes.map((one) => [one.compute_id, describe(one)]));
+  const [before, after] = [describeAll(file.computes), describeAll(now.computes)];
   const ids = [...new Set([...before.keys(), ...after.keys()])].sort();
   const lines = ids.flatMap((id) => {
-    const [was = 'not there', is = 'not there'] = [before.get(id), after.get(id)];
-    return was === is || (isNothing(was) && isNothing(is)) ? [] : [`${id}: planned was ${was}; now it is ${is}`];
+    const [was = NOTHING, is = NOTHING] = [before.get(id), after.get(id)];
+    return was === is ? [] : [`${id}: planned was ${was}; now it is ${is}`];
   });
-  return lines.length > 0 ? lines : ['the policies are not those of the plan'];
+  if (lines.length > 0 || file.hash === now.hash) return lines;
+  return ['the policies are not those of the plan'];
 }
 
 const NOTHING = 'nothing';
 
-function isNothing(text: string): boolean {
-  return text === NOTHING || text === 'not there';
+/** By compute, all that a plan says is to be done to it. */
+function describeAll(computes: readonly Entry[]): Map<string, string> {
+  const texts = new Map<string, string>();
+  for (const one of computes) {
+    if (one.actions.length === 0) continue;
+    const first = texts.get(one.compute_id);
+    texts.set(one.compute_id, first === undefined ? describe(one) : `${first}, and again ${describe(one)}`);
+  }
+  return texts;
 }
 
-function describe({ verdict, actions, current }: Entry): string {
-  if (actions.length === 0) return NOTHING;
+function describe({ project_id, verdict, actions, current, desired }: Entry): string {
   const has = `${current.min_cu}-${current.max_cu} CU, ${current.suspend_timeout_seconds} s`;
   const what = actions.map(({ kind, fields, disconnects }) => {
-    const set = Object.entries(fields ?? {}).map(([name, value]) => `${name} ${value}`);
-    return `${kind === 'restart' ? 'a restart' : set.join(', ')}${disconnects ? ' (disconnects)' : ''}`;
+    return `${kind === 'restart' ? 'a restart' : named(fields ?? {})}${disconnects ? ' (disconnects)' : ''}`;
   });
-  return `${verdict === 'act' ? '' : 'later '}${what.join(', then ')}, from ${has}`;
+  const later = verdict === 'act' ? '' : 'later ';
+  return `${later}${what.join(', then ')}, from ${has}, desired ${named(desired) || 'nothing'}, project ${project_id}`;
+}
+
+function named(values: { [Field in (typeof FIELDS)[number]]?: number | null | undefined }): string {
+  return FIELDS.flatMap((name) => ((values[name] ?? null) === null ? [] : [`${name} ${values[name]}`])).join(', ');
 }

@@ -1,5 +1,5 @@
 import type { Recording } from '../../domain/backtest/recording.ts';
-import { COMPUTE_SIZES_CU } from '../../domain/compute-units.ts';
+import { COMPUTE_SIZES_CU } from '../../domain/compute/compute-units.ts';
 import { few } from './few.ts';
 
 /** What recordings themselves say against the figures, in a line for each kind of doubt. */

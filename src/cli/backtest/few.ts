@@ -1,4 +1,5 @@
-import { printable, shortened } from '../printable.ts';
+import { printable } from '../../common/safe-text.ts';
+import { shortened } from '../printable.ts';
 
 /** The first three, as they may be shown, and how many more there are. */
 export function few(texts: readonly string[]): string {

@@ -1,8 +1,10 @@
-import type { PrometheusSource } from '../../domain/connection-source.ts';
-import type { HeadroomPolicy, PolicySet } from '../../domain/policy.ts';
+import { printable } from '../../common/safe-text.ts';
+import type { PrometheusSource } from '../../domain/policy/connection-source.ts';
+import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
+import type { PolicySet } from '../../domain/policy/policy.ts';
 import { didYouMean } from '../../policy/suggest.ts';
 import { UserError } from '../fail.ts';
-import { printable, shortened } from '../printable.ts';
+import { shortened } from '../printable.ts';
 
 const LONGEST_NAME = 60;
 

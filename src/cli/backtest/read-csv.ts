@@ -1,11 +1,12 @@
 import { readFile, stat } from 'node:fs/promises';
 import { CsvError, type Info, parse } from 'csv-parse/sync';
 import { DateTime } from 'luxon';
+import { printable } from '../../common/safe-text.ts';
 import type { RecordedCount } from '../../domain/backtest/recording.ts';
-import { isoInstant } from '../../domain/instants.ts';
+import { isoInstant } from '../../domain/time/instants.ts';
 import { didYouMean } from '../../policy/suggest.ts';
 import { UserError } from '../fail.ts';
-import { printable, shortened } from '../printable.ts';
+import { shortened } from '../printable.ts';
 
 /** A file of counts: larger ones are more than a replay gets through, and would fill the memory. */
 const MOST_BYTES = 32 * 1024 * 1024;

@@ -1,7 +1,8 @@
 import type { RecordedCount, Recording } from '../../domain/backtest/recording.ts';
-import type { PrometheusSource } from '../../domain/connection-source.ts';
-import { isoInstant } from '../../domain/instants.ts';
-import type { HeadroomPolicy, PolicySet } from '../../domain/policy.ts';
+import type { PrometheusSource } from '../../domain/policy/connection-source.ts';
+import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
+import type { PolicySet } from '../../domain/policy/policy.ts';
+import { isoInstant } from '../../domain/time/instants.ts';
 import type { Settings } from '../../settings.ts';
 import { UserError } from '../fail.ts';
 import { readSpan } from '../forecast/span.ts';

@@ -1,13 +1,14 @@
 import { readForForecast } from '../../compose/foreseeing.ts';
-import { type CompiledPolicies, compilePolicies } from '../../domain/compiled-policies.ts';
 import {
   type Compute,
   type ComputeSettings,
   DEFAULT_SUSPEND_TIMEOUT_SECONDS,
   type Size,
-} from '../../domain/compute.ts';
-import { CONNECTION_PROFILES, type ConnectionProfile } from '../../domain/connection-profile.ts';
-import type { HeadroomPolicy, PolicySet } from '../../domain/policy.ts';
+} from '../../domain/compute/compute.ts';
+import { CONNECTION_PROFILES, type ConnectionProfile } from '../../domain/connections/connection-profile.ts';
+import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
+import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
+import type { PolicySet } from '../../domain/policy/policy.ts';
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings.ts';
 import { UserError } from '../fail.ts';

@@ -1,6 +1,6 @@
 import type { Backtest, BacktestRow, Variant } from '../../domain/backtest/backtest.ts';
 import type { BacktestFigures } from '../../domain/backtest/measure.ts';
-import { formatDuration } from '../../domain/settings-text.ts';
+import { formatDuration } from '../../domain/compute/settings-text.ts';
 import { formatHours } from '../forecast/sums.ts';
 import { plainTable } from '../plain-table.ts';
 

@@ -1,7 +1,7 @@
 import type { Backtest, BacktestRow } from '../../domain/backtest/backtest.ts';
 import type { BacktestFigures } from '../../domain/backtest/measure.ts';
-import type { Span } from '../../domain/forecast.ts';
-import { isoInstant } from '../../domain/instants.ts';
+import type { Span } from '../../domain/forecast/forecast.ts';
+import { isoInstant } from '../../domain/time/instants.ts';
 import { rounded } from '../forecast/to-json.ts';
 import { formatTarget, formatWindow } from './table.ts';
 

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import type { Variant } from '../../domain/backtest/backtest.ts';
-import type { HeadroomPolicy } from '../../domain/policy.ts';
+import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
 import { DAY_MS, MINUTE_MS, parseDurationMs } from '../../policy/schema/duration.ts';
 import { Share } from '../../policy/schema/share.ts';
 

@@ -1,4 +1,4 @@
-import { type Flag, placesIn, quoted, type Value, type Words } from './words.ts';
+import { type Flag, LIST_COMPUTES, placesIn, quoted, type Value, type Words } from './words.ts';
 
 /** A script for bash, from 3.2 on: without associative arrays, `mapfile` and the package bash-completion. */
 export function bashScript(program: Words): string {
@@ -7,6 +7,7 @@ export function bashScript(program: Words): string {
   return `# Completion of ebb for bash. Made by: ebb completion bash
 
 _ebb_words() { COMPREPLY=($(compgen -W "$1" -- "$cur")); }
+_ebb_computes() { _ebb_nothing; _ebb_words "$(${LIST_COMPUTES})"; }
 # Nothing is offered, so that readline offers paths.
 _ebb_paths() { COMPREPLY=(); }
 _ebb_nothing() { COMPREPLY=(); compopt +o default 2>/dev/null; }
@@ -57,6 +58,8 @@ function offer(value: Value = { kind: 'other' }): string {
       return `_ebb_words ${quoted(value.words.join(' '))}`;
     case 'path':
       return '_ebb_paths';
+    case 'compute':
+      return '_ebb_computes';
     case 'other':
       return '_ebb_nothing';
   }

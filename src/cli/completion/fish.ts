@@ -1,4 +1,4 @@
-import { type Flag, placesIn, type Value, type Words } from './words.ts';
+import { type Flag, LIST_COMPUTES, placesIn, type Value, type Words } from './words.ts';
 
 /** A script for fish. */
 export function fishScript(program: Words): string {
@@ -36,6 +36,8 @@ function valueText(value: Value): string {
       return `-a ${quoted(value.words.join(' '))}`;
     case 'path':
       return '-F';
+    case 'compute':
+      return `-a ${quoted(`(command -q ebb; and ${LIST_COMPUTES})`)}`;
     case 'other':
       return '';
   }

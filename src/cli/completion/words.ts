@@ -1,8 +1,11 @@
 /** What can be written on a command line, as it is needed to complete it. */
 import type { Argument, Command, Option } from 'commander';
 
-/** What a value is: one of these words, a path, or something that nobody can complete. */
-export type Value = { kind: 'words'; words: readonly string[] } | { kind: 'path' } | { kind: 'other' };
+/** What a value is: one of these words, a path, the id of a compute, or something that nobody can complete. */
+export type Value = { kind: 'words'; words: readonly string[] } | { kind: 'path' | 'compute' | 'other' };
+
+/** What a script runs to get the ids of computes; says nothing where there is nobody to ask. */
+export const LIST_COMPUTES = 'ebb completion computes 2>/dev/null';
 
 export interface Flag {
   /** With its dashes. */
@@ -26,6 +29,8 @@ export interface Words {
 
 /** Placeholders of flags and arguments that stand for paths. */
 const PATHS = /^(file|paths?|dir|old|new)$/i;
+/** Those that stand for computes. */
+const COMPUTES = /^COMPUTE\b/;
 
 /** A command with all that is below it. */
 export function wordsOf(command: Command): Words {
@@ -53,7 +58,9 @@ function flagOf(option: Option): Flag {
 
 function kindOfValue(placeholder: string, { argChoices }: Pick<Argument | Option, 'argChoices'>): Value {
   if (argChoices) return { kind: 'words', words: argChoices };
-  return { kind: PATHS.test(placeholder.replace(/\.+$/, '')) ? 'path' : 'other' };
+  const name = placeholder.replace(/\.+$/, '');
+  if (COMPUTES.test(name)) return { kind: 'compute' };
+  return { kind: PATHS.test(name) ? 'path' : 'other' };
 }
 
 /** A command and all that is below it, each with its path: `['keys', 'create']`; that of the program is empty. */

@@ -1,9 +1,14 @@
-import { type Flag, quoted, type Value, type Words } from './words.ts';
+import { type Flag, LIST_COMPUTES, quoted, type Value, type Words } from './words.ts';
 
 /** A script for zsh: a file of `$fpath`, or something to evaluate. */
 export function zshScript(program: Words): string {
   return `#compdef ebb
 # Completion of ebb for zsh. Made by: ebb completion zsh
+
+_ebb_computes() {
+  local -a computes=(\${(f)"$(${LIST_COMPUTES})"})
+  compadd -a computes
+}
 
 ${functionsOf(program, '_ebb').join('\n\n')}
 
@@ -57,6 +62,8 @@ function action(value: Value): string {
       return `(${value.words.join(' ')})`;
     case 'path':
       return '_files';
+    case 'compute':
+      return '_ebb_computes';
     case 'other':
       return ' ';
   }

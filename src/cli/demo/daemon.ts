@@ -1,13 +1,18 @@
 import { type DaemonEvent, prepareEngine, type RunningDaemon, type RunOptions, runDaemon } from '../../compose.ts';
-import type { PolicySet } from '../../domain/policy.ts';
+import type { PolicySet } from '../../domain/policy/policy.ts';
 import { readSettings } from '../../settings.ts';
-import type { DemoFlags } from '../demo.ts';
 import { UserError } from '../fail.ts';
 import { readVersion } from '../version.ts';
 import type { DemoPlatform } from './platform.ts';
 
+export interface DemoFlags {
+  keep?: boolean;
+  policies: string;
+  listen?: string;
+}
+
 /** In real time: a simulated day has room for many more inventories than a real minute, and an hour passes in less than a second. */
-const RHYTHM = { inventoryMs: 1_000, keeperMs: 1_000, waitingMs: 500, rulesMs: 2_000, samplingMs: 100 };
+const RHYTHM = { inventoryMs: 1_000, resyncMs: 1_000, waitingMs: 500, rulesMs: 2_000, samplingMs: 100 };
 
 const GROUP = 'demo';
 const USUAL_LISTEN = '127.0.0.1:9464';

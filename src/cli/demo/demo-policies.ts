@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ConnectionSource } from '../../domain/connection-source.ts';
-import type { PolicySet } from '../../domain/policy.ts';
+import type { ConnectionSource } from '../../domain/policy/connection-source.ts';
+import type { PolicySet } from '../../domain/policy/policy.ts';
 
 /** The policies that come with ebb. */
 export const POLICIES = fileURLToPath(new URL('../../../policies', import.meta.url));

@@ -1,7 +1,7 @@
 import pc from 'picocolors';
 import type { DaemonEvent } from '../../compose.ts';
-import type { ReasonCode } from '../../domain/reasons.ts';
-import { formatSize, formatSuspendTimeout } from '../../domain/settings-text.ts';
+import type { ReasonCode } from '../../domain/compute/reasons.ts';
+import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
 import type { WorldEvent } from '../../emulator/world/entities.ts';
 
 /** What the daemon did, as a line of the day; undefined for what is no news. */

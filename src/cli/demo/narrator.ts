@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { DateTime } from 'luxon';
 import pc from 'picocolors';
 import type { DaemonEvent } from '../../compose.ts';
-import type { Policy } from '../../domain/policy.ts';
+import type { Policy } from '../../domain/policy/policy.ts';
 import type { WorldEvent } from '../../emulator/world/entities.ts';
 import { projectOf } from './demo-fleet.ts';
 import { describeDaemonEvent, describePlatformEvent } from './describe-events.ts';
@@ -10,7 +10,7 @@ import { DAY_ZONE } from './working-day.ts';
 
 export interface Narrator {
   /** What the daemon does. */
-  hear(event: DaemonEvent): void;
+  effectivePolicies(event: DaemonEvent): void;
   /** What happens on the platform. */
   watch(events: readonly WorldEvent[]): void;
   /** Tells everything up to this instant; on a terminal it also shows how far the day is. */
@@ -45,7 +45,7 @@ export function createNarrator({ out, now }: { out: NodeJS.WriteStream; now: () 
 
   return {
     changes,
-    hear(event) {
+    effectivePolicies(event) {
       const { computeId, projectId } = event.compute;
       if (event.kind === 'write_started') {
         writing.set(computeId, now());

@@ -3,16 +3,16 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { clockByTable } from '../../compose.ts';
-import { type CompiledPolicies, compilePolicies } from '../../domain/compiled-policies.ts';
-import { cuHours } from '../../domain/cost.ts';
-import { resolveDisruption } from '../../domain/disruption.ts';
-import type { Policy } from '../../domain/policy.ts';
+import { cuHours } from '../../domain/compute/cost.ts';
+import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
+import { resolveDisruption } from '../../domain/policy/disruption.ts';
+import type { Policy } from '../../domain/policy/policy.ts';
 import { NO_SOURCES } from '../../policy/sources.ts';
-import type { DemoFlags } from '../demo.ts';
 import { loadOrFail } from '../load-or-fail.ts';
+import { writeOut } from '../output.ts';
 import { stopSignal } from '../stop-signal.ts';
 import { type ComputeDay, closingTable } from './closing-table.ts';
-import { prepareQueue, startDemoDaemon } from './daemon.ts';
+import { type DemoFlags, prepareQueue, startDemoDaemon } from './daemon.ts';
 import { countingBy, POLICIES, writeHeadroomPolicy } from './demo-policies.ts';
 import { liveTheDay } from './live-the-day.ts';
 import { createNarrator, introduce, type Narrator } from './narrator.ts';
@@ -75,13 +75,13 @@ async function playDemo(flags: DemoFlags, { cleanUp, signal, stopped }: Stage): 
     policies: countingBy(policies, managed.prometheusUrl),
     platform: managed,
     clock,
-    onEvent: narrator.hear,
+    onEvent: narrator.effectivePolicies,
   });
   cleanUp.push(() => daemon.stop());
   await liveTheDay({ platforms: [managed, untouched], clock, signal, onLook: narrator.tellUntil });
   await tellTheEnd(narrator, managed, untouched);
   if (!flags.keep) return;
-  process.stdout.write(`\nStill up: ${daemon.url}/metrics. Ctrl-C ends it.\n`);
+  writeOut(`\nStill up: ${daemon.url}/metrics. Ctrl-C ends it.\n`);
   await stopped;
 }
 
@@ -113,8 +113,8 @@ function wantsSizes(policy: Policy): boolean {
 async function tellTheEnd(narrator: Narrator, managed: DemoPlatform, untouched: DemoPlatform): Promise<void> {
   const without = new Map((await untouched.use()).map((use) => [use.compute_id, use]));
   const days = (await managed.use()).map((use) => dayOf(use, without.get(use.compute_id) ?? use, narrator));
-  process.stdout.write(`\n${closingTable(days)}\n`);
-  process.stdout.write(
+  writeOut(`\n${closingTable(days)}\n`);
+  writeOut(
     '"As it was" is the same day, with the same clients, on a second platform that nobody touched. A compute uses between its\n' +
       'minimum and its maximum while it is awake; the control API does not report the size in between.\n',
   );

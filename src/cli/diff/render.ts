@@ -1,7 +1,7 @@
-import type { Span } from '../../domain/forecast.ts';
+import { printable } from '../../common/safe-text.ts';
+import type { Span } from '../../domain/forecast/forecast.ts';
 import { formatSpan } from '../forecast/local-time.ts';
 import { differenceOf, formatChange, formatDollar, formatDollars, formatHours, type Range } from '../forecast/sums.ts';
-import { printable } from '../printable.ts';
 import type { Comparison, ComputeChange, PolicyNames } from './compare.ts';
 import { type Group, groupChanges } from './group.ts';
 

@@ -1,6 +1,6 @@
 import type { Difference } from '../../domain/forecast/differences.ts';
-import type { Span } from '../../domain/forecast.ts';
-import { isoInstant } from '../../domain/instants.ts';
+import type { Span } from '../../domain/forecast/forecast.ts';
+import { isoInstant } from '../../domain/time/instants.ts';
 import { differenceOf, type Range, times } from '../forecast/sums.ts';
 import { rounded } from '../forecast/to-json.ts';
 import type { Comparison } from './compare.ts';

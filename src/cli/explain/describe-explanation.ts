@@ -1,14 +1,14 @@
 import type { createColors } from 'picocolors';
-import type { Decision } from '../../domain/decide.ts';
-import { describeStep, describeValue } from '../../domain/describe-step.ts';
-import { wantedOf } from '../../domain/fleet-plan-json.ts';
-import { isoInstant } from '../../domain/instants.ts';
-import type { PlannedCompute } from '../../domain/plan-fleet.ts';
-import type { Reason } from '../../domain/reasons.ts';
-import { formatSize, formatSuspendTimeout } from '../../domain/settings-text.ts';
-import type { TraceStep } from '../../domain/trace.ts';
+import { printable } from '../../common/safe-text.ts';
+import type { Reason } from '../../domain/compute/reasons.ts';
+import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
+import type { Decision } from '../../domain/decide/decide.ts';
+import { describeStep, describeValue } from '../../domain/decide/describe-step.ts';
+import type { TraceStep } from '../../domain/decide/trace.ts';
+import { wantedOf } from '../../domain/evaluate/fleet-plan-json.ts';
+import type { PlannedCompute } from '../../domain/evaluate/plan-fleet.ts';
+import { isoInstant } from '../../domain/time/instants.ts';
 import { nameOf } from '../plan/describe-plan.ts';
-import { printable } from '../printable.ts';
 
 type Colors = ReturnType<typeof createColors>;
 
@@ -54,7 +54,7 @@ function stepLine(step: TraceStep, colors: Colors): string {
   const { group, before, after, code } = step;
   const gives = after === undefined || after === null || (before !== undefined && before !== null);
   const result = gives ? '' : `: ${describeValue(group, after)}`;
-  const mode = (step.policy ?? step.opinion?.policy)?.mode === 'observe' ? ', only observes' : '';
+  const mode = (step.policy ?? step.proposal?.policy)?.mode === 'observe' ? ', only observes' : '';
   const line = printable(`${describeStep(step)}${mode}${result}`);
   return after === undefined
     ? colors.dim(`- ${line} [${code}]`)
@@ -71,8 +71,15 @@ function reasonLine({ code, message }: Reason, heldBy: readonly string[], colors
   return `  ${gate}${printable(message)} ${colors.dim(`[${code}]`)}`;
 }
 
-function nextLine({ compute, nextBoundaryMs }: PlannedCompute, next: Decision | undefined, colors: Colors): string {
-  if (nextBoundaryMs === undefined || next === undefined) return `${colors.bold('Next boundary')} none in sight`;
+function nextLine(
+  { compute, nextBoundaryMs, searchedUntilMs }: PlannedCompute,
+  next: Decision | undefined,
+  colors: Colors,
+): string {
+  if (nextBoundaryMs === undefined || next === undefined) {
+    const sight = searchedUntilMs === undefined ? 'none in sight' : `none before ${isoInstant(searchedUntilMs)}`;
+    return `${colors.bold('Next boundary')} ${sight}`;
+  }
   const wanted = describeWanted(wantedOf(next, compute));
   return `${colors.bold('Next boundary')} ${isoInstant(nextBoundaryMs)}: ${wanted}`;
 }

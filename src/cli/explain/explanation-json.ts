@@ -1,6 +1,6 @@
-import { desiredJson, plannedComputeJson, settingsJson } from '../../domain/fleet-plan-json.ts';
-import { isoInstant } from '../../domain/instants.ts';
-import { stepJson } from '../../domain/trace-json.ts';
+import { stepJson } from '../../domain/decide/trace-json.ts';
+import { desiredJson, plannedComputeJson, settingsJson } from '../../domain/evaluate/fleet-plan-json.ts';
+import { isoInstant } from '../../domain/time/instants.ts';
 import type { Explanation } from './describe-explanation.ts';
 
 /** As an entry of `ebb plan --json`, with the instant, the baseline, every step and the next boundary. */

@@ -1,12 +1,14 @@
 import leven from 'leven';
-import type { PlannedCompute } from '../../domain/plan-fleet.ts';
+import { printable } from '../../common/safe-text.ts';
+import { severalComputes } from '../../common/several-computes.ts';
+import type { PlannedCompute } from '../../domain/evaluate/plan-fleet.ts';
 import { UserError } from '../fail.ts';
-import { printable, shortened } from '../printable.ts';
+import { shortened } from '../printable.ts';
 
 const MOST_NAMED = 3;
 const LONGEST_NAME = 128;
 
-/** The compute of that id, or `PROJECT/COMPUTE`; an error that names the nearest ids if there is none. */
+/** The compute of that id, or `PROJECT/COMPUTE`, or the only one of a project of that id or name; an error that names the nearest ids if there is none. */
 export function findCompute(computes: readonly PlannedCompute[], name: string): PlannedCompute {
   const [id = '', project] = name.split('/').toReversed();
   const found = computes.find(
@@ -15,6 +17,15 @@ export function findCompute(computes: readonly PlannedCompute[], name: string): 
       (project === undefined || compute.projectId === project || compute.projectName === project),
   );
   if (found) return found;
+  const ofProject = computes.filter(({ compute }) => compute.projectId === name || compute.projectName === name);
+  if (ofProject.length > 1) {
+    const choice = severalComputes(
+      name,
+      ofProject.map(({ compute }) => compute.computeId),
+    );
+    throw new UserError(printable(choice));
+  }
+  if (ofProject[0]) return ofProject[0];
   const shown = printable(shortened(name, LONGEST_NAME));
   const ids = computes.map(({ compute }) => compute.computeId);
   if (ids.length === 0) throw new UserError(`there is no compute ${shown}: the fleet is empty`);

@@ -1,4 +1,4 @@
-import { printable } from '../printable.ts';
+import { printable } from '../../common/safe-text.ts';
 import type { Outlook } from './outlook.ts';
 import { differenceOf, formatChange, formatDollar, sumOf } from './sums.ts';
 import { costOf } from './table.ts';

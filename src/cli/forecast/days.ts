@@ -1,5 +1,5 @@
 import { DateTime } from 'luxon';
-import type { Span } from '../../domain/forecast.ts';
+import type { Span } from '../../domain/forecast/forecast.ts';
 
 /** A day of a zone as it is drawn: the cells of it that lie in the time asked for. */
 export interface Day {

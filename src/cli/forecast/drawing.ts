@@ -1,9 +1,10 @@
 import { DateTime } from 'luxon';
 import { createColors } from 'picocolors';
-import { NEVER_SUSPENDS } from '../../domain/compute.ts';
+import { printable } from '../../common/safe-text.ts';
+import { NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
+import type { Span } from '../../domain/forecast/forecast.ts';
 import type { Segment } from '../../domain/forecast/walk.ts';
-import type { Span } from '../../domain/forecast.ts';
-import { printable, shortened } from '../printable.ts';
+import { shortened } from '../printable.ts';
 import { type Day, daysOf } from './days.ts';
 import { compareSizes, type Levels, levelsOf } from './levels.ts';
 import type { Outlook } from './outlook.ts';

@@ -1,6 +1,6 @@
-import type { Size } from '../../domain/compute.ts';
+import type { Size } from '../../domain/compute/compute.ts';
+import { formatSize } from '../../domain/compute/settings-text.ts';
 import type { Segment } from '../../domain/forecast/walk.ts';
-import { formatSize } from '../../domain/settings-text.ts';
 
 /** Sizes in steps that the eye tells apart. */
 export interface Levels {

@@ -1,5 +1,5 @@
 import { DateTime } from 'luxon';
-import type { Span } from '../../domain/forecast.ts';
+import type { Span } from '../../domain/forecast/forecast.ts';
 
 /** `Mon 2 Mar 2026, 00:00 to Mon 9 Mar 2026, 00:00 (Europe/Berlin)`. */
 export function formatSpan({ fromMs, toMs }: Span, zone: string): string {

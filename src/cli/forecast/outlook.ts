@@ -1,9 +1,9 @@
-import type { Prices } from '../../domain/account-plan.ts';
-import type { CompiledPolicies } from '../../domain/compiled-policies.ts';
-import { type Compute, settingsOf } from '../../domain/compute.ts';
-import type { CuSeconds } from '../../domain/cost.ts';
+import type { Prices } from '../../domain/compute/account-plan.ts';
+import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
+import type { CuSeconds } from '../../domain/compute/cost.ts';
 import type { ForecastSubject } from '../../domain/forecast/alike.ts';
-import { type Forecast, forecastFleet, type Span, unchangedUse } from '../../domain/forecast.ts';
+import { type Asked, type Forecast, forecastFleet, unchangedUse } from '../../domain/forecast/forecast.ts';
+import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import { type Account, accountFor } from '../../settings/accounts.ts';
 
 /** What is foreseen for a compute, and what would be if ebb had never touched it. */
@@ -22,7 +22,7 @@ export interface Pricing {
 
 /** What is foreseen for computes, in their order. */
 export function foresee(
-  input: Span & { policies: CompiledPolicies; subjects: readonly ForecastSubject[]; pricing: Pricing },
+  input: Asked & { policies: CompiledPolicies; subjects: readonly ForecastSubject[]; pricing: Pricing },
 ): Outlook[] {
   const { subjects, pricing, fromMs, toMs } = input;
   return forecastFleet(input).map((forecast, index): Outlook => {

@@ -1,5 +1,5 @@
 import { DateTime } from 'luxon';
-import type { Span } from '../../domain/forecast.ts';
+import type { Span } from '../../domain/forecast/forecast.ts';
 import { UserError } from '../fail.ts';
 
 /** What the command line says about the time that is looked at. */

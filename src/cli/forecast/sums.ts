@@ -1,4 +1,4 @@
-import type { CuSeconds } from '../../domain/cost.ts';
+import type { CuSeconds } from '../../domain/compute/cost.ts';
 
 /** From low to high, of CU-hours or dollars. */
 export type Range = CuSeconds;

@@ -1,7 +1,7 @@
-import { NEVER_SUSPENDS } from '../../domain/compute.ts';
+import { NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
+import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
+import type { Span } from '../../domain/forecast/forecast.ts';
 import type { Segment } from '../../domain/forecast/walk.ts';
-import type { Span } from '../../domain/forecast.ts';
-import { formatSize, formatSuspendTimeout } from '../../domain/settings-text.ts';
 import { shortened } from '../printable.ts';
 import { element, escaped, svgPicture, tenth } from '../svg-elements.ts';
 import { daysOf } from './days.ts';

@@ -1,5 +1,6 @@
+import { printable } from '../../common/safe-text.ts';
 import { plainTable } from '../plain-table.ts';
-import { printable, shortened } from '../printable.ts';
+import { shortened } from '../printable.ts';
 import type { Outlook } from './outlook.ts';
 import { formatDollars, formatHours, sumOf, times } from './sums.ts';
 

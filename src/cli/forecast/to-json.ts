@@ -1,5 +1,5 @@
-import type { Span } from '../../domain/forecast.ts';
-import { isoInstant } from '../../domain/instants.ts';
+import type { Span } from '../../domain/forecast/forecast.ts';
+import { isoInstant } from '../../domain/time/instants.ts';
 import type { Outlook } from './outlook.ts';
 import { type Range, times } from './sums.ts';
 

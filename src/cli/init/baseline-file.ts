@@ -1,5 +1,5 @@
-import type { Compute } from '../../domain/compute.ts';
-import { isoInstant } from '../../domain/instants.ts';
+import type { Compute } from '../../domain/compute/compute.ts';
+import { isoInstant } from '../../domain/time/instants.ts';
 
 /** The text of `baseline.json`: what every compute has now, in the words of the control API, so that it can be put back. */
 export function baselineFile({

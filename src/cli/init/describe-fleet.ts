@@ -1,7 +1,8 @@
 import Table from 'cli-table3';
-import type { Compute } from '../../domain/compute.ts';
-import { formatSize, formatSuspendTimeout } from '../../domain/settings-text.ts';
-import { printable, shortened } from '../printable.ts';
+import { printable } from '../../common/safe-text.ts';
+import type { Compute } from '../../domain/compute/compute.ts';
+import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
+import { shortened } from '../printable.ts';
 import { awakeLongest, type Totals } from './awake.ts';
 
 const MOST_ROWS = 20;

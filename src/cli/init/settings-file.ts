@@ -2,6 +2,7 @@ import { relative } from 'node:path';
 import { stringify } from 'yaml';
 import { SETTINGS } from '../../settings/declarations.ts';
 import type { Settings } from '../../settings.ts';
+import { schemaPath } from '../schema/texts.ts';
 
 /** The text of `ebb.yaml`: observe, and what this run was told by flags and variables. Never a key. */
 export function settingsFile(settings: Settings, cwd: string): string {
@@ -12,7 +13,8 @@ export function settingsFile(settings: Settings, cwd: string): string {
     ...(apiKey?.from === 'file' && { api_key_file: pathFrom(cwd, apiKey.file) }),
     policies: policies.length === 1 ? policies[0] : policies,
   };
-  return `# Settings of ebb, written by ebb init. Variables (EBB_...) override them, flags override both: docs/settings.md.
+  return `# yaml-language-server: $schema=${schemaPath('settings')}
+# Settings of ebb, written by ebb init. Variables (EBB_...) override them, flags override both: docs/settings.md.
 
 # observe: nothing is written, logs and metrics say what would be. enforce: computes are changed.
 mode: observe

@@ -1,13 +1,8 @@
-import { relative, sep } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { schemaPath } from '../schema/texts.ts';
 
-/** The schema of policy files in ebb's own package, which lies three folders up from here, also in dist. */
-const SCHEMA = fileURLToPath(new URL('../../../schema/policies.schema.json', import.meta.url));
-
-/** The text of a first policy file in `folder`. Its policy is not enabled: a first run must do nothing that nobody thought of. */
-export function starterPolicy(folder: string): string {
-  const schema = relative(folder, SCHEMA).split(sep).join('/');
-  return `# yaml-language-server: $schema=${schema}
+/** The text of a first policy file, for a folder beside that of the schemas. Its policy is not enabled: a first run must do nothing that nobody thought of. */
+export function starterPolicy(): string {
+  return `# yaml-language-server: $schema=../${schemaPath('policies')}
 #
 # A policy to start from. It does nothing yet: say which projects it is for and what they need, take away the line
 # "enabled: false", and look at what would happen with: ebb validate, ebb plan, ebb forecast

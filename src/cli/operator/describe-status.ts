@@ -3,10 +3,14 @@ import { describeFreeze, describeHold } from './show.ts';
 
 type Status = Extract<Awaited<ReturnType<Operator['status']>>, { ok: true }>['value'];
 
-/** A status as lines: what is in force, then what is out of the ordinary. */
+/** A status as lines: connections that are missing, what is in force, then what else is out of the ordinary. */
 export function describeStatus(status: Status): string[] {
   const { holds, freezes, degraded, stopped_fights, staged } = status;
   return [
+    // A daemon of an older version does not tell.
+    ...(status.unmet_headroom ?? []).map(
+      ({ compute_id, message }) => `not enough connections: ${compute_id}: ${message}`,
+    ),
     ...inForce(status),
     ...(staged ? [`staged: ${staged.message}`] : []),
     ...(status.policy_problems ?? []).map((problem) => `policies: ${problem}`),
@@ -15,6 +19,7 @@ export function describeStatus(status: Status): string[] {
     ...holds.map(
       (one) => `held until ${one.expires_at}: ${one.compute_id}, ${describeHold(one)}; ${one.owner}: ${one.reason}`,
     ),
+    ...(status.manual_changes ?? []).map(({ compute_id, message }) => `by hand: ${compute_id}: ${message}`),
     ...stopped_fights.map(
       ({ compute_id, fields }) =>
         `left alone: ${compute_id}, ${fields.join(' and ')}: changed back too often; ebb release ${compute_id}`,

@@ -1,7 +1,7 @@
 /** Sizes, durations and selectors as policies write them. */
 import { InvalidArgumentError } from 'commander';
-import type { Size as DomainSize } from '../../domain/compute.ts';
-import type { Selector as DomainSelector } from '../../domain/policy.ts';
+import type { Size as DomainSize } from '../../domain/compute/compute.ts';
+import type { Selector as DomainSelector } from '../../domain/policy/policy-base.ts';
 import { parseDurationMs } from '../../policy/schema/duration.ts';
 import { Selector } from '../../policy/schema/selector.ts';
 import { Size } from '../../policy/schema/size.ts';

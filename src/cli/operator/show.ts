@@ -1,33 +1,35 @@
 /** Documents for people: what comes from others can't steer the terminal. */
+
+import { printable } from '../../common/safe-text.ts';
 import type { Operator } from '../../compose/operator-access.ts';
-import { formatSize, formatSuspendTimeout } from '../../domain/settings-text.ts';
+import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
+import { writeJson, writeOut } from '../output.ts';
 import { plainTable } from '../plain-table.ts';
-import { printable } from '../printable.ts';
 
 type Item<Pages> = Pages extends { ok: true; value: { items: (infer T)[] } } ? T : never;
 export type Hold = Item<Awaited<ReturnType<Operator['holds']>>>;
 export type Freeze = Item<Awaited<ReturnType<Operator['freezes']>>>;
 
-export function printJson(document: object): void {
-  process.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
-}
+export const printJson: (document: object) => void = writeJson;
 
 export function printLines(lines: readonly string[]): void {
-  process.stdout.write(lines.map((line) => `${printable(line)}\n`).join(''));
+  writeOut(lines.map((line) => `${printable(line)}\n`).join(''));
 }
 
 /** Columns without lines between them, for terminals and for `grep`. */
 export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
   const shown = rows.map((row) => row.map(printable));
-  process.stdout.write(`${plainTable(head, shown)}\n`);
+  writeOut(`${plainTable(head, shown)}\n`);
 }
 
 /** What a hold sets, as `ebb hold` takes it. */
-export function describeHold({ size, suspend_timeout_seconds: timeout, freeze }: Hold): string {
+export function describeHold({ size, suspend_timeout_seconds: timeout, freeze, limited }: Hold): string {
   const parts = [
     ...(size ? [`size ${sizeText(size)}`] : []),
     ...(timeout === null ? [] : [`suspend-after ${formatSuspendTimeout(timeout)}`]),
     ...(freeze ? ['as it is'] : []),
+    // A daemon of an older version does not tell.
+    ...(limited ? [limited] : []),
   ];
   return parts.join(', ');
 }

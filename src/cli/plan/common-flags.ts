@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { DateTime } from 'luxon';
-import type { PolicySet } from '../../domain/policy.ts';
+import type { PolicySet } from '../../domain/policy/policy.ts';
 import type { Settings } from '../../settings.ts';
 import { UserError } from '../fail.ts';
+import { writeErrLine } from '../output.ts';
 
 /** Flags of every command that decides as a daemon would. */
 export interface DecidingFlags {
@@ -56,6 +57,6 @@ export function instantOf(text: string | undefined): number | undefined {
 
 /** Tells what could not be read, and what is assumed: never on standard output, where the plan is. */
 export function tell({ missing, notes }: { missing: readonly string[]; notes: readonly string[] }): void {
-  for (const note of notes) process.stderr.write(`note: ${note}\n`);
-  for (const line of missing) process.stderr.write(`not in the plan: ${line}\n`);
+  for (const note of notes) writeErrLine(`note: ${note}`);
+  for (const line of missing) writeErrLine(`not in the plan: ${line}`);
 }

@@ -1,11 +1,11 @@
 import type { createColors } from 'picocolors';
-import type { Compute } from '../../domain/compute.ts';
-import { isoInstant } from '../../domain/instants.ts';
-import { inOrderOfWriting } from '../../domain/order-of-writing.ts';
-import type { Action, Plan } from '../../domain/plan.ts';
-import type { FleetPlan, PlannedCompute } from '../../domain/plan-fleet.ts';
-import type { Reason } from '../../domain/reasons.ts';
-import { printable } from '../printable.ts';
+import { printable } from '../../common/safe-text.ts';
+import type { Compute } from '../../domain/compute/compute.ts';
+import type { Reason } from '../../domain/compute/reasons.ts';
+import type { FleetPlan, PlannedCompute } from '../../domain/evaluate/plan-fleet.ts';
+import { inOrderOfWriting } from '../../domain/plan/order-of-writing.ts';
+import type { Action, Plan } from '../../domain/plan/plan.ts';
+import { isoInstant } from '../../domain/time/instants.ts';
 
 type Colors = ReturnType<typeof createColors>;
 

@@ -1,9 +1,9 @@
-import type { CompiledPolicies } from '../../domain/compiled-policies.ts';
-import type { Compute } from '../../domain/compute.ts';
-import type { FieldGroup } from '../../domain/desired.ts';
-import { FIELD_GROUPS } from '../../domain/field-groups.ts';
-import type { Policy } from '../../domain/policy.ts';
-import { ruleOf } from '../../domain/rules/rules.ts';
+import type { Compute } from '../../domain/compute/compute.ts';
+import type { FieldGroup } from '../../domain/compute/desired.ts';
+import { FIELD_GROUPS } from '../../domain/compute/field-groups.ts';
+import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
+import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
+import type { Policy } from '../../domain/policy/policy.ts';
 
 /** A compute of which policies may change something, at any time. */
 export interface Ignored {

@@ -1,6 +1,6 @@
-import type { Compute } from '../../domain/compute.ts';
-import type { Policy } from '../../domain/policy.ts';
-import { printable } from '../printable.ts';
+import { printable } from '../../common/safe-text.ts';
+import type { Compute } from '../../domain/compute/compute.ts';
+import type { Policy } from '../../domain/policy/policy.ts';
 import type { Ignored } from './ignored.ts';
 
 /** Blocks for the resources of the computes, by project, each below comments that say whose it is. */

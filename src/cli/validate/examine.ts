@@ -1,8 +1,10 @@
 import { DateTime } from 'luxon';
-import { refusedNotes } from '../../app/refused-notes.ts';
-import type { PolicySet } from '../../domain/policy.ts';
+import { narrowKeys } from '../../app/fleet/narrow-keys.ts';
+import { refusedNotes } from '../../app/fleet/refused-notes.ts';
+import type { PolicySet } from '../../domain/policy/policy.ts';
 import { type Finding, lintPolicySet } from '../../policy/lint/lint.ts';
 import { loadPolicySet } from '../../policy/load.ts';
+import { byPlace } from '../../policy/parse.ts';
 import type { PolicyProblem } from '../../policy/problem.ts';
 import { readSettings, type Settings } from '../../settings.ts';
 import { UserError } from '../fail.ts';
@@ -13,6 +15,7 @@ export interface ValidateFlags {
   config?: string;
   apiUrl?: string;
   matches?: boolean;
+  strict?: boolean;
   fleet?: string;
   at?: string;
 }
@@ -51,17 +54,27 @@ export async function examine(paths: readonly string[], flags: ValidateFlags): P
     written,
     nowMs,
     plans: plansOf(settings),
+    profiles: new Map(settings?.accounts.map(({ name, profile }) => [name, profile])),
     ...(isWhole && { fleet: fleet.computes }),
   });
-  return {
+  const examined = {
     set,
     written: { policies: written.length, files: new Set(written.map(({ file }) => file)).size },
     problems: findings.filter(({ severity }) => severity === 'error'),
     warnings: [...loaded.warnings, ...findings.filter(({ severity }) => severity === 'warning')],
-    notes: [...notes, ...(fleet ? notesOn(fleet) : [])],
+    notes: [...notes, ...(fleet ? notesOn(fleet, set) : [])],
     ...(fleet && { fleet }),
     ...(fleet && flags.matches && { matches: matchesOf(set.policies, fleet.computes, nowMs) }),
   };
+  return flags.strict ? withoutWarnings(examined) : examined;
+}
+
+/** Every warning as an error. */
+function withoutWarnings({ problems, warnings, ...rest }: Examined): Examined {
+  const refused = warnings.map((warning) =>
+    'severity' in warning ? { ...warning, severity: 'error' as const } : warning,
+  );
+  return { ...rest, problems: [...problems, ...refused].sort(byPlace), warnings: [] };
 }
 
 function instantOf(text: string | undefined): number {
@@ -82,7 +95,7 @@ function settingsFor({ config: configFile, apiUrl }: ValidateFlags, isNeeded: bo
 async function readFleet(settings: Settings, { fleet: fleetFile }: ValidateFlags, set: PolicySet, nowMs: number) {
   const [{ readKnownFleet }, { compilePolicies }] = await Promise.all([
     import('./fleet.ts'),
-    import('../../domain/compiled-policies.ts'),
+    import('../../domain/policy/compiled-policies.ts'),
   ]);
   const { selectsByBranch } = compilePolicies(set);
   return readKnownFleet({ settings, fleetFile, selectsByBranch, nowMs });
@@ -92,7 +105,14 @@ function plansOf(settings: Settings | undefined) {
   return new Map(settings?.accounts.flatMap(({ name, plan }) => (plan === undefined ? [] : [[name, plan] as const])));
 }
 
-function notesOn({ missing, branchNamesRefused }: KnownFleet): string[] {
+function notesOn({ computes, projects = [], missing, branchNamesRefused }: KnownFleet, set: PolicySet): string[] {
   const partly = missing.length === 0 ? [] : ['a part of the fleet is missing, so warnings go by the selectors alone'];
-  return [...refusedNotes(branchNamesRefused), ...missing.map((line) => `left out: ${line}`), ...partly];
+  // Of an account that could not be listed in whole nobody knows how many projects it has.
+  const narrow = missing.length === 0 ? narrowKeys({ projects, computes, policies: set.policies }) : [];
+  return [
+    ...refusedNotes(branchNamesRefused),
+    ...narrow.map(({ message }) => message),
+    ...missing.map((line) => `left out: ${line}`),
+    ...partly,
+  ];
 }

@@ -1,12 +1,14 @@
-import { surveyFleet } from '../../app/survey.ts';
+import { surveyFleet } from '../../app/fleet/read-fleet.ts';
 import { openForReading } from '../../compose/reading.ts';
-import type { Compute } from '../../domain/compute.ts';
+import type { Compute } from '../../domain/compute/compute.ts';
 import type { Settings } from '../../settings.ts';
 import { UserError } from '../fail.ts';
 
 /** The fleet against which policies are checked. */
 export interface KnownFleet {
   computes: readonly Compute[];
+  /** Those that the key shows; absent if the fleet comes from a file. */
+  projects?: readonly Pick<Compute, 'account' | 'projectId'>[];
   /** Projects whose branches the key may not list. */
   branchNamesRefused: readonly string[];
   /** One line for each part of the fleet that could not be read. */
@@ -30,7 +32,7 @@ export async function readKnownFleet(options: {
     });
     const missing = [...new Set(errors.map(explain))];
     if (projects.length === 0 && missing.length > 0) throw new UserError(missing.join('\n'));
-    return { computes, branchNamesRefused, missing };
+    return { computes, branchNamesRefused, missing, ...(options.fleetFile === undefined && { projects }) };
   } finally {
     await close();
   }

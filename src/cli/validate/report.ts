@@ -1,11 +1,14 @@
+import { printable } from '../../common/safe-text.ts';
 import type { Finding } from '../../policy/lint/lint.ts';
 import { formatProblem, type PolicyProblem } from '../../policy/problem.ts';
-import { printable } from '../printable.ts';
+import { jsonText } from '../output.ts';
 import type { Examined } from './examine.ts';
 import { workflowCommand } from './workflow-command.ts';
 
 /** What goes where, line by line. */
 export interface Report {
+  /** For the runner of a workflow; before the rest. */
+  commands?: string[];
   stdout: string[];
   stderr: string[];
   /** What is broken, where it is told as an error of the command. */
@@ -25,11 +28,11 @@ export function reportAs(format: 'text' | 'json' | 'github', examined: Examined,
 function asText({ problems, warnings, notes, set, written, matches }: Examined, { color }: ReportOptions): Report {
   const shown = (problem: PolicyProblem | Finding) => formatProblem(withCode(problem), { color });
   const stderr = [...notes.map((note) => `note: ${note}`), ...warnings.map((warning) => `warning: ${shown(warning)}`)];
-  const selected = (matches ?? []).flatMap(({ policy, computes, tooYoung }) => [
-    `${policy} selects ${count(computes.length, 'compute', 'computes')}${young(tooYoung)}`,
+  const selected = (matches ?? []).flatMap(({ policy, computes, tooYoung, unknown }) => [
+    `${printable(policy)} selects ${count(computes.length, 'compute', 'computes')}${young(tooYoung)}${notKnown(unknown)}`,
     ...computes.map(
       ({ computeId, projectName, branchName }) =>
-        `  ${computeId}  ${printable([projectName, branchName].filter((name) => name !== undefined).join(' / '))}`,
+        `  ${printable(computeId)}  ${printable([projectName, branchName].filter((name) => name !== undefined).join(' / '))}`,
     ),
   ]);
   if (problems.length > 0 || !set) return { stdout: selected, stderr, errors: problems.map(shown) };
@@ -41,6 +44,10 @@ function asText({ problems, warnings, notes, set, written, matches }: Examined, 
 
 function young(tooYoung: number): string {
   return tooYoung === 0 ? '' : `, and ${tooYoung} more once older than min_age`;
+}
+
+function notKnown(unknown: number): string {
+  return unknown === 0 ? '' : `; of ${unknown} more the names or roles that it selects by are not known`;
 }
 
 /** The code of a finding leads to what docs/lints.md says about it. */
@@ -62,7 +69,7 @@ function asJson({ problems, warnings, notes, set, written, matches, fleet }: Exa
     }),
     ...(fleet && { branch_names_refused: fleet.branchNamesRefused }),
   };
-  return { stdout: [JSON.stringify(report, null, 2)], stderr: notes.map((note) => `note: ${note}`) };
+  return { stdout: [jsonText(report)], stderr: notes.map((note) => `note: ${note}`) };
 }
 
 function asWorkflowCommands(examined: Examined): Report {
@@ -74,7 +81,7 @@ function asWorkflowCommands(examined: Examined): Report {
   ];
   // The rest is for whoever reads the log.
   const { stdout } = asText(examined, { color: false });
-  return { stdout: [...commands, ...stdout], stderr: [] };
+  return { commands, stdout, stderr: [] };
 }
 
 function count(many: number, one: string, more: string): string {

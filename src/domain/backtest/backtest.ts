@@ -1,7 +1,8 @@
 /** What a headroom policy would have done with recorded connections, and what it would have done with other numbers. */
-import { compilePolicies } from '../compiled-policies.ts';
-import type { ManualChanges, PartialDisruption } from '../disruption.ts';
-import type { HeadroomPolicy, PolicySet } from '../policy.ts';
+import { compilePolicies } from '../policy/compiled-policies.ts';
+import type { ManualChanges, PartialDisruption } from '../policy/disruption.ts';
+import type { HeadroomPolicy } from '../policy/kinds/headroom.ts';
+import type { PolicySet } from '../policy/policy.ts';
 import { type BacktestFigures, measure, sumOfFigures } from './measure.ts';
 import type { Recording } from './recording.ts';
 import { type Replay, replay } from './replay.ts';

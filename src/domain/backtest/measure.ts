@@ -1,5 +1,5 @@
-import { sameSize } from '../compute.ts';
-import { type CuSeconds, cuHours, cuSeconds } from '../cost.ts';
+import { sameSize } from '../compute/compute.ts';
+import { type CuSeconds, cuHours, cuSeconds } from '../compute/cost.ts';
 import type { Replay } from './replay.ts';
 
 /** What a replay came to, of one compute or of several. Minutes are those of computes. */

@@ -1,5 +1,5 @@
-import type { Compute, ComputeSettings } from '../compute.ts';
-import type { ConnectionProfile } from '../connection-profile.ts';
+import type { Compute, ComputeSettings } from '../compute/compute.ts';
+import type { ConnectionProfile } from '../connections/connection-profile.ts';
 
 /** How many clients wanted to be connected at an instant, milliseconds since the epoch. */
 export interface RecordedCount {

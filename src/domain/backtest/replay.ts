@@ -1,7 +1,7 @@
-import type { ComputeSettings } from '../compute.ts';
-import { compactSamples, MOST_SAMPLES, validityMs, windowOf, withValidity } from '../connection-samples.ts';
-import type { ConnectionHistory, ConnectionSample } from '../connections.ts';
-import type { PolicySet } from '../policy.ts';
+import type { ComputeSettings } from '../compute/compute.ts';
+import { compactSamples, MOST_SAMPLES, validityMs, windowOf, withValidity } from '../connections/connection-samples.ts';
+import type { ConnectionHistory, ConnectionSample } from '../connections/connections.ts';
+import type { PolicySet } from '../policy/policy.ts';
 import { endOf, intervalOf, type Recording } from './recording.ts';
 import { simulateCompute } from './simulated-compute.ts';
 import { type ReplayedChange, type ReplayRules, simulateDaemon } from './simulated-daemon.ts';
@@ -46,7 +46,7 @@ export function replay(recording: Recording, rules: ReplayRules): Replay {
     const before = without;
     if (count) {
       next += 1;
-      world.hear(count.connections, nowMs);
+      world.countConnections(count.connections, nowMs);
       without = Math.max(0, count.connections - usable());
     }
     world.live(nowMs);

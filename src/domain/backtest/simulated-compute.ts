@@ -1,4 +1,5 @@
-import { type Compute, maySleep } from '../compute.ts';
+import type { Compute } from '../compute/compute.ts';
+import { maySleep } from '../compute/compute-units.ts';
 import type { Recording } from './recording.ts';
 
 /** A compute that lives as a recording says: it wakes for its clients, and sleeps when there have been none for its timeout. */
@@ -6,7 +7,7 @@ export interface SimulatedCompute {
   /** Changed in place: policies remember by identity which computes they select. */
   readonly compute: Compute;
   /** So many clients want to be connected from this instant on. Milliseconds since the epoch. */
-  hear(connections: number, atMs: number): void;
+  countConnections(connections: number, atMs: number): void;
   /** Brings its state up to an instant. */
   live(instantMs: number): void;
   /** The clients that want to be connected; undefined while nothing is known of them. */
@@ -20,7 +21,7 @@ export function simulateCompute({ compute: seen }: Recording, validForMs: number
   const { startedAtMs: _started, pendingState: _pending, ...known } = seen;
   // It was there when it was counted, however young it is now.
   const compute: Compute = { ...known, state: 'active', createdAtMs: 0 };
-  let heard = { connections: 0, atMs: Number.NEGATIVE_INFINITY };
+  let lastCount = { connections: 0, atMs: Number.NEGATIVE_INFINITY };
   let quietSinceMs = Number.POSITIVE_INFINITY;
 
   function sleepsAtMs(): number {
@@ -29,8 +30,8 @@ export function simulateCompute({ compute: seen }: Recording, validForMs: number
 
   return {
     compute,
-    hear(connections, atMs) {
-      heard = { connections, atMs };
+    countConnections(connections, atMs) {
+      lastCount = { connections, atMs };
       quietSinceMs = connections > 0 ? Number.POSITIVE_INFINITY : Math.min(quietSinceMs, atMs);
       if (connections > 0 && compute.state === 'idle') Object.assign(compute, { state: 'active', startedAtMs: atMs });
     },
@@ -38,12 +39,12 @@ export function simulateCompute({ compute: seen }: Recording, validForMs: number
       if (instantMs >= sleepsAtMs()) compute.state = 'idle';
     },
     demandAt(instantMs) {
-      const isKnown = compute.state === 'idle' || instantMs < heard.atMs + validForMs;
-      return isKnown ? heard.connections : undefined;
+      const isKnown = compute.state === 'idle' || instantMs < lastCount.atMs + validForMs;
+      return isKnown ? lastCount.connections : undefined;
     },
     nextChangeAfter(instantMs) {
       if (compute.state === 'idle') return Number.POSITIVE_INFINITY;
-      return Math.min(...[sleepsAtMs(), heard.atMs + validForMs].filter((ms) => ms > instantMs));
+      return Math.min(...[sleepsAtMs(), lastCount.atMs + validForMs].filter((ms) => ms > instantMs));
     },
   };
 }

@@ -1,13 +1,13 @@
-import { nextBoundary } from '../boundaries.ts';
-import type { CompiledPolicies } from '../compiled-policies.ts';
-import { type Compute, type Size, settingsOf } from '../compute.ts';
-import type { ComputeRecord } from '../compute-record.ts';
-import type { ConnectionHistory } from '../connections.ts';
-import { judgeNow, type Situation } from '../judge.ts';
-import { withAgreed } from '../manual-changes.ts';
-import type { Action } from '../plan.ts';
-import { firstRecord } from '../records.ts';
-import { withWanted } from '../wanted-since.ts';
+import { type Compute, type Size, settingsOf } from '../compute/compute.ts';
+import type { ConnectionHistory } from '../connections/connections.ts';
+import { searchBoundary } from '../decide/boundaries.ts';
+import { evaluateNow, type Situation } from '../evaluate/evaluate.ts';
+import { withWanted } from '../evaluate/wanted-since.ts';
+import { withAgreed } from '../plan/manual-changes.ts';
+import type { Action } from '../plan/plan.ts';
+import type { CompiledPolicies } from '../policy/compiled-policies.ts';
+import type { ComputeRecord } from '../records/compute-record.ts';
+import { firstRecord } from '../records/compute-record.ts';
 import type { Recording } from './recording.ts';
 
 /** A change of the size, or a restart, that would have been made. */
@@ -50,7 +50,7 @@ export function simulateDaemon(
   // It does not depend on connections: found anew only once it has passed, or the compute has other values.
   let boundaryMs = Number.NEGATIVE_INFINITY;
 
-  function carryOut({ fields, disconnects, raises, policy }: Action, nowMs: number, connected: number): void {
+  function applyAction({ fields, disconnects, raises, policy }: Action, nowMs: number, connected: number): void {
     const before = sizeOf(compute);
     Object.assign(compute, fields, disconnects && { startedAtMs: nowMs });
     boundaryMs = nowMs;
@@ -68,12 +68,13 @@ export function simulateDaemon(
     changes,
     look(nowMs, connections, connected) {
       const given = { policies, compute, record, nowMs, connections, profile };
-      const { decision, plan } = judgeNow({ ...given, ...settings, mode: 'enforce', projectBusy: false });
+      const { decision, plan } = evaluateNow({ ...given, ...settings, mode: 'enforce', projectBusy: false });
       record = withAgreed(record, compute, decision);
       record = withWanted({ policies, compute, baseline: record.baseline, decision, record });
-      if (plan.verdict === 'act') for (const action of plan.actions) carryOut(action, nowMs, connected);
+      if (plan.verdict === 'act') for (const action of plan.actions) applyAction(action, nowMs, connected);
       if (nowMs >= boundaryMs) {
-        boundaryMs = nextBoundary({ policies, compute, baseline }, nowMs) ?? Number.POSITIVE_INFINITY;
+        const ahead = searchBoundary({ policies, compute, baseline }, nowMs);
+        boundaryMs = ahead.boundaryMs ?? ahead.searchedUntilMs ?? Number.POSITIVE_INFINITY;
       }
       return plan.untilMs !== undefined && plan.untilMs > nowMs ? Math.min(plan.untilMs, boundaryMs) : boundaryMs;
     },

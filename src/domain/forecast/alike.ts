@@ -1,6 +1,6 @@
-import { type CompiledPolicies, compilePolicies } from '../compiled-policies.ts';
-import { type Compute, type ComputeSettings, settingsOf } from '../compute.ts';
-import type { Hold } from '../holds.ts';
+import { type Compute, type ComputeSettings, settingsOf } from '../compute/compute.ts';
+import type { Hold } from '../overrides/holds.ts';
+import { type CompiledPolicies, compilePolicies } from '../policy/compiled-policies.ts';
 
 /** A compute, and what is known of it. */
 export interface ForecastSubject {

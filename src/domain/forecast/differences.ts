@@ -1,4 +1,4 @@
-import { type ComputeSettings, hasSettings } from '../compute.ts';
+import { type ComputeSettings, hasSettings } from '../compute/compute.ts';
 import type { Segment } from './walk.ts';
 
 /** A stretch of time in which two forecasts of a compute differ, each with the same values all along. */

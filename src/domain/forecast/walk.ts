@@ -1,8 +1,8 @@
-import { isRaise } from '../change.ts';
-import type { CompiledPolicies } from '../compiled-policies.ts';
-import { type Compute, type ComputeSettings, hasSettings, settingsOf } from '../compute.ts';
-import { type Decision, decide } from '../decide.ts';
-import type { Hold } from '../holds.ts';
+import { type Compute, type ComputeSettings, hasSettings, settingsOf } from '../compute/compute.ts';
+import { type Decision, decide } from '../decide/decide.ts';
+import type { Hold } from '../overrides/holds.ts';
+import { isRaise } from '../plan/change.ts';
+import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import type { ForecastSubject } from './alike.ts';
 
 /** A stretch of time in which no value changes. Milliseconds since the epoch. */
@@ -18,8 +18,8 @@ export interface Segment extends ComputeSettings {
 export interface Walk {
   /** Goes on to an instant at which a decision may change; instants must ascend. */
   step(instantMs: number): void;
-  /** What was passed through; the last stretch ends at `toMs`. */
-  segmentsUntil(toMs: number): Segment[];
+  /** What was passed through, as far as it is in this time. */
+  segmentsIn(span: { fromMs: number; toMs: number }): Segment[];
 }
 
 /** Starts with what the compute has now. What nobody has an opinion on stays as the last change left it. */
@@ -37,12 +37,15 @@ export function startWalk(policies: CompiledPolicies, { holds, ...subject }: For
       for (const name of decidersOf(decision)) deciders.add(name);
       if (deciders !== last?.deciders) passed.push({ ...settingsOf(compute), fromMs: instantMs, deciders });
     },
-    segmentsUntil: (toMs) =>
-      passed.map(({ deciders, ...segment }, index) => ({
+    segmentsIn({ fromMs, toMs }) {
+      const first = passed.findLastIndex((segment) => segment.fromMs <= fromMs);
+      return passed.slice(first).map(({ deciders, ...segment }, index) => ({
         ...segment,
-        toMs: passed[index + 1]?.fromMs ?? toMs,
+        fromMs: Math.max(segment.fromMs, fromMs),
+        toMs: passed[first + index + 1]?.fromMs ?? toMs,
         policies: [...deciders],
-      })),
+      }));
+    },
   };
 }
 
@@ -51,7 +54,7 @@ function changesOf({ enforced, freezes, holds }: Decision, compute: Compute): Pa
   const { size, suspendTimeoutSeconds } = enforced;
   if (holds.some(({ freeze }) => freeze)) return {};
   if (freezes.length > 0) {
-    const raised = size !== null && freezes.every(({ policy }) => policy.allowRaise) && isRaise(compute, size);
+    const raised = size !== null && freezes.every(({ allowRaise }) => allowRaise) && isRaise(compute, size);
     return raised ? size : {};
   }
   return { ...size, ...(suspendTimeoutSeconds !== null && { suspendTimeoutSeconds }) };

@@ -1,4 +1,4 @@
-import { maxConnectionsAt } from '../../domain/compute-units.ts';
+import { maxConnectionsAt } from '../../domain/compute/compute-units.ts';
 import type { PostgresBinaries } from './binaries.ts';
 import { createDataFolders } from './data-folders.ts';
 import { serverOwner } from './owner.ts';

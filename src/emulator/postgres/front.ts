@@ -9,7 +9,7 @@ export interface Front {
   /** How many clients its server had no place for. */
   refused(): number;
   /** Lets a client through, or sends it away, as the world says. */
-  hear(event: Extract<WorldEvent, { type: 'clients' }>): void;
+  effectivePolicies(event: Extract<WorldEvent, { type: 'clients' }>): void;
   close(): Promise<void>;
 }
 
@@ -97,7 +97,7 @@ export async function openFront(options: FrontOptions): Promise<Front> {
   return {
     refused: () => refused,
     port: typeof address === 'object' && address !== null ? address.port : 0,
-    hear({ groupId, change }) {
+    effectivePolicies({ groupId, change }) {
       const client = clients.get(groupId);
       if (client === undefined) return;
       if (change === 'connected') return letThrough(groupId, client);

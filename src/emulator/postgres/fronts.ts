@@ -7,7 +7,7 @@ import { type Front, openFront } from './front.ts';
 /** The doors of all computes. */
 export interface Fronts {
   open(computeId: string): Promise<void>;
-  hear(event: Extract<WorldEvent, { type: 'clients' }>): void;
+  effectivePolicies(event: Extract<WorldEvent, { type: 'clients' }>): void;
   urlOf(computeId: string): string | undefined;
   /** How many clients found no place on the compute's server. */
   refusedOf(computeId: string): number | undefined;
@@ -37,7 +37,7 @@ export function createFronts(platform: Platform, servers: ComputeServers): Front
       });
       fronts.set(computeId, front);
     },
-    hear: (event) => fronts.get(event.computeId)?.hear(event),
+    effectivePolicies: (event) => fronts.get(event.computeId)?.effectivePolicies(event),
     urlOf(computeId) {
       const port = fronts.get(computeId)?.port;
       return port === undefined ? undefined : `postgres://${POSTGRES_USER}@127.0.0.1:${port}/postgres`;

@@ -34,7 +34,7 @@ export async function startPostgresPower({ platform, binaries }: PowerOptions): 
     await servers.start(id, maxCu);
   };
 
-  const carryOut = async (compute: Compute, operation: Operation): Promise<void> => {
+  const applyPlan = async (compute: Compute, operation: Operation): Promise<void> => {
     const work = operation.action === 'start_compute' ? start(compute) : servers.stop(compute.id);
     const failure = await work.then(
       () => undefined,
@@ -51,17 +51,17 @@ export async function startPostgresPower({ platform, binaries }: PowerOptions): 
     tasks.add(tracked);
   };
 
-  const hear = (event: WorldEvent): void => {
-    if (event.type === 'clients') fronts.hear(event);
+  const effectivePolicies = (event: WorldEvent): void => {
+    if (event.type === 'clients') fronts.effectivePolicies(event);
     if (event.type === 'deleted') track(fronts.close(event.computeId).then(() => servers.remove(event.computeId)));
     const found = event.type === 'operation' ? externalOperation(platform, event) : undefined;
     if (found === undefined) return;
     if (found.operation.action === 'suspend_compute') fronts.stopping.add(found.compute.id);
-    track(carryOut(found.compute, found.operation));
+    track(applyPlan(found.compute, found.operation));
   };
 
   const stopHearing = platform.onEvents((events) => {
-    for (const event of events) hear(event);
+    for (const event of events) effectivePolicies(event);
   });
   const ticker = keepLooking(platform);
 

@@ -27,6 +27,8 @@ interface RealClient {
 
 const PROTOCOL_VERSION = 196_608;
 const PAUSE_BEFORE_RECONNECT_MS = 50;
+/** A timer of more than 2^31 ms would fire at once, and again and again. */
+const LONGEST_WAIT_MS = 3_600_000;
 /** The first byte of the answer to a client that is let in. */
 const AUTHENTICATION = 'R'.charCodeAt(0);
 
@@ -72,7 +74,7 @@ function startClient(arrival: RealArrival, clock: EmulatorClock, onGone: (client
 
   const leaveOnTime = (): void => {
     const restMs = clock.realDelayMs(endsAtMs ?? 0);
-    if (restMs > 0) timer = setTimeout(leaveOnTime, restMs);
+    if (restMs > 0) timer = setTimeout(leaveOnTime, Math.min(restMs, LONGEST_WAIT_MS));
     else client.leave();
   };
   const letIn = (): void => {

@@ -1,4 +1,4 @@
-import { COMPUTE_SIZES_CU, MAX_AUTOSCALING_CU, MAX_AUTOSCALING_SPAN_CU } from '../../domain/compute-units.ts';
+import { COMPUTE_SIZES_CU, MAX_AUTOSCALING_CU, MAX_AUTOSCALING_SPAN_CU } from '../../domain/compute/compute-units.ts';
 import type { ComputeSettings } from './entities.ts';
 
 const SHORTEST_TIMEOUT_SECONDS = 60;

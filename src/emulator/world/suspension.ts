@@ -1,4 +1,4 @@
-import { MAX_AUTOSCALING_CU } from '../../domain/compute-units.ts';
+import { MAX_AUTOSCALING_CU } from '../../domain/compute/compute-units.ts';
 import type { Compute, WorldState } from './entities.ts';
 
 const DEFAULT_TIMEOUT_SECONDS = 300;

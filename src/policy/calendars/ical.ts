@@ -5,6 +5,14 @@ import { type DaysResult, dayOfDate, daysFrom, LAST_YEAR, sortedDays } from './y
 const DAY_SECONDS = 86_400;
 const MOST_EVENTS = 5000;
 const MOST_DAYS = 20_000;
+/** Of all events of a file: how often ical.js may have to go on, some 50 µs each. */
+const MOST_STEPS = 30_000;
+/** Nothing repeats for longer, in days, weeks, months or years. */
+const MOST_INTERVAL = 1000;
+/** No repeated event begins before this year: ical.js goes on from there, one occurrence after the other. */
+const FIRST_REPEATED_YEAR = 1900;
+/** How often ical.js goes on in a year; by weekday or date it looks at each day of the months that are named. */
+const STEPS_A_YEAR: Readonly<Record<string, number>> = { DAILY: 366, WEEKLY: 53, MONTHLY: 12, YEARLY: 1 };
 /** Parts of a rule with which ical.js always comes to an end. */
 const RULE_PARTS = ['FREQ', 'INTERVAL', 'COUNT', 'UNTIL', 'WKST', 'BYDAY', 'BYMONTHDAY', 'BYMONTH'];
 
@@ -17,7 +25,10 @@ export function daysOfIcal(text: string): DaysResult {
     const events = new ICAL.Component(ICAL.parse(text)).getAllSubcomponents('vevent');
     if (events.length > MOST_EVENTS) return { ok: false, message: `more than ${MOST_EVENTS} events` };
     const days: number[] = [];
-    for (const event of mainEvents(events)) {
+    const main = mainEvents(events);
+    const steps = main.reduce((sum, event) => sum + (event.isRecurring() ? stepsOf(event) : 1), 0);
+    if (steps > MOST_STEPS) return { ok: false, message: `more than ${MOST_STEPS} days to look through` };
+    for (const event of main) {
       for (const day of daysOfEvent(event)) days.push(day);
       if (days.length > MOST_DAYS) return { ok: false, message: `more than ${MOST_DAYS} days` };
     }
@@ -30,15 +41,18 @@ export function daysOfIcal(text: string): DaysResult {
 
 /** Events without the changed occurrences of others, which are attached to the event that they change. */
 function mainEvents(components: readonly ICAL.Component[]): ICAL.Event[] {
-  const exceptions = components.filter((component) => component.hasProperty('recurrence-id'));
+  const exceptions = new Map<unknown, ICAL.Component[]>();
+  for (const component of components) {
+    if (!component.hasProperty('recurrence-id')) continue;
+    const uid = component.getFirstPropertyValue('uid');
+    exceptions.set(uid, [...(exceptions.get(uid) ?? []), component]);
+  }
   return components
     .filter((component) => !component.hasProperty('recurrence-id'))
     .filter((component) => component.getFirstPropertyValue('status') !== 'CANCELLED')
     .map((component) => {
       const event = new ICAL.Event(component, { strictExceptions: true });
-      for (const exception of exceptions) {
-        if (exception.getFirstPropertyValue('uid') === event.uid) event.relateException(exception);
-      }
+      for (const exception of exceptions.get(event.uid) ?? []) event.relateException(exception);
       return event;
     });
 }
@@ -46,7 +60,6 @@ function mainEvents(components: readonly ICAL.Component[]): ICAL.Event[] {
 function daysOfEvent(event: ICAL.Event): number[] {
   if (!event.startDate?.isDate) throw new CalendarError(`${nameOf(event)} is not a whole-day event`);
   if (!event.isRecurring()) return daysOfOccurrence(event.startDate, event.duration.toSeconds());
-  checkRules(event);
   const days: number[] = [];
   const iterator = event.iterator();
   for (let start = iterator.next(); start && start.year <= LAST_YEAR; start = iterator.next()) {
@@ -65,25 +78,68 @@ function daysOfOccurrence(start: ICAL.Time, seconds: number): number[] {
   return daysFrom(first, Math.min(MOST_DAYS + 1, Math.max(1, Math.ceil(seconds / DAY_SECONDS))));
 }
 
-/** ical.js never ends on some rules that never match, and gives wrong days for dates that don't exist. */
-function checkRules(event: ICAL.Event): void {
-  for (const rule of event.component.getAllProperties('rrule').map((property) => property.getFirstValue())) {
-    const parts = new Map(
-      String(rule)
-        .split(';')
-        .map((part) => part.split('=') as [string, string]),
-    );
-    const isPlain = [...parts.keys()].every((part) => RULE_PARTS.includes(part));
-    const isDaily = parts.get('FREQ') === 'DAILY' && [...parts.keys()].some((part) => part.startsWith('BY'));
-    const isKnown = ['DAILY', 'WEEKLY', 'MONTHLY', 'YEARLY'].includes(parts.get('FREQ') ?? '');
-    const isMonthly = parts.get('FREQ') === 'MONTHLY' && parts.has('BYMONTH');
-    if (!isPlain || isDaily || !isKnown || isMonthly || !hasDates(parts)) {
-      throw new CalendarError(`${nameOf(event)} repeats by a rule that is not supported: ${String(rule).slice(0, 80)}`);
-    }
+/** How often ical.js goes on until the last known year, at most; an error for what it can't be trusted with. */
+function stepsOf(event: ICAL.Event): number {
+  const { startDate, component } = event;
+  if (!startDate?.isDate) throw new CalendarError(`${nameOf(event)} is not a whole-day event`);
+  if (startDate.year < FIRST_REPEATED_YEAR) {
+    throw new CalendarError(`${nameOf(event)} repeats since before ${FIRST_REPEATED_YEAR}; let it begin later`);
   }
+  const years = Math.max(0, LAST_YEAR - startDate.year) + 1;
+  const listed = ['rdate', 'exdate'].reduce((sum, name) => sum + datesOf(component, name), 0);
+  return rulesOf(event).reduce((sum, parts) => {
+    checkRule(event, parts);
+    return sum + Math.ceil((stepsAYear(parts) * years) / Number(parts.get('INTERVAL') ?? 1));
+  }, listed);
 }
 
-function hasDates(parts: ReadonlyMap<string, string>): boolean {
+function stepsAYear(parts: RuleParts): number {
+  const least = STEPS_A_YEAR[parts.get('FREQ') ?? ''] ?? Number.POSITIVE_INFINITY;
+  if (![...parts.keys()].some((part) => part.startsWith('BY'))) return least;
+  const months = parts.get('FREQ') === 'YEARLY' ? (parts.get('BYMONTH')?.split(',').length ?? 12) : 12;
+  return Math.max(least, 31 * months);
+}
+
+function datesOf(component: ICAL.Component, name: string): number {
+  return component.getAllProperties(name).reduce((sum, property) => sum + property.getValues().length, 0);
+}
+
+type RuleParts = ReadonlyMap<string, string>;
+
+function rulesOf({ component }: ICAL.Event): RuleParts[] {
+  return component
+    .getAllProperties('rrule')
+    .map((property) => String(property.getFirstValue()).split(';'))
+    .map((parts) => new Map(parts.map((part) => part.split('=') as [string, string])));
+}
+
+/** ical.js never ends on some rules that never match, and gives wrong days for dates that don't exist. */
+function checkRule(event: ICAL.Event, parts: RuleParts): void {
+  const interval = Number(parts.get('INTERVAL') ?? 1);
+  if (interval > MOST_INTERVAL) {
+    throw new CalendarError(
+      `${nameOf(event)} repeats at an interval of ${interval}; at most ${MOST_INTERVAL} is supported`,
+    );
+  }
+  const isPlain = [...parts.keys()].every((part) => RULE_PARTS.includes(part));
+  const isDaily = parts.get('FREQ') === 'DAILY' && [...parts.keys()].some((part) => part.startsWith('BY'));
+  const isKnown = Object.hasOwn(STEPS_A_YEAR, parts.get('FREQ') ?? '');
+  const isMonthly = parts.get('FREQ') === 'MONTHLY' && parts.has('BYMONTH');
+  if (isPlain && !isDaily && isKnown && !isMonthly && hasDates(parts) && !mayNeverMatch(parts)) return;
+  const rule = [...parts].map((part) => part.join('=')).join(';');
+  throw new CalendarError(`${nameOf(event)} repeats by a rule that is not supported: ${rule.slice(0, 80)}`);
+}
+
+/** A fifth Monday, or a Monday that is a 28th, of every fourth February may never be. */
+function mayNeverMatch(parts: RuleParts): boolean {
+  const places = [...(parts.get('BYDAY') ?? '').matchAll(/-?\d+/g)].map(([place]) => Math.abs(Number(place)));
+  const isFifth = places.some((place) => place >= 5);
+  const isEveryTime = (parts.get('INTERVAL') ?? '1') === '1';
+  if (isFifth) return !isEveryTime || parts.get('FREQ') !== 'MONTHLY';
+  return !isEveryTime && parts.has('BYDAY') && parts.has('BYMONTHDAY');
+}
+
+function hasDates(parts: RuleParts): boolean {
   const days = (parts.get('BYMONTHDAY') ?? '1').split(',').map(Number);
   const months = (parts.get('BYMONTH') ?? '1').split(',').map(Number);
   return months.every((month) =>

@@ -24,9 +24,11 @@ export function publicHolidays(place: HolidayPlace): DaysResult {
 function readHolidays({ country, state, region }: HolidayPlace): DaysResult {
   const holidays = openHolidays();
   const wrong =
-    notAmong('country', country, holidays.getCountries()) ??
-    notAmong('state', state, holidays.getStates(country), country) ??
-    notAmong('region', region, holidays.getRegions(country, state ?? ''), `${country} ${state}`);
+    notAmong({ what: 'country', code: country, of: '' }, (language) => holidays.getCountries(language)) ??
+    notAmong({ what: 'state', code: state, of: country }, (language) => holidays.getStates(country, language)) ??
+    notAmong({ what: 'region', code: region, of: `${country} ${state}` }, (language) =>
+      holidays.getRegions(country, state ?? '', language),
+    );
   if (wrong !== undefined) return { ok: false, message: wrong };
   holidays.init(country, state ?? '', region ?? '', { types: ['public'] });
   const years = Array.from({ length: LAST_YEAR - FIRST_YEAR + 1 }, (_, index) => FIRST_YEAR + index);
@@ -35,17 +37,39 @@ function readHolidays({ country, state, region }: HolidayPlace): DaysResult {
 
 /** Its data take 100 ms to load, so only who has a calendar of holidays pays for them. */
 function openHolidays(): Holidays {
-  const Loaded = createRequire(import.meta.url)('date-holidays') as typeof Holidays;
+  const Loaded = createRequire(import.meta.url)('./holiday-library.cjs') as typeof Holidays;
   return new Loaded();
 }
 
-function notAmong(what: string, code: string | undefined, all: object | undefined, of = ''): string | undefined {
-  const codes = Object.keys(all ?? {});
+interface Place {
+  what: 'country' | 'state' | 'region';
+  code: string | undefined;
+  /** What it is a part of, if it is one. */
+  of: string;
+}
+
+/** Names by code, in a language; in that of the country without one. */
+type NamesIn = (language?: string) => Readonly<Record<string, string>> | undefined;
+
+function notAmong({ what, code, of }: Place, namesIn: NamesIn): string | undefined {
+  const codes = Object.keys(namesIn() ?? {});
   if (code === undefined || codes.includes(code)) return undefined;
   const place = of === '' ? '' : ` of ${of}`;
-  const suggestion =
-    didYouMean(code, codes) || (codes.length > 0 && codes.length < 60 ? `; expected one of ${codes.join(', ')}` : '');
+  const few = codes.length > 0 && codes.length < 60 ? `; expected one of ${codes.join(', ')}` : '';
+  const named = codeOf(code, [namesIn(), namesIn('en')]);
+  const suggestion = named === undefined ? didYouMean(code, codes) || few : `; write ${named}`;
   return `${JSON.stringify(code)} is not a ${what}${place}${suggestion}`;
+}
+
+/** Codes that people write and the data don't have. */
+const USUAL: Readonly<Record<string, string>> = { UK: 'GB', EN: 'GB', USA: 'US' };
+
+/** The code of a place by its name, in its own language or in English, whatever the case. */
+function codeOf(name: string, tables: readonly ReturnType<NamesIn>[]): string | undefined {
+  const wanted = name.trim().toLowerCase();
+  const entries = tables.flatMap((names) => Object.entries(names ?? {}));
+  const found = entries.find(([, text]) => text.toLowerCase() === wanted)?.[0] ?? USUAL[name.toUpperCase()];
+  return entries.some(([code]) => code === found) ? found : undefined;
 }
 
 /** Holidays that begin or end within a day are no whole dates. */

@@ -1,11 +1,14 @@
-import type * as domain from '../../domain/time-spec.ts';
+import type * as domain from '../../domain/time/time-spec.ts';
+import { POLICY_LIMITS } from '../limits.ts';
 import type { Path } from '../read-yaml.ts';
 import type { FileReader } from '../reader.ts';
 import type { Calendar } from '../schema/calendar.ts';
 import { daysOfEntry } from './date-list.ts';
 import { daysOfIcal } from './ical.ts';
 import { publicHolidays } from './public-holidays.ts';
-import { sortedDays } from './years.ts';
+import { type DaysResult, sortedDays } from './years.ts';
+
+const TOO_MUCH = `the iCalendar files of the set are larger than ${POLICY_LIMITS.icalCharacters / 1024 ** 2} MiB together`;
 
 /** The text of a file that a policy file names, by the path as it is written there. */
 export type ReadReferenced = (
@@ -13,12 +16,32 @@ export type ReadReferenced = (
   path: string,
 ) => { ok: true; text: string } | { ok: false; message: string };
 
+/** The days of an iCalendar file that a policy file names. */
+export type ReadIcal = (policyFile: string, path: string) => DaysResult;
+
+/** For one set: files with the same text are read once, and all of them together are bounded. */
+export function icalReader(readReferenced: ReadReferenced): ReadIcal {
+  const known = new Map<string, DaysResult>();
+  let characters = 0;
+  return (policyFile, path) => {
+    const file = readReferenced(policyFile, path);
+    if (!file.ok) return file;
+    const seen = known.get(file.text);
+    if (seen) return seen;
+    characters += file.text.length;
+    if (characters > POLICY_LIMITS.icalCharacters) return { ok: false, message: TOO_MUCH };
+    const read = daysOfIcal(file.text);
+    known.set(file.text, read);
+    return read;
+  };
+}
+
 /** Turns a calendar into its days; what is wrong with it is reported at its place. */
 export function readCalendar(
   reader: FileReader,
   name: string,
   calendar: Calendar,
-  readReferenced: ReadReferenced,
+  readIcal: ReadIcal,
 ): domain.Calendar {
   const at: Path = ['calendars', name];
   const { country, state, region, dates, ical } = calendar;
@@ -28,15 +51,18 @@ export function readCalendar(
     reader.report(reader.document.spanOf(at), 'value', holidays.message);
   }
   if (ical !== undefined) {
-    const file = readReferenced(reader.path, ical);
-    const read = file.ok ? daysOfIcal(file.text) : file;
+    const read = readIcal(reader.path, ical);
     if (read.ok) return { name, days: read.days };
     reader.report(reader.document.spanOf([...at, 'ical']), 'value', `${ical}: ${read.message}`);
   }
-  return {
-    name,
-    days: sortedDays((dates ?? []).flatMap((entry, index) => daysOrReport(reader, [...at, 'dates', index], entry))),
-  };
+  const days = new Set<number>();
+  for (const [index, entry] of (dates ?? []).entries()) {
+    for (const day of daysOrReport(reader, [...at, 'dates', index], entry)) days.add(day);
+    if (days.size <= POLICY_LIMITS.calendarDays) continue;
+    reader.report(reader.document.spanOf([...at, 'dates']), 'limit', `more than ${POLICY_LIMITS.calendarDays} days`);
+    break;
+  }
+  return { name, days: sortedDays(days) };
 }
 
 function daysOrReport({ document, report }: FileReader, at: Path, entry: string): number[] {

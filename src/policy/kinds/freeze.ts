@@ -1,24 +1,24 @@
 import { z } from 'zod';
-import type * as domain from '../../domain/policy.ts';
+import type * as domain from '../../domain/policy/kinds/freeze.ts';
 import { expected, mapping } from '../schema/expected.ts';
 import { policyBase } from '../schema/policy-base.ts';
 import { At } from '../schema/time.ts';
 import { resolveTime } from '../time-text.ts';
 import { type FileContext, toBase } from '../to-domain.ts';
+import { kindText } from './kind.ts';
 
-/** `kind: freeze`: nothing is written to these computes. */
-export const FreezePolicy = mapping({
+const FreezePolicy = mapping({
   ...policyBase,
   kind: z.literal('freeze').describe('Nothing is written to these computes.'),
   at: At,
   allow: z
     .array(z.enum(['raise']), expected('a list: [raise]'))
-    .describe('What is written all the same.')
+    .describe('What is still written.')
     .default([]),
 });
-export type FreezePolicy = z.infer<typeof FreezePolicy>;
+type FreezePolicy = z.infer<typeof FreezePolicy>;
 
-export function toFreeze(policy: FreezePolicy, context: FileContext): domain.FreezePolicy {
+function toFreeze(policy: FreezePolicy, context: FileContext): domain.FreezePolicy {
   return {
     kind: 'freeze',
     ...toBase(policy, context),
@@ -26,3 +26,12 @@ export function toFreeze(policy: FreezePolicy, context: FileContext): domain.Fre
     allowRaise: policy.allow.includes('raise'),
   };
 }
+
+/** `kind: freeze`: nothing is written to these computes. */
+export const freezeText = kindText({
+  schema: FreezePolicy,
+  toDomain: toFreeze,
+  times: ({ at }) => [{ specs: at, at: ['at'] }],
+  settings: () => [],
+  onlyRaises: false,
+});

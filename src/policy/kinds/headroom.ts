@@ -1,36 +1,39 @@
 import { z } from 'zod';
-import type * as domain from '../../domain/policy.ts';
+import type * as domain from '../../domain/policy/kinds/headroom.ts';
 import { DAY_MS, duration, MINUTE_MS } from '../schema/duration.ts';
 import { expected, mapping } from '../schema/expected.ts';
 import { policyBase } from '../schema/policy-base.ts';
 import { Share } from '../schema/share.ts';
 import { singleSize } from '../schema/size.ts';
 import { type FileContext, toBase } from '../to-domain.ts';
+import { kindText } from './kind.ts';
 
-/** `kind: headroom`: connections that must stay free. */
-export const HeadroomPolicy = mapping({
+const HeadroomPolicy = mapping({
   ...policyBase,
   kind: z.literal('headroom').describe('Raises the maximum so that enough connections stay free.'),
-  connections: z.string(expected('the name of a source')).describe('A source of connection counts, from sources.'),
+  connections: z.string(expected('the name of a source')).describe('The name of a connection source, from sources.'),
   target: Share.describe('Share of the usable connections that may be in use.'),
-  critical: Share.optional().describe('From here on a raise does not wait for a good moment.'),
-  max_size: singleSize('a size in CU such as 8').describe('The largest maximum, in CU, that this policy raises to.'),
+  critical: Share.optional().describe('From this share on a raise does not wait for a safe window.'),
+  max_size: singleSize('a size in CU such as 8').describe('The largest maximum, in CU, that this policy sets.'),
   may_raise_min: z.boolean(expected('true or false')).default(false).describe('The minimum may be raised too.'),
-  scale_down: mapping({
-    after: duration({ minMs: MINUTE_MS, maxMs: 7 * DAY_MS, text: '1m to 7d' }).describe(
-      'The stabilisation window; its highest count is what must be covered.',
-    ),
-  })
+  scale_down: mapping(
+    {
+      after: duration({ minMs: MINUTE_MS, maxMs: 7 * DAY_MS, text: '1m to 7d' }).describe(
+        'The stabilisation window; its highest count is what must be covered.',
+      ),
+    },
+    '{after: 30m}',
+  )
     .optional()
-    .describe('How long less must have been enough before it goes back; 30m if absent.'),
+    .describe('How long a smaller size must have been enough before the size goes back; 30m if absent.'),
   act: z.enum(['apply', 'advise']).default('apply').describe('advise: report only.'),
 });
-export type HeadroomPolicy = z.infer<typeof HeadroomPolicy>;
+type HeadroomPolicy = z.infer<typeof HeadroomPolicy>;
 
 /** How long less must have been enough, where the policy does not say. */
 const DEFAULT_SCALE_DOWN_AFTER_MS = 30 * MINUTE_MS;
 
-export function toHeadroom(policy: HeadroomPolicy, context: FileContext): domain.HeadroomPolicy {
+function toHeadroom(policy: HeadroomPolicy, context: FileContext): domain.HeadroomPolicy {
   return {
     kind: 'headroom',
     ...toBase(policy, context),
@@ -43,3 +46,12 @@ export function toHeadroom(policy: HeadroomPolicy, context: FileContext): domain
     act: policy.act,
   };
 }
+
+/** `kind: headroom`: connections that must stay free. */
+export const headroomText = kindText({
+  schema: HeadroomPolicy,
+  toDomain: toHeadroom,
+  times: () => [],
+  settings: ({ maxCu }) => [{ field: 'size', at: ['max_size'], maxCu }],
+  onlyRaises: true,
+});

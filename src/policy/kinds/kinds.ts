@@ -1,33 +1,28 @@
-import type { z } from 'zod';
-import type { Policy } from '../../domain/policy.ts';
-import type { FileContext } from '../to-domain.ts';
-import { FreezePolicy, toFreeze } from './freeze.ts';
-import { HeadroomPolicy, toHeadroom } from './headroom.ts';
-import { LimitsPolicy, toLimits } from './limits.ts';
-import { RestartPolicy, toRestart } from './restart.ts';
-import { SchedulePolicy, toSchedule } from './schedule.ts';
+import { z } from 'zod';
+import type { PolicyKind, PolicyOf } from '../../domain/policy/kinds/kinds.ts';
+import type { Policy } from '../../domain/policy/policy.ts';
+import { freezeText } from './freeze.ts';
+import { headroomText } from './headroom.ts';
+import type { KindText } from './kind.ts';
+import { limitsText } from './limits.ts';
+import { restartText } from './restart.ts';
+import { scheduleText } from './schedule.ts';
 
-type Issues = z.core.$ZodIssue[];
-
-export type KindResult =
-  | { ok: true; enabled: boolean; toDomain: (context: FileContext) => Policy }
-  | { ok: false; issues: Issues };
-
-/** Every kind of policy: how it is read. A new one is one file and one line here, and one in the schema of files. */
-export const KINDS: Readonly<Record<Policy['kind'], (entry: unknown) => KindResult>> = {
-  schedule: (entry) => read(SchedulePolicy, entry, toSchedule),
-  headroom: (entry) => read(HeadroomPolicy, entry, toHeadroom),
-  limits: (entry) => read(LimitsPolicy, entry, toLimits),
-  restart: (entry) => read(RestartPolicy, entry, toRestart),
-  freeze: (entry) => read(FreezePolicy, entry, toFreeze),
+/** The text half of every kind of policy: a new kind is one file and one line here, and as much in src/domain/policy/kinds. */
+export const KINDS: { readonly [K in PolicyKind]: KindText<PolicyOf<K>> } = {
+  schedule: scheduleText,
+  headroom: headroomText,
+  limits: limitsText,
+  restart: restartText,
+  freeze: freezeText,
 };
 
-function read<Written extends { enabled: boolean }>(
-  schema: z.ZodType<Written>,
-  entry: unknown,
-  toDomain: (written: Written, context: FileContext) => Policy,
-): KindResult {
-  const parsed = schema.safeParse(entry);
-  if (!parsed.success) return { ok: false, issues: parsed.error.issues };
-  return { ok: true, enabled: parsed.data.enabled, toDomain: (context) => toDomain(parsed.data, context) };
+const [first, ...others] = Object.values(KINDS).map(({ schema }) => schema);
+
+/** Every kind of policy that the language knows. */
+export const AnyPolicy = z.discriminatedUnion('kind', [first as z.ZodObject, ...others]);
+
+/** The text half of a policy's kind. */
+export function textOf<P extends Policy>(policy: P): KindText<P> {
+  return KINDS[policy.kind] as unknown as KindText<P>;
 }

@@ -1,12 +1,14 @@
 import { z } from 'zod';
-import { NEVER_SUSPENDS } from '../../domain/compute.ts';
-import { impossibleSize, isAllowedSize } from '../../domain/compute-units.ts';
-import type * as domain from '../../domain/policy.ts';
+import { NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
+import { impossibleSize, isAllowedSize } from '../../domain/compute/compute-units.ts';
+import type * as domain from '../../domain/policy/kinds/limits.ts';
 import { expected, mapping } from '../schema/expected.ts';
+import { SIZE_BOUNDS_PATTERN } from '../schema/patterns.ts';
 import { policyBase } from '../schema/policy-base.ts';
 import { singleSize } from '../schema/size.ts';
 import { SuspendAfter } from '../schema/suspend-after.ts';
 import { type FileContext, toBase } from '../to-domain.ts';
+import { kindText, type WrittenSetting } from './kind.ts';
 
 const SIZES = 'two sizes in CU such as 0.25-1, or {min: 0.25}, {max: 1}';
 const RANGE = /^(\d{1,3}(?:\.\d{1,4})?)\s*-\s*(\d{1,3}(?:\.\d{1,4})?)$/;
@@ -19,7 +21,10 @@ const Bounds = mapping(
 
 /** Bounds of the size. They may be further apart than the ends of an autoscaling range. */
 const SizeBounds = z
-  .union([z.string().regex(RANGE, `expected ${SIZES}`).transform(toBounds), Bounds], expected(SIZES))
+  .union(
+    [z.string().regex(RANGE, `expected ${SIZES}`).meta({ pattern: SIZE_BOUNDS_PATTERN }).transform(toBounds), Bounds],
+    expected(SIZES),
+  )
   .superRefine(({ min, max }, context) => {
     if (min === undefined && max === undefined) context.addIssue({ code: 'custom', message: `expected ${SIZES}` });
     if (min === undefined || max === undefined || min <= max) return;
@@ -27,29 +32,31 @@ const SizeBounds = z
     context.addIssue({ code: 'custom', message });
   });
 
-const TimeoutBounds = mapping({
-  min: SuspendAfter.describe('The shortest timeout.').optional(),
-  max: SuspendAfter.describe('The longest timeout.').optional(),
-}).superRefine(({ min, max }, context) => {
+const TimeoutBounds = mapping(
+  {
+    min: SuspendAfter.describe('The shortest timeout.').optional(),
+    max: SuspendAfter.describe('The longest timeout.').optional(),
+  },
+  'bounds of the timeout such as {max: 5m}, {min: 1m}, or both',
+).superRefine(({ min, max }, context) => {
   if (min === undefined && max === undefined)
     context.addIssue({ code: 'custom', message: 'expected min, max, or both' });
   if (min === undefined || max === undefined || length(min) <= length(max)) return;
   context.addIssue({ code: 'custom', message: 'the minimum is longer than the maximum' });
 });
 
-/** `kind: limits`: bounds of what schedules may want. */
-export const LimitsPolicy = mapping({
+const LimitsPolicy = mapping({
   ...policyBase,
-  kind: z.literal('limits').describe('Bounds of what schedules may want.'),
+  kind: z.literal('limits').describe('Bounds for schedules.'),
   size: SizeBounds.optional().describe(
     'Bounds of minimum and maximum: 0.25-1, or {min: 0.25, max: 1}, or one of the two.',
   ),
   suspend_after: TimeoutBounds.optional().describe('Bounds of the timeout; never is longer than any other.'),
-  hard: z.boolean(expected('true or false')).default(false).describe('Wins over headroom and over what a person set.'),
+  hard: z.boolean(expected('true or false')).default(false).describe('Overrides headroom, holds and manual changes.'),
 }).refine(({ size, suspend_after }) => size !== undefined || suspend_after !== undefined, {
   error: 'limits nothing: add size, suspend_after, or both',
 });
-export type LimitsPolicy = z.infer<typeof LimitsPolicy>;
+type LimitsPolicy = z.infer<typeof LimitsPolicy>;
 
 function toBounds(text: string, context: z.RefinementCtx<string>): z.infer<typeof Bounds> {
   const [, min, max] = RANGE.exec(text) ?? [];
@@ -64,7 +71,7 @@ function length(seconds: number): number {
   return seconds === NEVER_SUSPENDS ? Number.POSITIVE_INFINITY : seconds;
 }
 
-export function toLimits(policy: LimitsPolicy, context: FileContext): domain.LimitsPolicy {
+function toLimits(policy: LimitsPolicy, context: FileContext): domain.LimitsPolicy {
   const { size, suspend_after: timeout } = policy;
   return {
     kind: 'limits',
@@ -81,3 +88,20 @@ export function toLimits(policy: LimitsPolicy, context: FileContext): domain.Lim
     hard: policy.hard,
   };
 }
+
+function boundsOf({ size, suspendTimeout }: domain.LimitsPolicy): WrittenSetting[] {
+  const { minSeconds = 0, maxSeconds = NEVER_SUSPENDS } = suspendTimeout ?? {};
+  return [
+    ...(size ? [{ field: 'size' as const, at: ['size'], maxCu: size.minCu ?? 0 }] : []),
+    ...(suspendTimeout ? [{ field: 'suspend_after' as const, at: ['suspend_after'], minSeconds, maxSeconds }] : []),
+  ];
+}
+
+/** `kind: limits`: bounds of what schedules may want. */
+export const limitsText = kindText({
+  schema: LimitsPolicy,
+  toDomain: toLimits,
+  times: () => [],
+  settings: boundsOf,
+  onlyRaises: false,
+});

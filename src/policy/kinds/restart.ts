@@ -1,33 +1,36 @@
 import { z } from 'zod';
-import type * as domain from '../../domain/policy.ts';
+import type * as domain from '../../domain/policy/kinds/restart.ts';
 import { DAY_MS, duration } from '../schema/duration.ts';
 import { expected, mapping } from '../schema/expected.ts';
 import { policyBase } from '../schema/policy-base.ts';
 import { At } from '../schema/time.ts';
 import { resolveTime } from '../time-text.ts';
 import { type FileContext, toBase } from '../to-domain.ts';
+import { kindText } from './kind.ts';
 
-/** `kind: restart`: restarts computes, so that they pick up updates of the platform. */
-export const RestartPolicy = mapping({
+const RestartPolicy = mapping({
   ...policyBase,
-  kind: z.literal('restart').describe('Restarts computes, so that they pick up updates of the platform.'),
+  kind: z.literal('restart').describe('Restarts computes, so that they get updates of the platform.'),
   at: At,
   every: duration({ minMs: DAY_MS / 24, maxMs: 365 * DAY_MS, text: '1h to 365d' })
-    .describe('Not again before this has passed since the last start.')
+    .describe('Minimum time since the last start.')
     .optional(),
-  when: mapping({
-    connections_below: z
-      .int(expected('a number of connections'))
-      .min(0, 'expected a number of connections')
-      .describe('Fewer connections than this are open.')
-      .optional(),
-  })
-    .describe('Only while this is so.')
+  when: mapping(
+    {
+      connections_below: z
+        .int(expected('a number of connections'))
+        .min(0, 'expected a number of connections')
+        .describe('Fewer connections than this are open.')
+        .optional(),
+    },
+    '{connections_below: 5}',
+  )
+    .describe('Only under this condition.')
     .optional(),
 });
-export type RestartPolicy = z.infer<typeof RestartPolicy>;
+type RestartPolicy = z.infer<typeof RestartPolicy>;
 
-export function toRestart(policy: RestartPolicy, context: FileContext): domain.RestartPolicy {
+function toRestart(policy: RestartPolicy, context: FileContext): domain.RestartPolicy {
   const connectionsBelow = policy.when?.connections_below;
   return {
     kind: 'restart',
@@ -37,3 +40,12 @@ export function toRestart(policy: RestartPolicy, context: FileContext): domain.R
     ...(connectionsBelow !== undefined && { connectionsBelow }),
   };
 }
+
+/** `kind: restart`: restarts computes, so that they pick up updates of the platform. */
+export const restartText = kindText({
+  schema: RestartPolicy,
+  toDomain: toRestart,
+  times: ({ at }) => [{ specs: at, at: ['at'] }],
+  settings: () => [],
+  onlyRaises: false,
+});

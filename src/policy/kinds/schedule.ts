@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type * as domain from '../../domain/policy.ts';
+import type * as domain from '../../domain/policy/kinds/schedule.ts';
+import { POLICY_LIMITS } from '../limits.ts';
 import { duration, MINUTE_MS } from '../schema/duration.ts';
 import { expected, mapping } from '../schema/expected.ts';
 import { policyBase } from '../schema/policy-base.ts';
@@ -8,6 +9,7 @@ import { SuspendAfter } from '../schema/suspend-after.ts';
 import { At } from '../schema/time.ts';
 import { resolveTime } from '../time-text.ts';
 import { type FileContext, toBase, toDateFilter } from '../to-domain.ts';
+import { kindText, type WrittenSetting } from './kind.ts';
 
 const values = { size: Size.optional(), suspend_after: SuspendAfter.optional() };
 const OTHERWISE = '"leave", "baseline", or values such as {size: 0.25, suspend_after: 5m}';
@@ -21,14 +23,14 @@ const saysSomething = (value: { size?: unknown; suspend_after?: unknown }) =>
   value.size !== undefined || value.suspend_after !== undefined;
 
 /** What is wanted while one of the times of `at` is open. */
-export const ScheduleWindow = mapping({
+const ScheduleWindow = mapping({
   at: At,
   ...values,
   only: CalendarNames.describe('Starts on dates of any of these calendars only.').optional(),
   except: CalendarNames.describe('Does not start on dates of any of these calendars.').optional(),
   ready: z
     .union([z.boolean(), duration({ minMs: MINUTE_MS, maxMs: 30 * MINUTE_MS, text: '1m to 30m' })], expected(READY))
-    .describe('In force by its start: raises begin earlier, by 3m or as long as is written.')
+    .describe('Makes raises before the start: 3m before, or the given duration.')
     .optional(),
 })
   .refine(saysSomething, { error: 'a window says what it wants: add size, suspend_after, or both' })
@@ -36,38 +38,41 @@ export const ScheduleWindow = mapping({
     error: 'an absolute interval names its dates itself; only and except go with recurring times',
     path: ['at'],
   });
-export type ScheduleWindow = z.infer<typeof ScheduleWindow>;
+type ScheduleWindow = z.infer<typeof ScheduleWindow>;
 
-/** What is wanted while no window is open. */
-export const Otherwise = z
+/** What is wanted of each field that no open window decides. */
+const Otherwise = z
   .union(
     [
       z.literal(['leave', 'baseline']),
-      mapping(values, OTHERWISE).refine(saysSomething, { error: 'no values; write "leave" to have no opinion' }),
+      mapping(values, OTHERWISE).refine(saysSomething, { error: 'no values; write "leave" to set nothing' }),
     ],
     expected(OTHERWISE),
   )
-  .describe('While no window is open: values, leave (no opinion), or baseline (what the compute had at first).');
-export type Otherwise = z.infer<typeof Otherwise>;
+  .describe(
+    'For each field that no open window sets: values, leave (set nothing), or baseline (what the compute had when ebb first saw it).',
+  );
 
-/** `kind: schedule`: sizes and timeouts by windows of time. */
-export const SchedulePolicy = mapping({
+const SchedulePolicy = mapping({
   ...policyBase,
-  kind: z.literal('schedule').describe('Sizes and timeouts by windows of time.'),
+  kind: z.literal('schedule').describe('Sets sizes and timeouts by time.'),
   windows: z
     .array(ScheduleWindow, expected('a list of windows, each with at and size or suspend_after'))
     .min(1, 'expected at least one window')
     .max(200, 'a schedule has at most 200 windows')
-    .describe('What is wanted at which times.'),
+    .refine((windows) => windows.reduce((sum, { at }) => sum + at.length, 0) <= POLICY_LIMITS.timesOfPolicy, {
+      error: `a schedule has at most ${POLICY_LIMITS.timesOfPolicy} times`,
+    })
+    .describe('Values by time.'),
   otherwise: Otherwise,
 });
-export type SchedulePolicy = z.infer<typeof SchedulePolicy>;
+type SchedulePolicy = z.infer<typeof SchedulePolicy>;
 
 /** What `ready: true` means. */
 const DEFAULT_LEAD_MS = 3 * MINUTE_MS;
 
 /** A checked schedule as the domain knows it: times with their zones, absent fields absent. */
-export function toSchedule(policy: SchedulePolicy, context: FileContext): domain.SchedulePolicy {
+function toSchedule(policy: SchedulePolicy, context: FileContext): domain.SchedulePolicy {
   return {
     kind: 'schedule',
     ...toBase(policy, context),
@@ -89,3 +94,34 @@ function toWindow(window: ScheduleWindow, context: FileContext): domain.Schedule
 function toValues({ size, suspend_after }: Pick<ScheduleWindow, 'size' | 'suspend_after'>): domain.ScheduleValues {
   return { ...(size && { size }), ...(suspend_after !== undefined && { suspendTimeoutSeconds: suspend_after }) };
 }
+
+function settingsOf(policy: domain.SchedulePolicy): WrittenSetting[] {
+  return wantedBy(policy).flatMap(({ values: { size, suspendTimeoutSeconds: seconds }, at }): WrittenSetting[] => [
+    ...(size ? [{ field: 'size' as const, at: [...at, 'size'], maxCu: size.maxCu }] : []),
+    ...(seconds === undefined
+      ? []
+      : [{ field: 'suspend_after' as const, at: [...at, 'suspend_after'], minSeconds: seconds, maxSeconds: seconds }]),
+  ]);
+}
+
+/** What a schedule wants, one entry for each window and one for `otherwise`, and where it stands in the policy. */
+export interface Wanted {
+  values: domain.ScheduleValues;
+  at: readonly PropertyKey[];
+  /** Absent for `otherwise`. */
+  window?: domain.ScheduleWindow;
+}
+
+export function wantedBy({ windows, otherwise }: domain.SchedulePolicy): Wanted[] {
+  const wanted: Wanted[] = windows.map((window, index) => ({ values: window, at: ['windows', index], window }));
+  return typeof otherwise === 'string' ? wanted : [...wanted, { values: otherwise, at: ['otherwise'] }];
+}
+
+/** `kind: schedule`: sizes and timeouts by windows of time. */
+export const scheduleText = kindText({
+  schema: SchedulePolicy,
+  toDomain: toSchedule,
+  times: ({ windows }) => windows.map(({ at }, index) => ({ specs: at, at: ['windows', index, 'at'] })),
+  settings: settingsOf,
+  onlyRaises: false,
+});

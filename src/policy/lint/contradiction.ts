@@ -1,5 +1,5 @@
-import { isoInstant } from '../../domain/instants.ts';
-import type { SchedulePolicy } from '../../domain/policy.ts';
+import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
+import { isoInstant } from '../../domain/time/instants.ts';
 import { earliest } from './instants.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
 import { FIELDS, type Field } from './schedules.ts';

@@ -1,6 +1,6 @@
-import { NEVER_SUSPENDS } from '../../domain/compute.ts';
-import type { LimitsPolicy } from '../../domain/policy.ts';
-import { formatSuspendTimeout } from '../../domain/settings-text.ts';
+import { NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
+import { formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
+import type { LimitsPolicy } from '../../domain/policy/kinds/limits.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
 import { FIELDS, type Field, isKind } from './schedules.ts';
 

@@ -1,8 +1,12 @@
-import type { Size } from '../../domain/compute.ts';
-import { COMPUTE_SIZES_CU, MAX_AUTOSCALING_CU, MAX_AUTOSCALING_SPAN_CU } from '../../domain/compute-units.ts';
-import type { HeadroomPolicy, SchedulePolicy } from '../../domain/policy.ts';
+import type { Size } from '../../domain/compute/compute.ts';
+import { COMPUTE_SIZES_CU, MAX_AUTOSCALING_CU, MAX_AUTOSCALING_SPAN_CU } from '../../domain/compute/compute-units.ts';
+import { type ConnectionProfile, usefulMaximum } from '../../domain/connections/connection-profile.ts';
+import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
+import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
+import { wantedBy } from '../kinds/schedule.ts';
+import { mayBeAccount } from './accounts.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
-import { isKind, wantedBy } from './schedules.ts';
+import { isKind } from './schedules.ts';
 
 /** A headroom that ends below the maximum that a schedule wants anyway. */
 export const headroomTooSmall: LintRule = function* (context) {
@@ -37,6 +41,31 @@ export const spanTooWide: LintRule = function* (context) {
     yield { code: 'span-too-wide', policy, at: ['max_size'], message } satisfies Remark;
   }
 };
+
+/** A headroom whose larger sizes give no more connections, because they follow the minimum too, which stays. */
+export const minimumLimitsConnections: LintRule = function* (context) {
+  for (const { policy, sizes } of sizesBeside(context)) {
+    const lowest = sizes.reduce((a, b) => (b.size.minCu < a.size.minCu ? b : a));
+    const { minCu } = lowest.size;
+    if (policy.mayRaiseMin || minCu > policy.maxCu) continue;
+    const reachCu = Math.min(policy.maxCu, largestMaximum(minCu));
+    const profile = profilesFor(policy, context).find(
+      (one) => one.maxConnections({ minCu: reachCu, maxCu: reachCu }) > one.maxConnections({ minCu, maxCu: reachCu }),
+    );
+    if (!profile) continue;
+    const allowsCu = usefulMaximum(minCu, reachCu, profile);
+    const message = [
+      `with the profile ${profile.name} the minimum of ${minCu} CU that ${nameOf(context, lowest.schedule)} wants allows ${allowsCu} CU`,
+      `: up to max_size ${policy.maxCu} CU there are no more connections; write may_raise_min: true, or max_size: ${allowsCu}`,
+    ].join('');
+    yield { code: 'minimum-limits-connections', policy, at: ['max_size'], message } satisfies Remark;
+  }
+};
+
+/** The profiles of the accounts in which a policy may select something. */
+function profilesFor({ select }: HeadroomPolicy, { profiles }: LintContext): ConnectionProfile[] {
+  return [...profiles].filter(([account]) => mayBeAccount(select, account)).map(([, profile]) => profile);
+}
 
 interface Beside {
   policy: HeadroomPolicy;

@@ -1,8 +1,9 @@
-import { maySleep } from '../../domain/compute.ts';
-import type { DisruptionRule } from '../../domain/disruption.ts';
-import type { SchedulePolicy } from '../../domain/policy.ts';
+import { maySleep } from '../../domain/compute/compute-units.ts';
+import type { DisruptionRule } from '../../domain/policy/disruption.ts';
+import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
+import { type Wanted, wantedBy } from '../kinds/schedule.ts';
 import type { LintRule, Remark } from './rule.ts';
-import { timeoutWith, type Wanted, wantedBy } from './schedules.ts';
+import { timeoutWith } from './schedules.ts';
 
 const DIRECTIONS = ['raise', 'lower'] as const;
 type Direction = (typeof DIRECTIONS)[number];

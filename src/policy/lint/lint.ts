@@ -1,22 +1,29 @@
-import type { AccountPlan } from '../../domain/account-plan.ts';
-import type { Compute } from '../../domain/compute.ts';
-import type { Policy, PolicySet } from '../../domain/policy.ts';
+import type { AccountPlan } from '../../domain/compute/account-plan.ts';
+import type { Compute } from '../../domain/compute/compute.ts';
+import type { ConnectionProfile } from '../../domain/connections/connection-profile.ts';
+import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
 import { byPlace } from '../parse.ts';
-import type { WrittenPolicy } from '../parse-file.ts';
 import type { PolicyProblem } from '../problem.ts';
+import type { WrittenPolicy } from '../reader.ts';
 import { type Budget, createBudget, LINT_STEPS } from './budget.ts';
 import { LINTS, type LintCode } from './codes.ts';
 import { contradiction } from './contradiction.ts';
+import { costlyWindow } from './costly-window.ts';
+import { criticalBelowTarget } from './critical-below-target.ts';
 import { disjointLimits } from './disjoint-limits.ts';
-import { headroomTooSmall, spanTooWide } from './headroom-size.ts';
+import { fixedOffsetZone } from './fixed-offset-zone.ts';
+import { freezeKeepsAwake } from './freeze-keeps-awake.ts';
+import { headroomTooSmall, minimumLimitsConnections, spanTooWide } from './headroom-size.ts';
 import { idleCannotOccur } from './idle-cannot-occur.ts';
 import { matchesNothing } from './matches-nothing.ts';
 import { neverOpens } from './never-opens.ts';
 import { noOpinion } from './no-opinion.ts';
 import { createOpeningsCache } from './openings.ts';
 import { overlapInFleet, overlapOfSelectors } from './overlap.ts';
+import { overlappingWindows } from './overlapping-windows.ts';
 import { planRefuses } from './plan-refuses.ts';
 import { probeKeepsAwake } from './probe-keeps-awake.ts';
+import { queryWithoutCompute } from './query-without-compute.ts';
 import type { LintContext, LintRule, Remark } from './rule.ts';
 import { isKind } from './schedules.ts';
 import { skippedLocalTime } from './skipped-local-time.ts';
@@ -28,6 +35,7 @@ const HORIZON_MS = 2 * 366 * 86_400_000;
 
 const RULES: readonly LintRule[] = [
   neverOpens,
+  costlyWindow,
   skippedLocalTime,
   contradiction,
   noOpinion,
@@ -36,7 +44,13 @@ const RULES: readonly LintRule[] = [
   probeKeepsAwake,
   headroomTooSmall,
   spanTooWide,
+  minimumLimitsConnections,
   disjointLimits,
+  overlappingWindows,
+  fixedOffsetZone,
+  criticalBelowTarget,
+  queryWithoutCompute,
+  freezeKeepsAwake,
   matchesNothing,
   planRefuses,
 ];
@@ -59,6 +73,8 @@ export interface LintInput {
   fleet?: readonly Compute[];
   /** The plans of accounts, as far as they are known. */
   plans?: ReadonlyMap<string, AccountPlan>;
+  /** How many connections a size gives, by account, as far as the settings are known. */
+  profiles?: ReadonlyMap<string, ConnectionProfile>;
   /** Where counts of connections come from, by name. */
   sources?: PolicySet['sources'];
   /** How much may be looked at, see {@link LINT_STEPS}. */
@@ -78,7 +94,8 @@ export function lintPolicySet(input: LintInput): Finding[] {
   return remarks.map((remark) => toFinding(remark, context)).sort(byPlace);
 }
 
-function contextOf({ policies, written = [], nowMs, fleet, plans, sources }: LintInput, budget: Budget): LintContext {
+function contextOf(input: LintInput, budget: Budget): LintContext {
+  const { policies, written = [], nowMs, fleet } = input;
   const places = new Map(written.map((policy) => [policy.name, policy]));
   const period = { nowMs, endMs: nowMs + HORIZON_MS };
   return {
@@ -88,8 +105,9 @@ function contextOf({ policies, written = [], nowMs, fleet, plans, sources }: Lin
     overlap: fleet ? overlapInFleet(fleet, policies) : overlapOfSelectors(policies, budget),
     openings: createOpeningsCache(period, budget),
     weekSpans: createWeekSpans(period),
-    plans: plans ?? new Map(),
-    sources: sources ?? new Map(),
+    plans: input.plans ?? new Map(),
+    profiles: input.profiles ?? new Map(),
+    sources: input.sources ?? new Map(),
     written: ({ name }) => places.get(name),
   };
 }

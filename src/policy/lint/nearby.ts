@@ -1,4 +1,5 @@
-import type { Policy, Selector } from '../../domain/policy.ts';
+import type { Policy } from '../../domain/policy/policy.ts';
+import type { Selector } from '../../domain/policy/policy-base.ts';
 import { toGlob } from './glob-overlap.ts';
 import { isProjectId } from './selector-overlap.ts';
 

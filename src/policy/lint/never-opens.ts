@@ -1,7 +1,7 @@
-import { isoInstant } from '../../domain/instants.ts';
-import type { TimeSpec } from '../../domain/time-spec.ts';
-import { allowsDay } from '../../domain/windows/date-filter.ts';
-import { weekdayOf } from '../../domain/windows/local-time.ts';
+import { isoInstant } from '../../domain/time/instants.ts';
+import type { TimeSpec } from '../../domain/time/time-spec.ts';
+import { allowsDay } from '../../domain/time/windows/date-filter.ts';
+import { weekdayOf } from '../../domain/time/windows/local-time.ts';
 import type { LintContext, LintRule, Remark } from './rule.ts';
 import { timesOf } from './times.ts';
 

@@ -1,7 +1,10 @@
-import { isoInstant } from '../../domain/instants.ts';
-import type { Policy, SchedulePolicy } from '../../domain/policy.ts';
-import type { TimeSpec } from '../../domain/time-spec.ts';
-import { anyOpenAt } from '../../domain/windows.ts';
+import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
+import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
+import type { Policy } from '../../domain/policy/policy.ts';
+import { isoInstant } from '../../domain/time/instants.ts';
+import type { TimeSpec } from '../../domain/time/time-spec.ts';
+import { anyOpenAt } from '../../domain/time/windows.ts';
+import { textOf } from '../kinds/kinds.ts';
 import type { Openings } from './openings-union.ts';
 import type { LintContext, LintRule, Remark } from './rule.ts';
 import { FIELDS, type Field, isKind, wish } from './schedules.ts';
@@ -35,8 +38,8 @@ function hasOtherwise({ otherwise }: SchedulePolicy, field: Field): boolean {
 }
 
 function speaksAbout(policy: Policy, field: Field): boolean {
-  if (policy.kind === 'limits') return (field === 'size' ? policy.size : policy.suspendTimeout) !== undefined;
-  return policy.kind === 'schedule' && (hasOtherwise(policy, field) || windowsOf(policy, field).length > 0);
+  const group = field === 'size' ? 'size' : 'suspend_timeout';
+  return ruleOf(policy).mayChange(policy).includes(group) && !textOf(policy).onlyRaises;
 }
 
 /** The first end of a window of the policy at which nothing else speaks about the field. */

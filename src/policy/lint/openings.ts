@@ -1,8 +1,8 @@
-import type { Calendar, CronSwitch, TimeSpec } from '../../domain/time-spec.ts';
-import { coverWholeWeek } from '../../domain/windows/coverage.ts';
-import { firingAfter } from '../../domain/windows/cron-firings.ts';
-import { lowerBound } from '../../domain/windows/lower-bound.ts';
-import { isOpenAt, nextChangeAfter } from '../../domain/windows.ts';
+import type { Calendar, CronSwitch, TimeSpec } from '../../domain/time/time-spec.ts';
+import { coverWholeWeek } from '../../domain/time/windows/coverage.ts';
+import { firingAfter } from '../../domain/time/windows/cron-firings.ts';
+import { lowerBound } from '../../domain/time/windows/lower-bound.ts';
+import { isOpenAt, nextChangeAfter } from '../../domain/time/windows.ts';
 import type { Budget } from './budget.ts';
 import { ALWAYS_OPEN, type Openings, unionOf } from './openings-union.ts';
 
@@ -83,8 +83,8 @@ function createOpenings(spec: TimeSpec, { nowMs, endMs }: Period, budget: Budget
 /** How many steps the next change of a window costs. */
 const STEPS = { weekly: 1, interval: 0.1, always: 0.1, cron: 3 } as const;
 const STEPS_OF_SWITCH = 5;
-/** A switch of which every end is undone by a start at the same time is looked through for very long. */
-const STEPS_OF_TIED_SWITCH = 10_000;
+/** A switch of which every end is undone by a start at the same time is looked through for long. */
+const STEPS_OF_TIED_SWITCH = 500;
 
 function stepsOf(spec: TimeSpec, nowMs: number): number {
   if (spec.kind !== 'cron-switch') return STEPS[spec.kind];

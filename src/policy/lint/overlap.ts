@@ -1,6 +1,6 @@
-import type { Compute } from '../../domain/compute.ts';
-import type { Policy } from '../../domain/policy.ts';
-import { compileSelector } from '../../domain/select.ts';
+import type { Compute } from '../../domain/compute/compute.ts';
+import type { Policy } from '../../domain/policy/policy.ts';
+import { compileSelector } from '../../domain/policy/select.ts';
 import type { Budget } from './budget.ts';
 import { createNearby } from './nearby.ts';
 import { selectorsMeet } from './selector-overlap.ts';
@@ -28,13 +28,13 @@ export function overlapOfSelectors(policies: readonly Policy[], budget: Budget):
   };
 }
 
-/** From the computes that there are. */
+/** From the computes that there are; where it is not known whether a policy selects one, it may. */
 export function overlapInFleet(fleet: readonly Compute[], policies: readonly Policy[]): Overlap {
   const selected = new Map<Policy, ReadonlySet<Compute>>();
   const companies = new Map<Compute, Policy[]>();
   for (const policy of policies) {
     const matches = compileSelector(policy.select);
-    const computes = fleet.filter((compute) => matches(compute, Number.POSITIVE_INFINITY));
+    const computes = fleet.filter((compute) => matches(compute, Number.POSITIVE_INFINITY) !== 'no');
     selected.set(policy, new Set(computes));
     for (const compute of computes) companies.set(compute, [...(companies.get(compute) ?? []), policy]);
   }

@@ -1,11 +1,12 @@
-import type { AccountPlan } from '../../domain/account-plan.ts';
-import { DEFAULT_SUSPEND_TIMEOUT_SECONDS, NEVER_SUSPENDS } from '../../domain/compute.ts';
-import type { LimitsPolicy, Policy, SchedulePolicy } from '../../domain/policy.ts';
-import { formatSuspendTimeout } from '../../domain/settings-text.ts';
+import type { AccountPlan } from '../../domain/compute/account-plan.ts';
+import { DEFAULT_SUSPEND_TIMEOUT_SECONDS, NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
+import { formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
+import type { Policy } from '../../domain/policy/policy.ts';
+import type { WrittenSetting } from '../kinds/kind.ts';
+import { textOf } from '../kinds/kinds.ts';
 import type { Path } from '../read-yaml.ts';
-import { globsMeet } from './glob-overlap.ts';
+import { mayBeAccount } from './accounts.ts';
 import type { LintContext, LintRule, Remark } from './rule.ts';
-import { wantedBy } from './schedules.ts';
 
 /** What a plan takes. The scale plan takes whatever the language has. */
 interface Allowed {
@@ -39,17 +40,11 @@ function* accountsOf(policy: Policy, { plans, overlap }: LintContext) {
   const selected = overlap.computesOf(policy);
   const { accounts } = policy.select;
   for (const [account, plan] of plans) {
-    const isMeant = accounts === undefined || matches(accounts, account);
+    const isMeant = mayBeAccount(policy.select, account);
     const isSelected = selected ? selected.some((compute) => compute.account === account) : isMeant;
     if (isSelected)
       yield { account, plan, isCertain: selected !== undefined || accounts !== undefined || plans.size === 1 };
   }
-}
-
-function matches(globs: readonly string[], name: string): boolean {
-  const isMatched = (glob: string) => globsMeet(glob, name);
-  const excludes = globs.filter((glob) => glob.startsWith('!')).map((glob) => glob.slice(1));
-  return globs.some((glob) => !glob.startsWith('!') && isMatched(glob)) && !excludes.some(isMatched);
 }
 
 interface Refusal {
@@ -58,44 +53,31 @@ interface Refusal {
 }
 
 function refusals(policy: Policy, allowed: Allowed): Refusal[] {
-  if (policy.kind === 'schedule') return refusalsOfSchedule(policy, allowed);
-  if (policy.kind === 'limits') return refusalsOfLimits(policy, allowed);
-  if (policy.kind !== 'headroom' || policy.maxCu <= allowed.maxCu) return [];
-  return [{ at: ['max_size'], message: tooLarge(policy.maxCu, allowed) }];
+  return textOf(policy)
+    .settings(policy)
+    .flatMap((setting) => {
+      const message = setting.field === 'size' ? refusedSize(setting.maxCu, allowed) : refusedTimeout(setting, allowed);
+      return message === undefined ? [] : [{ at: setting.at, message }];
+    });
 }
 
-function refusalsOfSchedule(policy: SchedulePolicy, allowed: Allowed): Refusal[] {
-  return wantedBy(policy).flatMap(({ values: { size, suspendTimeoutSeconds: seconds }, at }) => [
-    ...(size && size.maxCu > allowed.maxCu ? [{ at: [...at, 'size'], message: tooLarge(size.maxCu, allowed) }] : []),
-    ...(seconds !== undefined && !allowed.timeouts.includes(seconds)
-      ? [{ at: [...at, 'suspend_after'], message: notThisTimeout(seconds, allowed) }]
-      : []),
-  ]);
+function refusedSize(cu: number, allowed: Allowed): string | undefined {
+  return cu > allowed.maxCu ? `refuses ${cu} CU; ${allowed.maxCu} CU is its largest size` : undefined;
 }
 
 /** A bound is sent where it cuts off a value that the plan takes. */
-function refusalsOfLimits({ size, suspendTimeout }: LimitsPolicy, allowed: Allowed): Refusal[] {
-  const { minSeconds = 0, maxSeconds = NEVER_SUSPENDS } = suspendTimeout ?? {};
+function refusedTimeout(
+  { minSeconds, maxSeconds }: Extract<WrittenSetting, { field: 'suspend_after' }>,
+  allowed: Allowed,
+): string | undefined {
   const sent = allowed.timeouts
     .map((seconds) => (length(seconds) < length(minSeconds) ? minSeconds : seconds))
     .map((seconds) => (length(seconds) > length(maxSeconds) ? maxSeconds : seconds))
     .find((seconds) => !allowed.timeouts.includes(seconds));
-  return [
-    ...(size?.minCu !== undefined && size.minCu > allowed.maxCu
-      ? [{ at: ['size'], message: tooLarge(size.minCu, allowed) }]
-      : []),
-    ...(sent === undefined ? [] : [{ at: ['suspend_after'], message: notThisTimeout(sent, allowed) }]),
-  ];
+  if (sent === undefined) return undefined;
+  return `refuses suspend_after ${formatSuspendTimeout(sent)}; it takes ${allowed.shownTimeouts}`;
 }
 
 function length(seconds: number): number {
   return seconds === NEVER_SUSPENDS ? Number.POSITIVE_INFINITY : seconds;
-}
-
-function tooLarge(cu: number, allowed: Allowed): string {
-  return `refuses ${cu} CU; ${allowed.maxCu} CU is its largest size`;
-}
-
-function notThisTimeout(seconds: number, allowed: Allowed): string {
-  return `refuses suspend_after ${formatSuspendTimeout(seconds)}; it takes ${allowed.shownTimeouts}`;
 }

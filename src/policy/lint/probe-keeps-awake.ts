@@ -1,8 +1,10 @@
-import { NEVER_SUSPENDS } from '../../domain/compute.ts';
-import type { HeadroomPolicy, Policy } from '../../domain/policy.ts';
-import { formatSuspendTimeout } from '../../domain/settings-text.ts';
+import { formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
+import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
+import type { Policy } from '../../domain/policy/policy.ts';
+import { textOf } from '../kinds/kinds.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
-import { isKind, wantedBy } from './schedules.ts';
+import { isKind } from './schedules.ts';
+import { placeInSource } from './sources.ts';
 
 /** The platform puts a compute to sleep a little after its timeout; a question in between starts it anew. */
 const MARGIN_SECONDS = 60;
@@ -43,13 +45,10 @@ function advice(seconds: number): string {
 }
 
 /** Undefined for sources that wake nothing, and for those that nothing defines. */
-function postgresSourceOf(policy: HeadroomPolicy, { written, sources }: LintContext) {
-  const source = sources.get(policy.connections);
+function postgresSourceOf(policy: HeadroomPolicy, context: LintContext) {
+  const source = context.sources.get(policy.connections);
   if (source?.from !== 'postgres') return undefined;
-  const every = ['sources', policy.connections, 'every'];
-  const isWrittenHere = written(policy)?.valueAt(every) !== undefined;
-  const place = isWrittenHere ? { at: every, fromTop: true } : { at: ['connections'] };
-  return { everySeconds: source.everyMs / 1000, place };
+  return { everySeconds: source.everyMs / 1000, place: placeInSource(policy, 'every', context) };
 }
 
 /** The longest timeout, other than never, that a policy wants of a compute whose connections are counted. */
@@ -64,7 +63,6 @@ function longestTimeout(policy: HeadroomPolicy, { policies, overlap }: LintConte
 }
 
 function longestOf(policy: Policy): number {
-  if (policy.kind === 'limits') return Math.max(0, policy.suspendTimeout?.maxSeconds ?? NEVER_SUSPENDS);
-  if (policy.kind !== 'schedule') return 0;
-  return Math.max(0, ...wantedBy(policy).map(({ values }) => values.suspendTimeoutSeconds ?? NEVER_SUSPENDS));
+  const settings = textOf(policy).settings(policy);
+  return Math.max(0, ...settings.map((setting) => (setting.field === 'suspend_after' ? setting.maxSeconds : 0)));
 }

@@ -1,8 +1,10 @@
-import type { AccountPlan } from '../../domain/account-plan.ts';
-import type { Compute } from '../../domain/compute.ts';
-import type { Policy, PolicySet, SchedulePolicy } from '../../domain/policy.ts';
-import type { WrittenPolicy } from '../parse-file.ts';
+import type { AccountPlan } from '../../domain/compute/account-plan.ts';
+import type { Compute } from '../../domain/compute/compute.ts';
+import type { ConnectionProfile } from '../../domain/connections/connection-profile.ts';
+import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
+import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
 import type { Path } from '../read-yaml.ts';
+import type { WrittenPolicy } from '../reader.ts';
 import type { LintCode } from './codes.ts';
 import type { OpeningsCache, Period } from './openings.ts';
 import type { Overlap } from './overlap.ts';
@@ -29,6 +31,8 @@ export interface LintContext extends Period {
   weekSpans: WeekSpans;
   fleet?: readonly Compute[];
   plans: ReadonlyMap<string, AccountPlan>;
+  /** How many connections a size gives, by account. */
+  profiles: ReadonlyMap<string, ConnectionProfile>;
   sources: PolicySet['sources'];
   /** A policy as it stands in its file; undefined for one that was not read from a file. */
   written(policy: Policy): WrittenPolicy | undefined;

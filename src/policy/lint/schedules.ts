@@ -1,5 +1,7 @@
-import type { Policy, SchedulePolicy, ScheduleValues, ScheduleWindow } from '../../domain/policy.ts';
-import { formatSize, formatSuspendTimeout } from '../../domain/settings-text.ts';
+import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
+import type { SchedulePolicy, ScheduleValues } from '../../domain/policy/kinds/schedule.ts';
+import type { Policy } from '../../domain/policy/policy.ts';
+import type { Wanted } from '../kinds/schedule.ts';
 
 /** A field that schedules decide, as the language names it. */
 export type Field = 'size' | 'suspend_after';
@@ -10,19 +12,6 @@ export function wish(values: ScheduleValues, field: Field): string | undefined {
   if (field === 'size') return values.size && formatSize(values.size);
   const { suspendTimeoutSeconds: seconds } = values;
   return seconds === undefined ? undefined : formatSuspendTimeout(seconds);
-}
-
-/** What a schedule wants, one entry for each window and one for `otherwise`, and where it stands in the policy. */
-export interface Wanted {
-  values: ScheduleValues;
-  at: readonly PropertyKey[];
-  /** Absent for `otherwise`. */
-  window?: ScheduleWindow;
-}
-
-export function wantedBy({ windows, otherwise }: SchedulePolicy): Wanted[] {
-  const wanted: Wanted[] = windows.map((window, index) => ({ values: window, at: ['windows', index], window }));
-  return typeof otherwise === 'string' ? wanted : [...wanted, { values: otherwise, at: ['otherwise'] }];
 }
 
 /** The timeout that goes with some values of a schedule: its own, or what `otherwise` says where a window says nothing. */

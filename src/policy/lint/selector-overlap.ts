@@ -1,4 +1,4 @@
-import type { Selector } from '../../domain/policy.ts';
+import type { Selector } from '../../domain/policy/policy-base.ts';
 import type { Budget } from './budget.ts';
 import { areApart, type Glob, globCovers, globsMeet, toGlob } from './glob-overlap.ts';
 

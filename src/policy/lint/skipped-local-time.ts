@@ -1,9 +1,9 @@
 import { DateTime } from 'luxon';
-import type { TimeSpec, WeeklyWindow } from '../../domain/time-spec.ts';
-import { hasFixedHour } from '../../domain/windows/cron-firings.ts';
-import { nearestLocalTime } from '../../domain/windows/cron-times.ts';
-import { allowsDay } from '../../domain/windows/date-filter.ts';
-import { instantOfMinute, weekdayOf } from '../../domain/windows/local-time.ts';
+import type { TimeSpec, WeeklyWindow } from '../../domain/time/time-spec.ts';
+import { hasFixedHour } from '../../domain/time/windows/cron-firings.ts';
+import { nearestLocalTime } from '../../domain/time/windows/cron-times.ts';
+import { allowsDay } from '../../domain/time/windows/date-filter.ts';
+import { instantOfMinute, weekdayOf } from '../../domain/time/windows/local-time.ts';
 import { readInterval } from '../interval-text.ts';
 import type { LintRule, Remark } from './rule.ts';
 import { timesOf, type WrittenTime } from './times.ts';

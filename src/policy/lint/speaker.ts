@@ -1,5 +1,5 @@
-import type { SchedulePolicy } from '../../domain/policy.ts';
-import type { TimeSpec } from '../../domain/time-spec.ts';
+import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
+import type { TimeSpec } from '../../domain/time/time-spec.ts';
 import { earliest } from './instants.ts';
 import type { OpeningsCache } from './openings.ts';
 import { type Field, wish } from './schedules.ts';

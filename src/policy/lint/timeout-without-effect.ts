@@ -1,9 +1,11 @@
-import { NEVER_SUSPENDS } from '../../domain/compute.ts';
-import { MAX_AUTOSCALING_CU } from '../../domain/compute-units.ts';
-import type { LimitsPolicy, SchedulePolicy } from '../../domain/policy.ts';
-import { formatSuspendTimeout } from '../../domain/settings-text.ts';
+import { NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
+import { MAX_AUTOSCALING_CU } from '../../domain/compute/compute-units.ts';
+import { formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
+import type { LimitsPolicy } from '../../domain/policy/kinds/limits.ts';
+import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
+import { wantedBy } from '../kinds/schedule.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
-import { isKind, timeoutWith, wantedBy } from './schedules.ts';
+import { isKind, timeoutWith } from './schedules.ts';
 
 /** A timeout for a fixed size above 16 CU, which never sleeps. */
 export const timeoutWithoutEffect: LintRule = function* (context) {

@@ -1,7 +1,8 @@
-import type { Policy } from '../../domain/policy.ts';
-import type { TimeSpec } from '../../domain/time-spec.ts';
-import type { WrittenPolicy } from '../parse-file.ts';
+import type { Policy } from '../../domain/policy/policy.ts';
+import type { TimeSpec } from '../../domain/time/time-spec.ts';
+import { textOf } from '../kinds/kinds.ts';
 import type { Path } from '../read-yaml.ts';
+import type { WrittenPolicy } from '../reader.ts';
 import type { LintContext } from './rule.ts';
 
 /** A time of a policy, and where it stands. */
@@ -16,7 +17,7 @@ export interface WrittenTime {
 /** Every time that a policy names, with its place. */
 export function* timesOf(policy: Policy, context: Pick<LintContext, 'written'>): Iterable<WrittenTime> {
   const written = context.written(policy);
-  for (const { specs, at: all } of listsOf(policy)) {
+  for (const { specs, at: all } of textOf(policy).times(policy)) {
     const valueAt = (path: Path) => written?.valueAt([...written.at, ...path]);
     const isList = Array.isArray(valueAt(all));
     for (const [index, spec] of specs.entries()) {
@@ -24,11 +25,4 @@ export function* timesOf(policy: Policy, context: Pick<LintContext, 'written'>):
       yield { spec, at, written, text: valueAt(at) };
     }
   }
-}
-
-function listsOf(policy: Policy): { specs: readonly TimeSpec[]; at: Path }[] {
-  if (policy.kind === 'schedule') {
-    return policy.windows.map(({ at }, index) => ({ specs: at, at: ['windows', index, 'at'] }));
-  }
-  return policy.kind === 'restart' || policy.kind === 'freeze' ? [{ specs: policy.at, at: ['at'] }] : [];
 }

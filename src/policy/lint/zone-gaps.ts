@@ -1,4 +1,4 @@
-import { offsetChangeBetween, offsetMsAt } from '../../domain/windows/zone-offset.ts';
+import { offsetChangeBetween, offsetMsAt } from '../../domain/time/windows/zone-offset.ts';
 import type { Period } from './openings.ts';
 
 const WEEK_MS = 7 * 86_400_000;

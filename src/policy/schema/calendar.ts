@@ -11,13 +11,13 @@ export const Calendar = mapping(
       .string(expected('a country such as DE'))
       .describe('Public holidays of this country: ISO 3166-1.')
       .optional(),
-    state: z.string(expected('a state such as BE')).describe('And of this state of it.').optional(),
-    region: z.string(expected('a region')).describe('And of this region of the state.').optional(),
+    state: z.string(expected('a state such as BE')).describe('And of this state.').optional(),
+    region: z.string(expected('a region')).describe('And of this region.').optional(),
     dates: z
       .array(z.string(expected(DATES)), expected(DATES))
       .min(1, 'expected at least one date')
       .max(1000, 'a calendar lists at most 1000 dates and ranges')
-      .describe('Dates, and ranges of dates of which both ends belong to them.')
+      .describe('Dates, and ranges of dates; both ends are included.')
       .optional(),
     ical: z
       .string(expected('a path such as ./days.ics'))

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { expected } from './expected.ts';
+import { DURATION_PATTERN } from './patterns.ts';
 
 const UNITS_MS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000 } as const;
 const DURATION = /^(?=\d)(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?$/;
@@ -26,7 +27,7 @@ export function duration({ minMs, maxMs, text }: Bounds) {
   const what = `a duration of ${text}, such as "90s", "5m", "1h30m"`;
   return z
     .string(expected(what))
-    .meta({ title: `a duration, ${text}` })
+    .meta({ title: `a duration, ${text}`, pattern: DURATION_PATTERN })
     .transform((value, context) => {
       const ms = parseDurationMs(value);
       if (ms !== undefined && ms >= minMs && ms <= maxMs) return ms;

@@ -19,18 +19,18 @@ export const policyBase = {
   name: PolicyName,
   select: z
     .union([z.string().regex(NAME_PATTERN, `expected ${SELECT}`), Selector], expected(SELECT))
-    .describe('Which computes the policy is about: a selector, or the name of one under groups.'),
+    .describe('Which computes the policy selects: a selector, or the name of one under groups.'),
   priority: z
     .int(expected('a whole number from -1000000 to 1000000'))
     .min(-1_000_000)
     .max(1_000_000)
     .default(0)
-    .describe('The higher one decides where open windows of several policies disagree.'),
+    .describe('Among open windows of several policies the higher priority decides.'),
   mode: z
     .enum(['enforce', 'observe'])
     .default('enforce')
     .describe('observe: evaluated, shown and counted, but nothing is written.'),
-  enabled: z.boolean(expected('true or false')).default(true).describe('false: checked, then left out of the set.'),
-  disruption: Disruption.describe('When changes that disconnect clients may be made.').optional(),
-  manual_changes: ManualChanges.describe('What happens to what a person has set.').optional(),
+  enabled: z.boolean(expected('true or false')).default(true).describe('false: checked, then ignored.'),
+  disruption: Disruption.describe('When disruptive changes are allowed.').optional(),
+  manual_changes: ManualChanges.describe('What happens to manual changes.').optional(),
 };

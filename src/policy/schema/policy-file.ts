@@ -1,9 +1,5 @@
 import { z } from 'zod';
-import { FreezePolicy } from '../kinds/freeze.ts';
-import { HeadroomPolicy } from '../kinds/headroom.ts';
-import { LimitsPolicy } from '../kinds/limits.ts';
-import { RestartPolicy } from '../kinds/restart.ts';
-import { SchedulePolicy } from '../kinds/schedule.ts';
+import { AnyPolicy } from '../kinds/kinds.ts';
 import { POLICY_LIMITS } from '../limits.ts';
 import { Calendar } from './calendar.ts';
 import { expected, mapping } from './expected.ts';
@@ -11,44 +7,41 @@ import { Selector } from './selector.ts';
 import { Source } from './source.ts';
 import { Zone } from './zone.ts';
 
-/** Every kind of policy that the language knows. */
-export const AnyPolicy = z.discriminatedUnion('kind', [
-  SchedulePolicy,
-  HeadroomPolicy,
-  LimitsPolicy,
-  RestartPolicy,
-  FreezePolicy,
-]);
-export type AnyPolicy = z.infer<typeof AnyPolicy>;
+function versionError(found: unknown): string {
+  if (found === '1') return 'expected 1, without quotes';
+  if (typeof found !== 'number') return 'expected 1';
+  return `version ${found} of the policy language is not known to this ebb, which reads version 1; write version: 1, or use a newer ebb`;
+}
 
 const head = {
-  version: z.literal(1, expected('1')).describe('Version of the policy language.'),
-  timezone: Zone.default('UTC').describe('Zone of the times in this file, an IANA name.'),
+  version: z.literal(1, { error: ({ input }) => versionError(input) }).describe('Version of the policy language.'),
+  timezone: Zone.default('UTC').describe('Time zone of the times in this file, an IANA name.'),
   owner: z
     .string(expected('a name such as team-web'))
     .regex(
       /^[\w.@-][\w .@-]{0,99}$/,
       'expected a name of letters, digits, spaces, ".", "_", "@" and "-", at most 100 characters',
     )
-    .describe('Who answers for these policies; a label of metrics, alerts and history.')
+    .describe('Who is responsible for these policies; a label of metrics, alerts and history.')
     .optional(),
   sources: z
     .record(z.string(), Source, expected('a mapping of names to sources'))
-    .describe('Where connection counts come from, by name.')
+    .describe('Connection sources by name.')
     .optional(),
   calendars: z
     .record(z.string(), Calendar, expected('a mapping of names to calendars'))
-    .describe('Sets of whole dates for only and except, by name.')
+    .describe('Sets of dates for only and except, by name.')
     .optional(),
   groups: z
     .record(z.string(), Selector, expected('a mapping of names to selectors'))
-    .describe('Selectors that policies of this file name.')
+    .describe('Named selectors for policies of this file.')
     .optional(),
 };
 const POLICIES = 'a list of policies';
+const FILE = 'a policy file: "version: 1", and below it "policies:" with a list';
 
 /** A policy file without a look into its policies, so that what is wrong with one hides nothing of the others. */
-export const PolicyFileHead = mapping({ ...head, policies: z.array(z.unknown(), expected(POLICIES)) });
+export const PolicyFileHead = mapping({ ...head, policies: z.array(z.unknown(), expected(POLICIES)) }, FILE);
 export type PolicyFileHead = z.infer<typeof PolicyFileHead>;
 
 /** A policy file. */

@@ -37,14 +37,14 @@ export const Selector = mapping(
       .describe('Types of computes.')
       .optional(),
     min_age: duration({ minMs: 0, maxMs: 365 * DAY_MS, text: '0s to 365d' })
-      .describe('Computes younger than this are left alone.')
+      .describe('Computes younger than this are not selected.')
       .prefault(DEFAULT_MIN_AGE),
     branch_roles: z
       .array(z.enum(['default', 'protected', 'child']), expected('a list of default, protected, child'))
       .min(1, 'expected at least one role')
-      .describe('Roles of the branch of a compute, any of them.')
+      .describe('Roles of the branch; any of them matches.')
       .optional(),
-    share: Share.describe('A stable part of the computes, such as 10%, by hash of their ids.').optional(),
+    share: Share.describe('A stable share of the computes, such as 10%, by hash of their ids.').optional(),
   },
   'a selector such as {projects: ["web-*"]}',
 ).superRefine((selector, context) => {

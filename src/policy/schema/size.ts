@@ -1,18 +1,19 @@
 import { z } from 'zod';
-import type { Size as DomainSize } from '../../domain/compute.ts';
-import { impossibleSize, isAllowedSize, sizeProblems } from '../../domain/compute-units.ts';
+import type { Size as DomainSize } from '../../domain/compute/compute.ts';
+import { COMPUTE_SIZES_CU, impossibleSize, isAllowedSize, sizeProblems } from '../../domain/compute/compute-units.ts';
 import { expected, mapping } from './expected.ts';
+import { SIZE_PATTERN } from './patterns.ts';
 
 const WHAT = 'a size in CU: fixed such as 2, a range such as 1-4, or {min: 1, max: 4}';
 const RANGE = /^(\d{1,3}(?:\.\d{1,4})?)(?:\s*-\s*(\d{1,3}(?:\.\d{1,4})?))?$/;
-const cu = z.number(expected('a number of CU'));
+const cu = z.number(expected('a number of CU')).meta({ title: 'a size in CU', enum: [...COMPUTE_SIZES_CU] });
 
 /** A size as people write it; once parsed, a range in CU that the platform allows. */
 export const Size = z
   .union(
     [
       cu,
-      z.string().regex(RANGE, `expected ${WHAT}`),
+      z.string().regex(RANGE, `expected ${WHAT}`).meta({ pattern: SIZE_PATTERN }),
       mapping({ min: cu.describe('The smallest size, in CU.'), max: cu.describe('The largest.') }, WHAT),
     ],
     expected(WHAT),
@@ -37,7 +38,7 @@ function toSize(value: number | string | { min: number; max: number }): DomainSi
 export function singleSize(what: string) {
   return z
     .number(expected(what))
-    .meta({ title: 'a size in CU' })
+    .meta({ title: 'a size in CU', enum: [...COMPUTE_SIZES_CU] })
     .superRefine((size, context) => {
       if (!isAllowedSize(size)) context.addIssue({ code: 'custom', message: impossibleSize(size) });
     });

@@ -1,17 +1,18 @@
 import { z } from 'zod';
+import { didYouMean } from '../suggest.ts';
 import { DAY_MS, duration, MINUTE_MS } from './duration.ts';
 import { expected, mapping } from './expected.ts';
 
 const every = duration({ minMs: MINUTE_MS / 6, maxMs: DAY_MS, text: '10s to 1d' })
-  .describe('How often it is asked; 1m if absent.')
+  .describe('Polling interval; 1m if absent.')
   .optional();
 
 const PrometheusSource = mapping({
-  from: z.literal('prometheus').describe('Asks a Prometheus; wakes no compute.'),
+  from: z.literal('prometheus').describe('Queries a Prometheus; wakes no compute.'),
   url: z
     .url({ protocol: /^https?$/, error: 'expected a URL such as "http://prometheus:9090"' })
     .refine((url) => !/^https?:\/\/[^/?#]*@/i.test(url), 'expected a URL without user and password; use token_env')
-    .describe('Where it answers; its origin must be one that the settings allow.'),
+    .describe('Its address; the settings must allow the origin.'),
   query: z.string(expected('a query')).min(1).max(10_000).describe('May use $compute, $project, $branch.'),
   token_env: z
     .string(expected('the name of a variable'))
@@ -28,7 +29,7 @@ const PrometheusSource = mapping({
 });
 
 const PostgresSource = mapping({
-  from: z.literal('postgres').describe('Asks the computes themselves, as far as they are awake.'),
+  from: z.literal('postgres').describe('Queries the computes themselves while they are awake.'),
   dsn_env: z
     .string(expected('the name of a variable'))
     .regex(/^EBB_DSN_[A-Z0-9_]+$/, 'expected the name of a variable that begins with EBB_DSN_')
@@ -41,7 +42,7 @@ const PostgresSource = mapping({
       /^postgres(ql)?:\/\/[^\s:/@]*@?[^\s@]*$/,
       'expected postgres://user@$host/database without a password; use dsn_env or dsn_file for a secret',
     )
-    .describe('The connection string itself, without a password; $host becomes the host of the compute.')
+    .describe('The connection string itself, without a password; $host is replaced by the host of the compute.')
     .optional(),
   every,
 }).refine(
@@ -52,9 +53,11 @@ const PostgresSource = mapping({
 );
 
 /** Where connection counts come from. */
-export const Source = z.discriminatedUnion(
-  'from',
-  [PrometheusSource, PostgresSource],
-  expected('a source with from: prometheus or from: postgres'),
-);
+export const Source = z.discriminatedUnion('from', [PrometheusSource, PostgresSource], {
+  error: ({ input }) => {
+    const from: unknown = typeof input === 'object' && input !== null ? Reflect.get(input, 'from') : undefined;
+    const suggestion = typeof from === 'string' ? didYouMean(from, ['prometheus', 'postgres']) : '';
+    return `expected a source with from: prometheus or from: postgres${suggestion}`;
+  },
+});
 export type Source = z.infer<typeof Source>;

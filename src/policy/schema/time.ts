@@ -3,23 +3,27 @@ import { neverCloses, readCron } from '../cron-text.ts';
 import { readTime, type WrittenTime } from '../time-text.ts';
 import { DAY_MS, duration, MINUTE_MS } from './duration.ts';
 import { expected, mapping } from './expected.ts';
+import { CRON_PATTERN, TIME_PATTERN } from './patterns.ts';
 import { Zone } from './zone.ts';
 
 const WHAT = 'a time such as "Mon-Fri 08:00-18:30", or a list of times';
 const CRON = 'a cron expression such as "0 4 * * 0"';
 
 /** One entry of `at:` as text, checked; its zone is still that of the text, if any. */
-const TimeText = z.string(expected(WHAT)).transform((text, context): WrittenTime => {
-  const errors: string[] = [];
-  const time = readTime(text, errors);
-  if (time) return time;
-  for (const message of errors) context.issues.push({ code: 'custom', message, input: text });
-  return z.NEVER;
-});
+const TimeText = z
+  .string(expected(WHAT))
+  .meta({ pattern: TIME_PATTERN })
+  .transform((text, context): WrittenTime => {
+    const errors: string[] = [];
+    const time = readTime(text, errors);
+    if (time) return time;
+    for (const message of errors) context.issues.push({ code: 'custom', message, input: text });
+    return z.NEVER;
+  });
 
 const Cron = z
   .string(expected(CRON))
-  .meta({ title: 'a cron expression of five fields' })
+  .meta({ title: 'a cron expression of five fields', pattern: CRON_PATTERN })
   .transform((text, context) => {
     const errors: string[] = [];
     const cron = readCron(text, errors);
@@ -31,7 +35,7 @@ const Cron = z
 const CronTime = mapping({
   cron: Cron.optional().describe('Opens whenever this fires; goes with for.'),
   for: duration({ minMs: MINUTE_MS, maxMs: 7 * DAY_MS, text: '1m to 7d' })
-    .describe('How long it stays open after a firing, of elapsed time.')
+    .describe('How long it stays open after that, in elapsed time.')
     .optional(),
   start: Cron.optional().describe('Opens when this fires; goes with end.'),
   end: Cron.optional().describe('Closes when this fires.'),

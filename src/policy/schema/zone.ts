@@ -24,6 +24,7 @@ export function zoneError(name: string): string | undefined {
 export const Zone = z
   .string(expected('an IANA name of a time zone such as "Europe/Berlin"'))
   .describe('IANA name of a time zone, such as Europe/Berlin.')
+  .meta({ allOf: [{ $ref: '#/definitions/zone' }] })
   .superRefine((name, context) => {
     const message = zoneError(name);
     if (message !== undefined) context.addIssue({ code: 'custom', message });

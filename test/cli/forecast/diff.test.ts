@@ -4,11 +4,11 @@ import { compare, comparePolicies } from '../../../src/cli/diff/compare.ts';
 import { diffMarkdown, diffText } from '../../../src/cli/diff/render.ts';
 import { diffJson } from '../../../src/cli/diff/to-json.ts';
 import { foresee } from '../../../src/cli/forecast/outlook.ts';
-import { settingsOf } from '../../../src/domain/compute.ts';
+import { settingsOf } from '../../../src/domain/compute/compute.ts';
 import { differencesOf } from '../../../src/domain/forecast/differences.ts';
+import { forecast, type Span } from '../../../src/domain/forecast/forecast.ts';
 import type { Segment } from '../../../src/domain/forecast/walk.ts';
-import { forecast, type Span } from '../../../src/domain/forecast.ts';
-import type { Policy } from '../../../src/domain/policy.ts';
+import type { Policy } from '../../../src/domain/policy/policy.ts';
 import { aCompute, aSchedule, aWindow, compiled } from '../../support/builders.ts';
 import { PRICING, SPRING_WEEK, SUBJECTS, webAndDev } from '../../support/foreseen-fleet.ts';
 

@@ -3,9 +3,10 @@ import { backtest } from '../../../src/domain/backtest/backtest.ts';
 import { measure } from '../../../src/domain/backtest/measure.ts';
 import { endOf, intervalOf, type Recording } from '../../../src/domain/backtest/recording.ts';
 import { replay } from '../../../src/domain/backtest/replay.ts';
-import type { Size } from '../../../src/domain/compute.ts';
-import { CONNECTION_PROFILES } from '../../../src/domain/connection-profile.ts';
-import type { HeadroomPolicy, Policy } from '../../../src/domain/policy.ts';
+import type { Size } from '../../../src/domain/compute/compute.ts';
+import { CONNECTION_PROFILES } from '../../../src/domain/connections/connection-profile.ts';
+import type { HeadroomPolicy } from '../../../src/domain/policy/kinds/headroom.ts';
+import type { Policy } from '../../../src/domain/policy/policy.ts';
 import { aCompute, aHeadroom, aSchedule, at, compiled } from '../../support/builders.ts';
 
 const START = at('2026-03-02T00:00:00Z');

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { ComputeSettings } from '../../../src/domain/compute.ts';
-import type { ComputeRecord } from '../../../src/domain/compute-record.ts';
-import type { DisruptionRule, PartialDisruption } from '../../../src/domain/disruption.ts';
-import { atOnceAllowed } from '../../../src/domain/gates/at-once.ts';
-import type { Policy } from '../../../src/domain/policy.ts';
+import type { ComputeSettings } from '../../../src/domain/compute/compute.ts';
+import { atOnceAllowed } from '../../../src/domain/plan/gates/at-once.ts';
+import type { DisruptionRule, PartialDisruption } from '../../../src/domain/policy/disruption.ts';
+import type { Policy } from '../../../src/domain/policy/policy.ts';
+import type { ComputeRecord } from '../../../src/domain/records/compute-record.ts';
 import {
   aCompute,
   aHeadroom,

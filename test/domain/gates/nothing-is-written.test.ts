@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Freeze } from '../../../src/domain/freezes.ts';
-import type { Policy } from '../../../src/domain/policy.ts';
+import type { Freeze } from '../../../src/domain/overrides/freezes.ts';
+import type { Policy } from '../../../src/domain/policy/policy.ts';
 import {
   aCompute,
   aFreeze,

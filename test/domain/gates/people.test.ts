@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import type { Compute } from '../../../src/domain/compute.ts';
-import type { ComputeRecord } from '../../../src/domain/compute-record.ts';
-import { type Decision, decide } from '../../../src/domain/decide.ts';
-import type { Desired } from '../../../src/domain/desired.ts';
-import { isFightStopped, released, withReversal } from '../../../src/domain/fights.ts';
-import { isReverted } from '../../../src/domain/judge.ts';
-import { noticeManualChanges, withAgreed } from '../../../src/domain/manual-changes.ts';
-import type { Policy } from '../../../src/domain/policy.ts';
-import type { ReasonCode } from '../../../src/domain/reasons.ts';
+import type { Compute } from '../../../src/domain/compute/compute.ts';
+import type { Desired } from '../../../src/domain/compute/desired.ts';
+import type { ReasonCode } from '../../../src/domain/compute/reasons.ts';
+import { type Decision, decide } from '../../../src/domain/decide/decide.ts';
+import { isReverted } from '../../../src/domain/evaluate/evaluate.ts';
+import { detectManualChanges, withAgreed } from '../../../src/domain/plan/manual-changes.ts';
+import type { Policy } from '../../../src/domain/policy/policy.ts';
+import type { ComputeRecord } from '../../../src/domain/records/compute-record.ts';
+import { isFightStopped, released, withReversal } from '../../../src/domain/records/fights.ts';
 import {
   aCompute,
   aHeadroom,
@@ -77,7 +77,9 @@ describe('a change by hand', () => {
     const record = marked(false, NOON);
     const held = planWith([aSchedule()], { compute: idle, record });
     expect(held).toMatchObject({ heldBy: ['manual_change'], untilMs: SIX });
-    expect(held.reasons.at(-1)?.message).toBe('changed by a person; respected until 2026-03-02T18:00:00Z');
+    expect(held.reasons.at(-1)?.message).toBe(
+      'size changed by a person: 0.25-2 CU → 2-8 CU; respected until 2026-03-02T18:00:00Z',
+    );
     expect(planWith([aSchedule()], { compute: idle, record, nowMs: SIX - 1 }).verdict).toBe('wait');
     expect(planWith([aSchedule()], { compute: idle, record, nowMs: SIX }).verdict).toBe('act');
   });
@@ -157,7 +159,7 @@ describe('a change by hand', () => {
 
 describe('noticing changes by hand', () => {
   const notice = (before: ComputeRecord, compute: Compute, nowMs: number, isReverted = () => false) =>
-    noticeManualChanges(before, compute, nowMs, isReverted);
+    detectManualChanges(before, compute, nowMs, isReverted);
   const record = aRecord({ lastApplied: { ...size(1, 4), suspendTimeoutSeconds: 300 } });
   const changed = aCompute({ ...size(1, 8), suspendTimeoutSeconds: 300 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Failures } from '../../../src/domain/compute-record.ts';
+import type { Failures } from '../../../src/domain/records/compute-record.ts';
 import { aCompute, aRecord, aSchedule, at, compiled, planFor } from '../../support/builders.ts';
 
 const NOON = at('2026-03-02T12:00:00Z');

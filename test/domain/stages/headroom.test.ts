@@ -1,9 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import type { Compute, ComputeSettings, Size } from '../../../src/domain/compute.ts';
-import { CONNECTION_PROFILES, type ConnectionProfile, tableProfile } from '../../../src/domain/connection-profile.ts';
-import type { ConnectionHistory } from '../../../src/domain/connections.ts';
-import { type Decision, decide } from '../../../src/domain/decide.ts';
-import type { HeadroomPolicy, Policy } from '../../../src/domain/policy.ts';
+import type { Compute, ComputeSettings, Size } from '../../../src/domain/compute/compute.ts';
+import {
+  CONNECTION_PROFILES,
+  type ConnectionProfile,
+  tableProfile,
+} from '../../../src/domain/connections/connection-profile.ts';
+import type { ConnectionHistory } from '../../../src/domain/connections/connections.ts';
+import { type Decision, decide } from '../../../src/domain/decide/decide.ts';
+import { describeStep } from '../../../src/domain/decide/describe-step.ts';
+import type { HeadroomPolicy } from '../../../src/domain/policy/kinds/headroom.ts';
+import type { Policy } from '../../../src/domain/policy/policy.ts';
 import { aCompute, aHeadroom, aHold, aLimits, aSchedule, at, compiled, countsUntil } from '../../support/builders.ts';
 import { traceOf } from '../../support/trace-text.ts';
 
@@ -101,9 +107,10 @@ describe('headroom', () => {
   it('keeps to the span that the platform allows, unless it may raise the minimum', () => {
     const policies = (mayRaiseMin: boolean) => [wanting(size(0.5, 2)), aHeadroom({ maxCu: 16, mayRaiseMin })];
     const counts = steady(3000);
-    expect(decideWith({ policies: policies(false), counts }).desired.size).toEqual(size(0.5, 8));
-    expect(decideWith({ policies: policies(true), counts }).desired.size).toEqual(size(1, 9));
-    expect(sizeTrace({ policies: policies(false), counts: steady(3000) })[1]).toBe('headroom headroom → 0.5-8 CU');
+    const has = { minCu: 0.5, maxCu: 2 };
+    expect(decideWith({ policies: policies(false), has, counts }).desired.size).toEqual(size(0.5, 8));
+    expect(decideWith({ policies: policies(true), has, counts }).desired.size).toEqual(size(1, 9));
+    expect(sizeTrace({ policies: policies(false), has, counts: steady(3000) })[1]).toBe('headroom headroom → 0.5-8 CU');
   });
 
   it('raises the minimum where max_connections follows it, the maximum first', () => {
@@ -111,6 +118,7 @@ describe('headroom', () => {
     const raise = (mayRaiseMin: boolean, connections: number) =>
       decideWith({
         policies: [wanting(size(0.25, 2)), aHeadroom({ mayRaiseMin })],
+        has: { minCu: 0.25, maxCu: 2 },
         counts: steady(connections),
         profile,
       });
@@ -260,6 +268,61 @@ describe('going back', () => {
       size(1, 2),
     );
     expect(decideWith({ policies: [aHeadroom()], has: { maxCu: 8 } }).desired.size).toEqual(size(1, 2));
+  });
+});
+
+describe('headroom keeps what the compute has and its connections need', () => {
+  // As the platform is now: 4 CU and 1671 usable connections with a minimum of 0.5, 8 CU and 3350 with one of 1.
+  const profile = CONNECTION_PROFILES.current;
+  const night = wanting(size(0.5, 8));
+  const wanted = (given: Given) => decideWith({ profile, ...given }).desired.size;
+
+  it('never lowers the minimum below what they need, though it may raise none', () => {
+    const has = { minCu: 1, maxCu: 8 };
+    const policies = [night, aHeadroom({ targetShare: 0.7 })];
+    expect(wanted({ policies, has, counts: steady(1687) })).toEqual(size(1, 8));
+    // 1169 / 0.7 is 1670, 1170 / 0.7 is 1672.
+    expect(wanted({ policies, has, counts: steady(1169) })).toEqual(size(0.5, 8));
+    expect(wanted({ policies, has, counts: steady(1170) })).toEqual(size(1, 8));
+    expect(wanted({ policies, has: { minCu: 4, maxCu: 8 }, counts: steady(1687) })).toEqual(size(1, 8));
+  });
+
+  it('keeps all that it has where even that is too little', () => {
+    const policies = [night, aHeadroom({ targetShare: 0.4 })];
+    expect(wanted({ policies, has: { minCu: 1, maxCu: 8 }, counts: steady(1687) })).toEqual(size(1, 8));
+  });
+
+  it('keeps a maximum above its max_size, and raises to none', () => {
+    const policies = [wanting(size(1, 2)), aHeadroom({ maxCu: 4 })];
+    expect(wanted({ policies, has: { minCu: 1, maxCu: 6 }, counts: steady(1600) })).toEqual(size(1, 5));
+    expect(wanted({ policies, has: { minCu: 1, maxCu: 4 }, counts: steady(1600) })).toEqual(size(1, 4));
+  });
+
+  it('gives them up for a hard limit', () => {
+    const policies = [night, aHeadroom(), aLimits({ size: { maxCu: 2 }, hard: true })];
+    expect(wanted({ policies, has: { minCu: 1, maxCu: 8 }, counts: steady(1687) })).toEqual(size(1, 2));
+  });
+
+  it('says what the minimum allows where a higher one would give more connections', () => {
+    const unmet = (given: Partial<Given>) =>
+      decideWith({ profile, policies: [night, aHeadroom()], has: { minCu: 0.5, maxCu: 8 }, ...given })
+        .trace.filter(({ code }) => code === 'headroom_unmet')
+        .map(describeStep);
+    expect(unmet({ counts: steady(1687) })).toEqual([
+      'headroom headroom (peak 1687 connections, 2109 needed, 1671 usable; the minimum of 0.5 CU allows 4 CU: write may_raise_min: true)',
+    ]);
+    const narrow = [wanting(size(0.5, 2)), aHeadroom({ maxCu: 16 })];
+    expect(unmet({ policies: narrow, counts: steady(3100), profile: CONNECTION_PROFILES.seed })).toEqual([
+      'headroom headroom (peak 3100 connections, 3875 needed, 3604 usable; the minimum of 0.5 CU allows 8 CU: write may_raise_min: true)',
+    ]);
+    const raising = [night, aHeadroom({ mayRaiseMin: true })];
+    expect(unmet({ policies: raising, counts: steady(9000) })).toEqual([
+      'headroom headroom (peak 9000 connections, 11250 needed, 3350 usable)',
+    ]);
+    const held = [night, aHeadroom(), aLimits({ size: { maxCu: 2 }, hard: true })];
+    expect(unmet({ policies: held, counts: steady(1687) })).toEqual([
+      'headroom headroom (peak 1687 connections, 2109 needed, 832 usable)',
+    ]);
   });
 });
 

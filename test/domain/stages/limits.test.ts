@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { ComputeSettings } from '../../../src/domain/compute.ts';
-import { decide } from '../../../src/domain/decide.ts';
-import type { LimitsPolicy, Policy, ScheduleValues } from '../../../src/domain/policy.ts';
-import { isBeyond } from '../../../src/domain/stages/limits.ts';
+import type { ComputeSettings } from '../../../src/domain/compute/compute.ts';
+import { decide } from '../../../src/domain/decide/decide.ts';
+import { isBeyond } from '../../../src/domain/decide/stages/limits.ts';
+import type { LimitsPolicy } from '../../../src/domain/policy/kinds/limits.ts';
+import type { ScheduleValues } from '../../../src/domain/policy/kinds/schedule.ts';
+import type { Policy } from '../../../src/domain/policy/policy.ts';
 import { aCompute, aHold, aLimits, aSchedule, at, compiled } from '../../support/builders.ts';
 import { traceOf } from '../../support/trace-text.ts';
 
@@ -133,14 +135,16 @@ describe('hard limits', () => {
 
   it('are known to those who ask whether a value may stay', () => {
     const limits = aLimits({ hard: true, size: { minCu: 1, maxCu: 4 }, suspendTimeout: timeout });
+    const { hardLimits } = decideWith([limits, aLimits()]);
     const beyond = (fields: Partial<ComputeSettings>, group: 'size' | 'suspend_timeout') =>
-      isBeyond(limits, group, { minCu: 1, maxCu: 4, suspendTimeoutSeconds: 600, ...fields });
+      hardLimits.some((hard) => isBeyond(hard, group, { minCu: 1, maxCu: 4, suspendTimeoutSeconds: 600, ...fields }));
     expect(beyond({}, 'size')).toBe(false);
     expect(beyond({ maxCu: 5 }, 'size')).toBe(true);
     expect(beyond({ minCu: 0.5 }, 'size')).toBe(true);
     expect(beyond({}, 'suspend_timeout')).toBe(false);
     expect(beyond({ suspendTimeoutSeconds: -1 }, 'suspend_timeout')).toBe(true);
-    expect(isBeyond(aLimits(), 'suspend_timeout', BASELINE)).toBe(false);
-    expect(decideWith([limits, aLimits()]).hardLimits).toEqual([limits]);
+    expect(hardLimits.map(({ policy }) => policy)).toEqual([limits]);
+    const [sized] = decideWith([aLimits({ hard: true })]).hardLimits;
+    expect(sized && isBeyond(sized, 'suspend_timeout', BASELINE)).toBe(false);
   });
 });

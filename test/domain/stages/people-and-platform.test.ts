@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { decide } from '../../../src/domain/decide.ts';
-import type { ScheduleValues } from '../../../src/domain/policy.ts';
-import { emptyDraft, note } from '../../../src/domain/stages/draft.ts';
-import { obeyPlatform } from '../../../src/domain/stages/platform.ts';
+import { decide } from '../../../src/domain/decide/decide.ts';
+import { emptyDraft, note } from '../../../src/domain/decide/stages/draft.ts';
+import { obeyPlatform } from '../../../src/domain/decide/stages/platform.ts';
+import type { ScheduleValues } from '../../../src/domain/policy/kinds/schedule.ts';
 import { aCompute, aHold, aSchedule, at, compiled } from '../../support/builders.ts';
 import { traceOf } from '../../support/trace-text.ts';
 
@@ -87,7 +87,7 @@ describe("the platform's rules", () => {
     if (wanted.suspendTimeoutSeconds !== undefined) {
       note(draft, { group: 'suspend_timeout', code: 'hold', after: wanted.suspendTimeoutSeconds });
     }
-    obeyPlatform(draft, { compute } as Parameters<typeof obeyPlatform>[1]);
+    obeyPlatform.run(draft, { compute } as Parameters<typeof obeyPlatform.run>[1]);
     return draft;
   };
 
@@ -124,8 +124,8 @@ describe("the platform's rules", () => {
     const input = { compute: aCompute(), instantMs: NOON, baseline: large };
     const corrected = { group: 'suspend_timeout', code: 'never_suspends', before: 300, after: -1 };
     const wanted = decide({ ...input, policies: compiled(schedule) });
-    const { policy, opinion } = wanted.trace.find(({ code }) => code === 'otherwise') ?? {};
-    expect(wanted.trace.at(-1)).toStrictEqual({ ...corrected, policy, opinion });
+    const { policy, proposal } = wanted.trace.find(({ code }) => code === 'otherwise') ?? {};
+    expect(wanted.trace.at(-1)).toStrictEqual({ ...corrected, policy, proposal });
     const back = decide({ ...input, policies: compiled(), restore });
     expect(back.trace.at(-1)).toStrictEqual({ ...corrected, restore });
   });

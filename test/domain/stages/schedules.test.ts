@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { nextBoundary } from '../../../src/domain/boundaries.ts';
-import { decide } from '../../../src/domain/decide.ts';
-import type { Policy, ScheduleWindow } from '../../../src/domain/policy.ts';
+import { nextBoundary } from '../../../src/domain/decide/boundaries.ts';
+import { decide } from '../../../src/domain/decide/decide.ts';
+import type { ScheduleWindow } from '../../../src/domain/policy/kinds/schedule.ts';
+import type { Policy } from '../../../src/domain/policy/policy.ts';
 import { aCompute, aHold, aSchedule, at, aWindow, compiled } from '../../support/builders.ts';
 import { traceOf } from '../../support/trace-text.ts';
 
@@ -24,6 +25,32 @@ function sizeTrace(time: string, ...policies: Policy[]): string[] {
     'size',
   );
 }
+
+describe('`otherwise` while a window is open', () => {
+  const given = (...policies: Policy[]) => {
+    const input = { policies: compiled(...policies), compute: aCompute(), baseline: undefined };
+    return decide({ ...input, instantMs: at('2026-03-02T12:00:00Z') }).desired;
+  };
+  const otherwise = { size: size(0.25), suspendTimeoutSeconds: 60 };
+
+  it('decides the fields that the window leaves out', () => {
+    const sized = aSchedule({ windows: [{ at: [aWindow()], size: size(2) }], otherwise });
+    expect(given(sized)).toEqual({ size: size(2), suspendTimeoutSeconds: 60 });
+    const timed = aSchedule({ windows: [{ at: [aWindow()], suspendTimeoutSeconds: -1 }], otherwise });
+    expect(given(timed)).toEqual({ size: size(0.25), suspendTimeoutSeconds: -1 });
+  });
+
+  it('gives way to an open window of any other policy, and leaves the field if it says leave', () => {
+    const sized = aSchedule({ priority: 9, windows: [{ at: [aWindow()], size: size(2) }], otherwise });
+    const timed = aSchedule({
+      name: 'timed',
+      windows: [{ at: [aWindow()], suspendTimeoutSeconds: 600 }],
+      otherwise: 'leave',
+    });
+    expect(given(sized, timed)).toEqual({ size: size(2), suspendTimeoutSeconds: 600 });
+    expect(given(timed)).toEqual({ size: null, suspendTimeoutSeconds: 600 });
+  });
+});
 
 describe('a window with ready', () => {
   const day = aSchedule({ name: 'day', windows: [ready()], otherwise: { size: size(0.25, 1) } });

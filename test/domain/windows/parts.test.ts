@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import type { Calendar, CronWindow, DateFilter, TimeSpec, WeeklyWindow } from '../../../src/domain/time-spec.ts';
-import { coverWholeWeek } from '../../../src/domain/windows/coverage.ts';
-import { firingAfter, firingAtOrBefore, hasFixedHour } from '../../../src/domain/windows/cron-firings.ts';
-import { firingsOfDay, nearestLocalTime } from '../../../src/domain/windows/cron-times.ts';
-import { allowsDay, nearestAllowedDay } from '../../../src/domain/windows/date-filter.ts';
-import { instantOfLocal, localDayAt, weekdayOf } from '../../../src/domain/windows/local-time.ts';
-import { lowerBound } from '../../../src/domain/windows/lower-bound.ts';
-import { kindOf } from '../../../src/domain/windows/occurrences.ts';
-import { offsetMsAt } from '../../../src/domain/windows/zone-offset.ts';
+import type { Calendar, CronWindow, DateFilter, TimeSpec, WeeklyWindow } from '../../../src/domain/time/time-spec.ts';
+import { coverWholeWeek } from '../../../src/domain/time/windows/coverage.ts';
+import { firingAfter, firingAtOrBefore, hasFixedHour } from '../../../src/domain/time/windows/cron-firings.ts';
+import { firingsOfDay, nearestLocalTime } from '../../../src/domain/time/windows/cron-times.ts';
+import { allowsDay, nearestAllowedDay } from '../../../src/domain/time/windows/date-filter.ts';
+import { instantOfLocal, localDayAt, weekdayOf } from '../../../src/domain/time/windows/local-time.ts';
+import { lowerBound } from '../../../src/domain/time/windows/lower-bound.ts';
+import { kindOf } from '../../../src/domain/time/windows/occurrences.ts';
+import { offsetMsAt } from '../../../src/domain/time/windows/zone-offset.ts';
 import { at, aWindow } from '../../support/builders.ts';
 
 const HOUR_MS = 3_600_000;
@@ -136,9 +136,17 @@ describe('local time', () => {
 
 describe('a cron expression', () => {
   it('fires at minutes of the day, with pauses between them', () => {
-    expect(firingsOfDay('10,40 8-9 * * *')).toEqual({ firstMinute: 490, lastMinute: 580, longestPauseMinutes: 30 });
-    expect(firingsOfDay('0 6,8,18 * * *')).toEqual({ firstMinute: 360, lastMinute: 1080, longestPauseMinutes: 600 });
-    expect(firingsOfDay('5 0 * * *')).toEqual({ firstMinute: 5, lastMinute: 5, longestPauseMinutes: 0 });
+    expect(firingsOfDay('10,40 8-9 * * *')).toMatchObject({
+      firstMinute: 490,
+      lastMinute: 580,
+      longestPauseMinutes: 30,
+    });
+    expect(firingsOfDay('0 6,8,18 * * *')).toMatchObject({
+      firstMinute: 360,
+      lastMinute: 1080,
+      longestPauseMinutes: 600,
+    });
+    expect(firingsOfDay('5 0 * * *')).toMatchObject({ firstMinute: 5, lastMinute: 5, longestPauseMinutes: 0 });
   });
 
   it('has a nearest local time, before and after', () => {

@@ -2,6 +2,7 @@ import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { z } from 'zod';
 import { ID, type OperatorError, type OperatorResult } from '../../../ports/operator.ts';
+import type { Guarded } from '../guards.ts';
 import { problemOf } from './bodies.ts';
 
 /** The HTTP status of each error. */
@@ -13,14 +14,22 @@ export const STATUS = {
   unavailable: 503,
 } as const satisfies Record<OperatorError['code'], number>;
 
+/** What reading it again would not make newer while the store is away is marked with its age. */
+export function withAge(context: Context<Guarded>, document: object): object {
+  const stale = context.get('staleness')?.();
+  if (!stale) return document;
+  context.header('age', String(stale.seconds));
+  return { ...document, stale };
+}
+
 /** What was asked for, or the error with its status. */
 export function answer<T>(
-  context: Context,
+  context: Context<Guarded>,
   result: OperatorResult<T>,
   document: (value: T) => object,
   status: 200 | 201 = 200,
 ): Response {
-  if (result.ok) return context.json(document(result.value), status);
+  if (result.ok) return context.json(withAge(context, document(result.value)), status);
   return context.json(result.error, STATUS[result.error.code]);
 }
 

@@ -3,7 +3,7 @@ import { bodyLimit } from 'hono/body-limit';
 import type { DaemonOperator } from '../../../ports/operator.ts';
 import { type Guarded, jsonGuard, sameOriginGuard, tellerGuard } from '../guards.ts';
 import type { Tokens } from '../tokens.ts';
-import { answer, bodyOf, idOf, queryOf } from './answer.ts';
+import { answer, bodyOf, idOf, queryOf, withAge } from './answer.ts';
 import {
   ApproveBody,
   DecisionsQuery,
@@ -27,6 +27,10 @@ type Api = Hono<Guarded>;
 /** `/api/v1`: what people may ask and tell. Telling always needs the token. docs/http-api.md describes each route. */
 export function apiRoutes({ operator, tokens }: { operator: DaemonOperator; tokens: Tokens }): Api {
   const api: Api = new Hono();
+  api.use(async (context, next) => {
+    if (context.req.method === 'GET') context.set('staleness', operator.staleness);
+    await next();
+  });
   api.on(['POST', 'PUT', 'PATCH', 'DELETE'], '/*', tellerGuard(tokens), sameOriginGuard());
   api.on(['POST', 'PUT', 'PATCH'], '/*', jsonGuard(), bodyLimit({ maxSize: MOST_BODY_BYTES, onError: tooLarge }));
   addReads(api, operator);
@@ -72,7 +76,9 @@ function addReads(api: Api, operator: DaemonOperator): void {
     return context.json(document);
   });
   api.get('/plan', async (context) => context.json(await operator.plan()));
-  api.get('/fleet', async (context) => context.json(await operator.fleet(queryOf(context, FleetQuery))));
+  api.get('/fleet', async (context) =>
+    context.json(withAge(context, await operator.fleet(queryOf(context, FleetQuery)))),
+  );
   api.get('/computes/:id', async (context) =>
     answer(context, await operator.compute(idOf(context)), (compute) => compute),
   );

@@ -1,8 +1,8 @@
 /** What the API answers, as schemas: the OpenAPI document is made of them. Their types are those of the ports. */
 import { z } from 'zod';
-import { COMPUTE_STATES } from '../../../domain/compute.ts';
-import type { FleetPlanJson } from '../../../domain/fleet-plan-json.ts';
-import { HISTORY_KINDS } from '../../../domain/history.ts';
+import { COMPUTE_STATES } from '../../../domain/compute/compute.ts';
+import type { FleetPlanJson } from '../../../domain/evaluate/fleet-plan-json.ts';
+import { HISTORY_KINDS } from '../../../domain/records/history.ts';
 import {
   COMPUTE_STATUSES,
   type ComputeDocument,
@@ -12,6 +12,7 @@ import {
   type OperationDocument,
   type ReleaseDocument,
   type RestoreDocument,
+  type Staleness,
   type StatusDocument,
 } from '../../../ports/operator.ts';
 
@@ -58,6 +59,7 @@ export const Hold: z.ZodType<HoldDocument> = z
     size: z.object({ min_cu: cu, max_cu: cu }).nullable(),
     suspend_timeout_seconds: timeout.nullable(),
     freeze: z.boolean(),
+    limited: text.nullable(),
   })
   .meta({ id: 'Hold' });
 
@@ -87,6 +89,11 @@ const changed = z.object({
   max_cu: cu.nullable().exactOptional(),
   suspend_timeout_seconds: timeout.nullable().exactOptional(),
 });
+
+/** In whatever is read while the store can't be asked: then it is so old. */
+export const age = {
+  stale: z.object({ since: instant, seconds: z.number() }).meta({ id: 'Staleness' }).exactOptional(),
+} satisfies { stale: z.ZodType<Staleness | undefined> };
 
 export const Decision: z.ZodType<Omit<DecisionDocument, 'reasons'>> = z
   .object({
@@ -135,7 +142,10 @@ export const Status: z.ZodType<StatusDocument> = z
     operations: z.array(Operation),
     stopped_fights: z.array(z.object({ ...computeName, fields: texts })),
     degraded: z.array(z.object({ ...computeName, message: text })),
+    unmet_headroom: z.array(z.object({ ...computeName, message: text })).nullable(),
+    manual_changes: z.array(z.object({ ...computeName, message: text })).nullable(),
     readiness: Readiness.nullable(),
+    ...age,
   })
   .meta({ id: 'Status' });
 
@@ -155,24 +165,25 @@ export const Restored: z.ZodType<RestoreDocument> = z
   })
   .meta({ id: 'Restored' });
 
+const action = z.object({
+  kind: z.enum(['update', 'restart']),
+  fields: z
+    .object({
+      min_cu: cu.exactOptional(),
+      max_cu: cu.exactOptional(),
+      suspend_timeout_seconds: timeout.exactOptional(),
+    })
+    .exactOptional(),
+  disconnects: z.boolean(),
+});
+
 const planned = z.object({
   ...computeName,
   current: z.object({ ...given, state: text }),
   desired: Settings,
   verdict,
-  actions: z.array(
-    z.object({
-      kind: z.enum(['update', 'restart']),
-      fields: z
-        .object({
-          min_cu: cu.exactOptional(),
-          max_cu: cu.exactOptional(),
-          suspend_timeout_seconds: timeout.exactOptional(),
-        })
-        .exactOptional(),
-      disconnects: z.boolean(),
-    }),
-  ),
+  actions: z.array(action),
+  held: z.array(action).exactOptional(),
   until: instant.exactOptional(),
   reasons: z.array(z.object({ code: text, policy: text.exactOptional(), message: text })),
 });

@@ -6,7 +6,7 @@ import type {
   FleetRowDocument,
   WeekDocument,
 } from '../../../ports/status-page.ts';
-import { computeFields, Decision, given, Hold, instant, Operation, text } from './documents.ts';
+import { age, computeFields, Decision, given, Hold, instant, Operation, text } from './documents.ts';
 
 const Segment = z.object({ from: instant, to: instant, ...given, policies: z.array(text) });
 
@@ -32,6 +32,7 @@ export const Fleet: z.ZodType<Loose<FleetDocument>> = z
     page: z.number(),
     pages: z.number(),
     computes: z.array(FleetRow),
+    ...age,
   })
   .meta({ id: 'Fleet' });
 
@@ -46,6 +47,7 @@ const TraceStep = z.object({
   before: value.exactOptional(),
   after: value.exactOptional(),
   connections: z.object({ peak: z.number(), need: z.number(), usable: z.number() }).exactOptional(),
+  minimum: z.object({ min_cu: z.number(), allows_cu: z.number() }).exactOptional(),
   message: text,
 });
 
@@ -59,5 +61,6 @@ export const ComputeDetail: z.ZodType<Loose<ComputeDetailDocument>> = z
     holds: z.array(Hold),
     operations: z.array(Operation),
     decisions: z.array(Decision),
+    ...age,
   })
   .meta({ id: 'ComputeDetail' });

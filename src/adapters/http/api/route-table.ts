@@ -11,7 +11,7 @@ import {
   ReleaseBody,
   RestoreBody,
 } from './bodies.ts';
-import { Compute, Decision, Freeze, Hold, Plan, Released, Restored, Status, text } from './documents.ts';
+import { age, Compute, Decision, Freeze, Hold, Plan, Released, Restored, Status, text } from './documents.ts';
 import { ComputeDetail, Fleet } from './page-documents.ts';
 
 export interface ApiRoute {
@@ -47,7 +47,7 @@ export const API_ROUTES: readonly ApiRoute[] = [
   {
     ...{ method: 'get', path: '/computes', name: 'computes', summary: 'All computes, a page at a time' },
     query: PageQuery,
-    answer: z.object({ computes: z.array(Compute), next }),
+    answer: z.object({ computes: z.array(Compute), next, ...age }),
   },
   {
     ...{ method: 'get', path: '/computes/{id}', name: 'compute', summary: 'One compute: why, and the week ahead' },
@@ -66,7 +66,7 @@ export const API_ROUTES: readonly ApiRoute[] = [
   {
     ...{ method: 'get', path: '/decisions', name: 'decisions', summary: 'The history, newest first' },
     query: DecisionsQuery,
-    answer: z.object({ decisions: z.array(Decision) }),
+    answer: z.object({ decisions: z.array(Decision), ...age }),
   },
   { method: 'get', path: '/plan', name: 'plan', summary: 'As ebb plan --json', answer: Plan },
   {
@@ -77,7 +77,7 @@ export const API_ROUTES: readonly ApiRoute[] = [
   {
     ...{ method: 'get', path: '/holds', name: 'holds', summary: 'Holds in force' },
     query: PageQuery,
-    answer: z.object({ holds: z.array(Hold), next }),
+    answer: z.object({ holds: z.array(Hold), next, ...age }),
   },
   {
     ...{ method: 'post', path: '/holds', name: 'hold', summary: 'Hold a compute for a while' },
@@ -90,7 +90,7 @@ export const API_ROUTES: readonly ApiRoute[] = [
   {
     ...{ method: 'get', path: '/freezes', name: 'freezes', summary: 'Freezes in force' },
     query: PageQuery,
-    answer: z.object({ freezes: z.array(Freeze), next }),
+    answer: z.object({ freezes: z.array(Freeze), next, ...age }),
   },
   {
     ...{ method: 'post', path: '/freezes', name: 'freeze', summary: 'Stop all writes to what is selected' },

@@ -1,4 +1,4 @@
-import type { SettingsDocument } from '../../../ports/operator.ts';
+import type { SettingsDocument, Staleness } from '../../../ports/operator.ts';
 import type { ComputeDetailDocument, TraceStepDocument } from '../../../ports/status-page.ts';
 import { Decisions } from './decisions.tsx';
 import { HoldForm, type Written } from './hold-form.tsx';
@@ -16,15 +16,16 @@ export interface ComputeViewProps {
   written?: Written;
   problem?: string | undefined;
   tokensAreSet: boolean;
+  stale?: Staleness | undefined;
 }
 
 /** `/computes/ID`: one compute, why it has what it has, and what comes. */
-export function computeView({ compute, done, written = {}, problem, tokensAreSet }: ComputeViewProps) {
+export function computeView({ compute, done, written = {}, problem, tokensAreSet, stale }: ComputeViewProps) {
   const { compute_id: id, at } = compute;
   return wholePage({
     title: id,
     refreshes: `/computes/${id}`,
-    at,
+    ...{ at, stale },
     children: (
       <>
         <h1>{id}</h1>
@@ -100,7 +101,7 @@ const FIELDS: Readonly<Record<string, string>> = {
 };
 
 function Trace({ trace }: { trace: readonly TraceStepDocument[] }) {
-  if (trace.length === 0) return <p class="dim">No policy has an opinion.</p>;
+  if (trace.length === 0) return <p class="dim">No policy has an proposal.</p>;
   return (
     <Table
       caption="What led to what is wanted, step by step"

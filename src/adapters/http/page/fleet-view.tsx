@@ -1,4 +1,4 @@
-import type { DecisionDocument, SettingsDocument, StatusDocument } from '../../../ports/operator.ts';
+import type { DecisionDocument, SettingsDocument, Staleness, StatusDocument } from '../../../ports/operator.ts';
 import type { FleetDocument, FleetRowDocument } from '../../../ports/status-page.ts';
 import { Decisions } from './decisions.tsx';
 import { Holds } from './holds.tsx';
@@ -14,15 +14,16 @@ export interface FleetViewProps {
   fleet: FleetDocument;
   decisions: readonly DecisionDocument[];
   q: string;
+  stale: Staleness | undefined;
 }
 
 /** `/`: how things stand, and the fleet. */
-export function fleetView({ status, fleet, decisions, q }: FleetViewProps) {
+export function fleetView({ status, fleet, decisions, q, stale }: FleetViewProps) {
   const { at } = fleet;
   return wholePage({
     title: 'Fleet',
     refreshes: pageLink(q, fleet.page),
-    at,
+    ...{ at, stale },
     children: (
       <>
         <h1>Fleet</h1>
@@ -110,7 +111,7 @@ interface SettingsCellProps {
 
 function SettingsCell({ settings, instead = settings }: SettingsCellProps) {
   const { min_cu, suspend_timeout_seconds: seconds } = settings;
-  if (min_cu === null && seconds === null) return <span class="dim">no opinion</span>;
+  if (min_cu === null && seconds === null) return <span class="dim">no proposal</span>;
   const sizeDiffers = min_cu !== null && sizeWords(settings) !== sizeWords(instead);
   const timeoutDiffers = seconds !== null && seconds !== instead.suspend_timeout_seconds;
   return (

@@ -1,4 +1,4 @@
-import { COMPUTE_SIZES_CU } from '../../../domain/compute-units.ts';
+import { COMPUTE_SIZES_CU } from '../../../domain/compute/compute-units.ts';
 import { MOST_CHARACTERS } from '../../../ports/operator.ts';
 import { timeoutWords } from './words.ts';
 

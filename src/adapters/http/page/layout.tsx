@@ -1,5 +1,6 @@
 import { html } from 'hono/html';
 import type { Child } from 'hono/jsx';
+import type { Staleness } from '../../../ports/operator.ts';
 import { ASSETS } from './assets.ts';
 
 interface LayoutProps {
@@ -9,6 +10,8 @@ interface LayoutProps {
   refreshes?: string | undefined;
   /** The instant of what is shown. */
   at?: string | undefined;
+  /** The store can't be asked: what is shown is so old. */
+  stale?: Staleness | undefined;
   children: Child;
 }
 
@@ -20,7 +23,7 @@ const NAVIGATION = [
 ] as const;
 
 /** The frame of every page. */
-function Layout({ title, refreshes, at, children }: LayoutProps) {
+function Layout({ title, refreshes, at, stale, children }: LayoutProps) {
   return (
     <html lang="en">
       <head>
@@ -63,6 +66,11 @@ function Layout({ title, refreshes, at, children }: LayoutProps) {
           </div>
         </header>
         <main id="main" tabindex={-1} data-refreshes={refreshes}>
+          {refreshes !== undefined && (
+            <div id="stale" data-live>
+              {stale && <StaleNotice stale={stale} />}
+            </div>
+          )}
           {children}
         </main>
         <footer>
@@ -71,6 +79,18 @@ function Layout({ title, refreshes, at, children }: LayoutProps) {
         </footer>
       </body>
     </html>
+  );
+}
+
+function StaleNotice({ stale: { since, seconds } }: { stale: Staleness }) {
+  return (
+    <p class="notice bad" role="status">
+      <strong>The store can't be asked.</strong>{' '}
+      <span>
+        Holds, freezes and decisions are shown as of <time datetime={since}>{since.slice(11, 19)} UTC</time>, {seconds}{' '}
+        s ago. Nothing is changed meanwhile, and nothing can be told.
+      </span>
+    </p>
   );
 }
 

@@ -1,10 +1,12 @@
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { HTTPException } from 'hono/http-exception';
+import { EngineAwayError } from '../../../ports/engine.ts';
 import { type DaemonOperator, MOST_CHARACTERS } from '../../../ports/operator.ts';
 import type { Log } from '../../../ports/telemetry.ts';
 import { ownFormGuard } from '../guards.ts';
 import type { Tokens } from '../tokens.ts';
+import { unavailable } from '../unavailable.ts';
 import { computeView } from './compute-view.tsx';
 import { fleetView } from './fleet-view.tsx';
 import { HoldFields, ReleaseFields } from './form-bodies.ts';
@@ -36,6 +38,8 @@ export function pageRoutes({ operator, tokens, log }: PageOptions): Hono {
   addRelease(app, operator, tokens);
   app.onError(async (error, context) => {
     if (error instanceof HTTPException) return error.getResponse();
+    if (error instanceof EngineAwayError)
+      return errorAnswer(context, { code: 'unavailable', message: unavailable(error) });
     log.error({ err: error, path: context.req.path }, 'a page failed');
     const readiness = await operator.readiness().catch(() => undefined);
     return context.html(errorView({ message: 'It failed; the log says why.', readiness }), 500);
@@ -54,7 +58,9 @@ function addFleet(app: Hono, operator: DaemonOperator): void {
     ]);
     if (!status.ok) return errorAnswer(context, status.error);
     if (!decisions.ok) return errorAnswer(context, decisions.error);
-    return context.html(fleetView({ status: status.value, fleet, decisions: decisions.value, q }));
+    return context.html(
+      fleetView({ status: status.value, fleet, decisions: decisions.value, q, stale: operator.staleness() }),
+    );
   });
 }
 
@@ -63,7 +69,9 @@ function addCompute(app: Hono, operator: DaemonOperator, tokens: Tokens): void {
   app.get('/computes/:id', async (context) => {
     const done = DONE.get(context.req.query('done') ?? '');
     const found = await operator.compute(context.req.param('id'));
-    return pageAnswer(context, found, (compute) => computeView({ compute, done, tokensAreSet }));
+    return pageAnswer(context, found, (compute) =>
+      computeView({ compute, done, tokensAreSet, stale: operator.staleness() }),
+    );
   });
   addForm(app, tokens, {
     path: '/computes/:id/holds',

@@ -34,6 +34,11 @@ export function Notices({ status, now }: { status: StatusDocument; now: string }
   const { readiness, freezes, staged, policy_problems: problems, degraded, stopped_fights: fights } = status;
   return (
     <>
+      {status.unmet_headroom?.map(({ compute_id: id, message }) => (
+        <Notice kind="bad" title="Not enough connections">
+          <ComputeLink id={id} />: {message}
+        </Notice>
+      ))}
       {readiness?.checks
         .filter(({ ok }) => !ok)
         .map(({ name, message }) => (

@@ -1,5 +1,5 @@
 /** Values of documents as people read them. Instants are UTC. */
-import { formatSize, formatSuspendTimeout } from '../../../domain/settings-text.ts';
+import { formatSize, formatSuspendTimeout } from '../../../domain/compute/settings-text.ts';
 import type { FreezeDocument, HoldDocument, SettingsDocument } from '../../../ports/operator.ts';
 
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
@@ -50,11 +50,12 @@ function durationWords(ms: number): string {
 }
 
 /** What a hold sets. */
-export function holdWords({ size, suspend_timeout_seconds: timeout, freeze }: HoldDocument): string {
+export function holdWords({ size, suspend_timeout_seconds: timeout, freeze, limited }: HoldDocument): string {
   const parts = [
     ...(size ? [sizeWords(size)] : []),
     ...(timeout === null ? [] : [suspendWords(timeout)]),
     ...(freeze ? ['kept as it is'] : []),
+    ...(limited === null ? [] : [limited]),
   ];
   return parts.join(', ');
 }

@@ -1,0 +1,10 @@
+/** Writes the JSON Schemas of schema/; a test holds that they are what the code generates. */
+import { writeFileSync } from 'node:fs';
+import { policyJsonSchema } from '../src/policy/json-schema.ts';
+import { settingsJsonSchema } from '../src/settings/json-schema.ts';
+
+const SCHEMAS = { policies: policyJsonSchema(), settings: settingsJsonSchema() };
+
+for (const [name, schema] of Object.entries(SCHEMAS)) {
+  writeFileSync(new URL(`../schema/${name}.schema.json`, import.meta.url), `${JSON.stringify(schema, null, 2)}\n`);
+}

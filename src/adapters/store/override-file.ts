@@ -1,0 +1,62 @@
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { z } from 'zod';
+import type { Said } from '../../ports/store.ts';
+import type { Log } from '../../ports/telemetry.ts';
+import { createOverrideReaders, type EntryReader } from './override-json.ts';
+import { parseJson } from './parse-json.ts';
+
+const Entries = z.array(z.looseObject({ id: z.string() }));
+const Kept = z.looseObject({ holds: Entries, freezes: Entries });
+
+/** What people said, in a file of this machine: it outlives a store that is lost. */
+export interface OverrideFile {
+  /** Undefined where nothing has been kept yet. */
+  read(): Promise<{ ok: true; said: Said | undefined } | { ok: false; problem: string }>;
+  /** Replaces what is kept, in one step. Rejects if that is not possible. */
+  keep(said: Said): Promise<void>;
+}
+
+export function createOverrideFile({ path, log }: { path: string; log: Log }): OverrideFile {
+  const readers = createOverrideReaders({ log });
+  let last: Promise<void> = Promise.resolve();
+
+  async function replace(said: Said): Promise<void> {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    const unfinished = `${path}.${process.pid}`;
+    await writeFile(unfinished, `${JSON.stringify(said)}\n`, { mode: 0o600, flush: true });
+    await rename(unfinished, path);
+  }
+
+  return {
+    async read() {
+      const text = await readIfThere(path);
+      if (typeof text === 'object') return { ok: false, problem: `${path}: can't be read (${text.code}); ${REMEDY}` };
+      if (text === undefined) return { ok: true, said: undefined };
+      const kept = Kept.safeParse(parseJson(text));
+      if (!kept.success) return { ok: false, problem: `${path}: is broken; ${REMEDY}` };
+      const { holds, freezes } = kept.data;
+      return { ok: true, said: { holds: entries(holds, readers.hold), freezes: entries(freezes, readers.freeze) } };
+    },
+    keep(said) {
+      last = last.catch(() => {}).then(() => replace(said));
+      return last;
+    },
+  };
+}
+
+const REMEDY =
+  'it holds the freezes and holds that people have set: see that none is missing from the store (ebb status), then delete it';
+
+async function readIfThere(path: string): Promise<string | undefined | { code: string }> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? 'error';
+    return code === 'ENOENT' ? undefined : { code };
+  }
+}
+
+function entries<Entry>(kept: z.infer<typeof Entries>, reader: EntryReader<Entry>): Entry[] {
+  return kept.flatMap((entry) => reader(entry.id, JSON.stringify(entry)) ?? []);
+}

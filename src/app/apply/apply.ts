@@ -1,0 +1,235 @@
+import { step } from '../../common/errors.ts';
+import type { Compute } from '../../domain/compute/compute.ts';
+import type { Reason } from '../../domain/compute/reasons.ts';
+import { freezesAt } from '../../domain/overrides/freezes.ts';
+import { hasOperationRunning } from '../../domain/plan/gates/operation-running.ts';
+import { type Action, reasonsToAct } from '../../domain/plan/plan.ts';
+import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import { isDegraded, worstFailures } from '../../domain/records/failures.ts';
+import type { ControlApi, ControlApiError } from '../../ports/control-api.ts';
+import type { Notifier, WriteOrigin, WriteOutcome } from '../../ports/notifier.ts';
+import type { Lease, Store } from '../../ports/store.ts';
+import type { Telemetry } from '../../ports/telemetry.ts';
+import { type EvaluateDeps, evaluateCompute } from '../evaluate/evaluate.ts';
+import type { EvaluatedCompute, Fleet } from '../fleet/fleet.ts';
+import { LEASE_MS } from '../leases/locked-project.ts';
+import { SLOT_RETRY_MS, type Slots } from '../operations/restart-slots.ts';
+import type { Overrides } from '../overrides.ts';
+import { type OutageDeps, reportApiError } from '../telemetry/outages.ts';
+import type { DueWrite } from './due-writes.ts';
+import { outcomeOf, recordAfter, type WriteAnswer } from './record-update.ts';
+
+/** A call must end so long before the lease does, so that nobody else holds it while the call is under way. */
+const LEASE_MARGIN_MS = 3_000;
+
+/** A lease that holds for less is not enough for a call. */
+const SHORTEST_CALL_MS = 2_000;
+
+/** When to look again at a compute that was frozen between the plan and the write, in milliseconds. */
+const FROZEN_RETRY_MS = 60_000;
+
+/** When to look again after a change that was not made, by what stood in the way, in milliseconds. */
+const LOOK_AGAIN_MS: Partial<Record<WriteOutcome, number>> = {
+  locked: 5_000,
+  throttled: 5_000,
+  failed: 20_000,
+  unknown: 5_000,
+};
+
+export interface ApplyDeps extends EvaluateDeps, OutageDeps {
+  api: ControlApi;
+  store: Store;
+  fleet: Fleet;
+  telemetry: Telemetry;
+  notify: Notifier;
+  overrides: Overrides;
+  slots: Slots;
+  /** What the policies were made from, such as a commit. */
+  revision: string | undefined;
+  /** Asked before each write. Rejects if that can't be told: then nothing may be written either. */
+  mayWrite(): Promise<MayWrite>;
+}
+
+type MayWrite = { ok: true } | { ok: false; reason: Reason };
+
+type AnswerOf<R> = Extract<R, { ok: true }> extends { value: infer V } ? V : never;
+
+export interface Written {
+  /** False if nothing more may be written to this project now. */
+  goOn: boolean;
+  /** The change was not made, but may be soon: look again after so many milliseconds. */
+  lookAgainMs?: number;
+  /** What became of what was sent; absent if nothing was. */
+  ended?: { outcome: WriteOutcome; error?: ControlApiError };
+}
+
+export interface WriteOccasion {
+  /** The boundary that made it due, if one did. */
+  boundaryMs?: number | undefined;
+  due?: DueWrite | undefined;
+}
+
+/**
+ * Writes one change: intent, call, record. The intent is stored before the call, so that a daemon that dies in between leaves
+ * a trace, and whoever comes next reads before it sends. Nothing is sent without the lease.
+ */
+export async function applyAction(
+  deps: ApplyDeps,
+  lease: Lease,
+  evaluatedCompute: EvaluatedCompute,
+  { boundaryMs, due }: WriteOccasion = {},
+): Promise<Written> {
+  const { compute, plan } = evaluatedCompute;
+  const action = plan.actions[0];
+  if (!action) return { goOn: true };
+  const obstacle = await obstacleTo(deps, evaluatedCompute, action);
+  if (obstacle) return obstacle;
+  const askedMs = deps.clock.monotonicMs();
+  const intended = await step('storing the pending write', () => storeIntent(deps, lease, evaluatedCompute, action));
+  // The lease was prolonged after that was asked; the answer may have waited for a process that was asleep.
+  const intendedMs = deps.clock.monotonicMs();
+  const deadlineMs = LEASE_MS - (intendedMs - askedMs) - LEASE_MARGIN_MS;
+  if (!intended || deadlineMs < SHORTEST_CALL_MS) return callOff(deps, lease, evaluatedCompute, action);
+  deps.notify({ kind: 'write_started', compute, action, reasons: reasonsToAct(plan), origin: originOf(deps) });
+  const answer = await step('sending the change', () => send(deps, compute, action, deadlineMs));
+  const answeredMs = deps.clock.now();
+  const latenessMs = boundaryMs === undefined ? undefined : Math.max(0, answeredMs - boundaryMs);
+  await due?.endAndGiveWay(Math.max(0, deadlineMs - (deps.clock.monotonicMs() - intendedMs)));
+  const outcome = outcomeOf(answer);
+  const record = recordAfter(intended, action, answer, answeredMs);
+  if (action.disconnects && record.openOperations.length === 0 && outcome !== 'unknown') {
+    await deps.slots.release(compute.computeId, action.policy);
+  }
+  await step('storing what became of it', () => keep(deps, lease, evaluatedCompute, record, answer));
+  report(deps, evaluatedCompute, action, answer, latenessMs);
+  reportDegraded(deps, compute, intended, record);
+  const lookAgainMs = LOOK_AGAIN_MS[outcome];
+  return {
+    goOn: outcome === 'refused' || (answer.ok && answer.value.operations.length === 0),
+    ended: { outcome, ...(!answer.ok && { error: answer.error }) },
+    ...(lookAgainMs !== undefined && { lookAgainMs }),
+  };
+}
+
+/** What has come in the way between the plan and the write. A slot is taken last, since it has to be given back. */
+async function obstacleTo(
+  deps: ApplyDeps,
+  evaluatedCompute: EvaluatedCompute,
+  action: Action,
+): Promise<Written | undefined> {
+  const refreshed = deps.overrides.refresh(deps.store, deps.clock.now());
+  const [leave] = await Promise.all([deps.mayWrite(), refreshed]);
+  if (!leave.ok) {
+    // Whoever may write again looks at everything by itself.
+    deps.telemetry.metrics.increment('ebb_skipped_total', { reason: leave.reason.code });
+    return { goOn: false };
+  }
+  if (isFrozen(deps, evaluatedCompute)) return { goOn: true, lookAgainMs: FROZEN_RETRY_MS };
+  if (!action.disconnects || (await deps.slots.take(deps, evaluatedCompute.compute.computeId, action)))
+    return undefined;
+  return { goOn: true, lookAgainMs: SLOT_RETRY_MS };
+}
+
+/** Nothing was sent: the intent, if it was stored, must not look like a change without an answer. */
+async function callOff(
+  deps: ApplyDeps,
+  lease: Lease,
+  { compute, record }: EvaluatedCompute,
+  action: Action,
+): Promise<Written> {
+  await deps.store.putRecord(compute.projectId, compute.computeId, record, lease);
+  if (action.disconnects) await deps.slots.release(compute.computeId, action.policy);
+  return { goOn: false, lookAgainMs: SHORTEST_CALL_MS };
+}
+
+function originOf({ policies, revision }: ApplyDeps): WriteOrigin {
+  return { set: policies.set.hash, ...(revision !== undefined && { revision }) };
+}
+
+/** A PATCH, or a restart. Nothing else of what the daemon does changes anything. */
+function send({ api }: ApplyDeps, { projectId, computeId }: Compute, action: Action, deadlineMs: number) {
+  if (action.kind === 'restart') return api.restartCompute(projectId, computeId, { deadlineMs });
+  return api.updateCompute(projectId, computeId, action.fields, { deadlineMs });
+}
+
+/** Freezes, and holds that keep a compute as it is, are read anew before each write: one may have been set meanwhile. */
+function isFrozen({ overrides, clock }: ApplyDeps, { compute, plan }: EvaluatedCompute): boolean {
+  const nowMs = clock.now();
+  const raises = plan.actions[0]?.raises ?? false;
+  const frozen = freezesAt(overrides.freezes, compute, nowMs).some(({ allowRaise }) => !(allowRaise && raises));
+  return frozen || overrides.holds.some(({ computeId, freeze }) => freeze === true && computeId === compute.computeId);
+}
+
+async function storeIntent(
+  deps: ApplyDeps,
+  lease: Lease,
+  { compute, record }: EvaluatedCompute,
+  action: Action,
+): Promise<ComputeRecord | undefined> {
+  const atMs = deps.clock.now();
+  const asked = action.kind === 'restart' ? { restart: true as const } : { fields: action.fields };
+  const intent = { ...asked, atMs, policy: action.policy };
+  const lastDecidedAtMs = Math.max(atMs, record.lastDecidedAtMs);
+  const intended = { ...record, intent, lastDecidedAtMs, lastSentAtMs: atMs };
+  const stored = await deps.store.putRecord(compute.projectId, compute.computeId, intended, lease, LEASE_MS);
+  return stored ? intended : undefined;
+}
+
+/** Stores the record, and concludes anew: what is left to do is looked for by the keeper. */
+async function keep(
+  deps: ApplyDeps,
+  lease: Lease,
+  evaluatedCompute: EvaluatedCompute,
+  record: ComputeRecord,
+  answer: WriteAnswer,
+): Promise<void> {
+  const compute = answer.ok ? changed(evaluatedCompute.compute, answer.value) : evaluatedCompute.compute;
+  const projectBusy = deps.fleet
+    .evaluatedOf(compute.projectId)
+    .some((other) => other.compute.computeId !== compute.computeId && hasOperationRunning(other.compute, other.record));
+  deps.fleet.putEvaluated(evaluateCompute(deps, { compute, record, projectBusy }));
+  if (await deps.store.putRecord(compute.projectId, compute.computeId, record, lease)) return;
+  const fields = { event: 'ebb.lease_lost', project: compute.projectId, compute: compute.computeId };
+  deps.telemetry.log.warn(fields, 'the lease was lost during a write; its intent tells whoever comes next');
+}
+
+function changed(before: Compute, { settings, state, pendingState }: AnswerOf<WriteAnswer>): Compute {
+  if (state === undefined) return before;
+  const { pendingState: _over, ...rest } = before;
+  return { ...rest, ...settings, state, ...(pendingState !== undefined && { pendingState }) };
+}
+
+function report(
+  deps: ApplyDeps,
+  { compute, plan }: EvaluatedCompute,
+  action: Action,
+  answer: WriteAnswer,
+  latenessMs: number | undefined,
+): void {
+  if (answer.ok) deps.outages.up('control API');
+  else reportApiError(deps, compute.projectId, answer.error);
+  deps.notify({
+    kind: 'write_ended',
+    compute,
+    action,
+    reasons: reasonsToAct(plan),
+    outcome: outcomeOf(answer),
+    operations: answer.ok ? answer.value.operations : [],
+    origin: originOf(deps),
+    ...(!answer.ok && { error: answer.error }),
+    ...(latenessMs !== undefined && { latenessMs }),
+  });
+}
+
+/** Says it when a compute becomes degraded, not each time that it still is. */
+export function reportDegraded(
+  deps: Pick<ApplyDeps, 'notify'>,
+  compute: Compute,
+  before: ComputeRecord,
+  after: ComputeRecord,
+): void {
+  const worst = worstFailures(after);
+  if (!worst || !isDegraded(worst) || worst.count === worstFailures(before)?.count) return;
+  const { desired, count, message } = worst;
+  deps.notify({ kind: 'degraded', compute, desired, failures: count, message });
+}

@@ -1,0 +1,47 @@
+import { isDeepStrictEqual } from 'node:util';
+import { hasSettings } from '../../domain/compute/compute.ts';
+import { type EvaluateDeps, evaluateCompute } from '../evaluate/evaluate.ts';
+import { type ReadProjectDeps, readProject } from '../fleet/cached-projects.ts';
+import type { EvaluatedCompute } from '../fleet/fleet.ts';
+import { requestReconcile, type TriggerDeps, wakeAt } from '../triggers.ts';
+
+/**
+ * That a compute sleeps is believed for so long, in real milliseconds: any client may wake it. Where only its sleep allows a change,
+ * an older reading costs one more GET of the project before the PATCH.
+ */
+const SLEEP_SERVES_MS = 1_000;
+
+/** Reading under a lease that is no longer new must not use it up, in real milliseconds. */
+const READ_DEADLINE_MS = 3_000;
+
+/** When to look again at a project that could not be read, in milliseconds. */
+const READ_RETRY_MS = 5_000;
+
+export interface AsleepDeps extends EvaluateDeps, ReadProjectDeps, TriggerDeps {}
+
+/** Whether a change may still be made: false if only sleep allowed it and the compute has woken up, or nobody can tell. Then it is looked at again. */
+export async function mayStillBeMade(
+  deps: AsleepDeps,
+  evaluatedCompute: EvaluatedCompute,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { compute } = evaluatedCompute;
+  const { projectId, computeId } = compute;
+  const { fleet, clock } = deps;
+  if (fleet.ageMs(projectId) <= SLEEP_SERVES_MS || !needsSleep(deps, evaluatedCompute)) return true;
+  const project = fleet.listed(projectId);
+  const cachedProject = project && (await readProject(deps, project, { signal, deadlineMs: READ_DEADLINE_MS }));
+  signal.throwIfAborted();
+  const now = cachedProject?.computes.find((one) => one.computeId === computeId);
+  if (now?.state === 'idle' && hasSettings(now, compute)) return true;
+  if (cachedProject) await requestReconcile(deps, projectId);
+  else await wakeAt(deps, projectId, clock.now() + READ_RETRY_MS);
+  return false;
+}
+
+/** True if the same would not be written to the compute now were it awake. */
+function needsSleep(deps: EvaluateDeps, { compute, record, plan }: EvaluatedCompute): boolean {
+  if (compute.state !== 'idle') return false;
+  const awake = evaluateCompute(deps, { compute: { ...compute, state: 'active' }, record, projectBusy: false }).plan;
+  return awake.verdict !== 'act' || !isDeepStrictEqual(awake.actions[0]?.fields, plan.actions[0]?.fields);
+}

@@ -1,0 +1,89 @@
+import { hasSettings } from '../../domain/compute/compute.ts';
+import { FIELD_GROUPS, fieldsOf } from '../../domain/compute/field-groups.ts';
+import { withoutMark } from '../../domain/plan/manual-changes.ts';
+import type { Action } from '../../domain/plan/plan.ts';
+import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import { withFailure, withoutFailures } from '../../domain/records/failures.ts';
+import { withReversal } from '../../domain/records/fights.ts';
+import type { ApiResult, ChangeAnswer, ControlApiError, Operation } from '../../ports/control-api.ts';
+import type { WriteOutcome } from '../../ports/notifier.ts';
+
+/** What a PATCH or a restart is answered with; only a PATCH says what the compute is like afterwards. */
+export type WriteAnswer = ApiResult<Partial<ChangeAnswer> & { operations: Operation[] }>;
+
+/**
+ * What became of the request. A `refused` one would be refused again; `locked`, `throttled` and `failed` were not carried out,
+ * for reasons that are not the compute's; of an `unknown` one nobody knows.
+ */
+export function outcomeOf(answer: WriteAnswer): WriteOutcome {
+  if (answer.ok) return 'applied';
+  if (answer.error.outcomeUnknown) return 'unknown';
+  switch (answer.error.code) {
+    case 'locked':
+      return 'locked';
+    case 'throttled':
+    case 'timeout':
+      return 'throttled';
+    case 'unavailable':
+    case 'malformed':
+    case 'unauthorised':
+      return 'failed';
+    default:
+      return 'refused';
+  }
+}
+
+/** What is remembered of a compute once a write has ended, at `nowMs`. */
+export function recordAfter(
+  intended: ComputeRecord,
+  action: Action,
+  answer: WriteAnswer,
+  nowMs: number,
+): ComputeRecord {
+  // What was read while the call was under way may be older than its effect: only what is read from now on counts.
+  const sent = { ...intended, lastSentAtMs: nowMs };
+  const outcome = outcomeOf(answer);
+  if (outcome === 'unknown') return sent;
+  const { intent: _answered, ...settled } = sent;
+  if (answer.ok) return withApplied(settled, action, answer.value, nowMs);
+  if (outcome !== 'refused') return settled;
+  const { maxCu, suspendTimeoutSeconds } = action.fields;
+  if (maxCu !== undefined && suspendTimeoutSeconds !== undefined) return { ...settled, oneFieldGroupAtATime: true };
+  const message = `${answer.error.status ?? answer.error.code}: ${answer.error.message}`;
+  return withFailure(settled, { desired: action.fields, message, atMs: nowMs, permanent: isPermanent(answer.error) });
+}
+
+function withApplied(
+  record: ComputeRecord,
+  action: Action,
+  { operations, settings }: Extract<WriteAnswer, { ok: true }>['value'],
+  nowMs: number,
+): ComputeRecord {
+  const { fields, policy } = action;
+  const started = operations
+    .filter(({ outcome }) => outcome === 'pending')
+    .map(({ operationId, action: name }) => ({ operationId, action: name, startedAtMs: nowMs, policy, fields }));
+  const sent: ComputeRecord = {
+    ...withReversals(record, action, nowMs),
+    openOperations: [...record.openOperations, ...started],
+    ...(action.disconnects && { lastDisruption: { atMs: nowMs, lowered: !action.raises } }),
+  };
+  if (settings && !hasSettings(settings, fields)) {
+    const message = 'the control API accepted the change, but the compute does not have it';
+    return withFailure(sent, { desired: fields, message, atMs: nowMs, permanent: true });
+  }
+  const applied = { ...sent, lastApplied: { ...record.lastApplied, ...fields } };
+  return started.length > 0 ? applied : withoutFailures(applied, fields);
+}
+
+/** What the account may not do it may not do in a minute either; other refusals may be of this moment. */
+function isPermanent({ code }: ControlApiError): boolean {
+  return code === 'forbidden' || code === 'precondition';
+}
+
+/** Writing over what a person had set is a reversal; too many of them stop the field. */
+function withReversals(record: ComputeRecord, { fields }: Action, nowMs: number): ComputeRecord {
+  return FIELD_GROUPS.filter(
+    (group) => record.manual?.[group] !== undefined && fieldsOf(group, fields) !== undefined,
+  ).reduce((after, group) => withoutMark(withReversal(after, group, nowMs), group), record);
+}

@@ -1,0 +1,39 @@
+import { describeChain, errorChain } from '../common/errors.ts';
+import { EngineAwayError } from '../ports/engine.ts';
+import type { BackgroundTask } from '../ports/metrics.ts';
+import type { Telemetry } from '../ports/telemetry.ts';
+
+/** Something that runs by itself until it is closed. */
+export interface Running {
+  close(): Promise<void>;
+}
+
+/**
+ * Runs a round of something that comes again; the next round tries again. A failure is counted, and said when the task begins to
+ * fail and when it works again. Only that the engine is away is not: it has said so itself.
+ */
+export type UntilItWorks = (task: BackgroundTask, round: () => Promise<void>) => Promise<void>;
+
+export function createUntilItWorks({ log, metrics }: Telemetry): UntilItWorks {
+  const failing = new Set<BackgroundTask>();
+
+  function sayThatItFailed(task: BackgroundTask, error: unknown): void {
+    if (errorChain(error).some((one) => one instanceof EngineAwayError)) return;
+    metrics.increment('ebb_background_failures_total', { task });
+    if (failing.has(task)) return;
+    failing.add(task);
+    log.error(
+      { event: 'ebb.background_failed', task, err: error },
+      `${task} fails, and is tried again: ${describeChain(error)}`,
+    );
+  }
+
+  return async (task, round) => {
+    try {
+      await round();
+      if (failing.delete(task)) log.info({ event: 'ebb.background_works', task }, `${task} works again`);
+    } catch (error) {
+      sayThatItFailed(task, error);
+    }
+  };
+}

@@ -1,0 +1,61 @@
+import type { Compute } from '../../domain/compute/compute.ts';
+import { windowOf } from '../../domain/connections/connection-samples.ts';
+import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
+import type { ConnectionSource } from '../../domain/policy/connection-source.ts';
+import type { Policy } from '../../domain/policy/policy.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+
+/** A source that some policy takes counts from, and of which computes. */
+export interface CountedComputes {
+  source: ConnectionSource;
+  computes: Compute[];
+  /** How long policies look back, in milliseconds. */
+  windowMs: number;
+}
+
+export interface CountedComputesDeps {
+  clock: Clock;
+  fleet: Fleet;
+  policies: CompiledPolicies;
+}
+
+/**
+ * What is to be counted: of computes that a headroom policy selects, by its source. Where a policy only wants to know whether few are
+ * connected, and none selects the compute for headroom, the set's only source is asked; of several none could be chosen.
+ */
+export function countedComputes({ clock, fleet, policies: compiled }: CountedComputesDeps): CountedComputes[] {
+  const { sources, policies } = compiled.set;
+  if (sources.size === 0) return [];
+  const nowMs = clock.now();
+  const counted = new Map<string, CountedComputes>();
+  for (const source of sources.values()) {
+    counted.set(source.name, { source, computes: [], windowMs: windowOf(source.name, policies) });
+  }
+  const only = sources.size === 1 ? [...sources.keys()] : [];
+  for (const { computes } of fleet.cachedProjects()) {
+    for (const compute of computes) {
+      for (const name of sourcesOf(selecting(compiled, compute, nowMs), only))
+        counted.get(name)?.computes.push(compute);
+    }
+  }
+  return [...counted.values()].filter(({ computes }) => computes.length > 0);
+}
+
+function sourcesOf(policies: readonly Policy[], only: readonly string[]): Iterable<string> {
+  const names = new Set(policies.flatMap((policy) => (policy.kind === 'headroom' ? [policy.connections] : [])));
+  return names.size === 0 && policies.some(asksWhetherFew) ? only : names;
+}
+
+function selecting(policies: CompiledPolicies, compute: Compute, nowMs: number): Policy[] {
+  return policies
+    .selecting(compute)
+    .filter((index) => policies.selects(index, compute, nowMs))
+    .flatMap((index) => policies.set.policies[index] ?? []);
+}
+
+function asksWhetherFew(policy: Policy): boolean {
+  if (policy.kind === 'restart' && policy.connectionsBelow !== undefined) return true;
+  const { raise, lower } = policy.disruption ?? {};
+  return raise?.when === 'quiet' || lower?.when === 'quiet';
+}

@@ -1,0 +1,182 @@
+import type { ConnectionSource } from '../../domain/policy/connection-source.ts';
+import type { Clock } from '../../ports/clock.ts';
+import { type ConnectionCounters, type CountOutcome, SOURCE_ERROR_CODES } from '../../ports/connections.ts';
+import type { Telemetry } from '../../ports/telemetry.ts';
+import type { Running, UntilItWorks } from '../background.ts';
+import type { StoreClock } from '../group/clock-skew.ts';
+import type { LeaderLease } from '../group/leader.ts';
+import { type CountedComputes, countedComputes } from './counted-computes.ts';
+import { noteMismatch } from './profile-mismatch.ts';
+import { type SampleSourceDeps, sampleSource } from './source.ts';
+
+/** A round of a source takes at most so long, in real milliseconds. */
+const ROUND_MS = 30_000;
+
+/** Of the interval of a source: so long nobody else of the group asks it. */
+const OWN_SHARE = 0.9;
+
+export interface SamplingDeps extends SampleSourceDeps {
+  counters: ConnectionCounters;
+  storeClock: StoreClock;
+  leaderLease: LeaderLease;
+  /** Names this daemon as the holder of a lease; random. */
+  holder: string;
+  runInBackground: UntilItWorks;
+  /** Between two looks whether a source is due, in real milliseconds. */
+  rhythm: { samplingMs: number };
+}
+
+interface SourceState {
+  dueMs: number;
+  answeredAtMs?: number;
+  running?: Promise<void>;
+  /** What was last said of it. */
+  said: string;
+  mismatches: Set<string>;
+}
+
+/**
+ * Counts connections as often as each source says, of the computes that policies need them of. Of several daemons one asks and stores,
+ * the others read: all see the same.
+ */
+export function startSampling(deps: SamplingDeps): Running {
+  const states = new Map<string, SourceState>();
+  const stop = new AbortController();
+
+  async function tick(): Promise<void> {
+    // Counts of another time would be taken for old ones, or for ones to come.
+    if ((await deps.storeClock.tooFarOff()) !== undefined) return;
+    const nowMs = deps.clock.now();
+    if (isAnyDue(deps, states)) startDue(nowMs);
+    for (const [name, state] of states) showAge(deps, name, state);
+  }
+
+  function startDue(nowMs: number): void {
+    const all = countedComputes(deps);
+    forgetOthers(deps, states, all);
+    for (const counted of all) {
+      const { name, everyMs } = counted.source;
+      const state = states.get(name) ?? newState(deps, name, nowMs);
+      states.set(name, state);
+      if (state.running || !isDue(state.dueMs, everyMs, nowMs)) continue;
+      state.dueMs = nowMs + everyMs;
+      state.running = deps
+        .runInBackground('counting of connections', () => round(counted, state))
+        .finally(() => {
+          delete state.running;
+        });
+    }
+  }
+
+  async function round(counted: CountedComputes, state: SourceState): Promise<void> {
+    const { source } = counted;
+    const isCounting = await isMyTurn(deps, source);
+    const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(ROUND_MS)]);
+    const outcomes = await sampleSource(deps, counted, { counters: deps.counters, isCounting, signal });
+    if (stop.signal.aborted) return;
+    report(deps, source, state, outcomes);
+    for (const compute of counted.computes) {
+      const outcome = outcomes.get(compute.computeId);
+      const reported = outcome?.ok && outcome.value !== 'full' ? outcome.value.maxConnections : undefined;
+      if (reported !== undefined) noteMismatch(deps, state.mismatches, compute, reported);
+    }
+    const hasAnswered = [...outcomes.values()].some(({ ok }) => ok);
+    if (hasAnswered || !isCounting) state.answeredAtMs = deps.clock.now();
+  }
+
+  const ticks = deps.clock.every(deps.rhythm.samplingMs, () => deps.runInBackground('rounds of sources', tick));
+  return {
+    async close() {
+      stop.abort();
+      await ticks.close();
+      await Promise.all([...states.values()].map(({ running }) => running));
+    },
+  };
+}
+
+interface Reporting {
+  clock: Clock;
+  telemetry: Telemetry;
+}
+
+/** Its errors are exported as 0 from the start, so that a rate over them sees the first. */
+function newState({ telemetry: { metrics } }: Reporting, source: string, nowMs: number): SourceState {
+  for (const code of SOURCE_ERROR_CODES) metrics.increment('ebb_connection_source_errors_total', { source, code }, 0);
+  return { dueMs: nowMs, said: '', mismatches: new Set() };
+}
+
+/** Looking at every compute of a large fleet takes its time: that is done only when something follows from it. */
+function isAnyDue(
+  { clock, policies }: Pick<SamplingDeps, 'clock' | 'policies'>,
+  states: ReadonlyMap<string, SourceState>,
+): boolean {
+  const nowMs = clock.now();
+  const { sources } = policies.set;
+  const isGone = [...states.keys()].some((name) => !sources.has(name));
+  return (
+    isGone || [...sources.values()].some(({ name, everyMs }) => isDue(states.get(name)?.dueMs ?? 0, everyMs, nowMs))
+  );
+}
+
+/** Also where it would be due later than an interval from now: then the clock was set back. */
+function isDue(dueMs: number, everyMs: number, nowMs: number): boolean {
+  return nowMs >= dueMs || dueMs > nowMs + everyMs;
+}
+
+/**
+ * Only who knows the whole fleet can have all of it counted. The lease is not given back: it runs out when the source is due again,
+ * also for whoever takes the fleet over meanwhile.
+ */
+async function isMyTurn(
+  { store, clock, holder, leaderLease }: Pick<SamplingDeps, 'store' | 'clock' | 'holder' | 'leaderLease'>,
+  { name, everyMs }: ConnectionSource,
+): Promise<boolean> {
+  if (!leaderLease.isHeld()) return false;
+  const realMs = clock.realDelayMs(clock.now() + everyMs);
+  const ttlMs = Math.max(1, Math.floor(realMs * OWN_SHARE));
+  return (await store.acquireLease(`connections-${encodeURIComponent(name)}`, holder, ttlMs)) !== undefined;
+}
+
+function forgetOthers(
+  { samples, telemetry }: Pick<SamplingDeps, 'samples' | 'telemetry'>,
+  states: Map<string, SourceState>,
+  all: CountedComputes[],
+): void {
+  const wanted = new Map(
+    all.map(({ source, computes }) => [source.name, new Set(computes.map((one) => one.computeId))]),
+  );
+  samples.keepOnly((computeId, source) => wanted.get(source)?.has(computeId) ?? false);
+  for (const name of states.keys()) if (!wanted.has(name)) states.delete(name);
+  telemetry.metrics.clear('ebb_connection_source_age_seconds');
+}
+
+function showAge({ clock, telemetry }: Reporting, source: string, { answeredAtMs }: SourceState): void {
+  if (answeredAtMs === undefined) return;
+  const seconds = Math.max(0, clock.now() - answeredAtMs) / 1000;
+  telemetry.metrics.set('ebb_connection_source_age_seconds', { source }, seconds);
+}
+
+/** Counts the errors of a source, and says it once when something else is wrong with it than before. */
+function report(
+  { telemetry: { log, metrics } }: Reporting,
+  { name: source }: ConnectionSource,
+  state: SourceState,
+  outcomes: ReadonlyMap<string, CountOutcome>,
+): void {
+  const failures = [...outcomes].flatMap(([computeId, outcome]) =>
+    outcome.ok || outcome.error.code === 'not_active' ? [] : [{ computeId, ...outcome.error }],
+  );
+  for (const { code } of failures) metrics.increment('ebb_connection_source_errors_total', { source, code });
+  const codes = [...new Set(failures.map(({ code }) => code))].sort();
+  if (outcomes.size === 0 || codes.join() === state.said) return;
+  state.said = codes.join();
+  const [first] = failures;
+  if (first === undefined) {
+    log.info({ event: 'ebb.source_answers', source }, `source ${source} counts connections`);
+    return;
+  }
+  log.warn(
+    { event: 'ebb.source_failed', source, codes, failed: failures.length, asked: outcomes.size },
+    `source ${source} does not count ${failures.length} of ${outcomes.size} computes; of ${first.computeId}: ${first.message}`,
+  );
+}

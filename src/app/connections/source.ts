@@ -1,0 +1,138 @@
+import type { Compute } from '../../domain/compute/compute.ts';
+import { CONNECTION_PROFILES } from '../../domain/connections/connection-profile.ts';
+import { compactSamples, MOST_SAMPLES, withValidity } from '../../domain/connections/connection-samples.ts';
+import { type Evaluation, evaluateNow } from '../../domain/evaluate/evaluate.ts';
+import type { ConnectionCounters, CountOutcome } from '../../ports/connections.ts';
+import type { ConnectionSample, Store } from '../../ports/store.ts';
+import { type EvaluateDeps, situationOf } from '../evaluate/evaluate.ts';
+import { FRESH_MS, type ReadProjectDeps, readProject } from '../fleet/cached-projects.ts';
+import { mapConcurrently } from '../map-concurrently.ts';
+import { requestReconcile, type TriggerDeps } from '../triggers.ts';
+import type { CountedComputes } from './counted-computes.ts';
+import type { Samples } from './samples.ts';
+
+/** Clocks may differ so much. What was stored by one that is further ahead would stay the newest until then. */
+const AHEAD_MS = 2000;
+
+const CONCURRENT_READS = 8;
+const CONCURRENT_STORE_CALLS = 16;
+
+export interface SampleSourceDeps extends EvaluateDeps, ReadProjectDeps, TriggerDeps {
+  store: Store;
+  samples: Samples;
+}
+
+/** One round for one source: who counts asks it, everyone else reads what was counted. Gives what the source answered. */
+export async function sampleSource(
+  deps: SampleSourceDeps,
+  counted: CountedComputes,
+  options: { counters: ConnectionCounters; isCounting: boolean; signal: AbortSignal },
+): Promise<Map<string, CountOutcome>> {
+  const { source } = counted;
+  const awake = counted.computes.filter(({ state }) => state !== 'idle');
+  const known = new Map<string, readonly ConnectionSample[]>();
+  await mapConcurrently(awake, CONCURRENT_STORE_CALLS, async ({ computeId }) => {
+    const stored = await deps.store.samples(computeId);
+    const latestMs = deps.clock.now() + AHEAD_MS;
+    known.set(
+      computeId,
+      stored.filter(({ atMs }) => atMs <= latestMs),
+    );
+  });
+  const computes = options.isCounting ? await asFresh(deps, source.from, awake) : [];
+  const requests = computes.map((compute) => ({ compute, ...quietLook(known.get(compute.computeId), source.name) }));
+  const outcomes =
+    requests.length === 0 ? new Map() : await options.counters.of(source).count(requests, options.signal);
+  const projects = new Set<string>();
+  const fresh = new Map(computes.map((compute) => [compute.computeId, compute]));
+  await mapConcurrently(awake, CONCURRENT_STORE_CALLS, async (seen) => {
+    const compute = fresh.get(seen.computeId) ?? seen;
+    const all = known.get(compute.computeId) ?? [];
+    const added = sampleOf(deps, compute, outcomes.get(compute.computeId), all, source.name);
+    if (added) await store(deps, counted, compute, [...all, added]);
+    const own = ofSource([...all, ...(added ? [added] : [])], source.name);
+    deps.samples.put(
+      compute.computeId,
+      source.name,
+      own.map((sample) => withValidity(sample, source.everyMs)),
+    );
+    if (changesWhatIsWanted(deps, compute)) projects.add(compute.projectId);
+  });
+  for (const projectId of projects) await requestReconcile(deps, projectId);
+  return outcomes;
+}
+
+/** A question must reach no compute that has fallen asleep since it was last seen. One that can't be read now is not asked. */
+async function asFresh(deps: SampleSourceDeps, from: 'postgres' | 'prometheus', computes: readonly Compute[]) {
+  if (from === 'prometheus') return [...computes];
+  const { fleet } = deps;
+  const stale = new Set(computes.map(({ projectId }) => projectId).filter((id) => fleet.ageMs(id) > FRESH_MS));
+  await mapConcurrently([...stale], CONCURRENT_READS, async (projectId) => {
+    const project = fleet.listed(projectId);
+    if (project) await readProject(deps, project, { deadlineMs: FRESH_MS });
+  });
+  const wanted = new Set(computes.map(({ computeId }) => computeId));
+  return [...new Set(computes.map(({ projectId }) => projectId))]
+    .filter((projectId) => fleet.ageMs(projectId) <= FRESH_MS)
+    .flatMap((projectId) => fleet.cachedProject(projectId)?.computes ?? [])
+    .filter(({ computeId }) => wanted.has(computeId));
+}
+
+function ofSource(samples: readonly ConnectionSample[], source: string): ConnectionSample[] {
+  return samples.filter((sample) => (sample.source ?? source) === source);
+}
+
+function quietLook(samples: readonly ConnectionSample[] = [], source: string): { quietLookMs?: number } {
+  const last = ofSource(samples, source).at(-1);
+  if (last?.lookedAtMs === undefined || last.connections > 0 || last.sinceMs !== undefined) return {};
+  return { quietLookMs: last.lookedAtMs };
+}
+
+function sampleOf(
+  { clock, profiles }: Pick<SampleSourceDeps, 'clock' | 'profiles'>,
+  compute: Compute,
+  outcome: CountOutcome | undefined,
+  known: readonly ConnectionSample[],
+  source: string,
+): ConnectionSample | undefined {
+  if (!outcome?.ok) return undefined;
+  const profile = profiles.get(compute.account) ?? CONNECTION_PROFILES.seed;
+  const max = ofSource(known, source).findLast(({ maxConnections }) => maxConnections !== undefined)?.maxConnections;
+  const atMs = clock.now();
+  if (outcome.value === 'full') {
+    return { atMs, source, connections: Math.max(max ?? 0, profile.maxConnections(compute)) };
+  }
+  const { connections, maxConnections, lookedAtMs } = outcome.value;
+  return {
+    ...{ atMs, source, connections },
+    ...(maxConnections !== undefined && { maxConnections }),
+    ...(lookedAtMs !== undefined && { lookedAtMs }),
+  };
+}
+
+async function store(
+  deps: SampleSourceDeps,
+  { windowMs }: CountedComputes,
+  { computeId }: Compute,
+  samples: readonly ConnectionSample[],
+): Promise<void> {
+  const names = new Set(samples.map(({ source }) => source));
+  const sources = [...deps.policies.set.sources.values()].filter(({ name }) => names.has(name));
+  const most = Math.max(4, Math.floor(MOST_SAMPLES / sources.length));
+  const nowMs = deps.clock.now();
+  const kept = sources.flatMap(({ name, everyMs }) => {
+    const own = samples.filter(({ source }) => source === name).map((sample) => withValidity(sample, everyMs));
+    return compactSamples(own, { nowMs, windowMs, most });
+  });
+  await deps.store.putSamples(computeId, kept);
+}
+
+/** True if what was counted makes something else right than what was last concluded. */
+function changesWhatIsWanted(deps: SampleSourceDeps, compute: Compute): boolean {
+  const before = deps.fleet.known(compute.computeId)?.evaluatedCompute;
+  if (!before) return false;
+  const after = evaluateNow(situationOf(deps, { compute, record: before.record, projectBusy: false }));
+  const told = ({ decision, plan }: Pick<Evaluation, 'decision' | 'plan'>) =>
+    JSON.stringify([decision.desired, plan.actions, plan.heldBy]);
+  return told(before) !== told(after);
+}

@@ -1,0 +1,31 @@
+import { type Compute, hasSettings } from '../../domain/compute/compute.ts';
+import { type Freeze, mayConcern } from '../../domain/overrides/freezes.ts';
+import type { ComputeStatus } from '../../ports/operator.ts';
+import type { EvaluatedCompute } from '../fleet/fleet.ts';
+import type { Mode } from './evaluate.ts';
+
+/** True for a compute that a freeze set by a person stops now. */
+type FrozenTest = (compute: Compute) => boolean;
+
+/** Makes freezes ready to be asked of a whole fleet. */
+export function frozenBy(freezes: readonly Freeze[], nowMs: number): FrozenTest {
+  const tests = freezes.filter(({ expiresAtMs }) => nowMs < expiresAtMs).map(({ select }) => mayConcern(select));
+  return (compute) => tests.some((test) => test(compute));
+}
+
+/** What ebb does with a compute: the first that is true of frozen, degraded, held, left, unmatched, observed, enforced. */
+export function statusOf(
+  { mode }: { mode: Mode },
+  { compute, decision, plan, record }: EvaluatedCompute,
+  isFrozen: FrozenTest,
+): ComputeStatus {
+  if (decision.freezes.length > 0 || isFrozen(compute)) return 'frozen';
+  if (plan.heldBy.includes('degraded')) return 'degraded';
+  if (decision.holds.length > 0) return 'held';
+  if (!decision.matched) {
+    const changed = Object.keys(record.lastApplied).length > 0;
+    return changed && !hasSettings(compute, record.baseline) ? 'left' : 'unmatched';
+  }
+  const onlyObserved = Object.keys(decision.enforcedDeciders).length === 0 && Object.keys(decision.deciders).length > 0;
+  return mode === 'observe' || onlyObserved ? 'observed' : 'enforced';
+}

@@ -1,0 +1,111 @@
+import type { Compute } from '../../domain/compute/compute.ts';
+import type { ConnectionProfile } from '../../domain/connections/connection-profile.ts';
+import type { ConnectionHistory } from '../../domain/connections/connections.ts';
+import { evaluate, type Situation } from '../../domain/evaluate/evaluate.ts';
+import { hasOperationRunning } from '../../domain/plan/gates/operation-running.ts';
+import type { Plan } from '../../domain/plan/plan.ts';
+import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
+import type { ManualChanges, PartialDisruption } from '../../domain/policy/disruption.ts';
+import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Notifier } from '../../ports/notifier.ts';
+import type { Said } from '../../ports/store.ts';
+import type { EvaluatedCompute } from '../fleet/fleet.ts';
+import { type LogHeadroomDeps, logHeadroom } from './headroom-log.ts';
+
+export type Mode = 'enforce' | 'observe';
+
+/** By what computes are evaluated; each evaluation uses the rules that are current when it begins. */
+export interface EvaluateDeps {
+  clock: Clock;
+  mode: Mode;
+  policies: CompiledPolicies;
+  /** What holds where a policy says nothing. */
+  disruption: PartialDisruption;
+  manualChanges: ManualChanges | undefined;
+  /** How many connections a size accepts, by account. */
+  profiles: ReadonlyMap<string, ConnectionProfile>;
+  overrides: Said;
+  samples: { historyOf(computeId: string): ConnectionHistory };
+  slots: { isFull(policy: string): boolean };
+}
+
+export interface EvaluateProjectDeps extends EvaluateDeps, LogHeadroomDeps {
+  notify: Notifier;
+}
+
+/** Decides and plans for every compute of a project, and says what is held back when that is news. */
+export function evaluateProject(
+  deps: EvaluateProjectDeps,
+  computes: readonly Compute[],
+  records: ReadonlyMap<string, ComputeRecord>,
+): EvaluatedCompute[] {
+  const startedMs = deps.clock.monotonicMs();
+  const evaluatedComputes = evaluateQuietly(deps, computes, records);
+  const seconds = (deps.clock.monotonicMs() - startedMs) / 1000;
+  deps.telemetry.metrics.observe('ebb_decision_duration_seconds', {}, seconds);
+  for (const evaluatedCompute of evaluatedComputes) {
+    notifyHeldBack(deps, evaluatedCompute);
+    logHeadroom(deps, evaluatedCompute);
+  }
+  return evaluatedComputes;
+}
+
+/** What is concluded about, besides what the daemon knows. */
+interface Subject {
+  compute: Compute;
+  record: ComputeRecord;
+  projectBusy: boolean;
+}
+
+/** Decides and plans for every compute of a project of which there is a record, and tells nobody. */
+export function evaluateQuietly(
+  deps: EvaluateDeps,
+  computes: readonly Compute[],
+  records: ReadonlyMap<string, ComputeRecord>,
+): EvaluatedCompute[] {
+  const busy = computes.filter((compute) => hasOperationRunning(compute, records.get(compute.computeId)));
+  return computes.flatMap((compute) => {
+    const record = records.get(compute.computeId);
+    if (!record) return [];
+    const projectBusy = busy.some(({ computeId }) => computeId !== compute.computeId);
+    return [evaluateCompute(deps, { compute, record, projectBusy })];
+  });
+}
+
+/** Decides and plans for one compute, as things stand. */
+export function evaluateCompute(deps: EvaluateDeps, subject: Subject): EvaluatedCompute {
+  const { compute, record } = subject;
+  return { compute, record, ...evaluate(situationOf(deps, subject)) };
+}
+
+/** All by which a compute is judged, as things stand. */
+export function situationOf(deps: EvaluateDeps, { compute, record, projectBusy }: Subject): Situation {
+  const { policies, mode, overrides } = deps;
+  // Clocks step back; decisions don't: what was decided for a later instant stands until then.
+  const nowMs = Math.max(deps.clock.now(), record.lastDecidedAtMs);
+  const profile = deps.profiles.get(compute.account);
+  return {
+    ...{ policies, compute, record, mode, projectBusy, nowMs },
+    holds: overrides.holds,
+    freezes: overrides.freezes,
+    connections: deps.samples.historyOf(compute.computeId),
+    ...(profile && { profile }),
+    disruption: deps.disruption,
+    manualChanges: deps.manualChanges,
+    isAtOnceFull: ({ policy }) => deps.slots.isFull(policy),
+  };
+}
+
+function notifyHeldBack(
+  { fleet, notify }: Pick<EvaluateProjectDeps, 'fleet' | 'notify'>,
+  { compute, plan }: EvaluatedCompute,
+): void {
+  if (plan.heldBy.length === 0) return;
+  const before = fleet.evaluatedCompute(compute.computeId)?.plan;
+  if (!before || signature(before) !== signature(plan)) notify({ kind: 'held_back', compute, plan });
+}
+
+function signature({ actions, held, heldBy }: Plan): string {
+  return JSON.stringify([actions, held, heldBy]);
+}

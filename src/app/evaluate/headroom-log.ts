@@ -1,0 +1,40 @@
+import type { ReasonCode } from '../../domain/compute/reasons.ts';
+import { describeStep } from '../../domain/decide/describe-step.ts';
+import type { TraceStep } from '../../domain/decide/trace.ts';
+import type { Telemetry } from '../../ports/telemetry.ts';
+import type { EvaluatedCompute, Fleet } from '../fleet/fleet.ts';
+
+/** What headroom says that somebody must know who wonders about a size. */
+const TELLING: ReadonlySet<ReasonCode> = new Set([
+  'headroom',
+  'headroom_advised',
+  'headroom_over_limit',
+  'headroom_unmet',
+  'stabilising',
+  'connections_unknown',
+]);
+
+export interface LogHeadroomDeps {
+  fleet: Fleet;
+  telemetry: Telemetry;
+}
+
+/** Says it once when headroom begins, or ceases, to say something else than before of a compute. */
+export function logHeadroom({ fleet, telemetry }: LogHeadroomDeps, { compute, decision }: EvaluatedCompute): void {
+  const before = tellingSteps(fleet.evaluatedCompute(compute.computeId)?.decision.trace ?? []);
+  const after = tellingSteps(decision.trace);
+  if (signature(before) === signature(after)) return;
+  const { projectId: project, computeId } = compute;
+  const steps = after.map(({ code, policy, connections }) => ({ code, policy: policy?.name, ...connections }));
+  const message = after.length === 0 ? 'has enough connections' : after.map((step) => describeStep(step)).join('; ');
+  telemetry.log.info({ event: 'ebb.headroom', project, compute: computeId, steps }, `${computeId}: ${message}`);
+}
+
+function tellingSteps(trace: readonly TraceStep[]): TraceStep[] {
+  return trace.filter(({ code }) => TELLING.has(code));
+}
+
+/** Without the counts, which change all the time. */
+function signature(steps: readonly TraceStep[]): string {
+  return JSON.stringify(steps.map(({ code, policy, after }) => [code, policy?.name, after]));
+}

@@ -1,0 +1,57 @@
+import type { BranchRole, Compute } from '../../domain/compute/compute.ts';
+import type { ApiResult, Branch, CallOptions, ControlApi, ControlApiError } from '../../ports/control-api.ts';
+
+/** What policies select a branch by. */
+export interface BranchFacts {
+  name: string;
+  roles: readonly BranchRole[];
+}
+
+/** Branches of a project by id. */
+export type Branches = ReadonlyMap<string, BranchFacts>;
+
+/** The branches of a project as they were last listed. */
+export interface KnownBranches {
+  branches: Branches;
+  /** The key may not list them: there are none. */
+  isRefused: boolean;
+  /** What the list of projects said of the last change of the project then, milliseconds since the epoch. */
+  projectUpdatedAtMs: number;
+  /** On the clock's monotonic time. */
+  readAtMonotonicMs: number;
+}
+
+/** Reads all branches of a project: one request, more where there are thousands. */
+export async function readBranches(
+  api: Pick<ControlApi, 'listBranches'>,
+  projectId: string,
+  options: CallOptions,
+): Promise<ApiResult<Branches>> {
+  const branches = new Map<string, BranchFacts>();
+  for await (const page of api.listBranches(projectId, options)) {
+    if (!page.ok) return page;
+    for (const branch of page.value) branches.set(branch.branchId, { name: branch.name, roles: rolesOf(branch) });
+  }
+  return { ok: true, value: branches };
+}
+
+/** True if the key may not list branches, though it may read computes: that is for the owner of the key to change. */
+export function refusesBranches({ code }: ControlApiError): boolean {
+  return code === 'forbidden' || code === 'not_found';
+}
+
+/** The computes with name and roles of their branches, where these are known. */
+export function withBranches(computes: readonly Compute[], branches: Branches): Compute[] {
+  return computes.map((compute) => {
+    const branch = branches.get(compute.branchId);
+    return branch ? { ...compute, branchName: branch.name, branchRoles: branch.roles } : compute;
+  });
+}
+
+function rolesOf({ isDefault, isProtected, parentBranchId }: Branch): BranchRole[] {
+  const roles: BranchRole[] = [];
+  if (isDefault) roles.push('default');
+  if (isProtected) roles.push('protected');
+  if (parentBranchId !== undefined) roles.push('child');
+  return roles;
+}

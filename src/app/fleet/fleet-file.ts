@@ -1,0 +1,63 @@
+import type { Compute } from '../../domain/compute/compute.ts';
+import { isoInstant } from '../../domain/time/instants.ts';
+import type { Project } from '../../ports/control-api.ts';
+import type { Survey } from './read-fleet.ts';
+
+/** The account that a project without one belongs to. */
+const ONLY_ACCOUNT = 'default';
+
+/**
+ * A fleet as a file holds it, in the words of the control API, ready for YAML or JSON. Whatever is not known is left out; what
+ * the file's readers would assume anyway is, too.
+ */
+export function fleetFileOf(survey: Pick<Survey, 'projects' | 'computes'>, takenAtMs: number) {
+  const computes = new Map<string, Compute[]>();
+  for (const compute of survey.computes) {
+    const ofProject = computes.get(compute.projectId);
+    if (ofProject) ofProject.push(compute);
+    else computes.set(compute.projectId, [compute]);
+  }
+  return {
+    taken_at: isoInstant(takenAtMs),
+    projects: survey.projects.map((project) => fileProject(project, computes.get(project.projectId) ?? [])),
+  };
+}
+
+function fileProject(project: Project, computes: readonly Compute[]) {
+  const { projectId: id, name, nameUnknown = false, account, regionId, pgVersion } = project;
+  return {
+    id,
+    ...(!nameUnknown && { name }),
+    ...(account !== ONLY_ACCOUNT && { account }),
+    region_id: regionId,
+    ...(pgVersion !== undefined && { pg_version: pgVersion }),
+    computes: computes.map(fileCompute),
+  };
+}
+
+function fileCompute(compute: Compute) {
+  const { startedAtMs, lastActiveAtMs, disabled } = compute;
+  const branch = fileBranch(compute);
+  return {
+    id: compute.computeId,
+    branch_id: compute.branchId,
+    ...(branch && { branch }),
+    type: compute.type,
+    min_cu: compute.minCu,
+    max_cu: compute.maxCu,
+    suspend_timeout_seconds: compute.suspendTimeoutSeconds,
+    state: compute.state,
+    ...(disabled && { disabled }),
+    created_at: isoInstant(compute.createdAtMs),
+    ...(startedAtMs !== undefined && { started_at: isoInstant(startedAtMs) }),
+    ...(lastActiveAtMs !== undefined && { last_active: isoInstant(lastActiveAtMs) }),
+  };
+}
+
+function fileBranch({ branchName: name, branchRoles: roles }: Compute) {
+  if (name === undefined || roles === undefined) return undefined;
+  const [isDefault, isProtected, child] = (['default', 'protected', 'child'] as const).map((role) =>
+    roles.includes(role),
+  );
+  return { name, default: isDefault, protected: isProtected, ...(child === isDefault && { child }) };
+}

@@ -1,0 +1,122 @@
+import type { Compute } from '../../domain/compute/compute.ts';
+import type { Evaluation } from '../../domain/evaluate/evaluate.ts';
+import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Project, UnreadableCompute } from '../../ports/control-api.ts';
+import type { KnownBranches } from './branches.ts';
+
+/** What was last seen of a project's computes. */
+export interface CachedProject {
+  project: Project;
+  computes: readonly Compute[];
+  /** Listed, and not understood: nothing is concluded about them. */
+  unreadable: readonly UnreadableCompute[];
+  /** When the reading began: by the clock (a change sent later is not in it), and on its monotonic time (for the age). */
+  readAtMs: number;
+  readAtMonotonicMs: number;
+}
+
+/** What was last concluded about a compute. */
+export interface EvaluatedCompute extends Evaluation {
+  compute: Compute;
+  record: ComputeRecord;
+}
+
+/** The newest conclusion about a compute, whoever has looked at it. */
+interface Known {
+  evaluatedCompute: EvaluatedCompute;
+  /** On the clock's monotonic time. */
+  atMonotonicMs: number;
+}
+
+/**
+ * The daemon's picture of the fleet, in memory only: what is lost with it is read again. Keyed by project, then compute.
+ */
+export interface Fleet {
+  cachedProject(projectId: string): CachedProject | undefined;
+  cachedProjects(): Iterable<CachedProject>;
+  see(cachedProject: CachedProject): CachedProject;
+  /** Keeps what the list of projects says now, so that the next list can be compared with it. */
+  list(project: Project): void;
+  listed(projectId: string): Project | undefined;
+  projectIds(): string[];
+  forget(projectId: string): void;
+  /** Keeps what this daemon has concluded when it looked at the compute itself, under the project's lease. */
+  putEvaluated(evaluatedCompute: EvaluatedCompute): void;
+  /** Keeps what follows from what the store has, of a compute that any daemon of the group may have looked at. */
+  adopt(evaluatedCompute: EvaluatedCompute): void;
+  /** The newest conclusion about each compute, own or adopted. */
+  evaluatedComputes(): Iterable<EvaluatedCompute>;
+  known(computeId: string): Known | undefined;
+  /** This daemon's own: what it compares its next look with. */
+  evaluatedOf(projectId: string): EvaluatedCompute[];
+  evaluatedCompute(computeId: string): EvaluatedCompute | undefined;
+  /** The branches of each project whose branches were asked for. */
+  branches: Map<string, KnownBranches>;
+  /** Computes whose record can't be read, and which are not listed: since when, milliseconds since the epoch. */
+  brokenAbsentSinceMs: Map<string, number>;
+  /** When the list of all projects was last asked for, on the clock's monotonic time; −Infinity if it never was. */
+  listAskedAtMonotonicMs: number;
+  /** Milliseconds since the picture was read; infinite if there is none. */
+  ageMs(projectId: string): number;
+}
+
+export function createFleet({ clock }: { clock: Clock }): Fleet {
+  const listed = new Map<string, Project>();
+  const cachedProjects = new Map<string, CachedProject>();
+  const own = new Map<string, EvaluatedCompute>();
+  const known = new Map<string, Known>();
+  const branches: Fleet['branches'] = new Map();
+
+  const dropConclusions = (projectId: string, kept: ReadonlySet<string>) => {
+    for (const { computeId } of cachedProjects.get(projectId)?.computes ?? []) {
+      if (kept.has(computeId)) continue;
+      own.delete(computeId);
+      known.delete(computeId);
+    }
+  };
+
+  const adopt = (evaluatedCompute: EvaluatedCompute) =>
+    void known.set(evaluatedCompute.compute.computeId, { evaluatedCompute, atMonotonicMs: clock.monotonicMs() });
+
+  return {
+    branches,
+    brokenAbsentSinceMs: new Map(),
+    listAskedAtMonotonicMs: Number.NEGATIVE_INFINITY,
+    cachedProject: (projectId) => cachedProjects.get(projectId),
+    cachedProjects: () => cachedProjects.values(),
+    see(cachedProject) {
+      const { projectId } = cachedProject.project;
+      dropConclusions(projectId, new Set(cachedProject.computes.map(({ computeId }) => computeId)));
+      cachedProjects.set(projectId, cachedProject);
+      return cachedProject;
+    },
+    list: (project) => void listed.set(project.projectId, project),
+    listed: (projectId) => listed.get(projectId),
+    projectIds: () => [...listed.keys()],
+    forget(projectId) {
+      dropConclusions(projectId, new Set());
+      cachedProjects.delete(projectId);
+      listed.delete(projectId);
+      branches.delete(projectId);
+    },
+    putEvaluated(evaluatedCompute) {
+      own.set(evaluatedCompute.compute.computeId, evaluatedCompute);
+      adopt(evaluatedCompute);
+    },
+    adopt,
+    *evaluatedComputes() {
+      for (const { evaluatedCompute } of known.values()) yield evaluatedCompute;
+    },
+    known: (computeId) => known.get(computeId),
+    evaluatedOf: (projectId) =>
+      (cachedProjects.get(projectId)?.computes ?? [])
+        .map(({ computeId }) => own.get(computeId))
+        .filter((evaluatedCompute) => evaluatedCompute !== undefined),
+    evaluatedCompute: (computeId) => own.get(computeId),
+    ageMs(projectId) {
+      const cachedProject = cachedProjects.get(projectId);
+      return cachedProject ? clock.monotonicMs() - cachedProject.readAtMonotonicMs : Number.POSITIVE_INFINITY;
+    },
+  };
+}

@@ -1,0 +1,90 @@
+import type { Project } from '../../ports/control-api.ts';
+import type { JobHandler } from '../../ports/job-queue.ts';
+import { mapConcurrently } from '../map-concurrently.ts';
+import { reportListing } from '../telemetry/outages.ts';
+import { requestReconcile, type TriggerDeps } from '../triggers.ts';
+import { type FreshProjectDeps, type ProjectList, readProject, readProjectList } from './cached-projects.ts';
+import { askForProject, type ForgetProjectDeps, forgetProject } from './forget-project.ts';
+
+/** The background refresh may use this share of the API budget of 700 requests a minute. */
+const BACKGROUND_SHARE = 0.1;
+const BUDGET_PER_MS = 700 / 60_000;
+const CONCURRENT_READS = 8;
+
+export interface InventoryDeps extends FreshProjectDeps, ForgetProjectDeps, TriggerDeps {
+  /** Between two looks at the list of projects, in real milliseconds. */
+  rhythm: { inventoryMs: number };
+}
+
+/**
+ * Keeps the picture of the fleet true at little cost: the list of projects shows which of them changed; those are read at
+ * once, and of the others the oldest pictures, as many as the background's share of the budget allows.
+ */
+export function createInventory(deps: InventoryDeps): JobHandler {
+  return async (_job, signal) => {
+    await takeInventory(deps, signal);
+    return { kind: 'done' };
+  };
+}
+
+/**
+ * One round. What was read is reconciled; a project that is no longer listed is asked for and forgotten if it is gone, unless its
+ * account could not be listed in whole.
+ */
+export async function takeInventory(deps: InventoryDeps, signal: AbortSignal): Promise<void> {
+  const list = await readProjectList(deps, { signal });
+  if (signal.aborted) return;
+  reportListing(deps, list);
+  await forgetUnlisted(deps, list, signal);
+  const { fleet } = deps;
+  const { projects } = list;
+  const due = projects.filter((project) => changedSince(fleet.cachedProject(project.projectId)?.project, project));
+  for (const project of projects) fleet.list(project);
+  const isDue = new Set(due.map(({ projectId }) => projectId));
+  const others = projects.filter(({ projectId }) => !isDue.has(projectId));
+  await readAll(deps, [...due, ...oldest(deps, others)], signal);
+}
+
+async function forgetUnlisted(
+  deps: InventoryDeps,
+  { projects, failures }: ProjectList,
+  signal: AbortSignal,
+): Promise<void> {
+  const { fleet } = deps;
+  const present = new Set(projects.map(({ projectId }) => projectId));
+  const gone = fleet.projectIds().filter((projectId) => {
+    return !present.has(projectId) && !failures.has(fleet.listed(projectId)?.account ?? '');
+  });
+  for (const projectId of gone) await forgetIfDeleted(deps, projectId, signal);
+}
+
+/**
+ * That the list no longer has a project is not enough to forget what is stored of it, since a baseline can't be got back: the
+ * control API must say that it does not exist. And only of projects that this daemon has seen: to another key all are unknown. One
+ * that answers all the same is looked after on.
+ */
+async function forgetIfDeleted(deps: InventoryDeps, projectId: string, signal: AbortSignal): Promise<void> {
+  const state = await askForProject(deps, projectId, signal);
+  if (state === 'gone') await forgetProject(deps, projectId);
+  if (state === 'refused') deps.fleet.forget(projectId);
+}
+
+async function readAll(deps: InventoryDeps, projects: readonly Project[], signal: AbortSignal): Promise<void> {
+  await mapConcurrently(projects, CONCURRENT_READS, async (project) => {
+    if (signal.aborted || !(await readProject(deps, project, { signal }))) return;
+    await requestReconcile(deps, project.projectId);
+  });
+}
+
+function changedSince(before: Project | undefined, now: Project): boolean {
+  return before === undefined || before.updatedAtMs !== now.updatedAtMs;
+}
+
+function oldest({ fleet, rhythm }: Pick<InventoryDeps, 'fleet' | 'rhythm'>, projects: readonly Project[]): Project[] {
+  const most = Math.ceil(rhythm.inventoryMs * BUDGET_PER_MS * BACKGROUND_SHARE);
+  const wasUsed = ({ projectId, computeLastActiveAtMs }: Project) =>
+    Number(fleet.cachedProject(projectId)?.project.computeLastActiveAtMs !== computeLastActiveAtMs);
+  return projects
+    .toSorted((a, b) => wasUsed(b) - wasUsed(a) || fleet.ageMs(b.projectId) - fleet.ageMs(a.projectId))
+    .slice(0, most);
+}

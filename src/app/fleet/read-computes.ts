@@ -1,0 +1,78 @@
+import type { Compute } from '../../domain/compute/compute.ts';
+import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { ApiResult, CallOptions, ComputeList, ControlApi, Project } from '../../ports/control-api.ts';
+import type { Telemetry } from '../../ports/telemetry.ts';
+import { type Branches, readBranches, refusesBranches, withBranches } from './branches.ts';
+import type { Fleet } from './fleet.ts';
+
+/** While the list of projects shows no change of a project, its branches are believed for so long, in real milliseconds. */
+const BRANCHES_SERVE_MS = 3_600_000;
+
+export interface ReadComputesDeps {
+  api: ControlApi;
+  clock: Clock;
+  fleet: Fleet;
+  policies: CompiledPolicies;
+  telemetry: Telemetry;
+}
+
+export interface ReadOptions extends CallOptions {
+  /** Branches that were read longer ago, in real milliseconds, are read again; an hour if absent. */
+  branchesServeMs?: number;
+}
+
+/**
+ * The computes of a project, with the names and roles of their branches where a policy selects by them: that costs one request
+ * more, now and then. An error if the branches can't be had at the moment: who selects by them could not decide.
+ */
+export async function readComputes(
+  deps: ReadComputesDeps,
+  project: Project,
+  options: ReadOptions,
+): Promise<ApiResult<ComputeList>> {
+  const answer = await deps.api.listComputes(project, options);
+  if (!answer.ok || !deps.policies.selectsByBranch) return answer;
+  const { computes, unreadable } = answer.value;
+  const branches = await branchesOf(deps, project, computes, options);
+  return branches.ok ? { ok: true, value: { computes: withBranches(computes, branches.value), unreadable } } : branches;
+}
+
+/**
+ * The branches of a project. They are read again when the project has changed, when a compute is on one that is not known yet,
+ * and after a while. Where that is refused there are none, also for a while.
+ */
+export async function branchesOf(
+  deps: ReadComputesDeps,
+  { projectId, updatedAtMs: projectUpdatedAtMs }: Project,
+  computes: readonly Compute[],
+  options: ReadOptions,
+): Promise<ApiResult<Branches>> {
+  const { branchesServeMs = BRANCHES_SERVE_MS } = options;
+  const known = deps.fleet.branches.get(projectId);
+  const readAtMonotonicMs = deps.clock.monotonicMs();
+  if (
+    known?.projectUpdatedAtMs === projectUpdatedAtMs &&
+    readAtMonotonicMs - known.readAtMonotonicMs < branchesServeMs &&
+    (known.isRefused || computes.every(({ branchId }) => known.branches.has(branchId)))
+  ) {
+    return { ok: true, value: known.branches };
+  }
+  const answer = await readBranches(deps.api, projectId, options);
+  if (!answer.ok && !refusesBranches(answer.error)) return answer;
+  if (!answer.ok && !known?.isRefused) logBranchesRefused(deps, projectId, answer.error.message);
+  const branches: Branches = answer.ok ? answer.value : new Map();
+  deps.fleet.branches.set(projectId, { branches, isRefused: !answer.ok, projectUpdatedAtMs, readAtMonotonicMs });
+  return { ok: true, value: branches };
+}
+
+function logBranchesRefused(
+  { telemetry }: Pick<ReadComputesDeps, 'telemetry'>,
+  projectId: string,
+  message: string,
+): void {
+  telemetry.log.warn(
+    { event: 'ebb.branch_names_refused', project: projectId },
+    `the key may not list the branches of ${projectId} (${message}): only freezes count there of the policies whose selection hangs on a branch's name or role`,
+  );
+}

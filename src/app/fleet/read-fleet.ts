@@ -1,0 +1,114 @@
+import type { Compute } from '../../domain/compute/compute.ts';
+import type { ControlApi, ControlApiError, Project, UnreadableCompute } from '../../ports/control-api.ts';
+import { mapConcurrently } from '../map-concurrently.ts';
+import { readBranches, refusesBranches, withBranches } from './branches.ts';
+
+/** How many projects are read at a time: enough to use the rate budget, few enough to stop soon. */
+const PROJECTS_AT_A_TIME = 8;
+
+/** How far a survey has come. */
+export interface SurveyProgress {
+  projectsRead: number;
+  projects: number;
+  computes: number;
+}
+
+/** The whole fleet, as it was within the time that reading it took. */
+export interface Survey {
+  projects: Project[];
+  /** In the order of their projects. */
+  computes: Compute[];
+  /** Projects whose branches the key may not list: their computes have neither names nor roles of branches. */
+  branchNamesRefused: string[];
+  /** Why the picture is not whole, if it is not: of accounts that could not be listed, of projects and computes that could not be read. */
+  errors: ControlApiError[];
+}
+
+export interface SurveyOptions {
+  api: Pick<ControlApi, 'listProjects' | 'listComputes' | 'listBranches'>;
+  /** Also reads names and roles of branches: one request more for each project with computes. */
+  readBranches: boolean;
+  concurrency?: number;
+  onProgress?: (progress: SurveyProgress) => void;
+  signal?: AbortSignal;
+}
+
+type ProjectReading =
+  | { kind: 'read'; computes: Compute[]; unreadable: ControlApiError[]; branchesRefused: boolean }
+  | { kind: 'failed'; error: ControlApiError }
+  | { kind: 'gone' };
+
+/** Reads the whole fleet once. A project that vanishes meanwhile is left out, one that can't be read is left out and an error. */
+export async function surveyFleet(options: SurveyOptions): Promise<Survey> {
+  const { api, onProgress, concurrency = PROJECTS_AT_A_TIME } = options;
+  const { projects, errors } = await listAll(options);
+  const readings = new Map<string, ProjectReading>();
+  const progress: SurveyProgress = { projectsRead: 0, projects: projects.length, computes: 0 };
+  await mapConcurrently(projects, concurrency, async (project) => {
+    const reading = await readProject(api, project, options);
+    readings.set(project.projectId, reading);
+    progress.projectsRead += 1;
+    if (reading.kind === 'read') progress.computes += reading.computes.length;
+    onProgress?.({ ...progress });
+  });
+  return collect(projects, readings, errors);
+}
+
+async function listAll({ api, signal }: SurveyOptions): Promise<{ projects: Project[]; errors: ControlApiError[] }> {
+  const projects: Project[] = [];
+  const errors: ControlApiError[] = [];
+  for await (const page of api.listProjects(callOptions(signal))) {
+    if (page.ok) projects.push(...page.value);
+    else errors.push(page.error);
+  }
+  return { projects, errors };
+}
+
+async function readProject(
+  api: SurveyOptions['api'],
+  project: Project,
+  { readBranches: wantsBranches, signal }: SurveyOptions,
+): Promise<ProjectReading> {
+  const answer = await api.listComputes(project, callOptions(signal));
+  if (!answer.ok) return answer.error.code === 'not_found' ? { kind: 'gone' } : failed(project, answer.error);
+  const { computes } = answer.value;
+  const unreadable = answer.value.unreadable.map((compute) => unreadableError(project, compute));
+  const read = { kind: 'read', computes, unreadable, branchesRefused: false } as const;
+  if (!wantsBranches || computes.length === 0) return read;
+  const branches = await readBranches(api, project.projectId, callOptions(signal));
+  if (branches.ok) return { ...read, computes: withBranches(computes, branches.value) };
+  if (refusesBranches(branches.error)) return { ...read, branchesRefused: true };
+  return failed(project, branches.error);
+}
+
+function failed({ account }: Project, error: ControlApiError): ProjectReading {
+  return { kind: 'failed', error: { account, ...error } };
+}
+
+function unreadableError({ account, projectId }: Project, { computeId, message }: UnreadableCompute): ControlApiError {
+  const route = 'GET /projects/{project_id}/endpoints';
+  return { code: 'malformed', route, account, message: `${computeId ?? `a compute of ${projectId}`}: ${message}` };
+}
+
+function collect(
+  projects: readonly Project[],
+  readings: ReadonlyMap<string, ProjectReading>,
+  listingErrors: readonly ControlApiError[],
+): Survey {
+  const survey: Survey = { projects: [], computes: [], branchNamesRefused: [], errors: [...listingErrors] };
+  for (const project of projects) {
+    const reading = readings.get(project.projectId);
+    if (reading?.kind === 'failed') survey.errors.push(reading.error);
+    if (reading?.kind !== 'read') continue;
+    survey.projects.push(project);
+    survey.errors.push(...reading.unreadable);
+    // Not a spread of all: a call has no room for as many arguments as a project may have computes.
+    for (const compute of reading.computes) survey.computes.push(compute);
+    if (reading.branchesRefused) survey.branchNamesRefused.push(project.projectId);
+  }
+  return survey;
+}
+
+function callOptions(signal: AbortSignal | undefined): { signal?: AbortSignal } {
+  return signal ? { signal } : {};
+}

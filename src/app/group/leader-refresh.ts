@@ -1,0 +1,139 @@
+import { lookAgainAt } from '../../domain/decide/boundaries.ts';
+import type { ControlApi } from '../../ports/control-api.ts';
+import type { Store } from '../../ports/store.ts';
+import type { Telemetry } from '../../ports/telemetry.ts';
+import type { Running, UntilItWorks } from '../background.ts';
+import { type EvaluateDeps, evaluateQuietly } from '../evaluate/evaluate.ts';
+import type { CachedProject, Fleet } from '../fleet/fleet.ts';
+import { askForProject } from '../fleet/forget-project.ts';
+import { mapConcurrently } from '../map-concurrently.ts';
+import type { Overrides } from '../overrides.ts';
+import type { LeaderLease } from './leader.ts';
+
+/** How often it is looked for what is behind, in real milliseconds. */
+const LOOK_MS = 2_000;
+const CONCURRENT_READS = 8;
+
+/** A daemon that has crossed a boundary has concluded by then, in milliseconds. */
+const PAST_BOUNDARY_MS = 10_000;
+
+export interface LeaderRefreshDeps extends EvaluateDeps {
+  api: ControlApi;
+  store: Store;
+  telemetry: Telemetry;
+  fleet: Fleet;
+  overrides: Overrides;
+  leaderLease: LeaderLease;
+  runInBackground: UntilItWorks;
+  /** Between two rounds over what other daemons have looked at, in real milliseconds. */
+  rhythm: { resyncMs: number };
+}
+
+/** By what the conclusions were last drawn anew. */
+interface Grounds {
+  policies: EvaluateDeps['policies'];
+  overrides: string;
+  atMonotonicMs: number;
+}
+
+/**
+ * Whichever daemon of a group reconciles a project, the one that holds the fleet's lease knows it: it concludes from its own picture
+ * and from the records that the store has, and tells nobody. Elsewhere only what is deleted is forgotten, once the control API says so. A daemon on a store of its
+ * own has concluded everything itself.
+ */
+export function startLeaderRefresh(deps: LeaderRefreshDeps): Running {
+  const { clock, rhythm, leaderLease } = deps;
+  let grounds: Grounds | undefined;
+  let storeId: string | undefined;
+  if (leaderLease.isAlone) return { close: async () => {} };
+
+  async function refreshOnce(): Promise<void> {
+    // Every daemon hears what people say, before the store can lose it.
+    await deps.overrides.refresh(deps.store, clock.now());
+    if (!leaderLease.isHeld()) {
+      grounds = undefined;
+      return;
+    }
+    const current = groundsNow(deps);
+    const isAnew = isOther(grounds, current);
+    const lastMs = (isAnew ? undefined : grounds?.atMonotonicMs) ?? Number.NEGATIVE_INFINITY;
+    const isRound = current.atMonotonicMs - lastMs >= rhythm.resyncMs;
+    const cachedProjects = [...deps.fleet.cachedProjects()].filter((cachedProject) => {
+      return isAnew || (isRound && isOfOthers(deps, cachedProject)) || isBehind(deps, cachedProject);
+    });
+    await mapConcurrently(cachedProjects, CONCURRENT_READS, ({ project }) => adoptProject(deps, project.projectId));
+    if (isRound) grounds = current;
+  }
+
+  async function forgetDeleted(): Promise<void> {
+    if (leaderLease.isHeld()) return;
+    const before = storeId;
+    storeId = await deps.store.storeId();
+    const stored = new Set(await deps.store.projectIds());
+    // A store that came back empty does not mean that anything was deleted.
+    if (storeId !== before || storeId !== (await deps.store.storeId())) return;
+    const { fleet } = deps;
+    const gone = fleet.projectIds().filter((id) => !stored.has(id) && fleet.evaluatedOf(id).length > 0);
+    for (const projectId of gone) {
+      if ((await askForProject(deps, projectId)) !== 'gone') continue;
+      fleet.forget(projectId);
+      const fields = { event: 'ebb.project_forgotten', project: projectId };
+      deps.telemetry.log.info(fields, `${projectId} no longer exists, and another daemon has forgotten its records`);
+    }
+  }
+
+  const rounds = [
+    clock.every(LOOK_MS, () => deps.runInBackground('overview', refreshOnce)),
+    clock.every(rhythm.resyncMs, () => deps.runInBackground('forgetting of deleted projects', forgetDeleted)),
+  ];
+  return { close: async () => void (await Promise.all(rounds.map((round) => round.close()))) };
+}
+
+function groundsNow({ overrides, clock, policies }: LeaderRefreshDeps): Grounds {
+  const { holds, freezes } = overrides;
+  return { policies, overrides: JSON.stringify([holds, freezes]), atMonotonicMs: clock.monotonicMs() };
+}
+
+function isOther(before: Grounds | undefined, now: Grounds): boolean {
+  return before?.policies !== now.policies || before?.overrides !== now.overrides;
+}
+
+/** Another daemon looked at it last: what that one has stored since can't be seen in the picture. */
+function isOfOthers({ fleet }: Pick<LeaderRefreshDeps, 'fleet'>, { computes }: CachedProject): boolean {
+  return computes.some(
+    ({ computeId }) => fleet.known(computeId)?.evaluatedCompute !== fleet.evaluatedCompute(computeId),
+  );
+}
+
+/** Read since it was concluded about, never concluded about, or long past a boundary: at it there is better to do. */
+function isBehind(
+  { fleet, clock }: Pick<LeaderRefreshDeps, 'fleet' | 'clock'>,
+  { computes, readAtMonotonicMs }: CachedProject,
+): boolean {
+  const nowMs = clock.now() - PAST_BOUNDARY_MS;
+  return computes.some(({ computeId }) => {
+    const known = fleet.known(computeId);
+    if (!known || known.atMonotonicMs < readAtMonotonicMs) return true;
+    const { nextBoundaryMs, decision, ...ahead } = known.evaluatedCompute;
+    const dueMs = nextBoundaryMs ?? lookAgainAt(decision.instantMs, ahead);
+    return dueMs !== undefined && dueMs <= nowMs;
+  });
+}
+
+/** What was seen last of each compute counts: in the picture, or when this daemon changed it since. */
+async function adoptProject(deps: LeaderRefreshDeps, projectId: string): Promise<void> {
+  const { fleet } = deps;
+  const askedAtMonotonicMs = deps.clock.monotonicMs();
+  const records = await deps.store.records(projectId);
+  const cachedProject = fleet.cachedProject(projectId);
+  if (!cachedProject) return;
+  const computes = cachedProject.computes.map((compute) => {
+    const known = fleet.known(compute.computeId);
+    return known && known.atMonotonicMs >= cachedProject.readAtMonotonicMs ? known.evaluatedCompute.compute : compute;
+  });
+  for (const evaluatedCompute of evaluateQuietly(deps, computes, records)) {
+    // What this daemon has concluded itself meanwhile rests on a newer record.
+    const knownAtMs = fleet.known(evaluatedCompute.compute.computeId)?.atMonotonicMs ?? Number.NEGATIVE_INFINITY;
+    if (knownAtMs < askedAtMonotonicMs) fleet.adopt(evaluatedCompute);
+  }
+}

@@ -1,0 +1,77 @@
+import type { Lease, Store } from '../../ports/store.ts';
+import type { Telemetry } from '../../ports/telemetry.ts';
+import { LEASE_MS } from '../leases/locked-project.ts';
+
+const NAME = 'fleet';
+
+/** How often the lease is attended to, in real milliseconds: it lives through several failures in a row. */
+export const ATTEND_MS = 3_000;
+
+/** What keeps an enforcing daemon from writing anything. */
+export type WriteBlock = 'clock_off' | 'staged' | 'superseded';
+
+/** Which daemon of a group keeps the picture of the whole fleet: it takes the inventory, and exports what is counted once. */
+export interface LeaderLease {
+  /** The store serves this daemon only: what is stored, it has stored itself. */
+  readonly isAlone: boolean;
+  /** True for the one that keeps it. Of several daemons on one store one at most, but for as long as a lease holds. */
+  isHeld(): boolean;
+  /** Takes the lease if it is free, renews it if it is held. Throws if the store can't be asked: then all stays as it is. */
+  attend(): Promise<void>;
+  /** Leaves it to whoever comes next. */
+  release(): Promise<void>;
+}
+
+export interface LeaderLeaseDeps {
+  isAlone: boolean;
+  store: Store;
+  telemetry: Telemetry;
+  /** Names this daemon as the holder of a lease; random. */
+  holder: string;
+  /** What was last known to keep this daemon from writing. */
+  blocked(): WriteBlock | undefined;
+}
+
+/** Where the daemon is alone there is nobody to agree with: it holds the lease from the first time on. */
+export function createLeaderLease({ isAlone, store, telemetry, holder, blocked }: LeaderLeaseDeps): LeaderLease {
+  const { log, metrics } = telemetry;
+  let lease: Lease | undefined;
+  let isHeld = false;
+
+  function become(held: boolean): void {
+    metrics.set('ebb_fleet_lease_held', {}, held ? 1 : 0);
+    if (held === isHeld) return;
+    isHeld = held;
+    if (isAlone) return;
+    if (held) log.info({ event: 'ebb.fleet_taken' }, 'this daemon keeps the picture of the fleet for its group');
+    else log.info({ event: 'ebb.fleet_left' }, 'another daemon keeps the picture of the fleet for the group');
+  }
+
+  return {
+    isAlone,
+    isHeld: () => isHeld,
+    // While the store can't be asked this throws, and whoever held the lease goes on: then nobody can take it over either, and
+    // series that stop at an outage would be missed when they are needed most. Who alone is cut off stops when it is back.
+    async attend() {
+      if (isAlone) return become(true);
+      if (lease && isOutdated(blocked())) {
+        // On offer until the next time: who finds it free then is the only one, and better than nobody.
+        await store.releaseLease(lease);
+        lease = undefined;
+        return;
+      }
+      const isRenewed = lease !== undefined && (await store.renewLease(lease, LEASE_MS));
+      if (!isRenewed) lease = await store.acquireLease(NAME, holder, LEASE_MS);
+      become(lease !== undefined);
+    },
+    async release() {
+      if (lease) await store.releaseLease(lease);
+      lease = undefined;
+    },
+  };
+}
+
+/** What it would export of computes is by a wrong time, or by policies that no longer count. */
+function isOutdated(block: WriteBlock | undefined): boolean {
+  return block === 'clock_off' || block === 'superseded';
+}

@@ -1,0 +1,79 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { JobHandler, QueueName } from '../../ports/job-queue.ts';
+import type { UntilItWorks } from '../background.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import { requestReconcile, type TriggerDeps } from '../triggers.ts';
+import type { StoreClock } from './clock-skew.ts';
+import type { LeaderLease, WriteBlock } from './leader.ts';
+
+/** Triggers that would come to nothing here. Operations are followed whichever policies count, but not by a wrong clock. */
+const LEFT_WHILE_BLOCKED: Readonly<Record<'superseded' | 'clock_off', readonly QueueName[]>> = {
+  superseded: ['reconcile', 'boundaries', 'crossings'],
+  clock_off: ['reconcile', 'boundaries', 'crossings', 'operations'],
+};
+
+/** A daemon that is alone would else take what it has left again and again. Real milliseconds. */
+const BEFORE_LEAVING_MS = 1_000;
+
+/**
+ * A daemon whose clock is wrong decides nothing: what it would decide, and what it would store for the others, is of another time.
+ * The trigger is left to those whose clock is right; a boundary that were swallowed here would only be caught up with.
+ */
+export function withRightClock({ storeClock }: { storeClock: StoreClock }, handler: JobHandler): JobHandler {
+  return async (job, signal) => {
+    if ((await storeClock.tooFarOff()) === undefined) return handler(job, signal);
+    await delay(BEFORE_LEAVING_MS, undefined, { signal });
+    return { kind: 'left' };
+  };
+}
+
+/** The list of projects is the matter of one daemon: the others would each keep a part of the picture, and none the whole. */
+export function onlyAsLeader({ leaderLease }: { leaderLease: LeaderLease }, handler: JobHandler): JobHandler {
+  return async (job, signal) => (leaderLease.isHeld() ? handler(job, signal) : { kind: 'done' });
+}
+
+export interface PauseQueuesDeps extends TriggerDeps {
+  fleet: Fleet;
+  leaderLease: LeaderLease;
+  runInBackground: UntilItWorks;
+  /** What was last known to keep this daemon from writing. */
+  blocked(): WriteBlock | undefined;
+}
+
+/**
+ * A daemon that may not write while others of its group may leaves the triggers to them; when it may again, it takes them again and
+ * looks at all that it knows. The inventory is left to whoever keeps the picture of the fleet; who takes that over looks at once. To be
+ * called whenever any of this may have changed.
+ */
+export function pauseQueues(deps: PauseQueuesDeps): () => void {
+  const { queue, fleet } = deps;
+  let resting: readonly QueueName[] = [];
+  let changing: Promise<void> | undefined;
+
+  async function change(rests: readonly QueueName[]): Promise<void> {
+    for (const name of resting) if (!rests.includes(name)) await queue.resume(name);
+    for (const name of rests) await queue.rest(name);
+    const takesUp = (name: QueueName) => resting.includes(name) && !rests.includes(name);
+    if (takesUp('inventory')) await queue.add('inventory', { key: 'taken-over', data: {} });
+    if (takesUp('reconcile')) for (const projectId of fleet.projectIds()) await requestReconcile(deps, projectId);
+    // Only now: what failed half-way is done again when this is called the next time.
+    resting = rests;
+  }
+
+  return () => {
+    const rests = leftToOthers(deps);
+    if (changing || rests.join() === resting.join()) return;
+    changing = deps
+      .runInBackground('handing over', () => change(rests))
+      .finally(() => {
+        changing = undefined;
+      });
+  };
+}
+
+function leftToOthers({ blocked: blockedNow, leaderLease }: PauseQueuesDeps): QueueName[] {
+  const blocked = blockedNow();
+  // A staged set keeps nobody else from writing, but there may be nobody else: then somebody must still look.
+  const left = blocked === 'superseded' || blocked === 'clock_off' ? LEFT_WHILE_BLOCKED[blocked] : [];
+  return leaderLease.isHeld() ? [...left] : [...left, 'inventory'];
+}

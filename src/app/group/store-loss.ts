@@ -1,0 +1,113 @@
+import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Generation } from '../../ports/store.ts';
+import type { Telemetry } from '../../ports/telemetry.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import { LEASE_MS, type LeaseDeps } from '../leases/locked-project.ts';
+import type { Overrides } from '../overrides.ts';
+
+type Records = Map<string, ComputeRecord>;
+
+/** Notices a store that came back empty, and gives back to it what this daemon knows. */
+export interface StoreWatch {
+  /** Throws if the store can't be asked. */
+  check(): Promise<void>;
+}
+
+export interface StoreWatchDeps extends LeaseDeps {
+  clock: Clock;
+  telemetry: Telemetry;
+  fleet: Fleet;
+  overrides: Overrides;
+  /** The generation of the policy set that this daemon decides by; undefined while nothing may be written by it. */
+  generation(): Generation | undefined;
+  /** Ensures what must be in the queue: one that lost its records has lost its jobs too. */
+  ensureTriggers(): Promise<void>;
+}
+
+export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
+  const { store, clock, telemetry, overrides } = deps;
+  let storeId: string | undefined;
+  const owed = new Map<string, Records>();
+  let running: Promise<void> | undefined;
+
+  async function check(): Promise<void> {
+    const id = await store.storeId();
+    if (storeId !== undefined && id !== storeId) {
+      for (const [projectId, records] of recordsKnown(deps)) owed.set(projectId, records);
+      await overrides.refresh(store, clock.now());
+      await restoreGeneration(deps);
+      telemetry.metrics.increment('ebb_store_lost_total', {});
+      telemetry.log.warn(
+        { event: 'ebb.store_empty', projects: owed.size },
+        `the store came back empty: what is known of ${owed.size} projects is written back`,
+      );
+    }
+    const isAnother = id !== storeId;
+    storeId = id;
+    for (const [projectId, records] of owed) {
+      if (await giveBack(deps, projectId, records)) owed.delete(projectId);
+    }
+    if (isAnother) await deps.ensureTriggers();
+  }
+
+  return {
+    check() {
+      running ??= check().finally(() => {
+        running = undefined;
+      });
+      return running;
+    },
+  };
+}
+
+/** As of now: what is looked at from here on is met as if for the first time. */
+function recordsKnown({ fleet }: StoreWatchDeps): Map<string, Records> {
+  const known = new Map<string, Records>();
+  for (const { compute, record } of fleet.evaluatedComputes()) {
+    const records = known.get(compute.projectId) ?? new Map();
+    known.set(compute.projectId, records.set(compute.computeId, record));
+  }
+  return known;
+}
+
+async function restoreGeneration({ generation, store }: StoreWatchDeps): Promise<void> {
+  const own = generation();
+  if (own !== undefined) await store.restoreGeneration(own);
+}
+
+/** False if somebody has the project's lease now. */
+async function giveBack({ store, holder }: LeaseDeps, projectId: string, known: Records): Promise<boolean> {
+  const lease = await store.acquireLease(`project-${projectId}`, holder, LEASE_MS);
+  if (!lease) return false;
+  try {
+    const stored = await store.records(projectId);
+    for (const [computeId, record] of known) {
+      const there = stored.get(computeId);
+      if (there && there.firstSeenAtMs <= record.firstSeenAtMs) continue;
+      await store.putRecord(projectId, computeId, there ? mergeRecords(record, there) : record, lease);
+    }
+    return true;
+  } finally {
+    await store.releaseLease(lease);
+  }
+}
+
+/**
+ * What was known before the store lost it, and what was found out since by someone who took the compute for a new one: the
+ * baseline is that of the first sight.
+ */
+function mergeRecords(before: ComputeRecord, since: ComputeRecord): ComputeRecord {
+  const { baseline, firstSeenAtMs, enforcedSinceMs = since.enforcedSinceMs } = before;
+  const ids = new Set(since.openOperations.map(({ operationId }) => operationId));
+  const stillOpen = before.openOperations.filter(({ operationId }) => !ids.has(operationId));
+  return {
+    ...before,
+    ...since,
+    baseline,
+    firstSeenAtMs,
+    ...(enforcedSinceMs !== undefined && { enforcedSinceMs }),
+    lastApplied: { ...before.lastApplied, ...since.lastApplied },
+    openOperations: [...stillOpen, ...since.openOperations],
+  };
+}

@@ -1,0 +1,90 @@
+import { MOST_AHEAD_MS, saidByNow, withoutInstantsAhead } from '../../domain/overrides/instants-ahead.ts';
+import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Store } from '../../ports/store.ts';
+import type { Telemetry } from '../../ports/telemetry.ts';
+
+/** So long it is said after the last instant ahead was found, in real milliseconds: it is mended at once, and a probe must not miss it. */
+const SAID_FOR_MS = MOST_AHEAD_MS;
+
+/** What a clock that was ahead has left in the store. */
+export interface StoredTimes {
+  /** The store, of whose instants none is further ahead than minutes: no start with a wrong clock stops decisions. */
+  mending(store: Store): Store;
+  /** What was found of late, in one line. */
+  problem(): string | undefined;
+}
+
+/** Records that hold other instants than the store: whoever has their project's lease writes them back. */
+const mended = new WeakSet<ComputeRecord>();
+
+export function isMended(record: ComputeRecord | undefined): boolean {
+  return record !== undefined && mended.has(record);
+}
+
+export function createStoredTimes({
+  clock,
+  telemetry: { log, metrics },
+}: {
+  clock: Pick<Clock, 'now' | 'monotonicMs'>;
+  telemetry: Telemetry;
+}): StoredTimes {
+  let found: { what: string; aheadMs: number; atMonotonicMs: number } | undefined;
+
+  function problem(): string | undefined {
+    if (found && clock.monotonicMs() - found.atMonotonicMs > SAID_FOR_MS) {
+      found = undefined;
+      metrics.set('ebb_stored_time_ahead_seconds', {}, 0);
+    }
+    if (!found) return undefined;
+    const ahead = `${Math.round(found.aheadMs / 60_000)} min ahead of this machine's clock`;
+    return `what was stored of ${found.what} is ${ahead}: one of the two was wrong; it counts as of now, check the clock`;
+  }
+
+  function tell(what: string, aheadMs: number): void {
+    const isNews = problem() === undefined;
+    const farthest = !found || aheadMs > found.aheadMs ? { what, aheadMs } : found;
+    found = { ...farthest, atMonotonicMs: clock.monotonicMs() };
+    metrics.set('ebb_stored_time_ahead_seconds', {}, found.aheadMs / 1000);
+    if (isNews) log.error({ event: 'ebb.stored_ahead', ahead_ms: Math.round(aheadMs) }, problem() ?? '');
+  }
+
+  return {
+    problem,
+    mending: (store) => ({
+      ...store,
+      async records(projectId) {
+        const records = await store.records(projectId);
+        for (const [computeId, stored] of records) {
+          const { record, aheadMs } = withoutInstantsAhead(stored, clock.now());
+          if (aheadMs === 0) continue;
+          mended.add(record);
+          records.set(computeId, record);
+          tell(computeId, aheadMs);
+        }
+        return records;
+      },
+      async overrides(nowMs) {
+        const { holds, freezes } = await store.overrides(nowMs);
+        const mend = async <E extends Parameters<typeof saidByNow>[0] & { id: string }>(
+          entries: readonly E[],
+          put: (entry: E) => Promise<unknown>,
+        ) => {
+          const right: E[] = [];
+          for (const entry of entries) {
+            const now = saidByNow(entry, nowMs);
+            right.push(now);
+            if (now === entry) continue;
+            tell(entry.id, entry.createdAtMs - nowMs);
+            await put(now);
+          }
+          return right;
+        };
+        return {
+          holds: { ...holds, entries: await mend(holds.entries, store.putHold) },
+          freezes: { ...freezes, entries: await mend(freezes.entries, store.putFreeze) },
+        };
+      },
+    }),
+  };
+}

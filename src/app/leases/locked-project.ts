@@ -1,0 +1,54 @@
+import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Lease, Store } from '../../ports/store.ts';
+
+/** How long a project's lease holds, in real milliseconds. It is prolonged with each intent. */
+export const LEASE_MS = 15_000;
+
+/** Reading under a lease must end well before the lease does, in real milliseconds. */
+export const READ_DEADLINE_MS = 6_000;
+
+/** When to look again at a project that could not be read, in milliseconds. */
+export const READ_RETRY_MS = 5_000;
+
+/** A lease that is older, in real milliseconds, is not worth beginning with: a look takes a while too. */
+const OLDEST_MS = LEASE_MS / 2;
+
+/** A project that nobody else writes to, and what is stored of it: nobody else can change that either. */
+export interface LockedProject {
+  lease: Lease;
+  records: ReadonlyMap<string, ComputeRecord>;
+  /** When the lease was asked for, on the clock's monotonic time. */
+  askedAtMonotonicMs: number;
+}
+
+export interface LeaseDeps {
+  store: Store;
+  /** Names this daemon as the holder of a lease; random. */
+  holder: string;
+}
+
+export interface LockDeps extends LeaseDeps {
+  clock: Clock;
+}
+
+/** Undefined while somebody else has it. */
+export async function lockProject(
+  { store, clock, holder }: LockDeps,
+  projectId: string,
+): Promise<LockedProject | undefined> {
+  const askedAtMonotonicMs = clock.monotonicMs();
+  const lease = await store.acquireLease(`project-${projectId}`, holder, LEASE_MS);
+  if (!lease) return undefined;
+  try {
+    return { lease, records: await store.records(projectId), askedAtMonotonicMs };
+  } catch (error) {
+    await store.releaseLease(lease);
+    throw error;
+  }
+}
+
+/** Whether there is enough left of the lease to look at the project and to write. */
+export function holdsLongEnough({ clock }: Pick<LockDeps, 'clock'>, { askedAtMonotonicMs }: LockedProject): boolean {
+  return clock.monotonicMs() - askedAtMonotonicMs <= OLDEST_MS;
+}

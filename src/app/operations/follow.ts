@@ -1,0 +1,132 @@
+import type { ComputeRecord, OpenOperation } from '../../domain/records/compute-record.ts';
+import type { ControlApi, Operation } from '../../ports/control-api.ts';
+import type { JobHandler } from '../../ports/job-queue.ts';
+import type { Notifier } from '../../ports/notifier.ts';
+import { type ReadProjectDeps, readProject } from '../fleet/cached-projects.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import { LEASE_MS, type LockDeps } from '../leases/locked-project.ts';
+import { type OutageDeps, reportApiError } from '../telemetry/outages.ts';
+import { requestReconcile, type TriggerDeps } from '../triggers.ts';
+import type { OperationDurations } from './durations.ts';
+import { settleOperations } from './record.ts';
+import type { Slots } from './restart-slots.ts';
+
+/** By so much the platform's clock may be behind ours; its instants are also in whole seconds. Milliseconds. */
+export const CLOCK_TOLERANCE_MS = 3_000;
+
+/** Between two looks at the operations of a project: the interval that the control API's documentation names. */
+const LOOK_AGAIN_MS = 5_000;
+
+export interface FollowDeps extends LockDeps, OutageDeps {
+  api: ControlApi;
+  fleet: Fleet;
+  notify: Notifier;
+  slots: Pick<Slots, 'release'>;
+  /** How long operations take, as far as it is known. */
+  durations: OperationDurations;
+}
+
+export interface FollowJobDeps extends FollowDeps, ReadProjectDeps, TriggerDeps {}
+
+/**
+ * Follows the operations that ebb started in a project to their end: one list call for all of them, then again later; between
+ * two looks the job holds no slot. What must be followed stands in the records, so that a killed daemon's successor goes on.
+ */
+export function createFollowOperations(deps: FollowJobDeps): JobHandler {
+  return async ({ data: { projectId } }, signal) => {
+    if (projectId === undefined) return { kind: 'done' };
+    const nextLookMs = await followOperations(deps, projectId, signal);
+    signal.throwIfAborted();
+    if (nextLookMs !== undefined) return { kind: 'again', atMs: nextLookMs };
+    const project = deps.fleet.listed(projectId);
+    if (project) await readProject(deps, project, { signal });
+    await requestReconcile(deps, projectId);
+    return { kind: 'done' };
+  };
+}
+
+/**
+ * Looks once at the operations of a project, and records those that have ended. When to look next, milliseconds since the epoch;
+ * undefined when there is nothing left to follow.
+ */
+export async function followOperations(
+  deps: FollowDeps,
+  projectId: string,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  const changes = [...(await deps.store.records(projectId)).values()].map(({ openOperations }) => openOperations);
+  const open = changes.flat();
+  if (open.length === 0) return undefined;
+  const underWay = changes.filter((operations) => operations.length > 0);
+  const firstLookMs = Math.min(...underWay.map(deps.durations.expectedEndMs));
+  if (deps.clock.now() < firstLookMs) return firstLookMs;
+  const found = await findOperations(deps, projectId, open, signal);
+  if (found === 'gone') {
+    // What is stored is forgotten by the inventory, which knows whether the project was ever to be seen with this key.
+    return undefined;
+  }
+  for (const operation of found?.values() ?? []) deps.durations.learn(operation);
+  const left = found && (await settleProject(deps, projectId, found));
+  return left === 0 ? undefined : deps.clock.now() + LOOK_AGAIN_MS;
+}
+
+/**
+ * Pages are newest first: it stops as soon as all are found, or at those that are older than any that is looked for.
+ * Undefined if a page can't be had.
+ */
+async function findOperations(
+  deps: FollowDeps,
+  projectId: string,
+  wanted: readonly OpenOperation[],
+  signal: AbortSignal,
+): Promise<Map<string, Operation> | 'gone' | undefined> {
+  const ids = new Set(wanted.map(({ operationId }) => operationId));
+  const oldestMs = Math.min(...wanted.map(({ startedAtMs }) => startedAtMs)) - CLOCK_TOLERANCE_MS;
+  const found = new Map<string, Operation>();
+  for await (const page of deps.api.listOperations(projectId, { signal })) {
+    if (!page.ok && page.error.code === 'not_found') return 'gone';
+    if (!page.ok) {
+      if (!signal.aborted) reportApiError(deps, projectId, page.error);
+      return undefined;
+    }
+    deps.outages.up('control API');
+    for (const operation of page.value.filter(({ operationId }) => ids.has(operationId))) {
+      found.set(operation.operationId, operation);
+    }
+    if (found.size === ids.size || page.value.some(({ createdAtMs }) => createdAtMs < oldestMs)) break;
+  }
+  return found;
+}
+
+/** Others may be disturbed now. */
+async function releaseSlots(deps: FollowDeps, computeId: string, before: ComputeRecord): Promise<void> {
+  const policies = new Set(before.openOperations.flatMap(({ policy }) => policy ?? []));
+  for (const policy of policies) await deps.slots.release(computeId, policy);
+}
+
+/** Settles what was found under the project's lease; how many operations are left, or undefined if somebody holds it. */
+async function settleProject(
+  deps: FollowDeps,
+  projectId: string,
+  found: ReadonlyMap<string, Operation>,
+): Promise<number | undefined> {
+  const { store } = deps;
+  const lease = await store.acquireLease(`project-${projectId}`, deps.holder, LEASE_MS);
+  if (!lease) return undefined;
+  try {
+    const records = await store.records(projectId);
+    let left = 0;
+    for (const [computeId, record] of records) {
+      const { record: after, news } = settleOperations({ projectId, computeId }, record, found, deps.clock.now());
+      if (after !== record && !(await store.putRecord(projectId, computeId, after, lease))) return undefined;
+      for (const event of news) deps.notify(event);
+      if (after !== record && after.openOperations.length === 0) await releaseSlots(deps, computeId, record);
+      const known = deps.fleet.evaluatedCompute(computeId);
+      if (known) deps.fleet.putEvaluated({ ...known, record: after });
+      left += after.openOperations.length;
+    }
+    return left;
+  } finally {
+    await store.releaseLease(lease);
+  }
+}

@@ -1,0 +1,220 @@
+import { hasSettings } from '../../domain/compute/compute.ts';
+import {
+  type FleetPlan,
+  type FleetSituation,
+  type PlannedCompute,
+  planFleet,
+} from '../../domain/evaluate/plan-fleet.ts';
+import { inOrderOfWriting } from '../../domain/plan/order-of-writing.ts';
+import type { Action } from '../../domain/plan/plan.ts';
+import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Project } from '../../ports/control-api.ts';
+import type { Lease, Store } from '../../ports/store.ts';
+import { type ApplyDeps, applyAction, type Written } from '../apply/apply.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import { type ReadComputesDeps, readComputes } from '../fleet/read-computes.ts';
+import { LEASE_MS } from '../leases/locked-project.ts';
+import { mapConcurrently } from '../map-concurrently.ts';
+import { type FollowDeps, followOperations } from '../operations/follow.ts';
+import type { Slots } from '../operations/restart-slots.ts';
+
+/** Projects that are changed at a time. */
+const PROJECTS_AT_A_TIME = 8;
+
+/** How long a project is waited for that a daemon looks at, and between two tries, in real milliseconds. */
+const LEASE_WAIT_MS = 20_000;
+const LEASE_RETRY_MS = 500;
+
+/** Reading under a lease must end well before the lease does, in real milliseconds. */
+const READ_DEADLINE_MS = 6_000;
+
+/** What became of a planned change. `skipped`: nothing was sent; `failed`: something was, and it did not end well. */
+export type AppliedChange = { outcome: 'done' } | { outcome: 'skipped' | 'failed'; message: string };
+
+export interface ApplyPlanDeps extends ApplyDeps, FollowDeps, ReadComputesDeps {
+  clock: Clock;
+  fleet: Fleet;
+  store: Store;
+  slots: Slots;
+}
+
+export interface ApplyPlanOptions {
+  deps: ApplyPlanDeps;
+  /** What was agreed to: nothing else is sent. */
+  plan: FleetPlan;
+  /** From what it was made; computes, records, holds and freezes are read again before each write. */
+  situation: FleetSituation;
+  projects: readonly Project[];
+  /** Aborted: nothing more is begun, and what was sent is left to whoever looks next. */
+  signal: AbortSignal;
+  onBegin?: (planned: PlannedCompute) => void;
+  onEnd?: (planned: PlannedCompute, applied: AppliedChange) => void;
+}
+
+/**
+ * Does what a plan says is to be done now, by the way in which a daemon writes: lease, intent, write, record, operations followed
+ * to their end. Raises come before all else; computes of one project come one after the other, since the control API refuses
+ * changes while an operation runs there. Before each write it is planned again: where that gives anything else, nothing is sent.
+ */
+export async function applyPlan(options: ApplyPlanOptions): Promise<Map<PlannedCompute, AppliedChange>> {
+  const results = new Map<PlannedCompute, AppliedChange>();
+  prepareFleet(options);
+  const inOrder = inOrderOfWriting(options.plan.computes);
+  const raises = ({ plan }: PlannedCompute) => plan.actions[0]?.raises === true;
+  for (const wave of [inOrder.filter(raises), inOrder.filter((planned) => !raises(planned))]) {
+    await mapConcurrently(byProject(wave).values(), PROJECTS_AT_A_TIME, async (ofProject) => {
+      for (const planned of ofProject) {
+        const applied = await applyToCompute(options, planned);
+        results.set(planned, applied);
+        options.onEnd?.(planned, applied);
+      }
+    });
+  }
+  return results;
+}
+
+/** The shares of what may be disturbed at once are counted of what the fleet is known to hold. */
+function prepareFleet({ deps: { fleet, clock }, projects, plan }: ApplyPlanOptions): void {
+  const computes = byProject(plan.computes);
+  for (const project of projects) {
+    const planned = computes.get(project.projectId) ?? [];
+    fleet.list(project);
+    const read = { readAtMs: clock.now(), readAtMonotonicMs: clock.monotonicMs() };
+    fleet.see({ project, computes: planned.map(({ compute }) => compute), unreadable: [], ...read });
+    for (const one of planned) fleet.putEvaluated(one);
+  }
+}
+
+function byProject(planned: readonly PlannedCompute[]): Map<string, PlannedCompute[]> {
+  const groups = new Map<string, PlannedCompute[]>();
+  for (const one of planned) {
+    const group = groups.get(one.compute.projectId) ?? [];
+    groups.set(one.compute.projectId, group);
+    group.push(one);
+  }
+  return groups;
+}
+
+async function applyToCompute(options: ApplyPlanOptions, planned: PlannedCompute): Promise<AppliedChange> {
+  if (options.signal.aborted) return skipped('interrupted before it was begun');
+  options.onBegin?.(planned);
+  for (const [index, action] of planned.plan.actions.entries()) {
+    const written = await writeUnderLease(options, planned, { action, isFirst: index === 0 });
+    if (written.outcome !== 'done') return written;
+    const ended = await followToTheEnd(options, planned, action);
+    if (ended.outcome !== 'done') return ended;
+  }
+  return { outcome: 'done' };
+}
+
+interface Step {
+  action: Action;
+  /** What was planned of the compute's settings holds for the first action only. */
+  isFirst: boolean;
+}
+
+async function writeUnderLease(options: ApplyPlanOptions, planned: PlannedCompute, step: Step): Promise<AppliedChange> {
+  const { store } = options.deps;
+  const lease = await waitForLease(options, planned.compute.projectId);
+  if (!lease) return skipped('another ebb is busy with the project');
+  try {
+    const now = await planAgain(options, planned);
+    if (!('plan' in now)) return now;
+    const difference = differenceOf(planned, step, now);
+    if (difference !== undefined) return skipped(difference);
+    return outcomeOf(await applyAction(options.deps, lease, now));
+  } finally {
+    await store.releaseLease(lease);
+  }
+}
+
+async function waitForLease({ deps, signal }: ApplyPlanOptions, projectId: string): Promise<Lease | undefined> {
+  const { store, clock, holder } = deps;
+  const giveUpMs = clock.monotonicMs() + LEASE_WAIT_MS;
+  for (;;) {
+    const lease = await store.acquireLease(`project-${projectId}`, holder, LEASE_MS);
+    if (lease || signal.aborted || clock.monotonicMs() > giveUpMs) return lease;
+    await clock.sleepUntil(clock.now() + LEASE_RETRY_MS, signal).catch(() => {});
+  }
+}
+
+/** What would be planned for a compute at this instant, from what is there now. */
+async function planAgain(options: ApplyPlanOptions, planned: PlannedCompute): Promise<PlannedCompute | AppliedChange> {
+  const { deps, situation } = options;
+  const { projectId, computeId } = planned.compute;
+  const project = deps.fleet.listed(projectId);
+  const read = project && (await readComputes(deps, project, { deadlineMs: READ_DEADLINE_MS, branchesServeMs: 0 }));
+  if (!read?.ok) return skipped(`it can't be read: ${read?.error.message ?? 'its project is gone'}`);
+  const nowMs = deps.clock.now();
+  await deps.overrides.refresh(deps.store, nowMs);
+  const { holds, freezes } = deps.overrides;
+  const records = await deps.store.records(projectId);
+  const { computes } = planFleet({ ...situation, computes: read.value.computes, records, holds, freezes, nowMs });
+  return computes.find(({ compute }) => compute.computeId === computeId) ?? skipped('it is gone');
+}
+
+/** How things are no longer as they were planned; undefined if the planned action is what there is to do now. */
+function differenceOf(planned: PlannedCompute, { action, isFirst }: Step, now: PlannedCompute): string | undefined {
+  const { plan, compute } = now;
+  const [next] = plan.actions;
+  if (isFirst && !hasSettings(compute, planned.compute)) return 'somebody has changed it since it was planned';
+  if (plan.verdict !== 'act') return `it can't be done any more: ${plan.reasons.at(-1)?.message ?? plan.verdict}`;
+  if (next?.disconnects === true && !action.disconnects) return 'it has woken up since: it would disconnect clients';
+  const same = next?.kind === action.kind && next.disconnects === action.disconnects;
+  if (!same || !sameFields(next, action)) return 'something else is wanted by now';
+  return undefined;
+}
+
+function sameFields({ fields: a }: Action, { fields: b }: Action): boolean {
+  return (['minCu', 'maxCu', 'suspendTimeoutSeconds'] as const).every((name) => a[name] === b[name]);
+}
+
+function outcomeOf({ ended }: Written): AppliedChange {
+  if (!ended)
+    return skipped('not sent: a freeze, restarts of the same policy, or a clock that is off stand against it');
+  const { outcome, error } = ended;
+  if (outcome === 'applied') return { outcome: 'done' };
+  const said = error ? `${error.status ?? error.code}: ${error.message}` : outcome;
+  return { outcome: 'failed', message: outcome === 'unknown' ? `no answer, so it may be done: ${said}` : said };
+}
+
+async function followToTheEnd(
+  options: ApplyPlanOptions,
+  planned: PlannedCompute,
+  action: Action,
+): Promise<AppliedChange> {
+  const { deps, signal } = options;
+  const { projectId, computeId } = planned.compute;
+  try {
+    for (;;) {
+      const nextLookMs = await followOperations(deps, projectId, signal);
+      signal.throwIfAborted();
+      if (nextLookMs === undefined) break;
+      await deps.clock.sleepUntil(nextLookMs, signal);
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    return {
+      outcome: 'failed',
+      message: 'interrupted while it was under way; a daemon, or the next apply, follows it',
+    };
+  }
+  return endOf(await deps.store.records(projectId), computeId, action);
+}
+
+function endOf(records: ReadonlyMap<string, ComputeRecord>, computeId: string, { fields }: Action): AppliedChange {
+  const failed = Object.values(records.get(computeId)?.failures ?? {}).find(({ desired }) =>
+    hasFields(fields, desired),
+  );
+  return failed ? { outcome: 'failed', message: failed.message } : { outcome: 'done' };
+}
+
+/** True if all of `some` are among `fields`. */
+function hasFields(fields: Action['fields'], some: Action['fields']): boolean {
+  return sameFields({ fields: { ...fields, ...some } } as Action, { fields } as Action);
+}
+
+function skipped(message: string): AppliedChange {
+  return { outcome: 'skipped', message };
+}

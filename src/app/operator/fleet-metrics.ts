@@ -1,0 +1,123 @@
+import type { Compute } from '../../domain/compute/compute.ts';
+import { savedCuSeconds } from '../../domain/compute/cost.ts';
+import { CONNECTION_PROFILES } from '../../domain/connections/connection-profile.ts';
+import { connectionsAt } from '../../domain/connections/connections.ts';
+import { QUEUE_NAMES } from '../../ports/job-queue.ts';
+import { COMPUTE_STATUSES, type ComputeStatus } from '../../ports/operator.ts';
+import type { ComputeSeries, Telemetry } from '../../ports/telemetry.ts';
+import type { Context, DaemonContext } from '../context.ts';
+import { frozenBy, statusOf } from '../evaluate/compute-status.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import type { LeaderLease } from '../group/leader.ts';
+
+/** Every compute as the per-compute series show it, straight from the picture of the fleet; none where another daemon exports them. */
+export function* computeSeries(context: DaemonContext): Iterable<ComputeSeries> {
+  if (!context.leaderLease.isHeld()) return;
+  for (const { compute, decision, record } of context.fleet.evaluatedComputes()) {
+    const { size, suspendTimeoutSeconds } = decision.desired;
+    const decider = decision.deciders.size ?? decision.deciders.suspend_timeout;
+    yield {
+      compute,
+      desired: { minCu: size?.minCu ?? null, maxCu: size?.maxCu ?? null, suspendTimeoutSeconds },
+      baseline: record.baseline,
+      owner: decider?.policy?.owner,
+      ...connectionsOf(context, compute),
+    };
+  }
+}
+
+function connectionsOf({ samples, profiles, clock }: Context, compute: Compute): Pick<ComputeSeries, 'connections'> {
+  const history = samples.historyOf(compute.computeId);
+  // Of a compute that nobody counts it is not known either that it has none.
+  const now = history.size === 0 ? undefined : connectionsAt(history, compute, clock.now());
+  if (now === undefined) return {};
+  const profile = profiles.get(compute.account) ?? CONNECTION_PROFILES.seed;
+  const reported = [...history.values()].map((counted) => counted.at(-1)?.maxConnections);
+  const max = reported.find((one) => one !== undefined) ?? profile.maxConnections(compute);
+  return { connections: { now, max, reserved: profile.reserved } };
+}
+
+/**
+ * Sets the gauges that count the fleet, the queue, and what people have said. What they count of the fleet stays 0 where another daemon
+ * keeps its picture: an old part of the whole must not outdo the whole.
+ */
+export async function updateGauges(context: DaemonContext): Promise<void> {
+  const isFrozen = await countOverrides(context);
+  countFleet(context, isFrozen);
+  for (const { account, stalledMs = 0 } of context.api.accountStatus()) {
+    context.telemetry.metrics.set('ebb_api_stalled_seconds', { account }, stalledMs / 1000);
+  }
+  await countJobs(context);
+}
+
+function countFleet(context: DaemonContext, isFrozen: ReturnType<typeof frozenBy>): void {
+  const { fleet, leaderLease } = context;
+  const { metrics } = context.telemetry;
+  const statuses = new Map<ComputeStatus, number>(COMPUTE_STATUSES.map((status) => [status, 0]));
+  const pending = new Map<string, number>();
+  const inFlight = new Map<string, number>();
+  for (const evaluatedCompute of leaderLease.isHeld() ? fleet.evaluatedComputes() : []) {
+    count(statuses, statusOf(context, evaluatedCompute, isFrozen));
+    const [heldBy] = evaluatedCompute.plan.heldBy;
+    if (heldBy) count(pending, heldBy);
+    for (const { action } of evaluatedCompute.record.openOperations) count(inFlight, action);
+  }
+  for (const [status, value] of statuses) metrics.set('ebb_computes', { status }, value);
+  metrics.clear('ebb_computes_pending');
+  for (const [reason, value] of pending) metrics.set('ebb_computes_pending', { reason }, value);
+  metrics.clear('ebb_operations_in_flight');
+  for (const [action, value] of inFlight) metrics.set('ebb_operations_in_flight', { action }, value);
+  let oldestMs = 0;
+  let unreadable = 0;
+  for (const { project, unreadable: ofProject } of leaderLease.isHeld() ? fleet.cachedProjects() : []) {
+    unreadable += ofProject.length;
+    oldestMs = Math.max(oldestMs, fleet.ageMs(project.projectId));
+  }
+  metrics.set('ebb_computes_unreadable', {}, unreadable);
+  metrics.set('ebb_inventory_age_seconds', {}, oldestMs / 1000);
+}
+
+/** What people have said; while the store can't be asked, as it was last read, since nothing is written then either. */
+async function countOverrides(context: Context): Promise<ReturnType<typeof frozenBy>> {
+  const { store, clock, overrides, telemetry } = context;
+  const nowMs = clock.now();
+  const read = async () => ({ holds: await store.holds(nowMs), freezes: await store.freezes(nowMs) });
+  const { holds, freezes } = await read().catch(() => overrides);
+  telemetry.metrics.set('ebb_holds_active', {}, holds.length);
+  telemetry.metrics.set('ebb_freeze_active', {}, freezes.length > 0 ? 1 : 0);
+  return frozenBy(freezes, nowMs);
+}
+
+/** While the queue can't be asked its series are absent; the rest of the metrics must not be. */
+async function countJobs({ queue, telemetry: { metrics } }: Context): Promise<void> {
+  metrics.clear('ebb_queue_jobs');
+  const counts = await queue.counts().catch(() => undefined);
+  if (!counts) return;
+  for (const name of QUEUE_NAMES) {
+    for (const [state, value] of Object.entries(counts[name]))
+      metrics.set('ebb_queue_jobs', { queue: name, state }, value);
+  }
+}
+
+export interface CountSavingsDeps {
+  fleet: Fleet;
+  leaderLease: LeaderLease;
+  telemetry: Telemetry;
+}
+
+/** Adds what the fleet saved, or used beyond its baseline, in so many seconds: once for a group, whose daemons' counters are added. */
+export function countSavings({ fleet, leaderLease, telemetry: { metrics } }: CountSavingsDeps, seconds: number): void {
+  if (!leaderLease.isHeld()) return;
+  for (const { compute, record } of fleet.evaluatedComputes()) {
+    if (record.lastApplied.maxCu === undefined && record.lastApplied.suspendTimeoutSeconds === undefined) continue;
+    const saved = savedCuSeconds(record.baseline, compute, seconds);
+    for (const bound of ['low', 'high'] as const) {
+      const name = saved[bound] < 0 ? 'ebb_estimated_added_cu_seconds_total' : 'ebb_estimated_saved_cu_seconds_total';
+      metrics.increment(name, { bound }, Math.abs(saved[bound]));
+    }
+  }
+}
+
+function count<Key>(counts: Map<Key, number>, key: Key): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
+}

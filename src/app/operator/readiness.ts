@@ -1,0 +1,87 @@
+import type { Readiness } from '../../ports/operator.ts';
+import type { DaemonContext } from '../context.ts';
+import { describeOffset } from '../group/clock-skew.ts';
+import { describeSets } from '../rollout/write-permission.ts';
+import { listOf } from '../telemetry/outages.ts';
+
+/** Computes that one line names. */
+const MOST_NAMED = 5;
+
+/** Ready: queue, store, policies, the right time, and a control API that answers to each account. Each check says what it found. */
+export async function checkReadiness(context: DaemonContext): Promise<Readiness> {
+  const apiDown = context.outages.current().get('control API');
+  const checks = [
+    await check('queue', () => context.queue.counts()),
+    await storeCheck(context),
+    await recordsCheck(context),
+    { name: 'policies', ok: true, message: describeSets(context) },
+    clockCheck(context),
+    storedTimesCheck(context),
+    { name: 'control API', ok: apiDown === undefined, message: apiDown ?? 'answers' },
+    ...accountChecks(context),
+  ];
+  return { ready: checks.every(({ ok }) => ok), checks };
+}
+
+/** Reading alone proves nothing: what can't be written to, such as a full disk, may answer all the same. */
+function storeCheck({ store, outages, engineName }: DaemonContext): Promise<Readiness['checks'][number]> {
+  const outage = outages.current().get(engineName);
+  if (outage !== undefined) return Promise.resolve({ name: 'store', ok: false, message: outage });
+  return check('store', () => store.storeId());
+}
+
+/** Reads those that were broken once more: nobody else may for a long time. */
+async function recordsCheck({ store }: DaemonContext): Promise<Readiness['checks'][number]> {
+  try {
+    for (const projectId of new Set((await store.brokenRecords()).values())) await store.records(projectId);
+    const broken = [...(await store.brokenRecords()).keys()];
+    if (broken.length === 0) return { name: 'records', ok: true, message: 'can be read' };
+    const named = `${broken.slice(0, MOST_NAMED).join(', ')}${broken.length > MOST_NAMED ? ', …' : ''}`;
+    const message = `the records of ${broken.length} computes can not be read, which are not touched: ${named}; see docs/operations.md`;
+    return { name: 'records', ok: false, message };
+  } catch (error) {
+    return { name: 'records', ok: false, message: messageOf(error) };
+  }
+}
+
+function clockCheck({ storeClock }: DaemonContext): Readiness['checks'][number] {
+  const offsetMs = storeClock.wasTooFarOff();
+  if (offsetMs === undefined) return { name: 'clock', ok: true, message: "agrees with the group's time" };
+  return { name: 'clock', ok: false, message: `${describeOffset(offsetMs)}; set it right` };
+}
+
+function storedTimesCheck({ storedTimes }: DaemonContext): Readiness['checks'][number] {
+  const problem = storedTimes.problem();
+  return { name: 'stored times', ok: problem === undefined, message: problem ?? 'none is ahead of the clock' };
+}
+
+/** What can't be used names its account, and says what to do. */
+function accountChecks({ api, outages }: DaemonContext): Readiness['checks'] {
+  return api.accountStatus().map(({ account, key, message, stalledMs = 0 }) => {
+    const trouble = message ?? stalled(stalledMs) ?? outages.current().get(listOf(account));
+    const fine = key === 'valid' ? 'the API key is accepted' : 'not asked yet';
+    return { name: `account ${account}`, ok: trouble === undefined, message: trouble ?? fine };
+  });
+}
+
+/** So long without an answer is no longer a moment, in real milliseconds. */
+const STALLED_MS = 60_000;
+
+function stalled(stalledMs: number): string | undefined {
+  if (stalledMs < STALLED_MS) return undefined;
+  const seconds = Math.round(stalledMs / 1000);
+  return `nothing could be sent for ${seconds} s: the control API answers 429, or the rate budget is used up; see who else uses the account`;
+}
+
+async function check(name: string, ask: () => Promise<unknown>): Promise<Readiness['checks'][number]> {
+  try {
+    await ask();
+    return { name, ok: true, message: 'answers' };
+  } catch (error) {
+    return { name, ok: false, message: messageOf(error) };
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,73 @@
+import type { Compute } from '../../domain/compute/compute.ts';
+import { hasSettings } from '../../domain/compute/compute.ts';
+import type { ComputeRecord, Intent, OpenOperation } from '../../domain/records/compute-record.ts';
+import { confirmWrite } from '../../domain/records/confirm-write.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { CallOptions, ControlApi, Operation } from '../../ports/control-api.ts';
+import { CLOCK_TOLERANCE_MS } from '../operations/follow.ts';
+import { type OutageDeps, reportApiError } from '../telemetry/outages.ts';
+
+export interface PendingWriteDeps extends OutageDeps {
+  api: ControlApi;
+  clock: Clock;
+}
+
+/**
+ * Settles a change whose answer never arrived, as after a kill between the call and the record: if it is there, the operations
+ * that it started are found in the platform's list and followed like any others. While that can't be known, it stays open.
+ */
+export async function confirmPendingWrites(
+  deps: PendingWriteDeps,
+  record: ComputeRecord,
+  compute: Compute,
+  options: CallOptions,
+): Promise<ComputeRecord> {
+  const { intent } = record;
+  const nowMs = deps.clock.now();
+  const mayBeDone = intent?.restart === true || (intent?.fields && hasSettings(compute, intent.fields));
+  if (!intent || !mayBeDone) return confirmWrite(record, compute, nowMs);
+  const started = await operationsSince(deps, compute, intent, options);
+  if (!started) return record;
+  const settled = intent.restart && started.length > 0 ? withoutIntent(record) : confirmWrite(record, compute, nowMs);
+  const known = new Set(settled.openOperations.map(({ operationId }) => operationId));
+  const adopted = started.filter(({ operationId }) => !known.has(operationId));
+  return { ...settled, openOperations: [...settled.openOperations, ...adopted] };
+}
+
+/** The operations show that a restart was carried out. */
+function withoutIntent(record: ComputeRecord): ComputeRecord {
+  const { intent: _done, ...rest } = record;
+  return rest;
+}
+
+/** What the compute's operations since the intent were; pages are newest first. Undefined if they can't be listed. */
+async function operationsSince(
+  deps: PendingWriteDeps,
+  compute: Compute,
+  intent: Intent,
+  options: CallOptions,
+): Promise<OpenOperation[] | undefined> {
+  const sinceMs = intent.atMs - CLOCK_TOLERANCE_MS;
+  const found: OpenOperation[] = [];
+  for await (const page of deps.api.listOperations(compute.projectId, options)) {
+    if (!page.ok) {
+      if (!options.signal?.aborted) reportApiError(deps, compute.projectId, page.error);
+      return undefined;
+    }
+    for (const operation of page.value) {
+      if (operation.createdAtMs < sinceMs) return found;
+      if (operation.computeId === compute.computeId) found.push(adopt(operation, intent));
+    }
+  }
+  return found;
+}
+
+function adopt({ operationId, action }: Operation, { atMs, policy, fields }: Intent): OpenOperation {
+  return {
+    operationId,
+    action,
+    startedAtMs: atMs,
+    ...(policy !== undefined && { policy }),
+    ...(fields && { fields }),
+  };
+}

@@ -1,0 +1,80 @@
+import type { ReasonCode } from '../domain/compute/reasons.ts';
+import { lookAgainAt } from '../domain/decide/boundaries.ts';
+import type { Running } from './background.ts';
+import type { EvaluatedCompute, Fleet } from './fleet/fleet.ts';
+import type { StoreClock } from './group/clock-skew.ts';
+import type { WriteBlock } from './group/leader.ts';
+import { type CountSavingsDeps, countSavings } from './operator/fleet-metrics.ts';
+import { type EnsureTriggersDeps, ensureTriggers, requestFollowing, requestReconcile } from './triggers.ts';
+
+export interface ResyncDeps extends EnsureTriggersDeps, CountSavingsDeps {
+  fleet: Fleet;
+  storeClock: StoreClock;
+  mode: 'enforce' | 'observe';
+  /** What was last known to keep this daemon from writing. */
+  blocked(): WriteBlock | undefined;
+  rhythm: EnsureTriggersDeps['rhythm'] & {
+    /** Between two rounds, in real milliseconds. */
+    resyncMs: number;
+    /** Between two looks at a compute whose change waits, in real milliseconds. */
+    waitingMs: number;
+  };
+}
+
+/**
+ * The local timers of a daemon. They ensure, again and again, what must be in the queue: a queue that lost everything is
+ * as before within one round.
+ */
+export function startResync(deps: ResyncDeps): Running {
+  const { clock, rhythm } = deps;
+  let countedAtMs = clock.now();
+  const rounds = [
+    clock.every(rhythm.resyncMs, () => ensureTriggers(deps)),
+    clock.every(rhythm.resyncMs, () => deps.runInBackground('comparison of clocks', () => deps.storeClock.compare())),
+    clock.every(rhythm.waitingMs, () => lookAtUnfinished(deps)),
+    clock.every(Math.min(rhythm.resyncMs, rhythm.waitingMs), async () => {
+      const nowMs = clock.now();
+      countSavings(deps, Math.max(0, nowMs - countedAtMs) / 1000);
+      countedAtMs = nowMs;
+    }),
+  ];
+  return { close: async () => void (await Promise.all(rounds.map((round) => round.close()))) };
+}
+
+/**
+ * Looks again at every compute that is not as it should be, or whose boundary has passed: what waits for sleep has no known
+ * instant, and a trigger that was lost on the way must not matter.
+ */
+async function lookAtUnfinished(deps: ResyncDeps): Promise<void> {
+  const nowMs = deps.clock.now();
+  // Where nothing may be written a look would only cost requests; when that ends, all is looked at.
+  const isIdle = deps.mode === 'enforce' && deps.blocked() !== undefined;
+  const unfinished = new Set<string>();
+  const followed = new Set<string>();
+  for (const evaluatedCompute of deps.fleet.evaluatedComputes()) {
+    const { projectId } = evaluatedCompute.compute;
+    if (!isIdle && isUnfinished(evaluatedCompute, nowMs)) unfinished.add(projectId);
+    if (evaluatedCompute.record.openOperations.length > 0) followed.add(projectId);
+  }
+  await deps.runInBackground('unfinished changes', async () => {
+    for (const projectId of unfinished) await requestReconcile(deps, projectId);
+    for (const projectId of followed) await requestFollowing(deps, projectId);
+  });
+}
+
+/** What holds these back ends at a known instant, or by a person's word: a look each minute would tell nothing. */
+const ENDS_BY_ITSELF: ReadonlySet<ReasonCode> = new Set([
+  'observe',
+  'frozen',
+  'held',
+  'manual_change',
+  'fight_stopped',
+  'retry_later',
+  'degraded',
+]);
+
+function isUnfinished({ plan, decision, ...ahead }: EvaluatedCompute, nowMs: number): boolean {
+  const dueMs = ahead.nextBoundaryMs ?? lookAgainAt(decision.instantMs, ahead);
+  if (dueMs !== undefined && dueMs <= nowMs) return true;
+  return plan.verdict === 'act' || plan.heldBy.some((code) => !ENDS_BY_ITSELF.has(code));
+}

@@ -1,0 +1,110 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Compute } from '../../domain/compute/compute.ts';
+import { evaluateNow } from '../../domain/evaluate/evaluate.ts';
+import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import { firstRecord } from '../../domain/records/compute-record.ts';
+import type { Rules } from '../../ports/rules.ts';
+import type { Context } from '../context.ts';
+import { situationOf } from '../evaluate/evaluate.ts';
+import { readProject, readProjectList } from '../fleet/cached-projects.ts';
+import type { CachedProject } from '../fleet/fleet.ts';
+import { mapConcurrently } from '../map-concurrently.ts';
+import { compileRules } from '../rules.ts';
+
+/** How much rules would change at once. */
+export interface DisruptionImpact {
+  /** Computes that would be disconnected as soon as the rules come into force. */
+  disconnected: number;
+  computes: number;
+}
+
+/** Up to so many computes nobody is asked. */
+const FEW = 5;
+
+/** Up to this share neither. */
+const SHARE = 0.3;
+
+const CONCURRENT_READS = 8;
+
+/** How many projects are judged before others get their turn. */
+const PROJECTS_A_TURN = 50;
+
+/** True if so much must not happen without a person's word. */
+export function isTooMuch({ disconnected, computes }: DisruptionImpact): boolean {
+  return disconnected > FEW && disconnected > SHARE * computes;
+}
+
+/**
+ * Counts what rules would do now, on the whole fleet: what this daemon has no picture of is read. Undefined if the fleet can't be
+ * listed. Holds, freezes and people's changes count as they would; that ebb has only just met a compute, or that it was
+ * restarted a moment ago, does not: it passes by itself.
+ */
+export async function measureImpact(
+  context: Context,
+  rules: Rules,
+  signal: AbortSignal,
+): Promise<DisruptionImpact | undefined> {
+  const asIf: Context = { ...context, ...compileRules(rules) };
+  if (!(await readMissing(asIf, signal))) return undefined;
+  await context.overrides.refresh(context.store, context.clock.now());
+  const impact = { disconnected: 0, computes: 0 };
+  let turn = 0;
+  for (const cachedProject of [...context.fleet.cachedProjects()]) {
+    if (signal.aborted) return undefined;
+    turn += 1;
+    if (turn % PROJECTS_A_TURN === 0) await nextTurn();
+    const records = await recordsOf(context, cachedProject);
+    impact.computes += cachedProject.computes.length;
+    for (const compute of cachedProject.computes) {
+      if (wouldDisconnect(asIf, compute, records.get(compute.computeId))) impact.disconnected += 1;
+    }
+  }
+  return impact;
+}
+
+async function readMissing(context: Context, signal: AbortSignal): Promise<boolean> {
+  const { fleet } = context;
+  const { projects, failures } = await readProjectList(context, { signal });
+  if (signal.aborted || (projects.length === 0 && failures.size > 0)) return false;
+  const missing = projects.filter(
+    ({ projectId }) => !fleet.cachedProject(projectId) || lacksBranches(context, projectId),
+  );
+  await mapConcurrently(missing, CONCURRENT_READS, async (project) => {
+    if (signal.aborted) return;
+    fleet.list(project);
+    await readProject(context, project, { signal });
+  });
+  return !signal.aborted;
+}
+
+/** True if policies select by branch, and a project was read when none did. */
+export function lacksBranches({ policies, fleet }: Context, projectId: string): boolean {
+  return policies.selectsByBranch && !fleet.branches.has(projectId);
+}
+
+/** Of computes that sleep nobody asks. */
+async function recordsOf(
+  { fleet, store }: Context,
+  { project, computes }: CachedProject,
+): Promise<ReadonlyMap<string, ComputeRecord>> {
+  if (computes.every(isAsleep)) return new Map();
+  const known = new Map(fleet.evaluatedOf(project.projectId).map(({ compute, record }) => [compute.computeId, record]));
+  return computes.every(({ computeId }) => known.has(computeId)) ? known : store.records(project.projectId);
+}
+
+function wouldDisconnect(context: Context, compute: Compute, stored: ComputeRecord | undefined): boolean {
+  if (isAsleep(compute)) return false;
+  const record = atRest(stored ?? firstRecord(compute, context.clock.now()), compute);
+  const { plan } = evaluateNow(situationOf(context, { compute, record, projectBusy: false }));
+  return plan.verdict === 'act' && plan.actions.some(({ disconnects }) => disconnects);
+}
+
+/** The record as it will be once what passes by itself has passed. */
+function atRest(record: ComputeRecord, { minCu, maxCu }: Compute): ComputeRecord {
+  const { intent: _asked, failures: _failed, lastDisruption: _disturbed, ...rest } = record;
+  return { ...rest, openOperations: [], lastApplied: { minCu, maxCu, ...record.lastApplied } };
+}
+
+function isAsleep({ state }: Compute): boolean {
+  return state === 'idle';
+}

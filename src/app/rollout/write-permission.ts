@@ -1,0 +1,180 @@
+import type { Reason, ReasonCode } from '../../domain/compute/reasons.ts';
+import type { Rules } from '../../ports/rules.ts';
+import type { Generation } from '../../ports/store.ts';
+import type { DaemonContext } from '../context.ts';
+import { describeOffset } from '../group/clock-skew.ts';
+import type { WriteBlock } from '../group/leader.ts';
+import type { DisruptionImpact } from './disruption-impact.ts';
+
+/** Rules that have been read and are not yet in force. */
+export interface Candidate {
+  rules: Rules;
+  /** Absent until it has been weighed. */
+  impact?: DisruptionImpact;
+  /** What vanished with it, while its files may still be being written: it counts once they have rested. */
+  resting?: { vanished: readonly string[]; sinceMonotonicMs: number };
+  /** That it is staged has been said. */
+  told?: true;
+}
+
+/** Which policy set counts here, and which one waits. The one that is decided by is in the context itself. */
+export interface PolicySets {
+  /** False where nothing has to be approved: the control API is on this machine. */
+  readonly stages: boolean;
+  /** The hash of a set that may come into force without another word, or its beginning. */
+  readonly accepted: string | undefined;
+  /** Number of the set that is decided by; undefined while nothing may be written by it. */
+  generation: number | undefined;
+  /** The one that another daemon has brought into force since. */
+  newer: Generation | undefined;
+  candidate: Candidate | undefined;
+  /** What was wrong with the rules when they were last read. */
+  problems: readonly string[];
+  /** Other rules are in force, and what follows from them is not yet all done. */
+  unsettled: boolean;
+}
+
+export function createPolicySets(options: Pick<PolicySets, 'stages' | 'accepted'>): PolicySets {
+  return {
+    ...options,
+    generation: undefined,
+    newer: undefined,
+    candidate: undefined,
+    problems: [],
+    unsettled: false,
+  };
+}
+
+/** A set in which something vanished counts once nobody has changed it for so long, in real milliseconds. */
+export const REST_MS = 10_000;
+
+/** Leave to write to any compute, or why there is none. */
+export type WritePermission = { ok: true } | { ok: false; reason: Reason };
+
+/**
+ * Asked before each write: whether this daemon's clock is right, and its policy set in force and the newest of its group. Throws
+ * if the store can't be asked: then nothing may be written either.
+ */
+export async function checkWritePermission(context: DaemonContext): Promise<WritePermission> {
+  const { mode, storeClock, sets } = context;
+  if (mode === 'observe') return refuse('observe', 'nothing is written in observe mode');
+  const offsetMs = await storeClock.tooFarOff();
+  if (offsetMs !== undefined) return refuse('clock_off', `this machine's clock is ${describeOffset(offsetMs)}`);
+  if (sets.generation === undefined) return refuse('staged', stagedSet(context)?.message ?? NOT_WEIGHED);
+  await compareGenerations(context);
+  return sets.newer ? refuse('superseded', describeNewer(sets.newer)) : { ok: true };
+}
+
+/** The generation that this daemon decides by; undefined while nothing may be written by it. */
+export function generationOf({ sets, policies }: Pick<DaemonContext, 'sets' | 'policies'>): Generation | undefined {
+  return sets.generation === undefined ? undefined : { number: sets.generation, setHash: policies.set.hash };
+}
+
+/** Learns whether another daemon of the group has loaded another set since; said once each time that this changes. */
+export async function compareGenerations(context: DaemonContext): Promise<void> {
+  const { sets, store, policies, storeWatch } = context;
+  if (sets.generation === undefined) return;
+  let inForce = await store.generation();
+  if (inForce === undefined) {
+    await storeWatch.check();
+    inForce = await store.generation();
+  }
+  if (inForce === undefined) return;
+  if (inForce.setHash === policies.set.hash) sets.generation = inForce.number;
+  noteNewer(context, inForce.number > sets.generation ? inForce : undefined);
+}
+
+function noteNewer({ sets, telemetry: { log } }: DaemonContext, newer: Generation | undefined): void {
+  const before = sets.newer;
+  sets.newer = newer;
+  if (newer && newer.number !== before?.number) {
+    log.warn({ event: 'ebb.superseded', hash: newer.setHash, generation: newer.number }, describeNewer(newer));
+  }
+  if (!newer && before) log.info({ event: 'ebb.current_again' }, 'the policy set of this daemon is the newest again');
+}
+
+function describeNewer({ setHash }: Generation): string {
+  return `another daemon has loaded policy set ${short(setHash)}: this one writes nothing until it has loaded it too`;
+}
+
+const NOT_WEIGHED = 'it is being counted how many computes the policy set would disconnect at once';
+
+/** The set that waits for `ebb approve`, if one does. */
+export function stagedSet({
+  sets,
+  policies,
+}: DaemonContext): { hash: string; message: string; impact: DisruptionImpact } | undefined {
+  const { candidate } = sets;
+  if (!candidate?.impact) return undefined;
+  const { hash } = candidate.rules.policies;
+  const { disconnected, computes } = candidate.impact;
+  const meanwhile = sets.generation === undefined ? 'nothing is written' : `${short(policies.set.hash)} stays in force`;
+  const message = `policy set ${short(hash)} would disconnect ${disconnected} of ${computes} computes at once: it is staged, and ${meanwhile}; to bring it into force: ebb approve ${hash}`;
+  return { hash, message, impact: candidate.impact };
+}
+
+/** What the check of the policies says: what is in force, and what stands in the way of more. */
+export function describeSets(context: DaemonContext): string {
+  const { sets, policies } = context;
+  const notes = [`${policies.set.policies.length} in force, set ${short(policies.set.hash)}`];
+  const staged = stagedSet(context);
+  if (staged) notes.push(staged.message);
+  else if (context.mode === 'enforce' && sets.generation === undefined) notes.push(NOT_WEIGHED);
+  const [newer, broken] = [describedNewer(sets), sets.problems[0]];
+  if (newer !== undefined) notes.push(newer);
+  if (broken !== undefined) notes.push(describeBroken(broken));
+  return notes.join('; ');
+}
+
+/** What keeps the newest policies from counting, besides that they are staged: one line each. */
+export function policyProblems({ sets }: DaemonContext): string[] {
+  const newer = describedNewer(sets);
+  const { resting } = sets.candidate ?? {};
+  return [
+    ...(newer === undefined ? [] : [newer]),
+    ...(resting ? [describeResting(resting.vanished)] : []),
+    ...sets.problems.map(describeBroken),
+  ];
+}
+
+/** In one line: what vanished, and when the set counts. */
+export function describeResting([first = '', ...others]: readonly string[]): string {
+  const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
+  return `${first}${more}: the new policies count once their files have not changed for ${REST_MS / 1000} s, or at once on SIGHUP`;
+}
+
+function describedNewer({ newer }: PolicySets): string | undefined {
+  return newer && describeNewer(newer);
+}
+
+function describeBroken(problem: string): string {
+  return `what was read last is broken: ${problem}`;
+}
+
+const BLOCKS: readonly WriteBlock[] = ['clock_off', 'staged', 'superseded'];
+
+/** What was last known to keep an enforcing daemon from writing anything. */
+export function cannotWrite({ sets, storeClock }: DaemonContext): WriteBlock | undefined {
+  if (storeClock.wasTooFarOff() !== undefined) return 'clock_off';
+  if (sets.generation === undefined) return 'staged';
+  return sets.newer ? 'superseded' : undefined;
+}
+
+/** Sets the gauges of what waits, and of what keeps this daemon from writing. */
+export function showSets(context: DaemonContext): void {
+  const { mode, telemetry } = context;
+  const { metrics } = telemetry;
+  const blocked = mode === 'enforce' ? cannotWrite(context) : undefined;
+  for (const reason of BLOCKS) metrics.set('ebb_write_blocked', { reason }, reason === blocked ? 1 : 0);
+  metrics.set('ebb_staged_changes', {}, stagedSet(context)?.impact.disconnected ?? 0);
+  metrics.set('ebb_policy_load_success', {}, context.sets.problems.length === 0 ? 1 : 0);
+}
+
+/** Enough of a hash to tell sets apart in a sentence. */
+export function short(hash: string): string {
+  return hash.slice(0, 12);
+}
+
+function refuse(code: ReasonCode, message: string): WritePermission {
+  return { ok: false, reason: { code, message } };
+}

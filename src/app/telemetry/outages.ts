@@ -1,0 +1,110 @@
+import type { ControlApi, ControlApiError, ControlApiErrorCode, UnreadableCompute } from '../../ports/control-api.ts';
+import type { Telemetry } from '../../ports/telemetry.ts';
+
+/** Says once that something is down, and once that it is back. */
+export interface Outages {
+  /** A dependency of the daemon; its outages are counted. */
+  down(dependency: string, message: string): void;
+  up(dependency: string): void;
+  /** What is down now, with the first message of its outage. */
+  current(): ReadonlyMap<string, string>;
+  /** One project that can't be looked after while the others can. */
+  projectRefused(projectId: string, message: string): void;
+  projectAnswers(projectId: string): void;
+  /** All computes of a project that can't be looked after now, while the others can. */
+  computesUnreadable(projectId: string, computes: readonly UnreadableCompute[]): void;
+}
+
+export function createOutages({ log, metrics }: Telemetry): Outages {
+  const down = new Map<string, string>();
+  const refused = new Set<string>();
+  const unreadable = new Map<string, ReadonlySet<string>>();
+  return {
+    down(dependency, message) {
+      if (down.has(dependency)) return;
+      down.set(dependency, message);
+      metrics.increment('ebb_outages_total', { dependency });
+      log.error({ event: 'ebb.outage', dependency }, `${dependency} is not available: ${message}; carrying on`);
+    },
+    up(dependency) {
+      if (!down.delete(dependency)) return;
+      log.info({ event: 'ebb.recovered', dependency }, `${dependency} is available again`);
+    },
+    current: () => down,
+    projectRefused(projectId, message) {
+      if (refused.has(projectId)) return;
+      refused.add(projectId);
+      log.warn({ event: 'ebb.project_refused', project: projectId }, `${projectId} can't be looked after: ${message}`);
+    },
+    projectAnswers(projectId) {
+      if (!refused.delete(projectId)) return;
+      log.info({ event: 'ebb.project_answers', project: projectId }, `${projectId} can be looked after again`);
+    },
+    computesUnreadable(projectId, computes) {
+      const before = unreadable.get(projectId) ?? new Set();
+      const now = new Map(computes.map(({ computeId = 'a compute', message }) => [computeId, message]));
+      if (now.size > 0) unreadable.set(projectId, new Set(now.keys()));
+      else unreadable.delete(projectId);
+      for (const [compute, message] of now) {
+        if (before.has(compute)) continue;
+        const fields = { event: 'ebb.compute_unreadable', project: projectId, compute };
+        log.warn(fields, `${compute} of ${projectId} can't be looked after, and nothing is written to it: ${message}`);
+      }
+      for (const compute of before) {
+        if (now.has(compute)) continue;
+        const fields = { event: 'ebb.compute_readable', project: projectId, compute };
+        log.info(fields, `${compute} of ${projectId} can be looked after again, or is gone`);
+      }
+    },
+  };
+}
+
+/** Errors that say something of the service; the others, also an answer that is not understood, are about one project, or of a moment. */
+const OF_THE_SERVICE: ReadonlySet<ControlApiErrorCode> = new Set(['unavailable', 'timeout']);
+const OF_A_MOMENT: ReadonlySet<ControlApiErrorCode> = new Set(['throttled', 'locked']);
+
+export interface OutageDeps {
+  outages: Outages;
+}
+
+/** Says once what an error of the control API means: that it is away, or that one project refuses. */
+export function reportApiError({ outages }: OutageDeps, projectId: string | undefined, error: ControlApiError): void {
+  if (isToldElsewhere(error)) return;
+  if (projectId === undefined || OF_THE_SERVICE.has(error.code)) outages.down('control API', describe(error));
+  else outages.projectRefused(projectId, describe(error));
+}
+
+export interface ReportListingDeps extends OutageDeps {
+  api: ControlApi;
+}
+
+/** Says once what became of listing the projects: no account could be listed at all, or some could not in whole. */
+export function reportListing(
+  deps: ReportListingDeps,
+  { projects, failures }: { projects: readonly unknown[]; failures: ReadonlyMap<string, ControlApiError> },
+): void {
+  const { api, outages } = deps;
+  const accounts = api.accountStatus().map(({ account }) => account);
+  const answered = projects.length > 0 || failures.size < accounts.length;
+  if (answered) outages.up('control API');
+  for (const account of accounts) {
+    const error = failures.get(account);
+    if (error === undefined) outages.up(listOf(account));
+    else if (!answered) reportApiError(deps, undefined, error);
+    else if (!isToldElsewhere(error)) outages.down(listOf(account), describe(error));
+  }
+}
+
+/** The list of an account's projects, as a dependency of its own. */
+export function listOf(account: string): string {
+  return `project list of ${account}`;
+}
+
+/** A key that is refused is told by the client, and shown by readiness, for its account. */
+function isToldElsewhere({ code }: ControlApiError): boolean {
+  return code === 'unauthorised' || OF_A_MOMENT.has(code);
+}
+
+function describe({ route, status, code, message }: ControlApiError): string {
+  return `${route}: ${status ?? code}: ${message}`;
+}

@@ -1,0 +1,32 @@
+/** The only place where commands write: what comes from others can't steer a terminal or a workflow. */
+import { printable, printableJson, printableLines } from '../common/safe-text.ts';
+
+/** Writes lines to standard output. */
+export function writeOut(text: string): void {
+  process.stdout.write(printableLines(text));
+}
+
+/** Writes lines to standard error. */
+export function writeErr(text: string): void {
+  process.stderr.write(printableLines(text));
+}
+
+/** Writes one line to standard error. */
+export function writeErrLine(line: string): void {
+  writeErr(`${printable(line)}\n`);
+}
+
+/** A document as JSON, from which exactly the same can be read back. */
+export function jsonText(document: unknown): string {
+  return printableJson(JSON.stringify(document, null, 2));
+}
+
+/** Writes a document as JSON to standard output. */
+export function writeJson(document: unknown): void {
+  process.stdout.write(`${jsonText(document)}\n`);
+}
+
+/** Writes commands to the runner of a workflow: those that `workflowCommand` has made. */
+export function writeCommands(commands: readonly string[]): void {
+  for (const command of commands) process.stdout.write(`${printable(command)}\n`);
+}

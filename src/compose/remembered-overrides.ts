@@ -1,0 +1,44 @@
+import { join } from 'node:path';
+import { createOverrideFile } from '../adapters/store/override-file.ts';
+import { createOverrides, type Overrides } from '../app/overrides.ts';
+import type { Outages } from '../app/telemetry/outages.ts';
+import type { Said } from '../ports/store.ts';
+import type { Telemetry } from '../ports/telemetry.ts';
+import type { Settings } from '../settings.ts';
+
+type Opened<T> = { ok: true; value: T } | { ok: false; problem: string };
+
+const STATE_FOLDER = 'state folder';
+
+/**
+ * What people said, as it is known on this machine: where the store can be lost on its own, a file outlives it. An embedded
+ * store lies in the same folder as that would.
+ */
+export async function rememberOverrides(options: {
+  settings: Settings;
+  telemetry: Telemetry;
+  outages: Outages;
+}): Promise<Opened<{ overrides: Overrides; hasRun: boolean }>> {
+  const { settings, telemetry, outages } = options;
+  if (settings.queue.kind === 'embedded') {
+    return { ok: true, value: { overrides: createOverrides({ telemetry }), hasRun: false } };
+  }
+  const file = createOverrideFile({ path: join(settings.stateDir, `${settings.group}.json`), log: telemetry.log });
+  const read = await file.read();
+  if (!read.ok) return read;
+
+  async function keep(said: Said): Promise<void> {
+    try {
+      await file.keep(said);
+      outages.up(STATE_FOLDER);
+    } catch (error) {
+      const { code = 'error' } = error as NodeJS.ErrnoException;
+      const remedy =
+        'freezes and holds would be lost with the store: let state_dir name a folder that ebb may write to';
+      outages.down(STATE_FOLDER, `${settings.stateDir} can't be written to (${code}); ${remedy}`);
+    }
+  }
+
+  const overrides = createOverrides({ telemetry, remembered: read.said, keep });
+  return { ok: true, value: { overrides, hasRun: read.said !== undefined } };
+}

@@ -1,0 +1,95 @@
+/**
+ * Compute units (CU): the allowed sizes, and how many connections Postgres accepts at each.
+ * Source of both tables: the control API's specification, "Limits".
+ */
+import { NEVER_SUSPENDS, type Size } from './compute.ts';
+
+/** Every size that the platform allows, in CU, ascending: 0.25, 0.5, 1..16, then the even numbers to 56. */
+export const COMPUTE_SIZES_CU: readonly number[] = [
+  0.25,
+  0.5,
+  ...Array.from({ length: 16 }, (_, index) => index + 1),
+  ...Array.from({ length: 20 }, (_, index) => 18 + 2 * index),
+];
+
+/** The largest size, in CU, that an autoscaling range may reach; above it only a fixed size is allowed. */
+export const MAX_AUTOSCALING_CU = 16;
+
+/** The widest autoscaling range, maximum minus minimum, in CU. */
+export const MAX_AUTOSCALING_SPAN_CU = 8;
+
+/** max_connections by size in CU, from the specification; 9 CU and larger all have {@link MAX_CONNECTIONS_CEILING}. */
+const SEED_MAX_CONNECTIONS: ReadonlyMap<number, number> = new Map([
+  [0.25, 112],
+  [0.5, 225],
+  [1, 450],
+  [2, 901],
+  [3, 1351],
+  [4, 1802],
+  [5, 2253],
+  [6, 2703],
+  [7, 3154],
+  [8, 3604],
+]);
+
+/** What max_connections is from 9 CU on. */
+export const MAX_CONNECTIONS_CEILING = 4000;
+
+/** True if the platform has a compute of exactly this size in CU. */
+export function isAllowedSize(cu: number): boolean {
+  return COMPUTE_SIZES_CU.includes(cu);
+}
+
+/** What keeps the platform from having a range, each in a line that says what to do; none for one that it has. */
+export function sizeProblems({ minCu, maxCu }: Size): string[] {
+  const impossible = [...new Set([minCu, maxCu])].filter((cu) => !isAllowedSize(cu));
+  if (impossible.length > 0) return impossible.map(impossibleSize);
+  if (minCu > maxCu)
+    return [`the minimum, ${minCu} CU, is above the maximum, ${maxCu} CU; write the smaller one first`];
+  if (minCu === maxCu) return [];
+  if (maxCu > MAX_AUTOSCALING_CU) {
+    return [
+      `a range ends at ${MAX_AUTOSCALING_CU} CU at most; above that only a fixed size such as ${maxCu} is allowed`,
+    ];
+  }
+  if (maxCu - minCu > MAX_AUTOSCALING_SPAN_CU) {
+    const span = `${maxCu - minCu} CU`;
+    return [
+      `a range spans ${MAX_AUTOSCALING_SPAN_CU} CU at most, this one ${span}; raise the minimum or lower the maximum`,
+    ];
+  }
+  return [];
+}
+
+/** Says that there is no such size, and which are near. */
+export function impossibleSize(cu: number): string {
+  return `${cu} CU is not a size${nearestSizes(cu)}`;
+}
+
+/** `; the nearest are 3 and 4`: the sizes next to one that is not allowed; one at either end, none for what is no number. */
+export function nearestSizes(cu: number): string {
+  const below = COMPUTE_SIZES_CU.findLast((size) => size < cu);
+  const above = COMPUTE_SIZES_CU.find((size) => size > cu);
+  const nearest = [below, above].filter((size) => size !== undefined);
+  if (nearest.length === 0) return '';
+  return `; the nearest ${nearest.length === 1 ? 'is' : 'are'} ${nearest.join(' and ')}`;
+}
+
+/**
+ * max_connections of a compute whose autoscaling maximum is `maxCu` (the specification: it follows the maximum size).
+ * `maxCu` must be an allowed size in CU.
+ */
+export function maxConnectionsAt(maxCu: number): number {
+  return SEED_MAX_CONNECTIONS.get(maxCu) ?? MAX_CONNECTIONS_CEILING;
+}
+
+/** False for a compute that never sleeps: its timeout is "never", or its size is above what autoscaling reaches. */
+export function maySleep({
+  maxCu,
+  suspendTimeoutSeconds,
+}: {
+  maxCu: number;
+  suspendTimeoutSeconds: number | undefined;
+}): boolean {
+  return suspendTimeoutSeconds !== NEVER_SUSPENDS && maxCu <= MAX_AUTOSCALING_CU;
+}

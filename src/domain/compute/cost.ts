@@ -1,0 +1,45 @@
+import { type ComputeSettings, type ComputeState, NEVER_SUSPENDS, type Size } from './compute.ts';
+import { maySleep } from './compute-units.ts';
+
+/**
+ * CU-seconds as a range: the control API does not report the size that autoscaling chose, so an awake compute uses at
+ * least its minimum and at most its maximum.
+ */
+export interface CuSeconds {
+  low: number;
+  high: number;
+}
+
+/** What a compute of this size uses while it is awake for so many seconds. */
+export function cuSeconds(size: Size, awakeSeconds: number): CuSeconds {
+  return { low: size.minCu * awakeSeconds, high: size.maxCu * awakeSeconds };
+}
+
+/** The same in CU-hours, the unit that is billed. */
+export function cuHours(use: CuSeconds): CuSeconds {
+  return { low: use.low / 3600, high: use.high / 3600 };
+}
+
+/**
+ * What a compute with these settings may use in so many seconds when nobody knows how much of them it will sleep: nothing to
+ * all of them awake, and all of them where it never suspends.
+ */
+export function foreseenCuSeconds(settings: ComputeSettings, seconds: number): CuSeconds {
+  return { low: maySleep(settings) ? 0 : settings.minCu * seconds, high: settings.maxCu * seconds };
+}
+
+/**
+ * What is saved in `seconds` against the baseline; negative where ebb gave more than the compute had. A sleeping compute
+ * counts as saved only if its baseline never suspends: else it would sleep as well.
+ */
+export function savedCuSeconds(
+  baseline: ComputeSettings,
+  now: Size & { state: ComputeState },
+  seconds: number,
+): CuSeconds {
+  const awake = now.state !== 'idle';
+  const wouldBeAwake = awake || baseline.suspendTimeoutSeconds === NEVER_SUSPENDS;
+  const without = cuSeconds(baseline, wouldBeAwake ? seconds : 0);
+  const withEbb = cuSeconds(now, awake ? seconds : 0);
+  return { low: without.low - withEbb.low, high: without.high - withEbb.high };
+}

@@ -1,0 +1,55 @@
+/**
+ * How many connections Postgres accepts at a size. The specification and what the platform does now differ, so each account
+ * says which of them holds for it.
+ */
+import type { Size } from '../compute/compute.ts';
+import { COMPUTE_SIZES_CU, MAX_CONNECTIONS_CEILING, maxConnectionsAt } from '../compute/compute-units.ts';
+
+export interface ConnectionProfile {
+  name: string;
+  /** Connections that max_connections keeps from users. */
+  reserved: number;
+  /** max_connections of a compute of this size; it never falls where an end of the range rises. */
+  maxConnections(size: Size): number;
+}
+
+const CONNECTIONS_PER_CU = 419.66;
+const FEWEST_CONNECTIONS = 100;
+const MAX_TO_MIN = 8;
+
+/** max_connections by the size that it follows now. Source: the vendor's documentation, as of 2026-11-21. */
+function currentMaxConnections({ minCu, maxCu }: Size): number {
+  const cu = Math.min(maxCu, MAX_TO_MIN * minCu);
+  return Math.max(FEWEST_CONNECTIONS, Math.min(MAX_CONNECTIONS_CEILING, Math.floor(cu * CONNECTIONS_PER_CU)));
+}
+
+/** `seed`: the specification's table, by the maximum. `current`: what the platform does now, by min(max, 8·min). */
+export const CONNECTION_PROFILES: { readonly seed: ConnectionProfile; readonly current: ConnectionProfile } = {
+  seed: { name: 'seed', reserved: 0, maxConnections: ({ maxCu }) => maxConnectionsAt(maxCu) },
+  current: { name: 'current', reserved: 7, maxConnections: currentMaxConnections },
+};
+
+/**
+ * A profile by a table of max_connections by maximum size in CU; between two sizes of the table that of the smaller one
+ * holds, below the first that of the first.
+ */
+export function tableProfile(table: {
+  name: string;
+  byCu: ReadonlyMap<number, number>;
+  reserved: number;
+}): ConnectionProfile {
+  const rows = [...table.byCu].sort(([a], [b]) => a - b);
+  const first = rows[0]?.[1] ?? 0;
+  return {
+    name: table.name,
+    reserved: table.reserved,
+    maxConnections: ({ maxCu }) => rows.findLast(([cu]) => cu <= maxCu)?.[1] ?? first,
+  };
+}
+
+/** The smallest maximum, in CU, from which on a minimum keeps a larger one up to `maxCu` from giving more connections. */
+export function usefulMaximum(minCu: number, maxCu: number, { maxConnections }: ConnectionProfile): number {
+  const most = maxConnections({ minCu, maxCu });
+  const isEnough = (cu: number) => cu >= minCu && maxConnections({ minCu, maxCu: cu }) >= most;
+  return COMPUTE_SIZES_CU.find((cu) => cu <= maxCu && isEnough(cu)) ?? maxCu;
+}

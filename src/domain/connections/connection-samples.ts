@@ -1,0 +1,75 @@
+import type { Policy, PolicySet } from '../policy/policy.ts';
+import { type ConnectionSample, STALE_AFTER_MS } from './connections.ts';
+
+/** How many samples of a compute are kept, over all its sources. */
+export const MOST_SAMPLES = 32;
+
+/** Counts are kept at least so long, in milliseconds, whatever policies look back. */
+const LEAST_WINDOW_MS = 5 * 60_000;
+
+/** How often a source may be missed before what it said is stale. */
+const MISSED = 2.5;
+
+/** True if connections matter at all: then they are worth counting and reading. */
+export function asksForConnections({ policies }: PolicySet): boolean {
+  return policies.some(({ kind }) => kind === 'headroom');
+}
+
+/** How long policies look back at the counts of a source, in milliseconds. */
+export function windowOf(source: string, policies: readonly Policy[]): number {
+  const windows = policies.map((one) =>
+    one.kind === 'headroom' && one.connections === source ? one.scaleDownAfterMs : LEAST_WINDOW_MS,
+  );
+  return Math.max(LEAST_WINDOW_MS, ...windows);
+}
+
+/** How long a count holds, in milliseconds, whose source is asked every so many milliseconds. */
+export function validityMs(everyMs: number): number {
+  return Math.max(STALE_AFTER_MS, everyMs * MISSED);
+}
+
+/** A sample that holds as long as one must whose source is asked only every so many milliseconds. */
+export function withValidity<S extends ConnectionSample>(sample: S, everyMs: number): S {
+  const validForMs = validityMs(everyMs);
+  return validForMs > STALE_AFTER_MS ? { ...sample, validForMs } : sample;
+}
+
+interface CompactOptions {
+  nowMs: number;
+  /** What policies look back, in milliseconds. */
+  windowMs: number;
+  /** How many samples may be left. */
+  most: number;
+}
+
+/**
+ * As many samples as may be kept, oldest first: the newest as they are, of the older ones the highest count of each stretch of time. A
+ * gap stays a gap, and what lies in the window is never forgotten for want of room but where there are more gaps than room.
+ */
+export function compactSamples<S extends ConnectionSample>(samples: readonly S[], options: CompactOptions): S[] {
+  const { nowMs, windowMs, most } = options;
+  const half = Math.floor(most / 2);
+  const stretchMs = Math.ceil(windowMs / Math.max(1, half - 2));
+  const relevant = samples.filter(({ atMs }) => atMs >= nowMs - windowMs - stretchMs);
+  if (relevant.length <= most) return relevant;
+  const kept: S[] = [];
+  for (const sample of relevant.slice(0, -half)) {
+    const last = kept.at(-1);
+    if (last && belongTogether(last, sample, stretchMs)) kept[kept.length - 1] = higherOf(last, sample);
+    else kept.push(sample);
+  }
+  return [...kept, ...relevant.slice(-half)].slice(-most);
+}
+
+function belongTogether(last: ConnectionSample, next: ConnectionSample, stretchMs: number): boolean {
+  const hasGap = (next.sinceMs ?? next.atMs) - last.atMs > (next.validForMs ?? STALE_AFTER_MS);
+  return !hasGap && next.atMs - (last.sinceMs ?? last.atMs) <= stretchMs;
+}
+
+function higherOf<S extends ConnectionSample>(last: S, next: S): S {
+  return {
+    ...next,
+    connections: Math.max(last.connections, next.connections),
+    sinceMs: last.sinceMs ?? last.atMs,
+  };
+}

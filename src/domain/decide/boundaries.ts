@@ -1,0 +1,149 @@
+import { type Compute, type ComputeSettings, sameSize } from '../compute/compute.ts';
+import type { FieldGroup } from '../compute/desired.ts';
+import type { Hold } from '../overrides/holds.ts';
+import type { CompiledPolicies } from '../policy/compiled-policies.ts';
+import { type Decision, decide } from './decide.ts';
+import { mayDecide } from './deciding-policies.ts';
+import { MOST_STEPS, MOST_STEPS_BACK, stepsToDecide } from './search-cost.ts';
+
+/** A boundary further ahead than this is found later, when it is nearer. Two years, in milliseconds. */
+export const BOUNDARY_HORIZON_MS = 2 * 366 * 24 * 60 * 60 * 1000;
+
+/** A boundary further back than this need not be told from one that never was: longer than any deadline. 35 days. */
+const BACKWARD_HORIZON_MS = 35 * 24 * 60 * 60 * 1000;
+
+/** Boundaries are those of policies and holds alone: what is counted of connections is not known beforehand. */
+export interface BoundaryInput {
+  policies: CompiledPolicies;
+  compute: Compute;
+  baseline: ComputeSettings | undefined;
+  holds?: readonly Hold[] | undefined;
+}
+
+/** What a search for the next boundary found. Milliseconds since the epoch. */
+export interface BoundarySearch {
+  /** Undefined if none was found. */
+  boundaryMs: number | undefined;
+  /** Nothing is wanted anew before this instant, and the search went no further: look again then. Absent where it was not cut short. */
+  searchedUntilMs?: number;
+}
+
+/**
+ * The next instant strictly after `afterMs` at which any desired field of the compute changes (or those of one group), or at
+ * which a restart becomes possible; none if none does within {@link BOUNDARY_HORIZON_MS}. It goes from one change of a policy
+ * that may decide to the next, never minute by minute, and ends after {@link MOST_STEPS}, but looks at one change at least.
+ */
+export function searchBoundary(input: BoundaryInput, afterMs: number, group?: FieldGroup): BoundarySearch {
+  const before = wishesAt(input, afterMs);
+  let from = before;
+  for (let spent = 0; ; ) {
+    const instantMs = nextChange(input, from.instantMs, group);
+    if (instantMs === undefined || instantMs - afterMs > BOUNDARY_HORIZON_MS) return { boundaryMs: undefined };
+    const steps = stepsFrom(input, from.instantMs, instantMs);
+    if (spent > 0 && spent + steps > MOST_STEPS) return { boundaryMs: undefined, searchedUntilMs: instantMs };
+    spent += steps;
+    from = wishesAt(input, instantMs);
+    if (!sameWishes(before, from, group)) return { boundaryMs: instantMs };
+  }
+}
+
+/** The boundary that {@link searchBoundary} finds; undefined if it finds none. */
+export function nextBoundary(input: BoundaryInput, afterMs: number, group?: FieldGroup): number | undefined {
+  return searchBoundary(input, afterMs, group).boundaryMs;
+}
+
+/** Half of the time that was searched: a boundary just behind its end is known before it comes. */
+export function lookAgainAt(
+  searchedFromMs: number,
+  { searchedUntilMs }: { searchedUntilMs?: number },
+): number | undefined {
+  return searchedUntilMs === undefined ? undefined : (searchedFromMs + searchedUntilMs) / 2;
+}
+
+/**
+ * The latest instant at or before `untilMs` at which what is wanted of a group became what it is; −Infinity if that is further
+ * back than any deadline, undefined if the search did not come so far.
+ */
+export function lastBoundary(input: BoundaryInput, untilMs: number, group: FieldGroup): number | undefined {
+  const now = wishesAt(input, untilMs);
+  let from = now;
+  for (let spent = 0; ; ) {
+    const instantMs = lastChange(input, from.instantMs, group);
+    if (untilMs - instantMs > BACKWARD_HORIZON_MS) return Number.NEGATIVE_INFINITY;
+    const steps = stepsFrom(input, from.instantMs);
+    if (spent > 0 && spent + steps > MOST_STEPS_BACK) return undefined;
+    spent += steps;
+    from = wishesAt(input, instantMs - 1);
+    if (!sameWishes(now, from, group)) return instantMs;
+  }
+}
+
+/** What a further decision takes: at a later instant only policies that change in between are asked again. */
+function stepsFrom({ policies, compute }: BoundaryInput, fromMs: number, instantMs?: number): number {
+  return stepsToDecide(policies, policies.selecting(compute), (index) => {
+    const changesMs = policies.nextChangeAfter(index, fromMs);
+    return instantMs === undefined || (changesMs !== undefined && changesMs <= instantMs);
+  });
+}
+
+/** True if what the compute should have changes exactly at this instant. */
+export function isBoundary(input: BoundaryInput, instantMs: number): boolean {
+  return !sameWishes(wishesAt(input, instantMs - 1), wishesAt(input, instantMs));
+}
+
+function wishesAt({ policies, compute, baseline, holds }: BoundaryInput, instantMs: number): Decision {
+  return decide({ policies, compute, baseline, holds, instantMs });
+}
+
+function nextChange(input: BoundaryInput, afterMs: number, group?: FieldGroup): number | undefined {
+  const ahead = otherChanges(input).filter((ms) => ms > afterMs);
+  for (const index of deciding(input, afterMs, group)) {
+    const change = input.policies.nextChangeAfter(index, afterMs);
+    if (change !== undefined) ahead.push(change);
+  }
+  return ahead.length === 0 ? undefined : Math.min(...ahead);
+}
+
+function lastChange(input: BoundaryInput, untilMs: number, group: FieldGroup): number {
+  const past = otherChanges(input).filter((ms) => ms <= untilMs);
+  for (const index of deciding(input, untilMs, group)) past.push(input.policies.lastChangeUntil(index, untilMs));
+  return Math.max(Number.NEGATIVE_INFINITY, ...past);
+}
+
+/** Places of the policies that may change what is wanted. */
+function deciding({ policies, compute, baseline }: BoundaryInput, instantMs: number, group: FieldGroup | undefined) {
+  const question = { effective: policies.effectiveFor(compute, instantMs), baseline, restarts: group === undefined };
+  return policies.selecting(compute).filter((index) => {
+    const policy = policies.set.policies[index];
+    return policy !== undefined && mayDecide(policy, index, question);
+  });
+}
+
+function otherChanges(input: BoundaryInput): number[] {
+  const { policies, compute, holds = [] } = input;
+  const own = holds.filter(({ computeId }) => computeId === compute.computeId);
+  // Of a policy for which the compute is still too young, the coming of age is a change.
+  const ages = policies.selecting(compute).map((index) => policies.set.policies[index]?.select.minAgeMs ?? 0);
+  return [
+    ...own.flatMap(({ createdAtMs, expiresAtMs }) => [createdAtMs, expiresAtMs]),
+    ...new Set(ages.map((ageMs) => compute.createdAtMs + ageMs)),
+  ];
+}
+
+function sameWishes(a: Decision, b: Decision, group?: FieldGroup): boolean {
+  if (group !== undefined) return sameGroup(a, b, group);
+  return sameGroup(a, b, 'size') && sameGroup(a, b, 'suspend_timeout') && restartOf(a) === restartOf(b);
+}
+
+function sameGroup(a: Decision, b: Decision, group: FieldGroup): boolean {
+  return (['desired', 'enforced'] as const).every((which) =>
+    group === 'size'
+      ? sameSize(a[which].size, b[which].size)
+      : a[which].suspendTimeoutSeconds === b[which].suspendTimeoutSeconds,
+  );
+}
+
+/** Which opening of a window for restarts it is. */
+function restartOf({ restart }: Decision): string | undefined {
+  return restart && `${restart.policyIndex} ${restart.openSinceMs}`;
+}

@@ -1,0 +1,128 @@
+import type { Compute, ComputeSettings } from '../compute/compute.ts';
+import type { Desired, FieldGroup } from '../compute/desired.ts';
+import { CONNECTION_PROFILES, type ConnectionProfile } from '../connections/connection-profile.ts';
+import type { ConnectionHistory } from '../connections/connections.ts';
+import { type Hold, holdsAt } from '../overrides/holds.ts';
+import type { CompiledPolicies } from '../policy/compiled-policies.ts';
+import type { Bounds, FreezeWindow, RestartWindow, Says } from '../policy/directive.ts';
+import { ruleOf } from '../policy/kinds/kinds.ts';
+import type { Policy } from '../policy/policy.ts';
+import type { Restore } from '../records/compute-record.ts';
+import { emptyDraft, type Stage, type StageInput } from './stages/draft.ts';
+import { ensureHeadroom, reportUnmet } from './stages/headroom.ts';
+import { applyHolds } from './stages/holds.ts';
+import { clampToHardLimits, clampToLimits } from './stages/limits.ts';
+import { obeyPlatform } from './stages/platform.ts';
+import { restoreBaseline } from './stages/restore.ts';
+import { settleSchedules } from './stages/schedules.ts';
+import { allowRestart, noteFreezes } from './stages/writes.ts';
+import type { TraceStep } from './trace.ts';
+
+export interface Decision {
+  instantMs: number;
+  /** What all policies together want, also those that only observe. */
+  desired: Desired;
+  /** What the policies that may write want; the same as `desired` where no observing policy decides. */
+  enforced: Desired;
+  /** The step that last shaped each group of {@link desired}. */
+  deciders: Partial<Record<FieldGroup, TraceStep>>;
+  /** The step that last shaped each group of {@link enforced}. */
+  enforcedDeciders: Partial<Record<FieldGroup, TraceStep>>;
+  /** True if at least one policy selects the compute. */
+  matched: boolean;
+  /** Connections are so scarce that a raise does not wait for a good moment. */
+  urgent: boolean;
+  /** Freezes of policies that are in force. */
+  freezes: readonly FreezeWindow[];
+  /** Holds that are in force, newest first. */
+  holds: readonly Hold[];
+  /** Hard limits that may write: what a person sets beyond them does not stay. */
+  hardLimits: readonly Bounds[];
+  /** A restart may be made now, by the policy of the highest priority that says so; one that only observes comes last. */
+  restart: RestartWindow | undefined;
+  trace: TraceStep[];
+}
+
+export interface DecideInput {
+  policies: CompiledPolicies;
+  compute: Compute;
+  /** What the compute had when ebb first saw it; undefined before that. */
+  baseline: ComputeSettings | undefined;
+  /** Milliseconds since the epoch. */
+  instantMs: number;
+  /** Of any compute; those of others don't count. */
+  holds?: readonly Hold[] | undefined;
+  /** What a person wants back. Absent at other instants than now. */
+  restore?: Restore | undefined;
+  /** What was counted of the compute's connections. Absent where headroom is not to be judged, as at other instants than now. */
+  connections?: ConnectionHistory | undefined;
+  /** How many connections a size accepts; the specification's table if absent. */
+  profile?: ConnectionProfile | undefined;
+}
+
+/** The precedence of the language. Source: docs/policies.md, "Which policy decides". */
+const ORDER = [
+  settleSchedules,
+  clampToLimits,
+  ensureHeadroom,
+  restoreBaseline,
+  applyHolds,
+  clampToHardLimits,
+  obeyPlatform,
+  reportUnmet,
+  allowRestart,
+  noteFreezes,
+] as const;
+
+type Unheard = Exclude<Says, (typeof ORDER)[number]['hears'][number]>;
+
+/** What policies say that no stage hears would be accepted and do nothing: then this does not compile, and names it. */
+const STAGES: [Unheard] extends [never] ? readonly Stage[] : Unheard = ORDER;
+
+/**
+ * What a compute should have at an instant, and why. Pure: the same input gives the same decision, in the daemon, in a
+ * plan and in a forecast.
+ */
+export function decide(input: DecideInput): Decision {
+  const { compute, instantMs, profile = CONNECTION_PROFILES.seed } = input;
+  const effective = input.policies.effectiveFor(compute, instantMs);
+  const holds = holdsAt(input.holds ?? [], compute, instantMs);
+  const matched = holds.length > 0 || effective.matched;
+  const { baseline, restore, connections } = input;
+  const about = { compute, baseline, instantMs, holds, restore, connections, profile };
+  const all = settle({ ...about, effective: effective.all });
+  const enforcing = effective.enforced === effective.all ? all : settle({ ...about, effective: effective.enforced });
+  return {
+    instantMs,
+    desired: { size: all.size, suspendTimeoutSeconds: all.suspendTimeoutSeconds },
+    enforced: { size: enforcing.size, suspendTimeoutSeconds: enforcing.suspendTimeoutSeconds },
+    deciders: all.deciders,
+    enforcedDeciders: enforcing.deciders,
+    matched,
+    urgent: enforcing.urgent,
+    freezes: enforcing.freezes,
+    holds,
+    hardLimits: enforcing.hardLimits,
+    restart: enforcing.restart ?? all.restart,
+    trace: [
+      ...(matched || input.restore ? all.trace : [{ group: 'size', code: 'unmatched' } as const]),
+      ...effective.unknown.flatMap(selectionUnknown),
+    ],
+  };
+}
+
+/** Noted where the policy would speak. */
+function selectionUnknown(policy: Policy): TraceStep[] {
+  const groups = ruleOf(policy).mayChange(policy);
+  return (groups.length > 0 ? groups : (['size'] as const)).map((group) => ({
+    group,
+    code: 'selection_unknown',
+    policy,
+  }));
+}
+
+function settle(input: StageInput<Says>) {
+  const draft = emptyDraft();
+  for (const { run } of STAGES) run(draft, input);
+  return draft;
+}

@@ -1,0 +1,70 @@
+import type { Compute, ComputeSettings, Size } from '../../compute/compute.ts';
+import type { Desired, FieldGroup } from '../../compute/desired.ts';
+import type { ConnectionProfile } from '../../connections/connection-profile.ts';
+import type { ConnectionHistory } from '../../connections/connections.ts';
+import type { Hold } from '../../overrides/holds.ts';
+import type { Bounds, Directives, FreezeWindow, RestartWindow, Says } from '../../policy/directive.ts';
+import type { Restore } from '../../records/compute-record.ts';
+import type { TraceStep } from '../trace.ts';
+
+/** What a stage of a decision may look at: of the directives those that it hears. */
+export interface StageInput<S extends Says = never> {
+  compute: Compute;
+  baseline: ComputeSettings | undefined;
+  /** Milliseconds since the epoch. */
+  instantMs: number;
+  /** What the policies that select the compute say. */
+  effective: Pick<Directives, S>;
+  /** In force for the compute, newest first. */
+  holds: readonly Hold[];
+  restore?: Restore | undefined;
+  /** Absent where headroom is not judged: in looks at other instants than now. */
+  connections?: ConnectionHistory | undefined;
+  profile: ConnectionProfile;
+}
+
+/** A decision while it goes from stage to stage. Each stage changes it in place; nobody else sees it before the last. */
+export interface Draft extends Desired {
+  /** The step that last shaped each group. */
+  deciders: Partial<Record<FieldGroup, TraceStep>>;
+  trace: TraceStep[];
+  /** True where connections are so scarce that a raise may not wait. */
+  urgent: boolean;
+  /** The hard ones of all bounds. */
+  hardLimits: readonly Bounds[];
+  /** A restart may be made now: of several windows the one of the highest priority. */
+  restart?: RestartWindow | undefined;
+  freezes: readonly FreezeWindow[];
+}
+
+/** One stage: what it changes, it says in the trace. */
+export interface Stage<S extends Says = Says> {
+  hears: readonly S[];
+  run(draft: Draft, input: StageInput<S>): void;
+}
+
+/** A stage that hears these directives, and sees no others. */
+export function stage<const S extends Says>(hears: readonly S[], run: Stage<S>['run']): Stage<S> {
+  return { hears, run };
+}
+
+export function emptyDraft(): Draft {
+  return {
+    size: null,
+    suspendTimeoutSeconds: null,
+    deciders: {},
+    trace: [],
+    urgent: false,
+    hardLimits: [],
+    freezes: [],
+  };
+}
+
+/** Notes a step; one that gives the group a value becomes its decider. */
+export function note(draft: Draft, step: TraceStep): void {
+  draft.trace.push(step);
+  if (step.after === undefined) return;
+  draft.deciders[step.group] = step;
+  if (step.group === 'size') draft.size = step.after as Size | null;
+  else draft.suspendTimeoutSeconds = step.after as number | null;
+}

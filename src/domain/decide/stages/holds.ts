@@ -1,0 +1,12 @@
+import { note, stage } from './draft.ts';
+
+/** Fourth stage: what a person has set for a while replaces what policies want; of several holds the newest counts. */
+export const applyHolds = stage([], (draft, { holds }) => {
+  const sized = holds.find(({ size }) => size !== undefined);
+  if (sized?.size) note(draft, { group: 'size', code: 'hold', hold: sized, before: draft.size, after: sized.size });
+  const timed = holds.find(({ suspendTimeoutSeconds }) => suspendTimeoutSeconds !== undefined);
+  if (timed?.suspendTimeoutSeconds !== undefined) {
+    const before = draft.suspendTimeoutSeconds;
+    note(draft, { group: 'suspend_timeout', code: 'hold', hold: timed, before, after: timed.suspendTimeoutSeconds });
+  }
+});

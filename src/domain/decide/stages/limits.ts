@@ -1,0 +1,100 @@
+import { type ComputeSettings, NEVER_SUSPENDS, type Size, sameSize, timeoutLength } from '../../compute/compute.ts';
+import type { FieldGroup } from '../../compute/desired.ts';
+import type { ReasonCode } from '../../compute/reasons.ts';
+import type { Bounds, Range } from '../../policy/directive.ts';
+import type { PolicyBase } from '../../policy/policy-base.ts';
+import { type Draft, note, type StageInput, stage } from './draft.ts';
+
+/** Second stage: limits clamp what schedules want or, where none has an opinion, the baseline. */
+export const clampToLimits = stage(['bounds'], (draft, input) => {
+  for (const group of ['size', 'suspend_timeout'] as const) {
+    clampGroup(draft, input, group, input.effective.bounds, 'limited');
+  }
+});
+
+/** Again after headroom and holds: hard limits have the last word of all policies. */
+export const clampToHardLimits = stage(['bounds'], (draft, input) => {
+  draft.hardLimits = input.effective.bounds.filter(({ hard }) => hard);
+  if (draft.size !== null) clampGroup(draft, input, 'size', draft.hardLimits, 'hard_limit');
+  if (draft.suspendTimeoutSeconds !== null) clampGroup(draft, input, 'suspend_timeout', draft.hardLimits, 'hard_limit');
+});
+
+/** Where both hold; undefined if nothing satisfies both. */
+export function intersect(a: Range, b: Range): Range | undefined {
+  const both = { low: Math.max(a.low, b.low), high: Math.min(a.high, b.high) };
+  return both.low <= both.high ? both : undefined;
+}
+
+function clampGroup(
+  draft: Draft,
+  input: StageInput,
+  group: FieldGroup,
+  bounds: readonly Bounds[],
+  code: Extract<ReasonCode, 'limited' | 'hard_limit'>,
+): void {
+  const range = intersectAll(draft, group, bounds);
+  if (!range) return;
+  const wanted = group === 'size' ? draft.size : draft.suspendTimeoutSeconds;
+  const before = wanted ?? baselineOf(group, input);
+  if (before === undefined) {
+    note(draft, { group, code: 'baseline_unknown', policy: range.highOf });
+    return;
+  }
+  const after = clamp(before, range);
+  const policy = highestOf(before) > range.high ? range.highOf : range.lowOf;
+  if (!sameValue(after, before)) note(draft, { group, code, policy, before, after });
+  else if (wanted === null) note(draft, { group, code: 'within_limits', policy, after });
+  else if (code === 'limited') note(draft, { group, code: 'within_limits', policy });
+}
+
+/** Bounds of several policies together, and of which policy each is. */
+interface SharedRange extends Range {
+  lowOf: PolicyBase;
+  highOf: PolicyBase;
+}
+
+/** All bounds together; of those that exclude each other the later wins. */
+function intersectAll(draft: Draft, group: FieldGroup, bounds: readonly Bounds[]): SharedRange | undefined {
+  let all: SharedRange | undefined;
+  for (const { policy, ranges } of bounds.toReversed()) {
+    const range = ranges[group];
+    if (!range) continue;
+    const both = all ? intersect(all, range) : range;
+    if (!both) note(draft, { group, code: 'limits_conflict', policy });
+    else {
+      const lowOf = all?.low === both.low ? all.lowOf : policy;
+      all = { ...both, lowOf, highOf: all?.high === both.high ? all.highOf : policy };
+    }
+  }
+  return all;
+}
+
+/** True if bounds exclude what a compute has. */
+export function isBeyond({ ranges }: Bounds, group: FieldGroup, settings: ComputeSettings): boolean {
+  const range = ranges[group];
+  const ends = group === 'size' ? [settings.minCu, settings.maxCu] : [timeoutLength(settings.suspendTimeoutSeconds)];
+  return range !== undefined && ends.some((end) => end < range.low || end > range.high);
+}
+
+function baselineOf(group: FieldGroup, { baseline }: StageInput): Size | number | undefined {
+  if (!baseline) return undefined;
+  return group === 'size' ? { minCu: baseline.minCu, maxCu: baseline.maxCu } : baseline.suspendTimeoutSeconds;
+}
+
+function clamp(value: Size | number, range: Range): Size | number {
+  if (typeof value !== 'number') return { minCu: within(value.minCu, range), maxCu: within(value.maxCu, range) };
+  const length = within(timeoutLength(value), range);
+  return Number.isFinite(length) ? length : NEVER_SUSPENDS;
+}
+
+function highestOf(value: Size | number): number {
+  return typeof value === 'number' ? timeoutLength(value) : value.maxCu;
+}
+
+function within(value: number, { low, high }: Range): number {
+  return Math.min(Math.max(value, low), high);
+}
+
+function sameValue(a: Size | number, b: Size | number): boolean {
+  return typeof a === 'number' || typeof b === 'number' ? a === b : sameSize(a, b);
+}

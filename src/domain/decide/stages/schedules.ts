@@ -1,0 +1,135 @@
+import { type Compute, longerTimeout, type Size } from '../../compute/compute.ts';
+import type { FieldGroup } from '../../compute/desired.ts';
+import type { ReasonCode } from '../../compute/reasons.ts';
+import type { Directives } from '../../policy/directive.ts';
+import type { ProposedValue, ProposedValues } from '../../policy/proposed-value.ts';
+import { anyOpenAt } from '../../time/windows.ts';
+import { type Draft, emptyDraft, note, type StageInput, stage } from './draft.ts';
+
+/** What one group of fields needs to be settled by opinions. */
+interface Group<T> {
+  group: FieldGroup;
+  wishOf(proposal: ProposedValues): ProposedValue<T> | undefined;
+  baseline: T | undefined;
+  /** What the compute has: what an opening window is compared with where nothing else has an opinion. */
+  actual: T;
+  /** The larger of two values; `a` itself where `b` is not larger in any part. */
+  larger(a: T, b: T): T;
+}
+
+/** What depends on nothing but what is heard is settled once for all who hear it. */
+const settled = new WeakMap<Pick<Directives, 'values'>, Draft>();
+
+/** First stage: of the opinions, in the order in which they are heard, the first on a group decides it. */
+export const settleSchedules = stage(['values'], (draft, input) => {
+  const { effective } = input;
+  if (effective.values.some(dependsOnCompute)) {
+    settleBoth(draft, input);
+    return;
+  }
+  const shared = settled.get(effective) ?? emptyDraft();
+  if (!settled.has(effective)) settleBoth(shared, input);
+  settled.set(effective, shared);
+  const { trace, deciders, size, suspendTimeoutSeconds } = shared;
+  Object.assign(draft, { trace: trace.slice(), deciders: { ...deciders }, size, suspendTimeoutSeconds });
+});
+
+function dependsOnCompute({ leads, size, suspendTimeoutSeconds }: ProposedValues): boolean {
+  return leads !== undefined || size === 'baseline' || suspendTimeoutSeconds === 'baseline';
+}
+
+function settleBoth(draft: Draft, { effective, compute, baseline }: StageInput<'values'>): void {
+  settleGroup<Size>(draft, effective.values, {
+    group: 'size',
+    wishOf: ({ size }) => size,
+    baseline: baseline && sizeOf(baseline),
+    actual: sizeOf(compute),
+    larger: largerSize,
+  });
+  settleGroup<number>(draft, effective.values, {
+    group: 'suspend_timeout',
+    wishOf: ({ suspendTimeoutSeconds }) => suspendTimeoutSeconds,
+    baseline: baseline?.suspendTimeoutSeconds,
+    actual: compute.suspendTimeoutSeconds,
+    larger: longerTimeout,
+  });
+}
+
+function settleGroup<T extends Size | number>(draft: Draft, proposals: readonly ProposedValues[], of: Group<T>): void {
+  let won: Spoken<T> | undefined;
+  const leading: Spoken<T>[] = [];
+  for (const spoken of spokenOn(proposals, of)) {
+    const { proposal, value } = spoken;
+    const decided = proposal.leads ? isBeaten(proposal, won ? [...leading, won] : leading) : won !== undefined;
+    const code = codeOf(spoken, decided);
+    const step = { group: of.group, code, proposal, policy: proposal.policy };
+    if (code === 'ready') leading.push(spoken);
+    else if (value === undefined || code === 'outranked') note(draft, step);
+    else {
+      won = spoken;
+      note(draft, { ...step, after: value });
+    }
+  }
+  leadUp(draft, of, leading, won?.value ?? of.actual);
+  if (won === undefined && leading.length === 0) note(draft, { group: of.group, code: 'no_opinion' });
+}
+
+/**
+ * Whether a window that is about to open has nothing to prepare: one that comes before it in the order is open with a higher
+ * priority, or still open when it starts, or starts no later. No `otherwise` comes before a window.
+ */
+function isBeaten({ policy, openSinceMs = 0 }: ProposedValues, better: readonly Spoken<unknown>[]): boolean {
+  return better.some(({ proposal }) => {
+    if (proposal.leads) return (proposal.openSinceMs ?? 0) <= openSinceMs;
+    const { at = [] } = proposal;
+    return proposal.policy.priority > policy.priority || anyOpenAt(at, openSinceMs);
+  });
+}
+
+/** An opinion on one group; without a value where it is the baseline, and that is not known. */
+interface Spoken<T> {
+  proposal: ProposedValues;
+  wish: ProposedValue<T>;
+  value: T | undefined;
+}
+
+function* spokenOn<T>(proposals: readonly ProposedValues[], { wishOf, baseline }: Group<T>): Generator<Spoken<T>> {
+  for (const proposal of proposals) {
+    const wish = wishOf(proposal);
+    if (wish !== undefined) yield { proposal, wish, value: wish === 'baseline' ? baseline : (wish as T) };
+  }
+}
+
+/** Before windows that are to be in force by their start open, the larger of the old value and of theirs holds. */
+function leadUp<T extends Size | number>(
+  draft: Draft,
+  { group, larger }: Group<T>,
+  leading: readonly Spoken<T>[],
+  old: T,
+): void {
+  let before = old;
+  for (const { proposal, value } of leading.toReversed()) {
+    const after = value === undefined ? before : larger(before, value);
+    const step = { group, proposal, policy: proposal.policy };
+    if (after === before) note(draft, { ...step, code: 'not_yet' });
+    else note(draft, { ...step, code: 'ready', before, after });
+    before = after;
+  }
+}
+
+function codeOf({ proposal, wish, value }: Spoken<unknown>, decided: boolean): ReasonCode {
+  if (decided) return 'outranked';
+  if (value === undefined) return 'baseline_unknown';
+  if (proposal.leads) return 'ready';
+  if (wish === 'baseline') return 'baseline';
+  return proposal.source === 'otherwise' ? 'otherwise' : 'window_open';
+}
+
+function sizeOf({ minCu, maxCu }: Size | Compute): Size {
+  return { minCu, maxCu };
+}
+
+function largerSize(a: Size, b: Size): Size {
+  if (b.minCu <= a.minCu && b.maxCu <= a.maxCu) return a;
+  return { minCu: Math.max(a.minCu, b.minCu), maxCu: Math.max(a.maxCu, b.maxCu) };
+}

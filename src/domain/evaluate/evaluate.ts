@@ -1,0 +1,87 @@
+import type { Compute } from '../compute/compute.ts';
+import type { FieldGroup } from '../compute/desired.ts';
+import type { ConnectionProfile } from '../connections/connection-profile.ts';
+import { type ConnectionHistory, connectionsAt } from '../connections/connections.ts';
+import { nextBoundary, searchBoundary } from '../decide/boundaries.ts';
+import { type Decision, decide } from '../decide/decide.ts';
+import { type Freeze, freezesAt } from '../overrides/freezes.ts';
+import type { Hold } from '../overrides/holds.ts';
+import { restoreAt } from '../overrides/restore.ts';
+import { changesOf } from '../plan/change.ts';
+import type { GateInput } from '../plan/gates/gate.ts';
+import { type Plan, plan } from '../plan/plan.ts';
+import type { CompiledPolicies } from '../policy/compiled-policies.ts';
+import type { ComputeRecord } from '../records/compute-record.ts';
+import { wantedSince } from './wanted-since.ts';
+
+/** All that is known of one compute at an instant. */
+export interface Situation
+  extends Pick<GateInput, 'mode' | 'projectBusy' | 'disruption' | 'manualChanges' | 'isAtOnceFull'> {
+  policies: CompiledPolicies;
+  compute: Compute;
+  record: ComputeRecord | undefined;
+  /** Milliseconds since the epoch. */
+  nowMs: number;
+  /** Of any compute. */
+  holds?: readonly Hold[];
+  /** Set by people, of any compute. */
+  freezes?: readonly Freeze[];
+  /** Absent where headroom is not to be judged. */
+  connections?: ConnectionHistory;
+  profile?: ConnectionProfile;
+}
+
+export interface Evaluation {
+  decision: Decision;
+  plan: Plan;
+  /** The next instant at which something else is wanted; undefined if none is in sight. */
+  nextBoundaryMs: number | undefined;
+  /** Where none was found, but policies change too often to look through all the time ahead: none comes before this instant. */
+  searchedUntilMs?: number;
+}
+
+/** Decides what a compute should have and plans what to do about it: the same for the daemon and for every command. Pure. */
+export function evaluate(situation: Situation): Evaluation {
+  const { policies, compute, record, nowMs, holds } = situation;
+  const input = { policies, compute, baseline: record?.baseline, holds };
+  const { boundaryMs, ...search } = searchBoundary(input, nowMs);
+  return { ...evaluateNow(situation), nextBoundaryMs: boundaryMs, ...search };
+}
+
+/** The same without the next boundary, for those who know it or need none. */
+export function evaluateNow(situation: Situation): Omit<Evaluation, 'nextBoundaryMs' | 'searchedUntilMs'> {
+  const { policies, compute, record, nowMs, holds, freezes = [], connections, profile, ...gates } = situation;
+  const input = { policies, compute, baseline: record?.baseline, holds };
+  const restore = restoreAt(record, nowMs);
+  const decision = decide({ ...input, connections, profile, restore, instantMs: nowMs });
+  const askedAtMs = (group: FieldGroup) =>
+    decision.enforcedDeciders[group]?.restore?.askedAtMs ?? Number.NEGATIVE_INFINITY;
+  return {
+    decision,
+    plan: plan({
+      ...gates,
+      decision,
+      compute,
+      record,
+      nowMs,
+      freezes: freezesAt(freezes, compute, nowMs),
+      connections: connectionsAt(connections, compute, nowMs),
+      nextBoundaryAfter: (afterMs, group) => nextBoundary(input, afterMs, group),
+      wantedSince: (group) => Math.max(askedAtMs(group), wantedSince({ ...input, record, decision }, group)),
+    }),
+  };
+}
+
+/**
+ * True if what a person has just set is not to stay: a policy wants something else, and changes by hand are reverted. Connections
+ * and a restore are left out: counts change by the minute, and a restore wants the very baseline that is in question.
+ */
+export function isReverted(
+  situation: Pick<Situation, 'policies' | 'compute' | 'record' | 'nowMs' | 'holds' | 'manualChanges'>,
+  group: FieldGroup,
+): boolean {
+  const { policies, compute, record, nowMs, holds, manualChanges } = situation;
+  const decision = decide({ policies, compute, baseline: record?.baseline, holds, instantMs: nowMs });
+  const change = changesOf(decision, compute).find((one) => one.group === group);
+  return change !== undefined && (change.manualChanges ?? manualChanges)?.kind === 'revert';
+}

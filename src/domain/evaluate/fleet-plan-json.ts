@@ -1,0 +1,99 @@
+import { type Compute, type ComputeSettings, hasSettings } from '../compute/compute.ts';
+import type { Desired } from '../compute/desired.ts';
+import type { Decision } from '../decide/decide.ts';
+import type { Action } from '../plan/plan.ts';
+import { isoInstant } from '../time/instants.ts';
+import type { FleetPlan, PlannedCompute } from './plan-fleet.ts';
+
+/** A plan as other programs read it. Its names are part of what ebb promises: design, "Names that other things depend on". */
+export interface FleetPlanJson {
+  at: string;
+  hash: string;
+  computes: PlannedComputeJson[];
+}
+
+export interface PlannedComputeJson {
+  project_id: string;
+  compute_id: string;
+  current: SettingsJson & { state: string };
+  /** null: no opinion. */
+  desired: { [Field in keyof SettingsJson]: SettingsJson[Field] | null };
+  verdict: 'act' | 'wait' | 'none';
+  actions: ActionJson[];
+  /** What waits while the rest is done; absent where nothing does. */
+  held?: ActionJson[];
+  until?: string;
+  reasons: { code: string; policy?: string; message: string }[];
+}
+
+interface ActionJson {
+  kind: 'update' | 'restart';
+  fields?: Partial<SettingsJson>;
+  disconnects: boolean;
+}
+
+export interface SettingsJson {
+  min_cu: number;
+  max_cu: number;
+  suspend_timeout_seconds: number;
+}
+
+export function fleetPlanJson({ atMs, hash, computes }: FleetPlan): FleetPlanJson {
+  return { at: isoInstant(atMs), hash, computes: computes.map(plannedComputeJson) };
+}
+
+/** One compute of a plan. */
+export function plannedComputeJson({ compute, decision, plan }: PlannedCompute): PlannedComputeJson {
+  return {
+    project_id: compute.projectId,
+    compute_id: compute.computeId,
+    current: { ...settingsJson(compute), state: compute.state },
+    desired: desiredJson(decision, compute),
+    verdict: plan.verdict,
+    actions: plan.actions.map(actionJson),
+    ...(plan.verdict === 'act' && plan.held && { held: plan.held.map(actionJson) }),
+    ...(plan.untilMs !== undefined && { until: isoInstant(plan.untilMs) }),
+    reasons: plan.reasons.map(({ code, policy, message }) => ({ code, ...(policy && { policy }), message })),
+  };
+}
+
+function actionJson({ kind, fields, disconnects }: Action): ActionJson {
+  return { kind, ...(kind === 'update' && { fields: fieldsJson(fields) }), disconnects };
+}
+
+/** What a decision leads to. */
+export function desiredJson(
+  decision: Pick<Decision, 'enforced' | 'desired'>,
+  compute: Compute,
+): PlannedComputeJson['desired'] {
+  const { size, suspendTimeoutSeconds } = wantedOf(decision, compute);
+  return {
+    min_cu: size?.minCu ?? null,
+    max_cu: size?.maxCu ?? null,
+    suspend_timeout_seconds: suspendTimeoutSeconds,
+  };
+}
+
+/** What the actions lead to: what enforcing policies want and, where they want nothing else than there is, all of them. */
+export function wantedOf({ enforced, desired }: Pick<Decision, 'enforced' | 'desired'>, compute: Compute): Desired {
+  const sizeDiffers = enforced.size !== null && !hasSettings(compute, enforced.size);
+  const timeout = enforced.suspendTimeoutSeconds;
+  const timeoutDiffers = timeout !== null && timeout !== compute.suspendTimeoutSeconds;
+  return {
+    size: sizeDiffers ? enforced.size : desired.size,
+    suspendTimeoutSeconds: timeoutDiffers ? timeout : desired.suspendTimeoutSeconds,
+  };
+}
+
+/** Settings in the names of the control API. */
+export function settingsJson({ minCu, maxCu, suspendTimeoutSeconds }: ComputeSettings): SettingsJson {
+  return { min_cu: minCu, max_cu: maxCu, suspend_timeout_seconds: suspendTimeoutSeconds };
+}
+
+function fieldsJson({ minCu, maxCu, suspendTimeoutSeconds }: Partial<ComputeSettings>): Partial<SettingsJson> {
+  return {
+    ...(minCu !== undefined && { min_cu: minCu }),
+    ...(maxCu !== undefined && { max_cu: maxCu }),
+    ...(suspendTimeoutSeconds !== undefined && { suspend_timeout_seconds: suspendTimeoutSeconds }),
+  };
+}

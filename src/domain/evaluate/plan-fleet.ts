@@ -1,0 +1,124 @@
+import { ascending } from '../compare.ts';
+import { type Compute, type ComputeSettings, settingsOf } from '../compute/compute.ts';
+import type { ConnectionProfile } from '../connections/connection-profile.ts';
+import type { ConnectionHistory } from '../connections/connections.ts';
+import type { Change } from '../plan/change.ts';
+import { planHash } from '../plan/fleet-plan-hash.ts';
+import { hasOperationRunning } from '../plan/gates/operation-running.ts';
+import { detectManualChanges } from '../plan/manual-changes.ts';
+import { inOrderOfWriting } from '../plan/order-of-writing.ts';
+import type { ComputeRecord } from '../records/compute-record.ts';
+import { firstRecord } from '../records/compute-record.ts';
+import { confirmWrite } from '../records/confirm-write.ts';
+import { forgetOvercome } from '../records/failures.ts';
+import { type Evaluation, evaluate, isReverted, type Situation } from './evaluate.ts';
+import { type CountedCompute, countRestarts, type RestartCount } from './restart-count.ts';
+
+/** All that is known of a fleet at an instant. Maps are by compute id, but for profiles, which are by account. */
+export interface FleetSituation
+  extends Pick<Situation, 'policies' | 'holds' | 'freezes' | 'mode' | 'disruption' | 'manualChanges'> {
+  computes: readonly Compute[];
+  records: ReadonlyMap<string, ComputeRecord>;
+  /** What computes without a record had before ebb's first change; what they have now, where that is not known. */
+  baselines?: ReadonlyMap<string, ComputeSettings>;
+  /** The instant that is planned for, milliseconds since the epoch. */
+  nowMs: number;
+  /** When ebb meets the computes without a record: now if absent. */
+  metAtMs?: number;
+  /** Absent where headroom is not to be judged; a compute that is not in it was not counted. */
+  connections?: ReadonlyMap<string, ConnectionHistory>;
+  profiles: ReadonlyMap<string, ConnectionProfile>;
+  /** Makes of a text the short one by which it is known again. */
+  digest(text: string): string;
+}
+
+/** What is planned for one compute, and from what. */
+export interface PlannedCompute extends Evaluation {
+  compute: Compute;
+  /** As it counts at the instant: also for a compute of which nothing is stored. */
+  record: ComputeRecord;
+}
+
+export interface FleetPlan {
+  atMs: number;
+  /** The same for plans that do the same to the same computes under the same policies. */
+  hash: string;
+  /** Every compute, by project and id. */
+  computes: readonly PlannedCompute[];
+}
+
+/**
+ * Plans for every compute as a daemon would at this instant that looks at all of them at once. Restarts are counted in the
+ * order in which they would be written: raises first, then by priority. Pure.
+ */
+export function planFleet(fleet: FleetSituation): FleetPlan {
+  const known = fleet.computes.toSorted(byPlace).map((compute) => ({ compute, record: recordAt(fleet, compute) }));
+  const busy = busyComputes(known);
+  const count = countRestarts(fleet.policies, fleet.nowMs, known);
+  const judged = new Map<string, PlannedCompute>();
+  for (const one of known) judged.set(one.compute.computeId, judgeOne(fleet, one, busy, undefined));
+  for (const planned of inOrderOfWriting([...judged.values()])) {
+    const { computeId } = planned.compute;
+    const disconnecting = planned.plan.actions.find(({ disconnects }) => disconnects);
+    if (!disconnecting) continue;
+    const again = judgeOne(fleet, planned, busy, count);
+    judged.set(computeId, again);
+    if (again.plan.verdict === 'act') for (const action of again.plan.actions) count.add(computeId, action);
+  }
+  const computes = [...judged.values()];
+  return { atMs: fleet.nowMs, hash: fleet.digest(planHash(fleet.policies.set.hash, computes)), computes };
+}
+
+function judgeOne(
+  fleet: FleetSituation,
+  { compute, record }: CountedCompute,
+  busy: ReadonlyMap<string, ReadonlySet<string>>,
+  count: RestartCount | undefined,
+): PlannedCompute {
+  const { policies, mode, nowMs, holds, freezes, disruption, manualChanges } = fleet;
+  const { projectId, computeId, account } = compute;
+  const others = [...(busy.get(projectId) ?? [])].filter((id) => id !== computeId);
+  const profile = fleet.profiles.get(account);
+  const connections = fleet.connections && (fleet.connections.get(computeId) ?? new Map());
+  const isFull = (change: Change, share: number) => count?.isFull(computeId, change.policy, share) === true;
+  const judgement = evaluate({
+    ...{ policies, compute, record, mode, nowMs, disruption, manualChanges },
+    projectBusy: others.length > 0,
+    isAtOnceFull: isFull,
+    ...(holds && { holds }),
+    ...(freezes && { freezes }),
+    ...(connections && { connections }),
+    ...(profile && { profile }),
+  });
+  return { compute, record, ...judgement };
+}
+
+/** What is stored, with what it says by now; or what would be stored at the first look. */
+function recordAt(fleet: FleetSituation, compute: Compute): ComputeRecord {
+  const { records, baselines, nowMs, policies, manualChanges, holds = [] } = fleet;
+  const metAtMs = Math.min(fleet.metAtMs ?? nowMs, nowMs);
+  const stored = records.get(compute.computeId);
+  if (!stored) {
+    const baseline = baselines?.get(compute.computeId) ?? settingsOf(compute);
+    return { ...firstRecord(compute, metAtMs), baseline, enforcedSinceMs: metAtMs };
+  }
+  const settled = forgetOvercome(confirmWrite(stored, compute, nowMs), compute);
+  const record = { enforcedSinceMs: metAtMs, ...settled };
+  const situation = { policies, compute, record, nowMs, holds, ...(manualChanges && { manualChanges }) };
+  return detectManualChanges(record, compute, nowMs, (group) => isReverted(situation, group));
+}
+
+/** By project, the computes with an operation under way: the control API then refuses changes to the others. */
+function busyComputes(known: readonly CountedCompute[]): Map<string, Set<string>> {
+  const busy = new Map<string, Set<string>>();
+  for (const { compute, record } of known) {
+    if (!hasOperationRunning(compute, record)) continue;
+    const inProject = busy.get(compute.projectId) ?? new Set();
+    busy.set(compute.projectId, inProject.add(compute.computeId));
+  }
+  return busy;
+}
+
+function byPlace(a: Compute, b: Compute): number {
+  return ascending(a.projectId, b.projectId) || ascending(a.computeId, b.computeId);
+}

@@ -1,0 +1,86 @@
+/** What computes will be told to have, and what that may cost, if policies stay as they are and nobody interferes. */
+
+import type { ComputeSettings } from '../compute/compute.ts';
+import { type CuSeconds, cuHours, foreseenCuSeconds } from '../compute/cost.ts';
+import type { CompiledPolicies } from '../policy/compiled-policies.ts';
+import { type Company, type ForecastSubject, sortAlike } from './alike.ts';
+import { type Segment, startWalk } from './walk.ts';
+
+export interface Forecast {
+  /** They tile the time asked for; neighbours differ in a value. */
+  segments: readonly Segment[];
+  cuHours: CuSeconds;
+}
+
+/** A stretch of time, milliseconds since the epoch. */
+export interface Span {
+  fromMs: number;
+  /** Up to but not including. */
+  toMs: number;
+}
+
+/** What a forecast says, and from when on. */
+export interface Asked extends Span {
+  /** When computes have what they are said to have; from then on it is foreseen what changes. `fromMs` if absent or later. */
+  knownAtMs?: number | undefined;
+}
+
+const NOTHING: Forecast = { segments: [], cuHours: { low: 0, high: 0 } };
+
+/** The forecast of one compute; {@link forecastFleet} says more, and is faster for several. */
+export function forecast(input: ForecastSubject & Asked & { policies: CompiledPolicies }): Forecast {
+  const { policies, fromMs, toMs, knownAtMs, ...subject } = input;
+  return forecastFleet({ policies, subjects: [subject], fromMs, toMs, knownAtMs })[0] ?? NOTHING;
+}
+
+/**
+ * Forecasts of many computes, in their order: from one change of a policy to the next, never by steps of time. What nobody has
+ * an opinion on stays as it is, from what the compute has when that is known. From where on it is shown changes nothing: a day is
+ * foreseen the same from whichever day. An empty span has no segments.
+ */
+export function forecastFleet(
+  input: Asked & { policies: CompiledPolicies; subjects: readonly ForecastSubject[] },
+): Forecast[] {
+  const { subjects, fromMs, toMs, knownAtMs = fromMs } = input;
+  const forecasts = subjects.map(() => NOTHING);
+  if (toMs <= fromMs) return forecasts;
+  for (const company of sortAlike({ ...input, fromMs: Math.min(knownAtMs, fromMs) })) {
+    for (const { segments, members } of walkTogether(company, { fromMs, toMs })) {
+      const used = cuHours(useOf(segments));
+      for (const index of members) {
+        // A disabled compute can't be woken by anyone.
+        const disabled = subjects[index]?.compute.disabled === true;
+        forecasts[index] = { segments, cuHours: disabled ? NOTHING.cuHours : used };
+      }
+    }
+  }
+  return forecasts;
+}
+
+/** All at once from instant to instant, so that what policies say at an instant is worked out once. */
+function walkTogether({ policies, instants, alike }: Company, span: Span) {
+  const walks = alike.map(({ subject, ownInstants }) => ({ walk: startWalk(policies, subject), ownInstants }));
+  const common = new Set(instants);
+  const all = new Set([...instants, ...alike.flatMap(({ ownInstants }) => ownInstants)]);
+  for (const instantMs of [...all].sort((a, b) => a - b)) {
+    for (const { walk, ownInstants } of walks) {
+      if (common.has(instantMs) || ownInstants.includes(instantMs)) walk.step(instantMs);
+    }
+  }
+  return walks.map(({ walk }, index) => ({ segments: walk.segmentsIn(span), members: alike[index]?.members ?? [] }));
+}
+
+/** What a compute may use if its settings stay as they are: without ebb, say. In CU-hours. */
+export function unchangedUse(settings: ComputeSettings & { disabled?: boolean }, span: Span): CuSeconds {
+  return settings.disabled ? NOTHING.cuHours : cuHours(useOf([{ ...settings, ...span }]));
+}
+
+function useOf(segments: readonly (ComputeSettings & Span)[]): CuSeconds {
+  const use = { low: 0, high: 0 };
+  for (const segment of segments) {
+    const { low, high } = foreseenCuSeconds(segment, (segment.toMs - segment.fromMs) / 1000);
+    use.low += low;
+    use.high += high;
+  }
+  return use;
+}

@@ -1,0 +1,129 @@
+import { type Compute, type ComputeSettings, hasSettings, type Size } from '../compute/compute.ts';
+import type { Desired, FieldGroup } from '../compute/desired.ts';
+import { FIELD_GROUPS, wantedFields } from '../compute/field-groups.ts';
+import type { ReasonCode } from '../compute/reasons.ts';
+import { formatSize, formatSuspendTimeout } from '../compute/settings-text.ts';
+import type { Decision } from '../decide/decide.ts';
+import { describeStep } from '../decide/describe-step.ts';
+import { isBeyond } from '../decide/stages/limits.ts';
+import type { TraceStep } from '../decide/trace.ts';
+import { RESTORE } from '../overrides/restore.ts';
+import type { ManualChanges, PartialDisruption } from '../policy/disruption.ts';
+import { restartDue } from './restarts.ts';
+
+/** A difference between what a compute has and what it should have, in one group of fields; or a restart that is due. */
+export interface Change {
+  group: FieldGroup | 'restart';
+  /** Empty for a restart. */
+  fields: Partial<ComputeSettings>;
+  /** True if making it now would restart the compute and drop its connections. */
+  disconnects: boolean;
+  /** True for a raise of the size; false for a lowering, a timeout and a restart. */
+  raises: boolean;
+  /** The policy that wants it, or the hold; and where it stands among the others. */
+  policy: string;
+  priority: number;
+  /** True if only policies that observe want it. */
+  observed: boolean;
+  /** Connections are so scarce that it does not wait. */
+  urgent: boolean;
+  /** What the compute has is beyond hard limits: not even a person's change stands against them. */
+  hard: boolean;
+  disruption?: PartialDisruption;
+  manualChanges?: ManualChanges;
+  /** When a person asked for it: what was set by hand before does not stand against it. Milliseconds since the epoch. */
+  askedAtMs?: number;
+  /** When the window that wants it opened, or opens; milliseconds since the epoch. */
+  windowStartMs?: number;
+  /** For a restart: fewer connections than this must be open. */
+  connectionsBelow?: number;
+  /** Why it is wanted. */
+  code: ReasonCode;
+  message: string;
+}
+
+/** For what a person wants now. */
+const AT_ONCE: PartialDisruption = {
+  raise: { when: 'any', atDeadline: 'apply' },
+  lower: { when: 'any', atDeadline: 'apply' },
+};
+
+/** What differs. Where enforcing policies want nothing, what observing ones want is shown, and held by its gate. */
+export function changesOf(decision: Decision, compute: Compute): Change[] {
+  const changes = FIELD_GROUPS.flatMap((group) => {
+    const enforced = changeOf(group, decision.enforced, decision.enforcedDeciders[group], compute, decision);
+    if (enforced) return [enforced];
+    const observed = changeOf(group, decision.desired, decision.deciders[group], compute, decision);
+    return observed ? [{ ...observed, observed: true }] : [];
+  });
+  const restart = restartOf(decision, compute);
+  return restart ? [...changes, restart] : changes;
+}
+
+function changeOf(
+  group: FieldGroup,
+  desired: Desired,
+  decider: TraceStep | undefined,
+  compute: Compute,
+  { urgent, hardLimits }: Decision,
+): Change | undefined {
+  const fields = wantedFields(group, desired);
+  if (decider === undefined || fields === undefined || hasSettings(compute, fields)) return undefined;
+  const { policy, hold, restore } = decider;
+  const windowStartMs = decider.proposal?.openSinceMs;
+  const raises = desired.size !== null && group === 'size' && isRaise(compute, desired.size);
+  return {
+    group,
+    fields,
+    disconnects: group === 'size' && compute.state !== 'idle',
+    raises,
+    policy: speakerOf(decider),
+    priority: policy?.priority ?? Number.MAX_SAFE_INTEGER,
+    observed: false,
+    urgent: urgent && raises,
+    hard: hardLimits.some((limits) => isBeyond(limits, group, compute)),
+    ...(policy?.disruption && { disruption: policy.disruption }),
+    ...(hold && { disruption: AT_ONCE, askedAtMs: hold.createdAtMs }),
+    ...(restore?.now && { disruption: AT_ONCE }),
+    ...(policy?.manualChanges && { manualChanges: policy.manualChanges }),
+    ...(windowStartMs !== undefined && { windowStartMs }),
+    code: decider.code,
+    message: `${describeChange(group, compute, fields)}: ${describeStep(decider)}`,
+  };
+}
+
+function speakerOf({ policy, hold, restore }: TraceStep): string {
+  if (policy) return policy.name;
+  return restore ? RESTORE : `hold ${hold?.id}`;
+}
+
+function restartOf({ restart, instantMs }: Decision, compute: Compute): Change | undefined {
+  if (!restart || !restartDue(restart, compute, instantMs)) return undefined;
+  const { policy, connectionsBelow } = restart;
+  return {
+    group: 'restart',
+    fields: {},
+    disconnects: true,
+    raises: false,
+    policy: policy.name,
+    priority: policy.priority,
+    observed: policy.mode === 'observe',
+    urgent: false,
+    hard: false,
+    ...(policy.disruption && { disruption: policy.disruption }),
+    ...(connectionsBelow !== undefined && { connectionsBelow }),
+    code: 'restart_due',
+    message: `restart: the window of ${policy.name} is open`,
+  };
+}
+
+/** One end up and the other down counts as a lowering if the maximum falls, else as a raise. */
+export function isRaise(from: Size, to: Size): boolean {
+  return to.maxCu === from.maxCu ? to.minCu > from.minCu : to.maxCu > from.maxCu;
+}
+
+function describeChange(group: FieldGroup, compute: Compute, fields: Partial<ComputeSettings>): string {
+  const after = { ...compute, ...fields };
+  if (group === 'size') return `size ${formatSize(compute)} → ${formatSize(after)} CU`;
+  return `suspend_after ${formatSuspendTimeout(compute.suspendTimeoutSeconds)} → ${formatSuspendTimeout(after.suspendTimeoutSeconds)}`;
+}

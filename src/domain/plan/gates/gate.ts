@@ -1,0 +1,43 @@
+import type { Compute } from '../../compute/compute.ts';
+import type { FieldGroup } from '../../compute/desired.ts';
+import type { ReasonCode } from '../../compute/reasons.ts';
+import type { Decision } from '../../decide/decide.ts';
+import type { Freeze } from '../../overrides/freezes.ts';
+import type { ManualChanges, PartialDisruption } from '../../policy/disruption.ts';
+import type { ComputeRecord } from '../../records/compute-record.ts';
+import type { Change } from '../change.ts';
+
+export interface GateInput {
+  change: Change;
+  decision: Decision;
+  compute: Compute;
+  record: ComputeRecord | undefined;
+  mode: 'enforce' | 'observe';
+  /** True if another compute of the project has an operation under way: the control API then refuses changes. */
+  projectBusy: boolean;
+  /** Milliseconds since the epoch. */
+  nowMs: number;
+  /** The next instant strictly after, at which a desired field of this compute changes, or one of a group. */
+  nextBoundaryAfter(afterMs: number, group?: FieldGroup): number | undefined;
+  /** Since when what is wanted of a group has been wanted; −Infinity if for longer than any deadline. */
+  wantedSince(group: FieldGroup): number;
+  /** Freezes that people have set, and that are in force for this compute. */
+  freezes?: readonly Freeze[] | undefined;
+  /** Client connections now; absent if they are not known. */
+  connections?: number | undefined;
+  /** What the settings say where the policy says nothing. */
+  disruption?: PartialDisruption | undefined;
+  manualChanges?: ManualChanges | undefined;
+  /** True if so many computes of the policy are disturbed already that no more may be. Absent: nobody counts. */
+  isAtOnceFull?(change: Change, share: number): boolean;
+}
+
+/** Why a change may not be made now and, where it is known, until when. */
+export interface Held {
+  code: ReasonCode;
+  message: string;
+  untilMs?: number;
+}
+
+/** One reason to hold a change back; undefined lets it pass. */
+export type Gate = (input: GateInput) => Held | undefined;

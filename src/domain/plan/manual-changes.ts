@@ -1,0 +1,122 @@
+/**
+ * What people change by hand. A value is ebb's own if it is what was last applied, or what an open change asks for; any other
+ * is a person's. Instants are milliseconds since the epoch.
+ */
+
+import { type Compute, type ComputeSettings, hasSettings, type Size } from '../compute/compute.ts';
+import type { FieldGroup } from '../compute/desired.ts';
+import { FIELD_GROUPS, fieldsOf, wantedFields } from '../compute/field-groups.ts';
+import { formatSize, formatSuspendTimeout } from '../compute/settings-text.ts';
+import type { Decision } from '../decide/decide.ts';
+import type { ManualChanges } from '../policy/disruption.ts';
+import type { ComputeRecord, ManualMark } from '../records/compute-record.ts';
+import { isRaise } from './change.ts';
+import { hasOperationRunning } from './gates/operation-running.ts';
+
+const HOUR_MS = 60 * 60_000;
+
+/** Where no boundary is near, a change by hand is respected so long. */
+const MOST_RESPECTED_MS = 24 * HOUR_MS;
+
+/** A raise by hand is respected at least so long: somebody needed it. */
+const RAISE_RESPECTED_MS = 12 * HOUR_MS;
+
+/**
+ * A record in which changes by hand are marked, and marks of values that are gone are removed. Nothing is judged while a
+ * change of ebb's own, or any operation, is under way. What is respected is from then on the baseline of its fields; what
+ * `isReverted` is not.
+ */
+export function detectManualChanges(
+  record: ComputeRecord,
+  compute: Compute,
+  nowMs: number,
+  isReverted: (group: FieldGroup) => boolean,
+): ComputeRecord {
+  if (record.intent || hasOperationRunning(compute, record)) return record;
+  let noticed = record;
+  for (const group of FIELD_GROUPS) {
+    const applied = fieldsOf(group, record.lastApplied);
+    // Before ebb's first change whatever is there is the baseline.
+    if (!applied) noticed = withBaseline(noticed, group, compute);
+    // An operation that failed leaves what was there before: nobody has changed anything.
+    if (!applied || record.failures?.[group]) continue;
+    if (hasSettings(compute, applied)) noticed = withoutMark(noticed, group);
+    else if (!isMarked(noticed, group, compute)) {
+      const marked = withMark(noticed, group, compute, nowMs);
+      noticed = isReverted(group) ? marked : withBaseline(marked, group, compute);
+    }
+  }
+  return noticed;
+}
+
+/**
+ * A record in which values that policies want by now are ebb's own, whoever has set them. Not where only the lack of counts keeps
+ * them: then nobody has agreed.
+ */
+export function withAgreed(record: ComputeRecord, compute: Compute, decision: Decision): ComputeRecord {
+  return FIELD_GROUPS.reduce((after, group) => {
+    const fields = wantedFields(group, decision.enforced);
+    if (!fields || !hasSettings(compute, fields)) return after;
+    const code = decision.enforcedDeciders[group]?.code;
+    if (code === 'stabilising' || code === 'connections_unknown') return after;
+    const isNews = !hasSettings({ ...compute, ...after.lastApplied }, fields) || !fieldsOf(group, after.lastApplied);
+    const own = withoutMark(after, group);
+    return isNews ? { ...own, lastApplied: { ...after.lastApplied, ...fields } } : own;
+  }, record);
+}
+
+/** Until when a change by hand is respected; `nextBoundaryAfter` knows the boundaries of its field. */
+export function respectedUntil(
+  { seenAtMs, raises }: ManualMark,
+  rule: ManualChanges,
+  nextBoundaryAfter: (afterMs: number) => number | undefined,
+): number {
+  if (rule.kind === 'revert') return seenAtMs;
+  if (rule.kind === 'respect-for') return seenAtMs + rule.forMs;
+  const boundaryMs = Math.min(nextBoundaryAfter(seenAtMs) ?? Number.POSITIVE_INFINITY, seenAtMs + MOST_RESPECTED_MS);
+  return raises ? Math.max(boundaryMs, seenAtMs + RAISE_RESPECTED_MS) : boundaryMs;
+}
+
+/** What a person has set, and what ebb had applied before. */
+export function describeManualChange(
+  group: FieldGroup,
+  applied: Partial<ComputeSettings>,
+  fields: Partial<ComputeSettings>,
+): string {
+  const [from, to] = [applied, fields].map((settings) => valueText(group, settings));
+  return `${group === 'size' ? 'size' : 'suspend_after'} changed by a person: ${from} → ${to}`;
+}
+
+function valueText(group: FieldGroup, { minCu, maxCu, suspendTimeoutSeconds }: Partial<ComputeSettings>): string {
+  if (group === 'suspend_timeout') {
+    return suspendTimeoutSeconds === undefined ? '?' : formatSuspendTimeout(suspendTimeoutSeconds);
+  }
+  return minCu === undefined || maxCu === undefined ? '?' : `${formatSize({ minCu, maxCu })} CU`;
+}
+
+function isMarked({ manual }: ComputeRecord, group: FieldGroup, compute: Compute): boolean {
+  const mark = manual?.[group];
+  return mark !== undefined && hasSettings(compute, mark.fields);
+}
+
+/** With what is there as the baseline. The same record if that is known. */
+function withBaseline(record: ComputeRecord, group: FieldGroup, compute: Compute): ComputeRecord {
+  const fields = fieldsOf(group, compute) ?? {};
+  return hasSettings(record.baseline, fields) ? record : { ...record, baseline: { ...record.baseline, ...fields } };
+}
+
+function withMark(record: ComputeRecord, group: FieldGroup, compute: Compute, nowMs: number): ComputeRecord {
+  const fields = fieldsOf(group, compute) ?? {};
+  const raises = group === 'size' && isRaise(record.lastApplied as Size, compute);
+  return {
+    ...record,
+    manual: { ...record.manual, [group]: { fields, seenAtMs: nowMs, raises } },
+  };
+}
+
+export function withoutMark(record: ComputeRecord, group: FieldGroup): ComputeRecord {
+  if (!record.manual?.[group]) return record;
+  const { [group]: _gone, ...others } = record.manual;
+  const { manual: _old, ...rest } = record;
+  return Object.keys(others).length > 0 ? { ...rest, manual: others } : rest;
+}

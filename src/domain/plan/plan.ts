@@ -1,0 +1,125 @@
+import type { ComputeSettings } from '../compute/compute.ts';
+import type { Reason, ReasonCode } from '../compute/reasons.ts';
+import { type Change, changesOf } from './change.ts';
+import type { GateInput, Held } from './gates/gate.ts';
+import { GATES } from './gates/gates.ts';
+
+/** One call to the control API: all changed fields of a compute go in one PATCH. */
+export interface Action {
+  kind: 'update' | 'restart';
+  /** Empty for a restart. */
+  fields: Partial<ComputeSettings>;
+  /** True if it restarts the compute and drops its connections. */
+  disconnects: boolean;
+  raises: boolean;
+  /** The policy that decided; of several the one that decided the size. */
+  policy: string;
+  priority: number;
+}
+
+/**
+ * What to do about a compute now. `act`: these actions; `wait`: these actions, later, at `untilMs` if that is known;
+ * `none`: nothing. Every plan says why.
+ */
+export interface Plan {
+  verdict: 'act' | 'wait' | 'none';
+  /** In their order; the second only after the first has ended. */
+  actions: Action[];
+  /** What waits, as it would be written; absent where nothing does. */
+  held?: Action[];
+  /** When to look again, as far as a gate knows it; also where a part may be done now. Milliseconds since the epoch. */
+  untilMs?: number;
+  /** Why; what is done first, then what waits with the gate that holds it. */
+  reasons: Reason[];
+  /** The gates that hold something back, empty unless something waits. */
+  heldBy: ReasonCode[];
+}
+
+export type PlanInput = Omit<GateInput, 'change'>;
+
+/** What to do now so that a compute has what was decided, each difference held back by the first gate that says so. Pure. */
+export function plan(input: PlanInput): Plan {
+  const changes = changesOf(input.decision, input.compute);
+  if (changes.length === 0) return { verdict: 'none', actions: [], reasons: [nothingToDo(input)], heldBy: [] };
+  const judged = changes.map((change) => ({ change, held: firstGate({ ...input, change }) }));
+  const passing = withoutNeedlessRestart(judged.flatMap(({ change, held }) => (held ? [] : [change])));
+  const waiting = judged.flatMap(({ change, held }) => (held ? [{ change, held }] : []));
+  const untils = waiting.flatMap(({ held }) => held.untilMs ?? []);
+  const separate = input.record?.oneFieldGroupAtATime === true;
+  return {
+    verdict: passing.length > 0 ? 'act' : 'wait',
+    actions: passing.length > 0 ? actionsFor(separate ? passing.slice(0, 1) : passing) : actionsFor(changes),
+    reasons: [
+      ...passing.map(whyWanted),
+      ...waiting.flatMap(({ change, held }) => [whyWanted(change), whyHeld(change, held)]),
+    ],
+    heldBy: waiting.map(({ held }) => held.code),
+    ...(waiting.length > 0 && { held: actionsFor(waiting.map(({ change }) => change)) }),
+    ...(untils.length > 0 && { untilMs: Math.min(...untils) }),
+  };
+}
+
+/** A change that disconnects restarts the compute as well. */
+function withoutNeedlessRestart(changes: readonly Change[]): readonly Change[] {
+  const restarts = changes.some(({ group, disconnects }) => disconnects && group !== 'restart');
+  return restarts ? changes.filter(({ group }) => group !== 'restart') : changes;
+}
+
+/** Why the actions of a plan are made now, without why other differences wait. */
+export function reasonsToAct({ reasons, heldBy }: Plan): Reason[] {
+  // What waits has two: why it is wanted, and what holds it.
+  return reasons.slice(0, reasons.length - 2 * heldBy.length);
+}
+
+function firstGate(input: GateInput): Held | undefined {
+  for (const gate of GATES) {
+    const held = gate(input);
+    if (held) return held;
+  }
+  return undefined;
+}
+
+function actionsFor(changes: readonly Change[]): Action[] {
+  const updates = changes.filter(({ group }) => group !== 'restart');
+  const restarts = changes.filter(({ group }) => group === 'restart');
+  return [
+    ...(updates.length > 0 ? [mergeChanges('update', updates)] : []),
+    ...(restarts.length > 0 ? [mergeChanges('restart', restarts)] : []),
+  ];
+}
+
+function mergeChanges(kind: Action['kind'], changes: readonly Change[]): Action {
+  // The size comes first.
+  const [leading] = changes;
+  return {
+    kind,
+    fields: Object.assign({}, ...changes.map((change) => change.fields)),
+    disconnects: changes.some((change) => change.disconnects),
+    raises: changes.some((change) => change.raises),
+    policy: leading?.policy ?? '',
+    priority: leading?.priority ?? 0,
+  };
+}
+
+function nothingToDo({ decision }: PlanInput): Reason {
+  if (!decision.matched) {
+    const code = decision.trace.some((step) => step.code === 'selection_unknown') ? 'selection_unknown' : 'unmatched';
+    return { code, message: UNMATCHED[code] };
+  }
+  const silent = decision.desired.size === null && decision.desired.suspendTimeoutSeconds === null;
+  if (silent) return { code: 'no_opinion', message: 'no policy has an opinion now' };
+  return { code: 'nothing_to_do', message: 'the compute already has what is wanted' };
+}
+
+const UNMATCHED = {
+  unmatched: 'no policy selects this compute',
+  selection_unknown: 'a policy may select this compute, but its branch or the name of its project is not known',
+};
+
+function whyWanted({ code, policy, message }: Change): Reason {
+  return { code, policy, message };
+}
+
+function whyHeld({ policy }: Change, { code, message }: Held): Reason {
+  return { code, policy, message };
+}

@@ -1,0 +1,137 @@
+import type { Compute } from '../compute/compute.ts';
+import type { Directive } from './directive.ts';
+import { type EffectivePolicies, effectivePolicies } from './effective-policies.ts';
+import { ruleOf } from './kinds/kinds.ts';
+import type { Policy, PolicySet } from './policy.ts';
+import { type ComputeMatcher, compileSelector } from './select.ts';
+
+/** A policy set made ready to be asked often: selectors compiled, what each policy says at an instant kept. */
+export interface CompiledPolicies {
+  readonly set: PolicySet;
+  /** True if a policy selects by branch: then the names and roles of branches must be known. */
+  readonly selectsByBranch: boolean;
+  /**
+   * Places of the policies that select the compute, however young it is. Where that is not known a policy counts as selecting if
+   * its kind stops writes, and otherwise as not.
+   */
+  selecting(compute: Compute): readonly number[];
+  /** True if the policy at this place of the set selects the compute at this instant. */
+  selects(policyIndex: number, compute: Compute, instantMs: number): boolean;
+  /** What the policies that select the compute say at an instant. */
+  effectiveFor(compute: Compute, instantMs: number): EffectivePolicies;
+  /** The next instant strictly after at which the policy at this place may say something else. */
+  nextChangeAfter(policyIndex: number, instantMs: number): number | undefined;
+  /** The latest instant at or before at which the policy at this place may have begun to say what it says. */
+  lastChangeUntil(policyIndex: number, instantMs: number): number;
+}
+
+/** Computes that the same policies select. They hear the same, so it is put together once for all of them. */
+interface Audience {
+  policyIndexes: readonly number[];
+  /** Places of the policies of which it is not known whether they select them. */
+  unknownIndexes: readonly number[];
+  /** From this age on all of the policies select them. */
+  oldestMinAgeMs: number;
+  effective: Map<number, EffectivePolicies>;
+}
+
+/** How many answers are kept: a reconcile of the fleet asks about now and about its next boundaries, again and again. */
+const MOST_KEPT = 1024;
+const MOST_KEPT_BY_AUDIENCE = 128;
+/** Of each policy: computes are asked about the same few instants, one after the other. */
+const MOST_STRETCHES_KEPT = 4;
+
+/** Compiles a set once; the same set gives the same answers for ever. What is kept is bounded. */
+export function compilePolicies(set: PolicySet): CompiledPolicies {
+  const { policies } = set;
+  const audienceOf = audiencesOf(set);
+  const stretches = policies.map((policy, index) => rememberStretches(policy, index));
+  const minAgeMs = (index: number) => policies[index]?.select.minAgeMs ?? Number.POSITIVE_INFINITY;
+  return {
+    set,
+    selectsByBranch: policies.some(({ select }) => (select.branches ?? select.branchRoles) !== undefined),
+    selecting: (compute) => audienceOf(compute, Number.POSITIVE_INFINITY).policyIndexes,
+    selects: (policyIndex, compute, instantMs) =>
+      instantMs - compute.createdAtMs >= minAgeMs(policyIndex) &&
+      audienceOf(compute, Number.POSITIVE_INFINITY).policyIndexes.includes(policyIndex),
+    effectiveFor(compute, instantMs) {
+      const { effective, policyIndexes, unknownIndexes } = audienceOf(compute, instantMs - compute.createdAtMs);
+      return remember(effective, MOST_KEPT_BY_AUDIENCE, instantMs, () => {
+        const said = policyIndexes.flatMap((index) => stretches[index]?.(instantMs).directives ?? []);
+        const unknown = unknownIndexes.flatMap((index) => policies[index] ?? []);
+        return { ...effectivePolicies(said, policyIndexes), unknown };
+      });
+    },
+    nextChangeAfter: (policyIndex, instantMs) => stretches[policyIndex]?.(instantMs).untilMs,
+    lastChangeUntil(policyIndex, instantMs) {
+      const policy = policies[policyIndex];
+      return policy ? ruleOf(policy).lastChangeUntil(policy, instantMs) : Number.NEGATIVE_INFINITY;
+    },
+  };
+}
+
+/** What a policy says from one change of it to the next. */
+interface Stretch {
+  fromMs: number;
+  /** Up to but not including; undefined: for ever. */
+  untilMs: number | undefined;
+  directives: readonly Directive[];
+}
+
+/** Between two changes a policy says the same, so it is asked once for all instants between them. */
+function rememberStretches(policy: Policy, index: number): (instantMs: number) => Stretch {
+  const rule = ruleOf(policy);
+  let kept: Stretch[] = [];
+  return (instantMs) => {
+    const known = kept.find(
+      ({ fromMs, untilMs }) => fromMs <= instantMs && (untilMs === undefined || instantMs < untilMs),
+    );
+    if (known) return known;
+    const untilMs = rule.nextChangeAfter(policy, instantMs);
+    const stretch = { fromMs: instantMs, untilMs, directives: rule.directivesAt(policy, index, instantMs) };
+    kept = [stretch, ...kept.slice(0, MOST_STRETCHES_KEPT - 1)];
+    return stretch;
+  };
+}
+
+/** Names don't change with time, so a compute is matched once; only its age, in milliseconds, is asked again. */
+function audiencesOf({ policies }: PolicySet): (compute: Compute, ageMs: number) => Audience {
+  const matchers: ComputeMatcher[] = policies.map((policy) => compileSelector(policy.select));
+  const everyIndex = [...matchers.keys()];
+  const minAges = policies.map(({ select }) => select.minAgeMs);
+  const stops = policies.map((policy) => ruleOf(policy).stopsWrites);
+  const audiences = new Map<string, Audience>();
+  const matched = new WeakMap<Compute, Audience>();
+  const audienceFor = (policyIndexes: readonly number[], unknownIndexes: readonly number[]): Audience =>
+    remember(audiences, MOST_KEPT, `${policyIndexes.join()} ${unknownIndexes.join()}`, () => ({
+      policyIndexes,
+      unknownIndexes,
+      oldestMinAgeMs: Math.max(0, ...[...policyIndexes, ...unknownIndexes].map((index) => minAges[index] ?? 0)),
+      effective: new Map(),
+    }));
+  const match = (compute: Compute): Audience => {
+    const selections = matchers.map((matches) => matches(compute, Number.POSITIVE_INFINITY));
+    const unknownIndexes = everyIndex.filter((index) => selections[index] === 'unknown');
+    const selecting = everyIndex.filter(
+      (index) => selections[index] === 'yes' || (selections[index] === 'unknown' && stops[index]),
+    );
+    const audience = audienceFor(selecting, unknownIndexes);
+    matched.set(compute, audience);
+    return audience;
+  };
+  return (compute, ageMs) => {
+    const audience = matched.get(compute) ?? match(compute);
+    if (ageMs >= audience.oldestMinAgeMs) return audience;
+    const isOldEnough = (index: number) => ageMs >= (minAges[index] ?? 0);
+    return audienceFor(audience.policyIndexes.filter(isOldEnough), audience.unknownIndexes.filter(isOldEnough));
+  };
+}
+
+function remember<K, V>(kept: Map<K, V>, most: number, key: K, compute: () => V): V {
+  const known = kept.get(key);
+  if (known !== undefined || kept.has(key)) return known as V;
+  const value = compute();
+  if (kept.size >= most) kept.clear();
+  kept.set(key, value);
+  return value;
+}

@@ -1,0 +1,25 @@
+import type { TimeSpec } from '../../time/time-spec.ts';
+import { anyOpenAt, nextChangeOfAny } from '../../time/windows.ts';
+import type { PolicyBase } from '../policy-base.ts';
+import type { Rule } from './kind.ts';
+import { timed } from './timed.ts';
+
+/** Nothing is written while it is open, except raises where they are allowed. */
+export interface FreezePolicy extends PolicyBase {
+  kind: 'freeze';
+  at: readonly TimeSpec[];
+  allowRaise: boolean;
+}
+
+/** `kind: freeze`: while a window is open, nothing is written. */
+export const freezeRule: Rule<FreezePolicy> = {
+  ...timed,
+  stopsWrites: true,
+  directivesAt(policy, policyIndex, instantMs) {
+    if (!anyOpenAt(policy.at, instantMs)) return [];
+    const untilMs = nextChangeOfAny(policy.at, instantMs);
+    const { allowRaise } = policy;
+    return [{ says: 'freeze', policy, policyIndex, allowRaise, ...(untilMs !== undefined && { untilMs }) }];
+  },
+  mayChange: () => [],
+};

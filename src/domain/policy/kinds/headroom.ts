@@ -1,0 +1,16 @@
+import type { ConnectionNeed } from '../directive.ts';
+import type { PolicyBase } from '../policy-base.ts';
+import type { Rule } from './kind.ts';
+import { timeless } from './timeless.ts';
+
+/** Raises the maximum so that connections stay free. */
+export interface HeadroomPolicy extends PolicyBase, ConnectionNeed {
+  kind: 'headroom';
+}
+
+/** `kind: headroom`: connections that must stay free. What is needed depends on what was counted, not on the time. */
+export const headroomRule: Rule<HeadroomPolicy> = {
+  ...timeless,
+  directivesAt: (policy, policyIndex) => [{ says: 'need', policy, policyIndex, need: policy }],
+  mayChange: () => ['size'],
+};

@@ -1,0 +1,20 @@
+import type { FieldGroup } from '../../compute/desired.ts';
+import type { TimeSpec } from '../../time/time-spec.ts';
+import type { Directive } from '../directive.ts';
+import type { PolicyBase } from '../policy-base.ts';
+
+/** What a kind of policy must answer. One file in this folder for each kind. Instants are milliseconds since the epoch. */
+export interface Rule<P extends PolicyBase> {
+  /** What the policy says at an instant, in any order. */
+  directivesAt(policy: P, policyIndex: number, instantMs: number): Directive[];
+  /** Whether it only ever stops writes: then it also counts where it is not known whether the policy selects a compute. */
+  stopsWrites: boolean;
+  /** The groups of fields that it may give another value, at any instant. */
+  mayChange(policy: P): readonly FieldGroup[];
+  /** Every time that it names. */
+  times(policy: P): readonly TimeSpec[];
+  /** The next instant strictly after at which {@link directivesAt} may say something else; undefined if never. */
+  nextChangeAfter(policy: P, instantMs: number): number | undefined;
+  /** The latest instant at or before at which it may have begun to say what it says; −Infinity if it always did. */
+  lastChangeUntil(policy: P, instantMs: number): number;
+}

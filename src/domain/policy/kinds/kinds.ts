@@ -1,0 +1,35 @@
+import type { PolicyBase } from '../policy-base.ts';
+import { freezeRule } from './freeze.ts';
+import { headroomRule } from './headroom.ts';
+import type { Rule } from './kind.ts';
+import { limitsRule } from './limits.ts';
+import { restartRule } from './restart.ts';
+import { scheduleRule } from './schedule.ts';
+
+/**
+ * Every kind of policy and the rule that speaks for it: a new kind is one file and one line here. The other half of a kind, its text,
+ * is in src/policy/kinds; without it, this does not compile.
+ */
+const RULES = registered({
+  schedule: scheduleRule,
+  headroom: headroomRule,
+  limits: limitsRule,
+  restart: restartRule,
+  freeze: freezeRule,
+});
+
+/** The kinds of policies. Everything else that differs by kind is keyed by this union. */
+export type PolicyKind = keyof typeof RULES;
+
+/** The policy of a kind. */
+export type PolicyOf<K extends PolicyKind> = { [One in K]: (typeof RULES)[One] extends Rule<infer P> ? P : never }[K];
+
+/** The rule that speaks for a policy. */
+export function ruleOf<P extends PolicyOf<PolicyKind>>(policy: P): Rule<P> {
+  return RULES[policy.kind] as unknown as Rule<P>;
+}
+
+/** Each rule is registered under the kind of its own policies. */
+function registered<Rules extends { [K in keyof Rules]: Rule<PolicyBase & { kind: K }> }>(rules: Rules): Rules {
+  return rules;
+}

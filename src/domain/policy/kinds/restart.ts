@@ -1,0 +1,34 @@
+import type { TimeSpec } from '../../time/time-spec.ts';
+import { openSince } from '../../time/windows.ts';
+import type { PolicyBase } from '../policy-base.ts';
+import type { Rule } from './kind.ts';
+import { timed } from './timed.ts';
+
+/** Restarts computes, for the platform's updates. */
+export interface RestartPolicy extends PolicyBase {
+  kind: 'restart';
+  at: readonly TimeSpec[];
+  /** Not again before this has passed since the last start. */
+  everyMs?: number;
+  /** Only while fewer connections than this are open. */
+  connectionsBelow?: number;
+}
+
+/** `kind: restart`: while a window is open, computes may be restarted. */
+export const restartRule: Rule<RestartPolicy> = {
+  ...timed,
+  stopsWrites: false,
+  directivesAt(policy, policyIndex, instantMs) {
+    const openSinceMs = openSince(policy.at, instantMs);
+    if (openSinceMs === undefined) return [];
+    const { everyMs, connectionsBelow } = policy;
+    return [
+      {
+        ...{ says: 'restart', policy, policyIndex, openSinceMs },
+        ...(everyMs !== undefined && { everyMs }),
+        ...(connectionsBelow !== undefined && { connectionsBelow }),
+      },
+    ];
+  },
+  mayChange: () => [],
+};

@@ -1,0 +1,117 @@
+import type { Size } from '../../compute/compute.ts';
+import type { TimeSpec } from '../../time/time-spec.ts';
+import { isOpenAt, mayChangeAfter, mayHaveChangedUntil, nextChangeOfAny, openSince } from '../../time/windows.ts';
+import type { PolicyBase } from '../policy-base.ts';
+import type { ProposedValues } from '../proposed-value.ts';
+import type { Rule } from './kind.ts';
+
+/** What a schedule wants while a window is open, or outside. Absent: no opinion on that field. */
+export interface ScheduleValues {
+  size?: Size;
+  /** Canonical seconds: −1 never, else 60..604800. */
+  suspendTimeoutSeconds?: number;
+}
+
+export interface ScheduleWindow extends ScheduleValues {
+  /** Open while any of these is open. */
+  at: readonly TimeSpec[];
+  /** In force by its start: raises begin this much earlier. */
+  readyLeadMs?: number;
+}
+
+export interface SchedulePolicy extends PolicyBase {
+  kind: 'schedule';
+  windows: readonly ScheduleWindow[];
+  /** `leave`: no opinion; `baseline`: what the compute had when ebb first saw it. */
+  otherwise: ScheduleValues | 'leave' | 'baseline';
+}
+
+/** `kind: schedule`: sizes and timeouts by windows of time, and `otherwise` for what no open window decides. */
+export const scheduleRule: Rule<SchedulePolicy> = {
+  stopsWrites: false,
+  directivesAt(policy, policyIndex, instantMs) {
+    const proposals = policy.windows.flatMap((window, windowIndex): ProposedValues[] => {
+      const spoken = openingOf(window, instantMs);
+      const { at } = window;
+      return spoken ? [{ says: 'values', policy, policyIndex, windowIndex, at, ...spoken, ...valuesOf(window) }] : [];
+    });
+    const otherwise = otherwiseOf(policy);
+    if (otherwise) {
+      proposals.push({ says: 'values', policy, policyIndex, windowIndex: -1, source: 'otherwise', ...otherwise });
+    }
+    return proposals;
+  },
+
+  mayChange(policy) {
+    const wishes = [...policy.windows, otherwiseOf(policy) ?? {}];
+    return [
+      ...(wishes.some(({ size }) => size !== undefined) ? (['size'] as const) : []),
+      ...(wishes.some(({ suspendTimeoutSeconds: wish }) => wish !== undefined) ? (['suspend_timeout'] as const) : []),
+    ];
+  },
+
+  times: ({ windows }) => windows.flatMap(({ at }) => at),
+
+  nextChangeAfter(policy, instantMs) {
+    const changes = policy.windows.flatMap(({ at, readyLeadMs }) => [
+      mayChangeAfter(at, instantMs),
+      isMixed(at) ? mayChangeAfter(at.filter(isAbsolute), instantMs) : undefined,
+      readyLeadMs === undefined ? undefined : led(mayChangeAfter(at, instantMs + readyLeadMs), readyLeadMs),
+    ]);
+    const known = changes.filter((ms) => ms !== undefined);
+    return known.length === 0 ? undefined : Math.min(...known);
+  },
+
+  lastChangeUntil(policy, instantMs) {
+    const changes = policy.windows.flatMap(({ at, readyLeadMs }) => [
+      mayHaveChangedUntil(at, instantMs),
+      ...(isMixed(at) ? [mayHaveChangedUntil(at.filter(isAbsolute), instantMs)] : []),
+      ...(readyLeadMs === undefined ? [] : [mayHaveChangedUntil(at, instantMs + readyLeadMs) - readyLeadMs]),
+    ]);
+    return Math.max(Number.NEGATIVE_INFINITY, ...changes);
+  },
+};
+
+function led(instantMs: number | undefined, leadMs: number): number | undefined {
+  return instantMs === undefined ? undefined : instantMs - leadMs;
+}
+
+/** Whether a window speaks: it is open, or so soon to open that raises begin. */
+function openingOf(
+  { at, readyLeadMs }: ScheduleWindow,
+  instantMs: number,
+): Pick<ProposedValues, 'source' | 'openSinceMs' | 'leads'> | undefined {
+  const openSinceMs = openSince(at, instantMs);
+  if (openSinceMs !== undefined) return { source: sourceOf(at, instantMs), openSinceMs };
+  if (readyLeadMs === undefined) return undefined;
+  const opensAtMs = nextChangeOfAny(at, instantMs);
+  if (opensAtMs === undefined || opensAtMs > instantMs + readyLeadMs) return undefined;
+  return { source: sourceOf(at, opensAtMs), openSinceMs: opensAtMs, leads: true };
+}
+
+/** An absolute interval comes before recurring times: where both are open, its ends matter too. */
+function isMixed(at: ScheduleWindow['at']): boolean {
+  return at.some(isAbsolute) && !at.every(isAbsolute);
+}
+
+function isAbsolute({ kind }: TimeSpec): boolean {
+  return kind === 'interval';
+}
+
+function sourceOf(at: ScheduleWindow['at'], instantMs: number): 'absolute' | 'recurring' {
+  const absolute = at.some((spec) => isAbsolute(spec) && isOpenAt(spec, instantMs));
+  return absolute ? 'absolute' : 'recurring';
+}
+
+function otherwiseOf(policy: SchedulePolicy): Pick<ProposedValues, 'size' | 'suspendTimeoutSeconds'> | undefined {
+  if (policy.otherwise === 'leave') return undefined;
+  if (policy.otherwise === 'baseline') return { size: 'baseline', suspendTimeoutSeconds: 'baseline' };
+  return valuesOf(policy.otherwise);
+}
+
+function valuesOf(values: ScheduleValues): ScheduleValues {
+  return {
+    ...(values.size && { size: values.size }),
+    ...(values.suspendTimeoutSeconds !== undefined && { suspendTimeoutSeconds: values.suspendTimeoutSeconds }),
+  };
+}

@@ -1,0 +1,125 @@
+import type { Compute } from '../compute/compute.ts';
+import type { Selector } from './policy-base.ts';
+
+/** Whether a compute is selected. `unknown`: that depends on facts of the compute that could not be read. */
+export type Selection = 'yes' | 'no' | 'unknown';
+
+/** Whether a compute is selected at an instant (milliseconds since the epoch: computes come of age). */
+export type ComputeMatcher = (compute: Compute, nowMs: number) => Selection;
+
+type TextTest = (text: string) => boolean;
+
+/** The names by which a list of globs knows a thing. */
+interface Names {
+  known: readonly string[];
+  /** It has another name, which could not be read. */
+  isPartial: boolean;
+}
+
+/**
+ * Makes a selector ready to be asked often. Every key that is given must match. In a list of globs one must match and
+ * none that starts with `!` may, in whatever order they stand; upper and lower case differ. A compute younger than
+ * `minAgeMs` is never selected. Facts that are not known make the answer unknown only where the known ones don't decide it
+ * (Kleene's three-valued logic).
+ */
+export function compileSelector(selector: Selector): ComputeMatcher {
+  const { types, branchRoles, share, minAgeMs } = selector;
+  const keys: ((compute: Compute) => Selection)[] = [];
+  const byGlobs = (globs: readonly string[] | undefined, namesOf: (compute: Compute) => Names) => {
+    if (!globs) return;
+    const matches = compileGlobs(globs);
+    keys.push((compute) => matches(namesOf(compute)));
+  };
+  byGlobs(selector.accounts, ({ account }) => named(account));
+  byGlobs(selector.projects, ({ projectId, projectName, projectNameUnknown }) =>
+    named(projectId, projectNameUnknown ? undefined : projectName),
+  );
+  byGlobs(selector.branches, ({ branchId, branchName }) => named(branchId, branchName));
+  byGlobs(selector.computes, ({ computeId }) => named(computeId));
+  byGlobs(selector.regions, ({ regionId }) => named(regionId));
+  if (types) keys.push(({ type }) => known(types.includes(type)));
+  if (branchRoles) {
+    keys.push(({ branchRoles: has }) => (has ? known(branchRoles.some((role) => has.includes(role))) : 'unknown'));
+  }
+  if (share !== undefined) keys.push(({ computeId }) => known(partOf(computeId) < share));
+  return (compute, nowMs) =>
+    nowMs - compute.createdAtMs < minAgeMs ? 'no' : all(keys.map((matches) => matches(compute)));
+}
+
+function named(...names: readonly (string | undefined)[]): Names {
+  const known = names.filter((name) => name !== undefined);
+  return { known, isPartial: known.length < names.length };
+}
+
+function known(isSo: boolean): Selection {
+  return isSo ? 'yes' : 'no';
+}
+
+function not(selection: Selection): Selection {
+  return selection === 'unknown' ? 'unknown' : known(selection === 'no');
+}
+
+function all(selections: readonly Selection[]): Selection {
+  if (selections.includes('no')) return 'no';
+  return selections.includes('unknown') ? 'unknown' : 'yes';
+}
+
+/** Where an id stands in [0, 1), the same for ever: FNV-1a with a final mix, since ids of one fleet look alike. */
+function partOf(id: string): number {
+  let hash = 0x811c9dc5;
+  for (const character of id) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32;
+}
+
+function compileGlobs(globs: readonly string[]): (names: Names) => Selection {
+  const includes = globs.filter((glob) => !glob.startsWith('!')).map(compileGlob);
+  const excludes = globs.filter((glob) => glob.startsWith('!')).map((glob) => compileGlob(glob.slice(1)));
+  const anyMatches = (tests: readonly TextTest[], { known: names, isPartial }: Names): Selection => {
+    if (tests.some((test) => names.some((name) => test(name)))) return 'yes';
+    return isPartial && tests.length > 0 ? 'unknown' : 'no';
+  };
+  return (names) => all([anyMatches(includes, names), not(anyMatches(excludes, names))]);
+}
+
+/** `*` is any text, also none, also with slashes; `?` is one character; everything else is itself. */
+export function compileGlob(glob: string): TextTest {
+  const firstWildcard = glob.search(/[*?]/);
+  if (firstWildcard < 0) return (text) => text === glob;
+  // Most names fail by their beginning already, and most globs have one star: no name is taken apart for those.
+  const head = glob.slice(0, firstWildcard);
+  const [, tail] = /^[^*?]*\*+([^*?]*)$/.exec(glob) ?? [];
+  if (tail !== undefined) {
+    const fixedLength = head.length + tail.length;
+    return (text) => text.length >= fixedLength && text.startsWith(head) && text.endsWith(tail);
+  }
+  const pattern = Array.from(glob.replaceAll(/\*+/g, '*'));
+  return (text) => text.startsWith(head) && matchesPattern(pattern, Array.from(text));
+}
+
+/** Greedy with one step back to the last `*`: time at most pattern × text, where a regular expression could explode. */
+function matchesPattern(pattern: readonly string[], text: readonly string[]): boolean {
+  let patternAt = 0;
+  let textAt = 0;
+  let starAt = -1;
+  let starTextAt = 0;
+  while (textAt < text.length) {
+    const wanted = pattern[patternAt];
+    if (wanted === '*') {
+      starAt = patternAt;
+      starTextAt = textAt;
+      patternAt += 1;
+    } else if (wanted === '?' || wanted === text[textAt]) {
+      patternAt += 1;
+      textAt += 1;
+    } else if (starAt >= 0) {
+      starTextAt += 1;
+      textAt = starTextAt;
+      patternAt = starAt + 1;
+    } else {
+      return false;
+    }
+  }
+  return pattern.slice(patternAt).every((rest) => rest === '*');
+}

@@ -1,0 +1,34 @@
+import type { Policy } from './policy.ts';
+
+/**
+ * What protects computes under one policy set and would not, or not in the same way, under the next: policies that are gone or only
+ * observe, schedules with fewer windows, and freezes and hard limits that are not what they were. One entry for each, for people.
+ * A file that somebody is still writing looks like this.
+ */
+export function vanishedBetween(before: readonly Policy[], after: readonly Policy[]): string[] {
+  const left = new Map(after.map((policy) => [policy.name, policy]));
+  return before.flatMap((policy) => {
+    const now = left.get(policy.name);
+    if (!now || now.kind !== policy.kind) return [`${nounOf(policy)} ${policy.name} is gone`];
+    if (policy.mode === 'enforce' && now.mode === 'observe') return [`${nounOf(policy)} ${policy.name} only observes`];
+    if (isGuard(policy) && meaningOf(now) !== meaningOf(policy)) return [`${nounOf(policy)} ${policy.name} is another`];
+    return windowsOf(now) < windowsOf(policy) ? [`a window of ${policy.name} is gone`] : [];
+  });
+}
+
+function isGuard(policy: Policy): boolean {
+  return policy.kind === 'freeze' || (policy.kind === 'limits' && policy.hard);
+}
+
+function nounOf(policy: Policy): string {
+  if (policy.kind === 'freeze') return 'freeze';
+  return isGuard(policy) ? 'hard limit' : 'policy';
+}
+
+function meaningOf({ file: _file, ...policy }: Policy): string {
+  return JSON.stringify(policy);
+}
+
+function windowsOf(policy: Policy): number {
+  return policy.kind === 'schedule' ? policy.windows.length : 0;
+}

@@ -1,0 +1,109 @@
+import { type Compute, type ComputeSettings, settingsOf } from '../compute/compute.ts';
+import type { FieldGroup } from '../compute/desired.ts';
+
+/**
+ * A person wants a compute back as it was before ebb. It concerns the fields on which no policy has an opinion; where policies
+ * speak they would change it again, which takes a hold. Instants are milliseconds since the epoch.
+ */
+export interface Restore {
+  /** Who asked. */
+  owner: string;
+  askedAtMs: number;
+  /** What could not be done by then is not wanted any more. */
+  expiresAtMs: number;
+  /** Without waiting for sleep. */
+  now?: true;
+}
+
+/** A change that was asked for and whose answer is not yet known. Written before the call, removed after it. */
+export interface Intent {
+  /** The fields of a PATCH; absent for a restart. */
+  fields?: Partial<ComputeSettings>;
+  restart?: true;
+  atMs: number;
+  policy?: string;
+}
+
+/** An operation that ebb started and follows. */
+export interface OpenOperation {
+  operationId: string;
+  action: string;
+  /** The same for all operations that one change started. */
+  startedAtMs: number;
+  /** The policy whose change started it. */
+  policy?: string;
+  /** The fields of the PATCH that started it; absent for a restart. */
+  fields?: Partial<ComputeSettings>;
+  /** Another operation of the same change has failed, and that failure is counted. */
+  failureCounted?: true;
+}
+
+/** Changes that failed for the same desired settings, in a row. */
+export interface Failures {
+  count: number;
+  lastAtMs: number;
+  /** What was wanted when they failed; another wish starts anew. */
+  desired: Partial<ComputeSettings>;
+  /** What the control API said last. */
+  message: string;
+}
+
+/** What a change changes. */
+export type ChangeGroup = FieldGroup | 'restart';
+
+export interface Wanted {
+  fields: Partial<ComputeSettings>;
+  sinceMs: number;
+}
+
+/** What a person, or another program, has set instead of what ebb had applied. */
+export interface ManualMark {
+  /** Both ends of the size, or the timeout. */
+  fields: Partial<ComputeSettings>;
+  seenAtMs: number;
+  /** True if it raised the size. */
+  raises: boolean;
+}
+
+/** What ebb remembers of a compute. Instants are milliseconds since the epoch. */
+export interface ComputeRecord {
+  /** What the compute had when ebb first saw it. */
+  baseline: ComputeSettings;
+  firstSeenAtMs: number;
+  /** When a daemon that may write first looked at it; absent while it was only observed. */
+  enforcedSinceMs?: number;
+  /** What ebb last applied, field by field. */
+  lastApplied: Partial<ComputeSettings>;
+  /** No decision is made for an instant before this one. */
+  lastDecidedAtMs: number;
+  /** When a change was last sent: what was read before says nothing about the compute any more. */
+  lastSentAtMs?: number;
+  /** Since when it has not been listed; absent while it is. */
+  absentSinceMs?: number;
+  intent?: Intent;
+  openOperations: OpenOperation[];
+  failures?: Partial<Record<ChangeGroup, Failures>>;
+  /** What the policies that may write last wanted, and since when; empty fields: no opinion. */
+  wanted?: Partial<Record<FieldGroup, Wanted>>;
+  /** Changes by hand that are still there. */
+  manual?: Partial<Record<FieldGroup, ManualMark>>;
+  /** When ebb wrote over what a person had set, oldest first. */
+  reversals?: Partial<Record<FieldGroup, readonly number[]>>;
+  /** The last change by ebb that restarted the compute. */
+  lastDisruption?: { atMs: number; lowered: boolean };
+  /** A person wants the baseline back. */
+  restore?: Restore;
+  /** A PATCH of size and timeout together was refused: they are sent apart, so that one does not block the other. */
+  oneFieldGroupAtATime?: true;
+}
+
+/** The record of a compute that ebb has not met before: what it has now is its baseline. */
+export function firstRecord(compute: Compute, nowMs: number): ComputeRecord {
+  return {
+    baseline: settingsOf(compute),
+    firstSeenAtMs: nowMs,
+    lastApplied: {},
+    lastDecidedAtMs: nowMs,
+    openOperations: [],
+  };
+}

@@ -1,0 +1,75 @@
+/** Changes that failed, by what they changed: one that is refused for ever must not hide, nor be hidden by, another. */
+import { type Compute, type ComputeSettings, hasSettings } from '../compute/compute.ts';
+import { fieldsOf } from '../compute/field-groups.ts';
+import type { ChangeGroup, ComputeRecord, Failures } from './compute-record.ts';
+
+/** After so many failures in a row a compute is degraded: visible, and tried again rarely. */
+export const FAILURES_UNTIL_DEGRADED = 3;
+
+/** What one failure says. */
+export interface Failure {
+  /** Empty for a restart. */
+  desired: Partial<ComputeSettings>;
+  message: string;
+  /** Milliseconds since the epoch. */
+  atMs: number;
+  /** It would be refused again: repeating it soon is pointless. */
+  permanent: boolean;
+}
+
+/** True if a change failed so often that it is tried again only rarely. */
+export function isDegraded(failures: Failures | undefined): boolean {
+  return failures !== undefined && failures.count >= FAILURES_UNTIL_DEGRADED;
+}
+
+/** Of a compute's failures the one that has happened most often. */
+export function worstFailures({ failures = {} }: Pick<ComputeRecord, 'failures'>): Failures | undefined {
+  return Object.values(failures).toSorted((a, b) => b.count - a.count)[0];
+}
+
+/** A record after one more failure. Another wish for the same fields starts anew. */
+export function withFailure(record: ComputeRecord, { desired, message, atMs, permanent }: Failure): ComputeRecord {
+  const failures = { ...record.failures };
+  for (const group of groupsOf(desired)) {
+    const fields = group === 'restart' ? {} : (fieldsOf(group, desired) ?? desired);
+    const before = failures[group];
+    const inARow = before && sameFields(before.desired, fields) ? before.count : 0;
+    const count = permanent ? Math.max(inARow + 1, FAILURES_UNTIL_DEGRADED) : inARow + 1;
+    failures[group] = { count, lastAtMs: atMs, desired: fields, message };
+  }
+  return { ...record, failures };
+}
+
+/** A record after a change of these fields has gone through: what failed of them is overcome, and nothing else. */
+export function withoutFailures(record: ComputeRecord, changed: Partial<ComputeSettings>): ComputeRecord {
+  return dropFailures(record, new Set(groupsOf(changed)));
+}
+
+/** A record without failures of what is there by now, once nothing is under way: however it got there. */
+export function forgetOvercome(record: ComputeRecord, actual: Compute): ComputeRecord {
+  if (!record.failures || record.openOperations.length > 0 || record.intent) return record;
+  const overcome = Object.entries(record.failures).filter(([group, { desired, lastAtMs }]) =>
+    group === 'restart' ? (actual.startedAtMs ?? 0) > lastAtMs : hasSettings(actual, desired),
+  );
+  return dropFailures(record, new Set(overcome.map(([group]) => group as ChangeGroup)));
+}
+
+/** True if both name the same fields with the same values. */
+export function sameFields(a: Partial<ComputeSettings>, b: Partial<ComputeSettings>): boolean {
+  return a.minCu === b.minCu && a.maxCu === b.maxCu && a.suspendTimeoutSeconds === b.suspendTimeoutSeconds;
+}
+
+function groupsOf({ minCu, maxCu, suspendTimeoutSeconds }: Partial<ComputeSettings>): ChangeGroup[] {
+  const groups: ChangeGroup[] = [
+    ...(minCu !== undefined || maxCu !== undefined ? (['size'] as const) : []),
+    ...(suspendTimeoutSeconds !== undefined ? (['suspend_timeout'] as const) : []),
+  ];
+  return groups.length > 0 ? groups : ['restart'];
+}
+
+function dropFailures(record: ComputeRecord, groups: ReadonlySet<ChangeGroup>): ComputeRecord {
+  const kept = Object.entries(record.failures ?? {}).filter(([group]) => !groups.has(group as ChangeGroup));
+  if (kept.length === Object.keys(record.failures ?? {}).length) return record;
+  const { failures: _old, ...rest } = record;
+  return kept.length > 0 ? { ...rest, failures: Object.fromEntries(kept) } : rest;
+}

@@ -1,0 +1,36 @@
+/**
+ * ebb never fights a person, nor another program, in a loop: a field that is changed back three times in a day, or on three of
+ * seven days, is left alone until a person releases it. Source: docs/policies.md, "People".
+ */
+
+import type { FieldGroup } from '../compute/desired.ts';
+import type { ComputeRecord } from './compute-record.ts';
+
+const DAY_MS = 24 * 60 * 60_000;
+const MOST_IN_A_DAY = 3;
+const MOST_DAYS_OF_SEVEN = 3;
+/** More are never needed to judge. */
+const MOST_KEPT = 10;
+
+/** A record after ebb has written over what a person had set. */
+export function withReversal(record: ComputeRecord, group: FieldGroup, nowMs: number): ComputeRecord {
+  const before = record.reversals?.[group] ?? [];
+  return { ...record, reversals: { ...record.reversals, [group]: [...before, nowMs].slice(-MOST_KEPT) } };
+}
+
+/** True if a field has been changed back so often that it is left alone. It stays so until it is released. */
+export function isFightStopped(record: ComputeRecord | undefined, group: FieldGroup): boolean {
+  const reversals = record?.reversals?.[group] ?? [];
+  return reversals.some((lastMs, index) => {
+    const until = reversals.slice(0, index + 1);
+    const ofDay = until.filter((ms) => lastMs - ms < DAY_MS);
+    const days = new Set(until.filter((ms) => lastMs - ms < 7 * DAY_MS).map((ms) => Math.floor(ms / DAY_MS)));
+    return ofDay.length >= MOST_IN_A_DAY || days.size >= MOST_DAYS_OF_SEVEN;
+  });
+}
+
+/** A record in which nothing is stopped any more. */
+export function released(record: ComputeRecord): ComputeRecord {
+  const { reversals: _forgotten, ...rest } = record;
+  return rest;
+}

@@ -1,0 +1,112 @@
+/**
+ * When windows are open: exactly, from one change to the next, never by stepping through time.
+ * The rules for changes of the clocks are those of `windows/local-time.ts`: every boundary happens exactly once.
+ */
+import type { TimeSpec } from './time-spec.ts';
+import { coverWholeWeek } from './windows/coverage.ts';
+import { kindOf } from './windows/occurrences.ts';
+import { earliest, latest } from './windows/opening.ts';
+import { followStretch, type KnownStretches } from './windows/stretch.ts';
+
+/**
+ * Windows of several zones that together leave no gap for so long are taken to be open for ever. Three years see every
+ * change of the clocks in every combination of zones.
+ */
+const OPEN_FOR_EVER_MS = 3 * 366 * 86_400_000;
+
+/** Where only a change is an answer, so many searches go on from each other. */
+export const MOST_SEARCHES = 8;
+
+const forward: KnownStretches = new WeakMap();
+const backward: KnownStretches = new WeakMap();
+
+/** True if the window is open at an instant (milliseconds since the epoch). */
+export function isOpenAt(spec: TimeSpec, instantMs: number): boolean {
+  return kindOf(spec).isOpenAt(spec, instantMs);
+}
+
+/** True if any of the windows is open at an instant. */
+export function anyOpenAt(specs: readonly TimeSpec[], instantMs: number): boolean {
+  return specs.some((spec) => isOpenAt(spec, instantMs));
+}
+
+/** {@link nextChangeOfAny} of one window. */
+export function nextChangeAfter(spec: TimeSpec, instantMs: number): number | undefined {
+  return nextChangeOfAny([spec], instantMs);
+}
+
+/**
+ * The first instant strictly after `instantMs` at which {@link anyOpenAt} changes; undefined if it never does, or not as far as
+ * a bounded search goes. Where one window ends and another starts nothing changes.
+ */
+export function nextChangeOfAny(specs: readonly TimeSpec[], instantMs: number): number | undefined {
+  const isOpen = anyOpenAt(specs, instantMs);
+  let reachedMs = mayChangeAfter(specs, instantMs);
+  for (let searches = 1; reachedMs !== undefined && anyOpenAt(specs, reachedMs) === isOpen; searches += 1) {
+    if (searches === MOST_SEARCHES) return undefined;
+    reachedMs = mayChangeAfter(specs, reachedMs);
+  }
+  return reachedMs;
+}
+
+/**
+ * The same for who asks again and again: where the bounded search finds no change, the instant that it reached, from which it is to
+ * go on. Undefined if there is no change at all.
+ */
+export function mayChangeAfter(specs: readonly TimeSpec[], instantMs: number): number | undefined {
+  if (coverWholeWeek(specs)) return undefined;
+  if (!anyOpenAt(specs, instantMs)) return firstStart(specs, instantMs);
+  const horizonMs = Math.max(instantMs, ...intervals(specs).map((spec) => spec.endMs)) + OPEN_FOR_EVER_MS;
+  return followStretch(forward, specs, instantMs, {
+    step: (ms) => latest(answers(specs, (spec) => kindOf(spec).endTouching(spec, ms))) ?? ms,
+    isBeyondHorizon: (ms) => ms > horizonMs,
+    never: undefined,
+    unfinished: (reachedMs) => reachedMs,
+  });
+}
+
+/**
+ * Since when the windows have been open without a break, at an instant: undefined if they are closed,
+ * −Infinity if they have always been open, or for longer than a bounded search looks back.
+ */
+export function openSince(specs: readonly TimeSpec[], instantMs: number): number | undefined {
+  return followBack(specs, instantMs, () => Number.NEGATIVE_INFINITY);
+}
+
+/**
+ * The latest instant at or before `instantMs` at which {@link anyOpenAt} may have changed; −Infinity if it never did. The mirror of
+ * {@link mayChangeAfter}: where a bounded search finds no change, the instant that it reached.
+ */
+export function mayHaveChangedUntil(specs: readonly TimeSpec[], instantMs: number): number {
+  const sinceMs = followBack(specs, instantMs, (reachedMs) => reachedMs);
+  if (sinceMs !== undefined) return sinceMs;
+  return latest(answers(specs, (spec) => kindOf(spec).latestEndUntil(spec, instantMs))) ?? Number.NEGATIVE_INFINITY;
+}
+
+function followBack(
+  specs: readonly TimeSpec[],
+  instantMs: number,
+  unfinished: (reachedMs: number) => number,
+): number | undefined {
+  if (coverWholeWeek(specs)) return Number.NEGATIVE_INFINITY;
+  if (!anyOpenAt(specs, instantMs)) return undefined;
+  const horizonMs = Math.min(instantMs, ...intervals(specs).map((spec) => spec.startMs)) - OPEN_FOR_EVER_MS;
+  return followStretch(backward, specs, instantMs, {
+    step: (ms) => earliest(answers(specs, (spec) => kindOf(spec).startTouching(spec, ms))) ?? ms,
+    isBeyondHorizon: (ms) => ms < horizonMs,
+    never: Number.NEGATIVE_INFINITY,
+    unfinished,
+  });
+}
+
+function firstStart(specs: readonly TimeSpec[], instantMs: number): number | undefined {
+  return earliest(answers(specs, (spec) => kindOf(spec).nextStartAfter(spec, instantMs)));
+}
+
+function answers(specs: readonly TimeSpec[], ask: (spec: TimeSpec) => number | undefined): number[] {
+  return specs.map(ask).filter((ms) => ms !== undefined);
+}
+
+function intervals(specs: readonly TimeSpec[]) {
+  return specs.filter((spec) => spec.kind === 'interval');
+}

@@ -1,0 +1,121 @@
+import { CronExpressionParser } from 'cron-parser';
+import type { DateFilter } from '../time-spec.ts';
+import { cronDays, type FiresOn } from './cron-days.ts';
+import { nearestAllowedDay } from './date-filter.ts';
+import { lowerBound } from './lower-bound.ts';
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+/** `0 0 29 2 *` may rest for eight years; what rests longer does not fire. */
+const MOST_DAYS = 8 * 366;
+/** On which days an expression fires is found for so many days at once. */
+const BLOCK_DAYS = 512;
+const MOST_BLOCKS_KEPT = 40;
+const MOST_CRONS_KEPT = 1000;
+
+/** At which minutes of a day an expression fires. */
+export interface FiringsOfDay {
+  firstMinute: number;
+  lastMinute: number;
+  longestPauseMinutes: number;
+  /** Also from the last firing of a day to the first of the next. */
+  shortestPauseMinutes: number;
+  count: number;
+  /** The hour is a number, a list or a range, without a wildcard or a step. */
+  hasFixedHour: boolean;
+}
+
+/** An expression taken apart: on which dates it fires, and at which minutes of such a date. */
+interface CronTimes {
+  /** Ascending, at least one. */
+  minutesOfDay: number[];
+  ofDay: FiringsOfDay;
+  firesOn: FiresOn;
+  /** The days on which it fires, ascending, in days since 1970-01-01, for each block of days that was asked about. */
+  knownBlocks: Map<number, readonly number[]>;
+}
+
+const known = new Map<string, CronTimes>();
+
+/**
+ * The nearest local time at which an expression fires on an allowed date: at or after `fromMs`, or at or before it.
+ * Local times are milliseconds since the epoch as they would be in UTC. Undefined: it does not fire for years.
+ */
+export function nearestLocalTime(
+  { cron, dates }: { cron: string; dates?: DateFilter },
+  fromMs: number,
+  direction: 'next' | 'prev',
+): number | undefined {
+  const times = timesOf(cron);
+  const step = direction === 'next' ? 1 : -1;
+  const fromDay = Math.floor(fromMs / DAY_MS);
+  let day = nearestFiringDay(times, fromDay, direction);
+  while (day !== undefined && Math.abs(day - fromDay) <= MOST_DAYS) {
+    const allowed = nearestAllowedDay(dates, day, direction);
+    if (allowed === undefined) return undefined;
+    const fromMinute = (fromMs - day * DAY_MS) / MINUTE_MS;
+    const minute = allowed === day ? nearestMinute(times.minutesOfDay, fromMinute, direction) : undefined;
+    if (minute !== undefined) return day * DAY_MS + minute * MINUTE_MS;
+    day = nearestFiringDay(times, allowed === day ? day + step : allowed, direction);
+  }
+  return undefined;
+}
+
+/** Most days are passed unseen: an expression of leap days fires on none of a thousand. */
+function nearestFiringDay(times: CronTimes, day: number, direction: 'next' | 'prev'): number | undefined {
+  const step = direction === 'next' ? 1 : -1;
+  const first = Math.floor(day / BLOCK_DAYS);
+  for (let passed = 0; passed <= MOST_DAYS / BLOCK_DAYS + 1; passed += 1) {
+    const days = daysOfBlock(times, first + passed * step);
+    const found = direction === 'next' ? days[lowerBound(days, day)] : days[lowerBound(days, day + 1) - 1];
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function nearestMinute(minutesOfDay: readonly number[], from: number, direction: 'next' | 'prev') {
+  if (direction === 'next') return minutesOfDay[lowerBound(minutesOfDay, from)];
+  return minutesOfDay[lowerBound(minutesOfDay, Math.floor(from) + 1) - 1];
+}
+
+/** The firings of a day, as minutes of it. */
+export function firingsOfDay(cron: string): FiringsOfDay {
+  return timesOf(cron).ofDay;
+}
+
+/** True if there is a minute of the day at which both expressions may fire. */
+export function haveCommonFiring(cron: string, other: string): boolean {
+  const minutes = new Set(timesOf(cron).minutesOfDay);
+  return timesOf(other).minutesOfDay.some((minute) => minutes.has(minute));
+}
+
+function daysOfBlock({ knownBlocks, firesOn }: CronTimes, block: number): readonly number[] {
+  const kept = knownBlocks.get(block);
+  if (kept) return kept;
+  if (knownBlocks.size >= MOST_BLOCKS_KEPT) knownBlocks.clear();
+  const days = Array.from({ length: BLOCK_DAYS }, (_, index) => block * BLOCK_DAYS + index).filter(firesOn);
+  knownBlocks.set(block, days);
+  return days;
+}
+
+function timesOf(cron: string): CronTimes {
+  const kept = known.get(cron);
+  if (kept) return kept;
+  if (known.size >= MOST_CRONS_KEPT) known.clear();
+  // In UTC, where no clock ever changes: changes of the clocks follow the rules of the language, not those of cron-parser.
+  const { fields } = CronExpressionParser.parse(cron, { tz: 'UTC', currentDate: 0 });
+  const { hour, minute } = fields;
+  const minutesOfDay = hour.values.flatMap((h) => minute.values.map((m) => h * 60 + m)).sort((a, b) => a - b);
+  const pauses = minutesOfDay.map((minute, index) => minute - (minutesOfDay[index - 1] ?? minute));
+  const ofDay = {
+    firstMinute: minutesOfDay[0] ?? 0,
+    lastMinute: minutesOfDay.at(-1) ?? 0,
+    longestPauseMinutes: Math.max(...pauses),
+    shortestPauseMinutes: Math.min(...pauses.slice(1), (minutesOfDay[0] ?? 0) + 1440 - (minutesOfDay.at(-1) ?? 0)),
+    count: minutesOfDay.length,
+    hasFixedHour: !/[*/]/.test(cron.split(' ')[1] ?? '*'),
+  };
+  const times = { minutesOfDay, ofDay, firesOn: cronDays(fields), knownBlocks: new Map<number, readonly number[]>() };
+  known.set(cron, times);
+  return times;
+}

@@ -1,0 +1,66 @@
+import type { CronSwitch, TimeSpec } from '../../domain/time/time-spec.ts';
+import { firingAfter } from '../../domain/time/windows/cron-firings.ts';
+import { firingsOfDay } from '../../domain/time/windows/cron-times.ts';
+import { isOpenAt, mayChangeAfter, openSince } from '../../domain/time/windows.ts';
+import type { LintContext, LintRule, Remark } from './rule.ts';
+import { timesOf } from './times.ts';
+
+/** An opening every five minutes. */
+const MOST_CHANGES_A_DAY = 576;
+/** Ends that are looked at before a switch counts as one that never closes. */
+const ENDS_LOOKED_AT = 8;
+/** Changes of a window that are looked at, or instants that a search for one reached. */
+const CHANGES_LOOKED_AT = 16;
+const MINUTE_MS = 60_000;
+
+/** A time of which a search for the next boundary must end before it finds one. */
+export const costlyWindow: LintRule = function* (context) {
+  for (const policy of context.policies) {
+    for (const { spec, at } of timesOf(policy, context)) {
+      const message = whyCostly(spec, context);
+      if (message !== undefined) yield { code: 'costly-window', policy, at, message } satisfies Remark;
+    }
+    if (policy.kind === 'restart' && policy.everyMs === undefined && losesItsOpening(policy.at, context)) {
+      const message =
+        'the times follow each other so often that it is soon not known when they opened, and then no restart is due; write one time for all of them, or "every"';
+      yield { code: 'costly-window', policy, at: ['at'], message } satisfies Remark;
+    }
+  }
+};
+
+function whyCostly(spec: TimeSpec, { nowMs }: LintContext): string | undefined {
+  const changes = changesOfDay(spec);
+  if (changes > MOST_CHANGES_A_DAY) {
+    return `changes up to ${changes} times a day, so boundaries are known only hours ahead; let it open less often, for longer`;
+  }
+  if (spec.kind !== 'cron-switch' || !isEveryEndUndone(spec, nowMs)) return undefined;
+  return 'a start at the same time undoes each end, so it does not close; let it start and end at different times, or write "always"';
+}
+
+/** Without `every` a restart is due once for each opening: one that is not found is none. */
+function losesItsOpening(at: readonly TimeSpec[], { nowMs }: LintContext): boolean {
+  let ms = mayChangeAfter(at, nowMs);
+  for (let looked = 0; ms !== undefined && looked < CHANGES_LOOKED_AT; looked += 1) {
+    if (openSince(at, ms - 1) === Number.NEGATIVE_INFINITY) return true;
+    ms = mayChangeAfter(at, ms);
+  }
+  return false;
+}
+
+function changesOfDay(spec: TimeSpec): number {
+  if (spec.kind === 'cron') {
+    const { count, longestPauseMinutes } = firingsOfDay(spec.cron);
+    return longestPauseMinutes * MINUTE_MS <= spec.forMs ? 2 : 2 * count;
+  }
+  if (spec.kind !== 'cron-switch') return 0;
+  return 2 * Math.min(firingsOfDay(spec.startCron).count, firingsOfDay(spec.endCron).count);
+}
+
+function isEveryEndUndone(spec: CronSwitch, nowMs: number): boolean {
+  let end = firingAfter({ cron: spec.endCron, zone: spec.zone }, nowMs);
+  for (let looked = 0; end && looked < ENDS_LOOKED_AT; looked += 1) {
+    if (!isOpenAt(spec, end.ms)) return false;
+    end = firingAfter({ cron: spec.endCron, zone: spec.zone }, end.ms);
+  }
+  return end !== undefined;
+}

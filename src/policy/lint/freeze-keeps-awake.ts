@@ -1,0 +1,47 @@
+import { maySleep } from '../../domain/compute/compute-units.ts';
+import type { FreezePolicy } from '../../domain/policy/kinds/freeze.ts';
+import type { SchedulePolicy, ScheduleWindow } from '../../domain/policy/kinds/schedule.ts';
+import { isoInstant } from '../../domain/time/instants.ts';
+import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
+import { isKind, timeoutWith } from './schedules.ts';
+
+/** A freeze that starts while a window keeps computes awake: they stay awake, and as large as they are, until it ends. */
+export const freezeKeepsAwake: LintRule = function* (context) {
+  for (const policy of context.policies.filter(isKind('freeze'))) {
+    for (const schedule of context.schedules.filter((one) => context.overlap.mayMeet(policy, one))) {
+      const found = firstStartWithin(policy, schedule, context);
+      if (!found) continue;
+      const raises = policy.allowRaise ? 'allows raises only' : 'allows nothing';
+      const message = [
+        `starts at ${isoInstant(found.atMs)}, while window ${found.index + 1} of ${nameOf(context, schedule)} never suspends, and ${raises}`,
+        ': until it ends the computes stay awake; start it when the window is closed',
+      ].join('');
+      yield { code: 'freeze-keeps-awake', policy, at: ['at'], message } satisfies Remark;
+      break;
+    }
+  }
+};
+
+/** The first start of a freeze at which a window of a schedule that never suspends is open, if it closes before the freeze does. */
+function firstStartWithin(policy: FreezePolicy, schedule: SchedulePolicy, { openings, nowMs, endMs }: LintContext) {
+  const frozen = openings.of(policy.at);
+  for (const [index, window] of schedule.windows.entries()) {
+    if (!keepsAwake(schedule, window)) continue;
+    const open = openings.of(window.at);
+    for (let atMs = frozen.nextStartAfter(nowMs); atMs !== undefined; atMs = frozen.nextStartAfter(atMs)) {
+      const thawsMs = frozen.nextChangeAfter(atMs) ?? endMs;
+      // What starts at the same instant is not written any more.
+      if (open.isOpenAt(atMs - 1) && (open.nextChangeAfter(atMs - 1) ?? endMs) < thawsMs) return { atMs, index };
+    }
+  }
+  return undefined;
+}
+
+/** True if a window keeps a compute awake that sleeps at other times. */
+function keepsAwake(schedule: SchedulePolicy, window: ScheduleWindow): boolean {
+  const timeout = timeoutWith(schedule, { values: window, at: [] });
+  if (timeout === undefined || maySleep({ maxCu: 1, suspendTimeoutSeconds: timeout })) return false;
+  if (typeof schedule.otherwise === 'string') return true;
+  const after = schedule.otherwise.suspendTimeoutSeconds;
+  return after === undefined || maySleep({ maxCu: 1, suspendTimeoutSeconds: after });
+}

@@ -1,0 +1,73 @@
+import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
+import { isoInstant } from '../../domain/time/instants.ts';
+import type { TimeSpec } from '../../domain/time/time-spec.ts';
+import { earliest } from './instants.ts';
+import type { LintContext, LintRule, Remark } from './rule.ts';
+import { FIELDS, type Field, wish } from './schedules.ts';
+
+/** Of one policy so many pairs are named: one change mostly settles all. */
+const MOST_OF_ONE_POLICY = 3;
+
+/** Two windows of one schedule that are open together and want different values of a field. An absolute interval beats a recurring time. */
+export const overlappingWindows: LintRule = function* (context) {
+  for (const policy of context.schedules) {
+    let found = 0;
+    for (const remark of overlapsOf(policy, context)) {
+      yield remark;
+      found += 1;
+      if (found >= MOST_OF_ONE_POLICY) break;
+    }
+  }
+};
+
+function* overlapsOf(policy: SchedulePolicy, context: LintContext): Iterable<Remark> {
+  for (const [later, window] of policy.windows.entries()) {
+    for (const [earlier, other] of policy.windows.slice(0, later).entries()) {
+      for (const field of FIELDS) {
+        const [wanted, instead] = [wish(window, field), wish(other, field)];
+        if (wanted === undefined || instead === undefined || wanted === instead) continue;
+        const atMs = firstTogether(window.at, other.at, context);
+        if (atMs !== undefined) yield remark(policy, { later, earlier, field, wanted, instead, atMs }, context);
+      }
+    }
+  }
+}
+
+interface Found {
+  later: number;
+  earlier: number;
+  field: Field;
+  wanted: string;
+  instead: string;
+  atMs: number;
+}
+
+function remark(policy: SchedulePolicy, found: Found, { nowMs }: LintContext): Remark {
+  const { later, earlier, field, wanted, instead, atMs } = found;
+  const when = atMs === nowMs ? 'now' : `first at ${isoInstant(atMs)}`;
+  const message = [
+    `${field} ${wanted}, and window ${earlier + 1} of the same policy wants ${instead}: both are open ${when}`,
+    ', and the later one, this one, wins; let them not overlap',
+  ].join('');
+  return { code: 'overlapping-windows', policy, at: ['windows', later, field], message };
+}
+
+/** The first instant at which some of each are open together; recurring ones with recurring ones, absolute with absolute. */
+function firstTogether(a: readonly TimeSpec[], b: readonly TimeSpec[], context: LintContext): number | undefined {
+  if (context.weekSpans.areDisjoint(a, b)) return undefined;
+  const isAbsolute = ({ kind }: TimeSpec) => kind === 'interval';
+  const isRecurring = (spec: TimeSpec) => !isAbsolute(spec);
+  return earliest([isAbsolute, isRecurring].map((is) => firstOfBoth(a.filter(is), b.filter(is), context)));
+}
+
+function firstOfBoth(a: readonly TimeSpec[], b: readonly TimeSpec[], { openings, nowMs, endMs }: LintContext) {
+  if (a.length === 0 || b.length === 0) return undefined;
+  const [one, other] = [openings.of(a), openings.of(b)];
+  let atMs: number | undefined = nowMs;
+  while (atMs !== undefined && atMs < endMs) {
+    const isOneOpen = one.isOpenAt(atMs);
+    if (isOneOpen && other.isOpenAt(atMs)) return atMs;
+    atMs = (isOneOpen ? other : one).nextStartAfter(atMs);
+  }
+  return undefined;
+}

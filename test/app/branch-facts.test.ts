@@ -1,0 +1,152 @@
+import { describe, expect, it } from 'vitest';
+import { isBranchAsDecided } from '../../src/app/apply/branch-as-decided.ts';
+import type { Context } from '../../src/app/context.ts';
+import { readProject } from '../../src/app/fleet/cached-projects.ts';
+import { createFleet } from '../../src/app/fleet/fleet.ts';
+import { readComputes } from '../../src/app/fleet/read-computes.ts';
+import { createOutages } from '../../src/app/telemetry/outages.ts';
+import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
+import type { Branch, ControlApi, ControlApiError, Project } from '../../src/ports/control-api.ts';
+import { aCompute, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
+import { memoryLog } from '../support/memory-log.ts';
+
+const NOON = at('2026-03-02T12:00:00Z');
+const HOUR_MS = 3_600_000;
+const project: Project = { account: 'a', projectId: 'p-one', name: 'shop', regionId: 'r', updatedAtMs: 1 };
+const MAIN: Branch = { branchId: 'br-one', name: 'main', isDefault: true, isProtected: false };
+const refusal = (code: ControlApiError['code']) => ({ code, route: 'GET branches', message: code });
+
+/** A daemon that selects by branch, and what its control API says of one project; computes are awake, with 8 CU. */
+function aDaemon() {
+  const platform = {
+    branches: [MAIN] as Branch[] | ControlApiError,
+    computes: [aCompute({ minCu: 8, maxCu: 8 })],
+    unreadable: [] as { computeId?: string; message: string }[],
+    listed: 0,
+  };
+  const api: Pick<ControlApi, 'listComputes' | 'listBranches'> = {
+    listComputes: async () => ({ ok: true, value: { computes: platform.computes, unreadable: platform.unreadable } }),
+    async *listBranches() {
+      platform.listed += 1;
+      const { branches } = platform;
+      yield Array.isArray(branches) ? { ok: true, value: branches } : { ok: false, error: branches };
+    },
+  };
+  const time = { ms: 0 };
+  const clock = { now: () => NOON + time.ms, monotonicMs: () => time.ms };
+  const log = memoryLog();
+  const asked: string[] = [];
+  const small = aSchedule({
+    select: { branches: ['*', '!main'], minAgeMs: 0 },
+    disruption: { lower: { when: 'any', atDeadline: 'skip' } },
+    windows: [{ at: [{ kind: 'always' }], size: { minCu: 0.25, maxCu: 0.25 } }],
+  });
+  const policies = compiled(small);
+  const metrics = { increment() {}, set() {}, clear() {}, observe() {} };
+  const telemetry = { log, metrics };
+  const context = {
+    ...{ api, clock, policies, telemetry, outages: createOutages(telemetry), fleet: createFleet({ clock } as never) },
+    queue: {
+      add: async (queue: string) => void asked.push(queue),
+      addAt: async (queue: string) => void asked.push(queue),
+    },
+  } as unknown as Context;
+  return { platform, time, log, asked, policies, context };
+}
+
+describe('computes of a project, where policies select by branch', () => {
+  it.each(['unavailable', 'timeout', 'throttled'] as const)('can not be read while branches are %s', async (code) => {
+    const { platform, context } = aDaemon();
+    platform.branches = refusal(code);
+    expect(await readComputes(context, project, {})).toMatchObject({ ok: false, error: { code } });
+  });
+
+  it.each([
+    ['refused', refusal('forbidden')],
+    ['not found', refusal('not_found')],
+    ['listed without theirs', [{ ...MAIN, branchId: 'br-other' }]],
+    ['none at all', []],
+  ])('have a branch of which nothing is known where branches are %s', async (_, branches) => {
+    const { platform, context, policies } = aDaemon();
+    platform.branches = branches;
+    const read = await readComputes(context, project, {});
+    if (!read.ok) throw new Error(read.error.message);
+    const [compute] = read.value.computes;
+    expect(compute).not.toHaveProperty('branchName');
+    expect(compute && policies.selecting(compute)).toEqual([]);
+  });
+
+  it('have the names that branches have since the project last changed, and for an hour', async () => {
+    const { platform, context, time } = aDaemon();
+    const nameFor = async (of: Project) => {
+      const read = await readComputes(context, of, {});
+      return read.ok && read.value.computes[0]?.branchName;
+    };
+    expect(await nameFor(project)).toBe('main');
+    platform.branches = [{ ...MAIN, name: 'develop' }];
+    expect([await nameFor(project), platform.listed]).toEqual(['main', 1]);
+    expect([await nameFor({ ...project, updatedAtMs: 2 }), platform.listed]).toEqual(['develop', 2]);
+    platform.branches = [MAIN];
+    time.ms += HOUR_MS;
+    expect(await nameFor({ ...project, updatedAtMs: 2 })).toBe('main');
+  });
+});
+
+describe('before clients are disconnected, the branch', () => {
+  async function decided() {
+    const daemon = aDaemon();
+    const { platform, context, policies } = daemon;
+    platform.branches = [{ ...MAIN, name: 'develop' }];
+    const cachedProject = await readProject(context, project, {});
+    const [compute] = cachedProject?.computes ?? [];
+    if (!cachedProject || !compute) throw new Error('not read');
+    const record = aRecord({ lastApplied: {} });
+    const judged = evaluate({ policies, compute, record, nowMs: NOON, mode: 'enforce', projectBusy: false });
+    expect(judged.plan.actions).toMatchObject([{ disconnects: true }]);
+    const ask = () =>
+      isBranchAsDecided(context, cachedProject, { compute, record, ...judged }, new AbortController().signal);
+    return { ...daemon, ask };
+  }
+
+  it('is read again unless that was a moment ago, and decides anew if it is another', async () => {
+    const { ask, platform, time, asked, context, policies } = await decided();
+    expect([await ask(), platform.listed]).toEqual([true, 1]);
+    time.ms += 10_000;
+    expect([await ask(), platform.listed]).toEqual([true, 2]);
+    platform.branches = [MAIN];
+    time.ms += 10_000;
+    expect([await ask(), asked]).toEqual([false, ['reconcile']]);
+    const [compute] = context.fleet.cachedProject('p-one')?.computes ?? [];
+    expect(compute && policies.selecting(compute)).toEqual([]);
+  });
+
+  it('holds the change back while it can not be read', async () => {
+    const { ask, platform, time, asked, log } = await decided();
+    platform.branches = refusal('unavailable');
+    time.ms += 10_000;
+    expect([await ask(), asked]).toEqual([false, ['boundaries']]);
+    expect(log.lines.map(({ message }) => message)).toMatchObject([expect.stringContaining('control API')]);
+  });
+});
+
+it('a compute that is not understood is named once, and is neither an outage nor in the way of the others', async () => {
+  const { platform, context, log } = aDaemon();
+  platform.unreadable = [{ computeId: 'ep-new', message: 'current_state: invalid_value' }];
+  for (let again = 0; again < 3; again += 1) {
+    const cachedProject = await readProject(context, project, {});
+    expect(cachedProject?.computes.map(({ computeId }) => computeId)).toEqual(['ep-one']);
+  }
+  platform.unreadable = [];
+  await readProject(context, project, {});
+  expect(log.lines.map(({ level, fields }) => [level, fields])).toEqual([
+    ['warn', { event: 'ebb.compute_unreadable', project: 'p-one', compute: 'ep-new' }],
+    ['info', { event: 'ebb.compute_readable', project: 'p-one', compute: 'ep-new' }],
+  ]);
+});
+
+it('an answer about one project that is not understood is no outage of the control API', async () => {
+  const { context, log } = aDaemon();
+  context.api.listComputes = async () => ({ ok: false, error: refusal('malformed') });
+  for (let again = 0; again < 3; again += 1) expect(await readProject(context, project, {})).toBeUndefined();
+  expect(log.lines.map(({ fields }) => fields)).toEqual([{ event: 'ebb.project_refused', project: 'p-one' }]);
+});

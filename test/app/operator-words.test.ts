@@ -1,0 +1,101 @@
+import { describe, expect, it } from 'vitest';
+import { createFleet } from '../../src/app/fleet/fleet.ts';
+import { setFreeze } from '../../src/app/operator/freezes.ts';
+import { setHold } from '../../src/app/operator/holds.ts';
+import type { OperatorParts } from '../../src/app/operator/parts.ts';
+import { status } from '../../src/app/operator/status.ts';
+import { logEvents } from '../../src/app/telemetry/log-events.ts';
+import type { Compute } from '../../src/domain/compute/compute.ts';
+import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
+import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
+import type { Policy } from '../../src/domain/policy/policy.ts';
+import type { Clock } from '../../src/ports/clock.ts';
+import { aCompute, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
+import { memoryLog } from '../support/memory-log.ts';
+
+const NOON = at('2026-03-02T12:00:00Z');
+const cap: LimitsPolicy = {
+  ...{ kind: 'limits', name: 'cap', file: 'f.yaml', mode: 'enforce', priority: 0 },
+  ...{ select: { projects: ['*'], minAgeMs: 0 }, size: { maxCu: 4 }, hard: true },
+};
+
+/** A daemon that has concluded about one compute, with what it was told. */
+function operatorOf(set: Policy[], compute = aCompute(), record = aRecord()) {
+  const policies = compiled(...set);
+  const clock = { now: () => NOON, monotonicMs: () => 0 } as Clock;
+  const fleet = createFleet({ clock });
+  const judgement = evaluate({ policies, compute, record, nowMs: NOON, mode: 'enforce', projectBusy: false });
+  fleet.putEvaluated({ compute, record, ...judgement });
+  const told: string[] = [];
+  const parts = {
+    ...{ log: memoryLog(), now: async () => NOON, reconcileLocked: async () => {} },
+    store: {
+      ...{ putHold: async () => ({ ok: true }), putFreeze: async () => ({ ok: true }) },
+      ...{ holds: async () => [], freezes: async () => [], records: async () => new Map(), projectIds: async () => [] },
+      appendHistory: async (entries: { reasons: { message: string }[] }[]) =>
+        void told.push(...entries.flatMap(({ reasons }) => reasons.map(({ message }) => message))),
+    },
+    daemon: {
+      ...{ fleet, mode: 'enforce', policies: () => policies, revision: () => undefined, staged: () => undefined },
+      ...{ policyProblems: () => [], readiness: async () => ({ ready: true, checks: [] }) },
+    },
+  } as unknown as OperatorParts;
+  const add = (one: Compute) => fleet.putEvaluated({ compute: one, record, ...judgement });
+  return { parts, told, plan: judgement.plan, compute, add };
+}
+
+const asked = { owner: 'ann', reason: 'import', forSeconds: 3600 };
+
+describe('what people are told', () => {
+  it('of a hold beyond a hard limit: which policy caps it, and to what', async () => {
+    const { parts } = operatorOf([aSchedule(), cap]);
+    const hold = (maxCu: number) => setHold(parts, { ...asked, compute: 'ep-one', size: { minCu: 2, maxCu } });
+    const limited = 'hard limit cap caps it: 2-8 CU → 2-4 CU';
+    expect(await hold(8)).toMatchObject({ ok: true, value: { limited, size: { max_cu: 8 } } });
+    expect(await hold(4)).toMatchObject({ ok: true, value: { limited: null } });
+  });
+
+  it('of a project that is named for a compute: its only one, or which there are', async () => {
+    const { parts, add } = operatorOf([aSchedule()], aCompute({ projectName: 'web shop' }));
+    const hold = (compute: string) => setHold(parts, { ...asked, compute, freeze: true });
+    for (const name of ['ep-one', 'p-one', 'web shop', 'p-one/ep-one']) {
+      expect(await hold(name)).toMatchObject({ ok: true, value: { compute_id: 'ep-one', project_id: 'p-one' } });
+    }
+    add(aCompute({ projectName: 'web shop', computeId: 'ep-a' }));
+    const message = 'web shop has 2 computes, name one: ep-a, ep-one';
+    expect(await hold('web shop')).toMatchObject({ ok: false, error: { code: 'invalid', message } });
+    expect(await hold('nobody')).toMatchObject({ ok: false, error: { code: 'not_found' } });
+  });
+
+  it('of a freeze: its selector', async () => {
+    const { parts, told } = operatorOf([aSchedule()]);
+    await setFreeze(parts, { ...asked, select: { projects: ['web-eu-*'], minAgeMs: 0 }, allowRaise: false });
+    expect(told).toEqual(['frozen: projects=web-eu-*, until 2026-03-02T13:00:00Z: import']);
+  });
+
+  it('of a change by hand: from what to what, and until when it is respected', async () => {
+    const size = { minCu: 2, maxCu: 8 };
+    const record = aRecord({
+      lastApplied: { minCu: 1, maxCu: 4 },
+      manual: { size: { fields: size, seenAtMs: NOON - 1000, raises: false } },
+    });
+    const { parts } = operatorOf([aSchedule()], aCompute({ ...size, state: 'idle' }), record);
+    const message = 'size changed by a person: 1-4 CU → 2-8 CU; respected until 2026-03-02T18:00:00Z';
+    expect(await status(parts)).toMatchObject({ value: { manual_changes: [{ compute_id: 'ep-one', message }] } });
+  });
+
+  it('of what waits beside what is written: what waits', () => {
+    const lower = aSchedule({
+      ...{ windows: [], otherwise: { size: { minCu: 0.25, maxCu: 1 }, suspendTimeoutSeconds: 60 } },
+      disruption: { lower: { when: 'idle', atDeadline: 'apply' } },
+    });
+    const { plan, compute } = operatorOf([lower], aCompute({ state: 'active' }));
+    expect(plan).toMatchObject({ verdict: 'act', actions: [{ fields: { suspendTimeoutSeconds: 60 } }] });
+    const log = memoryLog();
+    const metrics = { increment() {}, set() {}, clear() {}, observe() {} };
+    logEvents({ log, metrics })({ kind: 'held_back', compute, plan });
+    expect(log.lines[0]?.fields).toMatchObject({
+      new: { min_cu: 0.25, max_cu: 1, suspend_timeout_seconds: undefined },
+    });
+  });
+});

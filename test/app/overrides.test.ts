@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { createStore } from '../../src/adapters/store/create-store.ts';
+import { createOverrides, type Overrides } from '../../src/app/overrides.ts';
+import type { Freeze } from '../../src/domain/overrides/freezes.ts';
+import type { Hold } from '../../src/domain/overrides/holds.ts';
+import type { Said, Store } from '../../src/ports/store.ts';
+import { openTestEngine } from '../support/engines.ts';
+import { memoryLog } from '../support/memory-log.ts';
+import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
+import { describeWith } from '../support/requirements.ts';
+
+const NOW_MS = 1_700_000_000_000;
+const COMMON = { owner: 'zoe', reason: 'incident', createdAtMs: NOW_MS, expiresAtMs: NOW_MS + 60_000 };
+const FREEZE: Freeze = { ...COMMON, id: 'f-1', select: 'all', allowRaise: false };
+const HOLD: Hold = { ...COMMON, id: 'h-1', projectId: 'one', computeId: 'ep-one', size: { minCu: 4, maxCu: 4 } };
+
+const idsOf = ({ freezes, holds }: Said) => [...freezes, ...holds].map(({ id }) => id);
+
+describeWith('redis-server', 'what people said', () => {
+  let server: RedisServer;
+  let opened: Awaited<ReturnType<typeof openTestEngine>>;
+  let store: Store;
+  let log: ReturnType<typeof memoryLog>;
+  let kept: Said[];
+
+  beforeAll(async () => {
+    server = await startRedisServer();
+    opened = await openTestEngine(server.url);
+  });
+  afterAll(async () => {
+    await opened.engine.close();
+    await server.close();
+  });
+  beforeEach(async () => {
+    await redis().flushall();
+    store = await createStore(opened);
+    log = memoryLog();
+    kept = [];
+    await store.putFreeze(FREEZE);
+    await store.putHold(HOLD);
+  });
+
+  function redis() {
+    if (opened.engine.kind !== 'redis') throw new Error('not on Redis');
+    return opened.engine.commands;
+  }
+
+  function aDaemon(remembered?: Said): Overrides {
+    const metrics = { increment() {}, set() {}, clear() {}, observe() {} };
+    const keep = async (said: Said) => void kept.push(said);
+    return createOverrides({ telemetry: { log, metrics }, remembered, keep });
+  }
+
+  async function daemonThatHasHeard(): Promise<Overrides> {
+    const overrides = aDaemon();
+    await overrides.refresh(store, NOW_MS);
+    expect(idsOf(overrides)).toEqual(['f-1', 'h-1']);
+    return overrides;
+  }
+
+  it('stays in force where the store comes back empty, and is put back once', async () => {
+    const overrides = await daemonThatHasHeard();
+    await redis().flushall();
+    await overrides.refresh(store, NOW_MS + 1);
+    expect(idsOf(overrides)).toEqual(['f-1', 'h-1']);
+    expect([await store.freezes(NOW_MS), await store.holds(NOW_MS)]).toEqual([[FREEZE], [HOLD]]);
+    await overrides.refresh(store, NOW_MS + 2);
+    expect(log.lines.map(({ fields }) => fields)).toMatchObject([
+      { event: 'ebb.override_restored', kind: 'freeze', id: 'f-1' },
+      { event: 'ebb.override_restored', kind: 'hold', id: 'h-1' },
+    ]);
+  });
+
+  it('stays in force where another daemon has written to the store that came back empty', async () => {
+    const overrides = await daemonThatHasHeard();
+    await redis().flushall();
+    await store.storeId();
+    await store.putFreeze({ ...FREEZE, id: 'f-2', createdAtMs: NOW_MS - 1 });
+    await overrides.refresh(store, NOW_MS + 1);
+    expect(idsOf(overrides)).toEqual(['f-2', 'f-1', 'h-1']);
+  });
+
+  it('stays in force where a store is promoted that is older than the freeze', async () => {
+    const overrides = await daemonThatHasHeard();
+    const id = await store.storeId();
+    const [freezes = ''] = await redis().keys('*:store:freezes');
+    await redis().hdel(freezes, 'f-1');
+    await redis().set(`${freezes}:revision`, 'older');
+    await overrides.refresh(store, NOW_MS + 1);
+    expect(await store.storeId()).toBe(id);
+    expect(await store.freezes(NOW_MS)).toEqual([FREEZE]);
+  });
+
+  it('no longer counts once somebody has ended it, elsewhere too, or it has expired', async () => {
+    const overrides = await daemonThatHasHeard();
+    const other = await createStore(opened);
+    await other.deleteFreeze('f-1');
+    await overrides.refresh(store, NOW_MS + 1);
+    expect(idsOf(overrides)).toEqual(['h-1']);
+    await redis().flushall();
+    await overrides.refresh(store, HOLD.expiresAtMs);
+    expect(idsOf(overrides)).toEqual([]);
+    expect(await store.holds(NOW_MS)).toEqual([]);
+  });
+
+  it('is not put back by a daemon that has not heard that it was ended', async () => {
+    const slow = await daemonThatHasHeard();
+    await store.deleteFreeze('f-1');
+    await store.deleteHold('h-1');
+    const restarted = aDaemon({ holds: slow.holds, freezes: slow.freezes });
+    await restarted.refresh(store, NOW_MS + 1);
+    expect([idsOf(restarted), await store.freezes(NOW_MS), await store.holds(NOW_MS)]).toEqual([[], [], []]);
+  });
+
+  it('is kept when it changes, and known to the next daemon, which puts it back into a store that was lost meanwhile', async () => {
+    const overrides = await daemonThatHasHeard();
+    await overrides.refresh(store, NOW_MS + 1);
+    expect(kept).toEqual([{ holds: [HOLD], freezes: [FREEZE] }]);
+    await redis().flushall();
+    const next = aDaemon(kept[0]);
+    await next.refresh(store, NOW_MS + 2);
+    expect(idsOf(next)).toEqual(['f-1', 'h-1']);
+    expect([await store.freezes(NOW_MS), await store.holds(NOW_MS)]).toEqual([[FREEZE], [HOLD]]);
+  });
+
+  it('stays in force where the store has no room for it', async () => {
+    const overrides = await daemonThatHasHeard();
+    await redis().flushall();
+    const small = await createStore({ ...opened, limits: { freezes: 1 } });
+    await small.putFreeze({ ...FREEZE, id: 'f-2' });
+    await overrides.refresh(small, NOW_MS + 1);
+    expect(idsOf(overrides)).toEqual(['f-2', 'f-1', 'h-1']);
+  });
+});

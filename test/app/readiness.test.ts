@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import type { DaemonContext } from '../../src/app/context.ts';
+import { checkReadiness } from '../../src/app/operator/readiness.ts';
+import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
+import { createOutages } from '../../src/app/telemetry/outages.ts';
+import { aSchedule, compiled } from '../support/builders.ts';
+import { memoryLog } from '../support/memory-log.ts';
+
+/** A daemon that is well, on a store whose records can be broken and mended. */
+function aDaemon() {
+  const telemetry = { log: memoryLog(), metrics: { increment() {}, set() {}, clear() {}, observe() {} } };
+  const inStore = new Map<string, string>();
+  const lastRead = new Map<string, string>();
+  const outages = createOutages(telemetry);
+  const problems: { times?: string } = {};
+  const context = {
+    ...{ telemetry, outages, engineName: 'embedded', policies: compiled(aSchedule()) },
+    ...{ sets: createPolicySets({ stages: false, accepted: undefined }), mode: 'enforce' },
+    queue: { counts: async () => ({}) },
+    store: {
+      storeId: async () => 'id',
+      brokenRecords: async () => lastRead,
+      async records(projectId: string) {
+        for (const [id, project] of lastRead) if (project === projectId && !inStore.has(id)) lastRead.delete(id);
+        return new Map();
+      },
+    },
+    storedTimes: { problem: () => problems.times },
+    storeClock: { wasTooFarOff: () => undefined },
+    api: { accountStatus: () => [] },
+  } as unknown as DaemonContext;
+  return {
+    ...{ outages, problems },
+    breakRecord(computeId: string, projectId: string) {
+      for (const records of [inStore, lastRead]) records.set(computeId, projectId);
+    },
+    mendRecord: (computeId: string) => inStore.delete(computeId),
+    async red() {
+      const { ready, checks } = await checkReadiness(context);
+      const missing = checks.filter(({ ok }) => !ok);
+      expect(ready).toBe(missing.length === 0);
+      return missing.map(({ name, message }) => `${name}: ${message}`);
+    },
+  };
+}
+
+describe('a daemon is not ready', () => {
+  it('while its disk is full, though the store can be read; ready when it can be written to again', async () => {
+    const { outages, red } = aDaemon();
+    expect(await red()).toEqual([]);
+    outages.down('embedded', 'the embedded queue in .ebb fails: No space left on device');
+    expect(await red()).toEqual(['store: the embedded queue in .ebb fails: No space left on device']);
+    outages.up('embedded');
+    expect(await red()).toEqual([]);
+  });
+
+  it('while a record can not be read, and names its compute; ready when it can', async () => {
+    const { breakRecord, mendRecord, red } = aDaemon();
+    breakRecord('ep-one', 'p-one');
+    breakRecord('ep-two', 'p-two');
+    expect(await red()).toEqual([expect.stringMatching(/^records: the records of 2 .* not touched: ep-one, ep-two;/)]);
+    mendRecord('ep-one');
+    expect(await red()).toEqual([expect.stringMatching(/^records: .*: ep-two;/)]);
+    mendRecord('ep-two');
+    expect(await red()).toEqual([]);
+  });
+
+  it('while what is stored is ahead of its clock; ready when that is over', async () => {
+    const { problems, red } = aDaemon();
+    problems.times = 'what was stored of ep-one is 60 min ahead';
+    expect(await red()).toEqual(['stored times: what was stored of ep-one is 60 min ahead']);
+    delete problems.times;
+    expect(await red()).toEqual([]);
+  });
+});

@@ -1,0 +1,61 @@
+import { expect, it } from 'vitest';
+import { createUntilItWorks } from '../../src/app/background.ts';
+import { EngineAwayError } from '../../src/ports/engine.ts';
+import { memoryLog } from '../support/memory-log.ts';
+
+function aDaemon() {
+  const log = memoryLog();
+  const counted: unknown[] = [];
+  const metrics = {
+    increment: (name: string, labels: object) => void counted.push([name, labels]),
+    set() {},
+    clear() {},
+    observe() {},
+  };
+  const runInBackground = createUntilItWorks({ log, metrics });
+  return {
+    counted,
+    said: () => log.lines.map(({ fields, message }) => ({ ...fields, message })),
+    works: () => runInBackground('overview', async () => {}),
+    fails: (error: unknown, task: 'overview' | 'triggers' = 'overview') =>
+      runInBackground(task, () => Promise.reject(error)),
+  };
+}
+
+it('counts each failure of a recurring task, and says with its causes when it begins to fail and when it works again', async () => {
+  const { said, counted, works, fails } = aDaemon();
+  await works();
+  await fails(new Error('the round failed', { cause: new Error('no such key', { cause: 'of the store' }) }));
+  await fails(new Error('again'));
+  await works();
+  await works();
+  await fails(new Error('another time'));
+  expect(said()).toMatchObject([
+    {
+      event: 'ebb.background_failed',
+      task: 'overview',
+      message: 'overview fails, and is tried again: the round failed: no such key: of the store',
+    },
+    { event: 'ebb.background_works', task: 'overview' },
+    { event: 'ebb.background_failed', message: 'overview fails, and is tried again: another time' },
+  ]);
+  expect(counted).toEqual(Array.from({ length: 3 }, () => ['ebb_background_failures_total', { task: 'overview' }]));
+});
+
+it('says of each task that it fails, whatever else does', async () => {
+  const { said, fails } = aDaemon();
+  await fails(new Error('one'));
+  await fails(new Error('two'), 'triggers');
+  expect(said()).toMatchObject([{ task: 'overview' }, { task: 'triggers' }]);
+});
+
+it('keeps quiet about an engine that is away, which has said so itself, and about nothing else', async () => {
+  const { said, counted, works, fails } = aDaemon();
+  const away = new EngineAwayError('Redis is not reachable');
+  await fails(away);
+  await fails(new Error('no trigger was put', { cause: away }));
+  await works();
+  expect([said(), counted]).toEqual([[], []]);
+  await fails(new Error('Redis is not reachable'));
+  expect(said()).toHaveLength(1);
+});

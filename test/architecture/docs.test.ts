@@ -1,0 +1,80 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const PAGES = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...(await pagesIn('docs'))];
+const LINKS = (await Promise.all(PAGES.map(linksOf))).flat();
+const REPOSITORY = inRepository(LINKS.map(({ target }) => target));
+
+describe('the documents', () => {
+  it.each(PAGES)('%s links only to what is there', async (page) => {
+    const broken = await Promise.all(
+      LINKS.filter((link) => link.page === page).map(async ({ text, target, heading }) => {
+        const isThere = REPOSITORY.has(target) && (heading === undefined || (await headingsOf(target)).has(heading));
+        return isThere ? [] : [text];
+      }),
+    );
+    expect(broken.flat()).toEqual([]);
+  });
+
+  it.each(PAGES.filter((page) => page !== 'CHANGELOG.md'))('%s names only files that are there', async (page) => {
+    const named = [...(await readFile(page, 'utf8')).matchAll(/\b(?:src|test)\/[\w/.-]+\.ts\b/g)].map(([path]) => path);
+    expect(named.filter((path) => !existsSync(path))).toEqual([]);
+  });
+
+  it('name for every invariant of the architecture the lint or the test that holds it', async () => {
+    const text = await readFile('docs/architecture.md', 'utf8');
+    const invariants = text.split('\n- ').filter((item) => item.startsWith('Invariant:'));
+    const held = invariants.map((item) => [...item.matchAll(/`(test\/[\w/.-]+)`/g)].map(([, path]) => path ?? ''));
+    expect(held.flat().filter((path) => !existsSync(path))).toEqual([]);
+    expect(invariants.filter((item, index) => held[index]?.length === 0 && !/Lint:|Types:/.test(item))).toEqual([]);
+  });
+
+  it('give the two commands of the README word for word as CI and package.json know them', async () => {
+    const readme = await readFile('README.md', 'utf8');
+    const ci = await readFile('.ci/run', 'utf8');
+    expect(readme).toContain('\nnpm ci && npm test\n');
+    expect(readme).toContain('\nnpm ci && npm run demo\n');
+    expect(ci).toContain('\nnpm ci && npm test\n');
+  });
+});
+
+async function linksOf(page: string) {
+  const text = await readFile(page, 'utf8');
+  return [...text.matchAll(/\]\(([^)#:]*)(?:#([^):]*))?\)/g)].map(([link, path = '', heading]) => ({
+    ...{ page, text: link, heading },
+    target: path === '' ? page : join(dirname(page), path),
+  }));
+}
+
+/** Those that are not only here: git knows them, or would if they were added. */
+function inRepository(paths: readonly string[]): Set<string> {
+  const here = new Set(paths.filter((path) => !path.startsWith('..') && existsSync(path)));
+  const { stdout } = spawnSync('git', ['check-ignore', '-z', '--stdin'], {
+    input: [...here].join('\0'),
+    encoding: 'utf8',
+  });
+  for (const path of stdout.split('\0')) here.delete(path);
+  return here;
+}
+
+/** Headings of a page as links name them. */
+async function headingsOf(page: string): Promise<Set<string>> {
+  const text = (await readFile(page, 'utf8')).replace(/^```[\s\S]*?^```$/gm, '');
+  const headings = [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => heading);
+  return new Set(
+    headings.map((heading) =>
+      heading
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N} _-]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  );
+}
+
+async function pagesIn(folder: string): Promise<string[]> {
+  const names = await readdir(folder, { recursive: true });
+  return names.filter((name) => name.endsWith('.md')).map((name) => join(folder, name));
+}

@@ -1,0 +1,74 @@
+/** Pages and `--help` use the terms of docs/glossary.md. */
+import { readFile } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { COMMANDS } from '../../src/cli/commands.ts';
+import { PAGES } from '../docs/pages.ts';
+
+/** What not to write, and what to write instead. */
+const WORDS: readonly (readonly [RegExp, string])[] = [
+  [/\banew\b/i, 'again'],
+  [/\b(come|comes|came|coming) into force\b/i, 'become current, take effect'],
+  [/\bin force\b/i, 'current, active'],
+  [/\b(taken up|takes? up|takes? it up)\b/i, 'reloaded'],
+  [/\b(told|said) once\b/i, 'logged once'],
+  [/\b(mend|mends|mended)\b/i, 'fix, fixed'],
+  [/\bheals?\b/i, 'recovers'],
+  [/\bfirst sight\b/i, 'newly discovered'],
+  [/\b(just|newly) met\b/i, 'newly discovered'],
+  [/\bfleet('s)? lease\b/i, 'leader lease'],
+  [/\bgroup time\b|\btime of the group\b/i, 'store clock'],
+  [/\boversight\b/i, 'leader refresh'],
+  [/\bkeeper\b/i, 'resync loop'],
+  [/\bcrossings?\b/i, 'boundary'],
+  [/\b(carry|carries|carried) (it )?out\b/i, 'apply'],
+  [/\bleave to write\b/i, 'write permission'],
+  [/\b(no|an) opinion\b/i, 'no value, asks for'],
+  [/\bwish(es)?\b/i, 'proposed value, request'],
+  [/\bpictures? of the (fleet|project)\b/i, 'cached project'],
+  [/\btaken project\b/i, 'locked project'],
+  [/\bconclu(de|des|ded|sions?)\b/i, 'evaluate, evaluation'],
+  [/\bjudge[sd]?\b/i, 'evaluate'],
+  [/\bsettle[sd]?\b/i, 'confirm, record, reschedule'],
+  [/\b(weigh|weighs|weighed|weight)\b/i, 'disruption impact'],
+  [/\bthe house\b/i, 'the project, the architecture'],
+  [/\bwhoever\b/i, 'name who'],
+  [/\bthereby\b/i, 'so'],
+  [/\bby then\b/i, 'by that time, in time'],
+  [/\bwhat is so already\b/i, 'unchanged fields'],
+  [/\bhands? over\b/i, 'swap, pause and resume'],
+];
+
+/** Without what is no prose: blocks of code, code within a line, targets of links. */
+function proseOf(markdown: string): string {
+  return markdown
+    .replace(/^```[\s\S]*?^```$/gm, '')
+    .replace(/`[^`\n]*`/g, '`')
+    .replace(/\]\([^)]*\)/g, ']')
+    .replace(/\s+/g, ' ');
+}
+
+function foundIn(prose: string): string[] {
+  return WORDS.flatMap(([word, instead]) => {
+    const found = word.exec(prose);
+    return found ? [`"${prose.slice(Math.max(0, found.index - 40), found.index + 40)}": write ${instead}`] : [];
+  });
+}
+
+describe('the words of the glossary', () => {
+  it.each([...PAGES, 'CHANGELOG.md'])('are those of %s', async (page) => {
+    expect(foundIn(proseOf(await readFile(page, 'utf8')))).toEqual([]);
+  });
+
+  it.each(COMMANDS)('are those of ebb $name --help', async ({ load }) => {
+    const command = await load();
+    let help = '';
+    command.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
+    expect(help).toContain(command.description().slice(0, 20));
+    expect(foundIn(help.replace(/\s+/g, ' '))).toEqual([]);
+  });
+
+  it('are looked for in prose only', () => {
+    expect(foundIn(proseOf('The policy set in\nforce.'))).toHaveLength(1);
+    expect(foundIn(proseOf('`first sight`, [why](keeper.md)\n```\nkeeper\n```\n'))).toEqual([]);
+  });
+});

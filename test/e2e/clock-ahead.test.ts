@@ -1,0 +1,59 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { clockByTable } from '../../src/compose.ts';
+import { startTestDaemon } from '../support/daemon.ts';
+import { boundarySoon, makeFolder, startTestPlatform } from '../support/platform.ts';
+
+const undo: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step();
+});
+
+const WAIT = { timeout: 60_000, interval: 100 };
+const HOUR_MS = 3_600_000;
+const ALWAYS = `version: 1
+policies:
+  - name: sized
+    kind: schedule
+    select: { projects: ["*"], min_age: 1m }
+    windows: [{ at: always, size: 4 }]
+    otherwise: leave
+`;
+
+describe('an embedded store on which a daemon once ran by a clock that was', () => {
+  it.each([
+    ['an hour ahead', HOUR_MS],
+    ['a year ahead', 365 * 24 * HOUR_MS],
+  ])(
+    '%s: the next one decides by its own, says so, and is not ready for a while',
+    async (_, aheadMs) => {
+      const platform = await startTestPlatform({ one: {} }, { operationTimeMs: 100 });
+      undo.push(() => platform.close());
+      const folder = await makeFolder({ 'policy.yaml': ALWAYS });
+      undo.push(() => folder.remove());
+      const sizes = async () =>
+        (await platform.writes()).map(
+          ({ body }) => (body as { endpoint: { autoscaling_limit_max_cu?: number } }).endpoint.autoscaling_limit_max_cu,
+        );
+      const nowMs = Date.now();
+      const clock = clockByTable({ table: [{ realMs: 0, simulatedMs: nowMs + aheadMs }], startedAtMs: nowMs });
+      const wrong = await startTestDaemon({ platform, folder: folder.path, clock });
+      undo.push(() => wrong.stop());
+      await expect.poll(sizes, WAIT).toEqual([4]);
+      await wrong.stop();
+
+      await writeFile(join(folder.path, 'policy.yaml'), boundarySoon(10_000, 'size: 1-2'));
+      const right = await startTestDaemon({ platform, folder: folder.path });
+      undo.push(() => right.stop());
+      await expect.poll(async () => (await sizes()).at(-1), WAIT).toBe(2);
+      expect(right.logs.filter(({ event }) => event === 'ebb.stored_ahead')).toHaveLength(1);
+      const answer = await fetch(`${right.url}/readyz`);
+      expect([answer.status, await answer.text()]).toEqual([
+        503,
+        expect.stringContaining('what was stored of ep-one is'),
+      ]);
+    },
+    180_000,
+  );
+});

@@ -1,0 +1,147 @@
+import { spawn } from 'node:child_process';
+import { chmodSync, readdirSync, statSync } from 'node:fs';
+import { cp, mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { openEngine } from '../../src/adapters/engine/open-engine.ts';
+import { createStore } from '../../src/adapters/store/create-store.ts';
+import type { EngineState } from '../../src/ports/engine.ts';
+import { endServer } from '../support/child-server.ts';
+import { copyDatabase, temporaryFolder } from '../support/embedded-folder.ts';
+import { eventually } from '../support/eventually.ts';
+import { memoryLog } from '../support/memory-log.ts';
+import { SEED, sayTheSeed } from '../support/seed.ts';
+import { cannotMount, smallDisk } from '../support/small-disk.ts';
+
+const CHILD = fileURLToPath(new URL('../support/embedded-child.ts', import.meta.url));
+const FIRST_START_MS = 480_000;
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function emptyFolder(): Promise<string> {
+  const { path, remove } = await temporaryFolder();
+  cleanups.push(remove);
+  return path;
+}
+
+const tryOpen = (path: string) => openEngine({ url: `embedded:${path}`, group: 'test', log: memoryLog() });
+
+async function open(path: string) {
+  const opened = await tryOpen(path);
+  if (!opened.ok) throw new Error(opened.error.message);
+  cleanups.push(() => opened.engine.close());
+  return opened.engine;
+}
+
+function entries(path: string): string[] {
+  try {
+    return readdirSync(path, { recursive: true }).map(String);
+  } catch {
+    // It is being renamed.
+    return [];
+  }
+}
+
+/** Starts for the first time, and is killed as soon as so many files are there. */
+async function killedAt(path: string, files: number): Promise<void> {
+  const child = spawn(process.execPath, ['--import', 'tsx', CHILD, `embedded:${path}`], { stdio: 'ignore' });
+  cleanups.push(() => endServer(child, 'SIGKILL'));
+  await expect.poll(() => entries(path).length, { timeout: 240_000, interval: 1 }).toBeGreaterThanOrEqual(files);
+  await endServer(child, 'SIGKILL');
+}
+
+describe('the folder of an embedded engine', () => {
+  it('opens after first starts that were killed, wherever they were', { timeout: FIRST_START_MS }, async () => {
+    sayTheSeed();
+    const path = await emptyFolder();
+    for (const files of [3, 20 + (SEED % 800)]) await killedAt(path, files);
+    await (await createStore({ engine: await open(path), log: memoryLog() })).storeId();
+    expect(readdirSync(path).toSorted()).toEqual(['db', 'lock']);
+  });
+
+  it('says in one line that its database is broken, and what to do', async () => {
+    const path = await emptyFolder();
+    await copyDatabase(path);
+    await rm(join(path, 'db/global/pg_control'));
+    const opened = await tryOpen(path);
+    expect(opened).toMatchObject({ ok: false });
+    const message = opened.ok ? '' : opened.error.message;
+    expect(message).toMatch(
+      /^cannot open the embedded queue in \S+: its database can not be started \(.+\); if it stays/,
+    );
+    expect(message).toContain(`move ${join(path, 'db')} away`);
+    expect(message).not.toMatch(/\n|\[object/);
+    expect(readdirSync(path)).toEqual(['db']);
+  });
+
+  it('is open to its owner alone, with all that is in it, whatever the umask, and though it was open before', async () => {
+    const umask = process.umask(0);
+    cleanups.push(() => process.umask(umask));
+    const parent = await emptyFolder();
+    chmodSync(parent, 0o777);
+    const path = join(parent, 'queue');
+    await mkdir(path);
+    await copyDatabase(path);
+    for (const name of ['', ...entries(path)]) chmodSync(join(path, name), 0o777);
+    process.umask(0);
+    const engine = await open(path);
+    await createStore({ engine, log: memoryLog() });
+    const modes = (isFolder: boolean) =>
+      new Set(
+        ['', ...entries(path)]
+          .map((name) => statSync(join(path, name)))
+          .filter((found) => found.isDirectory() === isFolder)
+          .map(({ mode }) => mode & 0o077),
+      );
+    expect([modes(true), modes(false)]).toEqual([new Set([0]), new Set([0])]);
+    expect(statSync(path).mode & 0o777).toBe(0o700);
+  });
+});
+
+const why = cannotMount();
+describe.skipIf(why !== undefined)(`an embedded engine on a disk that is full${why ? ` (${why})` : ''}`, () => {
+  let template: string;
+  beforeAll(async () => {
+    const { path } = await temporaryFolder();
+    await copyDatabase(path);
+    template = path;
+    return () => rm(path, { recursive: true, force: true });
+  });
+
+  it('says at a first start how much room it lacks, and starts once there is more', {
+    timeout: FIRST_START_MS,
+  }, async () => {
+    const disk = await smallDisk(20);
+    cleanups.push(disk.remove);
+    expect(await tryOpen(disk.path)).toMatchObject({
+      error: { message: expect.stringMatching(/too little room \(\d+ MB are free\): a first start needs 64 MB$/) },
+    });
+    expect(readdirSync(disk.path)).toEqual([]);
+    disk.resize(200);
+    const engine = await open(disk.path);
+    await engine.close();
+  });
+
+  it('is away until there is room again, though it can be read', async () => {
+    const disk = await smallDisk(120);
+    cleanups.push(disk.remove);
+    await cp(template, disk.path, { recursive: true });
+    const engine = await open(disk.path);
+    const states: EngineState[] = [];
+    engine.onStateChange((state) => states.push(state));
+    const store = await createStore({ engine, log: memoryLog() });
+    disk.fill();
+    await eventually(() => states.length).toBe(1);
+    expect(states).toEqual([{ up: false, message: expect.stringMatching(/fails: .*No space left on device/) }]);
+    for (let reads = 0; reads < 200; reads += 1) await store.records('project-1');
+    expect(states).toHaveLength(1);
+    await disk.makeRoom();
+    await eventually(() => states.map(({ up }) => up)).toEqual([false, true]);
+    const lease = await store.acquireLease('project-1', 'daemon-1', 15_000);
+    expect(lease).toBeDefined();
+  });
+});
