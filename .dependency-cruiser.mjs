@@ -19,7 +19,7 @@ export const LAYERS = {
 
 /** Folders of `src/domain` from the bottom up: each may import those before it. */
 export const DOMAIN_FOLDERS = [
-  ...['compute', 'time', 'records', 'policy', 'connections', 'overrides'],
+  ...['compute', 'time', 'usage', 'records', 'policy', 'connections', 'overrides'],
   ...['decide', 'plan', 'evaluate', 'forecast', 'backtest'],
 ];
 
