@@ -1,6 +1,6 @@
 import { request } from 'undici';
 import { afterEach, expect, it } from 'vitest';
-import { startTestDaemon } from '../support/daemon.ts';
+import { openOnceMet, startTestDaemon } from '../support/daemon.ts';
 import { boundarySoon, makeFolder, type Platform, startTestPlatform } from '../support/platform.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
@@ -15,19 +15,20 @@ afterEach(async () => {
 });
 
 /** Two daemons on one Redis: who holds the fleet's lease first, and the other. */
-async function startTwo({ opensInMs, computes = {} }: { opensInMs: number; computes?: { state?: 'active' } }) {
+async function startTwo(computes: { state?: 'active' } = {}) {
   const redis = await startRedisServer();
   undo.push(() => redis.close());
   const platform = await startTestPlatform(Object.fromEntries(NAMES.map((name) => [name, computes])));
   undo.push(() => platform.close());
-  const folder = await makeFolder({ 'policy.yaml': boundarySoon(opensInMs) });
+  const folder = await makeFolder({ 'policy.yaml': boundarySoon(3_600_000) });
   undo.push(() => folder.remove());
   const start = async () => {
-    const daemon = await startTestDaemon({ platform, folder: folder.path, env: { EBB_QUEUE_URL: redis.url } });
+    const env = { EBB_QUEUE_URL: redis.url };
+    const daemon = await startTestDaemon({ platform, folder: folder.path, env, reloads: true });
     undo.push(() => daemon.stop());
     return daemon;
   };
-  return { platform, holder: await start(), other: await start() };
+  return { platform, folder: folder.path, holder: await start(), other: await start() };
 }
 
 async function deleteAt({ url, apiKey }: Platform, path: string): Promise<void> {
@@ -49,12 +50,13 @@ const SERIES_OF_COMPUTES = /^ebb_(compute_|connections\{|max_connections|connect
 
 describeWith('redis-server', 'of two daemons on one Redis', () => {
   it('one exports all computes, whoever reconciles them, and the other none', { timeout: 120_000 }, async () => {
-    const { holder, other } = await startTwo({ opensInMs: 9_000, computes: { state: 'active' } });
+    const { folder, holder, other } = await startTwo({ state: 'active' });
     await expect.poll(async () => withSeries(await scrape(holder.url)), WAIT).toEqual(ids(NAMES));
     const all = (value: string) => Object.fromEntries(ids(NAMES).map((id) => [id, value]));
     const wanted = async () => (await scrape(holder.url)).byCompute('ebb_compute_desired_max_cu');
     expect(await wanted()).toEqual(all('0.25'));
 
+    await openOnceMet(folder, [holder, other], { computes: NAMES.length, inMs: 6_000 });
     await expect.poll(wanted, WAIT).toEqual(all('2'));
     await expect.poll(async () => (await scrape(holder.url)).byCompute('ebb_compute_max_cu'), WAIT).toEqual(all('2'));
     const writers = [holder, other].map(({ events }) => events.filter(({ kind }) => kind === 'write_ended').length);
@@ -79,7 +81,7 @@ describeWith('redis-server', 'of two daemons on one Redis', () => {
   it('a compute or project that is deleted loses its series; after a stop the other exports the rest', {
     timeout: 120_000,
   }, async () => {
-    const { platform, holder, other } = await startTwo({ opensInMs: 3_600_000 });
+    const { platform, holder, other } = await startTwo();
     await expect.poll(async () => withSeries(await scrape(holder.url)), WAIT).toEqual(ids(NAMES));
     await deleteAt(platform, 'projects/web-3/endpoints/ep-web-3');
     await deleteAt(platform, 'projects/web-4');

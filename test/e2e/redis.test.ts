@@ -1,8 +1,6 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { request } from 'undici';
 import { afterEach, expect, it } from 'vitest';
-import { startTestDaemon } from '../support/daemon.ts';
+import { openOnceMet, startTestDaemon } from '../support/daemon.ts';
 import { boundarySoon, makeFolder, startTestPlatform } from '../support/platform.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
@@ -12,7 +10,7 @@ afterEach(async () => {
   for (const step of undo.splice(0).reverse()) await step();
 });
 
-async function start(policyOf: () => string, daemons: number, more: Record<string, string> = {}) {
+async function start(opensInMs: number, daemons: number, more: Record<string, string> = {}) {
   const redis = await startRedisServer();
   undo.push(() => redis.close());
   const names = Array.from({ length: 12 }, (_, index) => `web-${index}`);
@@ -21,14 +19,14 @@ async function start(policyOf: () => string, daemons: number, more: Record<strin
   );
   const platform = await startTestPlatform(computes, { operationTimeMs: 300 });
   undo.push(() => platform.close());
-  const folder = await makeFolder();
+  const folder = await makeFolder({ 'policy.yaml': boundarySoon(3_600_000) });
   undo.push(() => folder.remove());
-  await writeFile(join(folder.path, 'policy.yaml'), policyOf());
   const env = { EBB_QUEUE_URL: redis.url, ...more };
   const running = await Promise.all(
-    Array.from({ length: daemons }, () => startTestDaemon({ platform, folder: folder.path, env })),
+    Array.from({ length: daemons }, () => startTestDaemon({ platform, folder: folder.path, env, reloads: true })),
   );
   undo.push(...running.map((daemon) => () => daemon.stop()));
+  await openOnceMet(folder.path, running, { computes: names.length, inMs: opensInMs, token: more.EBB_TOKEN });
   const changed = async () =>
     (await platform.writes()).filter(({ status }) => status === 200).map(({ path }) => path.split('/').at(-1));
   return { redis, platform, daemons: running, names: names.map((name) => `ep-${name}`).toSorted(), changed };
@@ -36,14 +34,14 @@ async function start(policyOf: () => string, daemons: number, more: Record<strin
 
 describeWith('redis-server', 'daemons on one Redis', () => {
   it('change each compute once at a boundary, though one of them stops just then', async () => {
-    const { daemons, names, changed } = await start(() => boundarySoon(5_000), 3);
+    const { daemons, names, changed } = await start(4_000, 3);
     await expect.poll(changed, { timeout: 50_000, interval: 20 }).not.toEqual([]);
     await daemons[0]?.stop();
     await expect.poll(async () => (await changed()).toSorted(), { timeout: 50_000 }).toEqual(names);
   }, 120_000);
 
   it('live through a Redis that goes away and comes back, and then change what is due', async () => {
-    const { redis, daemons, names, changed } = await start(() => boundarySoon(8_000), 1);
+    const { redis, daemons, names, changed } = await start(8_000, 1);
     const metrics = async () => (await request(`${daemons[0]?.url}/metrics`)).body.text();
     const ready = async () => (await request(`${daemons[0]?.url}/readyz`)).statusCode;
     await expect.poll(ready, { timeout: 30_000 }).toBe(200);
@@ -57,7 +55,7 @@ describeWith('redis-server', 'daemons on one Redis', () => {
 
   it('show what they last knew with its age while Redis is away, and refuse to be told anything', async () => {
     const token = 'a-token-of-some-length';
-    const { redis, daemons } = await start(() => boundarySoon(3_600_000), 1, { EBB_TOKEN: token });
+    const { redis, daemons } = await start(3_600_000, 1, { EBB_TOKEN: token });
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     const ask = (path: string, init = {}) => fetch(`${daemons[0]?.url}${path}`, { headers, ...init });
     const body = { compute: 'ep-web-0', owner: 'ann', reason: 'import', for_seconds: 3600, freeze: true };

@@ -1,8 +1,6 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { startTestDaemon } from '../support/daemon.ts';
-import { boundarySoon, makeFolder, prepareQueue, startTestPlatform } from '../support/platform.ts';
+import { openOnceMet, startTestDaemon } from '../support/daemon.ts';
+import { boundarySoon, makeFolder, startTestPlatform } from '../support/platform.ts';
 
 const undo: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -22,12 +20,11 @@ describe('a boundary', () => {
       { operationTimeMs: 300 },
     );
     undo.push(() => platform.close());
-    const folder = await makeFolder();
+    const folder = await makeFolder({ 'policy.yaml': boundarySoon(3_600_000) });
     undo.push(() => folder.remove());
-    await prepareQueue(folder.path);
-    await writeFile(join(folder.path, 'policy.yaml'), boundarySoon(10_000));
-    const daemon = await startTestDaemon({ platform, folder: folder.path });
+    const daemon = await startTestDaemon({ platform, folder: folder.path, reloads: true });
     undo.push(() => daemon.stop());
+    await openOnceMet(folder.path, [daemon], { computes: 5, inMs: 6_000 });
 
     const writes = async () =>
       (await platform.writes()).map(({ path, body }) => [path.split('/').at(-1), JSON.stringify(body)]);

@@ -1,13 +1,16 @@
 /** A whole daemon in this process, on an embedded engine, against a test platform. */
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
+import { request } from 'undici';
+import { expect } from 'vitest';
 import { rulesFromFiles } from '../../src/compose/rules-from-files.ts';
 import { clockByTable, type DaemonEvent, type RunningDaemon, type RunOptions, runDaemon } from '../../src/compose.ts';
 import { loadPolicySet } from '../../src/policy/load.ts';
 import { NO_SOURCES } from '../../src/policy/sources.ts';
 import { readSettings } from '../../src/settings.ts';
 import type { LogLine } from './ebb-process.ts';
-import { type Platform, prepareQueue } from './platform.ts';
+import { boundarySoon, type Platform, prepareQueue } from './platform.ts';
 
 export interface TestDaemon extends RunningDaemon {
   events: DaemonEvent[];
@@ -73,6 +76,26 @@ export async function startTestDaemon(options: TestDaemonOptions): Promise<TestD
   });
   if (!started.ok) throw new Error(started.problem);
   return { ...started.daemon, events, logs };
+}
+
+/**
+ * Writes a policy whose window opens so soon, once the daemons (with `reloads`) have met so many computes under one that opens in an
+ * hour: an active compute that they meet after the boundary keeps what it has until the next.
+ */
+export async function openOnceMet(
+  folder: string,
+  daemons: readonly TestDaemon[],
+  { computes, inMs, token }: { computes: number; inMs: number; token?: string | undefined },
+): Promise<void> {
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const met = async () => {
+    const answer = await request(`${daemons[0]?.url}/api/v1/computes`, { headers });
+    const known = (await answer.body.json()) as { computes: { baseline: object | null }[] };
+    return known.computes.filter(({ baseline }) => baseline !== null).length;
+  };
+  await expect.poll(met, { timeout: 60_000 }).toBe(computes);
+  await writeFile(join(folder, 'policy.yaml'), boundarySoon(inMs));
+  await Promise.all(daemons.map((daemon) => daemon.reload()));
 }
 
 /** Time from now on, so many times as fast, for platform and daemon alike; for a simulated day at most. */
