@@ -46,6 +46,8 @@ const OTHER_ARROWS: Arrow[] = [
   { from: 'src/elsewhere/file.ts', to: 'src/domain/target.ts', allowed: false },
   { from: 'src/domain/zod.ts', to: 'zod', allowed: false },
   { from: 'src/domain/files.ts', to: 'node:fs', allowed: false },
+  { from: 'src/domain/random.ts', to: 'node:crypto', allowed: false },
+  { from: 'src/domain/trial/assignment.ts', to: 'node:crypto', allowed: true },
   { from: 'src/domain/luxon.ts', to: 'luxon', allowed: true },
   { from: 'src/app/files.ts', to: 'node:fs/promises', allowed: false },
   { from: 'src/app/redis.ts', to: 'ioredis', allowed: false },

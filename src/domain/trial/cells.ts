@@ -1,0 +1,99 @@
+/** What a trial measures, as a table: a row for each unit, a column for each local day that counts. */
+
+import { armInPeriod, periodOfDay, type TrialDesign } from './assignment.ts';
+
+export interface Cells {
+  oneOf: number;
+  /** Place of each unit in the rotation, as it was really assigned. */
+  slots: Uint8Array;
+  /** Period of each column, counted from 0 over those periods alone that have a column. */
+  periodOf: Uint16Array;
+  /** `control[slot * periods + period]` is 1 where units of that place are in the control group. */
+  control: Uint8Array;
+  periods: number;
+  /** By row, then column; NaN where it is not known. */
+  values: Float64Array;
+}
+
+/** One unit, and what was measured of it by local day; a day that is missing or null is not known. */
+export interface UnitDays {
+  slot: number;
+  days: ReadonlyMap<number, number | null>;
+}
+
+/**
+ * The cells of a trial. The first day of every period counts for no unit, since flips happen on it; nor does a day in `leftOut`. That
+ * depends on the calendar alone, never on who was drawn: else the test would not be exact.
+ */
+export function cellsOf(
+  design: TrialDesign,
+  units: readonly UnitDays[],
+  { fromDay, untilDay, leftOut }: { fromDay?: number; untilDay?: number; leftOut?: (localDay: number) => boolean } = {},
+): Cells {
+  const { oneOf, rotateDays } = design;
+  const last = Math.min(untilDay ?? Number.POSITIVE_INFINITY, design.fromDay + design.periods * rotateDays);
+  const columns: { day: number; period: number }[] = [];
+  for (let day = Math.max(fromDay ?? design.fromDay, design.fromDay); day < last; day += 1) {
+    const isFirst = (day - design.fromDay) % rotateDays === 0;
+    const period = periodOfDay(design, day);
+    if (period !== undefined && !isFirst && !leftOut?.(day)) columns.push({ day, period });
+  }
+  const periods = [...new Set(columns.map(({ period }) => period))];
+  const values = new Float64Array(units.length * columns.length);
+  for (const [row, { days }] of units.entries()) {
+    for (const [column, { day }] of columns.entries()) {
+      values[row * columns.length + column] = days.get(day) ?? Number.NaN;
+    }
+  }
+  return {
+    oneOf,
+    slots: Uint8Array.from(units, ({ slot }) => slot),
+    periodOf: Uint16Array.from(columns, ({ period }) => periods.indexOf(period)),
+    control: Uint8Array.from({ length: oneOf * periods.length }, (_, index) => {
+      const [slot, period] = [Math.floor(index / periods.length), periods[index % periods.length] ?? 0];
+      return armInPeriod(design, slot, period) === 'control' ? 1 : 0;
+    }),
+    periods: periods.length,
+    values,
+  };
+}
+
+/** True if a row is in the control group in a column. */
+export function isControlCell({ slots, control, periodOf, periods }: Cells, row: number, column: number): boolean {
+  return control[(slots[row] ?? 0) * periods + (periodOf[column] ?? 0)] === 1;
+}
+
+/** What was measured in each arm, and in how many cells. */
+export interface ArmTotals {
+  unitDays: number;
+  sum: number;
+}
+
+/** Over the known cells. */
+export function armTotals(cells: Cells): { control: ArmTotals; treated: ArmTotals } {
+  const totals = { control: { unitDays: 0, sum: 0 }, treated: { unitDays: 0, sum: 0 } };
+  const columns = cells.periodOf.length;
+  for (const [index, value] of cells.values.entries()) {
+    if (Number.isNaN(value)) continue;
+    const arm = totals[isControlCell(cells, Math.floor(index / columns), index % columns) ? 'control' : 'treated'];
+    arm.unitDays += 1;
+    arm.sum += value;
+  }
+  return totals;
+}
+
+/**
+ * How many units of the same size would tell as much (Kish): (Σ yᵤ)² / Σ yᵤ², with yᵤ what a unit used in its known cells. A few large
+ * ones drown the rest. 0 where nothing was used.
+ */
+export function effectiveUnits({ values, slots, periodOf }: Cells): number {
+  const columns = periodOf.length;
+  let [sum, squares] = [0, 0];
+  for (let row = 0; row < slots.length; row += 1) {
+    let used = 0;
+    for (let column = 0; column < columns; column += 1) used += values[row * columns + column] || 0;
+    sum += used;
+    squares += used * used;
+  }
+  return squares === 0 ? 0 : (sum * sum) / squares;
+}
