@@ -43,6 +43,13 @@ export interface Operation {
   error?: string;
 }
 
+/** One page of operations, newest first. */
+export interface OperationsPage {
+  operations: Operation[];
+  /** Where the next page begins; undefined behind the last operation that is kept. */
+  cursor: string | undefined;
+}
+
 /** Stable codes of what can go wrong; docs/errors.md tells what each means and what to do. */
 export const CONTROL_API_ERROR_CODES = [
   'unauthorised', // 401, or no key
@@ -145,6 +152,12 @@ export interface ControlApi {
   listBranches(projectId: string, options?: CallOptions): AsyncIterable<ApiResult<Branch[]>>;
   /** Pages of operations, newest first. */
   listOperations(projectId: string, options?: CallOptions): AsyncIterable<ApiResult<Operation[]>>;
+  /** One page of a thousand operations, newest first, from the cursor on; without one the newest. */
+  operationsFrom(
+    project: Pick<Project, 'account' | 'projectId'>,
+    cursor: string | undefined,
+    options?: CallOptions,
+  ): Promise<ApiResult<OperationsPage>>;
   updateCompute(
     projectId: string,
     computeId: string,

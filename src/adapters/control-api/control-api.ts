@@ -5,7 +5,16 @@ import { malformed } from './answers.ts';
 import type { Caller } from './api-call.ts';
 import { createProjectList } from './list-projects.ts';
 import { apiCall, ask, type Request } from './requests.ts';
-import { branchPages, COMPUTE, COMPUTES, computesOf, operationPages, type ProjectRef, RESTART } from './routes.ts';
+import {
+  branchPages,
+  COMPUTE,
+  COMPUTES,
+  computesOf,
+  operationPages,
+  operationsFrom,
+  type ProjectRef,
+  RESTART,
+} from './routes.ts';
 import { computeOf, operationOf, patchBody, settingsFrom } from './translate.ts';
 import { ChangeAnswerBody, RestartAnswerBody } from './wire.ts';
 
@@ -62,6 +71,7 @@ export function controlApiOver(options: {
       if (project.ok) yield* operationPages(call, project.value, callOptions);
       else yield project;
     },
+    operationsFrom: (project, cursor, callOptions = {}) => operationsFrom(call, project, cursor, callOptions),
     async updateCompute(projectId, computeId, patch, callOptions = {}) {
       const project = await find(projectId, callOptions);
       if (!project.ok) return project;

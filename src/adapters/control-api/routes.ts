@@ -1,10 +1,24 @@
-import type { ApiResult, Branch, CallOptions, Operation, UnreadableCompute } from '../../ports/control-api.ts';
+import type {
+  ApiResult,
+  Branch,
+  CallOptions,
+  Operation,
+  OperationsPage,
+  UnreadableCompute,
+} from '../../ports/control-api.ts';
 import { malformed } from './answers.ts';
 import type { Caller } from './api-call.ts';
 import { type Page, pagesOf } from './pages.ts';
 import { apiCall, ask, type Request } from './requests.ts';
 import { branchOf, operationOf } from './translate.ts';
-import { BranchesPage, ComputesAnswer, OperationsPage, readBranch, readCompute, type WireCompute } from './wire.ts';
+import {
+  BranchesPage,
+  ComputesAnswer,
+  readBranch,
+  readCompute,
+  type WireCompute,
+  OperationsPage as WirePage,
+} from './wire.ts';
 
 /** The path templates of the control API, as errors and metrics show them. */
 export const PROJECTS = '/projects';
@@ -17,6 +31,7 @@ export const OPERATION = `${OPERATIONS}/{operation_id}`;
 export const ORGANIZATION_KEYS = '/organizations/{org_id}/api_keys';
 
 const OPERATIONS_PER_PAGE = 100;
+const MOST_OPERATIONS_PER_PAGE = 1_000;
 const BRANCHES_PER_PAGE = 1_000;
 
 /** The project that a call is about, and the account that it belongs to. */
@@ -42,11 +57,26 @@ export function operationPages(
   const request: Request = { account, method: 'GET', template: OPERATIONS, ids: { project_id: projectId } };
   return listPages(request, async (cursor) => {
     const query = { limit: OPERATIONS_PER_PAGE, cursor };
-    const answer = await ask(call, { ...request, query }, OperationsPage, options);
+    const answer = await ask(call, { ...request, query }, WirePage, options);
     if (!answer.ok) return answer;
     const { operations, pagination } = answer.value;
     return { ok: true, value: { items: operations.map(operationOf), cursor: pagination?.cursor ?? undefined } };
   });
+}
+
+/** One page of a project's operations, newest first: as many as a page has room for. An empty page is the end, whatever its cursor. */
+export async function operationsFrom(
+  call: Caller,
+  { account, projectId }: ProjectRef,
+  cursor: string | undefined,
+  options: CallOptions,
+): Promise<ApiResult<OperationsPage>> {
+  const request: Request = { account, method: 'GET', template: OPERATIONS, ids: { project_id: projectId } };
+  const answer = await ask(call, { ...request, query: { limit: MOST_OPERATIONS_PER_PAGE, cursor } }, WirePage, options);
+  if (!answer.ok) return answer;
+  const operations = answer.value.operations.map(operationOf);
+  const next = answer.value.pagination?.cursor ?? undefined;
+  return { ok: true, value: { operations, cursor: operations.length === 0 || next === cursor ? undefined : next } };
 }
 
 /** A project's branches, one by one as they can be read. */

@@ -66,6 +66,7 @@ function apiOf(contents: readonly Content[]): ControlApi {
       yield found.ok ? { ok: true, value: found.value.branches } : found;
     },
     async *listOperations() {},
+    operationsFrom: async () => ({ ok: true, value: { operations: [], cursor: undefined } }),
     updateCompute: async () => readOnly(`PATCH ${COMPUTE}`),
     restartCompute: async () => readOnly(`POST ${RESTART}`),
     accountStatus() {

@@ -1,0 +1,163 @@
+import type { ComputeState } from '../compute/compute.ts';
+import type { ComputeEvent } from './operation-log.ts';
+
+/** An operation this close to a suspend may be its cause, or that of the timeout: then the end of its clients is not known from it. */
+const NEARBY_MS = 60_000;
+/** A start this close to an availability check belongs to the check. */
+const CHECK_MS = 60_000;
+/** A start that comes before the suspend has ended, or just then, is the second half of a restart: instants are whole seconds. */
+const RESTART_MS = 2_000;
+
+/** One stretch in which a compute was awake: [startMs, endMs). */
+export interface AwakeInterval {
+  startMs: number;
+  endMs: number;
+  /** What started it: a client, the platform's availability check, a restart. `unknown`: it was awake before anything is known. */
+  start: 'client' | 'check' | 'restart' | 'unknown';
+  /** What ended it: the timeout; another operation (restart, change of settings); `open`: it is still awake, so it is censored. */
+  end: 'timeout' | 'operation' | 'open';
+}
+
+/** When one compute was awake, as far as that is known: [fromMs, toMs). Milliseconds since the epoch. */
+export interface AwakeHistory {
+  fromMs: number;
+  toMs: number;
+  /** Oldest first, apart from each other. */
+  intervals: AwakeInterval[];
+  /** In these nobody knows whether it was awake. */
+  unknown: { fromMs: number; toMs: number }[];
+  /** How long each finished start took, milliseconds. */
+  startDurationsMs: number[];
+  /** When the last awake stretch ended after which it has slept; undefined while it is awake or nothing is known. */
+  asleepSinceMs: number | undefined;
+}
+
+/** What else is known of the compute, if it still exists. */
+export interface ComputeHint {
+  state: ComputeState;
+  createdAtMs: number;
+  startedAtMs?: number;
+}
+
+/**
+ * When a compute was awake, from its operations (oldest first). A failed suspend keeps it awake, a failed start does not wake it. Two
+ * starts without a suspend between them, or two suspends, leave the time between them unknown. What was before the first operation is
+ * unknown if that is a suspend.
+ */
+export function awakeHistory(
+  events: readonly ComputeEvent[],
+  { fromMs, toMs, hint }: { fromMs: number; toMs: number; hint?: ComputeHint | undefined },
+): AwakeHistory {
+  const beginsMs = Math.min(Math.max(fromMs, hint?.createdAtMs ?? fromMs), toMs);
+  const history: AwakeHistory = {
+    ...{ fromMs: beginsMs, toMs, intervals: [], unknown: [], startDurationsMs: [] },
+    asleepSinceMs: undefined,
+  };
+  const effective = events.filter(({ effect, result }) => hasEffect(effect, result));
+  const [first] = effective;
+  if (first === undefined) return withoutOperations(history, hint);
+  let awake: AwakeInterval | undefined;
+  let suspended: ComputeEvent | undefined;
+
+  function wake(event: ComputeEvent): void {
+    if (event.result === 'done') history.startDurationsMs.push(event.durationMs);
+    if (awake) history.unknown.push({ fromMs: awake.startMs, toMs: event.atMs });
+    awake = { startMs: event.atMs, endMs: toMs, start: startOf(event, suspended, events), end: 'open' };
+  }
+
+  function sleep(event: ComputeEvent): void {
+    const unknownFromMs = suspended?.atMs ?? beginsMs;
+    if (awake) history.intervals.push({ ...awake, endMs: event.atMs, end: endOf(event, awake.startMs, events) });
+    else if (event.atMs > unknownFromMs) history.unknown.push({ fromMs: unknownFromMs, toMs: event.atMs });
+    awake = undefined;
+    suspended = event;
+  }
+
+  for (const event of effective) event.effect === 'start' ? wake(event) : sleep(event);
+  if (awake) history.intervals.push(awake);
+  else history.asleepSinceMs = suspended?.atMs;
+  return history;
+}
+
+/** A start that is still under way will wake it; a suspend that is still under way has not ended it. */
+function hasEffect(effect: ComputeEvent['effect'], result: ComputeEvent['result']): boolean {
+  return (
+    (effect === 'start' && (result === 'done' || result === 'pending')) || (effect === 'suspend' && result === 'done')
+  );
+}
+
+/** Nothing happened: it is as it is now, and has been so for as long as operations are known. */
+function withoutOperations(history: AwakeHistory, hint: ComputeHint | undefined): AwakeHistory {
+  const { fromMs, toMs } = history;
+  if (hint === undefined || fromMs >= toMs) return { ...history, unknown: fromMs < toMs ? [{ fromMs, toMs }] : [] };
+  if (hint.state !== 'active') return { ...history, asleepSinceMs: fromMs };
+  return { ...history, intervals: [{ startMs: fromMs, endMs: toMs, start: 'unknown', end: 'open' }] };
+}
+
+function startOf(
+  { atMs }: ComputeEvent,
+  suspended: ComputeEvent | undefined,
+  events: readonly ComputeEvent[],
+): AwakeInterval['start'] {
+  if (suspended && atMs - suspended.atMs <= suspended.durationMs + RESTART_MS) return 'restart';
+  return near(events, atMs, CHECK_MS).some(({ effect }) => effect === 'check') ? 'check' : 'client';
+}
+
+/**
+ * The timeout, unless another operation of the compute is near. The start of the interval is none, nor is one that comes once the
+ * compute is asleep: that ends the sleep.
+ */
+function endOf(suspend: ComputeEvent, startMs: number, events: readonly ComputeEvent[]): AwakeInterval['end'] {
+  const asleepMs = suspend.atMs + suspend.durationMs + RESTART_MS;
+  const isOther = (event: ComputeEvent) =>
+    event !== suspend && !(event.effect === 'start' && (event.atMs === startMs || event.atMs > asleepMs));
+  return near(events, suspend.atMs, NEARBY_MS).some(isOther) ? 'operation' : 'timeout';
+}
+
+/** Those within so many milliseconds of an instant. `events` are in the order of time. */
+function near(events: readonly ComputeEvent[], atMs: number, withinMs: number): ComputeEvent[] {
+  const found: ComputeEvent[] = [];
+  for (let index = firstFrom(events, atMs - withinMs); index < events.length; index += 1) {
+    const event = events[index];
+    if (event === undefined || event.atMs > atMs + withinMs) break;
+    found.push(event);
+  }
+  return found;
+}
+
+/** The place of the first event at or after an instant. */
+function firstFrom(events: readonly ComputeEvent[], atMs: number): number {
+  let [low, high] = [0, events.length];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    if ((events[middle]?.atMs ?? 0) < atMs) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** So many of the seconds that are known it was awake; undefined if nothing is known. In [0, 1]. */
+export function awakeShare(history: AwakeHistory): number | undefined {
+  const knownMs = history.toMs - history.fromMs - lengthOf(history.unknown.map(({ fromMs, toMs }) => toMs - fromMs));
+  return knownMs <= 0 ? undefined : awakeMs(history) / knownMs;
+}
+
+export function awakeMs({ intervals }: AwakeHistory): number {
+  return lengthOf(intervals.map(({ startMs, endMs }) => endMs - startMs));
+}
+
+/** What is known of a part of the time. */
+export function within(history: AwakeHistory, fromMs: number): AwakeHistory {
+  if (fromMs <= history.fromMs) return history;
+  const unknown = history.unknown
+    .filter(({ toMs }) => toMs > fromMs)
+    .map((one) => ({ ...one, fromMs: Math.max(one.fromMs, fromMs) }));
+  const intervals = history.intervals
+    .filter(({ endMs }) => endMs > fromMs)
+    .map((one): AwakeInterval => (one.startMs < fromMs ? { ...one, startMs: fromMs, start: 'unknown' } : one));
+  return { ...history, fromMs: Math.min(fromMs, history.toMs), intervals, unknown };
+}
+
+function lengthOf(lengths: readonly number[]): number {
+  return lengths.reduce((sum, length) => sum + length, 0);
+}

@@ -1,0 +1,184 @@
+import { isoInstant } from '../time/instants.ts';
+import { codeOf, type OperationLog, type OperationRow, type ProjectLog } from './operation-log.ts';
+
+/** The columns of `operations.csv`. */
+export const OPERATIONS_HEADER = 'project_id,compute_id,action,status,created_at,duration_ms';
+
+/** Seconds since the epoch that fit into 32 bits: up to the year 2106. */
+const MOST_SECONDS = 2 ** 32 - 1;
+const MOST_DURATION_MS = 2 ** 32 - 1;
+
+/** What is wrong with a file, and in which line, counted from 1. */
+export interface CsvProblem {
+  line: number;
+  message: string;
+}
+
+/** One line of `operations.csv`, without its end. Of an id or action with a comma, which none has, the comma is left out. */
+export function operationLine({
+  projectId,
+  computeId = '',
+  action,
+  status,
+  createdAtMs,
+  durationMs,
+}: OperationRow): string {
+  const texts = [projectId, computeId, action, status].map((text) => text.replace(/[",\r\n]/g, ''));
+  return [...texts, isoInstant(createdAtMs), durationMs === undefined ? '' : Math.round(durationMs)].join();
+}
+
+/**
+ * Reads `operations.csv` piece by piece into a log: each piece is text of one byte a character (latin1), split anywhere. Operations
+ * of a project come in the order of their time, newest or oldest first. Both return what is wrong, and where, or undefined; nothing may
+ * be pushed after that.
+ */
+export function createOperationsReader(log: OperationLog): {
+  push(piece: string): CsvProblem | undefined;
+  end(): CsvProblem | undefined;
+} {
+  const computes = new Map<string, { project: ProjectLog; computeId: string | undefined }>();
+  const codes = new Map<string, number>();
+  let rest = '';
+  let line = 0;
+
+  function readLine(text: string, from: number, to: number): string | undefined {
+    const comma = commasIn(text, from, to);
+    if (comma.length !== 5) return `not six fields; write ${OPERATIONS_HEADER}, without quotes`;
+    const [first, second, third, fourth, fifth] = comma as [number, number, number, number, number];
+    if (first === from) return 'no project_id';
+    const atMs = instantIn(text, fourth + 1, fifth);
+    if (atMs === undefined) return 'created_at is no instant with its zone; write for example 2026-03-02T08:00:00Z';
+    if (atMs < 0 || atMs / 1000 > MOST_SECONDS) return 'created_at is before 1970 or after 2106';
+    const durationMs = durationIn(text, fifth + 1, to);
+    if (durationMs === undefined) return 'duration_ms is no number of milliseconds; leave it empty if it is not known';
+    const key = text.slice(from, second);
+    const { project, computeId } = computes.get(key) ?? newCompute(copied(key), first - from);
+    const pair = text.slice(second + 1, fourth);
+    const code = codes.get(pair) ?? newCode(copied(pair), third - second - 1);
+    if (project.addCode(computeId, Math.floor(atMs / 1000), code, durationMs)) return undefined;
+    return `${project.projectId} is not sorted; write its operations newest first`;
+  }
+
+  function newCompute(key: string, comma: number) {
+    const computeId = key.slice(comma + 1);
+    const compute = { project: log.project(key.slice(0, comma)), computeId: computeId === '' ? undefined : computeId };
+    computes.set(key, compute);
+    return compute;
+  }
+
+  function newCode(pair: string, comma: number): number {
+    const code = codeOf(pair.slice(0, comma), pair.slice(comma + 1));
+    codes.set(pair, code);
+    return code;
+  }
+
+  function readLines(text: string, isLast: boolean): CsvProblem | undefined {
+    let from = 0;
+    for (let to = text.indexOf('\n'); to >= 0 || (isLast && from < text.length); to = text.indexOf('\n', from)) {
+      const end = to < 0 ? text.length : to;
+      line += 1;
+      const message = lineProblem(text, from, text.charCodeAt(end - 1) === CARRIAGE_RETURN ? end - 1 : end);
+      if (message !== undefined) return { line, message };
+      from = end + 1;
+    }
+    rest = text.slice(from);
+    return undefined;
+  }
+
+  function lineProblem(text: string, from: number, to: number): string | undefined {
+    if (line === 1) return headerProblem(text.slice(from, to));
+    return to > from ? readLine(text, from, to) : undefined;
+  }
+
+  return {
+    push: (piece) => readLines(rest + piece, false),
+    end() {
+      const problem = readLines(rest, true);
+      if (problem) return problem;
+      return line === 0 ? { line: 1, message: `it is empty; the first line is ${OPERATIONS_HEADER}` } : undefined;
+    },
+  };
+}
+
+const CARRIAGE_RETURN = 13;
+const BYTE_ORDER_MARK = /^\u00ef\u00bb\u00bf/;
+
+function headerProblem(text: string): string | undefined {
+  return text.replace(BYTE_ORDER_MARK, '').trim() === OPERATIONS_HEADER
+    ? undefined
+    : `the first line is ${OPERATIONS_HEADER}`;
+}
+
+/** A text of its own: a part of a piece would keep the whole piece in the memory. */
+function copied(text: string): string {
+  return text.split('').join('');
+}
+
+/** Whole seconds of an ISO instant with its offset, in milliseconds since the epoch; several times as fast as Date.parse. */
+function instantIn(text: string, from: number, to: number): number | undefined {
+  const year = digits(text, from, 4);
+  const month = digits(text, from + 5, 2);
+  const day = digits(text, from + 8, 2);
+  const hour = digits(text, from + 11, 2);
+  const minute = digits(text, from + 14, 2);
+  const second = digits(text, from + 17, 2);
+  if (!(year >= 0 && month >= 1 && month <= 12 && day >= 1 && day <= 31)) return undefined;
+  if (!(hour <= 23 && minute <= 59 && second <= 59)) return undefined;
+  if (text[from + 4] !== '-' || text[from + 7] !== '-' || (text[from + 10] !== 'T' && text[from + 10] !== ' '))
+    return undefined;
+  if (text[from + 13] !== ':' || text[from + 16] !== ':') return undefined;
+  const zone = zoneAfter(text, from + 19, to);
+  return zone === undefined
+    ? undefined
+    : (dayOf(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - zone) * 1000;
+}
+
+/** The offset in seconds, after a fraction that is left out; undefined where there is none. */
+function zoneAfter(text: string, from: number, to: number): number | undefined {
+  if (from === to - 1 && text[from] === 'Z') return 0;
+  const found = /^(?:\.\d{1,9})?(?:Z|([+-])(\d\d):?(\d\d))$/.exec(text.slice(from, to));
+  if (!found) return undefined;
+  const [, sign, hours, minutes] = found;
+  return sign === undefined ? 0 : (sign === '-' ? -1 : 1) * (Number(hours) * 3600 + Number(minutes) * 60);
+}
+
+/** Days since 1970-01-01 of a date of the Gregorian calendar: Howard Hinnant, days_from_civil. */
+function dayOf(year: number, month: number, day: number): number {
+  const marchYear = month <= 2 ? year - 1 : year;
+  const era = Math.floor(marchYear / 400);
+  const yearOfEra = marchYear - era * 400;
+  const dayOfYear = Math.floor((153 * ((month + 9) % 12) + 2) / 5) + day - 1;
+  const dayOfEra = yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear;
+  return era * 146_097 + dayOfEra - 719_468;
+}
+
+/** Where the commas of a line are; those after the sixth don't matter. */
+function commasIn(text: string, from: number, to: number): number[] {
+  const found: number[] = [];
+  for (let at = text.indexOf(',', from); at >= 0 && at < to && found.length < 6; at = text.indexOf(',', at + 1)) {
+    found.push(at);
+  }
+  return found;
+}
+
+/** So many digits as a number; not a number where one of them is none. */
+function digits(text: string, from: number, count: number): number {
+  let value = 0;
+  for (let index = from; index < from + count; index += 1) {
+    const digit = text.charCodeAt(index) - 48;
+    if (!(digit >= 0 && digit <= 9)) return Number.NaN;
+    value = value * 10 + digit;
+  }
+  return value;
+}
+
+function durationIn(text: string, from: number, to: number): number | undefined {
+  if (from === to) return 0;
+  const whole = digits(text, from, to - from);
+  const value = Number.isNaN(whole) ? fractionIn(text.slice(from, to)) : whole;
+  return value <= MOST_DURATION_MS ? value : undefined;
+}
+
+function fractionIn(text: string): number {
+  return /^\d{1,10}\.\d{1,9}$/.test(text) ? Math.round(Number(text)) : Number.NaN;
+}
