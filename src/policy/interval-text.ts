@@ -1,5 +1,5 @@
 import { DateTime } from 'luxon';
-import { zoneError } from './schema/zone.ts';
+import { zoneError } from './schema/scalars.ts';
 
 /** An absolute interval as it was written. */
 export interface WrittenInterval {

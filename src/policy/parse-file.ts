@@ -5,7 +5,6 @@ import { POLICY_LIMITS } from './limits.ts';
 import type { PolicyProblem } from './problem.ts';
 import { type Path, readYaml } from './read-yaml.ts';
 import { type FileReader, fileReader, reportIssues, type WrittenPolicy } from './reader.ts';
-import { reportUnknownNames } from './references.ts';
 import { PolicyFileHead } from './schema/policy-file.ts';
 import { sourceText } from './source-text.ts';
 import { toSource, type WrittenSource } from './sources.ts';
@@ -22,7 +21,7 @@ export interface ParsedFile {
   warnings: PolicyProblem[];
 }
 
-export interface ParseFileOptions {
+interface ParseFileOptions {
   readReferenced: ReadReferenced;
   /** Shared by the files of one set; this file's own if absent. */
   readIcal?: ReadIcal;
@@ -133,4 +132,35 @@ function reportKind({ document, report }: FileReader, entry: object, path: Path)
   if (kind === undefined && misspelt.length === 0) {
     report(document.keySpanOf(at), 'missing-key', `missing key "kind"; ${wanted}`);
   }
+}
+
+/**
+ * Reports names of groups and calendars that the file does not define. It looks at the document itself, so that other
+ * problems of a policy don't hide it.
+ */
+function reportUnknownNames(reader: FileReader, policy: Path): void {
+  checkName(reader, [...policy, 'select'], 'groups', 'group');
+  const windows = reader.document.valueAt([...policy, 'windows']);
+  if (!Array.isArray(windows)) return;
+  for (const index of windows.keys()) {
+    for (const key of ['only', 'except']) {
+      const at = [...policy, 'windows', index, key];
+      const names = reader.document.valueAt(at);
+      if (!Array.isArray(names)) continue;
+      for (const place of names.keys()) checkName(reader, [...at, place], 'calendars', 'calendar');
+    }
+  }
+}
+
+function checkName({ document, report }: FileReader, at: Path, definedUnder: string, what: string): void {
+  const name = document.valueAt(at);
+  if (typeof name !== 'string' || document.has([definedUnder, name])) return;
+  const defined = document.valueAt([definedUnder]);
+  const names = typeof defined === 'object' && defined !== null ? Object.keys(defined) : [];
+  const list =
+    names.length > 0
+      ? `; "${definedUnder}" has ${names.slice(0, 20).join(', ')}`
+      : `; this file has no "${definedUnder}"`;
+  const message = `no ${what} is named ${JSON.stringify(name.slice(0, 60))}${didYouMean(name, names) || list}`;
+  report(document.spanOf(at), 'value', message);
 }

@@ -1,10 +1,12 @@
-import type { PolicySet } from '../domain/policy/policy.ts';
+import { createHash } from 'node:crypto';
+import { ascending } from '../domain/compare.ts';
+import type { ConnectionSource } from '../domain/policy/connection-source.ts';
+import type { Policy, PolicySet } from '../domain/policy/policy.ts';
 import { icalReader, type ReadReferenced } from './calendars/read-calendar.ts';
 import { POLICY_LIMITS } from './limits.ts';
 import { type ParsedFile, parsePolicyFile } from './parse-file.ts';
 import type { PolicyProblem } from './problem.ts';
 import type { WrittenPolicy } from './reader.ts';
-import { hashPolicies } from './set-hash.ts';
 import { gatherSources, type KnownSources, NO_SOURCES, refusedSources, unknownSources } from './sources.ts';
 
 /** A policy file whose text has been read. */
@@ -17,7 +19,7 @@ export type PolicySetResult =
   | { ok: true; set: PolicySet; warnings: PolicyProblem[]; written: readonly WrittenPolicy[] }
   | { ok: false; problems: PolicyProblem[] };
 
-export interface ParseOptions {
+interface ParseOptions {
   /** How iCalendar files are read that policy files name; without it there are none. */
   readReferenced?: ReadReferenced;
   /** What the settings say of sources; without it policy files define all of them, and reach nothing. */
@@ -56,7 +58,7 @@ function readsNothing(): ReturnType<ReadReferenced> {
 }
 
 /** The order of the language: by the bytes of the paths, whatever the locale. */
-export function comparePaths(a: string, b: string): number {
+function comparePaths(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
@@ -85,4 +87,45 @@ function tooManyPolicies(files: readonly ParsedFile[]): PolicyProblem[] {
   const last = files.findLast((file) => file.written.length > 0)?.written.at(-1);
   if (count <= POLICY_LIMITS.policies || !last) return [];
   return [last.problemAt([...last.at, 'name'], 'limit', `more than ${POLICY_LIMITS.policies} policies in the set`)];
+}
+
+/** Identifies what policies mean: where they are written, and how, does not matter; their order does, that of sources doesn't. */
+function hashPolicies(policies: readonly Policy[], sources: ReadonlyMap<string, ConnectionSource>): string {
+  const meaning = listOf(policies.map(({ file: _file, ...policy }) => canonical(policy)));
+  if (sources.size === 0) return digest(meaning);
+  const counted = [...sources].sort(([a], [b]) => ascending(a, b)).map(([, { file: _file, ...source }]) => source);
+  return digest(listOf([meaning, listOf(counted.map(canonical))]));
+}
+
+const knownDigests = new WeakMap<readonly number[], string>();
+
+/** JSON with keys in one order. The days of a calendar, hundreds for each window that names it, are hashed once for all. */
+function canonical(value: unknown): string {
+  if (isDays(value)) return JSON.stringify(digestOfDays(value));
+  if (Array.isArray(value)) return listOf(value.map(canonical));
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const keys = Object.keys(value).sort();
+  const parts = keys.map((key) => {
+    const part: unknown = Reflect.get(value, key);
+    return part === undefined ? '' : `${JSON.stringify(key)}:${canonical(part)},`;
+  });
+  return `{${parts.join('')}}`;
+}
+
+function listOf(parts: readonly string[]): string {
+  return `[${parts.join()}]`;
+}
+
+function isDays(value: unknown): value is number[] {
+  return Array.isArray(value) && value.length > 7 && value.every((part) => typeof part === 'number');
+}
+
+function digestOfDays(days: readonly number[]): string {
+  const known = knownDigests.get(days) ?? digest(days.join());
+  knownDigests.set(days, known);
+  return known;
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
 }

@@ -1,8 +1,8 @@
 import type { Disruption, DisruptionRule, ManualChanges } from '../domain/policy/disruption.ts';
 import type { Selector as DomainSelector, PolicyBase } from '../domain/policy/policy-base.ts';
 import type { Calendar, DateFilter } from '../domain/time/time-spec.ts';
-import type * as written from './schema/disruption.ts';
-import type { Selector } from './schema/selector.ts';
+import type * as written from './schema/policy-base.ts';
+import type { Selector } from './schema/policy-base.ts';
 
 /** What a policy takes from the file that it stands in. */
 export interface FileContext {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Disruption, ManualChanges } from '../policy/schema/disruption.ts';
+import { Disruption, ManualChanges } from '../policy/schema/policy-base.ts';
 import { accountsSchema } from './account-schema.ts';
 import { parseApiUrl } from './api-url.ts';
 import { connectionProfileSchema } from './connection-profile-schema.ts';

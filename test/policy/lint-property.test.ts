@@ -6,10 +6,10 @@ import { compileGlob, compileSelector } from '../../src/domain/policy/select.ts'
 import type { TimeSpec, Weekday } from '../../src/domain/time/time-spec.ts';
 import { isOpenAt } from '../../src/domain/time/windows.ts';
 import { createBudget } from '../../src/policy/lint/budget.ts';
-import { LINTS } from '../../src/policy/lint/codes.ts';
 import { globCovers, globsMeet } from '../../src/policy/lint/glob-overlap.ts';
 import { lintPolicySet } from '../../src/policy/lint/lint.ts';
 import { overlapOfSelectors } from '../../src/policy/lint/overlap.ts';
+import { LINTS } from '../../src/policy/lint/rule.ts';
 import { aCompute, aSchedule, at } from '../support/builders.ts';
 
 const HALF_HOUR_MS = 1_800_000;

@@ -4,8 +4,8 @@ import { CONNECTION_PROFILES, type ConnectionProfile } from '../../src/domain/co
 import type { ConnectionSource } from '../../src/domain/policy/connection-source.ts';
 import type { RestartPolicy } from '../../src/domain/policy/kinds/restart.ts';
 import type { TimeSpec } from '../../src/domain/time/time-spec.ts';
-import { LINTS } from '../../src/policy/lint/codes.ts';
 import { lintPolicySet } from '../../src/policy/lint/lint.ts';
+import { LINTS } from '../../src/policy/lint/rule.ts';
 import { parsePolicyFiles } from '../../src/policy/parse.ts';
 import { aCompute, aFreeze, aRestart, aSchedule, at } from '../support/builders.ts';
 import { file, findingsIn, lintsIn, schedule } from './lint-text.ts';

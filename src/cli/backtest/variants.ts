@@ -1,8 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import type { Variant } from '../../domain/backtest/backtest.ts';
 import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
-import { DAY_MS, MINUTE_MS, parseDurationMs } from '../../policy/schema/duration.ts';
-import { Share } from '../../policy/schema/share.ts';
+import { DAY_MS, MINUTE_MS, parseDurationMs, Share } from '../../policy/schema/scalars.ts';
 
 const MOST_VALUES = 10;
 const USUAL_TARGETS = [0.6, 0.7, 0.8];

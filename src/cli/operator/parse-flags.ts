@@ -2,10 +2,8 @@
 import { InvalidArgumentError } from 'commander';
 import type { Size as DomainSize } from '../../domain/compute/compute.ts';
 import type { Selector as DomainSelector } from '../../domain/policy/policy-base.ts';
-import { parseDurationMs } from '../../policy/schema/duration.ts';
-import { Selector } from '../../policy/schema/selector.ts';
-import { Size } from '../../policy/schema/size.ts';
-import { SuspendAfter } from '../../policy/schema/suspend-after.ts';
+import { Selector } from '../../policy/schema/policy-base.ts';
+import { parseDurationMs, Size, SuspendAfter } from '../../policy/schema/scalars.ts';
 import { toSelector } from '../../policy/to-domain.ts';
 import { UserError } from '../fail.ts';
 

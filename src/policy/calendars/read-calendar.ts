@@ -2,11 +2,10 @@ import type * as domain from '../../domain/time/time-spec.ts';
 import { POLICY_LIMITS } from '../limits.ts';
 import type { Path } from '../read-yaml.ts';
 import type { FileReader } from '../reader.ts';
-import type { Calendar } from '../schema/calendar.ts';
-import { daysOfEntry } from './date-list.ts';
+import type { Calendar } from '../schema/policy-file.ts';
 import { daysOfIcal } from './ical.ts';
 import { publicHolidays } from './public-holidays.ts';
-import { type DaysResult, sortedDays } from './years.ts';
+import { type DaysResult, dayOfDate, daysFrom, sortedDays } from './years.ts';
 
 const TOO_MUCH = `the iCalendar files of the set are larger than ${POLICY_LIMITS.icalCharacters / 1024 ** 2} MiB together`;
 
@@ -70,4 +69,20 @@ function daysOrReport({ document, report }: FileReader, at: Path, entry: string)
   if (result.ok) return result.days;
   report(document.spanOf(at), 'value', result.message);
   return [];
+}
+
+/** Ten years; more is a slip. */
+const MOST_DAYS_OF_RANGE = 3660;
+
+/** The days of one entry: a date, or a range of dates of which both ends belong to it. */
+function daysOfEntry(entry: string): DaysResult {
+  const [first = '', last = first, ...rest] = entry.split('/').map((part) => part.trim());
+  const from = dayOfDate(first);
+  const to = dayOfDate(last);
+  if (from === undefined || to === undefined || rest.length > 0) {
+    return { ok: false, message: 'expected a date such as 2026-12-24, or a range such as 2026-12-28/2026-12-31' };
+  }
+  if (to < from) return { ok: false, message: 'the range ends before it has begun' };
+  if (to - from >= MOST_DAYS_OF_RANGE) return { ok: false, message: 'a range has at most ten years' };
+  return { ok: true, days: sortedDays(daysFrom(from, to - from + 1)) };
 }

@@ -1,10 +1,7 @@
 import { z } from 'zod';
 import type * as domain from '../../domain/policy/kinds/headroom.ts';
-import { DAY_MS, duration, MINUTE_MS } from '../schema/duration.ts';
-import { expected, mapping } from '../schema/expected.ts';
 import { policyBase } from '../schema/policy-base.ts';
-import { Share } from '../schema/share.ts';
-import { singleSize } from '../schema/size.ts';
+import { DAY_MS, duration, expected, MINUTE_MS, mapping, Share, singleSize } from '../schema/scalars.ts';
 import { type FileContext, toBase } from '../to-domain.ts';
 import { kindText } from './kind.ts';
 

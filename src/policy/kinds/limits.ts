@@ -2,11 +2,9 @@ import { z } from 'zod';
 import { NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
 import { impossibleSize, isAllowedSize } from '../../domain/compute/compute-units.ts';
 import type * as domain from '../../domain/policy/kinds/limits.ts';
-import { expected, mapping } from '../schema/expected.ts';
 import { SIZE_BOUNDS_PATTERN } from '../schema/patterns.ts';
 import { policyBase } from '../schema/policy-base.ts';
-import { singleSize } from '../schema/size.ts';
-import { SuspendAfter } from '../schema/suspend-after.ts';
+import { expected, mapping, SuspendAfter, singleSize } from '../schema/scalars.ts';
 import { type FileContext, toBase } from '../to-domain.ts';
 import { kindText, type WrittenSetting } from './kind.ts';
 

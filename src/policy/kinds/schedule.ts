@@ -1,11 +1,8 @@
 import { z } from 'zod';
 import type * as domain from '../../domain/policy/kinds/schedule.ts';
 import { POLICY_LIMITS } from '../limits.ts';
-import { duration, MINUTE_MS } from '../schema/duration.ts';
-import { expected, mapping } from '../schema/expected.ts';
 import { policyBase } from '../schema/policy-base.ts';
-import { Size } from '../schema/size.ts';
-import { SuspendAfter } from '../schema/suspend-after.ts';
+import { duration, expected, MINUTE_MS, mapping, Size, SuspendAfter } from '../schema/scalars.ts';
 import { At } from '../schema/time.ts';
 import { resolveTime } from '../time-text.ts';
 import { type FileContext, toBase, toDateFilter } from '../to-domain.ts';

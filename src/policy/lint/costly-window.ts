@@ -2,8 +2,7 @@ import type { CronSwitch, TimeSpec } from '../../domain/time/time-spec.ts';
 import { firingAfter } from '../../domain/time/windows/cron-firings.ts';
 import { firingsOfDay } from '../../domain/time/windows/cron-times.ts';
 import { isOpenAt, mayChangeAfter, openSince } from '../../domain/time/windows.ts';
-import type { LintContext, LintRule, Remark } from './rule.ts';
-import { timesOf } from './times.ts';
+import { type LintContext, type LintRule, type Remark, timesOf } from './rule.ts';
 
 /** An opening every five minutes. */
 const MOST_CHANGES_A_DAY = 576;

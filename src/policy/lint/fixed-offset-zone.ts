@@ -1,7 +1,6 @@
 import type { Policy } from '../../domain/policy/policy.ts';
 import type { Path } from '../read-yaml.ts';
-import type { LintContext, LintRule, Remark } from './rule.ts';
-import { timesOf } from './times.ts';
+import { type LintContext, type LintRule, type Remark, timesOf } from './rule.ts';
 
 /** Names that keep one offset all year, though the places that they sound like change their clocks, or that are old names of places. */
 const INSTEAD: Readonly<Record<string, string>> = {

@@ -4,9 +4,9 @@ import { type ConnectionProfile, usefulMaximum } from '../../domain/connections/
 import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
 import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
 import { wantedBy } from '../kinds/schedule.ts';
-import { mayBeAccount } from './accounts.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
 import { isKind } from './schedules.ts';
+import { mayBeAccount } from './selector-overlap.ts';
 
 /** A headroom that ends below the maximum that a schedule wants anyway. */
 export const headroomTooSmall: LintRule = function* (context) {

@@ -2,8 +2,7 @@ import { isoInstant } from '../../domain/time/instants.ts';
 import type { TimeSpec } from '../../domain/time/time-spec.ts';
 import { allowsDay } from '../../domain/time/windows/date-filter.ts';
 import { weekdayOf } from '../../domain/time/windows/local-time.ts';
-import type { LintContext, LintRule, Remark } from './rule.ts';
-import { timesOf } from './times.ts';
+import { type LintContext, type LintRule, type Remark, timesOf } from './rule.ts';
 
 /** Times that don't open in the time that lint looks at. */
 export const neverOpens: LintRule = function* (context) {

@@ -5,7 +5,7 @@ import { isoInstant } from '../../domain/time/instants.ts';
 import type { TimeSpec } from '../../domain/time/time-spec.ts';
 import { anyOpenAt } from '../../domain/time/windows.ts';
 import { textOf } from '../kinds/kinds.ts';
-import type { Openings } from './openings-union.ts';
+import type { Openings } from './openings.ts';
 import type { LintContext, LintRule, Remark } from './rule.ts';
 import { FIELDS, type Field, isKind, wish } from './schedules.ts';
 

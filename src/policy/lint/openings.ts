@@ -4,7 +4,6 @@ import { firingAfter } from '../../domain/time/windows/cron-firings.ts';
 import { lowerBound } from '../../domain/time/windows/lower-bound.ts';
 import { isOpenAt, nextChangeAfter } from '../../domain/time/windows.ts';
 import type { Budget } from './budget.ts';
-import { ALWAYS_OPEN, type Openings, unionOf } from './openings-union.ts';
 
 /** The time that lint looks at: [nowMs, endMs). */
 export interface Period {
@@ -104,4 +103,56 @@ function idOf(ids: Map<Calendar, string>, calendar: Calendar): string {
   const id = ids.get(calendar) ?? `calendar ${ids.size}`;
   ids.set(calendar, id);
   return id;
+}
+
+/** When windows are open, within the time that lint looks at. */
+export interface Openings {
+  isOpenAt(instantMs: number): boolean;
+  /** The first start strictly after an instant; undefined if there is none in that time. */
+  nextStartAfter(instantMs: number): number | undefined;
+  /** The first start or end strictly after an instant; undefined if there is none in that time. */
+  nextChangeAfter(instantMs: number): number | undefined;
+}
+
+const ALWAYS_OPEN: Openings = {
+  isOpenAt: () => true,
+  nextStartAfter: () => undefined,
+  nextChangeAfter: () => undefined,
+};
+
+/** Of windows whose openings are known already, so many can be asked for one step. */
+const WINDOWS_PER_STEP = 100;
+
+/** Open while any of the parts is. Where one ends and another begins nothing changes. */
+function unionOf(parts: readonly Openings[], { endMs }: { endMs: number }, budget: Budget): Openings {
+  const isOpenAt = (instantMs: number) => parts.some((part) => part.isOpenAt(instantMs));
+  const firstStart = (instantMs: number) => earliest(parts.map((part) => part.nextStartAfter(instantMs)));
+
+  /** The end of what is open at an instant, from one part to the next; undefined if it is not within the period. */
+  function endOf(instantMs: number): number | undefined {
+    let atMs = instantMs;
+    while (budget.spend(parts.length / WINDOWS_PER_STEP)) {
+      const ends = parts.filter((part) => part.isOpenAt(atMs)).map((part) => part.nextChangeAfter(atMs) ?? endMs);
+      if (ends.length === 0) return atMs;
+      atMs = Math.max(...ends);
+      if (atMs >= endMs) return undefined;
+    }
+    return undefined;
+  }
+
+  return {
+    isOpenAt,
+    nextStartAfter(instantMs) {
+      const closedMs = isOpenAt(instantMs) ? endOf(instantMs) : instantMs;
+      return closedMs === undefined ? undefined : firstStart(closedMs);
+    },
+    nextChangeAfter: (instantMs) => (isOpenAt(instantMs) ? endOf(instantMs) : firstStart(instantMs)),
+  };
+}
+
+/** The earliest of some instants, of which any may be unknown. */
+export function earliest(instants: readonly (number | undefined)[]): number | undefined {
+  let first: number | undefined;
+  for (const ms of instants) if (ms !== undefined && (first === undefined || ms < first)) first = ms;
+  return first;
 }

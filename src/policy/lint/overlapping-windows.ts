@@ -1,7 +1,7 @@
 import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { TimeSpec } from '../../domain/time/time-spec.ts';
-import { earliest } from './instants.ts';
+import { earliest } from './openings.ts';
 import type { LintContext, LintRule, Remark } from './rule.ts';
 import { FIELDS, type Field, wish } from './schedules.ts';
 

@@ -5,8 +5,8 @@ import type { Policy } from '../../domain/policy/policy.ts';
 import type { WrittenSetting } from '../kinds/kind.ts';
 import { textOf } from '../kinds/kinds.ts';
 import type { Path } from '../read-yaml.ts';
-import { mayBeAccount } from './accounts.ts';
 import type { LintContext, LintRule, Remark } from './rule.ts';
+import { mayBeAccount } from './selector-overlap.ts';
 
 /** What a plan takes. The scale plan takes whatever the language has. */
 interface Allowed {

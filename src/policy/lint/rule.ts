@@ -3,12 +3,42 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import type { ConnectionProfile } from '../../domain/connections/connection-profile.ts';
 import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
 import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
+import type { TimeSpec } from '../../domain/time/time-spec.ts';
+import { textOf } from '../kinds/kinds.ts';
 import type { Path } from '../read-yaml.ts';
 import type { WrittenPolicy } from '../reader.ts';
-import type { LintCode } from './codes.ts';
 import type { OpeningsCache, Period } from './openings.ts';
 import type { Overlap } from './overlap.ts';
 import type { WeekSpans } from './week-spans.ts';
+
+/**
+ * Everything that lint says, by a code that never changes its meaning. docs/lints.md describes each; a test checks both ways.
+ * Where a lint can be both, it is an error if it is certain: if a compute is known to which it happens.
+ */
+export const LINTS = {
+  'never-opens': 'warning',
+  contradiction: 'warning',
+  'no-opinion': 'warning',
+  'probe-keeps-awake': 'error',
+  'timeout-without-effect': 'warning',
+  'costly-window': 'warning',
+  'skipped-local-time': 'warning',
+  'headroom-too-small': 'warning',
+  'disjoint-limits': 'error or warning',
+  'span-too-wide': 'warning',
+  'minimum-limits-connections': 'warning',
+  'idle-cannot-occur': 'warning',
+  'overlapping-windows': 'warning',
+  'fixed-offset-zone': 'warning',
+  'critical-below-target': 'warning',
+  'query-without-compute': 'warning',
+  'freeze-keeps-awake': 'warning',
+  'matches-nothing': 'warning',
+  'plan-refuses': 'error or warning',
+  'not-compared': 'warning',
+} as const;
+
+export type LintCode = keyof typeof LINTS;
 
 /** What a lint finds: about which policy, and where in its file. */
 export interface Remark {
@@ -47,4 +77,26 @@ export function nameOf({ written }: Pick<LintContext, 'written'>, policy: Policy
   const place = found?.problemAt([...found.at, 'name'], 'value', '');
   const line = place?.line === undefined ? '' : ` (${place.file}:${place.line})`;
   return `"${policy.name}"${line}`;
+}
+
+/** A time of a policy, and where it stands. */
+export interface WrittenTime {
+  spec: TimeSpec;
+  at: Path;
+  written: WrittenPolicy | undefined;
+  /** What is written there. */
+  text: unknown;
+}
+
+/** Every time that a policy names, with its place. */
+export function* timesOf(policy: Policy, context: Pick<LintContext, 'written'>): Iterable<WrittenTime> {
+  const written = context.written(policy);
+  for (const { specs, at: all } of textOf(policy).times(policy)) {
+    const valueAt = (path: Path) => written?.valueAt([...written.at, ...path]);
+    const isList = Array.isArray(valueAt(all));
+    for (const [index, spec] of specs.entries()) {
+      const at = isList ? [...all, index] : all;
+      yield { spec, at, written, text: valueAt(at) };
+    }
+  }
 }

@@ -102,3 +102,11 @@ function mayCover(outer: Glob, inner: Glob): boolean {
 function spendCells(a: Glob, b: Glob, budget: Budget): boolean {
   return budget.spend((a.text.length * b.text.length) / CELLS_PER_STEP);
 }
+
+/** True if a selector may select something in an account, by the account's name. */
+export function mayBeAccount({ accounts: globs }: Selector, name: string): boolean {
+  if (globs === undefined) return true;
+  const isMatched = (glob: string) => globsMeet(glob, name);
+  const excludes = globs.filter((glob) => glob.startsWith('!')).map((glob) => glob.slice(1));
+  return globs.some((glob) => !glob.startsWith('!') && isMatched(glob)) && !excludes.some(isMatched);
+}

@@ -4,10 +4,10 @@ import { hasFixedHour } from '../../domain/time/windows/cron-firings.ts';
 import { nearestLocalTime } from '../../domain/time/windows/cron-times.ts';
 import { allowsDay } from '../../domain/time/windows/date-filter.ts';
 import { instantOfMinute, weekdayOf } from '../../domain/time/windows/local-time.ts';
+import { offsetChangeBetween, offsetMsAt } from '../../domain/time/windows/zone-offset.ts';
 import { readInterval } from '../interval-text.ts';
-import type { LintRule, Remark } from './rule.ts';
-import { timesOf, type WrittenTime } from './times.ts';
-import { type Gap, gapsOf } from './zone-gaps.ts';
+import type { Period } from './openings.ts';
+import { type LintRule, type Remark, timesOf, type WrittenTime } from './rule.ts';
 
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
@@ -102,4 +102,26 @@ function describe(localMs: number, gap: Gap, zone: string, isEmpty: boolean): st
 
 function clock(localMs: number): string {
   return DateTime.fromMillis(localMs, { zone: 'utc' }).toFormat('HH:mm');
+}
+
+const WEEK_MS = 7 * 86_400_000;
+
+/** Local times that a zone skips, strictly between both; milliseconds since the epoch as they would be in UTC. */
+interface Gap {
+  fromLocalMs: number;
+  toLocalMs: number;
+}
+
+/** The gaps of a zone within a period, the first one first. */
+function gapsOf(zone: string, { nowMs, endMs }: Period): Gap[] {
+  const gaps: Gap[] = [];
+  for (let atMs = nowMs; atMs < endMs; atMs += WEEK_MS) {
+    const untilMs = Math.min(atMs + WEEK_MS, endMs);
+    const before = offsetMsAt(zone, atMs);
+    const after = offsetMsAt(zone, untilMs);
+    if (after <= before) continue;
+    const changeMs = offsetChangeBetween(zone, atMs, untilMs);
+    gaps.push({ fromLocalMs: changeMs + before, toLocalMs: changeMs + after });
+  }
+  return gaps;
 }

@@ -1,7 +1,120 @@
 import { z } from 'zod';
-import { Disruption, ManualChanges } from './disruption.ts';
-import { expected } from './expected.ts';
-import { Selector } from './selector.ts';
+import { DAY_MS, duration, expected, MINUTE_MS, mapping, Share } from './scalars.ts';
+
+const CONNECTIONS = 'a number of connections';
+
+const Rule = mapping(
+  {
+    when: z
+      .enum(['any', 'idle', 'quiet'])
+      .describe('any: at any time; idle: while the compute sleeps; quiet: while it has few connections.'),
+    deadline: duration({ minMs: MINUTE_MS, maxMs: 7 * DAY_MS, text: '1m to 7d' })
+      .describe('How long to wait, from the start of the window.')
+      .optional(),
+    // biome-ignore lint/suspicious/noThenProperty: the word of the language; what is parsed is never awaited
+    then: z
+      .enum(['apply', 'skip'])
+      .default('apply')
+      .describe('At the deadline: apply the change, or skip it until the next boundary.'),
+  },
+  'a rule such as {when: idle, deadline: 2h}',
+);
+
+/** When disruptive changes are allowed. */
+export const Disruption = mapping(
+  {
+    raise: Rule.describe('Changes that raise the maximum, or only the minimum; any if absent.').optional(),
+    lower: Rule.describe('All other size changes; idle with a deadline of 2h if absent.').optional(),
+    quiet_below: z
+      .int(expected(CONNECTIONS))
+      .min(0, `expected ${CONNECTIONS}`)
+      .describe('A compute with fewer connections than this is quiet; 3 if absent.')
+      .optional(),
+    cooldown: duration({ minMs: 0, maxMs: DAY_MS, text: '0s to 1d' })
+      .describe('Minimum time between two changes that restart the same compute; 10m if absent.')
+      .optional(),
+    at_once: Share.describe(
+      "Share of the policy's computes that may be restarted at the same time, at least 5; 10% if absent.",
+    ).optional(),
+  },
+  'a mapping such as {lower: {when: idle}, cooldown: 10m}',
+);
+export type Disruption = z.infer<typeof Disruption>;
+
+const MANUAL = 'respect, revert, or {respect_for: 2h}';
+
+/** What happens to manual changes. */
+export const ManualChanges = z.union(
+  [
+    z.literal(['respect', 'revert']),
+    mapping(
+      {
+        respect_for: duration({ minMs: MINUTE_MS, maxMs: 30 * DAY_MS, text: '1m to 30d' }).describe(
+          'How long a manual change is respected.',
+        ),
+      },
+      MANUAL,
+    ),
+  ],
+  expected(MANUAL),
+);
+export type ManualChanges = z.infer<typeof ManualChanges>;
+
+/** Computes younger than this are left alone unless a selector says otherwise. */
+const DEFAULT_MIN_AGE = '30m';
+
+const Glob = z
+  .string(expected('a glob such as "web-*"'))
+  .max(256, 'a glob has at most 256 characters')
+  .regex(/^!?[^!\s]/, 'expected a glob such as "web-*", or "!web-legacy" to exclude');
+
+function globs(of: string) {
+  return z
+    .array(Glob, expected('a list of globs such as ["web-*", "!web-legacy"]'))
+    .min(1, 'expected at least one glob')
+    .max(1000, 'a list has at most 1000 globs')
+    .refine((list) => list.length === 0 || list.some((glob) => !glob.startsWith('!')), {
+      error: 'only excludes, so it selects nothing; add "*" to mean all others',
+    })
+    .describe(`Globs against ${of}; "!" before a glob excludes.`)
+    .optional();
+}
+
+/** Which computes a policy is about. All keys that are given must match. */
+export const Selector = mapping(
+  {
+    accounts: globs('names of accounts'),
+    projects: globs('ids or names of projects'),
+    branches: globs('ids or names of branches'),
+    computes: globs('ids or names of computes'),
+    regions: globs('ids of regions'),
+    types: z
+      .array(z.enum(['read_write', 'read_only']), expected('a list of read_write, read_only'))
+      .min(1, 'expected at least one type')
+      .describe('Types of computes.')
+      .optional(),
+    min_age: duration({ minMs: 0, maxMs: 365 * DAY_MS, text: '0s to 365d' })
+      .describe('Computes younger than this are not selected.')
+      .prefault(DEFAULT_MIN_AGE),
+    branch_roles: z
+      .array(z.enum(['default', 'protected', 'child']), expected('a list of default, protected, child'))
+      .min(1, 'expected at least one role')
+      .describe('Roles of the branch; any of them matches.')
+      .optional(),
+    share: Share.describe('A stable share of the computes, such as 10%, by hash of their ids.').optional(),
+  },
+  'a selector such as {projects: ["web-*"]}',
+).superRefine((selector, context) => {
+  const keys = Object.entries(selector).filter(
+    ([key, value]) => key !== 'min_age' && key !== 'share' && value !== undefined,
+  );
+  if (keys.length > 0) return;
+  context.addIssue({
+    code: 'custom',
+    message: 'selects nothing in particular; write {projects: ["*"]} to select everything',
+  });
+});
+export type Selector = z.infer<typeof Selector>;
 
 const NAME = 'a name of letters, digits, ".", "_" and "-", at most 64 characters';
 

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { didYouMean } from '../suggest.ts';
-import { DAY_MS, duration, MINUTE_MS } from './duration.ts';
-import { expected, mapping } from './expected.ts';
+import { DAY_MS, duration, expected, MINUTE_MS, mapping } from './scalars.ts';
 
 const every = duration({ minMs: MINUTE_MS / 6, maxMs: DAY_MS, text: '10s to 1d' })
   .describe('Polling interval; 1m if absent.')

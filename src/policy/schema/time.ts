@@ -1,10 +1,8 @@
 import { z } from 'zod';
 import { neverCloses, readCron } from '../cron-text.ts';
 import { readTime, type WrittenTime } from '../time-text.ts';
-import { DAY_MS, duration, MINUTE_MS } from './duration.ts';
-import { expected, mapping } from './expected.ts';
 import { CRON_PATTERN, TIME_PATTERN } from './patterns.ts';
-import { Zone } from './zone.ts';
+import { DAY_MS, duration, expected, MINUTE_MS, mapping, Zone } from './scalars.ts';
 
 const WHAT = 'a time such as "Mon-Fri 08:00-18:30", or a list of times';
 const CRON = 'a cron expression such as "0 4 * * 0"';

@@ -4,7 +4,6 @@ import type { Policy } from '../../domain/policy/policy.ts';
 import { textOf } from '../kinds/kinds.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
 import { isKind } from './schedules.ts';
-import { placeInSource } from './sources.ts';
 
 /** The platform puts a compute to sleep a little after its timeout; a question in between starts it anew. */
 const MARGIN_SECONDS = 60;
@@ -65,4 +64,35 @@ function longestTimeout(policy: HeadroomPolicy, { policies, overlap }: LintConte
 function longestOf(policy: Policy): number {
   const settings = textOf(policy).settings(policy);
   return Math.max(0, ...settings.map((setting) => (setting.field === 'suspend_after' ? setting.maxSeconds : 0)));
+}
+
+/** A query that gives every compute the same count, or that of its whole project or branch. */
+export const queryWithoutCompute: LintRule = function* (context) {
+  const told = new Set<string>();
+  for (const policy of context.policies.filter(isKind('headroom'))) {
+    const source = context.sources.get(policy.connections);
+    if (source?.from !== 'prometheus' || source.query.includes('$compute') || told.has(source.name)) continue;
+    told.add(source.name);
+    const scope = ['$branch', '$project'].find((name) => source.query.includes(name));
+    const counted = scope
+      ? `counts all computes of a ${scope.slice(1)} together`
+      : 'gives every compute the same count';
+    const message = `the query of "${source.name}" names no $compute, so it ${counted}; write for example {endpoint_id="$compute"}`;
+    yield {
+      code: 'query-without-compute',
+      policy,
+      ...placeInSource(policy, 'query', context),
+      message,
+    } satisfies Remark;
+  }
+};
+
+/** The place of a key of a policy's source, where the source stands in the same file; else that of its name in the policy. */
+function placeInSource(
+  policy: HeadroomPolicy,
+  key: string,
+  { written }: Pick<LintContext, 'written'>,
+): Pick<Remark, 'at' | 'fromTop'> {
+  const at = ['sources', policy.connections, key];
+  return written(policy)?.valueAt(at) === undefined ? { at: ['connections'] } : { at, fromTop: true };
 }

@@ -1,0 +1,167 @@
+import { IANAZone } from 'luxon';
+import { z } from 'zod';
+import {
+  DEFAULT_SUSPEND_TIMEOUT_SECONDS,
+  type Size as DomainSize,
+  NEVER_SUSPENDS,
+} from '../../domain/compute/compute.ts';
+import { COMPUTE_SIZES_CU, impossibleSize, isAllowedSize, sizeProblems } from '../../domain/compute/compute-units.ts';
+import { POLICY_LIMITS } from '../limits.ts';
+import { didYouMean } from '../suggest.ts';
+import { DURATION_PATTERN, SIZE_PATTERN, SUSPEND_AFTER_PATTERN } from './patterns.ts';
+
+/** Says what a schema wants, in the words of the language: the rest of a sentence that begins with "expected". */
+export function expected(what: string): { error: (issue: { code?: string | undefined }) => string | undefined } {
+  return { error: (issue) => (issue.code === 'unrecognized_keys' ? undefined : `expected ${what}`) };
+}
+
+/** A mapping that refuses unknown keys. The message has one line for each of them, in the order of the issue's keys. */
+export function mapping<Shape extends z.ZodRawShape>(shape: Shape, what = 'a mapping') {
+  const known = Object.keys(shape);
+  return z.strictObject(shape, {
+    error: (issue) => {
+      if (issue.code !== 'unrecognized_keys') return `expected ${what}`;
+      return (issue.keys as string[])
+        .slice(0, POLICY_LIMITS.problemsPerFile)
+        .map((key) => unknownKey(key, known))
+        .join('\n');
+    },
+  });
+}
+
+function unknownKey(key: string, known: readonly string[]): string {
+  const suggestion = didYouMean(key, known) || `; expected ${known.map((name) => `"${name}"`).join(', ')}`;
+  return `unknown key ${JSON.stringify(key.slice(0, 60))}${suggestion}`;
+}
+
+const UNITS_MS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000 } as const;
+const DURATION = /^(?=\d)(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?$/;
+
+/** Milliseconds of a duration such as `90s`, `5m`, `1h30m`, `7d`; undefined if it is none. */
+export function parseDurationMs(text: string): number | undefined {
+  const match = DURATION.exec(text);
+  if (!match) return undefined;
+  const [, days = '0', hours = '0', minutes = '0', seconds = '0'] = match;
+  return (
+    Number(days) * UNITS_MS.d + Number(hours) * UNITS_MS.h + Number(minutes) * UNITS_MS.m + Number(seconds) * UNITS_MS.s
+  );
+}
+
+interface Bounds {
+  minMs: number;
+  maxMs: number;
+  /** The bounds as the language writes them, for example `1m to 7d`. */
+  text: string;
+}
+
+/** A duration within bounds, in milliseconds once parsed. */
+export function duration({ minMs, maxMs, text }: Bounds) {
+  const what = `a duration of ${text}, such as "90s", "5m", "1h30m"`;
+  return z
+    .string(expected(what))
+    .meta({ title: `a duration, ${text}`, pattern: DURATION_PATTERN })
+    .transform((value, context) => {
+      const ms = parseDurationMs(value);
+      if (ms !== undefined && ms >= minMs && ms <= maxMs) return ms;
+      context.issues.push({ code: 'custom', message: `expected ${what}`, input: value });
+      return z.NEVER;
+    });
+}
+
+export const MINUTE_MS = UNITS_MS.m;
+export const DAY_MS = UNITS_MS.d;
+
+const SUSPEND_AFTER_FORMS = '"never", "default", or a duration of 1m to 7d such as "5m"';
+
+/** How long a compute is idle before it sleeps; once parsed, canonical seconds: −1 never, else 60..604800. */
+export const SuspendAfter = z
+  .string(expected(SUSPEND_AFTER_FORMS))
+  .meta({ title: 'never, default, or a duration, 1m to 7d', pattern: SUSPEND_AFTER_PATTERN })
+  .describe('How long a compute is idle before it sleeps: 1m to 7d, never, or default (5m).')
+  .transform((value, context) => {
+    if (value === 'never') return NEVER_SUSPENDS;
+    if (value === 'default') return DEFAULT_SUSPEND_TIMEOUT_SECONDS;
+    const ms = parseDurationMs(value);
+    if (ms !== undefined && ms >= MINUTE_MS && ms <= 7 * DAY_MS) return ms / 1000;
+    context.issues.push({ code: 'custom', message: `expected ${SUSPEND_AFTER_FORMS}`, input: value });
+    return z.NEVER;
+  });
+export type SuspendAfter = z.infer<typeof SuspendAfter>;
+
+const SIZE_FORMS = 'a size in CU: fixed such as 2, a range such as 1-4, or {min: 1, max: 4}';
+const SIZE_RANGE = /^(\d{1,3}(?:\.\d{1,4})?)(?:\s*-\s*(\d{1,3}(?:\.\d{1,4})?))?$/;
+const cu = z.number(expected('a number of CU')).meta({ title: 'a size in CU', enum: [...COMPUTE_SIZES_CU] });
+
+/** A size as people write it; once parsed, a range in CU that the platform allows. */
+export const Size = z
+  .union(
+    [
+      cu,
+      z.string().regex(SIZE_RANGE, `expected ${SIZE_FORMS}`).meta({ pattern: SIZE_PATTERN }),
+      mapping({ min: cu.describe('The smallest size, in CU.'), max: cu.describe('The largest.') }, SIZE_FORMS),
+    ],
+    expected(SIZE_FORMS),
+  )
+  .meta({ title: 'a size: 2, 1-4 or {min: 1, max: 4}' })
+  .describe('Size in compute units (CU): 2 is a fixed size; 1-4 or {min: 1, max: 4} an autoscaling range.')
+  .transform((value, context): DomainSize => {
+    const size = toSize(value);
+    for (const message of sizeProblems(size)) context.issues.push({ code: 'custom', message, input: value });
+    return size;
+  });
+export type Size = z.infer<typeof Size>;
+
+function toSize(value: number | string | { min: number; max: number }): DomainSize {
+  if (typeof value === 'number') return { minCu: value, maxCu: value };
+  if (typeof value === 'object') return { minCu: value.min, maxCu: value.max };
+  const [, min, max = min] = SIZE_RANGE.exec(value) ?? [];
+  return { minCu: Number(min), maxCu: Number(max) };
+}
+
+/** One size of the table, in CU. */
+export function singleSize(what: string) {
+  return z
+    .number(expected(what))
+    .meta({ title: 'a size in CU', enum: [...COMPUTE_SIZES_CU] })
+    .superRefine((size, context) => {
+      if (!isAllowedSize(size)) context.addIssue({ code: 'custom', message: impossibleSize(size) });
+    });
+}
+
+const SHARE_FORM = 'a share such as "70%", from 1% to 100%';
+
+/** A share as people write it; once parsed, a number in (0, 1]. */
+export const Share = z
+  .string(expected(SHARE_FORM))
+  .regex(/^([1-9]\d?|100)%$/, `expected ${SHARE_FORM}`)
+  .meta({ title: '1% to 100%' })
+  .transform((text) => Number(text.slice(0, -1)) / 100);
+export type Share = z.infer<typeof Share>;
+
+/** Names of three letters that the zone database has. The runtime takes others too, such as IST, that mean several zones. */
+const SHORT_NAMES = ['UTC', 'GMT', 'UCT', 'CET', 'EET', 'WET', 'MET', 'EST', 'MST', 'HST', 'PRC', 'ROC', 'ROK'];
+
+const KNOWN_ZONES: ReadonlySet<string> = new Set([...Intl.supportedValuesOf('timeZone'), 'UTC']);
+
+/** What is wrong with the name of a zone, or undefined if it is an IANA name. */
+export function zoneError(name: string): string | undefined {
+  if (KNOWN_ZONES.has(name)) return undefined;
+  const known = [...KNOWN_ZONES];
+  const sameButCase = known.some((zone) => zone.toLowerCase() === name.toLowerCase());
+  const isShort = name.length <= 3 || name.startsWith('SystemV/');
+  const isOther = !sameButCase && (isShort ? SHORT_NAMES.includes(name) : IANAZone.isValidZone(name));
+  if (isOther) return undefined;
+  const suggestion = didYouMean(name, known) || '; expected an IANA name such as "Europe/Berlin"';
+  return `${JSON.stringify(name.slice(0, 60))} is not a time zone${suggestion}`;
+}
+
+/** An IANA name of a time zone that this machine knows. */
+export const Zone = z
+  .string(expected('an IANA name of a time zone such as "Europe/Berlin"'))
+  .describe('IANA name of a time zone, such as Europe/Berlin.')
+  .meta({ allOf: [{ $ref: '#/definitions/zone' }] })
+  .superRefine((name, context) => {
+    const message = zoneError(name);
+    if (message !== undefined) context.addIssue({ code: 'custom', message });
+  });
+export type Zone = z.infer<typeof Zone>;
