@@ -1,7 +1,7 @@
 /** Writes the JSON Schemas of schema/; a test holds that they are what the code generates. */
 import { writeFileSync } from 'node:fs';
 import { policyJsonSchema } from '../src/policy/json-schema.ts';
-import { settingsJsonSchema } from '../src/settings/json-schema.ts';
+import { settingsJsonSchema } from '../src/settings/declarations.ts';
 
 const SCHEMAS = { policies: policyJsonSchema(), settings: settingsJsonSchema() };
 

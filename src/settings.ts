@@ -7,16 +7,20 @@ import type { ManualChanges, PartialDisruption } from './domain/policy/disruptio
 import type { KnownSources } from './policy/sources.ts';
 import { toDisruption, toManualChanges } from './policy/to-domain.ts';
 import { type Account, accountsOf } from './settings/accounts.ts';
+import { type ListenAddress, parseQueueUrl, type QueueLocation } from './settings/addresses.ts';
 import { readConfigFile } from './settings/config-file.ts';
-import { type Environment, sourceVariables } from './settings/environment.ts';
-import type { ListenAddress } from './settings/listen-address.ts';
 import { combinationProblems, schemaProblems } from './settings/problems.ts';
 import { findProxy, type ProxySetting } from './settings/proxy.ts';
-import { parseQueueUrl, type QueueLocation } from './settings/queue-url.ts';
 import { type LOG_LEVELS, type MODES, type SettingName, settingsSchema } from './settings/schema.ts';
 import { type Secret, secret } from './settings/secret.ts';
 import { knownSourcesOf, passwordsIn } from './settings/source-settings.ts';
-import { type Given, gatherSources, type SettingsFlags } from './settings/sources.ts';
+import {
+  type Environment,
+  type Given,
+  gatherSources,
+  type SettingsFlags,
+  sourceVariables,
+} from './settings/sources.ts';
 
 /** Everything that is set from outside, checked. Nothing in it shows a secret when logged or turned into JSON. */
 export interface Settings {

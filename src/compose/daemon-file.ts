@@ -1,7 +1,7 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { QueueLocation } from '../settings/queue-url.ts';
+import type { QueueLocation } from '../settings/addresses.ts';
 
 /** How commands reach the daemon that has the embedded engine of a folder for itself. */
 const DaemonFile = z.looseObject({ url: z.url(), token: z.string().min(1), pid: z.number().int() });

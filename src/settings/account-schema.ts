@@ -1,7 +1,54 @@
 import { z } from 'zod';
-import { connectionProfileSchema } from './connection-profile-schema.ts';
-import { planSchema } from './plan-schema.ts';
-import { keyPath, text } from './schema-parts.ts';
+import { ACCOUNT_PLANS, DEFAULT_PRICES } from '../domain/compute/account-plan.ts';
+import { isAllowedSize, nearestSizes } from '../domain/compute/compute-units.ts';
+import { CONNECTION_PROFILES, type ConnectionProfile, tableProfile } from '../domain/connections/connection-profile.ts';
+import { keyPath, oneOf, text } from './schema-parts.ts';
+
+/** `plan` of `ebb.yaml`. */
+export const planSchema = oneOf(ACCOUNT_PLANS);
+
+const DOLLARS = 'must be US dollars for a CU-hour, such as 0.106';
+const price = z.number({ error: DOLLARS }).min(0, { error: DOLLARS }).max(1000, { error: DOLLARS });
+
+/** `prices` of `ebb.yaml`; a plan that it leaves out costs what it costs by default. */
+export const pricesSchema = z.strictObject(
+  {
+    free: price.default(DEFAULT_PRICES.free),
+    launch: price.default(DEFAULT_PRICES.launch),
+    scale: price.default(DEFAULT_PRICES.scale),
+  },
+  { error: 'must be a price for each plan: {launch: 0.106, scale: 0.222}' },
+);
+
+const PROFILE_FORMS = 'must be seed, current, or {max_connections: {1: 450, …}, reserved: 0}';
+const ROWS = 'must be a table of sizes in CU and their connections: {1: 450, 2: 901}';
+const MOST_CONNECTIONS = 1_000_000;
+
+const count = z
+  .int({ error: 'must be a whole number of connections' })
+  .min(0, { error: 'must not be negative' })
+  .max(MOST_CONNECTIONS, { error: `must be ${MOST_CONNECTIONS} at most` });
+
+const byCu = z
+  .record(z.string(), count, { error: ROWS })
+  .refine((rows) => Object.keys(rows).length > 0, { error: 'must have at least one size' })
+  .superRefine((rows, context) => {
+    for (const size of Object.keys(rows).filter((one) => !isAllowedSize(Number(one)))) {
+      const message = `is not a size in CU${nearestSizes(Number(size))}`;
+      context.addIssue({ code: 'custom', path: [size], message });
+    }
+  })
+  .transform((rows) => new Map(Object.entries(rows).map(([size, connections]) => [Number(size), connections])));
+
+const table = z.strictObject({ max_connections: byCu, reserved: count.default(0) }, { error: PROFILE_FORMS });
+
+/** `profile` of `ebb.yaml`: which max_connections a size has. */
+export const connectionProfileSchema = z
+  .union([z.literal(['seed', 'current']), table], { error: PROFILE_FORMS })
+  .transform((profile): ConnectionProfile => {
+    if (typeof profile === 'string') return CONNECTION_PROFILES[profile];
+    return tableProfile({ name: 'table', byCu: profile.max_connections, reserved: profile.reserved });
+  });
 
 /** Names are labels of metrics and what selectors match: nothing that a glob or a path would take for its own. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$/;

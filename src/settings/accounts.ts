@@ -3,10 +3,9 @@ import type { z } from 'zod';
 import type { AccountPlan } from '../domain/compute/account-plan.ts';
 import type { ConnectionProfile } from '../domain/connections/connection-profile.ts';
 import type { ApiKeySource, KeyFolder } from './api-key.ts';
-import type { Environment } from './environment.ts';
 import type { SettingName, settingsSchema } from './schema.ts';
 import { secret } from './secret.ts';
-import type { Given } from './sources.ts';
+import type { Environment, Given } from './sources.ts';
 
 /** Whose projects are looked at, and by which key. */
 export interface Account {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Parsed } from './parsed.ts';
+import type { Parsed } from './schema-parts.ts';
 import { type Secret, secret } from './secret.ts';
 
 /** Where the API key comes from; a variable that is not set has none. A file can be read anew, so that a key can be rotated. */

@@ -1,4 +1,5 @@
-import type { SettingName } from './schema.ts';
+import { z } from 'zod';
+import { type SettingName, settingsSchema } from './schema.ts';
 
 export interface SettingDeclaration {
   /** The variable that overrides `ebb.yaml`. */
@@ -141,3 +142,17 @@ export const MISPLACED_KEYS: ReadonlyMap<string, string> = new Map([
   ['accounts.api_key', 'a key has no place in a file that others read: set api_key_env, or api_key_file'],
   ['token', 'a token has no place in a file that others read: set EBB_TOKEN, or token_file'],
 ]);
+
+/** The JSON Schema (draft 7, which editors know) of `ebb.yaml`, generated from the schema that reads it, with the help of each setting. */
+export function settingsJsonSchema(): Record<string, unknown> {
+  const { properties, ...schema } = z.toJSONSchema(settingsSchema, {
+    io: 'input',
+    target: 'draft-7',
+    unrepresentable: 'any',
+  });
+  const described = Object.entries(SETTINGS).map(([name, { help }]) => [
+    name,
+    { description: help, ...(properties?.[name] as object) },
+  ]);
+  return { title: 'ebb settings', ...schema, properties: Object.fromEntries(described) };
+}

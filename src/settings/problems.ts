@@ -1,16 +1,15 @@
 import type { z } from 'zod';
 import { BEARER_TOKEN_FORM, isBearerToken } from '../common/bearer-token.ts';
+import { isLoopbackHost } from '../common/loopback.ts';
 import { ACCOUNT_PLANS } from '../domain/compute/account-plan.ts';
 import { isAboutContent, wordsOf } from '../policy/schema-problems.ts';
+import { didYouMean } from '../policy/suggest.ts';
 import { ACCOUNT_KEYS } from './account-schema.ts';
-import { isPlainAndRemote } from './api-url.ts';
+import { isPlainAndRemote } from './addresses.ts';
 import type { ConfigFile } from './config-file.ts';
 import { MISPLACED_KEYS, SETTINGS } from './declarations.ts';
-import { didYouMean } from './did-you-mean.ts';
-import type { Environment } from './environment.ts';
-import { keyDestinationProblems } from './key-destinations.ts';
 import type { SettingName, settingsSchema } from './schema.ts';
-import type { Given } from './sources.ts';
+import type { Environment, Given } from './sources.ts';
 
 type Issue = z.core.$ZodIssue;
 type Values = z.output<typeof settingsSchema>;
@@ -136,4 +135,31 @@ function homelessKeys({ accounts }: Values, given: Sources, env: Environment): s
     );
   }
   return problems;
+}
+
+/** The vendor's API: a key may go there whoever says so. */
+const VENDOR_ORIGIN = 'https://console.neon.tech';
+
+/**
+ * Where keys may not go. `ebb.yaml` is found in the working folder, which may be a checkout of somebody else's branch: it must not
+ * send a key of this machine to a host of its own choice. Keys that lie around for other tools stay with the vendor altogether.
+ */
+function keyDestinationProblems(
+  { api_url: apiUrl, accounts, api_key_file: keyFile }: z.output<typeof settingsSchema>,
+  given: ReadonlyMap<SettingName, Given>,
+  env: Environment,
+): string[] {
+  const { origin, hostname } = new URL(apiUrl);
+  if (origin === VENDOR_ORIGIN || isLoopbackHost(hostname)) return [];
+  const { where, source } = given.get('api_url') ?? {};
+  if (env.EBB_API_KEY || keyFile !== undefined || accounts !== undefined) {
+    if (source !== 'file') return [];
+    return [
+      `${where}: api_url would send API keys to ${origin}, which a file may not decide: set EBB_API_URL=${apiUrl}, or give --api-url`,
+    ];
+  }
+  if (!env.NEON_API_KEY) return [];
+  return [
+    `NEON_API_KEY: goes to ${VENDOR_ORIGIN} or this machine only, and ${where} says ${origin}; set EBB_API_KEY to the key for it`,
+  ];
 }

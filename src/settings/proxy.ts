@@ -1,8 +1,7 @@
 import { isLoopbackHost } from '../common/loopback.ts';
-import type { Environment } from './environment.ts';
-import type { Parsed } from './parsed.ts';
-import { asWrittenAndDecoded } from './password-forms.ts';
-import { type Secret, secret } from './secret.ts';
+import type { Parsed } from './schema-parts.ts';
+import { asWrittenAndDecoded, type Secret, secret } from './secret.ts';
+import type { Environment } from './sources.ts';
 
 /** The proxy on the way to the control API. */
 export interface ProxySetting {

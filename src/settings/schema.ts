@@ -1,14 +1,9 @@
+import { delimiter } from 'node:path';
 import { z } from 'zod';
 import { Disruption, ManualChanges } from '../policy/schema/policy-base.ts';
-import { accountsSchema } from './account-schema.ts';
-import { parseApiUrl } from './api-url.ts';
-import { connectionProfileSchema } from './connection-profile-schema.ts';
-import { parseListenAddress } from './listen-address.ts';
-import type { Parsed } from './parsed.ts';
-import { planSchema, pricesSchema } from './plan-schema.ts';
-import { splitPolicyPaths } from './policy-paths.ts';
-import { parseQueueUrl } from './queue-url.ts';
-import { keyPath, listOrText, oneOf, text } from './schema-parts.ts';
+import { accountsSchema, connectionProfileSchema, planSchema, pricesSchema } from './account-schema.ts';
+import { parseApiUrl, parseListenAddress, parseQueueUrl } from './addresses.ts';
+import { keyPath, listOrText, oneOf, type Parsed, text } from './schema-parts.ts';
 import { allowedOriginsSchema, sourcesSchema } from './source-settings.ts';
 
 export const MODES = ['observe', 'enforce'] as const;
@@ -79,3 +74,12 @@ export const settingsSchema = z.strictObject({
 });
 
 export type SettingName = keyof z.input<typeof settingsSchema>;
+
+/** Splits a list of files, folders and globs at commas and at the system's path separator, but not inside `{a,b}`. */
+export function splitPolicyPaths(text: string): string[] {
+  const separators = new RegExp(`[,${delimiter}](?![^{]*\\})`);
+  return text
+    .split(separators)
+    .map((path) => path.trim())
+    .filter((path) => path !== '');
+}

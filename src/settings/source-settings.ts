@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { Source } from '../policy/schema/source.ts';
 import type { KnownSources } from '../policy/sources.ts';
 import { toSource, withTokenLeave } from '../policy/sources.ts';
-import { asWrittenAndDecoded } from './password-forms.ts';
 import { listOrText, text } from './schema-parts.ts';
+import { asWrittenAndDecoded } from './secret.ts';
 
 const ORIGIN = 'must be an origin such as https://prometheus.example:9090, without a path';
 

@@ -1,9 +1,19 @@
 import { dirname, resolve } from 'node:path';
 import type { ConfigFile } from './config-file.ts';
 import { SETTINGS, type SettingDeclaration } from './declarations.ts';
-import type { Environment } from './environment.ts';
-import { splitPolicyPaths } from './policy-paths.ts';
-import type { SettingName } from './schema.ts';
+import { type SettingName, splitPolicyPaths } from './schema.ts';
+import { type Secret, secret } from './secret.ts';
+
+/** The variables of the process, read once at the start. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+const SOURCE_VARIABLE = /^EBB_(?:DSN_[A-Z0-9_]+|PROMETHEUS_TOKEN(?:_[A-Z0-9_]+)?)$/;
+
+/** The variables that sources may name, whether one does or not; an empty one counts as not set. */
+export function sourceVariables(env: Environment): ReadonlyMap<string, Secret> {
+  const given = Object.entries(env).filter(([name, value]) => SOURCE_VARIABLE.test(name) && value);
+  return new Map(given.map(([name, value = '']) => [name, secret(value.trim())]));
+}
 
 /** What the command line says; keys are commander's. There is no flag for a key. */
 export interface SettingsFlags {

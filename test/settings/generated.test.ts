@@ -5,8 +5,7 @@ import { Ajv } from 'ajv';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parse as parseYaml } from 'yaml';
 import { renderExampleYaml, renderSettingsDoc } from '../../scripts/render-settings.ts';
-import { SETTINGS } from '../../src/settings/declarations.ts';
-import { settingsJsonSchema } from '../../src/settings/json-schema.ts';
+import { SETTINGS, settingsJsonSchema } from '../../src/settings/declarations.ts';
 import { settingsSchema } from '../../src/settings/schema.ts';
 import { readSettings } from '../../src/settings.ts';
 

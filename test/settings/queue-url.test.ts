@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parseQueueUrl } from '../../src/settings/queue-url.ts';
+import { parseQueueUrl } from '../../src/settings/addresses.ts';
 
 it.each([
   'redis+sentinel://h1:26379,h2/main',

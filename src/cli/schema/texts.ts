@@ -17,6 +17,6 @@ async function schemaOf(name: SchemaName): Promise<unknown> {
     case 'policies':
       return (await import('../../policy/json-schema.ts')).policyJsonSchema();
     case 'settings':
-      return (await import('../../settings/json-schema.ts')).settingsJsonSchema();
+      return (await import('../../settings/declarations.ts')).settingsJsonSchema();
   }
 }
