@@ -5,6 +5,7 @@ import { parseFleet } from '../emulator/fleet-file.ts';
 import { generateFleet } from '../emulator/generate-fleet.ts';
 import { findPostgres, type PostgresBinaries } from '../emulator/postgres/binaries.ts';
 import { startEmulator } from '../emulator/server.ts';
+import { readTrace } from './emulator/read-trace.ts';
 import { UserError } from './fail.ts';
 import { writeOut } from './output.ts';
 import { stopSignal } from './stop-signal.ts';
@@ -30,6 +31,12 @@ interface EmulatorFlags {
   seed: number;
   rateLimit?: number;
   burst?: number;
+  usageLimit?: number;
+  load?: boolean;
+  trace?: string;
+  history?: number;
+  idlePatch: 'stays' | 'wakes';
+  availabilityCheck: 'stays' | 'wakes';
   operationTime?: number;
   /** True: look for the programs; a text: the folder that they are in. */
   postgres?: true | string;
@@ -61,17 +68,24 @@ type FleetResult = { ok: true; fleet: Fleet } | { ok: false; message: string };
 
 async function fleetOf(flags: EmulatorFlags): Promise<FleetResult> {
   if (flags.fleet === undefined) {
-    const { projects = 3, computesPerProject = 2, seed } = flags;
-    return { ok: true, fleet: generateFleet({ projects, computesPerProject, seed }) };
+    const { projects = 3, computesPerProject = 2, seed, load = false } = flags;
+    return { ok: true, fleet: generateFleet({ projects, computesPerProject, seed, loads: load }) };
   }
   if (flags.projects !== undefined || flags.computesPerProject !== undefined) {
     return { ok: false, message: '--fleet and --projects exclude each other: leave one out' };
   }
+  if (flags.load) return { ok: false, message: '--load is for made up fleets: write `load` into the fleet file' };
   const text = await readFile(flags.fleet, 'utf8').catch((error: NodeJS.ErrnoException) => error);
   if (typeof text !== 'string')
     return { ok: false, message: `cannot read the fleet file ${flags.fleet}: ${text.code}` };
   const parsed = parseFleet(text);
   return parsed.ok ? parsed : { ok: false, message: `fleet file ${flags.fleet}: ${parsed.message}` };
+}
+
+/** The fleet with what flags add: demand from a trace, and days before the start. */
+async function withPast(fleet: Fleet, { trace, history }: EmulatorFlags): Promise<Fleet> {
+  const traced = trace === undefined ? fleet : await readTrace(trace, fleet);
+  return history === undefined ? traced : { ...traced, historyMs: history * 86_400_000 };
 }
 
 /** Each compute is a process group with its own memory: more than so many would only bring the machine to its knees. */
@@ -107,14 +121,18 @@ function startError(error: unknown, { host, port }: EmulatorFlags['listen']): st
 
 /** Stays up until SIGTERM (exit 0) or SIGINT (exit 130). */
 async function runEmulator(flags: EmulatorFlags): Promise<void> {
-  const fleet = await fleetOf(flags);
-  if (!fleet.ok) throw new UserError(fleet.message);
-  const postgres = postgresOf(flags, fleet.fleet);
+  const found = await fleetOf(flags);
+  if (!found.ok) throw new UserError(found.message);
+  const fleet = await withPast(found.fleet, flags);
+  const postgres = postgresOf(flags, fleet);
   if (!postgres.ok) throw new UserError(postgres.message);
   const emulator = await startEmulator({
     listen: flags.listen,
-    fleet: fleet.fleet,
+    fleet,
     seed: flags.seed,
+    idlePatch: flags.idlePatch,
+    checksWake: flags.availabilityCheck === 'wakes',
+    ...(flags.usageLimit === undefined ? {} : { usageLimitPerMinute: flags.usageLimit }),
     ...(flags.apiKey === undefined ? {} : { apiKey: flags.apiKey }),
     ...(flags.rateLimit === undefined ? {} : { rateLimitPerMinute: flags.rateLimit }),
     ...(flags.burst === undefined ? {} : { burstPerSecond: flags.burst }),
@@ -144,6 +162,20 @@ export function emulatorCommand(): Command {
     .option('--seed <S>', 'equal seeds give equal worlds', parseCount, 1)
     .option('--rate-limit <N/min>', 'requests in a minute over all routes (default: unlimited)', parseRate('min'))
     .option('--burst <N/s>', 'requests in a second on one route (default: unlimited)', parseRate('s'))
+    .option('--usage-limit <N/min>', 'requests in a minute for usage (default: unlimited)', parseRate('min'))
+    .option('--load', 'give made up computes clients that come and go, and an organization')
+    .option('--trace <FILE>', 'what clients need, CSV of time,compute,cu')
+    .option('--history <DAYS>', 'how many days the fleet has lived before the start (default: none)', parseCount)
+    .addOption(
+      new Option('--idle-patch <stays|wakes>', 'what a new size does to a sleeping compute')
+        .choices(['stays', 'wakes'])
+        .default('stays'),
+    )
+    .addOption(
+      new Option('--availability-check <stays|wakes>', 'what a check of the platform does to a sleeping compute')
+        .choices(['stays', 'wakes'])
+        .default('stays'),
+    )
     .option('--operation-time <MS>', 'how long every operation takes (default: as on the real service)', parseCount)
     .option(
       '--postgres [DIR]',

@@ -8,6 +8,7 @@ import type { RequestEffects, RequestFaults } from './request-faults.ts';
 import type { RequestLog } from './request-log.ts';
 import { BRANCH_ROUTES } from './routes/branches.ts';
 import { COMPUTE_ROUTES } from './routes/computes.ts';
+import { CONSUMPTION_ROUTES } from './routes/consumption.ts';
 import { KEY_ROUTES } from './routes/keys.ts';
 import { OPERATION_ROUTES } from './routes/operations.ts';
 import { PROJECT_ROUTES } from './routes/projects.ts';
@@ -27,6 +28,7 @@ const ROUTES: readonly Route[] = [
   ...OPERATION_ROUTES,
   ...KEY_ROUTES,
   ...USER_ROUTES,
+  ...CONSUMPTION_ROUTES,
 ];
 
 type Env = { Bindings: HttpBindings };
@@ -36,6 +38,8 @@ interface ApiOptions {
   requests: RequestLog;
   requestFaults: RequestFaults;
   rateLimits: RateLimits;
+  /** What the consumption routes have for themselves, beside the others. */
+  usageLimits: RateLimits;
 }
 
 type Body = { ok: true; value: unknown } | { ok: false };
@@ -81,6 +85,14 @@ function accountOf(key: ApiKey): string {
   return key.orgId ?? key.userId;
 }
 
+function admit({ rateLimits, usageLimits }: ApiOptions, key: ApiKey, route: string): ReturnType<RateLimits['admit']> {
+  const nowMs = performance.now();
+  const verdict = route.includes(' /consumption_history/')
+    ? usageLimits.admit(accountOf(key), route, nowMs)
+    : { ok: true as const };
+  return verdict.ok ? rateLimits.admit(accountOf(key), route, nowMs) : verdict;
+}
+
 function answerRoute(options: ApiOptions, route: Route, request: ApiRequest, key: ApiKey): Answer {
   const refusal = permissionRefusal(options.platform.world(), key, route.needs(request));
   return refusal === undefined ? route.answer({ ...request, key }, options.platform) : refusalAnswer(refusal);
@@ -99,11 +111,7 @@ function decide(
   const authentication = authenticate(context, options.platform);
   if (!authentication.ok) return authentication.answer;
   const { key } = authentication;
-  const verdict = options.rateLimits.admit(
-    accountOf(key),
-    `${context.req.method} ${route?.template}`,
-    performance.now(),
-  );
+  const verdict = admit(options, key, `${context.req.method} ${route?.template}`);
   if (!verdict.ok) return throttled(verdict.message, verdict.retryAfterSeconds);
   if (route === undefined) return errorAnswer(404, 'this route does not exist');
   if (!body.ok) return errorAnswer(400, 'the body is not JSON');

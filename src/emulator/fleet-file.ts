@@ -2,6 +2,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { COMPUTE_SIZES_CU } from '../domain/compute/compute-units.ts';
 import type { Fleet, FleetCompute, FleetProject } from './fleet.ts';
+import { consumptionSchema, loadSchema, pastOperationSchema, toLoad } from './load-schema.ts';
 import { settingsProblem } from './world/compute-settings.ts';
 
 const id = z.string().regex(/^[a-z0-9-]{1,60}$/, 'must be 1 to 60 of a-z, 0-9 and -');
@@ -29,6 +30,8 @@ const computeSchema = z.object({
   created_at: instant.optional(),
   last_active: instant.optional(),
   connections: z.number().int().min(0).default(0),
+  load: z.array(loadSchema).default([]),
+  history: z.array(pastOperationSchema).default([]),
 });
 
 const projectSchema = z.object({
@@ -41,7 +44,11 @@ const projectSchema = z.object({
   computes: z.array(computeSchema),
 });
 
-const fleetFile = z.object({ projects: z.array(projectSchema) });
+const fleetFile = z.object({
+  projects: z.array(projectSchema),
+  history: z.object({ days: z.number().min(0).max(400) }).optional(),
+  consumption: consumptionSchema.optional(),
+});
 
 type ParsedFleet = z.infer<typeof fleetFile>;
 type ParsedCompute = z.infer<typeof computeSchema>;
@@ -67,6 +74,8 @@ function toCompute(parsed: ParsedCompute): FleetCompute {
     ...(parsed.created_at === undefined ? {} : { createdAtMs: parsed.created_at }),
     ...(parsed.last_active === undefined ? {} : { lastActiveAtMs: parsed.last_active }),
     connections: parsed.connections,
+    ...(parsed.load.length > 0 && { load: parsed.load.map(toLoad) }),
+    ...(parsed.history.length > 0 && { history: parsed.history }),
   };
 }
 
@@ -123,7 +132,12 @@ export function parseFleet(text: string): FleetFileResult {
     const issue = parsed.error.issues[0];
     return { ok: false, message: `${issue?.path.join('.') || 'the file'}: ${issue?.message}` };
   }
-  const fleet = { projects: parsed.data.projects.map(toProject) };
+  const { projects, history, consumption } = parsed.data;
+  const fleet: Fleet = {
+    projects: projects.map(toProject),
+    ...(history !== undefined && { historyMs: history.days * 86_400_000 }),
+    ...(consumption !== undefined && { consumption }),
+  };
   const problem = contradiction(fleet);
   return problem === undefined ? { ok: true, fleet } : { ok: false, message: problem };
 }

@@ -1,3 +1,12 @@
+/** Clients of a compute, by class: docs/emulator-usage.md. Sizes are in CU. */
+export type Load =
+  | { class: 'office_users' | 'night_batch' | 'bursty_api'; cu: number; utcOffsetHours: number }
+  | { class: 'cron_ping' | 'queue_poller'; cu: number; everySeconds: number }
+  | { class: 'idle_in_transaction'; hours: number; utcOffsetHours: number }
+  | { class: 'replication'; cu: number }
+  /** Oldest first. */
+  | { class: 'trace'; points: readonly { atMs: number; cu: number }[] };
+
 /** What the world starts from. Sizes are in CU, instants in milliseconds since the epoch. */
 export interface FleetCompute {
   id: string;
@@ -13,6 +22,10 @@ export interface FleetCompute {
   lastActiveAtMs?: number;
   /** Clients that are connected at the start of an active compute. */
   connections: number;
+  /** Clients that come and go by themselves; absent: none. */
+  load?: readonly Load[];
+  /** What is in its list of operations at the start. */
+  history?: readonly PastOperation[];
 }
 
 export interface FleetProject {
@@ -27,6 +40,50 @@ export interface FleetProject {
   computes: FleetCompute[];
 }
 
+/** How the consumption routes answer: docs/emulator-usage.md. */
+export interface Consumption {
+  /** `projects`: without the route for branches; `none`: both are not found. */
+  routes: 'both' | 'projects' | 'none';
+  /** Whether metrics that are zero, and hours without any, are left out. */
+  zeros: 'omitted' | 'sent';
+  /** How long it takes until usage shows, in minutes; it does in steps of a quarter of an hour. */
+  delayMinutes: number;
+  /** Nothing new shows from one instant to another; then all of it does. */
+  stalls: readonly { fromMs: number; toMs: number }[];
+  /** The share of hours of a unit that show a tenth too little for 24 h. */
+  corrections: number;
+  /** Whether deleted branches and projects are still listed. */
+  deleted: 'listed' | 'hidden';
+  /** Branches have no usage before; absent: they always had. */
+  branchesFromMs?: number;
+  /** The hour, day or month that has not ended: left out, or as far as it is. */
+  openBucket: 'omitted' | 'sent';
+  /** The share of a project's usage that belongs to none of its branches. */
+  unattributed: number;
+}
+
+export const USUAL_CONSUMPTION: Consumption = {
+  routes: 'both',
+  zeros: 'omitted',
+  delayMinutes: 45,
+  stalls: [],
+  corrections: 0,
+  deleted: 'listed',
+  openBucket: 'omitted',
+  unattributed: 0,
+};
+
+/** An operation of before the start, which says nothing of usage. */
+export interface PastOperation {
+  action: string;
+  status: string;
+  createdAtMs: number;
+  durationMs: number;
+}
+
 export interface Fleet {
   projects: FleetProject[];
+  /** How long the world has run before the start, with its loads; absent: it begins at the start. */
+  historyMs?: number;
+  consumption?: Partial<Consumption>;
 }

@@ -1,4 +1,4 @@
-import type { Fleet, FleetCompute, FleetProject } from './fleet.ts';
+import type { Fleet, FleetCompute, FleetProject, Load } from './fleet.ts';
 import { createRandom, nextInteger, nextRandom, pick, type RandomState } from './world/random.ts';
 
 const TEAMS = ['web', 'api', 'dev', 'shop', 'data'] as const;
@@ -18,6 +18,8 @@ interface GenerateOptions {
   projects: number;
   computesPerProject: number;
   seed: number;
+  /** Gives computes clients that come and go, and the fleet an organization to ask for its usage. */
+  loads?: boolean;
 }
 
 function generateCompute(random: RandomState, projectNumber: string, index: number): FleetCompute {
@@ -42,12 +44,25 @@ function generateCompute(random: RandomState, projectNumber: string, index: numb
   };
 }
 
+const OFFICE: Load = { class: 'office_users', cu: 1, utcOffsetHours: 1 };
+const LOADS: readonly (readonly Load[])[] = [
+  [OFFICE],
+  [OFFICE, { class: 'night_batch', cu: 2, utcOffsetHours: 1 }],
+  [{ class: 'bursty_api', cu: 0.5, utcOffsetHours: 1 }],
+  [{ class: 'cron_ping', cu: 0, everySeconds: 60 }],
+  [OFFICE, { class: 'cron_ping', cu: 0, everySeconds: 900 }],
+  [{ class: 'idle_in_transaction', hours: 4, utcOffsetHours: 1 }],
+  [{ class: 'queue_poller', cu: 0.05, everySeconds: 10 }],
+  [],
+];
+
 function generateProject(random: RandomState, index: number, options: GenerateOptions): FleetProject {
   const number = String(index + 1).padStart(5, '0');
   const team = TEAMS[index % TEAMS.length];
   return {
     id: `${team}-project-${number}`,
     name: `${team}-${number}`,
+    ...(options.loads === true && { account: 'emulator' }),
     regionId: pick(random, REGIONS),
     pgVersion: 17,
     computes: Array.from({ length: options.computesPerProject }, (_, computeIndex) =>
@@ -59,5 +74,15 @@ function generateProject(random: RandomState, index: number, options: GenerateOp
 /** A fleet of any size; equal seeds give equal fleets. On each branch a primary, then a replica; a quarter are active. */
 export function generateFleet(options: GenerateOptions): Fleet {
   const random = createRandom(options.seed);
+  const fleet = generateComputes(random, options);
+  if (options.loads !== true) return fleet;
+  const withLoad = (compute: FleetCompute): FleetCompute => ({
+    ...{ ...compute, state: 'idle', connections: 0 },
+    load: LOADS[nextInteger(random, 0, LOADS.length - 1)] ?? [],
+  });
+  return { projects: fleet.projects.map((project) => ({ ...project, computes: project.computes.map(withLoad) })) };
+}
+
+function generateComputes(random: RandomState, options: GenerateOptions): Fleet {
   return { projects: Array.from({ length: options.projects }, (_, index) => generateProject(random, index, options)) };
 }

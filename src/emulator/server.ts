@@ -15,6 +15,7 @@ import { createRequestLog } from './request-log.ts';
 import { FIRST_USER_ID } from './world/accounts.ts';
 import { createWorld } from './world/create-world.ts';
 import type { WorldEvent, WorldState } from './world/entities.ts';
+import { execute } from './world/execute.ts';
 import { createRandom, nextToken } from './world/random.ts';
 
 const REQUESTS_KEPT = 50_000;
@@ -32,6 +33,12 @@ export interface EmulatorOptions {
   rateLimitPerMinute?: number;
   /** Requests in any real second on one route; absent: unlimited. */
   burstPerSecond?: number;
+  /** Requests in any real minute on the consumption routes together; absent: unlimited. */
+  usageLimitPerMinute?: number;
+  /** Whether a new size starts a sleeping compute for a moment; absent: it stays asleep. */
+  idlePatch?: 'stays' | 'wakes';
+  /** Whether a check of the platform starts a sleeping compute; absent: no. */
+  checksWake?: boolean;
   /** Every operation takes so long; absent: as on the real service, by action. */
   operationTimeMs?: number;
   /** How often the platform checks each compute by itself, on average; absent: once in three days; 0: never. */
@@ -104,20 +111,26 @@ async function startComputes(platform: Platform, options: EmulatorOptions): Prom
 /** The world that the options describe; real servers are without the clients that are to be real, too. */
 function createEmulatedWorld(options: EmulatorOptions, startMs: number): WorldState {
   const { operationTimeMs, availabilityCheckMs = AVAILABILITY_CHECK_MS, seed = DEFAULT_SEED } = options;
+  const { idlePatch = 'stays', checksWake = false } = options;
   const externalPower = options.postgres !== undefined;
-  return createWorld({
+  const world = createWorld({
+    idlePatch,
+    checksWake,
     fleet: externalPower ? withoutConnections(options.fleet) : options.fleet,
     seed,
-    startMs,
+    startMs: startMs - (options.fleet.historyMs ?? 0),
     externalPower,
     ...(operationTimeMs === undefined ? {} : { operationTimeMs }),
     ...(availabilityCheckMs > 0 ? { availabilityCheckMs } : {}),
   });
+  // The past is lived through: its operations and its usage go together.
+  execute(world, { kind: 'pass_time' }, startMs);
+  return world;
 }
 
 function withoutConnections(fleet: Fleet): Fleet {
   const disconnect = (compute: FleetCompute): FleetCompute => ({ ...compute, connections: 0 });
-  return { projects: fleet.projects.map((one) => ({ ...one, computes: one.computes.map(disconnect) })) };
+  return { ...fleet, projects: fleet.projects.map((one) => ({ ...one, computes: one.computes.map(disconnect) })) };
 }
 
 function createNumbering(prefix: string): () => string {
@@ -146,7 +159,9 @@ export async function startEmulator(options: EmulatorOptions): Promise<Emulator>
     ...(perSecond === undefined ? {} : { perSecond }),
   });
   const computes = await startComputes(platform, options);
-  const app = createApi({ platform, requests, requestFaults, rateLimits });
+  const { usageLimitPerMinute } = options;
+  const usageLimits = createRateLimits(usageLimitPerMinute === undefined ? {} : { perMinute: usageLimitPerMinute });
+  const app = createApi({ platform, requests, requestFaults, rateLimits, usageLimits });
   const control = { platform, clients: computes.clients, requests, requestFaults, nextFaultId, seed };
   app.route('/_emulator', createControlRoutes(settableClock === undefined ? control : { ...control, settableClock }));
   const server = createServer(getRequestListener(app.fetch));

@@ -19,6 +19,8 @@ const keyBody = z.discriminatedUnion('kind', [
 
 const memberBody = z.strictObject({ org: z.string(), user, role: z.enum(['admin', 'member', 'none']) });
 
+const planBody = z.strictObject({ plan: z.enum(['free', 'launch', 'scale']), org: z.string().optional() });
+
 const moveBody = z.strictObject({ org: z.string().nullable() });
 
 function toNewKey(body: z.output<typeof keyBody>, platform: Platform): NewKey {
@@ -60,6 +62,12 @@ function mountKeys(app: Hono, platform: Platform): void {
 export function createAccountRoutes(platform: Platform): Hono {
   const app = new Hono();
   mountKeys(app, platform);
+  app.post('/plan', (context) =>
+    withBody(context, planBody, ({ plan, org }) => {
+      platform.run({ kind: 'change_plan', plan, ...(org !== undefined && { orgId: org }) });
+      return { status: 200, body: { plan, org } };
+    }),
+  );
   app.post('/members', (context) =>
     withBody(context, memberBody, ({ org, user: userId, role }) => {
       const outcome = platform.run({ kind: 'set_membership', userId, orgId: org, role });

@@ -2,6 +2,7 @@ import { Hono } from 'hono';
 import { z } from 'zod';
 import type { Clients } from '../clients.ts';
 import type { SettableClock } from '../clock.ts';
+import { consumptionSchema } from '../load-schema.ts';
 import type { Platform } from '../platform.ts';
 import type { RequestFaults } from '../request-faults.ts';
 import type { RequestLog } from '../request-log.ts';
@@ -12,7 +13,7 @@ import { createAccountRoutes } from './accounts.ts';
 import { answerQuery } from './connection-counts.ts';
 import { createFaultRoutes } from './faults.ts';
 import { respond, withBody } from './respond.ts';
-import { reportState } from './state.ts';
+import { reportState, reportUsage } from './state.ts';
 
 interface ControlOptions {
   platform: Platform;
@@ -92,6 +93,13 @@ export function createControlRoutes(options: ControlOptions): Hono {
     return context.json(requests.read());
   });
   app.get('/state', (context) => context.json(reportState(platform.world(), clients)));
+  app.get('/state/usage', (context) => context.json(reportUsage(platform.world())));
+  app.post('/consumption', (context) =>
+    withBody(context, consumptionSchema, (changes) => {
+      platform.run({ kind: 'set_consumption', changes });
+      return { status: 200, body: platform.world().consumption };
+    }),
+  );
   app.on(['GET', 'POST'], '/prometheus/api/v1/query', answerQuery(platform.world));
   app.post('/clock', (context) => withBody(context, clockBody, (change) => setClock(options, change)));
   app.route('/faults', createFaultRoutes({ platform, requestFaults, nextId: nextFaultId, seed }));

@@ -1,7 +1,7 @@
 import type { Clients } from '../clients.ts';
 import { countConnections } from '../world/connections.ts';
 import type { Compute, WorldState } from '../world/entities.ts';
-import { usageAt } from '../world/usage.ts';
+import { causesAt, quartersOf, usageAt } from '../world/usage.ts';
 
 const MS_PER_SECOND = 1000;
 
@@ -24,6 +24,10 @@ function computeState(compute: Compute, nowMs: number, { urlOf, refusedOf }: Doo
     connections_refused: refusedOf(compute.id),
     restarts: usage.restarts,
     active_seconds: usage.activeMs / MS_PER_SECOND,
+    awake_seconds_by_cause: Object.fromEntries(
+      [...causesAt(compute, nowMs)].map(([cause, ms]) => [cause, ms / MS_PER_SECOND]),
+    ),
+    cu_seconds: usage.cuMs / MS_PER_SECOND,
     cu_seconds_low: usage.cuMsLow / MS_PER_SECOND,
     cu_seconds_high: usage.cuMsHigh / MS_PER_SECOND,
   };
@@ -36,6 +40,7 @@ const SUMMED = [
   'connections_dropped',
   'restarts',
   'active_seconds',
+  'cu_seconds',
   'cu_seconds_low',
   'cu_seconds_high',
 ] as const;
@@ -48,6 +53,7 @@ function totals(computes: readonly ComputeReport[]): Record<(typeof SUMMED)[numb
     connections_dropped: sum('connections_dropped'),
     restarts: sum('restarts'),
     active_seconds: sum('active_seconds'),
+    cu_seconds: sum('cu_seconds'),
     cu_seconds_low: sum('cu_seconds_low'),
     cu_seconds_high: sum('cu_seconds_high'),
   };
@@ -63,5 +69,40 @@ export function reportState(world: WorldState, doors: Doors) {
     open_operations: openOperations,
     computes,
     totals: totals(computes),
+  };
+}
+
+const instant = (ms: number): string => new Date(ms).toISOString();
+
+/**
+ * What was really used: by branch and quarter of an hour, deleted ones included, and when each compute was awake. Quarters
+ * without any are left out.
+ */
+export function reportUsage(world: WorldState) {
+  return {
+    now: instant(world.nowMs),
+    branches: [...world.ledgers.values()].flatMap((ledger) =>
+      [...ledger.branches].map(([branchId, { deletedAtMs = ledger.deletedAtMs }]) => ({
+        project_id: ledger.projectId,
+        branch_id: branchId,
+        deleted_at: deletedAtMs === undefined ? undefined : instant(deletedAtMs),
+        quarters: [...quartersOf(world, ledger, branchId)]
+          .sort(([left], [right]) => left - right)
+          .map(([quarter, { cuMs, activeMs }]) => ({
+            start: instant(quarter * 900_000),
+            cu_seconds: cuMs / MS_PER_SECOND,
+            awake_seconds: activeMs / MS_PER_SECOND,
+          })),
+      })),
+    ),
+    computes: [...world.computes.values()].map(({ id, projectId, branchId, awake }) => ({
+      project_id: projectId,
+      branch_id: branchId,
+      compute_id: id,
+      awake: awake.map(({ fromMs, toMs }) => ({
+        from: instant(fromMs),
+        to: toMs === undefined ? undefined : instant(toMs),
+      })),
+    })),
   };
 }

@@ -26,7 +26,7 @@ const listBranches: Route = {
     return {
       status: 200,
       body: {
-        branches: page.branches.map(renderBranch),
+        branches: page.branches.map((branch) => renderBranch(branch, platform.peek())),
         annotations: {},
         pagination: { sort_by: 'created_at', sort_order: 'ASC', ...next },
       },
@@ -49,7 +49,7 @@ const getBranch: Route = {
     const branch = project.value.branches.get(param(request, 'branch_id'));
     return branch === undefined
       ? errorAnswer(404, 'branch not found')
-      : { status: 200, body: { branch: renderBranch(branch), annotation: annotationOf(branch.id) } };
+      : { status: 200, body: { branch: renderBranch(branch, platform.peek()), annotation: annotationOf(branch.id) } };
   },
 };
 
@@ -84,7 +84,7 @@ const createBranch: Route = {
     return {
       status: 201,
       body: {
-        branch: renderBranch(branch),
+        branch: renderBranch(branch, world),
         endpoints: renderComputes(project.value, world.nowMs, branch.id),
         operations: operations.map((operation) => renderOperation(operation, world.nowMs)),
         roles: [],
@@ -95,4 +95,24 @@ const createBranch: Route = {
   },
 };
 
-export const BRANCH_ROUTES: readonly Route[] = [listBranches, createBranch, getBranch, listComputesOfBranch];
+const deleteBranch: Route = {
+  method: 'DELETE',
+  template: `${BRANCHES}/{branch_id}`,
+  needs: needsProject,
+  answer(request, platform) {
+    const projectId = param(request, 'project_id');
+    const branchId = param(request, 'branch_id');
+    const outcome = platform.run({ kind: 'delete_branch', projectId, branchId });
+    if (!outcome.ok) return refusalAnswer(outcome.refusal);
+    if (outcome.branch === undefined) return errorAnswer(500, 'incomplete branch');
+    return { status: 200, body: { branch: renderBranch(outcome.branch, platform.peek()), operations: [] } };
+  },
+};
+
+export const BRANCH_ROUTES: readonly Route[] = [
+  listBranches,
+  createBranch,
+  getBranch,
+  deleteBranch,
+  listComputesOfBranch,
+];

@@ -76,12 +76,13 @@ function createdAnswer(request: AuthorisedRequest, platform: Platform): Answer {
   const { project, branch, compute, operations } = outcome;
   if (project === undefined || branch === undefined || compute === undefined)
     return errorAnswer(500, 'incomplete project');
-  const { nowMs } = platform.peek();
+  const world = platform.peek();
+  const { nowMs } = world;
   return {
     status: 201,
     body: {
       project: renderProject(project, nowMs),
-      branch: renderBranch(branch),
+      branch: renderBranch(branch, world),
       endpoints: renderComputes(project, nowMs),
       operations: operations.map((operation) => renderOperation(operation, nowMs)),
       connection_uris: [],

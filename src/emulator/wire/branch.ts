@@ -1,7 +1,11 @@
-import type { Branch } from '../world/entities.ts';
+import { usedInMonth } from '../consumption/history.ts';
+import type { Branch, WorldState } from '../world/entities.ts';
 import { wireTime } from './times.ts';
 
-export function renderBranch(branch: Branch): Record<string, unknown> {
+/** A branch with what it has used since the start of the billing month. */
+export function renderBranch(branch: Branch, world: WorldState): Record<string, unknown> {
+  const used = usedInMonth(world, branch.projectId, branch.id);
+  const cuSeconds = Math.floor(used.cuMs / 1000);
   return {
     id: branch.id,
     project_id: branch.projectId,
@@ -13,9 +17,9 @@ export function renderBranch(branch: Branch): Record<string, unknown> {
     primary: branch.default,
     default: branch.default,
     protected: branch.protected,
-    cpu_used_sec: 0,
-    compute_time_seconds: 0,
-    active_time_seconds: 0,
+    cpu_used_sec: cuSeconds,
+    compute_time_seconds: cuSeconds,
+    active_time_seconds: Math.floor(used.activeMs / 1000),
     written_data_bytes: 0,
     data_transfer_bytes: 0,
     created_at: wireTime(branch.createdAtMs),

@@ -19,16 +19,16 @@ function latest(left: number | undefined, right: number | undefined): number | u
 }
 
 function totalsOf(project: Project, nowMs: number): ProjectTotals {
-  let { activeMs, cuMsHigh, lastActiveAtMs: seenAtMs } = project.deletedUsage;
+  let { activeMs, cuMs, lastActiveAtMs: seenAtMs } = project.deletedUsage;
   for (const compute of project.computes.values()) {
     const usage = usageAt(compute, nowMs);
     activeMs += usage.activeMs;
-    cuMsHigh += usage.cuMsHigh;
+    cuMs += usage.cuMs;
     seenAtMs = latest(seenAtMs, lastActiveAtMs(compute, nowMs));
   }
   return {
     activeSeconds: Math.floor(activeMs / 1000),
-    cuSeconds: Math.floor(cuMsHigh / 1000),
+    cuSeconds: Math.floor(cuMs / 1000),
     lastActiveAtMs: seenAtMs,
   };
 }

@@ -1,6 +1,7 @@
 import { checkAvailability } from './availability.ts';
 import { depart } from './connections.ts';
 import type { Compute, DueItem, WorldState } from './entities.ts';
+import { changeDemand } from './load.ts';
 import { enqueue, proceed } from './operations.ts';
 import { planSuspension, suspensionDueAtMs } from './suspension.ts';
 
@@ -17,6 +18,7 @@ function happen(world: WorldState, item: DueItem): void {
   if (item.kind === 'operation') proceed(world, item.operation);
   if (item.kind === 'suspension') checkSuspension(world, item.compute);
   if (item.kind === 'availability') checkAvailability(world, item.compute);
+  if (item.kind === 'demand') changeDemand(world, item.compute, item.load);
   if (item.kind === 'departure') depart(world, item.compute, item.group);
 }
 

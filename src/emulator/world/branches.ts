@@ -1,9 +1,11 @@
 import { addCompute, additionRefusal, type NewComputeRequest } from './create-compute.ts';
+import { removeCompute } from './delete-compute.ts';
 import type { Branch, Operation, Project, WorldState } from './entities.ts';
 import { findProject } from './find.ts';
 import { nextName } from './names.ts';
-import { startProjectOperation } from './operations.ts';
+import { startProjectOperation, touch } from './operations.ts';
 import { LOCKED_MESSAGE, type Outcome, type Refusal, refuse } from './outcome.ts';
+import { projectLedger } from './usage.ts';
 
 export interface NewBranch {
   name?: string;
@@ -75,4 +77,26 @@ export function createBranch(world: WorldState, projectId: string, wanted: NewBr
     operations.push(...addCompute(world, project, { ...one, branchId: branch.id }, before).operations);
   });
   return { ok: true, branch, operations };
+}
+
+/** Deletes a branch with its computes at once; not the default one, and none that has children. */
+export function deleteBranch(world: WorldState, projectId: string, branchId: string): Outcome {
+  const found = findProject(world, projectId);
+  if (!found.ok) return found;
+  const project = found.value;
+  const branch = project.branches.get(branchId);
+  if (branch === undefined) return refuse('not_found', 'branch not found');
+  if (branch.default) return refuse('conflict', 'the default branch can not be deleted');
+  if ([...project.branches.values()].some(({ parentId }) => parentId === branchId)) {
+    return refuse('conflict', 'a branch with children can not be deleted');
+  }
+  if (project.openOperations > 0) return refuse('locked', LOCKED_MESSAGE);
+  for (const compute of [...project.computes.values()]) {
+    if (compute.branchId === branchId) removeCompute(world, project, compute);
+  }
+  project.branches.delete(branchId);
+  const ledger = projectLedger(world, project).branches.get(branchId);
+  if (ledger !== undefined) ledger.deletedAtMs = world.nowMs;
+  touch(world, project);
+  return { ok: true, branch, operations: [] };
 }

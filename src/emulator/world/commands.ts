@@ -1,4 +1,5 @@
-import type { Role } from './accounts.ts';
+import type { Consumption } from '../fleet.ts';
+import type { Plan, Role } from './accounts.ts';
 import type { NewBranch } from './branches.ts';
 import type { NewComputeRequest } from './create-compute.ts';
 import type { ComputeSettings, OperationFault } from './entities.ts';
@@ -16,6 +17,9 @@ export type Command =
   | { kind: 'create_project'; wanted: NewProject }
   | { kind: 'delete_project'; projectId: string }
   | { kind: 'move_project'; projectId: string; orgId?: string }
+  | { kind: 'delete_branch'; projectId: string; branchId: string }
+  | { kind: 'change_plan'; plan: Plan; orgId?: string }
+  | { kind: 'set_consumption'; changes: Partial<Consumption> }
   | { kind: 'create_branch'; projectId: string; wanted: NewBranch }
   | { kind: 'create_compute'; projectId: string; wanted: NewComputeRequest }
   | ({ kind: 'update_compute'; changes: Partial<ComputeSettings> } & OnCompute)

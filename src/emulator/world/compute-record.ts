@@ -1,9 +1,9 @@
-import type { Compute, ComputeSettings, ComputeType, WorldState } from './entities.ts';
-import { noUsage } from './usage.ts';
+import type { Compute, ComputeSettings, ComputeType, Project, WorldState } from './entities.ts';
+import { branchLedger, noUsage } from './usage.ts';
 
 interface NewCompute {
   id: string;
-  projectId: string;
+  project: Project;
   type: ComputeType;
   settings: ComputeSettings;
   state: Compute['state'];
@@ -13,10 +13,10 @@ interface NewCompute {
 
 /** A compute that nobody has used yet. */
 export function computeRecord(world: WorldState, wanted: NewCompute): Compute {
-  const { id, projectId, type, settings, state, createdAtMs, creationSource } = wanted;
+  const { id, project, type, settings, state, createdAtMs, creationSource } = wanted;
   return {
     id,
-    projectId,
+    projectId: project.id,
     branchId: settings.branchId,
     type,
     name: settings.name,
@@ -39,5 +39,7 @@ export function computeRecord(world: WorldState, wanted: NewCompute): Compute {
     waiting: [],
     suspensionCheckAtMs: undefined,
     usage: noUsage(world.nowMs),
+    ledger: branchLedger(world, project, settings.branchId),
+    awake: [],
   };
 }

@@ -64,7 +64,7 @@ export function addCompute(
   const settings = completeSettings(wanted);
   const compute = computeRecord(world, {
     id: newComputeId(world),
-    projectId: project.id,
+    project,
     type: wanted.type,
     settings,
     state: settings.disabled ? 'idle' : 'init',

@@ -1,12 +1,13 @@
-import type { Fleet, FleetCompute, FleetProject } from '../fleet.ts';
+import { type Fleet, type FleetCompute, type FleetProject, type PastOperation, USUAL_CONSUMPTION } from '../fleet.ts';
 import { type Accounts, FIRST_USER_ID, type Plan } from './accounts.ts';
 import { planAvailabilityCheck } from './availability.ts';
 import { defaultBranch } from './branches.ts';
 import { computeRecord } from './compute-record.ts';
 import { createDueIndex } from './due-index.ts';
-import type { Branch, Compute, Project, WorldState } from './entities.ts';
+import type { Branch, Compute, Operation, OperationAction, OperationStatus, Project, WorldState } from './entities.ts';
+import { startLoad } from './load.ts';
 import { projectRecord } from './projects.ts';
-import { createRandom } from './random.ts';
+import { createRandom, nextUuid } from './random.ts';
 import { planSuspension, suspensionDueAtMs } from './suspension.ts';
 
 const YEAR_MS = 365 * 86_400_000;
@@ -21,6 +22,8 @@ interface WorldOptions {
   externalPower?: boolean;
   /** How often the platform checks each compute, on average; absent: never. */
   availabilityCheckMs?: number;
+  checksWake?: boolean;
+  idlePatch?: 'stays' | 'wakes';
 }
 
 function fleetCompute(world: WorldState, project: Project, wanted: FleetCompute): Compute {
@@ -29,7 +32,7 @@ function fleetCompute(world: WorldState, project: Project, wanted: FleetCompute)
   const isActive = state === 'active';
   const compute = computeRecord(world, {
     id,
-    projectId: project.id,
+    project,
     type,
     settings: {
       branchId,
@@ -47,6 +50,7 @@ function fleetCompute(world: WorldState, project: Project, wanted: FleetCompute)
   });
   if (wanted.lastActiveAtMs !== undefined) compute.lastActiveAtMs = wanted.lastActiveAtMs;
   if (!isActive) return compute;
+  compute.awake.push({ fromMs: world.nowMs });
   compute.startedAtMs = createdAtMs;
   if (wanted.connections > 0)
     compute.connected.push({ connections: wanted.connections, reconnects: false, isBusy: true });
@@ -86,9 +90,47 @@ function fleetProject(world: WorldState, wanted: FleetProject): Project {
     world.computes.set(compute.id, compute);
     planSuspension(world, compute);
     planAvailabilityCheck(world, compute);
+    (one.load ?? []).forEach((load, index) => {
+      startLoad(world, compute, load, index);
+    });
   }
   adoptBranches(project);
+  remember(world, project, wanted);
   return project;
+}
+
+/** Operations of before the start. */
+function remember(world: WorldState, project: Project, wanted: FleetProject): void {
+  for (const { id, branchId, history = [] } of wanted.computes) {
+    for (const past of history) project.operations.push(pastOperation(world, project, { id, branchId }, past));
+  }
+  project.operations.sort((left, right) => left.createdAtMicros - right.createdAtMicros);
+  project.operations.forEach((operation, index) => {
+    const before = project.operations[index - 1]?.createdAtMicros ?? 0;
+    operation.createdAtMicros = Math.max(operation.createdAtMicros, before + 1);
+  });
+  world.lastMicros = Math.max(world.lastMicros, project.operations.at(-1)?.createdAtMicros ?? 0);
+}
+
+function pastOperation(
+  world: WorldState,
+  project: Project,
+  compute: { id: string; branchId: string },
+  { action, status, createdAtMs, durationMs }: PastOperation,
+): Operation {
+  return {
+    id: nextUuid(world.random),
+    projectId: project.id,
+    branchId: compute.branchId,
+    computeId: compute.id,
+    // The real service has actions that nothing here starts.
+    action: action as OperationAction,
+    status: status as OperationStatus,
+    failuresCount: status === 'failed' ? 1 : 0,
+    createdAtMicros: createdAtMs * 1000,
+    updatedAtMs: createdAtMs + durationMs,
+    endedAtMs: createdAtMs + durationMs,
+  };
 }
 
 /** A fleet names no parents: every branch but the default one is taken for its child. */
@@ -118,11 +160,16 @@ export function createWorld(options: WorldOptions): WorldState {
   const world: WorldState = {
     ...optional,
     externalPower: optional.externalPower ?? false,
+    checksWake: optional.checksWake ?? false,
+    idlePatch: optional.idlePatch ?? 'stays',
+    consumption: { ...USUAL_CONSUMPTION, ...fleet.consumption },
     nowMs: startMs,
     random: createRandom(seed),
+    seed,
     projects: new Map(),
     projectIds: [],
     computes: new Map(),
+    ledgers: new Map(),
     accounts: firstAccounts(),
     plan: DEFAULT_PLAN,
     due: createDueIndex(),

@@ -12,7 +12,7 @@ export function removeCompute(world: WorldState, project: Project, compute: Comp
   project.computes.delete(compute.id);
   world.computes.delete(compute.id);
   project.deletedUsage.activeMs += compute.usage.activeMs;
-  project.deletedUsage.cuMsHigh += compute.usage.cuMsHigh;
+  project.deletedUsage.cuMs += compute.usage.cuMs;
   const lastActiveAtMs = Math.max(compute.lastActiveAtMs ?? 0, project.deletedUsage.lastActiveAtMs ?? 0);
   if (lastActiveAtMs > 0) project.deletedUsage.lastActiveAtMs = lastActiveAtMs;
   world.events.push({ type: 'deleted', atMs: world.nowMs, computeId: compute.id });

@@ -1,3 +1,4 @@
+import type { Consumption, Load } from '../fleet.ts';
 import type { Accounts, Plan } from './accounts.ts';
 import type { DueIndex } from './due-index.ts';
 import type { RandomState } from './random.ts';
@@ -52,16 +53,45 @@ export interface ConnectionGroup {
   isBusy: boolean;
   /** Given to those that somebody outside wants to hear of. */
   id?: string;
+  /** The size that they need, in CU; absent: none beyond the minimum. */
+  cu?: number;
+  /** What they are, for the time that they keep the compute awake. */
+  cause?: string;
+}
+
+/** The clients of one load; they are together in a group while they are there. */
+export interface ComputeLoad {
+  load: Load;
+  seed: number;
+  group: ConnectionGroup | undefined;
+}
+
+/** What was used in each quarter of an hour, by its number since the epoch. */
+export type QuarterLedger = Map<number, { readonly cuMs: number; readonly activeMs: number }>;
+
+/** What a project and its branches have used; it outlives them. */
+export interface ProjectLedger {
+  projectId: string;
+  orgId: string | undefined;
+  createdAtMs: number;
+  deletedAtMs: number | undefined;
+  /** Oldest first. */
+  plans: { fromMs: number; plan: Plan }[];
+  branches: Map<string, { quarters: QuarterLedger; deletedAtMs: number | undefined }>;
 }
 
 /** Sums since the start of the emulator. Sizes weigh the time in state `active` only. */
 export interface Usage {
   settledAtMs: number;
   activeMs: number;
+  /** By the sizes that autoscaling chose: what is billed. */
+  cuMs: number;
   cuMsLow: number;
   cuMsHigh: number;
   connectionsDropped: number;
   restarts: number;
+  /** How long it was awake for what: a class of clients, `clients`, `timeout`, `never_suspends`. */
+  causes: Map<string, number>;
 }
 
 export interface Operation {
@@ -108,6 +138,10 @@ export interface Compute extends ComputeSettings {
   /** The earliest instant at which the index will look whether to suspend it. */
   suspensionCheckAtMs: number | undefined;
   usage: Usage;
+  /** Where its usage is counted: that of its branch. */
+  ledger: QuarterLedger;
+  /** When it was active, oldest first; `toMs` is absent while it is. */
+  awake: { fromMs: number; toMs?: number }[];
 }
 
 export interface Branch {
@@ -138,7 +172,7 @@ export interface Project {
   /** How many of `operations` have not ended: while there are any, changes are refused. */
   openOperations: number;
   /** What deleted computes had used. */
-  deletedUsage: { activeMs: number; cuMsHigh: number; lastActiveAtMs: number | undefined };
+  deletedUsage: { activeMs: number; cuMs: number; lastActiveAtMs: number | undefined };
 }
 
 /** Makes operations of an action fail, or never end. */
@@ -160,7 +194,8 @@ export type DueItem =
   | { kind: 'operation'; operation: Operation }
   | { kind: 'suspension'; compute: Compute }
   | { kind: 'departure'; compute: Compute; group: ConnectionGroup }
-  | { kind: 'availability'; compute: Compute };
+  | { kind: 'availability'; compute: Compute }
+  | { kind: 'demand'; compute: Compute; load: ComputeLoad };
 
 export type WorldEvent =
   | {
@@ -181,10 +216,14 @@ export type WorldEvent =
 export interface WorldState {
   nowMs: number;
   random: RandomState;
+  /** Where `random` began: what depends on time alone is drawn from it. */
+  seed: number;
   projects: Map<string, Project>;
   /** Ascending: the order of pages. */
   projectIds: string[];
   computes: Map<string, Compute>;
+  ledgers: Map<string, ProjectLedger>;
+  consumption: Consumption;
   accounts: Accounts;
   /** The plan of projects that are created. */
   plan: Plan;
@@ -197,6 +236,10 @@ export interface WorldState {
   externalPower: boolean;
   /** How often the platform checks a compute, on average; absent: never. */
   availabilityCheckMs?: number;
+  /** Whether such a check starts a compute that sleeps. */
+  checksWake: boolean;
+  /** Whether a new size starts a compute that sleeps, for a moment. */
+  idlePatch: 'stays' | 'wakes';
   /** What happened during the command that is being carried out. */
   events: WorldEvent[];
 }

@@ -1,5 +1,5 @@
 import { advance } from './advance.ts';
-import { createBranch } from './branches.ts';
+import { createBranch, deleteBranch } from './branches.ts';
 import type { Command } from './commands.ts';
 import { changeClients, connectClients, disconnectClients } from './connect.ts';
 import { createCompute } from './create-compute.ts';
@@ -9,7 +9,7 @@ import { createKey, revokeKey, setMembership, useKey } from './keys.ts';
 import { endExternally, releaseHanging } from './operations.ts';
 import type { Execution, Outcome } from './outcome.ts';
 import { restartCompute, startCompute, suspendCompute } from './power-compute.ts';
-import { createProject, deleteProject, moveProject } from './projects.ts';
+import { changePlan, createProject, deleteProject, moveProject } from './projects.ts';
 import { updateCompute } from './update-compute.ts';
 
 const DONE: Outcome = { ok: true, operations: [] };
@@ -36,6 +36,12 @@ const HANDLERS: Handlers = {
   delete_project: (world, { projectId }) => deleteProject(world, projectId),
   move_project: (world, { projectId, orgId }) => moveProject(world, projectId, orgId),
   create_branch: (world, { projectId, wanted }) => createBranch(world, projectId, wanted),
+  delete_branch: (world, { projectId, branchId }) => deleteBranch(world, projectId, branchId),
+  change_plan: (world, { plan, orgId }) => changePlan(world, plan, orgId),
+  set_consumption: (world, { changes }) => {
+    Object.assign(world.consumption, changes);
+    return DONE;
+  },
   create_compute: (world, { projectId, wanted }) => createCompute(world, projectId, wanted),
   update_compute: (world, { projectId, computeId, changes }) => updateCompute(world, projectId, computeId, changes),
   delete_compute: onCompute(deleteCompute),

@@ -1,10 +1,17 @@
 import { admitWaiting, dropConnections, sendWaitingAway } from './connections.ts';
 import type { Compute, ComputeState, Operation, WorldState } from './entities.ts';
-import { settleUsage } from './usage.ts';
+import { branchLedger, settleUsage } from './usage.ts';
+
+/** Older ones are forgotten. */
+const MOST_INTERVALS = 20_000;
 
 /** Every change of state goes through here, so that usage is settled and seen as it was. */
 function enterState(world: WorldState, compute: Compute, state: ComputeState): void {
   settleUsage(compute, world.nowMs);
+  const [last] = compute.awake.slice(-1);
+  if (state === 'active' && compute.state !== 'active') compute.awake.push({ fromMs: world.nowMs });
+  if (state !== 'active' && last !== undefined && compute.state === 'active') last.toMs = world.nowMs;
+  if (compute.awake.length > MOST_INTERVALS) compute.awake.shift();
   compute.state = state;
   world.events.push({ type: 'state', atMs: world.nowMs, computeId: compute.id, state });
 }
@@ -40,4 +47,6 @@ export function failEffect(world: WorldState, compute: Compute, operation: Opera
   if (operation.rollback === undefined) return;
   settleUsage(compute, world.nowMs);
   Object.assign(compute, operation.rollback);
+  const project = world.projects.get(compute.projectId);
+  if (project !== undefined) compute.ledger = branchLedger(world, project, compute.branchId);
 }

@@ -19,7 +19,7 @@ import { planSuspension } from './suspension.ts';
 /** How long an operation that the platform starts by itself stays in `scheduling`. */
 const SCHEDULING_MS = 50;
 /** Older operations of a project are forgotten beyond this number. */
-const MAX_OPERATIONS_KEPT = 5_000;
+const MAX_OPERATIONS_KEPT = 50_000;
 
 interface NewOperation {
   action: OperationAction;

@@ -6,6 +6,7 @@ import type { ComputeSettings, Project, WorldState } from './entities.ts';
 import { findProject } from './find.ts';
 import { nextName } from './names.ts';
 import { LOCKED_MESSAGE, type Outcome, refuse } from './outcome.ts';
+import { projectLedger } from './usage.ts';
 
 export interface NewProject {
   name?: string;
@@ -38,7 +39,7 @@ export function projectRecord(facts: ProjectFacts): Project {
     computes: new Map(),
     operations: [],
     openOperations: 0,
-    deletedUsage: { activeMs: 0, cuMsHigh: 0, lastActiveAtMs: undefined },
+    deletedUsage: { activeMs: 0, cuMs: 0, lastActiveAtMs: undefined },
   };
 }
 
@@ -74,6 +75,7 @@ export function deleteProject(world: WorldState, projectId: string): Outcome {
   const project = found.value;
   if (project.openOperations > 0) return refuse('locked', LOCKED_MESSAGE);
   for (const compute of [...project.computes.values()]) removeCompute(world, project, compute);
+  projectLedger(world, project).deletedAtMs = world.nowMs;
   world.projects.delete(projectId);
   world.projectIds.splice(world.projectIds.indexOf(projectId), 1);
   return { ok: true, project, operations: [] };
@@ -87,5 +89,16 @@ export function moveProject(world: WorldState, projectId: string, orgId: string 
     return refuse('not_found', 'organization not found');
   if (orgId === undefined) delete found.value.orgId;
   else found.value.orgId = orgId;
+  projectLedger(world, found.value).orgId = orgId;
   return { ok: true, project: found.value, operations: [] };
+}
+
+/** Puts every project of an organization on another plan; without one, the personal projects. */
+export function changePlan(world: WorldState, plan: Plan, orgId: string | undefined): Outcome {
+  for (const project of world.projects.values()) {
+    if (project.orgId !== orgId) continue;
+    project.plan = plan;
+    projectLedger(world, project).plans.push({ fromMs: world.nowMs, plan });
+  }
+  return { ok: true, operations: [] };
 }

@@ -4,7 +4,7 @@ import type { Compute, WorldState } from './entities.ts';
 const DEFAULT_TIMEOUT_SECONDS = 300;
 
 /** Seconds of inactivity after which a compute suspends; undefined if it never does: by its timeout, or for its size. */
-function effectiveTimeoutSeconds(compute: Compute): number | undefined {
+export function effectiveTimeoutSeconds(compute: Compute): number | undefined {
   if (compute.suspendTimeoutSeconds < 0 || compute.maxCu > MAX_AUTOSCALING_CU) return undefined;
   return compute.suspendTimeoutSeconds === 0 ? DEFAULT_TIMEOUT_SECONDS : compute.suspendTimeoutSeconds;
 }

@@ -6,7 +6,7 @@ import { enqueue, touch } from './operations.ts';
 import { type Outcome, type Refusal, refuse } from './outcome.ts';
 import { planRefusal } from './plan-limits.ts';
 import { planSuspension } from './suspension.ts';
-import { settleUsage } from './usage.ts';
+import { branchLedger, settleUsage } from './usage.ts';
 
 function settingsOf(compute: Compute): ComputeSettings {
   const { branchId, minCu, maxCu, suspendTimeoutSeconds, disabled, poolerEnabled, name, pgSettings } = compute;
@@ -28,8 +28,19 @@ function operationsFor(world: WorldState, compute: Compute, before: ComputeSetti
   if (compute.branchId !== before.branchId) {
     return enqueue(world, compute, 'request', [{ action: 'apply_config', rollback }, { action: 'suspend_compute' }]);
   }
-  if (compute.state !== 'active') return [];
   const resized = compute.minCu !== before.minCu || compute.maxCu !== before.maxCu;
+  if (compute.state !== 'active') {
+    const isWoken = resized && world.idlePatch === 'wakes' && compute.state === 'idle' && !compute.disabled;
+    const actions = ['start_compute', 'suspend_compute'] as const;
+    return isWoken
+      ? enqueue(
+          world,
+          compute,
+          'request',
+          actions.map((action) => ({ action })),
+        )
+      : [];
+  }
   const reconfigured = JSON.stringify(compute.pgSettings) !== JSON.stringify(before.pgSettings);
   const suspended = compute.disabled && !before.disabled;
   if (suspended && !resized) return enqueue(world, compute, 'request', [{ action: 'suspend_compute' }]);
@@ -45,7 +56,7 @@ function operationsFor(world: WorldState, compute: Compute, before: ComputeSetti
 
 /**
  * Changes settings. They show at once; a running compute takes a new size by a restart, which drops its connections. An idle
- * one is changed without operations and stays idle.
+ * one is changed without operations and stays idle, unless `idlePatch` says that it is woken for it.
  */
 export function updateCompute(
   world: WorldState,
@@ -64,6 +75,7 @@ export function updateCompute(
   if (refusal !== undefined) return { ok: false, refusal };
   settleUsage(compute, world.nowMs);
   Object.assign(compute, after);
+  compute.ledger = branchLedger(world, project, compute.branchId);
   touch(world, project, compute);
   const operations = operationsFor(world, compute, before);
   planSuspension(world, compute);

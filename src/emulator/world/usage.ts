@@ -1,24 +1,119 @@
-import type { Compute, Usage } from './entities.ts';
+import type { Compute, Project, ProjectLedger, QuarterLedger, Usage, WorldState } from './entities.ts';
+import { effectiveTimeoutSeconds } from './suspension.ts';
+
+const QUARTER_MS = 900_000;
 
 export function noUsage(nowMs: number): Usage {
-  return { settledAtMs: nowMs, activeMs: 0, cuMsLow: 0, cuMsHigh: 0, connectionsDropped: 0, restarts: 0 };
+  return {
+    settledAtMs: nowMs,
+    activeMs: 0,
+    cuMs: 0,
+    cuMsLow: 0,
+    cuMsHigh: 0,
+    connectionsDropped: 0,
+    restarts: 0,
+    causes: new Map(),
+  };
+}
+
+/** What is known of a project's usage; made when it is first asked for. */
+export function projectLedger(world: WorldState, project: Project): ProjectLedger {
+  const known = world.ledgers.get(project.id);
+  if (known !== undefined) return known;
+  const ledger: ProjectLedger = {
+    projectId: project.id,
+    orgId: project.orgId,
+    createdAtMs: project.createdAtMs,
+    deletedAtMs: undefined,
+    plans: [{ fromMs: project.createdAtMs, plan: project.plan }],
+    branches: new Map(),
+  };
+  world.ledgers.set(project.id, ledger);
+  return ledger;
+}
+
+/** Where the usage of a branch is counted. */
+export function branchLedger(world: WorldState, project: Project, branchId: string): QuarterLedger {
+  const { branches } = projectLedger(world, project);
+  const branch = branches.get(branchId) ?? { quarters: new Map(), deletedAtMs: undefined };
+  branches.set(branchId, branch);
+  return branch.quarters;
+}
+
+/** The size that autoscaling has chosen, in CU: what the connected clients need, within the limits. */
+export function sizeOf(compute: Compute): number {
+  const needed = compute.connected.reduce((sum, { cu = 0 }) => sum + cu, 0);
+  return Math.min(compute.maxCu, Math.max(compute.minCu, needed));
+}
+
+/** What keeps an active compute awake at this moment. */
+function causeOf(compute: Compute): string {
+  const busy = compute.connected.filter((group) => group.isBusy).map(({ cause = 'clients' }) => cause);
+  if (busy.length > 0) return [...new Set(busy)].sort().join('+');
+  return effectiveTimeoutSeconds(compute) === undefined ? 'never_suspends' : 'timeout';
+}
+
+/** How long it has been active since its usage was last settled. */
+function openMs(compute: Compute, nowMs: number): number {
+  return compute.state === 'active' ? Math.max(0, nowMs - compute.usage.settledAtMs) : 0;
 }
 
 /** What a compute has used up to `nowMs`, without changing it. */
 export function usageAt(compute: Compute, nowMs: number): Usage {
   const { usage } = compute;
-  const activeMs = compute.state === 'active' ? Math.max(0, nowMs - usage.settledAtMs) : 0;
+  const activeMs = openMs(compute, nowMs);
   return {
     settledAtMs: nowMs,
     activeMs: usage.activeMs + activeMs,
+    cuMs: usage.cuMs + activeMs * sizeOf(compute),
     cuMsLow: usage.cuMsLow + activeMs * compute.minCu,
     cuMsHigh: usage.cuMsHigh + activeMs * compute.maxCu,
     connectionsDropped: usage.connectionsDropped,
     restarts: usage.restarts,
+    causes: usage.causes,
   };
 }
 
-/** Must come before every change of a compute's state or size: what lies behind is weighed with the old ones. */
+/** How long it was awake for what, up to `nowMs`. */
+export function causesAt(compute: Compute, nowMs: number): ReadonlyMap<string, number> {
+  const activeMs = openMs(compute, nowMs);
+  if (activeMs === 0) return compute.usage.causes;
+  const cause = causeOf(compute);
+  return new Map(compute.usage.causes).set(cause, (compute.usage.causes.get(cause) ?? 0) + activeMs);
+}
+
+/** Adds what is not settled yet to the usage of a branch. */
+function addOpen(ledger: QuarterLedger, compute: Compute, nowMs: number): void {
+  const cu = sizeOf(compute);
+  let fromMs = nowMs - openMs(compute, nowMs);
+  while (fromMs < nowMs) {
+    const quarter = Math.floor(fromMs / QUARTER_MS);
+    const toMs = Math.min(nowMs, (quarter + 1) * QUARTER_MS);
+    const { cuMs, activeMs } = ledger.get(quarter) ?? { cuMs: 0, activeMs: 0 };
+    ledger.set(quarter, { cuMs: cuMs + (toMs - fromMs) * cu, activeMs: activeMs + toMs - fromMs });
+    fromMs = toMs;
+  }
+}
+
+/**
+ * Must come before every change of a compute's state, size, timeout or clients: what lies behind is weighed with the old ones.
+ */
 export function settleUsage(compute: Compute, nowMs: number): void {
+  if (compute.state === 'active') {
+    addOpen(compute.ledger, compute, nowMs);
+    compute.usage.causes = new Map(causesAt(compute, nowMs));
+  }
   compute.usage = usageAt(compute, nowMs);
+}
+
+/** What a branch has used up to now, without changing anything. */
+export function quartersOf(world: WorldState, ledger: ProjectLedger, branchId: string): QuarterLedger {
+  const settled = ledger.branches.get(branchId)?.quarters ?? new Map();
+  const awake = [...(world.projects.get(ledger.projectId)?.computes.values() ?? [])].filter(
+    (compute) => compute.branchId === branchId && openMs(compute, world.nowMs) > 0,
+  );
+  if (awake.length === 0) return settled;
+  const open: QuarterLedger = new Map(settled);
+  for (const compute of awake) addOpen(open, compute, world.nowMs);
+  return open;
 }

@@ -1,0 +1,70 @@
+/** How files and requests write loads, past operations and the behaviour of the consumption routes. */
+import { z } from 'zod';
+import type { Consumption, Load } from './fleet.ts';
+
+const cu = z.number().min(0).max(56);
+const local = { utc_offset_hours: z.number().min(-12).max(14).default(0) };
+const everySeconds = (seconds: number) => z.number().int().min(2).max(86_400).default(seconds);
+
+export const loadSchema = z.discriminatedUnion('class', [
+  z.strictObject({ class: z.enum(['office_users', 'night_batch', 'bursty_api']), cu: cu.default(1), ...local }),
+  z.strictObject({ class: z.literal('cron_ping'), cu: cu.default(0), every_seconds: everySeconds(60) }),
+  z.strictObject({ class: z.literal('queue_poller'), cu: cu.default(0), every_seconds: everySeconds(10) }),
+  z.strictObject({ class: z.literal('replication'), cu: cu.default(0) }),
+  z.strictObject({
+    class: z.literal('idle_in_transaction'),
+    hours: z.number().positive().max(10).default(4),
+    ...local,
+  }),
+]);
+
+export function toLoad(parsed: z.output<typeof loadSchema>): Load {
+  switch (parsed.class) {
+    case 'cron_ping':
+    case 'queue_poller':
+      return { class: parsed.class, cu: parsed.cu, everySeconds: parsed.every_seconds };
+    case 'replication':
+      return { class: parsed.class, cu: parsed.cu };
+    case 'idle_in_transaction':
+      return { class: parsed.class, hours: parsed.hours, utcOffsetHours: parsed.utc_offset_hours };
+    default:
+      return { class: parsed.class, cu: parsed.cu, utcOffsetHours: parsed.utc_offset_hours };
+  }
+}
+
+const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
+
+export const pastOperationSchema = z
+  .object({
+    action: z.string().min(1),
+    status: z.string().default('finished'),
+    created_at: instant,
+    duration_ms: z.number().int().min(0).default(1000),
+  })
+  .transform(({ action, status, created_at: createdAtMs, duration_ms: durationMs }) => ({
+    ...{ action, status, createdAtMs, durationMs },
+  }));
+
+export const consumptionSchema = z
+  .strictObject({
+    routes: z.enum(['both', 'projects', 'none']).optional(),
+    zeros: z.enum(['omitted', 'sent']).optional(),
+    delay_minutes: z.number().min(0).max(1440).optional(),
+    stalls: z.array(z.strictObject({ from: instant, to: instant })).optional(),
+    corrections: z.number().min(0).max(1).optional(),
+    deleted: z.enum(['listed', 'hidden']).optional(),
+    branches_from: instant.optional(),
+    open_bucket: z.enum(['omitted', 'sent']).optional(),
+    unattributed: z.number().min(0).max(0.9).optional(),
+  })
+  .transform((parsed): Partial<Consumption> => {
+    const { delay_minutes, stalls, branches_from, open_bucket, ...same } = parsed;
+    const changes = {
+      ...same,
+      delayMinutes: delay_minutes,
+      stalls: stalls?.map(({ from, to }) => ({ fromMs: from, toMs: to })),
+      branchesFromMs: branches_from,
+      openBucket: open_bucket,
+    };
+    return Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
+  });

@@ -1,0 +1,144 @@
+import { z } from 'zod';
+import { bucketEnd, bucketStart, type Granularity, periodsOf, type Unit, unitId } from '../consumption/history.ts';
+import type { Platform } from '../platform.ts';
+import { type Answer, errorAnswer, refusalAnswer } from '../wire/answer.ts';
+import { read } from '../wire/bodies.ts';
+import { afterCursor, BRANCH_METRICS, METRICS, renderConsumption } from '../wire/consumption.ts';
+import type { ApiKey } from '../world/accounts.ts';
+import type { WorldState } from '../world/entities.ts';
+import { permissionRefusal } from '../world/permissions.ts';
+import { readLimit } from './page-query.ts';
+import type { AuthorisedRequest, Route } from './route.ts';
+
+const DAY_MS = 86_400_000;
+
+/** How far back each granularity goes. */
+const LOOKBACK_MS: Record<Granularity, number> = { hourly: 7 * DAY_MS, daily: 60 * DAY_MS, monthly: 366 * DAY_MS };
+
+const instant = z.iso.datetime({ offset: true }).transform(Date.parse);
+const list = z.string().transform((text) => text.split(',').filter((part) => part !== ''));
+const querySchema = z.object({
+  from: instant,
+  to: instant,
+  granularity: z.enum(['hourly', 'daily', 'monthly']),
+  org_id: z.string(),
+  metrics: list,
+  project_ids: list.optional(),
+  branch_ids: list.optional(),
+});
+
+type Query = z.output<typeof querySchema>;
+type Checked = { ok: true; query: Query } | { ok: false; answer: Answer };
+
+/** What both routes ask of a request. A key that doesn't see the organization is told that there is none. */
+function check(request: AuthorisedRequest, world: WorldState, metrics: readonly string[]): Checked {
+  const refused = (status: number, message: string): Checked => ({ ok: false, answer: errorAnswer(status, message) });
+  const parsed = read(querySchema, request.query);
+  if (!parsed.ok) return refused(400, parsed.message);
+  const query = parsed.value;
+  if (!isMember(world, request.key, query.org_id)) return refused(404, 'organization not found');
+  const unknown = query.metrics.find((metric) => !metrics.includes(metric));
+  if (unknown !== undefined || query.metrics.length === 0) return refused(400, `metrics: ${unknown ?? 'none'}`);
+  const ledgers = [...world.ledgers.values()].filter(({ orgId }) => orgId === query.org_id);
+  if (ledgers.length > 0 && ledgers.every(({ plans }) => plans.at(-1)?.plan === 'free')) {
+    return refused(403, 'consumption history is not available on this plan');
+  }
+  const range = rangeOf(query, world);
+  const oldestMs = bucketStart(world.nowMs, query.granularity) - LOOKBACK_MS[query.granularity];
+  if (range.fromMs >= range.toMs || range.fromMs < oldestMs || range.toMs > bucketEnd(range.nowMs, query.granularity)) {
+    return refused(406, 'the range is not valid for this granularity');
+  }
+  return { ok: true, query };
+}
+
+function isMember(world: WorldState, key: ApiKey, orgId: string): boolean {
+  if (key.kind === 'project') return false;
+  if (key.kind === 'organization') return key.orgId === orgId;
+  return permissionRefusal(world, key, { kind: 'organization', orgId, role: 'member' }) === undefined;
+}
+
+/** Both ends are rounded down; with open buckets shown, the last one is that of `to`. */
+function rangeOf({ from, to, granularity }: Query, { consumption, nowMs }: WorldState) {
+  const end = bucketStart(to, granularity);
+  const isOpen = consumption.openBucket === 'sent' && to > end;
+  return {
+    granularity,
+    nowMs: bucketStart(nowMs, granularity),
+    fromMs: bucketStart(from, granularity),
+    toMs: isOpen ? bucketEnd(end, granularity) : end,
+  };
+}
+
+function pageAnswer(
+  field: 'projects' | 'branches',
+  units: readonly Unit[],
+  request: AuthorisedRequest,
+  { query, limit }: { query: Query; limit: number },
+  world: WorldState,
+): Answer {
+  const { cursor } = request.query;
+  const start = afterCursor(units, cursor || undefined);
+  const page = units.slice(start, start + limit);
+  const last = page.at(-1);
+  const next = last === undefined ? cursor : unitId(last);
+  const shown = { granularity: query.granularity, metrics: query.metrics, zeros: world.consumption.zeros };
+  const items = page.map((unit) => renderConsumption(unit, periodsOf(world, unit, rangeOf(query, world)), shown));
+  // An empty last page carries the cursor that it was asked with.
+  return { status: 200, body: { [field]: items, ...(next !== undefined && { pagination: { cursor: next } }) } };
+}
+
+function isListed(world: WorldState, deletedAtMs: number | undefined): boolean {
+  return deletedAtMs === undefined || world.consumption.deleted === 'listed';
+}
+
+const projects: Route = {
+  method: 'GET',
+  template: '/consumption_history/v2/projects',
+  needs: () => ({ kind: 'any_key' }),
+  answer(request, platform: Platform) {
+    const world = platform.world();
+    if (world.consumption.routes === 'none') return errorAnswer(404, 'not found');
+    const limit = readLimit(request.query.limit, { fallback: 10, max: 100 });
+    if (!limit.ok) return errorAnswer(400, limit.message);
+    const checked = check(request, world, METRICS);
+    if (!checked.ok) return checked.answer;
+    const { org_id: orgId, project_ids: ids } = checked.query;
+    const units = [...world.ledgers.values()]
+      .filter((ledger) => ledger.orgId === orgId && isListed(world, ledger.deletedAtMs))
+      .filter(({ projectId }) => ids === undefined || ids.includes(projectId))
+      .sort((a, b) => b.createdAtMs - a.createdAtMs || (a.projectId < b.projectId ? 1 : -1))
+      .map((ledger) => ({ ledger }));
+    return pageAnswer('projects', units, request, { query: checked.query, limit: limit.limit }, world);
+  },
+};
+
+const branches: Route = {
+  method: 'GET',
+  template: '/consumption_history/v2/branches',
+  needs: () => ({ kind: 'any_key' }),
+  answer(request, platform: Platform) {
+    const world = platform.world();
+    if (world.consumption.routes !== 'both') return errorAnswer(404, 'not found');
+    const limit = readLimit(request.query.limit, { fallback: 100, max: 1000 });
+    if (!limit.ok) return errorAnswer(400, limit.message);
+    const checked = check(request, world, BRANCH_METRICS);
+    if (!checked.ok) return checked.answer;
+    const { org_id: orgId, project_ids: ids, branch_ids: branchIds } = checked.query;
+    if (ids === undefined || ids.length === 0 || ids.length > 100) {
+      return refusalAnswer({ code: 'invalid', message: 'project_ids: 1 to 100 are required' });
+    }
+    const units = [...world.ledgers.values()]
+      .filter((ledger) => ledger.orgId === orgId && ids.includes(ledger.projectId))
+      .filter((ledger) => isListed(world, ledger.deletedAtMs))
+      .sort((a, b) => (a.projectId < b.projectId ? -1 : 1))
+      .flatMap((ledger) =>
+        [...ledger.branches]
+          .filter(([id, { deletedAtMs }]) => isListed(world, deletedAtMs) && (branchIds?.includes(id) ?? true))
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .map(([branchId]) => ({ ledger, branchId })),
+      );
+    return pageAnswer('branches', units, request, { query: checked.query, limit: limit.limit }, world);
+  },
+};
+
+export const CONSUMPTION_ROUTES: readonly Route[] = [projects, branches];
