@@ -1,25 +1,33 @@
+import type { Clock } from '../ports/clock.ts';
 import type { ApiResult, ControlApiError, ControlApiErrorCode } from '../ports/control-api.ts';
-import type { Readiness } from '../ports/operator.ts';
-import type { RulesSource } from '../ports/rules.ts';
-import { createBoundaries } from './boundaries/boundaries.ts';
-import { createCrossings } from './boundaries/crossings.ts';
-import { startSampling } from './connections/sampler.ts';
-import type { DaemonContext } from './context.ts';
-import { readProjectList, readProjectQuietly } from './fleet/cached-projects.ts';
-import { createInventory } from './fleet/inventory.ts';
+import { type JobHandler, QUEUE_NAMES, type QueueName } from '../ports/job-queue.ts';
+import type { Running } from './background.ts';
+import type { Mode } from './evaluate/evaluate.ts';
+import { type ListProjectsDeps, readProjectList, readProjectQuietly } from './fleet/cached-projects.ts';
 import { narrowKeysOf } from './fleet/narrow-keys.ts';
-import { ATTEND_MS } from './group/leader.ts';
-import { startLeaderRefresh } from './group/leader-refresh.ts';
-import { onlyAsLeader, withRightClock } from './group/pause-queues.ts';
+import type { ReadComputesDeps } from './fleet/read-computes.ts';
+import type { StoreClock } from './group/clock-skew.ts';
+import { ATTEND_MS, type LeaderLease } from './group/leader.ts';
+import type { StoreWatch } from './group/store-loss.ts';
 import { mapConcurrently } from './map-concurrently.ts';
-import { createFollowOperations } from './operations/follow.ts';
-import { checkReadiness } from './operator/readiness.ts';
-import { createReconcile } from './reconcile/reconcile.ts';
-import { startResync } from './resync.ts';
-import { beginWithRules } from './rollout/activate.ts';
-import { startReloading } from './rollout/reload.ts';
-import { showSets } from './rollout/write-permission.ts';
-import { ensureTriggers, requestReconcile } from './triggers.ts';
+import { type ActivateDeps, beginWithRules } from './rollout/activate.ts';
+import type { Reloading } from './rollout/reload.ts';
+import { type ShowSetsDeps, showSets } from './rollout/write-permission.ts';
+import { type EnsureTriggersDeps, ensureTriggers, requestReconcile } from './triggers.ts';
+
+/** How often the daemon looks by itself, in real milliseconds. */
+export interface Rhythm {
+  /** Between two looks at the list of projects. */
+  inventoryMs: number;
+  /** Between two rounds of the resync loop, which ensures what must be in the queue, and counts. */
+  resyncMs: number;
+  /** Between two looks at a compute whose change waits. */
+  waitingMs: number;
+  /** Between two looks at the files of the policies, and at what the group's store says of them. */
+  rulesMs: number;
+  /** Between two looks whether a source of connections is due. */
+  samplingMs: number;
+}
 
 /** Whoever starts a daemon is waiting: an API that does not answer by then is not there, in real milliseconds. */
 const FIRST_ANSWER_MS = 5_000;
@@ -34,7 +42,6 @@ const FATAL_AT_START: ReadonlySet<ControlApiErrorCode> = new Set(['unauthorised'
 const CONCURRENCY = { inventory: 1, boundaries: 20, crossings: 1_000, reconcile: 32, operations: 16 } as const;
 
 export interface Daemon {
-  readiness(): Promise<Readiness>;
   /** Reads policies and settings anew, whether they have changed or not. */
   reload(): Promise<void>;
   /** Ends the local timers; closing the queue ends the rest. */
@@ -48,81 +55,84 @@ export interface Surroundings {
   queue: string;
 }
 
+interface FirstProjectsDeps extends ListProjectsDeps, ReadComputesDeps {}
+
+interface LogStartDeps extends FirstProjectsDeps {
+  mode: Mode;
+}
+
+interface JoinGroupDeps extends ActivateDeps, ShowSetsDeps {
+  storeWatch: StoreWatch;
+  storeClock: Pick<StoreClock, 'compare' | 'wasTooFarOff'>;
+  leaderLease: LeaderLease;
+  /** A daemon of this group is known to have run on this machine before. */
+  hasRunHere: boolean;
+}
+
+export interface DaemonDeps extends FirstProjectsDeps, JoinGroupDeps, EnsureTriggersDeps {
+  clock: Clock;
+  fleet: FirstProjectsDeps['fleet'];
+  rhythm: Rhythm;
+  /** Does the jobs of each queue. */
+  handlers: Readonly<Record<QueueName, JobHandler>>;
+  startReloading(): Reloading;
+  /** Start what else runs by itself until the daemon is stopped. */
+  background: readonly (() => Running)[];
+}
+
 /**
  * Starts everything that a daemon does. It asks the control API once first: one that can't be reached, or that refuses the key,
  * is an error of the start; later it is an outage that is lived through. Rejects with the signal's reason when it is aborted.
  */
 export async function startDaemon(
-  context: DaemonContext,
+  deps: DaemonDeps,
   surroundings: Surroundings,
-  { rules, signal }: { rules?: RulesSource | undefined; signal: AbortSignal },
+  signal: AbortSignal,
 ): Promise<{ ok: true; daemon: Daemon } | { ok: false; error: ControlApiError }> {
-  const { queue, fleet, clock, rhythm } = context;
-  const first = await readFirstProjects(context, signal);
+  const { queue, fleet, clock, rhythm, storeWatch, leaderLease } = deps;
+  const first = await readFirstProjects(deps, signal);
   signal.throwIfAborted();
   if (!first.ok) return first;
-  logStart(context, surroundings, first.value.projects);
-  for (const { message, ...fields } of narrowKeysOf(context)) {
-    context.telemetry.log.warn({ event: 'ebb.narrow_key', ...fields }, message);
-  }
-  await joinGroup(context);
+  logStart(deps, surroundings, first.value.projects);
+  await joinGroup(deps);
   signal.throwIfAborted();
-  await queue.work('crossings', withRightClock(context, createCrossings(context)), {
-    concurrency: CONCURRENCY.crossings,
-  });
-  await queue.work('reconcile', withRightClock(context, createReconcile(context)), {
-    concurrency: CONCURRENCY.reconcile,
-  });
-  await queue.work('operations', withRightClock(context, createFollowOperations(context)), {
-    concurrency: CONCURRENCY.operations,
-  });
-  await queue.work('boundaries', withRightClock(context, createBoundaries(context)), {
-    concurrency: CONCURRENCY.boundaries,
-  });
-  await queue.work('inventory', onlyAsLeader(context, createInventory(context)), {
-    concurrency: CONCURRENCY.inventory,
-  });
-  for (const { project } of fleet.cachedProjects()) await requestReconcile(context, project.projectId);
-  await ensureTriggers(context);
-  const resync = startResync(context);
-  const reloading = startReloading(context, rules);
-  const sampling = startSampling(context);
-  const watch = clock.every(rhythm.resyncMs, () =>
-    context.runInBackground('watch of the store', () => context.storeWatch.check()),
-  );
-  const lease = clock.every(ATTEND_MS, () =>
-    context.runInBackground('lease of the fleet', () => context.leaderLease.attend()),
-  );
-  const leaderRefresh = startLeaderRefresh(context);
+  for (const name of QUEUE_NAMES) await queue.work(name, deps.handlers[name], { concurrency: CONCURRENCY[name] });
+  for (const { project } of fleet.cachedProjects()) await requestReconcile(deps, project.projectId);
+  await ensureTriggers(deps);
+  const reloading = deps.startReloading();
+  const running = [
+    reloading,
+    ...deps.background.map((start) => start()),
+    clock.every(rhythm.resyncMs, () => deps.runInBackground('watch of the store', () => storeWatch.check())),
+    clock.every(ATTEND_MS, () => deps.runInBackground('lease of the fleet', () => leaderLease.attend())),
+  ];
   return {
     ok: true,
     daemon: {
-      readiness: () => checkReadiness(context),
       reload: () => reloading.reload(),
       async stop() {
-        const running = [resync, reloading, sampling, watch, lease, leaderRefresh];
         await Promise.all(running.map((one) => one.close()));
         // After a kill the others would wait for the lease to end; after a stop they need not.
-        await context.runInBackground('lease of the fleet', () => context.leaderLease.release());
+        await deps.runInBackground('lease of the fleet', () => leaderLease.release());
       },
     },
   };
 }
 
 /** What must be known of the others, and of the store, before anything is written. */
-async function joinGroup(context: DaemonContext): Promise<void> {
-  const { store, storeWatch, storeClock, overrides, clock } = context;
+async function joinGroup(deps: JoinGroupDeps): Promise<void> {
+  const { store, storeWatch, storeClock, overrides, clock } = deps;
   await overrides.refresh(store, clock.now());
   await storeWatch.check();
   await storeClock.compare();
-  await context.leaderLease.attend();
+  await deps.leaderLease.attend();
   const isNew = (await store.generation()) === undefined && (await store.projectIds()).length === 0;
-  await beginWithRules(context);
-  showSets(context);
-  if (isNew) sayThatItIsEmpty(context);
+  await beginWithRules(deps);
+  showSets(deps);
+  if (isNew) sayThatItIsEmpty(deps);
 }
 
-function sayThatItIsEmpty({ telemetry: { log, metrics }, hasRunHere }: DaemonContext): void {
+function sayThatItIsEmpty({ telemetry: { log, metrics }, hasRunHere }: JoinGroupDeps): void {
   const baseline = 'what computes have when they are first seen becomes their baseline';
   if (!hasRunHere) {
     log.info({ event: 'ebb.store_new' }, `the store is empty: ${baseline}`);
@@ -141,37 +151,40 @@ function sayThatItIsEmpty({ telemetry: { log, metrics }, hasRunHere }: DaemonCon
  * only just appeared.
  */
 async function readFirstProjects(
-  context: DaemonContext,
+  deps: FirstProjectsDeps,
   signal: AbortSignal,
 ): Promise<ApiResult<{ projects: number }>> {
   const options = { deadlineMs: FIRST_ANSWER_MS, signal };
-  const { projects, failures } = await readProjectList(context, options);
+  const { projects, failures } = await readProjectList(deps, options);
   const listed = new Set(projects.map(({ account }) => account));
   const silent = new Map([...failures].filter(([account]) => !listed.has(account)));
   const answering = new Set<string>();
-  for (const project of projects) context.fleet.list(project);
+  for (const project of projects) deps.fleet.list(project);
   await mapConcurrently(projects.slice(0, READ_AT_START), READ_AT_START, async (project) => {
-    const cachedProject = await readProjectQuietly(context, project, options);
+    const cachedProject = await readProjectQuietly(deps, project, options);
     if (cachedProject.ok) answering.add(project.account);
     else if (FATAL_AT_START.has(cachedProject.error.code)) silent.set(project.account, cachedProject.error);
   });
   for (const account of answering) silent.delete(account);
   const [error] = silent.values();
-  if (error !== undefined && silent.size === context.api.accountStatus().length) return { ok: false, error };
+  if (error !== undefined && silent.size === deps.api.accountStatus().length) return { ok: false, error };
   return { ok: true, value: { projects: projects.length } };
 }
 
-function logStart(context: DaemonContext, surroundings: Surroundings, projects: number): void {
-  const { mode, fleet, policies, telemetry } = context;
+function logStart(deps: LogStartDeps, surroundings: Surroundings, projects: number): void {
+  const { mode, fleet, telemetry } = deps;
+  const { set } = deps.rules.current.policies;
   const cachedProjects = [...fleet.cachedProjects()];
   const computes = cachedProjects.reduce((sum, cachedProject) => sum + cachedProject.computes.length, 0);
   const counted = cachedProjects.length === projects ? `${computes}` : `more than ${computes}`;
   const { apiUrl, accounts, queue } = surroundings;
-  const names = policies.set.policies.map(({ name }) => name);
+  const names = set.policies.map(({ name }) => name);
   const fields = { event: 'ebb.start', mode, api: apiUrl, accounts, queue, projects, computes, policies: names };
   const what = mode === 'observe' ? 'observe mode: nothing is written' : 'enforce mode: computes are changed';
   telemetry.log.info(
-    { ...fields, hash: policies.set.hash },
+    { ...fields, hash: set.hash },
     `${what}; API ${apiUrl}, account ${accounts.join(', ')}, ${projects} projects, ${counted} computes`,
   );
+  for (const { message, ...narrow } of narrowKeysOf(deps))
+    telemetry.log.warn({ event: 'ebb.narrow_key', ...narrow }, message);
 }

@@ -1,18 +1,17 @@
 import type { ApiAccount, KeySource } from '../adapters/control-api/accounts.ts';
 import type { ViaProxy } from '../adapters/control-api/dispatcher.ts';
 import { keyFromFile, keysFromFolder } from '../adapters/control-api/key-files.ts';
+import type { Result } from '../common/result.ts';
 import type { Account } from '../settings/accounts.ts';
 import { type ApiKeySource, type KeyPurpose, readApiKey } from '../settings/api-key.ts';
 import type { ProxySetting } from '../settings/proxy.ts';
+import type { Settings } from '../settings.ts';
 
 /**
  * The keys that can be read before anything runs, or what to do. Among several accounts, one whose file can't be read is no
  * reason not to start: the client looks again at each call.
  */
-export function readKeysAtStart(
-  accounts: readonly Account[],
-  purpose: KeyPurpose,
-): { ok: true; value: string[] } | { ok: false; problem: string } {
+export function readKeysAtStart(accounts: readonly Account[], purpose: KeyPurpose): Result<string[]> {
   const problems: string[] = [];
   const keys: string[] = [];
   for (const { apiKey } of accounts) {
@@ -22,6 +21,11 @@ export function readKeysAtStart(
     else if (apiKey?.from !== 'file' || accounts.length === 1) problems.push(key.problem);
   }
   return problems.length === 0 ? { ok: true, value: keys } : { ok: false, problem: problems.join('\n') };
+}
+
+/** What keys are used for in a mode. */
+export function purposeOf({ mode }: Pick<Settings, 'mode'>): KeyPurpose {
+  return mode === 'enforce' ? 'write' : 'read';
 }
 
 /** The accounts as the client of the control API takes them. `hide` gets each key that is read, before it is used. */

@@ -82,9 +82,9 @@ function depsOf(
   const fleet = createFleet({ clock });
   const telemetry = { log: SILENT_LOG, metrics: NO_METRICS };
   const { disruption, manualChanges, revision } = settings;
-  const rules = { policies, disruption, manualChanges, profiles: situation.profiles, revision };
+  const current = { policies, disruption, manualChanges, profiles: situation.profiles, revision };
   return {
-    ...{ clock, api, store, telemetry, ...rules },
+    ...{ clock, api, store, telemetry, rules: { current } },
     notify,
     fleet,
     outages: createOutages(telemetry),

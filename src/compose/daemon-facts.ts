@@ -1,14 +1,8 @@
 import type { Freeze } from '../domain/overrides/freezes.ts';
 import type { Hold } from '../domain/overrides/holds.ts';
 import type { ComputeRecord } from '../domain/records/compute-record.ts';
-import {
-  type FreezeDocument,
-  type HoldDocument,
-  MOST_PER_PAGE,
-  type OperatorResult,
-  type Page,
-  type PageQuery,
-} from '../ports/operator.ts';
+import type { FreezeDocument, HoldDocument } from '../ports/documents.ts';
+import { MOST_PER_PAGE, type OperatorResult, type Page, type PageQuery } from '../ports/operator.ts';
 import type { Settings } from '../settings.ts';
 import { NOTHING_STORED, type StoredFacts } from './stored-facts.ts';
 

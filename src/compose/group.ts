@@ -1,26 +1,51 @@
 import { randomUUID } from 'node:crypto';
-import type { DaemonContext } from '../app/context.ts';
-import { createLeaderLease, type LeaderLeaseDeps } from '../app/group/leader.ts';
-import { createStoreWatch, type StoreWatchDeps } from '../app/group/store-loss.ts';
-import { cannotWrite, generationOf } from '../app/rollout/write-permission.ts';
-import { ensureTriggers } from '../app/triggers.ts';
+import type { Mode } from '../app/evaluate/evaluate.ts';
+import { createStoreClock, type StoreClock } from '../app/group/clock-skew.ts';
+import { createLeaderLease, type LeaderLease, type WriteBlock } from '../app/group/leader.ts';
+import { createStoreWatch, type StoreWatch, type StoreWatchDeps } from '../app/group/store-loss.ts';
+import {
+  cannotWrite,
+  checkWritePermission,
+  generationOf,
+  type SetsDeps,
+  type WritePermission,
+} from '../app/rollout/write-permission.ts';
+import { type EnsureTriggersDeps, ensureTriggers } from '../app/triggers.ts';
 
-type GroupDeps = Omit<LeaderLeaseDeps & StoreWatchDeps, 'holder' | 'blocked' | 'generation' | 'ensureTriggers'>;
+type OpenGroupDeps = Omit<StoreWatchDeps, 'holder' | 'generation' | 'ensureTriggers'> &
+  EnsureTriggersDeps &
+  SetsDeps & {
+    mode: Mode;
+    /** The store serves this daemon only. */
+    isAlone: boolean;
+  };
 
-/** What makes a daemon one of a group; `context`: what it becomes a part of. */
-export function openGroup(
-  deps: GroupDeps,
-  context: () => DaemonContext,
-): Pick<DaemonContext, 'holder' | 'blocked' | 'leaderLease' | 'storeWatch'> {
+/** What makes a daemon one of a group. */
+export interface Group {
+  /** Names this daemon as the holder of a lease; random. */
+  holder: string;
+  leaderLease: LeaderLease;
+  storeClock: StoreClock;
+  storeWatch: StoreWatch;
+  /** What was last known to keep this daemon from writing. */
+  blocked(): WriteBlock | undefined;
+  /** Asked before each write. Rejects if that can't be told: then nothing may be written either. */
+  mayWrite(): Promise<WritePermission>;
+}
+
+export function openGroup(deps: OpenGroupDeps): Group {
+  const { sets } = deps;
   const holder = randomUUID();
-  const blocked = () => cannotWrite(context());
+  const storeClock = createStoreClock({ ...deps, machineMs: () => Date.now() });
+  const blocked = () => cannotWrite({ sets, storeClock });
+  const storeWatch = createStoreWatch({
+    ...{ ...deps, holder },
+    generation: () => generationOf(deps),
+    ensureTriggers: () => ensureTriggers(deps),
+  });
   return {
-    ...{ holder, blocked },
+    ...{ holder, blocked, storeClock, storeWatch },
     leaderLease: createLeaderLease({ ...deps, holder, blocked }),
-    storeWatch: createStoreWatch({
-      ...{ ...deps, holder },
-      generation: () => generationOf(context()),
-      ensureTriggers: () => ensureTriggers(context()),
-    }),
+    mayWrite: () => checkWritePermission({ ...deps, storeClock, storeWatch }),
   };
 }

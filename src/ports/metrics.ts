@@ -1,5 +1,5 @@
+import { COMPUTE_STATUSES } from './documents.ts';
 import { QUEUE_NAMES } from './job-queue.ts';
-import { COMPUTE_STATUSES } from './operator.ts';
 
 /** Every metric of ebb: name, type, labels, help, and the label sets that exist from the start. docs/metrics.md is checked against it. */
 export interface MetricDeclaration {

@@ -1,5 +1,5 @@
-/** What the status page shows besides what commands can ask too; the HTTP API gives the same. Forms as in operator.ts. */
-import type { ComputeDocument, DecisionDocument, HoldDocument, OperationDocument } from './operator.ts';
+/** What the status page shows besides what commands can ask too; the HTTP API gives the same. Forms as in documents.ts. */
+import type { ComputeDocument, DecisionDocument, HoldDocument, OperationDocument } from './documents.ts';
 
 /** A stretch of time in which nothing changes that policies set. */
 export interface SegmentDocument {

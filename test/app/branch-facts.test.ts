@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { isBranchAsDecided } from '../../src/app/apply/branch-as-decided.ts';
-import type { Context } from '../../src/app/context.ts';
-import { readProject } from '../../src/app/fleet/cached-projects.ts';
+import { type BranchDeps, isBranchAsDecided } from '../../src/app/apply/branch-as-decided.ts';
+import { type ReadProjectDeps, readProject } from '../../src/app/fleet/cached-projects.ts';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { readComputes } from '../../src/app/fleet/read-computes.ts';
 import { createOutages } from '../../src/app/telemetry/outages.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import type { Branch, ControlApi, ControlApiError, Project } from '../../src/ports/control-api.ts';
-import { aCompute, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
+import { aCompute, aRecord, aSchedule, at, currentRules } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
 const NOON = at('2026-03-02T12:00:00Z');
@@ -41,16 +40,17 @@ function aDaemon() {
     disruption: { lower: { when: 'any', atDeadline: 'skip' } },
     windows: [{ at: [{ kind: 'always' }], size: { minCu: 0.25, maxCu: 0.25 } }],
   });
-  const policies = compiled(small);
+  const rules = currentRules(small);
+  const { policies } = rules.current;
   const metrics = { increment() {}, set() {}, clear() {}, observe() {} };
   const telemetry = { log, metrics };
   const context = {
-    ...{ api, clock, policies, telemetry, outages: createOutages(telemetry), fleet: createFleet({ clock } as never) },
+    ...{ api, clock, rules, telemetry, outages: createOutages(telemetry), fleet: createFleet({ clock } as never) },
     queue: {
       add: async (queue: string) => void asked.push(queue),
       addAt: async (queue: string) => void asked.push(queue),
     },
-  } as unknown as Context;
+  } as unknown as BranchDeps & ReadProjectDeps;
   return { platform, time, log, asked, policies, context };
 }
 

@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { Context } from '../../src/app/context.ts';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { FORGET_ABSENT_AFTER_MS, settleAbsent } from '../../src/app/fleet/forget-project.ts';
-import { takeInventory } from '../../src/app/fleet/inventory.ts';
+import { type InventoryDeps, takeInventory } from '../../src/app/fleet/inventory.ts';
 import { createOutages } from '../../src/app/telemetry/outages.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import type { ApiResult, ControlApi, Operation, Project } from '../../src/ports/control-api.ts';
 import type { Lease } from '../../src/ports/store.ts';
-import { aCompute, aRecord } from '../support/builders.ts';
+import { aCompute, aRecord, currentRules } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
 const SHOP: Project = { account: 'a', projectId: 'p-one', name: 'shop', regionId: 'r', updatedAtMs: 1 };
@@ -48,8 +47,8 @@ function aDaemon() {
   const fleet = createFleet({ clock } as never);
   const context = {
     ...{ api, clock, telemetry, store, fleet, holder: 'me', outages: createOutages(telemetry) },
-    ...{ policies: { selectsByBranch: false }, queue: { add: async () => {} }, rhythm: { inventoryMs: 30_000 } },
-  } as unknown as Context;
+    ...{ rules: currentRules(), queue: { add: async () => {} }, rhythm: { inventoryMs: 30_000 } },
+  } as unknown as InventoryDeps;
   const takeRound = () => takeInventory(context, new AbortController().signal);
   const events = () => log.lines.map(({ fields }) => (fields as { event: string }).event);
   return { platform, records, broken, time, context, fleet, takeRound, events };

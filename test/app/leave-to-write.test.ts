@@ -1,9 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import type { DaemonContext } from '../../src/app/context.ts';
 import { createStoreClock } from '../../src/app/group/clock-skew.ts';
-import { cannotWrite, checkWritePermission, createPolicySets } from '../../src/app/rollout/write-permission.ts';
+import {
+  cannotWrite,
+  checkWritePermission,
+  createPolicySets,
+  type WriteBlockDeps,
+  type WritePermissionDeps,
+} from '../../src/app/rollout/write-permission.ts';
 import type { Generation } from '../../src/ports/store.ts';
-import { aSchedule, compiled } from '../support/builders.ts';
+import { aSchedule, currentRules } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
 /** An enforcing daemon with the set `test` as generation 7, beside what the store has in force. */
@@ -17,7 +22,7 @@ function aDaemon({ inForce, aheadMs = 0 }: { inForce?: Generation; aheadMs?: num
     telemetry,
   });
   const context = {
-    ...{ mode: 'enforce', telemetry, storeClock, policies: compiled(aSchedule()) },
+    ...{ mode: 'enforce', telemetry, storeClock, rules: currentRules(aSchedule()) },
     sets: { ...createPolicySets({ stages: true, accepted: undefined }), generation: 7 },
     store: { generation: async () => held.inForce },
     storeWatch: {
@@ -25,12 +30,12 @@ function aDaemon({ inForce, aheadMs = 0 }: { inForce?: Generation; aheadMs?: num
         held.inForce ??= { number: 7, setHash: 'test' };
       },
     },
-  } as unknown as DaemonContext;
+  } as unknown as WritePermissionDeps & WriteBlockDeps;
   return { context, held, log: telemetry.log };
 }
 
-const codeOf = async (context: DaemonContext) => {
-  const leave = await checkWritePermission(context);
+const codeOf = async (deps: WritePermissionDeps) => {
+  const leave = await checkWritePermission(deps);
   return leave.ok ? 'ok' : leave.reason.code;
 };
 

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { DaemonContext } from '../../src/app/context.ts';
-import { checkReadiness } from '../../src/app/operator/readiness.ts';
+import { checkReadiness, type ReadinessDeps } from '../../src/app/operator/readiness.ts';
 import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
-import { createOutages, reportListing } from '../../src/app/telemetry/outages.ts';
+import { createOutages, type ReportListingDeps, reportListing } from '../../src/app/telemetry/outages.ts';
 import type { AccountStatus, ControlApiError } from '../../src/ports/control-api.ts';
-import { aSchedule, compiled } from '../support/builders.ts';
+import { aSchedule, currentRules } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
 /** A daemon of two accounts that are fine until a test says otherwise, and what its readiness says of them. */
@@ -15,14 +14,14 @@ function aDaemon() {
   ];
   const telemetry = { log: memoryLog(), metrics: { increment() {}, set() {}, clear() {}, observe() {} } };
   const context = {
-    ...{ mode: 'observe', telemetry, outages: createOutages(telemetry), policies: compiled(aSchedule()) },
+    ...{ mode: 'observe', telemetry, outages: createOutages(telemetry), rules: currentRules(aSchedule()) },
     sets: createPolicySets({ stages: true, accepted: undefined }),
     storeClock: { wasTooFarOff: () => undefined },
     queue: { counts: async () => ({}) },
     storedTimes: { problem: () => undefined },
     store: { storeId: async () => 'store', brokenRecords: async () => new Map() },
     api: { accountStatus: () => status },
-  } as unknown as DaemonContext;
+  } as unknown as ReadinessDeps & ReportListingDeps;
   const list = (failure?: ControlApiError) =>
     reportListing(context, { projects: [{}], failures: new Map(failure && [['main', failure]]) });
   return { status, list, ready: () => checkReadiness(context) };

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { DaemonContext } from '../../src/app/context.ts';
-import { checkReadiness } from '../../src/app/operator/readiness.ts';
+import { checkReadiness, type ReadinessDeps } from '../../src/app/operator/readiness.ts';
 import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import { createOutages } from '../../src/app/telemetry/outages.ts';
-import { aSchedule, compiled } from '../support/builders.ts';
+import { aSchedule, currentRules } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
 /** A daemon that is well, on a store whose records can be broken and mended. */
@@ -14,7 +13,7 @@ function aDaemon() {
   const outages = createOutages(telemetry);
   const problems: { times?: string } = {};
   const context = {
-    ...{ telemetry, outages, engineName: 'embedded', policies: compiled(aSchedule()) },
+    ...{ telemetry, outages, engineName: 'embedded', rules: currentRules(aSchedule()) },
     ...{ sets: createPolicySets({ stages: false, accepted: undefined }), mode: 'enforce' },
     queue: { counts: async () => ({}) },
     store: {
@@ -28,7 +27,7 @@ function aDaemon() {
     storedTimes: { problem: () => problems.times },
     storeClock: { wasTooFarOff: () => undefined },
     api: { accountStatus: () => [] },
-  } as unknown as DaemonContext;
+  } as unknown as ReadinessDeps;
   return {
     ...{ outages, problems },
     breakRecord(computeId: string, projectId: string) {

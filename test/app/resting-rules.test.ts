@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { DaemonContext } from '../../src/app/context.ts';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
-import { advanceRules, takeReading } from '../../src/app/rollout/activate.ts';
+import { type ActivateDeps, advanceRules, takeReading } from '../../src/app/rollout/activate.ts';
 import { createPolicySets, policyProblems } from '../../src/app/rollout/write-permission.ts';
-import { compileRules, withCurrentRules } from '../../src/app/rules.ts';
+import { compileRules } from '../../src/app/rules.ts';
 import type { FreezePolicy } from '../../src/domain/policy/kinds/freeze.ts';
 import type { Policy, PolicySet } from '../../src/domain/policy/policy.ts';
 import type { Clock } from '../../src/ports/clock.ts';
@@ -31,28 +30,28 @@ function aDaemon() {
   const clock = { now: () => nowMs, monotonicMs: () => nowMs } as Clock;
   const log = memoryLog();
   const rules = { current: compileRules(rulesWith(setOf('whole', aSchedule(), freeze))) };
-  const context = withCurrentRules(rules, {
-    ...{ mode: 'observe', clock, fleet: createFleet({ clock }), rhythm: { resyncMs: 0 } },
+  const deps = {
+    ...{ mode: 'observe', rules, clock, fleet: createFleet({ clock }), rhythm: { resyncMs: 0 } },
     telemetry: { log, metrics: { increment() {}, set() {}, clear() {}, observe() {} } },
     sets: createPolicySets({ stages: false, accepted: undefined }),
     store: { projectIds: async () => [] },
     queue: { delayedIds: async () => [] },
     overrides: { async refresh() {} },
-  }) as unknown as DaemonContext;
+  } as unknown as ActivateDeps;
   return {
-    context,
+    deps,
     log,
-    inForce: () => context.policies.set.hash,
+    inForce: () => rules.current.policies.set.hash,
     async pass(ms: number) {
       nowMs += ms;
-      await advanceRules(context, signal);
+      await advanceRules(deps, signal);
     },
     async read(policies: RulesReading | ReturnType<typeof setOf>, { replaced = false, isAsked = false } = {}) {
       const rules = 'ok' in policies ? undefined : rulesWith(policies);
       const reading = rules
         ? { ok: true as const, rules, warnings: [], needRestart: [], replaced }
         : (policies as RulesReading);
-      await takeReading(context, reading, { isAsked, signal });
+      await takeReading(deps, reading, { isAsked, signal });
     },
   };
 }
@@ -62,18 +61,18 @@ const whole = setOf('whole', aSchedule(), freeze);
 
 describe('a set in which a freeze has vanished', () => {
   it('counts once it has not changed for 10 s, and says so meanwhile', async () => {
-    const { context, inForce, pass, read, log } = aDaemon();
+    const { deps, inForce, pass, read, log } = aDaemon();
     await read(half);
     await pass(5_000);
     await read(half);
     await pass(4_999);
     expect(inForce()).toBe('whole');
-    expect(policyProblems(context)).toEqual([
+    expect(policyProblems(deps)).toEqual([
       'freeze still is gone: the new policies count once their files have not changed for 10 s, or at once on SIGHUP',
     ]);
     await pass(1);
     expect(inForce()).toBe('half');
-    expect(policyProblems(context)).toEqual([]);
+    expect(policyProblems(deps)).toEqual([]);
     expect(log.lines.map(({ fields }) => Reflect.get(fields, 'event'))).toEqual([
       'ebb.policies_resting',
       'ebb.policies_loaded',
@@ -81,12 +80,12 @@ describe('a set in which a freeze has vanished', () => {
   });
 
   it('never counts where the rest of the file follows, or what follows is broken', async () => {
-    const { context, inForce, pass, read } = aDaemon();
+    const { deps, inForce, pass, read } = aDaemon();
     await read(half);
     await pass(9_000);
     await read(whole);
     await pass(60_000);
-    expect([inForce(), context.sets.candidate]).toEqual(['whole', undefined]);
+    expect([inForce(), deps.sets.candidate]).toEqual(['whole', undefined]);
     await read(half);
     await read({ ok: false, problems: ['f.yaml:3:1: cut off'] });
     await pass(60_000);

@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { readSamples, samplesToJson } from '../../src/adapters/store/samples-json.ts';
 import { createSamples } from '../../src/app/connections/samples.ts';
-import { sampleSource } from '../../src/app/connections/source.ts';
-import type { Context } from '../../src/app/context.ts';
+import { type SampleSourceDeps, sampleSource } from '../../src/app/connections/source.ts';
 import { MOST_SAMPLES } from '../../src/domain/connections/connection-samples.ts';
 import { viewConnections } from '../../src/domain/connections/connections.ts';
 import type { ConnectionSource } from '../../src/domain/policy/connection-source.ts';
 import type { ConnectionSample } from '../../src/ports/store.ts';
-import { aCompute, at } from '../support/builders.ts';
+import { aCompute, at, currentRules } from '../support/builders.ts';
 
 const MINUTE_MS = 60_000;
 const START = at('2026-03-02T00:00:00Z');
@@ -20,16 +19,17 @@ function aDaemon() {
   const now = { ms: START, connections: 0 };
   const samples = createSamples();
   const clock = { now: () => now.ms };
-  const context = {
-    ...{ clock, samples, fleet: { evaluatedCompute: () => undefined, known: () => undefined }, profiles: new Map() },
-    policies: { set: { sources: new Map([[source.name, source]]) } },
+  const rules = currentRules();
+  rules.current.policies.set.sources = new Map([[source.name, source]]);
+  const deps = {
+    ...{ clock, samples, rules, fleet: { evaluatedCompute: () => undefined, known: () => undefined } },
     store: {
       samples: async () => readSamples(stored.json),
       async putSamples(_id: string, kept: readonly ConnectionSample[]) {
         stored.json = samplesToJson(kept, MOST_SAMPLES);
       },
     },
-  } as unknown as Context;
+  } as unknown as SampleSourceDeps;
   const windowMs = 12 * 60 * MINUTE_MS;
   const count = async () => new Map([[compute.computeId, { ok: true, value: { connections: now.connections } }]]);
   const counters = { of: () => ({ count }) } as never;
@@ -38,7 +38,7 @@ function aDaemon() {
     async count(connections: number, atMs: number) {
       Object.assign(now, { connections, ms: atMs });
       const options = { counters, isCounting: true, signal: new AbortController().signal };
-      await sampleSource(context, { source, computes: [compute], windowMs }, options);
+      await sampleSource(deps, { source, computes: [compute], windowMs }, options);
       const history = samples.historyOf(compute.computeId).get(source.name);
       return viewConnections(history, compute, { instantMs: atMs, windowMs });
     },

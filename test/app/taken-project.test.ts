@@ -1,5 +1,4 @@
 import { expect, it } from 'vitest';
-import type { Context } from '../../src/app/context.ts';
 import { knownRecord, notBelievedBefore } from '../../src/app/fleet/known-records.ts';
 import type { LockedProject } from '../../src/app/leases/locked-project.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
@@ -12,15 +11,15 @@ const sentAt = (lastSentAtMs: number): ComputeRecord => ({ ...aRecord(), lastSen
 function aProject({ own, stored }: { own?: ComputeRecord; stored?: ComputeRecord }) {
   const compute = aCompute({ computeId: 'ep-a' });
   const evaluatedCompute = own && { compute, record: own };
-  const context = {
+  const deps = {
     clock: { now: () => NOW_MS },
     fleet: {
       evaluatedCompute: () => evaluatedCompute,
       evaluatedOf: () => (evaluatedCompute ? [evaluatedCompute] : []),
     },
-  } as unknown as Context;
+  } as unknown as Parameters<typeof notBelievedBefore>[0] & Parameters<typeof knownRecord>[0];
   const locked = { records: new Map(stored ? [['ep-a', stored]] : []) } as unknown as LockedProject;
-  return { notBefore: notBelievedBefore(context, locked, 'a'), known: knownRecord(context, locked.records, 'ep-a') };
+  return { notBefore: notBelievedBefore(deps, locked, 'a'), known: knownRecord(deps, locked.records, 'ep-a') };
 }
 
 it('believes a picture that was read after the last change, if this daemon made it', () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { request } from 'undici';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { FleetProject } from '../../src/emulator/fleet.ts';
-import type { Readiness } from '../../src/ports/operator.ts';
+import type { Readiness } from '../../src/ports/documents.ts';
 import { startTestDaemon, type TestDaemon } from '../support/daemon.ts';
 import { makeFolder, type Platform, startTestPlatform } from '../support/platform.ts';
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type HttpServer, startHttpServer } from '../../src/adapters/http/server.ts';
 import { createTokens } from '../../src/adapters/http/tokens.ts';
-import type { DaemonOperator, HoldDocument, HoldRequest } from '../../src/ports/operator.ts';
+import type { HoldDocument } from '../../src/ports/documents.ts';
+import type { DaemonOperator, HoldRequest } from '../../src/ports/operator.ts';
 import type { ComputeDetailDocument } from '../../src/ports/status-page.ts';
 import { memoryLog } from '../support/memory-log.ts';
 

@@ -3,7 +3,8 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { ASSETS } from '../../src/adapters/http/page/assets.ts';
 import { type HttpServerOptions, startHttpServer } from '../../src/adapters/http/server.ts';
 import { createTokens } from '../../src/adapters/http/tokens.ts';
-import type { DaemonOperator, Readiness } from '../../src/ports/operator.ts';
+import type { Readiness } from '../../src/ports/documents.ts';
+import type { DaemonOperator } from '../../src/ports/operator.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
 
 const TOKEN = 'a-token-of-some-length';

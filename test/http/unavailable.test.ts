@@ -1,16 +1,15 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { startHttpServer } from '../../src/adapters/http/server.ts';
 import { createTokens } from '../../src/adapters/http/tokens.ts';
-import type { DaemonContext } from '../../src/app/context.ts';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { createOverrides } from '../../src/app/overrides.ts';
 import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
-import { daemonOperator } from '../../src/compose/operator.ts';
+import { type DaemonOperatorDeps, daemonOperator } from '../../src/compose/operator.ts';
 import type { Hold } from '../../src/domain/overrides/holds.ts';
 import { EngineAwayError } from '../../src/ports/engine.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { answerProblems } from '../support/api-schema.ts';
-import { aSchedule, compiled } from '../support/builders.ts';
+import { aSchedule, currentRules } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
 const TOKEN = 'a-token-of-some-length';
@@ -44,23 +43,22 @@ async function pages() {
   });
   const log = memoryLog();
   const telemetry = { log, metrics: { increment() {}, set() {}, clear() {}, observe() {} } };
-  const clock = { now: () => now.ms, monotonicMs: () => now.ms } as DaemonContext['clock'];
-  const context = {
-    ...{ store, clock, mode: 'enforce', policies: compiled(aSchedule()), revision: undefined },
+  const clock = { now: () => now.ms, monotonicMs: () => now.ms } as DaemonOperatorDeps['clock'];
+  const deps = {
+    ...{ store, clock, mode: 'enforce', rules: currentRules(aSchedule()) },
     ...{ telemetry, fleet: createFleet({ clock }), overrides: createOverrides({ telemetry }) },
     sets: createPolicySets({ stages: false, accepted: undefined }),
-  } as unknown as DaemonContext;
-  const operator = daemonOperator({
-    ...{ context, daemon: () => undefined },
+    readiness: async () => ({ ready: false, checks: [] }),
     metricsText: async () => ({ contentType: 'text/plain', body: '' }),
-  });
+  } as unknown as DaemonOperatorDeps;
+  const operator = daemonOperator(deps);
   const listen = { host: '127.0.0.1', port: 0 };
   const server = await startHttpServer({ listen, log, operator, tokens: createTokens({ log, local: TOKEN }) });
   if (!server.ok) throw new Error(server.error);
   cleanups.push(server.close);
   const ask = (path: string, init = {}) => fetch(`${server.url}${path}`, { headers: HEADERS, ...init });
   const away = new EngineAwayError('Redis is not reachable', { cause: new Error('ECONNREFUSED') });
-  return { now, down, ask, log, away, context };
+  return { now, down, ask, log, away, deps };
 }
 
 const READS = ['status', 'computes', 'decisions', 'holds', 'freezes', 'fleet'];
@@ -83,8 +81,8 @@ describe('while the store is away', () => {
   });
 
   it('holds are those that the daemon decides by', async () => {
-    const { down, ask, away, context } = await pages();
-    await context.overrides.refresh(context.store, START_MS);
+    const { down, ask, away, deps } = await pages();
+    await deps.overrides.refresh(deps.store, START_MS);
     down.error = away;
     expect(await (await ask('/api/v1/holds')).json()).toMatchObject({ holds: [{ id: 'h-1' }], stale: { seconds: 0 } });
   });

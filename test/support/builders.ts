@@ -1,5 +1,6 @@
 /** Small, complete domain values for tests; each test names only what it is about. */
 
+import type { CurrentRules } from '../../src/app/rules.ts';
 import type { Compute } from '../../src/domain/compute/compute.ts';
 import type { ConnectionHistory, ConnectionSample } from '../../src/domain/connections/connections.ts';
 import { evaluate, type Situation } from '../../src/domain/evaluate/evaluate.ts';
@@ -138,6 +139,13 @@ export function countsUntil(untilMs: number, ...counts: number[]): ConnectionHis
 
 export function compiled(...policies: Policy[]): CompiledPolicies {
   return compilePolicies({ policies, sources: new Map(), hash: 'test' });
+}
+
+/** Rules of which only the policies matter. */
+export function currentRules(...policies: Policy[]): CurrentRules {
+  const [disruption, profiles] = [{}, new Map()];
+  const current = { policies: compiled(...policies), disruption, profiles, manualChanges: undefined };
+  return { current: { ...current, revision: undefined } };
 }
 
 /** Plans as the daemon does. */

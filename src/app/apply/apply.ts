@@ -44,8 +44,6 @@ export interface ApplyDeps extends EvaluateDeps, OutageDeps {
   notify: Notifier;
   overrides: Overrides;
   slots: Slots;
-  /** What the policies were made from, such as a commit. */
-  revision: string | undefined;
   /** Asked before each write. Rejects if that can't be told: then nothing may be written either. */
   mayWrite(): Promise<MayWrite>;
 }
@@ -125,7 +123,7 @@ async function obstacleTo(
     return { goOn: false };
   }
   if (isFrozen(deps, evaluatedCompute)) return { goOn: true, lookAgainMs: FROZEN_RETRY_MS };
-  if (!action.disconnects || (await deps.slots.take(deps, evaluatedCompute.compute.computeId, action)))
+  if (!action.disconnects || (await deps.slots.take(deps.rules.current, evaluatedCompute.compute.computeId, action)))
     return undefined;
   return { goOn: true, lookAgainMs: SLOT_RETRY_MS };
 }
@@ -142,7 +140,8 @@ async function callOff(
   return { goOn: false, lookAgainMs: SHORTEST_CALL_MS };
 }
 
-function originOf({ policies, revision }: ApplyDeps): WriteOrigin {
+function originOf({ rules }: ApplyDeps): WriteOrigin {
+  const { policies, revision } = rules.current;
   return { set: policies.set.hash, ...(revision !== undefined && { revision }) };
 }
 

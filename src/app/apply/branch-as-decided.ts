@@ -18,7 +18,7 @@ export async function isBranchAsDecided(
   { compute, plan }: EvaluatedCompute,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const mayDependOn = deps.policies.selectsByBranch && compute.branchName !== undefined;
+  const mayDependOn = deps.rules.current.policies.selectsByBranch && compute.branchName !== undefined;
   if (!mayDependOn || !plan.actions[0]?.disconnects) return true;
   const { fleet, clock } = deps;
   const { project } = cachedProject;

@@ -20,11 +20,12 @@ export function compareRanks(a: WriteRank, b: WriteRank): number {
 
 /** How urgently a compute is going to be written to at an instant, milliseconds since the epoch. */
 export function rankAt(
-  { policies, overrides }: Pick<EvaluateDeps, 'policies' | 'overrides'>,
+  { rules, overrides }: Pick<EvaluateDeps, 'rules' | 'overrides'>,
   { compute, record }: EvaluatedCompute,
   instantMs: number,
 ): WriteRank {
   const { baseline } = record;
+  const { policies } = rules.current;
   const decision = decide({ policies, compute, baseline, holds: overrides.holds, instantMs });
   return changesOf(decision, compute).toSorted(compareRanks)[0] ?? LAST;
 }

@@ -12,7 +12,7 @@ import { requestCrossing, requestReconcile, type TriggerDeps } from '../triggers
 /** Triggers on their way to the queue at once: enough to keep it busy, and still in their order. */
 const CONCURRENT_TRIGGERS = 32;
 
-export interface BoundaryDeps extends TriggerDeps, Pick<EvaluateDeps, 'policies' | 'overrides'> {
+export interface BoundaryDeps extends TriggerDeps, Pick<EvaluateDeps, 'rules' | 'overrides'> {
   clock: Pick<Clock, 'now'>;
   fleet: Fleet;
   store: Pick<Store, 'projectIds'>;
@@ -43,7 +43,8 @@ async function crossBoundary(deps: BoundaryDeps, instantMs: number): Promise<voi
  * that only other daemons of the group have looked at, for which this one can't say.
  */
 async function projectsAt(deps: BoundaryDeps, instantMs: number): Promise<{ affected: string[]; unknown: string[] }> {
-  const { fleet, policies, store, overrides } = deps;
+  const { fleet, rules, store, overrides } = deps;
+  const { policies } = rules.current;
   const affected = new Map<string, WriteRank>();
   const concluded = new Set<string>();
   for (const evaluatedCompute of fleet.evaluatedComputes()) {

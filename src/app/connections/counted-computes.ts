@@ -5,6 +5,7 @@ import type { ConnectionSource } from '../../domain/policy/connection-source.ts'
 import type { Policy } from '../../domain/policy/policy.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Fleet } from '../fleet/fleet.ts';
+import type { CurrentRules } from '../rules.ts';
 
 /** A source that some policy takes counts from, and of which computes. */
 export interface CountedComputes {
@@ -17,14 +18,15 @@ export interface CountedComputes {
 export interface CountedComputesDeps {
   clock: Clock;
   fleet: Fleet;
-  policies: CompiledPolicies;
+  rules: CurrentRules;
 }
 
 /**
  * What is to be counted: of computes that a headroom policy selects, by its source. Where a policy only wants to know whether few are
  * connected, and none selects the compute for headroom, the set's only source is asked; of several none could be chosen.
  */
-export function countedComputes({ clock, fleet, policies: compiled }: CountedComputesDeps): CountedComputes[] {
+export function countedComputes({ clock, fleet, rules }: CountedComputesDeps): CountedComputes[] {
+  const compiled = rules.current.policies;
   const { sources, policies } = compiled.set;
   if (sources.size === 0) return [];
   const nowMs = clock.now();

@@ -1,20 +1,21 @@
 import type { Compute } from '../../domain/compute/compute.ts';
 import { CONNECTION_PROFILES, type ConnectionProfile } from '../../domain/connections/connection-profile.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
+import type { CurrentRules } from '../rules.ts';
 
 export interface MismatchDeps {
-  profiles: ReadonlyMap<string, ConnectionProfile>;
+  rules: CurrentRules;
   telemetry: Telemetry;
 }
 
 /** Says it once for each compute and size when a server has another max_connections than the account's profile says. */
 export function noteMismatch(
-  { profiles, telemetry: { log } }: MismatchDeps,
+  { rules, telemetry: { log } }: MismatchDeps,
   said: Set<string>,
   compute: Compute,
   reported: number,
 ): void {
-  const profile = profiles.get(compute.account) ?? CONNECTION_PROFILES.seed;
+  const profile = rules.current.profiles.get(compute.account) ?? CONNECTION_PROFILES.seed;
   const expected = profile.maxConnections(compute);
   const key = `${compute.computeId} ${compute.minCu} ${compute.maxCu} ${reported}`;
   // While a change is under way the server is still as it was.

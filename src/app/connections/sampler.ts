@@ -107,11 +107,11 @@ function newState({ telemetry: { metrics } }: Reporting, source: string, nowMs: 
 
 /** Looking at every compute of a large fleet takes its time: that is done only when something follows from it. */
 function isAnyDue(
-  { clock, policies }: Pick<SamplingDeps, 'clock' | 'policies'>,
+  { clock, rules }: Pick<SamplingDeps, 'clock' | 'rules'>,
   states: ReadonlyMap<string, SourceState>,
 ): boolean {
   const nowMs = clock.now();
-  const { sources } = policies.set;
+  const { sources } = rules.current.policies.set;
   const isGone = [...states.keys()].some((name) => !sources.has(name));
   return (
     isGone || [...sources.values()].some(({ name, everyMs }) => isDue(states.get(name)?.dueMs ?? 0, everyMs, nowMs))

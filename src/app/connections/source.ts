@@ -89,14 +89,14 @@ function quietLook(samples: readonly ConnectionSample[] = [], source: string): {
 }
 
 function sampleOf(
-  { clock, profiles }: Pick<SampleSourceDeps, 'clock' | 'profiles'>,
+  { clock, rules }: Pick<SampleSourceDeps, 'clock' | 'rules'>,
   compute: Compute,
   outcome: CountOutcome | undefined,
   known: readonly ConnectionSample[],
   source: string,
 ): ConnectionSample | undefined {
   if (!outcome?.ok) return undefined;
-  const profile = profiles.get(compute.account) ?? CONNECTION_PROFILES.seed;
+  const profile = rules.current.profiles.get(compute.account) ?? CONNECTION_PROFILES.seed;
   const max = ofSource(known, source).findLast(({ maxConnections }) => maxConnections !== undefined)?.maxConnections;
   const atMs = clock.now();
   if (outcome.value === 'full') {
@@ -117,7 +117,7 @@ async function store(
   samples: readonly ConnectionSample[],
 ): Promise<void> {
   const names = new Set(samples.map(({ source }) => source));
-  const sources = [...deps.policies.set.sources.values()].filter(({ name }) => names.has(name));
+  const sources = [...deps.rules.current.policies.set.sources.values()].filter(({ name }) => names.has(name));
   const most = Math.max(4, Math.floor(MOST_SAMPLES / sources.length));
   const nowMs = deps.clock.now();
   const kept = sources.flatMap(({ name, everyMs }) => {

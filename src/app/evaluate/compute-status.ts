@@ -1,6 +1,6 @@
 import { type Compute, hasSettings } from '../../domain/compute/compute.ts';
 import { type Freeze, mayConcern } from '../../domain/overrides/freezes.ts';
-import type { ComputeStatus } from '../../ports/operator.ts';
+import type { ComputeStatus } from '../../ports/documents.ts';
 import type { EvaluatedCompute } from '../fleet/fleet.ts';
 import type { Mode } from './evaluate.ts';
 

@@ -1,16 +1,14 @@
 import type { Compute } from '../../domain/compute/compute.ts';
-import type { ConnectionProfile } from '../../domain/connections/connection-profile.ts';
 import type { ConnectionHistory } from '../../domain/connections/connections.ts';
 import { evaluate, type Situation } from '../../domain/evaluate/evaluate.ts';
 import { hasOperationRunning } from '../../domain/plan/gates/operation-running.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
-import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
-import type { ManualChanges, PartialDisruption } from '../../domain/policy/disruption.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Notifier } from '../../ports/notifier.ts';
 import type { Said } from '../../ports/store.ts';
 import type { EvaluatedCompute } from '../fleet/fleet.ts';
+import type { CurrentRules } from '../rules.ts';
 import { type LogHeadroomDeps, logHeadroom } from './headroom-log.ts';
 
 export type Mode = 'enforce' | 'observe';
@@ -19,12 +17,7 @@ export type Mode = 'enforce' | 'observe';
 export interface EvaluateDeps {
   clock: Clock;
   mode: Mode;
-  policies: CompiledPolicies;
-  /** What holds where a policy says nothing. */
-  disruption: PartialDisruption;
-  manualChanges: ManualChanges | undefined;
-  /** How many connections a size accepts, by account. */
-  profiles: ReadonlyMap<string, ConnectionProfile>;
+  rules: CurrentRules;
   overrides: Said;
   samples: { historyOf(computeId: string): ConnectionHistory };
   slots: { isFull(policy: string): boolean };
@@ -81,18 +74,18 @@ export function evaluateCompute(deps: EvaluateDeps, subject: Subject): Evaluated
 
 /** All by which a compute is judged, as things stand. */
 export function situationOf(deps: EvaluateDeps, { compute, record, projectBusy }: Subject): Situation {
-  const { policies, mode, overrides } = deps;
+  const { mode, overrides } = deps;
+  const { policies, profiles, disruption, manualChanges } = deps.rules.current;
   // Clocks step back; decisions don't: what was decided for a later instant stands until then.
   const nowMs = Math.max(deps.clock.now(), record.lastDecidedAtMs);
-  const profile = deps.profiles.get(compute.account);
+  const profile = profiles.get(compute.account);
   return {
     ...{ policies, compute, record, mode, projectBusy, nowMs },
     holds: overrides.holds,
     freezes: overrides.freezes,
     connections: deps.samples.historyOf(compute.computeId),
     ...(profile && { profile }),
-    disruption: deps.disruption,
-    manualChanges: deps.manualChanges,
+    ...{ disruption, manualChanges },
     isAtOnceFull: ({ policy }) => deps.slots.isFull(policy),
   };
 }

@@ -1,8 +1,8 @@
 import type { Compute } from '../../domain/compute/compute.ts';
-import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
 import { compileSelector } from '../../domain/policy/select.ts';
 import type { Project } from '../../ports/control-api.ts';
+import type { CurrentRules } from '../rules.ts';
 import type { Fleet } from './fleet.ts';
 
 /** An account whose key shows a single project, and what to tell of it. */
@@ -41,10 +41,10 @@ export function narrowKeys(options: {
 }
 
 /** The same of what a daemon knows. */
-export function narrowKeysOf({ fleet, policies }: { fleet: Fleet; policies: CompiledPolicies }): NarrowKey[] {
+export function narrowKeysOf({ fleet, rules }: { fleet: Fleet; rules: CurrentRules }): NarrowKey[] {
   return narrowKeys({
     projects: fleet.projectIds().flatMap((projectId) => fleet.listed(projectId) ?? []),
     computes: [...fleet.cachedProjects()].flatMap(({ computes }) => computes),
-    policies: policies.set.policies,
+    policies: rules.current.policies.set.policies,
   });
 }

@@ -1,8 +1,8 @@
 import type { Compute } from '../../domain/compute/compute.ts';
-import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ApiResult, CallOptions, ComputeList, ControlApi, Project } from '../../ports/control-api.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
+import type { CurrentRules } from '../rules.ts';
 import { type Branches, readBranches, refusesBranches, withBranches } from './branches.ts';
 import type { Fleet } from './fleet.ts';
 
@@ -13,7 +13,7 @@ export interface ReadComputesDeps {
   api: ControlApi;
   clock: Clock;
   fleet: Fleet;
-  policies: CompiledPolicies;
+  rules: CurrentRules;
   telemetry: Telemetry;
 }
 
@@ -32,7 +32,7 @@ export async function readComputes(
   options: ReadOptions,
 ): Promise<ApiResult<ComputeList>> {
   const answer = await deps.api.listComputes(project, options);
-  if (!answer.ok || !deps.policies.selectsByBranch) return answer;
+  if (!answer.ok || !deps.rules.current.policies.selectsByBranch) return answer;
   const { computes, unreadable } = answer.value;
   const branches = await branchesOf(deps, project, computes, options);
   return branches.ok ? { ok: true, value: { computes: withBranches(computes, branches.value), unreadable } } : branches;

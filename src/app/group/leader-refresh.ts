@@ -8,6 +8,7 @@ import type { CachedProject, Fleet } from '../fleet/fleet.ts';
 import { askForProject } from '../fleet/forget-project.ts';
 import { mapConcurrently } from '../map-concurrently.ts';
 import type { Overrides } from '../overrides.ts';
+import type { CompiledRules } from '../rules.ts';
 import type { LeaderLease } from './leader.ts';
 
 /** How often it is looked for what is behind, in real milliseconds. */
@@ -31,7 +32,7 @@ export interface LeaderRefreshDeps extends EvaluateDeps {
 
 /** By what the conclusions were last drawn anew. */
 interface Grounds {
-  policies: EvaluateDeps['policies'];
+  rules: CompiledRules;
   overrides: string;
   atMonotonicMs: number;
 }
@@ -89,13 +90,13 @@ export function startLeaderRefresh(deps: LeaderRefreshDeps): Running {
   return { close: async () => void (await Promise.all(rounds.map((round) => round.close()))) };
 }
 
-function groundsNow({ overrides, clock, policies }: LeaderRefreshDeps): Grounds {
+function groundsNow({ overrides, clock, rules }: LeaderRefreshDeps): Grounds {
   const { holds, freezes } = overrides;
-  return { policies, overrides: JSON.stringify([holds, freezes]), atMonotonicMs: clock.monotonicMs() };
+  return { rules: rules.current, overrides: JSON.stringify([holds, freezes]), atMonotonicMs: clock.monotonicMs() };
 }
 
 function isOther(before: Grounds | undefined, now: Grounds): boolean {
-  return before?.policies !== now.policies || before?.overrides !== now.overrides;
+  return before?.rules !== now.rules || before?.overrides !== now.overrides;
 }
 
 /** Another daemon looked at it last: what that one has stored since can't be seen in the picture. */

@@ -1,5 +1,6 @@
 import { asksForConnections } from '../../domain/connections/connection-samples.ts';
-import type { ComputeDocument, OperatorResult, Page, PageQuery, RecordsDocument } from '../../ports/operator.ts';
+import type { ComputeDocument, RecordsDocument } from '../../ports/documents.ts';
+import type { OperatorResult, Page, PageQuery } from '../../ports/operator.ts';
 import { readSamples } from '../connections/read-samples.ts';
 import { frozenBy, statusOf } from '../evaluate/compute-status.ts';
 import type { EvaluatedCompute } from '../fleet/fleet.ts';

@@ -15,7 +15,7 @@ import type {
   HoldDocument,
   OperationDocument,
   SettingsDocument,
-} from '../../ports/operator.ts';
+} from '../../ports/documents.ts';
 import type { EvaluatedCompute } from '../fleet/fleet.ts';
 import type { DaemonParts } from './parts.ts';
 

@@ -2,18 +2,45 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import { savedCuSeconds } from '../../domain/compute/cost.ts';
 import { CONNECTION_PROFILES } from '../../domain/connections/connection-profile.ts';
 import { connectionsAt } from '../../domain/connections/connections.ts';
-import { QUEUE_NAMES } from '../../ports/job-queue.ts';
-import { COMPUTE_STATUSES, type ComputeStatus } from '../../ports/operator.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { ControlApi } from '../../ports/control-api.ts';
+import { COMPUTE_STATUSES, type ComputeStatus } from '../../ports/documents.ts';
+import { type JobQueue, QUEUE_NAMES } from '../../ports/job-queue.ts';
+import type { Store } from '../../ports/store.ts';
 import type { ComputeSeries, Telemetry } from '../../ports/telemetry.ts';
-import type { Context, DaemonContext } from '../context.ts';
+import type { Samples } from '../connections/samples.ts';
 import { frozenBy, statusOf } from '../evaluate/compute-status.ts';
+import type { Mode } from '../evaluate/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { LeaderLease } from '../group/leader.ts';
+import type { Overrides } from '../overrides.ts';
+import type { CurrentRules } from '../rules.ts';
+
+interface FleetDeps {
+  fleet: Fleet;
+  leaderLease: Pick<LeaderLease, 'isHeld'>;
+}
+
+export interface ComputeSeriesDeps extends FleetDeps {
+  clock: Pick<Clock, 'now'>;
+  rules: CurrentRules;
+  samples: Pick<Samples, 'historyOf'>;
+}
+
+export interface GaugeDeps extends FleetDeps {
+  api: Pick<ControlApi, 'accountStatus'>;
+  clock: Pick<Clock, 'now'>;
+  mode: Mode;
+  overrides: Overrides;
+  queue: Pick<JobQueue, 'counts'>;
+  store: Pick<Store, 'holds' | 'freezes'>;
+  telemetry: Telemetry;
+}
 
 /** Every compute as the per-compute series show it, straight from the picture of the fleet; none where another daemon exports them. */
-export function* computeSeries(context: DaemonContext): Iterable<ComputeSeries> {
-  if (!context.leaderLease.isHeld()) return;
-  for (const { compute, decision, record } of context.fleet.evaluatedComputes()) {
+export function* computeSeries(deps: ComputeSeriesDeps): Iterable<ComputeSeries> {
+  if (!deps.leaderLease.isHeld()) return;
+  for (const { compute, decision, record } of deps.fleet.evaluatedComputes()) {
     const { size, suspendTimeoutSeconds } = decision.desired;
     const decider = decision.deciders.size ?? decision.deciders.suspend_timeout;
     yield {
@@ -21,17 +48,20 @@ export function* computeSeries(context: DaemonContext): Iterable<ComputeSeries> 
       desired: { minCu: size?.minCu ?? null, maxCu: size?.maxCu ?? null, suspendTimeoutSeconds },
       baseline: record.baseline,
       owner: decider?.policy?.owner,
-      ...connectionsOf(context, compute),
+      ...connectionsOf(deps, compute),
     };
   }
 }
 
-function connectionsOf({ samples, profiles, clock }: Context, compute: Compute): Pick<ComputeSeries, 'connections'> {
+function connectionsOf(
+  { samples, rules, clock }: ComputeSeriesDeps,
+  compute: Compute,
+): Pick<ComputeSeries, 'connections'> {
   const history = samples.historyOf(compute.computeId);
   // Of a compute that nobody counts it is not known either that it has none.
   const now = history.size === 0 ? undefined : connectionsAt(history, compute, clock.now());
   if (now === undefined) return {};
-  const profile = profiles.get(compute.account) ?? CONNECTION_PROFILES.seed;
+  const profile = rules.current.profiles.get(compute.account) ?? CONNECTION_PROFILES.seed;
   const reported = [...history.values()].map((counted) => counted.at(-1)?.maxConnections);
   const max = reported.find((one) => one !== undefined) ?? profile.maxConnections(compute);
   return { connections: { now, max, reserved: profile.reserved } };
@@ -41,23 +71,23 @@ function connectionsOf({ samples, profiles, clock }: Context, compute: Compute):
  * Sets the gauges that count the fleet, the queue, and what people have said. What they count of the fleet stays 0 where another daemon
  * keeps its picture: an old part of the whole must not outdo the whole.
  */
-export async function updateGauges(context: DaemonContext): Promise<void> {
-  const isFrozen = await countOverrides(context);
-  countFleet(context, isFrozen);
-  for (const { account, stalledMs = 0 } of context.api.accountStatus()) {
-    context.telemetry.metrics.set('ebb_api_stalled_seconds', { account }, stalledMs / 1000);
+export async function updateGauges(deps: GaugeDeps): Promise<void> {
+  const isFrozen = await countOverrides(deps);
+  countFleet(deps, isFrozen);
+  for (const { account, stalledMs = 0 } of deps.api.accountStatus()) {
+    deps.telemetry.metrics.set('ebb_api_stalled_seconds', { account }, stalledMs / 1000);
   }
-  await countJobs(context);
+  await countJobs(deps);
 }
 
-function countFleet(context: DaemonContext, isFrozen: ReturnType<typeof frozenBy>): void {
-  const { fleet, leaderLease } = context;
-  const { metrics } = context.telemetry;
+function countFleet(deps: GaugeDeps, isFrozen: ReturnType<typeof frozenBy>): void {
+  const { fleet, leaderLease } = deps;
+  const { metrics } = deps.telemetry;
   const statuses = new Map<ComputeStatus, number>(COMPUTE_STATUSES.map((status) => [status, 0]));
   const pending = new Map<string, number>();
   const inFlight = new Map<string, number>();
   for (const evaluatedCompute of leaderLease.isHeld() ? fleet.evaluatedComputes() : []) {
-    count(statuses, statusOf(context, evaluatedCompute, isFrozen));
+    count(statuses, statusOf(deps, evaluatedCompute, isFrozen));
     const [heldBy] = evaluatedCompute.plan.heldBy;
     if (heldBy) count(pending, heldBy);
     for (const { action } of evaluatedCompute.record.openOperations) count(inFlight, action);
@@ -78,8 +108,8 @@ function countFleet(context: DaemonContext, isFrozen: ReturnType<typeof frozenBy
 }
 
 /** What people have said; while the store can't be asked, as it was last read, since nothing is written then either. */
-async function countOverrides(context: Context): Promise<ReturnType<typeof frozenBy>> {
-  const { store, clock, overrides, telemetry } = context;
+async function countOverrides(deps: GaugeDeps): Promise<ReturnType<typeof frozenBy>> {
+  const { store, clock, overrides, telemetry } = deps;
   const nowMs = clock.now();
   const read = async () => ({ holds: await store.holds(nowMs), freezes: await store.freezes(nowMs) });
   const { holds, freezes } = await read().catch(() => overrides);
@@ -89,7 +119,7 @@ async function countOverrides(context: Context): Promise<ReturnType<typeof froze
 }
 
 /** While the queue can't be asked its series are absent; the rest of the metrics must not be. */
-async function countJobs({ queue, telemetry: { metrics } }: Context): Promise<void> {
+async function countJobs({ queue, telemetry: { metrics } }: GaugeDeps): Promise<void> {
   metrics.clear('ebb_queue_jobs');
   const counts = await queue.counts().catch(() => undefined);
   if (!counts) return;
@@ -99,9 +129,7 @@ async function countJobs({ queue, telemetry: { metrics } }: Context): Promise<vo
   }
 }
 
-export interface CountSavingsDeps {
-  fleet: Fleet;
-  leaderLease: LeaderLease;
+export interface CountSavingsDeps extends FleetDeps {
   telemetry: Telemetry;
 }
 

@@ -2,7 +2,8 @@ import { ascending } from '../../domain/compare.ts';
 import { stepJson } from '../../domain/decide/trace-json.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
-import type { ComputeName, ComputeStatus, OperatorResult } from '../../ports/operator.ts';
+import type { ComputeName, ComputeStatus } from '../../ports/documents.ts';
+import type { OperatorResult } from '../../ports/operator.ts';
 import {
   COMPUTES_PER_PAGE,
   type ComputeDetailDocument,

@@ -1,6 +1,7 @@
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { HistoryEntry, HistoryKind } from '../../domain/records/history.ts';
-import type { OperatorError, OperatorResult, Readiness } from '../../ports/operator.ts';
+import type { Readiness } from '../../ports/documents.ts';
+import type { OperatorError, OperatorResult } from '../../ports/operator.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import type { Mode } from '../evaluate/evaluate.ts';

@@ -1,37 +1,53 @@
-import type { Readiness } from '../../ports/operator.ts';
-import type { DaemonContext } from '../context.ts';
-import { describeOffset } from '../group/clock-skew.ts';
-import { describeSets } from '../rollout/write-permission.ts';
-import { listOf } from '../telemetry/outages.ts';
+import type { ControlApi } from '../../ports/control-api.ts';
+import type { Readiness } from '../../ports/documents.ts';
+import type { JobQueue } from '../../ports/job-queue.ts';
+import type { Store } from '../../ports/store.ts';
+import type { Mode } from '../evaluate/evaluate.ts';
+import { describeOffset, type StoreClock } from '../group/clock-skew.ts';
+import type { StoredTimes } from '../group/stored-times.ts';
+import { describeSets, type SetsDeps } from '../rollout/write-permission.ts';
+import { listOf, type Outages } from '../telemetry/outages.ts';
 
 /** Computes that one line names. */
 const MOST_NAMED = 5;
 
+export interface ReadinessDeps extends SetsDeps {
+  api: Pick<ControlApi, 'accountStatus'>;
+  mode: Mode;
+  outages: Outages;
+  queue: Pick<JobQueue, 'counts'>;
+  store: Pick<Store, 'storeId' | 'brokenRecords' | 'records'>;
+  storeClock: Pick<StoreClock, 'wasTooFarOff'>;
+  storedTimes: Pick<StoredTimes, 'problem'>;
+  /** Under which outages tell of what queue and store rest on. */
+  engineName: string;
+}
+
 /** Ready: queue, store, policies, the right time, and a control API that answers to each account. Each check says what it found. */
-export async function checkReadiness(context: DaemonContext): Promise<Readiness> {
-  const apiDown = context.outages.current().get('control API');
+export async function checkReadiness(deps: ReadinessDeps): Promise<Readiness> {
+  const apiDown = deps.outages.current().get('control API');
   const checks = [
-    await check('queue', () => context.queue.counts()),
-    await storeCheck(context),
-    await recordsCheck(context),
-    { name: 'policies', ok: true, message: describeSets(context) },
-    clockCheck(context),
-    storedTimesCheck(context),
+    await check('queue', () => deps.queue.counts()),
+    await storeCheck(deps),
+    await recordsCheck(deps),
+    { name: 'policies', ok: true, message: describeSets(deps) },
+    clockCheck(deps),
+    storedTimesCheck(deps),
     { name: 'control API', ok: apiDown === undefined, message: apiDown ?? 'answers' },
-    ...accountChecks(context),
+    ...accountChecks(deps),
   ];
   return { ready: checks.every(({ ok }) => ok), checks };
 }
 
 /** Reading alone proves nothing: what can't be written to, such as a full disk, may answer all the same. */
-function storeCheck({ store, outages, engineName }: DaemonContext): Promise<Readiness['checks'][number]> {
+function storeCheck({ store, outages, engineName }: ReadinessDeps): Promise<Readiness['checks'][number]> {
   const outage = outages.current().get(engineName);
   if (outage !== undefined) return Promise.resolve({ name: 'store', ok: false, message: outage });
   return check('store', () => store.storeId());
 }
 
 /** Reads those that were broken once more: nobody else may for a long time. */
-async function recordsCheck({ store }: DaemonContext): Promise<Readiness['checks'][number]> {
+async function recordsCheck({ store }: ReadinessDeps): Promise<Readiness['checks'][number]> {
   try {
     for (const projectId of new Set((await store.brokenRecords()).values())) await store.records(projectId);
     const broken = [...(await store.brokenRecords()).keys()];
@@ -44,19 +60,19 @@ async function recordsCheck({ store }: DaemonContext): Promise<Readiness['checks
   }
 }
 
-function clockCheck({ storeClock }: DaemonContext): Readiness['checks'][number] {
+function clockCheck({ storeClock }: ReadinessDeps): Readiness['checks'][number] {
   const offsetMs = storeClock.wasTooFarOff();
   if (offsetMs === undefined) return { name: 'clock', ok: true, message: "agrees with the group's time" };
   return { name: 'clock', ok: false, message: `${describeOffset(offsetMs)}; set it right` };
 }
 
-function storedTimesCheck({ storedTimes }: DaemonContext): Readiness['checks'][number] {
+function storedTimesCheck({ storedTimes }: ReadinessDeps): Readiness['checks'][number] {
   const problem = storedTimes.problem();
   return { name: 'stored times', ok: problem === undefined, message: problem ?? 'none is ahead of the clock' };
 }
 
 /** What can't be used names its account, and says what to do. */
-function accountChecks({ api, outages }: DaemonContext): Readiness['checks'] {
+function accountChecks({ api, outages }: ReadinessDeps): Readiness['checks'] {
   return api.accountStatus().map(({ account, key, message, stalledMs = 0 }) => {
     const trouble = message ?? stalled(stalledMs) ?? outages.current().get(listOf(account));
     const fine = key === 'valid' ? 'the API key is accepted' : 'not asked yet';

@@ -1,6 +1,7 @@
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { releaseRecord } from '../../domain/overrides/release.ts';
-import type { OperatorResult, ReleaseDocument } from '../../ports/operator.ts';
+import type { ReleaseDocument } from '../../ports/documents.ts';
+import type { OperatorResult } from '../../ports/operator.ts';
 import { changeRecords, projectBusy } from './change-records.ts';
 import { ownerProblem } from './check-request.ts';
 import { type ComputePlace, findCompute } from './find-compute.ts';

@@ -1,7 +1,8 @@
 import { hasSettings } from '../../domain/compute/compute.ts';
 import { withRestore } from '../../domain/overrides/restore.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
-import type { OperatorResult, RestoreDocument, RestoreRequest } from '../../ports/operator.ts';
+import type { RestoreDocument } from '../../ports/documents.ts';
+import type { OperatorResult, RestoreRequest } from '../../ports/operator.ts';
 import { changeRecords, projectBusy } from './change-records.ts';
 import { ownerProblem } from './check-request.ts';
 import { settingsDocument } from './documents.ts';

@@ -46,7 +46,6 @@ import {
 } from '../leases/locked-project.ts';
 import type { Slots } from '../operations/restart-slots.ts';
 import type { Overrides } from '../overrides.ts';
-import type { CurrentRules } from '../rules.ts';
 import { requestFollowing, requestReconcile, type ScheduleDeps, scheduleBoundaries, wakeAt } from '../triggers.ts';
 import { confirmPendingWrites, type PendingWriteDeps } from './pending-writes.ts';
 import { reportManualChanges } from './report-manual-changes.ts';
@@ -65,7 +64,6 @@ export interface ReconcileDeps
     ApplyDeps,
     AsleepDeps,
     ScheduleDeps {
-  rules: CurrentRules;
   queue: JobQueue;
   clock: Clock;
   store: Store;
@@ -146,8 +144,8 @@ export async function reconcileLocked(
   occasion: Occasion,
 ): Promise<void> {
   const { projectId } = cachedProject.project;
-  const rules = deps.rules.current;
-  const once: ReconcileDeps = { ...deps, ...rules };
+  const { current } = deps.rules;
+  const once: ReconcileDeps = { ...deps, rules: { current } };
   await step('reading holds and freezes', () => once.overrides.refresh(once.store, once.clock.now()));
   const records = await step('confirming pending writes', () =>
     currentRecords(once, lease, cachedProject, stored, occasion.signal),
@@ -157,7 +155,7 @@ export async function reconcileLocked(
   for (const evaluatedCompute of evaluated) reportManualChanges(once, stored, evaluatedCompute);
   const evaluatedComputes = await step('storing what is wanted', () => recordWanted(once, lease, evaluated));
   for (const evaluatedCompute of evaluatedComputes) once.fleet.putEvaluated(evaluatedCompute);
-  const isReplaced = () => deps.rules.current !== rules;
+  const isReplaced = () => deps.rules.current !== current;
   await applyInOrder(once, lease, cachedProject, evaluatedComputes, { ...occasion, boundaries, isReplaced });
   await step('scheduling what comes next', () => scheduleNext(once, projectId));
 }
@@ -231,7 +229,8 @@ async function currentRecords(
   stored: ReadonlyMap<string, ComputeRecord>,
   signal: AbortSignal,
 ): Promise<Map<string, ComputeRecord>> {
-  const { store, mode, policies, overrides, manualChanges } = deps;
+  const { store, mode, overrides } = deps;
+  const { policies, manualChanges } = deps.rules.current;
   const nowMs = deps.clock.now();
   const { projectId } = cachedProject.project;
   const records = new Map<string, ComputeRecord>();
@@ -271,7 +270,8 @@ async function recordWanted(
   evaluatedComputes: EvaluatedCompute[],
 ): Promise<EvaluatedCompute[]> {
   if (deps.mode === 'observe') return evaluatedComputes;
-  const { policies, overrides } = deps;
+  const { overrides } = deps;
+  const { policies } = deps.rules.current;
   const remembered: EvaluatedCompute[] = [];
   for (const evaluatedCompute of evaluatedComputes) {
     const { compute, decision, plan } = evaluatedCompute;

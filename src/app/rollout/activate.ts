@@ -2,11 +2,10 @@ import type { Policy } from '../../domain/policy/policy.ts';
 import { vanishedBetween } from '../../domain/policy/vanished.ts';
 import type { Rules, RulesReading } from '../../ports/rules.ts';
 import type { Metrics } from '../../ports/telemetry.ts';
-import type { DaemonContext } from '../context.ts';
 import { compileRules } from '../rules.ts';
-import { isTooMuch, measureImpact } from './disruption-impact.ts';
-import { reevaluateFleet } from './reevaluate.ts';
-import { type Candidate, describeResting, REST_MS, short, stagedSet } from './write-permission.ts';
+import { isTooMuch, type MeasureImpactDeps, measureImpact } from './disruption-impact.ts';
+import { type ReevaluateDeps, reevaluateFleet } from './reevaluate.ts';
+import { type Candidate, describeResting, REST_MS, type SetsDeps, short, stagedSet } from './write-permission.ts';
 
 /** The least of a hash that may stand for it. */
 const SHORTEST_HASH = 12;
@@ -14,13 +13,17 @@ const SHORTEST_HASH = 12;
 /** Problems that go into one line of the log; `ebb validate` shows all. */
 const MOST_PROBLEMS_LOGGED = 20;
 
-/** Starts with the rules that the context has: in force at once, unless they must be weighed first. */
-export async function beginWithRules(context: DaemonContext): Promise<void> {
-  if (context.mode === 'observe') return;
-  const rules = rulesInForce(context);
+export interface ActivateDeps extends SetsDeps, MeasureImpactDeps, ReevaluateDeps {
+  clock: MeasureImpactDeps['clock'];
+}
+
+/** Starts with the rules that are given: in force at once, unless they must be weighed first. */
+export async function beginWithRules(deps: ActivateDeps): Promise<void> {
+  if (deps.mode === 'observe') return;
+  const rules = rulesInForce(deps);
   const { hash } = rules.policies;
-  if (await isAllowed(context, hash)) context.sets.generation = await context.store.raiseGeneration(hash);
-  else context.sets.candidate = { rules };
+  if (await isAllowed(deps, hash)) deps.sets.generation = await deps.store.raiseGeneration(hash);
+  else deps.sets.candidate = { rules };
 }
 
 export interface ReadingOptions {
@@ -31,72 +34,72 @@ export interface ReadingOptions {
 
 /** Takes what was read: rules that are right come into force as far as they may, broken ones leave everything as it is. */
 export async function takeReading(
-  context: DaemonContext,
+  deps: ActivateDeps,
   reading: RulesReading,
   { isAsked, signal }: ReadingOptions,
 ): Promise<void> {
-  noteProblems(context, reading.ok ? [] : reading.problems);
+  noteProblems(deps, reading.ok ? [] : reading.problems);
   // What rested has not rested any more.
-  if (!reading.ok && context.sets.candidate?.resting) context.sets.candidate = undefined;
-  if (reading.ok) await offerRules(context, reading, { mayCountAtOnce: isAsked || reading.replaced, signal });
+  if (!reading.ok && deps.sets.candidate?.resting) deps.sets.candidate = undefined;
+  if (reading.ok) await offerRules(deps, reading, { mayCountAtOnce: isAsked || reading.replaced, signal });
 }
 
 async function offerRules(
-  context: DaemonContext,
+  deps: ActivateDeps,
   { rules, warnings }: Extract<RulesReading, { ok: true }>,
   { mayCountAtOnce, signal }: { mayCountAtOnce: boolean; signal: AbortSignal },
 ): Promise<void> {
-  const { sets, telemetry } = context;
+  const { sets, telemetry } = deps;
   const { hash } = rules.policies;
   const isKnown = sets.candidate?.rules.policies.hash === hash;
-  const isInForce = hash === context.policies.set.hash;
+  const isInForce = hash === deps.rules.current.policies.set.hash;
   if (warnings.length > 0 && !isInForce && !isKnown) {
     telemetry.log.warn({ event: 'ebb.policy_warnings', hash, warnings }, warnings.join('; '));
   }
   if (isKnown && sets.candidate) sets.candidate.rules = rules;
   else sets.candidate = isInForce ? undefined : { rules };
   if (sets.candidate && mayCountAtOnce) delete sets.candidate.resting;
-  else if (sets.candidate && !isKnown) letRest(context, sets.candidate);
-  if (isInForce && fingerprint(rules) !== fingerprint(rulesInForce(context))) exchange(context, rules);
-  await advanceRules(context, signal);
+  else if (sets.candidate && !isKnown) letRest(deps, sets.candidate);
+  if (isInForce && fingerprint(rules) !== fingerprint(rulesInForce(deps))) exchange(deps, rules);
+  await advanceRules(deps, signal);
 }
 
 /** Where something vanished, somebody may be in the middle of writing a file. */
-function letRest({ policies, clock, telemetry }: DaemonContext, candidate: Candidate): void {
+function letRest({ rules, clock, telemetry }: ActivateDeps, candidate: Candidate): void {
   const { policies: after, hash } = candidate.rules.policies;
-  const vanished = vanishedBetween(policies.set.policies, after);
+  const vanished = vanishedBetween(rules.current.policies.set.policies, after);
   if (vanished.length === 0) return;
   candidate.resting = { vanished, sinceMonotonicMs: clock.monotonicMs() };
   telemetry.log.info({ event: 'ebb.policies_resting', hash, vanished }, describeResting(vanished));
 }
 
-function hasRested({ clock }: DaemonContext, { resting }: Candidate): boolean {
+function hasRested({ clock }: ActivateDeps, { resting }: Candidate): boolean {
   return resting === undefined || clock.monotonicMs() - resting.sinceMonotonicMs >= REST_MS;
 }
 
 /** Does what is left to do: brings into force what has become allowed, and settles what follows. Called again and again. */
-export async function advanceRules(context: DaemonContext, signal: AbortSignal): Promise<void> {
-  const { sets } = context;
+export async function advanceRules(deps: ActivateDeps, signal: AbortSignal): Promise<void> {
+  const { sets } = deps;
   const { candidate } = sets;
-  if (candidate && hasRested(context, candidate) && (await mayComeIntoForce(context, candidate, signal)))
-    await bringIntoForce(context, candidate.rules);
+  if (candidate && hasRested(deps, candidate) && (await mayComeIntoForce(deps, candidate, signal)))
+    await bringIntoForce(deps, candidate.rules);
   if (!sets.unsettled) return;
-  await reevaluateFleet(context);
+  await reevaluateFleet(deps);
   sets.unsettled = false;
 }
 
-async function mayComeIntoForce(context: DaemonContext, candidate: Candidate, signal: AbortSignal): Promise<boolean> {
-  if (await isAllowed(context, candidate.rules.policies.hash)) return true;
-  const impact = candidate.impact ?? (await measureImpact(context, candidate.rules, signal));
+async function mayComeIntoForce(deps: ActivateDeps, candidate: Candidate, signal: AbortSignal): Promise<boolean> {
+  if (await isAllowed(deps, candidate.rules.policies.hash)) return true;
+  const impact = candidate.impact ?? (await measureImpact(deps, candidate.rules, signal));
   if (!impact) return false;
   if (!isTooMuch(impact)) return true;
   candidate.impact = impact;
-  tellStaged(context, candidate);
+  tellStaged(deps, candidate);
   return false;
 }
 
 /** Without weighing: nothing is staged here, a person has said yes, or a daemon of the group has it in force. */
-async function isAllowed({ mode, sets, store }: DaemonContext, hash: string): Promise<boolean> {
+async function isAllowed({ mode, sets, store }: ActivateDeps, hash: string): Promise<boolean> {
   if (mode === 'observe' || !sets.stages) return true;
   if (sets.accepted !== undefined && names(sets.accepted, hash)) return true;
   if ((await store.generation())?.setHash === hash) return true;
@@ -108,23 +111,23 @@ function names(given: string, hash: string): boolean {
 }
 
 /** The generation first: from then on the daemons with the older set write nothing. An observing one is not in their way. */
-async function bringIntoForce(context: DaemonContext, rules: Rules): Promise<void> {
-  const { sets, store, mode } = context;
+async function bringIntoForce(deps: ActivateDeps, rules: Rules): Promise<void> {
+  const { sets, store, mode } = deps;
   const generation = mode === 'enforce' ? await store.raiseGeneration(rules.policies.hash) : undefined;
   sets.generation = generation;
   sets.newer = undefined;
   sets.candidate = undefined;
-  exchange(context, rules);
+  exchange(deps, rules);
 }
 
 /** One assignment: whoever decides, decides wholly by the old rules or wholly by the new ones. */
-function exchange(context: DaemonContext, rules: Rules): void {
-  const { log, metrics } = context.telemetry;
-  context.rules.current = compileRules(rules);
-  context.sets.unsettled = true;
+function exchange(deps: ActivateDeps, rules: Rules): void {
+  const { log, metrics } = deps.telemetry;
+  deps.rules.current = compileRules(rules);
+  deps.sets.unsettled = true;
   showPolicies(metrics, rules.policies.policies);
   const { policies, hash } = rules.policies;
-  const { generation } = context.sets;
+  const { generation } = deps.sets;
   log.info(
     {
       event: 'ebb.policies_loaded',
@@ -137,8 +140,9 @@ function exchange(context: DaemonContext, rules: Rules): void {
   );
 }
 
-function rulesInForce({ policies, disruption, manualChanges, profiles, revision }: DaemonContext): Rules {
-  return { policies: policies.set, disruption, manualChanges, profiles, revision };
+function rulesInForce({ rules }: ActivateDeps): Rules {
+  const { policies, ...others } = rules.current;
+  return { policies: policies.set, ...others };
 }
 
 /** Equal for rules between which nothing need be exchanged. */
@@ -147,27 +151,28 @@ function fingerprint({ policies, disruption, manualChanges, profiles, revision }
   return JSON.stringify([policies.hash, files, disruption, manualChanges, [...profiles], revision]);
 }
 
-function tellStaged(context: DaemonContext, candidate: Candidate): void {
-  const staged = stagedSet(context);
+function tellStaged(deps: ActivateDeps, candidate: Candidate): void {
+  const staged = stagedSet(deps);
   if (candidate.told || !staged) return;
   candidate.told = true;
   const { hash, message, impact } = staged;
-  context.telemetry.log.warn({ event: 'ebb.policies_staged', hash, ...impact }, message);
+  deps.telemetry.log.warn({ event: 'ebb.policies_staged', hash, ...impact }, message);
 }
 
 /** Said when it becomes so, and when something else is wrong: not each time that it still is. */
-function noteProblems({ sets, policies, telemetry }: DaemonContext, problems: readonly string[]): void {
+function noteProblems({ sets, rules, telemetry }: ActivateDeps, problems: readonly string[]): void {
+  const { hash } = rules.current.policies.set;
   const before = sets.problems;
   sets.problems = problems;
   if (problems.join('\n') === before.join('\n')) return;
   const [first = '', ...others] = problems;
-  const fields = { hash: policies.set.hash, problems: problems.slice(0, MOST_PROBLEMS_LOGGED) };
+  const fields = { hash, problems: problems.slice(0, MOST_PROBLEMS_LOGGED) };
   if (problems.length === 0) {
     telemetry.log.info({ event: 'ebb.policies_mended' }, 'policies and settings can be read again');
     return;
   }
   const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
-  const message = `${first}${more}; policy set ${short(policies.set.hash)} stays in force`;
+  const message = `${first}${more}; policy set ${short(hash)} stays in force`;
   telemetry.log.error({ event: 'ebb.policies_refused', ...fields }, message);
 }
 

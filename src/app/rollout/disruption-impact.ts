@@ -4,18 +4,24 @@ import { evaluateNow } from '../../domain/evaluate/evaluate.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { firstRecord } from '../../domain/records/compute-record.ts';
 import type { Rules } from '../../ports/rules.ts';
-import type { Context } from '../context.ts';
-import { situationOf } from '../evaluate/evaluate.ts';
-import { readProject, readProjectList } from '../fleet/cached-projects.ts';
-import type { CachedProject } from '../fleet/fleet.ts';
+import type { Store } from '../../ports/store.ts';
+import { type EvaluateDeps, situationOf } from '../evaluate/evaluate.ts';
+import { type ReadProjectDeps, readProject, readProjectList } from '../fleet/cached-projects.ts';
+import type { CachedProject, Fleet } from '../fleet/fleet.ts';
 import { mapConcurrently } from '../map-concurrently.ts';
-import { compileRules } from '../rules.ts';
+import type { Overrides } from '../overrides.ts';
+import { type CurrentRules, compileRules } from '../rules.ts';
 
 /** How much rules would change at once. */
 export interface DisruptionImpact {
   /** Computes that would be disconnected as soon as the rules come into force. */
   disconnected: number;
   computes: number;
+}
+
+export interface MeasureImpactDeps extends ReadProjectDeps, EvaluateDeps {
+  store: Store;
+  overrides: Overrides;
 }
 
 /** Up to so many computes nobody is asked. */
@@ -40,20 +46,20 @@ export function isTooMuch({ disconnected, computes }: DisruptionImpact): boolean
  * restarted a moment ago, does not: it passes by itself.
  */
 export async function measureImpact(
-  context: Context,
+  deps: MeasureImpactDeps,
   rules: Rules,
   signal: AbortSignal,
 ): Promise<DisruptionImpact | undefined> {
-  const asIf: Context = { ...context, ...compileRules(rules) };
+  const asIf: MeasureImpactDeps = { ...deps, rules: { current: compileRules(rules) } };
   if (!(await readMissing(asIf, signal))) return undefined;
-  await context.overrides.refresh(context.store, context.clock.now());
+  await deps.overrides.refresh(deps.store, deps.clock.now());
   const impact = { disconnected: 0, computes: 0 };
   let turn = 0;
-  for (const cachedProject of [...context.fleet.cachedProjects()]) {
+  for (const cachedProject of [...deps.fleet.cachedProjects()]) {
     if (signal.aborted) return undefined;
     turn += 1;
     if (turn % PROJECTS_A_TURN === 0) await nextTurn();
-    const records = await recordsOf(context, cachedProject);
+    const records = await recordsOf(deps, cachedProject);
     impact.computes += cachedProject.computes.length;
     for (const compute of cachedProject.computes) {
       if (wouldDisconnect(asIf, compute, records.get(compute.computeId))) impact.disconnected += 1;
@@ -62,29 +68,27 @@ export async function measureImpact(
   return impact;
 }
 
-async function readMissing(context: Context, signal: AbortSignal): Promise<boolean> {
-  const { fleet } = context;
-  const { projects, failures } = await readProjectList(context, { signal });
+async function readMissing(deps: MeasureImpactDeps, signal: AbortSignal): Promise<boolean> {
+  const { fleet } = deps;
+  const { projects, failures } = await readProjectList(deps, { signal });
   if (signal.aborted || (projects.length === 0 && failures.size > 0)) return false;
-  const missing = projects.filter(
-    ({ projectId }) => !fleet.cachedProject(projectId) || lacksBranches(context, projectId),
-  );
+  const missing = projects.filter(({ projectId }) => !fleet.cachedProject(projectId) || lacksBranches(deps, projectId));
   await mapConcurrently(missing, CONCURRENT_READS, async (project) => {
     if (signal.aborted) return;
     fleet.list(project);
-    await readProject(context, project, { signal });
+    await readProject(deps, project, { signal });
   });
   return !signal.aborted;
 }
 
 /** True if policies select by branch, and a project was read when none did. */
-export function lacksBranches({ policies, fleet }: Context, projectId: string): boolean {
-  return policies.selectsByBranch && !fleet.branches.has(projectId);
+export function lacksBranches({ rules, fleet }: { rules: CurrentRules; fleet: Fleet }, projectId: string): boolean {
+  return rules.current.policies.selectsByBranch && !fleet.branches.has(projectId);
 }
 
 /** Of computes that sleep nobody asks. */
 async function recordsOf(
-  { fleet, store }: Context,
+  { fleet, store }: MeasureImpactDeps,
   { project, computes }: CachedProject,
 ): Promise<ReadonlyMap<string, ComputeRecord>> {
   if (computes.every(isAsleep)) return new Map();
@@ -92,10 +96,10 @@ async function recordsOf(
   return computes.every(({ computeId }) => known.has(computeId)) ? known : store.records(project.projectId);
 }
 
-function wouldDisconnect(context: Context, compute: Compute, stored: ComputeRecord | undefined): boolean {
+function wouldDisconnect(deps: EvaluateDeps, compute: Compute, stored: ComputeRecord | undefined): boolean {
   if (isAsleep(compute)) return false;
-  const record = atRest(stored ?? firstRecord(compute, context.clock.now()), compute);
-  const { plan } = evaluateNow(situationOf(context, { compute, record, projectBusy: false }));
+  const record = atRest(stored ?? firstRecord(compute, deps.clock.now()), compute);
+  const { plan } = evaluateNow(situationOf(deps, { compute, record, projectBusy: false }));
   return plan.verdict === 'act' && plan.actions.some(({ disconnects }) => disconnects);
 }
 

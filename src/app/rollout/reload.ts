@@ -1,8 +1,10 @@
 import type { RulesSource } from '../../ports/rules.ts';
-import type { DaemonContext } from '../context.ts';
-import { pauseQueues } from '../group/pause-queues.ts';
-import { advanceRules, takeReading } from './activate.ts';
-import { compareGenerations, showSets } from './write-permission.ts';
+import type { Telemetry } from '../../ports/telemetry.ts';
+import type { UntilItWorks } from '../background.ts';
+import type { StoreClock } from '../group/clock-skew.ts';
+import { type PauseQueuesDeps, pauseQueues } from '../group/pause-queues.ts';
+import { type ActivateDeps, advanceRules, takeReading } from './activate.ts';
+import { type CompareGenerationsDeps, compareGenerations, type ShowSetsDeps, showSets } from './write-permission.ts';
 
 /** Keeps a daemon's rules as they are written, and as its group has them. */
 export interface Reloading {
@@ -11,45 +13,53 @@ export interface Reloading {
   close(): Promise<void>;
 }
 
+export interface ReloadDeps extends ActivateDeps, CompareGenerationsDeps, ShowSetsDeps, PauseQueuesDeps {
+  store: ActivateDeps['store'];
+  storeClock: StoreClock;
+  runInBackground: UntilItWorks;
+  /** Between two looks at the files of the policies, and at what the group's store says of them, in real milliseconds. */
+  rhythm: ActivateDeps['rhythm'] & { rulesMs: number };
+}
+
 /**
  * Looks every `rhythm.rulesMs` whether rules have changed, whether what was staged may come into force, and what the group has in
  * force. One round at a time.
  */
-export function startReloading(context: DaemonContext, source: RulesSource | undefined): Reloading {
+export function startReloading(deps: ReloadDeps, source: RulesSource | undefined): Reloading {
   const stop = new AbortController();
   let last = Promise.resolve();
-  const leaveToOthers = pauseQueues(context);
+  const leaveToOthers = pauseQueues(deps);
   let needRestart = '';
 
   async function readAnew(from: RulesSource, isAsked: boolean): Promise<void> {
     const reading = await from.read();
     if (reading.ok) {
       const names = reading.needRestart.join(', ');
-      if (names !== '' && names !== needRestart) sayNeedRestart(context, reading.needRestart);
+      if (names !== '' && names !== needRestart) sayNeedRestart(deps, reading.needRestart);
       needRestart = names;
     }
-    await takeReading(context, reading, { isAsked, signal: stop.signal });
+    await takeReading(deps, reading, { isAsked, signal: stop.signal });
   }
 
   async function round(isAsked: boolean): Promise<void> {
     if (stop.signal.aborted) return;
-    await context.storeClock.tooFarOff();
+    await deps.storeClock.tooFarOff();
     if (source && (isAsked || (await source.changed()))) await readAnew(source, isAsked);
-    await advanceRules(context, stop.signal);
-    await compareGenerations(context);
+    await advanceRules(deps, stop.signal);
+    await compareGenerations(deps);
   }
 
   function enqueue(isAsked: boolean): Promise<void> {
     last = last.then(async () => {
-      await context.runInBackground('reading of policies', () => round(isAsked));
+      await deps.runInBackground('reading of policies', () => round(isAsked));
       leaveToOthers();
-      showSets(context);
+      showSets(deps);
     });
     return last;
   }
 
   leaveToOthers();
-  const rounds = context.clock.every(context.rhythm.rulesMs, () => enqueue(false));
+  const rounds = deps.clock.every(deps.rhythm.rulesMs, () => enqueue(false));
   return {
     reload: () => enqueue(true),
     async close() {
@@ -60,7 +70,7 @@ export function startReloading(context: DaemonContext, source: RulesSource | und
   };
 }
 
-function sayNeedRestart({ telemetry }: DaemonContext, settings: readonly string[]): void {
+function sayNeedRestart({ telemetry }: { telemetry: Telemetry }, settings: readonly string[]): void {
   const message = `changed settings count only after a restart: ${settings.join(', ')}`;
   telemetry.log.warn({ event: 'ebb.restart_needed', settings }, message);
 }

@@ -1,9 +1,12 @@
 import type { Reason, ReasonCode } from '../../domain/compute/reasons.ts';
 import type { Rules } from '../../ports/rules.ts';
-import type { Generation } from '../../ports/store.ts';
-import type { DaemonContext } from '../context.ts';
-import { describeOffset } from '../group/clock-skew.ts';
+import type { Generation, Store } from '../../ports/store.ts';
+import type { Telemetry } from '../../ports/telemetry.ts';
+import type { Mode } from '../evaluate/evaluate.ts';
+import { describeOffset, type StoreClock } from '../group/clock-skew.ts';
 import type { WriteBlock } from '../group/leader.ts';
+import type { StoreWatch } from '../group/store-loss.ts';
+import type { CurrentRules } from '../rules.ts';
 import type { DisruptionImpact } from './disruption-impact.ts';
 
 /** Rules that have been read and are not yet in force. */
@@ -17,7 +20,7 @@ export interface Candidate {
   told?: true;
 }
 
-/** Which policy set counts here, and which one waits. The one that is decided by is in the context itself. */
+/** Which policy set counts here, and which one waits. The one that is decided by is in {@link CurrentRules}. */
 export interface PolicySets {
   /** False where nothing has to be approved: the control API is on this machine. */
   readonly stages: boolean;
@@ -48,6 +51,33 @@ export function createPolicySets(options: Pick<PolicySets, 'stages' | 'accepted'
 /** A set in which something vanished counts once nobody has changed it for so long, in real milliseconds. */
 export const REST_MS = 10_000;
 
+/** What tells which policy set is current, and which one waits. */
+export interface SetsDeps {
+  sets: PolicySets;
+  rules: CurrentRules;
+}
+
+export interface CompareGenerationsDeps extends SetsDeps {
+  store: Pick<Store, 'generation'>;
+  storeWatch: StoreWatch;
+  telemetry: Telemetry;
+}
+
+export interface WritePermissionDeps extends CompareGenerationsDeps {
+  mode: Mode;
+  storeClock: Pick<StoreClock, 'tooFarOff'>;
+}
+
+export interface WriteBlockDeps {
+  sets: PolicySets;
+  storeClock: Pick<StoreClock, 'wasTooFarOff'>;
+}
+
+export interface ShowSetsDeps extends SetsDeps, WriteBlockDeps {
+  mode: Mode;
+  telemetry: Telemetry;
+}
+
 /** Leave to write to any compute, or why there is none. */
 export type WritePermission = { ok: true } | { ok: false; reason: Reason };
 
@@ -55,24 +85,25 @@ export type WritePermission = { ok: true } | { ok: false; reason: Reason };
  * Asked before each write: whether this daemon's clock is right, and its policy set in force and the newest of its group. Throws
  * if the store can't be asked: then nothing may be written either.
  */
-export async function checkWritePermission(context: DaemonContext): Promise<WritePermission> {
-  const { mode, storeClock, sets } = context;
+export async function checkWritePermission(deps: WritePermissionDeps): Promise<WritePermission> {
+  const { mode, storeClock, sets } = deps;
   if (mode === 'observe') return refuse('observe', 'nothing is written in observe mode');
   const offsetMs = await storeClock.tooFarOff();
   if (offsetMs !== undefined) return refuse('clock_off', `this machine's clock is ${describeOffset(offsetMs)}`);
-  if (sets.generation === undefined) return refuse('staged', stagedSet(context)?.message ?? NOT_WEIGHED);
-  await compareGenerations(context);
+  if (sets.generation === undefined) return refuse('staged', stagedSet(deps)?.message ?? NOT_WEIGHED);
+  await compareGenerations(deps);
   return sets.newer ? refuse('superseded', describeNewer(sets.newer)) : { ok: true };
 }
 
 /** The generation that this daemon decides by; undefined while nothing may be written by it. */
-export function generationOf({ sets, policies }: Pick<DaemonContext, 'sets' | 'policies'>): Generation | undefined {
-  return sets.generation === undefined ? undefined : { number: sets.generation, setHash: policies.set.hash };
+export function generationOf({ sets, rules }: SetsDeps): Generation | undefined {
+  const { hash: setHash } = rules.current.policies.set;
+  return sets.generation === undefined ? undefined : { number: sets.generation, setHash };
 }
 
 /** Learns whether another daemon of the group has loaded another set since; said once each time that this changes. */
-export async function compareGenerations(context: DaemonContext): Promise<void> {
-  const { sets, store, policies, storeWatch } = context;
+export async function compareGenerations(deps: CompareGenerationsDeps): Promise<void> {
+  const { sets, store, rules, storeWatch } = deps;
   if (sets.generation === undefined) return;
   let inForce = await store.generation();
   if (inForce === undefined) {
@@ -80,11 +111,11 @@ export async function compareGenerations(context: DaemonContext): Promise<void> 
     inForce = await store.generation();
   }
   if (inForce === undefined) return;
-  if (inForce.setHash === policies.set.hash) sets.generation = inForce.number;
-  noteNewer(context, inForce.number > sets.generation ? inForce : undefined);
+  if (inForce.setHash === rules.current.policies.set.hash) sets.generation = inForce.number;
+  noteNewer(deps, inForce.number > sets.generation ? inForce : undefined);
 }
 
-function noteNewer({ sets, telemetry: { log } }: DaemonContext, newer: Generation | undefined): void {
+function noteNewer({ sets, telemetry: { log } }: CompareGenerationsDeps, newer: Generation | undefined): void {
   const before = sets.newer;
   sets.newer = newer;
   if (newer && newer.number !== before?.number) {
@@ -102,24 +133,25 @@ const NOT_WEIGHED = 'it is being counted how many computes the policy set would 
 /** The set that waits for `ebb approve`, if one does. */
 export function stagedSet({
   sets,
-  policies,
-}: DaemonContext): { hash: string; message: string; impact: DisruptionImpact } | undefined {
+  rules,
+}: SetsDeps): { hash: string; message: string; impact: DisruptionImpact } | undefined {
   const { candidate } = sets;
   if (!candidate?.impact) return undefined;
   const { hash } = candidate.rules.policies;
   const { disconnected, computes } = candidate.impact;
-  const meanwhile = sets.generation === undefined ? 'nothing is written' : `${short(policies.set.hash)} stays in force`;
+  const current = short(rules.current.policies.set.hash);
+  const meanwhile = sets.generation === undefined ? 'nothing is written' : `${current} stays in force`;
   const message = `policy set ${short(hash)} would disconnect ${disconnected} of ${computes} computes at once: it is staged, and ${meanwhile}; to bring it into force: ebb approve ${hash}`;
   return { hash, message, impact: candidate.impact };
 }
 
 /** What the check of the policies says: what is in force, and what stands in the way of more. */
-export function describeSets(context: DaemonContext): string {
-  const { sets, policies } = context;
+export function describeSets({ sets, rules, mode }: SetsDeps & { mode: Mode }): string {
+  const { policies } = rules.current;
   const notes = [`${policies.set.policies.length} in force, set ${short(policies.set.hash)}`];
-  const staged = stagedSet(context);
+  const staged = stagedSet({ sets, rules });
   if (staged) notes.push(staged.message);
-  else if (context.mode === 'enforce' && sets.generation === undefined) notes.push(NOT_WEIGHED);
+  else if (mode === 'enforce' && sets.generation === undefined) notes.push(NOT_WEIGHED);
   const [newer, broken] = [describedNewer(sets), sets.problems[0]];
   if (newer !== undefined) notes.push(newer);
   if (broken !== undefined) notes.push(describeBroken(broken));
@@ -127,7 +159,7 @@ export function describeSets(context: DaemonContext): string {
 }
 
 /** What keeps the newest policies from counting, besides that they are staged: one line each. */
-export function policyProblems({ sets }: DaemonContext): string[] {
+export function policyProblems({ sets }: Pick<SetsDeps, 'sets'>): string[] {
   const newer = describedNewer(sets);
   const { resting } = sets.candidate ?? {};
   return [
@@ -154,20 +186,20 @@ function describeBroken(problem: string): string {
 const BLOCKS: readonly WriteBlock[] = ['clock_off', 'staged', 'superseded'];
 
 /** What was last known to keep an enforcing daemon from writing anything. */
-export function cannotWrite({ sets, storeClock }: DaemonContext): WriteBlock | undefined {
+export function cannotWrite({ sets, storeClock }: WriteBlockDeps): WriteBlock | undefined {
   if (storeClock.wasTooFarOff() !== undefined) return 'clock_off';
   if (sets.generation === undefined) return 'staged';
   return sets.newer ? 'superseded' : undefined;
 }
 
 /** Sets the gauges of what waits, and of what keeps this daemon from writing. */
-export function showSets(context: DaemonContext): void {
-  const { mode, telemetry } = context;
+export function showSets(deps: ShowSetsDeps): void {
+  const { mode, telemetry } = deps;
   const { metrics } = telemetry;
-  const blocked = mode === 'enforce' ? cannotWrite(context) : undefined;
+  const blocked = mode === 'enforce' ? cannotWrite(deps) : undefined;
   for (const reason of BLOCKS) metrics.set('ebb_write_blocked', { reason }, reason === blocked ? 1 : 0);
-  metrics.set('ebb_staged_changes', {}, stagedSet(context)?.impact.disconnected ?? 0);
-  metrics.set('ebb_policy_load_success', {}, context.sets.problems.length === 0 ? 1 : 0);
+  metrics.set('ebb_staged_changes', {}, stagedSet(deps)?.impact.disconnected ?? 0);
+  metrics.set('ebb_policy_load_success', {}, deps.sets.problems.length === 0 ? 1 : 0);
 }
 
 /** Enough of a hash to tell sets apart in a sentence. */

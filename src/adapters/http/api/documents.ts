@@ -12,9 +12,9 @@ import {
   type OperationDocument,
   type ReleaseDocument,
   type RestoreDocument,
-  type Staleness,
   type StatusDocument,
-} from '../../../ports/operator.ts';
+} from '../../../ports/documents.ts';
+import type { Staleness } from '../../../ports/operator.ts';
 
 export const instant = z.string().meta({ format: 'date-time', description: 'In UTC.' });
 const cu = z.number().meta({ description: 'CU.' });

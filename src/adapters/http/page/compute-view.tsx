@@ -1,4 +1,5 @@
-import type { SettingsDocument, Staleness } from '../../../ports/operator.ts';
+import type { SettingsDocument } from '../../../ports/documents.ts';
+import type { Staleness } from '../../../ports/operator.ts';
 import type { ComputeDetailDocument, TraceStepDocument } from '../../../ports/status-page.ts';
 import { Decisions } from './decisions.tsx';
 import { HoldForm, type Written } from './hold-form.tsx';

@@ -1,4 +1,4 @@
-import type { DecisionDocument, SettingsDocument } from '../../../ports/operator.ts';
+import type { DecisionDocument, SettingsDocument } from '../../../ports/documents.ts';
 import { Badge, ComputeLink, Instant, Table } from './parts.tsx';
 import { sizeWords, timeoutWords } from './words.ts';
 

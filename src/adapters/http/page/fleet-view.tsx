@@ -1,4 +1,5 @@
-import type { DecisionDocument, SettingsDocument, Staleness, StatusDocument } from '../../../ports/operator.ts';
+import type { DecisionDocument, SettingsDocument, StatusDocument } from '../../../ports/documents.ts';
+import type { Staleness } from '../../../ports/operator.ts';
 import type { FleetDocument, FleetRowDocument } from '../../../ports/status-page.ts';
 import { Decisions } from './decisions.tsx';
 import { Holds } from './holds.tsx';

@@ -1,4 +1,4 @@
-import type { HoldDocument } from '../../../ports/operator.ts';
+import type { HoldDocument } from '../../../ports/documents.ts';
 import { ComputeLink, Instant, Table } from './parts.tsx';
 import { holdWords } from './words.ts';
 

@@ -1,5 +1,5 @@
 import type { Child } from 'hono/jsx';
-import type { OperationDocument } from '../../../ports/operator.ts';
+import type { OperationDocument } from '../../../ports/documents.ts';
 import { distanceWords, instantWords } from './words.ts';
 
 /** An instant, with how far it is from now. */

@@ -1,4 +1,4 @@
-import type { HoldDocument, Readiness } from '../../../ports/operator.ts';
+import type { HoldDocument, Readiness } from '../../../ports/documents.ts';
 import { ReleaseForm, type Written } from './hold-form.tsx';
 import { wholePage } from './layout.tsx';
 import { ComputeLink } from './parts.tsx';

@@ -1,4 +1,4 @@
-import type { StatusDocument } from '../../../ports/operator.ts';
+import type { StatusDocument } from '../../../ports/documents.ts';
 import { ComputeLink, Instant } from './parts.tsx';
 import { freezeWords, plural } from './words.ts';
 

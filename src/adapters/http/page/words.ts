@@ -1,6 +1,6 @@
 /** Values of documents as people read them. Instants are UTC. */
 import { formatSize, formatSuspendTimeout } from '../../../domain/compute/settings-text.ts';
-import type { FreezeDocument, HoldDocument, SettingsDocument } from '../../../ports/operator.ts';
+import type { FreezeDocument, HoldDocument, SettingsDocument } from '../../../ports/documents.ts';
 
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 const SECOND_MS = 1000;

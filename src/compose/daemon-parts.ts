@@ -1,0 +1,209 @@
+import { systemClock } from '../adapters/clock/system-clock.ts';
+import { createGroupBudget } from '../adapters/control-api/group-budget.ts';
+import { limitsOf } from '../adapters/control-api/token-bucket.ts';
+import { openEngine } from '../adapters/engine/open-engine.ts';
+import { createJobQueue } from '../adapters/queue/job-queue.ts';
+import { createStore } from '../adapters/store/create-store.ts';
+import type { createTelemetry } from '../adapters/telemetry/telemetry.ts';
+import { createUntilItWorks, type UntilItWorks } from '../app/background.ts';
+import { countDropped } from '../app/connections/dropped-connections.ts';
+import { createSamples, type Samples } from '../app/connections/samples.ts';
+import type { Rhythm } from '../app/daemon.ts';
+import type { Mode } from '../app/evaluate/evaluate.ts';
+import { createFleet, type Fleet } from '../app/fleet/fleet.ts';
+import { createStoredTimes, type StoredTimes } from '../app/group/stored-times.ts';
+import { createOperationDurations, type OperationDurations } from '../app/operations/durations.ts';
+import { createSlots, type Slots } from '../app/operations/restart-slots.ts';
+import type { Overrides } from '../app/overrides.ts';
+import { createPolicySets, type PolicySets } from '../app/rollout/write-permission.ts';
+import { type CurrentRules, compileRules } from '../app/rules.ts';
+import { recordHistory } from '../app/telemetry/history.ts';
+import { logEvents } from '../app/telemetry/log-events.ts';
+import { createOutages, type Outages } from '../app/telemetry/outages.ts';
+import { describeChain } from '../common/errors.ts';
+import { isLoopbackHost } from '../common/loopback.ts';
+import type { Result } from '../common/result.ts';
+import type { PolicySet } from '../domain/policy/policy.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { ConnectionCounters } from '../ports/connections.ts';
+import type { ControlApi } from '../ports/control-api.ts';
+import type { Engine } from '../ports/engine.ts';
+import type { JobQueue } from '../ports/job-queue.ts';
+import type { ComputeEvent, Notifier } from '../ports/notifier.ts';
+import type { Store } from '../ports/store.ts';
+import type { Settings } from '../settings.ts';
+import { purposeOf } from './accounts.ts';
+import { openCounters } from './connections.ts';
+import { openControlApi } from './control-api.ts';
+import { type Group, openGroup } from './group.ts';
+import { rememberOverrides } from './remembered-overrides.ts';
+import { rulesOf } from './rules-from-files.ts';
+
+/** What runs may end for so long; then it is cut off, and its intents tell the successor. Real milliseconds. */
+const STOP_GRACE_MS = 6_000;
+
+/** How often a daemon looks by itself, in real milliseconds, unless it is told otherwise. */
+const RHYTHM: Rhythm = {
+  inventoryMs: 30_000,
+  resyncMs: 30_000,
+  waitingMs: 60_000,
+  rulesMs: 2_000,
+  samplingMs: 1_000,
+};
+
+export type Closer = () => Promise<void>;
+export type ProcessTelemetry = ReturnType<typeof createTelemetry>;
+
+export interface PartsOptions {
+  settings: Settings;
+  policies: PolicySet;
+  /** The hash of a policy set that may come into force whatever it disconnects; its beginning will do. */
+  accept?: string | undefined;
+  /** Only tests: also asks for approval where the control API is on this machine. */
+  stageOnLoopback?: boolean;
+  clock?: Clock;
+  rhythm?: Rhythm;
+  onEvent?: (event: ComputeEvent) => void;
+}
+
+/** The process itself. */
+interface Basics {
+  clock: Clock;
+  mode: Mode;
+  outages: Outages;
+  rhythm: Rhythm;
+  runInBackground: UntilItWorks;
+  telemetry: ProcessTelemetry;
+}
+
+/** What is kept, or asked, outside of the process. */
+interface Outside {
+  api: ControlApi;
+  counters: ConnectionCounters;
+  /** Under which outages tell of what queue and store rest on. */
+  engineName: string;
+  queue: JobQueue;
+  store: Store;
+  storedTimes: StoredTimes;
+}
+
+/** What this daemon knows of the fleet. */
+interface Known {
+  durations: OperationDurations;
+  fleet: Fleet;
+  overrides: Overrides;
+  samples: Samples;
+  scheduledBoundaries: Set<number>;
+  slots: Slots;
+}
+
+/** By what it decides. */
+interface Deciding {
+  rules: CurrentRules;
+  sets: PolicySets;
+}
+
+/** What a daemon is made of, in groups: each part of the application is given those that it takes something from. */
+export interface DaemonParts {
+  basics: Basics;
+  outside: Outside;
+  known: Known;
+  deciding: Deciding;
+  group: Group;
+  notify: Notifier;
+  hasRunHere: boolean;
+}
+
+/** Opens the engine and what rests on it. What must be closed is added to `opened` at once, in order. */
+export async function openParts(
+  options: PartsOptions,
+  telemetry: ProcessTelemetry,
+  opened: Closer[],
+): Promise<Result<DaemonParts>> {
+  const { settings, policies, clock = systemClock(), rhythm = RHYTHM } = options;
+  const outages = createOutages(telemetry);
+  const runInBackground = createUntilItWorks(telemetry);
+  const basics: Basics = { clock, telemetry, outages, rhythm, runInBackground, mode: settings.mode };
+  const opening = await openOutside(settings, basics, opened);
+  if (!opening.ok) return opening;
+  const { engine, ...others } = opening.value;
+  const { store } = others;
+  const remembered = await rememberOverrides({ settings, telemetry, outages });
+  if (!remembered.ok) return remembered;
+  const { overrides, hasRun: hasRunHere } = remembered.value;
+  const fleet = createFleet({ clock });
+  const known: Known = {
+    ...{ fleet, overrides, samples: createSamples(), scheduledBoundaries: new Set() },
+    ...{ slots: createSlots({ store, clock, fleet }), durations: createOperationDurations() },
+  };
+  const deciding: Deciding = {
+    rules: { current: compileRules(rulesOf(settings, policies)) },
+    sets: createPolicySets(stagingOptions(options)),
+  };
+  // What jobs still do when they are stopped is history as well: it is closed after the queue.
+  const notify = openNotifier({ ...basics, store, ...known, ...deciding, onEvent: options.onEvent }, opened);
+  const outside: Outside = { ...others, engineName: engine.name, queue: openQueue(engine, basics, opened) };
+  const isAlone = settings.queue.kind === 'embedded';
+  const group = openGroup({ ...basics, ...outside, ...known, ...deciding, isAlone });
+  return { ok: true, value: { basics, outside, known, deciding, group, notify, hasRunHere } };
+}
+
+async function openOutside(
+  settings: Settings,
+  { clock, telemetry, outages }: Basics,
+  opened: Closer[],
+): Promise<Result<Omit<Outside, 'queue' | 'engineName'> & { engine: Engine }>> {
+  const { log, metrics, hide } = telemetry;
+  const opening = await openEngine({ url: settings.queue.url.reveal(), group: settings.group, log });
+  if (!opening.ok) return { ok: false, problem: opening.error.message };
+  const { engine } = opening;
+  opened.push(() => engine.close());
+  engine.onStateChange(({ up, message }) => (up ? outages.up(engine.name) : outages.down(engine.name, message)));
+  const budget = await createGroupBudget({ engine, limits: limitsOf(settings.apiRequestsPerMinute) });
+  const api = openControlApi({ settings, log, metrics, hide, budget, purpose: purposeOf(settings) });
+  opened.push(() => api.close());
+  const counters = openCounters({ settings, hide, now: () => clock.now() });
+  opened.push(() => counters.close());
+  const storedTimes = createStoredTimes({ clock, telemetry });
+  const store = storedTimes.mending(await createStore({ engine, log }));
+  return { ok: true, value: { engine, api, counters, store, storedTimes } };
+}
+
+function openQueue(engine: Engine, { clock, telemetry: { log, metrics } }: Basics, opened: Closer[]): JobQueue {
+  const queue = createJobQueue({
+    ...{ engine, clock, log },
+    onFailed(name, job, error) {
+      metrics.increment('ebb_job_failures_total', { queue: name });
+      log.error({ event: 'ebb.job_failed', queue: name, job: job.id, err: error }, describeChain(error));
+    },
+  });
+  opened.push(() => queue.close(STOP_GRACE_MS));
+  return queue;
+}
+
+interface NotifierDeps extends Pick<Basics, 'clock' | 'telemetry'>, Pick<Known, 'samples'>, Pick<Deciding, 'rules'> {
+  store: Store;
+  onEvent: PartsOptions['onEvent'];
+}
+
+/** Tells what happens to computes to the log, the metrics, the history, and whoever asked for it. */
+function openNotifier(deps: NotifierDeps, opened: Closer[]): Notifier {
+  const { store, clock, telemetry, rules, onEvent } = deps;
+  const record = logEvents(telemetry);
+  const history = recordHistory({
+    ...{ store, clock, log: telemetry.log },
+    setHash: () => rules.current.policies.set.hash,
+    revision: () => rules.current.revision,
+  });
+  opened.push(() => history.close());
+  return (event) => {
+    record(event);
+    countDropped(deps, event);
+    history.remember(event);
+    onEvent?.(event);
+  };
+}
+
+function stagingOptions({ settings, accept, stageOnLoopback = false }: PartsOptions) {
+  return { stages: stageOnLoopback || !isLoopbackHost(new URL(settings.apiUrl).hostname), accepted: accept };
+}

@@ -1,0 +1,63 @@
+import { createBoundaries } from '../app/boundaries/boundaries.ts';
+import { createCrossings } from '../app/boundaries/crossings.ts';
+import { startSampling } from '../app/connections/sampler.ts';
+import { type Daemon, type DaemonDeps, startDaemon } from '../app/daemon.ts';
+import { createInventory } from '../app/fleet/inventory.ts';
+import { startLeaderRefresh } from '../app/group/leader-refresh.ts';
+import { onlyAsLeader, withRightClock } from '../app/group/pause-queues.ts';
+import { createFollowOperations } from '../app/operations/follow.ts';
+import { createReconcile } from '../app/reconcile/reconcile.ts';
+import { startResync } from '../app/resync.ts';
+import { startReloading } from '../app/rollout/reload.ts';
+import type { Result } from '../common/result.ts';
+import type { RulesSource } from '../ports/rules.ts';
+import type { Settings } from '../settings.ts';
+import { explainApiError } from './control-api.ts';
+import type { DaemonParts } from './daemon-parts.ts';
+
+/** Starts the daemon that these parts make. */
+export async function startParts(
+  parts: DaemonParts,
+  { settings, source, signal }: { settings: Settings; source: RulesSource | undefined; signal: AbortSignal },
+): Promise<Result<Daemon>> {
+  const { basics, outside, known, deciding, group, hasRunHere } = parts;
+  const accounts = settings.accounts.map(({ name }) => name);
+  const started = await startDaemon(
+    {
+      ...{ ...basics, ...outside, ...known, ...deciding, ...group, hasRunHere, notify: parts.notify },
+      ...{ handlers: handlersOf(parts), background: backgroundOf(parts) },
+      startReloading: () => reloadingOf(parts, source),
+    },
+    { apiUrl: settings.apiUrl, accounts, queue: settings.queue.shown },
+    signal,
+  );
+  if (!started.ok) return { ok: false, problem: explainApiError(settings, started.error) };
+  return { ok: true, value: started.daemon };
+}
+
+/** What does the jobs of each queue. */
+function handlersOf({ basics, outside, known, deciding, group, notify }: DaemonParts): DaemonDeps['handlers'] {
+  const reading = { ...basics, ...outside, ...known, ...deciding };
+  const writing = { ...reading, ...group, notify };
+  return {
+    inventory: onlyAsLeader(group, createInventory({ ...reading, ...group })),
+    boundaries: withRightClock(group, createBoundaries(reading)),
+    crossings: withRightClock(group, createCrossings(writing)),
+    reconcile: withRightClock(group, createReconcile(writing)),
+    operations: withRightClock(group, createFollowOperations(writing)),
+  };
+}
+
+/** What runs by itself. */
+function backgroundOf({ basics, outside, known, deciding, group }: DaemonParts): DaemonDeps['background'] {
+  return [
+    () => startResync({ ...basics, ...outside, ...known, ...group }),
+    () => startSampling({ ...basics, ...outside, ...known, ...deciding, ...group }),
+    () => startLeaderRefresh({ ...basics, ...outside, ...known, ...deciding, ...group }),
+  ];
+}
+
+function reloadingOf(parts: DaemonParts, source: RulesSource | undefined) {
+  const { basics, outside, known, deciding, group, notify } = parts;
+  return startReloading({ ...basics, ...outside, ...known, ...deciding, ...group, notify }, source);
+}

@@ -1,0 +1,151 @@
+/**
+ * What ebb tells people and programs, as the HTTP API and `--json` show it: instants are ISO 8601 in UTC, sizes CU, timeouts seconds
+ * (−1: never).
+ */
+import type { Reason } from '../domain/compute/reasons.ts';
+import type { Selector } from '../domain/policy/policy-base.ts';
+import type { ComputeRecord } from '../domain/records/compute-record.ts';
+import type { HistoryKind } from '../domain/records/history.ts';
+import type { ConnectionSample } from './store.ts';
+
+export interface Readiness {
+  ready: boolean;
+  /** One line for each part that must be there: queue, store, policies, control API. */
+  checks: { name: string; ok: boolean; message: string }[];
+}
+
+/** What ebb does with a compute. `left`: ebb has changed it, and no policy selects it any more. */
+export const COMPUTE_STATUSES = ['enforced', 'observed', 'unmatched', 'held', 'frozen', 'left', 'degraded'] as const;
+export type ComputeStatus = (typeof COMPUTE_STATUSES)[number];
+
+/** Null: no opinion, or not known. */
+export interface SettingsDocument {
+  min_cu: number | null;
+  max_cu: number | null;
+  suspend_timeout_seconds: number | null;
+}
+
+export interface ComputeDocument {
+  project_id: string;
+  project_name: string;
+  compute_id: string;
+  branch_id: string;
+  type: string;
+  status: ComputeStatus;
+  current: SettingsDocument & { state: string };
+  desired: SettingsDocument;
+  baseline: SettingsDocument;
+  verdict: 'act' | 'wait' | 'none';
+  reasons: readonly Reason[];
+  /** Until when the change waits, where that is known. */
+  until: string | null;
+  next_boundary: string | null;
+}
+
+export interface DecisionDocument {
+  at: string;
+  /** Empty where the entry concerns the whole fleet. */
+  project_id: string;
+  compute_id: string;
+  kind: HistoryKind;
+  policy: string | null;
+  set_hash: string;
+  revision: string | null;
+  from: Partial<SettingsDocument> | null;
+  to: Partial<SettingsDocument> | null;
+  reasons: readonly { code: string; policy?: string; message: string }[];
+  who: string | null;
+}
+
+interface OverrideDocument {
+  id: string;
+  owner: string;
+  reason: string;
+  created_at: string;
+  /** Null: does not expire, as a stored freeze that this version can not read. */
+  expires_at: string | null;
+}
+
+export interface HoldDocument extends OverrideDocument {
+  project_id: string;
+  compute_id: string;
+  size: { min_cu: number; max_cu: number } | null;
+  suspend_timeout_seconds: number | null;
+  /** True: nothing is written to the compute. */
+  freeze: boolean;
+  /** What hard limits make of it, in one sentence; null where nothing, or where no daemon was asked. */
+  limited: string | null;
+}
+
+export interface FreezeDocument extends OverrideDocument {
+  select: Selector | 'all';
+  allow_raise: boolean;
+}
+
+export interface ComputeName {
+  project_id: string;
+  compute_id: string;
+}
+
+/** An operation that ebb has started and whose end it awaits. */
+export interface OperationDocument extends ComputeName {
+  operation_id: string;
+  action: string;
+  started_at: string;
+  policy: string | null;
+}
+
+export interface StatusDocument {
+  at: string;
+  /** `store`: no daemon was asked, so what only a daemon knows is null. */
+  source: 'daemon' | 'store';
+  mode: 'enforce' | 'observe' | null;
+  set_hash: string | null;
+  revision: string | null;
+  policies: { name: string; kind: string; mode: string; owner: string | null }[] | null;
+  /** How many by status; of a store only `known` and `degraded`. */
+  computes: Record<string, number>;
+  /** What waits, by the gate that holds it. */
+  waiting: { reason: string; computes: number }[];
+  holds: readonly HoldDocument[];
+  freezes: readonly FreezeDocument[];
+  /** The policy set that waits for `ebb approve`. */
+  staged: { hash: string; message: string } | null;
+  /** In flight, oldest first. */
+  operations: OperationDocument[];
+  /** What else keeps the newest policies from counting, such as files that are broken: one line each. */
+  policy_problems: string[] | null;
+  stopped_fights: (ComputeName & { fields: string[] })[];
+  degraded: (ComputeName & { message: string })[];
+  /** Computes that have fewer connections than they need, and no size that policies allow gives them; only a daemon knows. */
+  unmet_headroom: (ComputeName & { message: string })[] | null;
+  /** What people have changed by hand and policies want otherwise: from what to what, and until when it is respected; only a daemon knows. */
+  manual_changes: (ComputeName & { message: string })[] | null;
+  readiness: Readiness | null;
+}
+
+export interface ReleaseDocument {
+  /** Ids of the holds that are gone. */
+  holds: string[];
+  /** Computes whose stopped fights or respected manual changes are forgotten. */
+  computes: ComputeName[];
+}
+
+export interface RestoreDocument {
+  computes: (ComputeName & {
+    baseline: SettingsDocument;
+    /**
+     * `requested`: it goes back as far as no policy has an opinion; `policies_decide`: policies will change it again, it takes a
+     * hold; `nothing_to_do`: ebb never changed it, or it is back already.
+     */
+    outcome: 'requested' | 'policies_decide' | 'nothing_to_do';
+  })[];
+}
+
+export interface RecordsDocument {
+  project_id: string;
+  /** By id of the compute. */
+  records: Record<string, ComputeRecord>;
+  /** What was counted of their connections, oldest first; those without are left out, and all where no policy asks for it. */
+  samples: Record<string, readonly ConnectionSample[]>;
+}
