@@ -30,6 +30,8 @@ export interface Settings {
   allowPlainHttp: boolean;
   /** What the control API allows an account in a minute. */
   apiRequestsPerMinute: number;
+  /** The share of the rate limits that is left to other users of the account, 0 to 0.9. */
+  apiReserve: number;
   /** At least one: `default` if `ebb.yaml` names none. */
   accounts: readonly Account[];
   /** On the way to the control API; absent if it is reached directly. */
@@ -132,6 +134,7 @@ function assemble({
     apiUrl: values.api_url,
     allowPlainHttp: values.allow_plain_http,
     apiRequestsPerMinute: values.api_requests_per_minute,
+    apiReserve: values.api_reserve,
     accounts,
     prices: values.prices,
     disruption: toDisruption(values.disruption),

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '../adapters/clock/system-clock.ts';
 import { createGroupBudget } from '../adapters/control-api/group-budget.ts';
-import { limitsOf } from '../adapters/control-api/token-bucket.ts';
 import { createFleet } from '../app/fleet/fleet.ts';
 import { createOperationDurations } from '../app/operations/durations.ts';
 import { createSlots } from '../app/operations/restart-slots.ts';
@@ -16,6 +15,7 @@ import { recordHistory } from '../app/telemetry/history.ts';
 import { createOutages } from '../app/telemetry/outages.ts';
 import type { PlannedCompute } from '../domain/evaluate/plan-fleet.ts';
 import type { PolicySet } from '../domain/policy/policy.ts';
+import { limitsOf } from '../domain/rate-budget/limits.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Notifier } from '../ports/notifier.ts';
 import type { Store } from '../ports/store.ts';
@@ -47,7 +47,10 @@ export async function openApplying(options: { settings: Settings; policies: Poli
   const opened = await openStore(settings);
   if (!opened.ok) return opened;
   const { engine, store } = opened.value;
-  const budget = await createGroupBudget({ engine, limits: limitsOf(settings.apiRequestsPerMinute) });
+  const budget = await createGroupBudget({
+    engine,
+    limits: limitsOf(settings.apiRequestsPerMinute, settings.apiReserve),
+  });
   const api = openControlApi({ settings, purpose: 'write', hide: () => {}, metrics: NO_METRICS, budget });
   const memory = recordHistory({
     ...{ store, log: SILENT_LOG, clock: systemClock() },

@@ -1,6 +1,5 @@
 import { systemClock } from '../adapters/clock/system-clock.ts';
 import { createGroupBudget } from '../adapters/control-api/group-budget.ts';
-import { limitsOf } from '../adapters/control-api/token-bucket.ts';
 import { openEngine } from '../adapters/engine/open-engine.ts';
 import { createJobQueue } from '../adapters/queue/job-queue.ts';
 import { createStore } from '../adapters/store/create-store.ts';
@@ -24,6 +23,7 @@ import { describeChain } from '../common/errors.ts';
 import { isLoopbackHost } from '../common/loopback.ts';
 import type { Result } from '../common/result.ts';
 import type { PolicySet } from '../domain/policy/policy.ts';
+import { limitsOf } from '../domain/rate-budget/limits.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ConnectionCounters } from '../ports/connections.ts';
 import type { ControlApi } from '../ports/control-api.ts';
@@ -159,7 +159,10 @@ async function openOutside(
   const { engine } = opening;
   opened.push(() => engine.close());
   engine.onStateChange(({ up, message }) => (up ? outages.up(engine.name) : outages.down(engine.name, message)));
-  const budget = await createGroupBudget({ engine, limits: limitsOf(settings.apiRequestsPerMinute) });
+  const budget = await createGroupBudget({
+    engine,
+    limits: limitsOf(settings.apiRequestsPerMinute, settings.apiReserve),
+  });
   const api = openControlApi({ settings, log, metrics, hide, budget, purpose: purposeOf(settings) });
   opened.push(() => api.close());
   const counters = openCounters({ settings, hide, now: () => clock.now() });

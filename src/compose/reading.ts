@@ -2,8 +2,8 @@ import { readFile, stat } from 'node:fs/promises';
 import { createGroupBudget } from '../adapters/control-api/group-budget.ts';
 import { createReadingBudget } from '../adapters/control-api/reading-budget.ts';
 import { createSnapshotApi } from '../adapters/control-api/snapshot.ts';
-import { limitsOf } from '../adapters/control-api/token-bucket.ts';
 import { isLoopbackHost } from '../common/loopback.ts';
+import { limitsOf } from '../domain/rate-budget/limits.ts';
 import type { ControlApi, ControlApiError } from '../ports/control-api.ts';
 import type { Engine } from '../ports/engine.ts';
 import type { FleetFacts } from '../ports/fleet-facts.ts';
@@ -53,7 +53,7 @@ async function openApi({ settings, engine }: ReadingOptions): Promise<Opened<Rea
   const keys = readKeysAtStart(settings.accounts, 'read');
   if (!keys.ok) return keys;
   const alone = isLoopbackHost(new URL(settings.apiUrl).hostname);
-  const limits = limitsOf(settings.apiRequestsPerMinute);
+  const limits = limitsOf(settings.apiRequestsPerMinute, settings.apiReserve);
   const budget = engine ? await createGroupBudget({ engine, limits }) : createReadingBudget({ alone, limits });
   const api = openControlApi({ settings, purpose: 'read', hide: () => {}, metrics: NO_METRICS, budget });
   const explain = (error: ControlApiError) => explainApiError(settings, error);

@@ -1,4 +1,5 @@
 import type { Compute, ComputeSettings, ComputeState } from '../domain/compute/compute.ts';
+import type { Priority } from '../domain/rate-budget/grant.ts';
 
 /** A project as the list of projects shows it: identity, and the cheap signs that something in it changed. */
 export interface Project {
@@ -84,13 +85,28 @@ export interface ControlApiError {
 
 export type ApiResult<T> = { ok: true; value: T } | { ok: false; error: ControlApiError };
 
+/** Leave of the rate budget to send one request of a kind. */
+export interface Permit {
+  /** Uses it; undefined if it was used before. */
+  take(): { waitedMs: number } | undefined;
+  /** Nothing is sent by it: somebody else may. Does nothing once it was used. */
+  giveBack(): void;
+}
+
+/** The calls for whose budget one can wait ahead. */
+export type PermittedCall = 'listComputes' | 'updateCompute' | 'restartCompute';
+
 export interface CallOptions {
   /**
-   * Real milliseconds that the call may take in all, waiting for the rate budget and repeats included; each page of a list
+   * Real milliseconds that the call may take in all, repeats and waiting for the rate budget included; each page of a list
    * counts as a call. 30,000 by default.
    */
   deadlineMs?: number;
   signal?: AbortSignal;
+  /** Who goes first, while requests of an account wait for its rate budget. By default writes are lowerings, anything else is read. */
+  priority?: Priority;
+  /** The first request of the call doesn't wait for the rate budget. */
+  permit?: Permit | undefined;
   /**
    * Sends again while the answer is `locked` (423). False by default: who writes by a decision must decide anew once the
    * operation that holds the project has ended.
@@ -169,6 +185,8 @@ export interface ControlApi {
     computeId: string,
     options?: CallOptions,
   ): Promise<ApiResult<{ operations: Operation[] }>>;
+  /** Waits until the rate budget has room for such a call. Rejects with the signal's reason when aborted. */
+  permit(call: PermittedCall, options: { account: string; priority: Priority; signal: AbortSignal }): Promise<Permit>;
   /** Every account, in the order of the settings. Asks nothing. */
   accountStatus(): AccountStatus[];
   close(): Promise<void>;

@@ -164,6 +164,11 @@ export const METRICS = {
     help: 'Share of the rate budget that this daemon used in the minute before its last request.',
     labels: ['account'],
   },
+  ebb_api_limit_level: {
+    type: 'gauge',
+    help: 'What was learnt from 429: 0 the documented rate limit is used, 1 a quarter less in a second, 2 also evenly over the minute, each further level at half the rate.',
+    labels: ['account'],
+  },
   ebb_api_key_valid: {
     type: 'gauge',
     help: '1 if all keys of the account are accepted; 0 if one is refused or can not be read.',

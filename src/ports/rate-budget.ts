@@ -1,10 +1,19 @@
+import type { Priority } from '../domain/rate-budget/grant.ts';
+
 /** One request that wants to be sent. */
 export interface BudgetRequest {
   account: string;
   /** Method and path template, as in errors and metrics. */
   route: string;
-  /** Writes go before reads that wait for the same budget. */
-  priority: 'write' | 'read';
+  /** Who is more urgent goes first, in all processes that share the budget. */
+  priority: Priority;
+}
+
+/** Leave to send one request. */
+export interface Grant {
+  waitedMs: number;
+  /** Nothing is sent by it: it goes to whoever waits for the same, if somebody does. */
+  giveBack(): void;
 }
 
 /**
@@ -13,8 +22,11 @@ export interface BudgetRequest {
  */
 export interface RateBudget {
   /** Waits until the request may be sent. Rejects with the signal's reason when aborted. */
-  acquire(request: BudgetRequest, signal: AbortSignal): Promise<{ waitedMs: number }>;
-  /** Tells that a request of the account was answered 429: nothing is sent for `retryAfterMs`, 5 minutes at most, and more slowly after it. */
+  acquire(request: BudgetRequest, signal: AbortSignal): Promise<Grant>;
+  /**
+   * Tells that a request of the account was answered 429: nothing is sent for `retryAfterMs`, 5 minutes at most, and less from then
+   * on.
+   */
   throttled(account: string, retryAfterMs: number | undefined): Promise<void>;
   /** Tells that a request of the account was answered, and not with 429. */
   answered(account: string): void;
@@ -22,4 +34,6 @@ export interface RateBudget {
   stalledMs(account: string): number;
   /** How much of what is allowed in a minute this process used in the last one, from 0; 1 is all of it. */
   usedRatio(account: string): number;
+  /** What was learnt from 429, as far as this process has heard: 0 if the limits are used as documented. See `levelAt`. */
+  level(account: string): number;
 }

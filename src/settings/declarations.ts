@@ -33,6 +33,10 @@ export const SETTINGS = {
     fallback: '700',
     help: 'Rate limit of the control API per account, over all routes. Raise it only if the vendor has granted more.',
   },
+  api_reserve: {
+    fallback: '5%',
+    help: 'Share of the rate limits that ebb leaves to people, CI and Terraform on the same account, 0% to 90%.',
+  },
   api_key_file: {
     variable: 'EBB_API_KEY_FILE',
     fallback: '',

@@ -30,6 +30,8 @@ const hostName = text()
 
 const MOST_REQUESTS = 'must be a whole number from 60 to 1000000';
 
+const RESERVE = 'must be a share from "0%" to "90%"';
+
 function yesOrNo() {
   return z.boolean({ error: 'must be true or false' });
 }
@@ -47,6 +49,11 @@ export const settingsSchema = z.strictObject({
     .min(60, { error: MOST_REQUESTS })
     .max(1_000_000, { error: MOST_REQUESTS })
     .default(700),
+  api_reserve: z
+    .string({ error: RESERVE })
+    .regex(/^([0-9]|[1-8][0-9]|90)%$/, { error: RESERVE })
+    .transform((share) => Number(share.slice(0, -1)) / 100)
+    .prefault('5%'),
   api_key_file: keyPath().optional(),
   accounts: accountsSchema.optional(),
   plan: planSchema.optional(),

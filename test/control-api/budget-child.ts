@@ -5,6 +5,7 @@
 import { createControlApi } from '../../src/adapters/control-api/client.ts';
 import { createGroupBudget } from '../../src/adapters/control-api/group-budget.ts';
 import { openEngine } from '../../src/adapters/engine/open-engine.ts';
+import { limitsOf } from '../../src/domain/rate-budget/limits.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { recordingMetrics } from './samples.ts';
 
@@ -17,7 +18,7 @@ const api = createControlApi({
   baseUrl,
   accounts: [{ name: 'main', key: () => 'test-key' }],
   metrics: recordingMetrics(),
-  budget: await createGroupBudget({ engine: opened.engine }),
+  budget: await createGroupBudget({ engine: opened.engine, limits: limitsOf(700, 0) }),
 });
 
 const stop = new AbortController();

@@ -1,96 +1,155 @@
 import { expect, test } from 'vitest';
 import { createRateBudget } from '../../src/adapters/control-api/rate-budget.ts';
-import type { Granted } from '../../src/adapters/control-api/token-bucket.ts';
+import type { Granted, Priority, Wanted } from '../../src/domain/rate-budget/grant.ts';
 
 const NEVER = new AbortController().signal;
 
-/** Tokens that a test gives out by hand. */
-function manualTokens() {
-  const asked: ((tokens?: number) => void)[] = [];
-  const take = () =>
-    new Promise<Granted>((resolve) => asked.push((count = 1) => resolve({ tokens: count, waitMs: 0 })));
+/** Leave that a test gives by hand. */
+function manualBudgets() {
+  const asked: { wanted: Wanted; answer(afterMs: number[], waitMs?: number): void }[] = [];
   return {
     asked,
-    take,
-    slowDown: async () => {},
+    grant: (_account: string, wanted: Wanted) =>
+      new Promise<Granted>((resolve) =>
+        asked.push({ wanted, answer: (afterMs, waitMs = 1) => resolve({ afterMs, waitMs, level: 0 }) }),
+      ),
+    learn: async () => 1,
   };
 }
 
-test('a write goes before the reads that wait, and an abort gives its place away', async () => {
-  const tokens = manualTokens();
-  const budget = createRateBudget({ tokens, perMinute: 10 });
+/** Grants whatever is wanted, at once. */
+const GENEROUS = {
+  grant: async (_account: string, { count }: Wanted): Promise<Granted> => ({
+    afterMs: new Array<number>(count).fill(0),
+    waitMs: 0,
+    level: 0,
+  }),
+  learn: async () => 1,
+};
+
+test('the most urgent go first, then those who came first, and an abort gives its place away', async () => {
+  const budgets = manualBudgets();
+  const budget = createRateBudget({ budgets, perMinute: 10 });
   const order: string[] = [];
-  const enter = (name: string, priority: 'read' | 'write', signal = NEVER) =>
-    budget.acquire({ account: 'a', route: name, priority }, signal).then(
+  const enter = (name: string, priority: Priority, signal = NEVER) =>
+    budget.acquire({ account: 'a', route: 'r', priority }, signal).then(
       () => order.push(name),
       (reason) => order.push(`${name}: ${reason}`),
     );
   const controller = new AbortController();
   const all = [enter('read 1', 'read'), enter('read 2', 'read', controller.signal), enter('read 3', 'read')];
-  all.push(enter('write', 'write'));
+  await expect.poll(() => budgets.asked.length).toBe(1);
+  all.push(enter('raise', 'raise'));
   controller.abort('left');
-  for (let given = 0; given < 3; given += 1) {
-    await expect.poll(() => tokens.asked.length).toBe(given + 1);
-    tokens.asked[given]?.();
+  const answers = [[], [0], [0, 0]];
+  for (const [at, afterMs] of answers.entries()) {
+    await expect.poll(() => budgets.asked.length).toBe(at + 1);
+    budgets.asked[at]?.answer(afterMs);
   }
   await Promise.all(all);
-  expect(order).toEqual(['read 2: left', 'write', 'read 1', 'read 3']);
+  expect(order).toEqual(['read 2: left', 'raise', 'read 1', 'read 3']);
+  expect(budgets.asked.map(({ wanted: { priority, count } }) => `${count} ${priority}`)).toEqual([
+    '3 read',
+    '1 raise',
+    '2 read',
+  ]);
   expect(budget.usedRatio('a')).toBeCloseTo(0.3);
   expect(budget.usedRatio('b')).toBe(0);
 });
 
-test('those who wait share what is there, and nobody is let through without a token', async () => {
-  const tokens = manualTokens();
-  const budget = createRateBudget({ tokens, perMinute: 10 });
-  const entered: number[] = [];
-  const all = [0, 1, 2, 3].map(async (index) => {
-    await budget.acquire({ account: 'a', route: 'r', priority: 'read' }, NEVER);
-    entered.push(index);
+test('somebody more urgent does not wait for the next question of the others', async () => {
+  const budgets = manualBudgets();
+  const budget = createRateBudget({ budgets, perMinute: 10 });
+  const stop = new AbortController();
+  const read = budget.acquire({ account: 'a', route: 'r', priority: 'read' }, stop.signal).catch(() => {});
+  await expect.poll(() => budgets.asked.length).toBe(1);
+  budgets.asked[0]?.answer([], 3_600_000);
+  const raise = budget.acquire({ account: 'a', route: 'r', priority: 'raise' }, NEVER);
+  await expect.poll(() => budgets.asked.length).toBe(2);
+  budgets.asked[1]?.answer([0]);
+  await raise;
+  stop.abort();
+  await read;
+});
+
+test('routes of the same urgency are asked for side by side', async () => {
+  const budgets = manualBudgets();
+  const budget = createRateBudget({ budgets, perMinute: 10 });
+  const enter = (route: string) => budget.acquire({ account: 'a', route, priority: 'read' }, NEVER);
+  const [first, second] = [enter('full'), enter('free')];
+  await expect.poll(() => budgets.asked.map(({ wanted }) => wanted.route)).toEqual(['full', 'free']);
+  budgets.asked[0]?.answer([], 50);
+  budgets.asked[1]?.answer([0]);
+  await second;
+  await expect.poll(() => budgets.asked.map(({ wanted }) => wanted.route)).toEqual(['full', 'free', 'full']);
+  budgets.asked[2]?.answer([0]);
+  await first;
+});
+
+test('what is given back goes to the next who waits for the same', async () => {
+  const budgets = manualBudgets();
+  const budget = createRateBudget({ budgets, perMinute: 10 });
+  const enter = () => budget.acquire({ account: 'a', route: 'r', priority: 'read' }, NEVER);
+  const [first, second] = [enter(), enter()];
+  await expect.poll(() => budgets.asked.length).toBe(1);
+  budgets.asked[0]?.answer([0], 3_600_000);
+  (await first).giveBack();
+  await second;
+  expect(budgets.asked).toHaveLength(1);
+});
+
+test('after a 429 what was granted before it is let go, and asked for again', async () => {
+  const budgets = manualBudgets();
+  const time = { nowMs: 1_000 };
+  const budget = createRateBudget({ budgets, perMinute: 10, monotonicMs: () => time.nowMs });
+  let isIn = false;
+  const waiting = budget.acquire({ account: 'a', route: 'r', priority: 'read' }, NEVER).then(() => {
+    isIn = true;
   });
-  tokens.asked[0]?.(3);
-  await expect.poll(() => tokens.asked.length).toBe(2);
-  expect(entered).toEqual([0, 1, 2]);
-  tokens.asked[1]?.();
-  await Promise.all(all);
+  await expect.poll(() => budgets.asked.length).toBe(1);
+  await budget.throttled('a', 5_000);
+  budgets.asked[0]?.answer([0]);
+  await expect.poll(() => budgets.asked.length).toBe(2);
+  expect(isIn).toBe(false);
+  expect(budget.level('a')).toBe(1);
+  time.nowMs += 5_000;
+  budgets.asked[1]?.answer([0]);
+  await waiting;
 });
 
 test('accounts do not wait for each other', async () => {
-  const tokens = manualTokens();
-  const budget = createRateBudget({
-    perMinute: 10,
-    tokens: { ...tokens, take: async (account) => (account === 'a' ? tokens.take() : { tokens: 1, waitMs: 0 }) },
-  });
+  const manual = manualBudgets();
+  const budgets = {
+    ...manual,
+    grant: (account: string, wanted: Wanted) => (account === 'a' ? manual : GENEROUS).grant(account, wanted),
+  };
+  const budget = createRateBudget({ perMinute: 10, budgets });
   const blocked = budget.acquire({ account: 'a', route: 'r', priority: 'read' }, NEVER);
   await budget.acquire({ account: 'b', route: 'r', priority: 'read' }, NEVER);
-  tokens.asked[0]?.();
+  await expect.poll(() => manual.asked.length).toBe(1);
+  manual.asked[0]?.answer([0]);
   await blocked;
 });
 
-test('tokens that can not be had reject who waits, and the next may try again', async () => {
+test('a log that can not be had rejects who waits, and the next may try again', async () => {
   let broken = true;
-  const budget = createRateBudget({
-    perMinute: 10,
-    tokens: {
-      take: async () => {
-        if (broken) throw new Error('no tokens');
-        return { tokens: 1, waitMs: 0 };
-      },
-      slowDown: async () => {},
+  const budgets = {
+    ...GENEROUS,
+    grant: async (account: string, wanted: Wanted) => {
+      if (broken) throw new Error('no log');
+      return GENEROUS.grant(account, wanted);
     },
-  });
+  };
+  const budget = createRateBudget({ perMinute: 10, budgets });
   const request = { account: 'a', route: 'r', priority: 'read' } as const;
-  await expect(budget.acquire(request, NEVER)).rejects.toThrow('no tokens');
+  await expect(budget.acquire(request, NEVER)).rejects.toThrow('no log');
   broken = false;
   await budget.acquire(request, NEVER);
 });
 
 test('requests that nobody answers but with 429 are counted from the first, until one is answered or nobody wants to send', async () => {
   const time = { nowMs: 1_000 };
-  const budget = createRateBudget({
-    perMinute: 10,
-    monotonicMs: () => time.nowMs,
-    tokens: { take: async () => ({ tokens: 1, waitMs: 0 }), slowDown: async () => {} },
-  });
+  const budget = createRateBudget({ perMinute: 10, monotonicMs: () => time.nowMs, budgets: GENEROUS });
   const ask = () => budget.acquire({ account: 'a', route: 'r', priority: 'read' }, NEVER);
   await ask();
   await budget.throttled('a', 0);

@@ -25,11 +25,12 @@ export function recordingMetrics(): Metrics & { values: Map<string, number> } {
 
 /** Holds nothing back. */
 export const UNLIMITED: RateBudget = {
-  acquire: async () => ({ waitedMs: 0 }),
+  acquire: async () => ({ waitedMs: 0, giveBack() {} }),
   throttled: async () => {},
   answered: () => {},
   stalledMs: () => 0,
   usedRatio: () => 0,
+  level: () => 0,
 };
 
 /** What a test's client gets unless it says otherwise: one account, no budget, waits of milliseconds. */

@@ -1,4 +1,5 @@
-import type { ApiResult } from '../../ports/control-api.ts';
+import type { Priority } from '../../domain/rate-budget/grant.ts';
+import type { ApiResult, Permit } from '../../ports/control-api.ts';
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
@@ -15,6 +16,9 @@ export interface ApiCall {
   projectId?: string;
   repeatLocked: boolean;
   deadlineMs: number;
+  /** By default writes are lowerings, anything else is read. */
+  priority?: Priority;
+  permit?: Permit;
   signal?: AbortSignal;
 }
 

@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AccountStatus } from '../../ports/control-api.ts';
+import { DEFAULT_RATE_LIMITS } from '../../domain/rate-budget/limits.ts';
+import type { AccountStatus, ControlApi } from '../../ports/control-api.ts';
 import type { RateBudget } from '../../ports/rate-budget.ts';
 import type { Log, Metrics } from '../../ports/telemetry.ts';
 import { type ApiAccount, withAccountKeys } from './accounts.ts';
@@ -15,11 +16,10 @@ import {
 } from './dispatcher.ts';
 import { exchangeOver, withBudget, withMetrics } from './exchanges.ts';
 import { createHttpTransport, type Transport } from './http-transport.ts';
-import { createInProcessTokens } from './in-process-tokens.ts';
 import { createKeyGate, DEFAULT_KEY_PROBES, type KeyProbes } from './key-gate.ts';
-import { createRateBudget } from './rate-budget.ts';
+import { permitsOf } from './permits.ts';
+import { createReadingBudget } from './reading-budget.ts';
 import { type Backoff, DEFAULT_BACKOFF, withRetries } from './retries.ts';
-import { bucketFor, DEFAULT_RATE_LIMITS } from './token-bucket.ts';
 
 export interface ControlApiOptions {
   /** Ends in the version, e.g. `https://console.neon.tech/api/v2`; plain http only to loopback. */
@@ -47,6 +47,7 @@ export interface CallerHandle {
   call: Caller;
   /** Those of the options, watched: what they say of their keys counts for `accountStatus`. */
   accounts: readonly ApiAccount[];
+  permit: ControlApi['permit'];
   /** Whether each account's key is accepted, as far as it was tried. */
   accountStatus(): AccountStatus[];
   /** Ends what is under way, and refuses what comes after. */
@@ -83,6 +84,7 @@ export function createCaller(options: ControlApiOptions, guard: (send: Transport
   return {
     call,
     accounts: keys.accounts,
+    permit: permitsOf(budget, closing.signal),
     accountStatus: () =>
       keys.status().map((status) => {
         const stalledMs = budget.stalledMs(status.account);
@@ -99,6 +101,5 @@ export function createCaller(options: ControlApiOptions, guard: (send: Transport
 const CLOSE_MS = 1_000;
 
 function ownBudget(): RateBudget {
-  const tokens = createInProcessTokens({ bucket: bucketFor(DEFAULT_RATE_LIMITS) });
-  return createRateBudget({ tokens, perMinute: DEFAULT_RATE_LIMITS.perMinute });
+  return createReadingBudget({ alone: true, limits: DEFAULT_RATE_LIMITS });
 }

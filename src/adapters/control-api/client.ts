@@ -8,6 +8,6 @@ import { withDaemonGuard } from './daemon-guard.ts';
  * sent before the first call. Throws if the base URL can't be used.
  */
 export function createControlApi(options: ControlApiOptions): ControlApi {
-  const { call, accounts, accountStatus, close } = createCaller(options, withDaemonGuard);
-  return { ...controlApiOver({ call, accounts }), accountStatus, close };
+  const { call, accounts, permit, accountStatus, close } = createCaller(options, withDaemonGuard);
+  return { ...controlApiOver({ call, accounts }), permit, accountStatus, close };
 }

@@ -1,10 +1,10 @@
+import { LONGEST_PAUSE_MS, STEADY_LEVEL } from '../../domain/rate-budget/grant.ts';
 import type { RateBudget } from '../../ports/rate-budget.ts';
 import type { Log, Metrics } from '../../ports/telemetry.ts';
 import { type ApiCall, isWrite, routeOf } from './api-call.ts';
 import { DeadlinePassed, expireIfLate } from './deadline.ts';
 import { type Exchange, type Transport, whyAborted } from './http-transport.ts';
 import { parseRetryAfter } from './retry-after.ts';
-import { LONGEST_PAUSE_MS } from './token-bucket.ts';
 
 /** Sends a call once, under a key. Never throws. */
 export type SendExchange = (call: ApiCall, key: string, signal: AbortSignal) => Promise<Exchange>;
@@ -38,10 +38,25 @@ export function withBudget(
 ): SendExchange {
   const { budget, metrics, log } = options;
   const paused = new Set<string>();
+  const levels = new Map<string, number>();
+
+  function reviewLevel(account: string): void {
+    const level = budget.level(account);
+    const before = levels.get(account);
+    if (level === before) return;
+    levels.set(account, level);
+    metrics.set('ebb_api_limit_level', { account }, level);
+    if (level === (before ?? 0)) return;
+    const fields = { event: 'ebb.api_limit_learned', account, level };
+    if (level === 0) log?.info(fields, `the documented rate limit is used for account ${account} again`);
+    else
+      log?.warn(fields, `account ${account} gets less than the documented rate limit (429): ${describeLevel(level)}`);
+  }
 
   async function throttled(account: string, retryAfter: string | undefined): Promise<void> {
     const askedMs = parseRetryAfter(retryAfter);
     await budget.throttled(account, askedMs);
+    reviewLevel(account);
     if (askedMs === undefined || askedMs < LONG_PAUSE_MS || paused.has(account)) return;
     paused.add(account);
     const [asked, seconds] = [askedMs, Math.min(askedMs, LONGEST_PAUSE_MS)].map((ms) => Math.round(ms / 1000));
@@ -58,9 +73,11 @@ export function withBudget(
   }
 
   return async (call, key, signal) => {
-    const priority = isWrite(call) ? 'write' : 'read';
+    const priority = call.priority ?? (isWrite(call) ? 'lowering' : 'read');
     try {
-      const { waitedMs } = await budget.acquire({ account: call.account, route: routeOf(call), priority }, signal);
+      const request = { account: call.account, route: routeOf(call), priority };
+      const { waitedMs } = call.permit?.take() ?? (await budget.acquire(request, signal));
+      reviewLevel(call.account);
       metrics.set('ebb_api_budget_used_ratio', { account: call.account }, budget.usedRatio(call.account));
       if (waitedMs > 0) metrics.increment('ebb_api_throttled_seconds_total', {}, waitedMs / 1000);
       expireIfLate(signal);
@@ -73,6 +90,13 @@ export function withBudget(
     else answered(call.account);
     return exchange;
   };
+}
+
+/** What a level of the budget means, for people. */
+function describeLevel(level: number): string {
+  if (level < STEADY_LEVEL) return 'a quarter less is sent in a second';
+  if (level === STEADY_LEVEL) return 'requests are spread evenly over the minute';
+  return `requests are spread evenly, at 1/${2 ** (level - STEADY_LEVEL)} of the rate`;
 }
 
 function notSent(signal: AbortSignal, error: unknown): Exchange {

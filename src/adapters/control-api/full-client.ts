@@ -47,7 +47,7 @@ export interface FullControlApi extends ControlApi {
 
 /** The whole control API, without the daemon's guard. Throws if the base URL can't be used. */
 export function createFullControlApi(options: ControlApiOptions): FullControlApi {
-  const { call, accounts, accountStatus, close } = createCaller(options, (send) => send);
+  const { call, accounts, permit, accountStatus, close } = createCaller(options, (send) => send);
   // Who waits at a terminal wants the change made, not the news that it was locked.
   const patient = (callOptions: CallOptions = {}): CallOptions => ({ repeatLocked: true, ...callOptions });
   const ids = ({ account, projectId }: ProjectRef): Pick<Request, 'account' | 'ids'> => ({
@@ -56,6 +56,7 @@ export function createFullControlApi(options: ControlApiOptions): FullControlApi
   });
   return {
     ...controlApiOver({ call, accounts }),
+    permit,
     accountStatus,
     close,
     async createCompute(project, { branchId, type, ...settings }, callOptions) {

@@ -1,43 +1,47 @@
+import type { RateLimits } from '../../domain/rate-budget/limits.ts';
 import type { Engine } from '../../ports/engine.ts';
 import type { RateBudget } from '../../ports/rate-budget.ts';
-import { createInProcessTokens } from './in-process-tokens.ts';
-import { createPostgresTokens } from './postgres-tokens.ts';
-import { createRateBudget, type TokenSource } from './rate-budget.ts';
-import { createRedisTokens } from './redis-tokens.ts';
-import { type Bucket, bucketFor, DEFAULT_RATE_LIMITS, type RateLimits } from './token-bucket.ts';
+import { createMemoryBudgets } from './memory-budget.ts';
+import { createPostgresBudgets } from './postgres-budget.ts';
+import { type BudgetStore, createRateBudget } from './rate-budget.ts';
+import { createRedisBudgets } from './redis-budget.ts';
 
 /** While nobody knows what the others use, each daemon takes so small a part that this many stay within the limit. */
 const DAEMONS_WITHOUT_ENGINE = 4;
 
 /**
- * The budget that all daemons of a group share through their engine. An embedded engine has one daemon, so its budget is in this
- * process. While the engine is away reading goes on, at a fourth of the rate (nothing is written then: a store that can't be
- * asked gives no lease).
+ * The budget that all daemons of a group share through their engine. While the engine is away reading goes on, at a fourth of the
+ * steady rate (nothing is written then: a store that can't be asked gives no lease).
  */
-export async function createGroupBudget(options: {
-  engine: Engine;
-  limits?: Partial<RateLimits>;
-}): Promise<RateBudget> {
-  const { engine } = options;
-  const limits = { ...DEFAULT_RATE_LIMITS, ...options.limits };
-  return createRateBudget({ tokens: await tokensOn(engine, bucketFor(limits)), perMinute: limits.perMinute });
+export async function createGroupBudget(options: { engine: Engine; limits: RateLimits }): Promise<RateBudget> {
+  const { engine, limits } = options;
+  const shared =
+    engine.kind === 'redis' ? createRedisBudgets({ engine, limits }) : await createPostgresBudgets({ engine, limits });
+  return createRateBudget({ budgets: withFallback(shared, limits), perMinute: limits.perMinute });
 }
 
-async function tokensOn(engine: Engine, bucket: Bucket): Promise<TokenSource> {
-  if (engine.kind === 'redis') return withFallback(createRedisTokens({ engine, bucket }), bucket);
-  if (engine.name === 'embedded') return createInProcessTokens({ bucket });
-  return withFallback(await createPostgresTokens({ engine, bucket }), bucket);
-}
-
-function withFallback(shared: TokenSource, bucket: Bucket): TokenSource {
-  const alone = createInProcessTokens({
-    bucket: { capacity: 1, intervalMs: bucket.intervalMs * DAEMONS_WITHOUT_ENGINE },
+/** What is sent while the engine is away is in nobody's log: after it the first minute counts as one of which nothing is known. */
+function withFallback(shared: BudgetStore, { perMinute, perRouteSecond, jitterMs }: RateLimits): BudgetStore {
+  const share = (limit: number) => Math.max(1, Math.floor(limit / DAEMONS_WITHOUT_ENGINE));
+  const alone = createMemoryBudgets({
+    limits: { perMinute: share(perMinute), perRouteSecond: share(perRouteSecond), jitterMs },
+    known: false,
   });
+  const unlogged = new Set<string>();
   return {
-    take: (account, wanted) => shared.take(account, wanted).catch(() => alone.take(account, wanted)),
-    async slowDown(account, pauseMs) {
-      await alone.slowDown(account, pauseMs);
-      await shared.slowDown(account, pauseMs).catch(() => {});
+    async grant(account, wanted) {
+      try {
+        const granted = await shared.grant(account, { ...wanted, unlogged: unlogged.has(account) });
+        unlogged.delete(account);
+        return granted;
+      } catch {
+        unlogged.add(account);
+        return alone.grant(account, { ...wanted, unlogged: true });
+      }
+    },
+    async learn(account, pauseMs) {
+      const level = await alone.learn(account, pauseMs);
+      return shared.learn(account, pauseMs).catch(() => level);
     },
   };
 }

@@ -1,26 +1,35 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Granted, LONGEST_PAUSE_MS, PRIORITIES, type Wanted } from '../../domain/rate-budget/grant.ts';
 import { timerMs } from '../../ports/clock.ts';
-import type { BudgetRequest, RateBudget } from '../../ports/rate-budget.ts';
-import { type Granted, LONGEST_PAUSE_MS } from './token-bucket.ts';
+import type { BudgetRequest, Grant, RateBudget } from '../../ports/rate-budget.ts';
 
-/** Where the tokens are kept: in this process, or shared. */
-export interface TokenSource {
-  /** Takes as many tokens of the account as there are, `wanted` at most; where there is none, one that is yet to come. */
-  take(account: string, wanted: number): Promise<Granted>;
-  /** After a 429: nothing for `pauseMs`, 5 minutes at most, and fewer tokens for a while. */
-  slowDown(account: string, pauseMs: number | undefined): Promise<void>;
+/** Where the log of an account's requests is kept: in this process, or shared. */
+export interface BudgetStore {
+  grant(account: string, wanted: Wanted): Promise<Granted>;
+  /** After a 429: nothing for `pauseMs`, 5 minutes at most, and less from then on. Gives the level that this led to. */
+  learn(account: string, pauseMs: number | undefined): Promise<number>;
 }
 
-interface Waiter {
-  priority: BudgetRequest['priority'];
+type Request = Omit<BudgetRequest, 'account'>;
+
+interface Waiter extends Request {
+  /** It was aborted. */
+  isGone: boolean;
   sinceMs: number;
-  resolve(answer: { waitedMs: number }): void;
+  resolve(grant: Grant): void;
   reject(reason: unknown): void;
 }
 
 interface Line {
+  account: string;
+  budgets: BudgetStore;
+  monotonicMs: () => number;
   waiters: Waiter[];
   serving: boolean;
+  /** Somebody has come for whom the next question is not to wait. */
+  isHurried: boolean;
+  /** Ends the wait before the next question. */
+  asking: AbortController;
   pausedUntilMs: number;
   /** Since when requests want to be sent and none is answered but with 429. */
   stalledSinceMs: number | undefined;
@@ -28,81 +37,44 @@ interface Line {
   wantedAtMs: number;
   /** When the requests of the last minute were let through. */
   letThroughMs: number[];
+  level: number;
+  /** How often that was learnt from a 429. */
+  learnt: number;
 }
 
 const MINUTE_MS = 60_000;
 
+/** No more is asked for at once: it would all have to be sent within a quarter of a second. */
+const MOST_AT_ONCE = 1_000;
+
 /**
- * A budget over a source of tokens. Requests of one account wait in one line, writes first. Tokens are taken for the line, not by
- * each waiter, and no more than can be used at once, so that a write that comes late doesn't queue behind tokens of reads.
+ * A budget over a log. Requests of one account wait in one line, the most urgent first, then those who came first. Leave is asked for
+ * the line, not by each waiter, and goes to whoever is first by then.
  */
 export function createRateBudget(options: {
-  tokens: TokenSource;
+  budgets: BudgetStore;
   perMinute: number;
   /** Real milliseconds from an arbitrary start, never running backwards. */
   monotonicMs?: () => number;
 }): RateBudget {
-  const { tokens, perMinute, monotonicMs = () => performance.now() } = options;
+  const { budgets, perMinute, monotonicMs = () => performance.now() } = options;
   const lines = new Map<string, Line>();
 
   function lineOf(account: string): Line {
-    const line = lines.get(account) ?? newLine();
+    const line = lines.get(account) ?? newLine({ account, budgets, monotonicMs });
     lines.set(account, line);
     return line;
   }
 
-  async function serve(account: string, line: Line): Promise<void> {
-    line.serving = true;
-    try {
-      while (line.waiters.length > 0) {
-        const granted = await tokens.take(account, line.waiters.length);
-        await pause(granted.waitMs);
-        const pausedMs = line.pausedUntilMs - monotonicMs();
-        await pause(pausedMs);
-        // After a 429 the rest of what was granted before it is let go: the service has just refused as many.
-        const usable = pausedMs > 0 ? 1 : granted.tokens;
-        for (let token = 0; token < usable; token += 1) nextOf(line, monotonicMs())?.();
-      }
-    } catch (error) {
-      for (const waiter of line.waiters.splice(0)) waiter.reject(error);
-    } finally {
-      line.serving = false;
-    }
-  }
-
   return {
-    acquire({ account, priority }, signal) {
-      return new Promise((resolve, reject) => {
-        if (signal.aborted) return reject(signal.reason);
-        const line = lineOf(account);
-        const leave = () => {
-          line.waiters = line.waiters.filter((other) => other !== waiter);
-          reject(signal.reason);
-        };
-        const settle =
-          <T>(end: (value: T) => void) =>
-          (value: T) => {
-            signal.removeEventListener('abort', leave);
-            end(value);
-          };
-        const waiter: Waiter = {
-          priority,
-          sinceMs: monotonicMs(),
-          resolve: settle(resolve),
-          reject: settle(reject),
-        };
-        line.waiters.push(waiter);
-        line.wantedAtMs = waiter.sinceMs;
-        line.stalledSinceMs ??= waiter.sinceMs;
-        signal.addEventListener('abort', leave, { once: true });
-        if (!line.serving) void serve(account, line);
-      });
-    },
+    acquire: ({ account, ...request }, signal) => enter(lineOf(account), request, signal),
     async throttled(account, retryAfterMs) {
       const line = lineOf(account);
       const pauseMs = Math.min(retryAfterMs ?? 0, LONGEST_PAUSE_MS);
       line.pausedUntilMs = Math.max(line.pausedUntilMs, monotonicMs() + pauseMs);
-      await tokens.slowDown(account, retryAfterMs);
+      line.learnt += 1;
+      line.level = await budgets.learn(account, retryAfterMs);
+      line.learnt += 1;
     },
     answered(account) {
       lineOf(account).stalledSinceMs = undefined;
@@ -115,29 +87,131 @@ export function createRateBudget(options: {
       return nowMs - (line.stalledSinceMs ?? nowMs);
     },
     usedRatio: (account) => recent(lineOf(account), monotonicMs()).length / perMinute,
+    level: (account) => lineOf(account).level,
   };
 }
 
-function newLine(): Line {
+function enter(line: Line, request: Request, signal: AbortSignal): Promise<Grant> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const leave = () => {
+      waiter.isGone = true;
+      line.waiters = line.waiters.filter((other) => other !== waiter);
+      reject(signal.reason);
+    };
+    const settle =
+      <T>(end: (value: T) => void) =>
+      (value: T) => {
+        signal.removeEventListener('abort', leave);
+        end(value);
+      };
+    const sinceMs = line.monotonicMs();
+    const waiter: Waiter = { ...request, isGone: false, sinceMs, resolve: settle(resolve), reject: settle(reject) };
+    if (isFirst(waiter, line.waiters)) hurry(line);
+    line.waiters.push(waiter);
+    line.wantedAtMs = sinceMs;
+    line.stalledSinceMs ??= sinceMs;
+    signal.addEventListener('abort', leave, { once: true });
+    if (!line.serving) void serve(line);
+  });
+}
+
+async function serve(line: Line): Promise<void> {
+  line.serving = true;
+  try {
+    // Those who come in the same turn are asked for together.
+    await Promise.resolve();
+    while (line.waiters.length > 0) {
+      line.isHurried = false;
+      const waitsMs = await Promise.all(mostUrgent(line.waiters).map((wanted) => ask(line, wanted)));
+      const waitMs = Math.min(...waitsMs);
+      if (waitMs < Number.POSITIVE_INFINITY && !line.isHurried) await pauseOf(line, waitMs);
+    }
+  } catch (error) {
+    for (const waiter of line.waiters.splice(0)) waiter.reject(error);
+  } finally {
+    line.serving = false;
+  }
+}
+
+/** Asks for leave, and gives it to those who wait; when to ask again, in milliseconds, infinite if there was enough for all. */
+async function ask(line: Line, wanted: Wanted): Promise<number> {
+  const { learnt, account, budgets } = line;
+  const granted = await budgets.grant(account, { ...wanted, count: Math.min(wanted.count, MOST_AT_ONCE) });
+  // An answer that is older than what was learnt doesn't have it.
+  if (line.learnt === learnt) line.level = granted.level;
+  for (const afterMs of granted.afterMs) void letThrough(line, { route: wanted.route, afterMs });
+  return granted.afterMs.length < wanted.count ? Math.max(1, granted.waitMs) : Number.POSITIVE_INFINITY;
+}
+
+/** Leave to send one request on a route after so many milliseconds goes to the first who waits for it, if somebody does. */
+async function letThrough(line: Line, granted: { route: string; afterMs: number }): Promise<void> {
+  const waiter = takeFirst(line, granted.route);
+  if (waiter === undefined) return;
+  await pause(granted.afterMs);
+  const nowMs = line.monotonicMs();
+  if (line.pausedUntilMs > nowMs) {
+    // After a 429 the rest of what was granted before it is let go: the service has just refused as many.
+    if (waiter.isGone) return;
+    line.waiters.unshift(waiter);
+    if (!line.serving) void serve(line);
+    return;
+  }
+  const passOn = () => void letThrough(line, { ...granted, afterMs: 0 });
+  if (waiter.isGone) return passOn();
+  recent(line, nowMs).push(nowMs);
+  waiter.resolve({ waitedMs: nowMs - waiter.sinceMs, giveBack: passOn });
+}
+
+function newLine(about: Pick<Line, 'account' | 'budgets' | 'monotonicMs'>): Line {
   return {
+    ...about,
     waiters: [],
     serving: false,
+    isHurried: false,
+    asking: new AbortController(),
     pausedUntilMs: 0,
     stalledSinceMs: undefined,
     wantedAtMs: 0,
     letThroughMs: [],
+    level: 0,
+    learnt: 0,
   };
 }
 
-/** The one whose turn it is leaves the line: the first write, else the first read. */
-function nextOf(line: Line, nowMs: number): (() => void) | undefined {
-  const write = line.waiters.findIndex((waiter) => waiter.priority === 'write');
-  const [waiter] = line.waiters.splice(Math.max(0, write), 1);
-  if (waiter === undefined) return undefined;
-  return () => {
-    recent(line, nowMs).push(nowMs);
-    waiter.resolve({ waitedMs: nowMs - waiter.sinceMs });
-  };
+function rankOf({ priority }: Pick<BudgetRequest, 'priority'>): number {
+  return PRIORITIES.indexOf(priority);
+}
+
+/** True if nobody waits who is more urgent, nor as urgent on the same route. */
+function isFirst(waiter: Waiter, others: readonly Waiter[]): boolean {
+  const rank = rankOf(waiter);
+  return others.every((other) => rankOf(other) > rank || (rankOf(other) === rank && other.route !== waiter.route));
+}
+
+function hurry(line: Line): void {
+  line.isHurried = true;
+  line.asking.abort();
+}
+
+/** What the most urgent of them want, by route. */
+function mostUrgent(waiters: readonly Waiter[]): Wanted[] {
+  const rank = Math.min(...waiters.map(rankOf));
+  const wanted = new Map<string, Wanted>();
+  for (const { route, priority } of waiters.filter((waiter) => rankOf(waiter) === rank)) {
+    wanted.set(route, { route, priority, count: (wanted.get(route)?.count ?? 0) + 1 });
+  }
+  return [...wanted.values()];
+}
+
+/** The one whose turn it is on a route leaves the line. */
+function takeFirst(line: Line, route: string): Waiter | undefined {
+  let first: Waiter | undefined;
+  for (const waiter of line.waiters) {
+    if (waiter.route === route && (first === undefined || rankOf(waiter) < rankOf(first))) first = waiter;
+  }
+  if (first) line.waiters.splice(line.waiters.indexOf(first), 1);
+  return first;
 }
 
 /** When the requests of the last minute were let through; forgets those before. */
@@ -147,7 +221,13 @@ function recent({ letThroughMs }: Line, nowMs: number): number[] {
   return letThroughMs;
 }
 
+/** Waits before the next question, or until somebody more urgent comes. */
+async function pauseOf(line: Line, waitMs: number): Promise<void> {
+  line.asking = new AbortController();
+  await pause(waitMs, line.asking.signal).catch(() => {});
+}
+
 /** Doesn't keep the process alive: each waiting call has a deadline that does. */
-async function pause(ms: number): Promise<void> {
-  if (ms > 0) await sleep(timerMs(ms), undefined, { ref: false });
+async function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  if (ms > 0) await sleep(timerMs(ms), undefined, { ref: false, ...(signal && { signal }) });
 }

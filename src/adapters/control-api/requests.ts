@@ -50,6 +50,8 @@ export function apiCall(request: Request, options: CallOptions): ApiCall {
     ...(projectId === undefined ? {} : { projectId }),
     repeatLocked: options.repeatLocked ?? false,
     deadlineMs: options.deadlineMs ?? DEFAULT_DEADLINE_MS,
+    ...(options.priority === undefined ? {} : { priority: options.priority }),
+    ...(options.permit === undefined ? {} : { permit: options.permit }),
     ...(options.signal === undefined ? {} : { signal: options.signal }),
   };
 }

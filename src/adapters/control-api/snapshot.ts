@@ -69,6 +69,7 @@ function apiOf(contents: readonly Content[]): ControlApi {
     operationsFrom: async () => ({ ok: true, value: { operations: [], cursor: undefined } }),
     updateCompute: async () => readOnly(`PATCH ${COMPUTE}`),
     restartCompute: async () => readOnly(`POST ${RESTART}`),
+    permit: async () => ({ take: () => ({ waitedMs: 0 }), giveBack() {} }),
     accountStatus() {
       const accounts = new Set(contents.map(({ project }) => project.account));
       return [...accounts].map((account) => ({ account, key: 'unknown' as const }));

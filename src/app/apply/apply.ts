@@ -147,8 +147,9 @@ function originOf({ rules }: ApplyDeps): WriteOrigin {
 
 /** A PATCH, or a restart. Nothing else of what the daemon does changes anything. */
 function send({ api }: ApplyDeps, { projectId, computeId }: Compute, action: Action, deadlineMs: number) {
-  if (action.kind === 'restart') return api.restartCompute(projectId, computeId, { deadlineMs });
-  return api.updateCompute(projectId, computeId, action.fields, { deadlineMs });
+  const options = { deadlineMs, priority: action.raises ? 'raise' : 'lowering' } as const;
+  if (action.kind === 'restart') return api.restartCompute(projectId, computeId, options);
+  return api.updateCompute(projectId, computeId, action.fields, options);
 }
 
 /** Freezes, and holds that keep a compute as it is, are read anew before each write: one may have been set meanwhile. */

@@ -1,3 +1,4 @@
+import type { Priority } from '../../domain/rate-budget/grant.ts';
 import type { Project } from '../../ports/control-api.ts';
 import type { JobHandler } from '../../ports/job-queue.ts';
 import { mapConcurrently } from '../map-concurrently.ts';
@@ -42,7 +43,8 @@ export async function takeInventory(deps: InventoryDeps, signal: AbortSignal): P
   for (const project of projects) fleet.list(project);
   const isDue = new Set(due.map(({ projectId }) => projectId));
   const others = projects.filter(({ projectId }) => !isDue.has(projectId));
-  await readAll(deps, [...due, ...oldest(deps, others)], signal);
+  await readAll(deps, due, { signal, priority: 'read' });
+  await readAll(deps, oldest(deps, others), { signal, priority: 'background' });
 }
 
 async function forgetUnlisted(
@@ -69,9 +71,13 @@ async function forgetIfDeleted(deps: InventoryDeps, projectId: string, signal: A
   if (state === 'refused') deps.fleet.forget(projectId);
 }
 
-async function readAll(deps: InventoryDeps, projects: readonly Project[], signal: AbortSignal): Promise<void> {
+async function readAll(
+  deps: InventoryDeps,
+  projects: readonly Project[],
+  options: { signal: AbortSignal; priority: Priority },
+): Promise<void> {
   await mapConcurrently(projects, CONCURRENT_READS, async (project) => {
-    if (signal.aborted || !(await readProject(deps, project, { signal }))) return;
+    if (options.signal.aborted || !(await readProject(deps, project, options))) return;
     await requestReconcile(deps, project.projectId);
   });
 }

@@ -39,7 +39,7 @@ export function createFollowOperations(deps: FollowJobDeps): JobHandler {
     signal.throwIfAborted();
     if (nextLookMs !== undefined) return { kind: 'again', atMs: nextLookMs };
     const project = deps.fleet.listed(projectId);
-    if (project) await readProject(deps, project, { signal });
+    if (project) await readProject(deps, project, { signal, priority: 'operations' });
     await requestReconcile(deps, projectId);
     return { kind: 'done' };
   };
@@ -83,7 +83,7 @@ async function findOperations(
   const ids = new Set(wanted.map(({ operationId }) => operationId));
   const oldestMs = Math.min(...wanted.map(({ startedAtMs }) => startedAtMs)) - CLOCK_TOLERANCE_MS;
   const found = new Map<string, Operation>();
-  for await (const page of deps.api.listOperations(projectId, { signal })) {
+  for await (const page of deps.api.listOperations(projectId, { signal, priority: 'operations' })) {
     if (!page.ok && page.error.code === 'not_found') return 'gone';
     if (!page.ok) {
       if (!signal.aborted) reportApiError(deps, projectId, page.error);

@@ -1,0 +1,100 @@
+import type { PgPoolClient } from 'bullmq';
+import { z } from 'zod';
+import { type BudgetState, grant, learn, newBudget } from '../../domain/rate-budget/grant.ts';
+import type { RateLimits } from '../../domain/rate-budget/limits.ts';
+import type { PostgresEngine } from '../../ports/engine.ts';
+import type { BudgetStore } from './rate-budget.ts';
+
+const TABLE = 'CREATE TABLE IF NOT EXISTS ebb_api_log (account text PRIMARY KEY, state text NOT NULL)';
+
+/** Guards the making of the table: CREATE … IF NOT EXISTS alone fails when two daemons start together. */
+const TABLE_LOCK = 0x65626267;
+
+const CLAIM = "INSERT INTO ebb_api_log (account, state) VALUES ($1, '') ON CONFLICT (account) DO NOTHING";
+/** Locks the row first, then asks for the time: who waited for the lock must not count from before it. */
+const LOCK = 'SELECT 1 FROM ebb_api_log WHERE account = $1 FOR UPDATE';
+const READ = `SELECT state, floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now_ms
+  FROM ebb_api_log WHERE account = $1`;
+const WRITE = 'UPDATE ebb_api_log SET state = $2 WHERE account = $1';
+
+type Row = Record<'state' | 'now_ms', unknown>;
+
+const Stored = z.object({
+  lastMs: z.number(),
+  offsetMs: z.number(),
+  minute: z.array(z.number()),
+  routes: z.record(z.string(), z.array(z.number())),
+  steadyAtMs: z.number(),
+  unknownUntilMs: z.number(),
+  level: z.number(),
+  learnedAtMs: z.number(),
+  probeMs: z.number(),
+  pausedUntilMs: z.number(),
+  waitingUntilMs: z.array(z.number()),
+}) satisfies z.ZodType<BudgetState>;
+
+/** Budgets on a Postgres, one row for each account, shared by all daemons of a group. Rejects while the server is away. */
+export async function createPostgresBudgets(options: {
+  engine: PostgresEngine;
+  limits: RateLimits;
+  /** Only tests: another clock than the server's own, milliseconds since the epoch. */
+  clock?: () => number;
+}): Promise<BudgetStore> {
+  const { engine, limits, clock } = options;
+  await transaction(engine, async (client) => {
+    await client.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [TABLE_LOCK, engine.schema]);
+    await client.query(TABLE);
+  });
+
+  function change<T>(account: string, next: (state: BudgetState, nowMs: number) => { state: BudgetState; value: T }) {
+    return transaction(engine, async (client) => {
+      if ((await client.query(LOCK, [account])).rows.length === 0) {
+        await client.query(CLAIM, [account]);
+        await client.query(LOCK, [account]);
+      }
+      const { rows } = await client.query<Row>(READ, [account]);
+      const nowMs = clock?.() ?? Number(rows[0]?.now_ms ?? 0);
+      const { state, value } = next(stateIn(rows[0]?.state) ?? newBudget(limits, nowMs), nowMs);
+      await client.query(WRITE, [account, JSON.stringify(state)]);
+      return value;
+    });
+  }
+
+  return {
+    grant: (account, wanted) =>
+      change(account, (before, nowMs) => {
+        const { state, ...value } = grant(limits, before, nowMs, wanted);
+        return { state, value };
+      }),
+    learn: (account, pauseMs) =>
+      change(account, (before, nowMs) => {
+        const state = learn(limits, before, nowMs, pauseMs);
+        return { state, value: state.level };
+      }),
+  };
+}
+
+/** What can't be read is as if it were missing: then a minute goes at the steady rate. */
+function stateIn(text: unknown): BudgetState | undefined {
+  if (typeof text !== 'string' || text === '') return undefined;
+  try {
+    return Stored.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+async function transaction<T>({ pool }: PostgresEngine, work: (client: PgPoolClient) => Promise<T>): Promise<T> {
+  const client = await pool.connect();
+  try {
+    await client.query('BEGIN');
+    const value = await work(client);
+    await client.query('COMMIT');
+    return value;
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => {});
+    throw error;
+  } finally {
+    client.release();
+  }
+}

@@ -1,0 +1,26 @@
+/** What the control API allows an account, or the part of it that ebb uses. */
+export interface RateLimits {
+  /** Requests in any minute, over all routes. */
+  perMinute: number;
+  /** Requests in any second, on one route. */
+  perRouteSecond: number;
+  /**
+   * How much longer one request may be on its way than another, milliseconds. The service counts when a request arrives, so those
+   * sent within a second and the jitter can arrive within a second.
+   */
+  jitterMs: number;
+}
+
+/** As the vendor documents them; the jitter is ebb's own. */
+export const DEFAULT_RATE_LIMITS: RateLimits = { perMinute: 700, perRouteSecond: 40, jitterMs: 250 };
+
+/**
+ * The limits of an account that is granted `perMinute` requests, without the share `reserve` (0 to less than 1). Who is granted more
+ * in a minute is taken to be granted as much more in a second.
+ */
+export function limitsOf(perMinute: number, reserve: number): RateLimits {
+  const { perRouteSecond, perMinute: usual, jitterMs } = DEFAULT_RATE_LIMITS;
+  const perSecond = Math.max(perRouteSecond, (perRouteSecond * perMinute) / usual);
+  const left = (limit: number) => Math.max(1, Math.floor(limit * (1 - reserve) + 1e-9));
+  return { perMinute: left(perMinute), perRouteSecond: left(perSecond), jitterMs };
+}
