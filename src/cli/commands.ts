@@ -48,6 +48,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./backtest.ts')).backtestCommand(),
   },
   {
+    name: 'awake',
+    summary: 'show what keeps computes awake, and what that costs',
+    load: async () => (await import('./awake.ts')).awakeCommand(),
+  },
+  {
     name: 'hold',
     summary: 'set size or timeout of a compute for a while, or keep it as it is',
     load: async () => (await import('./hold.ts')).holdCommand(),

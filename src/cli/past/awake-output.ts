@@ -1,0 +1,59 @@
+import { printable } from '../../common/safe-text.ts';
+import { formatDuration } from '../../domain/compute/settings-text.ts';
+import { formatDollars, formatHours } from '../forecast/sums.ts';
+import { shortened } from '../printable.ts';
+import type { PricedCause } from './find-causes.ts';
+import type { Past } from './read-past.ts';
+
+const NAME_WIDTH = 40;
+
+/** One finding as `ebb awake --json` shows it. */
+export function awakeJson(finding: PricedCause) {
+  const { compute, awakeShare, cause, evidence, periodMs, usdMonth, cuHoursMonth, figure, advice } = finding;
+  return {
+    project_id: compute.projectId,
+    compute_id: compute.computeId,
+    awake_share: rounded(awakeShare, 4),
+    cause,
+    evidence,
+    ...(periodMs !== undefined && { period_seconds: Math.round(periodMs / 1000) }),
+    cu_hours_month: range(cuHoursMonth),
+    usd_month: usdMonth === undefined ? null : range(usdMonth),
+    figure,
+    advice,
+  };
+}
+
+/** The findings for people, each in three lines. */
+export function awakeText(findings: readonly PricedCause[], past: Pick<Past, 'computes'>): string {
+  if (past.computes.length === 0) return 'The fleet has no computes.';
+  if (findings.length === 0) return 'No compute is awake more than its clients explain, as far as operations tell.';
+  const lines = findings.flatMap((finding) => [
+    titleOf(finding),
+    `    ${finding.evidence.join('; ')}`,
+    `    ${finding.advice}`,
+  ]);
+  const cost = 'a month of 730 h; figures are estimates unless they say "measured"';
+  return [...lines, '', `${findings.length} of ${past.computes.length} computes. Cost: ${cost}.`].join('\n');
+}
+
+function titleOf({ compute, cause, periodMs, awakeShare, cuHoursMonth, usdMonth, figure }: PricedCause): string {
+  const { projectName, computeId } = compute;
+  const every = periodMs === undefined ? '' : ` every ${formatDuration(roundedSeconds(periodMs))}`;
+  const cost = usdMonth === undefined ? `${formatHours(cuHoursMonth)} CU-hours` : formatDollars(usdMonth);
+  const name = `${shortened(printable(projectName), NAME_WIDTH)} / ${shortened(printable(computeId), NAME_WIDTH)}`;
+  return `${name}: ${cause}${every}, awake ${Math.round(awakeShare * 100)} %, ${cost} a month (${figure})`;
+}
+
+/** Whole minutes from ten minutes on: a probe is never exactly on time. */
+function roundedSeconds(ms: number): number {
+  return ms < 600_000 ? Math.round(ms / 1000) : Math.round(ms / 60_000) * 60;
+}
+
+function range({ low, high }: { low: number; high: number }) {
+  return { low: rounded(low, 2), high: rounded(high, 2) };
+}
+
+function rounded(value: number, digits: number): number {
+  return Number(value.toFixed(digits));
+}

@@ -1,0 +1,26 @@
+import { createReadStream } from 'node:fs';
+import { createOperationLog, type OperationLog } from '../../domain/awake/operation-log.ts';
+import { createOperationsReader } from '../../domain/awake/operations-csv.ts';
+import { UserError } from '../fail.ts';
+
+/** Bytes of a file that are read at a time. */
+const PIECE_BYTES = 1024 * 1024;
+
+/** The log of an `operations.csv`, read piece by piece. Throws a UserError with the line of what is wrong. */
+export async function readOperationsFile(file: string): Promise<OperationLog> {
+  const log = createOperationLog();
+  const reader = createOperationsReader(log);
+  const fail = (problem: { line: number; message: string } | undefined) => {
+    if (problem) throw new UserError(`${file}:${problem.line}: ${problem.message}`);
+  };
+  try {
+    const pieces = createReadStream(file, { encoding: 'latin1', highWaterMark: PIECE_BYTES });
+    for await (const piece of pieces) fail(reader.push(String(piece)));
+    fail(reader.end());
+    return log;
+  } catch (error) {
+    if (error instanceof UserError) throw error;
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'error';
+    throw new UserError(`--operations: ${file} can not be read (${code}); check the path and its permissions`);
+  }
+}

@@ -1,0 +1,181 @@
+import { type Survey, surveyFleet } from '../../app/fleet/read-fleet.ts';
+import { readOperations } from '../../app/fleet/read-operations.ts';
+import { refusedNotes } from '../../app/fleet/refused-notes.ts';
+import { openForReading, type Reading } from '../../compose/reading.ts';
+import { type AwakeHistory, awakeHistory, within } from '../../domain/awake/intervals.ts';
+import { createOperationLog, type OperationLog } from '../../domain/awake/operation-log.ts';
+import type { AccountPlan } from '../../domain/compute/account-plan.ts';
+import type { Compute } from '../../domain/compute/compute.ts';
+import type { UsageBucket, UsageSeries } from '../../domain/usage/usage.ts';
+import { accountFor } from '../../settings/accounts.ts';
+import type { Settings } from '../../settings.ts';
+import { UserError } from '../fail.ts';
+import type { PastFlags } from './flags.ts';
+import { showProgress } from './progress.ts';
+
+const DAY_MS = 86_400_000;
+
+/** What is known of one compute and its past. */
+export interface PastCompute {
+  compute: Compute;
+  history: AwakeHistory;
+  /** CU-seconds of its branch, where it is the branch's only compute. */
+  hours?: readonly UsageBucket[];
+  plan?: AccountPlan;
+  /** US dollars for a CU-hour; absent where nobody said which plan the account has. */
+  price?: number;
+}
+
+export interface Past {
+  /** How far is looked back, milliseconds since the epoch. */
+  fromMs: number;
+  toMs: number;
+  computes: PastCompute[];
+  /** One line for each part of the fleet that could not be read. */
+  missing: string[];
+  /** One line for each thing that the reader must know. */
+  notes: string[];
+}
+
+interface Sources {
+  survey: Survey;
+  log: OperationLog;
+  toMs: number;
+  errors: readonly string[];
+  notes: readonly string[];
+}
+
+/** The past of the fleet, from the API or from files. Only reads; wakes no compute. Throws a UserError where nothing can be read. */
+export async function readPast(
+  settings: Settings,
+  flags: PastFlags,
+  { branches }: { branches: boolean },
+): Promise<Past> {
+  const { operations, fleet, days } = flags;
+  if (operations === undefined && fleet !== undefined) throw new UserError('--fleet needs --operations; give both');
+  if (operations !== undefined && fleet === undefined) {
+    throw new UserError(
+      '--operations needs --fleet, a snapshot with the settings of the computes: ebb snapshot --out fleet.yaml',
+    );
+  }
+  const opened = await openForReading({ settings, fleetFile: fleet });
+  if (!opened.ok) throw new UserError(opened.problem);
+  try {
+    const read = operations === undefined ? readLive : readFiles;
+    const sources = await read(opened.value, flags, branches);
+    const fromMs = sources.toMs - days * DAY_MS;
+    const usage = flags.usage === undefined ? [] : await usageOf(flags.usage, sources.survey);
+    return pastOf({ settings, sources, usage, fromMs });
+  } finally {
+    await opened.value.close();
+  }
+}
+
+async function readFiles(reading: Reading, { operations = '' }: PastFlags): Promise<Sources> {
+  const { readOperationsFile } = await import('./operations-file.ts');
+  const log = await readOperationsFile(operations);
+  const survey = await surveyFleet({ api: reading.api, readBranches: true });
+  const toMs = Math.max(log.newestMs ?? 0, reading.takenAtMs ?? 0);
+  const known = new Set(survey.projects.map(({ projectId }) => projectId));
+  const others = log.projects.filter(({ projectId }) => !known.has(projectId)).length;
+  const notes = others === 0 ? [] : [`${others} projects of ${operations} are not in the fleet file: left out`];
+  return { survey, log, toMs, errors: survey.errors.map(reading.explain), notes };
+}
+
+/** The newest operations of each project come first: an interrupt ends the reading, and what was read is shown. */
+async function readLive(reading: Reading, { days }: PastFlags, branches: boolean): Promise<Sources> {
+  const progress = showProgress(process.stderr);
+  const stop = new AbortController();
+  const interrupt = () => stop.abort();
+  process.once('SIGINT', interrupt);
+  try {
+    const survey = await surveyFleet({
+      api: reading.api,
+      readBranches: branches,
+      onProgress: progress.fleet,
+      signal: stop.signal,
+    });
+    const toMs = Date.now();
+    const log = createOperationLog();
+    const inUse = new Set(survey.computes.map(({ projectId }) => projectId));
+    const read = await readOperations({
+      ...{ api: reading.api, projects: survey.projects.filter(({ projectId }) => inUse.has(projectId)) },
+      ...{ sinceMs: toMs - days * DAY_MS, nowMs: toMs, signal: stop.signal, onProgress: progress.operations },
+      monotonicMs: () => performance.now(),
+      onPage(projectId, operations, complete) {
+        const project = log.project(projectId);
+        for (const { totalDurationMs, ...operation } of operations) {
+          project.add({ ...operation, ...(totalDurationMs !== undefined && { durationMs: totalDurationMs }) });
+        }
+        if (complete) project.coverFrom(toMs - days * DAY_MS);
+      },
+    });
+    const errors = [...survey.errors, ...read.errors];
+    const cut = [...read.states.values()].filter(({ read: state }) => state === 'in part').length;
+    const notes = stop.signal.aborted ? [`interrupted: of ${cut} projects only a part of the time is known`] : [];
+    return { survey, log, toMs, errors: explained(errors, reading), notes };
+  } finally {
+    process.off('SIGINT', interrupt);
+    progress.end();
+  }
+}
+
+function explained(errors: Survey['errors'], reading: Reading): string[] {
+  return [...new Set(errors.map((error) => reading.explain(error)))];
+}
+
+async function usageOf(file: string, { computes }: Survey): Promise<UsageSeries[]> {
+  const { readUsageCsv } = await import('../usage/usage-csv.ts');
+  return readUsageCsv(file, ({ projectId, branchId }) => {
+    return computes.filter((one) => one.projectId === projectId && (branchId === null || one.branchId === branchId))
+      .length;
+  });
+}
+
+function pastOf(options: {
+  settings: Settings;
+  sources: Sources;
+  usage: readonly UsageSeries[];
+  fromMs: number;
+}): Past {
+  const { settings, usage, fromMs } = options;
+  const { survey, log, toMs, errors, notes } = options.sources;
+  const [first] = errors;
+  if (first !== undefined && survey.projects.length === 0) throw new UserError(first);
+  const projects = new Map(log.projects.map((project) => [project.projectId, project]));
+  const hours = new Map(usage.map((series) => [`${series.projectId} ${series.branchId}`, series.buckets]));
+  const onBranch = countBy(survey.computes, branchKey);
+  const computes = survey.computes.map((compute): PastCompute => {
+    const project = projects.get(compute.projectId);
+    const coveredFromMs = Math.max(project?.fromMs ?? toMs, fromMs);
+    const events = project?.eventsOf(compute.computeId) ?? [];
+    const history = within(
+      awakeHistory(events, { fromMs: project?.fromMs ?? toMs, toMs, hint: compute }),
+      coveredFromMs,
+    );
+    const ofBranch = onBranch.get(branchKey(compute)) === 1 ? hours.get(branchKey(compute)) : undefined;
+    return { compute, history, ...(ofBranch && { hours: ofBranch }), ...pricing(settings, compute) };
+  });
+  return {
+    fromMs,
+    toMs,
+    computes,
+    missing: [...errors],
+    notes: [...notes, ...refusedNotes(survey.branchNamesRefused)],
+  };
+}
+
+function branchKey({ projectId, branchId }: Compute): string {
+  return `${projectId} ${branchId}`;
+}
+
+function countBy<T>(all: readonly T[], keyOf: (one: T) => string): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const one of all) counts.set(keyOf(one), (counts.get(keyOf(one)) ?? 0) + 1);
+  return counts;
+}
+
+function pricing({ accounts, prices }: Settings, { account }: Compute): Pick<PastCompute, 'plan' | 'price'> {
+  const plan = accountFor(accounts, account)?.plan;
+  return plan === undefined ? {} : { plan, price: prices[plan] };
+}

@@ -1,0 +1,277 @@
+import { type Compute, NEVER_SUSPENDS } from '../compute/compute.ts';
+import { maySleep } from '../compute/compute-units.ts';
+import { formatDuration } from '../compute/settings-text.ts';
+import type { UsageBucket } from '../usage/usage.ts';
+import { type AwakeHistory, type AwakeInterval, awakeMs, awakeShare } from './intervals.ts';
+import { periodicStarts } from './periodic.ts';
+import { usageWhileAwake } from './usage-while-awake.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** A month in findings, hours. */
+export const MONTH_HOURS = 730;
+
+/** Less is known than this: nothing is said but what the settings say. */
+const LEAST_KNOWN_MS = DAY_MS;
+/** A compute that is awake less than this is not worth a word. */
+const LEAST_SHARE = 0.02;
+/** A stretch of this length is more than a working day of clients. */
+const LONG_MS = 20 * HOUR_MS;
+/** Visits are short where the timeouts after them are at least this part of the time awake. */
+const SHORT_PART = 0.6;
+const SHORT_VISITS_A_DAY = 8;
+const SHORT_VISITS_SHARE = 0.05;
+const MOSTLY_AWAKE = 0.5;
+
+export type AwakeCause =
+  | 'periodic_probe'
+  | 'open_transaction'
+  | 'replication'
+  | 'never_suspends'
+  | 'short_visits'
+  | 'ebb_itself'
+  | 'busy'
+  | 'unknown';
+
+/** What a figure is: docs/recommend.md says what each promises. */
+export type Figure = 'measured' | 'replayed' | 'at_least' | 'estimate' | 'unknown';
+
+/** From low to high. */
+export interface Range {
+  low: number;
+  high: number;
+}
+
+/** What its Postgres shows of its sessions; read on request only. */
+export interface SessionFacts {
+  /** How long the oldest transaction has been open without a query, milliseconds; absent if there is none. */
+  idleInTransactionMs?: number;
+  /** How many replication connections there are. */
+  replicationConnections: number;
+}
+
+/** What is known of one compute. */
+export interface AwakeFacts {
+  compute: Compute;
+  history: AwakeHistory;
+  /** CU-seconds of its branch by hours, oldest first, where the branch has no other compute. */
+  hours?: readonly UsageBucket[];
+  sessions?: SessionFacts;
+  /** How often ebb itself asks its Postgres for connections, milliseconds; absent if it does not. */
+  askedEveryMs?: number;
+}
+
+export interface AwakeFinding {
+  compute: Compute;
+  awakeShare: number;
+  cause: AwakeCause;
+  evidence: string[];
+  periodMs?: number;
+  /** What the cause costs, in CU-hours a month of 730 h. */
+  cuHoursMonth: Range;
+  figure: Figure;
+  advice: string;
+}
+
+type Found = Pick<AwakeFinding, 'cause' | 'evidence' | 'periodMs'> & {
+  /** How much of the time awake is due to the cause, milliseconds. */
+  dueMs: Range;
+};
+
+/**
+ * Why a compute is awake far more than its clients explain; undefined where it is not, or where too little is known. Without clear
+ * evidence the cause is `unknown`: a wrong cause costs more trust than none.
+ */
+export function findCause(facts: AwakeFacts): AwakeFinding | undefined {
+  const { compute, history } = facts;
+  const share = awakeShare(history);
+  const knownMs = knownMsOf(history);
+  if (share === undefined || (knownMs < LEAST_KNOWN_MS && maySleep(compute)) || share < LEAST_SHARE) return undefined;
+  const found = CHECKS.reduce<Found | undefined>((before, check) => before ?? check(facts, share), undefined);
+  if (!found) return undefined;
+  const { dueMs, ...rest } = found;
+  const { averageCu } = usageWhileAwake(facts);
+  const perMonth = (ms: number) => (ms / knownMs) * MONTH_HOURS;
+  const low = perMonth(dueMs.low) * compute.minCu;
+  // Without measurements nobody knows which size it has while it is awake.
+  const high = perMonth(dueMs.high) * (averageCu ?? compute.maxCu);
+  return {
+    ...{ compute, awakeShare: share, ...rest },
+    cuHoursMonth: { low: Math.min(low, high), high },
+    figure: averageCu === undefined ? 'estimate' : 'measured',
+    advice: ADVICE[found.cause],
+  };
+}
+
+type Check = (facts: AwakeFacts, share: number) => Found | undefined;
+
+function knownMsOf({ fromMs, toMs, unknown }: AwakeHistory): number {
+  return toMs - fromMs - unknown.reduce((sum, one) => sum + one.toMs - one.fromMs, 0);
+}
+
+function all(ms: number): Range {
+  return { low: ms, high: ms };
+}
+
+const neverSuspends: Check = (facts) => {
+  const { compute, history } = facts;
+  if (maySleep(compute)) return undefined;
+  const { flatShare, averageCu } = usageWhileAwake(facts);
+  const why =
+    compute.suspendTimeoutSeconds === NEVER_SUSPENDS
+      ? 'its timeout is "never"'
+      : `a compute of ${compute.maxCu} CU never suspends`;
+  const awake = awakeMs(history);
+  if (flatShare === undefined) return { cause: 'never_suspends', evidence: [why], dueMs: { low: 0, high: awake } };
+  if (flatShare < 0.2) return busyWith(facts, averageCu);
+  const evidence = [why, `${percent(flatShare)} of its hours at the minimum of ${compute.minCu} CU`];
+  return { cause: 'never_suspends', evidence, dueMs: all(awake * flatShare) };
+};
+
+const openTransaction: Check = ({ sessions, compute, history }) => {
+  const openMs = sessions?.idleInTransactionMs ?? 0;
+  if (openMs < 1000 * compute.suspendTimeoutSeconds) return undefined;
+  const evidence = [`a session has been idle in a transaction for ${duration(openMs)}`];
+  return { cause: 'open_transaction', evidence, dueMs: all(Math.min(openMs, awakeMs(history))) };
+};
+
+const replication: Check = ({ sessions, history }) => {
+  const many = sessions?.replicationConnections ?? 0;
+  if (many === 0) return undefined;
+  const evidence = [`${many} replication ${many === 1 ? 'connection' : 'connections'}`];
+  return { cause: 'replication', evidence, dueMs: all(longMs(history)) };
+};
+
+const ebbItself: Check = ({ askedEveryMs, compute, history }) => {
+  if (askedEveryMs === undefined || askedEveryMs >= 1000 * compute.suspendTimeoutSeconds) return undefined;
+  if (longMs(history) < MOSTLY_AWAKE * awakeMs(history)) return undefined;
+  const evidence = [
+    `a source of ebb asks it every ${duration(askedEveryMs)}, its timeout is ${duration(1000 * compute.suspendTimeoutSeconds)}`,
+  ];
+  return { cause: 'ebb_itself', evidence, dueMs: { low: 0, high: longMs(history) } };
+};
+
+/** Stretches that no working day explains. */
+const longStretches: Check = (facts) => {
+  const { history, compute } = facts;
+  const long = longMs(history);
+  if (long < MOSTLY_AWAKE * awakeMs(history)) return undefined;
+  const { flatShare, averageCu } = usageWhileAwake(facts);
+  if (isBusy(facts)) return busyWith(facts, averageCu);
+  const longest = Math.max(...history.intervals.map(lengthOf));
+  const evidence = [`awake for ${duration(longest)} without a pause`];
+  if ((flatShare ?? 0) >= 0.9) {
+    evidence.push(`${percent(flatShare ?? 0)} of its hours at the minimum of ${compute.minCu} CU: next to no work`);
+  }
+  return { cause: 'unknown', evidence, dueMs: { low: 0, high: long } };
+};
+
+const periodicProbe: Check = ({ history, compute }, share) => {
+  const found = periodicStarts(history);
+  if (!found || !areShort(found.intervals, compute)) return undefined;
+  const due = sum(found.intervals.map(lengthOf));
+  const dueShare = (due / awakeMs(history)) * share;
+  if (dueShare < LEAST_SHARE || due < 0.2 * awakeMs(history)) return undefined;
+  const evidence = [
+    `${found.intervals.length} of ${startsOf(history).length} starts come ${duration(found.periodMs)} after another`,
+    `each keeps it awake for the timeout of ${duration(1000 * compute.suspendTimeoutSeconds)}`,
+  ];
+  return { cause: 'periodic_probe', evidence, periodMs: found.periodMs, dueMs: all(due) };
+};
+
+const shortVisits: Check = ({ history, compute }, share) => {
+  const starts = startsOf(history);
+  const days = knownMsOf(history) / DAY_MS;
+  if (share < SHORT_VISITS_SHARE || starts.length < SHORT_VISITS_A_DAY * days) return undefined;
+  const timeoutsMs = timeoutMsOf(starts, compute);
+  if (timeoutsMs < SHORT_PART * awakeMs(history)) return undefined;
+  const evidence = [
+    `${Math.round(starts.length / days)} visits a day`,
+    `${percent(timeoutsMs / awakeMs(history))} of the time awake is the timeout after them`,
+  ];
+  return { cause: 'short_visits', evidence, dueMs: all(timeoutsMs) };
+};
+
+const mostlyAwake: Check = (facts, share) => {
+  const { averageCu } = usageWhileAwake(facts);
+  if (share < MOSTLY_AWAKE) return undefined;
+  if (isBusy(facts)) return busyWith(facts, averageCu);
+  return {
+    cause: 'unknown',
+    evidence: [`awake ${percent(share)} of the time`],
+    dueMs: { low: 0, high: awakeMs(facts.history) },
+  };
+};
+
+const CHECKS: readonly Check[] = [
+  ...[neverSuspends, openTransaction, replication, ebbItself],
+  ...[longStretches, periodicProbe, shortVisits, mostlyAwake],
+];
+
+/** Above the minimum for much of the time: then clients have it work. */
+function isBusy(facts: AwakeFacts): boolean {
+  const { flatShare, averageCu } = usageWhileAwake(facts);
+  return flatShare !== undefined && flatShare < 0.5 && (averageCu ?? 0) >= 1.15 * facts.compute.minCu;
+}
+
+function busyWith({ compute, history }: AwakeFacts, averageCu: number | undefined): Found {
+  const evidence = [`${round(averageCu ?? 0)} CU on average while awake, its minimum is ${compute.minCu}`];
+  return { cause: 'busy', evidence, dueMs: all(awakeMs(history)) };
+}
+
+function startsOf({ intervals }: AwakeHistory): AwakeInterval[] {
+  return intervals.filter(({ start }) => start === 'client');
+}
+
+function areShort(intervals: readonly AwakeInterval[], compute: Compute): boolean {
+  return timeoutMsOf(intervals, compute) >= SHORT_PART * sum(intervals.map(lengthOf));
+}
+
+/** How long the compute waited in vain at the end of intervals, at most. */
+function timeoutMsOf(intervals: readonly AwakeInterval[], { suspendTimeoutSeconds }: Compute): number {
+  return sum(
+    intervals.map((one) => (one.end === 'timeout' ? Math.min(lengthOf(one), 1000 * suspendTimeoutSeconds) : 0)),
+  );
+}
+
+function longMs({ intervals }: AwakeHistory): number {
+  return sum(intervals.map(lengthOf).filter((ms) => ms >= LONG_MS));
+}
+
+function lengthOf({ startMs, endMs }: AwakeInterval): number {
+  return endMs - startMs;
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+function percent(share: number): string {
+  return `${Math.round(100 * share)} %`;
+}
+
+function round(value: number): number {
+  return Math.round(value * 100) / 100;
+}
+
+/** As policies write it, rounded to what matters. */
+function duration(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 600) return formatDuration(seconds);
+  return formatDuration(seconds < 48 * 3600 ? Math.round(seconds / 60) * 60 : Math.round(seconds / 3600) * 3600);
+}
+
+const ADVICE: Readonly<Record<AwakeCause, string>> = {
+  periodic_probe:
+    'find the client that comes at this interval (a health check, a cron job, a monitor); let it ask less often, or point it at something other than the database',
+  open_transaction: 'end the session, and set idle_in_transaction_session_timeout',
+  replication:
+    'a subscriber keeps it awake for ever: drop the subscription if nobody needs it, or leave the timeout at never and choose a small minimum',
+  never_suspends: 'set a timeout, or a schedule that lets it sleep outside working hours',
+  short_visits: 'a shorter timeout, or fewer visits: batch them, or put a cache in front',
+  ebb_itself: 'raise "every" of the source above the timeout, or count connections with Prometheus',
+  busy: 'it works: the minimum and the maximum matter here, not the timeout',
+  unknown:
+    'look at pg_stat_activity and pg_stat_replication while it is awake: an open transaction, a replication connection, or a client that asks more often than the timeout',
+};

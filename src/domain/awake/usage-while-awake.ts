@@ -1,0 +1,62 @@
+import type { UsageBucket } from '../usage/usage.ts';
+import type { AwakeHistory } from './intervals.ts';
+
+const HOUR_MS = 3_600_000;
+/** Measurements are rounded; so much above the minimum is still the minimum. */
+const FLAT = 1.03;
+/** An hour of which less was spent awake says little about the size. */
+const LEAST_AWAKE_MS = 60_000;
+/** Fewer hours say nothing. */
+const LEAST_HOURS = 12;
+
+export interface UsageWhileAwake {
+  /** The size on average, in CU, weighted by time; undefined where it is not measured. */
+  averageCu?: number;
+  /** The part of the measured hours in which it had its minimum size; the rest it was at work. */
+  flatShare?: number;
+}
+
+/** Which size a compute had while it was awake, from the hours in which both are known. */
+export function usageWhileAwake({
+  compute,
+  history,
+  hours = [],
+}: {
+  compute: { minCu: number; maxCu: number };
+  history: AwakeHistory;
+  hours?: readonly UsageBucket[];
+}): UsageWhileAwake {
+  const awakeIn = awakeMsByHour(history);
+  let [cuSeconds, seconds, flat, counted] = [0, 0, 0, 0];
+  for (const hour of hours) {
+    const awakeMs = hour.seconds * 1000 === HOUR_MS ? (awakeIn(hour.startMs) ?? 0) : 0;
+    if (hour.cuSeconds === null || awakeMs < LEAST_AWAKE_MS) continue;
+    cuSeconds += hour.cuSeconds;
+    seconds += awakeMs / 1000;
+    counted += 1;
+    if (hour.cuSeconds <= FLAT * compute.minCu * (awakeMs / 1000)) flat += 1;
+  }
+  if (counted < LEAST_HOURS) return {};
+  const averageCu = Math.min(Math.max(cuSeconds / seconds, compute.minCu), compute.maxCu);
+  // A fixed size is the same at work and at rest.
+  return compute.minCu === compute.maxCu ? { averageCu } : { averageCu, flatShare: flat / counted };
+}
+
+/** How long it was awake in the hour that begins at an instant, milliseconds; undefined where that is not known. */
+function awakeMsByHour({ intervals, unknown, fromMs, toMs }: AwakeHistory): (startMs: number) => number | undefined {
+  const awake = new Map<number, number>();
+  for (const interval of intervals) addHours(awake, interval.startMs, interval.endMs);
+  const missing = new Map<number, number>();
+  for (const gap of unknown) addHours(missing, gap.fromMs, gap.toMs);
+  return (startMs) => {
+    if (startMs < fromMs || startMs + HOUR_MS > toMs || missing.has(startMs)) return undefined;
+    return awake.get(startMs) ?? 0;
+  };
+}
+
+function addHours(hours: Map<number, number>, fromMs: number, toMs: number): void {
+  for (let hour = Math.floor(fromMs / HOUR_MS) * HOUR_MS; hour < toMs; hour += HOUR_MS) {
+    const ms = Math.min(toMs, hour + HOUR_MS) - Math.max(fromMs, hour);
+    hours.set(hour, (hours.get(hour) ?? 0) + ms);
+  }
+}
