@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { HttpBindings } from '@hono/node-server';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { type Context, Hono } from 'hono';
 import type { Platform } from './platform.ts';
 import type { RateLimits } from './rate-limits.ts';
@@ -14,7 +15,6 @@ import { OPERATION_ROUTES } from './routes/operations.ts';
 import { PROJECT_ROUTES } from './routes/projects.ts';
 import type { ApiRequest, Route } from './routes/route.ts';
 import { USER_ROUTES } from './routes/users.ts';
-import { hangUp, wrongJson } from './spoil.ts';
 import { type Answer, errorAnswer, refusalAnswer } from './wire/answer.ts';
 import type { ApiKey } from './world/accounts.ts';
 import { permissionRefusal } from './world/permissions.ts';
@@ -158,4 +158,20 @@ export function createApi(options: ApiOptions): Hono<Env> {
   }
   app.all(`${API_BASE}/*`, (context) => serve(options, context, undefined));
   return app;
+}
+
+/** Sends the head and half of the body, then cuts the connection. */
+function hangUp(bindings: HttpBindings, status: number, body: string): Response {
+  const { outgoing } = bindings;
+  outgoing.writeHead(status, { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)) });
+  outgoing.write(body.slice(0, Math.floor(body.length / 2)), () => outgoing.socket?.destroy());
+  return RESPONSE_ALREADY_SENT;
+}
+
+/** A whole answer that says it is JSON and isn't. */
+function wrongJson(status: number, body: string): Response {
+  return new Response(body.slice(0, Math.floor(body.length / 2)), {
+    status,
+    headers: { 'content-type': 'application/json' },
+  });
 }

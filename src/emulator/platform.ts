@@ -1,7 +1,5 @@
-import type { EmulatorClock } from './clock.ts';
-import type { Command } from './world/commands.ts';
 import type { WorldEvent, WorldState } from './world/entities.ts';
-import { execute } from './world/execute.ts';
+import { type Command, execute } from './world/execute.ts';
 import type { Outcome } from './world/outcome.ts';
 
 /** The world and its time, as the routes see them. */
@@ -37,5 +35,67 @@ export function createPlatform(options: { world: WorldState; clock: EmulatorCloc
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
+  };
+}
+
+/** The time that the emulated platform lives in; it may run faster than real time. */
+export interface EmulatorClock {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** Real milliseconds until the instant; 0 if it has passed. */
+  realDelayMs(instantMs: number): number;
+}
+
+export interface SettableClock extends EmulatorClock {
+  /** Jumps to `nowMs` and goes on `speed` times as fast as real time; what is left out stays. */
+  set(change: { nowMs?: number; speed?: number }): void;
+  speed(): number;
+}
+
+/** A clock that starts at real time and can be set and sped up; `real` is where real time comes from. */
+export function createSettableClock(real: () => number = Date.now): SettableClock {
+  let anchorRealMs = real();
+  let anchorMs = anchorRealMs;
+  let speed = 1;
+  const now = (): number => Math.floor(anchorMs + Math.max(0, real() - anchorRealMs) * speed);
+  return {
+    now,
+    speed: () => speed,
+    realDelayMs: (instantMs) =>
+      speed > 0 ? Math.max(0, Math.ceil((instantMs - now()) / speed)) : Number.POSITIVE_INFINITY,
+    set(change) {
+      anchorMs = change.nowMs ?? now();
+      anchorRealMs = real();
+      speed = change.speed ?? speed;
+    },
+  };
+}
+
+interface Arrival {
+  computeId: string;
+  connections: number;
+  forMs?: number;
+  reconnects: boolean;
+}
+
+/** Those who connect to computes, as `/_emulator` sends them. */
+export interface Clients {
+  arrive(arrival: Arrival): Promise<Outcome>;
+  /** So many leave, the oldest first; without a number, all. */
+  leave(computeId: string, connections?: number): Promise<Outcome>;
+  /** Where anybody can connect to a compute; undefined if computes are no real servers. */
+  urlOf(computeId: string): string | undefined;
+  /** How many clients found no place on its server; undefined if computes are no real servers. */
+  refusedOf(computeId: string): number | undefined;
+}
+
+/** Clients that exist in the world only. */
+export function createWorldClients(platform: Platform): Clients {
+  return {
+    arrive: async (arrival) => platform.run({ kind: 'connect', ...arrival }),
+    leave: async (computeId, connections) =>
+      platform.run({ kind: 'disconnect', computeId, ...(connections === undefined ? {} : { connections }) }),
+    urlOf: () => undefined,
+    refusedOf: () => undefined,
   };
 }

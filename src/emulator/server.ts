@@ -1,11 +1,16 @@
 import { createServer, type Server } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import { API_BASE, createApi } from './api.ts';
-import { type Clients, createWorldClients } from './clients.ts';
-import { createSettableClock, type EmulatorClock } from './clock.ts';
 import { createControlRoutes } from './control/control-routes.ts';
 import type { Fleet, FleetCompute } from './fleet.ts';
-import { createPlatform, type Platform } from './platform.ts';
+import {
+  type Clients,
+  createPlatform,
+  createSettableClock,
+  createWorldClients,
+  type EmulatorClock,
+  type Platform,
+} from './platform.ts';
 import type { PostgresBinaries } from './postgres/binaries.ts';
 import { createPostgresClients } from './postgres/postgres-clients.ts';
 import { startPostgresPower } from './postgres/power.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { cursorToMicros, microsToCursor } from '../../src/emulator/wire/times.ts';
-import type { Command } from '../../src/emulator/world/commands.ts';
 import type { ComputeSettings } from '../../src/emulator/world/entities.ts';
+import type { Command } from '../../src/emulator/world/execute.ts';
 import { createRandom } from '../../src/emulator/world/random.ts';
 import { BRANCHES, PROJECT, type Running, readPages, run, shopOf, startWorld, summary } from './world-model.ts';
 

@@ -1,10 +1,9 @@
 /** A world under random commands: how commands are carried out, and what must hold after each of them. */
 import { expect } from 'vitest';
 import { microsToCursor } from '../../src/emulator/wire/times.ts';
-import type { Command } from '../../src/emulator/world/commands.ts';
 import { createWorld } from '../../src/emulator/world/create-world.ts';
 import type { Project, WorldEvent, WorldState } from '../../src/emulator/world/entities.ts';
-import { execute } from '../../src/emulator/world/execute.ts';
+import { type Command, execute } from '../../src/emulator/world/execute.ts';
 import type { Outcome } from '../../src/emulator/world/outcome.ts';
 import { pageOfOperations } from '../../src/emulator/world/pages.ts';
 import { compute, START_MS } from './support.ts';

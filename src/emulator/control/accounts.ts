@@ -2,7 +2,7 @@ import { Hono } from 'hono';
 import { z } from 'zod';
 import type { Platform } from '../platform.ts';
 import { type Answer, errorAnswer, refusalAnswer } from '../wire/answer.ts';
-import { renderKey, renderNewKey, renderRevokedKey } from '../wire/key.ts';
+import { renderKey, renderNewKey, renderRevokedKey } from '../wire/render.ts';
 import { FIRST_USER_ID } from '../world/accounts.ts';
 import { keysOf, type NewKey } from '../world/keys.ts';
 import { respond, withBody } from './respond.ts';

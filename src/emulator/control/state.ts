@@ -1,4 +1,4 @@
-import type { Clients } from '../clients.ts';
+import type { Clients } from '../platform.ts';
 import { countConnections } from '../world/connections.ts';
 import type { Compute, WorldState } from '../world/entities.ts';
 import { causesAt, quartersOf, usageAt } from '../world/usage.ts';

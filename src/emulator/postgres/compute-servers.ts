@@ -1,7 +1,6 @@
 import { maxConnectionsAt } from '../../domain/compute/compute-units.ts';
 import type { PostgresBinaries } from './binaries.ts';
-import { createDataFolders } from './data-folders.ts';
-import { serverOwner } from './owner.ts';
+import { createDataFolders, serverOwner } from './data-folders.ts';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
 
 /** One real server for each compute that runs. */

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { chown, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { PostgresBinaries } from './binaries.ts';
-import type { Owner } from './owner.ts';
 
 const run = promisify(execFile);
 
@@ -16,7 +16,7 @@ export interface ServerFolders {
   socket: string;
 }
 
-export interface DataFolders {
+interface DataFolders {
   /** The folders of a compute, made at first use; its data outlive its restarts. */
   of(computeId: string): Promise<ServerFolders>;
   remove(computeId: string): Promise<void>;
@@ -57,4 +57,23 @@ export async function createDataFolders(binaries: PostgresBinaries, owner: Owner
     },
     removeAll: () => rm(root, { recursive: true, force: true }),
   };
+}
+
+/** Who the servers run as. */
+export interface Owner {
+  uid: number;
+  gid: number;
+}
+
+/** Users that may own a server if the emulator runs as root, since Postgres refuses to run as root. */
+const USERS = ['postgres', 'nobody'];
+
+/** Undefined: as the emulator itself. */
+export function serverOwner(): Owner | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  const users = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'));
+  const found = USERS.map((name) => users.find(([user]) => user === name)).find((user) => user !== undefined);
+  return found === undefined ? undefined : { uid: Number(found[2]), gid: Number(found[3]) };
 }

@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Clients } from '../clients.ts';
-import type { Platform } from '../platform.ts';
+import type { Clients, Platform } from '../platform.ts';
 import { countConnections } from '../world/connections.ts';
 import type { Compute } from '../world/entities.ts';
 import { type Outcome, refuse } from '../world/outcome.ts';

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import type { EmulatorClock } from '../clock.ts';
+import type { EmulatorClock } from '../platform.ts';
 import { POSTGRES_USER } from './data-folders.ts';
 
 /** Clients that `/_emulator/computes/{id}/connect` sends: real sessions, each with a transaction open, so that they count as busy. */

@@ -1,8 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import type { ServerFolders } from './data-folders.ts';
-import type { Owner } from './owner.ts';
+import type { Owner, ServerFolders } from './data-folders.ts';
 
 export interface ServerProcess {
   /** Where it accepts connections. */

@@ -1,12 +1,9 @@
 import { errorAnswer, refusalAnswer } from '../wire/answer.ts';
 import { readNewBranch } from '../wire/bodies.ts';
-import { renderBranch } from '../wire/branch.ts';
-import { renderComputes } from '../wire/compute.ts';
-import { renderOperation } from '../wire/operation.ts';
-import { findProject } from '../world/find.ts';
+import { renderBranch, renderComputes, renderOperation } from '../wire/render.ts';
+import { findProject } from '../world/outcome.ts';
 import { pageOfBranches } from '../world/pages.ts';
-import { readLimit } from './page-query.ts';
-import { needsProject, param, type Route } from './route.ts';
+import { needsProject, param, type Route, readLimit } from './route.ts';
 
 const BRANCHES = '/projects/{project_id}/branches';
 const LIMIT = { fallback: 10_000, max: 10_000 };

@@ -7,8 +7,7 @@ import { afterCursor, BRANCH_METRICS, METRICS, renderConsumption } from '../wire
 import type { ApiKey } from '../world/accounts.ts';
 import type { WorldState } from '../world/entities.ts';
 import { permissionRefusal } from '../world/permissions.ts';
-import { readLimit } from './page-query.ts';
-import type { AuthorisedRequest, Route } from './route.ts';
+import { type AuthorisedRequest, type Route, readLimit } from './route.ts';
 
 const DAY_MS = 86_400_000;
 

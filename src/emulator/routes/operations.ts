@@ -1,10 +1,9 @@
 import { errorAnswer, refusalAnswer } from '../wire/answer.ts';
-import { renderOperation } from '../wire/operation.ts';
+import { renderOperation } from '../wire/render.ts';
 import { cursorToMicros, microsToCursor } from '../wire/times.ts';
-import { findProject } from '../world/find.ts';
+import { findProject } from '../world/outcome.ts';
 import { pageOfOperations } from '../world/pages.ts';
-import { readLimit } from './page-query.ts';
-import { needsProject, param, type Route } from './route.ts';
+import { needsProject, param, type Route, readLimit } from './route.ts';
 
 /** The default page size is not shown in the specification; the maximum is the vendor's. */
 const LIMIT = { fallback: 1000, max: 1000 };

@@ -1,16 +1,12 @@
 import type { Platform } from '../platform.ts';
 import { type Answer, errorAnswer, refusalAnswer } from '../wire/answer.ts';
 import { readNewProject } from '../wire/bodies.ts';
-import { renderBranch } from '../wire/branch.ts';
-import { renderComputes } from '../wire/compute.ts';
-import { renderOperation } from '../wire/operation.ts';
-import { renderProject, renderProjectListItem } from '../wire/project.ts';
+import { renderBranch, renderComputes, renderOperation, renderProject, renderProjectListItem } from '../wire/render.ts';
 import type { Project } from '../world/entities.ts';
-import { findProject } from '../world/find.ts';
+import { findProject } from '../world/outcome.ts';
 import { pageOfProjects } from '../world/pages.ts';
 import { seesProject } from '../world/permissions.ts';
-import { readLimit } from './page-query.ts';
-import { type ApiRequest, type AuthorisedRequest, needsProject, param, type Route } from './route.ts';
+import { type ApiRequest, type AuthorisedRequest, needsProject, param, type Route, readLimit } from './route.ts';
 
 const LIMIT = { fallback: 10, max: 400 };
 

@@ -1,10 +1,9 @@
+import { removeCompute } from './compute-commands.ts';
 import { addCompute, additionRefusal, type NewComputeRequest } from './create-compute.ts';
-import { removeCompute } from './delete-compute.ts';
 import type { Branch, Operation, Project, WorldState } from './entities.ts';
-import { findProject } from './find.ts';
-import { nextName } from './names.ts';
 import { startProjectOperation, touch } from './operations.ts';
-import { LOCKED_MESSAGE, type Outcome, type Refusal, refuse } from './outcome.ts';
+import { findProject, LOCKED_MESSAGE, type Outcome, type Refusal, refuse } from './outcome.ts';
+import { nextName } from './random.ts';
 import { projectLedger } from './usage.ts';
 
 export interface NewBranch {

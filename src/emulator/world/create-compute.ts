@@ -1,12 +1,10 @@
-import { planAvailabilityCheck } from './availability.ts';
-import { computeRecord } from './compute-record.ts';
-import { settingsProblem } from './compute-settings.ts';
+import { planAvailabilityCheck } from './advance.ts';
+import { planRefusal, settingsProblem } from './compute-settings.ts';
 import type { Compute, ComputeSettings, ComputeType, OperationAction, Project, WorldState } from './entities.ts';
-import { findProject } from './find.ts';
-import { nextName } from './names.ts';
 import { enqueue } from './operations.ts';
-import { LOCKED_MESSAGE, type Outcome, type Refusal, refuse } from './outcome.ts';
-import { planRefusal } from './plan-limits.ts';
+import { findProject, LOCKED_MESSAGE, type Outcome, type Refusal, refuse } from './outcome.ts';
+import { nextName } from './random.ts';
+import { branchLedger, noUsage } from './usage.ts';
 
 /** What a compute has if its creator says nothing; in CU. */
 const DEFAULT_CU = 0.25;
@@ -97,4 +95,47 @@ export function createCompute(world: WorldState, projectId: string, wanted: NewC
   if (refusal !== undefined) return { ok: false, refusal };
   if (project.value.openOperations > 0) return refuse('locked', LOCKED_MESSAGE);
   return { ok: true, ...addCompute(world, project.value, wanted, []) };
+}
+
+interface NewCompute {
+  id: string;
+  project: Project;
+  type: ComputeType;
+  settings: ComputeSettings;
+  state: Compute['state'];
+  createdAtMs: number;
+  creationSource: string;
+}
+
+/** A compute that nobody has used yet. */
+export function computeRecord(world: WorldState, wanted: NewCompute): Compute {
+  const { id, project, type, settings, state, createdAtMs, creationSource } = wanted;
+  return {
+    id,
+    projectId: project.id,
+    branchId: settings.branchId,
+    type,
+    name: settings.name,
+    minCu: settings.minCu,
+    maxCu: settings.maxCu,
+    suspendTimeoutSeconds: settings.suspendTimeoutSeconds,
+    disabled: settings.disabled,
+    poolerEnabled: settings.poolerEnabled,
+    pgSettings: settings.pgSettings,
+    state,
+    pendingState: undefined,
+    createdAtMs,
+    updatedAtMs: createdAtMs,
+    lastActiveAtMs: undefined,
+    startedAtMs: undefined,
+    suspendedAtMs: undefined,
+    creationSource,
+    queue: [],
+    connected: [],
+    waiting: [],
+    suspensionCheckAtMs: undefined,
+    usage: noUsage(world.nowMs),
+    ledger: branchLedger(world, project, settings.branchId),
+    awake: [],
+  };
 }

@@ -1,8 +1,8 @@
 import { type Fleet, type FleetCompute, type FleetProject, type PastOperation, USUAL_CONSUMPTION } from '../fleet.ts';
 import { type Accounts, FIRST_USER_ID, type Plan } from './accounts.ts';
-import { planAvailabilityCheck } from './availability.ts';
+import { planAvailabilityCheck } from './advance.ts';
 import { defaultBranch } from './branches.ts';
-import { computeRecord } from './compute-record.ts';
+import { computeRecord } from './create-compute.ts';
 import { createDueIndex } from './due-index.ts';
 import type { Branch, Compute, Operation, OperationAction, OperationStatus, Project, WorldState } from './entities.ts';
 import { startLoad } from './load.ts';

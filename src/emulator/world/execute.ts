@@ -1,16 +1,15 @@
+import type { Consumption } from '../fleet.ts';
+import type { Plan, Role } from './accounts.ts';
 import { advance } from './advance.ts';
-import { createBranch, deleteBranch } from './branches.ts';
-import type { Command } from './commands.ts';
+import { createBranch, deleteBranch, type NewBranch } from './branches.ts';
+import { deleteCompute, restartCompute, startCompute, suspendCompute, updateCompute } from './compute-commands.ts';
 import { changeClients, connectClients, disconnectClients } from './connect.ts';
-import { createCompute } from './create-compute.ts';
-import { deleteCompute } from './delete-compute.ts';
-import type { WorldState } from './entities.ts';
-import { createKey, revokeKey, setMembership, useKey } from './keys.ts';
+import { createCompute, type NewComputeRequest } from './create-compute.ts';
+import type { ComputeSettings, OperationFault, WorldState } from './entities.ts';
+import { createKey, type KeyOwner, type NewKey, revokeKey, setMembership, useKey } from './keys.ts';
 import { endExternally, releaseHanging } from './operations.ts';
 import type { Execution, Outcome } from './outcome.ts';
-import { restartCompute, startCompute, suspendCompute } from './power-compute.ts';
-import { changePlan, createProject, deleteProject, moveProject } from './projects.ts';
-import { updateCompute } from './update-compute.ts';
+import { changePlan, createProject, deleteProject, moveProject, type NewProject } from './projects.ts';
 
 const DONE: Outcome = { ok: true, operations: [] };
 
@@ -79,3 +78,32 @@ export function execute<K extends Command['kind']>(
   world.events = [];
   return { outcome, events };
 }
+
+interface OneCompute {
+  projectId: string;
+  computeId: string;
+}
+
+/** All that can be done to the world. Each has its own file or a line in `execute`. */
+export type Command =
+  | { kind: 'pass_time' }
+  | { kind: 'create_project'; wanted: NewProject }
+  | { kind: 'delete_project'; projectId: string }
+  | { kind: 'move_project'; projectId: string; orgId?: string }
+  | { kind: 'delete_branch'; projectId: string; branchId: string }
+  | { kind: 'change_plan'; plan: Plan; orgId?: string }
+  | { kind: 'set_consumption'; changes: Partial<Consumption> }
+  | { kind: 'create_branch'; projectId: string; wanted: NewBranch }
+  | { kind: 'create_compute'; projectId: string; wanted: NewComputeRequest }
+  | ({ kind: 'update_compute'; changes: Partial<ComputeSettings> } & OneCompute)
+  | ({ kind: 'delete_compute' | 'start_compute' | 'suspend_compute' | 'restart_compute' } & OneCompute)
+  | { kind: 'connect'; computeId: string; connections: number; forMs?: number; reconnects: boolean; groupId?: string }
+  | { kind: 'disconnect'; computeId: string; connections?: number }
+  | { kind: 'change_clients'; computeId: string; groupId: string; doing: 'work' | 'rest' | 'leave' }
+  | { kind: 'end_operation'; operationId: string; projectId: string; error?: string }
+  | { kind: 'use_key'; token: string; from: string }
+  | { kind: 'create_key'; wanted: NewKey }
+  | { kind: 'revoke_key'; keyId: number; owner: KeyOwner }
+  | { kind: 'set_membership'; userId: string; orgId: string; role: Role | 'none' }
+  | { kind: 'add_operation_fault'; fault: OperationFault }
+  | { kind: 'clear_operation_faults'; id?: string };

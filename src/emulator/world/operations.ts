@@ -1,4 +1,3 @@
-import { operationDurationMs } from './durations.ts';
 import type {
   Compute,
   ComputeSettings,
@@ -15,6 +14,23 @@ import { failEffect, finishEffect } from './operation-effects.ts';
 import { type Outcome, refuse } from './outcome.ts';
 import { nextRandom, nextUuid } from './random.ts';
 import { planSuspension } from './suspension.ts';
+
+/** Shortest and longest duration in milliseconds, as seen on the real service (start_compute, apply_config) or near it. */
+const RANGES_MS: Record<OperationAction, readonly [number, number]> = {
+  start_compute: [900, 4800],
+  suspend_compute: [200, 1200],
+  apply_config: [49, 87],
+  check_availability: [300, 900],
+  create_branch: [200, 700],
+  create_timeline: [200, 700],
+};
+
+/** How long an operation runs. Long ones are rare: the cube of a uniform number puts the median near the short end. */
+function operationDurationMs(world: WorldState, action: OperationAction): number {
+  if (world.operationTimeMs !== undefined) return world.operationTimeMs;
+  const [shortest, longest] = RANGES_MS[action];
+  return Math.round(shortest + (longest - shortest) * nextRandom(world.random) ** 3);
+}
 
 /** How long an operation that the platform starts by itself stays in `scheduling`. */
 const SCHEDULING_MS = 50;

@@ -1,11 +1,10 @@
 import type { Plan } from './accounts.ts';
 import { addBranch } from './branches.ts';
+import { removeCompute } from './compute-commands.ts';
 import { addCompute, additionRefusal } from './create-compute.ts';
-import { removeCompute } from './delete-compute.ts';
 import type { ComputeSettings, Project, WorldState } from './entities.ts';
-import { findProject } from './find.ts';
-import { nextName } from './names.ts';
-import { LOCKED_MESSAGE, type Outcome, refuse } from './outcome.ts';
+import { findProject, LOCKED_MESSAGE, type Outcome, refuse } from './outcome.ts';
+import { nextName } from './random.ts';
 import { projectLedger } from './usage.ts';
 
 export interface NewProject {

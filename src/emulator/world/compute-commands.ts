@@ -1,10 +1,9 @@
-import { settingsProblem } from './compute-settings.ts';
+import { planRefusal, settingsProblem } from './compute-settings.ts';
+import { dropConnections } from './connections.ts';
 import { hasPrimary } from './create-compute.ts';
 import type { Compute, ComputeSettings, Operation, Project, WorldState } from './entities.ts';
-import { findUnlockedCompute } from './find.ts';
 import { enqueue, touch } from './operations.ts';
-import { type Outcome, type Refusal, refuse } from './outcome.ts';
-import { planRefusal } from './plan-limits.ts';
+import { findProject, findUnlockedCompute, LOCKED_MESSAGE, type Outcome, type Refusal, refuse } from './outcome.ts';
 import { planSuspension } from './suspension.ts';
 import { branchLedger, settleUsage } from './usage.ts';
 
@@ -80,4 +79,63 @@ export function updateCompute(
   const operations = operationsFor(world, compute, before);
   planSuspension(world, compute);
   return { ok: true, compute, operations };
+}
+
+/** Starts a sleeping compute; on one that is active already nothing happens. */
+export function startCompute(world: WorldState, projectId: string, computeId: string): Outcome {
+  const found = findUnlockedCompute(world, projectId, computeId);
+  if (!found.ok) return found;
+  const { compute } = found.value;
+  if (compute.disabled) return refuse('precondition', 'endpoint is disabled');
+  if (compute.state === 'active') return { ok: true, compute, operations: [] };
+  return { ok: true, compute, operations: enqueue(world, compute, 'request', [{ action: 'start_compute' }]) };
+}
+
+/** Suspends an active compute, whoever is connected; on one that is not active nothing happens. */
+export function suspendCompute(world: WorldState, projectId: string, computeId: string): Outcome {
+  const found = findUnlockedCompute(world, projectId, computeId);
+  if (!found.ok) return found;
+  const { compute } = found.value;
+  if (compute.state === 'init') return refuse('not_ready', 'endpoint has not started yet');
+  if (compute.state !== 'active') return { ok: true, compute, operations: [] };
+  return { ok: true, compute, operations: enqueue(world, compute, 'request', [{ action: 'suspend_compute' }]) };
+}
+
+/** Restarts an active compute and drops its connections; refused on one that is not active. */
+export function restartCompute(world: WorldState, projectId: string, computeId: string): Outcome {
+  const found = findUnlockedCompute(world, projectId, computeId);
+  if (!found.ok) return found;
+  const { compute } = found.value;
+  if (compute.state === 'init') return refuse('not_ready', 'endpoint has not started yet');
+  if (compute.state !== 'active') return refuse('conflict', 'endpoint is not active');
+  const operations = enqueue(world, compute, 'request', [
+    { action: 'suspend_compute', restarts: true },
+    { action: 'start_compute' },
+  ]);
+  return { ok: true, compute, operations };
+}
+
+/** Takes a compute out of the world; what it had used stays with its project. */
+export function removeCompute(world: WorldState, project: Project, compute: Compute): void {
+  settleUsage(compute, world.nowMs);
+  dropConnections(world, compute);
+  project.computes.delete(compute.id);
+  world.computes.delete(compute.id);
+  project.deletedUsage.activeMs += compute.usage.activeMs;
+  project.deletedUsage.cuMs += compute.usage.cuMs;
+  const lastActiveAtMs = Math.max(compute.lastActiveAtMs ?? 0, project.deletedUsage.lastActiveAtMs ?? 0);
+  if (lastActiveAtMs > 0) project.deletedUsage.lastActiveAtMs = lastActiveAtMs;
+  world.events.push({ type: 'deleted', atMs: world.nowMs, computeId: compute.id });
+}
+
+/** Deletes a compute at once, without operations. One that is not there is no error: the answer has no compute. */
+export function deleteCompute(world: WorldState, projectId: string, computeId: string): Outcome {
+  const project = findProject(world, projectId);
+  if (!project.ok) return project;
+  const compute = project.value.computes.get(computeId);
+  if (compute === undefined) return { ok: true, operations: [] };
+  if (project.value.openOperations > 0) return refuse('locked', LOCKED_MESSAGE);
+  removeCompute(world, project.value, compute);
+  touch(world, project.value);
+  return { ok: true, compute, operations: [] };
 }
