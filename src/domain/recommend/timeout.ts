@@ -1,0 +1,154 @@
+import type { Range } from '../awake/causes.ts';
+import type { AwakeHistory } from '../awake/intervals.ts';
+import type { AccountPlan } from '../compute/account-plan.ts';
+import { resampleDays } from './random.ts';
+import { areMemoryless, gapsOf, type Outcome, replay, type Visits, visitsUnder } from './visits.ts';
+
+/**
+ * The best timeout is ski rental: each second awake after the last client is the rent, a cold start the price of skis. What a start
+ * is worth, in time awake, is for people to say.
+ */
+export const DEFAULT_COLD_START_WORTH_MS = 300_000;
+
+/** Timeouts that are tried, in seconds. Beyond an hour a replay says little: work that runs by itself shows. */
+const CANDIDATES_SECONDS = [60, 120, 180, 300, 600, 900, 1200, 1800, 2700, 3600];
+
+const LEAST_GAPS = 20;
+const LEAST_DAYS = 7;
+const SURE_SHARE = 0.95;
+/** A change that lowers what is paid, starts included, by less is not worth a policy. */
+const LEAST_GAIN = 0.05;
+/** What fluctuates as much in the month to come as in the past is within this many deviations in 99 % of cases: 2.33 × √2. */
+const DEVIATIONS = 3.3;
+/** A start takes so long where none was seen, milliseconds. */
+const USUAL_START_MS = 5_000;
+/** Instants are whole seconds: an interval may be so much longer than it seems. */
+const RESOLUTION_MS = 2_000;
+/** How much sooner than a timeout clients must come for it to be counted on. */
+const MARGIN_MS = 10_000;
+const DAY_MS = 86_400_000;
+
+export interface TimeoutProposal {
+  suspendTimeoutSeconds: number;
+  figure: 'replayed' | 'at_least';
+  /** How long the log is on which this rests, milliseconds, without what is unknown. */
+  knownMs: number;
+  /** How many times the timeout ended a stretch, and a client came again later. */
+  gaps: number;
+  /** Saved awake milliseconds in that time; negative where it is awake longer and starts less often. Of `at_least`, low is promised. */
+  savedMs: Range;
+  starts: { before: number; after: Range };
+  /** Milliseconds awake in that time. */
+  awakeMs: { before: number; after: Range };
+}
+
+export interface TimeoutOptions {
+  history: AwakeHistory;
+  /** Canonical seconds. */
+  suspendTimeoutSeconds: number;
+  /** Absent: not known, so all that some plan allows is possible. */
+  plan?: AccountPlan | undefined;
+  coldStartWorthMs?: number;
+}
+
+/**
+ * A timeout that would have been better, or undefined: where the log is short, visits are memoryless, or nothing is gained surely.
+ * A longer one is replayed. Of a shorter one a bound is known: each timeout that passed saves the difference, and it suspends additionally
+ * at most as often as it fits into the rest of the time awake.
+ */
+export function proposeTimeout(options: TimeoutOptions): TimeoutProposal | undefined {
+  const { history, suspendTimeoutSeconds, plan, coldStartWorthMs = DEFAULT_COLD_START_WORTH_MS } = options;
+  // Launch allows 300 s or never, Free 300 s alone: everything else is answered with 412.
+  if (plan === 'free' || plan === 'launch') return undefined;
+  const visits = visitsUnder(history, suspendTimeoutSeconds);
+  if (!visits || visits.knownMs < LEAST_DAYS * DAY_MS) return undefined;
+  const gaps = gapsOf(visits);
+  if (gaps.length < LEAST_GAPS || areMemoryless(gaps.map((ms) => ms - visits.timeoutMs))) return undefined;
+  const now = replay(visits, visits.timeoutMs);
+  const startMs = percentile95(history.startDurationsMs) ?? USUAL_START_MS;
+  const tried = CANDIDATES_SECONDS.filter((seconds) => seconds !== suspendTimeoutSeconds).map((seconds) => {
+    const isLonger = seconds > suspendTimeoutSeconds;
+    const input = { visits, now, seconds, worthMs: coldStartWorthMs };
+    return isLonger ? tryLonger(input) : tryShorter({ ...input, startMs });
+  });
+  const leastGainMs = LEAST_GAIN * (now.awakeMs + coldStartWorthMs * now.starts);
+  const [best] = tried.filter(({ gainMs }) => gainMs > leastGainMs).toSorted((a, b) => b.gainMs - a.gainMs);
+  if (!best || resampleDays(best.gainByDay, gaps.length).positiveShare < SURE_SHARE) return undefined;
+  return { ...best.proposal(), knownMs: visits.knownMs, gaps: gaps.length };
+}
+
+interface Tried {
+  /** What is gained surely, starts counted by their worth, milliseconds; in all and by day. */
+  gainMs: number;
+  gainByDay: number[];
+  proposal(): Omit<TimeoutProposal, 'knownMs' | 'gaps'>;
+}
+
+interface Trying {
+  visits: Visits;
+  now: Outcome;
+  seconds: number;
+  worthMs: number;
+}
+
+function tryLonger({ visits, now, seconds, worthMs }: Trying): Tried {
+  const longer = replay(visits, 1000 * seconds);
+  // A timeout that just covers a gap would miss it tomorrow.
+  const missed = replay(visits, 1000 * seconds - MARGIN_MS);
+  const gainByDay = now.days.map((day, index) => {
+    const { awakeMs, starts } = { ...day, ...longer.days[index], starts: missed.days[index]?.starts ?? day.starts };
+    return day.awakeMs - awakeMs + worthMs * (day.starts - starts);
+  });
+  const saved = now.awakeMs - longer.awakeMs;
+  return {
+    gainMs: sumOf(gainByDay),
+    gainByDay,
+    proposal: () => ({
+      ...{ suspendTimeoutSeconds: seconds, figure: 'replayed', savedMs: same(saved) },
+      starts: { before: now.starts, after: same(longer.starts) },
+      awakeMs: { before: now.awakeMs, after: same(longer.awakeMs) },
+    }),
+  };
+}
+
+function tryShorter({ visits, now, seconds, worthMs, startMs }: Trying & { startMs: number }): Tried {
+  const shorterMs = visits.timeoutMs - 1000 * seconds;
+  const firstDay = Math.floor(visits.fromMs / DAY_MS);
+  const days = now.days.map(() => ({ suspends: 0, extra: 0 }));
+  for (const { startMs: beganMs, endMs, end } of visits.intervals) {
+    const day = days[Math.floor(beganMs / DAY_MS) - firstDay];
+    if (!day) continue;
+    const passedMs = end === 'timeout' ? visits.timeoutMs : 0;
+    day.suspends += end === 'timeout' ? 1 : 0;
+    day.extra += Math.max(0, Math.floor((endMs - beganMs - passedMs + RESOLUTION_MS) / (1000 * seconds)));
+  }
+  const savedByDay = days.map(({ suspends, extra }) => suspends * shorterMs - extra * startMs);
+  const gainByDay = days.map(({ extra }, index) => (savedByDay[index] ?? 0) - extra * worthMs);
+  const extra = sumOf(days.map((day) => day.extra));
+  const most = (sumOf(days.map(({ suspends }) => suspends)) + extra) * shorterMs;
+  return {
+    gainMs: sumOf(gainByDay),
+    gainByDay,
+    proposal: () => {
+      // The month to come fluctuates as the past did.
+      const promised = Math.max(0, sumOf(savedByDay) - DEVIATIONS * resampleDays(savedByDay, days.length).deviation);
+      return {
+        ...{ suspendTimeoutSeconds: seconds, figure: 'at_least', savedMs: { low: promised, high: most } },
+        starts: { before: now.starts, after: { low: now.starts, high: now.starts + extra } },
+        awakeMs: { before: now.awakeMs, after: { low: Math.max(0, now.awakeMs - most), high: now.awakeMs - promised } },
+      };
+    },
+  };
+}
+
+function same(value: number): Range {
+  return { low: value, high: value };
+}
+
+function sumOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0);
+}
+
+function percentile95(values: readonly number[]): number | undefined {
+  return values.toSorted((a, b) => a - b)[Math.floor(0.95 * values.length)];
+}

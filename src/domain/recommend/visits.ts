@@ -1,0 +1,105 @@
+import type { AwakeHistory, AwakeInterval } from '../awake/intervals.ts';
+
+/** Whole seconds are known; a finished interval that is shorter than the timeout by more was under another timeout. */
+const SLACK_MS = 5_000;
+
+/** The part of a history in which one timeout was set. */
+export interface Visits {
+  timeoutMs: number;
+  fromMs: number;
+  toMs: number;
+  /** How much of that is known, milliseconds. */
+  knownMs: number;
+  intervals: readonly AwakeInterval[];
+  /** Starts of stretches of which nothing is known: no replay goes on beyond one. */
+  unknownFromMs: readonly number[];
+}
+
+/** As far back as no finished interval is shorter than the present timeout. A compute that never suspends has none. */
+export function visitsUnder(history: AwakeHistory, timeoutSeconds: number): Visits | undefined {
+  if (timeoutSeconds <= 0) return undefined;
+  const timeoutMs = 1000 * timeoutSeconds;
+  const other = history.intervals.findLast(
+    ({ start, end, startMs, endMs }) =>
+      end === 'timeout' && start !== 'unknown' && endMs - startMs < timeoutMs - SLACK_MS,
+  );
+  const fromMs = Math.max(other?.endMs ?? history.fromMs, history.fromMs);
+  const unknown = history.unknown.filter(({ toMs }) => toMs > fromMs);
+  const unknownMs = unknown.reduce((sum, one) => sum + one.toMs - Math.max(one.fromMs, fromMs), 0);
+  return {
+    ...{ timeoutMs, fromMs, toMs: history.toMs, knownMs: history.toMs - fromMs - unknownMs },
+    intervals: history.intervals.filter(({ startMs }) => startMs >= fromMs),
+    unknownFromMs: unknown.map((one) => one.fromMs),
+  };
+}
+
+/** What a timeout gives: milliseconds awake and starts for clients, also by the day (UTC) on which they began. */
+export interface Outcome {
+  awakeMs: number;
+  starts: number;
+  /** By the number of days since the first: what is added to {@link awakeMs} and {@link starts}. */
+  days: { awakeMs: number; starts: number }[];
+}
+
+const DAY_MS = 86_400_000;
+
+/**
+ * What would have been under this timeout, the present one or a longer one. Exact if nothing runs by itself while the compute is
+ * awake: clients were last active one present timeout before the suspend, and come again when they came.
+ */
+export function replay({ intervals, timeoutMs, fromMs, toMs, unknownFromMs }: Visits, longerMs: number): Outcome {
+  const days = Array.from({ length: Math.floor(toMs / DAY_MS) - Math.floor(fromMs / DAY_MS) + 1 }, () => ({
+    awakeMs: 0,
+    starts: 0,
+  }));
+  const outcome: Outcome = { awakeMs: 0, starts: 0, days };
+  let awakeUntilMs = Number.NEGATIVE_INFINITY;
+  for (const { startMs, endMs, start, end } of intervals) {
+    const longer = end === 'timeout' ? endMs - timeoutMs + longerMs : endMs;
+    const untilMs = Math.min(longer, toMs, nextAfter(unknownFromMs, startMs));
+    const fromHereMs = Math.max(startMs, awakeUntilMs);
+    const awakeMs = Math.max(0, untilMs - fromHereMs);
+    const starts = awakeUntilMs < startMs && start === 'client' ? 1 : 0;
+    const day = days[Math.floor(startMs / DAY_MS) - Math.floor(fromMs / DAY_MS)];
+    if (day) {
+      day.awakeMs += awakeMs;
+      day.starts += starts;
+    }
+    outcome.awakeMs += awakeMs;
+    outcome.starts += starts;
+    awakeUntilMs = Math.max(awakeUntilMs, untilMs);
+  }
+  return outcome;
+}
+
+function nextAfter(sorted: readonly number[], atMs: number): number {
+  return sorted.find((ms) => ms > atMs) ?? Number.POSITIVE_INFINITY;
+}
+
+/** From the last activity of a client to the next start by a client, milliseconds: those gaps that the timeout ended. */
+export function gapsOf({ intervals, timeoutMs }: Visits): number[] {
+  return intervals.flatMap((one, index) => {
+    const next = intervals[index + 1];
+    return one.end === 'timeout' && next?.start === 'client' ? [next.startMs - one.endMs + timeoutMs] : [];
+  });
+}
+
+/** 1 % of samples of an exponential distribution are further from it (Stephens 1974, mean estimated). */
+const CRITICAL = 1.308;
+
+/**
+ * Whether gaps could as well come from visits that don't remember each other: then how long the last one was ago says nothing
+ * about the next, and no timeout is better than another but by what a start is worth. Kolmogorov-Smirnov against the exponential distribution.
+ */
+export function areMemoryless(excessMs: readonly number[]): boolean {
+  const count = excessMs.length;
+  if (count < 5) return true;
+  const sorted = excessMs.toSorted((a, b) => a - b);
+  const mean = sorted.reduce((sum, ms) => sum + ms, 0) / count;
+  const distance = sorted.reduce((most, ms, index) => {
+    const expected = 1 - Math.exp(-ms / mean);
+    return Math.max(most, expected - index / count, (index + 1) / count - expected);
+  }, 0);
+  const root = Math.sqrt(count);
+  return (distance - 0.2 / count) * (root + 0.26 + 0.5 / root) < CRITICAL;
+}

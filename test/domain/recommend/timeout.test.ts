@@ -1,0 +1,201 @@
+import { describe, expect, it } from 'vitest';
+import { type AwakeHistory, awakeHistory } from '../../../src/domain/awake/intervals.ts';
+import { createOperationLog } from '../../../src/domain/awake/operation-log.ts';
+import { proposeTimeout } from '../../../src/domain/recommend/timeout.ts';
+import { replay, visitsUnder } from '../../../src/domain/recommend/visits.ts';
+import {
+  type Activity,
+  between,
+  cron,
+  DAY,
+  type Dice,
+  dice,
+  exponential,
+  HOUR,
+  inHours,
+  logNormal,
+  MINUTE,
+  oneOf,
+  SECOND,
+  type Simulated,
+  type Span,
+  simulate,
+  visits,
+} from '../../support/demand.ts';
+import { isLong } from '../../support/seed.ts';
+
+const TO = Date.parse('2026-11-02T00:00:00Z');
+const PAST: Span = { fromMs: TO - 56 * DAY, toMs: TO - 28 * DAY };
+const FUTURE: Span = { fromMs: TO - 28 * DAY, toMs: TO };
+const WHOLE: Span = { fromMs: PAST.fromMs, toMs: FUTURE.toMs };
+const BETA = 300;
+/** Most plans allow nothing but five minutes. */
+const TODAY = [300, 300, 300, 300, 300, 300, 300, 60, 120, 600];
+const TIMEOUTS = [60, 120, 180, 300, 600, 900, 1200, 1800, 2700, 3600];
+
+type Kind = (random: Dice) => Activity[];
+
+const office: Kind = (random) => {
+  const [median, sigma] = [between(random, 2, 8) * MINUTE, between(random, 0.8, 1.5)];
+  return inHours(
+    visits(
+      WHOLE,
+      () => logNormal(random, median, sigma),
+      () => between(random, 5, 300) * SECOND,
+    ),
+    7,
+    16,
+  );
+};
+/** Bursts of requests a few minutes apart, and then nothing for hours. */
+const bursts: Kind = (random) => {
+  const [inside, pause, length] = [between(random, 2, 9), between(random, 2, 6), between(random, 4, 15)];
+  const gap = () =>
+    random() < 1 / length ? logNormal(random, pause * HOUR, 0.5) : exponential(random, inside * MINUTE);
+  return visits(WHOLE, gap, () => between(random, 1, 20) * SECOND);
+};
+const lonely: Kind = (random) => {
+  const [median, sigma] = [between(random, 40, 90) * MINUTE, between(random, 0.3, 0.7)];
+  return visits(
+    WHOLE,
+    () => logNormal(random, median, sigma),
+    () => between(random, 1, 30) * SECOND,
+  );
+};
+const job: Kind = (random) => cron(random, WHOLE, oneOf(random, [6, 8, 10, 15, 30, 60]) * MINUTE);
+const heavy: Kind = (random) => {
+  const [median, sigma] = [between(random, 1, 5) * MINUTE, between(random, 1.5, 2.2)];
+  return visits(
+    WHOLE,
+    () => logNormal(random, median, sigma),
+    () => between(random, 1, 60) * SECOND,
+  );
+};
+const KINDS: readonly Kind[] = [office, bursts, lonely, job, heavy];
+
+interface Drawn {
+  random: Dice;
+  activities: Activity[];
+  timeoutSeconds: number;
+}
+
+const run = ({ activities, timeoutSeconds }: Drawn, span: Span, seconds = timeoutSeconds): Simulated =>
+  simulate({
+    ...{ ...span, random: dice(1), timeoutSeconds: seconds },
+    activities: activities.filter(({ fromMs }) => fromMs >= span.fromMs && fromMs < span.toMs),
+  });
+
+function historyOf({ operations }: Simulated, span: Span): AwakeHistory {
+  const log = createOperationLog().project('p');
+  for (const row of operations) log.add(row);
+  return awakeHistory(log.eventsOf('ep'), { ...span, hint: { state: 'idle', createdAtMs: 0 } });
+}
+
+const costOf = ({ awakeSeconds, starts }: Simulated) => awakeSeconds + BETA * starts;
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+
+function fleetFrom(seed: number, many: number): Drawn[] {
+  const random = dice(seed);
+  return Array.from({ length: many }, (_, index) => {
+    const activities = (KINDS[index % KINDS.length] ?? office)(random);
+    return { random, activities, timeoutSeconds: oneOf(random, TODAY) };
+  });
+}
+
+/** None of these were looked at while the rules were made. EBB_LONG=1 draws more. */
+const SEEDS = isLong ? Array.from({ length: 20 }, (_, index) => 100 + index) : [101];
+const COMPUTES = isLong ? 500 : 50;
+
+describe('timeouts on data that nobody tuned to', () => {
+  it.each(SEEDS)('a longer one is replayed within 1 % in awake time and starts (seed %i)', (seed) => {
+    for (const drawn of fleetFrom(seed, COMPUTES / 2)) {
+      const visited = visitsUnder(historyOf(run(drawn, PAST), PAST), drawn.timeoutSeconds);
+      for (const seconds of TIMEOUTS.filter((one) => one > drawn.timeoutSeconds)) {
+        const truth = run(drawn, PAST, seconds);
+        // Operations have whole seconds: a gap as long as the timeout may fall on either side of it.
+        const [most, least] = [seconds - 2, seconds + 2].map((near) => run(drawn, PAST, near).starts) as [
+          number,
+          number,
+        ];
+        const replayed = visited && replay(visited, 1000 * seconds);
+        expect(Math.abs((replayed?.awakeMs ?? 0) / 1000 / truth.awakeSeconds - 1)).toBeLessThan(0.01);
+        expect(replayed?.starts).toBeGreaterThanOrEqual(Math.floor(0.99 * least));
+        expect(replayed?.starts).toBeLessThanOrEqual(Math.ceil(1.01 * most));
+      }
+    }
+  });
+
+  it.each(SEEDS)('what is proposed keeps its promise, and is better in the month after (seed %i)', (seed) => {
+    const fleet = fleetFrom(seed, COMPUTES).map((drawn) => {
+      const history = historyOf(run(drawn, PAST), PAST);
+      const proposal = proposeTimeout({ history, suspendTimeoutSeconds: drawn.timeoutSeconds, plan: 'scale' });
+      const [before, after] = [drawn.timeoutSeconds, proposal?.suspendTimeoutSeconds ?? drawn.timeoutSeconds].map(
+        (seconds) => run(drawn, FUTURE, seconds),
+      ) as [Simulated, Simulated];
+      return { drawn, proposal, before, after };
+    });
+    const shorter = fleet.filter(({ proposal }) => proposal?.figure === 'at_least');
+    const kept = shorter.filter(({ proposal, before, after }) => {
+      return before.awakeSeconds - after.awakeSeconds >= (proposal?.savedMs.low ?? 0) / 1000 - 1;
+    });
+    expect(shorter.length).toBeGreaterThan(COMPUTES / 10);
+    expect(kept.length / shorter.length).toBeGreaterThanOrEqual(0.99);
+    const proposed = sum(fleet.map(({ after }) => costOf(after)));
+    const today = sum(fleet.map(({ before }) => costOf(before)));
+    const single = Math.min(
+      ...TIMEOUTS.map((seconds) => sum(fleet.map(({ drawn }) => costOf(run(drawn, FUTURE, seconds))))),
+    );
+    const worse = fleet.filter(({ before, after }) => costOf(after) > 1.05 * costOf(before));
+    expect(proposed).toBeLessThanOrEqual(1.05 * single);
+    expect(proposed).toBeLessThan(today);
+    expect(worse.length / fleet.length).toBeLessThanOrEqual(0.02);
+  });
+
+  it('nothing is proposed for memoryless visits', () => {
+    const random = dice(7);
+    const found = Array.from({ length: 60 }, () => {
+      const mean = between(random, 5, 120) * MINUTE;
+      const activities = visits(
+        WHOLE,
+        () => exponential(random, mean),
+        () => between(random, 1, 30) * SECOND,
+      );
+      const history = historyOf(run({ random, activities, timeoutSeconds: 300 }, PAST), PAST);
+      return proposeTimeout({ history, suspendTimeoutSeconds: 300, plan: 'scale' });
+    });
+    // Of a hundred, one looks like something else.
+    expect(found.filter((proposal) => proposal !== undefined).length).toBeLessThanOrEqual(2);
+  });
+
+  const hourly = (span: Span) => run({ random: dice(1), activities: job(dice(3)), timeoutSeconds: 300 }, span);
+
+  it('nothing is proposed from short logs', () => {
+    const week = { fromMs: PAST.fromMs, toMs: PAST.fromMs + 5 * DAY };
+    const proposal = (span: Span) =>
+      proposeTimeout({ history: historyOf(hourly(span), span), suspendTimeoutSeconds: 300, plan: 'scale' });
+    expect(proposal(week)).toBeUndefined();
+    expect(proposal(PAST)).toMatchObject({ suspendTimeoutSeconds: expect.any(Number) });
+  });
+
+  it.each(['free', 'launch'] as const)('nothing is proposed on %s, where no other timeout can be set', (plan) => {
+    const history = historyOf(hourly(PAST), PAST);
+    expect(proposeTimeout({ history, suspendTimeoutSeconds: 300, plan })).toBeUndefined();
+  });
+
+  it('is learned only from the time since another timeout was set', () => {
+    const history = historyOf(hourly(PAST), PAST);
+    // Under ten minutes no interval could be as short as all of these are.
+    expect(proposeTimeout({ history, suspendTimeoutSeconds: 900, plan: 'scale' })).toBeUndefined();
+    expect(visitsUnder(history, 300)?.fromMs).toBe(PAST.fromMs);
+    expect(visitsUnder(history, 900)?.fromMs).toBe(history.intervals.at(-1)?.endMs);
+    expect(visitsUnder(history, -1)).toBeUndefined();
+  });
+
+  it('follows what a cold start is worth', () => {
+    const history = historyOf(hourly(PAST), PAST);
+    const at = (coldStartWorthMs: number) =>
+      proposeTimeout({ history, suspendTimeoutSeconds: 300, plan: 'scale', coldStartWorthMs });
+    expect(at(0)?.suspendTimeoutSeconds).toBe(60);
+    expect(at(6 * HOUR)?.figure).toBe('replayed');
+  });
+});
