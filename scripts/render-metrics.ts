@@ -16,7 +16,7 @@ ${tableOf(METRICS)}
 ## Per compute
 
 Rendered from cached projects at each scrape, so the series of a deleted compute disappear. In a group, only the leader exports them, for all computes:
-the daemon with \`ebb_fleet_lease_held\` 1 ([operations](operations.md#the-leader)). On other daemons they are absent, and the gauges of the whole
+the daemon with \`ebb_leader\` 1 ([operations](operations.md#the-leader)). On other daemons they are absent, and the gauges of the whole
 fleet (\`ebb_computes\`, \`ebb_computes_pending\`, \`ebb_operations_in_flight\`, \`ebb_inventory_age_seconds\`) are 0. \`per_compute_metrics: false\` in
 \`ebb.yaml\` turns them off. \`project\` is the project's id. Join with \`ebb_compute_info\` for its name, account, region and owner:
 

@@ -58,7 +58,7 @@ accounts:
     api_key_env: EBB_API_KEY_RETAIL         # a variable: EBB_API_KEY, or EBB_API_KEY_ and more capitals
     organization: org-blue-sky-1            # optional, like the next two
     plan: scale                             # free, launch or scale
-    profile: current                        # see "Plans, prices, connections"
+    profile: vendor-2026                    # see "Plans, prices, connections"
   - name: games
     api_key_file: /run/secrets/games-key    # a file that holds the key and nothing else
   - name: partners
@@ -84,8 +84,8 @@ accounts:
 
 \`profile\` is how many connections Postgres accepts at a size. Headroom policies need it:
 
-- \`seed\`: the specification's table, by the maximum of the range: 112 at 0.25 CU, 450 at 1, 4000 from 9 CU on.
-- \`current\`: what the vendor documents as of 2026-11: 419.66 for each CU of min(maximum, 8 × minimum), from 100 to 4000, of which 7 are reserved.
+- \`specification\`: the table of the API's specification, by the maximum of the range: 112 at 0.25 CU, 450 at 1, 4000 from 9 CU on.
+- \`vendor-2026\`: what the vendor documents as of 2026-11: 419.66 for each CU of min(maximum, 8 × minimum), from 100 to 4000, of which 7 are reserved.
 - Your own table, by the maximum. Between two sizes the value of the smaller one is used:
 
 \`\`\`yaml
@@ -166,7 +166,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
     api_key_env: EBB_API_KEY_RETAIL
     organization: org-blue-sky-1
     plan: scale
-    profile: current
+    profile: vendor-2026
   - name: games
     api_key_file: /run/secrets/ebb-games-key`,
 };

@@ -6,6 +6,7 @@ import type { Prices } from './domain/compute/account-plan.ts';
 import type { ManualChanges, PartialDisruption } from './domain/policy/disruption.ts';
 import type { KnownSources } from './policy/sources.ts';
 import { toDisruption, toManualChanges } from './policy/to-domain.ts';
+import { formerProfiles } from './settings/account-schema.ts';
 import { type Account, accountsOf } from './settings/accounts.ts';
 import { type ListenAddress, parseQueueUrl, type QueueLocation } from './settings/addresses.ts';
 import { readConfigFile } from './settings/config-file.ts';
@@ -67,7 +68,8 @@ export interface Settings {
   perComputeMetrics: boolean;
 }
 
-export type SettingsResult = { ok: true; settings: Settings } | { ok: false; problems: string[] };
+/** `warnings`: one line for each old name that is still accepted. */
+export type SettingsResult = { ok: true; settings: Settings; warnings: string[] } | { ok: false; problems: string[] };
 
 type Values = z.output<typeof settingsSchema>;
 type Sources = ReadonlyMap<SettingName, Given>;
@@ -97,7 +99,11 @@ export function readSettings({
   const problems = [...combinationProblems(parsed.data, given, env), ...(proxy.ok ? [] : [proxy.problem])];
   if (!proxy.ok || problems.length > 0) return refused(problems);
   const settings = assemble({ values: parsed.data, given, env, cwd, file: config.file ?? 'ebb.yaml' });
-  return { ok: true, settings: { ...settings, proxy: proxy.value, insecure: flags.insecure ?? false } };
+  return {
+    ok: true,
+    settings: { ...settings, proxy: proxy.value, insecure: flags.insecure ?? false },
+    warnings: formerProfiles(config.values),
+  };
 }
 
 /** One line each, whatever names and values of the file are in them. */

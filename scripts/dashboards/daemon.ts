@@ -23,7 +23,7 @@ export function daemonDashboard(): DashboardBuilder {
       description: 'Every daemon that is scraped, with its version; 1 for the leader.',
       queries: [
         {
-          expr: 'max by (instance, version) (ebb_build_info * on (job, instance) group_left ebb_fleet_lease_held)',
+          expr: 'max by (instance, version) (ebb_build_info * on (job, instance) group_left ebb_leader)',
         },
       ],
       value: 'keeps the fleet',

@@ -78,7 +78,7 @@ function now(): Panel[] {
     }),
     chart({
       title: 'Computes by status',
-      description: 'The first that applies: frozen, degraded, held, left (orphaned), unmatched, observed, enforced.',
+      description: 'The first that applies: frozen, degraded, held, orphaned, unmatched, observed, enforced.',
       queries: [{ expr: 'max by (status) (ebb_computes)', legend: '{{status}}' }],
       stacked: true,
       width: 24,

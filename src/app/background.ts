@@ -24,14 +24,15 @@ export function createUntilItWorks({ log, metrics }: Telemetry): UntilItWorks {
     failing.add(task);
     log.error(
       { event: 'ebb.background_failed', task, err: error },
-      `${task} fails, and is tried again: ${describeChain(error)}`,
+      `background task ${task} failed and will be retried: ${describeChain(error)}`,
     );
   }
 
   return async (task, round) => {
     try {
       await round();
-      if (failing.delete(task)) log.info({ event: 'ebb.background_works', task }, `${task} works again`);
+      if (failing.delete(task))
+        log.info({ event: 'ebb.background_recovered', task }, `background task ${task} works again`);
     } catch (error) {
       sayThatItFailed(task, error);
     }

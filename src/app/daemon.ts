@@ -103,8 +103,8 @@ export async function startDaemon(
   const running = [
     reloading,
     ...deps.background.map((start) => start()),
-    clock.every(rhythm.resyncMs, () => deps.runInBackground('watch of the store', () => storeWatch.check())),
-    clock.every(ATTEND_MS, () => deps.runInBackground('lease of the fleet', () => leaderLease.attend())),
+    clock.every(rhythm.resyncMs, () => deps.runInBackground('store_check', () => storeWatch.check())),
+    clock.every(ATTEND_MS, () => deps.runInBackground('leader_lease', () => leaderLease.attend())),
   ];
   return {
     ok: true,
@@ -113,7 +113,7 @@ export async function startDaemon(
       async stop() {
         await Promise.all(running.map((one) => one.close()));
         // After a kill the others would wait for the lease to end; after a stop they need not.
-        await deps.runInBackground('lease of the fleet', () => leaderLease.release());
+        await deps.runInBackground('leader_lease', () => leaderLease.release());
       },
     },
   };
@@ -186,5 +186,5 @@ function logStart(deps: LogStartDeps, surroundings: Surroundings, projects: numb
     `${what}; API ${apiUrl}, account ${accounts.join(', ')}, ${projects} projects, ${counted} computes`,
   );
   for (const { message, ...narrow } of narrowKeysOf(deps))
-    telemetry.log.warn({ event: 'ebb.narrow_key', ...narrow }, message);
+    telemetry.log.warn({ event: 'ebb.project_scoped_key', ...narrow }, message);
 }

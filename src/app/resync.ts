@@ -30,7 +30,7 @@ export function startResync(deps: ResyncDeps): Running {
   let countedAtMs = clock.now();
   const rounds = [
     clock.every(rhythm.resyncMs, () => ensureTriggers(deps)),
-    clock.every(rhythm.resyncMs, () => deps.runInBackground('comparison of clocks', () => deps.storeClock.compare())),
+    clock.every(rhythm.resyncMs, () => deps.runInBackground('clock_check', () => deps.storeClock.compare())),
     clock.every(rhythm.waitingMs, () => lookAtUnfinished(deps)),
     clock.every(Math.min(rhythm.resyncMs, rhythm.waitingMs), async () => {
       const nowMs = clock.now();
@@ -56,7 +56,7 @@ async function lookAtUnfinished(deps: ResyncDeps): Promise<void> {
     if (!isIdle && isUnfinished(evaluatedCompute, nowMs)) unfinished.add(projectId);
     if (evaluatedCompute.record.openOperations.length > 0) followed.add(projectId);
   }
-  await deps.runInBackground('unfinished changes', async () => {
+  await deps.runInBackground('resync', async () => {
     for (const projectId of unfinished) await requestReconcile(deps, projectId);
     for (const projectId of followed) await requestFollowing(deps, projectId);
   });

@@ -73,9 +73,10 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./freeze.ts')).freezeCommand(),
   },
   {
-    name: 'thaw',
-    summary: 'unfreeze: end a freeze early',
-    load: async () => (await import('./thaw.ts')).thawCommand(),
+    name: 'unfreeze',
+    formerly: 'thaw',
+    summary: 'end a freeze early',
+    load: async () => (await import('./unfreeze.ts')).unfreezeCommand(),
   },
   {
     name: 'approve',

@@ -48,12 +48,10 @@ export function diffCommand(): Command {
 }
 
 async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise<void> {
-  const { compilePolicies, comparing, displayZone, foresee, loadOrFail, readForForecast, readSettings, readSpan } =
+  const { compilePolicies, comparing, displayZone, foresee, loadOrFail, readForForecast, readSpan, settingsOrFail } =
     await parts();
   const { config: configFile, apiUrl, queueUrl } = flags;
-  const settings = readSettings({ configFile, flags: { apiUrl, queueUrl } });
-  if (!settings.ok) throw new UserError(settings.problems.join('\n'));
-  const pricing = settings.settings;
+  const pricing = settingsOrFail({ configFile, flags: { apiUrl, queueUrl } });
   const before = compilePolicies(await loadOrFail([oldPath], pricing.knownSources));
   const after = compilePolicies(await loadOrFail([newPath], pricing.knownSources));
   const nowMs = Date.now();
@@ -76,7 +74,7 @@ async function parts() {
   const [domain, comparing, settings, loading, reading, zones, outlooks, spans] = await Promise.all([
     import('../domain/policy/compiled-policies.ts'),
     import('./diff/compare.ts'),
-    import('../settings.ts'),
+    import('./settings-or-fail.ts'),
     import('./load-or-fail.ts'),
     import('../compose/foreseeing.ts'),
     import('./forecast/display-zone.ts'),

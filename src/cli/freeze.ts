@@ -21,7 +21,7 @@ Examples:
 
 While a freeze is active no daemon of the group writes to these computes; they check before each write. Decisions
 are still made and shown. If --select is given several times, all must match, like the keys of select in a policy.
-To end it early: ebb thaw.`;
+To end it early: ebb unfreeze.`;
 
 /** `ebb freeze`: the emergency brake. */
 export function freezeCommand(): Command {

@@ -59,13 +59,11 @@ async function createKey({ out, ...flags }: CreateFlags): Promise<void> {
 }
 
 async function make({ org, project, name, account, config, apiUrl }: CreateFlags) {
-  const [{ readSettings }, { createProjectKey }] = await Promise.all([
-    import('../settings.ts'),
+  const [{ settingsOrFail }, { createProjectKey }] = await Promise.all([
+    import('./settings-or-fail.ts'),
     import('../compose/project-key.ts'),
   ]);
-  const read = readSettings({ configFile: config, flags: { apiUrl } });
-  if (!read.ok) throw new UserError(read.problems.join('\n'));
-  const { settings } = read;
+  const settings = settingsOrFail({ configFile: config, flags: { apiUrl } });
   const made = await createProjectKey({ settings, account, organizationId: org, projectId: project, name });
   if (!made.ok) throw new UserError(made.problem);
   return made.key;

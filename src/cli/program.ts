@@ -1,7 +1,7 @@
 import { type Command, CommanderError } from 'commander';
 import { COMMANDS } from './commands.ts';
 import { UserError } from './fail.ts';
-import { writeErr, writeOut } from './output.ts';
+import { writeErr, writeErrLine, writeOut } from './output.ts';
 import { rootCommand } from './root.ts';
 
 const EXAMPLES = `
@@ -21,11 +21,20 @@ async function buildProgram(args: readonly string[]): Promise<Command> {
     // What goes wrong is told once, by main.
     .configureOutput({ writeOut, writeErr, outputError: () => {} })
     .exitOverride();
-  for (const { name, summary, load } of COMMANDS) {
+  for (const { name, formerly, summary, load } of COMMANDS) {
+    if (formerly !== undefined && args.includes(formerly)) {
+      program.addCommand(asPartOf(program, formerCommand(formerly, await load())), { hidden: true });
+    }
     if (args.includes(name)) program.addCommand(asPartOf(program, await load()));
     else program.command(name).description(summary);
   }
   return program;
+}
+
+/** A command under the name that it had. */
+function formerCommand(formerly: string, command: Command): Command {
+  const warning = `warning: ebb ${formerly} is now called ebb ${command.name()}`;
+  return command.name(formerly).hook('preAction', () => writeErrLine(warning));
 }
 
 /** What goes wrong below is told in the same way. */
@@ -54,7 +63,7 @@ function explain({ code, message }: CommanderError, args: readonly string[]): st
     .replace(/\.$/, '');
   // `command.error()` of a command already says what to do.
   if (code === 'commander.error') return line;
-  const command = COMMANDS.find(({ name }) => args.includes(name));
+  const command = COMMANDS.find(({ name, formerly = name }) => args.includes(name) || args.includes(formerly));
   // Help was shown instead, since there was nothing that could be done.
   if (code === 'commander.help') return `${['ebb', command?.name ?? []].flat().join(' ')}: name a command, as above`;
   return `${line}; see ${command === undefined ? 'ebb --help' : `ebb ${command.name} --help`}`;

@@ -3,6 +3,8 @@ import { versionText } from './version.ts';
 
 export interface CommandEntry {
   name: string;
+  /** An older name that is still accepted, with a warning. */
+  formerly?: string;
   /** The command's own description, here so that `ebb --help` need not load it. */
   summary: string;
   load(): Promise<Command>;

@@ -2,6 +2,7 @@ import { Command, Option } from 'commander';
 import { UserError } from './fail.ts';
 import { hangUps } from './hang-ups.ts';
 import { keepHeapLean } from './lean-heap.ts';
+import { writeErrLine } from './output.ts';
 import { stopSignal } from './stop-signal.ts';
 import { readVersion } from './version.ts';
 
@@ -65,6 +66,7 @@ async function run({ config, accept, ...flags }: RunFlags): Promise<void> {
   const read = readAnew();
   if (!read.ok) throw new UserError(read.problems.join('\n'));
   const { settings } = read;
+  for (const warning of read.warnings) writeErrLine(`warning: ${warning}`);
   const policies = await loadOrFail(settings.policies, settings.knownSources);
   const configFile = configFilePath({ cwd: process.cwd(), named: config });
   const source = rulesFromFiles({ readSettings: readAnew, settings, configFile });

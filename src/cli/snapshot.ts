@@ -1,5 +1,4 @@
 import { Command } from 'commander';
-import { UserError } from './fail.ts';
 import { jsonText, writeErrLine, writeOut } from './output.ts';
 import type { ReadFleet } from './read-fleet.ts';
 
@@ -35,15 +34,14 @@ export function snapshotCommand(): Command {
 }
 
 async function snapshot({ out, json, partial = false, config, apiUrl }: SnapshotFlags): Promise<void> {
-  const [{ readSettings }, { readFleet }, { fleetFileOf }] = await Promise.all([
-    import('../settings.ts'),
+  const [{ settingsOrFail }, { readFleet }, { fleetFileOf }] = await Promise.all([
+    import('./settings-or-fail.ts'),
     import('./read-fleet.ts'),
     import('../app/fleet/fleet-file.ts'),
   ]);
-  const read = readSettings({ configFile: config, flags: { apiUrl } });
-  if (!read.ok) throw new UserError(read.problems.join('\n'));
+  const settings = settingsOrFail({ configFile: config, flags: { apiUrl } });
   const takenAtMs = Date.now();
-  const fleet = await readFleet(read.settings, { partial });
+  const fleet = await readFleet(settings, { partial });
   const text = await textOf(fleetFileOf(fleet, takenAtMs), { json: json === true || out?.endsWith('.json') === true });
   if (out === undefined) writeOut(text);
   else await (await import('./plan/write-file.ts')).writeWhole(out, text);

@@ -49,7 +49,7 @@ export function rulesFromFiles(options: RulesFromFilesOptions): RulesSource {
     return {
       ok: true,
       rules: rulesOf(settings.settings, loaded.set),
-      warnings: loaded.warnings.map(inOneLine),
+      warnings: [...settings.warnings, ...loaded.warnings.map(inOneLine)],
       needRestart: changedForRestart(options.settings, settings.settings),
       replaced: false,
     };

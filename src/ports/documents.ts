@@ -14,8 +14,16 @@ export interface Readiness {
   checks: { name: string; ok: boolean; message: string }[];
 }
 
-/** What ebb does with a compute. `left`: ebb has changed it, and no policy selects it any more. */
-export const COMPUTE_STATUSES = ['enforced', 'observed', 'unmatched', 'held', 'frozen', 'left', 'degraded'] as const;
+/** What ebb does with a compute. `orphaned`: ebb has changed it, and no policy selects it any more. */
+export const COMPUTE_STATUSES = [
+  'enforced',
+  'observed',
+  'unmatched',
+  'held',
+  'frozen',
+  'orphaned',
+  'degraded',
+] as const;
 export type ComputeStatus = (typeof COMPUTE_STATUSES)[number];
 
 /** Null: no opinion, or not known. */

@@ -15,16 +15,16 @@ export interface MetricDeclaration {
 /** Background tasks: what a daemon does periodically, besides its jobs. */
 const BACKGROUND_TASKS = [
   'triggers',
-  'unfinished changes',
-  'comparison of clocks',
-  'watch of the store',
-  'lease of the fleet',
-  'overview',
-  'forgetting of deleted projects',
-  'reading of policies',
-  'handing over',
-  'rounds of sources',
-  'counting of connections',
+  'resync',
+  'clock_check',
+  'store_check',
+  'leader_lease',
+  'leader_refresh',
+  'project_cleanup',
+  'reload',
+  'queue_pause',
+  'source_schedule',
+  'connection_counts',
 ] as const;
 
 export type BackgroundTask = (typeof BACKGROUND_TASKS)[number];
@@ -175,7 +175,7 @@ export const METRICS = {
     labels: ['account'],
   },
   ebb_inventory_age_seconds: { type: 'gauge', help: 'Age of the oldest cached project.', labels: [] },
-  ebb_fleet_lease_held: {
+  ebb_leader: {
     type: 'gauge',
     help: '1 for the leader of the group, the only daemon that exports series per compute.',
     labels: [],

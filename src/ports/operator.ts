@@ -93,7 +93,7 @@ export interface Operator {
   freezes(query: PageQuery): Promise<OperatorResult<Page<FreezeDocument>>>;
   freeze(request: FreezeRequest): Promise<OperatorResult<FreezeDocument>>;
   /** One by its id, or all. Gives the ids of those that are gone. */
-  thaw(request: { id: string | 'all'; owner: string }): Promise<OperatorResult<{ freezes: string[] }>>;
+  unfreeze(request: { id: string | 'all'; owner: string }): Promise<OperatorResult<{ freezes: string[] }>>;
   approve(request: { hash: string; owner: string }): Promise<OperatorResult<{ hash: string }>>;
   restore(request: RestoreRequest): Promise<OperatorResult<RestoreDocument>>;
   /** What the store remembers, for whoever plans while a daemon has the store. */

@@ -20,7 +20,7 @@ export const pricesSchema = z.strictObject(
   { error: 'must be a price for each plan: {launch: 0.106, scale: 0.222}' },
 );
 
-const PROFILE_FORMS = 'must be seed, current, or {max_connections: {1: 450, …}, reserved: 0}';
+const PROFILE_FORMS = 'must be specification, vendor-2026, or {max_connections: {1: 450, …}, reserved: 0}';
 const ROWS = 'must be a table of sizes in CU and their connections: {1: 450, 2: 901}';
 const MOST_CONNECTIONS = 1_000_000;
 
@@ -42,13 +42,27 @@ const byCu = z
 
 const table = z.strictObject({ max_connections: byCu, reserved: count.default(0) }, { error: PROFILE_FORMS });
 
+/** What profiles were called in 0.1.0. These names are still accepted, with a warning: docs/renamed.md. */
+const FORMER_NAMES = { seed: 'specification', current: 'vendor-2026' } as const;
+
+const names = z.literal(['specification', 'vendor-2026']);
+const formerNames = z.literal(['seed', 'current']).transform((name) => FORMER_NAMES[name]);
+
 /** `profile` of `ebb.yaml`: which max_connections a size has. */
 export const connectionProfileSchema = z
-  .union([z.literal(['seed', 'current']), table], { error: PROFILE_FORMS })
+  .union([names, formerNames.meta({ deprecated: true }), table], { error: PROFILE_FORMS })
   .transform((profile): ConnectionProfile => {
     if (typeof profile === 'string') return CONNECTION_PROFILES[profile];
     return tableProfile({ name: 'table', byCu: profile.max_connections, reserved: profile.reserved });
   });
+
+/** One line for each profile of the settings that is given by its former name. */
+export function formerProfiles({ profile, accounts }: Readonly<Record<string, unknown>>): string[] {
+  const ofAccounts = Array.isArray(accounts) ? accounts.map((account) => account?.profile) : [];
+  const given = new Set([profile, ...ofAccounts]);
+  const former = (['seed', 'current'] as const).filter((name) => given.has(name));
+  return former.map((name) => `the profile ${name} is now called ${FORMER_NAMES[name]}: change it in the settings`);
+}
 
 /** Names are labels of metrics and what selectors match: nothing that a glob or a path would take for its own. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$/;

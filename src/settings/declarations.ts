@@ -51,8 +51,8 @@ export const SETTINGS = {
     help: 'Plan of accounts without their own: free, launch or scale. Used for the prices of forecasts.',
   },
   profile: {
-    fallback: 'seed',
-    help: 'How many connections a size accepts, for accounts without their own profile: seed, current, or a table. See "Plans, prices, connections" in docs/settings.md.',
+    fallback: 'specification',
+    help: 'How many connections a size accepts, for accounts without their own profile: specification, vendor-2026, or a table. See "Plans, prices, connections" in docs/settings.md.',
   },
   prices: {
     fallback: '{ free: 0, launch: 0.106, scale: 0.222 }',

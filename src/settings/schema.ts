@@ -57,7 +57,7 @@ export const settingsSchema = z.strictObject({
   api_key_file: keyPath().optional(),
   accounts: accountsSchema.optional(),
   plan: planSchema.optional(),
-  profile: connectionProfileSchema.prefault('seed'),
+  profile: connectionProfileSchema.prefault('specification'),
   prices: pricesSchema.prefault({}),
   policies: z
     .union([text().transform(splitPolicyPaths), z.array(text())], { error: 'must be a path or a list of paths' })

@@ -43,9 +43,9 @@ describeWith('redis-server', "the fleet's lease", () => {
     await two.lease.release();
     expect(await one.attend()).toBe(true);
     expect(one.log.lines.map(({ fields }) => fields)).toMatchObject([
-      { event: 'ebb.fleet_taken' },
-      { event: 'ebb.fleet_left' },
-      { event: 'ebb.fleet_taken' },
+      { event: 'ebb.leader_acquired' },
+      { event: 'ebb.leader_lost' },
+      { event: 'ebb.leader_acquired' },
     ]);
   });
 

@@ -62,7 +62,7 @@ describe('the time of the group', () => {
     await time.compare();
     expect(log.lines.map(({ level, message }) => [level, message])).toEqual([
       ['error', "this machine's clock is 5.0 s ahead of the group's time: nothing is written until it is set right"],
-      ['info', "this machine's clock agrees with the group's time again"],
+      ['info', "this machine's clock agrees with the store clock again"],
     ]);
     expect(time.wasTooFarOff()).toBeUndefined();
   });

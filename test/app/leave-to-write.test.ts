@@ -55,7 +55,7 @@ describe('leave to write', () => {
     expect(await codeOf(context)).toBe('ok');
     expect(log.lines.map(({ fields }) => fields)).toMatchObject([
       { event: 'ebb.superseded', hash: 'newer', generation: 8 },
-      { event: 'ebb.current_again' },
+      { event: 'ebb.policies_current' },
     ]);
   });
 

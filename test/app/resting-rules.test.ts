@@ -74,7 +74,7 @@ describe('a set in which a freeze has vanished', () => {
     expect(inForce()).toBe('half');
     expect(policyProblems(deps)).toEqual([]);
     expect(log.lines.map(({ fields }) => Reflect.get(fields, 'event'))).toEqual([
-      'ebb.policies_resting',
+      'ebb.policies_delayed',
       'ebb.policies_loaded',
     ]);
   });

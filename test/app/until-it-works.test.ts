@@ -16,8 +16,8 @@ function aDaemon() {
   return {
     counted,
     said: () => log.lines.map(({ fields, message }) => ({ ...fields, message })),
-    works: () => runInBackground('overview', async () => {}),
-    fails: (error: unknown, task: 'overview' | 'triggers' = 'overview') =>
+    works: () => runInBackground('leader_refresh', async () => {}),
+    fails: (error: unknown, task: 'leader_refresh' | 'triggers' = 'leader_refresh') =>
       runInBackground(task, () => Promise.reject(error)),
   };
 }
@@ -33,20 +33,25 @@ it('counts each failure of a recurring task, and says with its causes when it be
   expect(said()).toMatchObject([
     {
       event: 'ebb.background_failed',
-      task: 'overview',
-      message: 'overview fails, and is tried again: the round failed: no such key: of the store',
+      task: 'leader_refresh',
+      message: 'background task leader_refresh failed and will be retried: the round failed: no such key: of the store',
     },
-    { event: 'ebb.background_works', task: 'overview' },
-    { event: 'ebb.background_failed', message: 'overview fails, and is tried again: another time' },
+    { event: 'ebb.background_recovered', task: 'leader_refresh' },
+    {
+      event: 'ebb.background_failed',
+      message: 'background task leader_refresh failed and will be retried: another time',
+    },
   ]);
-  expect(counted).toEqual(Array.from({ length: 3 }, () => ['ebb_background_failures_total', { task: 'overview' }]));
+  expect(counted).toEqual(
+    Array.from({ length: 3 }, () => ['ebb_background_failures_total', { task: 'leader_refresh' }]),
+  );
 });
 
 it('says of each task that it fails, whatever else does', async () => {
   const { said, fails } = aDaemon();
   await fails(new Error('one'));
   await fails(new Error('two'), 'triggers');
-  expect(said()).toMatchObject([{ task: 'overview' }, { task: 'triggers' }]);
+  expect(said()).toMatchObject([{ task: 'leader_refresh' }, { task: 'triggers' }]);
 });
 
 it('keeps quiet about an engine that is away, which has said so itself, and about nothing else', async () => {

@@ -1,5 +1,5 @@
-/** Pages and `--help` use the terms of docs/glossary.md. */
-import { readFile } from 'node:fs/promises';
+/** Pages, `--help` and code use the terms of docs/glossary.md. */
+import { readdir, readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { PAGES } from '../docs/pages.ts';
@@ -38,6 +38,38 @@ const WORDS: readonly (readonly [RegExp, string])[] = [
   [/\bhands? over\b/i, 'swap, pause and resume'],
 ];
 
+/** Stored codes and commands of 0.1.0 that are still accepted. */
+const OLD_STORES = 'src/adapters/store/history-json.ts';
+const OLD_COMMANDS = 'src/cli/commands.ts';
+
+/** What code does not name any more, what to write instead, and the files that still accept it (docs/renamed.md). */
+const IDENTIFIERS: readonly (readonly [banned: RegExp, instead: string, allowed: readonly string[]])[] = [
+  [/\bfirst sight\b/, 'newly discovered', [OLD_STORES]],
+  [/\bno opinion\b/, 'no value', [OLD_STORES]],
+  [/\bthaw(s|ed|ing)?\b/, 'unfreeze', [OLD_COMMANDS, OLD_STORES]],
+  [/\bfleet (lease|taken|left)\b/, 'leader lease, acquired, lost', []],
+  [/\bebb\.(background works|clock right|current again|policies mended|policies resting)\b/, 'docs/renamed.md', []],
+  [
+    /\bebb\.(project answers|source answers|stored ahead|tokens read|narrow key|record broken)\b/,
+    'docs/renamed.md',
+    [],
+  ],
+  [/\bgroup time\b/, 'store clock', []],
+  [/\bleave to write\b/, 'write permission', []],
+  [/\btaken project\b/, 'locked project', []],
+  [/\boversight\b/, 'leader refresh', []],
+  [/\bkeeper\b/, 'resync loop', []],
+];
+
+/** The words of code: without comments, identifiers and strings split at capitals, `_` and `-`. */
+function wordsOf(code: string): string {
+  return code
+    .replace(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*$/gm, ' ')
+    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .replace(/[_-]/g, ' ')
+    .toLowerCase();
+}
+
 /** Without what is no prose: blocks of code, code within a line, targets of links. */
 function proseOf(markdown: string): string {
   return markdown
@@ -65,6 +97,20 @@ describe('the words of the glossary', () => {
     command.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
     expect(help).toContain(command.description().slice(0, 20));
     expect(foundIn(help.replace(/\s+/g, ' '))).toEqual([]);
+  });
+
+  it.each(IDENTIFIERS)('leave no %s in code', async (banned, instead, allowed) => {
+    const files = (await readdir('src', { recursive: true })).map((file) => `src/${file}`);
+    const sources = files.filter((file) => /\.tsx?$/.test(file));
+    const texts = await Promise.all(sources.map(async (file) => [file, await readFile(file, 'utf8')] as const));
+    const found = texts.filter(([, text]) => banned.test(wordsOf(text))).map(([file]) => file);
+    expect(found.toSorted(), `write ${instead}`).toEqual(allowed.toSorted());
+  });
+
+  it('are looked for in identifiers and strings of code, not in its comments', () => {
+    const code = "/** firstSight */\nconst firstSight = 'no_value'; // no_opinion";
+    expect(wordsOf(code)).toMatch(/first sight.*no value/);
+    expect(wordsOf(code)).not.toMatch(/no opinion|\*/);
   });
 
   it('are looked for in prose only', () => {

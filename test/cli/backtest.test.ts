@@ -122,7 +122,7 @@ without               0       0         0        60 min        0         1
     const { stderr } = await of();
     expect(stderr.split('\n')).toEqual([
       'note: ep-shop, ep-a?[2J, ep-b and 2 more were full at 5 of 5 counts: more may have wanted to connect than was recorded',
-      'note: ep-shop, ep-a?[2J, ep-b and 2 more had max_connections 119, which the profile seed gives at no size: is it the right one?',
+      'note: ep-shop, ep-a?[2J, ep-b and 2 more had max_connections 119, which the profile specification gives at no size: is it the right one?',
     ]);
     const computes = { 'web-shop/ep-shop': {}, 'web-x/ep-x': {}, 'web-y/ep-y': {} };
     writeFileSync(join(folder, 'three.json'), fleetFile(computes));

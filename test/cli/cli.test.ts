@@ -100,6 +100,15 @@ describe('a mistake on the command line', () => {
   });
 });
 
+describe('a command by the name that it had in 0.1.0', () => {
+  it('runs, with a warning, and is not in the help', async () => {
+    const { status, stderr } = await ebb(['thaw', '--url', 'ftp://here']);
+    const warning = 'warning: ebb thaw is now called ebb unfreeze';
+    expect({ status, stderr }).toEqual({ status: 1, stderr: `${warning}\nebb: --url: write http://HOST:PORT` });
+    expect((await ebb(['--help'])).stdout).not.toContain('thaw');
+  });
+});
+
 describe('ebb schema', () => {
   it.each([
     [[], 'policies'],

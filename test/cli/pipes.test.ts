@@ -35,7 +35,7 @@ const CALLS: Record<string, { words: string[]; exit?: number; asks?: true }> = {
   holds: { words: [], asks: true },
   release: { words: ['ep-web-a'], asks: true },
   freeze: { words: ['--all', '--for', '1h', '--reason', 'x'], asks: true },
-  thaw: { words: ['--all'], asks: true },
+  unfreeze: { words: ['--all'], asks: true },
   approve: { words: ['993fc3095d2f'], exit: 1, asks: true },
   restore: { words: ['--all'], asks: true },
   status: { words: [], asks: true },

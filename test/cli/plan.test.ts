@@ -111,8 +111,8 @@ To change now:
   ~ web-shop / ep-busy  active
       suspend_after 5m → never: ${window}
       size 0.25-1 → 1-4 CU: ${window}
-      waits: ebb has just met this active compute: waiting for sleep or for the next boundary [first_sight]
-      next look at 2026-03-02T18:00:00Z
+      waits: ebb has just met this active compute: waiting for sleep or for the next boundary [newly_discovered]
+      next check at 2026-03-02T18:00:00Z
 
 2 to change now, 0 waiting, 1 as wanted, 1 selected by no policy`);
   });

@@ -46,6 +46,9 @@ async function expectEverything(url: string): Promise<void> {
   expect(freeze).toMatchObject({ owner: 'ann', reason: 'migration', select: { projects: ['api-*'] } });
   const history = await store.history({ computeId: 'ep-00001-1', limit: 100 });
   expect(history.slice(0, 2).map(({ kind }) => kind)).toEqual(['write', 'hold']);
+  const codes = (await store.history({ limit: 100 })).flatMap(({ reasons }) => reasons.map(({ code }) => code));
+  expect(codes, 'stored as first_sight').toContain('newly_discovered');
+  expect(codes).not.toContain('first_sight');
   expect((await store.generation())?.setHash).toMatch(/^5c322c70/);
 }
 

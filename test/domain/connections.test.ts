@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { COMPUTE_SIZES_CU } from '../../src/domain/compute/compute-units.ts';
-import { CONNECTION_PROFILES, tableProfile } from '../../src/domain/connections/connection-profile.ts';
+import {
+  CONNECTION_PROFILES,
+  type ConnectionProfile,
+  tableProfile,
+} from '../../src/domain/connections/connection-profile.ts';
 import { type ConnectionSample, connectionsAt, viewConnections } from '../../src/domain/connections/connections.ts';
 import { aCompute, at } from '../support/builders.ts';
 
@@ -14,20 +18,22 @@ const view = (samples: ConnectionSample[], compute = aCompute()) =>
   viewConnections(samples, compute, { instantMs: NOON, windowMs: 30 * MINUTE_MS });
 
 describe('connection profiles', () => {
-  const { seed, current } = CONNECTION_PROFILES;
-  const at = (profile: typeof seed, minCu: number, maxCu = minCu) => profile.maxConnections({ minCu, maxCu });
+  const { specification, 'vendor-2026': vendor } = CONNECTION_PROFILES;
+  const at = (profile: ConnectionProfile, minCu: number, maxCu = minCu) => profile.maxConnections({ minCu, maxCu });
 
-  it('of the seed follow the maximum alone', () => {
-    expect(seed).toMatchObject({ name: 'seed', reserved: 0 });
-    expect([at(seed, 0.25), at(seed, 0.25, 8), at(seed, 9), at(seed, 56)]).toEqual([112, 3604, 4000, 4000]);
+  it('of the specification follow the maximum alone', () => {
+    expect(specification).toMatchObject({ name: 'specification', reserved: 0 });
+    expect([at(specification, 0.25), at(specification, 0.25, 8), at(specification, 9), at(specification, 56)]).toEqual([
+      112, 3604, 4000, 4000,
+    ]);
   });
 
   it('of now follow min(max, 8·min), and keep seven connections', () => {
-    expect(current).toMatchObject({ name: 'current', reserved: 7 });
-    expect([0.25, 0.5, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 56].map((cu) => at(current, cu))).toEqual([
+    expect(vendor).toMatchObject({ name: 'vendor-2026', reserved: 7 });
+    expect([0.25, 0.5, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 56].map((cu) => at(vendor, cu))).toEqual([
       104, 209, 419, 839, 1258, 1678, 2098, 2517, 2937, 3357, 3776, 4000, 4000,
     ]);
-    expect([at(current, 0.25, 2), at(current, 0.25, 8), at(current, 0.5, 8)]).toEqual([839, 839, 1678]);
+    expect([at(vendor, 0.25, 2), at(vendor, 0.25, 8), at(vendor, 0.5, 8)]).toEqual([839, 839, 1678]);
   });
 
   it('of a table give that of the next smaller size, and below the first that of the first', () => {
@@ -45,7 +51,7 @@ describe('connection profiles', () => {
   });
 
   it('never fall where an end of the range rises', () => {
-    for (const profile of [seed, current]) {
+    for (const profile of [specification, vendor]) {
       const byMax = COMPUTE_SIZES_CU.map((maxCu) => at(profile, 0.25, maxCu));
       const byMin = COMPUTE_SIZES_CU.map((minCu) => at(profile, minCu, 56));
       expect(byMax).toEqual(byMax.toSorted((a, b) => a - b));

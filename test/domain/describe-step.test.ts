@@ -31,7 +31,7 @@ describe('a step of a trace in words', () => {
     expect(describeStep({ ...step, hold: aHold() })).toBe('hold of ann until 2100-01-01T00:00:00Z: load test');
     const restore = { owner: 'bob', askedAtMs: 0, expiresAtMs: 1 };
     expect(describeStep({ ...step, restore })).toBe('back to the baseline, as bob asked');
-    expect(describeStep({ ...step, code: 'no_opinion' })).toBe(
+    expect(describeStep({ ...step, code: 'no_value' })).toBe(
       'the policies that select the compute say nothing about the field now',
     );
   });

@@ -37,7 +37,7 @@ describe('the size that headroom wants', () => {
         const given = (connections: ConnectionHistory) => {
           const input = { policies, compute, baseline: compute, instantMs: NOON, connections, profile };
           const { size } = decide(input).desired;
-          return (profile ?? CONNECTION_PROFILES.seed).maxConnections(size ?? compute);
+          return (profile ?? CONNECTION_PROFILES.specification).maxConnections(size ?? compute);
         };
         const few = countsUntil(NOON, ...pairs.map(([count]) => count));
         const many = countsUntil(NOON, ...pairs.map(([count, more]) => count + more));
@@ -60,7 +60,7 @@ describe('a decision where connections are counted', () => {
       counts,
     );
     fc.assert(
-      fc.property(given, ([needs, compute, wanted, limit, profile = CONNECTION_PROFILES.seed, counted]) => {
+      fc.property(given, ([needs, compute, wanted, limit, profile = CONNECTION_PROFILES.specification, counted]) => {
         const policies = compiled(
           aSchedule({ name: 'schedule', windows: [], otherwise: { size: wanted } }),
           aLimits({ size: { maxCu: limit.maxCu } }),
@@ -82,7 +82,7 @@ describe('a day of counts', () => {
   const recordingOf = (counts: readonly number[]): Recording => {
     const baseline = { minCu: 0.25, maxCu: 0.25, suspendTimeoutSeconds: -1 };
     return {
-      ...{ compute: aCompute(baseline), baseline, profile: CONNECTION_PROFILES.seed },
+      ...{ compute: aCompute(baseline), baseline, profile: CONNECTION_PROFILES.specification },
       counts: counts.map((connections, minute) => ({ atMs: NOON + minute * MINUTE_MS, connections })),
     };
   };
@@ -93,7 +93,10 @@ describe('a day of counts', () => {
   it('never leaves less than is needed for what was seen, unless the largest size gives no more', () => {
     fc.assert(
       fc.property(days, headrooms, (counts, policy) => {
-        const most = CONNECTION_PROFILES.seed.maxConnections({ minCu: 0.25, maxCu: Math.min(policy.maxCu, 8) });
+        const most = CONNECTION_PROFILES.specification.maxConnections({
+          minCu: 0.25,
+          maxCu: Math.min(policy.maxCu, 8),
+        });
         let before = 112;
         for (const { demand = 0, usable } of lived(counts, policy).stretches) {
           const need = Math.ceil(Math.min(demand, before) / policy.targetShare - 1e-9);

@@ -133,7 +133,7 @@ describe('planFleet', () => {
       'frozen',
     ]);
     const connections = new Map([['ep-one', countsUntil(NOON, 430)]]);
-    const sizes = [new Map(), new Map([['default', CONNECTION_PROFILES.current]])].map(
+    const sizes = [new Map(), new Map([['default', CONNECTION_PROFILES['vendor-2026']]])].map(
       (profiles) =>
         planOf({
           set: [aHeadroom({ targetShare: 1 })],

@@ -18,7 +18,7 @@ describe('a plan', () => {
     );
     const silent = compiled(aSchedule({ windows: [], otherwise: 'leave' }));
     expect(planFor({ policies: silent, compute: met, nowMs: NOON })).toEqual(
-      because('no_opinion', 'no policy has an opinion now'),
+      because('no_value', 'no policy has an opinion now'),
     );
     const timed = compiled(aSchedule({ windows: [], otherwise: { suspendTimeoutSeconds: 60 } }));
     expect(planFor({ policies: timed, compute: met, nowMs: NOON }).reasons[0]?.code).toBe('nothing_to_do');

@@ -40,7 +40,7 @@ describe('plan', () => {
     const record = aRecord({ lastApplied: {}, enforcedSinceMs: NOON });
     const plan = planFor({ policies, compute: aCompute({ suspendTimeoutSeconds: -1 }), record, nowMs: NOON });
     expect(plan.reasons[0]?.message).toContain('suspend_after never → 5m');
-    expect(plan.heldBy).toEqual(['first_sight']);
+    expect(plan.heldBy).toEqual(['newly_discovered']);
   });
 
   it('does nothing where nothing differs', () => {
@@ -80,7 +80,7 @@ describe('plan', () => {
     it('does not disconnect an active compute before its next boundary', () => {
       const plan = planFor({ policies, compute: aCompute(), record, nowMs: NOON + 1000 });
       expect(plan).toMatchObject({ verdict: 'wait', untilMs: at('2026-03-02T18:00:00Z') });
-      expect(codes(plan)).toContain('first_sight');
+      expect(codes(plan)).toContain('newly_discovered');
     });
 
     it('changes a compute that sleeps, and a timeout, at once', () => {

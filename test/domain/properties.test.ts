@@ -105,7 +105,7 @@ describe('a decision', () => {
       fc.property(situations(), (given) => {
         const { policies, baseline, input } = given;
         const decision = decide(input);
-        const { maxConnections, reserved } = input.profile ?? CONNECTION_PROFILES.seed;
+        const { maxConnections, reserved } = input.profile ?? CONNECTION_PROFILES.specification;
         for (const policy of policies) {
           if (policy.kind !== 'headroom' || policy.act === 'advise' || policy.select.projects?.includes('x')) continue;
           const usable = maxConnections(decision.desired.size ?? baseline ?? input.compute) - reserved;

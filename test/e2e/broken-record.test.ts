@@ -47,7 +47,7 @@ describeWith('redis-server', 'a stored record that can not be read', () => {
     };
     await expect.poll(changed, WAIT).toEqual(['ep-two']);
     await expect.poll(ready, WAIT).toEqual([503, expect.stringMatching(/^records: .* ep-one;/)]);
-    expect(daemon.logs.filter(({ event }) => event === 'ebb.record_broken')).toHaveLength(1);
+    expect(daemon.logs.filter(({ event }) => event === 'ebb.record_unreadable')).toHaveLength(1);
     expect(await askRedis(redis.url, (client) => client.hget(key, 'ep-one'))).toBe('{"version":99,"record":{}}');
     expect(await changed()).toEqual(['ep-two']);
     await askRedis(redis.url, (client) => client.hdel(key, 'ep-one'));

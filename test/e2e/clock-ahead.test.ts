@@ -47,7 +47,7 @@ describe('an embedded store on which a daemon once ran by a clock that was', () 
       const right = await startTestDaemon({ platform, folder: folder.path });
       undo.push(() => right.stop());
       await expect.poll(async () => (await sizes()).at(-1), WAIT).toBe(2);
-      expect(right.logs.filter(({ event }) => event === 'ebb.stored_ahead')).toHaveLength(1);
+      expect(right.logs.filter(({ event }) => event === 'ebb.stored_time_ahead')).toHaveLength(1);
       const answer = await fetch(`${right.url}/readyz`);
       expect([answer.status, await answer.text()]).toEqual([
         503,

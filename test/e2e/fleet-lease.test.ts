@@ -63,7 +63,7 @@ describeWith('redis-server', 'of two daemons on one Redis', () => {
     expect(Math.min(...writers)).toBeGreaterThan(0);
 
     const [held, left] = [await scrape(holder.url), await scrape(other.url)];
-    expect([held.value('ebb_fleet_lease_held'), left.value('ebb_fleet_lease_held')]).toEqual(['1', '0']);
+    expect([held.value('ebb_leader'), left.value('ebb_leader')]).toEqual(['1', '0']);
     expect(left.text).not.toMatch(SERIES_OF_COMPUTES);
     // What dashboards take the highest of, or add up, counts the fleet once.
     expect(held.value('ebb_computes', 'status="enforced"')).toBe('20');

@@ -75,7 +75,7 @@ describe('a source that fails', () => {
     const said = daemon.logs.filter(({ event }) => event === 'ebb.headroom').at(-1);
     expect(said).toMatchObject({ steps: [{ code: 'connections_unknown', policy: 'room' }] });
     answer = vector({ labels: { id: 'ep-shop' }, value: '3' });
-    await expect.poll(() => told('ebb.source_answers'), WAIT).toHaveLength(1);
+    await expect.poll(() => told('ebb.source_recovered'), WAIT).toHaveLength(1);
     await expect.poll(sizes, WAIT).toEqual([LOWERED]);
   }, 120_000);
 });

@@ -104,7 +104,7 @@ describe('commands beside a daemon that has the embedded store for itself', () =
     expect((await json('holds')).holds).toMatchObject([{ compute_id: 'ep-two', freeze: true }]);
   }, 180_000);
 
-  it('freeze everything: what becomes due is not written before they thaw', async () => {
+  it('freeze everything: what becomes due is not written before they unfreeze', async () => {
     const { run, ebb, json, sizes } = await fleet(boundarySoon(20_000));
     const daemon = await run();
     await expect.poll(() => daemon.events.length + daemon.logs.length, WAIT).toBeGreaterThan(0);
@@ -117,7 +117,7 @@ describe('commands beside a daemon that has the embedded store for itself', () =
       computes: { frozen: 2 },
       waiting: [{ reason: 'frozen', computes: 2 }],
     });
-    expect(await ebb('thaw')).toMatchObject({ status: 0, stdout: `freeze ${id} is over` });
+    expect(await ebb('unfreeze')).toMatchObject({ status: 0, stdout: `freeze ${id} is over` });
     await expect
       .poll(async () => (await sizes()).toSorted(), WAIT)
       .toEqual([

@@ -95,7 +95,7 @@ describeWith('redis-server', 'ebb run', () => {
     await publish(always('mended', '2'));
     await expect.poll(sizes, WAIT).toEqual([0.5, 1, 2]);
     expect(said('ebb.policies_refused')).toHaveLength(1);
-    expect(said('ebb.policies_mended')).toHaveLength(1);
+    expect(said('ebb.policies_recovered')).toHaveLength(1);
     expect(await page('metrics')).toMatch(/^ebb_policy_load_success 1$/m);
     expect(await page('metrics')).not.toMatch(/^ebb_policy_info\{policy="larger",/m);
 

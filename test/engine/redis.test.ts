@@ -136,7 +136,7 @@ describeWith('redis-server', 'a Redis that goes away while workers run', () => {
     await eventually(() => opened.states).toMatchObject([{ up: false }]);
     server.signal('SIGCONT');
     await eventually(() => opened.states).toMatchObject([{ up: false }, { up: true }]);
-    await queue.add('reconcile', { key: 'thawed', data: {} });
+    await queue.add('reconcile', { key: 'later', data: {} });
     await eventually(() => jobs).toHaveLength(1);
     expect(opened.log.lines).toEqual([]);
   });

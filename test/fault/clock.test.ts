@@ -45,7 +45,7 @@ describeWith('faketime', "a daemon's clock that is set", () => {
         ['ep-one', 2],
         ['ep-two', 2],
       ]);
-      expect(said(daemon, 'ebb.clock_right')).toBe(1);
+      expect(said(daemon, 'ebb.clock_corrected')).toBe(1);
       await at.expectNothingForbidden();
     });
   }

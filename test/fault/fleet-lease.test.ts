@@ -32,7 +32,7 @@ describeWith('redis-server', 'when the daemon that exports the fleet is killed',
 
     await holder.ebb.kill('SIGKILL');
     await eventually(async () => expect(await exported(other.url)).toEqual(all));
-    expect((await scrape(other.url)).value('ebb_fleet_lease_held')).toBe('1');
+    expect((await scrape(other.url)).value('ebb_leader')).toBe('1');
 
     const third = await start();
     const { at: hour } = hourIn(8_000);

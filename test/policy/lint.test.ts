@@ -166,7 +166,7 @@ describe('a contradiction', () => {
 
 describe('a gap without an opinion', () => {
   const gap = (place: string, field: string, instant: string) =>
-    `${place} warning no-opinion no policy says what ${field} is from ${instant} on, when the window closes, so it stays as the window left it; give otherwise a ${field}, or write otherwise: baseline`;
+    `${place} warning no-value no policy says what ${field} is from ${instant} on, when the window closes, so it stays as the window left it; give otherwise a ${field}, or write otherwise: baseline`;
   const office = 'windows: [{ at: Mon-Fri 08:00-18:00, size: 1, suspend_after: never }]';
 
   it('is found where otherwise leaves a field, with the first instant', () => {
@@ -381,17 +381,17 @@ describe('headroom', () => {
 describe('a minimum that limits the connections', () => {
   const text = (size: string, rest: string) =>
     file(schedule('office', `windows: [{ at: always, size: ${size} }]`), headroom('room', rest));
-  const profiles = new Map([['default', CONNECTION_PROFILES.current]]);
+  const profiles = new Map([['default', CONNECTION_PROFILES['vendor-2026']]]);
 
   it('is found where max_connections follows it, with the maximum that it allows', () => {
     expect(lintsIn(text('0.5-4', 'max_size: 8'), { profiles })).toEqual([
-      '5 «8» warning minimum-limits-connections with the profile current the minimum of 0.5 CU that "office" (web.yaml:4) wants allows 4 CU: up to max_size 8 CU there are no more connections; write may_raise_min: true, or max_size: 4',
+      '5 «8» warning minimum-limits-connections with the profile vendor-2026 the minimum of 0.5 CU that "office" (web.yaml:4) wants allows 4 CU: up to max_size 8 CU there are no more connections; write may_raise_min: true, or max_size: 4',
     ]);
     expect(lintsIn(text('0.5-8', 'max_size: 8'), { profiles })).toHaveLength(1);
   });
 
   it.each<[string, string, string, ReadonlyMap<string, ConnectionProfile>]>([
-    ['by the specification', '0.5-4', 'max_size: 8', new Map([['default', CONNECTION_PROFILES.seed]])],
+    ['by the specification', '0.5-4', 'max_size: 8', new Map([['default', CONNECTION_PROFILES.specification]])],
     ['where no settings are known', '0.5-4', 'max_size: 8', new Map()],
     ['where the minimum may be raised', '0.5-4', 'max_size: 8, may_raise_min: true', profiles],
     ['where max_size gives all', '0.5-4', 'max_size: 4', profiles],
@@ -401,8 +401,8 @@ describe('a minimum that limits the connections', () => {
       '0.5-4',
       'max_size: 8, select: { accounts: [main] }',
       new Map([
-        ['main', CONNECTION_PROFILES.seed],
-        ['other', CONNECTION_PROFILES.current],
+        ['main', CONNECTION_PROFILES.specification],
+        ['other', CONNECTION_PROFILES['vendor-2026']],
       ]),
     ],
   ])('is not seen %s', (_where, size, rest, known) => {

@@ -23,7 +23,7 @@ const HALF = { minCu: 0.5, maxCu: 8 };
 describe('plans, prices and profiles', () => {
   it('have defaults: no plan, the prices of the vendor, the connections of the specification', () => {
     const { accounts, prices, disruption, manualChanges } = settings('mode: observe\n');
-    expect(accounts).toMatchObject([{ name: 'default', profile: { name: 'seed', reserved: 0 } }]);
+    expect(accounts).toMatchObject([{ name: 'default', profile: { name: 'specification', reserved: 0 } }]);
     expect(accounts[0]?.plan).toBeUndefined();
     expect(prices).toEqual({ free: 0, launch: 0.106, scale: 0.222 });
     expect({ disruption, manualChanges }).toEqual({ disruption: {}, manualChanges: undefined });
@@ -32,18 +32,38 @@ describe('plans, prices and profiles', () => {
   it('are those of the account, else those for all', () => {
     const { accounts, prices } = settings(`
 plan: launch
-profile: current
+profile: vendor-2026
 prices: { scale: 0.26 }
 accounts:
   - { name: a, api_key_file: x }
   - { name: b, api_key_file: y, plan: scale, profile: { max_connections: { 1: 400, 0.25: 100 }, reserved: 10 } }
 `);
     expect(accounts).toMatchObject([
-      { plan: 'launch', profile: { name: 'current', reserved: 7 } },
+      { plan: 'launch', profile: { name: 'vendor-2026', reserved: 7 } },
       { plan: 'scale', profile: { name: 'table', reserved: 10 } },
     ]);
     expect(accounts.map(({ profile }) => profile.maxConnections(HALF))).toEqual([1678, 400]);
     expect(prices).toEqual({ free: 0, launch: 0.106, scale: 0.26 });
+  });
+});
+
+describe('profiles by the names of 0.1.0', () => {
+  it('are accepted, with a warning for each name', () => {
+    const result = read(
+      'profile: seed\naccounts: [{ name: a, api_key_file: x, profile: current }, { name: b, api_key_file: y }]\n',
+    );
+    expect(result).toMatchObject({
+      ok: true,
+      settings: { accounts: [{ profile: { name: 'vendor-2026' } }, { profile: { name: 'specification' } }] },
+      warnings: [
+        'the profile seed is now called specification: change it in the settings',
+        'the profile current is now called vendor-2026: change it in the settings',
+      ],
+    });
+  });
+
+  it('are warned of only where they are used', () => {
+    expect(read('profile: specification\n')).toMatchObject({ ok: true, warnings: [] });
   });
 });
 
@@ -67,7 +87,10 @@ describe('what is wrong with them is one line that says where, what, and what to
     ['plan: pro\n', 'ebb.yaml:1:1: plan "pro" is not known; use free, launch or scale'],
     ['prices: { lanch: 1 }\n', 'ebb.yaml:1:11: unknown setting "lanch"; did you mean "launch"?'],
     ['prices: { free: -1 }\n', 'ebb.yaml:1:11: free must be US dollars for a CU-hour, such as 0.106'],
-    ['profile: old\n', 'ebb.yaml:1:1: profile must be seed, current, or {max_connections: {1: 450, …}, reserved: 0}'],
+    [
+      'profile: old\n',
+      'ebb.yaml:1:1: profile must be specification, vendor-2026, or {max_connections: {1: 450, …}, reserved: 0}',
+    ],
     ['profile: { max_connections: {} }\n', 'ebb.yaml:1:12: max_connections must have at least one size'],
     ['profile: { max_connections: { 17: 9 } }\n', 'ebb.yaml:1:31: 17 is not a size in CU; the nearest are 16 and 18'],
     ['profile: { max_connections: { 57: 9 } }\n', 'ebb.yaml:1:31: 57 is not a size in CU; the nearest is 56'],

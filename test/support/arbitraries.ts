@@ -267,7 +267,7 @@ export const computes: fc.Arbitrary<Compute> = fc
 /** What a compute had when it was first seen. */
 export const baselines: fc.Arbitrary<ComputeSettings | undefined> = maybe(settings);
 
-export const profiles = some(CONNECTION_PROFILES.seed, CONNECTION_PROFILES.current);
+export const profiles = some(CONNECTION_PROFILES.specification, CONNECTION_PROFILES['vendor-2026']);
 
 /** Counts of one source: now and then missing, stale, with gaps; undefined where nobody judges headroom. */
 export function connectionHistories(nowMs: number): fc.Arbitrary<ConnectionHistory | undefined> {

@@ -42,7 +42,12 @@ export const SUBJECTS = [
   { compute: aCompute({ projectName: 'dev', computeId: 'ep-dev', suspendTimeoutSeconds: 60 }) },
 ];
 
-const account: Account = { name: 'default', apiKey: undefined, plan: 'launch', profile: CONNECTION_PROFILES.seed };
+const account: Account = {
+  name: 'default',
+  apiKey: undefined,
+  plan: 'launch',
+  profile: CONNECTION_PROFILES.specification,
+};
 
 export const PRICING = { accounts: [account], prices: DEFAULT_PRICES };
 

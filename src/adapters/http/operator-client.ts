@@ -52,7 +52,7 @@ export function createOperatorClient(options: OperatorClientOptions): Operator {
     freezes: (query) => page('freezes', query),
     freeze: ({ forSeconds, allowRaise, ...body }) =>
       post('freezes', { ...body, for_seconds: forSeconds, allow_raise: allowRaise }),
-    async thaw({ id, owner }) {
+    async unfreeze({ id, owner }) {
       if (id !== 'all') return end(`freezes/${encodeURIComponent(id)}`, owner);
       return end('freezes', owner);
     },

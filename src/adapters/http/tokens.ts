@@ -46,7 +46,7 @@ export function createTokens({ log, shared, file, local, hide = () => {} }: Toke
     if (!read.ok && read.problem !== last?.problem)
       log.error({ event: 'ebb.tokens_refused' }, `${read.problem}; until then none of its tokens counts`);
     if (read.ok && last)
-      log.info({ event: 'ebb.tokens_read', tokens: read.tokens.length }, 'the file of tokens is read anew');
+      log.info({ event: 'ebb.tokens_reloaded', tokens: read.tokens.length }, 'the token file was reloaded');
     last = {
       version,
       problem: read.ok ? undefined : read.problem,

@@ -54,9 +54,19 @@ function shorten(entry: HistoryEntry, cut: (typeof CUTS)[number]): HistoryEntry 
   };
 }
 
-/** The entry, or undefined for a text that this version can't read. */
+/** Codes that 0.1.0 stored, and what they are called now. */
+const FORMER_CODES: Readonly<Record<string, string>> = {
+  no_opinion: 'no_value',
+  first_sight: 'newly_discovered',
+  thawed: 'unfrozen',
+};
+
+/** The entry, with the codes of this version; undefined for a text that it can't read. */
 export function readHistory(text: string): HistoryEntry | undefined {
-  return StoredEntry.safeParse(parseJson(text)).data;
+  const entry = StoredEntry.safeParse(parseJson(text)).data;
+  return (
+    entry && { ...entry, reasons: entry.reasons.map((one) => ({ ...one, code: FORMER_CODES[one.code] ?? one.code })) }
+  );
 }
 
 /** Entries newest first; those of one instant as they were given. At most `limit`. */

@@ -76,7 +76,7 @@ export function createOverrideReaders({ log }: { log: Log }): OverrideReaders {
       const stored = parseJson(text);
       const parsed = StoredFreeze.safeParse(stored);
       if (parsed.success) return parsed.data;
-      tell(id, 'a stored freeze is of another version or broken: nothing is written; thaw it and set it again');
+      tell(id, 'a stored freeze is of another version or broken: nothing is written; unfreeze it and set it again');
       return frozenForSafety(id, stored);
     },
     approval: (_id, text) => StoredApproval.safeParse(parseJson(text)).data,

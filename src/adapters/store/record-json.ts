@@ -95,7 +95,7 @@ export function createRecordReader({ log }: { log: Log }): RecordReader {
 
   function tell(projectId: string, computeId: string): void {
     const message = `the stored record of ${computeId} is of another version or broken: the compute is not touched`;
-    log.error({ event: 'ebb.record_broken', project: projectId, compute: computeId }, message);
+    log.error({ event: 'ebb.record_unreadable', project: projectId, compute: computeId }, message);
   }
 
   return {

@@ -15,7 +15,7 @@ export function noteMismatch(
   compute: Compute,
   reported: number,
 ): void {
-  const profile = rules.current.profiles.get(compute.account) ?? CONNECTION_PROFILES.seed;
+  const profile = rules.current.profiles.get(compute.account) ?? CONNECTION_PROFILES.specification;
   const expected = profile.maxConnections(compute);
   const key = `${compute.computeId} ${compute.minCu} ${compute.maxCu} ${reported}`;
   // While a change is under way the server is still as it was.

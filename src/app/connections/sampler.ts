@@ -61,7 +61,7 @@ export function startSampling(deps: SamplingDeps): Running {
       if (state.running || !isDue(state.dueMs, everyMs, nowMs)) continue;
       state.dueMs = nowMs + everyMs;
       state.running = deps
-        .runInBackground('counting of connections', () => round(counted, state))
+        .runInBackground('connection_counts', () => round(counted, state))
         .finally(() => {
           delete state.running;
         });
@@ -84,7 +84,7 @@ export function startSampling(deps: SamplingDeps): Running {
     if (hasAnswered || !isCounting) state.answeredAtMs = deps.clock.now();
   }
 
-  const ticks = deps.clock.every(deps.rhythm.samplingMs, () => deps.runInBackground('rounds of sources', tick));
+  const ticks = deps.clock.every(deps.rhythm.samplingMs, () => deps.runInBackground('source_schedule', tick));
   return {
     async close() {
       stop.abort();
@@ -172,7 +172,7 @@ function report(
   state.said = codes.join();
   const [first] = failures;
   if (first === undefined) {
-    log.info({ event: 'ebb.source_answers', source }, `source ${source} counts connections`);
+    log.info({ event: 'ebb.source_recovered', source }, `source ${source} counts connections`);
     return;
   }
   log.warn(

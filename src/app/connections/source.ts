@@ -96,7 +96,7 @@ function sampleOf(
   source: string,
 ): ConnectionSample | undefined {
   if (!outcome?.ok) return undefined;
-  const profile = rules.current.profiles.get(compute.account) ?? CONNECTION_PROFILES.seed;
+  const profile = rules.current.profiles.get(compute.account) ?? CONNECTION_PROFILES.specification;
   const max = ofSource(known, source).findLast(({ maxConnections }) => maxConnections !== undefined)?.maxConnections;
   const atMs = clock.now();
   if (outcome.value === 'full') {

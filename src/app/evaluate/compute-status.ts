@@ -13,7 +13,7 @@ export function frozenBy(freezes: readonly Freeze[], nowMs: number): FrozenTest 
   return (compute) => tests.some((test) => test(compute));
 }
 
-/** What ebb does with a compute: the first that is true of frozen, degraded, held, left, unmatched, observed, enforced. */
+/** What ebb does with a compute: the first that is true of frozen, degraded, held, orphaned, unmatched, observed, enforced. */
 export function statusOf(
   { mode }: { mode: Mode },
   { compute, decision, plan, record }: EvaluatedCompute,
@@ -24,7 +24,7 @@ export function statusOf(
   if (decision.holds.length > 0) return 'held';
   if (!decision.matched) {
     const changed = Object.keys(record.lastApplied).length > 0;
-    return changed && !hasSettings(compute, record.baseline) ? 'left' : 'unmatched';
+    return changed && !hasSettings(compute, record.baseline) ? 'orphaned' : 'unmatched';
   }
   const onlyObserved = Object.keys(decision.enforcedDeciders).length === 0 && Object.keys(decision.deciders).length > 0;
   return mode === 'observe' || onlyObserved ? 'observed' : 'enforced';

@@ -26,7 +26,7 @@ interface Comparison {
   leadMs: number;
 }
 
-export interface GroupTimeOptions {
+export interface StoreClockOptions {
   store: Pick<Store, 'timeMs'>;
   clock: Pick<Clock, 'monotonicMs'>;
   /** The machine's time, milliseconds since the epoch; never simulated. */
@@ -34,7 +34,7 @@ export interface GroupTimeOptions {
   telemetry: Telemetry;
 }
 
-export function createStoreClock({ store, clock, machineMs, telemetry }: GroupTimeOptions): StoreClock {
+export function createStoreClock({ store, clock, machineMs, telemetry }: StoreClockOptions): StoreClock {
   let last: Comparison | undefined;
 
   const leadMs = () => machineMs() - clock.monotonicMs();
@@ -76,6 +76,6 @@ function say({ log }: Telemetry, before: number | undefined, after: number | und
     log.error({ event: 'ebb.clock_off', offset_ms: Math.round(after) }, what);
   }
   if (after === undefined && before !== undefined) {
-    log.info({ event: 'ebb.clock_right' }, "this machine's clock agrees with the group's time again");
+    log.info({ event: 'ebb.clock_corrected' }, "this machine's clock agrees with the store clock again");
   }
 }

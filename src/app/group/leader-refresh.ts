@@ -84,8 +84,8 @@ export function startLeaderRefresh(deps: LeaderRefreshDeps): Running {
   }
 
   const rounds = [
-    clock.every(LOOK_MS, () => deps.runInBackground('overview', refreshOnce)),
-    clock.every(rhythm.resyncMs, () => deps.runInBackground('forgetting of deleted projects', forgetDeleted)),
+    clock.every(LOOK_MS, () => deps.runInBackground('leader_refresh', refreshOnce)),
+    clock.every(rhythm.resyncMs, () => deps.runInBackground('project_cleanup', forgetDeleted)),
   ];
   return { close: async () => void (await Promise.all(rounds.map((round) => round.close()))) };
 }

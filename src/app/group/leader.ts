@@ -39,12 +39,12 @@ export function createLeaderLease({ isAlone, store, telemetry, holder, blocked }
   let isHeld = false;
 
   function become(held: boolean): void {
-    metrics.set('ebb_fleet_lease_held', {}, held ? 1 : 0);
+    metrics.set('ebb_leader', {}, held ? 1 : 0);
     if (held === isHeld) return;
     isHeld = held;
     if (isAlone) return;
-    if (held) log.info({ event: 'ebb.fleet_taken' }, 'this daemon keeps the picture of the fleet for its group');
-    else log.info({ event: 'ebb.fleet_left' }, 'another daemon keeps the picture of the fleet for the group');
+    if (held) log.info({ event: 'ebb.leader_acquired' }, 'this daemon is the leader of its group');
+    else log.info({ event: 'ebb.leader_lost' }, 'another daemon is the leader of the group');
   }
 
   return {

@@ -64,7 +64,7 @@ export function pauseQueues(deps: PauseQueuesDeps): () => void {
     const rests = leftToOthers(deps);
     if (changing || rests.join() === resting.join()) return;
     changing = deps
-      .runInBackground('handing over', () => change(rests))
+      .runInBackground('queue_pause', () => change(rests))
       .finally(() => {
         changing = undefined;
       });

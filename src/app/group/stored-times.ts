@@ -46,7 +46,7 @@ export function createStoredTimes({
     const farthest = !found || aheadMs > found.aheadMs ? { what, aheadMs } : found;
     found = { ...farthest, atMonotonicMs: clock.monotonicMs() };
     metrics.set('ebb_stored_time_ahead_seconds', {}, found.aheadMs / 1000);
-    if (isNews) log.error({ event: 'ebb.stored_ahead', ahead_ms: Math.round(aheadMs) }, problem() ?? '');
+    if (isNews) log.error({ event: 'ebb.stored_time_ahead', ahead_ms: Math.round(aheadMs) }, problem() ?? '');
   }
 
   return {

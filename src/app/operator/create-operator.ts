@@ -3,7 +3,7 @@ import { ownerProblem } from './check-request.ts';
 import { listComputes, listRecords } from './computes.ts';
 import { decisionDocument } from './documents.ts';
 import { findCompute, isId, unknownCompute } from './find-compute.ts';
-import { listFreezes, setFreeze, thaw } from './freezes.ts';
+import { listFreezes, setFreeze, unfreeze } from './freezes.ts';
 import { listHolds, setHold } from './holds.ts';
 import { boundedLimit } from './pages.ts';
 import { fail, type OperatorParts, rememberDeeds } from './parts.ts';
@@ -36,7 +36,7 @@ export function createOperator(parts: OperatorParts): Operator {
     release: (request) => release(parts, request),
     freezes: (query) => listFreezes(parts, query),
     freeze: (request) => setFreeze(parts, request),
-    thaw: (request) => thaw(parts, request),
+    unfreeze: (request) => unfreeze(parts, request),
     approve: (request) => approve(parts, request),
     restore: (request) => restore(parts, request),
     records: (query) => listRecords(parts, query),

@@ -61,7 +61,7 @@ function connectionsOf(
   // Of a compute that nobody counts it is not known either that it has none.
   const now = history.size === 0 ? undefined : connectionsAt(history, compute, clock.now());
   if (now === undefined) return {};
-  const profile = rules.current.profiles.get(compute.account) ?? CONNECTION_PROFILES.seed;
+  const profile = rules.current.profiles.get(compute.account) ?? CONNECTION_PROFILES.specification;
   const reported = [...history.values()].map((counted) => counted.at(-1)?.maxConnections);
   const max = reported.find((one) => one !== undefined) ?? profile.maxConnections(compute);
   return { connections: { now, max, reserved: profile.reserved } };

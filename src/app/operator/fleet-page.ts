@@ -148,7 +148,7 @@ function rankOf({ evaluatedCompute, status }: Judged): number {
   if (plan.heldBy.includes('fight_stopped')) return 1;
   if (plan.verdict === 'act') return 2;
   if (plan.verdict === 'wait') return 3;
-  return { frozen: 4, held: 4, left: 5, enforced: 6, observed: 6, unmatched: 7 }[status];
+  return { frozen: 4, held: 4, orphaned: 5, enforced: 6, observed: 6, unmatched: 7 }[status];
 }
 
 function rowDocument({ evaluatedCompute, status }: Judged, week: Week | undefined): FleetRowDocument {

@@ -20,7 +20,7 @@ export async function setFreeze(parts: OperatorParts, request: FreezeRequest): P
     ...{ owner, reason, createdAtMs, expiresAtMs: createdAtMs + forSeconds * 1000, select, allowRaise },
   };
   const put = await parts.store.putFreeze(freeze);
-  if (!put.ok) return fail('full', `there are ${put.error.limit} freezes already: thaw some`);
+  if (!put.ok) return fail('full', `there are ${put.error.limit} freezes already: unfreeze some`);
   const message = `frozen: ${describeSelect(freeze)}, until ${isoInstant(freeze.expiresAtMs)}: ${reason}`;
   await rememberDeeds(parts, [{ kind: 'freeze', code: 'frozen', message, who: owner, atMs: createdAtMs }]);
   await parts.reconcileLocked(await projectsOf(parts, [freeze]));
@@ -38,7 +38,7 @@ export async function listFreezes(
 }
 
 /** Ends freezes before their time, and has what they stopped looked at. */
-export async function thaw(
+export async function unfreeze(
   parts: OperatorParts,
   { id, owner }: { id: string | 'all'; owner: string },
 ): Promise<OperatorResult<{ freezes: string[] }>> {
@@ -50,8 +50,8 @@ export async function thaw(
   if (ended.length === 0 && id !== 'all') return fail('not_found', `there is no freeze ${id.slice(0, 80)}: ebb status`);
   for (const freeze of ended) await parts.store.deleteFreeze(freeze.id);
   const deeds = ended.map((freeze) => ({
-    ...({ kind: 'freeze', code: 'thawed', who: owner, atMs } as const),
-    message: `thawed: ${describeSelect(freeze)}`,
+    ...({ kind: 'freeze', code: 'unfrozen', who: owner, atMs } as const),
+    message: `unfrozen: ${describeSelect(freeze)}`,
   }));
   if (deeds.length > 0) await rememberDeeds(parts, deeds);
   if (ended.length > 0) await parts.reconcileLocked(await projectsOf(parts, ended));

@@ -70,7 +70,7 @@ function letRest({ rules, clock, telemetry }: ActivateDeps, candidate: Candidate
   const vanished = vanishedBetween(rules.current.policies.set.policies, after);
   if (vanished.length === 0) return;
   candidate.resting = { vanished, sinceMonotonicMs: clock.monotonicMs() };
-  telemetry.log.info({ event: 'ebb.policies_resting', hash, vanished }, describeResting(vanished));
+  telemetry.log.info({ event: 'ebb.policies_delayed', hash, vanished }, describeResting(vanished));
 }
 
 function hasRested({ clock }: ActivateDeps, { resting }: Candidate): boolean {
@@ -168,7 +168,7 @@ function noteProblems({ sets, rules, telemetry }: ActivateDeps, problems: readon
   const [first = '', ...others] = problems;
   const fields = { hash, problems: problems.slice(0, MOST_PROBLEMS_LOGGED) };
   if (problems.length === 0) {
-    telemetry.log.info({ event: 'ebb.policies_mended' }, 'policies and settings can be read again');
+    telemetry.log.info({ event: 'ebb.policies_recovered' }, 'policies and settings can be read again');
     return;
   }
   const more = others.length === 0 ? '' : ` (and ${others.length} more)`;

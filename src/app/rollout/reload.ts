@@ -51,7 +51,7 @@ export function startReloading(deps: ReloadDeps, source: RulesSource | undefined
 
   function enqueue(isAsked: boolean): Promise<void> {
     last = last.then(async () => {
-      await deps.runInBackground('reading of policies', () => round(isAsked));
+      await deps.runInBackground('reload', () => round(isAsked));
       leaveToOthers();
       showSets(deps);
     });

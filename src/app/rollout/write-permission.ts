@@ -121,7 +121,8 @@ function noteNewer({ sets, telemetry: { log } }: CompareGenerationsDeps, newer: 
   if (newer && newer.number !== before?.number) {
     log.warn({ event: 'ebb.superseded', hash: newer.setHash, generation: newer.number }, describeNewer(newer));
   }
-  if (!newer && before) log.info({ event: 'ebb.current_again' }, 'the policy set of this daemon is the newest again');
+  if (!newer && before)
+    log.info({ event: 'ebb.policies_current' }, 'the policy set of this daemon is the newest again');
 }
 
 function describeNewer({ setHash }: Generation): string {

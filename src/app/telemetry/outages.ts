@@ -38,7 +38,7 @@ export function createOutages({ log, metrics }: Telemetry): Outages {
     },
     projectAnswers(projectId) {
       if (!refused.delete(projectId)) return;
-      log.info({ event: 'ebb.project_answers', project: projectId }, `${projectId} can be looked after again`);
+      log.info({ event: 'ebb.project_recovered', project: projectId }, `${projectId} can be looked after again`);
     },
     computesUnreadable(projectId, computes) {
       const before = unreadable.get(projectId) ?? new Set();

@@ -101,5 +101,5 @@ function isSelected(policies: CompiledPolicies, { name }: HeadroomPolicy, comput
 }
 
 function profileOf({ accounts }: Settings, account: string): ConnectionProfile {
-  return accountFor(accounts, account)?.profile ?? CONNECTION_PROFILES.seed;
+  return accountFor(accounts, account)?.profile ?? CONNECTION_PROFILES.specification;
 }

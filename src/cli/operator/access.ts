@@ -36,15 +36,14 @@ interface Asked {
 
 /** Opens the way to the daemon or its store, and closes it again, whatever happens. */
 export async function withOperator<T>(flags: AccessFlags, work: (asked: Asked) => Promise<T>): Promise<T> {
-  const [{ readSettings }, { openOperator }] = await Promise.all([
-    import('../../settings.ts'),
+  const [{ settingsOrFail }, { openOperator }] = await Promise.all([
+    import('../settings-or-fail.ts'),
     import('../../compose/operator-access.ts'),
   ]);
   const { config, queueUrl, url } = flags;
-  const read = readSettings({ configFile: config, flags: { queueUrl } });
-  if (!read.ok) throw new UserError(read.problems.join('\n'));
+  const settings = settingsOrFail({ configFile: config, flags: { queueUrl } });
   if (url !== undefined && !/^https?:\/\/[^/]/.test(url)) throw new UserError('--url: write http://HOST:PORT');
-  const opened = await openOperator({ settings: read.settings, url });
+  const opened = await openOperator({ settings, url });
   if (!opened.ok) throw new UserError(opened.problem);
   try {
     return await work(opened.access);

@@ -38,13 +38,12 @@ export function withSubjectFlags(command: Command): Command {
 /** The settings and the policies that the flags name, or an error that says what is wrong. */
 export async function settingsAndPolicies(flags: DecidingFlags): Promise<{ settings: Settings; policies: PolicySet }> {
   const { config, apiUrl, queueUrl, policies } = flags;
-  const [{ readSettings }, { loadOrFail }] = await Promise.all([
-    import('../../settings.ts'),
+  const [{ settingsOrFail }, { loadOrFail }] = await Promise.all([
+    import('../settings-or-fail.ts'),
     import('../load-or-fail.ts'),
   ]);
-  const read = readSettings({ configFile: config, flags: { apiUrl, queueUrl, policies } });
-  if (!read.ok) throw new UserError(read.problems.join('\n'));
-  return { settings: read.settings, policies: await loadOrFail(read.settings.policies, read.settings.knownSources) };
+  const settings = settingsOrFail({ configFile: config, flags: { apiUrl, queueUrl, policies } });
+  return { settings, policies: await loadOrFail(settings.policies, settings.knownSources) };
 }
 
 /** The instant of `--at`, milliseconds since the epoch; undefined if it was not given. */

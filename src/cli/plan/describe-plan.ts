@@ -57,7 +57,7 @@ function describeCompute({ compute, plan }: PlannedCompute, colors: Colors): str
   const effect = plan.verdict === 'act' ? 'disconnects clients' : 'would disconnect clients';
   const state = colors.dim(compute.state);
   const head = `  ${sign} ${nameOf(compute)}  ${state}${disconnects ? `, ${colors.red(effect)}` : ''}`;
-  const until = plan.untilMs === undefined ? [] : [`      next look at ${isoInstant(plan.untilMs)}`];
+  const until = plan.untilMs === undefined ? [] : [`      next check at ${isoInstant(plan.untilMs)}`];
   return [head, ...plan.reasons.map((reason) => describeReason(reason, plan, colors)), ...until];
 }
 

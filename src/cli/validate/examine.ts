@@ -87,7 +87,7 @@ function instantOf(text: string | undefined): number {
 /** Policies that are named can be checked with broken settings, too: then plans of accounts and sources are not known. */
 function settingsFor({ config: configFile, apiUrl }: ValidateFlags, isNeeded: boolean) {
   const read = readSettings({ configFile, flags: { apiUrl } });
-  if (read.ok) return { settings: read.settings, notes: [] };
+  if (read.ok) return { settings: read.settings, notes: read.warnings };
   if (isNeeded || configFile !== undefined) throw new UserError(read.problems.join('\n'));
   return { settings: undefined, notes: [`the plans and sources of the settings are not known: ${read.problems[0]}`] };
 }

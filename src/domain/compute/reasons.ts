@@ -10,7 +10,7 @@ export const REASONS = {
   unmatched: 'no policy selects the compute',
   selection_unknown:
     'whether the policy selects the compute depends on a name or role that could not be read; only a freeze counts then',
-  no_opinion: 'the policies that select the compute say nothing about the field now',
+  no_value: 'the policies that select the compute say nothing about the field now',
   baseline_unknown: 'the policy gives back the baseline, which is not known yet',
   never_suspends: 'a fixed size above 16 CU never suspends, so the timeout is "never"',
   ready: 'the window opens soon and is to be in force by then: the larger of the old and the new value holds',
@@ -37,7 +37,7 @@ export const REASONS = {
   superseded:
     'another daemon of the group has loaded a newer policy set; this one writes nothing until it has loaded it too',
   clock_off: "the machine's clock is too far from the time of the group; nothing is written until it is set right",
-  first_sight:
+  newly_discovered:
     'ebb has just met this active compute; what would disconnect clients waits for sleep or the next boundary',
   frozen: 'a freeze is in force: nothing is written',
   held: 'a person holds the compute as it is',

@@ -17,16 +17,16 @@ const CONNECTIONS_PER_CU = 419.66;
 const FEWEST_CONNECTIONS = 100;
 const MAX_TO_MIN = 8;
 
-/** max_connections by the size that it follows now. Source: the vendor's documentation, as of 2026-11-21. */
-function currentMaxConnections({ minCu, maxCu }: Size): number {
+/** max_connections by the smaller of the maximum and 8 times the minimum. Source: the vendor's documentation, as of 2026-11-21. */
+function maxConnectionsOf2026({ minCu, maxCu }: Size): number {
   const cu = Math.min(maxCu, MAX_TO_MIN * minCu);
   return Math.max(FEWEST_CONNECTIONS, Math.min(MAX_CONNECTIONS_CEILING, Math.floor(cu * CONNECTIONS_PER_CU)));
 }
 
-/** `seed`: the specification's table, by the maximum. `current`: what the platform does now, by min(max, 8·min). */
-export const CONNECTION_PROFILES: { readonly seed: ConnectionProfile; readonly current: ConnectionProfile } = {
-  seed: { name: 'seed', reserved: 0, maxConnections: ({ maxCu }) => maxConnectionsAt(maxCu) },
-  current: { name: 'current', reserved: 7, maxConnections: currentMaxConnections },
+/** `specification`: its table, by the maximum. `vendor-2026`: what the vendor documents, by min(max, 8·min). */
+export const CONNECTION_PROFILES: Readonly<Record<'specification' | 'vendor-2026', ConnectionProfile>> = {
+  specification: { name: 'specification', reserved: 0, maxConnections: ({ maxCu }) => maxConnectionsAt(maxCu) },
+  'vendor-2026': { name: 'vendor-2026', reserved: 7, maxConnections: maxConnectionsOf2026 },
 };
 
 /**

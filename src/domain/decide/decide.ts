@@ -84,7 +84,7 @@ const STAGES: [Unheard] extends [never] ? readonly Stage[] : Unheard = ORDER;
  * plan and in a forecast.
  */
 export function decide(input: DecideInput): Decision {
-  const { compute, instantMs, profile = CONNECTION_PROFILES.seed } = input;
+  const { compute, instantMs, profile = CONNECTION_PROFILES.specification } = input;
   const effective = input.policies.effectiveFor(compute, instantMs);
   const holds = holdsAt(input.holds ?? [], compute, instantMs);
   const matched = holds.length > 0 || effective.matched;

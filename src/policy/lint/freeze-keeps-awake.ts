@@ -29,9 +29,9 @@ function firstStartWithin(policy: FreezePolicy, schedule: SchedulePolicy, { open
     if (!keepsAwake(schedule, window)) continue;
     const open = openings.of(window.at);
     for (let atMs = frozen.nextStartAfter(nowMs); atMs !== undefined; atMs = frozen.nextStartAfter(atMs)) {
-      const thawsMs = frozen.nextChangeAfter(atMs) ?? endMs;
+      const frozenUntilMs = frozen.nextChangeAfter(atMs) ?? endMs;
       // What starts at the same instant is not written any more.
-      if (open.isOpenAt(atMs - 1) && (open.nextChangeAfter(atMs - 1) ?? endMs) < thawsMs) return { atMs, index };
+      if (open.isOpenAt(atMs - 1) && (open.nextChangeAfter(atMs - 1) ?? endMs) < frozenUntilMs) return { atMs, index };
     }
   }
   return undefined;

@@ -17,7 +17,7 @@ import { headroomTooSmall, minimumLimitsConnections, spanTooWide } from './headr
 import { idleCannotOccur } from './idle-cannot-occur.ts';
 import { matchesNothing } from './matches-nothing.ts';
 import { neverOpens } from './never-opens.ts';
-import { noOpinion } from './no-opinion.ts';
+import { noValue } from './no-value.ts';
 import { createOpeningsCache } from './openings.ts';
 import { overlapInFleet, overlapOfSelectors } from './overlap.ts';
 import { overlappingWindows } from './overlapping-windows.ts';
@@ -36,7 +36,7 @@ const RULES: readonly LintRule[] = [
   costlyWindow,
   skippedLocalTime,
   contradiction,
-  noOpinion,
+  noValue,
   timeoutWithoutEffect,
   idleCannotOccur,
   probeKeepsAwake,

@@ -18,7 +18,7 @@ import type { WeekSpans } from './week-spans.ts';
 export const LINTS = {
   'never-opens': 'warning',
   contradiction: 'warning',
-  'no-opinion': 'warning',
+  'no-value': 'warning',
   'probe-keeps-awake': 'error',
   'timeout-without-effect': 'warning',
   'costly-window': 'warning',

@@ -119,12 +119,12 @@ function offsetsOf(zone: string, { nowMs, endMs }: Period): Offsets {
   return { least, most };
 }
 
-interface Keeper<K, V> {
+interface Memo<K, V> {
   get(key: K): V | undefined;
   set(key: K, value: V): unknown;
 }
 
-function kept<K, V>(known: Keeper<K, V>, key: K, find: () => V): V {
+function kept<K, V>(known: Memo<K, V>, key: K, find: () => V): V {
   const value = known.get(key) ?? find();
   known.set(key, value);
   return value;

@@ -22,7 +22,7 @@ function recordingOf(stretches: readonly [minutes: number, connections: number |
   );
   const compute = aCompute({ ...has, suspendTimeoutSeconds: 300 });
   const baseline = { ...size(0.25), suspendTimeoutSeconds: 300 };
-  return { compute, baseline, profile: CONNECTION_PROFILES.seed, counts };
+  return { compute, baseline, profile: CONNECTION_PROFILES.specification, counts };
 }
 
 const room = (fields: Partial<HeadroomPolicy> = {}) => aHeadroom({ name: 'room', disruption: AT_ONCE, ...fields });

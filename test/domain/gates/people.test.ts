@@ -36,20 +36,23 @@ describe('at first sight', () => {
 
   it('without a boundary in sight, what would disconnect waits for a day', () => {
     const day = 24 * HOUR_MS;
-    expect(planWith([wanting(size(4))], { record })).toMatchObject({ heldBy: ['first_sight'], untilMs: NOON + day });
-    expect(planWith([wanting(size(4))], { record, nowMs: NOON + day - 1 }).heldBy).toEqual(['first_sight']);
+    expect(planWith([wanting(size(4))], { record })).toMatchObject({
+      heldBy: ['newly_discovered'],
+      untilMs: NOON + day,
+    });
+    expect(planWith([wanting(size(4))], { record, nowMs: NOON + day - 1 }).heldBy).toEqual(['newly_discovered']);
     expect(planWith([wanting(size(4))], { record, nowMs: NOON + day }).verdict).toBe('act');
   });
 
   it('connections at critical do not wait', () => {
     const policies = [wanting(size(0.25, 2)), aHeadroom({ criticalShare: 0.9 })];
     expect(planWith(policies, { record, connections: countsUntil(NOON, 850) }).verdict).toBe('act');
-    expect(planWith(policies, { record, connections: countsUntil(NOON, 750) }).heldBy).toEqual(['first_sight']);
+    expect(planWith(policies, { record, connections: countsUntil(NOON, 750) }).heldBy).toEqual(['newly_discovered']);
   });
 
   it('a compute without a record counts from now', () => {
     const plan = planWith([aSchedule()], { record: undefined });
-    expect(plan).toMatchObject({ heldBy: ['first_sight'], untilMs: SIX });
+    expect(plan).toMatchObject({ heldBy: ['newly_discovered'], untilMs: SIX });
     expect(plan.reasons.at(-1)?.message).toBe(
       'ebb has just met this active compute: waiting for sleep or for the next boundary',
     );

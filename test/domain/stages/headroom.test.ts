@@ -52,7 +52,7 @@ describe('headroom', () => {
     ['counts a share that is no round number exactly', 630, { targetShare: 0.7 }, 'headroom_met headroom → 1-2 CU'],
   ])('%s', (_what, connections, policy, expected) => {
     const trace = sizeTrace({ policies: [aHeadroom(policy)], counts: steady(connections) });
-    expect(trace).toEqual(['no_opinion', expected]);
+    expect(trace).toEqual(['no_value', expected]);
   });
 
   it('rounds the need up, without what adding halves leaves', () => {
@@ -89,7 +89,7 @@ describe('headroom', () => {
       'headroom_unmet headroom',
     ]);
     expect(sizeTrace({ policies: [aHeadroom({ maxCu: 1 })], counts: steady(3000) })).toEqual([
-      'no_opinion',
+      'no_value',
       'baseline headroom → 1-2 CU',
       'headroom_unmet headroom',
     ]);
@@ -114,7 +114,7 @@ describe('headroom', () => {
   });
 
   it('raises the minimum where max_connections follows it, the maximum first', () => {
-    const profile = CONNECTION_PROFILES.current;
+    const profile = CONNECTION_PROFILES['vendor-2026'];
     const raise = (mayRaiseMin: boolean, connections: number) =>
       decideWith({
         policies: [wanting(size(0.25, 2)), aHeadroom({ mayRaiseMin })],
@@ -137,7 +137,7 @@ describe('headroom', () => {
 
   it('never lowers the maximum to raise the minimum', () => {
     const policies = [wanting(size(0.25, 4)), aHeadroom({ mayRaiseMin: true })];
-    const decision = decideWith({ policies, counts: steady(800), profile: CONNECTION_PROFILES.current });
+    const decision = decideWith({ policies, counts: steady(800), profile: CONNECTION_PROFILES['vendor-2026'] });
     // 832 usable with a minimum of 0.25, 1671 with 0.5; 0.5-3 CU would do.
     expect(decision.desired.size).toEqual(size(0.5, 4));
   });
@@ -218,8 +218,8 @@ describe('headroom', () => {
   it('says nothing where connections are not judged, and that the baseline is missing', () => {
     const policies = compiled(aHeadroom());
     const input = { policies, compute: aCompute(), instantMs: NOON };
-    expect(traceOf(decide({ ...input, baseline: BASELINE }), 'size')).toEqual(['no_opinion']);
-    expect(sizeTrace({ policies: [aHeadroom()], baseline: null })).toEqual(['no_opinion', 'baseline_unknown headroom']);
+    expect(traceOf(decide({ ...input, baseline: BASELINE }), 'size')).toEqual(['no_value']);
+    expect(sizeTrace({ policies: [aHeadroom()], baseline: null })).toEqual(['no_value', 'baseline_unknown headroom']);
   });
 
   it('of a policy that observes writes nothing', () => {
@@ -273,7 +273,7 @@ describe('going back', () => {
 
 describe('headroom keeps what the compute has and its connections need', () => {
   // As the platform is now: 4 CU and 1671 usable connections with a minimum of 0.5, 8 CU and 3350 with one of 1.
-  const profile = CONNECTION_PROFILES.current;
+  const profile = CONNECTION_PROFILES['vendor-2026'];
   const night = wanting(size(0.5, 8));
   const wanted = (given: Given) => decideWith({ profile, ...given }).desired.size;
 
@@ -312,7 +312,7 @@ describe('headroom keeps what the compute has and its connections need', () => {
       'headroom headroom (peak 1687 connections, 2109 needed, 1671 usable; the minimum of 0.5 CU allows 4 CU: write may_raise_min: true)',
     ]);
     const narrow = [wanting(size(0.5, 2)), aHeadroom({ maxCu: 16 })];
-    expect(unmet({ policies: narrow, counts: steady(3100), profile: CONNECTION_PROFILES.seed })).toEqual([
+    expect(unmet({ policies: narrow, counts: steady(3100), profile: CONNECTION_PROFILES.specification })).toEqual([
       'headroom headroom (peak 3100 connections, 3875 needed, 3604 usable; the minimum of 0.5 CU allows 8 CU: write may_raise_min: true)',
     ]);
     const raising = [night, aHeadroom({ mayRaiseMin: true })];
@@ -353,10 +353,7 @@ describe('while nothing is known of the connections', () => {
       has: { minCu: 16, maxCu: 16 },
     });
     expect(less.desired.size).toEqual(size(9));
-    expect(sizeTrace({ policies: [aHeadroom()], counts: stale })).toEqual([
-      'no_opinion',
-      'connections_unknown headroom',
-    ]);
+    expect(sizeTrace({ policies: [aHeadroom()], counts: stale })).toEqual(['no_value', 'connections_unknown headroom']);
   });
 
   it('timeouts go on, and hard limits', () => {
@@ -393,7 +390,7 @@ describe('critical', () => {
   it('does not count the connections that max_connections keeps', () => {
     const policies = [wanting(size(1, 4)), aHeadroom({ criticalShare: 0.9 })];
     const urgent = (connections: number) =>
-      critical(connections, { policies, profile: CONNECTION_PROFILES.current }).urgent;
+      critical(connections, { policies, profile: CONNECTION_PROFILES['vendor-2026'] }).urgent;
     // 90 % of 839 − 7 is 748.8.
     expect([748, 749].map(urgent)).toEqual([false, true]);
   });

@@ -35,12 +35,12 @@ describe('limits', () => {
       ['otherwise schedule → 0.25-2 CU', 'limited limits → 1-2 CU'],
     ],
     ['raise both ends', size(1, 2), { size: { minCu: 20 } }, ['otherwise schedule → 1-2 CU', 'limited limits → 20 CU']],
-    ['take the baseline where nothing has an opinion', undefined, {}, ['no_opinion', 'limited limits → 1-4 CU']],
+    ['take the baseline where nothing has an opinion', undefined, {}, ['no_value', 'limited limits → 1-4 CU']],
     [
       'give back the baseline within them',
       undefined,
       { size: { maxCu: 8 } },
-      ['no_opinion', 'within_limits limits → 1-8 CU'],
+      ['no_value', 'within_limits limits → 1-8 CU'],
     ],
   ])('%s', (_what, wanted, bounds, expected) => {
     const policies = [...(wanted ? [wanting({ size: wanted })] : []), aLimits(bounds)];
@@ -58,7 +58,7 @@ describe('limits', () => {
     const { size: _none, ...limits } = aLimits({ suspendTimeout });
     const decision = decideWith([wanting({ suspendTimeoutSeconds }), limits]);
     expect(decision.desired.suspendTimeoutSeconds).toBe(expected);
-    expect(traceOf(decision, 'size')).toEqual(['no_opinion']);
+    expect(traceOf(decision, 'size')).toEqual(['no_value']);
   });
 
   it('of timeouts are told like those of sizes, and named for the end that they set', () => {
@@ -76,7 +76,7 @@ describe('limits', () => {
 
   it('say so while the baseline is not known', () => {
     expect(traceOf(decideWith([aLimits()], { baseline: null }), 'size')).toEqual([
-      'no_opinion',
+      'no_value',
       'baseline_unknown limits',
     ]);
   });
@@ -124,9 +124,9 @@ describe('hard limits', () => {
 
   it('say nothing where nothing is decided, nor where all is within them', () => {
     const nothing = decideWith([aLimits({ hard: true })], { baseline: null });
-    expect(traceOf(nothing, 'size')).toEqual(['no_opinion', 'baseline_unknown limits']);
+    expect(traceOf(nothing, 'size')).toEqual(['no_value', 'baseline_unknown limits']);
     const timed = decideWith([aLimits({ hard: true, suspendTimeout: timeout })], { baseline: null });
-    expect(traceOf(timed, 'suspend_timeout')).toEqual(['no_opinion', 'baseline_unknown limits']);
+    expect(traceOf(timed, 'suspend_timeout')).toEqual(['no_value', 'baseline_unknown limits']);
     expect(traceOf(decideWith([aLimits({ hard: true }), wanting({ size: size(1) })]), 'size')).toEqual([
       'otherwise schedule → 1 CU',
       'within_limits limits',

@@ -72,8 +72,8 @@ describe('a restore', () => {
 
   it('gives back the baseline, where no policy has an opinion', () => {
     expect(wish('leave').desired).toEqual({ size: size(2, 4), suspendTimeoutSeconds: 600 });
-    expect(traceOf(wish('leave'), 'size')).toEqual(['no_opinion', 'restore → 2-4 CU']);
-    expect(traceOf(wish('leave'), 'suspend_timeout')).toEqual(['no_opinion', 'restore → 10m']);
+    expect(traceOf(wish('leave'), 'size')).toEqual(['no_value', 'restore → 2-4 CU']);
+    expect(traceOf(wish('leave'), 'suspend_timeout')).toEqual(['no_value', 'restore → 10m']);
     expect(wish({ size: size(1) }).desired).toEqual({ size: size(1), suspendTimeoutSeconds: 600 });
     expect(wish({ suspendTimeoutSeconds: 60 }).desired).toEqual({ size: size(2, 4), suspendTimeoutSeconds: 60 });
   });

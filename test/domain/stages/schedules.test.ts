@@ -201,7 +201,7 @@ describe('otherwise: baseline', () => {
       'otherwise rest → 1 CU',
     ]);
     const alone = decide({ ...input, policies: compiled(back) });
-    expect(traceOf(alone, 'size')).toEqual(['baseline_unknown back', 'no_opinion']);
+    expect(traceOf(alone, 'size')).toEqual(['baseline_unknown back', 'no_value']);
     expect(alone.desired).toEqual({ size: null, suspendTimeoutSeconds: null });
   });
 });

@@ -120,12 +120,12 @@ function addOverrides(api: Api, operator: DaemonOperator): void {
     return answer(context, frozen, (freeze) => freeze, 201);
   });
   api.delete('/freezes', async (context) => {
-    const ended = await operator.thaw({ id: 'all', ...ending(context) });
-    return answer(context, ended, (thawed) => thawed);
+    const ended = await operator.unfreeze({ id: 'all', ...ending(context) });
+    return answer(context, ended, (unfrozen) => unfrozen);
   });
   api.delete('/freezes/:id', async (context) => {
-    const ended = await operator.thaw({ id: idOf(context), ...ending(context) });
-    return answer(context, ended, (thawed) => thawed);
+    const ended = await operator.unfreeze({ id: idOf(context), ...ending(context) });
+    return answer(context, ended, (unfrozen) => unfrozen);
   });
 }
 

@@ -29,7 +29,7 @@ export interface ApiRoute {
 }
 
 const next = text.nullable().meta({ description: 'Where the next page begins: `after`; null on the last.' });
-const Thawed = z.object({ freezes: z.array(text) });
+const Unfrozen = z.object({ freezes: z.array(text) });
 const Approved = z.object({ hash: text });
 const Records = z.object({
   records: z.array(
@@ -97,12 +97,12 @@ export const API_ROUTES: readonly ApiRoute[] = [
     ...{ body: FreezeBody, answer: Freeze, status: 201 },
   },
   {
-    ...{ method: 'delete', path: '/freezes', name: 'thawAll', summary: 'End all freezes' },
-    ...{ query: EndQuery, answer: Thawed },
+    ...{ method: 'delete', path: '/freezes', name: 'unfreezeAll', summary: 'End all freezes' },
+    ...{ query: EndQuery, answer: Unfrozen },
   },
   {
-    ...{ method: 'delete', path: '/freezes/{id}', name: 'thaw', summary: 'End a freeze' },
-    ...{ query: EndQuery, answer: Thawed },
+    ...{ method: 'delete', path: '/freezes/{id}', name: 'unfreeze', summary: 'End a freeze' },
+    ...{ query: EndQuery, answer: Unfrozen },
   },
   {
     ...{

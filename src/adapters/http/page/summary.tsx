@@ -54,7 +54,7 @@ export function Notices({ status, now }: { status: StatusDocument; now: string }
               ; until <Instant iso={freeze.expires_at} now={now} />
             </>
           )}
-          . To end it: <code>ebb thaw {freeze.id}</code>
+          . To end it: <code>ebb unfreeze {freeze.id}</code>
         </Notice>
       ))}
       {staged && (

@@ -71,7 +71,7 @@ function settleGroup<T extends Size | number>(draft: Draft, proposals: readonly 
     }
   }
   leadUp(draft, of, leading, won?.value ?? of.actual);
-  if (won === undefined && leading.length === 0) note(draft, { group: of.group, code: 'no_opinion' });
+  if (won === undefined && leading.length === 0) note(draft, { group: of.group, code: 'no_value' });
 }
 
 /**

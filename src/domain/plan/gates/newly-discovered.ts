@@ -13,5 +13,5 @@ export const newlyDiscovered: Gate = ({ change, record, nowMs, nextBoundaryAfter
   const untilMs = nextBoundaryAfter(metAtMs) ?? metAtMs + MOST_WAITED_MS;
   if (untilMs <= nowMs) return undefined;
   const message = 'ebb has just met this active compute: waiting for sleep or for the next boundary';
-  return { code: 'first_sight', message, untilMs };
+  return { code: 'newly_discovered', message, untilMs };
 };

@@ -5,35 +5,33 @@ import { describeFreeze, printJson, printLines } from './operator/show.ts';
 
 const EXAMPLES = `
 Examples:
-  $ ebb thaw                  the only freeze; lists them if there are several
-  $ ebb thaw f-0a1b2c3d4e
-  $ ebb thaw --all
+  $ ebb unfreeze                  the only freeze; lists them if there are several
+  $ ebb unfreeze f-0a1b2c3d4e
+  $ ebb unfreeze --all
 
 Only freezes that people have set. A freeze policy ends with its window, or when the policy is changed.`;
 
-type ThawFlags = AccessFlags & { all?: boolean; owner?: string };
+type UnfreezeFlags = AccessFlags & { all?: boolean; owner?: string };
 
-/** `ebb thaw`: ends freezes before their time. */
-export function thawCommand(): Command {
-  return withAccessFlags(new Command('thaw'))
-    .description('unfreeze: end a freeze early')
+/** `ebb unfreeze`: ends freezes before their time. */
+export function unfreezeCommand(): Command {
+  return withAccessFlags(new Command('unfreeze'))
+    .description('end a freeze early')
     .argument('[ID]', 'id of the freeze')
     .option('--all', 'every freeze')
     .option('--owner <name>', 'who (default: the user)')
     .addHelpText('after', EXAMPLES)
-    .action(thaw);
+    .action(unfreeze);
 }
 
-async function thaw(given: string | undefined, flags: ThawFlags): Promise<void> {
+async function unfreeze(given: string | undefined, flags: UnfreezeFlags): Promise<void> {
   if (given !== undefined && flags.all) throw new UserError('give an ID, or --all: one of them');
   const owner = ownerOf(flags);
   await withOperator(flags, async ({ operator }) => {
     const id = flags.all ? 'all' : (given ?? (await theOnlyOne(everyPage((query) => operator.freezes(query)))));
-    const thawed = await answered(operator.thaw({ id, owner }));
-    if (flags.json) return printJson(thawed);
-    printLines(
-      thawed.freezes.length > 0 ? thawed.freezes.map((one) => `freeze ${one} is over`) : ['nothing is frozen'],
-    );
+    const ended = await answered(operator.unfreeze({ id, owner }));
+    if (flags.json) return printJson(ended);
+    printLines(ended.freezes.length > 0 ? ended.freezes.map((one) => `freeze ${one} is over`) : ['nothing is frozen']);
   });
 }
 

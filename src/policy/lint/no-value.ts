@@ -13,7 +13,7 @@ import { FIELDS, type Field, isKind, wish } from './schedules.ts';
  * A field that the windows of a schedule decide, and that no policy decides once they close: it stays as they left it. Policies
  * that may select the same compute are taken to decide it as well, unless the fleet tells.
  */
-export const noOpinion: LintRule = function* (context) {
+export const noValue: LintRule = function* (context) {
   for (const field of FIELDS) {
     const speaking = context.policies.filter((policy) => speaksAbout(policy, field));
     for (const policy of context.schedules) {
@@ -23,7 +23,7 @@ export const noOpinion: LintRule = function* (context) {
         `no policy says what ${field} is from ${isoInstant(gapMs)} on, when the window closes, so it stays as the window left it`,
         `; give otherwise a ${field}, or write otherwise: baseline`,
       ].join('');
-      yield { code: 'no-opinion', policy, at: ['otherwise'], message } satisfies Remark;
+      yield { code: 'no-value', policy, at: ['otherwise'], message } satisfies Remark;
     }
   }
 };
