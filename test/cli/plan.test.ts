@@ -37,6 +37,19 @@ const settings = (type: unknown) => ({
   max_cu: { type },
   suspend_timeout_seconds: { type },
 });
+const ACTIONS = {
+  type: 'array',
+  items: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['kind', 'disconnects'],
+    properties: {
+      kind: { enum: ['update', 'restart'] },
+      fields: { type: 'object', additionalProperties: false, properties: settings('number') },
+      disconnects: { type: 'boolean' },
+    },
+  },
+};
 const SCHEMA = {
   type: 'object',
   additionalProperties: false,
@@ -66,19 +79,8 @@ const SCHEMA = {
             properties: settings(['number', 'null']),
           },
           verdict: { enum: ['act', 'wait', 'none'] },
-          actions: {
-            type: 'array',
-            items: {
-              type: 'object',
-              additionalProperties: false,
-              required: ['kind', 'disconnects'],
-              properties: {
-                kind: { enum: ['update', 'restart'] },
-                fields: { type: 'object', additionalProperties: false, properties: settings('number') },
-                disconnects: { type: 'boolean' },
-              },
-            },
-          },
+          actions: ACTIONS,
+          held: ACTIONS,
           until: { type: 'string' },
           reasons: {
             type: 'array',
