@@ -53,18 +53,15 @@ export interface RunningDaemon {
   stop(): Promise<void>;
 }
 
-/** A daemon, or one line that says why there is none and what to do. */
-export type Started = { ok: true; daemon: RunningDaemon } | { ok: false; problem: string };
-
 /** Opens everything that a daemon needs, in order; if one part can't be had, what was opened is closed again. */
-export async function runDaemon(options: RunOptions): Promise<Started> {
+export async function runDaemon(options: RunOptions): Promise<Result<RunningDaemon>> {
   const { signal = NEVER } = options;
   const opened: Closer[] = [];
   const closeAll = () => within(STOP_MS, closeInTurn(opened));
   const opening = openAll({ ...options, signal }, opened);
   try {
     const started = await orStopped(opening, signal);
-    if (started.ok) return { ok: true, daemon: { ...started.value, stop: closeAll } };
+    if (started.ok) return { ok: true, value: { ...started.value, stop: closeAll } };
     await closeAll();
     return started;
   } catch (error) {

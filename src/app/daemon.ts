@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import type { Clock } from '../ports/clock.ts';
 import type { ApiResult, ControlApiError, ControlApiErrorCode } from '../ports/control-api.ts';
 import { type JobHandler, QUEUE_NAMES, type QueueName } from '../ports/job-queue.ts';
@@ -9,7 +10,6 @@ import type { ReadComputesDeps } from './fleet/read-computes.ts';
 import type { StoreClock } from './group/clock-skew.ts';
 import { ATTEND_MS, type LeaderLease } from './group/leader.ts';
 import type { StoreWatch } from './group/store-loss.ts';
-import { mapConcurrently } from './map-concurrently.ts';
 import { type ActivateDeps, beginWithRules } from './rollout/activate.ts';
 import type { Reloading } from './rollout/reload.ts';
 import { type ShowSetsDeps, showSets } from './rollout/write-permission.ts';
@@ -160,7 +160,7 @@ async function readFirstProjects(
   const silent = new Map([...failures].filter(([account]) => !listed.has(account)));
   const answering = new Set<string>();
   for (const project of projects) deps.fleet.list(project);
-  await mapConcurrently(projects.slice(0, READ_AT_START), READ_AT_START, async (project) => {
+  await pLimit(READ_AT_START).map(projects.slice(0, READ_AT_START), async (project) => {
     const cachedProject = await readProjectQuietly(deps, project, options);
     if (cachedProject.ok) answering.add(project.account);
     else if (FATAL_AT_START.has(cachedProject.error.code)) silent.set(project.account, cachedProject.error);

@@ -1,9 +1,13 @@
+import pLimit from 'p-limit';
 import type { Clock } from '../ports/clock.ts';
 import type { JobQueue } from '../ports/job-queue.ts';
 import type { UntilItWorks } from './background.ts';
 
 /** A boundary's job comes so much early, in milliseconds, to have the pictures fresh at the instant. */
 const HEAD_START_MS = 5_000;
+
+/** Triggers on their way to the queue at a time: enough to keep it busy. */
+const REQUESTS_AT_A_TIME = 32;
 
 /** Where triggers go. */
 export interface TriggerDeps {
@@ -14,6 +18,11 @@ export interface TriggerDeps {
 export async function requestReconcile({ queue }: TriggerDeps, projectId: string, instantMs?: number): Promise<void> {
   const data = { projectId, ...(instantMs !== undefined && { instantMs }) };
   await queue.add('reconcile', { key: projectId, data });
+}
+
+/** Asks for a look at each of these projects soon. */
+export async function requestReconciles(deps: TriggerDeps, projectIds: readonly string[]): Promise<void> {
+  await pLimit(REQUESTS_AT_A_TIME).map(projectIds, (projectId) => requestReconcile(deps, projectId));
 }
 
 /** Asks that a project is taken over a boundary that is about to come. */

@@ -2,8 +2,8 @@
 import { readFile, stat } from 'node:fs/promises';
 import { CsvError, parse } from 'csv-parse/sync';
 import { DateTime } from 'luxon';
+import { didYouMean } from '../common/did-you-mean.ts';
 import { printable } from '../common/safe-text.ts';
-import { didYouMean } from '../policy/suggest.ts';
 import { UserError } from './fail.ts';
 import { shortened } from './printable.ts';
 

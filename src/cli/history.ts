@@ -1,7 +1,7 @@
 import { Command } from 'commander';
+import { didYouMean } from '../common/did-you-mean.ts';
 import { printable } from '../common/safe-text.ts';
 import type { Operator } from '../compose/operator-access.ts';
-import { didYouMean } from '../policy/suggest.ts';
 import { UserError } from './fail.ts';
 import { type AccessFlags, answered, everyPage, withAccessFlags, withOperator } from './operator/access.ts';
 import { parseCount } from './operator/parse-flags.ts';

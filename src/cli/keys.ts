@@ -66,7 +66,7 @@ async function make({ org, project, name, account, config, apiUrl }: CreateFlags
   const settings = settingsOrFail({ configFile: config, flags: { apiUrl } });
   const made = await createProjectKey({ settings, account, organizationId: org, projectId: project, name });
   if (!made.ok) throw new UserError(made.problem);
-  return made.key;
+  return made.value;
 }
 
 interface Shown {

@@ -73,9 +73,9 @@ async function run({ config, accept, ...flags }: RunFlags): Promise<void> {
   const { signal } = stopping;
   const started = await runDaemon({ settings, policies, source, accept, version: readVersion(), signal });
   if (!started.ok && !signal.aborted) throw new UserError(started.problem);
-  if (started.ok) onHangUp(() => void started.daemon.reload());
+  if (started.ok) onHangUp(() => void started.value.reload());
   if ((await stopped) === 'SIGINT') process.exitCode = 130;
-  if (started.ok) await started.daemon.stop();
+  if (started.ok) await started.value.stop();
   // Of a start that was cut off something may be left open.
   else setTimeout(() => process.exit(), EXIT_GRACE_MS).unref();
 }

@@ -13,6 +13,7 @@ import {
 import { createOverrides } from '../app/overrides.ts';
 import { recordHistory } from '../app/telemetry/history.ts';
 import { createOutages } from '../app/telemetry/outages.ts';
+import type { Result } from '../common/result.ts';
 import type { PlannedCompute } from '../domain/evaluate/plan-fleet.ts';
 import type { PolicySet } from '../domain/policy/policy.ts';
 import { limitsOf } from '../domain/rate-budget/limits.ts';
@@ -28,19 +29,18 @@ import { openStore, SILENT_LOG } from './stored-facts.ts';
 
 const MOST_CLOCK_OFFSET_MS = 2_000;
 
-type Opened<T> = { ok: true; value: T } | { ok: false; problem: string };
 type Listeners = Pick<ApplyPlanOptions, 'signal' | 'onBegin' | 'onEnd'>;
 
 /** A writer besides the daemons: with their leases, their store, and their part of the rate budget. */
 export interface Applying {
   /** Reads the fleet and plans for now, as enforce mode would. */
-  plan(): Promise<Opened<Planning>>;
+  plan(): Promise<Result<Planning>>;
   applyPlan(planning: Planning, listeners: Listeners): Promise<Map<PlannedCompute, AppliedChange>>;
   close(): Promise<void>;
 }
 
 /** Opens what writing needs: a key that may write, and the store, made if it is not there. Nothing is asked of the API yet. */
-export async function openApplying(options: { settings: Settings; policies: PolicySet }): Promise<Opened<Applying>> {
+export async function openApplying(options: { settings: Settings; policies: PolicySet }): Promise<Result<Applying>> {
   const { settings, policies } = options;
   const keys = readKeysAtStart(settings.accounts, 'write');
   if (!keys.ok) return keys;

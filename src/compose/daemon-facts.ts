@@ -20,7 +20,7 @@ async function factsOfDaemon(settings: Settings): Promise<StoredFacts | undefine
   const { openOperator } = await import('./operator-access.ts');
   const opened = await openOperator({ settings, waitMs: 0 });
   if (!opened.ok) return undefined;
-  const { operator, close } = opened.access;
+  const { operator, close } = opened.value;
   try {
     const [records, holds, freezes] = await Promise.all([
       all((query) => operator.records(query)),

@@ -1,5 +1,6 @@
 import { surveyFleet } from '../app/fleet/read-fleet.ts';
 import { refusedNotes } from '../app/fleet/refused-notes.ts';
+import type { Result } from '../common/result.ts';
 import type { ForecastSubject } from '../domain/forecast/alike.ts';
 import type { Settings } from '../settings.ts';
 import { factsWithoutStore } from './daemon-facts.ts';
@@ -29,10 +30,8 @@ export interface Foreseeing {
   notes: string[];
 }
 
-type Opened<T> = { ok: true; value: T } | { ok: false; problem: string };
-
 /** Reads the fleet, live or from a file, with the baselines and holds that are known. Nothing is written, and no store is made. */
-export async function readForForecast(options: ForeseeingOptions): Promise<Opened<Foreseeing>> {
+export async function readForForecast(options: ForeseeingOptions): Promise<Result<Foreseeing>> {
   if (options.fleetFile !== undefined) return openAndRead(options, async () => NOTHING_STORED);
   const stored = await openStoreToRead(options.settings);
   if (!stored.ok) return stored;
@@ -57,7 +56,7 @@ async function openAndRead(
   options: ForeseeingOptions,
   readFacts: ReadFacts,
   notes: readonly string[] = [],
-): Promise<Opened<Foreseeing>> {
+): Promise<Result<Foreseeing>> {
   const opened = await openForReading(options);
   if (!opened.ok) return opened;
   try {
@@ -71,7 +70,7 @@ async function readSubjects(
   { selectsByBranch, nowMs }: ForeseeingOptions,
   { api, facts, explain, takenAtMs }: Reading,
   { readFacts, notes }: { readFacts: ReadFacts; notes: readonly string[] },
-): Promise<Opened<Foreseeing>> {
+): Promise<Result<Foreseeing>> {
   const survey = await surveyFleet({ api, readBranches: selectsByBranch });
   const missing = survey.errors.map(explain);
   const [first] = missing;

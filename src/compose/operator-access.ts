@@ -8,8 +8,9 @@ import { createOperatorClient } from '../adapters/http/operator-client.ts';
 import { createJobQueue } from '../adapters/queue/job-queue.ts';
 import { createStore } from '../adapters/store/create-store.ts';
 import { createTelemetry } from '../adapters/telemetry/telemetry.ts';
-import { mapConcurrently } from '../app/map-concurrently.ts';
 import { createOperator } from '../app/operator/create-operator.ts';
+import { requestReconciles } from '../app/triggers.ts';
+import type { Result } from '../common/result.ts';
 import type { Engine } from '../ports/engine.ts';
 import type { Operator as OperatorPort } from '../ports/operator.ts';
 import { type Settings, secretsOf } from '../settings.ts';
@@ -17,8 +18,6 @@ import { folderOf, readDaemonFile } from './daemon-file.ts';
 
 export type Operator = OperatorPort;
 
-/** Looks that are asked for at a time. */
-const LOOKS_AT_A_TIME = 32;
 const CLOSE_MS = 2_000;
 
 /** A daemon has the store to itself for some seconds before it answers. */
@@ -32,8 +31,6 @@ export interface OperatorAccess {
   close(): Promise<void>;
 }
 
-type Opened = { ok: true; access: OperatorAccess } | { ok: false; problem: string };
-
 export interface OperatorAccessOptions {
   settings: Settings;
   /** Asks the daemon there instead of the store, with the token of the settings. */
@@ -46,8 +43,12 @@ export interface OperatorAccessOptions {
  * Opens the way on which a command asks and tells: the store of the settings; the daemon that has an embedded store for itself; or
  * the daemon at a URL. A problem is one line that says what to do.
  */
-export async function openOperator({ settings, url, waitMs = STARTING_MS }: OperatorAccessOptions): Promise<Opened> {
-  if (url !== undefined) return { ok: true, access: overHttp({ url, token: settings.token?.reveal() }) };
+export async function openOperator({
+  settings,
+  url,
+  waitMs = STARTING_MS,
+}: OperatorAccessOptions): Promise<Result<OperatorAccess>> {
+  if (url !== undefined) return { ok: true, value: overHttp({ url, token: settings.token?.reveal() }) };
   const { log } = createTelemetry({
     level: 'error',
     version: '',
@@ -63,11 +64,11 @@ export async function openOperator({ settings, url, waitMs = STARTING_MS }: Oper
   if (!opening.ok) {
     if (opening.error.code !== 'in_use') return { ok: false, problem: opening.error.message };
     const daemon = await daemonOnceStarted(folderOf(queue), waitMs);
-    if (daemon) return { ok: true, access: overHttp(daemon) };
+    if (daemon) return { ok: true, value: overHttp(daemon) };
     const problem = `a daemon is starting on ${queue.shown}, or another command uses it: ask again in a few seconds`;
     return { ok: false, problem };
   }
-  return { ok: true, access: await onStore(opening.engine, { log, embedded: queue.kind === 'embedded' }) };
+  return { ok: true, value: await onStore(opening.engine, { log, embedded: queue.kind === 'embedded' }) };
 }
 
 /** The daemon that has the folder; undefined if none says within this time where it is. */
@@ -96,10 +97,7 @@ async function onStore(engine: Engine, { log, embedded }: { log: Log; embedded: 
     ...{ store, log },
     holder: randomUUID(),
     now: () => store.timeMs(),
-    reconcileLocked: (projectIds) =>
-      mapConcurrently(queue ? projectIds : [], LOOKS_AT_A_TIME, async (projectId) => {
-        await queue?.add('reconcile', { key: projectId, data: { projectId } });
-      }),
+    requestReconciles: async (projectIds) => queue && requestReconciles({ queue }, projectIds),
   });
   return {
     operator: unavailableInstead(operator),

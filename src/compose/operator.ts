@@ -1,7 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Mode } from '../app/evaluate/evaluate.ts';
 import { narrowKeysOf } from '../app/fleet/narrow-keys.ts';
-import { mapConcurrently } from '../app/map-concurrently.ts';
 import { createOperator } from '../app/operator/create-operator.ts';
 import { type GaugeDeps, updateGauges } from '../app/operator/fleet-metrics.ts';
 import { computePage, fleetPage, knownCompute } from '../app/operator/fleet-page.ts';
@@ -9,7 +8,7 @@ import { findHold } from '../app/operator/holds.ts';
 import { rememberReads } from '../app/operator/remembered-reads.ts';
 import { createWeekAhead } from '../app/operator/week-ahead.ts';
 import { policyProblems, type SetsDeps, stagedSet } from '../app/rollout/write-permission.ts';
-import { requestReconcile, type TriggerDeps } from '../app/triggers.ts';
+import { requestReconciles, type TriggerDeps } from '../app/triggers.ts';
 import { ascending } from '../domain/compare.ts';
 import { fleetPlanJson } from '../domain/evaluate/fleet-plan-json.ts';
 import { planHash } from '../domain/plan/fleet-plan-hash.ts';
@@ -17,9 +16,6 @@ import type { Clock } from '../ports/clock.ts';
 import type { JobQueue } from '../ports/job-queue.ts';
 import type { DaemonOperator } from '../ports/operator.ts';
 import type { Store } from '../ports/store.ts';
-
-/** Looks that are asked for at a time. */
-const LOOKS_AT_A_TIME = 32;
 
 export interface DaemonOperatorDeps extends SetsDeps, GaugeDeps, TriggerDeps {
   clock: Clock;
@@ -38,8 +34,7 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
     log: telemetry.log,
     holder: randomUUID(),
     now: async () => clock.now(),
-    reconcileLocked: (projectIds: readonly string[]) =>
-      mapConcurrently(projectIds, LOOKS_AT_A_TIME, (projectId) => requestReconcile(deps, projectId)),
+    requestReconciles: (projectIds: readonly string[]) => requestReconciles(deps, projectIds),
     daemon: {
       ...{ fleet, mode, readiness },
       policies: () => rules.current.policies,

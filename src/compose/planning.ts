@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Survey, surveyFleet } from '../app/fleet/read-fleet.ts';
 import { refusedNotes } from '../app/fleet/refused-notes.ts';
+import type { Result } from '../common/result.ts';
 import type { ComputeSettings } from '../domain/compute/compute.ts';
 import { asksForConnections } from '../domain/connections/connection-samples.ts';
 import { STALE_AFTER_MS } from '../domain/connections/connections.ts';
@@ -40,10 +41,8 @@ export interface Planning {
   notes: string[];
 }
 
-type Opened<T> = { ok: true; value: T } | { ok: false; problem: string };
-
 /** Plans once for the whole fleet, live or in a file. Nothing is written anywhere, and no store is made. */
-export async function planOnce(options: PlanningOptions): Promise<Opened<Planning>> {
+export async function planOnce(options: PlanningOptions): Promise<Result<Planning>> {
   if (options.fleetFile !== undefined) return planWith(options, undefined, []);
   const stored = await openStoreToRead(options.settings);
   if (!stored.ok) return stored;
@@ -62,7 +61,7 @@ async function planWith(
   options: PlanningOptions & { facts?: StoredFacts },
   stored: { engine: NonNullable<Parameters<typeof openForReading>[0]['engine']>; store: Store } | undefined,
   notes: string[],
-): Promise<Opened<Planning>> {
+): Promise<Result<Planning>> {
   const { settings, fleetFile, atMs: nowMs = Date.now() } = options;
   const shared = stored && settings.queue.kind !== 'embedded' ? { engine: stored.engine } : {};
   const opened = await openForReading({ settings, fleetFile, nowMs, ...shared });
@@ -84,7 +83,7 @@ export async function planReading(
     store: Store | undefined;
     notes: string[];
   },
-): Promise<Opened<Planning>> {
+): Promise<Result<Planning>> {
   const { reading, store, onProgress } = options;
   const policies = compilePolicies(options.policies);
   const survey = await surveyFleet({

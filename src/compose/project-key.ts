@@ -1,4 +1,5 @@
 import { createFullControlApi } from '../adapters/control-api/full-client.ts';
+import type { Result } from '../common/result.ts';
 import type { ControlApiError } from '../ports/control-api.ts';
 import type { Account } from '../settings/accounts.ts';
 import { type ApiKeySource, readApiKey } from '../settings/api-key.ts';
@@ -25,13 +26,11 @@ export interface MadeKey {
 }
 
 /** Makes a project-scoped key on the control API, or says in one line why there is none and what to do. */
-export async function createProjectKey(
-  wanted: WantedKey,
-): Promise<{ ok: true; key: MadeKey } | { ok: false; problem: string }> {
+export async function createProjectKey(wanted: WantedKey): Promise<Result<MadeKey>> {
   const { settings, organizationId, projectId, name } = wanted;
   const own = chooseAccount(settings.accounts, wanted.account);
   if (!own.ok) return own;
-  const { account, source } = own;
+  const { account, source } = own.value;
   const ownKey = readApiKey(source, 'write');
   if (!ownKey.ok) return ownKey;
   const api = createFullControlApi({
@@ -44,13 +43,13 @@ export async function createProjectKey(
   try {
     const made = await api.createProjectKey({ account: account.name, organizationId, projectId, name });
     if (!made.ok) return { ok: false, problem: explain(wanted, account, made.error) };
-    return { ok: true, key: { ...made.value, projectId } };
+    return { ok: true, value: { ...made.value, projectId } };
   } finally {
     await api.close();
   }
 }
 
-type ChosenAccount = { ok: true; account: Account; source: ApiKeySource | undefined } | { ok: false; problem: string };
+type ChosenAccount = Result<{ account: Account; source: ApiKeySource | undefined }>;
 
 function chooseAccount(accounts: readonly Account[], wanted: string | undefined): ChosenAccount {
   const names = accounts.map(({ name }) => name).join(', ');
@@ -60,7 +59,7 @@ function chooseAccount(accounts: readonly Account[], wanted: string | undefined)
     return { ok: false, problem: `there are several accounts: say with --account which one makes the key (${names})` };
   }
   const { name, apiKey } = account;
-  if (apiKey?.from !== 'folder') return { ok: true, account, source: apiKey };
+  if (apiKey?.from !== 'folder') return { ok: true, value: { account, source: apiKey } };
   return { ok: false, problem: `account ${name} has project-scoped keys, which make no others: use a personal key` };
 }
 

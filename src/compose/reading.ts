@@ -3,6 +3,7 @@ import { createGroupBudget } from '../adapters/control-api/group-budget.ts';
 import { createReadingBudget } from '../adapters/control-api/reading-budget.ts';
 import { createSnapshotApi } from '../adapters/control-api/snapshot.ts';
 import { isLoopbackHost } from '../common/loopback.ts';
+import type { Result } from '../common/result.ts';
 import { limitsOf } from '../domain/rate-budget/limits.ts';
 import type { ControlApi, ControlApiError } from '../ports/control-api.ts';
 import type { Engine } from '../ports/engine.ts';
@@ -35,8 +36,6 @@ export interface Reading {
   close(): Promise<void>;
 }
 
-type Opened<T> = { ok: true; value: T } | { ok: false; problem: string };
-
 /** Larger than any fleet, in bytes: a file that is no fleet file must not fill the memory. */
 const MOST_BYTES = 64 * 1024 * 1024;
 
@@ -44,12 +43,12 @@ const MOST_BYTES = 64 * 1024 * 1024;
  * Opens a fleet for a command that only reads: a fleet file, or the control API of the settings, for which `NEON_API_KEY` will
  * do. Nothing is asked yet.
  */
-export async function openForReading(options: ReadingOptions): Promise<Opened<Reading>> {
+export async function openForReading(options: ReadingOptions): Promise<Result<Reading>> {
   const { fleetFile } = options;
   return fleetFile === undefined ? openApi(options) : openFile(fleetFile, options.nowMs ?? Date.now());
 }
 
-async function openApi({ settings, engine }: ReadingOptions): Promise<Opened<Reading>> {
+async function openApi({ settings, engine }: ReadingOptions): Promise<Result<Reading>> {
   const keys = readKeysAtStart(settings.accounts, 'read');
   if (!keys.ok) return keys;
   const alone = isLoopbackHost(new URL(settings.apiUrl).hostname);
@@ -63,7 +62,7 @@ async function openApi({ settings, engine }: ReadingOptions): Promise<Opened<Rea
   };
 }
 
-async function openFile(file: string, nowMs: number): Promise<Opened<Reading>> {
+async function openFile(file: string, nowMs: number): Promise<Result<Reading>> {
   const text = await readText(file);
   if (!text.ok) return text;
   const snapshot = createSnapshotApi({ text: text.value, name: file, nowMs });
@@ -73,7 +72,7 @@ async function openFile(file: string, nowMs: number): Promise<Opened<Reading>> {
   return { ok: true, value: { ...snapshot.value, source: file, explain, close: () => api.close() } };
 }
 
-async function readText(file: string): Promise<Opened<string>> {
+async function readText(file: string): Promise<Result<string>> {
   try {
     if ((await stat(file)).size > MOST_BYTES)
       return { ok: false, problem: `fleet file ${file}: is larger than 64 MiB` };

@@ -1,5 +1,6 @@
+import pLimit from 'p-limit';
 import { createPrometheusRecord, type RangeOfTime } from '../adapters/connections/prometheus-range.ts';
-import { mapConcurrently } from '../app/map-concurrently.ts';
+import type { Result } from '../common/result.ts';
 import type { RecordedCount } from '../domain/backtest/recording.ts';
 import type { Compute } from '../domain/compute/compute.ts';
 import type { PrometheusSource } from '../domain/policy/connection-source.ts';
@@ -17,7 +18,7 @@ export async function recordedByPrometheus(options: {
   source: PrometheusSource;
   computes: readonly Compute[];
   range: RangeOfTime;
-}): Promise<{ ok: true; counts: ReadonlyMap<string, readonly RecordedCount[]> } | { ok: false; problem: string }> {
+}): Promise<Result<ReadonlyMap<string, readonly RecordedCount[]>>> {
   const { settings, source, computes, range } = options;
   const { url, query, token, file, name, refused } = source;
   if (refused !== undefined) return { ok: false, problem: `source ${name}: ${refused}` };
@@ -26,7 +27,7 @@ export async function recordedByPrometheus(options: {
   const counts = new Map<string, readonly RecordedCount[]>();
   const problems: string[] = [];
   try {
-    await mapConcurrently(computes, COMPUTES_AT_A_TIME, async (compute) => {
+    await pLimit(COMPUTES_AT_A_TIME).map(computes, async (compute) => {
       const read = problems.length > 0 ? undefined : await record.of(compute, range);
       if (read?.ok) counts.set(compute.computeId, read.value);
       else if (read) problems.push(`source ${name}, ${compute.computeId}: ${read.error.message} (${read.error.code})`);
@@ -35,5 +36,5 @@ export async function recordedByPrometheus(options: {
     await record.close();
   }
   const [problem] = problems;
-  return problem === undefined ? { ok: true, counts } : { ok: false, problem };
+  return problem === undefined ? { ok: true, value: counts } : { ok: false, problem };
 }

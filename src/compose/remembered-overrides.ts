@@ -2,11 +2,10 @@ import { join } from 'node:path';
 import { createOverrideFile } from '../adapters/store/override-file.ts';
 import { createOverrides, type Overrides } from '../app/overrides.ts';
 import type { Outages } from '../app/telemetry/outages.ts';
+import type { Result } from '../common/result.ts';
 import type { Said } from '../ports/store.ts';
 import type { Telemetry } from '../ports/telemetry.ts';
 import type { Settings } from '../settings.ts';
-
-type Opened<T> = { ok: true; value: T } | { ok: false; problem: string };
 
 const STATE_FOLDER = 'state folder';
 
@@ -18,7 +17,7 @@ export async function rememberOverrides(options: {
   settings: Settings;
   telemetry: Telemetry;
   outages: Outages;
-}): Promise<Opened<{ overrides: Overrides; hasRun: boolean }>> {
+}): Promise<Result<{ overrides: Overrides; hasRun: boolean }>> {
   const { settings, telemetry, outages } = options;
   if (settings.queue.kind === 'embedded') {
     return { ok: true, value: { overrides: createOverrides({ telemetry }), hasRun: false } };
@@ -39,6 +38,6 @@ export async function rememberOverrides(options: {
     }
   }
 
-  const overrides = createOverrides({ telemetry, remembered: read.said, keep });
-  return { ok: true, value: { overrides, hasRun: read.said !== undefined } };
+  const overrides = createOverrides({ telemetry, remembered: read.value, keep });
+  return { ok: true, value: { overrides, hasRun: read.value !== undefined } };
 }

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import pLimit from 'p-limit';
 import { readSamples } from '../app/connections/read-samples.ts';
-import { mapConcurrently } from '../app/map-concurrently.ts';
+import type { Result } from '../common/result.ts';
 import type { Freeze } from '../domain/overrides/freezes.ts';
 import type { Hold } from '../domain/overrides/holds.ts';
 import type { ComputeRecord } from '../domain/records/compute-record.ts';
@@ -26,8 +27,6 @@ interface OpenStore {
   store: Store;
   close(): Promise<void>;
 }
-
-type Opened<T> = { ok: true; value: T } | { ok: false; problem: string };
 
 /** Nothing is known of any compute: what a plan starts from without a store. */
 export const NOTHING_STORED: StoredFacts = { records: new Map(), holds: [], freezes: [], samples: new Map() };
@@ -60,7 +59,7 @@ export async function openStoreToRead(
 }
 
 /** Opens the store to write; makes it if it is not there. */
-export async function openStore(settings: Settings): Promise<Opened<OpenStore>> {
+export async function openStore(settings: Settings): Promise<Result<OpenStore>> {
   const { queue, group } = settings;
   // Loading the engines takes longer than planning from a file, which needs none.
   const [{ openEngine }, { createStore }] = await Promise.all([
@@ -87,7 +86,7 @@ export async function factsIn(
   const known = new Set(await store.projectIds());
   const records = new Map<string, ComputeRecord>();
   const projectIds = wanted.projectIds.filter((id) => known.has(id));
-  await mapConcurrently(projectIds, CONCURRENT_READS, async (projectId) => {
+  await pLimit(CONCURRENT_READS).map(projectIds, async (projectId) => {
     for (const [computeId, record] of await store.records(projectId)) records.set(computeId, record);
   });
   const samples = await readSamples(store, wanted.computeIds);

@@ -1,3 +1,4 @@
+import { didYouMean } from '../common/did-you-mean.ts';
 import type { Policy } from '../domain/policy/policy.ts';
 import { icalReader, type ReadIcal, type ReadReferenced, readCalendar } from './calendars/read-calendar.ts';
 import { KINDS } from './kinds/kinds.ts';
@@ -8,7 +9,6 @@ import { type FileReader, fileReader, reportIssues, type WrittenPolicy } from '.
 import { PolicyFileHead } from './schema/policy-file.ts';
 import { sourceText } from './source-text.ts';
 import { toSource, type WrittenSource } from './sources.ts';
-import { didYouMean } from './suggest.ts';
 import type { FileContext } from './to-domain.ts';
 
 export interface ParsedFile {

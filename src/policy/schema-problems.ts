@@ -1,8 +1,8 @@
 import type { z } from 'zod';
+import { didYouMean } from '../common/did-you-mean.ts';
 import type { ProblemCode } from './problem.ts';
 import type { Path, YamlDocument } from './read-yaml.ts';
 import type { Span } from './source-text.ts';
-import { didYouMean } from './suggest.ts';
 
 type Issue = z.core.$ZodIssue;
 

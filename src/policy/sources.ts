@@ -1,3 +1,4 @@
+import { didYouMean } from '../common/did-you-mean.ts';
 import { isLoopbackHost } from '../common/loopback.ts';
 import {
   type ConnectionSource,
@@ -8,7 +9,6 @@ import {
 import type { PolicyProblem } from './problem.ts';
 import type { WrittenPolicy } from './reader.ts';
 import type { Source } from './schema/source.ts';
-import { didYouMean } from './suggest.ts';
 
 /** What settings say of sources: those that they define themselves, and what those of policy files may reach. */
 export interface KnownSources {

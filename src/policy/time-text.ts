@@ -1,3 +1,4 @@
+import { didYouMean } from '../common/did-you-mean.ts';
 import type {
   Always,
   CronSwitch,
@@ -10,7 +11,6 @@ import type {
 import { instantOfLocal } from '../domain/time/windows/local-time.ts';
 import { readInterval, type WrittenInterval } from './interval-text.ts';
 import { zoneError } from './schema/scalars.ts';
-import { didYouMean } from './suggest.ts';
 
 type WithoutZone<T> = Omit<T, 'zone' | 'dates'> & { zone: string | undefined };
 type WrittenWeekly = WithoutZone<WeeklyWindow>;

@@ -1,11 +1,11 @@
 import { isLoopbackHost } from '../common/loopback.ts';
-import type { Parsed } from './schema-parts.ts';
+import type { Result } from '../common/result.ts';
 import { asWrittenAndDecoded, type Secret, secret } from './secret.ts';
 
 const VERSION_SEGMENT = '/api/v2';
 
 /** Reads the base URL of the control API; the result has no trailing slash. What is wrong is said without the URL's user part. */
-export function parseApiUrl(text: string): Parsed<string> {
+export function parseApiUrl(text: string): Result<string> {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !['http:', 'https:'].includes(url.protocol)) {
     return { ok: false, problem: 'is not an http or https URL; write for example https://console.neon.tech/api/v2' };
@@ -42,7 +42,7 @@ export interface ListenAddress {
 const HOST_AND_PORT = /^(?:\[(?<ipv6>[0-9a-f:.]+)\]|(?<host>[^:[\]\s/]+)):(?<port>\d{1,5})$/i;
 
 /** Reads `HOST:PORT` or `[IPV6]:PORT`. */
-export function parseListenAddress(text: string): Parsed<ListenAddress> {
+export function parseListenAddress(text: string): Result<ListenAddress> {
   const match = HOST_AND_PORT.exec(text.trim());
   const host = match?.groups?.ipv6 ?? match?.groups?.host;
   const port = Number(match?.groups?.port);
@@ -78,7 +78,7 @@ const SENTINEL_EXPECTED =
 const PASSWORD_PARAMETER = /[?&](?:sentinel_)?(?:password|pass|auth)=([^&#]*)/gi;
 
 /** Reads where queue and store live. What is wrong is said without the text, which may hold a password. */
-export function parseQueueUrl(text: string): Parsed<QueueLocation> {
+export function parseQueueUrl(text: string): Result<QueueLocation> {
   const [, scheme = '', rest = ''] = /^([a-z][a-z0-9+.-]*):(.*)$/is.exec(text.trim()) ?? [];
   if (scheme.toLowerCase() === 'embedded') return embedded(rest);
   const kind = KINDS.get(scheme.toLowerCase());
@@ -97,7 +97,7 @@ export function parseQueueUrl(text: string): Parsed<QueueLocation> {
   return { ok: true, value: { kind, url: secret(text.trim()), shown, passwords } };
 }
 
-function embedded(dir: string): Parsed<QueueLocation> {
+function embedded(dir: string): Result<QueueLocation> {
   if (dir === '' || dir.startsWith('//'))
     return { ok: false, problem: 'names no folder; write for example embedded:.ebb' };
   return {

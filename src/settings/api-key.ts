@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Parsed } from './schema-parts.ts';
+import type { Result } from '../common/result.ts';
 import { type Secret, secret } from './secret.ts';
 
 /** Where the API key comes from; a variable that is not set has none. A file can be read anew, so that a key can be rotated. */
@@ -19,7 +19,7 @@ export type KeyPurpose = 'read' | 'write';
 const HEADER_SAFE = /^[\x21-\x7e]+$/;
 
 /** The API key, or one line that says what to do. The line never holds the key. */
-export function readApiKey(source: ApiKeySource | undefined, purpose: KeyPurpose): Parsed<Secret> {
+export function readApiKey(source: ApiKeySource | undefined, purpose: KeyPurpose): Result<Secret> {
   if (source === undefined) {
     return { ok: false, problem: 'no API key: set EBB_API_KEY, or EBB_API_KEY_FILE to a file that holds it' };
   }
@@ -35,7 +35,7 @@ export function readApiKey(source: ApiKeySource | undefined, purpose: KeyPurpose
   return { ok: false, problem: `${source.variable}: is not set; put the API key there and nothing else` };
 }
 
-function readKeyFile({ file, where }: { file: string; where: string }): Parsed<Secret> {
+function readKeyFile({ file, where }: { file: string; where: string }): Result<Secret> {
   try {
     return checked(readFileSync(file, 'utf8').trim(), `${where}: ${file}`);
   } catch (error) {
@@ -47,7 +47,7 @@ function readKeyFile({ file, where }: { file: string; where: string }): Parsed<S
   }
 }
 
-function checked(key: string, where: string): Parsed<Secret> {
+function checked(key: string, where: string): Result<Secret> {
   if (HEADER_SAFE.test(key)) return { ok: true, value: secret(key) };
   const what = key === '' ? 'is empty' : 'holds blanks, line breaks or characters that no key has';
   return { ok: false, problem: `${where}: ${what}; put the API key there and nothing else` };

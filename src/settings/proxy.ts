@@ -1,5 +1,5 @@
 import { isLoopbackHost } from '../common/loopback.ts';
-import type { Parsed } from './schema-parts.ts';
+import type { Result } from '../common/result.ts';
 import { asWrittenAndDecoded, type Secret, secret } from './secret.ts';
 import type { Environment } from './sources.ts';
 
@@ -23,7 +23,7 @@ const HAS_SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
  * Finds the proxy for an API URL in the usual variables, of which the one in small letters counts more, as it does for others.
  * Undefined if there is none, and for an API on this machine. What is wrong is said without the URL.
  */
-export function findProxy(env: Environment, apiUrl: string): Parsed<ProxySetting | undefined> {
+export function findProxy(env: Environment, apiUrl: string): Result<ProxySetting | undefined> {
   const { protocol, hostname } = new URL(apiUrl);
   const names = protocol === 'https:' ? ['https_proxy', 'HTTPS_PROXY'] : ['http_proxy', 'HTTP_PROXY'];
   const variable = names.find((name) => env[name]);

@@ -26,6 +26,3 @@ export function listOrText<S extends z.ZodType>(entry: S, error: string) {
     typeof value === 'string' ? value.split(',').flatMap((part) => part.trim() || []) : value;
   return z.preprocess(split, z.array(entry, { error }));
 }
-
-/** What a text means, or in a few words why it means nothing and what to write instead. */
-export type Parsed<T> = { ok: true; value: T } | { ok: false; problem: string };

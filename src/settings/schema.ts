@@ -1,9 +1,10 @@
 import { delimiter } from 'node:path';
 import { z } from 'zod';
+import type { Result } from '../common/result.ts';
 import { Disruption, ManualChanges } from '../policy/schema/policy-base.ts';
 import { accountsSchema, connectionProfileSchema, planSchema, pricesSchema } from './account-schema.ts';
 import { parseApiUrl, parseListenAddress, parseQueueUrl } from './addresses.ts';
-import { keyPath, listOrText, oneOf, type Parsed, text } from './schema-parts.ts';
+import { keyPath, listOrText, oneOf, text } from './schema-parts.ts';
 import { allowedOriginsSchema, sourcesSchema } from './source-settings.ts';
 
 export const MODES = ['observe', 'enforce'] as const;
@@ -12,7 +13,7 @@ export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 /** The Redis prefix and the Postgres schema are made of it. */
 const GROUP = /^[a-z0-9][a-z0-9_-]{0,39}$/;
 
-function read<T>(parse: (value: string) => Parsed<T>) {
+function read<T>(parse: (value: string) => Result<T>) {
   return text().transform((value, context): T => {
     const parsed = parse(value);
     if (parsed.ok) return parsed.value;

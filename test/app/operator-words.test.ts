@@ -28,7 +28,7 @@ function operatorOf(set: Policy[], compute = aCompute(), record = aRecord()) {
   fleet.putEvaluated({ compute, record, ...judgement });
   const told: string[] = [];
   const parts = {
-    ...{ log: memoryLog(), now: async () => NOON, reconcileLocked: async () => {} },
+    ...{ log: memoryLog(), now: async () => NOON, requestReconciles: async () => {} },
     store: {
       ...{ putHold: async () => ({ ok: true }), putFreeze: async () => ({ ok: true }) },
       ...{ holds: async () => [], freezes: async () => [], records: async () => new Map(), projectIds: async () => [] },

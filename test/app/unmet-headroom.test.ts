@@ -34,7 +34,7 @@ beforeAll(async () => {
   parts = {
     ...{ store, log: engine.log, holder: 'test' },
     now: async () => NOON,
-    reconcileLocked: async () => undefined,
+    requestReconciles: async () => undefined,
     daemon: {
       ...{ fleet, mode: 'enforce' },
       policies: () => policies,

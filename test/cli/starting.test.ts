@@ -25,5 +25,5 @@ it('a command waits for a daemon that has the store and is starting, and says so
   const opening = openOperator({ settings, waitMs: 60_000 });
   const forget = await announce(settings.queue, { url: 'http://127.0.0.1:9', token: 'none' });
   onTestFinished(forget);
-  expect(await opening).toMatchObject({ ok: true, access: { via: 'daemon' } });
+  expect(await opening).toMatchObject({ ok: true, value: { via: 'daemon' } });
 });

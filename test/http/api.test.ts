@@ -31,7 +31,7 @@ beforeAll(async () => {
   const operator = createOperator({
     ...{ store, log: engine.log, holder: 'operator' },
     now: () => store.timeMs(),
-    async reconcileLocked(projectIds) {
+    async requestReconciles(projectIds) {
       looked.push(...projectIds);
     },
   });

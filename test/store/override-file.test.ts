@@ -21,9 +21,9 @@ async function aFile({ onTestFinished }: Pick<TestContext, 'onTestFinished'>) {
 
 it('gives back what was kept last, readable for its owner alone, and leaves nothing else behind', async (test) => {
   const { path, folder, file } = await aFile(test);
-  expect(await file.read()).toEqual({ ok: true, said: undefined });
+  expect(await file.read()).toEqual({ ok: true, value: undefined });
   await Promise.all([file.keep({ holds: [], freezes: [] }), file.keep(SAID)]);
-  expect(await file.read()).toEqual({ ok: true, said: SAID });
+  expect(await file.read()).toEqual({ ok: true, value: SAID });
   expect(await readdir(join(folder, 'state'))).toEqual(['group.json']);
   expect((await stat(path)).mode & 0o777).toBe(0o600);
 });
@@ -36,7 +36,7 @@ it('takes a freeze that it can not read for one of everything', async (test) => 
     JSON.stringify({ holds: [], freezes: [{ id: 'newer', expiresAtMs: 7, select: { likes: 3 } }] }),
   );
   const read = await file.read();
-  expect(read).toMatchObject({ ok: true, said: { freezes: [{ id: 'newer', select: 'all', expiresAtMs: 7 }] } });
+  expect(read).toMatchObject({ ok: true, value: { freezes: [{ id: 'newer', select: 'all', expiresAtMs: 7 }] } });
 });
 
 it('says where a file is that is broken, and what to do', async (test) => {

@@ -75,7 +75,7 @@ export async function startTestDaemon(options: TestDaemonOptions): Promise<TestD
     ...(clock && { clock }),
   });
   if (!started.ok) throw new Error(started.problem);
-  return { ...started.daemon, events, logs };
+  return { ...started.value, events, logs };
 }
 
 /**

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseJson } from '../../common/parse-json.ts';
 import { failed, type Read } from './outcomes.ts';
 
 export interface Series {
@@ -65,18 +66,10 @@ export function connectionsIn(value: string): Read<number> {
 function bodyOf(status: number, text: string): Read<unknown> {
   if (status === 401 || status === 403) return failed('unauthorised', `it answers ${status}: check its token`);
   if (status >= 300 && status < 400) return failed('misconfigured', `it answers ${status}: redirects are not followed`);
-  const body = parsed(text);
+  const body = parseJson(text);
   const failure = Failure.safeParse(body);
   if (failure.success) {
     return failed(status === 400 ? 'misconfigured' : 'unavailable', `${status}: ${failure.data.error.slice(0, 200)}`);
   }
   return status === 200 ? { ok: true, value: body } : failed('unavailable', `it answers ${status}`);
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

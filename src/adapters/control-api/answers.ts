@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseJson } from '../../common/parse-json.ts';
 import { printable } from '../../common/safe-text.ts';
 import type { ApiResult, ControlApiError, ControlApiErrorCode } from '../../ports/control-api.ts';
 import { type ApiCall, isWrite, routeOf } from './api-call.ts';
@@ -75,14 +76,6 @@ function describe(status: number): string {
   if (status >= 300 && status < 400)
     return `HTTP ${status}: redirects are not followed; set the API URL to where it is`;
   return `HTTP ${status}`;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function failed(

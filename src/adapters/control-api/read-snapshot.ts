@@ -1,14 +1,13 @@
 import { parse } from 'yaml';
 import type { z } from 'zod';
+import type { Result } from '../../common/result.ts';
 import { Snapshot, type SnapshotProject } from './snapshot-schema.ts';
 
 /** The longest text that is read, in characters: 100,000 computes as JSON have about 30 million. */
 const MOST_CHARACTERS = 64 * 1024 * 1024;
 
-type Read<T> = { ok: true; value: T } | { ok: false; problem: string };
-
 /** Reads and checks the text of a fleet file, YAML or JSON. A problem names the first place that is wrong. */
-export function readSnapshot(text: string): Read<Snapshot> {
+export function readSnapshot(text: string): Result<Snapshot> {
   if (text.length > MOST_CHARACTERS) return { ok: false, problem: `has more than ${MOST_CHARACTERS} characters` };
   const data = parseText(text);
   if (!data.ok) return data;
@@ -19,7 +18,7 @@ export function readSnapshot(text: string): Read<Snapshot> {
 }
 
 /** JSON is YAML too, but its own parser is ten times as fast. */
-function parseText(text: string): Read<unknown> {
+function parseText(text: string): Result<unknown> {
   if (/^\s*\{/.test(text)) {
     try {
       return { ok: true, value: JSON.parse(text) };

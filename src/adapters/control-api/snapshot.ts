@@ -1,3 +1,4 @@
+import type { Result } from '../../common/result.ts';
 import { type Compute, canonicalSuspendTimeout } from '../../domain/compute/compute.ts';
 import type { ApiResult, Branch, ControlApi, ControlApiError, Project } from '../../ports/control-api.ts';
 import type { ComputeFacts, FleetFacts } from '../../ports/fleet-facts.ts';
@@ -26,11 +27,7 @@ const UNKNOWN_PARENT = 'not-in-the-file';
  * A fleet file, YAML or JSON, as a control API that can only be read; or one line that says what is wrong with it and where.
  * `name` is what the file is called there; a compute without `created_at` is a year older than `nowMs`.
  */
-export function createSnapshotApi(options: {
-  text: string;
-  name: string;
-  nowMs: number;
-}): { ok: true; value: SnapshotApi } | { ok: false; problem: string } {
+export function createSnapshotApi(options: { text: string; name: string; nowMs: number }): Result<SnapshotApi> {
   const { text, name, nowMs } = options;
   const read = readSnapshot(text);
   if (!read.ok) return { ok: false, problem: `${name}: ${read.problem}` };

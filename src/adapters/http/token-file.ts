@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { BEARER_TOKEN_FORM, isBearerToken } from '../../common/bearer-token.ts';
+import type { Result } from '../../common/result.ts';
 import { isShowable } from '../../common/safe-text.ts';
 import { MOST_CHARACTERS } from '../../ports/operator.ts';
 
@@ -10,12 +11,10 @@ export interface NamedToken {
   name?: string;
 }
 
-type Reading = { ok: true; tokens: readonly NamedToken[] } | { ok: false; problem: string };
-
 const MOST_BYTES = 64 * 1024;
 
 /** The tokens of a file: a line each, `NAME: TOKEN` or `TOKEN`; `#` begins a comment. A problem never holds a token. */
-export function readTokenFile(path: string): Reading {
+export function readTokenFile(path: string): Result<readonly NamedToken[]> {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
@@ -43,7 +42,7 @@ export function tokenFileVersion(path: string): string {
   }
 }
 
-function parseTokens(text: string, path: string): Reading {
+function parseTokens(text: string, path: string): Result<readonly NamedToken[]> {
   const tokens: NamedToken[] = [];
   for (const [index, written] of text.split(/\r?\n/).entries()) {
     const line = written.trim();
@@ -56,7 +55,9 @@ function parseTokens(text: string, path: string): Reading {
     }
     tokens.push(parsed);
   }
-  return tokens.length > 0 ? { ok: true, tokens } : { ok: false, problem: `${path}: holds no token; ${EXPECTED}` };
+  return tokens.length > 0
+    ? { ok: true, value: tokens }
+    : { ok: false, problem: `${path}: holds no token; ${EXPECTED}` };
 }
 
 const EXPECTED = `write NAME: TOKEN, with a token of ${BEARER_TOKEN_FORM}; make one with: openssl rand -hex 32`;

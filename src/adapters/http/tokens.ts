@@ -46,11 +46,11 @@ export function createTokens({ log, shared, file, local, hide = () => {} }: Toke
     if (!read.ok && read.problem !== last?.problem)
       log.error({ event: 'ebb.tokens_refused' }, `${read.problem}; until then none of its tokens counts`);
     if (read.ok && last)
-      log.info({ event: 'ebb.tokens_reloaded', tokens: read.tokens.length }, 'the token file was reloaded');
+      log.info({ event: 'ebb.tokens_reloaded', tokens: read.value.length }, 'the token file was reloaded');
     last = {
       version,
       problem: read.ok ? undefined : read.problem,
-      tokens: known(read.ok ? read.tokens : [], hide),
+      tokens: known(read.ok ? read.value : [], hide),
     };
     return last;
   }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { parseJson } from '../../common/parse-json.ts';
 import { HISTORY_KINDS, type HistoryEntry } from '../../domain/records/history.ts';
-import { parseJson } from './parse-json.ts';
 
 const SomeSettings = z.looseObject({
   minCu: z.number().exactOptional(),

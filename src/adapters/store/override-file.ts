@@ -1,10 +1,11 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
+import { parseJson } from '../../common/parse-json.ts';
+import type { Result } from '../../common/result.ts';
 import type { Said } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { createOverrideReaders, type EntryReader } from './override-json.ts';
-import { parseJson } from './parse-json.ts';
 
 const Entries = z.array(z.looseObject({ id: z.string() }));
 const Kept = z.looseObject({ holds: Entries, freezes: Entries });
@@ -12,7 +13,7 @@ const Kept = z.looseObject({ holds: Entries, freezes: Entries });
 /** What people said, in a file of this machine: it outlives a store that is lost. */
 export interface OverrideFile {
   /** Undefined where nothing has been kept yet. */
-  read(): Promise<{ ok: true; said: Said | undefined } | { ok: false; problem: string }>;
+  read(): Promise<Result<Said | undefined>>;
   /** Replaces what is kept, in one step. Rejects if that is not possible. */
   keep(said: Said): Promise<void>;
 }
@@ -32,11 +33,12 @@ export function createOverrideFile({ path, log }: { path: string; log: Log }): O
     async read() {
       const text = await readIfThere(path);
       if (typeof text === 'object') return { ok: false, problem: `${path}: can't be read (${text.code}); ${REMEDY}` };
-      if (text === undefined) return { ok: true, said: undefined };
+      if (text === undefined) return { ok: true, value: undefined };
       const kept = Kept.safeParse(parseJson(text));
       if (!kept.success) return { ok: false, problem: `${path}: is broken; ${REMEDY}` };
       const { holds, freezes } = kept.data;
-      return { ok: true, said: { holds: entries(holds, readers.hold), freezes: entries(freezes, readers.freeze) } };
+      const value = { holds: entries(holds, readers.hold), freezes: entries(freezes, readers.freeze) };
+      return { ok: true, value };
     },
     keep(said) {
       last = last.catch(() => {}).then(() => replace(said));

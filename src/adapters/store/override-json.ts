@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import { parseJson } from '../../common/parse-json.ts';
 import type { Freeze } from '../../domain/overrides/freezes.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import type { Approval } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
-import { parseJson } from './parse-json.ts';
 
 const Common = {
   id: z.string(),

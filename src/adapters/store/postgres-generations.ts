@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { parseJson } from '../../common/parse-json.ts';
 import { MOST_AHEAD_MS } from '../../domain/overrides/instants-ahead.ts';
 import type { PostgresEngine } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
-import { parseJson } from './parse-json.ts';
 import { alone } from './postgres-tables.ts';
 import { sharedAsk } from './shared-ask.ts';
 

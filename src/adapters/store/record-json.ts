@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { parseJson } from '../../common/parse-json.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Log } from '../../ports/telemetry.ts';
-import { parseJson } from './parse-json.ts';
 
 /** Grows when a record written by this version would be misread by an older one. */
 const VERSION = 1;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { parseJson } from '../../common/parse-json.ts';
 import type { ConnectionSample } from '../../ports/store.ts';
-import { parseJson } from './parse-json.ts';
 
 const Optional = z.number().nullish();
 

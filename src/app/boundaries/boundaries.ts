@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import { isBoundary } from '../../domain/decide/boundaries.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Job, JobHandler } from '../../ports/job-queue.ts';
@@ -6,7 +7,6 @@ import type { Telemetry } from '../../ports/telemetry.ts';
 import { compareRanks, rankAt, type WriteRank } from '../apply/write-order.ts';
 import type { EvaluateDeps } from '../evaluate/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
-import { mapConcurrently } from '../map-concurrently.ts';
 import { requestCrossing, requestReconcile, type TriggerDeps } from '../triggers.ts';
 
 /** Triggers on their way to the queue at once: enough to keep it busy, and still in their order. */
@@ -33,9 +33,7 @@ export function createBoundaries(deps: BoundaryDeps): JobHandler {
 async function crossBoundary(deps: BoundaryDeps, instantMs: number): Promise<void> {
   const { affected, unknown } = await projectsAt(deps, instantMs);
   const request = deps.clock.now() < instantMs ? requestCrossing : requestReconcile;
-  await mapConcurrently([...affected, ...unknown], CONCURRENT_TRIGGERS, (projectId) =>
-    request(deps, projectId, instantMs),
-  );
+  await pLimit(CONCURRENT_TRIGGERS).map([...affected, ...unknown], (projectId) => request(deps, projectId, instantMs));
 }
 
 /**

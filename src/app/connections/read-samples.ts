@@ -1,5 +1,5 @@
+import pLimit from 'p-limit';
 import type { ConnectionSample, Store } from '../../ports/store.ts';
-import { mapConcurrently } from '../map-concurrently.ts';
 
 const CONCURRENT_READS = 16;
 
@@ -9,7 +9,7 @@ export async function readSamples(
   computeIds: readonly string[],
 ): Promise<Map<string, readonly ConnectionSample[]>> {
   const found = new Map<string, readonly ConnectionSample[]>();
-  await mapConcurrently(computeIds, CONCURRENT_READS, async (computeId) => {
+  await pLimit(CONCURRENT_READS).map(computeIds, async (computeId) => {
     const samples = await store.samples(computeId);
     if (samples.length > 0) found.set(computeId, samples);
   });

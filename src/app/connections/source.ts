@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { CONNECTION_PROFILES } from '../../domain/connections/connection-profile.ts';
 import { compactSamples, MOST_SAMPLES, withValidity } from '../../domain/connections/connection-samples.ts';
@@ -6,7 +7,6 @@ import type { ConnectionCounters, CountOutcome } from '../../ports/connections.t
 import type { ConnectionSample, Store } from '../../ports/store.ts';
 import { type EvaluateDeps, situationOf } from '../evaluate/evaluate.ts';
 import { FRESH_MS, type ReadProjectDeps, readProject } from '../fleet/cached-projects.ts';
-import { mapConcurrently } from '../map-concurrently.ts';
 import { requestReconcile, type TriggerDeps } from '../triggers.ts';
 import type { CountedComputes } from './counted-computes.ts';
 import type { Samples } from './samples.ts';
@@ -31,7 +31,7 @@ export async function sampleSource(
   const { source } = counted;
   const awake = counted.computes.filter(({ state }) => state !== 'idle');
   const known = new Map<string, readonly ConnectionSample[]>();
-  await mapConcurrently(awake, CONCURRENT_STORE_CALLS, async ({ computeId }) => {
+  await pLimit(CONCURRENT_STORE_CALLS).map(awake, async ({ computeId }) => {
     const stored = await deps.store.samples(computeId);
     const latestMs = deps.clock.now() + AHEAD_MS;
     known.set(
@@ -45,7 +45,7 @@ export async function sampleSource(
     requests.length === 0 ? new Map() : await options.counters.of(source).count(requests, options.signal);
   const projects = new Set<string>();
   const fresh = new Map(computes.map((compute) => [compute.computeId, compute]));
-  await mapConcurrently(awake, CONCURRENT_STORE_CALLS, async (seen) => {
+  await pLimit(CONCURRENT_STORE_CALLS).map(awake, async (seen) => {
     const compute = fresh.get(seen.computeId) ?? seen;
     const all = known.get(compute.computeId) ?? [];
     const added = sampleOf(deps, compute, outcomes.get(compute.computeId), all, source.name);
@@ -67,7 +67,7 @@ async function asFresh(deps: SampleSourceDeps, from: 'postgres' | 'prometheus', 
   if (from === 'prometheus') return [...computes];
   const { fleet } = deps;
   const stale = new Set(computes.map(({ projectId }) => projectId).filter((id) => fleet.ageMs(id) > FRESH_MS));
-  await mapConcurrently([...stale], CONCURRENT_READS, async (projectId) => {
+  await pLimit(CONCURRENT_READS).map([...stale], async (projectId) => {
     const project = fleet.listed(projectId);
     if (project) await readProject(deps, project, { deadlineMs: FRESH_MS });
   });

@@ -1,7 +1,7 @@
+import pLimit from 'p-limit';
 import type { Priority } from '../../domain/rate-budget/grant.ts';
 import type { Project } from '../../ports/control-api.ts';
 import type { JobHandler } from '../../ports/job-queue.ts';
-import { mapConcurrently } from '../map-concurrently.ts';
 import { reportListing } from '../telemetry/outages.ts';
 import { requestReconcile, type TriggerDeps } from '../triggers.ts';
 import { type FreshProjectDeps, type ProjectList, readProject, readProjectList } from './cached-projects.ts';
@@ -76,7 +76,7 @@ async function readAll(
   projects: readonly Project[],
   options: { signal: AbortSignal; priority: Priority },
 ): Promise<void> {
-  await mapConcurrently(projects, CONCURRENT_READS, async (project) => {
+  await pLimit(CONCURRENT_READS).map(projects, async (project) => {
     if (options.signal.aborted || !(await readProject(deps, project, options))) return;
     await requestReconcile(deps, project.projectId);
   });

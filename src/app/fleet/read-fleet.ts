@@ -1,6 +1,6 @@
+import pLimit from 'p-limit';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { ControlApi, ControlApiError, Project, UnreadableCompute } from '../../ports/control-api.ts';
-import { mapConcurrently } from '../map-concurrently.ts';
 import { readBranches, refusesBranches, withBranches } from './branches.ts';
 
 /** How many projects are read at a time: enough to use the rate budget, few enough to stop soon. */
@@ -44,7 +44,7 @@ export async function surveyFleet(options: SurveyOptions): Promise<Survey> {
   const { projects, errors } = await listAll(options);
   const readings = new Map<string, ProjectReading>();
   const progress: SurveyProgress = { projectsRead: 0, projects: projects.length, computes: 0 };
-  await mapConcurrently(projects, concurrency, async (project) => {
+  await pLimit(concurrency).map(projects, async (project) => {
     const reading = await readProject(api, project, options);
     readings.set(project.projectId, reading);
     progress.projectsRead += 1;

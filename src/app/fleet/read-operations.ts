@@ -1,5 +1,5 @@
+import pLimit from 'p-limit';
 import type { ApiResult, ControlApi, ControlApiError, Operation, Project } from '../../ports/control-api.ts';
-import { mapConcurrently } from '../map-concurrently.ts';
 
 /** How many projects are asked at a time: enough to use the rate budget, few enough to stop soon. */
 const PROJECTS_AT_A_TIME = 8;
@@ -93,7 +93,7 @@ export async function readOperations(options: ReadOperationsOptions): Promise<Op
   }
 
   for (let round = projects; round.length > 0 && !signal?.aborted; ) {
-    await mapConcurrently(round, concurrency, readPage);
+    await pLimit(concurrency).map(round, readPage);
     round = round.filter(({ projectId }) => states.get(projectId)?.read === 'in part');
   }
   return { states, errors };

@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import { lookAgainAt } from '../../domain/decide/boundaries.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
 import type { Store } from '../../ports/store.ts';
@@ -6,7 +7,6 @@ import type { Running, UntilItWorks } from '../background.ts';
 import { type EvaluateDeps, evaluateQuietly } from '../evaluate/evaluate.ts';
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
 import { askForProject } from '../fleet/forget-project.ts';
-import { mapConcurrently } from '../map-concurrently.ts';
 import type { Overrides } from '../overrides.ts';
 import type { CompiledRules } from '../rules.ts';
 import type { LeaderLease } from './leader.ts';
@@ -62,7 +62,7 @@ export function startLeaderRefresh(deps: LeaderRefreshDeps): Running {
     const cachedProjects = [...deps.fleet.cachedProjects()].filter((cachedProject) => {
       return isAnew || (isRound && isOfOthers(deps, cachedProject)) || isBehind(deps, cachedProject);
     });
-    await mapConcurrently(cachedProjects, CONCURRENT_READS, ({ project }) => adoptProject(deps, project.projectId));
+    await pLimit(CONCURRENT_READS).map(cachedProjects, ({ project }) => adoptProject(deps, project.projectId));
     if (isRound) grounds = current;
   }
 

@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import { hasSettings } from '../../domain/compute/compute.ts';
 import {
   type FleetPlan,
@@ -15,7 +16,6 @@ import { type ApplyDeps, applyAction, type Written } from '../apply/apply.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { type ReadComputesDeps, readComputes } from '../fleet/read-computes.ts';
 import { LEASE_MS } from '../leases/locked-project.ts';
-import { mapConcurrently } from '../map-concurrently.ts';
 import { type FollowDeps, followOperations } from '../operations/follow.ts';
 import type { Slots } from '../operations/restart-slots.ts';
 
@@ -63,7 +63,7 @@ export async function applyPlan(options: ApplyPlanOptions): Promise<Map<PlannedC
   const inOrder = inOrderOfWriting(options.plan.computes);
   const raises = ({ plan }: PlannedCompute) => plan.actions[0]?.raises === true;
   for (const wave of [inOrder.filter(raises), inOrder.filter((planned) => !raises(planned))]) {
-    await mapConcurrently(byProject(wave).values(), PROJECTS_AT_A_TIME, async (ofProject) => {
+    await pLimit(PROJECTS_AT_A_TIME).map(byProject(wave).values(), async (ofProject) => {
       for (const planned of ofProject) {
         const applied = await applyToCompute(options, planned);
         results.set(planned, applied);

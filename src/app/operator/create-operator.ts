@@ -58,6 +58,6 @@ async function approve(
   await parts.store.approve({ hash, who: owner, atMs });
   const message = `policy set ${hash} may come into force`;
   await rememberDeeds(parts, [{ kind: 'approve', code: 'approved', message, who: owner, atMs }]);
-  await parts.reconcileLocked(await parts.store.projectIds());
+  await parts.requestReconciles(await parts.store.projectIds());
   return { ok: true, value: { hash } };
 }

@@ -23,7 +23,7 @@ export async function setFreeze(parts: OperatorParts, request: FreezeRequest): P
   if (!put.ok) return fail('full', `there are ${put.error.limit} freezes already: unfreeze some`);
   const message = `frozen: ${describeSelect(freeze)}, until ${isoInstant(freeze.expiresAtMs)}: ${reason}`;
   await rememberDeeds(parts, [{ kind: 'freeze', code: 'frozen', message, who: owner, atMs: createdAtMs }]);
-  await parts.reconcileLocked(await projectsOf(parts, [freeze]));
+  await parts.requestReconciles(await projectsOf(parts, [freeze]));
   return { ok: true, value: freezeDocument(freeze) };
 }
 
@@ -54,7 +54,7 @@ export async function unfreeze(
     message: `unfrozen: ${describeSelect(freeze)}`,
   }));
   if (deeds.length > 0) await rememberDeeds(parts, deeds);
-  if (ended.length > 0) await parts.reconcileLocked(await projectsOf(parts, ended));
+  if (ended.length > 0) await parts.requestReconciles(await projectsOf(parts, ended));
   return { ok: true, value: { freezes: ended.map((freeze) => freeze.id) } };
 }
 

@@ -22,7 +22,7 @@ export async function setHold(parts: OperatorParts, request: HoldRequest): Promi
   if (!put.ok) return fail('full', `there are ${put.error.limit} holds already: release some`);
   const { owner: who, createdAtMs: atMs } = hold;
   await rememberDeeds(parts, [{ kind: 'hold', code: 'hold', message: describeHold(hold), who, atMs, ...place }]);
-  await parts.reconcileLocked([hold.projectId]);
+  await parts.requestReconciles([hold.projectId]);
   return { ok: true, value: holdDocument(hold, parts.daemon) };
 }
 

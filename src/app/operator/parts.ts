@@ -15,7 +15,7 @@ export interface OperatorParts {
   /** The instant that holds and freezes are about, milliseconds since the epoch. */
   now(): Promise<number>;
   /** Asks the daemons of the group to look at projects soon; does nothing where there are none. */
-  reconcileLocked(projectIds: readonly string[]): Promise<void>;
+  requestReconciles(projectIds: readonly string[]): Promise<void>;
   /** Names the holder of a lease. */
   holder: string;
   /** Absent where no daemon is asked. */

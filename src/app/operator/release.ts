@@ -46,7 +46,7 @@ async function releaseCompute(
     const message = 'released: stopped fights and respected manual changes no longer count';
     const deed = { kind: 'hold', code: 'released', message, who: owner, atMs: await parts.now(), ...place } as const;
     await rememberDeeds(parts, [deed]);
-    await parts.reconcileLocked([projectId]);
+    await parts.requestReconciles([projectId]);
   }
   await endHolds(parts, own, owner);
   const computes = changed.changed.map((id) => ({ project_id: projectId, compute_id: id }));
@@ -62,7 +62,7 @@ async function endHolds(parts: OperatorParts, holds: readonly Hold[], who: strin
     message: `released: hold ${id} of ${owner}`,
   }));
   await rememberDeeds(parts, deeds);
-  await parts.reconcileLocked([...new Set(holds.map(({ projectId }) => projectId))]);
+  await parts.requestReconciles([...new Set(holds.map(({ projectId }) => projectId))]);
 }
 
 function noHold(id: string): string {

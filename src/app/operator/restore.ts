@@ -70,7 +70,7 @@ async function restoreProject(parts: OperatorParts, request: ProjectRequest): Pr
   const deeds = changed.changed.map((computeId) => ({ ...deedOf({ projectId, computeId }, owner), atMs: nowMs }));
   if (deeds.length > 0) {
     await rememberDeeds(parts, deeds);
-    await parts.reconcileLocked([projectId]);
+    await parts.requestReconciles([projectId]);
   }
   return restored;
 }

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import pLimit from 'p-limit';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { evaluateNow } from '../../domain/evaluate/evaluate.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
@@ -8,7 +9,6 @@ import type { Store } from '../../ports/store.ts';
 import { type EvaluateDeps, situationOf } from '../evaluate/evaluate.ts';
 import { type ReadProjectDeps, readProject, readProjectList } from '../fleet/cached-projects.ts';
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
-import { mapConcurrently } from '../map-concurrently.ts';
 import type { Overrides } from '../overrides.ts';
 import { type CurrentRules, compileRules } from '../rules.ts';
 
@@ -73,7 +73,7 @@ async function readMissing(deps: MeasureImpactDeps, signal: AbortSignal): Promis
   const { projects, failures } = await readProjectList(deps, { signal });
   if (signal.aborted || (projects.length === 0 && failures.size > 0)) return false;
   const missing = projects.filter(({ projectId }) => !fleet.cachedProject(projectId) || lacksBranches(deps, projectId));
-  await mapConcurrently(missing, CONCURRENT_READS, async (project) => {
+  await pLimit(CONCURRENT_READS).map(missing, async (project) => {
     if (signal.aborted) return;
     fleet.list(project);
     await readProject(deps, project, { signal });

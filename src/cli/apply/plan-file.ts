@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
+import { parseJson } from '../../common/parse-json.ts';
 import type { FleetPlanJson, PlannedComputeJson } from '../../domain/evaluate/fleet-plan-json.ts';
 import { UserError } from '../fail.ts';
 
@@ -45,14 +46,6 @@ export async function readPlanFile(path: string): Promise<PlanFile> {
   if (parsed.success) return parsed.data;
   const place = parsed.error.issues[0]?.path.join('.') || 'the whole file';
   throw new UserError(`--plan: ${path} is no plan (${place}): make one with ebb plan --out ${path}`);
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /**

@@ -98,7 +98,7 @@ async function fromPrometheus(options: Options): Promise<Recorded> {
     range,
   });
   if (!read.ok) throw new UserError(read.problem);
-  return recorded({ ...subjects, computes }, read.counts);
+  return recorded({ ...subjects, computes }, read.value);
 }
 
 function subjectsFor(options: Options, ids: readonly string[]): Promise<Subjects> | Subjects {

@@ -38,10 +38,10 @@ export async function prepareQueue(url: string): Promise<void> {
 export async function startDemoDaemon(options: DemoDaemonOptions): Promise<RunningDaemon> {
   const listen = options.flags.listen ?? USUAL_LISTEN;
   const usual = await start(options, listen);
-  if (usual.ok) return usual.daemon;
+  if (usual.ok) return usual.value;
   const other = options.flags.listen === undefined ? await start(options, ANY_PORT) : usual;
   if (!other.ok) throw new UserError(other.problem);
-  return other.daemon;
+  return other.value;
 }
 
 async function start({ folder, queueUrl, policies, platform, clock, onEvent }: DemoDaemonOptions, listen: string) {

@@ -46,9 +46,9 @@ export async function withOperator<T>(flags: AccessFlags, work: (asked: Asked) =
   const opened = await openOperator({ settings, url });
   if (!opened.ok) throw new UserError(opened.problem);
   try {
-    return await work(opened.access);
+    return await work(opened.value);
   } finally {
-    await opened.access.close();
+    await opened.value.close();
   }
 }
 

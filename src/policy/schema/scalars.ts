@@ -1,5 +1,6 @@
 import { IANAZone } from 'luxon';
 import { z } from 'zod';
+import { didYouMean } from '../../common/did-you-mean.ts';
 import {
   DEFAULT_SUSPEND_TIMEOUT_SECONDS,
   type Size as DomainSize,
@@ -7,7 +8,6 @@ import {
 } from '../../domain/compute/compute.ts';
 import { COMPUTE_SIZES_CU, impossibleSize, isAllowedSize, sizeProblems } from '../../domain/compute/compute-units.ts';
 import { POLICY_LIMITS } from '../limits.ts';
-import { didYouMean } from '../suggest.ts';
 import { DURATION_PATTERN, SIZE_PATTERN, SUSPEND_AFTER_PATTERN } from './patterns.ts';
 
 /** Says what a schema wants, in the words of the language: the rest of a sentence that begins with "expected". */
