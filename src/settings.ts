@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { z } from 'zod';
 import { printable } from './common/safe-text.ts';
-import type { Prices } from './domain/compute/account-plan.ts';
+import type { Prices } from './domain/compute/cost.ts';
 import type { ManualChanges, PartialDisruption } from './domain/policy/disruption.ts';
 import type { KnownSources } from './policy/sources.ts';
 import { toDisruption, toManualChanges } from './policy/to-domain.ts';

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { createPostgresCounter } from '../adapters/connections/postgres.ts';
 import { createPrometheusCounter } from '../adapters/connections/prometheus.ts';
-import type { ConnectionSource, SecretPlace } from '../domain/policy/connection-source.ts';
+import type { ConnectionSource, SecretPlace } from '../domain/policy/policy.ts';
 import type { ConnectionCounter, ConnectionCounters, CountOutcome } from '../ports/connections.ts';
 import { passwordsIn } from '../settings/source-settings.ts';
 import type { Settings } from '../settings.ts';

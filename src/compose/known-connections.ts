@@ -1,8 +1,7 @@
 import { withValidity } from '../domain/connections/connection-samples.ts';
 import { type ConnectionHistory, type ConnectionSample, STALE_AFTER_MS } from '../domain/connections/connections.ts';
-import { DEFAULT_SOURCE_EVERY_MS } from '../domain/policy/connection-source.ts';
 import type { HeadroomPolicy } from '../domain/policy/kinds/headroom.ts';
-import type { PolicySet } from '../domain/policy/policy.ts';
+import { DEFAULT_SOURCE_EVERY_MS, type PolicySet } from '../domain/policy/policy.ts';
 import type { FleetFacts } from '../ports/fleet-facts.ts';
 import type { ConnectionSample as StoredSample } from '../ports/store.ts';
 

@@ -3,7 +3,7 @@ import { createPrometheusRecord, type RangeOfTime } from '../adapters/connection
 import type { Result } from '../common/result.ts';
 import type { RecordedCount } from '../domain/backtest/recording.ts';
 import type { Compute } from '../domain/compute/compute.ts';
-import type { PrometheusSource } from '../domain/policy/connection-source.ts';
+import type { PrometheusSource } from '../domain/policy/policy.ts';
 import type { Settings } from '../settings.ts';
 import { readSecret } from './connections.ts';
 

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import { ascending } from '../domain/compare.ts';
-import type { ConnectionSource } from '../domain/policy/connection-source.ts';
-import type { Policy, PolicySet } from '../domain/policy/policy.ts';
+import type { ConnectionSource, Policy, PolicySet } from '../domain/policy/policy.ts';
+import { ascending } from '../domain/sorted.ts';
 import { icalReader, type ReadReferenced } from './calendars/read-calendar.ts';
 import { POLICY_LIMITS } from './limits.ts';
 import { type ParsedFile, parsePolicyFile } from './parse-file.ts';

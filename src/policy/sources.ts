@@ -5,7 +5,7 @@ import {
   DEFAULT_SOURCE_EVERY_MS,
   type PostgresSource,
   type SecretPlace,
-} from '../domain/policy/connection-source.ts';
+} from '../domain/policy/policy.ts';
 import type { PolicyProblem } from './problem.ts';
 import type { WrittenPolicy } from './reader.ts';
 import type { Source } from './schema/source.ts';

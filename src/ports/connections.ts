@@ -1,5 +1,5 @@
 import type { Compute } from '../domain/compute/compute.ts';
-import type { ConnectionSource } from '../domain/policy/connection-source.ts';
+import type { ConnectionSource } from '../domain/policy/policy.ts';
 
 /** What a source counted. Own sessions and those of no client are not in it. */
 export interface ConnectionCount {

@@ -1,5 +1,4 @@
-import type { Compute, ComputeSettings } from '../domain/compute/compute.ts';
-import type { FieldGroup } from '../domain/compute/desired.ts';
+import type { Compute, ComputeSettings, FieldGroup } from '../domain/compute/compute.ts';
 import type { Reason } from '../domain/compute/reasons.ts';
 import type { Action, Plan } from '../domain/plan/plan.ts';
 import type { ControlApiError, Operation } from './control-api.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { ACCOUNT_PLANS, DEFAULT_PRICES } from '../domain/compute/account-plan.ts';
 import { isAllowedSize, nearestSizes } from '../domain/compute/compute-units.ts';
+import { ACCOUNT_PLANS, DEFAULT_PRICES } from '../domain/compute/cost.ts';
 import { CONNECTION_PROFILES, type ConnectionProfile, tableProfile } from '../domain/connections/connection-profile.ts';
 import { keyPath, oneOf, text } from './schema-parts.ts';
 

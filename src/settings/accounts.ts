@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { z } from 'zod';
-import type { AccountPlan } from '../domain/compute/account-plan.ts';
+import type { AccountPlan } from '../domain/compute/cost.ts';
 import type { ConnectionProfile } from '../domain/connections/connection-profile.ts';
 import type { ApiKeySource, KeyFolder } from './api-key.ts';
 import type { SettingName, settingsSchema } from './schema.ts';

@@ -4,7 +4,7 @@ import { createSamples } from '../../src/app/connections/samples.ts';
 import { type SampleSourceDeps, sampleSource } from '../../src/app/connections/source.ts';
 import { MOST_SAMPLES } from '../../src/domain/connections/connection-samples.ts';
 import { viewConnections } from '../../src/domain/connections/connections.ts';
-import type { ConnectionSource } from '../../src/domain/policy/connection-source.ts';
+import type { ConnectionSource } from '../../src/domain/policy/policy.ts';
 import type { ConnectionSample } from '../../src/ports/store.ts';
 import { aCompute, at, currentRules } from '../support/builders.ts';
 

@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { ACCOUNT_PLANS, DEFAULT_PRICES } from '../../src/domain/compute/account-plan.ts';
-import { cuHours, cuSeconds, foreseenCuSeconds, savedCuSeconds } from '../../src/domain/compute/cost.ts';
+import {
+  ACCOUNT_PLANS,
+  cuHours,
+  cuSeconds,
+  DEFAULT_PRICES,
+  foreseenCuSeconds,
+  savedCuSeconds,
+} from '../../src/domain/compute/cost.ts';
 
 const baseline = { minCu: 1, maxCu: 4, suspendTimeoutSeconds: 300 };
 

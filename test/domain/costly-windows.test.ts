@@ -10,7 +10,7 @@ import { ruleOf } from '../../src/domain/policy/kinds/kinds.ts';
 import type { SchedulePolicy } from '../../src/domain/policy/kinds/schedule.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import type { TimeSpec } from '../../src/domain/time/time-spec.ts';
-import { cronDays } from '../../src/domain/time/windows/cron-days.ts';
+import { cronDays } from '../../src/domain/time/windows/cron-times.ts';
 import { anyOpenAt, mayChangeAfter, nextChangeOfAny } from '../../src/domain/time/windows.ts';
 import { aCompute, aHold, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
 

@@ -1,10 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { canonicalSuspendTimeout, longerTimeout, sameSize, settingsOf } from '../../src/domain/compute/compute.ts';
-import { fieldsOf } from '../../src/domain/compute/field-groups.ts';
+import {
+  canonicalSuspendTimeout,
+  fieldsOf,
+  longerTimeout,
+  sameSize,
+  settingsOf,
+} from '../../src/domain/compute/compute.ts';
 import { formatSize, formatSuspendTimeout } from '../../src/domain/compute/settings-text.ts';
-import { describeStep, describeValue } from '../../src/domain/decide/describe-step.ts';
-import { stepJson } from '../../src/domain/decide/trace-json.ts';
-import type { ProposedValues } from '../../src/domain/policy/proposed-value.ts';
+import { describeStep, describeValue, stepJson } from '../../src/domain/decide/trace.ts';
+import type { ProposedValues } from '../../src/domain/policy/directive.ts';
 import { aCompute, aHeadroom, aHold, aSchedule, at } from '../support/builders.ts';
 
 const policy = aSchedule({ priority: 3 });

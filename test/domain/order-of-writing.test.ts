@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { inOrderOfWriting } from '../../src/domain/plan/order-of-writing.ts';
-import { type Action, type Plan, reasonsToAct } from '../../src/domain/plan/plan.ts';
+import { type Action, inOrderOfWriting, type Plan, reasonsToAct } from '../../src/domain/plan/plan.ts';
 
 const action = (policy: string, raises: boolean, priority: number): Action => ({
   ...{ kind: 'update', fields: {}, disconnects: true },

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Compute, ComputeSettings, Size } from '../../src/domain/compute/compute.ts';
+import type { Compute, ComputeSettings, Desired, Size } from '../../src/domain/compute/compute.ts';
 import { COMPUTE_SIZES_CU } from '../../src/domain/compute/compute-units.ts';
-import type { Desired } from '../../src/domain/compute/desired.ts';
 import { CONNECTION_PROFILES } from '../../src/domain/connections/connection-profile.ts';
 import { isBoundary, lastBoundary, searchBoundary } from '../../src/domain/decide/boundaries.ts';
 import { type DecideInput, type Decision, decide } from '../../src/domain/decide/decide.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { countRestarts } from '../../src/domain/evaluate/restart-count.ts';
+import { countRestarts } from '../../src/domain/evaluate/plan-fleet.ts';
 import { aCompute, aRecord, aSchedule, compiled } from '../support/builders.ts';
 
 const NOW_MS = 1_000_000;

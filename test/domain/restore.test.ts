@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
-import { releaseRecord, stoppedGroups } from '../../src/domain/overrides/release.ts';
 import { forgetRestored, withRestore } from '../../src/domain/overrides/restore.ts';
+import { releaseRecord, stoppedGroups } from '../../src/domain/records/fights.ts';
 import { aCompute, aRecord, aSchedule, at, compiled, planFor } from '../support/builders.ts';
 
 const NOW = at('2026-03-02T20:00:00Z');

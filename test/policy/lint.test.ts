@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { CONNECTION_PROFILES, type ConnectionProfile } from '../../src/domain/connections/connection-profile.ts';
-import type { ConnectionSource } from '../../src/domain/policy/connection-source.ts';
 import type { RestartPolicy } from '../../src/domain/policy/kinds/restart.ts';
+import type { ConnectionSource } from '../../src/domain/policy/policy.ts';
 import type { TimeSpec } from '../../src/domain/time/time-spec.ts';
 import { lintPolicySet } from '../../src/policy/lint/lint.ts';
 import { LINTS } from '../../src/policy/lint/rule.ts';

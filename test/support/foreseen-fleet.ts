@@ -1,6 +1,6 @@
 /** A small fleet and its policies, for commands that look ahead. */
 
-import { DEFAULT_PRICES } from '../../src/domain/compute/account-plan.ts';
+import { DEFAULT_PRICES } from '../../src/domain/compute/cost.ts';
 import { CONNECTION_PROFILES } from '../../src/domain/connections/connection-profile.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import type { Account } from '../../src/settings/accounts.ts';

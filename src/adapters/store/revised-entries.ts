@@ -1,4 +1,4 @@
-import { ascending } from '../../domain/compare.ts';
+import { ascending } from '../../domain/sorted.ts';
 import type { Stored } from '../../ports/store.ts';
 import type { EntryReader } from './override-json.ts';
 import { sharedAsk } from './shared-ask.ts';

@@ -2,7 +2,7 @@ import { step } from '../../common/errors.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { Reason } from '../../domain/compute/reasons.ts';
 import { freezesAt } from '../../domain/overrides/freezes.ts';
-import { hasOperationRunning } from '../../domain/plan/gates/operation-running.ts';
+import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import { type Action, reasonsToAct } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { isDegraded, worstFailures } from '../../domain/records/failures.ts';

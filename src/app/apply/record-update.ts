@@ -1,5 +1,4 @@
-import { hasSettings } from '../../domain/compute/compute.ts';
-import { FIELD_GROUPS, fieldsOf } from '../../domain/compute/field-groups.ts';
+import { FIELD_GROUPS, fieldsOf, hasSettings } from '../../domain/compute/compute.ts';
 import { withoutMark } from '../../domain/plan/manual-changes.ts';
 import type { Action } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';

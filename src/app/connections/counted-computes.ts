@@ -1,8 +1,7 @@
 import type { Compute } from '../../domain/compute/compute.ts';
 import { windowOf } from '../../domain/connections/connection-samples.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
-import type { ConnectionSource } from '../../domain/policy/connection-source.ts';
-import type { Policy } from '../../domain/policy/policy.ts';
+import type { ConnectionSource, Policy } from '../../domain/policy/policy.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { CurrentRules } from '../rules.ts';

@@ -1,4 +1,4 @@
-import type { ConnectionSource } from '../../domain/policy/connection-source.ts';
+import type { ConnectionSource } from '../../domain/policy/policy.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { type ConnectionCounters, type CountOutcome, SOURCE_ERROR_CODES } from '../../ports/connections.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';

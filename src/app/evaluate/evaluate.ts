@@ -1,7 +1,7 @@
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { ConnectionHistory } from '../../domain/connections/connections.ts';
 import { evaluate, type Situation } from '../../domain/evaluate/evaluate.ts';
-import { hasOperationRunning } from '../../domain/plan/gates/operation-running.ts';
+import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Clock } from '../../ports/clock.ts';

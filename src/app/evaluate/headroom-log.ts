@@ -1,6 +1,5 @@
 import type { ReasonCode } from '../../domain/compute/reasons.ts';
-import { describeStep } from '../../domain/decide/describe-step.ts';
-import type { TraceStep } from '../../domain/decide/trace.ts';
+import { describeStep, type TraceStep } from '../../domain/decide/trace.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { EvaluatedCompute, Fleet } from '../fleet/fleet.ts';
 

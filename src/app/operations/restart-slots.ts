@@ -1,5 +1,5 @@
 import { RESTORE } from '../../domain/overrides/restore.ts';
-import { atOnceAllowed } from '../../domain/plan/gates/at-once.ts';
+import { atOnceAllowed } from '../../domain/plan/gates/disruption.ts';
 import type { Action } from '../../domain/plan/plan.ts';
 import { resolveDisruption } from '../../domain/policy/disruption.ts';
 import type { Clock } from '../../ports/clock.ts';

@@ -6,8 +6,7 @@ import {
   type PlannedCompute,
   planFleet,
 } from '../../domain/evaluate/plan-fleet.ts';
-import { inOrderOfWriting } from '../../domain/plan/order-of-writing.ts';
-import type { Action } from '../../domain/plan/plan.ts';
+import { type Action, inOrderOfWriting } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Project } from '../../ports/control-api.ts';

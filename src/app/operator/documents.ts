@@ -1,7 +1,7 @@
 /** Domain values as documents for people and programs. */
 import type { ComputeSettings, Size } from '../../domain/compute/compute.ts';
 import { decide } from '../../domain/decide/decide.ts';
-import { describeValue } from '../../domain/decide/describe-step.ts';
+import { describeValue } from '../../domain/decide/trace.ts';
 import type { Freeze } from '../../domain/overrides/freezes.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';

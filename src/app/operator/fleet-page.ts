@@ -1,6 +1,6 @@
-import { ascending } from '../../domain/compare.ts';
-import { stepJson } from '../../domain/decide/trace-json.ts';
+import { stepJson } from '../../domain/decide/trace.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
+import { ascending } from '../../domain/sorted.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { ComputeName, ComputeStatus } from '../../ports/documents.ts';
 import type { OperatorResult } from '../../ports/operator.ts';

@@ -1,4 +1,4 @@
-import { ascending } from '../../domain/compare.ts';
+import { ascending } from '../../domain/sorted.ts';
 import { MOST_PER_PAGE, type Page, type PageQuery } from '../../ports/operator.ts';
 
 /** The part of a list that comes after a key; keys are compared as text, so the list need not stand still between pages. */

@@ -1,5 +1,5 @@
 import type { Hold } from '../../domain/overrides/holds.ts';
-import { releaseRecord } from '../../domain/overrides/release.ts';
+import { releaseRecord } from '../../domain/records/fights.ts';
 import type { ReleaseDocument } from '../../ports/documents.ts';
 import type { OperatorResult } from '../../ports/operator.ts';
 import { changeRecords, projectBusy } from './change-records.ts';

@@ -1,6 +1,6 @@
-import { stoppedGroups } from '../../domain/overrides/release.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { isDegraded, worstFailures } from '../../domain/records/failures.ts';
+import { stoppedGroups } from '../../domain/records/fights.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { StatusDocument } from '../../ports/documents.ts';
 import type { OperatorResult } from '../../ports/operator.ts';

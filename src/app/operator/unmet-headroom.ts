@@ -1,4 +1,4 @@
-import { describeStep } from '../../domain/decide/describe-step.ts';
+import { describeStep } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../fleet/fleet.ts';
 
 /** What keeps a compute from the connections that it needs, and what to do; undefined if it has them. */

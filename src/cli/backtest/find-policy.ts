@@ -1,8 +1,7 @@
 import { didYouMean } from '../../common/did-you-mean.ts';
 import { printable } from '../../common/safe-text.ts';
-import type { PrometheusSource } from '../../domain/policy/connection-source.ts';
 import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
-import type { PolicySet } from '../../domain/policy/policy.ts';
+import type { PolicySet, PrometheusSource } from '../../domain/policy/policy.ts';
 import { UserError } from '../fail.ts';
 import { shortened } from '../printable.ts';
 

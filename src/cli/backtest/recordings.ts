@@ -1,7 +1,6 @@
 import type { RecordedCount, Recording } from '../../domain/backtest/recording.ts';
-import type { PrometheusSource } from '../../domain/policy/connection-source.ts';
 import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
-import type { PolicySet } from '../../domain/policy/policy.ts';
+import type { PolicySet, PrometheusSource } from '../../domain/policy/policy.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { Settings } from '../../settings.ts';
 import { UserError } from '../fail.ts';

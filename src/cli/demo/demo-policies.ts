@@ -1,8 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ConnectionSource } from '../../domain/policy/connection-source.ts';
-import type { PolicySet } from '../../domain/policy/policy.ts';
+import type { ConnectionSource, PolicySet } from '../../domain/policy/policy.ts';
 
 /** The policies that come with ebb. */
 export const POLICIES = fileURLToPath(new URL('../../../policies', import.meta.url));

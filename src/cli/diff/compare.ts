@@ -1,5 +1,5 @@
 import type { Compute } from '../../domain/compute/compute.ts';
-import { type Difference, differencesOf } from '../../domain/forecast/differences.ts';
+import { type Difference, differencesOf } from '../../domain/forecast/forecast.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
 import type { Outlook } from '../forecast/outlook.ts';
 import { type Range, sumOf, times } from '../forecast/sums.ts';

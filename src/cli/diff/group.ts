@@ -1,6 +1,6 @@
 import { type ComputeSettings, sameSize } from '../../domain/compute/compute.ts';
 import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
-import type { Difference } from '../../domain/forecast/differences.ts';
+import type { Difference } from '../../domain/forecast/forecast.ts';
 import { formatDay, formatTime } from '../forecast/local-time.ts';
 import type { ComputeChange } from './compare.ts';
 

@@ -1,5 +1,4 @@
-import type { Difference } from '../../domain/forecast/differences.ts';
-import type { Span } from '../../domain/forecast/forecast.ts';
+import type { Difference, Span } from '../../domain/forecast/forecast.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import { differenceOf, type Range, times } from '../forecast/sums.ts';
 import { rounded } from '../forecast/to-json.ts';

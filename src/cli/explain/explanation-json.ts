@@ -1,4 +1,4 @@
-import { stepJson } from '../../domain/decide/trace-json.ts';
+import { stepJson } from '../../domain/decide/trace.ts';
 import { desiredJson, plannedComputeJson, settingsJson } from '../../domain/evaluate/fleet-plan-json.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { Explanation } from './describe-explanation.ts';

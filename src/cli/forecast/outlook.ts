@@ -1,6 +1,5 @@
-import type { Prices } from '../../domain/compute/account-plan.ts';
 import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
-import type { CuSeconds } from '../../domain/compute/cost.ts';
+import type { CuSeconds, Prices } from '../../domain/compute/cost.ts';
 import type { ForecastSubject } from '../../domain/forecast/alike.ts';
 import { type Asked, type Forecast, forecastFleet, unchangedUse } from '../../domain/forecast/forecast.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';

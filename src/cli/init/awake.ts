@@ -1,5 +1,5 @@
-import { ascending } from '../../domain/compare.ts';
 import { type Compute, NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
+import { ascending } from '../../domain/sorted.ts';
 
 /** Computes that are awake now, those first that have been so for longest; one whose start is not known comes last. */
 export function awakeLongest(computes: readonly Compute[]): Compute[] {

@@ -3,8 +3,7 @@ import { printable } from '../../common/safe-text.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { Reason } from '../../domain/compute/reasons.ts';
 import type { FleetPlan, PlannedCompute } from '../../domain/evaluate/plan-fleet.ts';
-import { inOrderOfWriting } from '../../domain/plan/order-of-writing.ts';
-import type { Action, Plan } from '../../domain/plan/plan.ts';
+import { type Action, inOrderOfWriting, type Plan } from '../../domain/plan/plan.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 
 type Colors = ReturnType<typeof createColors>;

@@ -1,6 +1,4 @@
-import type { Compute } from '../../domain/compute/compute.ts';
-import type { FieldGroup } from '../../domain/compute/desired.ts';
-import { FIELD_GROUPS } from '../../domain/compute/field-groups.ts';
+import { type Compute, FIELD_GROUPS, type FieldGroup } from '../../domain/compute/compute.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
 import type { Policy } from '../../domain/policy/policy.ts';

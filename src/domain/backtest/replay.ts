@@ -1,9 +1,9 @@
-import type { ComputeSettings } from '../compute/compute.ts';
+import type { Compute, ComputeSettings } from '../compute/compute.ts';
+import { maySleep } from '../compute/compute-units.ts';
 import { compactSamples, MOST_SAMPLES, validityMs, windowOf, withValidity } from '../connections/connection-samples.ts';
 import type { ConnectionHistory, ConnectionSample } from '../connections/connections.ts';
 import type { PolicySet } from '../policy/policy.ts';
 import { endOf, intervalOf, type Recording } from './recording.ts';
-import { simulateCompute } from './simulated-compute.ts';
 import { type ReplayedChange, type ReplayRules, simulateDaemon } from './simulated-daemon.ts';
 
 /** A stretch of time in which nothing changed. Instants are milliseconds since the epoch. */
@@ -80,6 +80,53 @@ function rememberCounts({ policies }: PolicySet, everyMs: number) {
       stored = compactSamples(all, { nowMs: atMs, windowMs, most: MOST_SAMPLES });
       // Also without headroom: a change that waits for a quiet moment asks for any count.
       for (const name of ['', ...names]) history.set(name, all);
+    },
+  };
+}
+
+/** A compute that lives as a recording says: it wakes for its clients, and sleeps when there have been none for its timeout. */
+interface SimulatedCompute {
+  /** Changed in place: policies remember by identity which computes they select. */
+  readonly compute: Compute;
+  /** So many clients want to be connected from this instant on. Milliseconds since the epoch. */
+  countConnections(connections: number, atMs: number): void;
+  /** Brings its state up to an instant. */
+  live(instantMs: number): void;
+  /** The clients that want to be connected; undefined while nothing is known of them. */
+  demandAt(instantMs: number): number | undefined;
+  /** The next instant strictly after at which it falls asleep, or from which nothing is known of its clients. */
+  nextChangeAfter(instantMs: number): number;
+}
+
+/** `validForMs` is how long a count says something. */
+function simulateCompute({ compute: seen }: Recording, validForMs: number): SimulatedCompute {
+  const { startedAtMs: _started, pendingState: _pending, ...known } = seen;
+  // It was there when it was counted, however young it is now.
+  const compute: Compute = { ...known, state: 'active', createdAtMs: 0 };
+  let lastCount = { connections: 0, atMs: Number.NEGATIVE_INFINITY };
+  let quietSinceMs = Number.POSITIVE_INFINITY;
+
+  function sleepsAtMs(): number {
+    return maySleep(compute) ? quietSinceMs + compute.suspendTimeoutSeconds * 1000 : Number.POSITIVE_INFINITY;
+  }
+
+  return {
+    compute,
+    countConnections(connections, atMs) {
+      lastCount = { connections, atMs };
+      quietSinceMs = connections > 0 ? Number.POSITIVE_INFINITY : Math.min(quietSinceMs, atMs);
+      if (connections > 0 && compute.state === 'idle') Object.assign(compute, { state: 'active', startedAtMs: atMs });
+    },
+    live(instantMs) {
+      if (instantMs >= sleepsAtMs()) compute.state = 'idle';
+    },
+    demandAt(instantMs) {
+      const isKnown = compute.state === 'idle' || instantMs < lastCount.atMs + validForMs;
+      return isKnown ? lastCount.connections : undefined;
+    },
+    nextChangeAfter(instantMs) {
+      if (compute.state === 'idle') return Number.POSITIVE_INFINITY;
+      return Math.min(...[sleepsAtMs(), lastCount.atMs + validForMs].filter((ms) => ms > instantMs));
     },
   };
 }

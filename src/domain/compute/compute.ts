@@ -1,3 +1,31 @@
+export const FIELD_GROUPS: readonly FieldGroup[] = ['size', 'suspend_timeout'];
+
+/** The fields of a group; undefined unless all of them are known. */
+export function fieldsOf(
+  group: FieldGroup,
+  { minCu, maxCu, suspendTimeoutSeconds }: { [Field in keyof ComputeSettings]?: number | undefined },
+): Partial<ComputeSettings> | undefined {
+  if (group === 'size') return minCu === undefined || maxCu === undefined ? undefined : { minCu, maxCu };
+  return suspendTimeoutSeconds === undefined ? undefined : { suspendTimeoutSeconds };
+}
+
+/** What is wanted of a group, as fields; undefined without an opinion. */
+export function wantedFields(
+  group: FieldGroup,
+  { size, suspendTimeoutSeconds }: Desired,
+): Partial<ComputeSettings> | undefined {
+  return fieldsOf(group, { ...size, suspendTimeoutSeconds: suspendTimeoutSeconds ?? undefined });
+}
+
+/** The two groups of fields that are decided, gated and reported together. */
+export type FieldGroup = 'size' | 'suspend_timeout';
+
+/** What a compute should have; null: no opinion, the field is left as it is. */
+export interface Desired {
+  size: Size | null;
+  suspendTimeoutSeconds: number | null;
+}
+
 /** The states in which the control API reports a compute. */
 export const COMPUTE_STATES = ['init', 'active', 'idle'] as const;
 export type ComputeState = (typeof COMPUTE_STATES)[number];

@@ -1,5 +1,4 @@
-import type { Compute, ComputeSettings } from '../compute/compute.ts';
-import type { Desired, FieldGroup } from '../compute/desired.ts';
+import type { Compute, ComputeSettings, Desired, FieldGroup } from '../compute/compute.ts';
 import { CONNECTION_PROFILES, type ConnectionProfile } from '../connections/connection-profile.ts';
 import type { ConnectionHistory } from '../connections/connections.ts';
 import { type Hold, holdsAt } from '../overrides/holds.ts';
@@ -10,10 +9,9 @@ import type { Policy } from '../policy/policy.ts';
 import type { Restore } from '../records/compute-record.ts';
 import { emptyDraft, type Stage, type StageInput } from './stages/draft.ts';
 import { ensureHeadroom, reportUnmet } from './stages/headroom.ts';
-import { applyHolds } from './stages/holds.ts';
 import { clampToHardLimits, clampToLimits } from './stages/limits.ts';
+import { applyHolds, restoreBaseline } from './stages/people.ts';
 import { obeyPlatform } from './stages/platform.ts';
-import { restoreBaseline } from './stages/restore.ts';
 import { settleSchedules } from './stages/schedules.ts';
 import { allowRestart, noteFreezes } from './stages/writes.ts';
 import type { TraceStep } from './trace.ts';

@@ -1,10 +1,11 @@
-import type { Size } from '../compute/compute.ts';
-import type { FieldGroup } from '../compute/desired.ts';
-import type { ReasonCode } from '../compute/reasons.ts';
+import type { FieldGroup, Size } from '../compute/compute.ts';
+import { REASONS, type ReasonCode } from '../compute/reasons.ts';
+import { formatSize, formatSuspendTimeout } from '../compute/settings-text.ts';
 import type { Hold } from '../overrides/holds.ts';
+import type { ProposedValues } from '../policy/directive.ts';
 import type { PolicyBase } from '../policy/policy-base.ts';
-import type { ProposedValues } from '../policy/proposed-value.ts';
 import type { Restore } from '../records/compute-record.ts';
+import { isoInstant } from '../time/instants.ts';
 
 /** One step on the way to a decision; making sentences of it is left to those who show it. */
 export interface TraceStep {
@@ -23,4 +24,87 @@ export interface TraceStep {
   connections?: { peak: number; need: number; usable: number };
   /** The minimum, in CU, that keeps the size from giving more connections, and up to which maximum it gives more. */
   minimum?: { minCu: number; allowsCu: number };
+}
+
+/** A step of a trace for people: who spoke, and what it did. */
+export function describeStep(step: TraceStep): string {
+  const who = describeSpeaker(step);
+  const change = describeEffect(step);
+  const known = who ?? REASONS[step.code];
+  return change === undefined ? known : `${known} (${change})`;
+}
+
+/** Which part of which policy, or which hold, speaks; undefined where nothing does. */
+function describeSpeaker({ proposal, policy, hold, restore }: TraceStep): string | undefined {
+  if (proposal) return describeOpinion(proposal);
+  if (hold) return `hold of ${hold.owner} until ${isoInstant(hold.expiresAtMs)}: ${hold.reason}`;
+  if (restore) return `back to the baseline, as ${restore.owner} asked`;
+  return policy && `${policy.kind} ${policy.name}`;
+}
+
+function describeOpinion({ policy, source, windowIndex, openSinceMs, leads }: ProposedValues): string {
+  if (source === 'otherwise') return `otherwise of ${policy.name}, priority ${policy.priority}`;
+  const kind = source === 'absolute' ? 'interval' : 'window';
+  const since = openSinceMs === undefined || !Number.isFinite(openSinceMs) ? 'ever' : isoInstant(openSinceMs);
+  const when = leads ? `opens at ${since}` : `open since ${since}`;
+  return `${kind} ${windowIndex + 1} of ${policy.name}, priority ${policy.priority}, ${when}`;
+}
+
+function describeEffect({ group, code, before, after, connections, minimum }: TraceStep): string | undefined {
+  const parts: string[] = [];
+  if (code === 'selection_unknown') parts.push('not known whether it selects this compute');
+  if (before !== undefined && before !== null && after !== undefined && after !== null) {
+    parts.push(`${describeValue(group, before)} → ${describeValue(group, after)}`);
+  }
+  if (connections) {
+    const { peak, need, usable } = connections;
+    parts.push(`peak ${peak} connections, ${need} needed, ${usable} usable`);
+  }
+  if (minimum) {
+    parts.push(`the minimum of ${minimum.minCu} CU allows ${minimum.allowsCu} CU: write may_raise_min: true`);
+  }
+  return parts.length === 0 ? undefined : parts.join('; ');
+}
+
+/** A value of a group as policies write it. */
+export function describeValue(group: TraceStep['group'], value: Size | number): string {
+  if (typeof value === 'number') return formatSuspendTimeout(value);
+  return group === 'size' ? `${formatSize(value)} CU` : formatSize(value);
+}
+
+/** A step of a trace as other programs read it. */
+interface StepJson {
+  group: string;
+  code: string;
+  policy?: string;
+  mode?: string;
+  hold?: string;
+  before?: ValueJson;
+  after?: ValueJson;
+  connections?: { peak: number; need: number; usable: number };
+  minimum?: { min_cu: number; allows_cu: number };
+  message: string;
+}
+
+/** A timeout in seconds, or a size. */
+type ValueJson = { min_cu: number; max_cu: number } | number | null;
+
+export function stepJson(step: TraceStep): StepJson {
+  const { group, code, proposal, policy = proposal?.policy, hold, before, after, connections, minimum } = step;
+  return {
+    group,
+    code,
+    ...(policy && { policy: policy.name, mode: policy.mode }),
+    ...(hold && { hold: hold.id }),
+    ...(before !== undefined && { before: valueJson(before) }),
+    ...(after !== undefined && { after: valueJson(after) }),
+    ...(connections && { connections }),
+    ...(minimum && { minimum: { min_cu: minimum.minCu, allows_cu: minimum.allowsCu } }),
+    message: describeStep(step),
+  };
+}
+
+function valueJson(value: TraceStep['after']): ValueJson {
+  if (value === undefined || value === null || typeof value === 'number') return value ?? null;
+  return { min_cu: value.minCu, max_cu: value.maxCu };
 }

@@ -1,5 +1,4 @@
-import type { Compute } from '../compute/compute.ts';
-import type { FieldGroup } from '../compute/desired.ts';
+import type { Compute, FieldGroup } from '../compute/compute.ts';
 import type { ConnectionProfile } from '../connections/connection-profile.ts';
 import { type ConnectionHistory, connectionsAt } from '../connections/connections.ts';
 import { nextBoundary, searchBoundary } from '../decide/boundaries.ts';

@@ -1,5 +1,4 @@
-import { type Compute, type ComputeSettings, hasSettings } from '../compute/compute.ts';
-import type { Desired } from '../compute/desired.ts';
+import { type Compute, type ComputeSettings, type Desired, hasSettings } from '../compute/compute.ts';
 import type { Decision } from '../decide/decide.ts';
 import type { Action } from '../plan/plan.ts';
 import { isoInstant } from '../time/instants.ts';

@@ -1,18 +1,17 @@
-import { ascending } from '../compare.ts';
 import { type Compute, type ComputeSettings, settingsOf } from '../compute/compute.ts';
 import type { ConnectionProfile } from '../connections/connection-profile.ts';
 import type { ConnectionHistory } from '../connections/connections.ts';
 import type { Change } from '../plan/change.ts';
-import { planHash } from '../plan/fleet-plan-hash.ts';
-import { hasOperationRunning } from '../plan/gates/operation-running.ts';
+import { atOnceAllowed } from '../plan/gates/disruption.ts';
+import { hasOperationRunning } from '../plan/gates/earlier-writes.ts';
 import { detectManualChanges } from '../plan/manual-changes.ts';
-import { inOrderOfWriting } from '../plan/order-of-writing.ts';
-import type { ComputeRecord } from '../records/compute-record.ts';
-import { firstRecord } from '../records/compute-record.ts';
+import { type Action, inOrderOfWriting, type Plan } from '../plan/plan.ts';
+import type { CompiledPolicies } from '../policy/compiled-policies.ts';
+import { type ComputeRecord, firstRecord } from '../records/compute-record.ts';
 import { confirmWrite } from '../records/confirm-write.ts';
 import { forgetOvercome } from '../records/failures.ts';
+import { ascending } from '../sorted.ts';
 import { type Evaluation, evaluate, isReverted, type Situation } from './evaluate.ts';
-import { type CountedCompute, countRestarts, type RestartCount } from './restart-count.ts';
 
 /** All that is known of a fleet at an instant. Maps are by compute id, but for profiles, which are by account. */
 export interface FleetSituation
@@ -121,4 +120,67 @@ function busyComputes(known: readonly CountedCompute[]): Map<string, Set<string>
 
 function byPlace(a: Compute, b: Compute): number {
   return ascending(a.projectId, b.projectId) || ascending(a.computeId, b.computeId);
+}
+
+interface CountedCompute {
+  compute: Compute;
+  record: ComputeRecord;
+}
+
+/** How many computes each policy has being restarted. */
+interface RestartCount {
+  /** True if the policy may not disturb this compute besides those that it disturbs already. */
+  isFull(computeId: string, policy: string, share: number): boolean;
+  /** Counts what would be done; a change that disconnects nobody takes no place. */
+  add(computeId: string, action: Action): void;
+}
+
+/** Begins with the computes on which operations of ebb are under way. */
+export function countRestarts(
+  policies: CompiledPolicies,
+  nowMs: number,
+  known: readonly CountedCompute[],
+): RestartCount {
+  const restarting = new Map<string, Set<string>>();
+  const selected = new Map<string, number>();
+  const place = (policy: string, computeId: string) => {
+    restarting.set(policy, (restarting.get(policy) ?? new Set()).add(computeId));
+  };
+  for (const { compute, record } of known) {
+    for (const { policy } of record.openOperations) if (policy !== undefined) place(policy, compute.computeId);
+  }
+  const selectedBy = (name: string): number | undefined => {
+    const index = policies.set.policies.findIndex((policy) => policy.name === name);
+    if (index < 0) return undefined;
+    const many = selected.get(name) ?? known.filter(({ compute }) => policies.selects(index, compute, nowMs)).length;
+    selected.set(name, many);
+    return many;
+  };
+  return {
+    isFull(computeId, policy, share) {
+      const held = restarting.get(policy);
+      const many = selectedBy(policy);
+      // A hold is no policy: one person's word on one compute is never too many.
+      if (held === undefined || many === undefined || held.has(computeId)) return false;
+      return held.size >= atOnceAllowed(many, share);
+    },
+    add(computeId, { policy, disconnects }) {
+      if (disconnects) place(policy, computeId);
+    },
+  };
+}
+
+/**
+ * The text of which a plan's hash is made: the policies and, for each action, the compute with the sizes and the timeout that it
+ * has and is to get, whether it is now or later, and whether it disconnects. When it was planned does not matter.
+ */
+export function planHash(policySetHash: string, computes: readonly { compute: Compute; plan: Plan }[]): string {
+  const actions = computes.flatMap(({ compute, plan }) =>
+    plan.actions.map(({ kind, fields, disconnects }) => [
+      ...[compute.computeId, plan.verdict, kind, disconnects],
+      ...[compute.minCu, compute.maxCu, compute.suspendTimeoutSeconds],
+      ...[fields.minCu ?? null, fields.maxCu ?? null, fields.suspendTimeoutSeconds ?? null],
+    ]),
+  );
+  return JSON.stringify([policySetHash, ...actions]);
 }

@@ -4,8 +4,7 @@
  * before.
  */
 
-import type { FieldGroup } from '../compute/desired.ts';
-import { FIELD_GROUPS, wantedFields } from '../compute/field-groups.ts';
+import { FIELD_GROUPS, type FieldGroup, wantedFields } from '../compute/compute.ts';
 import { type BoundaryInput, lastBoundary } from '../decide/boundaries.ts';
 import { type Decision, decide } from '../decide/decide.ts';
 import type { ComputeRecord } from '../records/compute-record.ts';

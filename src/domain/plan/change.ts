@@ -1,15 +1,21 @@
-import { type Compute, type ComputeSettings, hasSettings, type Size } from '../compute/compute.ts';
-import type { Desired, FieldGroup } from '../compute/desired.ts';
-import { FIELD_GROUPS, wantedFields } from '../compute/field-groups.ts';
+import {
+  type Compute,
+  type ComputeSettings,
+  type Desired,
+  FIELD_GROUPS,
+  type FieldGroup,
+  hasSettings,
+  type Size,
+  wantedFields,
+} from '../compute/compute.ts';
 import type { ReasonCode } from '../compute/reasons.ts';
 import { formatSize, formatSuspendTimeout } from '../compute/settings-text.ts';
 import type { Decision } from '../decide/decide.ts';
-import { describeStep } from '../decide/describe-step.ts';
 import { isBeyond } from '../decide/stages/limits.ts';
-import type { TraceStep } from '../decide/trace.ts';
+import { describeStep, type TraceStep } from '../decide/trace.ts';
 import { RESTORE } from '../overrides/restore.ts';
+import type { RestartWindow } from '../policy/directive.ts';
 import type { ManualChanges, PartialDisruption } from '../policy/disruption.ts';
-import { restartDue } from './restarts.ts';
 
 /** A difference between what a compute has and what it should have, in one group of fields; or a restart that is due. */
 export interface Change {
@@ -126,4 +132,16 @@ function describeChange(group: FieldGroup, compute: Compute, fields: Partial<Com
   const after = { ...compute, ...fields };
   if (group === 'size') return `size ${formatSize(compute)} → ${formatSize(after)} CU`;
   return `suspend_after ${formatSuspendTimeout(compute.suspendTimeoutSeconds)} → ${formatSuspendTimeout(after.suspendTimeoutSeconds)}`;
+}
+
+/**
+ * True if a restart is due in an open window: the compute is awake, and was last started at least `every` ago or, without
+ * `every`, before the window opened. A compute that sleeps starts anew by itself; one whose start is not known is left alone,
+ * since it could be restarted again and again.
+ */
+function restartDue({ everyMs, openSinceMs }: RestartWindow, compute: Compute, instantMs: number): boolean {
+  const { startedAtMs } = compute;
+  if (compute.state === 'idle' || compute.disabled || startedAtMs === undefined) return false;
+  if (everyMs !== undefined) return instantMs - startedAtMs >= everyMs;
+  return startedAtMs < openSinceMs;
 }

@@ -3,15 +3,22 @@
  * is a person's. Instants are milliseconds since the epoch.
  */
 
-import { type Compute, type ComputeSettings, hasSettings, type Size } from '../compute/compute.ts';
-import type { FieldGroup } from '../compute/desired.ts';
-import { FIELD_GROUPS, fieldsOf, wantedFields } from '../compute/field-groups.ts';
+import {
+  type Compute,
+  type ComputeSettings,
+  FIELD_GROUPS,
+  type FieldGroup,
+  fieldsOf,
+  hasSettings,
+  type Size,
+  wantedFields,
+} from '../compute/compute.ts';
 import { formatSize, formatSuspendTimeout } from '../compute/settings-text.ts';
 import type { Decision } from '../decide/decide.ts';
 import type { ManualChanges } from '../policy/disruption.ts';
 import type { ComputeRecord, ManualMark } from '../records/compute-record.ts';
 import { isRaise } from './change.ts';
-import { hasOperationRunning } from './gates/operation-running.ts';
+import { hasOperationRunning } from './gates/earlier-writes.ts';
 
 const HOUR_MS = 60 * 60_000;
 

@@ -35,7 +35,7 @@ export interface Plan {
   heldBy: ReasonCode[];
 }
 
-export type PlanInput = Omit<GateInput, 'change'>;
+type PlanInput = Omit<GateInput, 'change'>;
 
 /** What to do now so that a compute has what was decided, each difference held back by the first gate that says so. Pure. */
 export function plan(input: PlanInput): Plan {
@@ -122,4 +122,12 @@ function whyWanted({ code, policy, message }: Change): Reason {
 
 function whyHeld({ policy }: Change, { code, message }: Held): Reason {
   return { code, policy, message };
+}
+
+/** What is to be changed now, in the order in which it is written: raises first, then by the priority of the policy. */
+export function inOrderOfWriting<T extends { plan: Plan }>(all: readonly T[]): T[] {
+  const rank = ({ plan }: T) => plan.actions[0] ?? { raises: false, priority: 0 };
+  return all
+    .filter(({ plan }) => plan.verdict === 'act')
+    .toSorted((a, b) => Number(rank(b).raises) - Number(rank(a).raises) || rank(b).priority - rank(a).priority);
 }

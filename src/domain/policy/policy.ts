@@ -2,7 +2,7 @@
  * What a policy set is once its text has been read: complete, checked, without places.
  * `policy/` makes these from YAML; nothing here knows about text.
  */
-import type { ConnectionSource } from './connection-source.ts';
+
 import type { PolicyKind, PolicyOf } from './kinds/kinds.ts';
 
 /** A policy of any kind of the registry. */
@@ -16,3 +16,38 @@ export interface PolicySet {
   /** Identifies the meaning of the set: equal for equal policies, whatever the comments and blanks of their files. */
   hash: string;
 }
+
+/** Where counts of connections come from, as policies and settings define it. Secrets are only named here, never held. */
+
+interface SourceBase {
+  name: string;
+  /** The file that defines it, as it was named; relative paths in it start from its folder. */
+  file: string;
+  /** How often it is asked, in milliseconds. */
+  everyMs: number;
+  /** Why it is never asked, in words for people: what a policy file names must be allowed by the settings. */
+  refused?: string;
+}
+
+/** Something secret, where it stands: in a variable, or in a file that holds nothing else. */
+export type SecretPlace = { from: 'variable'; name: string } | { from: 'file'; path: string };
+
+/** An instant query; `$compute`, `$project` and `$branch` in it stand for ids. */
+export interface PrometheusSource extends SourceBase {
+  from: 'prometheus';
+  url: string;
+  query: string;
+  /** Where the bearer token is, if one is needed. */
+  token?: SecretPlace;
+}
+
+/** Each compute's own server is asked; `$host` in the connection string stands for the host that the control API gives. */
+export interface PostgresSource extends SourceBase {
+  from: 'postgres';
+  dsn: SecretPlace | { from: 'text'; text: string };
+}
+
+export type ConnectionSource = PrometheusSource | PostgresSource;
+
+/** How often a source is asked that does not say so itself, in milliseconds. */
+export const DEFAULT_SOURCE_EVERY_MS = 60_000;

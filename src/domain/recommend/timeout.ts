@@ -1,6 +1,6 @@
 import type { Range } from '../awake/causes.ts';
 import type { AwakeHistory } from '../awake/intervals.ts';
-import type { AccountPlan } from '../compute/account-plan.ts';
+import type { AccountPlan } from '../compute/cost.ts';
 import { resampleDays } from './random.ts';
 import { areMemoryless, gapsOf, type Outcome, replay, type Visits, visitsUnder } from './visits.ts';
 

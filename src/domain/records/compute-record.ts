@@ -1,5 +1,4 @@
-import { type Compute, type ComputeSettings, settingsOf } from '../compute/compute.ts';
-import type { FieldGroup } from '../compute/desired.ts';
+import { type Compute, type ComputeSettings, type FieldGroup, settingsOf } from '../compute/compute.ts';
 
 /**
  * A person wants a compute back as it was before ebb. It concerns the fields on which no policy has an opinion; where policies

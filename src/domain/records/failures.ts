@@ -1,6 +1,5 @@
 /** Changes that failed, by what they changed: one that is refused for ever must not hide, nor be hidden by, another. */
-import { type Compute, type ComputeSettings, hasSettings } from '../compute/compute.ts';
-import { fieldsOf } from '../compute/field-groups.ts';
+import { type Compute, type ComputeSettings, fieldsOf, hasSettings } from '../compute/compute.ts';
 import type { ChangeGroup, ComputeRecord, Failures } from './compute-record.ts';
 
 /** After so many failures in a row a compute is degraded: visible, and tried again rarely. */

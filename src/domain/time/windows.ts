@@ -2,11 +2,13 @@
  * When windows are open: exactly, from one change to the next, never by stepping through time.
  * The rules for changes of the clocks are those of `windows/local-time.ts`: every boundary happens exactly once.
  */
+
 import type { TimeSpec } from './time-spec.ts';
 import { coverWholeWeek } from './windows/coverage.ts';
-import { kindOf } from './windows/occurrences.ts';
-import { earliest, latest } from './windows/opening.ts';
+import { cronSwitch, cronWindow } from './windows/cron-windows.ts';
+import { byOpenings, earliest, latest, type WindowKind } from './windows/opening.ts';
 import { followStretch, type KnownStretches } from './windows/stretch.ts';
+import { weekly } from './windows/weekly.ts';
 
 /**
  * Windows of several zones that together leave no gap for so long are taken to be open for ever. Three years see every
@@ -109,4 +111,24 @@ function answers(specs: readonly TimeSpec[], ask: (spec: TimeSpec) => number | u
 
 function intervals(specs: readonly TimeSpec[]) {
   return specs.filter((spec) => spec.kind === 'interval');
+}
+
+/** Every kind of window: a new one is one file and one line here. */
+const KINDS: { [K in TimeSpec['kind']]: WindowKind<Extract<TimeSpec, { kind: K }>> } = {
+  weekly,
+  cron: cronWindow,
+  'cron-switch': cronSwitch,
+  interval: byOpenings((spec) => [spec], {
+    nextStartAfter: ({ startMs, endMs }, instantMs) => (startMs > instantMs && startMs < endMs ? startMs : undefined),
+    latestEndUntil: ({ startMs, endMs }, instantMs) => (endMs <= instantMs && startMs < endMs ? endMs : undefined),
+  }),
+  always: byOpenings(() => [{ startMs: Number.NEGATIVE_INFINITY, endMs: Number.POSITIVE_INFINITY }], {
+    nextStartAfter: () => undefined,
+    latestEndUntil: () => undefined,
+  }),
+};
+
+/** How the kind of a window answers. */
+export function kindOf<Spec extends TimeSpec>(spec: Spec): WindowKind<Spec> {
+  return KINDS[spec.kind] as unknown as WindowKind<Spec>;
 }

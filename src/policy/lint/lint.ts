@@ -1,5 +1,5 @@
-import type { AccountPlan } from '../../domain/compute/account-plan.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
+import type { AccountPlan } from '../../domain/compute/cost.ts';
 import type { ConnectionProfile } from '../../domain/connections/connection-profile.ts';
 import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
 import { byPlace } from '../parse.ts';

@@ -1,7 +1,7 @@
+import { lowerBound } from '../../domain/sorted.ts';
 import type { Calendar, CronSwitch, TimeSpec } from '../../domain/time/time-spec.ts';
 import { coverWholeWeek } from '../../domain/time/windows/coverage.ts';
 import { firingAfter } from '../../domain/time/windows/cron-firings.ts';
-import { lowerBound } from '../../domain/time/windows/lower-bound.ts';
 import { isOpenAt, nextChangeAfter } from '../../domain/time/windows.ts';
 import type { Budget } from './budget.ts';
 

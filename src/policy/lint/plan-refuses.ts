@@ -1,5 +1,5 @@
-import type { AccountPlan } from '../../domain/compute/account-plan.ts';
 import { DEFAULT_SUSPEND_TIMEOUT_SECONDS, NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
+import type { AccountPlan } from '../../domain/compute/cost.ts';
 import { formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
 import type { WrittenSetting } from '../kinds/kind.ts';

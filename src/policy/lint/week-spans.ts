@@ -1,6 +1,6 @@
 import type { CronWindow, TimeSpec, WeeklyWindow } from '../../domain/time/time-spec.ts';
 import { firingsOfDay, nearestLocalTime } from '../../domain/time/windows/cron-times.ts';
-import { offsetMsAt } from '../../domain/time/windows/zone-offset.ts';
+import { offsetMsAt } from '../../domain/time/windows/local-time.ts';
 import type { Period } from './openings.ts';
 
 const DAY_MINUTES = 1440;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ComputeSettings } from '../../../src/domain/compute/compute.ts';
-import { atOnceAllowed } from '../../../src/domain/plan/gates/at-once.ts';
+import { atOnceAllowed } from '../../../src/domain/plan/gates/disruption.ts';
 import type { DisruptionRule, PartialDisruption } from '../../../src/domain/policy/disruption.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
 import type { ComputeRecord } from '../../../src/domain/records/compute-record.ts';

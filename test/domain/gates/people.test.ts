@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Compute } from '../../../src/domain/compute/compute.ts';
-import type { Desired } from '../../../src/domain/compute/desired.ts';
+import type { Compute, Desired } from '../../../src/domain/compute/compute.ts';
 import type { ReasonCode } from '../../../src/domain/compute/reasons.ts';
 import { type Decision, decide } from '../../../src/domain/decide/decide.ts';
 import { isReverted } from '../../../src/domain/evaluate/evaluate.ts';

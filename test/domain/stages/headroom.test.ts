@@ -7,7 +7,7 @@ import {
 } from '../../../src/domain/connections/connection-profile.ts';
 import type { ConnectionHistory } from '../../../src/domain/connections/connections.ts';
 import { type Decision, decide } from '../../../src/domain/decide/decide.ts';
-import { describeStep } from '../../../src/domain/decide/describe-step.ts';
+import { describeStep } from '../../../src/domain/decide/trace.ts';
 import type { HeadroomPolicy } from '../../../src/domain/policy/kinds/headroom.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
 import { aCompute, aHeadroom, aHold, aLimits, aSchedule, at, compiled, countsUntil } from '../../support/builders.ts';

@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest';
+import { lowerBound } from '../../../src/domain/sorted.ts';
 import type { Calendar, CronWindow, DateFilter, TimeSpec, WeeklyWindow } from '../../../src/domain/time/time-spec.ts';
 import { coverWholeWeek } from '../../../src/domain/time/windows/coverage.ts';
 import { firingAfter, firingAtOrBefore, hasFixedHour } from '../../../src/domain/time/windows/cron-firings.ts';
 import { firingsOfDay, nearestLocalTime } from '../../../src/domain/time/windows/cron-times.ts';
 import { allowsDay, nearestAllowedDay } from '../../../src/domain/time/windows/date-filter.ts';
-import { instantOfLocal, localDayAt, weekdayOf } from '../../../src/domain/time/windows/local-time.ts';
-import { lowerBound } from '../../../src/domain/time/windows/lower-bound.ts';
-import { kindOf } from '../../../src/domain/time/windows/occurrences.ts';
-import { offsetMsAt } from '../../../src/domain/time/windows/zone-offset.ts';
+import { instantOfLocal, localDayAt, offsetMsAt, weekdayOf } from '../../../src/domain/time/windows/local-time.ts';
+import { kindOf } from '../../../src/domain/time/windows.ts';
 import { at, aWindow } from '../../support/builders.ts';
 
 const HOUR_MS = 3_600_000;

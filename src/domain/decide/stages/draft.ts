@@ -1,5 +1,4 @@
-import type { Compute, ComputeSettings, Size } from '../../compute/compute.ts';
-import type { Desired, FieldGroup } from '../../compute/desired.ts';
+import type { Compute, ComputeSettings, Desired, FieldGroup, Size } from '../../compute/compute.ts';
 import type { ConnectionProfile } from '../../connections/connection-profile.ts';
 import type { ConnectionHistory } from '../../connections/connections.ts';
 import type { Hold } from '../../overrides/holds.ts';

@@ -1,5 +1,11 @@
-import { type ComputeSettings, NEVER_SUSPENDS, type Size, sameSize, timeoutLength } from '../../compute/compute.ts';
-import type { FieldGroup } from '../../compute/desired.ts';
+import {
+  type ComputeSettings,
+  type FieldGroup,
+  NEVER_SUSPENDS,
+  type Size,
+  sameSize,
+  timeoutLength,
+} from '../../compute/compute.ts';
 import type { ReasonCode } from '../../compute/reasons.ts';
 import type { Bounds, Range } from '../../policy/directive.ts';
 import type { PolicyBase } from '../../policy/policy-base.ts';

@@ -1,8 +1,6 @@
-import { type Compute, longerTimeout, type Size } from '../../compute/compute.ts';
-import type { FieldGroup } from '../../compute/desired.ts';
+import { type Compute, type FieldGroup, longerTimeout, type Size } from '../../compute/compute.ts';
 import type { ReasonCode } from '../../compute/reasons.ts';
-import type { Directives } from '../../policy/directive.ts';
-import type { ProposedValue, ProposedValues } from '../../policy/proposed-value.ts';
+import type { Directives, ProposedValue, ProposedValues } from '../../policy/directive.ts';
 import { anyOpenAt } from '../../time/windows.ts';
 import { type Draft, emptyDraft, note, type StageInput, stage } from './draft.ts';
 

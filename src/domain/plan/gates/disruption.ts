@@ -1,4 +1,4 @@
-import type { FieldGroup } from '../../compute/desired.ts';
+import type { FieldGroup } from '../../compute/compute.ts';
 import { type DisruptionRule, type Moment, resolveDisruption } from '../../policy/disruption.ts';
 import { isoInstant } from '../../time/instants.ts';
 import type { Gate, GateInput, Held } from './gate.ts';
@@ -62,3 +62,53 @@ function deadlineOf(
   if (deadlineMs === undefined) return undefined;
   return Math.max(wantedSince(group), change.windowStartMs ?? Number.NEGATIVE_INFINITY) + deadlineMs;
 }
+
+/** Between two changes that restart the same compute. It never delays a raise after a lowering, nor one that is urgent. */
+export const cooldown: Gate = ({ change, record, nowMs, disruption }) => {
+  const last = record?.lastDisruption;
+  if (!change.disconnects || change.urgent || !last) return undefined;
+  if (change.raises && last.lowered) return undefined;
+  const untilMs = last.atMs + resolveDisruption(change.disruption, disruption).cooldownMs;
+  if (nowMs >= untilMs) return undefined;
+  return {
+    code: 'cooldown',
+    message: `restarted at ${isoInstant(last.atMs)}; not again before ${isoInstant(untilMs)}`,
+    untilMs,
+  };
+};
+
+/** However small its share is, a policy may always disturb so many computes at once. */
+const FEWEST_AT_ONCE = 5;
+
+/** When to ask again for a place, in milliseconds. */
+const NEXT_ASK_MS = 5_000;
+
+/** How many computes of a policy may be disturbed at once, of those that it selects. */
+export function atOnceAllowed(selected: number, share: number): number {
+  return Math.max(FEWEST_AT_ONCE, Math.floor(selected * share));
+}
+
+/** Only so many computes of a policy are disturbed at once, over all daemons. What is urgent does not wait. */
+export const atOnce: Gate = ({ change, nowMs, disruption, isAtOnceFull }) => {
+  if (!change.disconnects || change.urgent) return undefined;
+  const share = resolveDisruption(change.disruption, disruption).atOnce;
+  if (!isAtOnceFull?.(change, share)) return undefined;
+  const message = `as many computes of ${change.policy} as may be are being restarted`;
+  return { code: 'at_once', message, untilMs: nowMs + NEXT_ASK_MS };
+};
+
+/** Where no boundary is in sight, what was decided is applied after so long. */
+const MOST_WAITED_MS = 24 * 60 * 60_000;
+
+/**
+ * A compute that an enforcing ebb has just met keeps its size while clients are connected, until it sleeps or until the next
+ * boundary that concerns it: whoever starts ebb at noon disconnects nobody. Only connections that run out do not wait.
+ */
+export const newlyDiscovered: Gate = ({ change, record, nowMs, nextBoundaryAfter }) => {
+  if (!change.disconnects || change.urgent || record?.lastApplied.maxCu !== undefined) return undefined;
+  const metAtMs = record?.enforcedSinceMs ?? nowMs;
+  const untilMs = nextBoundaryAfter(metAtMs) ?? metAtMs + MOST_WAITED_MS;
+  if (untilMs <= nowMs) return undefined;
+  const message = 'ebb has just met this active compute: waiting for sleep or for the next boundary';
+  return { code: 'newly_discovered', message, untilMs };
+};

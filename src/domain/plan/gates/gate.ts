@@ -1,5 +1,4 @@
-import type { Compute } from '../../compute/compute.ts';
-import type { FieldGroup } from '../../compute/desired.ts';
+import type { Compute, FieldGroup } from '../../compute/compute.ts';
 import type { ReasonCode } from '../../compute/reasons.ts';
 import type { Decision } from '../../decide/decide.ts';
 import type { Freeze } from '../../overrides/freezes.ts';

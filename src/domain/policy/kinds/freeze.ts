@@ -1,8 +1,7 @@
 import type { TimeSpec } from '../../time/time-spec.ts';
 import { anyOpenAt, nextChangeOfAny } from '../../time/windows.ts';
 import type { PolicyBase } from '../policy-base.ts';
-import type { Rule } from './kind.ts';
-import { timed } from './timed.ts';
+import { type Rule, timed } from './kind.ts';
 
 /** Nothing is written while it is open, except raises where they are allowed. */
 export interface FreezePolicy extends PolicyBase {

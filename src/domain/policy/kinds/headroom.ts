@@ -1,7 +1,6 @@
 import type { ConnectionNeed } from '../directive.ts';
 import type { PolicyBase } from '../policy-base.ts';
-import type { Rule } from './kind.ts';
-import { timeless } from './timeless.ts';
+import { type Rule, timeless } from './kind.ts';
 
 /** Raises the maximum so that connections stay free. */
 export interface HeadroomPolicy extends PolicyBase, ConnectionNeed {

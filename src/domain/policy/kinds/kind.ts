@@ -1,5 +1,6 @@
-import type { FieldGroup } from '../../compute/desired.ts';
+import type { FieldGroup } from '../../compute/compute.ts';
 import type { TimeSpec } from '../../time/time-spec.ts';
+import { mayChangeAfter, mayHaveChangedUntil } from '../../time/windows.ts';
 import type { Directive } from '../directive.ts';
 import type { PolicyBase } from '../policy-base.ts';
 
@@ -18,3 +19,18 @@ export interface Rule<P extends PolicyBase> {
   /** The latest instant at or before at which it may have begun to say what it says; −Infinity if it always did. */
   lastChangeUntil(policy: P, instantMs: number): number;
 }
+
+/** For kinds of policies that say the same whenever one of their times, `at`, is open, and nothing while none is. */
+export const timed = {
+  times: ({ at }: { at: readonly TimeSpec[] }) => at,
+  nextChangeAfter: ({ at }: { at: readonly TimeSpec[] }, instantMs: number) => mayChangeAfter(at, instantMs),
+  lastChangeUntil: ({ at }: { at: readonly TimeSpec[] }, instantMs: number) => mayHaveChangedUntil(at, instantMs),
+};
+
+/** For kinds of policies that say the same at all times, and set values. */
+export const timeless = {
+  stopsWrites: false,
+  times: () => [],
+  nextChangeAfter: () => undefined,
+  lastChangeUntil: () => Number.NEGATIVE_INFINITY,
+};

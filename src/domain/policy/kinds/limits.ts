@@ -1,10 +1,7 @@
-import { timeoutLength } from '../../compute/compute.ts';
-import type { FieldGroup } from '../../compute/desired.ts';
-import { FIELD_GROUPS } from '../../compute/field-groups.ts';
+import { FIELD_GROUPS, type FieldGroup, timeoutLength } from '../../compute/compute.ts';
 import type { Range } from '../directive.ts';
 import type { PolicyBase } from '../policy-base.ts';
-import type { Rule } from './kind.ts';
-import { timeless } from './timeless.ts';
+import { type Rule, timeless } from './kind.ts';
 
 /** Clamps what schedules want. Absent bounds do not bound. */
 export interface LimitsPolicy extends PolicyBase {

@@ -1,8 +1,7 @@
 import type { TimeSpec } from '../../time/time-spec.ts';
 import { openSince } from '../../time/windows.ts';
 import type { PolicyBase } from '../policy-base.ts';
-import type { Rule } from './kind.ts';
-import { timed } from './timed.ts';
+import { type Rule, timed } from './kind.ts';
 
 /** Restarts computes, for the platform's updates. */
 export interface RestartPolicy extends PolicyBase {

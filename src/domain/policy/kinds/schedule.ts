@@ -1,8 +1,8 @@
 import type { Size } from '../../compute/compute.ts';
 import type { TimeSpec } from '../../time/time-spec.ts';
 import { isOpenAt, mayChangeAfter, mayHaveChangedUntil, nextChangeOfAny, openSince } from '../../time/windows.ts';
+import type { ProposedValues } from '../directive.ts';
 import type { PolicyBase } from '../policy-base.ts';
-import type { ProposedValues } from '../proposed-value.ts';
 import type { Rule } from './kind.ts';
 
 /** What a schedule wants while a window is open, or outside. Absent: no opinion on that field. */

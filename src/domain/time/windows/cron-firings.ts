@@ -1,7 +1,6 @@
 import type { DateFilter } from '../time-spec.ts';
 import { firingsOfDay, nearestLocalTime } from './cron-times.ts';
-import { instantOfLocal } from './local-time.ts';
-import { LOOK_EVERY_MS, offsetChangeBetween, offsetMsAt } from './zone-offset.ts';
+import { instantOfLocal, LOOK_EVERY_MS, offsetChangeBetween, offsetMsAt } from './local-time.ts';
 
 const MINUTE_MS = 60_000;
 /** Around an instant, every offset that the zone has near it. */

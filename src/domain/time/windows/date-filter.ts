@@ -1,5 +1,5 @@
+import { lowerBound } from '../../sorted.ts';
 import type { Calendar, DateFilter } from '../time-spec.ts';
-import { lowerBound } from './lower-bound.ts';
 
 /** A filter made ready to be asked often: its calendars as one. */
 interface ReadyFilter {

@@ -1,7 +1,79 @@
+import { IANAZone } from 'luxon';
 import type { Weekday } from '../time-spec.ts';
-import { offsetChangeBetween, offsetMsAt } from './zone-offset.ts';
 
 const DAY_MS = 86_400_000;
+/** Offsets are looked up in blocks of time, each read once. */
+const BLOCK_MS = 400 * DAY_MS;
+/** Within this time, in milliseconds, one look finds every change: no zone has ever left an offset and come back to it within one. */
+export const LOOK_EVERY_MS = 7 * DAY_MS;
+/** Bounds what is kept: zones times blocks. */
+const MOST_BLOCKS_KEPT = 4096;
+
+/** The offsets of one zone in one block: `offsetsMs[i]` holds from `sinceMs[i]` on. */
+interface OffsetBlock {
+  sinceMs: number[];
+  offsetsMs: number[];
+}
+
+/** Asking the runtime for an offset takes some 10 µs, a look into a block less than 0.1 µs. */
+const knownBlocks = new Map<string, Map<number, OffsetBlock>>();
+let blocksKept = 0;
+
+/** How far local time in `zone` (a valid IANA name) is ahead of UTC at an instant, in milliseconds. */
+export function offsetMsAt(zone: string, instantMs: number): number {
+  const { sinceMs, offsetsMs } = offsetBlock(zone, Math.floor(instantMs / BLOCK_MS));
+  let index = sinceMs.length - 1;
+  while (index > 0 && (sinceMs[index] ?? 0) > instantMs) index -= 1;
+  return offsetsMs[index] ?? 0;
+}
+
+/** The first instant after `beforeMs` and up to `afterMs` whose offset differs from that at `beforeMs`; there must be one. */
+export function offsetChangeBetween(zone: string, beforeMs: number, afterMs: number): number {
+  const offsetMs = offsetMsAt(zone, beforeMs);
+  return firstInstant(beforeMs, afterMs, (instantMs) => offsetMsAt(zone, instantMs) !== offsetMs);
+}
+
+function offsetBlock(zone: string, block: number): OffsetBlock {
+  const known = knownBlocks.get(zone)?.get(block);
+  if (known) return known;
+  if (blocksKept >= MOST_BLOCKS_KEPT) {
+    knownBlocks.clear();
+    blocksKept = 0;
+  }
+  const offsets = readBlock(IANAZone.create(zone), block * BLOCK_MS);
+  const blocks = knownBlocks.get(zone) ?? new Map<number, OffsetBlock>();
+  knownBlocks.set(zone, blocks.set(block, offsets));
+  blocksKept += 1;
+  return offsets;
+}
+
+function readBlock(zone: IANAZone, startMs: number): OffsetBlock {
+  const lastMs = startMs + BLOCK_MS - 1;
+  const sinceMs = [startMs];
+  const offsetsMs = [zone.offset(startMs) * 60_000];
+  for (let lookMs = startMs; lookMs < lastMs; lookMs += LOOK_EVERY_MS) {
+    const nextMs = Math.min(lookMs + LOOK_EVERY_MS, lastMs);
+    const offsetMs = zone.offset(nextMs) * 60_000;
+    const beforeMs = offsetsMs.at(-1) ?? 0;
+    if (offsetMs === beforeMs) continue;
+    sinceMs.push(firstInstant(lookMs, nextMs, (instantMs) => zone.offset(instantMs) * 60_000 !== beforeMs));
+    offsetsMs.push(offsetMs);
+  }
+  return { sinceMs, offsetsMs };
+}
+
+/** Bisects: `isAfter` is false at `lowMs`, true at `highMs`, and changes once in between. */
+function firstInstant(lowMs: number, highMs: number, isAfter: (instantMs: number) => boolean): number {
+  let low = lowMs;
+  let high = highMs;
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (isAfter(middle)) high = middle;
+    else low = middle;
+  }
+  return high;
+}
+
 const MINUTE_MS = 60_000;
 /** More than any zone is ahead of or behind UTC, so that both offsets around a local time are seen. */
 const BRACKET_MS = 30 * 3_600_000;

@@ -1,3 +1,9 @@
+/** Ascending, for sorting: texts by their code units, whatever the locale; two infinities are equal. */
+export function ascending<T extends string | number>(a: T, b: T): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
 /** Where the first number that is at least `from` stands in ascending numbers; their count if there is none. */
 export function lowerBound(ascending: readonly number[], from: number): number {
   let low = 0;

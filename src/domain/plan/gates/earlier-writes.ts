@@ -1,0 +1,45 @@
+import type { Compute } from '../../compute/compute.ts';
+import type { ComputeRecord, Failures } from '../../records/compute-record.ts';
+import { ANSWER_GRACE_MS } from '../../records/confirm-write.ts';
+import { isDegraded, sameFields } from '../../records/failures.ts';
+import type { Gate } from './gate.ts';
+
+/** A change that was sent without an answer may still arrive: nothing is sent until it is seen, or surely lost. */
+export const answerUnknown: Gate = ({ record }) => {
+  if (!record?.intent) return undefined;
+  const untilMs = record.intent.atMs + ANSWER_GRACE_MS;
+  return { code: 'answer_unknown', message: 'a change was sent and got no answer; it may still take effect', untilMs };
+};
+
+/**
+ * True if an operation of the compute is under way, as far as the compute itself or ebb's record shows it. A compute that never
+ * got beyond `init`, with nothing pending, must not block its project for ever.
+ */
+export function hasOperationRunning(compute: Compute, record: ComputeRecord | undefined): boolean {
+  return compute.pendingState !== undefined || (record?.openOperations.length ?? 0) > 0;
+}
+
+/** The control API refuses changes to a project while an operation runs in it (423), whoever started it. */
+export const operationRunning: Gate = ({ compute, record, projectBusy }) => {
+  if (hasOperationRunning(compute, record)) {
+    return { code: 'operation_running', message: 'an operation of this compute is under way' };
+  }
+  if (projectBusy) return { code: 'operation_running', message: 'an operation of this project is under way' };
+  return undefined;
+};
+
+const FIRST_RETRY_MS = 20_000;
+const DEGRADED_RETRY_MS = 60 * 60 * 1000;
+
+/** When a change that failed may be tried again: after 20 s, 40 s, then every hour. Milliseconds since the epoch. */
+function retryAtMs(failures: Failures): number {
+  return failures.lastAtMs + (isDegraded(failures) ? DEGRADED_RETRY_MS : FIRST_RETRY_MS * 2 ** (failures.count - 1));
+}
+
+/** A change that failed is tried again with growing waits; one that wants something else starts anew. */
+export const failedBefore: Gate = ({ change, record, nowMs }) => {
+  const failures = record?.failures?.[change.group];
+  if (!failures || nowMs >= retryAtMs(failures) || !sameFields(change.fields, failures.desired)) return undefined;
+  const code = isDegraded(failures) ? 'degraded' : 'retry_later';
+  return { code, message: `failed ${failures.count}×, last: ${failures.message}`, untilMs: retryAtMs(failures) };
+};

@@ -1,0 +1,69 @@
+import type { Hold } from '../../overrides/holds.ts';
+import { isFightStopped } from '../../records/fights.ts';
+import { isoInstant } from '../../time/instants.ts';
+import type { Change } from '../change.ts';
+import { describeManualChange, respectedUntil } from '../manual-changes.ts';
+import type { Gate } from './gate.ts';
+
+/** While a freeze is in force nothing is written, except raises where it allows them. */
+export const freeze: Gate = ({ change, decision, freezes = [] }) => {
+  const byPolicy = decision.freezes.find(({ allowRaise }) => !(allowRaise && change.raises));
+  if (byPolicy) {
+    const { policy, untilMs } = byPolicy;
+    const until = untilMs === undefined ? '' : ` until ${isoInstant(untilMs)}`;
+    const isAssumed = decision.trace.some((step) => step.code === 'selection_unknown' && step.policy === policy);
+    const assumed = isAssumed ? ': it may select it, but its branch or the name of its project is not known' : '';
+    const message = `${policy.name} freezes this compute${until}${assumed}`;
+    return { code: 'frozen', message, ...(untilMs !== undefined && { untilMs }) };
+  }
+  const byPerson = freezes.find(({ allowRaise }) => !(allowRaise && change.raises));
+  if (!byPerson) return undefined;
+  const { owner, reason, expiresAtMs } = byPerson;
+  const message = `frozen by ${owner} until ${isoInstant(expiresAtMs)}: ${reason}`;
+  return { code: 'frozen', message, untilMs: expiresAtMs };
+};
+
+/** A person has said that the compute is to stay as it is; a newer hold that names the field comes before that. */
+export const hold: Gate = ({ change, decision }) => {
+  const keeping = decision.holds.find((one) => one.freeze || names(one, change.group));
+  if (!keeping?.freeze || names(keeping, change.group)) return undefined;
+  const { owner, reason, expiresAtMs } = keeping;
+  return {
+    code: 'held',
+    message: `held as it is by ${owner} until ${isoInstant(expiresAtMs)}: ${reason}`,
+    untilMs: expiresAtMs,
+  };
+};
+
+function names({ size, suspendTimeoutSeconds }: Hold, group: Change['group']): boolean {
+  return (
+    (group === 'size' && size !== undefined) || (group === 'suspend_timeout' && suspendTimeoutSeconds !== undefined)
+  );
+}
+
+/** What a person has set stays for a while. Only hard limits, and connections that run out, go before it. */
+export const manualChange: Gate = ({ change, record, nowMs, nextBoundaryAfter, manualChanges }) => {
+  if (change.group === 'restart' || change.hard || change.urgent) return undefined;
+  const mark = record?.manual?.[change.group];
+  if (!mark || mark.seenAtMs <= (change.askedAtMs ?? Number.NEGATIVE_INFINITY)) return undefined;
+  const rule = change.manualChanges ?? manualChanges ?? { kind: 'respect' };
+  const { group } = change;
+  const untilMs = respectedUntil(mark, rule, (afterMs) => nextBoundaryAfter(afterMs, group));
+  if (nowMs >= untilMs) return undefined;
+  const message = `${describeManualChange(group, record.lastApplied, mark.fields)}; respected until ${isoInstant(untilMs)}`;
+  return { code: 'manual_change', message, untilMs };
+};
+
+/** A field over which ebb and somebody else have gone back and forth is left alone until a person releases it, or asks for a value. */
+export const fightStopped: Gate = ({ change, record }) => {
+  if (change.group === 'restart' || change.askedAtMs !== undefined) return undefined;
+  if (!isFightStopped(record, change.group)) return undefined;
+  return { code: 'fight_stopped', message: 'changed back too often; left alone until released: ebb release' };
+};
+
+/** Nothing is written in observe mode, of the daemon or of the policy. */
+export const observe: Gate = ({ mode, change }) => {
+  if (mode === 'observe') return { code: 'observe', message: 'ebb runs in observe mode: nothing is written' };
+  if (change.observed) return { code: 'observe', message: 'only policies that observe want it: nothing is written' };
+  return undefined;
+};
