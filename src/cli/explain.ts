@@ -63,7 +63,13 @@ async function explanationOf(name: string, flags: DecidingFlags) {
     nextBoundaryMs === undefined
       ? undefined
       : decide({
-          ...{ policies: situation.policies, compute, baseline: record.baseline, holds: situation.holds },
+          ...{
+            policies: situation.policies,
+            compute,
+            baseline: record.baseline,
+            trials: record.trials,
+            holds: situation.holds,
+          },
           instantMs: nextBoundaryMs,
         });
   const explanation: Explanation = { atMs: plan.atMs, planned, ...(next && { next }) };

@@ -79,6 +79,7 @@ async function readSubjects(
   const subjects = survey.computes.map((compute) => ({
     compute,
     baseline: stored.records.get(compute.computeId)?.baseline ?? facts.get(compute.computeId)?.baseline,
+    trials: stored.records.get(compute.computeId)?.trials,
     holds: stored.holds.filter(({ computeId }) => computeId === compute.computeId),
   }));
   // The instants that commands show begin with a minute.

@@ -7,6 +7,7 @@ import { type ParsedFile, parsePolicyFile } from './parse-file.ts';
 import type { PolicyProblem } from './problem.ts';
 import type { WrittenPolicy } from './reader.ts';
 import { gatherSources, type KnownSources, NO_SOURCES, refusedSources, unknownSources } from './sources.ts';
+import { trialProblems } from './trials.ts';
 
 /** A policy file whose text has been read. */
 export interface PolicyFileText {
@@ -43,10 +44,11 @@ export function parsePolicyFiles(files: readonly PolicyFileText[], options: Pars
   const { sources } = gathered;
   const ofFiles = parsed.flatMap((file) => file.problems);
   // In a file with other problems a source may be missing from what was understood.
-  const ofNames = ofFiles.length > 0 ? [] : [...gathered.problems, ...unknownSources(written, sources)];
+  const policies = parsed.flatMap((file) => file.policies);
+  const ofSet = () => [...gathered.problems, ...unknownSources(written, sources), ...trialProblems(policies, written)];
+  const ofNames = ofFiles.length > 0 ? [] : ofSet();
   const problems = [...ofFiles, ...ofNames, ...duplicateNames(parsed), ...tooManyPolicies(parsed)];
   if (problems.length > 0) return { ok: false, problems: problems.sort(byPlace) };
-  const policies = parsed.flatMap((file) => file.policies);
   const set: PolicySet = { policies, sources, hash: hashPolicies(policies, sources) };
   const warnings = [...parsed.flatMap((file) => file.warnings), ...refusedSources(written, sources)];
   return { ok: true, set, warnings: warnings.sort(byPlace), written };

@@ -235,6 +235,16 @@ const FULL: Required<ComputeRecord> = {
   manual: { size: { fields: { minCu: 1, maxCu: 2 }, seenAtMs: 8, raises: true } },
   reversals: { suspend_timeout: [9, 10] },
   lastDisruption: { atMs: 11, lowered: true },
+  trials: {
+    proof: {
+      slot: 3,
+      flipDelayMs: 21_599_000,
+      baseline: { minCu: 1, maxCu: 2, suspendTimeoutSeconds: -1 },
+      terms: '0123456789abcdef',
+      sinceMs: 1_700_000_000_001,
+    },
+    other: { slot: 0, flipDelayMs: 0, baseline: null, terms: '', sinceMs: 1 },
+  },
   restore: { owner: 'ann', askedAtMs: 12, expiresAtMs: 13, now: true },
 };
 

@@ -123,7 +123,7 @@ const sets = fc
   .map(([policies, stream]) =>
     policies.flatMap((policy): Policy[] => {
       const [select, at, other] = stream.next().value;
-      if (policy.kind === 'headroom') return [];
+      if (policy.kind === 'headroom' || policy.kind === 'trial') return [];
       if (policy.kind === 'schedule') {
         const windows = policy.windows.map((window, index) => ({ ...window, at: index === 0 ? at : other }));
         return [{ ...policy, select, windows }];

@@ -37,7 +37,7 @@ describe('a hostile text', () => {
     [
       'the kind constructor',
       valid('kind: schedule', 'kind: constructor'),
-      'expected one of schedule, headroom, limits, restart, freeze',
+      'expected one of schedule, headroom, limits, restart, freeze, trial',
     ],
     [
       'a huge number',

@@ -16,6 +16,7 @@ import type { PolicyKind, PolicyOf } from '../../src/domain/policy/kinds/kinds.t
 import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
 import type { RestartPolicy } from '../../src/domain/policy/kinds/restart.ts';
 import type { SchedulePolicy, ScheduleWindow } from '../../src/domain/policy/kinds/schedule.ts';
+import type { TrialPolicy } from '../../src/domain/policy/kinds/trial.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import type { TimeSpec, Weekday } from '../../src/domain/time/time-spec.ts';
 import { aCompute } from './builders.ts';
@@ -237,6 +238,30 @@ function freezes(around: Around): fc.Arbitrary<FreezePolicy> {
   ]);
 }
 
+/** Periods of one or two days, so that units flip often; of policies that may be in the set or not. */
+function trials({ zone, fromMs, days }: Around): fc.Arbitrary<TrialPolicy> {
+  const names = Array.from({ length: 6 }, (_, index) => [`schedule-${index}`, `limits-${index}`]).flat();
+  const fromDay = Math.floor(fromMs / DAY_MS);
+  const design = fc
+    .record({
+      seed: fc.string({ maxLength: 3 }),
+      oneOf: some(2, 3, 4),
+      rotateDays: some(1, 2),
+      fromDay: fc.integer({ min: fromDay - 2, max: fromDay + days }),
+      rotations: some(1, 2),
+    })
+    .map(({ rotations, ...rest }) => ({ ...rest, periods: rotations * rest.oneOf, zone }));
+  const of = fc.shuffledSubarray(names, { minLength: 1, maxLength: 8 });
+  return partial<TrialPolicy>(
+    {
+      ...base('trial'),
+      ...{ of, design, unit: some('project', 'branch'), digest: fc.constant('digest') },
+      stopAtCostUsd: fc.constant(200),
+    },
+    [...BASE_KEYS, 'of', 'unit', 'design', 'digest'],
+  );
+}
+
 /** Policies of every kind, each with a name of its own. */
 export function policySets(around: Around, { mayConflict = true } = {}): fc.Arbitrary<Policy[]> {
   const kinds: { [K in PolicyKind]: { weight: number; arbitrary: fc.Arbitrary<PolicyOf<K>> } } = {
@@ -245,6 +270,7 @@ export function policySets(around: Around, { mayConflict = true } = {}): fc.Arbi
     headroom: { weight: 4, arbitrary: headroom },
     restart: { weight: 1, arbitrary: restarts(around) },
     freeze: { weight: 1, arbitrary: freezes(around) },
+    trial: { weight: 2, arbitrary: trials(around) },
   };
   const policy: fc.Arbitrary<Policy> = fc.oneof(...Object.values(kinds));
   return fc

@@ -12,6 +12,7 @@ import type { HeadroomPolicy } from '../../src/domain/policy/kinds/headroom.ts';
 import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
 import type { RestartPolicy } from '../../src/domain/policy/kinds/restart.ts';
 import type { SchedulePolicy } from '../../src/domain/policy/kinds/schedule.ts';
+import type { TrialPolicy } from '../../src/domain/policy/kinds/trial.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import type { WeeklyWindow } from '../../src/domain/time/time-spec.ts';
@@ -113,6 +114,16 @@ export function aFreeze(fields: Partial<FreezePolicy> = {}): FreezePolicy {
 /** Mon–Fri 08:00–18:00 UTC, once in each opening, unless said otherwise. */
 export function aRestart(fields: Partial<RestartPolicy> = {}): RestartPolicy {
   return { ...BASE, kind: 'restart', name: 'restart', at: [aWindow()], ...fields };
+}
+
+/** Withdraws `office-hours` from a quarter of the projects, for a week each, 2026-03-02 to 2026-04-27 UTC, unless said otherwise. */
+export function aTrial(fields: Partial<TrialPolicy> = {}): TrialPolicy {
+  const fromDay = at('2026-03-02T00:00:00Z') / 86_400_000;
+  return {
+    ...{ ...BASE, kind: 'trial', name: 'proof', of: ['office-hours'], unit: 'project', digest: 'terms' },
+    design: { seed: 'a', oneOf: 4, rotateDays: 7, fromDay, periods: 8, zone: 'UTC' },
+    ...fields,
+  };
 }
 
 /** Holds nothing yet; from 1970 to 2100 unless said otherwise. */

@@ -47,6 +47,13 @@ const Restore = z.looseObject({
   expiresAtMs: z.number(),
   now: z.literal(true).exactOptional(),
 });
+const OneTrial = z.looseObject({
+  slot: z.number(),
+  flipDelayMs: z.number(),
+  baseline: Settings.nullable(),
+  terms: z.string(),
+  sinceMs: z.number(),
+});
 const Instants = z.array(z.number());
 
 const Stored = z.looseObject({
@@ -70,6 +77,7 @@ const Stored = z.looseObject({
       .looseObject({ size: Instants.exactOptional(), suspend_timeout: Instants.exactOptional() })
       .exactOptional(),
     lastDisruption: z.looseObject({ atMs: z.number(), lowered: z.boolean() }).exactOptional(),
+    trials: z.record(z.string(), OneTrial).exactOptional(),
     restore: Restore.exactOptional(),
     oneFieldGroupAtATime: z.literal(true).exactOptional(),
   }),

@@ -80,9 +80,9 @@ function isPermanent({ code }: ControlApiError): boolean {
   return code === 'forbidden' || code === 'precondition';
 }
 
-/** Writing over what a person had set is a reversal; too many of them stop the field. */
-function withReversals(record: ComputeRecord, { fields }: Action, nowMs: number): ComputeRecord {
+/** Writing over what a person had set is a reversal, but not where a trial ends its respect; too many of them stop the field. */
+function withReversals(record: ComputeRecord, { fields, endsRespect }: Action, nowMs: number): ComputeRecord {
   return FIELD_GROUPS.filter(
     (group) => record.manual?.[group] !== undefined && fieldsOf(group, fields) !== undefined,
-  ).reduce((after, group) => withoutMark(withReversal(after, group, nowMs), group), record);
+  ).reduce((after, group) => withoutMark(endsRespect ? after : withReversal(after, group, nowMs), group), record);
 }

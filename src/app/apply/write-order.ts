@@ -24,9 +24,9 @@ export function rankAt(
   { compute, record }: EvaluatedCompute,
   instantMs: number,
 ): WriteRank {
-  const { baseline } = record;
+  const { baseline, trials } = record;
   const { policies } = rules.current;
-  const decision = decide({ policies, compute, baseline, holds: overrides.holds, instantMs });
+  const decision = decide({ policies, compute, baseline, trials, holds: overrides.holds, instantMs });
   return changesOf(decision, compute).toSorted(compareRanks)[0] ?? LAST;
 }
 

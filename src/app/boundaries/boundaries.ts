@@ -49,7 +49,8 @@ async function projectsAt(deps: BoundaryDeps, instantMs: number): Promise<{ affe
     const { compute, record } = evaluatedCompute;
     const { projectId } = compute;
     concluded.add(projectId);
-    const input = { policies, compute, baseline: record.baseline, holds: overrides.holds };
+    const { baseline, trials } = record;
+    const input = { policies, compute, baseline, trials, holds: overrides.holds };
     if (!isBoundary(input, instantMs)) continue;
     const rank = rankAt(deps, evaluatedCompute, instantMs);
     const before = affected.get(projectId);

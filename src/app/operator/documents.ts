@@ -76,7 +76,11 @@ function limitedBy({ fleet, policies }: DaemonParts, hold: Hold): string | null 
   if (!known) return null;
   const { compute, record } = known;
   const instantMs = hold.createdAtMs;
-  const { trace } = decide({ policies: policies(), compute, baseline: record.baseline, holds: [hold], instantMs });
+  const { trace } = decide({
+    ...{ policies: policies(), compute, baseline: record.baseline, trials: record.trials },
+    holds: [hold],
+    instantMs,
+  });
   const capped = trace.flatMap(({ code, group, policy, before, after }) => {
     if (code !== 'hard_limit' || !policy || isNothing(before) || isNothing(after)) return [];
     return [`hard limit ${policy.name} caps it: ${describeValue(group, before)} → ${describeValue(group, after)}`];

@@ -112,7 +112,7 @@ async function situationOf({ store, daemon, now }: Parts) {
 
 function subjectOf({ evaluatedCompute: { compute, record } }: Judged, holds: readonly Hold[]) {
   const own = holds.filter(({ computeId }) => computeId === compute.computeId);
-  return { compute, baseline: record.baseline, holds: own };
+  return { compute, baseline: record.baseline, trials: record.trials, holds: own };
 }
 
 function holdsAll(text: string, words: readonly string[]): boolean {

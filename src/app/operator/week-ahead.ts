@@ -1,5 +1,6 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 import { settingsOf } from '../../domain/compute/compute.ts';
+import { trialOf } from '../../domain/decide/control-group.ts';
 import type { ForecastSubject } from '../../domain/forecast/alike.ts';
 import { forecast } from '../../domain/forecast/forecast.ts';
 import type { Segment } from '../../domain/forecast/walk.ts';
@@ -113,13 +114,16 @@ function freshOf(kept: ReadonlyMap<string, Kept>, kind: string, nowMs: number): 
 
 /** Computes of the same kind have the same week: the same policies select them, they have the same, and nobody holds them. */
 function kindOf(
-  { compute, baseline, holds = [] }: ForecastSubject,
+  { compute, baseline, trials, holds = [] }: ForecastSubject,
   { policies, selecting, nowMs }: { policies: CompiledPolicies; selecting: readonly number[]; nowMs: number },
 ): string {
   const isYoung = selecting.some((index) => !policies.selects(index, compute, nowMs));
   const settings = [compute, baseline ?? compute].map((one) => Object.values(settingsOf(one)));
+  const flips = trialOf(policies, { compute, trials })?.flips;
   const own =
-    isYoung || holds.length > 0 ? [compute.computeId, holds.map(({ id, expiresAtMs }) => [id, expiresAtMs])] : [];
+    isYoung || holds.length > 0 || flips
+      ? [compute.computeId, holds.map(({ id, expiresAtMs }) => [id, expiresAtMs])]
+      : [];
   return JSON.stringify([selecting, settings, own]);
 }
 

@@ -15,6 +15,7 @@
 import { step } from '../../common/errors.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { isReverted } from '../../domain/evaluate/evaluate.ts';
+import { withTrials } from '../../domain/evaluate/trials.ts';
 import { withWanted } from '../../domain/evaluate/wanted-since.ts';
 import { withoutInstantsAhead } from '../../domain/overrides/instants-ahead.ts';
 import { forgetRestored } from '../../domain/overrides/restore.ts';
@@ -245,7 +246,8 @@ async function currentRecords(
     const options = { signal, deadlineMs: READ_DEADLINE_MS };
     const answered = await confirmPendingWrites(deps, before, compute, options);
     const settled = forgetRestored(forgetOvercome(answered, compute), compute, nowMs);
-    const looked = withEnforcedSince(settled, mode, nowMs);
+    const enforced = withEnforcedSince(settled, mode, nowMs);
+    const looked = mode === 'observe' ? enforced : withTrials(policies, compute, enforced, nowMs);
     const situation = { policies, compute, record: looked, nowMs, holds: overrides.holds, manualChanges };
     const after = detectManualChanges(looked, compute, nowMs, (group) => isReverted(situation, group));
     const inStore = stored.get(compute.computeId);
@@ -275,9 +277,17 @@ async function recordWanted(
   const remembered: EvaluatedCompute[] = [];
   for (const evaluatedCompute of evaluatedComputes) {
     const { compute, decision, plan } = evaluatedCompute;
-    const { baseline } = evaluatedCompute.record;
+    const { baseline, trials } = evaluatedCompute.record;
     const agreed = withAgreed(evaluatedCompute.record, compute, decision);
-    const record = withWanted({ policies, compute, baseline, holds: overrides.holds, decision, record: agreed });
+    const record = withWanted({
+      policies,
+      compute,
+      baseline,
+      trials,
+      holds: overrides.holds,
+      decision,
+      record: agreed,
+    });
     if (record !== evaluatedCompute.record && plan.verdict !== 'act') {
       await deps.store.putRecord(compute.projectId, compute.computeId, record, lease);
     }

@@ -1,3 +1,4 @@
+import { changedTrials } from '../../domain/policy/changed-trials.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
 import { vanishedBetween } from '../../domain/policy/vanished.ts';
 import type { Rules, RulesReading } from '../../ports/rules.ts';
@@ -35,13 +36,21 @@ export interface ReadingOptions {
 /** Takes what was read: rules that are right come into force as far as they may, broken ones leave everything as it is. */
 export async function takeReading(
   deps: ActivateDeps,
-  reading: RulesReading,
+  read: RulesReading,
   { isAsked, signal }: ReadingOptions,
 ): Promise<void> {
+  const reading = withoutChangedTrials(deps, read);
   noteProblems(deps, reading.ok ? [] : reading.problems);
   // What rested has not rested any more.
   if (!reading.ok && deps.sets.candidate?.resting) deps.sets.candidate = undefined;
   if (reading.ok) await offerRules(deps, reading, { mayCountAtOnce: isAsked || reading.replaced, signal });
+}
+
+function withoutChangedTrials({ rules, clock }: ActivateDeps, reading: RulesReading): RulesReading {
+  if (!reading.ok) return reading;
+  const { policies } = rules.current;
+  const problems = changedTrials(policies.set.policies, reading.rules.policies.policies, clock.now());
+  return problems.length > 0 ? { ok: false, problems } : reading;
 }
 
 async function offerRules(

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { evaluateNow } from '../../domain/evaluate/evaluate.ts';
+import { changesSizeAtFirstFlip } from '../../domain/evaluate/trials.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { firstRecord } from '../../domain/records/compute-record.ts';
 import type { Rules } from '../../ports/rules.ts';
@@ -43,7 +44,7 @@ export function isTooMuch({ disconnected, computes }: DisruptionImpact): boolean
 /**
  * Counts what rules would do now, on the whole fleet: what this daemon has no picture of is read. Undefined if the fleet can't be
  * listed. Holds, freezes and people's changes count as they would; that ebb has only just met a compute, or that it was
- * restarted a moment ago, does not: it passes by itself.
+ * restarted a moment ago, does not: it passes by itself. The first flip of a trial that has not begun counts as if it were now.
  */
 export async function measureImpact(
   deps: MeasureImpactDeps,
@@ -99,7 +100,11 @@ async function recordsOf(
 function wouldDisconnect(deps: EvaluateDeps, compute: Compute, stored: ComputeRecord | undefined): boolean {
   if (isAsleep(compute)) return false;
   const record = atRest(stored ?? firstRecord(compute, deps.clock.now()), compute);
-  const { plan } = evaluateNow(situationOf(deps, { compute, record, projectBusy: false }));
+  const situation = situationOf(deps, { compute, record, projectBusy: false });
+  const { policies, nowMs, holds } = situation;
+  if (changesSizeAtFirstFlip({ policies, compute, baseline: record.baseline, trials: record.trials, holds }, nowMs))
+    return true;
+  const { plan } = evaluateNow(situation);
   return plan.verdict === 'act' && plan.actions.some(({ disconnects }) => disconnects);
 }
 

@@ -6,6 +6,7 @@ export const REASONS = {
   window_open: 'an open window of the policy decides the field',
   otherwise: 'no open window decides the field, so the `otherwise` of the policy does',
   baseline: 'the policy gives back what the compute had when ebb first saw it',
+  control_group: 'a trial has withdrawn policies from the control group: the field is as it was before the trial',
   outranked: 'the policy has an opinion on the field, but another one comes first',
   unmatched: 'no policy selects the compute',
   selection_unknown:
@@ -47,6 +48,8 @@ export const REASONS = {
   waiting_for_idle: 'the change would disconnect clients; it waits until the compute sleeps',
   waiting_for_quiet: 'the change would disconnect clients; it waits until few are connected',
   deadline: 'the moment for the change did not come in time; it is skipped until the next boundary',
+  trial_flip:
+    'the unit has changed its arm of a trial; a trial adds no restart, so the size waits for sleep or for the next change without it',
   at_once: 'as many computes of the policy as may be are being restarted',
   operation_running: 'an operation runs in the project; the control API refuses changes until it ends',
   answer_unknown: 'a change was sent and its answer did not arrive; the compute is read before anything is sent again',

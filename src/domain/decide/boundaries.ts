@@ -4,6 +4,9 @@ import type { CompiledPolicies, EffectivePolicies } from '../policy/compiled-pol
 import { compareProposals, type Directives, type ProposedValues, type RestartWindow } from '../policy/directive.ts';
 import type { SchedulePolicy } from '../policy/kinds/schedule.ts';
 import type { Policy } from '../policy/policy.ts';
+import type { TrialRecords } from '../records/compute-record.ts';
+import type { Arm } from '../trial/assignment.ts';
+import { effectiveInTrial, trialOf } from './control-group.ts';
 import { type Decision, decide } from './decide.ts';
 import { MOST_STEPS, MOST_STEPS_BACK, stepsToDecide } from './search-cost.ts';
 
@@ -18,6 +21,9 @@ export interface BoundaryInput {
   policies: CompiledPolicies;
   compute: Compute;
   baseline: ComputeSettings | undefined;
+  trials?: TrialRecords | undefined;
+  /** As if the compute were in this arm of its trial all along. */
+  arm?: Arm | undefined;
   holds?: readonly Hold[] | undefined;
 }
 
@@ -92,8 +98,8 @@ export function isBoundary(input: BoundaryInput, instantMs: number): boolean {
   return !sameWishes(wishesAt(input, instantMs - 1), wishesAt(input, instantMs));
 }
 
-function wishesAt({ policies, compute, baseline, holds }: BoundaryInput, instantMs: number): Decision {
-  return decide({ policies, compute, baseline, holds, instantMs });
+function wishesAt({ policies, compute, baseline, trials, arm, holds }: BoundaryInput, instantMs: number): Decision {
+  return decide({ policies, compute, baseline, trials, arm, holds, instantMs });
 }
 
 function nextChange(input: BoundaryInput, afterMs: number, group?: FieldGroup): number | undefined {
@@ -112,8 +118,10 @@ function lastChange(input: BoundaryInput, untilMs: number, group: FieldGroup): n
 }
 
 /** Places of the policies that may change what is wanted. */
-function deciding({ policies, compute, baseline }: BoundaryInput, instantMs: number, group: FieldGroup | undefined) {
-  const question = { effective: policies.effectiveFor(compute, instantMs), baseline, restarts: group === undefined };
+function deciding(input: BoundaryInput, instantMs: number, group: FieldGroup | undefined) {
+  const { policies, compute, baseline } = input;
+  const effective = effectiveInTrial(policies, { ...input, instantMs });
+  const question = { effective, baseline, restarts: group === undefined };
   return policies.selecting(compute).filter((index) => {
     const policy = policies.set.policies[index];
     return policy !== undefined && mayDecide(policy, index, question);
@@ -125,7 +133,9 @@ function otherChanges(input: BoundaryInput): number[] {
   const own = holds.filter(({ computeId }) => computeId === compute.computeId);
   // Of a policy for which the compute is still too young, the coming of age is a change.
   const ages = policies.selecting(compute).map((index) => policies.set.policies[index]?.select.minAgeMs ?? 0);
+  const flips = input.arm === undefined ? (trialOf(policies, input)?.flips ?? []) : [];
   return [
+    ...flips,
     ...own.flatMap(({ createdAtMs, expiresAtMs }) => [createdAtMs, expiresAtMs]),
     ...new Set(ages.map((ageMs) => compute.createdAtMs + ageMs)),
   ];
@@ -162,8 +172,8 @@ interface Question {
  */
 function mayDecide(policy: Policy, policyIndex: number, question: Question): boolean {
   const { effective, baseline, restarts } = question;
-  // Freezes stop writes and want nothing.
-  if (policy.kind === 'freeze') return false;
+  // Freezes stop writes and want nothing; trials change at flips alone.
+  if (policy.kind === 'freeze' || policy.kind === 'trial') return false;
   if (policy.kind === 'restart')
     return restarts && !isOutranked(policy, policyIndex, effective.enforced.restart[0] ?? effective.all.restart[0]);
   if (policy.kind !== 'schedule') return true;

@@ -6,13 +6,16 @@ import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import type { Bounds, FreezeWindow, RestartWindow, Says } from '../policy/directive.ts';
 import { ruleOf } from '../policy/kinds/kinds.ts';
 import type { Policy } from '../policy/policy.ts';
-import type { Restore } from '../records/compute-record.ts';
+import type { Restore, TrialRecords } from '../records/compute-record.ts';
+import type { Arm } from '../trial/assignment.ts';
+import { effectiveInTrial } from './control-group.ts';
 import { emptyDraft, type Stage, type StageInput } from './stages/draft.ts';
 import { ensureHeadroom, reportUnmet } from './stages/headroom.ts';
 import { clampToHardLimits, clampToLimits } from './stages/limits.ts';
 import { applyHolds, restoreBaseline } from './stages/people.ts';
 import { obeyPlatform } from './stages/platform.ts';
 import { settleSchedules } from './stages/schedules.ts';
+import { giveTrialBaseline } from './stages/trial.ts';
 import { allowRestart, noteFreezes } from './stages/writes.ts';
 import type { TraceStep } from './trace.ts';
 
@@ -46,6 +49,10 @@ export interface DecideInput {
   compute: Compute;
   /** What the compute had when ebb first saw it; undefined before that. */
   baseline: ComputeSettings | undefined;
+  /** What is stored of trials; what policies draw by themselves, if absent. */
+  trials?: TrialRecords | undefined;
+  /** As if the compute were in this arm of its trial. */
+  arm?: Arm | undefined;
   /** Milliseconds since the epoch. */
   instantMs: number;
   /** Of any compute; those of others don't count. */
@@ -61,6 +68,7 @@ export interface DecideInput {
 /** The precedence of the language. Source: docs/policies.md, "Which policy decides". */
 const ORDER = [
   settleSchedules,
+  giveTrialBaseline,
   clampToLimits,
   ensureHeadroom,
   restoreBaseline,
@@ -82,12 +90,12 @@ const STAGES: [Unheard] extends [never] ? readonly Stage[] : Unheard = ORDER;
  * plan and in a forecast.
  */
 export function decide(input: DecideInput): Decision {
-  const { compute, instantMs, profile = CONNECTION_PROFILES.specification } = input;
-  const effective = input.policies.effectiveFor(compute, instantMs);
+  const { compute, instantMs, trials, profile = CONNECTION_PROFILES.specification } = input;
+  const effective = effectiveInTrial(input.policies, input);
   const holds = holdsAt(input.holds ?? [], compute, instantMs);
   const matched = holds.length > 0 || effective.matched;
   const { baseline, restore, connections } = input;
-  const about = { compute, baseline, instantMs, holds, restore, connections, profile };
+  const about = { compute, baseline, trials, instantMs, holds, restore, connections, profile };
   const all = settle({ ...about, effective: effective.all });
   const enforcing = effective.enforced === effective.all ? all : settle({ ...about, effective: effective.enforced });
   return {

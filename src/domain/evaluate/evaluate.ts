@@ -2,6 +2,7 @@ import type { Compute, FieldGroup } from '../compute/compute.ts';
 import type { ConnectionProfile } from '../connections/connection-profile.ts';
 import { type ConnectionHistory, connectionsAt } from '../connections/connections.ts';
 import { nextBoundary, searchBoundary } from '../decide/boundaries.ts';
+import { trialOf } from '../decide/control-group.ts';
 import { type Decision, decide } from '../decide/decide.ts';
 import { type Freeze, freezesAt } from '../overrides/freezes.ts';
 import type { Hold } from '../overrides/holds.ts';
@@ -11,6 +12,7 @@ import type { GateInput } from '../plan/gates/gate.ts';
 import { type Plan, plan } from '../plan/plan.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import type { ComputeRecord } from '../records/compute-record.ts';
+import { releasedAt, trialGateInput } from './trials.ts';
 import { wantedSince } from './wanted-since.ts';
 
 /** All that is known of one compute at an instant. */
@@ -42,7 +44,7 @@ export interface Evaluation {
 /** Decides what a compute should have and plans what to do about it: the same for the daemon and for every command. Pure. */
 export function evaluate(situation: Situation): Evaluation {
   const { policies, compute, record, nowMs, holds } = situation;
-  const input = { policies, compute, baseline: record?.baseline, holds };
+  const input = { policies, compute, baseline: record?.baseline, trials: record?.trials, holds };
   const { boundaryMs, ...search } = searchBoundary(input, nowMs);
   return { ...evaluateNow(situation), nextBoundaryMs: boundaryMs, ...search };
 }
@@ -50,9 +52,10 @@ export function evaluate(situation: Situation): Evaluation {
 /** The same without the next boundary, for those who know it or need none. */
 export function evaluateNow(situation: Situation): Omit<Evaluation, 'nextBoundaryMs' | 'searchedUntilMs'> {
   const { policies, compute, record, nowMs, holds, freezes = [], connections, profile, ...gates } = situation;
-  const input = { policies, compute, baseline: record?.baseline, holds };
+  const input = { policies, compute, baseline: record?.baseline, trials: record?.trials, holds };
   const restore = restoreAt(record, nowMs);
   const decision = decide({ ...input, connections, profile, restore, instantMs: nowMs });
+  const trial = trialGateInput(situation, input);
   const askedAtMs = (group: FieldGroup) =>
     decision.enforcedDeciders[group]?.restore?.askedAtMs ?? Number.NEGATIVE_INFINITY;
   return {
@@ -66,7 +69,9 @@ export function evaluateNow(situation: Situation): Omit<Evaluation, 'nextBoundar
       freezes: freezesAt(freezes, compute, nowMs),
       connections: connectionsAt(connections, compute, nowMs),
       nextBoundaryAfter: (afterMs, group) => nextBoundary(input, afterMs, group),
-      wantedSince: (group) => Math.max(askedAtMs(group), wantedSince({ ...input, record, decision }, group)),
+      wantedSince: (group) =>
+        Math.max(askedAtMs(group), wantedSince({ ...input, record, decision }, group), releasedAt(trial, group, nowMs)),
+      trial,
     }),
   };
 }
@@ -80,7 +85,9 @@ export function isReverted(
   group: FieldGroup,
 ): boolean {
   const { policies, compute, record, nowMs, holds, manualChanges } = situation;
-  const decision = decide({ policies, compute, baseline: record?.baseline, holds, instantMs: nowMs });
+  const input = { policies, compute, baseline: record?.baseline, trials: record?.trials, holds };
+  if (trialOf(policies, input)?.periodEndMs(nowMs) !== undefined) return false;
+  const decision = decide({ ...input, instantMs: nowMs });
   const change = changesOf(decision, compute).find((one) => one.group === group);
   return change !== undefined && (change.manualChanges ?? manualChanges)?.kind === 'revert';
 }

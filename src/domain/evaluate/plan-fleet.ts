@@ -12,6 +12,7 @@ import { confirmWrite } from '../records/confirm-write.ts';
 import { forgetOvercome } from '../records/failures.ts';
 import { ascending } from '../sorted.ts';
 import { type Evaluation, evaluate, isReverted, type Situation } from './evaluate.ts';
+import { withTrials } from './trials.ts';
 
 /** All that is known of a fleet at an instant. Maps are by compute id, but for profiles, which are by account. */
 export interface FleetSituation
@@ -102,7 +103,7 @@ function recordAt(fleet: FleetSituation, compute: Compute): ComputeRecord {
     return { ...firstRecord(compute, metAtMs), baseline, enforcedSinceMs: metAtMs };
   }
   const settled = forgetOvercome(confirmWrite(stored, compute, nowMs), compute);
-  const record = { enforcedSinceMs: metAtMs, ...settled };
+  const record = withTrials(policies, compute, { enforcedSinceMs: metAtMs, ...settled }, nowMs);
   const situation = { policies, compute, record, nowMs, holds, ...(manualChanges && { manualChanges }) };
   return detectManualChanges(record, compute, nowMs, (group) => isReverted(situation, group));
 }

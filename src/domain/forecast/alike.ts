@@ -1,12 +1,16 @@
 import { type Compute, type ComputeSettings, settingsOf } from '../compute/compute.ts';
+import { trialOf } from '../decide/control-group.ts';
 import type { Hold } from '../overrides/holds.ts';
 import { type CompiledPolicies, compilePolicies } from '../policy/compiled-policies.ts';
+import type { TrialRecords } from '../records/compute-record.ts';
 
 /** A compute, and what is known of it. */
 export interface ForecastSubject {
   compute: Compute;
   /** What it had when ebb first saw it; what it has now, if absent. */
   baseline?: ComputeSettings | undefined;
+  /** What is stored of trials. */
+  trials?: TrialRecords | undefined;
   /** Holds of any compute. */
   holds?: readonly Hold[] | undefined;
 }
@@ -15,7 +19,7 @@ export interface ForecastSubject {
 export interface Alike {
   /** One of them. */
   subject: ForecastSubject;
-  /** At these a decision may change for them alone: when holds begin and end, and when they are old enough for a policy. */
+  /** At these a decision may change for them alone: when holds begin and end, they flip in a trial, or are old enough for a policy. */
   ownInstants: readonly number[];
   /** Their places in the list. */
   members: number[];
@@ -70,7 +74,9 @@ function keyOf(
   const held = holds.some(({ computeId }) => computeId === compute.computeId);
   const oldEnough = of.selecting.filter((index) => of.policies.selects(index, compute, of.fromMs));
   const values = [compute, baseline].map((settings) => Object.values(settingsOf(settings)).join());
-  return [of.selecting, oldEnough, of.ownInstants, ...values, held ? compute.computeId : ''].join(' ');
+  const flips = trialOf(of.policies, of.subject)?.flips.filter((ms) => ms <= of.fromMs).length ?? '';
+  const before = JSON.stringify(of.subject.trials ?? '');
+  return [of.selecting, oldEnough, of.ownInstants, ...values, flips, before, held ? compute.computeId : ''].join(' ');
 }
 
 /** Also the policies for which the compute is still too young. */
@@ -79,13 +85,13 @@ function selectingEver(policies: CompiledPolicies, compute: Compute): number[] {
   return everyIndex.filter((index) => policies.selects(index, compute, Number.POSITIVE_INFINITY));
 }
 
-function instantsOf({ set }: CompiledPolicies, selecting: readonly number[], subject: ForecastSubject): number[] {
+function instantsOf(policies: CompiledPolicies, selecting: readonly number[], subject: ForecastSubject): number[] {
   const { compute, holds = [] } = subject;
   const held = holds
     .filter(({ computeId }) => computeId === compute.computeId)
     .flatMap(({ createdAtMs, expiresAtMs }) => [createdAtMs, expiresAtMs]);
-  const ofAge = selecting.map((index) => compute.createdAtMs + (set.policies[index]?.select.minAgeMs ?? 0));
-  return ascending([...held, ...ofAge]);
+  const ofAge = selecting.map((index) => compute.createdAtMs + (policies.set.policies[index]?.select.minAgeMs ?? 0));
+  return ascending([...held, ...ofAge, ...(trialOf(policies, subject)?.flips ?? [])]);
 }
 
 function companyOf(

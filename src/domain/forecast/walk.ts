@@ -24,13 +24,13 @@ export interface Walk {
 
 /** Starts with what the compute has now. What nobody has an opinion on stays as the last change left it. */
 export function startWalk(policies: CompiledPolicies, { holds, ...subject }: ForecastSubject): Walk {
-  const { baseline = settingsOf(subject.compute) } = subject;
+  const { baseline = settingsOf(subject.compute), trials } = subject;
   // Changed in place: policies remember by identity which computes they select, and that does not depend on settings.
   const compute = { ...subject.compute };
   const passed: (ComputeSettings & { fromMs: number; deciders: Set<string> })[] = [];
   return {
     step(instantMs) {
-      const decision = decide({ policies, compute, baseline, instantMs, holds });
+      const decision = decide({ policies, compute, baseline, trials, instantMs, holds });
       Object.assign(compute, changesOf(decision, compute));
       const last = passed.at(-1);
       const deciders = last && hasSettings(last, compute) ? last.deciders : new Set<string>();

@@ -15,6 +15,8 @@ export interface Action {
   /** The policy that decided; of several the one that decided the size. */
   policy: string;
   priority: number;
+  /** It ends what a trial has respected of a person's change, which is no fight. */
+  endsRespect?: true;
 }
 
 /**
@@ -48,7 +50,10 @@ export function plan(input: PlanInput): Plan {
   const separate = input.record?.oneFieldGroupAtATime === true;
   return {
     verdict: passing.length > 0 ? 'act' : 'wait',
-    actions: passing.length > 0 ? actionsFor(separate ? passing.slice(0, 1) : passing) : actionsFor(changes),
+    actions: withRespect(
+      input,
+      passing.length > 0 ? actionsFor(separate ? passing.slice(0, 1) : passing) : actionsFor(changes),
+    ),
     reasons: [
       ...passing.map(whyWanted),
       ...waiting.flatMap(({ change, held }) => [whyWanted(change), whyHeld(change, held)]),
@@ -57,6 +62,13 @@ export function plan(input: PlanInput): Plan {
     ...(waiting.length > 0 && { held: actionsFor(waiting.map(({ change }) => change)) }),
     ...(untils.length > 0 && { untilMs: Math.min(...untils) }),
   };
+}
+
+/** In a trial a change by hand stays to the end of its period; what is written then is no answer to it. */
+function withRespect({ trial, record }: PlanInput, actions: Action[]): Action[] {
+  const marks = Object.values(record?.manual ?? {});
+  if (!trial || !marks.some(({ seenAtMs }) => trial.periodEndMs(seenAtMs) !== undefined)) return actions;
+  return actions.map((action) => (action.kind === 'update' ? { ...action, endsRespect: true } : action));
 }
 
 /** A change that disconnects restarts the compute as well. */

@@ -142,6 +142,8 @@ export interface EffectivePolicies {
   enforced: Directives;
   /** False if no policy selects them. */
   matched: boolean;
+  /** Places of the policies that select them. */
+  policyIndexes: readonly number[];
   /** Policies of which it is not known whether they select them. */
   unknown: readonly Policy[];
 }
@@ -154,7 +156,7 @@ export function effectivePolicies(
   const enforcedOnly = effective.filter(({ policy }) => policy.mode === 'enforce');
   const all = sortOut(effective);
   const enforced = enforcedOnly.length === effective.length ? all : sortOut(enforcedOnly);
-  return { all, enforced, matched: policyIndexes.length > 0 };
+  return { all, enforced, policyIndexes, matched: policyIndexes.length > 0 };
 }
 
 function sortOut(directives: readonly Directive[]): Directives {
@@ -166,6 +168,7 @@ function sortOut(directives: readonly Directive[]): Directives {
     need: said('need').sort(byImportance),
     restart: said('restart').sort(byImportance),
     freeze: said('freeze'),
+    trial: said('trial').sort(byImportance),
   };
 }
 

@@ -5,6 +5,7 @@
 
 import type { FieldGroup, Size } from '../compute/compute.ts';
 import type { TimeSpec } from '../time/time-spec.ts';
+import type { TrialDesign } from '../trial/assignment.ts';
 import type { PolicyBase } from './policy-base.ts';
 
 /** A value, or "what the compute had when ebb first saw it". */
@@ -106,11 +107,30 @@ export interface FreezeWindow extends Said {
   untilMs?: number;
 }
 
-/** A new member needs a place in the order of effective-policies.ts and a stage in decide.ts; without them, these do not compile. */
-export type Directive = ProposedValues | Bounds | Need | RestartWindow | FreezeWindow;
+/** What a trial withdraws from whom. */
+export interface TrialTerms {
+  /** Names of the policies that have no effect in the control group. */
+  of: readonly string[];
+  /** What is drawn: whole projects, or branches. */
+  unit: 'project' | 'branch';
+  design: TrialDesign;
+  /** Of all that must not change while the trial runs: seed, control, unit, rotate, from, zone and of. */
+  digest: string;
+}
+
+/** Policies have no effect in a control group. */
+export interface Trial extends Said {
+  says: 'trial';
+  terms: TrialTerms;
+  /** The groups that withdrawn policies may change; empty until it is known who hears it. */
+  groups: readonly FieldGroup[];
+}
+
+/** A new member needs a place in the order of compiled-policies.ts and a stage in decide.ts; without them, these do not compile. */
+export type Directive = ProposedValues | Bounds | Need | RestartWindow | FreezeWindow | Trial;
 
 /** What directives can say. */
 export type Says = Directive['says'];
 
-/** All directives of one instant by what they say, each list in the order of {@link ./effective-policies.ts}. */
+/** All directives of one instant by what they say, each list in the order of {@link ./compiled-policies.ts}. */
 export type Directives = { readonly [S in Says]: readonly Extract<Directive, { says: S }>[] };

@@ -1,4 +1,5 @@
 import { type Compute, type ComputeSettings, type FieldGroup, settingsOf } from '../compute/compute.ts';
+import type { Draw } from '../trial/assignment.ts';
 
 /**
  * A person wants a compute back as it was before ebb. It concerns the fields on which no policy has an opinion; where policies
@@ -64,6 +65,18 @@ export interface ManualMark {
   raises: boolean;
 }
 
+/** How a trial has assigned a compute, and what it had before. */
+export interface TrialRecord extends Draw {
+  /** What the control group gets; null: it can't be trusted, so the compute is in no arm. */
+  baseline: ComputeSettings | null;
+  /** Digest of the terms under which it was assigned. */
+  terms: string;
+  sinceMs: number;
+}
+
+/** By name of the trial. */
+export type TrialRecords = Readonly<Record<string, TrialRecord>>;
+
 /** What ebb remembers of a compute. Instants are milliseconds since the epoch. */
 export interface ComputeRecord {
   /** What the compute had when ebb first saw it. */
@@ -90,6 +103,8 @@ export interface ComputeRecord {
   reversals?: Partial<Record<FieldGroup, readonly number[]>>;
   /** The last change by ebb that restarted the compute. */
   lastDisruption?: { atMs: number; lowered: boolean };
+  /** Trials that have begun, and that the policies still have. */
+  trials?: TrialRecords;
   /** A person wants the baseline back. */
   restore?: Restore;
   /** A PATCH of size and timeout together was refused: they are sent apart, so that one does not block the other. */

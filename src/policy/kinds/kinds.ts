@@ -7,6 +7,7 @@ import type { KindText } from './kind.ts';
 import { limitsText } from './limits.ts';
 import { restartText } from './restart.ts';
 import { scheduleText } from './schedule.ts';
+import { trialText } from './trial.ts';
 
 /** The text half of every kind of policy: a new kind is one file and one line here, and as much in src/domain/policy/kinds. */
 export const KINDS: { readonly [K in PolicyKind]: KindText<PolicyOf<K>> } = {
@@ -15,6 +16,7 @@ export const KINDS: { readonly [K in PolicyKind]: KindText<PolicyOf<K>> } = {
   limits: limitsText,
   restart: restartText,
   freeze: freezeText,
+  trial: trialText,
 };
 
 const [first, ...others] = Object.values(KINDS).map(({ schema }) => schema);

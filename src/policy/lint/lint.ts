@@ -26,6 +26,7 @@ import { LINTS, type LintCode, type LintContext, type LintRule, type Remark } fr
 import { isKind } from './schedules.ts';
 import { skippedLocalTime } from './skipped-local-time.ts';
 import { timeoutWithoutEffect } from './timeout-without-effect.ts';
+import { twoTrials } from './two-trials.ts';
 import { createWeekSpans } from './week-spans.ts';
 
 /** How far ahead lint looks: two years, in milliseconds. */
@@ -51,6 +52,7 @@ const RULES: readonly LintRule[] = [
   freezeKeepsAwake,
   matchesNothing,
   planRefuses,
+  twoTrials,
 ];
 
 /** What lint has to say about one policy. An error keeps `ebb validate` from being content; a daemon starts all the same. */

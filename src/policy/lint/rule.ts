@@ -35,6 +35,7 @@ export const LINTS = {
   'freeze-keeps-awake': 'warning',
   'matches-nothing': 'warning',
   'plan-refuses': 'error or warning',
+  'two-trials': 'error or warning',
   'not-compared': 'warning',
 } as const;
 

@@ -3,7 +3,7 @@ import type { ConnectionProfile } from '../../connections/connection-profile.ts'
 import type { ConnectionHistory } from '../../connections/connections.ts';
 import type { Hold } from '../../overrides/holds.ts';
 import type { Bounds, Directives, FreezeWindow, RestartWindow, Says } from '../../policy/directive.ts';
-import type { Restore } from '../../records/compute-record.ts';
+import type { Restore, TrialRecords } from '../../records/compute-record.ts';
 import type { TraceStep } from '../trace.ts';
 
 /** What a stage of a decision may look at: of the directives those that it hears. */
@@ -17,6 +17,7 @@ export interface StageInput<S extends Says = never> {
   /** In force for the compute, newest first. */
   holds: readonly Hold[];
   restore?: Restore | undefined;
+  trials?: TrialRecords | undefined;
   /** Absent where headroom is not judged: in looks at other instants than now. */
   connections?: ConnectionHistory | undefined;
   profile: ConnectionProfile;

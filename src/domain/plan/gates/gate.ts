@@ -27,8 +27,25 @@ export interface GateInput {
   /** What the settings say where the policy says nothing. */
   disruption?: PartialDisruption | undefined;
   manualChanges?: ManualChanges | undefined;
+  /** Absent where the compute is in no trial. */
+  trial?: TrialGateInput | undefined;
   /** True if so many computes of the policy are disturbed already that no more may be. Absent: nobody counts. */
   isAtOnceFull?(change: Change, share: number): boolean;
+}
+
+/** The trial of a compute, as gates see it. Instants are milliseconds since the epoch. */
+export interface TrialGateInput {
+  policy: string;
+  /** When the compute enters or leaves the control group, ascending. */
+  flips: readonly number[];
+  /** The end of the period in which an instant is; undefined outside of the trial. */
+  periodEndMs(instantMs: number): number | undefined;
+  /** True if the compute has the size that it should have, had it not changed its arm. */
+  isOnlyFlipped(): boolean;
+  /** When what is wanted of the size last changed without the trial; undefined if that is too long ago to say. */
+  lastBoundaryWithout(): number | undefined;
+  /** When it will next. */
+  nextBoundaryWithout(): number | undefined;
 }
 
 /** Why a change may not be made now and, where it is known, until when. */

@@ -2,6 +2,7 @@ import { atOnce, cooldown, deadline, disruption, newlyDiscovered } from './disru
 import { answerUnknown, failedBefore, operationRunning } from './earlier-writes.ts';
 import type { Gate } from './gate.ts';
 import { fightStopped, freeze, hold, manualChange, observe } from './people.ts';
+import { trialFlip } from './trial-flip.ts';
 
 /**
  * Every gate in the order in which they are asked; the first that holds a change gives the reason. `disruption` holds up to a
@@ -13,6 +14,7 @@ export const GATES: readonly Gate[] = [
   hold,
   newlyDiscovered,
   manualChange,
+  trialFlip,
   fightStopped,
   answerUnknown,
   operationRunning,

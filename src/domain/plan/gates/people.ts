@@ -42,13 +42,15 @@ function names({ size, suspendTimeoutSeconds }: Hold, group: Change['group']): b
 }
 
 /** What a person has set stays for a while. Only hard limits, and connections that run out, go before it. */
-export const manualChange: Gate = ({ change, record, nowMs, nextBoundaryAfter, manualChanges }) => {
+export const manualChange: Gate = ({ change, record, nowMs, nextBoundaryAfter, manualChanges, trial }) => {
   if (change.group === 'restart' || change.hard || change.urgent) return undefined;
   const mark = record?.manual?.[change.group];
   if (!mark || mark.seenAtMs <= (change.askedAtMs ?? Number.NEGATIVE_INFINITY)) return undefined;
   const rule = change.manualChanges ?? manualChanges ?? { kind: 'respect' };
   const { group } = change;
-  const untilMs = respectedUntil(mark, rule, (afterMs) => nextBoundaryAfter(afterMs, group));
+  // In a trial both arms are left as a person has set them, to the end of the period.
+  const untilMs =
+    trial?.periodEndMs(mark.seenAtMs) ?? respectedUntil(mark, rule, (afterMs) => nextBoundaryAfter(afterMs, group));
   if (nowMs >= untilMs) return undefined;
   const message = `${describeManualChange(group, record.lastApplied, mark.fields)}; respected until ${isoInstant(untilMs)}`;
   return { code: 'manual_change', message, untilMs };

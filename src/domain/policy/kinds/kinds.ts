@@ -5,6 +5,7 @@ import type { Rule } from './kind.ts';
 import { limitsRule } from './limits.ts';
 import { restartRule } from './restart.ts';
 import { scheduleRule } from './schedule.ts';
+import { trialRule } from './trial.ts';
 
 /**
  * Every kind of policy and the rule that speaks for it: a new kind is one file and one line here. The other half of a kind, its text,
@@ -16,6 +17,7 @@ const RULES = registered({
   limits: limitsRule,
   restart: restartRule,
   freeze: freezeRule,
+  trial: trialRule,
 });
 
 /** The kinds of policies. Everything else that differs by kind is keyed by this union. */

@@ -1,0 +1,103 @@
+/** Trials of a compute, as they are remembered and as gates ask about them. Instants are milliseconds since the epoch. */
+import { type Compute, type FieldGroup, hasSettings } from '../compute/compute.ts';
+import { type BoundaryInput, lastBoundary, nextBoundary } from '../decide/boundaries.ts';
+import { pureDraw, trialOf } from '../decide/control-group.ts';
+import { type DecideInput, decide } from '../decide/decide.ts';
+import type { TrialGateInput } from '../plan/gates/gate.ts';
+import type { CompiledPolicies } from '../policy/compiled-policies.ts';
+import type { TrialPolicy } from '../policy/kinds/trial.ts';
+import type { ComputeRecord, TrialRecord } from '../records/compute-record.ts';
+import { periodAt, trialSpan } from '../trial/assignment.ts';
+
+/** A compute that is new when the trial has begun is met within this time, or what it has may be ebb's own. */
+const MET_WITHIN_MS = 24 * 60 * 60_000;
+
+/**
+ * A record that knows the trials of the compute that have begun, with what it had before, and none that the policies no longer have.
+ * What is stored once stays. The same record if there is no news.
+ */
+export function withTrials(
+  { set, selects }: CompiledPolicies,
+  compute: Compute,
+  record: ComputeRecord,
+  nowMs: number,
+): ComputeRecord {
+  const trials = set.policies.flatMap((policy, index): (readonly [string, TrialRecord])[] => {
+    if (policy.kind !== 'trial') return [];
+    const stored = record.trials?.[policy.name];
+    if (stored) return [[policy.name, stored]];
+    const begins = policy.mode === 'enforce' && selects(index, compute, nowMs) && isRunning(policy, compute, nowMs);
+    return begins ? [[policy.name, firstTrialRecord(policy, compute, record, nowMs)]] : [];
+  });
+  const isSame = trials.every(([name, trial]) => record.trials?.[name] === trial);
+  if (isSame && trials.length === Object.keys(record.trials ?? {}).length) return record;
+  const { trials: _before, ...rest } = record;
+  return trials.length === 0 ? rest : { ...rest, trials: Object.fromEntries(trials) };
+}
+
+function isRunning({ design }: TrialPolicy, compute: Compute, nowMs: number): boolean {
+  return periodAt(design, { flipDelayMs: 0 }, nowMs) !== undefined && compute.createdAtMs <= nowMs;
+}
+
+/** What a compute had before is its baseline, if ebb had met it before it could write to it for the policies of the trial. */
+function firstTrialRecord(policy: TrialPolicy, compute: Compute, record: ComputeRecord, nowMs: number): TrialRecord {
+  const { fromMs } = trialSpan(policy.design);
+  const isTrusted = record.firstSeenAtMs <= Math.max(fromMs, compute.createdAtMs + MET_WITHIN_MS);
+  return {
+    ...pureDraw(policy, compute),
+    baseline: isTrusted ? record.baseline : null,
+    terms: policy.digest,
+    sinceMs: nowMs,
+  };
+}
+
+/** What gates ask about the trial of a compute; undefined if it is in none that may write. */
+export function trialGateInput(
+  { connections, profile, nowMs }: Pick<DecideInput, 'connections' | 'profile'> & { nowMs: number },
+  input: BoundaryInput,
+): TrialGateInput | undefined {
+  const trial = trialOf(input.policies, input);
+  if (trial?.policy.mode !== 'enforce') return undefined;
+  const { flips, periodEndMs } = trial;
+  const without: BoundaryInput = { ...input, arm: 'treated' };
+  return {
+    policy: trial.policy.name,
+    flips,
+    periodEndMs,
+    isOnlyFlipped() {
+      const isControl = flips.filter((flipMs) => flipMs <= nowMs).length % 2 === 1;
+      const before = decide({
+        ...input,
+        arm: isControl ? 'treated' : 'control',
+        connections,
+        profile,
+        instantMs: nowMs,
+      });
+      return before.enforced.size === null || hasSettings(input.compute, before.enforced.size);
+    },
+    lastBoundaryWithout: () => lastBoundary(without, nowMs, 'size'),
+    nextBoundaryWithout: () => nextBoundary(without, nowMs, 'size'),
+  };
+}
+
+/** True if the compute will be in the control group of a trial that has not begun from its first flip on, and have another size then. */
+export function changesSizeAtFirstFlip(
+  input: Pick<DecideInput, 'policies' | 'compute' | 'baseline' | 'trials' | 'holds'>,
+  nowMs: number,
+): boolean {
+  const { policies, compute } = input;
+  const trial = trialOf(policies, input);
+  const [instantMs] = trial?.flips ?? [];
+  if (trial?.policy.mode !== 'enforce' || instantMs === undefined) return false;
+  if (nowMs >= trialSpan(trial.policy.design).fromMs || !trial.isControlFirst) return false;
+  const { size } = decide({ ...input, instantMs }).enforced;
+  return size !== null && !hasSettings(compute, size);
+}
+
+/** What a flip has made wanted counts, for deadlines, from when something else than the trial changed it anyway. */
+export function releasedAt(trial: TrialGateInput | undefined, group: FieldGroup, nowMs: number): number {
+  const flippedAtMs = trial?.flips.findLast((flipMs) => flipMs <= nowMs);
+  if (!trial || group !== 'size' || flippedAtMs === undefined) return Number.NEGATIVE_INFINITY;
+  const boundaryMs = trial.lastBoundaryWithout();
+  return boundaryMs !== undefined && boundaryMs >= flippedAtMs ? boundaryMs : Number.NEGATIVE_INFINITY;
+}

@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import type * as domain from '../../domain/policy/kinds/trial.ts';
+import type { TrialDesign } from '../../domain/trial/assignment.ts';
+import { PolicyName, policyBase } from '../schema/policy-base.ts';
+import { DAY_MS, expected, mapping } from '../schema/scalars.ts';
+import { type FileContext, toBase } from '../to-domain.ts';
+import { kindText } from './kind.ts';
+
+/** The shares that a control group may have, and of how many units one is in it. */
+const SHARES = { '50%': 2, '33%': 3, '25%': 4, '20%': 5, '10%': 10 } as const;
+const ROTATIONS = { '7d': 7, '14d': 14, '28d': 28 } as const;
+
+/** A local date; once parsed, days since 1970-01-01. */
+function localDate(what: string) {
+  const text = `expected a date such as "2027-01-11", ${what}`;
+  return z
+    .string({ error: () => text })
+    .meta({ title: 'a date', pattern: String.raw`^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$` })
+    .transform((date, context) => {
+      const ms = /^\d{4}-\d\d-\d\d$/.test(date) ? Date.parse(`${date}T00:00:00Z`) : Number.NaN;
+      if (!Number.isNaN(ms) && new Date(ms).toISOString().startsWith(date)) return ms / DAY_MS;
+      context.issues.push({ code: 'custom', message: text, input: date });
+      return z.NEVER;
+    });
+}
+
+const COST = 'an amount in US dollars such as "$200"';
+
+const TrialPolicy = mapping({
+  ...policyBase,
+  kind: z.literal('trial').describe('Withdraws policies from a control group that rotates, to measure what they save.'),
+  of: z
+    .array(PolicyName, expected('a list of names of schedules and soft limits'))
+    .min(1, 'expected the name of at least one schedule or soft limit')
+    .max(100, 'a trial withdraws at most 100 policies')
+    .describe('Schedules and soft limits that have no effect in the control group.'),
+  control: z
+    .enum(Object.keys(SHARES) as (keyof typeof SHARES)[], expected(`one of ${Object.keys(SHARES).join(', ')}`))
+    .describe('The share of the units that is in the control group at a time.'),
+  unit: z
+    .enum(['project', 'branch'])
+    .default('project')
+    .describe(
+      'What is drawn: whole projects; or branches, of which only those count that live through a whole rotation.',
+    ),
+  rotate: z
+    .enum(Object.keys(ROTATIONS) as (keyof typeof ROTATIONS)[], expected(`one of ${Object.keys(ROTATIONS).join(', ')}`))
+    .default('7d')
+    .describe('How long a period is. After each another part of the units is the control group.'),
+  from: localDate('on which the trial begins').describe('The first day, from local midnight in the zone of the file.'),
+  until: localDate('on which the trial is over').describe(
+    'The day after the last one: a whole number of rotations after from, each as many periods as there are parts.',
+  ),
+  seed: z
+    .string(expected('any text of at most 64 characters'))
+    .max(64, 'expected at most 64 characters')
+    .default('')
+    .describe('Another seed draws other units.'),
+  stop_if: mapping(
+    {
+      cost: z
+        .string(expected(COST))
+        .regex(/^\$\d{1,9}(\.\d{1,2})?$/, `expected ${COST}`)
+        .transform((text) => Number(text.slice(1)))
+        .describe(
+          'What the control group has used beyond what the policies would have left it, at the middle of the estimate.',
+        ),
+    },
+    '{cost: $200}',
+  )
+    .describe('Ends the trial early.')
+    .optional(),
+}).superRefine(({ from, until, control, rotate }, context) => {
+  const rotation = SHARES[control] * ROTATIONS[rotate];
+  const days = until - from;
+  if (days > 0 && days % rotation === 0) return;
+  const whole = Math.max(1, Math.round(days / rotation)) * rotation;
+  const date = new Date((from + whole) * DAY_MS).toISOString().slice(0, 10);
+  const message = `is ${days} days after from; with ${control} and ${rotate} a rotation takes ${rotation} days, so write ${date}`;
+  context.addIssue({ code: 'custom', path: ['until'], message });
+});
+type TrialPolicy = z.infer<typeof TrialPolicy>;
+
+/** A checked trial as the domain knows it. */
+function toTrial(policy: TrialPolicy, context: FileContext): domain.TrialPolicy {
+  const { of, unit, seed, from: fromDay, until, stop_if } = policy;
+  const rotateDays = ROTATIONS[policy.rotate];
+  const periods = (until - fromDay) / rotateDays;
+  const design: TrialDesign = {
+    seed,
+    oneOf: SHARES[policy.control],
+    rotateDays,
+    fromDay,
+    periods,
+    zone: context.timezone,
+  };
+  const { periods: _mayBeMore, ...fixed } = design;
+  return {
+    kind: 'trial',
+    ...toBase(policy, context),
+    of,
+    unit,
+    design,
+    digest: createHash('sha256')
+      .update(JSON.stringify([fixed, unit, of.toSorted()]))
+      .digest('hex')
+      .slice(0, 16),
+    ...(stop_if && { stopAtCostUsd: stop_if.cost }),
+  };
+}
+
+/** `kind: trial`: a control group, to measure what policies save. */
+export const trialText = kindText({
+  schema: TrialPolicy,
+  toDomain: toTrial,
+  times: () => [],
+  settings: () => [],
+  onlyRaises: false,
+});
