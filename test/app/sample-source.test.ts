@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readSamples, samplesToJson } from '../../src/adapters/store/samples-json.ts';
+import { readSamples, samplesToJson } from '../../src/adapters/store/history-json.ts';
 import { createSamples } from '../../src/app/connections/samples.ts';
 import { type SampleSourceDeps, sampleSource } from '../../src/app/connections/source.ts';
 import { MOST_SAMPLES } from '../../src/domain/connections/connection-samples.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { assertAscending, realAt, simulatedAt, type TimePoint } from '../../src/adapters/clock/time-table.ts';
+import { assertAscending, realAt, simulatedAt, type TimePoint } from '../../src/adapters/clock/simulated-clock.ts';
 
 const START_MS = Date.UTC(2026, 10, 23, 6, 0, 0);
 

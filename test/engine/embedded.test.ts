@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
-import { maintain } from '../../src/adapters/engine/maintenance.ts';
+import { maintain } from '../../src/adapters/engine/database-folder.ts';
 import { openEngine } from '../../src/adapters/engine/open-engine.ts';
 import { createJobQueue } from '../../src/adapters/queue/job-queue.ts';
 import { createStore } from '../../src/adapters/store/create-store.ts';

@@ -1,5 +1,5 @@
-import type { Clock } from '../../ports/clock.ts';
-import { sleepUntil, startTicking, type TickErrorHandler, warnOfTickError } from './waiting.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Clock, timerMs } from '../../ports/clock.ts';
 
 /** The machine's own time. `onTickError` hears of a tick of `every` that rejected (default: a process warning). */
 export function systemClock({ onTickError = warnOfTickError }: { onTickError?: TickErrorHandler } = {}): Clock {
@@ -11,4 +11,71 @@ export function systemClock({ onTickError = warnOfTickError }: { onTickError?: T
     every: (intervalMs, tick) => startTicking(intervalMs, tick, onTickError),
     monotonicMs: () => performance.now(),
   };
+}
+
+/**
+ * The longest nap in real milliseconds. A long wait is many naps: the machine's clock may be set, a laptop may sleep, and
+ * a timer of more than 2^31 ms would fire at once.
+ */
+const LONGEST_NAP_MS = 5_000;
+
+/** Waits until `realDelayMs(instantMs)` is 0; rejects with the signal's reason when aborted. */
+export async function sleepUntil(
+  realDelayMs: (instantMs: number) => number,
+  instantMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  signal.throwIfAborted();
+  for (let restMs = realDelayMs(instantMs); restMs > 0; restMs = realDelayMs(instantMs)) {
+    await nap(Math.min(restMs, LONGEST_NAP_MS), signal);
+  }
+}
+
+async function nap(ms: number, signal: AbortSignal): Promise<void> {
+  try {
+    await delay(timerMs(ms), undefined, { signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  }
+}
+
+/** Tells of a tick that rejected; the ticks go on. */
+export type TickErrorHandler = (error: unknown) => void;
+
+/** A handler that makes the failure visible without stopping the process. */
+export function warnOfTickError(error: unknown): void {
+  process.emitWarning(error instanceof Error ? error : String(error), 'TickError');
+}
+
+/**
+ * Calls `tick` every `intervalMs` of real time. Invariant: at most one tick runs; the intervals that pass meanwhile are
+ * skipped, not made up for. `close` stops the interval and waits for the tick that still runs.
+ */
+export function startTicking(
+  intervalMs: number,
+  tick: () => Promise<void>,
+  onTickError: TickErrorHandler,
+): ReturnType<Clock['every']> {
+  let running: Promise<void> | undefined;
+  const timer = setInterval(() => {
+    if (running !== undefined) return;
+    running = runTick(tick, onTickError).finally(() => {
+      running = undefined;
+    });
+  }, timerMs(intervalMs));
+  return {
+    async close() {
+      clearInterval(timer);
+      await running;
+    },
+  };
+}
+
+async function runTick(tick: () => Promise<void>, onTickError: TickErrorHandler): Promise<void> {
+  try {
+    await tick();
+  } catch (error) {
+    onTickError(error);
+  }
 }

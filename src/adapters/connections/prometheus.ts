@@ -1,10 +1,9 @@
 import type { ConnectionCounter, CountOutcome, CountRequest } from '../../ports/connections.ts';
 import { countEach, failed } from './outcomes.ts';
 import { connectionsIn, type Series, seriesIn, tooManySeries } from './prometheus-answer.ts';
-import { askForMany, type ManyQuery } from './prometheus-batch.ts';
 import { AT_ONCE, createPrometheusCall, filledIn, hasSafeIds, type PrometheusCallOptions } from './prometheus-call.ts';
 
-export interface PrometheusCounterOptions extends PrometheusCallOptions {
+interface PrometheusCounterOptions extends PrometheusCallOptions {
   query: string;
 }
 
@@ -60,4 +59,31 @@ function countOf(series: readonly Series[]): CountOutcome {
   if (only.value === 'NaN') return failed('no_data', 'the query gives NaN for it');
   const connections = connectionsIn(only.value);
   return connections.ok ? { ok: true, value: { connections: connections.value } } : connections;
+}
+
+/** A query for many computes at once; the label says which series is whose. */
+interface ManyQuery {
+  label: string;
+  textFor(computeIds: readonly string[]): string;
+}
+
+/** One sum over one metric; strings in its matchers without quotes or escapes inside. */
+const SUM = /^\s*sum\s*\(\s*([a-zA-Z_:][\w:]*)\s*\{((?:[^"{}]|"[^"\\]*")*)\}\s*\)\s*$/;
+const BY_COMPUTE = /(^|[,\s])([a-zA-Z_]\w*)\s*=\s*"\$compute"/;
+
+/**
+ * Undefined unless the query is a plain sum in which the compute stands in one matcher and nothing else is filled in: only then the
+ * same sum by that label means the same.
+ */
+function askForMany(query: string): ManyQuery | undefined {
+  const [, metric, matchers = ''] = SUM.exec(query) ?? [];
+  const [, , label] = BY_COMPUTE.exec(matchers) ?? [];
+  if (metric === undefined || label === undefined || query.split('$').length !== 2) return undefined;
+  return {
+    label,
+    textFor: (computeIds) => {
+      const anyOf = `${label}=~"${computeIds.join('|')}"`;
+      return `sum by (${label}) (${metric}{${matchers.replace(BY_COMPUTE, (_whole, before: string) => before + anyOf)}})`;
+    },
+  };
 }

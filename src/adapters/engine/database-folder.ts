@@ -1,8 +1,9 @@
 import { existsSync, renameSync, rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
-import { START_SETTINGS } from './maintenance.ts';
-import { privateFiles } from './private-files.ts';
+import { NodeFS } from '@electric-sql/pglite/nodefs';
+import type { PgPool } from 'bullmq';
+import type { Log } from '../../ports/telemetry.ts';
 
 /** An empty database takes some 40 MB, and its log of changes grows from there. */
 const FIRST_START_BYTES = 64 * 1024 * 1024;
@@ -67,4 +68,56 @@ function freeBytes(folder: string): number {
   } catch {
     return 0;
   }
+}
+
+/** What others may do with a file. */
+const OF_OTHERS = 0o077;
+
+/**
+ * The folder of a PGlite whose files are its owner's alone. Emscripten gives some files the mode that C asks for after it has made
+ * them, so that the umask of the process does not count.
+ */
+function privateFiles(path: string): NodeFS {
+  const files = new NodeFS(path);
+  const init = files.init.bind(files);
+  files.init = async (...args) => {
+    const made = await init(...args);
+    made.emscriptenOpts.preRun?.push((module) => {
+      const { node_ops: operations } = module.NODEFS as unknown as { node_ops: { setattr: SetAttributes } };
+      const { setattr } = operations;
+      operations.setattr = (node, { mode, ...others }) =>
+        setattr(node, { ...others, ...(mode !== undefined && { mode: mode & ~OF_OTHERS }) });
+    });
+    return made;
+  };
+  return files;
+}
+
+type SetAttributes = (node: unknown, attributes: { mode?: number }) => unknown;
+
+/** What PGlite must be started with: a log of changes and a cache that fit a folder and a process of modest size. */
+const START_SETTINGS = ['max_wal_size=64MB', 'min_wal_size=32MB', 'shared_buffers=32MB'].flatMap((setting) => [
+  '-c',
+  setting,
+]);
+
+/** At 20 jobs a second some 30 MB of changes, and a fraction of a second of work. */
+const INTERVAL_MS = 5 * 60 * 1000;
+
+/**
+ * Does what a server's background processes would do, and PGlite has none: without VACUUM the tables of a busy queue only grow,
+ * and without CHECKPOINT so does the log of changes, whatever its size is set to.
+ */
+export async function maintain(pool: PgPool): Promise<void> {
+  await pool.query('VACUUM');
+  await pool.query('CHECKPOINT');
+}
+
+/** Maintains every 5 minutes until the returned function is called. */
+export function startMaintenance({ pool, log }: { pool: PgPool; log: Log }): () => void {
+  const timer = setInterval(() => {
+    maintain(pool).catch((error: unknown) => log.warn({ err: error }, 'the embedded queue could not be tidied up'));
+  }, INTERVAL_MS);
+  timer.unref();
+  return () => clearInterval(timer);
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { closeSync, openSync, readFileSync, rmSync, statSync, utimesSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, readlinkSync, rmSync, statSync, utimesSync, writeSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
-import { fateOf, type Place, thisPlace } from './place.ts';
 
 /** How often a holder touches the file, and how long a newcomer from elsewhere watches it before calling it dead. */
 const BEAT_MS = 1000;
@@ -9,9 +9,9 @@ const WATCH_MS = 4000;
 /** A file untouched for longer needs no watching. */
 const LONG_DEAD_MS = 60_000;
 
-export type Heartbeat = { ok: true; stop: () => void } | { ok: false };
+type Heartbeat = { ok: true; stop: () => void } | { ok: false };
 
-export interface HeartbeatOptions {
+interface HeartbeatOptions {
   /** The file; made here, removed by `stop`. */
   path: string;
   /** Called once if somebody else has taken the file, as can happen to a process that slept. */
@@ -95,4 +95,43 @@ function touch(path: string): void {
 
 function touchedAtMs(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs;
+}
+
+/** Where a process runs: processes of one place see each other's process ids and abstract sockets. */
+interface Place {
+  host: string;
+  pid: number;
+}
+
+function thisPlace(): Place {
+  return { host: hostId(), pid: process.pid };
+}
+
+/**
+ * What can be told from here of the process at `other`, which once held what this one wants: on Linux a process of the same
+ * place is dead, since the caller holds the folder's socket by now.
+ */
+function fateOf(other: Place, here: Place): 'alive' | 'dead' | 'elsewhere' {
+  if (other.host !== here.host) return 'elsewhere';
+  if (process.platform === 'linux' || other.pid === here.pid) return 'dead';
+  return isRunning(other.pid) ? 'alive' : 'dead';
+}
+
+/** On Linux the network namespace of this boot, which is how far an abstract socket is seen; elsewhere the host's name. */
+function hostId(): string {
+  try {
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+    return `${boot} ${readlinkSync('/proc/self/ns/net')}`;
+  } catch {
+    return hostname();
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
 }

@@ -15,3 +15,27 @@ export function refused(message: string, code?: 'in_use'): OpenedEngine {
 
 /** How every message ends that says that a server is away. */
 export const START_IT = 'start it, or leave EBB_QUEUE_URL unset to use the embedded queue';
+
+const EXPLANATIONS: readonly [pattern: RegExp, text: string][] = [
+  [/53100|No space left/, 'its disk is full'],
+  [/25006|read-only transaction/, 'it can only be read'],
+  [/No such master|invalid reply: null/, 'the Sentinels know no primary of this name'],
+  [/cluster support disabled/, 'it is no Cluster; write redis://HOST:PORT'],
+  [/sentinels are unreachable.*Connection is closed/, 'no Sentinel answers'],
+  [/ECONNREFUSED/, 'connection refused'],
+  [/ENOTFOUND|EAI_AGAIN/, 'host not found'],
+  [/ETIMEDOUT|timed? ?out|timeout/i, 'no answer in time'],
+  [/EHOSTUNREACH|ENETUNREACH/, 'host unreachable'],
+  [/ECONNRESET|EPIPE|socket hang up|Connection terminated|Connection is closed/i, 'the connection was closed'],
+  [/WRONGPASS|invalid password|password authentication failed|28P01/i, 'user or password is wrong'],
+  [/NOAUTH/i, 'it asks for a password'],
+  [/CERT|self.signed|TLS|SSL|wrong version number/i, 'the TLS handshake failed'],
+];
+
+/** Why a connection failed, in words that hold neither a password nor the text of a command. */
+export function explainConnectError(error: Error): string {
+  const { code } = error as NodeJS.ErrnoException;
+  const told = `${code ?? ''} ${error.message}`;
+  const known = EXPLANATIONS.find(([pattern]) => pattern.test(told));
+  return known?.[1] ?? code ?? error.name;
+}

@@ -2,10 +2,9 @@ import { EventEmitter } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { PGlite } from '@electric-sql/pglite';
 import type { PgPool, PgPoolClient, PgQueryResult } from 'bullmq';
-import { createMutex } from './mutex.ts';
 
 /** The pool of BullMQ's Postgres backend, over the one session that an in-process PGlite has. */
-export type PglitePool = PgPool & {
+type PglitePool = PgPool & {
   /** Waits for what runs, then refuses everything. */
   end(): Promise<void>;
 };
@@ -107,4 +106,20 @@ function createClient({ lock, run, query, released }: ClientParts): PgPoolClient
     },
   });
   return client as typeof client & PgPoolClient;
+}
+
+/** Lets one caller in at a time, in the order of their asking. Resolves to the function that lets the next one in. */
+type Mutex = () => Promise<() => void>;
+
+function createMutex(): Mutex {
+  let last = Promise.resolve();
+  return async () => {
+    const before = last;
+    let unlock = () => {};
+    last = new Promise((resolve) => {
+      unlock = resolve;
+    });
+    await before;
+    return unlock;
+  };
 }

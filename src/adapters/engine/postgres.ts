@@ -1,11 +1,8 @@
 import type { PgPool } from 'bullmq';
 import { Pool } from 'pg';
-import { explainConnectError } from './connect-errors.ts';
-import { createGuard } from './guard.ts';
-import { type OpenedEngine, refused, START_IT } from './opened-engine.ts';
-import { prepareSchema } from './schema.ts';
-import { createStateChanges } from './state-changes.ts';
-import { isServerAway, watchPool } from './watched-pool.ts';
+import { createGuard, createStateChanges } from './engine-state.ts';
+import { explainConnectError, type OpenedEngine, refused, START_IT } from './opened-engine.ts';
+import { isServerAway, prepareSchema, watchPool } from './watched-pool.ts';
 
 const CONNECT_TIMEOUT_MS = 3000;
 /** Each of the four workers keeps one connection to listen on. */

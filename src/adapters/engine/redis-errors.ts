@@ -1,4 +1,4 @@
-import { explainConnectError } from './connect-errors.ts';
+import { explainConnectError } from './opened-engine.ts';
 
 /** Redis is there and will not do what it is asked, for a reason that an operator can do something about. */
 const REFUSALS: readonly [pattern: RegExp, text: string][] = [

@@ -1,6 +1,6 @@
 import type { RedisConnection } from '../../ports/engine.ts';
+import type { StateChanges } from './engine-state.ts';
 import { explainRedisError, isRedisAway } from './redis-errors.ts';
-import type { StateChanges } from './state-changes.ts';
 
 /** How often Redis is asked whether it can be written to. */
 const PROBE_EVERY_MS = 1000;

@@ -1,12 +1,11 @@
 import type { Log } from '../../ports/telemetry.ts';
-import { createGuard } from './guard.ts';
+import { createGuard, createStateChanges } from './engine-state.ts';
 import { type OpenedEngine, refused } from './opened-engine.ts';
 import { createRedisConnections } from './redis-connections.ts';
 import { awayMessage, isRedisAway } from './redis-errors.ts';
 import { redisPlace } from './redis-place.ts';
 import { connectFirst } from './redis-start.ts';
 import { createProbe, watchRedis } from './redis-watch.ts';
-import { createStateChanges } from './state-changes.ts';
 
 export interface OpenRedisOptions {
   /** One Redis, or the forms of redis-place.ts for Sentinel and Cluster. */

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import type { PgPool, PgPoolClient } from 'bullmq';
+import { type PgPool, type PgPoolClient, runMigrations } from 'bullmq';
 
 /** How often a database that failed is tried, in milliseconds. */
 const PROBE_EVERY_MS = 1_000;
 
-export interface WatchedPoolOptions {
+interface WatchedPoolOptions {
   pool: PgPool;
   /** Hears of every failure that says that the database is not there, and of each probe afterwards: no error once one was written. */
   onChange(error: Error | undefined): void;
@@ -91,4 +91,14 @@ function probeText(): string {
 export function isServerAway(error: Error): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return code === undefined || !/^[0-9A-Z]{5}$/.test(code) || /^(08|25006|57P|58|53|XX)/.test(code);
+}
+
+/** Brings the group's schema up to date with this BullMQ, in one transaction. */
+export async function prepareSchema({ pool, schema }: { pool: PgPool; schema: string }): Promise<void> {
+  const client = await pool.connect();
+  try {
+    await runMigrations(client, schema);
+  } finally {
+    client.release();
+  }
 }

@@ -105,3 +105,8 @@ function hostNameOf(host: string | undefined): string {
 function originHost(origin: string): string {
   return URL.canParse(origin) ? new URL(origin).host : '';
 }
+
+/** What to tell whoever asked for what only the store has, or wanted it changed, while it is away. */
+export function unavailable({ message }: Error): string {
+  return `${message}: nothing was changed, try again when /readyz says that the store answers`;
+}

@@ -5,11 +5,10 @@ import { EngineAwayError } from '../../ports/engine.ts';
 import type { DaemonOperator } from '../../ports/operator.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { apiRoutes } from './api/api-routes.ts';
-import { knownHostGuard, readerGuard } from './guards.ts';
+import { knownHostGuard, readerGuard, unavailable } from './guards.ts';
 import { assetRoutes } from './page/assets.ts';
 import { pageRoutes } from './page/page-routes.ts';
 import type { Tokens } from './tokens.ts';
-import { unavailable } from './unavailable.ts';
 
 /** The only page that a token doesn't guard: an orchestrator's probe has none. */
 const OPEN_PATH = '/healthz';

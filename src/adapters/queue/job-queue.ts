@@ -3,15 +3,13 @@ import type { Engine } from '../../ports/engine.ts';
 import { type Job, type JobCounts, type JobQueue, QUEUE_NAMES, type QueueName } from '../../ports/job-queue.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { createQueueBackend } from './backend.ts';
-import { createErrorLog } from './error-log.ts';
-import { TICK, WORK } from './job-names.ts';
 import { openQueues } from './queues.ts';
-import { createWorkers, DEFAULT_RECOVERY, type Recovery } from './workers.ts';
+import { createWorkers, DEFAULT_RECOVERY, type Recovery, TICK, WORK } from './workers.ts';
 
 /** Known ids are remembered for this long after their job completed, in seconds. */
 const COMPLETED_KEPT_SECONDS = 3600;
 
-export interface JobQueueOptions {
+interface JobQueueOptions {
   engine: Engine;
   clock: Clock;
   log: Log;
@@ -81,4 +79,28 @@ export function createJobQueue(options: JobQueueOptions): JobQueue {
       await queues.close();
     },
   });
+}
+
+/** How long an error that is the same as before stays unsaid. */
+const QUIET_MS = 60_000;
+const MOST_REMEMBERED = 100;
+
+interface ErrorLog {
+  report(error: Error): void;
+}
+
+/** Says each error of BullMQ once a minute at most, and none that only says that the engine is away: the engine does, once. */
+function createErrorLog({ engine, log }: { engine: Engine; log: Log }): ErrorLog {
+  const saidAtMs = new Map<string, number>();
+  return {
+    report: (error) => {
+      if (engine.isAway(error)) return;
+      const nowMs = performance.now();
+      const said = saidAtMs.get(error.message);
+      if (said !== undefined && nowMs - said < QUIET_MS) return;
+      if (saidAtMs.size >= MOST_REMEMBERED) saidAtMs.clear();
+      saidAtMs.set(error.message, nowMs);
+      log.warn({ err: error }, 'queue error');
+    },
+  };
 }

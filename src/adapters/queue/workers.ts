@@ -1,9 +1,7 @@
-import { type IQueueBackend, Worker } from 'bullmq';
-import type { Clock } from '../../ports/clock.ts';
-import { timerMs } from '../../ports/clock.ts';
-import type { Job, JobData, JobHandler, JobQueue, QueueName } from '../../ports/job-queue.ts';
+import { type Job as BullJob, DelayedError, type IQueueBackend, WaitingError, Worker } from 'bullmq';
+import { type Clock, timerMs } from '../../ports/clock.ts';
+import type { Job, JobData, JobHandler, JobOutcome, JobQueue, QueueName } from '../../ports/job-queue.ts';
 import type { QueueBackend } from './backend.ts';
-import { type EbbJob, processJob, toJob } from './processor.ts';
 
 /** How soon the jobs of a daemon that died come back, in real time. */
 export interface Recovery {
@@ -19,7 +17,7 @@ const MAX_STALLED_COUNT = 10;
 
 type EbbWorker = Worker<JobData, void, string, IQueueBackend>;
 
-export interface WorkersOptions {
+interface WorkersOptions {
   backend: QueueBackend;
   clock: Clock;
   recovery: Recovery;
@@ -28,7 +26,7 @@ export interface WorkersOptions {
   onTick(queue: QueueName): Promise<void>;
 }
 
-export type Workers = Pick<JobQueue, 'work' | 'rest' | 'resume' | 'close'>;
+type Workers = Pick<JobQueue, 'work' | 'rest' | 'resume' | 'close'>;
 
 /** The working side of BullMQ: one Worker per queue. */
 export function createWorkers({ backend, clock, recovery, onError, onFailed, onTick }: WorkersOptions): Workers {
@@ -103,3 +101,50 @@ function startGrace(graceMs: number): { over: Promise<void>; cancel: () => void 
   });
   return { over, cancel };
 }
+
+type EbbJob = BullJob<JobData, unknown, string>;
+
+interface ProcessorOptions {
+  queue: QueueName;
+  handler: JobHandler;
+  clock: Clock;
+  signal: AbortSignal;
+  onTick(queue: QueueName): Promise<void>;
+}
+
+/**
+ * What a worker does with a job. A tick only adds the real job, deduplicated, and ends: a scheduler's own jobs can't be
+ * deduplicated, so that one which outlives its interval would overlap with the next.
+ */
+async function processJob(job: EbbJob, token: string | undefined, options: ProcessorOptions): Promise<void> {
+  const { queue, handler, clock, signal, onTick } = options;
+  if (job.name === TICK) return onTick(queue);
+  const outcome = await outcomeOf(toJob(queue, job), handler, signal);
+  if (outcome.kind === 'done') return;
+  if (outcome.kind === 'left') {
+    await job.moveToWait(token);
+    throw new WaitingError();
+  }
+  await job.moveToDelayed(Date.now() + Math.ceil(clock.realDelayMs(outcome.atMs)), token);
+  throw new DelayedError();
+}
+
+/** A job that was stopped in the middle by the shutdown has not failed: the next daemon takes it up again. */
+async function outcomeOf(job: Job, handler: JobHandler, signal: AbortSignal): Promise<JobOutcome> {
+  try {
+    return await handler(job, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    return { kind: 'left' };
+  }
+}
+
+function toJob(queue: QueueName, job: EbbJob): Job {
+  return { queue, id: job.id ?? '', data: job.data };
+}
+
+/** Jobs that a scheduler makes; they only add the real job. */
+export const TICK = 'tick';
+
+/** Every other job. */
+export const WORK = 'work';

@@ -1,9 +1,8 @@
 import type { PostgresEngine } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
-import { historyToJson, newestFirst } from './history-json.ts';
+import { historyToJson, newestFirst, readSamples, samplesToJson } from './history-json.ts';
 import type { StoreLimits } from './limits.ts';
 import { alone } from './postgres-tables.ts';
-import { readSamples, samplesToJson } from './samples-json.ts';
 
 const APPEND = `INSERT INTO ebb_history (compute_id, at_ms, body)
   SELECT * FROM unnest($1::text[], $2::double precision[], $3::text[]) RETURNING id`;

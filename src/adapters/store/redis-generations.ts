@@ -1,7 +1,7 @@
 import { MOST_AHEAD_MS } from '../../domain/overrides/instants-ahead.ts';
 import type { RedisEngine } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
-import type { RunScript } from './redis-run.ts';
+import type { RunScript } from './redis-scripts.ts';
 import { sharedAsk } from './shared-ask.ts';
 
 /**

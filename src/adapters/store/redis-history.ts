@@ -1,10 +1,9 @@
 import type { HistoryEntry } from '../../domain/records/history.ts';
 import type { RedisEngine } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
-import { historyToJson, newestFirst } from './history-json.ts';
+import { historyToJson, newestFirst, readSamples, samplesToJson } from './history-json.ts';
 import type { StoreLimits } from './limits.ts';
-import type { RunScript } from './redis-run.ts';
-import { readSamples, samplesToJson } from './samples-json.ts';
+import type { RunScript } from './redis-scripts.ts';
 
 /**
  * KEYS: entries of the compute, computes by their last entry, number of all entries. ARGV: compute, time of the last entry, most

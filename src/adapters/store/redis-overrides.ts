@@ -3,7 +3,7 @@ import type { RedisEngine } from '../../ports/engine.ts';
 import type { OverrideStore, PutOutcome } from '../../ports/store.ts';
 import type { StoreLimits } from './limits.ts';
 import type { OverrideReaders } from './override-json.ts';
-import type { RunScript } from './redis-run.ts';
+import type { RunScript } from './redis-scripts.ts';
 import { createRevisedEntries, inForceAt, oldestFirst, type ReadRevised, storedAt } from './revised-entries.ts';
 
 /**

@@ -7,8 +7,7 @@ import { type RecordReader, recordToJson } from './record-json.ts';
 import { createRedisGenerations } from './redis-generations.ts';
 import { createRedisHistory, samplesKeyOf } from './redis-history.ts';
 import { createRedisOverrides } from './redis-overrides.ts';
-import { createRunScript } from './redis-run.ts';
-import { SCRIPTS } from './redis-scripts.ts';
+import { createRunScript, SCRIPTS } from './redis-scripts.ts';
 
 export interface RedisStoreOptions {
   engine: RedisEngine;

@@ -2,7 +2,7 @@ import type { DecisionDocument, SettingsDocument, StatusDocument } from '../../.
 import type { Staleness } from '../../../ports/operator.ts';
 import type { FleetDocument, FleetRowDocument } from '../../../ports/status-page.ts';
 import { Decisions } from './decisions.tsx';
-import { Holds } from './holds.tsx';
+import { Holds } from './hold-form.tsx';
 import { wholePage } from './layout.tsx';
 import { NextChange } from './next-change.tsx';
 import { Badge, ComputeLink, Operations, Section, Table } from './parts.tsx';

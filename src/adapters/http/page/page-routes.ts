@@ -4,15 +4,12 @@ import { HTTPException } from 'hono/http-exception';
 import { EngineAwayError } from '../../../ports/engine.ts';
 import { type DaemonOperator, MOST_CHARACTERS } from '../../../ports/operator.ts';
 import type { Log } from '../../../ports/telemetry.ts';
-import { ownFormGuard } from '../guards.ts';
+import { ownFormGuard, unavailable } from '../guards.ts';
 import type { Tokens } from '../tokens.ts';
-import { unavailable } from '../unavailable.ts';
 import { computeView } from './compute-view.tsx';
 import { fleetView } from './fleet-view.tsx';
-import { HoldFields, ReleaseFields } from './form-bodies.ts';
-import { addForm } from './form-route.ts';
-import { errorAnswer, pageAnswer } from './page-answer.ts';
-import { errorView, releaseView } from './small-views.tsx';
+import { addForm, HoldFields, ReleaseFields } from './form-route.ts';
+import { errorAnswer, errorView, pageAnswer, releaseView } from './small-views.tsx';
 
 const DECISIONS_SHOWN = 20;
 const MOST_FORM_BYTES = 16 * 1024;
