@@ -68,6 +68,7 @@ export function toDisruption({
   quiet_below,
   cooldown,
   at_once,
+  newly_discovered,
 }: written.Disruption): Partial<Disruption> {
   return {
     ...(raise && { raise: toRule(raise) }),
@@ -75,6 +76,7 @@ export function toDisruption({
     ...(quiet_below !== undefined && { quietBelow: quiet_below }),
     ...(cooldown !== undefined && { cooldownMs: cooldown }),
     ...(at_once !== undefined && { atOnce: at_once }),
+    ...(newly_discovered !== undefined && { newlyDiscovered: newly_discovered }),
   };
 }
 

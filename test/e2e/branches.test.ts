@@ -1,3 +1,4 @@
+import { request } from 'undici';
 import { afterEach, expect, it } from 'vitest';
 import { startTestDaemon } from '../support/daemon.ts';
 import { makeFolder, startTestPlatform } from '../support/platform.ts';
@@ -70,3 +71,45 @@ it('writes nothing where a branch may be excluded, or frozen, while the key may 
   const changed = async () => (await platform.writes()).map(({ path }) => path.split('/').at(-1));
   await expect.poll(changed, { timeout: 50_000 }).toEqual(['ep-other']);
 }, 120_000);
+
+const NEW_PREVIEWS = `version: 1
+policies:
+  - name: previews
+    kind: schedule
+    select: { branches: ["preview/*"], min_age: 0s }
+    disruption: { newly_discovered: act, lower: { when: any } }
+    windows: [{ at: always, size: 0.25, suspend_after: 5m }]
+    otherwise: leave
+`;
+
+it('sizes a branch that CI has just made, where the policy acts on what is newly discovered', async () => {
+  const platform = await startTestPlatform({ app: { minCu: 4, maxCu: 8, branch: { name: 'main', default: true } } });
+  undo.push(() => platform.close());
+  const folder = await makeFolder({ 'policy.yaml': NEW_PREVIEWS });
+  undo.push(() => folder.remove());
+  const daemon = await startTestDaemon({ platform, folder: folder.path });
+  undo.push(() => daemon.stop());
+  await expect.poll(async () => (await platform.requests()).length, { timeout: 50_000 }).toBeGreaterThan(3);
+
+  const answer = await request(`${platform.url}/projects/app/branches`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${platform.apiKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      branch: { name: 'preview/pr-7' },
+      endpoints: [{ type: 'read_write', autoscaling_limit_min_cu: 4, autoscaling_limit_max_cu: 8 }],
+    }),
+  });
+  expect(answer.statusCode).toBe(201);
+  const { endpoints } = (await answer.body.json()) as { endpoints: { id: string }[] };
+  const id = endpoints[0]?.id as string;
+  const state = async () => {
+    const read = await request(`${platform.origin}/_emulator/state`);
+    const { computes } = (await read.body.json()) as { computes: Record<string, unknown>[] };
+    return computes.find((compute) => compute.compute_id === id);
+  };
+  await expect.poll(state, { timeout: 50_000 }).toMatchObject({ min_cu: 0.25, max_cu: 0.25 });
+  expect(await state()).toMatchObject({ connections_dropped: 0 });
+  expect(
+    (await platform.writes()).filter(({ method }) => method === 'PATCH').map(({ path }) => path.split('/').at(-1)),
+  ).toEqual([id]);
+}, 90_000);

@@ -76,6 +76,17 @@ describe('a critical share below the target', () => {
   });
 });
 
+describe('newly_discovered: act', () => {
+  const disruption = 'disruption: { newly_discovered: act }, windows: [{ at: always, size: 1 }], otherwise: leave';
+  const previews = (minAge: string) =>
+    file(`name: previews, kind: schedule, select: { branches: ["preview/*"]${minAge} }, ${disruption}`);
+
+  it('is pointless where new computes are not selected yet', () => {
+    expect(findingsIn(previews('')).map(({ code }) => code)).toEqual(['act-before-min-age']);
+    expect(lintsIn(previews(', min_age: 0s'))).toEqual([]);
+  });
+});
+
 describe('a query that names no compute', () => {
   const text = (query: string) =>
     file(headroom('target: 70%'), headroom('target: 80%').replace('room', 'more')).replace(

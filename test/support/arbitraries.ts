@@ -148,6 +148,7 @@ const disruptions = partial<PartialDisruption>(
     quietBelow: fc.nat({ max: 5 }),
     cooldownMs: fc.nat({ max: 60 }).map((minutes) => minutes * MINUTE_MS),
     atOnce: some(0.1, 1),
+    newlyDiscovered: some('wait', 'act'),
   },
   [],
 );

@@ -20,6 +20,8 @@ export interface Disruption {
   cooldownMs: number;
   /** Share of the computes of a policy that may be disturbed at once, in (0, 1]. */
   atOnce: number;
+  /** Whether an active compute that was just met waits for its next boundary, or is changed like any other. */
+  newlyDiscovered: 'wait' | 'act';
 }
 
 /** What a policy, or the settings, say; the rest is left to what comes before. */
@@ -35,6 +37,7 @@ const DEFAULT_DISRUPTION: Disruption = {
   quietBelow: 3,
   cooldownMs: 10 * 60_000,
   atOnce: 0.1,
+  newlyDiscovered: 'wait',
 };
 
 /** The rules for a change: what the policy says, then what the settings say, then the defaults. */

@@ -5,6 +5,7 @@ import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
 import { byPlace } from '../parse.ts';
 import type { PolicyProblem } from '../problem.ts';
 import type { WrittenPolicy } from '../reader.ts';
+import { actBeforeMinAge } from './act-before-min-age.ts';
 import { type Budget, createBudget, LINT_STEPS } from './budget.ts';
 import { probeKeepsAwake, queryWithoutCompute } from './connection-sources.ts';
 import { contradiction } from './contradiction.ts';
@@ -33,6 +34,7 @@ import { createWeekSpans } from './week-spans.ts';
 const HORIZON_MS = 2 * 366 * 86_400_000;
 
 const RULES: readonly LintRule[] = [
+  actBeforeMinAge,
   neverOpens,
   costlyWindow,
   skippedLocalTime,

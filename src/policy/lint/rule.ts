@@ -33,6 +33,7 @@ export const LINTS = {
   'critical-below-target': 'warning',
   'query-without-compute': 'warning',
   'freeze-keeps-awake': 'warning',
+  'act-before-min-age': 'warning',
   'matches-nothing': 'warning',
   'plan-refuses': 'error or warning',
   'two-trials': 'error or warning',

@@ -36,6 +36,12 @@ export const Disruption = mapping(
     at_once: Share.describe(
       "Share of the policy's computes that may be restarted at the same time, at least 5; 10% if absent.",
     ).optional(),
+    newly_discovered: z
+      .enum(['wait', 'act'])
+      .describe(
+        'wait: a newly discovered compute keeps its size while it is active, until the next boundary; act: it is changed like any other, such as a preview branch of CI. wait if absent.',
+      )
+      .optional(),
   },
   'a mapping such as {lower: {when: idle}, cooldown: 10m}',
 );

@@ -49,6 +49,11 @@ describe('at first sight', () => {
     expect(planWith(policies, { record, connections: countsUntil(NOON, 750) }).heldBy).toEqual(['newly_discovered']);
   });
 
+  it('a policy that says so waits for nothing', () => {
+    const policies = [{ ...wanting(size(4)), disruption: { newlyDiscovered: 'act' as const } }];
+    expect(planWith(policies, { record }).verdict).toBe('act');
+  });
+
   it('a compute without a record counts from now', () => {
     const plan = planWith([aSchedule()], { record: undefined });
     expect(plan).toMatchObject({ heldBy: ['newly_discovered'], untilMs: SIX });

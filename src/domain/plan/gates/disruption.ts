@@ -102,10 +102,12 @@ const MOST_WAITED_MS = 24 * 60 * 60_000;
 
 /**
  * A compute that an enforcing ebb has just met keeps its size while clients are connected, until it sleeps or until the next
- * boundary that concerns it: whoever starts ebb at noon disconnects nobody. Only connections that run out do not wait.
+ * boundary that concerns it: whoever starts ebb at noon disconnects nobody. Only connections that run out do not wait, and
+ * computes of a policy that says `newly_discovered: act`.
  */
-export const newlyDiscovered: Gate = ({ change, record, nowMs, nextBoundaryAfter }) => {
+export const newlyDiscovered: Gate = ({ change, record, nowMs, nextBoundaryAfter, disruption }) => {
   if (!change.disconnects || change.urgent || record?.lastApplied.maxCu !== undefined) return undefined;
+  if (resolveDisruption(change.disruption, disruption).newlyDiscovered === 'act') return undefined;
   const metAtMs = record?.enforcedSinceMs ?? nowMs;
   const untilMs = nextBoundaryAfter(metAtMs) ?? metAtMs + MOST_WAITED_MS;
   if (untilMs <= nowMs) return undefined;

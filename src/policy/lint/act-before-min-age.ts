@@ -1,0 +1,17 @@
+import type { LintRule, Remark } from './rule.ts';
+
+/** From this age on, what CI has made is likely gone again. The default of `min_age`. */
+const LATE_MS = 30 * 60_000;
+
+/** `newly_discovered: act` for new computes that are not selected before they are old. */
+export const actBeforeMinAge: LintRule = function* ({ policies }) {
+  for (const policy of policies) {
+    if (policy.disruption?.newlyDiscovered !== 'act' || policy.select.minAgeMs < LATE_MS) continue;
+    const minutes = Math.round(policy.select.minAgeMs / 60_000);
+    const message = [
+      `newly_discovered: act has no effect on new computes: they are not selected before they are ${minutes} minutes old`,
+      '; write min_age: 0s in its selector',
+    ].join('');
+    yield { code: 'act-before-min-age', policy, at: ['disruption'], message } satisfies Remark;
+  }
+};
