@@ -1,7 +1,8 @@
 import type { ReasonCode } from '../domain/compute/reasons.ts';
 import { lookAgainAt } from '../domain/decide/boundaries.ts';
+import type { EvaluatedCompute } from '../domain/evaluate/evaluate.ts';
 import type { Running } from './background.ts';
-import type { EvaluatedCompute, Fleet } from './fleet/fleet.ts';
+import type { Fleet } from './fleet/fleet.ts';
 import type { StoreClock } from './group/clock-skew.ts';
 import type { WriteBlock } from './group/leader.ts';
 import { type CountSavingsDeps, countSavings } from './operator/fleet-metrics.ts';

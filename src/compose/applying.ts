@@ -14,7 +14,7 @@ import { createOverrides } from '../app/overrides.ts';
 import { recordHistory } from '../app/telemetry/history.ts';
 import { createOutages } from '../app/telemetry/outages.ts';
 import type { Result } from '../common/result.ts';
-import type { PlannedCompute } from '../domain/evaluate/plan-fleet.ts';
+import type { EvaluatedCompute } from '../domain/evaluate/evaluate.ts';
 import type { PolicySet } from '../domain/policy/policy.ts';
 import { limitsOf } from '../domain/rate-budget/limits.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -35,7 +35,7 @@ type Listeners = Pick<ApplyPlanOptions, 'signal' | 'onBegin' | 'onEnd'>;
 export interface Applying {
   /** Reads the fleet and plans for now, as enforce mode would. */
   plan(): Promise<Result<Planning>>;
-  applyPlan(planning: Planning, listeners: Listeners): Promise<Map<PlannedCompute, AppliedChange>>;
+  applyPlan(planning: Planning, listeners: Listeners): Promise<Map<EvaluatedCompute, AppliedChange>>;
   close(): Promise<void>;
 }
 

@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeExplanation } from '../../src/cli/explain/describe-explanation.ts';
 import { explanationJson } from '../../src/cli/explain/explanation-json.ts';
 import { findCompute } from '../../src/cli/explain/find-compute.ts';
-import { type PlannedCompute, planFleet } from '../../src/domain/evaluate/plan-fleet.ts';
+import type { EvaluatedCompute } from '../../src/domain/evaluate/evaluate.ts';
+import { planFleet } from '../../src/domain/evaluate/plan-fleet.ts';
 import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
 import { aCompute, aSchedule, at, compiled } from '../support/builders.ts';
 import { startEbb } from '../support/ebb-process.ts';
@@ -30,7 +31,7 @@ async function explain(...args: string[]) {
 
 describe('the compute that is named', () => {
   const planned = (computeId: string, projectName: string) =>
-    ({ compute: aCompute({ computeId, projectId: `p-${projectName}`, projectName }) }) as PlannedCompute;
+    ({ compute: aCompute({ computeId, projectId: `p-${projectName}`, projectName }) }) as EvaluatedCompute;
   const fleet = [planned('ep-a', 'web-shop'), planned('ep-b', 'web-shop'), planned('ep-c', 'web-blog')];
   const found = (name: string) => findCompute(fleet, name).compute.computeId;
 

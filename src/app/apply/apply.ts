@@ -1,6 +1,7 @@
 import { step } from '../../common/errors.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { Reason } from '../../domain/compute/reasons.ts';
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { freezesAt } from '../../domain/overrides/freezes.ts';
 import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import { type Action, reasonsToAct } from '../../domain/plan/plan.ts';
@@ -11,7 +12,7 @@ import type { Notifier, WriteOrigin, WriteOutcome } from '../../ports/notifier.t
 import type { Lease, Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import { type EvaluateDeps, evaluateCompute } from '../evaluate/evaluate.ts';
-import type { EvaluatedCompute, Fleet } from '../fleet/fleet.ts';
+import type { Fleet } from '../fleet/fleet.ts';
 import { LEASE_MS } from '../leases/locked-project.ts';
 import { SLOT_RETRY_MS, type Slots } from '../operations/restart-slots.ts';
 import type { Overrides } from '../overrides.ts';

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { hasSettings } from '../../domain/compute/compute.ts';
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { type EvaluateDeps, evaluateCompute } from '../evaluate/evaluate.ts';
 import { type ReadProjectDeps, readProject } from '../fleet/cached-projects.ts';
-import type { EvaluatedCompute } from '../fleet/fleet.ts';
 import { requestReconcile, type TriggerDeps, wakeAt } from '../triggers.ts';
 
 /**

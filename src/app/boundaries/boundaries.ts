@@ -1,10 +1,12 @@
 import pLimit from 'p-limit';
 import { isBoundary } from '../../domain/decide/boundaries.ts';
+import { decide } from '../../domain/decide/decide.ts';
+import { changesOf } from '../../domain/plan/change.ts';
+import { compareRanks, LAST, type WriteRank } from '../../domain/plan/plan.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Job, JobHandler } from '../../ports/job-queue.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
-import { compareRanks, rankAt, type WriteRank } from '../apply/write-order.ts';
 import type { EvaluateDeps } from '../evaluate/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { requestCrossing, requestReconcile, type TriggerDeps } from '../triggers.ts';
@@ -45,14 +47,14 @@ async function projectsAt(deps: BoundaryDeps, instantMs: number): Promise<{ affe
   const { policies } = rules.current;
   const affected = new Map<string, WriteRank>();
   const concluded = new Set<string>();
-  for (const evaluatedCompute of fleet.evaluatedComputes()) {
-    const { compute, record } = evaluatedCompute;
+  for (const { compute, record } of fleet.evaluatedComputes()) {
     const { projectId } = compute;
     concluded.add(projectId);
     const { baseline, trials } = record;
     const input = { policies, compute, baseline, trials, holds: overrides.holds };
     if (!isBoundary(input, instantMs)) continue;
-    const rank = rankAt(deps, evaluatedCompute, instantMs);
+    const wanted = changesOf(decide({ ...input, instantMs }), compute);
+    const rank = wanted.toSorted(compareRanks)[0] ?? LAST;
     const before = affected.get(projectId);
     affected.set(projectId, before && compareRanks(before, rank) <= 0 ? before : rank);
   }

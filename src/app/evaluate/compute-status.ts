@@ -1,7 +1,7 @@
 import { type Compute, hasSettings } from '../../domain/compute/compute.ts';
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { type Freeze, mayConcern } from '../../domain/overrides/freezes.ts';
 import type { ComputeStatus } from '../../ports/documents.ts';
-import type { EvaluatedCompute } from '../fleet/fleet.ts';
 import type { Mode } from './evaluate.ts';
 
 /** True for a compute that a freeze set by a person stops now. */

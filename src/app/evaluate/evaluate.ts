@@ -1,5 +1,6 @@
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { ConnectionHistory } from '../../domain/connections/connections.ts';
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { evaluate, type Situation } from '../../domain/evaluate/evaluate.ts';
 import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
@@ -7,7 +8,6 @@ import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Notifier } from '../../ports/notifier.ts';
 import type { Said } from '../../ports/store.ts';
-import type { EvaluatedCompute } from '../fleet/fleet.ts';
 import type { CurrentRules } from '../rules.ts';
 import { type LogHeadroomDeps, logHeadroom } from './headroom-log.ts';
 

@@ -1,7 +1,8 @@
 import type { ReasonCode } from '../../domain/compute/reasons.ts';
 import { describeStep, type TraceStep } from '../../domain/decide/trace.ts';
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
-import type { EvaluatedCompute, Fleet } from '../fleet/fleet.ts';
+import type { Fleet } from '../fleet/fleet.ts';
 
 /** What headroom says that somebody must know who wonders about a size. */
 const TELLING: ReadonlySet<ReasonCode> = new Set([

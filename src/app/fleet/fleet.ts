@@ -1,6 +1,5 @@
 import type { Compute } from '../../domain/compute/compute.ts';
-import type { Evaluation } from '../../domain/evaluate/evaluate.ts';
-import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Project, UnreadableCompute } from '../../ports/control-api.ts';
 import type { KnownBranches } from './branches.ts';
@@ -14,12 +13,6 @@ export interface CachedProject {
   /** When the reading began: by the clock (a change sent later is not in it), and on its monotonic time (for the age). */
   readAtMs: number;
   readAtMonotonicMs: number;
-}
-
-/** What was last concluded about a compute. */
-export interface EvaluatedCompute extends Evaluation {
-  compute: Compute;
-  record: ComputeRecord;
 }
 
 /** The newest conclusion about a compute, whoever has looked at it. */

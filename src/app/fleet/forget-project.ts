@@ -3,7 +3,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
 import type { Lease, Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
-import { LEASE_MS, type LeaseDeps } from '../leases/locked-project.ts';
+import { type LeaseDeps, withProjectLease } from '../leases/locked-project.ts';
 import type { CachedProject, Fleet } from './fleet.ts';
 
 /**
@@ -37,14 +37,9 @@ export interface ForgetProjectDeps extends LeaseDeps {
 }
 
 /** Forgets a project of which the control API says that it does not exist: its picture, and its records. */
-export async function forgetProject(
-  { fleet, store, holder, telemetry }: ForgetProjectDeps,
-  projectId: string,
-): Promise<void> {
-  const lease = await store.acquireLease(`project-${projectId}`, holder, LEASE_MS);
-  // Somebody is about to do something there: it is asked for again with the next list.
-  if (!lease) return;
-  try {
+export async function forgetProject(deps: ForgetProjectDeps, projectId: string): Promise<void> {
+  const { fleet, store, telemetry } = deps;
+  const isForgotten = await withProjectLease(deps, projectId, async (lease) => {
     const readable = [...(await store.records(projectId)).keys()];
     const broken = [...(await store.brokenRecords())].filter(([, ofProject]) => ofProject === projectId);
     const computes = [...readable, ...broken.map(([computeId]) => computeId)];
@@ -52,10 +47,10 @@ export async function forgetProject(
     const message = `${projectId} no longer exists: what was stored of its ${computes.length} computes is forgotten`;
     const fields = { event: 'ebb.project_forgotten', project: projectId, computes };
     telemetry.log.info(fields, message);
-  } finally {
-    await store.releaseLease(lease);
-  }
-  fleet.forget(projectId);
+    return true;
+  });
+  // Else somebody is about to do something there: it is asked for again with the next list.
+  if (isForgotten) fleet.forget(projectId);
 }
 
 export interface AbsentComputesDeps {

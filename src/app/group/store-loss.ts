@@ -3,7 +3,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Generation } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { Fleet } from '../fleet/fleet.ts';
-import { LEASE_MS, type LeaseDeps } from '../leases/locked-project.ts';
+import { type LeaseDeps, withProjectLease } from '../leases/locked-project.ts';
 import type { Overrides } from '../overrides.ts';
 
 type Records = Map<string, ComputeRecord>;
@@ -77,10 +77,9 @@ async function restoreGeneration({ generation, store }: StoreWatchDeps): Promise
 }
 
 /** False if somebody has the project's lease now. */
-async function giveBack({ store, holder }: LeaseDeps, projectId: string, known: Records): Promise<boolean> {
-  const lease = await store.acquireLease(`project-${projectId}`, holder, LEASE_MS);
-  if (!lease) return false;
-  try {
+async function giveBack(deps: LeaseDeps, projectId: string, known: Records): Promise<boolean> {
+  const { store } = deps;
+  const isDone = await withProjectLease(deps, projectId, async (lease) => {
     const stored = await store.records(projectId);
     for (const [computeId, record] of known) {
       const there = stored.get(computeId);
@@ -88,9 +87,8 @@ async function giveBack({ store, holder }: LeaseDeps, projectId: string, known: 
       await store.putRecord(projectId, computeId, there ? mergeRecords(record, there) : record, lease);
     }
     return true;
-  } finally {
-    await store.releaseLease(lease);
-  }
+  });
+  return isDone === true;
 }
 
 /**

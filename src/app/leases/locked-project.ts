@@ -32,13 +32,30 @@ export interface LockDeps extends LeaseDeps {
   clock: Clock;
 }
 
-/** Undefined while somebody else has it. */
-export async function lockProject(
-  { store, clock, holder }: LockDeps,
+/** Runs the work as the only one that writes to the project; undefined, without running it, while somebody else does. */
+export async function withProjectLease<T>(
+  deps: LeaseDeps,
   projectId: string,
-): Promise<LockedProject | undefined> {
+  work: (lease: Lease) => Promise<T>,
+): Promise<T | undefined> {
+  const lease = await acquireProjectLease(deps, projectId);
+  if (!lease) return undefined;
+  try {
+    return await work(lease);
+  } finally {
+    await deps.store.releaseLease(lease);
+  }
+}
+
+function acquireProjectLease({ store, holder }: LeaseDeps, projectId: string): Promise<Lease | undefined> {
+  return store.acquireLease(`project-${projectId}`, holder, LEASE_MS);
+}
+
+/** Undefined while somebody else has it. Who gets it gives the lease back. */
+export async function lockProject(deps: LockDeps, projectId: string): Promise<LockedProject | undefined> {
+  const { store, clock } = deps;
   const askedAtMonotonicMs = clock.monotonicMs();
-  const lease = await store.acquireLease(`project-${projectId}`, holder, LEASE_MS);
+  const lease = await acquireProjectLease(deps, projectId);
   if (!lease) return undefined;
   try {
     return { lease, records: await store.records(projectId), askedAtMonotonicMs };

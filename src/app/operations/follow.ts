@@ -2,9 +2,10 @@ import type { ComputeRecord, OpenOperation } from '../../domain/records/compute-
 import type { ControlApi, Operation } from '../../ports/control-api.ts';
 import type { JobHandler } from '../../ports/job-queue.ts';
 import type { Notifier } from '../../ports/notifier.ts';
+import type { Lease } from '../../ports/store.ts';
 import { type ReadProjectDeps, readProject } from '../fleet/cached-projects.ts';
 import type { Fleet } from '../fleet/fleet.ts';
-import { LEASE_MS, type LockDeps } from '../leases/locked-project.ts';
+import { type LockDeps, withProjectLease } from '../leases/locked-project.ts';
 import { type OutageDeps, reportApiError } from '../telemetry/outages.ts';
 import { requestReconcile, type TriggerDeps } from '../triggers.ts';
 import type { OperationDurations } from './durations.ts';
@@ -110,23 +111,30 @@ async function settleProject(
   projectId: string,
   found: ReadonlyMap<string, Operation>,
 ): Promise<number | undefined> {
-  const { store } = deps;
-  const lease = await store.acquireLease(`project-${projectId}`, deps.holder, LEASE_MS);
-  if (!lease) return undefined;
-  try {
-    const records = await store.records(projectId);
+  return withProjectLease(deps, projectId, async (lease) => {
     let left = 0;
-    for (const [computeId, record] of records) {
-      const { record: after, news } = settleOperations({ projectId, computeId }, record, found, deps.clock.now());
-      if (after !== record && !(await store.putRecord(projectId, computeId, after, lease))) return undefined;
-      for (const event of news) deps.notify(event);
-      if (after !== record && after.openOperations.length === 0) await releaseSlots(deps, computeId, record);
-      const known = deps.fleet.evaluatedCompute(computeId);
-      if (known) deps.fleet.putEvaluated({ ...known, record: after });
+    for (const [computeId, record] of await deps.store.records(projectId)) {
+      const after = await settleCompute(deps, lease, { projectId, computeId, record }, found);
+      if (!after) return undefined;
       left += after.openOperations.length;
     }
     return left;
-  } finally {
-    await store.releaseLease(lease);
-  }
+  });
+}
+
+/** The record without the operations that have ended; undefined if the lease was lost. */
+async function settleCompute(
+  deps: FollowDeps,
+  lease: Lease,
+  { record, ...place }: { projectId: string; computeId: string; record: ComputeRecord },
+  found: ReadonlyMap<string, Operation>,
+): Promise<ComputeRecord | undefined> {
+  const { projectId, computeId } = place;
+  const { record: after, news } = settleOperations(place, record, found, deps.clock.now());
+  if (after !== record && !(await deps.store.putRecord(projectId, computeId, after, lease))) return undefined;
+  for (const event of news) deps.notify(event);
+  if (after !== record && after.openOperations.length === 0) await releaseSlots(deps, computeId, record);
+  const known = deps.fleet.evaluatedCompute(computeId);
+  if (known) deps.fleet.putEvaluated({ ...known, record: after });
+  return after;
 }

@@ -1,10 +1,11 @@
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { RESTORE } from '../../domain/overrides/restore.ts';
 import { atOnceAllowed } from '../../domain/plan/gates/disruption.ts';
 import type { Action } from '../../domain/plan/plan.ts';
 import { resolveDisruption } from '../../domain/policy/disruption.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Store } from '../../ports/store.ts';
-import type { EvaluatedCompute, Fleet } from '../fleet/fleet.ts';
+import type { Fleet } from '../fleet/fleet.ts';
 import type { CompiledRules } from '../rules.ts';
 import { OPERATION_DEADLINE_MS } from './record.ts';
 

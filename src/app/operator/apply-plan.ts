@@ -1,20 +1,16 @@
 import pLimit from 'p-limit';
 import { hasSettings } from '../../domain/compute/compute.ts';
-import {
-  type FleetPlan,
-  type FleetSituation,
-  type PlannedCompute,
-  planFleet,
-} from '../../domain/evaluate/plan-fleet.ts';
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import { type FleetPlan, type FleetSituation, planFleet } from '../../domain/evaluate/plan-fleet.ts';
 import { type Action, inOrderOfWriting } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Project } from '../../ports/control-api.ts';
-import type { Lease, Store } from '../../ports/store.ts';
+import type { Store } from '../../ports/store.ts';
 import { type ApplyDeps, applyAction, type Written } from '../apply/apply.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { type ReadComputesDeps, readComputes } from '../fleet/read-computes.ts';
-import { LEASE_MS } from '../leases/locked-project.ts';
+import { withProjectLease } from '../leases/locked-project.ts';
 import { type FollowDeps, followOperations } from '../operations/follow.ts';
 import type { Slots } from '../operations/restart-slots.ts';
 
@@ -47,8 +43,8 @@ export interface ApplyPlanOptions {
   projects: readonly Project[];
   /** Aborted: nothing more is begun, and what was sent is left to whoever looks next. */
   signal: AbortSignal;
-  onBegin?: (planned: PlannedCompute) => void;
-  onEnd?: (planned: PlannedCompute, applied: AppliedChange) => void;
+  onBegin?: (planned: EvaluatedCompute) => void;
+  onEnd?: (planned: EvaluatedCompute, applied: AppliedChange) => void;
 }
 
 /**
@@ -56,11 +52,11 @@ export interface ApplyPlanOptions {
  * to their end. Raises come before all else; computes of one project come one after the other, since the control API refuses
  * changes while an operation runs there. Before each write it is planned again: where that gives anything else, nothing is sent.
  */
-export async function applyPlan(options: ApplyPlanOptions): Promise<Map<PlannedCompute, AppliedChange>> {
-  const results = new Map<PlannedCompute, AppliedChange>();
+export async function applyPlan(options: ApplyPlanOptions): Promise<Map<EvaluatedCompute, AppliedChange>> {
+  const results = new Map<EvaluatedCompute, AppliedChange>();
   prepareFleet(options);
   const inOrder = inOrderOfWriting(options.plan.computes);
-  const raises = ({ plan }: PlannedCompute) => plan.actions[0]?.raises === true;
+  const raises = ({ plan }: EvaluatedCompute) => plan.actions[0]?.raises === true;
   for (const wave of [inOrder.filter(raises), inOrder.filter((planned) => !raises(planned))]) {
     await pLimit(PROJECTS_AT_A_TIME).map(byProject(wave).values(), async (ofProject) => {
       for (const planned of ofProject) {
@@ -85,8 +81,8 @@ function prepareFleet({ deps: { fleet, clock }, projects, plan }: ApplyPlanOptio
   }
 }
 
-function byProject(planned: readonly PlannedCompute[]): Map<string, PlannedCompute[]> {
-  const groups = new Map<string, PlannedCompute[]>();
+function byProject(planned: readonly EvaluatedCompute[]): Map<string, EvaluatedCompute[]> {
+  const groups = new Map<string, EvaluatedCompute[]>();
   for (const one of planned) {
     const group = groups.get(one.compute.projectId) ?? [];
     groups.set(one.compute.projectId, group);
@@ -95,7 +91,7 @@ function byProject(planned: readonly PlannedCompute[]): Map<string, PlannedCompu
   return groups;
 }
 
-async function applyToCompute(options: ApplyPlanOptions, planned: PlannedCompute): Promise<AppliedChange> {
+async function applyToCompute(options: ApplyPlanOptions, planned: EvaluatedCompute): Promise<AppliedChange> {
   if (options.signal.aborted) return skipped('interrupted before it was begun');
   options.onBegin?.(planned);
   for (const [index, action] of planned.plan.actions.entries()) {
@@ -113,33 +109,33 @@ interface Step {
   isFirst: boolean;
 }
 
-async function writeUnderLease(options: ApplyPlanOptions, planned: PlannedCompute, step: Step): Promise<AppliedChange> {
-  const { store } = options.deps;
-  const lease = await waitForLease(options, planned.compute.projectId);
-  if (!lease) return skipped('another ebb is busy with the project');
-  try {
-    const now = await planAgain(options, planned);
-    if (!('plan' in now)) return now;
-    const difference = differenceOf(planned, step, now);
-    if (difference !== undefined) return skipped(difference);
-    return outcomeOf(await applyAction(options.deps, lease, now));
-  } finally {
-    await store.releaseLease(lease);
-  }
-}
-
-async function waitForLease({ deps, signal }: ApplyPlanOptions, projectId: string): Promise<Lease | undefined> {
-  const { store, clock, holder } = deps;
+async function writeUnderLease(
+  options: ApplyPlanOptions,
+  planned: EvaluatedCompute,
+  step: Step,
+): Promise<AppliedChange> {
+  const { deps, signal } = options;
+  const { clock } = deps;
   const giveUpMs = clock.monotonicMs() + LEASE_WAIT_MS;
   for (;;) {
-    const lease = await store.acquireLease(`project-${projectId}`, holder, LEASE_MS);
-    if (lease || signal.aborted || clock.monotonicMs() > giveUpMs) return lease;
+    const applied = await withProjectLease(deps, planned.compute.projectId, async (lease) => {
+      const now = await planAgain(options, planned);
+      if (!('plan' in now)) return now;
+      const difference = differenceOf(planned, step, now);
+      if (difference !== undefined) return skipped(difference);
+      return outcomeOf(await applyAction(deps, lease, now));
+    });
+    if (applied) return applied;
+    if (signal.aborted || clock.monotonicMs() > giveUpMs) return skipped('another ebb is busy with the project');
     await clock.sleepUntil(clock.now() + LEASE_RETRY_MS, signal).catch(() => {});
   }
 }
 
 /** What would be planned for a compute at this instant, from what is there now. */
-async function planAgain(options: ApplyPlanOptions, planned: PlannedCompute): Promise<PlannedCompute | AppliedChange> {
+async function planAgain(
+  options: ApplyPlanOptions,
+  planned: EvaluatedCompute,
+): Promise<EvaluatedCompute | AppliedChange> {
   const { deps, situation } = options;
   const { projectId, computeId } = planned.compute;
   const project = deps.fleet.listed(projectId);
@@ -154,7 +150,7 @@ async function planAgain(options: ApplyPlanOptions, planned: PlannedCompute): Pr
 }
 
 /** How things are no longer as they were planned; undefined if the planned action is what there is to do now. */
-function differenceOf(planned: PlannedCompute, { action, isFirst }: Step, now: PlannedCompute): string | undefined {
+function differenceOf(planned: EvaluatedCompute, { action, isFirst }: Step, now: EvaluatedCompute): string | undefined {
   const { plan, compute } = now;
   const [next] = plan.actions;
   if (isFirst && !hasSettings(compute, planned.compute)) return 'somebody has changed it since it was planned';
@@ -180,7 +176,7 @@ function outcomeOf({ ended }: Written): AppliedChange {
 
 async function followToTheEnd(
   options: ApplyPlanOptions,
-  planned: PlannedCompute,
+  planned: EvaluatedCompute,
   action: Action,
 ): Promise<AppliedChange> {
   const { deps, signal } = options;

@@ -1,9 +1,9 @@
 import { asksForConnections } from '../../domain/connections/connection-samples.ts';
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { ComputeDocument, RecordsDocument } from '../../ports/documents.ts';
 import type { OperatorResult, Page, PageQuery } from '../../ports/operator.ts';
 import { readSamples } from '../connections/read-samples.ts';
 import { frozenBy, statusOf } from '../evaluate/compute-status.ts';
-import type { EvaluatedCompute } from '../fleet/fleet.ts';
 import { computeDocument } from './documents.ts';
 import { boundedLimit, pageOf } from './pages.ts';
 import { fail, type OperatorParts } from './parts.ts';

@@ -2,6 +2,7 @@
 import type { ComputeSettings, Size } from '../../domain/compute/compute.ts';
 import { decide } from '../../domain/decide/decide.ts';
 import { describeValue } from '../../domain/decide/trace.ts';
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { Freeze } from '../../domain/overrides/freezes.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
@@ -16,7 +17,6 @@ import type {
   OperationDocument,
   SettingsDocument,
 } from '../../ports/documents.ts';
-import type { EvaluatedCompute } from '../fleet/fleet.ts';
 import type { DaemonParts } from './parts.ts';
 
 export function settingsDocument(settings: Partial<ComputeSettings>): SettingsDocument {

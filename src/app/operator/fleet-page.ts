@@ -1,4 +1,5 @@
 import { stepJson } from '../../domain/decide/trace.ts';
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { ascending } from '../../domain/sorted.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
@@ -13,7 +14,6 @@ import {
   type WeekDocument,
 } from '../../ports/status-page.ts';
 import { frozenBy, statusOf } from '../evaluate/compute-status.ts';
-import type { EvaluatedCompute } from '../fleet/fleet.ts';
 import { computeDocument, decisionDocument, holdDocument, operationsOf } from './documents.ts';
 import { isId, unknownCompute } from './find-compute.ts';
 import { type DaemonParts, fail, type OperatorParts } from './parts.ts';

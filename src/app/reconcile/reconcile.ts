@@ -14,12 +14,14 @@
  */
 import { step } from '../../common/errors.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { isReverted } from '../../domain/evaluate/evaluate.ts';
 import { withTrials } from '../../domain/evaluate/trials.ts';
 import { withWanted } from '../../domain/evaluate/wanted-since.ts';
 import { withoutInstantsAhead } from '../../domain/overrides/instants-ahead.ts';
 import { forgetRestored } from '../../domain/overrides/restore.ts';
 import { detectManualChanges, withAgreed } from '../../domain/plan/manual-changes.ts';
+import { inOrderOfWriting } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { firstRecord } from '../../domain/records/compute-record.ts';
 import { forgetOvercome } from '../../domain/records/failures.ts';
@@ -31,10 +33,9 @@ import { type ApplyDeps, applyAction, reportDegraded } from '../apply/apply.ts';
 import { type AsleepDeps, mayStillBeMade } from '../apply/asleep.ts';
 import { isBranchAsDecided } from '../apply/branch-as-decided.ts';
 import type { DueWrite } from '../apply/due-writes.ts';
-import { inOrderOfWriting } from '../apply/write-order.ts';
 import { type EvaluateProjectDeps, evaluateProject } from '../evaluate/evaluate.ts';
 import { FRESH_MS, type FreshProjectDeps, freshProject } from '../fleet/cached-projects.ts';
-import type { CachedProject, EvaluatedCompute, Fleet } from '../fleet/fleet.ts';
+import type { CachedProject, Fleet } from '../fleet/fleet.ts';
 import { settleAbsent, withoutAbsence } from '../fleet/forget-project.ts';
 import { knownRecord, type LockedAndRead, notBelievedBefore } from '../fleet/known-records.ts';
 import { isMended } from '../group/stored-times.ts';

@@ -1,7 +1,8 @@
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { describeManualChange } from '../../domain/plan/manual-changes.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Notifier } from '../../ports/notifier.ts';
-import type { EvaluatedCompute, Fleet } from '../fleet/fleet.ts';
+import type { Fleet } from '../fleet/fleet.ts';
 import { knownRecord } from '../fleet/known-records.ts';
 
 interface ManualChangeDeps {

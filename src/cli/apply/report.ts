@@ -1,13 +1,13 @@
 import type { createColors } from 'picocolors';
 import type { AppliedChange } from '../../app/operator/apply-plan.ts';
-import type { PlannedCompute } from '../../domain/evaluate/plan-fleet.ts';
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import { nameOf } from '../plan/describe-plan.ts';
 
 type Colors = ReturnType<typeof createColors>;
 
 /** One line for each compute whose change was begun or has ended. */
-export function describeEnd({ compute }: PlannedCompute, applied: AppliedChange, colors: Colors): string {
+export function describeEnd({ compute }: EvaluatedCompute, applied: AppliedChange, colors: Colors): string {
   const name = nameOf(compute);
   if (applied.outcome === 'done') return `${colors.green('done')}     ${name}`;
   const word = applied.outcome === 'failed' ? colors.red('failed ') : colors.yellow('skipped');
@@ -23,7 +23,7 @@ export function summariseResults(results: Iterable<AppliedChange>): string {
 }
 
 /** What became of each planned change, for other programs. */
-export function resultsJson(atMs: number, hash: string, results: ReadonlyMap<PlannedCompute, AppliedChange>): object {
+export function resultsJson(atMs: number, hash: string, results: ReadonlyMap<EvaluatedCompute, AppliedChange>): object {
   const computes = [...results].map(([{ compute }, applied]) => ({
     project_id: compute.projectId,
     compute_id: compute.computeId,

@@ -4,8 +4,8 @@ import type { Reason } from '../../domain/compute/reasons.ts';
 import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
 import type { Decision } from '../../domain/decide/decide.ts';
 import { describeStep, describeValue, type TraceStep } from '../../domain/decide/trace.ts';
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { wantedOf } from '../../domain/evaluate/fleet-plan-json.ts';
-import type { PlannedCompute } from '../../domain/evaluate/plan-fleet.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import { nameOf } from '../plan/describe-plan.ts';
 
@@ -14,7 +14,7 @@ type Colors = ReturnType<typeof createColors>;
 /** A compute, and what is decided for it at an instant, and at the next boundary. */
 export interface Explanation {
   atMs: number;
-  planned: PlannedCompute;
+  planned: EvaluatedCompute;
   /** What will be decided at the next boundary; absent where none is in sight. */
   next?: Decision;
 }
@@ -60,7 +60,7 @@ function stepLine(step: TraceStep, colors: Colors): string {
     : `${colors.green('*')} ${line} ${colors.dim(`[${code}]`)}`;
 }
 
-function verdictLine(verdict: PlannedCompute['plan']['verdict'], colors: Colors): string {
+function verdictLine(verdict: EvaluatedCompute['plan']['verdict'], colors: Colors): string {
   const words = { act: 'To change now', wait: 'To change, but not now', none: 'Nothing to change' };
   return colors.bold(words[verdict]);
 }
@@ -71,7 +71,7 @@ function reasonLine({ code, message }: Reason, heldBy: readonly string[], colors
 }
 
 function nextLine(
-  { compute, nextBoundaryMs, searchedUntilMs }: PlannedCompute,
+  { compute, nextBoundaryMs, searchedUntilMs }: EvaluatedCompute,
   next: Decision | undefined,
   colors: Colors,
 ): string {

@@ -1,7 +1,7 @@
 import leven from 'leven';
 import { printable } from '../../common/safe-text.ts';
 import { severalComputes } from '../../common/several-computes.ts';
-import type { PlannedCompute } from '../../domain/evaluate/plan-fleet.ts';
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { UserError } from '../fail.ts';
 import { shortened } from '../printable.ts';
 
@@ -9,7 +9,7 @@ const MOST_NAMED = 3;
 const LONGEST_NAME = 128;
 
 /** The compute of that id, or `PROJECT/COMPUTE`, or the only one of a project of that id or name; an error that names the nearest ids if there is none. */
-export function findCompute(computes: readonly PlannedCompute[], name: string): PlannedCompute {
+export function findCompute(computes: readonly EvaluatedCompute[], name: string): EvaluatedCompute {
   const [id = '', project] = name.split('/').toReversed();
   const found = computes.find(
     ({ compute }) =>

@@ -2,7 +2,8 @@ import type { createColors } from 'picocolors';
 import { printable } from '../../common/safe-text.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { Reason } from '../../domain/compute/reasons.ts';
-import type { FleetPlan, PlannedCompute } from '../../domain/evaluate/plan-fleet.ts';
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import type { FleetPlan } from '../../domain/evaluate/plan-fleet.ts';
 import { type Action, inOrderOfWriting, type Plan } from '../../domain/plan/plan.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 
@@ -26,7 +27,7 @@ export function describePlan(plan: FleetPlan, colors: Colors): string {
 
 /** As `3 to change now (1 disconnects clients), 2 waiting, 15 as wanted, 1 selected by no policy`. */
 export function summarise({ computes }: FleetPlan): string {
-  const count = (isOne: (one: PlannedCompute) => boolean) => computes.filter(isOne).length;
+  const count = (isOne: (one: EvaluatedCompute) => boolean) => computes.filter(isOne).length;
   const acting = count(({ plan }) => plan.verdict === 'act');
   const disconnecting = count(({ plan }) => plan.verdict === 'act' && plan.actions.some((one) => one.disconnects));
   const waiting = count(({ plan }) => plan.verdict === 'wait');
@@ -45,12 +46,12 @@ export function nameOf({ projectName, projectId, computeId }: Compute): string {
   return printable(`${projectName || projectId} / ${computeId}`);
 }
 
-function section(title: string, computes: readonly PlannedCompute[], colors: Colors): string[] {
+function section(title: string, computes: readonly EvaluatedCompute[], colors: Colors): string[] {
   if (computes.length === 0) return [];
   return [colors.bold(title), ...computes.flatMap((planned) => describeCompute(planned, colors))];
 }
 
-function describeCompute({ compute, plan }: PlannedCompute, colors: Colors): string[] {
+function describeCompute({ compute, plan }: EvaluatedCompute, colors: Colors): string[] {
   const sign = signOf(plan, colors);
   const disconnects = plan.actions.some((action) => action.disconnects);
   const effect = plan.verdict === 'act' ? 'disconnects clients' : 'would disconnect clients';
@@ -79,7 +80,7 @@ function kindOf([first]: readonly Action[]): 'raise' | 'lower' | 'timeout' | 're
 }
 
 /** Where it is not known until when, last. */
-function soonestFirst(a: PlannedCompute, b: PlannedCompute): number {
+function soonestFirst(a: EvaluatedCompute, b: EvaluatedCompute): number {
   const [first = Number.MAX_VALUE, second = Number.MAX_VALUE] = [a.plan.untilMs, b.plan.untilMs];
   return first - second;
 }

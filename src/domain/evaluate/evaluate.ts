@@ -41,6 +41,13 @@ export interface Evaluation {
   searchedUntilMs?: number;
 }
 
+/** A compute, what follows for it, and from what record. */
+export interface EvaluatedCompute extends Evaluation {
+  compute: Compute;
+  /** As it counts at the instant: also for a compute of which nothing is stored. */
+  record: ComputeRecord;
+}
+
 /** Decides what a compute should have and plans what to do about it: the same for the daemon and for every command. Pure. */
 export function evaluate(situation: Situation): Evaluation {
   const { policies, compute, record, nowMs, holds } = situation;

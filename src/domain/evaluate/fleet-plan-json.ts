@@ -2,7 +2,8 @@ import { type Compute, type ComputeSettings, type Desired, hasSettings } from '.
 import type { Decision } from '../decide/decide.ts';
 import type { Action } from '../plan/plan.ts';
 import { isoInstant } from '../time/instants.ts';
-import type { FleetPlan, PlannedCompute } from './plan-fleet.ts';
+import type { EvaluatedCompute } from './evaluate.ts';
+import type { FleetPlan } from './plan-fleet.ts';
 
 /** A plan as other programs read it. Its names are part of what ebb promises: design, "Names that other things depend on". */
 export interface FleetPlanJson {
@@ -42,7 +43,7 @@ export function fleetPlanJson({ atMs, hash, computes }: FleetPlan): FleetPlanJso
 }
 
 /** One compute of a plan. */
-export function plannedComputeJson({ compute, decision, plan }: PlannedCompute): PlannedComputeJson {
+export function plannedComputeJson({ compute, decision, plan }: EvaluatedCompute): PlannedComputeJson {
   return {
     project_id: compute.projectId,
     compute_id: compute.computeId,

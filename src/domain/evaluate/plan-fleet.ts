@@ -11,7 +11,7 @@ import { type ComputeRecord, firstRecord } from '../records/compute-record.ts';
 import { confirmWrite } from '../records/confirm-write.ts';
 import { forgetOvercome } from '../records/failures.ts';
 import { ascending } from '../sorted.ts';
-import { type Evaluation, evaluate, isReverted, type Situation } from './evaluate.ts';
+import { type EvaluatedCompute, evaluate, isReverted, type Situation } from './evaluate.ts';
 import { withTrials } from './trials.ts';
 
 /** All that is known of a fleet at an instant. Maps are by compute id, but for profiles, which are by account. */
@@ -32,19 +32,12 @@ export interface FleetSituation
   digest(text: string): string;
 }
 
-/** What is planned for one compute, and from what. */
-export interface PlannedCompute extends Evaluation {
-  compute: Compute;
-  /** As it counts at the instant: also for a compute of which nothing is stored. */
-  record: ComputeRecord;
-}
-
 export interface FleetPlan {
   atMs: number;
   /** The same for plans that do the same to the same computes under the same policies. */
   hash: string;
   /** Every compute, by project and id. */
-  computes: readonly PlannedCompute[];
+  computes: readonly EvaluatedCompute[];
 }
 
 /**
@@ -55,7 +48,7 @@ export function planFleet(fleet: FleetSituation): FleetPlan {
   const known = fleet.computes.toSorted(byPlace).map((compute) => ({ compute, record: recordAt(fleet, compute) }));
   const busy = busyComputes(known);
   const count = countRestarts(fleet.policies, fleet.nowMs, known);
-  const judged = new Map<string, PlannedCompute>();
+  const judged = new Map<string, EvaluatedCompute>();
   for (const one of known) judged.set(one.compute.computeId, judgeOne(fleet, one, busy, undefined));
   for (const planned of inOrderOfWriting([...judged.values()])) {
     const { computeId } = planned.compute;
@@ -74,7 +67,7 @@ function judgeOne(
   { compute, record }: CountedCompute,
   busy: ReadonlyMap<string, ReadonlySet<string>>,
   count: RestartCount | undefined,
-): PlannedCompute {
+): EvaluatedCompute {
   const { policies, mode, nowMs, holds, freezes, disruption, manualChanges } = fleet;
   const { projectId, computeId, account } = compute;
   const others = [...(busy.get(projectId) ?? [])].filter((id) => id !== computeId);

@@ -136,10 +136,23 @@ function whyHeld({ policy }: Change, { code, message }: Held): Reason {
   return { code, policy, message };
 }
 
-/** What is to be changed now, in the order in which it is written: raises first, then by the priority of the policy. */
+/** Where a write stands among others that are due at the same time. */
+export interface WriteRank {
+  raises: boolean;
+  /** Of the policy that decides. */
+  priority: number;
+}
+
+/** Of a compute that nothing is written to. */
+export const LAST: WriteRank = { raises: false, priority: Number.NEGATIVE_INFINITY };
+
+/** Raises before lowerings: who needs more needs it now. Then by priority. */
+export function compareRanks(a: WriteRank, b: WriteRank): number {
+  return Number(b.raises) - Number(a.raises) || b.priority - a.priority;
+}
+
+/** What is to be changed now, in the order in which it is written. */
 export function inOrderOfWriting<T extends { plan: Plan }>(all: readonly T[]): T[] {
-  const rank = ({ plan }: T) => plan.actions[0] ?? { raises: false, priority: 0 };
-  return all
-    .filter(({ plan }) => plan.verdict === 'act')
-    .toSorted((a, b) => Number(rank(b).raises) - Number(rank(a).raises) || rank(b).priority - rank(a).priority);
+  const rank = ({ plan: { actions } }: T) => actions[0] ?? LAST;
+  return all.filter((one) => one.plan.verdict === 'act').toSorted((a, b) => compareRanks(rank(a), rank(b)));
 }
