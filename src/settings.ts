@@ -39,6 +39,8 @@ export interface Settings {
   proxy: ProxySetting | undefined;
   /** What a CU-hour costs. */
   prices: Prices;
+  /** Globs on projects and branches, and who owns what they match; the first match counts. */
+  owners: readonly (readonly [glob: string, owner: string])[];
   /** When changes may disturb, where the policies don't say; the rest is as the domain's defaults say. */
   disruption: PartialDisruption;
   /** What happens to what a person has set, where the policies don't say. */
@@ -143,6 +145,7 @@ function assemble({
     apiReserve: values.api_reserve,
     accounts,
     prices: values.prices,
+    owners: Object.entries(values.owners),
     disruption: toDisruption(values.disruption),
     manualChanges: values.manual_changes && toManualChanges(values.manual_changes),
     policies: policyPaths(values, given, cwd),

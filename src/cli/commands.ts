@@ -53,6 +53,16 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./awake.ts')).awakeCommand(),
   },
   {
+    name: 'cost',
+    summary: 'show what compute has cost in a month, by owner or project',
+    load: async () => (await import('./cost.ts')).costCommand(),
+  },
+  {
+    name: 'usage',
+    summary: 'write usage and operations to files that other commands read',
+    load: async () => (await import('./usage.ts')).usageCommand(),
+  },
+  {
     name: 'hold',
     summary: 'set size or timeout of a compute for a while, or keep it as it is',
     load: async () => (await import('./hold.ts')).holdCommand(),

@@ -12,6 +12,7 @@ const EXCHANGED: ReadonlySet<string> = new Set([
   'disruption',
   'manualChanges',
   'prices',
+  'owners',
   'revision',
   'knownSources',
 ]);

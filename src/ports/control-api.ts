@@ -13,6 +13,8 @@ export interface Project {
   computeLastActiveAtMs?: number;
   /** The major version of Postgres, where it is known. */
   pgVersion?: number;
+  /** Absent for a personal project, and where it is not known. */
+  organizationId?: string;
 }
 
 export interface Branch {
@@ -49,6 +51,29 @@ export interface OperationsPage {
   operations: Operation[];
   /** Where the next page begins; undefined behind the last operation that is kept. */
   cursor: string | undefined;
+}
+
+export type UsageGranularity = 'hourly' | 'daily' | 'monthly';
+
+/** Buckets from `fromMs` on, which both begin with a bucket, up to and not including `toMs`. */
+export interface UsageQuery {
+  account: string;
+  organization: string;
+  /** All projects of the organization, or the branches of `projectIds`. */
+  level: 'projects' | 'branches';
+  projectIds?: readonly string[];
+  granularity: UsageGranularity;
+  fromMs: number;
+  toMs: number;
+  metrics: readonly string[];
+}
+
+/** A whole answer. Metrics that are zero, and buckets without any, are missing. */
+export interface UsagePages {
+  /** Values by start of the bucket and name of the metric. `branchId` is null for a project. */
+  units: { projectId: string; branchId: string | null; buckets: Map<number, Record<string, number>> }[];
+  /** The plan by the instant from which it counts: the start of a billing month, or of a part of one. */
+  plans: Map<number, string>;
 }
 
 /** Stable codes of what can go wrong; docs/errors.md tells what each means and what to do. */
@@ -174,6 +199,8 @@ export interface ControlApi {
     cursor: string | undefined,
     options?: CallOptions,
   ): Promise<ApiResult<OperationsPage>>;
+  /** What was used. Wakes nothing, and has a limit of its own, of which this takes a part. */
+  usage(query: UsageQuery, options?: CallOptions): Promise<ApiResult<UsagePages>>;
   updateCompute(
     projectId: string,
     computeId: string,

@@ -58,6 +58,10 @@ export const SETTINGS = {
     fallback: '{ free: 0, launch: 0.106, scale: 0.222 }',
     help: 'US dollars per CU-hour, by plan. A plan that is left out keeps its default.',
   },
+  owners: {
+    fallback: '{}',
+    help: 'Who owns which usage: globs on ids and names of projects, or on PROJECT/BRANCH, and an owner for each; the first match counts. Others belong to the owner of their schedule or limits policy.',
+  },
   policies: {
     variable: 'EBB_POLICIES',
     flag: '--policies',

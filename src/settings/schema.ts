@@ -60,6 +60,7 @@ export const settingsSchema = z.strictObject({
   plan: planSchema.optional(),
   profile: connectionProfileSchema.prefault('specification'),
   prices: pricesSchema.prefault({}),
+  owners: z.record(z.string().min(1), text(), { error: 'must map globs to owners' }).default({}),
   policies: z
     .union([text().transform(splitPolicyPaths), z.array(text())], { error: 'must be a path or a list of paths' })
     .refine((paths) => paths.length > 0, { error: 'names no path; write a file, folder or glob' })

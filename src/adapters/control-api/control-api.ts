@@ -22,7 +22,7 @@ import { ChangeAnswerBody, RestartAnswerBody } from './wire.ts';
 export function controlApiOver(options: {
   call: Caller;
   accounts: readonly ApiAccount[];
-}): Omit<ControlApi, 'permit' | 'accountStatus' | 'close'> {
+}): Omit<ControlApi, 'permit' | 'accountStatus' | 'close' | 'usage'> {
   const { call, accounts } = options;
   const listProjects = createProjectList({ call, accounts });
   const lookup = createAccountLookup({

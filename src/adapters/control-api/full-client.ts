@@ -5,6 +5,7 @@ import { compute, controlApiOver } from './control-api.ts';
 import { ask, type Request } from './requests.ts';
 import { COMPUTE, COMPUTES, OPERATION, ORGANIZATION_KEYS, type ProjectRef } from './routes.ts';
 import { computeOf, operationOf, patchBody } from './translate.ts';
+import { createUsageReader } from './usage.ts';
 import { ChangeAnswerBody, ComputeAnswer, CreatedKey, DeletionAnswer, OperationAnswer } from './wire.ts';
 
 /** A compute that is to be created; the platform chooses what is absent. */
@@ -56,6 +57,7 @@ export function createFullControlApi(options: ControlApiOptions): FullControlApi
   });
   return {
     ...controlApiOver({ call, accounts }),
+    usage: createUsageReader(call),
     permit,
     accountStatus,
     close,

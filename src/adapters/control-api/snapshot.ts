@@ -64,6 +64,7 @@ function apiOf(contents: readonly Content[]): ControlApi {
     },
     async *listOperations() {},
     operationsFrom: async () => ({ ok: true, value: { operations: [], cursor: undefined } }),
+    usage: async () => refused('invalid', 'GET /consumption_history/v2/projects', 'a fleet file has no usage'),
     updateCompute: async () => readOnly(`PATCH ${COMPUTE}`),
     restartCompute: async () => readOnly(`POST ${RESTART}`),
     permit: async () => ({ take: () => ({ waitedMs: 0 }), giveBack() {} }),

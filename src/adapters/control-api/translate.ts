@@ -28,6 +28,7 @@ export function projectOf(account: string, wire: WireProject): Project {
   const { compute_last_active_at: computeLastActiveAtMs, pg_version: pgVersion } = wire;
   if (computeLastActiveAtMs != null) project.computeLastActiveAtMs = computeLastActiveAtMs;
   if (pgVersion != null) project.pgVersion = pgVersion;
+  if (wire.org_id != null) project.organizationId = wire.org_id;
   return project;
 }
 

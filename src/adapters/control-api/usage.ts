@@ -1,0 +1,120 @@
+import { z } from 'zod';
+import type { ApiResult, CallOptions, UsagePages, UsageQuery } from '../../ports/control-api.ts';
+import type { Caller } from './api-call.ts';
+import { underDeadline } from './deadline.ts';
+import { createMemoryBudgets } from './memory-budget.ts';
+import { createRateBudget } from './rate-budget.ts';
+import { ask, type Request } from './requests.ts';
+import { listPages } from './routes.ts';
+import { WireId } from './wire.ts';
+
+/** Half of what the service allows: all programs of an account share 50 a minute for these routes. */
+const LIMITS = { perMinute: 25, perRouteSecond: 5, jitterMs: 250 };
+
+/** A page waits for its turn, so it may take longer than another call. */
+const DEADLINE_MS = 120_000;
+
+const ROUTES = {
+  projects: { template: '/consumption_history/v2/projects', limit: 100 },
+  branches: { template: '/consumption_history/v2/branches', limit: 1000 },
+};
+
+/** Projects in one question about branches. */
+const MOST_PROJECT_IDS = 100;
+
+const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
+const WireUnit = z.object({
+  project_id: WireId,
+  branch_id: WireId.nullish(),
+  periods: z.array(
+    z.object({
+      period_plan: z.string(),
+      period_start: instant,
+      consumption: z.array(
+        z.object({
+          timeframe_start: instant,
+          metrics: z.array(z.object({ metric_name: z.string(), value: z.number().min(0) })).default([]),
+        }),
+      ),
+    }),
+  ),
+});
+type WireUnit = z.output<typeof WireUnit>;
+
+const pagination = z.object({ cursor: z.string().nullish() }).nullish();
+const Page = z.union([
+  z.object({ projects: z.array(WireUnit), pagination }),
+  z.object({ branches: z.array(WireUnit), pagination }),
+]);
+
+/** Asks for usage, within a share of the limit that these routes have for themselves. */
+export function createUsageReader(
+  call: Caller,
+): (query: UsageQuery, options?: CallOptions) => Promise<ApiResult<UsagePages>> {
+  const budgets = createMemoryBudgets({ limits: LIMITS, known: true });
+  const budget = createRateBudget({ budgets, perMinute: LIMITS.perMinute });
+
+  /** The units of one list, of all projects or of the branches of these. */
+  function unitsOf(query: UsageQuery, projectIds: readonly string[] | undefined, options: CallOptions) {
+    const { template } = ROUTES[query.level];
+    const request: Request = { account: query.account, method: 'GET', template };
+    const wait = { deadlineMs: DEADLINE_MS, parents: options.signal ? [options.signal] : [] };
+    return listPages<WireUnit>(request, async (cursor) => {
+      const turn = { account: query.account, route: template, priority: 'background' as const };
+      await underDeadline(wait, (signal) => budget.acquire(turn, signal));
+      const asked = { ...request, query: { ...queryOf(query, projectIds), cursor } };
+      const answer = await ask(call, asked, Page, { deadlineMs: DEADLINE_MS, ...options });
+      if (!answer.ok) return answer;
+      const items = 'projects' in answer.value ? answer.value.projects : answer.value.branches;
+      return { ok: true, value: { items, cursor: answer.value.pagination?.cursor ?? undefined } };
+    });
+  }
+
+  async function* unitsOfAll(query: UsageQuery, options: CallOptions) {
+    const lists = query.level === 'projects' ? [undefined] : chunksOf(query.projectIds ?? []);
+    for (const projectIds of lists) yield* unitsOf(query, projectIds, options);
+  }
+
+  return async (query, options = {}) => {
+    const found: UsagePages = { units: [], plans: new Map() };
+    for await (const page of unitsOfAll(query, options)) {
+      if (!page.ok) return page;
+      for (const unit of page.value) add(found, unit);
+    }
+    return { ok: true, value: found };
+  };
+}
+
+function queryOf(query: UsageQuery, projectIds: readonly string[] | undefined): NonNullable<Request['query']> {
+  return {
+    org_id: query.organization,
+    from: new Date(query.fromMs).toISOString(),
+    to: new Date(query.toMs).toISOString(),
+    granularity: query.granularity,
+    metrics: query.metrics.join(','),
+    ...(projectIds && { project_ids: projectIds.join(',') }),
+    limit: ROUTES[query.level].limit,
+  };
+}
+
+function chunksOf(ids: readonly string[]): (readonly string[])[] {
+  const starts = Array.from(
+    { length: Math.ceil(ids.length / MOST_PROJECT_IDS) },
+    (_, index) => index * MOST_PROJECT_IDS,
+  );
+  return starts.map((start) => ids.slice(start, start + MOST_PROJECT_IDS));
+}
+
+/** A bucket in which the plan changed is in two periods: its parts are added. */
+function add({ units, plans }: UsagePages, { project_id: projectId, branch_id: branchId, periods }: WireUnit): void {
+  const buckets = new Map<number, Record<string, number>>();
+  for (const { period_plan: plan, period_start: startMs, consumption } of periods) {
+    plans.set(startMs, plan);
+    for (const { timeframe_start: bucketMs, metrics } of consumption) {
+      const values = buckets.get(bucketMs) ?? {};
+      for (const { metric_name: name, value } of metrics) values[name] = (values[name] ?? 0) + value;
+      buckets.set(bucketMs, values);
+    }
+  }
+  units.push({ projectId, branchId: branchId ?? null, buckets });
+}

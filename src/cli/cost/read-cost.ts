@@ -1,0 +1,110 @@
+import type { OrganizationUsage } from '../../app/usage/read-usage.ts';
+import type { Compute } from '../../domain/compute/compute.ts';
+import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
+import { ownersOf } from '../../domain/policy/owners.ts';
+import type { UsageUnit } from '../../domain/usage/usage.ts';
+import { accountFor } from '../../settings/accounts.ts';
+import { readSettings, type Settings } from '../../settings.ts';
+import { UserError } from '../fail.ts';
+
+export interface CostFlags {
+  config?: string;
+  apiUrl?: string;
+  policies?: string;
+  month?: string;
+  by: 'owner' | 'project';
+  usage?: string;
+  fleet?: string;
+  json?: boolean;
+  csv?: boolean;
+}
+
+/** Usage of one account, with what makes a bill of it. */
+export type CostSource = Pick<OrganizationUsage, 'account' | 'series' | 'plans' | 'months' | 'quantities'> & {
+  plan: Settings['accounts'][number]['plan'];
+};
+
+export interface CostRead {
+  sources: CostSource[];
+  prices: Settings['prices'];
+  ownerOf: (unit: UsageUnit) => string;
+  nameOf: (projectId: string) => string;
+  notes: string[];
+}
+
+/** The usage of files, or of the control API, with owners and prices. */
+export async function readCost(flags: CostFlags, nowMs: number): Promise<CostRead> {
+  const { config: configFile, apiUrl, policies: paths } = flags;
+  const read = readSettings({ configFile, flags: { apiUrl, policies: paths } });
+  if (!read.ok) throw new UserError(read.problems.join('\n'));
+  const { settings } = read;
+  const notes: string[] = [];
+  const policies = await policiesOf(settings, flags, notes);
+  const { usages, computes, missing } =
+    flags.usage === undefined
+      ? await fromApi(settings, policies, nowMs)
+      : await fromFiles(settings, flags.usage, flags.fleet, nowMs);
+  notes.push(...missing);
+  const names = new Map(computes.map(({ projectId, projectName }) => [projectId, projectName]));
+  return {
+    sources: usages.map((usage) => ({ ...usage, plan: accountFor(settings.accounts, usage.account)?.plan })),
+    prices: settings.prices,
+    ownerOf: ownersOf({ rules: settings.owners, policies, computes }),
+    nameOf: (projectId) => names.get(projectId) ?? projectId,
+    notes,
+  };
+}
+
+/** Without policies there are still the owners of the settings. */
+async function policiesOf(
+  settings: Settings,
+  flags: CostFlags,
+  notes: string[],
+): Promise<CompiledPolicies | undefined> {
+  const { loadOrFail } = await import('../load-or-fail.ts');
+  try {
+    return compilePolicies(await loadOrFail(settings.policies, settings.knownSources));
+  } catch (error) {
+    if (!(error instanceof UserError) || flags.policies !== undefined) throw error;
+    notes.push(`owners of policies are not known: ${error.message.split('\n')[0]}`);
+    return undefined;
+  }
+}
+
+interface Found {
+  usages: Omit<CostSource, 'plan'>[];
+  computes: readonly Compute[];
+  missing: string[];
+}
+
+async function fromApi(settings: Settings, policies: CompiledPolicies | undefined, nowMs: number): Promise<Found> {
+  const { readFleetUsage } = await import('../../compose/usage.ts');
+  const readBranches = policies?.selectsByBranch === true || settings.owners.some(([glob]) => glob.includes('/'));
+  const read = await readFleetUsage({ settings, nowMs, readBranches });
+  if (!read.ok) throw new UserError(read.problem);
+  const { usages, missing } = read.value;
+  if (usages.length === 0)
+    throw new UserError(missing.join('\n') || 'no project has an organization: nothing is known');
+  return read.value;
+}
+
+async function fromFiles(settings: Settings, usage: string, fleet: string | undefined, nowMs: number): Promise<Found> {
+  const [{ readUsageCsv }, { surveyFileOf }] = await Promise.all([
+    import('../usage/usage-csv.ts'),
+    import('../usage/survey-file.ts'),
+  ]);
+  const survey = fleet === undefined ? undefined : await surveyFileOf(settings, fleet, nowMs);
+  const computes = survey?.computes ?? [];
+  const series = await readUsageCsv(usage, ({ projectId, branchId }) => {
+    const of = computes.filter((one) => one.projectId === projectId && (branchId ?? one.branchId) === one.branchId);
+    return of.length === 0 ? undefined : of.length;
+  });
+  const accountOf = new Map(computes.map(({ projectId, account }) => [projectId, account]));
+  const accounts = [...new Set(series.map(({ projectId }) => accountOf.get(projectId) ?? 'default'))];
+  const usages = accounts.map((account) => ({
+    account,
+    series: series.filter(({ projectId }) => (accountOf.get(projectId) ?? 'default') === account),
+    ...{ plans: [], months: new Map(), quantities: new Map() },
+  }));
+  return { usages, computes, missing: [] };
+}

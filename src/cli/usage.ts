@@ -1,0 +1,68 @@
+import { Command, InvalidArgumentError } from 'commander';
+import { UserError } from './fail.ts';
+import { writeErrLine } from './output.ts';
+
+interface ExportFlags {
+  out: string;
+  days: number;
+  config?: string;
+  apiUrl?: string;
+}
+
+const MOST_DAYS = 180;
+
+const EXAMPLES = `
+Examples:
+  $ ebb usage export --out past
+  $ ebb cost --usage past/usage.csv --fleet fleet.yaml
+  $ ebb awake --operations past/operations.csv --usage past/usage.csv --fleet fleet.yaml
+
+usage.csv has the hours of the last week and the days of the last two months, by project and branch; an empty field is
+unknown. operations.csv has what happened to computes. It asks the control API, wakes nothing, and needs no daemon.`;
+
+/** `ebb usage`: what was used, as files. */
+export function usageCommand(): Command {
+  const command = new Command('usage').description('write usage and operations to files that other commands read');
+  command
+    .command('export')
+    .description('write usage.csv and operations.csv into a folder')
+    .requiredOption('--out <dir>', 'the folder; it is made if it is not there')
+    .option('--days <n>', `how far operations go back, 1 to ${MOST_DAYS} days`, parseDays, 28)
+    .option('--config <file>', 'settings file (default: ebb.yaml if it is there)')
+    .option('--api-url <url>', 'control API (EBB_API_URL)')
+    .addHelpText('after', EXAMPLES)
+    .action(exportUsage);
+  return command;
+}
+
+function parseDays(text: string): number {
+  const days = Number(text);
+  if (/^\d{1,3}$/.test(text) && days >= 1 && days <= MOST_DAYS) return days;
+  throw new InvalidArgumentError(`write whole days from 1 to ${MOST_DAYS}`);
+}
+
+async function exportUsage({ out, days, config, apiUrl }: ExportFlags): Promise<void> {
+  const [{ readSettings }, { readFleetUsage }, { usageCsvLines }, { writeWhole }, { join }, { mkdir }] =
+    await Promise.all([
+      import('../settings.ts'),
+      import('../compose/usage.ts'),
+      import('./usage/usage-csv.ts'),
+      import('./plan/write-file.ts'),
+      import('node:path'),
+      import('node:fs/promises'),
+    ]);
+  const read = readSettings({ configFile: config, flags: { apiUrl } });
+  if (!read.ok) throw new UserError(read.problems.join('\n'));
+  const nowMs = Date.now();
+  const operations: string[] = [];
+  const found = await readFleetUsage({ settings: read.settings, nowMs, operations: { days, lines: operations } });
+  if (!found.ok) throw new UserError(found.problem);
+  const { usages, missing } = found.value;
+  await mkdir(out, { recursive: true });
+  const series = usages.flatMap((usage) => usage.series);
+  await writeWhole(join(out, 'usage.csv'), [...usageCsvLines(series)].join(''));
+  await writeWhole(join(out, 'operations.csv'), `${operations.join('\n')}\n`);
+  for (const line of missing) writeErrLine(`left out: ${line}`);
+  writeErrLine(`${out}: usage of ${series.length} units, ${operations.length - 1} operations`);
+  if (missing.length > 0) process.exitCode = 1;
+}

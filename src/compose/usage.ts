@@ -1,0 +1,104 @@
+import { surveyFleet } from '../app/fleet/read-fleet.ts';
+import { readOperations } from '../app/fleet/read-operations.ts';
+import { type OrganizationUsage, readUsage } from '../app/usage/read-usage.ts';
+import { OPERATIONS_HEADER, operationLine } from '../domain/awake/operations-csv.ts';
+import type { Compute } from '../domain/compute/compute.ts';
+import { DAY_MS } from '../domain/usage/known.ts';
+import type { ControlApiError, Project } from '../ports/control-api.ts';
+import type { Settings } from '../settings.ts';
+import { openForReading, type Reading } from './reading.ts';
+
+export interface FleetUsage {
+  usages: OrganizationUsage[];
+  computes: Compute[];
+  projects: Project[];
+  /** One line for each part that could not be read. */
+  missing: string[];
+}
+
+type Opened<T> = { ok: true; value: T } | { ok: false; problem: string };
+
+export interface FleetUsageOptions {
+  settings: Settings;
+  nowMs: number;
+  /** Whether names of branches matter: they cost a request for each project. */
+  readBranches?: boolean;
+  /** Reads operations, too: gets `operations.csv` line by line. */
+  operations?: { days: number; lines: string[] };
+}
+
+/** Reads the fleet, and the usage of each organization in it, from the control API. Wakes nothing and writes nothing. */
+export async function readFleetUsage(options: FleetUsageOptions): Promise<Opened<FleetUsage>> {
+  const opened = await openForReading({ settings: options.settings });
+  if (!opened.ok) return opened;
+  const reading = opened.value;
+  try {
+    return { ok: true, value: await readAll(reading, options) };
+  } finally {
+    await reading.close();
+  }
+}
+
+async function readAll(
+  { api, explain }: Reading,
+  { settings, nowMs, operations, readBranches = false }: FleetUsageOptions,
+): Promise<FleetUsage> {
+  const survey = await surveyFleet({ api, readBranches });
+  const missing = survey.errors.map(explain);
+  const usages: OrganizationUsage[] = [];
+  for (const { account, organization, projectIds } of organizationsOf(survey.projects, settings)) {
+    const read = await readUsage({ api, account, organization, projectIds, nowMs });
+    if (read.ok) usages.push(read.value);
+    else
+      missing.push(
+        `usage of ${organization} is unavailable (${read.error.status ?? read.error.code}): ${explain(read.error)}`,
+      );
+    if (read.ok && read.value.branchesProblem !== undefined) {
+      missing.push(`usage of branches of ${organization} is unavailable: ${read.value.branchesProblem}`);
+    }
+  }
+  const personal = survey.projects.filter(({ organizationId }) => organizationId === undefined).length;
+  if (personal > 0) missing.push(`usage of ${personal} projects without an organization is unavailable`);
+  if (operations) missing.push(...(await addOperations(api, survey.projects, { ...operations, nowMs })).map(explain));
+  return { usages, computes: survey.computes, projects: survey.projects, missing };
+}
+
+/** Adds the operations of projects, those of one newest first; gives what could not be read. */
+async function addOperations(
+  api: Reading['api'],
+  projects: readonly Project[],
+  { days, lines, nowMs }: { days: number; lines: string[]; nowMs: number },
+): Promise<ControlApiError[]> {
+  lines.push(OPERATIONS_HEADER);
+  const sinceMs = nowMs - days * DAY_MS;
+  const { errors } = await readOperations({
+    ...{ api, projects, sinceMs, nowMs, monotonicMs: () => performance.now() },
+    onPage(_, page) {
+      for (const { totalDurationMs, ...operation } of page) {
+        if (operation.createdAtMs < sinceMs) continue;
+        lines.push(
+          operationLine({ ...operation, ...(totalDurationMs !== undefined && { durationMs: totalDurationMs }) }),
+        );
+      }
+    },
+  });
+  return errors;
+}
+
+/** The organizations of a fleet: those of the settings, and those of projects that are there. */
+function organizationsOf(
+  projects: readonly Project[],
+  { accounts }: Pick<Settings, 'accounts'>,
+): { account: string; organization: string; projectIds: string[] }[] {
+  const found = new Map<string, { account: string; organization: string; projectIds: string[] }>();
+  for (const { name: account, organization } of accounts) {
+    if (organization !== undefined) found.set(`${account} ${organization}`, { account, organization, projectIds: [] });
+  }
+  for (const { account, organizationId: organization, projectId } of projects) {
+    if (organization === undefined) continue;
+    const known = found.get(`${account} ${organization}`) ?? { account, organization, projectIds: [] };
+    known.projectIds.push(projectId);
+    found.set(`${account} ${organization}`, known);
+  }
+  return [...found.values()];
+}

@@ -1,0 +1,56 @@
+import type { Compute } from '../compute/compute.ts';
+import type { UsageUnit } from '../usage/usage.ts';
+import type { CompiledPolicies } from './compiled-policies.ts';
+import { compileGlob } from './select.ts';
+
+/** What belongs to nobody that is known. */
+export const UNOWNED = 'unowned';
+
+/** A glob on ids and names of projects, or on `PROJECT/BRANCH`, and who owns what it matches. */
+export type OwnerRule = readonly [glob: string, owner: string];
+
+/** Policies whose owner owns what they select: those of others only protect or restrict for a time. */
+const OWNING_KINDS: ReadonlySet<string> = new Set(['schedule', 'limits']);
+
+/**
+ * Who owns a unit: by the first rule that matches, else by the policy of highest priority, among schedules and limits with an
+ * owner, that selects one of its computes, however young; else {@link UNOWNED}.
+ */
+export function ownersOf(options: {
+  rules: readonly OwnerRule[];
+  policies: CompiledPolicies | undefined;
+  computes: readonly Compute[];
+}): (unit: UsageUnit) => string {
+  const { policies, computes } = options;
+  const rules = options.rules.map(([glob, owner]) => ({ matches: compileGlob(glob), owner }));
+  const byProject = new Map<string, Compute[]>();
+  for (const compute of computes) {
+    const known = byProject.get(compute.projectId);
+    if (known) known.push(compute);
+    else byProject.set(compute.projectId, [compute]);
+  }
+  return ({ projectId, branchId }) => {
+    const ofProject = byProject.get(projectId) ?? [];
+    const ofUnit = branchId === null ? ofProject : ofProject.filter((compute) => compute.branchId === branchId);
+    const projectNames = [projectId, ...ofProject.slice(0, 1).map(({ projectName }) => projectName)];
+    const branchNames = branchId === null ? [] : [branchId, ...ofUnit.flatMap(({ branchName }) => branchName ?? [])];
+    const names = [
+      ...projectNames,
+      ...projectNames.flatMap((project) => branchNames.map((one) => `${project}/${one}`)),
+    ];
+    const rule = rules.find(({ matches }) => names.some(matches));
+    return rule?.owner ?? policyOwner(policies, ofUnit) ?? UNOWNED;
+  };
+}
+
+function policyOwner(policies: CompiledPolicies | undefined, computes: readonly Compute[]): string | undefined {
+  if (policies === undefined) return undefined;
+  const indexes = new Set(computes.flatMap((compute) => policies.selecting(compute)));
+  const owning = [...indexes]
+    .flatMap((index) => policies.set.policies[index] ?? [])
+    .filter(({ kind, owner }) => owner !== undefined && OWNING_KINDS.has(kind));
+  return owning.reduce<(typeof owning)[number] | undefined>(
+    (best, policy) => (best === undefined || policy.priority > best.priority ? policy : best),
+    undefined,
+  )?.owner;
+}

@@ -1,0 +1,95 @@
+/** What of an answer about usage is known. A bucket that is missing from it is zero only if its time is known to have arrived. */
+import { DateTime } from 'luxon';
+import type { UsageBucket, UsageSeries, UsageUnit } from './usage.ts';
+
+export const HOUR_MS = 3_600_000;
+export const DAY_MS = 24 * HOUR_MS;
+
+/** The start of the calendar month (UTC) so many months from that of an instant, milliseconds since the epoch. */
+export function monthStart(ms: number, months = 0): number {
+  return DateTime.fromMillis(ms, { zone: 'utc' }).startOf('month').plus({ months }).toMillis();
+}
+
+/** Usage arrives up to an hour late, so a bucket is not complete before so many milliseconds after its end. */
+const SETTLED_AFTER_MS = 2 * HOUR_MS;
+
+/** The share of what a compute uses at least while it is awake that a bucket must show. */
+const PLAUSIBLE_SHARE = 0.9;
+
+/** A whole answer: all units of an account, or of some of its projects, with the buckets that it shows of each. */
+export interface UsageAnswer {
+  /** The length of its buckets. */
+  seconds: number;
+  /** From the start of the first bucket that was asked for to the end of the last. */
+  fromMs: number;
+  toMs: number;
+  /** CU-seconds by start of the bucket; buckets without usage are missing. */
+  units: readonly (UsageUnit & { buckets: ReadonlyMap<number, number> })[];
+}
+
+/** What is known of when a unit was awake: at least so many CU-seconds were used in a bucket; undefined if nothing is known. */
+export type LeastUsage = (unit: UsageUnit, startMs: number, seconds: number) => number | undefined;
+
+/**
+ * Up to when the usage of an account has surely arrived: the start of the latest bucket in which any unit has some. What comes
+ * after may have stalled, which looks like sleep. Minus infinity if nothing was used.
+ */
+export function arrivedUntil({ units }: UsageAnswer): number {
+  let latest = Number.NEGATIVE_INFINITY;
+  for (const { buckets } of units) {
+    for (const [startMs, cuSeconds] of buckets) if (cuSeconds > 0 && startMs > latest) latest = startMs;
+  }
+  return latest;
+}
+
+/** Each unit's buckets of an answer that was read at `nowMs`, oldest first; null where the usage is not known. */
+export function knownBuckets(
+  answer: UsageAnswer,
+  { nowMs, arrivedUntilMs, least = () => undefined }: { nowMs: number; arrivedUntilMs: number; least?: LeastUsage },
+): UsageSeries[] {
+  const { seconds, fromMs, toMs, units } = answer;
+  return units.map(({ projectId, branchId, buckets: shown }) => {
+    const buckets: UsageBucket[] = [];
+    for (let startMs = fromMs; startMs < toMs; startMs += seconds * 1000) {
+      const endMs = startMs + seconds * 1000;
+      const cuSeconds = shown.get(startMs) ?? 0;
+      const isSettled = endMs + SETTLED_AFTER_MS <= nowMs && endMs <= arrivedUntilMs;
+      const atLeast = isSettled ? (least({ projectId, branchId }, startMs, seconds) ?? 0) : 0;
+      const isKnown = isSettled && cuSeconds >= PLAUSIBLE_SHARE * atLeast;
+      buckets.push({ startMs, seconds, cuSeconds: isKnown ? cuSeconds : null });
+    }
+    return { projectId, branchId, buckets };
+  });
+}
+
+/**
+ * Days and hours of one unit as one series: a day's total wins where it is known and its hours are not, or differ by more than
+ * their rounding. Both have whole UTC days of buckets, oldest first.
+ */
+export function joinDaysAndHours(days: readonly UsageBucket[], hours: readonly UsageBucket[]): UsageBucket[] {
+  const hoursOfDay = new Map<number, UsageBucket[]>();
+  for (const hour of hours) {
+    const dayMs = hour.startMs - (hour.startMs % DAY_MS);
+    const known = hoursOfDay.get(dayMs);
+    if (known) known.push(hour);
+    else hoursOfDay.set(dayMs, [hour]);
+  }
+  const totals = new Map(days.map((day) => [day.startMs, day]));
+  const starts = [...new Set([...totals.keys(), ...hoursOfDay.keys()])].sort((a, b) => a - b);
+  return starts.flatMap((startMs) => {
+    const total = totals.get(startMs);
+    const ofDay = hoursOfDay.get(startMs) ?? [];
+    if (total === undefined || (total.cuSeconds === null && ofDay.length > 0)) return ofDay;
+    return agree(total, ofDay) ? ofDay : [total];
+  });
+}
+
+function agree({ cuSeconds: total }: UsageBucket, hours: readonly UsageBucket[]): boolean {
+  if (total === null || hours.length !== 24) return false;
+  let sum = 0;
+  for (const { cuSeconds } of hours) {
+    if (cuSeconds === null) return false;
+    sum += cuSeconds;
+  }
+  return Math.abs(sum - total) <= hours.length;
+}

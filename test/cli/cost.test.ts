@@ -1,0 +1,67 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Emulator, startEmulator } from '../../src/emulator/server.ts';
+import { startEbb } from '../support/ebb-process.ts';
+import { DAY_MS, usageFleet } from '../usage/support.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'ebb-cost-'));
+let emulator: Emulator;
+
+beforeAll(async () => {
+  const fleet = { ...usageFleet(), historyMs: 125 * DAY_MS };
+  emulator = await startEmulator({ listen: { host: '127.0.0.1', port: 0 }, fleet, availabilityCheckMs: 0 });
+  writeFileSync(join(folder, 'ebb.yaml'), 'plan: scale\nowners: { "one-*": shop, "*/main": core }\n');
+});
+afterAll(async () => {
+  await emulator.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function ebb(...args: string[]) {
+  const env = { EBB_API_URL: emulator.url, EBB_API_KEY: emulator.apiKey };
+  const command = startEbb(args, { cwd: folder, env });
+  const code = await command.ended;
+  return { code, text: command.lines.join('\n'), stderr: command.stderr() };
+}
+
+describe('ebb cost', () => {
+  it('is the bill of this month by owner: the same from the API and from exported files', async () => {
+    const api = await ebb('cost', '--json');
+    expect(api.code, api.stderr).toBe(0);
+    const bill = JSON.parse(api.text);
+    expect(bill.lines.map(({ name }: { name: string }) => name)).toEqual(expect.arrayContaining(['shop', 'core']));
+    expect(bill).toMatchObject({ by: 'owner', figure: 'measured', account_cu_hours: null, difference: null });
+    expect(bill.total.usd).toBeCloseTo(bill.total.cu_hours * 0.222, 1);
+    expect((await ebb('snapshot', '--out', 'fleet.yaml')).code).toBe(0);
+    expect((await ebb('usage', 'export', '--out', 'past')).code).toBe(0);
+    const files = JSON.parse((await ebb('cost', '--json', '--usage', 'past/usage.csv', '--fleet', 'fleet.yaml')).text);
+    expect({ ...files, quantities: {} }).toEqual({ ...bill, quantities: {} });
+    expect(readFileSync(join(folder, 'past/operations.csv'), 'utf8')).toContain('start_compute,finished');
+  });
+
+  it('exits with 2 if a month that has ended differs from the own figure of the account by more than 1 %', async () => {
+    const month = (ago: number) => {
+      const now = new Date();
+      return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - ago, 15)).toISOString().slice(0, 7);
+    };
+    const last = await ebb('cost', '--month', month(1));
+    expect(last.code, last.stderr).toBe(0);
+    expect(last.text).toContain('the difference is 0.00 %');
+    // The API has forgotten the days of then, and still knows the month.
+    const before = await ebb('cost', '--month', month(3), '--json');
+    expect(before.code, before.stderr).toBe(2);
+    expect(JSON.parse(before.text)).toMatchObject({ figure: 'at_least', difference: expect.closeTo(-1, 1) });
+  });
+
+  it.each([
+    ['a month of the future', ['--month', '2999-01'], '--month: 2999-01 is no month of the past'],
+    ['two forms', ['--json', '--csv'], '--json and --csv exclude each other'],
+    ['a file that is not there', ['--usage', 'nothing.csv'], '--usage: nothing.csv can not be read (ENOENT)'],
+    ['a fleet without usage', ['--fleet', 'fleet.yaml'], '--fleet needs --usage'],
+  ])('says in one line what is wrong: %s', async (_, args, message) => {
+    const { code, stderr } = await ebb('cost', ...args);
+    expect([code, stderr.split('\n').at(-2)]).toEqual([1, expect.stringContaining(message)]);
+  });
+});
