@@ -7,6 +7,7 @@ import type { PolicyProblem } from './problem.ts';
 import { type Path, readYaml } from './read-yaml.ts';
 import { type FileReader, fileReader, reportIssues, type WrittenPolicy } from './reader.ts';
 import { PolicyFileHead } from './schema/policy-file.ts';
+import { whyPolicyTooCostly } from './set-cost.ts';
 import { sourceText } from './source-text.ts';
 import { toSource, type WrittenSource } from './sources.ts';
 import type { FileContext } from './to-domain.ts';
@@ -112,7 +113,11 @@ function parsePolicy(reader: FileReader, entry: unknown, path: Path, context: Fi
   const read = KINDS[kind].read(entry);
   if (!read.ok) reportIssues(reader, { error: read }, path);
   reportUnknownNames(reader, path);
-  return read.ok && read.enabled ? [read.toDomain(context)] : [];
+  if (!read.ok || !read.enabled) return [];
+  const policy = read.toDomain(context);
+  const tooCostly = whyPolicyTooCostly(policy);
+  if (tooCostly !== undefined) report(document.spanOf(path), 'limit', tooCostly);
+  return [policy];
 }
 
 function isKind(kind: unknown): kind is keyof typeof KINDS {

@@ -6,6 +6,7 @@ import { POLICY_LIMITS } from './limits.ts';
 import { type ParsedFile, parsePolicyFile } from './parse-file.ts';
 import type { PolicyProblem } from './problem.ts';
 import type { WrittenPolicy } from './reader.ts';
+import { whySetTooCostly } from './set-cost.ts';
 import { gatherSources, type KnownSources, NO_SOURCES, refusedSources, unknownSources } from './sources.ts';
 import { trialProblems } from './trials.ts';
 
@@ -47,7 +48,7 @@ export function parsePolicyFiles(files: readonly PolicyFileText[], options: Pars
   const policies = parsed.flatMap((file) => file.policies);
   const ofSet = () => [...gathered.problems, ...unknownSources(written, sources), ...trialProblems(policies, written)];
   const ofNames = ofFiles.length > 0 ? [] : ofSet();
-  const problems = [...ofFiles, ...ofNames, ...duplicateNames(parsed), ...tooManyPolicies(parsed)];
+  const problems = [...ofFiles, ...ofNames, ...duplicateNames(parsed), ...tooMuch(parsed)];
   if (problems.length > 0) return { ok: false, problems: problems.sort(byPlace) };
   const set: PolicySet = { policies, sources, hash: hashPolicies(policies, sources) };
   const warnings = [...parsed.flatMap((file) => file.warnings), ...refusedSources(written, sources)];
@@ -83,11 +84,17 @@ function duplicateNames(files: readonly ParsedFile[]): PolicyProblem[] {
     });
 }
 
-function tooManyPolicies(files: readonly ParsedFile[]): PolicyProblem[] {
-  const count = files.reduce((sum, file) => sum + file.written.length, 0);
+function tooMuch(files: readonly ParsedFile[]): PolicyProblem[] {
   const last = files.findLast((file) => file.written.length > 0)?.written.at(-1);
-  if (count <= POLICY_LIMITS.policies || !last) return [];
-  return [last.problemAt([...last.at, 'name'], 'limit', `more than ${POLICY_LIMITS.policies} policies in the set`)];
+  const message = whyTooMuch(files);
+  return message === undefined || !last ? [] : [last.problemAt([...last.at, 'name'], 'limit', message)];
+}
+
+function whyTooMuch(files: readonly ParsedFile[]): string | undefined {
+  const count = files.reduce((sum, file) => sum + file.written.length, 0);
+  if (count > POLICY_LIMITS.policies) return `more than ${POLICY_LIMITS.policies} policies in the set`;
+  if (files.some(({ problems }) => problems.length > 0)) return undefined;
+  return whySetTooCostly(files.flatMap(({ policies }) => policies));
 }
 
 /** Identifies what policies mean: where they are written, and how, does not matter; their order does, that of sources doesn't. */

@@ -79,4 +79,53 @@ describe('a hostile text', () => {
     ]);
     expect(parsePolicyFiles([file('a', 1700), file('b', 1700), file('c', 1600)]).ok).toBe(true);
   });
+
+  it('of times that take too long to look through is refused, alone or together', () => {
+    const turns = Array.from({ length: 60 }, (_, minute) => `{ cron: "${minute} * * * *", for: 1m }`).join();
+    const policy = (name: string, ready = '') =>
+      `  - { name: ${name}, kind: schedule, select: { projects: [a] }, otherwise: leave, windows: [${Array.from({ length: 16 }, () => `{ at: [${turns}], size: 1${ready} }`).join()}] }\n`;
+    const head = 'version: 1\npolicies:\n';
+    const files = (count: number) =>
+      Array.from({ length: count }, (_, index) => ({ path: `f${index}`, text: head + policy(`p${index}`) }));
+    const problemsOf = (given: { path: string; text: string }[]) => {
+      const result = parsePolicyFiles(given);
+      return result.ok ? [] : result.problems.map(({ message }) => message);
+    };
+    expect(problemsOf([{ path: 'f', text: head + policy('one', ', ready: 5m') }])).toEqual([
+      'so many times that follow each other so closely take too long to look through; write fewer, or fewer crons that fire often',
+    ]);
+    expect(problemsOf(files(6))).toEqual([]);
+    expect(problemsOf(files(7))).toEqual([
+      'the times of all policies of the set take too long to look through; write fewer, or fewer crons that fire often',
+    ]);
+  });
+
+  it('of more cron expressions, or combinations of calendars, than can be kept ready is refused', () => {
+    const problemsOf = (calendars: string, windows: readonly string[]) => {
+      const policies = Array.from({ length: Math.ceil(windows.length / 100) }, (_, index) => {
+        const some = windows.slice(100 * index, 100 * index + 100).join();
+        return `  - { name: p${index}, kind: schedule, select: { projects: [a] }, otherwise: leave, windows: [${some}] }\n`;
+      });
+      const result = parsePolicyFiles([{ path: 'f', text: `version: 1\n${calendars}policies:\n${policies.join('')}` }]);
+      return result.ok ? [] : result.problems.map(({ message }) => message);
+    };
+    const crons = (count: number) =>
+      Array.from({ length: count }, (_, index) => {
+        const cron = `${index % 60} ${Math.floor(index / 60) % 24} ${1 + Math.floor(index / 1440)} * *`;
+        return `{ at: { cron: "${cron}", for: 1m }, size: 1 }`;
+      });
+    expect(problemsOf('', crons(2000))).toEqual([]);
+    expect(problemsOf('', crons(2001))).toEqual(['more than 2000 different cron expressions in the set']);
+
+    const decades = ['2000', '2010', '2020', '2030'].map((year) => `${year}-01-01/${Number(year) + 9}-12-31`).join();
+    const names = Array.from({ length: 12 }, (_, index) => `c${index}`);
+    const calendars = `calendars:\n${names.map((name) => `  ${name}: { dates: [${decades}] }\n`).join('')}`;
+    const pairs = names.flatMap((one) =>
+      names.map((other) => `{ at: Mon 08:00-09:00, size: 1, only: [${one}], except: [${other}] }`),
+    );
+    expect(problemsOf(calendars, [...pairs.slice(0, 30), ...pairs.slice(0, 30)])).toEqual([]);
+    expect(problemsOf(calendars, pairs)).toEqual([
+      'windows name so many combinations of calendars that these have more than 1000000 days',
+    ]);
+  });
 });

@@ -8,7 +8,7 @@ import type { TrialRecords } from '../records/compute-record.ts';
 import type { Arm } from '../trial/assignment.ts';
 import { effectiveInTrial, trialOf } from './control-group.ts';
 import { type Decision, decide } from './decide.ts';
-import { MOST_STEPS, MOST_STEPS_BACK, stepsToDecide } from './search-cost.ts';
+import { MOST_STEPS, MOST_STEPS_AT_ONCE, MOST_STEPS_BACK, stepsToDecide } from './search-cost.ts';
 
 /** A boundary further ahead than this is found later, when it is nearer. Two years, in milliseconds. */
 const BOUNDARY_HORIZON_MS = 2 * 366 * 24 * 60 * 60 * 1000;
@@ -38,7 +38,7 @@ interface BoundarySearch {
 /**
  * The next instant strictly after `afterMs` at which any desired field of the compute changes (or those of one group), or at
  * which a restart becomes possible; none if none does within {@link BOUNDARY_HORIZON_MS}. It goes from one change of a policy
- * that may decide to the next, never minute by minute, and ends after {@link MOST_STEPS}, but looks at one change at least.
+ * that may decide to the next, never minute by minute, and ends after {@link MOST_STEPS}; the first change may take {@link MOST_STEPS_AT_ONCE}.
  */
 export function searchBoundary(input: BoundaryInput, afterMs: number, group?: FieldGroup): BoundarySearch {
   const before = wishesAt(input, afterMs);
@@ -47,7 +47,8 @@ export function searchBoundary(input: BoundaryInput, afterMs: number, group?: Fi
     const instantMs = nextChange(input, from.instantMs, group);
     if (instantMs === undefined || instantMs - afterMs > BOUNDARY_HORIZON_MS) return { boundaryMs: undefined };
     const steps = stepsFrom(input, from.instantMs, instantMs);
-    if (spent > 0 && spent + steps > MOST_STEPS) return { boundaryMs: undefined, searchedUntilMs: instantMs };
+    if (spent + steps > (spent === 0 ? MOST_STEPS_AT_ONCE : MOST_STEPS))
+      return { boundaryMs: undefined, searchedUntilMs: instantMs };
     spent += steps;
     from = wishesAt(input, instantMs);
     if (!sameWishes(before, from, group)) return { boundaryMs: instantMs };
@@ -75,10 +76,10 @@ export function lastBoundary(input: BoundaryInput, untilMs: number, group: Field
   const now = wishesAt(input, untilMs);
   let from = now;
   for (let spent = 0; ; ) {
+    const steps = stepsFrom(input, from.instantMs);
+    if (spent + steps > MOST_STEPS_BACK) return undefined;
     const instantMs = lastChange(input, from.instantMs, group);
     if (untilMs - instantMs > BACKWARD_HORIZON_MS) return Number.NEGATIVE_INFINITY;
-    const steps = stepsFrom(input, from.instantMs);
-    if (spent > 0 && spent + steps > MOST_STEPS_BACK) return undefined;
     spent += steps;
     from = wishesAt(input, instantMs - 1);
     if (!sameWishes(now, from, group)) return instantMs;
@@ -121,10 +122,10 @@ function lastChange(input: BoundaryInput, untilMs: number, group: FieldGroup): n
 function deciding(input: BoundaryInput, instantMs: number, group: FieldGroup | undefined) {
   const { policies, compute, baseline } = input;
   const effective = effectiveInTrial(policies, { ...input, instantMs });
-  const question = { effective, baseline, restarts: group === undefined };
+  const mayDecide = whoMayDecide({ effective, baseline, restarts: group === undefined });
   return policies.selecting(compute).filter((index) => {
     const policy = policies.set.policies[index];
-    return policy !== undefined && mayDecide(policy, index, question);
+    return policy !== undefined && mayDecide(policy, index);
   });
 }
 
@@ -167,24 +168,29 @@ interface Question {
 }
 
 /**
- * True if what is wanted may change when this policy changes, as long as the policies that decide now don't change. One that is
- * outranked whatever it says need not be followed.
+ * Tells of which policies what is wanted may change when they change, as long as the policies that decide now don't change. One that
+ * is outranked whatever it says need not be followed.
  */
-function mayDecide(policy: Policy, policyIndex: number, question: Question): boolean {
-  const { effective, baseline, restarts } = question;
-  // Freezes stop writes and want nothing; trials change at flips alone.
-  if (policy.kind === 'freeze' || policy.kind === 'trial') return false;
-  if (policy.kind === 'restart')
-    return restarts && !isOutranked(policy, policyIndex, effective.enforced.restart[0] ?? effective.all.restart[0]);
-  if (policy.kind !== 'schedule') return true;
-  const views = policy.mode === 'enforce' ? [effective.all, effective.enforced] : [effective.all];
-  // Both groups, whichever is asked about: above some size the platform never suspends.
-  return FIELD_GROUPS.some(
-    (group) =>
-      // Windows alone change: what `otherwise` proposes, it proposes at all times.
-      policy.windows.some((window) => proposedFor(group, window) !== undefined) &&
-      views.some((view) => mayWin(policy, policyIndex, winnerOf(view, group, baseline))),
-  );
+function whoMayDecide({ effective, baseline, restarts }: Question): (policy: Policy, policyIndex: number) => boolean {
+  // Found once for all policies: of thousands, any may be the first that has a value.
+  const winnersOf = (directives: Directives) => FIELD_GROUPS.map((group) => winnerOf(directives, group, baseline));
+  const all = winnersOf(effective.all);
+  const enforced = effective.enforced === effective.all ? all : winnersOf(effective.enforced);
+  const opening = effective.enforced.restart[0] ?? effective.all.restart[0];
+  return (policy, policyIndex) => {
+    // Freezes stop writes and want nothing; trials change at flips alone.
+    if (policy.kind === 'freeze' || policy.kind === 'trial') return false;
+    if (policy.kind === 'restart') return restarts && !isOutranked(policy, policyIndex, opening);
+    if (policy.kind !== 'schedule') return true;
+    const views = policy.mode === 'enforce' ? [all, enforced] : [all];
+    // Both groups, whichever is asked about: above some size the platform never suspends.
+    return FIELD_GROUPS.some(
+      (group, place) =>
+        // Windows alone change: what `otherwise` proposes, it proposes at all times.
+        policy.windows.some((window) => proposedFor(group, window) !== undefined) &&
+        views.some((winners) => mayWin(policy, policyIndex, winners[place])),
+    );
+  };
 }
 
 /** The proposal that decides a group; undefined if none has a value. */

@@ -1,32 +1,41 @@
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import type { ScheduleWindow } from '../policy/kinds/schedule.ts';
 import type { Policy } from '../policy/policy.ts';
-import type { TimeSpec } from '../time/time-spec.ts';
+import type { TimeSpec, WeeklyWindow } from '../time/time-spec.ts';
 import { firingsOfDay, haveCommonFiring } from '../time/windows/cron-times.ts';
-import { mostMeetings } from '../time/windows/stretch.ts';
-import { MOST_SEARCHES } from '../time/windows.ts';
+import { mostMeetings, mostSearches } from '../time/windows/stretch.ts';
 
 const MINUTE_MS = 60_000;
-/** Days of the dates of a window that are passed in the time of one step. */
-const DAYS_OF_STEP = 50;
+const DAY_MINUTES = 1440;
+
+/** What asking one window takes, in steps; measured. */
+export const STEPS_OF_ASKING: Record<TimeSpec['kind'], number> = {
+  ...{ always: 0.1, interval: 0.1, weekly: 0.3, cron: 1, 'cron-switch': 2 },
+};
+/** What looking through the dates of one window takes at most. */
+const STEPS_OF_DATES = 30;
 
 /**
- * At most so many steps a question about these windows takes: how often one of them is asked, where openings that touch each other
- * are followed. One step is one to two microseconds.
+ * At most so many steps a question about these windows takes, where openings that touch each other are followed. One step is about a
+ * microsecond.
  */
-function stepsToFollow(specs: readonly TimeSpec[]): number {
+export function stepsToFollow(specs: readonly TimeSpec[]): number {
   const touching = specs.reduce((sum, spec) => sum + mostTouching(spec, specs.length === 1), 0);
-  const days = specs.reduce((sum, spec) => sum + daysOf(spec), 0);
   const meetings = Math.min(mostMeetings(specs.length), 3 + touching);
-  return meetings * specs.length + days / DAYS_OF_STEP;
+  const dated = specs.filter((spec) => 'dates' in spec && spec.dates).length;
+  return meetings * specs.reduce((sum, { kind }) => sum + STEPS_OF_ASKING[kind], 0) + dated * STEPS_OF_DATES;
 }
 
 /** How many openings of a window may be followed one after the other, before one ends with nothing to go on. */
 function mostTouching(spec: TimeSpec, isAlone: boolean): number {
+  if (spec.kind === 'weekly') return isAlone && !touchesItself(spec) ? 1 : Number.POSITIVE_INFINITY;
   if (spec.kind === 'cron') {
-    const { count, longestPauseMinutes, shortestPauseMinutes } = firingsOfDay(spec.cron);
-    if (longestPauseMinutes * MINUTE_MS <= spec.forMs) return 1;
-    return isAlone && shortestPauseMinutes * MINUTE_MS > spec.forMs ? 1 : count;
+    const { count, firstMinute, lastMinute, longestPauseMinutes, shortestPauseMinutes } = firingsOfDay(spec.cron);
+    if (isAlone && shortestPauseMinutes * MINUTE_MS > spec.forMs) return 1;
+    // One after the other on a day on which a clock changes; else the day is one.
+    const nightMinutes = firstMinute + DAY_MINUTES - lastMinute;
+    const isOnePerDay = longestPauseMinutes * MINUTE_MS <= spec.forMs;
+    return isOnePerDay && !(isAlone && nightMinutes * MINUTE_MS > spec.forMs) ? Number.POSITIVE_INFINITY : count;
   }
   if (spec.kind === 'cron-switch') {
     return haveCommonFiring(spec.startCron, spec.endCron) ? Number.POSITIVE_INFINITY : 1;
@@ -34,20 +43,25 @@ function mostTouching(spec: TimeSpec, isAlone: boolean): number {
   return 1;
 }
 
-function daysOf(spec: TimeSpec): number {
-  if (!('dates' in spec)) return 0;
-  const { only = [], except = [] } = spec.dates ?? {};
-  return [...only, ...except].reduce((sum, { days }) => sum + days.length, 0);
+/** Whether one opening may reach the next. */
+function touchesItself({ startMinute, endMinute, endDayOffset }: WeeklyWindow): boolean {
+  return endDayOffset * DAY_MINUTES + endMinute - startMinute >= DAY_MINUTES;
 }
 
-/** What a search for a boundary may cost after its first decision: a few milliseconds, of steps of one to two microseconds. */
+/** What a search for a boundary may cost after its first decision, in steps of about a microsecond. */
 export const MOST_STEPS = 2000;
 
-/** Backwards, every policy is asked again for each decision, and rarely takes as much as is counted. */
-export const MOST_STEPS_BACK = 3 * MOST_STEPS;
+/** The first change is looked at if its decision alone takes no more: as any policy by itself does that validates. */
+export const MOST_STEPS_AT_ONCE = 10_000;
+
+/** Backwards, every policy is asked again for each decision, the first included. */
+export const MOST_STEPS_BACK = 2 * MOST_STEPS;
 
 /** Of a decision itself, and of each policy in it that says what it said before. */
 const STEPS_OF_DECISION = 10;
+
+/** Of a policy that is asked, whatever its times are. */
+const STEPS_OF_POLICY = 5;
 
 /** How many steps a decision takes of whose policies these have changed since the last one, at most. */
 export function stepsToDecide(
@@ -55,32 +69,29 @@ export function stepsToDecide(
   selecting: readonly number[],
   hasChanged: (policyIndex: number) => boolean,
 ): number {
-  const changed = selecting.filter(hasChanged).map((index) => stepsOf(set.policies[index]));
-  return changed.reduce((sum, steps) => sum + steps, STEPS_OF_DECISION + selecting.length);
+  const changed = selecting.flatMap((index) => (hasChanged(index) ? (set.policies[index] ?? []) : []));
+  return changed.reduce((sum, policy) => sum + stepsToAsk(policy), STEPS_OF_DECISION + selecting.length);
 }
 
 const knownSteps = new WeakMap<Policy, number>();
 
 /** What it takes at most to ask a policy what it says, and until when. */
-function stepsOf(policy: Policy | undefined): number {
-  if (!policy) return 0;
-  const known = knownSteps.get(policy);
-  if (known !== undefined) return known;
-  const steps = stepsOfTimes(policy);
-  knownSteps.set(policy, steps);
-  return steps;
+export function stepsToAsk(policy: Policy): number {
+  const known = knownSteps.get(policy) ?? STEPS_OF_POLICY + stepsOfTimes(policy);
+  knownSteps.set(policy, known);
+  return known;
 }
 
 function stepsOfTimes(policy: Policy): number {
-  if (policy.kind === 'schedule') return policy.windows.reduce((sum, window) => sum + stepsOfWindow(window), 1);
-  if (!('at' in policy)) return 1;
+  if (policy.kind === 'schedule') return policy.windows.reduce((sum, window) => sum + stepsOfWindow(window), 0);
+  if (!('at' in policy)) return 0;
   // A freeze also says when it ends.
-  return (policy.kind === 'freeze' ? 1 + MOST_SEARCHES : 2) * stepsToFollow(policy.at);
+  return (policy.kind === 'freeze' ? 1 + mostSearches(policy.at.length) : 2) * stepsToFollow(policy.at);
 }
 
 /** Since when it is open, and until when; the same of its absolute times alone, and of when it is to be ready. */
 function stepsOfWindow({ at, readyLeadMs }: ScheduleWindow): number {
-  const steps = stepsToFollow(at);
   const absolute = at.filter(({ kind }) => kind === 'interval');
-  return 2 * steps + (absolute.length > 0 ? stepsToFollow(absolute) : 0) + (readyLeadMs === undefined ? 0 : 2 * steps);
+  const questions = 2 + (readyLeadMs === undefined ? 0 : 1 + mostSearches(at.length));
+  return questions * stepsToFollow(at) + (absolute.length > 0 ? stepsToFollow(absolute) : 0);
 }

@@ -1,4 +1,5 @@
 import type { Compute } from '../compute/compute.ts';
+import { prepareDates } from '../time/windows/date-filter.ts';
 import { compareProposals, type Directive, type Directives, type Says } from './directive.ts';
 import { ruleOf } from './kinds/kinds.ts';
 import type { Policy, PolicySet } from './policy.ts';
@@ -43,6 +44,7 @@ const MOST_STRETCHES_KEPT = 4;
 /** Compiles a set once; the same set gives the same answers for ever. What is kept is bounded. */
 export function compilePolicies(set: PolicySet): CompiledPolicies {
   const { policies } = set;
+  for (const policy of policies) for (const time of ruleOf(policy).times(policy)) prepareDates(time);
   const audienceOf = audiencesOf(set);
   const stretches = policies.map((policy, index) => rememberStretches(policy, index));
   const minAgeMs = (index: number) => policies[index]?.select.minAgeMs ?? Number.POSITIVE_INFINITY;

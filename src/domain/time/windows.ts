@@ -7,7 +7,7 @@ import type { TimeSpec } from './time-spec.ts';
 import { coverWholeWeek } from './windows/coverage.ts';
 import { cronSwitch, cronWindow } from './windows/cron-windows.ts';
 import { byOpenings, earliest, latest, type WindowKind } from './windows/opening.ts';
-import { followStretch, type KnownStretches } from './windows/stretch.ts';
+import { followStretch, type KnownStretches, mostSearches } from './windows/stretch.ts';
 import { weekly } from './windows/weekly.ts';
 
 /**
@@ -15,9 +15,6 @@ import { weekly } from './windows/weekly.ts';
  * change of the clocks in every combination of zones.
  */
 const OPEN_FOR_EVER_MS = 3 * 366 * 86_400_000;
-
-/** Where only a change is an answer, so many searches go on from each other. */
-export const MOST_SEARCHES = 8;
 
 const forward: KnownStretches = new WeakMap();
 const backward: KnownStretches = new WeakMap();
@@ -45,7 +42,7 @@ export function nextChangeOfAny(specs: readonly TimeSpec[], instantMs: number): 
   const isOpen = anyOpenAt(specs, instantMs);
   let reachedMs = mayChangeAfter(specs, instantMs);
   for (let searches = 1; reachedMs !== undefined && anyOpenAt(specs, reachedMs) === isOpen; searches += 1) {
-    if (searches === MOST_SEARCHES) return undefined;
+    if (searches >= mostSearches(specs.length)) return undefined;
     reachedMs = mayChangeAfter(specs, reachedMs);
   }
   return reachedMs;

@@ -1,7 +1,7 @@
 import { CronExpressionParser, type CronFieldCollection } from 'cron-parser';
 import { lowerBound } from '../../sorted.ts';
 import type { DateFilter } from '../time-spec.ts';
-import { nearestAllowedDay } from './date-filter.ts';
+import { allowsDay, nearestAllowedDay } from './date-filter.ts';
 import { weekdayOf } from './local-time.ts';
 
 const MINUTE_MS = 60_000;
@@ -10,8 +10,9 @@ const DAY_MS = 86_400_000;
 const MOST_DAYS = 8 * 366;
 /** On which days an expression fires is found for so many days at once. */
 const BLOCK_DAYS = 512;
-const MOST_BLOCKS_KEPT = 40;
-const MOST_CRONS_KEPT = 1000;
+const MOST_BLOCKS_KEPT = 20;
+/** Those of two sets, the one that counts and the one that is read. */
+const MOST_CRONS_KEPT = 5000;
 
 /** At which minutes of a day an expression fires. */
 interface FiringsOfDay {
@@ -31,9 +32,14 @@ interface CronTimes {
   minutesOfDay: number[];
   ofDay: FiringsOfDay;
   firesOn: FiresOn;
-  /** The days on which it fires, ascending, in days since 1970-01-01, for each block of days that was asked about. */
-  knownBlocks: Map<number, readonly number[]>;
+  /** On all dates. */
+  knownBlocks: FiringDays;
+  /** On those that a filter allows. */
+  filteredBlocks: WeakMap<DateFilter, FiringDays>;
 }
+
+/** The days on which an expression fires, ascending, in days since 1970-01-01, for each block of days that was asked about. */
+type FiringDays = Map<number, readonly number[]>;
 
 const known = new Map<string, CronTimes>();
 
@@ -49,26 +55,31 @@ export function nearestLocalTime(
   const times = timesOf(cron);
   const step = direction === 'next' ? 1 : -1;
   const fromDay = Math.floor(fromMs / DAY_MS);
-  let day = nearestFiringDay(times, fromDay, direction);
-  while (day !== undefined && Math.abs(day - fromDay) <= MOST_DAYS) {
-    const allowed = nearestAllowedDay(dates, day, direction);
-    if (allowed === undefined) return undefined;
-    const fromMinute = (fromMs - day * DAY_MS) / MINUTE_MS;
-    const minute = allowed === day ? nearestMinute(times.minutesOfDay, fromMinute, direction) : undefined;
+  let day = nearestFiringDay(times, dates, fromDay, direction);
+  while (day !== undefined) {
+    const minute = nearestMinute(times.minutesOfDay, (fromMs - day * DAY_MS) / MINUTE_MS, direction);
     if (minute !== undefined) return day * DAY_MS + minute * MINUTE_MS;
-    day = nearestFiringDay(times, allowed === day ? day + step : allowed, direction);
+    day = nearestFiringDay(times, dates, day + step, direction);
   }
   return undefined;
 }
 
 /** Most days are passed unseen: an expression of leap days fires on none of a thousand. */
-function nearestFiringDay(times: CronTimes, day: number, direction: 'next' | 'prev'): number | undefined {
-  const step = direction === 'next' ? 1 : -1;
-  const first = Math.floor(day / BLOCK_DAYS);
+function nearestFiringDay(
+  times: CronTimes,
+  dates: DateFilter | undefined,
+  day: number,
+  direction: 'next' | 'prev',
+): number | undefined {
+  let from = day;
   for (let passed = 0; passed <= MOST_DAYS / BLOCK_DAYS + 1; passed += 1) {
-    const days = daysOfBlock(times, first + passed * step);
-    const found = direction === 'next' ? days[lowerBound(days, day)] : days[lowerBound(days, day + 1) - 1];
+    const allowed = nearestAllowedDay(dates, from, direction);
+    if (allowed === undefined || Math.abs(allowed - day) > MOST_DAYS) return undefined;
+    const block = Math.floor(allowed / BLOCK_DAYS);
+    const days = daysOfBlock(times, dates, block);
+    const found = direction === 'next' ? days[lowerBound(days, allowed)] : days[lowerBound(days, allowed + 1) - 1];
     if (found !== undefined) return found;
+    from = direction === 'next' ? (block + 1) * BLOCK_DAYS : block * BLOCK_DAYS - 1;
   }
   return undefined;
 }
@@ -89,12 +100,17 @@ export function haveCommonFiring(cron: string, other: string): boolean {
   return timesOf(other).minutesOfDay.some((minute) => minutes.has(minute));
 }
 
-function daysOfBlock({ knownBlocks, firesOn }: CronTimes, block: number): readonly number[] {
-  const kept = knownBlocks.get(block);
+function daysOfBlock(times: CronTimes, dates: DateFilter | undefined, block: number): readonly number[] {
+  const { firesOn, knownBlocks, filteredBlocks } = times;
+  const blocks = dates ? (filteredBlocks.get(dates) ?? new Map<number, readonly number[]>()) : knownBlocks;
+  const kept = blocks.get(block);
   if (kept) return kept;
-  if (knownBlocks.size >= MOST_BLOCKS_KEPT) knownBlocks.clear();
-  const days = Array.from({ length: BLOCK_DAYS }, (_, index) => block * BLOCK_DAYS + index).filter(firesOn);
-  knownBlocks.set(block, days);
+  const days = dates
+    ? daysOfBlock(times, undefined, block).filter((day) => allowsDay(dates, day))
+    : Array.from({ length: BLOCK_DAYS }, (_, index) => block * BLOCK_DAYS + index).filter(firesOn);
+  if (blocks.size >= MOST_BLOCKS_KEPT) blocks.clear();
+  blocks.set(block, days);
+  if (dates) filteredBlocks.set(dates, blocks);
   return days;
 }
 
@@ -115,7 +131,10 @@ function timesOf(cron: string): CronTimes {
     count: minutesOfDay.length,
     hasFixedHour: !/[*/]/.test(cron.split(' ')[1] ?? '*'),
   };
-  const times = { minutesOfDay, ofDay, firesOn: cronDays(fields), knownBlocks: new Map<number, readonly number[]>() };
+  const times: CronTimes = {
+    ...{ minutesOfDay, ofDay, firesOn: cronDays(fields) },
+    ...{ knownBlocks: new Map(), filteredBlocks: new WeakMap() },
+  };
   known.set(cron, times);
   return times;
 }

@@ -1,22 +1,45 @@
 import { lowerBound } from '../../sorted.ts';
-import type { Calendar, DateFilter } from '../time-spec.ts';
+import type { Calendar, DateFilter, TimeSpec } from '../time-spec.ts';
 
 /** A filter made ready to be asked often: its calendars as one. */
 interface ReadyFilter {
   /** The days that are left of `only`, ascending; undefined where all days are allowed but the excepted ones. */
   allowed: readonly number[] | undefined;
-  excepted: ReadonlySet<number>;
-  /** For the first day of each stretch of excepted days the last one, and the other way round. */
-  otherEnd: ReadonlyMap<number, number>;
+  /** Stretches of excepted days, by their first and last days, both ascending. */
+  excepted: { firstDays: readonly number[]; lastDays: readonly number[] };
+  /** For each block of days that was asked about, 1 for those that are allowed. */
+  blocks: Map<number, Uint8Array>;
 }
 
+/** Days of a block; many windows ask about the same. */
+const BLOCK_DAYS = 512;
+const MOST_BLOCKS_KEPT = 100;
+
 const ready = new WeakMap<DateFilter, ReadyFilter>();
+/** Windows that name the same calendars share what is made of them; by the first of them. */
+const byCalendars = new WeakMap<Calendar, Map<string, ReadyFilter>>();
+const numbers = new WeakMap<Calendar, number>();
+let calendarsSeen = 0;
 
 /** True if a window may start on a local date, given as days since 1970-01-01. */
 export function allowsDay(filter: DateFilter | undefined, localDay: number): boolean {
   if (!filter) return true;
-  const { allowed, excepted } = readyFilter(filter);
-  return allowed ? allowed[lowerBound(allowed, localDay)] === localDay : !excepted.has(localDay);
+  const known = readyFilter(filter);
+  const block = Math.floor(localDay / BLOCK_DAYS);
+  const days = known.blocks.get(block) ?? readBlock(known, block);
+  return days[localDay - block * BLOCK_DAYS] === 1;
+}
+
+function readBlock(filter: ReadyFilter, block: number): Uint8Array {
+  const firstDay = block * BLOCK_DAYS;
+  const days = new Uint8Array(BLOCK_DAYS);
+  for (let day = nearestIn(filter, firstDay, 'next'); day !== undefined && day < firstDay + BLOCK_DAYS; ) {
+    days[day - firstDay] = 1;
+    day = nearestIn(filter, day + 1, 'next');
+  }
+  if (filter.blocks.size >= MOST_BLOCKS_KEPT) filter.blocks.clear();
+  filter.blocks.set(block, days);
+  return days;
 }
 
 /** The nearest day that a filter allows: `day` itself, or after it, or before it; undefined if there is none. */
@@ -25,40 +48,78 @@ export function nearestAllowedDay(
   day: number,
   direction: 'next' | 'prev',
 ): number | undefined {
-  if (!filter) return day;
-  const { allowed, excepted, otherEnd } = readyFilter(filter);
+  return filter ? nearestIn(readyFilter(filter), day, direction) : day;
+}
+
+function nearestIn({ allowed, excepted }: ReadyFilter, day: number, direction: 'next' | 'prev'): number | undefined {
   if (allowed) return allowed[direction === 'next' ? lowerBound(allowed, day) : lowerBound(allowed, day + 1) - 1];
-  const step = direction === 'next' ? 1 : -1;
-  let found = day;
-  while (excepted.has(found)) found = Math.max(found * step, (otherEnd.get(found) ?? found) * step) * step + step;
-  return found;
+  const { firstDays, lastDays } = excepted;
+  const place = lowerBound(lastDays, day);
+  const [firstDay = Number.POSITIVE_INFINITY, lastDay = day] = [firstDays[place], lastDays[place]];
+  if (firstDay > day) return day;
+  return direction === 'next' ? lastDay + 1 : firstDay - 1;
+}
+
+/** Does now what the first question about dates would have to: thousands of days take milliseconds. */
+export function prepareDates(spec: TimeSpec): void {
+  if ('dates' in spec && spec.dates) readyFilter(spec.dates);
+}
+
+/** Which calendars a time names, as a text that is the same for the same ones, and how many days these have together. */
+export function calendarsOf(spec: TimeSpec): { key: string; days: number } {
+  const { only, except = [] } = ('dates' in spec && spec.dates) || {};
+  const days = [...(only ?? []), ...except].reduce((sum, calendar) => sum + calendar.days.length, 0);
+  return { key: keyOf({ ...(only && { only }), except }), days };
 }
 
 function readyFilter(filter: DateFilter): ReadyFilter {
-  const known = ready.get(filter);
-  if (known) return known;
-  const excepted = daysOf(filter.except ?? []);
-  const allowed = filter.only && [...daysOf(filter.only)].filter((day) => !excepted.has(day)).sort((a, b) => a - b);
-  const made = { allowed, excepted, otherEnd: stretchesOf(excepted) };
-  ready.set(filter, made);
+  const known = ready.get(filter) ?? sharedFilter(filter);
+  ready.set(filter, known);
+  return known;
+}
+
+function sharedFilter(filter: DateFilter): ReadyFilter {
+  const { only, except = [] } = filter;
+  const first = only?.[0] ?? except[0];
+  if (!first) return makeReady(filter);
+  const shared = byCalendars.get(first) ?? new Map<string, ReadyFilter>();
+  byCalendars.set(first, shared);
+  const key = keyOf(filter);
+  const made = shared.get(key) ?? makeReady(filter);
+  shared.set(key, made);
   return made;
 }
 
-function daysOf(calendars: readonly Calendar[]): Set<number> {
-  const days = new Set<number>();
-  for (const calendar of calendars) for (const day of calendar.days) days.add(day);
-  return days;
+function keyOf({ only, except = [] }: DateFilter): string {
+  return `${only?.map(numberOf).join()} ${except.map(numberOf).join()}`;
 }
 
-/** So that a long holiday is passed in one step from either side. */
-function stretchesOf(days: ReadonlySet<number>): Map<number, number> {
-  const ends = new Map<number, number>();
-  for (const day of days) {
-    if (days.has(day - 1)) continue;
-    let last = day;
-    while (days.has(last + 1)) last += 1;
-    ends.set(day, last);
-    ends.set(last, day);
-  }
-  return ends;
+function numberOf(calendar: Calendar): number {
+  const known = numbers.get(calendar);
+  if (known !== undefined) return known;
+  calendarsSeen += 1;
+  numbers.set(calendar, calendarsSeen);
+  return calendarsSeen;
+}
+
+function makeReady({ only, except = [] }: DateFilter): ReadyFilter {
+  const excepted = stretchesOf(daysOf(except));
+  const leftOut = { allowed: undefined, excepted, blocks: new Map<number, Uint8Array>() };
+  const allowed = only && daysOf(only).filter((day) => nearestIn(leftOut, day, 'next') === day);
+  return { ...leftOut, allowed };
+}
+
+/** Ascending, each once. */
+function daysOf(calendars: readonly Calendar[]): number[] {
+  const [only, ...others] = calendars.map(({ days }) => days);
+  if (only && others.length === 0) return [...only];
+  return [...new Set(calendars.flatMap(({ days }) => days))].sort((a, b) => a - b);
+}
+
+/** So that a long holiday is passed in one step, from wherever in it. */
+function stretchesOf(days: readonly number[]): ReadyFilter['excepted'] {
+  return {
+    firstDays: days.filter((day, place) => days[place - 1] !== day - 1),
+    lastDays: days.filter((day, place) => days[place + 1] !== day + 1),
+  };
 }

@@ -11,9 +11,15 @@ export interface WindowKind<Spec> {
   endTouching(spec: Spec, instantMs: number): number | undefined;
   /** The earliest start of the openings that touch an instant; undefined if none does. */
   startTouching(spec: Spec, instantMs: number): number | undefined;
-  /** The first start of an opening strictly after an instant at which the window is closed; undefined if it never opens. */
+  /**
+   * The first start of an opening strictly after an instant at which the window is closed; undefined if it never opens. Where
+   * calendars leave out very many days, a later instant before which there is none.
+   */
   nextStartAfter(spec: Spec, instantMs: number): number | undefined;
-  /** The latest end of an opening at or before an instant at which the window is closed; undefined if none is known. */
+  /**
+   * The latest end of an opening at or before an instant at which the window is closed; undefined if none is known. Where calendars
+   * leave out very many days, an earlier instant after which there is none.
+   */
   latestEndUntil(spec: Spec, instantMs: number): number | undefined;
 }
 

@@ -6,7 +6,9 @@ import type { TimeSpec } from '../time-spec.ts';
  */
 const MOST_ASKED = 60;
 /** Of very many windows each is still asked so often. */
-const LEAST_MEETINGS = 8;
+const LEAST_MEETINGS = 4;
+/** Where only a change is an answer, so many searches of a few windows go on from each other. */
+const MOST_SEARCHES = 8;
 
 /** A stretch of time without a break, as far as it was followed, and what was found at its end. */
 interface Stretch {
@@ -18,6 +20,11 @@ interface Stretch {
 /** How often each of so many windows is asked, at most, before the search says how far it came. */
 export function mostMeetings(windows: number): number {
   return Math.max(LEAST_MEETINGS, Math.floor(MOST_ASKED / windows));
+}
+
+/** How many searches of so many windows go on from each other, where only a change is an answer. */
+export function mostSearches(windows: number): number {
+  return Math.max(1, Math.floor((MOST_SEARCHES * MOST_ASKED) / (mostMeetings(windows) * windows)));
 }
 
 /** Stretches that were followed already, in one direction: who asks minute by minute must not follow them each time. */

@@ -3,10 +3,12 @@ import { allowsDay, nearestAllowedDay } from './date-filter.ts';
 import { instantOfMinute, localDayAt, weekdayOf } from './local-time.ts';
 import { byOpenings, type Opening, type WindowKind } from './opening.ts';
 
-/** Allowed days without an opening before there is none at all: a change of the clocks empties a window on one day at most. */
-const DAYS_TO_LOOK = 7 * 5;
+/** Days without an opening before there is none at all: a change of the clocks empties a window on one day at most. */
+const DAYS_TO_LOOK = 5;
 /** With `only`, a day that is allowed may be another day of the week for years; a calendar has no more days than this. */
 const MOST_ALLOWED_DAYS = 20_000;
+/** Days that are looked at for one answer; where calendars leave out more, the answer is how far it came. */
+const MOST_LOOKED = 100;
 
 function openingsNear(spec: WeeklyWindow, instantMs: number): Opening[] {
   const today = localDayAt(spec.zone, instantMs);
@@ -20,32 +22,51 @@ function openingsNear(spec: WeeklyWindow, instantMs: number): Opening[] {
 }
 
 function nextStartAfter(spec: WeeklyWindow, instantMs: number): number | undefined {
-  const most = spec.dates?.only ? MOST_ALLOWED_DAYS : DAYS_TO_LOOK + exceptedDays(spec);
-  let day = nearestAllowedDay(spec.dates, localDayAt(spec.zone, instantMs) - 1, 'next');
-  for (let looked = 0; day !== undefined && looked < most; looked += 1) {
-    const opening = openingOfDay(spec, day);
-    if (opening && opening.startMs > instantMs) return opening.startMs;
-    day = nearestAllowedDay(spec.dates, day + 1, 'next');
-  }
-  return undefined;
+  const { zone } = spec;
+  return lookFrom(spec, localDayAt(zone, instantMs) - 1, 'next', {
+    answer: (opening) => (opening.startMs > instantMs ? opening.startMs : undefined),
+    reached: (day) => instantOfMinute(zone, day, 0),
+  });
 }
 
 function latestEndUntil(spec: WeeklyWindow, instantMs: number): number | undefined {
-  const most = spec.dates?.only ? MOST_ALLOWED_DAYS : DAYS_TO_LOOK + exceptedDays(spec);
-  let day = nearestAllowedDay(spec.dates, localDayAt(spec.zone, instantMs) + 1, 'prev');
-  for (let looked = 0; day !== undefined && looked < most; looked += 1) {
-    const opening = openingOfDay(spec, day);
-    if (opening && opening.endMs <= instantMs) return opening.endMs;
-    day = nearestAllowedDay(spec.dates, day - 1, 'prev');
+  const { zone, endDayOffset } = spec;
+  return lookFrom(spec, localDayAt(zone, instantMs) + 1, 'prev', {
+    answer: (opening) => (opening.endMs <= instantMs ? opening.endMs : undefined),
+    reached: (day) => instantOfMinute(zone, day + endDayOffset + 1, 0),
+  });
+}
+
+interface Look {
+  answer(opening: Opening): number | undefined;
+  /** Where days before this one, in the direction of the search, have no answer. */
+  reached(day: number): number;
+}
+
+function lookFrom(spec: WeeklyWindow, fromDay: number, direction: 'next' | 'prev', { answer, reached }: Look) {
+  const step = direction === 'next' ? 1 : -1;
+  const most = mostDaysOf(spec);
+  let day = fromDay;
+  for (let looked = 0; looked < most; looked += 1) {
+    if (looked === MOST_LOOKED) return reached(day);
+    while (!spec.days.includes(weekdayOf(day))) day += step;
+    const allowed = nearestAllowedDay(spec.dates, day, direction);
+    if (allowed === undefined) return undefined;
+    const opening = allowed === day ? openingOfDay(spec, day) : undefined;
+    const found = opening && answer(opening);
+    if (found !== undefined) return found;
+    day = allowed === day ? day + step : allowed;
   }
   return undefined;
 }
 
 export const weekly: WindowKind<WeeklyWindow> = byOpenings(openingsNear, { nextStartAfter, latestEndUntil });
 
-/** Allowed days may be few among excepted ones of the same day of the week. */
-function exceptedDays(spec: WeeklyWindow): number {
-  return 7 * (spec.dates?.except ?? []).reduce((sum, { days }) => sum + days.length, 0);
+/** After so many days there is none: days of the week, and the excepted ones among them. */
+function mostDaysOf({ days, endDayOffset, dates }: WeeklyWindow): number {
+  if (dates?.only) return MOST_ALLOWED_DAYS;
+  const excepted = (dates?.except ?? []).reduce((sum, calendar) => sum + calendar.days.length, 0);
+  return days.length * (DAYS_TO_LOOK + endDayOffset) + excepted;
 }
 
 /** The opening that belongs to a local day; undefined if there is none, or the change of the clocks leaves nothing of it. */
