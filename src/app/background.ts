@@ -12,9 +12,9 @@ export interface Running {
  * Runs a round of something that comes again; the next round tries again. A failure is counted, and said when the task begins to
  * fail and when it works again. Only that the engine is away is not: it has said so itself.
  */
-export type UntilItWorks = (task: BackgroundTask, round: () => Promise<void>) => Promise<void>;
+export type RunInBackground = (task: BackgroundTask, round: () => Promise<void>) => Promise<void>;
 
-export function createUntilItWorks({ log, metrics }: Telemetry): UntilItWorks {
+export function createRunInBackground({ log, metrics }: Telemetry): RunInBackground {
   const failing = new Set<BackgroundTask>();
 
   function sayThatItFailed(task: BackgroundTask, error: unknown): void {

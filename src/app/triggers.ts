@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import type { Clock } from '../ports/clock.ts';
 import type { JobQueue } from '../ports/job-queue.ts';
-import type { UntilItWorks } from './background.ts';
+import type { RunInBackground } from './background.ts';
 
 /** A boundary's job comes so much early, in milliseconds, to have the pictures fresh at the instant. */
 const HEAD_START_MS = 5_000;
@@ -72,7 +72,7 @@ export async function scheduleBoundaries(
 export interface EnsureTriggersDeps extends ScheduleDeps {
   rhythm: { inventoryMs: number };
   fleet: { evaluatedComputes(): Iterable<Ahead> };
-  runInBackground: UntilItWorks;
+  runInBackground: RunInBackground;
 }
 
 /** Ensures the inventory's schedule and the next boundaries in the queue. */

@@ -28,7 +28,7 @@ export function tenth(value: number): number {
 const STYLE =
   'text{font:12px system-ui,sans-serif;fill:#1f2933}.title{font-size:15px;font-weight:600}.dim{fill:#616e7c}.grid{stroke:#d9dee4}';
 
-interface CachedProject {
+interface Drawing {
   width: number;
   height: number;
   title: string;
@@ -48,9 +48,9 @@ interface LegendEntry {
   height?: number;
 }
 
-/** A picture that needs nothing else: with a title that is shown and told, and a legend below. The elements are markup. */
-export function svgPicture(picture: CachedProject, elements: readonly string[]): string {
-  const { width, height, title, description, style, legend, left } = picture;
+/** An SVG document with a title and a legend below. The elements are markup. */
+export function svgDrawing(drawing: Drawing, elements: readonly string[]): string {
+  const { width, height, title, description, style, legend, left } = drawing;
   const size = { viewBox: `0 0 ${width} ${height}`, width, height };
   const labels = description === undefined ? 'title' : 'title description';
   const content = [

@@ -4,7 +4,7 @@ import { openEngine } from '../adapters/engine/open-engine.ts';
 import { createJobQueue } from '../adapters/queue/job-queue.ts';
 import { createStore } from '../adapters/store/create-store.ts';
 import type { createTelemetry } from '../adapters/telemetry/telemetry.ts';
-import { createUntilItWorks, type UntilItWorks } from '../app/background.ts';
+import { createRunInBackground, type RunInBackground } from '../app/background.ts';
 import { countDropped } from '../app/connections/dropped-connections.ts';
 import { createSamples, type Samples } from '../app/connections/samples.ts';
 import type { Rhythm } from '../app/daemon.ts';
@@ -72,7 +72,7 @@ interface Basics {
   mode: Mode;
   outages: Outages;
   rhythm: Rhythm;
-  runInBackground: UntilItWorks;
+  runInBackground: RunInBackground;
   telemetry: ProcessTelemetry;
 }
 
@@ -122,7 +122,7 @@ export async function openParts(
 ): Promise<Result<DaemonParts>> {
   const { settings, policies, clock = systemClock(), rhythm = RHYTHM } = options;
   const outages = createOutages(telemetry);
-  const runInBackground = createUntilItWorks(telemetry);
+  const runInBackground = createRunInBackground(telemetry);
   const basics: Basics = { clock, telemetry, outages, rhythm, runInBackground, mode: settings.mode };
   const opening = await openOutside(settings, basics, opened);
   if (!opening.ok) return opening;

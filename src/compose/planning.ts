@@ -130,12 +130,12 @@ function situationOf(
     ? connectionsOfStore(stored.samples, policies.set)
     : connectionsOfFile(reading.facts, policies.set, nowMs);
   // What is counted now says nothing about another instant.
-  const judgesConnections = !live || Math.abs(nowMs - readAtMs) <= STALE_AFTER_MS;
+  const usesConnections = !live || Math.abs(nowMs - readAtMs) <= STALE_AFTER_MS;
   return {
     ...{ policies, mode, nowMs, metAtMs, computes: survey.computes },
     ...{ records: stored.records, holds: stored.holds, freezes: stored.freezes },
     baselines: baselinesOf(reading),
-    ...(judgesConnections && { connections: counted }),
+    ...(usesConnections && { connections: counted }),
     profiles: profilesOf(settings, survey),
     disruption: settings.disruption,
     manualChanges: settings.manualChanges,

@@ -108,7 +108,7 @@ describe('before clients are disconnected, the branch', () => {
     return { ...daemon, ask };
   }
 
-  it('is read again unless that was a moment ago, and decides anew if it is another', async () => {
+  it('is read again unless that was a moment ago, and evaluated again if it has changed', async () => {
     const { ask, platform, time, asked, context, policies } = await decided();
     expect([await ask(), platform.listed]).toEqual([true, 1]);
     time.ms += 10_000;

@@ -29,7 +29,7 @@ async function twoDaemons({ onTestFinished }: Pick<TestContext, 'onTestFinished'
   return { redis, one: aDaemon(store, 'one'), two: aDaemon(store, 'two') };
 }
 
-describeWith('redis-server', "the fleet's lease", () => {
+describeWith('redis-server', 'the leader lease', () => {
   it('is offered by a daemon whose clock is wrong, which goes on as long as nobody takes it', async (test) => {
     const { one, two } = await twoDaemons(test);
     expect([await one.attend(), await two.attend()]).toEqual([true, false]);

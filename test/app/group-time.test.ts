@@ -25,7 +25,7 @@ function aMachine({ aheadMs = 0, answersAfterMs = 0 }: { aheadMs?: number; answe
   return { machine, time, log };
 }
 
-describe('the time of the group', () => {
+describe('the store clock', () => {
   it.each([
     [0, undefined],
     [1_900, undefined],

@@ -39,15 +39,15 @@ const codeOf = async (deps: WritePermissionDeps) => {
   return leave.ok ? 'ok' : leave.reason.code;
 };
 
-describe('leave to write', () => {
-  it('is given to whoever has the set in force, whatever number it had before', async () => {
+describe('write permission', () => {
+  it('is given to a daemon with the current set, whatever its number was before', async () => {
     expect(await codeOf(aDaemon({ inForce: { number: 7, setHash: 'test' } }).context)).toBe('ok');
     const { context } = aDaemon({ inForce: { number: 9, setHash: 'test' } });
     expect(await codeOf(context)).toBe('ok');
     expect(context.sets.generation).toBe(9);
   });
 
-  it('is refused to whoever has an older set than another daemon, which is said once', async () => {
+  it('is refused to a daemon with an older set than another daemon has, which is logged once', async () => {
     const { context, held, log } = aDaemon({ inForce: { number: 8, setHash: 'newer' } });
     expect([await codeOf(context), await codeOf(context)]).toEqual(['superseded', 'superseded']);
     expect(log.lines).toHaveLength(1);
@@ -63,7 +63,7 @@ describe('leave to write', () => {
     expect(await codeOf(aDaemon().context)).toBe('ok');
   });
 
-  it('is refused while no set is in force, in observe mode, and by a clock that is wrong', async () => {
+  it('is refused while no set is current, in observe mode, and while the clock is wrong', async () => {
     const inForce = { number: 7, setHash: 'test' };
     const staged = aDaemon({ inForce });
     staged.context.sets.generation = undefined;

@@ -58,7 +58,7 @@ describeWith('redis-server', 'what people said', () => {
     return overrides;
   }
 
-  it('stays in force where the store comes back empty, and is put back once', async () => {
+  it('stays active when the store comes back empty, and is restored once', async () => {
     const overrides = await daemonThatHasHeard();
     await redis().flushall();
     await overrides.refresh(store, NOW_MS + 1);
@@ -71,7 +71,7 @@ describeWith('redis-server', 'what people said', () => {
     ]);
   });
 
-  it('stays in force where another daemon has written to the store that came back empty', async () => {
+  it('stays active when another daemon has written to the store that came back empty', async () => {
     const overrides = await daemonThatHasHeard();
     await redis().flushall();
     await store.storeId();
@@ -80,7 +80,7 @@ describeWith('redis-server', 'what people said', () => {
     expect(idsOf(overrides)).toEqual(['f-2', 'f-1', 'h-1']);
   });
 
-  it('stays in force where a store is promoted that is older than the freeze', async () => {
+  it('stays active when a store is promoted that is older than the freeze', async () => {
     const overrides = await daemonThatHasHeard();
     const id = await store.storeId();
     const [freezes = ''] = await redis().keys('*:store:freezes');
@@ -123,7 +123,7 @@ describeWith('redis-server', 'what people said', () => {
     expect([await store.freezes(NOW_MS), await store.holds(NOW_MS)]).toEqual([[FREEZE], [HOLD]]);
   });
 
-  it('stays in force where the store has no room for it', async () => {
+  it('stays active when the store has no room for it', async () => {
     const overrides = await daemonThatHasHeard();
     await redis().flushall();
     const small = await createStore({ ...opened, limits: { freezes: 1 } });

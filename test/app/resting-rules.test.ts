@@ -92,7 +92,7 @@ describe('a set in which a freeze has vanished', () => {
     expect(inForce()).toBe('whole');
   });
 
-  it('rests anew when it changes again', async () => {
+  it('waits again when it changes again', async () => {
     const { inForce, pass, read } = aDaemon();
     await read(half);
     await pass(9_000);

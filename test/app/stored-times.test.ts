@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createStoredTimes, isMended } from '../../src/app/group/stored-times.ts';
+import { createStoredTimes, isCorrected } from '../../src/app/group/stored-times.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { aRecord, at } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
@@ -38,15 +38,15 @@ function aStore() {
 }
 
 describe('a store in which a clock that was ahead has written', () => {
-  it('gives records of now, to be written back, and is said once, shown and counted until it is mended', async () => {
+  it('gives records of now, to be written back, and is logged once, shown and counted until it is corrected', async () => {
     const { times, store, stored, monotonic, gauge, log } = aStore();
     const read = async () => (await store.records('p-one')).get('ep-one');
-    expect(isMended(await read())).toBe(false);
+    expect(isCorrected(await read())).toBe(false);
     expect(times.problem()).toBeUndefined();
     stored.lastDecidedAtMs = NOW_MS + DAY_MS;
     for (let reads = 0; reads < 3; reads += 1) {
       const record = await read();
-      expect([record?.lastDecidedAtMs, isMended(record)]).toEqual([NOW_MS, true]);
+      expect([record?.lastDecidedAtMs, isCorrected(record)]).toEqual([NOW_MS, true]);
     }
     expect(log.lines).toMatchObject([{ level: 'error', fields: { event: 'ebb.stored_time_ahead', ahead_ms: DAY_MS } }]);
     expect(times.problem()).toMatch(/^what was stored of ep-one is 1440 min ahead of this machine's clock: /);
@@ -59,7 +59,7 @@ describe('a store in which a clock that was ahead has written', () => {
     expect([times.problem(), gauge.at(-1)]).toEqual([undefined, 0]);
   });
 
-  it('has a hold in force from now on, as long as it was meant to, and stores it so', async () => {
+  it('makes a hold active from now on, for as long as it was meant to be, and stores it so', async () => {
     const { store, said, put } = aStore();
     said.createdAtMs = NOW_MS + DAY_MS;
     const right = { id: 'h-1', createdAtMs: NOW_MS, expiresAtMs: NOW_MS + DAY_MS };

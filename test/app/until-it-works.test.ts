@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createUntilItWorks } from '../../src/app/background.ts';
+import { createRunInBackground } from '../../src/app/background.ts';
 import { EngineAwayError } from '../../src/ports/engine.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
@@ -12,7 +12,7 @@ function aDaemon() {
     clear() {},
     observe() {},
   };
-  const runInBackground = createUntilItWorks({ log, metrics });
+  const runInBackground = createRunInBackground({ log, metrics });
   return {
     counted,
     said: () => log.lines.map(({ fields, message }) => ({ ...fields, message })),

@@ -37,7 +37,7 @@ describe('the week ahead', () => {
     }
   });
 
-  it('is worked out anew when policies change', async () => {
+  it('is computed again when policies change', async () => {
     let policies = compiled(aSchedule());
     const week = weekAheadOf(() => policies);
     const subjects = [{ compute: aCompute() }];

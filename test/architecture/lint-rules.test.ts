@@ -45,7 +45,7 @@ describe('lint', () => {
 
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  it.each(CASES)('%s is judged rightly', (file, _text, rule) => {
+  it.each(CASES)('%s: the rule applies where it should', (file, _text, rule) => {
     const rules = [...(complaints.get(file) ?? [])];
     if (rule === undefined) expect(rules).toEqual([]);
     else expect(rules).toContain(rule);

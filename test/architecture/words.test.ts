@@ -59,6 +59,13 @@ const IDENTIFIERS: readonly (readonly [banned: RegExp, instead: string, allowed:
   [/\btaken project\b/, 'locked project', []],
   [/\boversight\b/, 'leader refresh', []],
   [/\bkeeper\b/, 'resync loop', []],
+  [/\bpictures?\b/, 'cached project', []],
+  [/\bjudge(s|d|ment|ments)?\b|\bjudging\b|\bconclu(de|des|ded|sions?)\b/, 'evaluate, evaluation', []],
+  [/\bwish(es)?\b/, 'proposed value', []],
+  [/\btellers?\b/, 'caller', []],
+  [/\bdeeds?\b/, 'audit event', []],
+  [/\b(mend|mends|mended)\b/, 'corrected, recovered', []],
+  [/\buntil it works\b/, 'run in background', []],
 ];
 
 /** The words of code: without comments, identifiers and strings split at capitals, `_` and `-`. */

@@ -171,7 +171,7 @@ To change now:
     expect(stdout).toContain('waits: ebb runs in observe mode: nothing is written [observe]');
   });
 
-  it('judges headroom by the connections of the file', async () => {
+  it('evaluates headroom with the connections of the file', async () => {
     const headroom = `version: 1
 sources: { pg: { from: prometheus, url: "http://prometheus:9090", query: "x" } }
 policies:

@@ -167,7 +167,7 @@ export function describeJobQueue(open: () => Promise<TestEngine>): void {
       await eventually(() => seen.jobs).toHaveLength(2);
     });
 
-    it('that leaves its job leaves it as it was: whoever takes it next works it', async () => {
+    it('that leaves its job leaves it as it was: the next worker takes it', async () => {
       const seen = recorder((_job, nth) => (nth < 3 ? { kind: 'left' } : { kind: 'done' }));
       await queue.work('boundaries', seen.handler, ONE_AT_A_TIME);
       await queue.addAt('boundaries', { id: 'b-1', atMs: 0, data: { projectId: 'p-1' } });

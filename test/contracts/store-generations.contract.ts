@@ -26,7 +26,7 @@ export function describeGenerations(current: () => { store: Store; on: TestEngin
       expect(new Set(numbers).size).toBe(1);
     });
 
-    it('keeps the latest set in force over a store that came back empty, whoever tells of it first', async () => {
+    it('keeps the latest set current over a store that came back empty, whichever daemon writes first', async () => {
       const { store, on } = current();
       const older = { number: await store.raiseGeneration('set-a'), setHash: 'set-a' };
       const newer = { number: await store.raiseGeneration('set-b'), setHash: 'set-b' };
@@ -68,7 +68,7 @@ export function describeGenerations(current: () => { store: Store; on: TestEngin
       expect(await store.takeSlot(slot('a', { policy: 'none', allowed: 0 }))).toBe(false);
     });
 
-    it('lets a holder keep its slot for longer, also when fewer are allowed by then', async () => {
+    it('lets a holder keep its slot for longer, also when fewer are allowed meanwhile', async () => {
       const { store } = current();
       await store.takeSlot(slot('a'));
       await store.takeSlot(slot('b'));

@@ -96,7 +96,7 @@ describe('what is sent again', () => {
     expect(requests).toHaveLength(3);
   });
 
-  test.each([429, 503])('a PATCH comes again after %i, which was not carried out', async (status) => {
+  test.each([429, 503])('a PATCH is sent again after %i, which had no effect', async (status) => {
     const { url, requests } = await failing(2, status);
     expect((await client(url).updateCompute('calm-sea-1', 'ep-1', { minCu: 1 })).ok).toBe(true);
     expect(requests).toHaveLength(3);
@@ -154,7 +154,7 @@ describe('what is sent again', () => {
     expect(metrics.values.get('ebb_api_throttled_seconds_total{}')).toBeGreaterThanOrEqual(0.2);
   });
 
-  test('a Retry-After of a day is told once, with how long nothing is sent, and so is its end', async () => {
+  test('a Retry-After of a day is logged once, with how long nothing is sent, and so is its end', async () => {
     const { url } = await failing(3, 429, { 'retry-after': '86400' });
     const log = memoryLog();
     const api = client(url, { log });

@@ -74,7 +74,7 @@ describe('decide', () => {
     expect(decideAt(MONDAY_NOON, twoWindows, aSchedule({ name: 'later' })).deciders.size?.policy?.name).toBe('later');
   });
 
-  it('has no opinion with `leave`, and gives back the baseline with `baseline`', () => {
+  it('asks for nothing with `leave`, and for the baseline with `baseline`', () => {
     const none = { size: null, suspendTimeoutSeconds: null };
     expect(decideAt(MONDAY_NIGHT, aSchedule({ otherwise: 'leave' })).desired).toEqual(none);
     expect(decideAt(MONDAY_NIGHT, aSchedule({ otherwise: 'baseline' })).desired).toEqual({

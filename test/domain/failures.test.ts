@@ -26,7 +26,7 @@ describe('forgetOvercome', () => {
     expect(forgetOvercome(restart, aCompute({ startedAtMs: 101 })).failures).toBeUndefined();
   });
 
-  it('judges nothing while a change or an operation is under way', () => {
+  it('evaluates no failure while a change or an operation is under way', () => {
     const open = { operationId: 'op', action: 'apply_config', startedAtMs: 0 };
     const intent = { fields: size, atMs: 0 };
     for (const busy of [aRecord({ failures, openOperations: [open] }), aRecord({ failures, intent })]) {
@@ -36,7 +36,7 @@ describe('forgetOvercome', () => {
 });
 
 describe('withFailure', () => {
-  it('counts failures of the same wish, and starts anew with another', () => {
+  it('counts failures of the same desired value, and starts again with another', () => {
     const twice = withFailure(withFailure(aRecord(), failure), failure);
     expect(twice.failures?.size?.count).toBe(2);
     expect(withFailure(twice, { ...failure, desired: { minCu: 2, maxCu: 2 } }).failures?.size?.count).toBe(1);
@@ -61,7 +61,7 @@ describe('withFailure', () => {
     expect(withoutFailures(twice, size)).toBe(twice);
   });
 
-  it('tells wishes apart by any of their fields', () => {
+  it('distinguishes desired values by any of their fields', () => {
     const wish = { ...size, suspendTimeoutSeconds: 60 };
     const others = [{ ...wish, minCu: 2 }, { ...wish, maxCu: 8 }, { ...wish, suspendTimeoutSeconds: 300 }, size];
     expect(others.map((other) => sameFields(wish, other))).toEqual([false, false, false, false]);

@@ -41,7 +41,7 @@ describe('a forecast', () => {
     ]);
   });
 
-  it('keeps what nobody has an opinion on, from what the compute has now on', () => {
+  it('keeps fields that nothing asks for as the compute has them now', () => {
     const leaves = aSchedule({
       otherwise: 'leave',
       windows: [{ at: [aWindow({ days: [2] })], size: { minCu: 4, maxCu: 4 } }],
@@ -286,7 +286,7 @@ describe('every forecast', () => {
     );
   });
 
-  it('agrees with the decision at any instant, on whatever anybody has an opinion', () => {
+  it('agrees with the decision at any instant, in every field that something asks for', () => {
     fc.assert(
       fc.property(
         policySet,

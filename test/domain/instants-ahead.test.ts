@@ -27,8 +27,8 @@ function storedAhead(aheadMs: number) {
 
 describe('what is stored of a compute', () => {
   it.each(FAR)('by a clock that was %i ms ahead counts as of now, every instant of it and nothing else', (aheadMs) => {
-    const mended = withoutInstantsAhead(storedAhead(aheadMs), NOW_MS);
-    expect(mended).toEqual({ record: storedAhead(0), aheadMs });
+    const corrected = withoutInstantsAhead(storedAhead(aheadMs), NOW_MS);
+    expect(corrected).toEqual({ record: storedAhead(0), aheadMs });
   });
 
   it('a few minutes ahead, or in the past, stays as it is', () => {

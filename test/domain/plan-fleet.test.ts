@@ -100,7 +100,7 @@ describe('planFleet', () => {
     expect(gates(plan)).toEqual(['manual_change']);
   });
 
-  it('judges headroom by the counts that it is given, by the profile of the account', () => {
+  it('evaluates headroom with the given counts and the profile of the account', () => {
     const headroom: HeadroomPolicy = {
       ...{ kind: 'headroom', name: 'room', file: 'f', mode: 'enforce', priority: 0, select: { minAgeMs: 0 } },
       ...{ connections: 'pg', targetShare: 0.7, maxCu: 8, mayRaiseMin: false, scaleDownAfterMs: 60_000, act: 'apply' },
@@ -156,7 +156,7 @@ describe('planFleet', () => {
       expect(hashOf({ computes: [one, two, done] })).toBe(usual);
     });
 
-    it('changes with the size that a compute has, its timeout, its state, the wish, and the computes', () => {
+    it('changes with the size that a compute has, its timeout, its state, the desired values, and the computes', () => {
       const limited = aSchedule({ windows: [{ at: [aWindow()], size: { minCu: 1, maxCu: 3 } }] });
       const wanting = (size: Size, timeout?: number) =>
         aSchedule({
@@ -182,7 +182,7 @@ describe('planFleet', () => {
     });
   });
 
-  it('has nothing more to do once it was carried out, in as many rounds as restarts at once allow', () => {
+  it('has nothing more to do once it was applied, in as many rounds as restarts at once allow', () => {
     fc.assert(
       fc.property(aFleet(), fc.integer({ min: 0, max: 7 * 24 * 60 }), (fleet, minute) => {
         const nowMs = at('2026-03-02T00:00:00Z') + minute * 60_000;

@@ -74,7 +74,7 @@ describe('plan', () => {
     }
   });
 
-  describe('at first sight', () => {
+  describe('of a newly discovered compute', () => {
     const record = aRecord({ lastApplied: {}, enforcedSinceMs: NOON });
 
     it('does not disconnect an active compute before its next boundary', () => {
@@ -110,7 +110,7 @@ describe('plan', () => {
     expect(codes(plan)).toContain('answer_unknown');
   });
 
-  it('waits longer after each failure of the same wish, and not at all for another wish', () => {
+  it('waits longer after each failure of the same desired value, and not at all for another', () => {
     const failed = (count: number) =>
       aRecord({ failures: { size: { count, lastAtMs: NOON, desired: { minCu: 1, maxCu: 4 }, message: 'no' } } });
     const untilAfter = (count: number) => {
@@ -122,7 +122,7 @@ describe('plan', () => {
     expect(planFor({ policies, compute: aCompute(), record: failed(3), nowMs: NIGHT }).verdict).toBe('act');
   });
 
-  it('wants nothing more once its actions are carried out', () => {
+  it('has nothing more to do once its actions are applied', () => {
     const size = fc.constantFrom(...COMPUTE_SIZES_CU).map((cu) => ({ minCu: cu, maxCu: cu }));
     const state = fc.constantFrom<ComputeState>('active', 'idle');
     fc.assert(

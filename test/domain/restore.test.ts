@@ -22,7 +22,7 @@ describe('a restore', () => {
     expect(forgetRestored(wanted, compute, NOW + 1)).toBe(wanted);
   });
 
-  it('leaves to policies the fields on which they have an opinion', () => {
+  it('leaves to policies the fields that they set', () => {
     const policies = compiled(aSchedule({ otherwise: { size: { minCu: 1, maxCu: 1 } } }));
     const { decision } = evaluate({
       policies,
@@ -53,7 +53,7 @@ describe('a restore', () => {
 });
 
 describe('a release', () => {
-  it('ends a stopped fight and the respect for what was set by hand, without noticing it anew', () => {
+  it('ends a stopped fight and the respect for a manual change, without detecting it again', () => {
     const stopped = aRecord({
       reversals: { size: [NOW - 3, NOW - 2, NOW - 1] },
       manual: { size: { fields: { minCu: 2, maxCu: 4 }, seenAtMs: NOW - 1, raises: true } },

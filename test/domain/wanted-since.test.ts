@@ -25,7 +25,7 @@ it('what is wanted is remembered once, since its boundary, and since ever where 
   expect(withWanted({ ...day, record: known })).toBe(known);
 });
 
-it('a wish for nothing is remembered as well, and only what is new is replaced', () => {
+it('an absent desired value is remembered as well, and only what is new is replaced', () => {
   const silent = input(compiled(aSchedule({ windows: [], otherwise: { suspendTimeoutSeconds: 60 } })));
   const before = withWanted({ ...day, record: aRecord() });
   const after = withWanted({ ...silent, record: before });

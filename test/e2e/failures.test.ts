@@ -111,7 +111,7 @@ describe('a change that the control API', () => {
     expect((await platform.writes()).map(({ status }) => status)).toEqual([423, 423, 200]);
   }, 120_000);
 
-  it('carries out, but whose answer breaks off, is found in the compute and not sent again', async () => {
+  it('applies, but whose answer breaks off, is found in the compute and not sent again', async () => {
     const { platform, daemon } = await start({
       factor: 10,
       before: (platform) => platform.control('faults', { kind: 'hang_up', method: 'PATCH', count: 1 }),

@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const step of undo.splice(0).reverse()) await step();
 });
 
-/** Two daemons on one Redis: who holds the fleet's lease first, and the other. */
+/** Two daemons on one Redis: who holds the leader lease first, and the other. */
 async function startTwo(computes: { state?: 'active' } = {}) {
   const redis = await startRedisServer();
   undo.push(() => redis.close());
@@ -49,7 +49,9 @@ function withSeries(one: Scrape, name = 'ebb_compute_max_cu'): string[] {
 const SERIES_OF_COMPUTES = /^ebb_(compute_|connections\{|max_connections|connection_headroom)/m;
 
 describeWith('redis-server', 'of two daemons on one Redis', () => {
-  it('one exports all computes, whoever reconciles them, and the other none', { timeout: 120_000 }, async () => {
+  it('one exports all computes, also those that the other reconciles, and the other none', {
+    timeout: 120_000,
+  }, async () => {
     const { folder, holder, other } = await startTwo({ state: 'active' });
     await expect.poll(async () => withSeries(await scrape(holder.url)), WAIT).toEqual(ids(NAMES));
     const all = (value: string) => Object.fromEntries(ids(NAMES).map((id) => [id, value]));

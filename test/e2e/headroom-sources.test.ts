@@ -56,7 +56,7 @@ policies:
 const LOWERED = '{"endpoint":{"autoscaling_limit_min_cu":0.25,"autoscaling_limit_max_cu":0.25}}';
 
 describe('a source that fails', () => {
-  it('is told once, lowers nothing, and once it answers what was wanted is done', async () => {
+  it('is logged once, lowers nothing, and when it answers the waiting change is made', async () => {
     let answer = vector();
     const { source, clock, platform, folder, sizes } = await startFleet(() => answer);
     const daemon = await startTestDaemon({ platform, folder, clock });

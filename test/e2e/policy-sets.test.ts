@@ -81,7 +81,7 @@ const metric = async (daemon: TestDaemon, line: RegExp) => {
 const said = (daemon: TestDaemon, event: string) => daemon.logs.filter((line) => line.event === event);
 const times = (count: number, size: number) => Array.from({ length: count }, () => size);
 
-describeWith('redis-server', 'a policy set that is read anew', () => {
+describeWith('redis-server', 'a policy set that is reloaded', () => {
   it('waits for approval where it would disconnect many, and then takes its predecessor and its boundaries away', async () => {
     const { redis, platform, names, start, sizes } = await aGroup(8);
     const daemon = await start(always('0.5-1', windowTomorrow), { stageOnLoopback: true });

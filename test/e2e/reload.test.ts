@@ -69,7 +69,7 @@ async function start() {
 }
 
 describeWith('redis-server', 'ebb run', () => {
-  it('takes up what is swapped in, and keeps what it has while that is broken', async () => {
+  it('reloads what is swapped in, and keeps what it has while that is invalid', async () => {
     const { ebb, ebbUrl, publish, sizes, said, page, changeSettings } = await start();
     await expect.poll(sizes, WAIT).toEqual([0.5]);
 

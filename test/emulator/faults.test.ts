@@ -18,7 +18,7 @@ function raw({ emulator }: TestEmulator, path: string, init: RequestInit = {}): 
 }
 
 describe('a fault', () => {
-  it('answers with a status on its route only, as often as it is told, and nothing is carried out', async () => {
+  it('answers with a status on its route only, as often as it is set to, and nothing takes effect', async () => {
     const emulator = await start();
     await emulator.control('POST', '/faults', {
       kind: 'status',
@@ -53,7 +53,7 @@ describe('a fault', () => {
     expect(await sequence(6)).not.toEqual(first);
   });
 
-  it('hangs up in the middle of a body whose request was carried out', async () => {
+  it('hangs up in the middle of a body whose request took effect', async () => {
     const emulator = await start();
     await emulator.control('POST', '/faults', { kind: 'hang_up', method: 'PATCH', count: 1 });
     const body = JSON.stringify({ endpoint: { autoscaling_limit_max_cu: 4 } });
@@ -69,7 +69,7 @@ describe('a fault', () => {
     await expect(response.json()).rejects.toThrow(SyntaxError);
   });
 
-  it('holds an answer back, after the request was carried out', async () => {
+  it('delays an answer, after the request took effect', async () => {
     const emulator = await start();
     await emulator.control('POST', '/faults', { kind: 'latency', ms: 60_000, method: 'PATCH' });
     const given = AbortSignal.timeout(200);

@@ -43,7 +43,7 @@ describeWith('redis-server', 'a Redis that is there and does not work', () => {
     await ask((client) => client.del('{ebb-test}:reconcile:r-1'));
   }
 
-  it('is told once when it is full, lets nothing be claimed, and is worked again when there is room', async () => {
+  it('is logged once when it is full, lets nothing be claimed, and works again when there is room', async () => {
     const daemon = await start();
     const lease = await daemon.store.acquireLease('project-1', 'daemon-1', 60_000);
     await ask((client) => client.config('SET', 'maxmemory', '100kb'));
@@ -59,7 +59,7 @@ describeWith('redis-server', 'a Redis that is there and does not work', () => {
     await expectHealed(daemon);
   });
 
-  it('is told once when it became a read-only replica, and is worked again when it is a primary', async () => {
+  it('is logged once when it became a read-only replica, and works again when it is a primary', async () => {
     const daemon = await start();
     await ask((client) => client.replicaof('127.0.0.1', 1));
     cleanups.push(() => ask((client) => client.replicaof('NO', 'ONE')));
@@ -72,7 +72,7 @@ describeWith('redis-server', 'a Redis that is there and does not work', () => {
     await expectHealed(daemon);
   });
 
-  it('is told once when it accepts writes and never answers them', async () => {
+  it('is logged once when it accepts writes and never answers them', async () => {
     const daemon = await start();
     await ask((client) => client.client('PAUSE', 60_000, 'WRITE'));
     cleanups.push(() => ask((client) => client.client('UNPAUSE')));

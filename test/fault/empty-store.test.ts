@@ -84,7 +84,7 @@ function dice(seed: number): () => number {
 
 const time = (runs: number) => CASE_MS + runs * 60_000;
 
-describeWith('redis-server', 'while a freeze and holds are in force, a store that is lost', () => {
+describeWith('redis-server', 'while a freeze and holds are active, a store that is lost', () => {
   const title = `${RUNS} times, at each point of a change, lets nothing be written to what is frozen or held`;
   it(title, { timeout: time(RUNS) }, async (test) => {
     sayTheSeed();

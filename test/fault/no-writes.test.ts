@@ -63,7 +63,7 @@ describeWith('redis-server', 'without an explicit enforce', () => {
   });
 });
 
-it("a daemon's transport refuses a DELETE even when asked: it never reaches the API, which would carry it out", async (test) => {
+it("a daemon's transport refuses a DELETE even when asked: it never reaches the API, which would delete", async (test) => {
   const platform = await startTestPlatform({ one: {} });
   test.onTestFinished(() => platform.close());
   const options = clientOptions(platform.url, { accounts: [{ name: 'main', key: () => platform.apiKey }] });

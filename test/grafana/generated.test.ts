@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { DASHBOARD_FILES, renderDashboard } from '../../scripts/render-dashboards.ts';
 
 it.each(DASHBOARD_FILES)(
-  'grafana/dashboards/%s is what its builder makes (write it anew with: npx vitest run generated --update)',
+  'grafana/dashboards/%s is what its builder makes (regenerate with: npx vitest run generated --update)',
   async (file) => {
     await expect(renderDashboard(file)).toMatchFileSnapshot(`../../grafana/dashboards/${file}`);
   },

@@ -185,7 +185,7 @@ describe('the other routes', () => {
     expect((await tell('POST', 'approve', { hash: 'not-a-hash', owner: 'ann' })).status).toBe(400);
   });
 
-  it('give records for whoever plans, and 503 for what only a daemon knows', async () => {
+  it('give records to plan with, and 503 for what only a daemon knows', async () => {
     expect((await tell('GET', 'records')).body).toEqual({
       records: [{ project_id: 'p-one', records: { 'ep-one': aRecord() }, samples: {} }],
       next: null,

@@ -42,7 +42,7 @@ describe('tokens of a file', () => {
     expect([tokens.holderOf(BOB), tokens.holderOf(ANN)]).toEqual([{ name: 'bob' }, undefined]);
   });
 
-  it('count for nothing while a line is wrong, which is told once and without them', () => {
+  it('are not accepted while a line is invalid, which is logged once and without them', () => {
     const { tokens, log, rewrite } = tokensOf(`ann: ${ANN}\n`);
     rewrite(`ann: ${ANN}\nbob: short\n`);
     expect([tokens.holderOf(ANN), tokens.holderOf(ANN)]).toEqual([undefined, undefined]);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { renderPolicyReference, sections } from '../../scripts/render-policy-reference.ts';
 
 describe('what is generated from the schema of policies', () => {
-  it('says what the schema says (write it anew with: npx vitest run generated --update)', async () => {
+  it('says what the schema says (regenerate with: npx vitest run generated --update)', async () => {
     await expect(renderPolicyReference()).toMatchFileSnapshot('../../docs/policy-reference.md');
   });
 

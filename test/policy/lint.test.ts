@@ -164,7 +164,7 @@ describe('a contradiction', () => {
   });
 });
 
-describe('a gap without an opinion', () => {
+describe('a gap without a value', () => {
   const gap = (place: string, field: string, instant: string) =>
     `${place} warning no-value no policy says what ${field} is from ${instant} on, when the window closes, so it stays as the window left it; give otherwise a ${field}, or write otherwise: baseline`;
   const office = 'windows: [{ at: Mon-Fri 08:00-18:00, size: 1, suspend_after: never }]';
@@ -470,7 +470,7 @@ describe('a probe', () => {
     expect(lintsIn(text)).toEqual([]);
   });
 
-  it('is judged once for each source', () => {
+  it('is checked once for each source', () => {
     const text = withSource(postgres(', every: 10s'), nights, headroom('other', 'max_size: 8'));
     expect(findingsIn(text).map(({ code }) => code)).toEqual(['probe-keeps-awake']);
   });

@@ -17,7 +17,7 @@ function readable(result: ReturnType<typeof readSettings>): unknown {
 }
 
 describe('what is generated from the settings', () => {
-  it('says what the declarations say (write it anew with: npx vitest run generated --update)', async () => {
+  it('says what the declarations say (regenerate with: npx vitest run generated --update)', async () => {
     await expect(renderSettingsDoc()).toMatchFileSnapshot('../../docs/settings.md');
     await expect(renderExampleYaml()).toMatchFileSnapshot('../../ebb.example.yaml');
   });

@@ -47,7 +47,7 @@ describe('an API key of this machine', () => {
       expect(read(`api_url: ${url}\n`, KEY).problems).toEqual([]);
   });
 
-  it('that lies around for other tools goes to the vendor and this machine only, whoever says otherwise', () => {
+  it('that lies around for other tools goes to the vendor and this machine only, whatever other settings say', () => {
     const env = { NEON_API_KEY: 'napi_of_other_tools' };
     expect(read(FOREIGN, env).problems).toEqual([
       'NEON_API_KEY: goes to https://console.neon.tech or this machine only, and ebb.yaml:1:1 says https://api.example; set EBB_API_KEY to the key for it',

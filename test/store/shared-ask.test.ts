@@ -28,7 +28,7 @@ test('who asks while an answer is under way gets the next, never one to a questi
   expect(await Promise.all(after)).toEqual(['new', 'new']);
 });
 
-test('a failure is that of those who asked, and the next ask anew', async () => {
+test('a failure is that of those who asked, and the next ones ask again', async () => {
   const { open, ask } = manualQuestion();
   const failing = ask();
   await expect.poll(() => open.length).toBe(1);

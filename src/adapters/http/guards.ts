@@ -8,7 +8,7 @@ import type { TokenHolder, Tokens } from './tokens.ts';
 
 /** What guards leave for those behind them. */
 export interface Guarded {
-  Variables: { teller: TokenHolder; staleness: DaemonOperator['staleness'] };
+  Variables: { caller: TokenHolder; staleness: DaemonOperator['staleness'] };
 }
 
 const NOT_KNOWN = 'no token of this daemon: check EBB_TOKEN, or your line in its file of tokens';
@@ -17,12 +17,12 @@ const NOT_KNOWN = 'no token of this daemon: check EBB_TOKEN, or your line in its
  * Whoever tells something must have a token, compared in constant time. A browser's remembered password does not do: it would be
  * sent with whatever another web page makes the browser send.
  */
-export function tellerGuard(tokens: Tokens): MiddlewareHandler<Guarded> {
+export function callerGuard(tokens: Tokens): MiddlewareHandler<Guarded> {
   const refused = (message: string) => ({ message: { code: 'unauthorised', message } });
   return bearerAuth({
     verifyToken: (token, context: Context<Guarded>) => {
       const holder = tokens.holderOf(token);
-      if (holder) context.set('teller', holder);
+      if (holder) context.set('caller', holder);
       return holder !== undefined;
     },
     realm: 'ebb',
@@ -34,7 +34,7 @@ export function tellerGuard(tokens: Tokens): MiddlewareHandler<Guarded> {
 
 /** Whoever reads must have a token too: as programs send it, or as the password that a browser asks for, with any name. */
 export function readerGuard(tokens: Tokens): MiddlewareHandler {
-  const bearer = tellerGuard(tokens);
+  const bearer = callerGuard(tokens);
   const password = basicAuth({
     verifyUser: (_name, token) => tokens.holderOf(token) !== undefined,
     realm: 'ebb: any name, and a token as the password',

@@ -5,7 +5,7 @@ import type { OverrideStore, PutOutcome } from '../../ports/store.ts';
 import type { StoreLimits } from './limits.ts';
 import type { OverrideReaders } from './override-json.ts';
 import { alone } from './postgres-tables.ts';
-import { createRevisedEntries, inForceAt, oldestFirst, type ReadRevised, storedAt } from './revised-entries.ts';
+import { activeAt, createRevisedEntries, oldestFirst, type ReadRevised, storedAt } from './revised-entries.ts';
 
 const DELETE_EXPIRED = 'DELETE FROM ebb_override WHERE kind IN ($1, $2) AND expires_at_ms <= $3';
 const COUNT_OTHERS = 'SELECT count(*) AS count FROM ebb_override WHERE kind = $1 AND id <> $2';
@@ -60,10 +60,10 @@ export function createPostgresOverrides({ engine, readers, limits }: PostgresOve
       const [held, frozen] = await Promise.all([holds(), freezes()]);
       return { holds: storedAt(held, nowMs), freezes: storedAt(frozen, nowMs) };
     },
-    holds: async (nowMs) => inForceAt((await holds()).entries, nowMs),
+    holds: async (nowMs) => activeAt((await holds()).entries, nowMs),
     putHold: (hold) => put('holds', hold),
     deleteHold: (id) => remove('holds', id),
-    freezes: async (nowMs) => inForceAt((await freezes()).entries, nowMs),
+    freezes: async (nowMs) => activeAt((await freezes()).entries, nowMs),
     putFreeze: (freeze) => put('freezes', freeze),
     deleteFreeze: (id) => remove('freezes', id),
     approve: (approval) =>

@@ -4,7 +4,7 @@ import type { OverrideStore, PutOutcome } from '../../ports/store.ts';
 import type { StoreLimits } from './limits.ts';
 import type { OverrideReaders } from './override-json.ts';
 import type { RunScript } from './redis-scripts.ts';
-import { createRevisedEntries, inForceAt, oldestFirst, type ReadRevised, storedAt } from './revised-entries.ts';
+import { activeAt, createRevisedEntries, oldestFirst, type ReadRevised, storedAt } from './revised-entries.ts';
 
 /**
  * KEYS: texts by id, ids by their expiry, revision, ids that were deleted by their expiry. ARGV: id, text, expiry, now, most, new
@@ -85,10 +85,10 @@ export function createRedisOverrides({ engine, run, readers, limits }: RedisOver
       const [held, frozen] = await Promise.all([holds(), freezes()]);
       return { holds: storedAt(held, nowMs), freezes: storedAt(frozen, nowMs) };
     },
-    holds: async (nowMs) => inForceAt((await holds()).entries, nowMs),
+    holds: async (nowMs) => activeAt((await holds()).entries, nowMs),
     putHold: (hold) => put('holds', hold),
     deleteHold: (id) => remove('holds', id),
-    freezes: async (nowMs) => inForceAt((await freezes()).entries, nowMs),
+    freezes: async (nowMs) => activeAt((await freezes()).entries, nowMs),
     putFreeze: (freeze) => put('freezes', freeze),
     deleteFreeze: (id) => remove('freezes', id),
     approve: async (approval) => {

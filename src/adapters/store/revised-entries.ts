@@ -42,9 +42,9 @@ export function oldestFirst(a: { createdAtMs: number; id: string }, b: { created
 
 /** Those of `stored` that have not expired. */
 export function storedAt<Entry extends { expiresAtMs: number }>(stored: Stored<Entry>, nowMs: number): Stored<Entry> {
-  return { entries: inForceAt(stored.entries, nowMs), endedIds: stored.endedIds };
+  return { entries: activeAt(stored.entries, nowMs), endedIds: stored.endedIds };
 }
 
-export function inForceAt<Entry extends { expiresAtMs: number }>(entries: readonly Entry[], nowMs: number): Entry[] {
+export function activeAt<Entry extends { expiresAtMs: number }>(entries: readonly Entry[], nowMs: number): Entry[] {
   return entries.filter(({ expiresAtMs }) => expiresAtMs > nowMs);
 }

@@ -46,10 +46,10 @@ async function projectsAt(deps: BoundaryDeps, instantMs: number): Promise<{ affe
   const { fleet, rules, store, overrides } = deps;
   const { policies } = rules.current;
   const affected = new Map<string, WriteRank>();
-  const concluded = new Set<string>();
+  const evaluated = new Set<string>();
   for (const { compute, record } of fleet.evaluatedComputes()) {
     const { projectId } = compute;
-    concluded.add(projectId);
+    evaluated.add(projectId);
     const { baseline, trials } = record;
     const input = { policies, compute, baseline, trials, holds: overrides.holds };
     if (!isBoundary(input, instantMs)) continue;
@@ -61,7 +61,7 @@ async function projectsAt(deps: BoundaryDeps, instantMs: number): Promise<{ affe
   const known = new Set([...fleet.projectIds(), ...(await store.projectIds())]);
   return {
     affected: [...affected].toSorted(([, a], [, b]) => compareRanks(a, b)).map(([projectId]) => projectId),
-    unknown: [...known].filter((projectId) => !concluded.has(projectId)),
+    unknown: [...known].filter((projectId) => !evaluated.has(projectId)),
   };
 }
 

@@ -84,7 +84,7 @@ async function seeAhead(deps: ReconcileDeps, crossing: Crossing): Promise<Locked
   if (!locked) return undefined;
   let cachedProject: CachedProject | undefined;
   try {
-    cachedProject = await pictureAhead(deps, crossing, notBelievedBefore(deps, locked, crossing.projectId));
+    cachedProject = await cachedProjectAhead(deps, crossing, notBelievedBefore(deps, locked, crossing.projectId));
     return cachedProject && { ...locked, cachedProject };
   } finally {
     if (!cachedProject) await deps.store.releaseLease(locked.lease);
@@ -92,7 +92,7 @@ async function seeAhead(deps: ReconcileDeps, crossing: Crossing): Promise<Locked
 }
 
 /** One that will be fresh at the instant. Without a word if there is none: it is read again then, and then it matters. */
-async function pictureAhead(
+async function cachedProjectAhead(
   deps: ReconcileDeps,
   { projectId, instantMs, signal }: Crossing,
   notBeforeMs: number,

@@ -2,7 +2,7 @@ import type { ConnectionSource } from '../../domain/policy/policy.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { type ConnectionCounters, type CountOutcome, SOURCE_ERROR_CODES } from '../../ports/connections.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
-import type { Running, UntilItWorks } from '../background.ts';
+import type { RunInBackground, Running } from '../background.ts';
 import type { StoreClock } from '../group/clock-skew.ts';
 import type { LeaderLease } from '../group/leader.ts';
 import { type CountedComputes, countedComputes } from './counted-computes.ts';
@@ -21,7 +21,7 @@ export interface SamplingDeps extends SampleSourceDeps {
   leaderLease: LeaderLease;
   /** Names this daemon as the holder of a lease; random. */
   holder: string;
-  runInBackground: UntilItWorks;
+  runInBackground: RunInBackground;
   /** Between two looks whether a source is due, in real milliseconds. */
   rhythm: { samplingMs: number };
 }

@@ -61,7 +61,7 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
   const known = new Map<string, Known>();
   const branches: Fleet['branches'] = new Map();
 
-  const dropConclusions = (projectId: string, kept: ReadonlySet<string>) => {
+  const dropEvaluated = (projectId: string, kept: ReadonlySet<string>) => {
     for (const { computeId } of cachedProjects.get(projectId)?.computes ?? []) {
       if (kept.has(computeId)) continue;
       own.delete(computeId);
@@ -80,7 +80,7 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
     cachedProjects: () => cachedProjects.values(),
     see(cachedProject) {
       const { projectId } = cachedProject.project;
-      dropConclusions(projectId, new Set(cachedProject.computes.map(({ computeId }) => computeId)));
+      dropEvaluated(projectId, new Set(cachedProject.computes.map(({ computeId }) => computeId)));
       cachedProjects.set(projectId, cachedProject);
       return cachedProject;
     },
@@ -88,7 +88,7 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
     listed: (projectId) => listed.get(projectId),
     projectIds: () => [...listed.keys()],
     forget(projectId) {
-      dropConclusions(projectId, new Set());
+      dropEvaluated(projectId, new Set());
       cachedProjects.delete(projectId);
       listed.delete(projectId);
       branches.delete(projectId);

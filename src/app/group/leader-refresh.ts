@@ -3,7 +3,7 @@ import { lookAgainAt } from '../../domain/decide/boundaries.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
-import type { Running, UntilItWorks } from '../background.ts';
+import type { RunInBackground, Running } from '../background.ts';
 import { type EvaluateDeps, evaluateQuietly } from '../evaluate/evaluate.ts';
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
 import { askForProject } from '../fleet/forget-project.ts';
@@ -25,7 +25,7 @@ export interface LeaderRefreshDeps extends EvaluateDeps {
   fleet: Fleet;
   overrides: Overrides;
   leaderLease: LeaderLease;
-  runInBackground: UntilItWorks;
+  runInBackground: RunInBackground;
   /** Between two rounds over what other daemons have looked at, in real milliseconds. */
   rhythm: { resyncMs: number };
 }

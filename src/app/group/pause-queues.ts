@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { JobHandler, QueueName } from '../../ports/job-queue.ts';
-import type { UntilItWorks } from '../background.ts';
+import type { RunInBackground } from '../background.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { requestReconcile, type TriggerDeps } from '../triggers.ts';
 import type { StoreClock } from './clock-skew.ts';
@@ -35,7 +35,7 @@ export function onlyAsLeader({ leaderLease }: { leaderLease: LeaderLease }, hand
 export interface PauseQueuesDeps extends TriggerDeps {
   fleet: Fleet;
   leaderLease: LeaderLease;
-  runInBackground: UntilItWorks;
+  runInBackground: RunInBackground;
   /** What was last known to keep this daemon from writing. */
   blocked(): WriteBlock | undefined;
 }

@@ -4,7 +4,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 
-/** So long it is said after the last instant ahead was found, in real milliseconds: it is mended at once, and a probe must not miss it. */
+/** So long it is said after the last instant ahead was found, in real milliseconds: it is corrected at once, and a probe must not miss it. */
 const SAID_FOR_MS = MOST_AHEAD_MS;
 
 /** What a clock that was ahead has left in the store. */
@@ -16,10 +16,10 @@ export interface StoredTimes {
 }
 
 /** Records that hold other instants than the store: whoever has their project's lease writes them back. */
-const mended = new WeakSet<ComputeRecord>();
+const corrected = new WeakSet<ComputeRecord>();
 
-export function isMended(record: ComputeRecord | undefined): boolean {
-  return record !== undefined && mended.has(record);
+export function isCorrected(record: ComputeRecord | undefined): boolean {
+  return record !== undefined && corrected.has(record);
 }
 
 export function createStoredTimes({
@@ -58,7 +58,7 @@ export function createStoredTimes({
         for (const [computeId, stored] of records) {
           const { record, aheadMs } = withoutInstantsAhead(stored, clock.now());
           if (aheadMs === 0) continue;
-          mended.add(record);
+          corrected.add(record);
           records.set(computeId, record);
           tell(computeId, aheadMs);
         }
@@ -66,7 +66,7 @@ export function createStoredTimes({
       },
       async overrides(nowMs) {
         const { holds, freezes } = await store.overrides(nowMs);
-        const mend = async <E extends Parameters<typeof saidByNow>[0] & { id: string }>(
+        const correct = async <E extends Parameters<typeof saidByNow>[0] & { id: string }>(
           entries: readonly E[],
           put: (entry: E) => Promise<unknown>,
         ) => {
@@ -81,8 +81,8 @@ export function createStoredTimes({
           return right;
         };
         return {
-          holds: { ...holds, entries: await mend(holds.entries, store.putHold) },
-          freezes: { ...freezes, entries: await mend(freezes.entries, store.putFreeze) },
+          holds: { ...holds, entries: await correct(holds.entries, store.putHold) },
+          freezes: { ...freezes, entries: await correct(freezes.entries, store.putFreeze) },
         };
       },
     }),

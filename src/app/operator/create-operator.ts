@@ -6,7 +6,7 @@ import { findCompute, isId, unknownCompute } from './find-compute.ts';
 import { listFreezes, setFreeze, unfreeze } from './freezes.ts';
 import { listHolds, setHold } from './holds.ts';
 import { boundedLimit } from './pages.ts';
-import { fail, type OperatorParts, rememberDeeds } from './parts.ts';
+import { fail, type OperatorParts, recordAuditEvents } from './parts.ts';
 import { release } from './release.ts';
 import { restore } from './restore.ts';
 import { status } from './status.ts';
@@ -57,7 +57,7 @@ async function approve(
   const atMs = await parts.now();
   await parts.store.approve({ hash, who: owner, atMs });
   const message = `policy set ${hash} may come into force`;
-  await rememberDeeds(parts, [{ kind: 'approve', code: 'approved', message, who: owner, atMs }]);
+  await recordAuditEvents(parts, [{ kind: 'approve', code: 'approved', message, who: owner, atMs }]);
   await parts.requestReconciles(await parts.store.projectIds());
   return { ok: true, value: { hash } };
 }

@@ -29,7 +29,7 @@ const DECISIONS_SHOWN = 30;
 type Parts = OperatorParts & { daemon: DaemonParts };
 
 /** A conclusion, and what ebb does with its compute. */
-interface Judged {
+interface ComputeWithStatus {
   evaluatedCompute: EvaluatedCompute;
   status: ComputeStatus;
 }
@@ -62,12 +62,12 @@ export async function fleetPage(parts: Parts, { q, page }: FleetQuery): Promise<
 /** Everything about one compute that a daemon knows. */
 export async function computePage(parts: Parts, computeId: string): Promise<OperatorResult<ComputeDetailDocument>> {
   const { daemon, store } = parts;
-  const concluded = conclusionOf(parts, computeId);
-  if (!concluded.ok) return concluded;
-  const evaluatedCompute = concluded.value;
+  const found = evaluatedComputeOf(parts, computeId);
+  if (!found.ok) return found;
+  const evaluatedCompute = found.value;
   const { nowMs, holds, evaluate } = await situationOf(parts);
-  const judged = evaluate(evaluatedCompute);
-  const subject = subjectOf(judged, holds);
+  const withStatus = evaluate(evaluatedCompute);
+  const subject = subjectOf(withStatus, holds);
   const [week] = await daemon.week.of([subject], nowMs);
   const { compute, decision, record } = evaluatedCompute;
   const { projectId, regionId, disabled } = compute;
@@ -75,7 +75,7 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
   return {
     ok: true,
     value: {
-      ...rowDocument(judged, week),
+      ...rowDocument(withStatus, week),
       at: isoInstant(nowMs),
       region_id: regionId,
       disabled,
@@ -89,12 +89,12 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
 
 /** The compute, if the daemon has a conclusion about it. */
 export function knownCompute(parts: Parts, computeId: string): OperatorResult<ComputeName> {
-  const concluded = conclusionOf(parts, computeId);
-  if (!concluded.ok) return concluded;
-  return { ok: true, value: { project_id: concluded.value.compute.projectId, compute_id: computeId } };
+  const found = evaluatedComputeOf(parts, computeId);
+  if (!found.ok) return found;
+  return { ok: true, value: { project_id: found.value.compute.projectId, compute_id: computeId } };
 }
 
-function conclusionOf({ daemon }: Parts, computeId: string): OperatorResult<EvaluatedCompute> {
+function evaluatedComputeOf({ daemon }: Parts, computeId: string): OperatorResult<EvaluatedCompute> {
   const evaluatedCompute = isId(computeId) ? daemon.fleet.known(computeId)?.evaluatedCompute : undefined;
   return evaluatedCompute ? { ok: true, value: evaluatedCompute } : fail('not_found', unknownCompute(computeId));
 }
@@ -103,14 +103,14 @@ async function situationOf({ store, daemon, now }: Parts) {
   const nowMs = await now();
   const [holds, freezes] = await Promise.all([store.holds(nowMs), store.freezes(nowMs)]);
   const isFrozen = frozenBy(freezes, nowMs);
-  const evaluate = (evaluatedCompute: EvaluatedCompute): Judged => ({
+  const evaluate = (evaluatedCompute: EvaluatedCompute): ComputeWithStatus => ({
     evaluatedCompute,
     status: statusOf(daemon, evaluatedCompute, isFrozen),
   });
   return { nowMs, holds, evaluate };
 }
 
-function subjectOf({ evaluatedCompute: { compute, record } }: Judged, holds: readonly Hold[]) {
+function subjectOf({ evaluatedCompute: { compute, record } }: ComputeWithStatus, holds: readonly Hold[]) {
   const own = holds.filter(({ computeId }) => computeId === compute.computeId);
   return { compute, baseline: record.baseline, trials: record.trials, holds: own };
 }
@@ -120,7 +120,7 @@ function holdsAll(text: string, words: readonly string[]): boolean {
 }
 
 /** What is looked through for the words of a search. */
-function textOf({ evaluatedCompute, status }: Judged): string {
+function textOf({ evaluatedCompute, status }: ComputeWithStatus): string {
   const { compute, decision, plan } = evaluatedCompute;
   const { projectId, projectName, computeId, branchId, branchName = '', state, type } = compute;
   const policies = Object.values(decision.deciders).map((step) => (step.policy ?? step.proposal?.policy)?.name ?? '');
@@ -129,8 +129,8 @@ function textOf({ evaluatedCompute, status }: Judged): string {
   return [...all, ...policies].join(' ').toLowerCase();
 }
 
-function byAttention(judged: readonly Judged[]): Judged[] {
-  const keyed = judged.map((one) => {
+function byAttention(withStatus: readonly ComputeWithStatus[]): ComputeWithStatus[] {
+  const keyed = withStatus.map((one) => {
     const { compute, nextBoundaryMs = Number.POSITIVE_INFINITY } = one.evaluatedCompute;
     return { one, rank: rankOf(one), nextBoundaryMs, place: `${compute.projectName} ${compute.computeId}` };
   });
@@ -141,7 +141,7 @@ function byAttention(judged: readonly Judged[]): Judged[] {
 }
 
 /** What lacks connections, then what is broken, then what changes now, then what waits, then what people have set, then the rest. */
-function rankOf({ evaluatedCompute, status }: Judged): number {
+function rankOf({ evaluatedCompute, status }: ComputeWithStatus): number {
   const { plan } = evaluatedCompute;
   if (unmetHeadroom(evaluatedCompute) !== undefined) return -1;
   if (status === 'degraded') return 0;
@@ -151,7 +151,7 @@ function rankOf({ evaluatedCompute, status }: Judged): number {
   return { frozen: 4, held: 4, orphaned: 5, enforced: 6, observed: 6, unmatched: 7 }[status];
 }
 
-function rowDocument({ evaluatedCompute, status }: Judged, week: Week | undefined): FleetRowDocument {
+function rowDocument({ evaluatedCompute, status }: ComputeWithStatus, week: Week | undefined): FleetRowDocument {
   return {
     ...computeDocument(evaluatedCompute, status),
     branch_name: evaluatedCompute.compute.branchName ?? null,

@@ -7,7 +7,7 @@ import type { FreezeRequest, OperatorResult, Page, PageQuery } from '../../ports
 import { overrideProblem, ownerProblem } from './check-request.ts';
 import { freezeDocument } from './documents.ts';
 import { pageOf } from './pages.ts';
-import { fail, type OperatorParts, rememberDeeds } from './parts.ts';
+import { fail, type OperatorParts, recordAuditEvents } from './parts.ts';
 
 /** Stops every write to the computes that are selected. It counts as soon as it is stored: each write asks before. */
 export async function setFreeze(parts: OperatorParts, request: FreezeRequest): Promise<OperatorResult<FreezeDocument>> {
@@ -22,7 +22,7 @@ export async function setFreeze(parts: OperatorParts, request: FreezeRequest): P
   const put = await parts.store.putFreeze(freeze);
   if (!put.ok) return fail('full', `there are ${put.error.limit} freezes already: unfreeze some`);
   const message = `frozen: ${describeSelect(freeze)}, until ${isoInstant(freeze.expiresAtMs)}: ${reason}`;
-  await rememberDeeds(parts, [{ kind: 'freeze', code: 'frozen', message, who: owner, atMs: createdAtMs }]);
+  await recordAuditEvents(parts, [{ kind: 'freeze', code: 'frozen', message, who: owner, atMs: createdAtMs }]);
   await parts.requestReconciles(await projectsOf(parts, [freeze]));
   return { ok: true, value: freezeDocument(freeze) };
 }
@@ -49,11 +49,11 @@ export async function unfreeze(
   const ended = id === 'all' ? known : known.filter((freeze) => freeze.id === id);
   if (ended.length === 0 && id !== 'all') return fail('not_found', `there is no freeze ${id.slice(0, 80)}: ebb status`);
   for (const freeze of ended) await parts.store.deleteFreeze(freeze.id);
-  const deeds = ended.map((freeze) => ({
+  const auditEvents = ended.map((freeze) => ({
     ...({ kind: 'freeze', code: 'unfrozen', who: owner, atMs } as const),
     message: `unfrozen: ${describeSelect(freeze)}`,
   }));
-  if (deeds.length > 0) await rememberDeeds(parts, deeds);
+  if (auditEvents.length > 0) await recordAuditEvents(parts, auditEvents);
   if (ended.length > 0) await parts.requestReconciles(await projectsOf(parts, ended));
   return { ok: true, value: { freezes: ended.map((freeze) => freeze.id) } };
 }

@@ -8,7 +8,7 @@ import { holdProblem } from './check-request.ts';
 import { holdDocument } from './documents.ts';
 import { findCompute } from './find-compute.ts';
 import { pageOf } from './pages.ts';
-import { fail, type OperatorParts, rememberDeeds } from './parts.ts';
+import { fail, type OperatorParts, recordAuditEvents } from './parts.ts';
 
 /** Sets a hold, and has its project looked at. */
 export async function setHold(parts: OperatorParts, request: HoldRequest): Promise<OperatorResult<HoldDocument>> {
@@ -21,7 +21,7 @@ export async function setHold(parts: OperatorParts, request: HoldRequest): Promi
   const put = await parts.store.putHold(hold);
   if (!put.ok) return fail('full', `there are ${put.error.limit} holds already: release some`);
   const { owner: who, createdAtMs: atMs } = hold;
-  await rememberDeeds(parts, [{ kind: 'hold', code: 'hold', message: describeHold(hold), who, atMs, ...place }]);
+  await recordAuditEvents(parts, [{ kind: 'hold', code: 'hold', message: describeHold(hold), who, atMs, ...place }]);
   await parts.requestReconciles([hold.projectId]);
   return { ok: true, value: holdDocument(hold, parts.daemon) };
 }

@@ -42,7 +42,7 @@ export function fail<T>(code: OperatorError['code'], message: string): OperatorR
 }
 
 /** What a person did, as an entry of the history; of the whole fleet if it names no compute. */
-interface Deed {
+interface AuditEvent {
   kind: HistoryKind;
   code: string;
   message: string;
@@ -53,12 +53,12 @@ interface Deed {
 }
 
 /** Remembers what people did. What they did counts all the same if that fails. */
-export async function rememberDeeds(parts: OperatorParts, deeds: readonly Deed[]): Promise<void> {
+export async function recordAuditEvents(parts: OperatorParts, auditEvents: readonly AuditEvent[]): Promise<void> {
   const { store, log, daemon } = parts;
   const revision = daemon?.revision();
   try {
     const setHash = daemon?.policies().set.hash ?? (await store.generation())?.setHash ?? '';
-    const entries = deeds.map(
+    const entries = auditEvents.map(
       ({ kind, code, message, who, atMs, projectId = '', computeId = '' }): HistoryEntry => ({
         ...{ atMs, projectId, computeId, kind, setHash, who },
         ...(revision !== undefined && { revision }),

@@ -5,7 +5,7 @@ import type { OperatorResult } from '../../ports/operator.ts';
 import { changeRecords, projectBusy } from './change-records.ts';
 import { ownerProblem } from './check-request.ts';
 import { type ComputePlace, findCompute } from './find-compute.ts';
-import { fail, type OperatorParts, rememberDeeds } from './parts.ts';
+import { fail, type OperatorParts, recordAuditEvents } from './parts.ts';
 
 interface ReleaseRequest {
   /** Id of a hold, or of a compute. */
@@ -44,8 +44,15 @@ async function releaseCompute(
   const own = holds.filter((hold) => hold.computeId === computeId);
   if (changed.changed.length > 0) {
     const message = 'released: stopped fights and respected manual changes no longer count';
-    const deed = { kind: 'hold', code: 'released', message, who: owner, atMs: await parts.now(), ...place } as const;
-    await rememberDeeds(parts, [deed]);
+    const auditEvent = {
+      kind: 'hold',
+      code: 'released',
+      message,
+      who: owner,
+      atMs: await parts.now(),
+      ...place,
+    } as const;
+    await recordAuditEvents(parts, [auditEvent]);
     await parts.requestReconciles([projectId]);
   }
   await endHolds(parts, own, owner);
@@ -57,11 +64,11 @@ async function endHolds(parts: OperatorParts, holds: readonly Hold[], who: strin
   if (holds.length === 0) return;
   for (const { id } of holds) await parts.store.deleteHold(id);
   const atMs = await parts.now();
-  const deeds = holds.map(({ id, projectId, computeId, owner }) => ({
+  const auditEvents = holds.map(({ id, projectId, computeId, owner }) => ({
     ...({ kind: 'hold', code: 'released', who, atMs, projectId, computeId } as const),
     message: `released: hold ${id} of ${owner}`,
   }));
-  await rememberDeeds(parts, deeds);
+  await recordAuditEvents(parts, auditEvents);
   await parts.requestReconciles([...new Set(holds.map(({ projectId }) => projectId))]);
 }
 

@@ -7,7 +7,7 @@ import { changeRecords, projectBusy } from './change-records.ts';
 import { ownerProblem } from './check-request.ts';
 import { settingsDocument } from './documents.ts';
 import { type ComputePlace, findCompute } from './find-compute.ts';
-import { fail, type OperatorParts, rememberDeeds } from './parts.ts';
+import { fail, type OperatorParts, recordAuditEvents } from './parts.ts';
 
 type Restored = RestoreDocument['computes'][number];
 
@@ -67,9 +67,12 @@ async function restoreProject(parts: OperatorParts, request: ProjectRequest): Pr
     return outcome === 'requested' ? withRestore(record, { owner, nowMs, now }) : record;
   });
   if (!changed.ok) return undefined;
-  const deeds = changed.changed.map((computeId) => ({ ...deedOf({ projectId, computeId }, owner), atMs: nowMs }));
-  if (deeds.length > 0) {
-    await rememberDeeds(parts, deeds);
+  const auditEvents = changed.changed.map((computeId) => ({
+    ...auditEventOf({ projectId, computeId }, owner),
+    atMs: nowMs,
+  }));
+  if (auditEvents.length > 0) {
+    await recordAuditEvents(parts, auditEvents);
     await parts.requestReconciles([projectId]);
   }
   return restored;
@@ -85,7 +88,7 @@ function outcomeOf({ daemon }: OperatorParts, computeId: string, record: Compute
   return size !== null && suspendTimeoutSeconds !== null ? 'policies_decide' : 'requested';
 }
 
-function deedOf({ projectId, computeId }: ComputePlace, who: string) {
+function auditEventOf({ projectId, computeId }: ComputePlace, who: string) {
   const message = 'wanted back as it was before ebb';
   return { kind: 'restore', code: 'restore', message, who, projectId, computeId } as const;
 }

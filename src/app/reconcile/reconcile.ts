@@ -38,7 +38,7 @@ import { FRESH_MS, type FreshProjectDeps, freshProject } from '../fleet/cached-p
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
 import { settleAbsent, withoutAbsence } from '../fleet/forget-project.ts';
 import { knownRecord, type LockedAndRead, notBelievedBefore } from '../fleet/known-records.ts';
-import { isMended } from '../group/stored-times.ts';
+import { isCorrected } from '../group/stored-times.ts';
 import {
   type LockDeps,
   type LockedProject,
@@ -252,7 +252,7 @@ async function currentRecords(
     const situation = { policies, compute, record: looked, nowMs, holds: overrides.holds, manualChanges };
     const after = detectManualChanges(looked, compute, nowMs, (group) => isReverted(situation, group));
     const inStore = stored.get(compute.computeId);
-    const isNews = after !== inStore || isMended(inStore);
+    const isNews = after !== inStore || isCorrected(inStore);
     if (isNews && !(await store.putRecord(projectId, compute.computeId, after, lease))) {
       throw new Error(`the lease on project ${projectId} was lost while it was reconciled`);
     }

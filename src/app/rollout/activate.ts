@@ -21,7 +21,7 @@ export interface ActivateDeps extends SetsDeps, MeasureImpactDeps, ReevaluateDep
 /** Starts with the rules that are given: in force at once, unless they must be weighed first. */
 export async function beginWithRules(deps: ActivateDeps): Promise<void> {
   if (deps.mode === 'observe') return;
-  const rules = rulesInForce(deps);
+  const rules = currentRules(deps);
   const { hash } = rules.policies;
   if (await isAllowed(deps, hash)) deps.sets.generation = await deps.store.raiseGeneration(hash);
   else deps.sets.candidate = { rules };
@@ -61,15 +61,15 @@ async function offerRules(
   const { sets, telemetry } = deps;
   const { hash } = rules.policies;
   const isKnown = sets.candidate?.rules.policies.hash === hash;
-  const isInForce = hash === deps.rules.current.policies.set.hash;
-  if (warnings.length > 0 && !isInForce && !isKnown) {
+  const isCurrent = hash === deps.rules.current.policies.set.hash;
+  if (warnings.length > 0 && !isCurrent && !isKnown) {
     telemetry.log.warn({ event: 'ebb.policy_warnings', hash, warnings }, warnings.join('; '));
   }
   if (isKnown && sets.candidate) sets.candidate.rules = rules;
-  else sets.candidate = isInForce ? undefined : { rules };
+  else sets.candidate = isCurrent ? undefined : { rules };
   if (sets.candidate && mayCountAtOnce) delete sets.candidate.resting;
   else if (sets.candidate && !isKnown) letRest(deps, sets.candidate);
-  if (isInForce && fingerprint(rules) !== fingerprint(rulesInForce(deps))) exchange(deps, rules);
+  if (isCurrent && fingerprint(rules) !== fingerprint(currentRules(deps))) exchange(deps, rules);
   await advanceRules(deps, signal);
 }
 
@@ -149,7 +149,7 @@ function exchange(deps: ActivateDeps, rules: Rules): void {
   );
 }
 
-function rulesInForce({ rules }: ActivateDeps): Rules {
+function currentRules({ rules }: ActivateDeps): Rules {
   const { policies, ...others } = rules.current;
   return { policies: policies.set, ...others };
 }

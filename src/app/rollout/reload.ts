@@ -1,6 +1,6 @@
 import type { RulesSource } from '../../ports/rules.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
-import type { UntilItWorks } from '../background.ts';
+import type { RunInBackground } from '../background.ts';
 import type { StoreClock } from '../group/clock-skew.ts';
 import { type PauseQueuesDeps, pauseQueues } from '../group/pause-queues.ts';
 import { type ActivateDeps, advanceRules, takeReading } from './activate.ts';
@@ -16,7 +16,7 @@ export interface Reloading {
 export interface ReloadDeps extends ActivateDeps, CompareGenerationsDeps, ShowSetsDeps, PauseQueuesDeps {
   store: ActivateDeps['store'];
   storeClock: StoreClock;
-  runInBackground: UntilItWorks;
+  runInBackground: RunInBackground;
   /** Between two looks at the files of the policies, and at what the group's store says of them, in real milliseconds. */
   rhythm: ActivateDeps['rhythm'] & { rulesMs: number };
 }

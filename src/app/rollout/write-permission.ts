@@ -105,14 +105,14 @@ export function generationOf({ sets, rules }: SetsDeps): Generation | undefined 
 export async function compareGenerations(deps: CompareGenerationsDeps): Promise<void> {
   const { sets, store, rules, storeWatch } = deps;
   if (sets.generation === undefined) return;
-  let inForce = await store.generation();
-  if (inForce === undefined) {
+  let latest = await store.generation();
+  if (latest === undefined) {
     await storeWatch.check();
-    inForce = await store.generation();
+    latest = await store.generation();
   }
-  if (inForce === undefined) return;
-  if (inForce.setHash === rules.current.policies.set.hash) sets.generation = inForce.number;
-  noteNewer(deps, inForce.number > sets.generation ? inForce : undefined);
+  if (latest === undefined) return;
+  if (latest.setHash === rules.current.policies.set.hash) sets.generation = latest.number;
+  noteNewer(deps, latest.number > sets.generation ? latest : undefined);
 }
 
 function noteNewer({ sets, telemetry: { log } }: CompareGenerationsDeps, newer: Generation | undefined): void {

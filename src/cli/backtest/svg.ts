@@ -6,7 +6,7 @@ import { formatSize } from '../../domain/compute/settings-text.ts';
 import type { Span } from '../../domain/forecast/forecast.ts';
 import { formatInstant, formatSpan } from '../forecast/local-time.ts';
 import { shortened } from '../printable.ts';
-import { element, escaped, svgPicture, tenth } from '../svg-elements.ts';
+import { element, escaped, svgDrawing, tenth } from '../svg-elements.ts';
 
 const WIDTH = 1200;
 const LEFT = 60;
@@ -52,7 +52,7 @@ export function drawBacktest({ computes }: Backtest, options: Span & { zone: str
   const many = computes.length;
   const on = drawn.length < many ? `the first ${drawn.length} of ${many}` : `${many}`;
   const title = `${policy} on ${on} ${many === 1 ? 'compute' : 'computes'}, ${formatSpan(span, zone)}`;
-  return svgPicture(
+  return svgDrawing(
     { width: WIDTH, height, title, style: STYLE, legend: LEGEND, left: LEFT },
     drawn.flatMap((one, index) => panelOf(one, TOP + index * (PANEL + HEAD), { ...span, zone })),
   );

@@ -3,7 +3,7 @@ import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-
 import type { Span } from '../../domain/forecast/forecast.ts';
 import type { Segment } from '../../domain/forecast/walk.ts';
 import { shortened } from '../printable.ts';
-import { element, escaped, svgPicture, tenth } from '../svg-elements.ts';
+import { element, escaped, svgDrawing, tenth } from '../svg-elements.ts';
 import { daysOf } from './days.ts';
 import { formatInstant, formatSpan } from './local-time.ts';
 import type { Outlook } from './outlook.ts';
@@ -40,7 +40,7 @@ export function drawSvg(outlooks: readonly Outlook[], { zone, ...span }: Span & 
   const scale = { xOf, zone, heightOf: (cu: number) => BAR * (steps(cu) / steps(largest)) };
   const title = `Sizes of ${outlooks.length} computes, ${formatSpan(span, zone)}`;
   const description = descriptionOf(outlooks);
-  return svgPicture({ width: WIDTH, height, title, description, style: STYLE, legend: LEGEND, left: LEFT }, [
+  return svgDrawing({ width: WIDTH, height, title, description, style: STYLE, legend: LEGEND, left: LEFT }, [
     ...dayLines(span, { xOf, zone, bottom: height - FOOT }),
     ...outlooks.flatMap((outlook, index) => rowOf(outlook, TOP + index * ROW, scale)),
   ]);

@@ -11,7 +11,7 @@ export function describeStatus(status: Status): string[] {
     ...(status.unmet_headroom ?? []).map(
       ({ compute_id, message }) => `not enough connections: ${compute_id}: ${message}`,
     ),
-    ...inForce(status),
+    ...daemonLines(status),
     ...(staged ? [`staged: ${staged.message}`] : []),
     ...(status.policy_problems ?? []).map((problem) => `policies: ${problem}`),
     ...status.waiting.map(({ reason, computes }) => `waiting (${reason}): ${computes}`),
@@ -28,7 +28,7 @@ export function describeStatus(status: Status): string[] {
   ];
 }
 
-function inForce({ source, mode, set_hash, revision, policies, computes, readiness }: Status): string[] {
+function daemonLines({ source, mode, set_hash, revision, policies, computes, readiness }: Status): string[] {
   const counts = Object.entries(computes).map(([name, count]) => `${count} ${name}`);
   const set =
     set_hash === null ? [] : [`policy set: ${set_hash.slice(0, 12)}${revision === null ? '' : `, ${revision}`}`];

@@ -41,7 +41,7 @@ interface BoundarySearch {
  * that may decide to the next, never minute by minute, and ends after {@link MOST_STEPS}; the first change may take {@link MOST_STEPS_AT_ONCE}.
  */
 export function searchBoundary(input: BoundaryInput, afterMs: number, group?: FieldGroup): BoundarySearch {
-  const before = wishesAt(input, afterMs);
+  const before = decisionAt(input, afterMs);
   let from = before;
   for (let spent = 0; ; ) {
     const instantMs = nextChange(input, from.instantMs, group);
@@ -50,8 +50,8 @@ export function searchBoundary(input: BoundaryInput, afterMs: number, group?: Fi
     if (spent + steps > (spent === 0 ? MOST_STEPS_AT_ONCE : MOST_STEPS))
       return { boundaryMs: undefined, searchedUntilMs: instantMs };
     spent += steps;
-    from = wishesAt(input, instantMs);
-    if (!sameWishes(before, from, group)) return { boundaryMs: instantMs };
+    from = decisionAt(input, instantMs);
+    if (!sameDesired(before, from, group)) return { boundaryMs: instantMs };
   }
 }
 
@@ -73,7 +73,7 @@ export function lookAgainAt(
  * back than any deadline, undefined if the search did not come so far.
  */
 export function lastBoundary(input: BoundaryInput, untilMs: number, group: FieldGroup): number | undefined {
-  const now = wishesAt(input, untilMs);
+  const now = decisionAt(input, untilMs);
   let from = now;
   for (let spent = 0; ; ) {
     const steps = stepsFrom(input, from.instantMs);
@@ -81,8 +81,8 @@ export function lastBoundary(input: BoundaryInput, untilMs: number, group: Field
     const instantMs = lastChange(input, from.instantMs, group);
     if (untilMs - instantMs > BACKWARD_HORIZON_MS) return Number.NEGATIVE_INFINITY;
     spent += steps;
-    from = wishesAt(input, instantMs - 1);
-    if (!sameWishes(now, from, group)) return instantMs;
+    from = decisionAt(input, instantMs - 1);
+    if (!sameDesired(now, from, group)) return instantMs;
   }
 }
 
@@ -96,10 +96,10 @@ function stepsFrom({ policies, compute }: BoundaryInput, fromMs: number, instant
 
 /** True if what the compute should have changes exactly at this instant. */
 export function isBoundary(input: BoundaryInput, instantMs: number): boolean {
-  return !sameWishes(wishesAt(input, instantMs - 1), wishesAt(input, instantMs));
+  return !sameDesired(decisionAt(input, instantMs - 1), decisionAt(input, instantMs));
 }
 
-function wishesAt({ policies, compute, baseline, trials, arm, holds }: BoundaryInput, instantMs: number): Decision {
+function decisionAt({ policies, compute, baseline, trials, arm, holds }: BoundaryInput, instantMs: number): Decision {
   return decide({ policies, compute, baseline, trials, arm, holds, instantMs });
 }
 
@@ -142,7 +142,7 @@ function otherChanges(input: BoundaryInput): number[] {
   ];
 }
 
-function sameWishes(a: Decision, b: Decision, group?: FieldGroup): boolean {
+function sameDesired(a: Decision, b: Decision, group?: FieldGroup): boolean {
   if (group !== undefined) return sameGroup(a, b, group);
   return sameGroup(a, b, 'size') && sameGroup(a, b, 'suspend_timeout') && restartOf(a) === restartOf(b);
 }

@@ -36,13 +36,13 @@ export function describeStep(step: TraceStep): string {
 
 /** Which part of which policy, or which hold, speaks; undefined where nothing does. */
 function describeSpeaker({ proposal, policy, hold, restore }: TraceStep): string | undefined {
-  if (proposal) return describeOpinion(proposal);
+  if (proposal) return describeProposal(proposal);
   if (hold) return `hold of ${hold.owner} until ${isoInstant(hold.expiresAtMs)}: ${hold.reason}`;
   if (restore) return `back to the baseline, as ${restore.owner} asked`;
   return policy && `${policy.kind} ${policy.name}`;
 }
 
-function describeOpinion({ policy, source, windowIndex, openSinceMs, leads }: ProposedValues): string {
+function describeProposal({ policy, source, windowIndex, openSinceMs, leads }: ProposedValues): string {
   if (source === 'otherwise') return `otherwise of ${policy.name}, priority ${policy.priority}`;
   const kind = source === 'absolute' ? 'interval' : 'window';
   const since = openSinceMs === undefined || !Number.isFinite(openSinceMs) ? 'ever' : isoInstant(openSinceMs);

@@ -25,7 +25,7 @@ export interface FleetSituation
   nowMs: number;
   /** When ebb meets the computes without a record: now if absent. */
   metAtMs?: number;
-  /** Absent where headroom is not to be judged; a compute that is not in it was not counted. */
+  /** Absent where headroom is not to be plannedById; a compute that is not in it was not counted. */
   connections?: ReadonlyMap<string, ConnectionHistory>;
   profiles: ReadonlyMap<string, ConnectionProfile>;
   /** Makes of a text the short one by which it is known again. */
@@ -48,21 +48,21 @@ export function planFleet(fleet: FleetSituation): FleetPlan {
   const known = fleet.computes.toSorted(byPlace).map((compute) => ({ compute, record: recordAt(fleet, compute) }));
   const busy = busyComputes(known);
   const count = countRestarts(fleet.policies, fleet.nowMs, known);
-  const judged = new Map<string, EvaluatedCompute>();
-  for (const one of known) judged.set(one.compute.computeId, judgeOne(fleet, one, busy, undefined));
-  for (const planned of inOrderOfWriting([...judged.values()])) {
+  const plannedById = new Map<string, EvaluatedCompute>();
+  for (const one of known) plannedById.set(one.compute.computeId, planOne(fleet, one, busy, undefined));
+  for (const planned of inOrderOfWriting([...plannedById.values()])) {
     const { computeId } = planned.compute;
     const disconnecting = planned.plan.actions.find(({ disconnects }) => disconnects);
     if (!disconnecting) continue;
-    const again = judgeOne(fleet, planned, busy, count);
-    judged.set(computeId, again);
+    const again = planOne(fleet, planned, busy, count);
+    plannedById.set(computeId, again);
     if (again.plan.verdict === 'act') for (const action of again.plan.actions) count.add(computeId, action);
   }
-  const computes = [...judged.values()];
+  const computes = [...plannedById.values()];
   return { atMs: fleet.nowMs, hash: fleet.digest(planHash(fleet.policies.set.hash, computes)), computes };
 }
 
-function judgeOne(
+function planOne(
   fleet: FleetSituation,
   { compute, record }: CountedCompute,
   busy: ReadonlyMap<string, ReadonlySet<string>>,
@@ -74,7 +74,7 @@ function judgeOne(
   const profile = fleet.profiles.get(account);
   const connections = fleet.connections && (fleet.connections.get(computeId) ?? new Map());
   const isFull = (change: Change, share: number) => count?.isFull(computeId, change.policy, share) === true;
-  const judgement = evaluate({
+  const evaluation = evaluate({
     ...{ policies, compute, record, mode, nowMs, disruption, manualChanges },
     projectBusy: others.length > 0,
     isAtOnceFull: isFull,
@@ -83,7 +83,7 @@ function judgeOne(
     ...(connections && { connections }),
     ...(profile && { profile }),
   });
-  return { compute, record, ...judgement };
+  return { compute, record, ...evaluation };
 }
 
 /** What is stored, with what it says by now; or what would be stored at the first look. */

@@ -23,10 +23,10 @@ export interface Hold {
 export function holdsAt(holds: readonly Hold[], compute: { computeId: string }, instantMs: number): Hold[] {
   if (holds.length === 0) return [];
   return holds
-    .filter((hold) => hold.computeId === compute.computeId && isInForce(hold, instantMs))
+    .filter((hold) => hold.computeId === compute.computeId && isActive(hold, instantMs))
     .toSorted((a, b) => b.createdAtMs - a.createdAtMs);
 }
 
-function isInForce({ createdAtMs, expiresAtMs }: Hold, instantMs: number): boolean {
+function isActive({ createdAtMs, expiresAtMs }: Hold, instantMs: number): boolean {
   return createdAtMs <= instantMs && instantMs < expiresAtMs;
 }

@@ -11,7 +11,7 @@ export const MOST_AHEAD_MS = 5 * 60_000;
 export function withoutInstantsAhead(record: ComputeRecord, nowMs: number): { record: ComputeRecord; aheadMs: number } {
   let aheadMs = 0;
 
-  function mend(value: unknown, key: string): unknown {
+  function correct(value: unknown, key: string): unknown {
     if (typeof value === 'number') {
       // The only one that is meant to lie ahead.
       const latestMs = key === 'expiresAtMs' ? nowMs + RESTORE_LASTS_MS : nowMs;
@@ -19,13 +19,13 @@ export function withoutInstantsAhead(record: ComputeRecord, nowMs: number): { re
       aheadMs = Math.max(aheadMs, value - latestMs);
       return latestMs;
     }
-    if (Array.isArray(value)) return value.map((one) => mend(one, key));
+    if (Array.isArray(value)) return value.map((one) => correct(one, key));
     if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, mend(one, name)]));
+    return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, correct(one, name)]));
   }
 
-  const mended = mend(record, '') as ComputeRecord;
-  return aheadMs === 0 ? { record, aheadMs } : { record: mended, aheadMs };
+  const corrected = correct(record, '') as ComputeRecord;
+  return aheadMs === 0 ? { record, aheadMs } : { record: corrected, aheadMs };
 }
 
 /** What a person said at an instant too far ahead was said now, and lasts as long as it was meant to. */

@@ -43,9 +43,9 @@ type PlanInput = Omit<GateInput, 'change'>;
 export function plan(input: PlanInput): Plan {
   const changes = changesOf(input.decision, input.compute);
   if (changes.length === 0) return { verdict: 'none', actions: [], reasons: [nothingToDo(input)], heldBy: [] };
-  const judged = changes.map((change) => ({ change, held: firstGate({ ...input, change }) }));
-  const passing = withoutNeedlessRestart(judged.flatMap(({ change, held }) => (held ? [] : [change])));
-  const waiting = judged.flatMap(({ change, held }) => (held ? [{ change, held }] : []));
+  const gated = changes.map((change) => ({ change, held: firstGate({ ...input, change }) }));
+  const passing = withoutNeedlessRestart(gated.flatMap(({ change, held }) => (held ? [] : [change])));
+  const waiting = gated.flatMap(({ change, held }) => (held ? [{ change, held }] : []));
   const untils = waiting.flatMap(({ held }) => held.untilMs ?? []);
   const separate = input.record?.oneFieldGroupAtATime === true;
   return {

@@ -3,7 +3,7 @@ import { isoInstant } from '../../domain/time/instants.ts';
 import type { TimeSpec } from '../../domain/time/time-spec.ts';
 import { earliest, type OpeningsCache } from './openings.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
-import { FIELDS, type Field, wish } from './schedules.ts';
+import { FIELDS, type Field, proposedValue } from './schedules.ts';
 
 /** Of a policy that contradicts many, so many are named: one change mostly settles all. */
 const MOST_OF_ONE_POLICY = 3;
@@ -58,7 +58,7 @@ function* contradictionsOf(later: Schedule, earlier: Schedule, context: LintCont
     if (!found) continue;
     const compute = overlap.shared(later.policy, earlier.policy)?.computeId;
     const message = [
-      `${field} ${found.later.wish} contradicts ${found.earlier.wish} of ${nameOf(context, earlier.policy)}`,
+      `${field} ${found.later.value} contradicts ${found.earlier.value} of ${nameOf(context, earlier.policy)}`,
       compute === undefined ? '' : ` on ${compute}`,
       `, ${found.atMs === nowMs ? 'now' : `first at ${isoInstant(found.atMs)}`}: both windows are open, with the same priority`,
       '; the later policy, this one, wins; give one of them a higher priority',
@@ -71,7 +71,7 @@ function* contradictionsOf(later: Schedule, earlier: Schedule, context: LintCont
 function mayContradict(later: Speaker, earlier: Speaker, { weekSpans }: LintContext): boolean {
   for (const voice of later.voices) {
     for (const other of earlier.voices) {
-      if (voice.wish !== other.wish && !weekSpans.areDisjoint(voice.at, other.at)) return true;
+      if (voice.value !== other.value && !weekSpans.areDisjoint(voice.at, other.at)) return true;
     }
   }
   return false;
@@ -83,7 +83,7 @@ function firstContradiction(later: Speaker, earlier: Speaker, { nowMs, endMs }: 
   while (atMs !== undefined && atMs < endMs) {
     const voice = later.heardAt(atMs);
     const answer = earlier.heardAt(atMs);
-    if (voice && answer && voice.isAbsolute === answer.isAbsolute && voice.wish !== answer.wish) {
+    if (voice && answer && voice.isAbsolute === answer.isAbsolute && voice.value !== answer.value) {
       return { atMs, later: voice, earlier: answer };
     }
     if (!voice) atMs = later.nextStartAfter(atMs);
@@ -98,7 +98,7 @@ interface Voice {
   /** Place of the window in its policy. */
   window: number;
   at: readonly TimeSpec[];
-  wish: string;
+  value: string;
 }
 
 /** What the windows of one schedule say about one field, whether several of them are open or none. */
@@ -112,8 +112,8 @@ interface Speaker {
 
 function createSpeaker(policy: SchedulePolicy, field: Field, openings: OpeningsCache): Speaker {
   const voices = policy.windows.flatMap((window, index): Voice[] => {
-    const wanted = wish(window, field);
-    return wanted === undefined ? [] : [{ window: index, at: window.at, wish: wanted }];
+    const wanted = proposedValue(window, field);
+    return wanted === undefined ? [] : [{ window: index, at: window.at, value: wanted }];
   });
   let found: ReturnType<typeof partsOf> | undefined;
   const parts = () => {

@@ -7,7 +7,7 @@ import { anyOpenAt } from '../../domain/time/windows.ts';
 import { textOf } from '../kinds/kinds.ts';
 import type { Openings } from './openings.ts';
 import type { LintContext, LintRule, Remark } from './rule.ts';
-import { FIELDS, type Field, isKind, wish } from './schedules.ts';
+import { FIELDS, type Field, isKind, proposedValue } from './schedules.ts';
 
 /**
  * A field that the windows of a schedule decide, and that no policy decides once they close: it stays as they left it. Policies
@@ -29,12 +29,12 @@ export const noValue: LintRule = function* (context) {
 };
 
 function hasWindowsOnly(policy: SchedulePolicy, field: Field): boolean {
-  return !hasOtherwise(policy, field) && policy.windows.some((window) => wish(window, field) !== undefined);
+  return !hasOtherwise(policy, field) && policy.windows.some((window) => proposedValue(window, field) !== undefined);
 }
 
 function hasOtherwise({ otherwise }: SchedulePolicy, field: Field): boolean {
   if (typeof otherwise === 'string') return otherwise === 'baseline';
-  return wish(otherwise, field) !== undefined;
+  return proposedValue(otherwise, field) !== undefined;
 }
 
 function speaksAbout(policy: Policy, field: Field): boolean {
@@ -84,5 +84,5 @@ function gapAmong(
 }
 
 function windowsOf({ windows }: SchedulePolicy, field: Field): TimeSpec[] {
-  return windows.filter((window) => wish(window, field) !== undefined).flatMap(({ at }) => at);
+  return windows.filter((window) => proposedValue(window, field) !== undefined).flatMap(({ at }) => at);
 }

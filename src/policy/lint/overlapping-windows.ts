@@ -3,7 +3,7 @@ import { isoInstant } from '../../domain/time/instants.ts';
 import type { TimeSpec } from '../../domain/time/time-spec.ts';
 import { earliest } from './openings.ts';
 import type { LintContext, LintRule, Remark } from './rule.ts';
-import { FIELDS, type Field, wish } from './schedules.ts';
+import { FIELDS, type Field, proposedValue } from './schedules.ts';
 
 /** Of one policy so many pairs are named: one change mostly settles all. */
 const MOST_OF_ONE_POLICY = 3;
@@ -24,7 +24,7 @@ function* overlapsOf(policy: SchedulePolicy, context: LintContext): Iterable<Rem
   for (const [later, window] of policy.windows.entries()) {
     for (const [earlier, other] of policy.windows.slice(0, later).entries()) {
       for (const field of FIELDS) {
-        const [wanted, instead] = [wish(window, field), wish(other, field)];
+        const [wanted, instead] = [proposedValue(window, field), proposedValue(other, field)];
         if (wanted === undefined || instead === undefined || wanted === instead) continue;
         const atMs = firstTogether(window.at, other.at, context);
         if (atMs !== undefined) yield remark(policy, { later, earlier, field, wanted, instead, atMs }, context);

@@ -8,7 +8,7 @@ export type Field = 'size' | 'suspend_after';
 export const FIELDS: readonly Field[] = ['size', 'suspend_after'];
 
 /** What is wanted of a field, as people write it: equal if and only if the same is wanted. Undefined: no opinion. */
-export function wish(values: ScheduleValues, field: Field): string | undefined {
+export function proposedValue(values: ScheduleValues, field: Field): string | undefined {
   if (field === 'size') return values.size && formatSize(values.size);
   const { suspendTimeoutSeconds: seconds } = values;
   return seconds === undefined ? undefined : formatSuspendTimeout(seconds);

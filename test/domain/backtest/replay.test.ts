@@ -96,7 +96,7 @@ describe('a replay', () => {
     expect(stuck).toMatchObject({ refused: 48, minutesRefusing: 15, minutesAboveTarget: 15, raises: 0 });
   });
 
-  it('counts those anew who find no place after a raise has made room for the ones before', () => {
+  it('counts again the clients that find no place after a raise has made room for the earlier ones', () => {
     const growing = recordingOf([
       [1, 150],
       [5, 330],

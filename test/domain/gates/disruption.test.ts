@@ -63,7 +63,7 @@ describe('the moment of a change', () => {
     expect(held(day({ raise: whenIdle }), { compute: small, nowMs: EIGHT })).toEqual(['waiting_for_idle']);
   });
 
-  it('is judged by the maximum: one end up and the other down', () => {
+  it('counts by its maximum: one end up and the other down', () => {
     const when = { raise: { when: 'any', atDeadline: 'apply' }, lower: { when: 'idle', atDeadline: 'apply' } } as const;
     const wanting = (wanted: ReturnType<typeof size>) =>
       aSchedule({ windows: [], otherwise: { size: wanted }, disruption: when });

@@ -30,7 +30,7 @@ type Options = Partial<Parameters<typeof planFor>[0]>;
 const planWith = (policies: Policy[], options: Options) =>
   planFor({ policies: compiled(...policies), compute: aCompute(), record: aRecord(), nowMs: NOON, ...options });
 
-describe('at first sight', () => {
+describe('of a newly discovered compute', () => {
   const record = aRecord({ lastApplied: {}, enforcedSinceMs: NOON });
 
   it('without a boundary in sight, what would disconnect waits for a day', () => {
@@ -213,7 +213,7 @@ describe('noticing changes by hand', () => {
     expect(notice(record, aCompute(size(1, 4)), NOON)).toBe(record);
   });
 
-  it('judges nothing while a change of ebb or any operation is under way, nor what ebb never applied', () => {
+  it('sees no manual change while a change of ebb or any operation is under way, nor in what ebb never applied', () => {
     const open = { operationId: 'op', action: 'apply_config', startedAtMs: NOON };
     const intent = { fields: size(1, 8), atMs: NOON };
     for (const busy of [
@@ -240,7 +240,7 @@ describe('noticing changes by hand', () => {
     });
     const noticed = notice(record, changed, NOON);
 
-    it("is ebb's own, whoever has set it", () => {
+    it("is ebb's own, no matter who has set it", () => {
       const agreed = withAgreed(noticed, changed, decided({ size: size(1, 8) }));
       expect(agreed).not.toHaveProperty('manual');
       expect(agreed.lastApplied).toEqual({ ...size(1, 8), suspendTimeoutSeconds: 300 });

@@ -55,7 +55,7 @@ describe('a change that failed before', () => {
     expect(planWith({ record: failed({ count: 3 }) }).heldBy).toEqual(['degraded']);
   });
 
-  it('does not hold back another wish, nor the other field', () => {
+  it('does not block another desired value, nor the other field', () => {
     expect(planWith({ record: failed({ desired: { minCu: 1, maxCu: 8 } }) }).verdict).toBe('act');
     expect(planWith({ record: failed(), compute: aCompute() })).toMatchObject({
       verdict: 'act',

@@ -215,7 +215,7 @@ describe('headroom', () => {
     expect(unknown.desired.size).toEqual(size(0.25));
   });
 
-  it('says nothing where connections are not judged, and that the baseline is missing', () => {
+  it('gives no reason where connections are not evaluated, except that the baseline is missing', () => {
     const policies = compiled(aHeadroom());
     const input = { policies, compute: aCompute(), instantMs: NOON };
     expect(traceOf(decide({ ...input, baseline: BASELINE }), 'size')).toEqual(['no_value']);
@@ -366,7 +366,7 @@ describe('while nothing is known of the connections', () => {
     expect(decideWith({ policies: hard, counts: stale }).desired.size).toEqual(size(1));
   });
 
-  it('a compute that sleeps has no connections, whoever counted', () => {
+  it('a compute that sleeps has no connections, whatever was counted', () => {
     const asleep = decideWith({ policies, counts: new Map(), has: { state: 'idle' } });
     expect(traceOf(asleep, 'size')).toEqual(['otherwise schedule → 0.25-1 CU', 'headroom_met headroom']);
   });

@@ -70,7 +70,7 @@ describe('a restore', () => {
       instantMs: NOON,
     });
 
-  it('gives back the baseline, where no policy has an opinion', () => {
+  it('gives back the baseline of fields that no policy sets', () => {
     expect(wish('leave').desired).toEqual({ size: size(2, 4), suspendTimeoutSeconds: 600 });
     expect(traceOf(wish('leave'), 'size')).toEqual(['no_value', 'restore → 2-4 CU']);
     expect(traceOf(wish('leave'), 'suspend_timeout')).toEqual(['no_value', 'restore → 10m']);
@@ -117,7 +117,7 @@ describe("the platform's rules", () => {
     expect(traceOf(never, 'suspend_timeout')).toEqual(['hold → never']);
   });
 
-  it('are told as a correction of whoever spoke', () => {
+  it('are shown as a correction of what the policy asked for', () => {
     const large = { ...size(18), suspendTimeoutSeconds: 300 };
     const schedule = aSchedule({ windows: [], otherwise: { size: size(18), suspendTimeoutSeconds: 300 } });
     const restore = { owner: 'ann', askedAtMs: NOON, expiresAtMs: NOON + 1 };

@@ -70,7 +70,7 @@ describe('a window with ready', () => {
     expect(sizeTrace('07:55:00', within)).toEqual(['otherwise day → 4 CU', 'not_yet day']);
   });
 
-  it('compares with what the compute has where nothing else has an opinion', () => {
+  it('compares with what the compute has where nothing else asks for a value', () => {
     const alone = aSchedule({ name: 'day', windows: [ready()], otherwise: 'leave' });
     expect(sizeTrace('07:55:00', alone)).toEqual(['ready day → 2-4 CU']);
     const small = aSchedule({ name: 'day', windows: [ready({ size: size(0.25) })], otherwise: 'leave' });

@@ -1,7 +1,7 @@
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import type { DaemonOperator } from '../../../ports/operator.ts';
-import { type Guarded, jsonGuard, sameOriginGuard, tellerGuard } from '../guards.ts';
+import { callerGuard, type Guarded, jsonGuard, sameOriginGuard } from '../guards.ts';
 import type { Tokens } from '../tokens.ts';
 import { answer, bodyOf, idOf, queryOf, withAge } from './answer.ts';
 import {
@@ -31,11 +31,11 @@ export function apiRoutes({ operator, tokens }: { operator: DaemonOperator; toke
     if (context.req.method === 'GET') context.set('staleness', operator.staleness);
     await next();
   });
-  api.on(['POST', 'PUT', 'PATCH', 'DELETE'], '/*', tellerGuard(tokens), sameOriginGuard());
+  api.on(['POST', 'PUT', 'PATCH', 'DELETE'], '/*', callerGuard(tokens), sameOriginGuard());
   api.on(['POST', 'PUT', 'PATCH'], '/*', jsonGuard(), bodyLimit({ maxSize: MOST_BODY_BYTES, onError: tooLarge }));
   addReads(api, operator);
   addOverrides(api, operator);
-  addDeeds(api, operator);
+  addActions(api, operator);
   return api;
 }
 
@@ -46,7 +46,7 @@ function tooLarge(): Response {
 
 /** Who tells it: the name that the token has, else the one that is given. */
 function owning(context: Context<Guarded>, owner: string | undefined): { owner: string } {
-  return { owner: context.get('teller').name ?? owner ?? '' };
+  return { owner: context.get('caller').name ?? owner ?? '' };
 }
 
 function ending(context: Context<Guarded>): { owner: string } {
@@ -129,7 +129,7 @@ function addOverrides(api: Api, operator: DaemonOperator): void {
   });
 }
 
-function addDeeds(api: Api, operator: DaemonOperator): void {
+function addActions(api: Api, operator: DaemonOperator): void {
   api.post('/release', async (context) => {
     const { owner, ...body } = await bodyOf(context, ReleaseBody);
     return answer(context, await operator.release({ ...body, ...owning(context, owner) }), (released) => released);

@@ -7,7 +7,7 @@ import { type Draft, emptyDraft, note, type StageInput, stage } from './draft.ts
 /** What one group of fields needs to be settled by opinions. */
 interface Group<T> {
   group: FieldGroup;
-  wishOf(proposal: ProposedValues): ProposedValue<T> | undefined;
+  proposedBy(proposal: ProposedValues): ProposedValue<T> | undefined;
   baseline: T | undefined;
   /** What the compute has: what an opening window is compared with where nothing else has an opinion. */
   actual: T;
@@ -39,14 +39,14 @@ function dependsOnCompute({ leads, size, suspendTimeoutSeconds }: ProposedValues
 function settleBoth(draft: Draft, { effective, compute, baseline }: StageInput<'values'>): void {
   settleGroup<Size>(draft, effective.values, {
     group: 'size',
-    wishOf: ({ size }) => size,
+    proposedBy: ({ size }) => size,
     baseline: baseline && sizeOf(baseline),
     actual: sizeOf(compute),
     larger: largerSize,
   });
   settleGroup<number>(draft, effective.values, {
     group: 'suspend_timeout',
-    wishOf: ({ suspendTimeoutSeconds }) => suspendTimeoutSeconds,
+    proposedBy: ({ suspendTimeoutSeconds }) => suspendTimeoutSeconds,
     baseline: baseline?.suspendTimeoutSeconds,
     actual: compute.suspendTimeoutSeconds,
     larger: longerTimeout,
@@ -87,14 +87,15 @@ function isBeaten({ policy, openSinceMs = 0 }: ProposedValues, better: readonly 
 /** An opinion on one group; without a value where it is the baseline, and that is not known. */
 interface Spoken<T> {
   proposal: ProposedValues;
-  wish: ProposedValue<T>;
+  proposed: ProposedValue<T>;
   value: T | undefined;
 }
 
-function* spokenOn<T>(proposals: readonly ProposedValues[], { wishOf, baseline }: Group<T>): Generator<Spoken<T>> {
+function* spokenOn<T>(proposals: readonly ProposedValues[], { proposedBy, baseline }: Group<T>): Generator<Spoken<T>> {
   for (const proposal of proposals) {
-    const wish = wishOf(proposal);
-    if (wish !== undefined) yield { proposal, wish, value: wish === 'baseline' ? baseline : (wish as T) };
+    const proposed = proposedBy(proposal);
+    if (proposed !== undefined)
+      yield { proposal, proposed, value: proposed === 'baseline' ? baseline : (proposed as T) };
   }
 }
 
@@ -115,11 +116,11 @@ function leadUp<T extends Size | number>(
   }
 }
 
-function codeOf({ proposal, wish, value }: Spoken<unknown>, decided: boolean): ReasonCode {
+function codeOf({ proposal, proposed, value }: Spoken<unknown>, decided: boolean): ReasonCode {
   if (decided) return 'outranked';
   if (value === undefined) return 'baseline_unknown';
   if (proposal.leads) return 'ready';
-  if (wish === 'baseline') return 'baseline';
+  if (proposed === 'baseline') return 'baseline';
   return proposal.source === 'otherwise' ? 'otherwise' : 'window_open';
 }
 

@@ -43,10 +43,12 @@ export const scheduleRule: Rule<SchedulePolicy> = {
   },
 
   mayChange(policy) {
-    const wishes = [...policy.windows, otherwiseOf(policy) ?? {}];
+    const proposals = [...policy.windows, otherwiseOf(policy) ?? {}];
     return [
-      ...(wishes.some(({ size }) => size !== undefined) ? (['size'] as const) : []),
-      ...(wishes.some(({ suspendTimeoutSeconds: wish }) => wish !== undefined) ? (['suspend_timeout'] as const) : []),
+      ...(proposals.some(({ size }) => size !== undefined) ? (['size'] as const) : []),
+      ...(proposals.some(({ suspendTimeoutSeconds: timeout }) => timeout !== undefined)
+        ? (['suspend_timeout'] as const)
+        : []),
     ];
   },
 
