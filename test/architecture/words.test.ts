@@ -68,6 +68,9 @@ const IDENTIFIERS: readonly (readonly [banned: RegExp, instead: string, allowed:
   [/\buntil it works\b/, 'run in background', []],
 ];
 
+/** The title of a test, or of a group of tests. */
+const TITLE = /^\s*(?:it|test|describe|describeWith)\b[^'"`\n]*\(\s*(?:'[\w-]+', *)?(['"`])(.*?[^\\])\1,/gm;
+
 /** The words of code: without comments, identifiers and strings split at capitals, `_` and `-`. */
 function wordsOf(code: string): string {
   return code
@@ -104,6 +107,14 @@ describe('the words of the glossary', () => {
     command.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
     expect(help).toContain(command.description().slice(0, 20));
     expect(foundIn(help.replace(/\s+/g, ' '))).toEqual([]);
+  });
+
+  it('are those of the titles of tests', async () => {
+    const files = (await readdir('test', { recursive: true })).filter((file) => file.endsWith('.ts'));
+    const texts = await Promise.all(files.map((file) => readFile(`test/${file}`, 'utf8')));
+    const titles = texts.flatMap((text) => [...text.matchAll(TITLE)].map(([, , title = '']) => title));
+    expect(titles.length).toBeGreaterThan(1000);
+    expect(titles.flatMap(foundIn)).toEqual([]);
   });
 
   it.each(IDENTIFIERS)('leave no %s in code', async (banned, instead, allowed) => {
