@@ -63,6 +63,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./usage.ts')).usageCommand(),
   },
   {
+    name: 'recommend',
+    summary: 'show what would cost less, with the policies for it',
+    load: async () => (await import('./recommend.ts')).recommendCommand(),
+  },
+  {
     name: 'hold',
     summary: 'set size or timeout of a compute for a while, or keep it as it is',
     load: async () => (await import('./hold.ts')).holdCommand(),

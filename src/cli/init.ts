@@ -52,7 +52,7 @@ interface FirstLook {
 
 async function init({ force = false, json = false, apiUrl }: InitFlags): Promise<void> {
   const cwd = process.cwd();
-  if (!force) refuseIfThere(cwd, [SETTINGS_FILE, BASELINE_FILE]);
+  if (!force) refuseIfThere(cwd, [SETTINGS_FILE, BASELINE_FILE], (them) => `ebb init --force overwrites ${them}`);
   const look = await lookAround({ cwd, apiUrl, force });
   await writeFiles(cwd, look.files);
   writeOut(json ? `${jsonText(asJson(look))}\n` : await asText(look));

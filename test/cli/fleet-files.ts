@@ -19,6 +19,9 @@ interface FileCompute {
   max_cu?: number;
   suspend_timeout_seconds?: number;
   state?: string;
+  created_at?: string;
+  started_at?: string;
+  last_active?: string;
   connections?: number;
   baseline?: object;
 }

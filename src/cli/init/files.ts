@@ -9,14 +9,12 @@ export interface NewFile {
   text: string;
 }
 
-/** Refuses to go on where something is there already that would be lost. */
-export function refuseIfThere(cwd: string, paths: readonly string[]): void {
+/** Refuses to go on where something is there already that would be lost; `instead` says what to do. */
+export function refuseIfThere(cwd: string, paths: readonly string[], instead: (them: string) => string): void {
   const there = paths.filter((path) => existsSync(resolve(cwd, path)));
   if (there.length === 0) return;
   const [are, them] = there.length === 1 ? ['is', 'it'] : ['are', 'them'];
-  throw new UserError(
-    `${there.join(' and ')} ${are} there already; nothing was done, ebb init --force overwrites ${them}`,
-  );
+  throw new UserError(`${there.join(' and ')} ${are} there already; nothing was done, ${instead(them)}`);
 }
 
 /** Writes the files in their order, each whole or not at all. */

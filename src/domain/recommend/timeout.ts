@@ -18,8 +18,11 @@ const LEAST_DAYS = 7;
 const SURE_SHARE = 0.95;
 /** A change that lowers what is paid, starts included, by less is not worth a policy. */
 const LEAST_GAIN = 0.05;
-/** What fluctuates as much in the month to come as in the past is within this many deviations in 99 % of cases: 2.33 × √2. */
-const DEVIATIONS = 3.3;
+/**
+ * What fluctuates as much in the month to come as in the past is within so many deviations in 99.9 % of cases: 3.42 (Student, 27
+ * degrees of freedom: a month of days) × √2.
+ */
+const DEVIATIONS = 4.84;
 /** A start takes so long where none was seen, milliseconds. */
 const USUAL_START_MS = 5_000;
 /** Instants are whole seconds: an interval may be so much longer than it seems. */
@@ -130,8 +133,9 @@ function tryShorter({ visits, now, seconds, worthMs, startMs }: Trying & { start
     gainMs: sumOf(gainByDay),
     gainByDay,
     proposal: () => {
-      // The month to come fluctuates as the past did.
-      const promised = Math.max(0, sumOf(savedByDay) - DEVIATIONS * resampleDays(savedByDay, days.length).deviation);
+      // The month to come fluctuates as the past did, and may begin and end within a visit.
+      const marginMs = DEVIATIONS * resampleDays(savedByDay, days.length).deviation + 2 * shorterMs;
+      const promised = Math.max(0, sumOf(savedByDay) - marginMs);
       return {
         ...{ suspendTimeoutSeconds: seconds, figure: 'at_least', savedMs: { low: promised, high: most } },
         starts: { before: now.starts, after: { low: now.starts, high: now.starts + extra } },

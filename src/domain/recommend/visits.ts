@@ -48,7 +48,7 @@ const DAY_MS = 86_400_000;
  * awake: clients were last active one present timeout before the suspend, and come again when they came.
  */
 export function replay({ intervals, timeoutMs, fromMs, toMs, unknownFromMs }: Visits, longerMs: number): Outcome {
-  const days = Array.from({ length: Math.floor(toMs / DAY_MS) - Math.floor(fromMs / DAY_MS) + 1 }, () => ({
+  const days = Array.from({ length: Math.max(1, Math.ceil(toMs / DAY_MS) - Math.floor(fromMs / DAY_MS)) }, () => ({
     awakeMs: 0,
     starts: 0,
   }));

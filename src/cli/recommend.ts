@@ -1,0 +1,120 @@
+import { Command, InvalidArgumentError, Option } from 'commander';
+import type { Finding } from '../domain/recommend/finding.ts';
+import { UserError } from './fail.ts';
+import { parseFor } from './operator/parse-flags.ts';
+import { jsonText, writeErrLine, writeOut } from './output.ts';
+import { type PastFlags, withPastFlags } from './past/flags.ts';
+import type { Past } from './past/read-past.ts';
+
+interface RecommendFlags extends PastFlags {
+  policies?: string;
+  owner?: string;
+  minUsd?: number;
+  coldStartWorth?: number;
+  write?: string;
+  format: 'text' | 'json' | 'markdown';
+}
+
+const EXAMPLES = `
+Examples:
+  $ ebb recommend                                    the last 28 days of the whole fleet
+  $ ebb recommend --days 90 --min-usd 5 --format markdown
+  $ ebb recommend --write recommended && ebb diff policies recommended
+  $ ebb recommend --operations operations.csv --fleet fleet.yaml --usage usage.csv
+
+A list with a price, largest first: timeouts, minima and maxima that don't fit, computes that never sleep or that nobody
+uses, left-over preview branches, and causes as in ebb awake. Each has a figure that says what it promises, and the
+policy that does it. It only reads, needs neither a daemon nor policies, and wakes no compute. Prices need the plan of
+the account: "plan: scale" in ebb.yaml. docs/recommend.md explains the method.
+Exit code 0: fine. 1: an error, or a part of the fleet that can't be read.`;
+
+/** `ebb recommend`: what would be better, and the policies for it. */
+export function recommendCommand(): Command {
+  return withPastFlags(new Command('recommend'))
+    .description('show what would cost less, with the policies for it')
+    .argument('[COMPUTE...]', 'ids or names of computes or projects, also globs (default: all)')
+    .option('--policies <paths>', 'present policies, which are not contradicted (EBB_POLICIES; default: policies)')
+    .option('--owner <name>', 'only what this owner has')
+    .option('--min-usd <dollars>', 'only what may save so much a month', parseDollars)
+    .option('--cold-start-worth <duration>', 'how long awake a start is worth (default: 5m)', parseFor)
+    .option('--write <dir>', 'write policies into a new or empty folder')
+    .addOption(new Option('--format <format>', 'how to print').choices(['text', 'json', 'markdown']).default('text'))
+    .option('--json', 'the same as --format json')
+    .addHelpText('after', EXAMPLES)
+    .action(runRecommend);
+}
+
+function parseDollars(text: string): number {
+  if (/^\d{1,9}(\.\d{1,2})?$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('write dollars such as 5 or 2.50');
+}
+
+async function runRecommend(names: string[], flags: RecommendFlags): Promise<void> {
+  const { readPast, readSettings, recommend, recommendFacts, selectNamed } = await parts();
+  const { config: configFile, apiUrl, policies, coldStartWorth } = flags;
+  const read = readSettings({ configFile, flags: { apiUrl, policies } });
+  if (!read.ok) throw new UserError(read.problems.join('\n'));
+  const past = await readPast(read.settings, flags, { branches: true });
+  const computes = selectNamed(past.computes, {
+    globs: names,
+    namesOf: ({ compute }) => [compute.computeId, compute.projectId, compute.projectName],
+    complaint: (name) => `no compute or project is called ${name}; give an id, a name or a glob such as web-*`,
+  });
+  const facts = await recommendFacts(read.settings, computes);
+  const all = recommend(facts, coldStartWorth === undefined ? {} : { coldStartWorthMs: coldStartWorth });
+  const findings = all.filter((finding) => isWanted(finding, flags));
+  tell(past);
+  if (flags.write !== undefined) await writePolicies(flags.write, findings, past);
+  writeOut(`${await rendered(findings, past, flags)}\n`);
+}
+
+async function parts() {
+  const [{ readPast }, { readSettings }, { recommend }, { recommendFacts }, { selectNamed }] = await Promise.all([
+    import('./past/read-past.ts'),
+    import('../settings.ts'),
+    import('../domain/recommend/recommend.ts'),
+    import('./recommend/facts.ts'),
+    import('./select-named.ts'),
+  ]);
+  return { readPast, readSettings, recommend, recommendFacts, selectNamed };
+}
+
+/** What has no price is never too cheap: nobody knows. */
+function isWanted({ owner, savesUsd }: Finding, flags: RecommendFlags): boolean {
+  if (flags.owner !== undefined && owner !== flags.owner) return false;
+  return flags.minUsd === undefined || savesUsd === undefined || savesUsd.high >= flags.minUsd;
+}
+
+/** What could not be read, and what the reader must know: never on standard output. */
+function tell({ missing, notes }: Pick<Past, 'missing' | 'notes'>): void {
+  for (const line of [...notes, ...missing.map((one) => `left out: ${one}`)]) writeErrLine(`note: ${line}`);
+  if (missing.length > 0) process.exitCode = 1;
+}
+
+async function writePolicies(folder: string, findings: readonly Finding[], { computes }: Past): Promise<void> {
+  const [{ policyFiles }, { refuseIfThere, writeFiles }] = await Promise.all([
+    import('./recommend/policies.ts'),
+    import('./init/files.ts'),
+  ]);
+  const files = policyFiles(
+    findings,
+    computes.map(({ compute }) => compute),
+  );
+  const paths = files.map(({ path }) => path);
+  refuseIfThere(folder, paths, (them) => `remove ${them}, or name another folder`);
+  await writeFiles(folder, files);
+  const what =
+    paths.length === 0
+      ? 'no finding has a policy: nothing was written'
+      : `written: ${paths.map((path) => `${folder}/${path}`).join(', ')}`;
+  writeErrLine(what);
+}
+
+async function rendered(findings: readonly Finding[], past: Past, { json, format }: RecommendFlags): Promise<string> {
+  if (json || format === 'json') {
+    const { recommendJson } = await import('./recommend/to-json.ts');
+    return jsonText(recommendJson(past, findings));
+  }
+  const { recommendMarkdown, recommendText } = await import('./recommend/text.ts');
+  return format === 'markdown' ? recommendMarkdown(findings) : recommendText(findings);
+}

@@ -1,0 +1,114 @@
+import { stringify } from 'yaml';
+import type { Compute } from '../../domain/compute/compute.ts';
+import type { Finding, PolicyDraft } from '../../domain/recommend/finding.ts';
+import { ascending } from '../../domain/sorted.ts';
+
+/** A policy file that is to be written. */
+export interface PolicyFile {
+  path: string;
+  text: string;
+}
+
+interface Group {
+  owner: string;
+  draft: PolicyDraft;
+  computes: Compute[];
+}
+
+/** One finding as a policy of its own. */
+export function policyYaml({ compute }: Pick<Finding, 'compute'>, draft: PolicyDraft): string {
+  const policy = policyOf(draft.name, { computes: [compute.computeId] }, draft);
+  return stringify(fileOf([policy], draft), { lineWidth: 0 });
+}
+
+/**
+ * Few policies, as a person would write them: one for all computes of an owner that need the same, by project where all computes
+ * of the project do. One file for each owner, and for each zone and calendar that its policies need.
+ */
+export function policyFiles(findings: readonly Finding[], fleet: readonly Compute[]): PolicyFile[] {
+  const files = new Map<string, Group[]>();
+  for (const group of grouped(findings)) {
+    const parts = [
+      'recommended',
+      ...[group.owner, group.draft.zone, group.draft.holidays].filter((part) => part !== undefined),
+    ];
+    const path = `${parts
+      .join('-')
+      .replaceAll(/[^\w-]+/g, '-')
+      .toLowerCase()}.yaml`;
+    files.set(path, [...(files.get(path) ?? []), group]);
+  }
+  return [...files].map(([path, groups]) => ({ path, text: fileText(groups, fleet) }));
+}
+
+function grouped(findings: readonly Finding[]): Group[] {
+  const groups = new Map<string, Group>();
+  for (const { owner, policy, compute } of findings) {
+    if (policy === undefined) continue;
+    const key = JSON.stringify([owner, policy]);
+    const group = groups.get(key) ?? { owner, draft: policy, computes: [] };
+    group.computes.push(compute);
+    groups.set(key, group);
+  }
+  return [...groups.values()].toSorted((a, b) => ascending(a.draft.name, b.draft.name));
+}
+
+function fileText(groups: readonly Group[], fleet: readonly Compute[]): string {
+  const names = new Map<string, number>();
+  const policies = groups.map(({ owner, draft, computes }) => {
+    const used = (names.get(draft.name) ?? 0) + 1;
+    names.set(draft.name, used);
+    const prefix = owner === UNOWNED ? 'recommended' : plain(owner);
+    const name = [prefix, draft.name, ...(used > 1 ? [used] : [])].join('-');
+    return policyOf(name, selectorOf(computes, fleet), draft);
+  });
+  const [first] = groups;
+  const owner = first === undefined || first.owner === UNOWNED ? {} : { owner: first.owner };
+  const text = stringify(fileOf(policies, first?.draft, owner), { lineWidth: 0 });
+  return `# Written by ebb recommend. Review it, and compare: ebb diff OLD NEW\n${text}`;
+}
+
+/** The owner of what has none. */
+export const UNOWNED = 'unowned';
+
+/** In the order in which people write the keys. */
+function policyOf(name: string, select: object, { body: { kind, ...rest } }: PolicyDraft) {
+  return { name, kind, select, ...rest };
+}
+
+function fileOf(policies: readonly object[], draft: PolicyDraft | undefined, owner: { owner?: string } = {}) {
+  return {
+    version: 1,
+    ...(draft?.zone !== undefined && { timezone: draft.zone }),
+    ...owner,
+    ...(draft?.holidays !== undefined && { calendars: { holidays: { country: draft.holidays } } }),
+    policies,
+  };
+}
+
+/** By project where that selects no other compute, else by compute. */
+function selectorOf(computes: readonly Compute[], fleet: readonly Compute[]) {
+  const selected = new Set(computes.map(({ computeId }) => computeId));
+  const projects = [...new Set(computes.map(({ projectId }) => projectId))];
+  const isWhole = fleet.every(({ projectId, computeId }) => !projects.includes(projectId) || selected.has(computeId));
+  if (!isWhole) return { computes: [...selected].toSorted(ascending) };
+  return { projects: projects.map((projectId) => nameOf(projectId, fleet)).toSorted(ascending) };
+}
+
+/** Its name, if that is no glob and no other project has it. */
+function nameOf(projectId: string, fleet: readonly Compute[]): string {
+  const name = fleet.find((compute) => compute.projectId === projectId)?.projectName ?? projectId;
+  const isUnique = fleet.every(
+    (compute) => compute.projectId === projectId || ![compute.projectName, compute.projectId].includes(name),
+  );
+  return isUnique && /^\w[\w .-]*$/.test(name) ? name : projectId;
+}
+
+function plain(owner: string): string {
+  return (
+    owner
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9]+/g, '-')
+      .replaceAll(/^-|-$/g, '') || 'owner'
+  );
+}

@@ -1,0 +1,87 @@
+import { printable } from '../../common/safe-text.ts';
+import type { Range } from '../../domain/awake/causes.ts';
+import { formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
+import type { Fields, Finding } from '../../domain/recommend/finding.ts';
+import { formatDollars, formatHours, sumOf } from '../forecast/sums.ts';
+import { plainTable } from '../plain-table.ts';
+import { shortened } from '../printable.ts';
+
+const NAME_WIDTH = 28;
+
+/** The list for a terminal: a table, and the sums that its figures have. */
+export function recommendText(findings: readonly Finding[]): string {
+  if (findings.length === 0) return 'Nothing to recommend, as far as operations and settings tell.';
+  const rows = findings.map((finding) => {
+    const { compute, figure } = finding;
+    const name = `${shortened(printable(compute.projectName), NAME_WIDTH)}/${shortened(printable(compute.computeId), NAME_WIDTH)}`;
+    return [savedText(finding), figure, finding.finding, name, changeText(finding)];
+  });
+  const table = plainTable(['saves a month', 'figure', 'finding', 'compute', 'change'], rows, ['right']);
+  return [table, '', ...sumLines(findings)].join('\n');
+}
+
+/** The list for a pull request: names are code, so that they can be nothing but names. */
+export function recommendMarkdown(findings: readonly Finding[]): string {
+  if (findings.length === 0) return '### ebb recommend: nothing to recommend';
+  const rows = findings.map((finding) => {
+    const { compute, figure, owner, evidence, risk } = finding;
+    const name = code(`${compute.projectName} / ${compute.computeId}`);
+    const cells = [savedText(finding), figure, finding.finding, name, code(owner), changeText(finding)];
+    return `| ${[...cells, [...evidence, risk].map(cell).join('; ')].join(' | ')} |`;
+  });
+  const head = ['saves a month', 'figure', 'finding', 'compute', 'owner', 'change', 'evidence and risk'];
+  return [
+    `### ebb recommend: ${findings.length} ${findings.length === 1 ? 'finding' : 'findings'}`,
+    '',
+    `| ${head.join(' | ')} |`,
+    `|${head.map((_, index) => (index === 0 ? '--:' : '---')).join('|')}|`,
+    ...[...rows, ''],
+    ...sumLines(findings).map((line) => `${line}  `),
+  ].join('\n');
+}
+
+/** What each kind of figure adds up to: they are not added to each other, since they promise different things. */
+function sumLines(findings: readonly Finding[]): string[] {
+  return (['at_least', 'replayed', 'estimate', 'measured'] as const).flatMap((figure) => {
+    const those = findings.filter((one) => one.figure === figure);
+    if (those.length === 0) return [];
+    const usd = those.some(({ savesUsd }) => savesUsd)
+      ? `, ${formatDollars(sumOf(those, ({ savesUsd }) => savesUsd ?? ZERO))}`
+      : '';
+    const hours = formatHours(sumOf(those, ({ savesCuHours }) => savesCuHours));
+    return [`${figure}: ${those.length} findings, ${hours} CU-hours${usd} a month`];
+  });
+}
+
+const ZERO: Range = { low: 0, high: 0 };
+
+function savedText({ savesUsd, savesCuHours }: Finding): string {
+  return savesUsd ? formatDollars(savesUsd) : `${formatHours(savesCuHours)} CUh`;
+}
+
+/** What would be changed; for what no policy changes, the first of the evidence. */
+function changeText({ now, proposed, evidence }: Finding): string {
+  const changes = (Object.keys(proposed) as (keyof Fields)[]).map((field) => {
+    return `${LABELS[field]} ${fieldText(field, now[field])} → ${fieldText(field, proposed[field])}`;
+  });
+  return cell(changes.length > 0 ? changes.join(', ') : evidence.slice(0, 2).join(': '));
+}
+
+const LABELS: Readonly<Record<keyof Fields, string>> = {
+  suspend_timeout_seconds: 'suspend_after',
+  min_cu: 'minimum',
+  max_cu: 'maximum',
+};
+
+function fieldText(field: keyof Fields, value: number | undefined): string {
+  if (value === undefined) return '?';
+  return field === 'suspend_timeout_seconds' ? formatSuspendTimeout(value) : `${value} CU`;
+}
+
+function cell(text: string): string {
+  return printable(text).replaceAll('|', '/').replaceAll('`', "'").replaceAll('<', '‹');
+}
+
+function code(text: string): string {
+  return `\`${printable(text).replaceAll('|', '/').replaceAll('`', "'")}\``;
+}

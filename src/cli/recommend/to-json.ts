@@ -1,0 +1,38 @@
+import type { Range } from '../../domain/awake/causes.ts';
+import type { Finding } from '../../domain/recommend/finding.ts';
+import { isoInstant } from '../../domain/time/instants.ts';
+import { policyYaml } from './policies.ts';
+
+/** Findings as `ebb recommend --json` shows them. */
+export function recommendJson({ fromMs, toMs }: { fromMs: number; toMs: number }, findings: readonly Finding[]) {
+  return { from: isoInstant(fromMs), to: isoInstant(toMs), findings: findings.map(findingJson) };
+}
+
+function findingJson(finding: Finding) {
+  const { compute, owner, now, proposed, figure, savesCuHours, savesUsd, startsMonth, awakeShare, evidence, risk } =
+    finding;
+  return {
+    ...{ finding: finding.finding, project_id: compute.projectId, compute_id: compute.computeId, owner },
+    ...{ now, proposed, figure },
+    saves: { cu_hours_month: range(savesCuHours), usd_month: savesUsd ? range(savesUsd) : null },
+    starts_month: startsMonth ? change(startsMonth) : null,
+    awake_share: awakeShare ? change(awakeShare) : null,
+    ...{ evidence, risk, policy: finding.policy ? policyYaml(finding, finding.policy) : null },
+  };
+}
+
+function change({ before, after }: { before: number; after: Range }) {
+  const entries: [string, unknown][] = [
+    ['now', rounded(before)],
+    ['then', range(after)],
+  ];
+  return Object.fromEntries(entries);
+}
+
+function range({ low, high }: Range): Range {
+  return { low: rounded(low), high: rounded(high) };
+}
+
+function rounded(value: number): number {
+  return Number(value.toFixed(Math.abs(value) < 1 ? 4 : 2));
+}

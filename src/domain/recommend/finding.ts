@@ -1,0 +1,75 @@
+import type { Figure, Range } from '../awake/causes.ts';
+import type { AwakeHistory } from '../awake/intervals.ts';
+import type { Compute } from '../compute/compute.ts';
+import type { AccountPlan } from '../compute/cost.ts';
+import type { ConnectionProfile } from '../connections/connection-profile.ts';
+import type { UsageBucket } from '../usage/usage.ts';
+
+export type FindingKind =
+  | 'timeout'
+  | 'window'
+  | 'never_suspends'
+  | 'minimum'
+  | 'maximum'
+  | 'unused'
+  | 'preview'
+  | 'awake';
+
+/** What is known of one compute: what recommendations are computed from. */
+export interface RecommendFacts {
+  compute: Compute;
+  history: AwakeHistory;
+  /** CU-seconds of its branch by hours, oldest first, where the branch has no other compute. */
+  hours?: readonly UsageBucket[];
+  plan?: AccountPlan;
+  /** US dollars for a CU-hour. */
+  price?: number;
+  /** How many connections it accepts at a size. */
+  profile: ConnectionProfile;
+  /** Groups of fields that a current policy sets; what they say is not contradicted. */
+  decided?: { size?: string; suspend_timeout?: string };
+  owner: string;
+}
+
+/** Fields of a compute, in the words of the control API. */
+export interface Fields {
+  suspend_timeout_seconds?: number;
+  min_cu?: number;
+  max_cu?: number;
+}
+
+/** A policy as a person would write it: without a name, an owner and a selector. */
+export interface PolicyDraft {
+  /** What the name of the policy begins with. */
+  name: string;
+  /** In the words of the policy language. */
+  body: { kind: 'limits' | 'schedule' } & Record<string, unknown>;
+  /** The zone of the file; absent: any. */
+  zone?: string;
+  /** The country whose public holidays the body names as the calendar `holidays`. */
+  holidays?: string;
+}
+
+export interface Finding {
+  finding: FindingKind;
+  compute: Compute;
+  owner: string;
+  now: Fields;
+  proposed: Fields;
+  figure: Figure;
+  /** In CU-hours of a month of 730 h. */
+  savesCuHours: Range;
+  /** Beyond CU-hours, dollars a month: what a branch costs. */
+  savesOtherUsd?: Range;
+  /** US dollars a month; absent where no price is known. */
+  savesUsd?: Range;
+  startsMonth?: { before: number; after: Range };
+  awakeShare?: { before: number; after: Range };
+  evidence: string[];
+  /** What may go wrong, in a sentence. */
+  risk: string;
+  policy?: PolicyDraft;
+}
+
+/** A finding before it has a price. */
+export type Unpriced = Omit<Finding, 'savesUsd' | 'owner' | 'compute'>;

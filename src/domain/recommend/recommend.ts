@@ -1,0 +1,111 @@
+import { findCause, MONTH_HOURS, type Range } from '../awake/causes.ts';
+import { formatSuspendTimeout } from '../compute/settings-text.ts';
+import type { Finding, PolicyDraft, RecommendFacts, Unpriced } from './finding.ts';
+import { leftOverPreview, neverSuspends, sleepAfter, smallerMaximum, smallerMinimum, unused } from './simple.ts';
+import { proposeTimeout } from './timeout.ts';
+
+const HOUR_MS = 3_600_000;
+
+type Check = (facts: RecommendFacts, options: RecommendOptions) => Unpriced | undefined;
+
+export interface RecommendOptions {
+  /** What a cold start is worth, in milliseconds awake. */
+  coldStartWorthMs?: number;
+}
+
+/** Everything that would be better, the most that is saved first. A field is proposed at most once for a compute. */
+export function recommend(fleet: readonly RecommendFacts[], options: RecommendOptions = {}): Finding[] {
+  return fleet.flatMap((facts) => findingsOf(facts, options)).toSorted((a, b) => middleOf(b) - middleOf(a));
+}
+
+/** Those for one compute: of those about the time that it is awake the first, so that no second is saved twice; and its size. */
+export function findingsOf(facts: RecommendFacts, options: RecommendOptions = {}): Finding[] {
+  const aboutTime = firstOf(ABOUT_TIME, facts, options);
+  const aboutSize = aboutTime && IS_TO_GO.includes(aboutTime.finding) ? undefined : firstOf(ABOUT_SIZE, facts, options);
+  const found = [aboutTime, aboutSize].filter((one) => one !== undefined);
+  return found.map((one) => priced(withoutContradiction(one, facts), facts));
+}
+
+function firstOf(checks: readonly Check[], facts: RecommendFacts, options: RecommendOptions): Unpriced | undefined {
+  return checks.reduce<Unpriced | undefined>((found, check) => found ?? check(facts, options), undefined);
+}
+
+/** By what is saved in dollars, or in CU-hours where no price is known. */
+function middleOf({ savesUsd, savesCuHours }: Finding): number {
+  const { low, high } = savesUsd ?? savesCuHours;
+  return (low + high) / 2;
+}
+
+const betterTimeout: Check = (facts, options) => {
+  const { compute, history, plan } = facts;
+  const found = proposeTimeout({ ...options, history, suspendTimeoutSeconds: compute.suspendTimeoutSeconds, plan });
+  if (!found) return undefined;
+  const { suspendTimeoutSeconds: seconds, knownMs, figure } = found;
+  const perMonth = (value: number) => (value / knownMs) * MONTH_HOURS * HOUR_MS;
+  const share = (ms: number) => ms / knownMs;
+  // While it waits for its timeout it does nothing, so it has its minimum size.
+  const cuHours = (ms: number) => (perMonth(ms) / HOUR_MS) * compute.minCu;
+  const text = formatSuspendTimeout(seconds);
+  return {
+    ...{ finding: 'timeout', figure },
+    now: { suspend_timeout_seconds: compute.suspendTimeoutSeconds },
+    proposed: { suspend_timeout_seconds: seconds },
+    savesCuHours: mapped(found.savedMs, cuHours),
+    startsMonth: { before: perMonth(found.starts.before), after: mapped(found.starts.after, perMonth) },
+    awakeShare: { before: share(found.awakeMs.before), after: mapped(found.awakeMs.after, share) },
+    evidence: [`${found.gaps} pauses in ${Math.round(knownMs / 24 / HOUR_MS)} days`, ...causeOf(facts)],
+    risk:
+      figure === 'replayed'
+        ? 'it is awake longer, and starts less often'
+        : 'it may start more often: clients wait for a start after shorter pauses',
+    policy: figure === 'replayed' ? stayAwake(text) : sleepAfter(text),
+  };
+};
+
+/** Why it is awake so often, where that is known. */
+function causeOf(facts: RecommendFacts): string[] {
+  const found = findCause(facts);
+  return found === undefined || found.cause === 'unknown' ? [] : [`${found.cause}: ${found.evidence[0]}`];
+}
+
+function stayAwake(text: string): PolicyDraft {
+  return { name: `awake-for-${text}`, body: { kind: 'limits', suspend_after: { min: text } } };
+}
+
+/** Causes that no policy removes. */
+const cause: Check = (facts) => {
+  const found = findCause(facts);
+  if (!found || ['never_suspends', 'busy'].includes(found.cause)) return undefined;
+  return {
+    ...{ finding: 'awake', figure: found.figure, now: {}, proposed: {} },
+    savesCuHours: found.cause === 'unknown' ? { ...found.cuHoursMonth, low: 0 } : found.cuHoursMonth,
+    evidence: [found.cause, ...found.evidence],
+    risk: found.advice,
+  };
+};
+
+const ABOUT_TIME: readonly Check[] = [leftOverPreview, unused, neverSuspends, betterTimeout, cause];
+const ABOUT_SIZE: readonly Check[] = [smallerMinimum, smallerMaximum];
+/** Of what should be deleted the size does not matter. */
+const IS_TO_GO = ['preview', 'unused'];
+
+/** What a current policy decides is changed there, not by another policy. */
+function withoutContradiction(found: Unpriced, { decided = {} }: RecommendFacts): Unpriced {
+  const by =
+    ('suspend_timeout_seconds' in found.proposed && decided.suspend_timeout) ||
+    (('min_cu' in found.proposed || 'max_cu' in found.proposed) && decided.size);
+  if (!by) return found;
+  const { policy: _ofAnother, ...rest } = found;
+  return { ...rest, evidence: [...found.evidence, `policy ${by} decides this: change it there`] };
+}
+
+function priced(found: Unpriced, { compute, owner, price }: RecommendFacts): Finding {
+  if (price === undefined) return { ...found, compute, owner };
+  const { low = 0, high = 0 } = found.savesOtherUsd ?? {};
+  const savesUsd = { low: found.savesCuHours.low * price + low, high: found.savesCuHours.high * price + high };
+  return { ...found, compute, owner, savesUsd };
+}
+
+function mapped({ low, high }: Range, change: (value: number) => number): Range {
+  return { low: change(low), high: change(high) };
+}

@@ -1,0 +1,166 @@
+/** Findings that need no more than settings, the last use, and what was measured while a compute was awake. */
+import { MONTH_HOURS, type Range } from '../awake/causes.ts';
+import { awakeShare } from '../awake/intervals.ts';
+import { usageWhileAwake } from '../awake/usage-while-awake.ts';
+import { DEFAULT_SUSPEND_TIMEOUT_SECONDS, NEVER_SUSPENDS } from '../compute/compute.ts';
+import { COMPUTE_SIZES_CU, maySleep, sizeProblems } from '../compute/compute-units.ts';
+import { formatSize } from '../compute/settings-text.ts';
+import type { PolicyDraft, RecommendFacts, Unpriced } from './finding.ts';
+
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const UNUSED_DAYS = 21;
+const PREVIEW_AGE_DAYS = 14;
+const PREVIEW_UNUSED_DAYS = 7;
+/** Names that people give to branches of pull requests. */
+const PREVIEW_NAME = /^(preview|pr|pull|review|feature|feat|fix|ci|e2e|test|tmp|temp)[-_/]/i;
+/** What an additional branch costs a month, US dollars; those that the plan includes cost nothing. Source: the vendor's prices, 2026-11. */
+const BRANCH_USD_MONTH = 1.5;
+/** Hours at the minimum that are needed before the minimum is thought too large. */
+const FLAT_SHARE = 0.98;
+const LEAST_AWAKE_HOURS = 100;
+const LEAST_DAYS = 14;
+/** The largest hour must fit so many times into a smaller maximum: an hour's average hides its peaks. */
+const PEAK_FACTOR = 4;
+/** From here on a larger maximum gives no more connections. */
+const LEAST_MAXIMUM_CU = 9;
+
+type Check = (facts: RecommendFacts) => Unpriced | undefined;
+
+/** Limits that let a compute sleep after so long. */
+export function sleepAfter(text: string): PolicyDraft {
+  return { name: `sleep-after-${text}`, body: { kind: 'limits', suspend_after: { max: text } } };
+}
+
+/** Never suspends, although it has nothing to do for much of the time. Five minutes is what every plan allows. */
+export const neverSuspends: Check = (facts) => {
+  const { compute } = facts;
+  const awake = awakeShare(facts.history) ?? (compute.state === 'active' ? 1 : 0);
+  if (compute.suspendTimeoutSeconds !== NEVER_SUSPENDS || !maySleep({ ...compute, suspendTimeoutSeconds: 300 }))
+    return undefined;
+  const { flatShare } = usageWhileAwake(facts);
+  if ((flatShare ?? 1) < 0.2) return undefined;
+  const measured = flatShare === undefined ? [] : [`${Math.round(flatShare * 100)} % of its hours at the minimum`];
+  return {
+    ...{ finding: 'never_suspends', figure: 'estimate' },
+    now: { suspend_timeout_seconds: NEVER_SUSPENDS },
+    proposed: { suspend_timeout_seconds: DEFAULT_SUSPEND_TIMEOUT_SECONDS },
+    savesCuHours: { low: 0, high: awake * (flatShare ?? 1) * compute.minCu * MONTH_HOURS },
+    evidence: ['its timeout is "never"', ...measured],
+    risk: 'the first visit after a pause waits for a start; sessions that must stay, such as replication, keep it awake anyway',
+    policy: sleepAfter('5m'),
+  };
+};
+
+/** Nobody has used it for weeks. ebb deletes nothing. */
+export const unused: Check = (facts) => {
+  const days = unusedDays(facts);
+  if (days === undefined || days < UNUSED_DAYS || isPreview(facts)) return undefined;
+  const { compute } = facts;
+  return {
+    ...{ finding: 'unused', figure: 'estimate', now: {}, proposed: {} },
+    savesCuHours: { low: 0, high: costWhileAwake(facts) },
+    evidence: [`last used ${days} days ago`, `${formatSize(compute)} CU, created ${ageDays(facts)} days ago`],
+    risk: 'ask its owner before deleting it: ebb deletes nothing',
+    ...(!maySleep(compute) && compute.maxCu <= 16 && { policy: sleepAfter('5m') }),
+  };
+};
+
+/** A branch of a pull request that was left behind. ebb deletes nothing. */
+export const leftOverPreview: Check = (facts) => {
+  const days = unusedDays(facts) ?? 0;
+  if (!isPreview(facts) || ageDays(facts) < PREVIEW_AGE_DAYS || days < PREVIEW_UNUSED_DAYS) return undefined;
+  return {
+    ...{ finding: 'preview', figure: 'estimate', now: {}, proposed: {} },
+    savesCuHours: { low: 0, high: costWhileAwake(facts) },
+    savesOtherUsd: { low: 0, high: BRANCH_USD_MONTH },
+    evidence: [`branch ${facts.compute.branchName}, ${ageDays(facts)} days old`, `last used ${days} days ago`],
+    risk: 'its pull request may still be open: ebb deletes nothing',
+    ...(!maySleep(facts.compute) && { policy: sleepAfter('5m') }),
+  };
+};
+
+/** A minimum that never binds. Half of it, as long as connections stay as many also where they follow eight times the minimum. */
+export const smallerMinimum: Check = (facts) => {
+  const { compute, profile } = facts;
+  const { minCu, maxCu } = compute;
+  const { flatShare } = usageWhileAwake(facts);
+  if ((flatShare ?? 0) < FLAT_SHARE || !isLong(facts)) return undefined;
+  const smaller = COMPUTE_SIZES_CU.findLast((cu) => cu <= minCu / 2 && 8 * cu >= maxCu);
+  if (smaller === undefined || sizeProblems({ minCu: smaller, maxCu }).length > 0) return undefined;
+  if (profile.maxConnections({ minCu: smaller, maxCu }) < profile.maxConnections(compute)) return undefined;
+  const awake = awakeShare(facts.history) ?? 0;
+  return {
+    ...{ finding: 'minimum', figure: 'at_least', now: { min_cu: minCu }, proposed: { min_cu: smaller } },
+    savesCuHours: { low: 0, high: awake * (minCu - smaller) * MONTH_HOURS },
+    evidence: [`${Math.round((flatShare ?? 0) * 100)} % of its hours at the minimum of ${minCu} CU`],
+    risk: 'work may take longer at a smaller size, and the cache is smaller; the saving is an estimate, nothing is promised',
+    policy: sized({ minCu: smaller, maxCu }),
+  };
+};
+
+/** A maximum that is never reached: it only limits what a mistake can cost. Not below the size at which connections would get fewer. */
+export const smallerMaximum: Check = (facts) => {
+  const { compute, profile } = facts;
+  const peak = largestHour(facts);
+  if (peak === undefined || !isLong(facts)) return undefined;
+  const least = Math.max(PEAK_FACTOR * peak, compute.minCu, LEAST_MAXIMUM_CU);
+  const smaller = COMPUTE_SIZES_CU.find((cu) => cu >= least);
+  const { minCu, maxCu } = compute;
+  if (smaller === undefined || smaller >= maxCu || sizeProblems({ minCu, maxCu: smaller }).length > 0) return undefined;
+  if (profile.maxConnections({ minCu, maxCu: smaller }) < profile.maxConnections(compute)) return undefined;
+  return {
+    ...{ finding: 'maximum', figure: 'at_least', now: { max_cu: maxCu }, proposed: { max_cu: smaller } },
+    savesCuHours: all(0),
+    evidence: [`its largest hour had ${Math.round(peak * 100) / 100} CU on average, its maximum is ${maxCu}`],
+    risk: 'a peak within an hour may need more; it saves nothing now, it limits what a mistake can cost',
+    policy: sized({ minCu, maxCu: smaller }),
+  };
+};
+
+function sized(size: { minCu: number; maxCu: number }): PolicyDraft {
+  const text = formatSize(size);
+  return {
+    name: `size-${text.replaceAll('.', '_')}`,
+    body: { kind: 'schedule', windows: [{ at: 'always', size: text }], otherwise: 'leave' },
+  };
+}
+
+function isPreview({ compute }: RecommendFacts): boolean {
+  const { branchName = '', branchRoles = [] } = compute;
+  return (
+    PREVIEW_NAME.test(branchName) && branchRoles.includes('child') && !branchRoles.some((role) => role !== 'child')
+  );
+}
+
+/** Whole days since the last use; undefined where it is in use, or nothing is known. */
+function unusedDays({ compute, history }: RecommendFacts): number | undefined {
+  const lastMs =
+    compute.lastActiveAtMs ?? history.asleepSinceMs ?? (compute.state === 'idle' ? compute.createdAtMs : undefined);
+  return lastMs === undefined ? undefined : Math.floor((history.toMs - lastMs) / DAY_MS);
+}
+
+function ageDays({ compute, history }: RecommendFacts): number {
+  return Math.floor((history.toMs - compute.createdAtMs) / DAY_MS);
+}
+
+/** CU-hours a month, at the minimum. */
+function costWhileAwake({ compute, history }: RecommendFacts): number {
+  return (awakeShare(history) ?? 0) * compute.minCu * MONTH_HOURS;
+}
+
+function isLong({ history, hours = [] }: RecommendFacts): boolean {
+  const awakeHours = (awakeShare(history) ?? 0) * hours.length;
+  return awakeHours >= LEAST_AWAKE_HOURS && history.toMs - history.fromMs >= LEAST_DAYS * DAY_MS;
+}
+
+/** The average size of the hour that used most, taken as awake throughout; undefined without measurements. */
+function largestHour({ hours }: RecommendFacts): number | undefined {
+  const whole = (hours ?? []).filter(({ seconds }) => seconds * 1000 === HOUR_MS);
+  if (whole.length === 0) return undefined;
+  return whole.reduce((most, { cuSeconds, seconds }) => Math.max(most, (cuSeconds ?? 0) / seconds), 0);
+}
+
+function all(value: number): Range {
+  return { low: value, high: value };
+}

@@ -1,0 +1,134 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { OPERATIONS_HEADER, operationLine } from '../../src/domain/awake/operations-csv.ts';
+import { cron, DAY, dice, MINUTE, simulate } from '../support/demand.ts';
+import { startEbb } from '../support/ebb-process.ts';
+import { makeFolder } from '../support/platform.ts';
+import { fleetFile } from './fleet-files.ts';
+
+const TO = Date.parse('2026-11-02T00:00:00Z');
+const SPAN = { fromMs: TO - 28 * DAY, toMs: TO };
+const activities = cron(dice(5), SPAN, 30 * MINUTE);
+const hourly = ['shop', 'blog'].map((projectId) =>
+  simulate({ ...SPAN, random: dice(1), activities, timeoutSeconds: 300, projectId, computeId: `ep-${projectId}` }),
+);
+
+const idle = { state: 'idle', suspend_timeout_seconds: 300, created_at: '2026-01-01T00:00:00Z' };
+const FLEET = fleetFile(
+  {
+    'shop/ep-shop': idle,
+    'blog/ep-blog': idle,
+    'never/ep-never': { suspend_timeout_seconds: -1, started_at: '2026-01-01T00:00:00Z' },
+    'old/ep-old': { ...idle, last_active: '2026-08-01T00:00:00Z' },
+  },
+  { taken_at: '2026-11-02T00:00:00Z' },
+);
+
+let folder: { path: string; remove(): Promise<void> };
+
+beforeAll(async () => {
+  const rows = hourly.flatMap(({ operations }) => operations).map(operationLine);
+  folder = await makeFolder({
+    'operations.csv': [
+      OPERATIONS_HEADER,
+      ...rows,
+      'never,ep-never,apply_config,finished,2026-10-05T00:00:00Z,1',
+      '',
+    ].join('\n'),
+    'fleet.json': FLEET,
+    'scale.yaml': 'plan: scale\n',
+    'launch.yaml': 'plan: launch\n',
+    'none.yaml': 'version: 1\npolicies: []\n',
+  });
+});
+
+afterAll(() => folder.remove());
+
+async function ebb(args: string[]) {
+  const child = startEbb(args, { cwd: folder.path });
+  const status = await child.ended;
+  return { status, stdout: child.lines.join('\n'), stderr: child.stderr() };
+}
+
+const FILES = ['--operations', 'operations.csv', '--fleet', 'fleet.json'];
+const findings = async (plan: string, ...flags: string[]) => {
+  const { status, stdout, stderr } = await ebb(['recommend', '--json', '--config', `${plan}.yaml`, ...FILES, ...flags]);
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  return JSON.parse(stdout).findings as Record<string, unknown>[];
+};
+
+describe('ebb recommend', () => {
+  it('prints findings with figure, saving, starts and policy', async () => {
+    const found = await findings('scale');
+    expect(found.map(({ compute_id: id, finding, figure }) => `${id} ${finding} ${figure}`)).toEqual([
+      'ep-never never_suspends estimate',
+      expect.stringMatching(/^ep-(shop|blog) timeout at_least$/),
+      expect.stringMatching(/^ep-(shop|blog) timeout at_least$/),
+      'ep-old unused estimate',
+    ]);
+    const shop = found.find(({ compute_id: id }) => id === 'ep-shop');
+    expect(shop).toMatchObject({
+      ...{ project_id: 'shop', owner: 'unowned' },
+      ...{ now: { suspend_timeout_seconds: 300 }, proposed: { suspend_timeout_seconds: 60 } },
+      policy: expect.stringContaining('max: 1m'),
+    });
+    // Of each half hour four minutes, at 0.25 CU and $0.222, at least nearly.
+    const most = (730 * 2 * 4 * 0.25) / 60;
+    const { cu_hours_month: hours, usd_month: usd } = (shop?.saves ?? {}) as Record<
+      string,
+      { low: number; high: number }
+    >;
+    expect(hours?.low).toBeGreaterThan(0.9 * most);
+    expect(hours?.low).toBeLessThanOrEqual(1.01 * most);
+    expect(usd?.low).toBeCloseTo((hours?.low ?? 0) * 0.222, 1);
+  });
+
+  it('proposes nothing on a Launch plan that would be answered with 412', async () => {
+    const found = await findings('launch');
+    const timeouts = found.map(({ proposed }) => (proposed as Record<string, number>).suspend_timeout_seconds);
+    expect(timeouts.filter((seconds) => seconds !== undefined)).toEqual([300]);
+  });
+
+  it('leaves out what saves less than --min-usd, and what others own', async () => {
+    const found = await findings('scale', '--min-usd', '10');
+    expect(found.map(({ compute_id: id }) => id)).toEqual(['ep-never']);
+    expect(await findings('scale', '--owner', 'somebody')).toEqual([]);
+  });
+
+  it('writes few policies that validate, and that change in ebb diff what was proposed', async () => {
+    const written = await ebb(['recommend', '--config', 'scale.yaml', ...FILES, '--write', 'out']);
+    expect(written).toMatchObject({
+      status: 0,
+      stderr: expect.stringContaining('written: out/recommended-unowned.yaml'),
+    });
+    expect(written.stdout).toContain('suspend_after 5m → 1m');
+    const [file = ''] = readdirSync(join(folder.path, 'out'));
+    const text = readFileSync(join(folder.path, 'out', file), 'utf8');
+    expect(text.match(/- name/g)).toHaveLength(2);
+    expect(text).toContain('- blog\n        - shop');
+    const valid = await ebb(['validate', 'out', '--config', 'scale.yaml', '--fleet', 'fleet.json', '--strict']);
+    expect(valid).toMatchObject({ status: 0 });
+    const diff = await ebb(['diff', 'none.yaml', 'out', '--config', 'scale.yaml', '--fleet', 'fleet.json']);
+    expect(diff.stdout).toContain('3 of 4 computes change');
+    expect(diff.stdout).toContain('suspends after 5m → 1m');
+    const again = await ebb(['recommend', '--config', 'scale.yaml', ...FILES, '--write', 'out']);
+    expect(again).toMatchObject({ status: 1, stderr: expect.stringContaining('is there already') });
+  });
+
+  it('contradicts no policy that sets the field already', async () => {
+    await ebb(['recommend', '--config', 'scale.yaml', ...FILES, '--write', 'present']);
+    const found = await findings('scale', '--policies', 'present');
+    const shop = found.find(({ compute_id: id }) => id === 'ep-shop');
+    expect(shop).toMatchObject({
+      policy: null,
+      evidence: expect.arrayContaining([expect.stringMatching(/decides this/)]),
+    });
+  });
+
+  it('prints markdown in which names can be nothing but names', async () => {
+    const { stdout } = await ebb(['recommend', '--format', 'markdown', '--config', 'scale.yaml', ...FILES]);
+    expect(stdout).toContain('### ebb recommend: 4 findings');
+    expect(stdout).toContain('| `shop / ep-shop` | `unowned` | suspend_after 5m → 1m |');
+  });
+});
