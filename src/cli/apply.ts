@@ -89,7 +89,7 @@ async function refuseIfDifferent(
 async function showAndCarryOut(applying: Applying, planning: Planning, flags: ApplyFlags): Promise<void> {
   const [{ describePlan }, { colorsOf }, report] = await Promise.all([
     import('./plan/describe-plan.ts'),
-    import('./plan/colors.ts'),
+    import('./terminal.ts'),
     import('./apply/report.ts'),
   ]);
   const { plan } = planning;
@@ -117,7 +117,7 @@ async function showAndCarryOut(applying: Applying, planning: Planning, flags: Ap
 
 async function askUnlessAgreed(count: number, { plan, yes }: ApplyFlags, output: NodeJS.WritableStream): Promise<void> {
   if (count === 0 || plan !== undefined || yes) return;
-  const { confirmCount } = await import('./apply/confirm.ts');
+  const { confirmCount } = await import('./apply/report.ts');
   if (await confirmCount(count, { input: process.stdin, output })) return;
   throw new UserError('not confirmed: nothing was changed');
 }

@@ -74,8 +74,8 @@ async function runBacktest(names: string[], flags: BacktestFlags): Promise<void>
 async function parts() {
   const [{ backtest }, { displayZone }, { findPolicy }, { readRecordings }, { variantsOf }] = await Promise.all([
     import('../domain/backtest/backtest.ts'),
-    import('./forecast/display-zone.ts'),
-    import('./backtest/find-policy.ts'),
+    import('./forecast/local-time.ts'),
+    import('./backtest/recordings.ts'),
     import('./backtest/recordings.ts'),
     import('./backtest/variants.ts'),
   ]);
@@ -100,13 +100,13 @@ async function spanOf(recordings: readonly Recording[]): Promise<Span> {
 type Framing = Span & { zone: string; policy: string };
 
 async function asJson(result: Backtest, { policy, ...span }: Framing): Promise<string> {
-  const { backtestJson } = await import('./backtest/to-json.ts');
+  const { backtestJson } = await import('./backtest/report.ts');
   return jsonText(backtestJson(span, policy, result));
 }
 
 async function asText(result: Backtest, { policy, zone, ...span }: Framing): Promise<string> {
   const [{ backtestTable }, { formatSpan }] = await Promise.all([
-    import('./backtest/table.ts'),
+    import('./backtest/report.ts'),
     import('./forecast/local-time.ts'),
   ]);
   const many = result.computes.length;

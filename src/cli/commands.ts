@@ -75,7 +75,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'holds',
     summary: 'list the active holds',
-    load: async () => (await import('./holds.ts')).holdsCommand(),
+    load: async () => (await import('./hold.ts')).holdsCommand(),
   },
   {
     name: 'release',
@@ -91,7 +91,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: 'unfreeze',
     formerly: 'thaw',
     summary: 'end a freeze early',
-    load: async () => (await import('./unfreeze.ts')).unfreezeCommand(),
+    load: async () => (await import('./freeze.ts')).unfreezeCommand(),
   },
   {
     name: 'approve',

@@ -44,10 +44,10 @@ async function printScript(shell: Shell, entries: readonly CommandEntry[]): Prom
 async function render(shell: Shell, words: Words): Promise<string> {
   switch (shell) {
     case 'bash':
-      return (await import('./completion/bash.ts')).bashScript(words);
+      return (await import('./completion/scripts.ts')).bashScript(words);
     case 'zsh':
-      return (await import('./completion/zsh.ts')).zshScript(words);
+      return (await import('./completion/scripts.ts')).zshScript(words);
     case 'fish':
-      return (await import('./completion/fish.ts')).fishScript(words);
+      return (await import('./completion/scripts.ts')).fishScript(words);
   }
 }

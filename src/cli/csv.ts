@@ -5,7 +5,7 @@ import { DateTime } from 'luxon';
 import { didYouMean } from '../common/did-you-mean.ts';
 import { printable } from '../common/safe-text.ts';
 import { UserError } from './fail.ts';
-import { shortened } from './printable.ts';
+import { shortened } from './output.ts';
 
 const MOST_LINE_BYTES = 10_000;
 

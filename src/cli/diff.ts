@@ -77,7 +77,7 @@ async function parts() {
     import('./settings-or-fail.ts'),
     import('./load-or-fail.ts'),
     import('../compose/foreseeing.ts'),
-    import('./forecast/display-zone.ts'),
+    import('./forecast/local-time.ts'),
     import('./forecast/outlook.ts'),
     import('./forecast/span.ts'),
   ]);

@@ -8,7 +8,7 @@ import { startEmulator } from '../emulator/server.ts';
 import { readTrace } from './emulator/read-trace.ts';
 import { UserError } from './fail.ts';
 import { writeOut } from './output.ts';
-import { stopSignal } from './stop-signal.ts';
+import { stopSignal } from './signals.ts';
 
 const INTERRUPTED = 130;
 

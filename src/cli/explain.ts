@@ -34,13 +34,13 @@ async function explain(name: string, flags: DecidingFlags): Promise<void> {
   const { explanation, aside } = await explanationOf(name, flags);
   tell(aside);
   if (flags.json) {
-    const { explanationJson } = await import('./explain/explanation-json.ts');
+    const { explanationJson } = await import('./explain/describe-explanation.ts');
     writeJson(explanationJson(explanation));
     return;
   }
   const [{ describeExplanation }, { colorsOf }] = await Promise.all([
     import('./explain/describe-explanation.ts'),
-    import('./plan/colors.ts'),
+    import('./terminal.ts'),
   ]);
   writeOut(`${describeExplanation(explanation, colorsOf(process.stdout))}\n`);
 }

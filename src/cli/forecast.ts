@@ -70,16 +70,16 @@ async function parts() {
     await Promise.all([
       import('../domain/policy/compiled-policies.ts'),
       import('../compose/foreseeing.ts'),
-      import('./forecast/display-zone.ts'),
+      import('./forecast/local-time.ts'),
       import('./forecast/outlook.ts'),
       import('./forecast/span.ts'),
-      import('./forecast/select-computes.ts'),
+      import('./select-named.ts'),
     ]);
   return { compilePolicies, readForForecast, displayZone, foresee, readSpan, selectComputes };
 }
 
 async function asJson(span: Span, outlooks: readonly Outlook[]): Promise<string> {
-  const { forecastJson } = await import('./forecast/to-json.ts');
+  const { forecastJson } = await import('./forecast/report.ts');
   return jsonText(forecastJson(span, outlooks));
 }
 
@@ -87,8 +87,8 @@ async function asText(outlooks: readonly Outlook[], options: Span & { zone: stri
   if (outlooks.length === 0) return 'The fleet has no computes.';
   const [{ drawWeek }, { outlookTable }, { balanceLines }, { formatSpan }] = await Promise.all([
     import('./forecast/drawing.ts'),
-    import('./forecast/table.ts'),
-    import('./forecast/balance.ts'),
+    import('./forecast/report.ts'),
+    import('./forecast/report.ts'),
     import('./forecast/local-time.ts'),
   ]);
   const { isTTY, columns } = process.stdout;

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import type { Size } from '../domain/compute/compute.ts';
-import { type AccessFlags, answered, ownerOf, withAccessFlags, withOperator } from './operator/access.ts';
+import { type AccessFlags, answered, everyPage, ownerOf, withAccessFlags, withOperator } from './operator/access.ts';
 import { parseFor, parseSize, parseSuspendAfter } from './operator/parse-flags.ts';
-import { describeHold, printJson, printLines } from './operator/show.ts';
+import { describeHold, printJson, printLines, printTable } from './operator/show.ts';
 
 interface HoldFlags extends AccessFlags {
   for: number;
@@ -47,4 +47,27 @@ async function hold(compute: string, flags: HoldFlags): Promise<void> {
     if (flags.json) printJson(set);
     else printLines([`${set.compute_id} is held until ${set.expires_at}: ${describeHold(set)} (${set.id})`]);
   });
+}
+
+const LIST_EXAMPLES = `
+Examples:
+  $ ebb holds
+  $ ebb holds --json | jq '.holds[] | select(.owner == "ann")'`;
+
+/** `ebb holds`: which holds are in force. */
+export function holdsCommand(): Command {
+  return withAccessFlags(new Command('holds'))
+    .description('list the active holds')
+    .addHelpText('after', LIST_EXAMPLES)
+    .action(listHolds);
+}
+
+async function listHolds(flags: AccessFlags): Promise<void> {
+  const holds = await withOperator(flags, ({ operator }) => everyPage((query) => operator.holds(query)));
+  if (flags.json) return printJson({ holds });
+  if (holds.length === 0) return printLines(['no holds']);
+  const rows = holds.map((hold) => [
+    ...[hold.compute_id, describeHold(hold), hold.expires_at ?? 'never', hold.owner, hold.reason, hold.id],
+  ]);
+  printTable(['compute', 'held', 'until', 'owner', 'reason', 'id'], rows);
 }

@@ -10,7 +10,7 @@ import { UserError } from './fail.ts';
 import { awakeLongest, totalsOf } from './init/awake.ts';
 import { type NewFile, refuseIfThere, writeFiles } from './init/files.ts';
 import { jsonText, writeOut } from './output.ts';
-import { SCHEMAS, schemaPath, schemaText } from './schema/texts.ts';
+import { SCHEMAS, schemaPath, schemaText } from './schema.ts';
 
 interface InitFlags {
   force?: boolean;
@@ -81,7 +81,7 @@ async function filesFor(options: {
 }): Promise<NewFile[]> {
   const { settings, computes, atMs, cwd, force } = options;
   const [{ baselineFile }, { settingsFile }, { starterPolicy }] = await Promise.all([
-    import('./init/baseline-file.ts'),
+    import('./init/files.ts'),
     import('./init/settings-file.ts'),
     import('./init/starter-policy.ts'),
   ]);

@@ -1,4 +1,5 @@
 /** The only place where commands write: what comes from others can't steer a terminal or a workflow. */
+
 import { printable, printableJson, printableLines } from '../common/safe-text.ts';
 
 /** Writes lines to standard output. */
@@ -29,4 +30,10 @@ export function writeJson(document: unknown): void {
 /** Writes commands to the runner of a workflow: those that `workflowCommand` has made. */
 export function writeCommands(commands: readonly string[]): void {
   for (const command of commands) process.stdout.write(`${printable(command)}\n`);
+}
+
+/** At most so many characters, the last of them an ellipsis where something is left out. */
+export function shortened(text: string, most: number): string {
+  const characters = Array.from(text);
+  return characters.length <= most ? text : `${characters.slice(0, most - 1).join('')}…`;
 }

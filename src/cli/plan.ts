@@ -63,7 +63,7 @@ async function asText(
 ): Promise<string> {
   const [{ describePlan }, { colorsOf }] = await Promise.all([
     import('./plan/describe-plan.ts'),
-    import('./plan/colors.ts'),
+    import('./terminal.ts'),
   ]);
   const observes = fleet === undefined && mode === 'enforce' && settingsMode === 'observe';
   return [

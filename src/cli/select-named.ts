@@ -1,4 +1,5 @@
 import { printable } from '../common/safe-text.ts';
+import type { ForecastSubject } from '../domain/forecast/alike.ts';
 import { compileGlob } from '../domain/policy/select.ts';
 import { UserError } from './fail.ts';
 
@@ -29,4 +30,13 @@ export function selectNamed<T>(
 export function matcherOf(globs: readonly string[]): (name: string) => boolean {
   const matchers = globs.map(compileGlob);
   return (name) => matchers.length === 0 || matchers.some((matches) => matches(name));
+}
+
+/** Those of the computes that are named: by compute, project id or project name, also with `*` and `?`. All, if none is. */
+export function selectComputes(subjects: readonly ForecastSubject[], names: readonly string[]): ForecastSubject[] {
+  return selectNamed(subjects, {
+    globs: names,
+    namesOf: ({ compute }) => [compute.computeId, compute.projectId, compute.projectName],
+    complaint: (name) => `no compute or project is called ${name}; give an id, a name or a glob such as web-*`,
+  });
 }

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
+import type { Operator } from '../compose/operator-access.ts';
 import { type AccessFlags, answered, withAccessFlags, withOperator } from './operator/access.ts';
-import { describeStatus } from './operator/describe-status.ts';
-import { printJson, printLines } from './operator/show.ts';
+import { describeFreeze, describeHold, printJson, printLines } from './operator/show.ts';
 
 const EXAMPLES = `
 Examples:
@@ -24,4 +24,46 @@ async function showStatus(flags: AccessFlags): Promise<void> {
   const status = await withOperator(flags, ({ operator }) => answered(operator.status()));
   if (flags.json) printJson(status);
   else printLines(describeStatus(status));
+}
+
+type Status = Extract<Awaited<ReturnType<Operator['status']>>, { ok: true }>['value'];
+
+/** A status as lines: connections that are missing, what is in force, then what else is out of the ordinary. */
+export function describeStatus(status: Status): string[] {
+  const { holds, freezes, degraded, stopped_fights, staged } = status;
+  return [
+    // A daemon of an older version does not tell.
+    ...(status.unmet_headroom ?? []).map(
+      ({ compute_id, message }) => `not enough connections: ${compute_id}: ${message}`,
+    ),
+    ...daemonLines(status),
+    ...(staged ? [`staged: ${staged.message}`] : []),
+    ...(status.policy_problems ?? []).map((problem) => `policies: ${problem}`),
+    ...status.waiting.map(({ reason, computes }) => `waiting (${reason}): ${computes}`),
+    ...freezes.map((one) => `frozen until ${one.expires_at}: ${describeFreeze(one)}; ${one.owner}: ${one.reason}`),
+    ...holds.map(
+      (one) => `held until ${one.expires_at}: ${one.compute_id}, ${describeHold(one)}; ${one.owner}: ${one.reason}`,
+    ),
+    ...(status.manual_changes ?? []).map(({ compute_id, message }) => `by hand: ${compute_id}: ${message}`),
+    ...stopped_fights.map(
+      ({ compute_id, fields }) =>
+        `left alone: ${compute_id}, ${fields.join(' and ')}: changed back too often; ebb release ${compute_id}`,
+    ),
+    ...degraded.map(({ compute_id, message }) => `degraded: ${compute_id}: ${message}`),
+  ];
+}
+
+function daemonLines({ source, mode, set_hash, revision, policies, computes, readiness }: Status): string[] {
+  const counts = Object.entries(computes).map(([name, count]) => `${count} ${name}`);
+  const set =
+    set_hash === null ? [] : [`policy set: ${set_hash.slice(0, 12)}${revision === null ? '' : `, ${revision}`}`];
+  const bad = readiness?.checks.filter(({ ok }) => !ok) ?? [];
+  return [
+    source === 'store' ? 'from the store, without a daemon' : `mode: ${mode}`,
+    ...set,
+    ...(policies === null ? [] : [`policies: ${policies.map(({ name }) => name).join(', ') || 'none'}`]),
+    `computes: ${counts.join(', ') || 'none'}`,
+    ...(readiness?.ready ? ['ready'] : []),
+    ...bad.map(({ name, message }) => `not ready: ${name}: ${message}`),
+  ];
 }

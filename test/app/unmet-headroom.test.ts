@@ -5,7 +5,7 @@ import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { createOperator } from '../../src/app/operator/create-operator.ts';
 import { fleetPage } from '../../src/app/operator/fleet-page.ts';
 import type { DaemonParts, OperatorParts } from '../../src/app/operator/parts.ts';
-import { describeStatus } from '../../src/cli/operator/describe-status.ts';
+import { describeStatus } from '../../src/cli/status.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import { aCompute, aHeadroom, aRecord, at, compiled, countsUntil } from '../support/builders.ts';
 import { embeddedTestEngine, type TestEngine } from '../support/engines.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { workflowCommand } from '../../src/cli/validate/workflow-command.ts';
+import { workflowCommand } from '../../src/cli/validate/report.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { makeFolder, type Platform, startTestPlatform } from '../support/platform.ts';
 import { fleetFile } from './fleet-files.ts';

@@ -1,14 +1,15 @@
+import { didYouMean } from '../../common/did-you-mean.ts';
+import { printable } from '../../common/safe-text.ts';
 import type { RecordedCount, Recording } from '../../domain/backtest/recording.ts';
+import { COMPUTE_SIZES_CU } from '../../domain/compute/compute-units.ts';
 import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
 import type { PolicySet, PrometheusSource } from '../../domain/policy/policy.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { Settings } from '../../settings.ts';
 import { UserError } from '../fail.ts';
 import { readSpan } from '../forecast/span.ts';
+import { shortened } from '../output.ts';
 import { matcherOf } from '../select-named.ts';
-import { doubtsOf } from './doubts.ts';
-import { few } from './few.ts';
-import { findSource } from './find-policy.ts';
 import { MOST_COUNTS, readCsv } from './read-csv.ts';
 import { named, type SubjectFlags, type Subjects, subjectsOfFleet, subjectsOfIds } from './subjects.ts';
 
@@ -133,4 +134,88 @@ function recorded({ policies, policy, computes, notes }: Subjects, counts: Count
       ...doubtsOf(recordings),
     ],
   };
+}
+
+/** The first three, as they may be shown, and how many more there are. */
+export function few(texts: readonly string[]): string {
+  const first = texts
+    .slice(0, 3)
+    .map((text) => shortened(printable(text), 40))
+    .join(', ');
+  return texts.length > 3 ? `${first} and ${texts.length - 3} more` : first;
+}
+
+/** What recordings themselves say against the figures, in a line for each kind of doubt. */
+export function doubtsOf(recordings: readonly Recording[]): string[] {
+  return [...fullOnes(recordings), ...strangeOnes(recordings)];
+}
+
+function fullOnes(recordings: readonly Recording[]): string[] {
+  const all = recordings.map((one) => ({ ...one, times: timesFull(one) })).filter(({ times }) => times > 0);
+  if (all.length === 0) return [];
+  const times = all.reduce((sum, one) => sum + one.times, 0);
+  const counts = all.reduce((sum, one) => sum + one.counts.length, 0);
+  const who = `${few(all.map(idOf))} ${all.length === 1 ? 'was' : 'were'}`;
+  return [`${who} full at ${times} of ${counts} counts: more may have wanted to connect than was recorded`];
+}
+
+/** A line for each profile that does not fit. */
+function strangeOnes(recordings: readonly Recording[]): string[] {
+  const byProfile = new Map<string, { ids: string[]; sizes: Set<number> }>();
+  for (const recording of recordings) {
+    const sizes = strangeSizes(recording);
+    if (sizes.length === 0) continue;
+    const known = byProfile.get(recording.profile.name) ?? { ids: [], sizes: new Set() };
+    byProfile.set(recording.profile.name, known);
+    known.ids.push(idOf(recording));
+    for (const max of sizes) known.sizes.add(max);
+  }
+  return [...byProfile].map(([profile, { ids, sizes }]) => {
+    const had = `${few(ids)} had max_connections ${few([...sizes].map(String))}`;
+    return `${had}, which the profile ${profile} gives at no size: is it the right one?`;
+  });
+}
+
+function timesFull({ counts, profile }: Recording): number {
+  return counts.filter(({ connections, maxConnections: max }) => {
+    return max !== undefined && connections >= max - profile.reserved;
+  }).length;
+}
+
+function strangeSizes({ counts, profile }: Recording): number[] {
+  const possible = new Set(COMPUTE_SIZES_CU.map((cu) => profile.maxConnections({ minCu: cu, maxCu: cu })));
+  const sizes = new Set(counts.flatMap(({ maxConnections }) => maxConnections ?? []));
+  return [...sizes].filter((max) => !possible.has(max));
+}
+
+function idOf({ compute }: Recording): string {
+  return compute.computeId;
+}
+
+const LONGEST_NAME = 60;
+
+/** The headroom policy of that name; an error that names what there is. */
+export function findPolicy({ policies }: PolicySet, name: string): HeadroomPolicy {
+  const found = policies.find((policy) => policy.name === name);
+  if (found?.kind === 'headroom') return found;
+  const headrooms = policies.filter(({ kind }) => kind === 'headroom').map((policy) => policy.name);
+  const there = headrooms.length === 0 ? 'no policy is of kind headroom' : `of kind headroom: ${headrooms.join(', ')}`;
+  const shown = shortened(printable(name), LONGEST_NAME);
+  if (found) throw new UserError(`--policy: ${shown} is of kind ${found.kind}, not headroom; ${there}`);
+  throw new UserError(`--policy: no policy is called ${shown}${didYouMean(name, headrooms)}; ${there}`);
+}
+
+/** The Prometheus from which counts are taken: that of the policy, or the one that is named. */
+export function findSource({ sources }: PolicySet, { connections }: HeadroomPolicy, name?: string): PrometheusSource {
+  const source = sources.get(name ?? connections);
+  if (source?.from === 'prometheus') return source;
+  const names = [...sources.values()].filter(({ from }) => from === 'prometheus').map((one) => one.name);
+  const there =
+    names.length === 0
+      ? 'no source is from prometheus'
+      : `from prometheus are ${names.join(', ')}: name one with --source`;
+  const shown = shortened(printable(name ?? connections), LONGEST_NAME);
+  if (source)
+    throw new UserError(`--prometheus: the source ${shown} is from ${source.from}, which remembers nothing; ${there}`);
+  throw new UserError(`--source: no source is called ${shown}${didYouMean(name ?? connections, names)}; ${there}`);
 }

@@ -5,7 +5,7 @@ import type { ReplayedChange } from '../../domain/backtest/simulated-daemon.ts';
 import { formatSize } from '../../domain/compute/settings-text.ts';
 import type { Span } from '../../domain/forecast/forecast.ts';
 import { formatInstant, formatSpan } from '../forecast/local-time.ts';
-import { shortened } from '../printable.ts';
+import { shortened } from '../output.ts';
 import { element, escaped, svgDrawing, tenth } from '../svg-elements.ts';
 
 const WIDTH = 1200;

@@ -1,7 +1,7 @@
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { BillLine } from '../../domain/usage/bill.ts';
 import { jsonText } from '../output.ts';
-import { plainTable } from '../plain-table.ts';
+import { plainTable } from '../terminal.ts';
 import type { CostReport } from './report.ts';
 
 const NOT_INCLUDED = ['storage', 'transfer', 'extra branches'];

@@ -2,7 +2,7 @@ import { type DaemonEvent, prepareEngine, type RunningDaemon, type RunOptions, r
 import type { PolicySet } from '../../domain/policy/policy.ts';
 import { readSettings } from '../../settings.ts';
 import { UserError } from '../fail.ts';
-import { readVersion } from '../version.ts';
+import { readVersion } from '../root.ts';
 import type { DemoPlatform } from './platform.ts';
 
 export interface DemoFlags {

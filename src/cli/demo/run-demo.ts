@@ -1,7 +1,9 @@
+import { setMaxListeners } from 'node:events';
 import { rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { clockByTable } from '../../compose.ts';
 import { cuHours } from '../../domain/compute/cost.ts';
 import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
@@ -10,15 +12,13 @@ import type { Policy } from '../../domain/policy/policy.ts';
 import { NO_SOURCES } from '../../policy/sources.ts';
 import { loadOrFail } from '../load-or-fail.ts';
 import { writeOut } from '../output.ts';
-import { stopSignal } from '../stop-signal.ts';
+import { stopSignal } from '../signals.ts';
 import { type ComputeDay, closingTable } from './closing-table.ts';
 import { type DemoFlags, prepareQueue, startDemoDaemon } from './daemon.ts';
 import { countingBy, POLICIES, writeHeadroomPolicy } from './demo-policies.ts';
-import { liveTheDay } from './live-the-day.ts';
 import { createNarrator, introduce, type Narrator } from './narrator.ts';
 import { type ComputeUse, type DemoPlatform, startPlatform } from './platform.ts';
-import { dayTimeTable } from './time-table.ts';
-import { DAY_ENDS_MS, DAY_STARTS_MS } from './working-day.ts';
+import { DAY_ENDS_MS, DAY_STARTS_MS, dayTimeTable, VISITS, visitStartsMs } from './working-day.ts';
 
 /** What the day takes in real milliseconds. */
 const DAY_REAL_MS = 44_000;
@@ -129,4 +129,36 @@ function dayOf(use: ComputeUse, without: ComputeUse, { changes }: Narrator): Com
     cuHours: cuHours({ low: use.cu_seconds_low, high: use.cu_seconds_high }),
     cuHoursWithout: cuHours({ low: without.cu_seconds_low, high: without.cu_seconds_high }),
   };
+}
+
+interface DayTime {
+  now(): number;
+  sleepUntil(instantMs: number, signal: AbortSignal): Promise<void>;
+}
+
+/** Between two looks at the platforms: what happened since is told then. Real milliseconds. */
+const LOOK_MS = 200;
+
+/** Lets the day's clients come to every platform alike, and tells how far the day is. Resolves at its end. */
+export async function liveTheDay(day: {
+  platforms: readonly DemoPlatform[];
+  clock: DayTime;
+  signal: AbortSignal;
+  onLook(instantMs: number): void;
+}): Promise<void> {
+  const { platforms, clock, signal, onLook } = day;
+  // Every visit waits on it, and so does the look.
+  setMaxListeners(VISITS.length + 1, signal);
+  const visits = VISITS.map(async (visit) => {
+    await clock.sleepUntil(visitStartsMs(visit), signal);
+    await Promise.all(platforms.map((platform) => platform.visit(visit)));
+  });
+  const looks = (async () => {
+    while (clock.now() < DAY_ENDS_MS) {
+      await Promise.all(platforms.map((platform) => platform.use()));
+      onLook(clock.now());
+      await sleep(LOOK_MS, undefined, { signal });
+    }
+  })();
+  await Promise.all([...visits, looks]);
 }

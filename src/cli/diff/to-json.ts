@@ -1,7 +1,7 @@
 import type { Difference, Span } from '../../domain/forecast/forecast.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
+import { rounded } from '../forecast/report.ts';
 import { differenceOf, type Range, times } from '../forecast/sums.ts';
-import { rounded } from '../forecast/to-json.ts';
 import type { Comparison } from './compare.ts';
 
 /** As programs read it: instants in UTC, sizes in CU, timeouts in seconds; only computes that differ. */

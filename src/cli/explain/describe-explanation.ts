@@ -3,9 +3,9 @@ import { printable } from '../../common/safe-text.ts';
 import type { Reason } from '../../domain/compute/reasons.ts';
 import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
 import type { Decision } from '../../domain/decide/decide.ts';
-import { describeStep, describeValue, type TraceStep } from '../../domain/decide/trace.ts';
+import { describeStep, describeValue, stepJson, type TraceStep } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
-import { wantedOf } from '../../domain/evaluate/fleet-plan-json.ts';
+import { desiredJson, plannedComputeJson, settingsJson, wantedOf } from '../../domain/evaluate/fleet-plan-json.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import { nameOf } from '../plan/describe-plan.ts';
 
@@ -90,4 +90,20 @@ function describeWanted({ size, suspendTimeoutSeconds }: ReturnType<typeof wante
 
 function describeSettings(minCu: number, maxCu: number, seconds: number): string {
   return `size ${formatSize({ minCu, maxCu })} CU, suspend_after ${formatSuspendTimeout(seconds)}`;
+}
+
+/** As an entry of `ebb plan --json`, with the instant, the baseline, every step and the next boundary. */
+export function explanationJson({ atMs, planned, next }: Explanation): object {
+  const { compute, record, decision, nextBoundaryMs } = planned;
+  const boundary =
+    nextBoundaryMs === undefined || next === undefined
+      ? null
+      : { at: isoInstant(nextBoundaryMs), desired: desiredJson(next, compute) };
+  return {
+    at: isoInstant(atMs),
+    ...plannedComputeJson(planned),
+    baseline: settingsJson(record.baseline),
+    trace: decision.trace.map(stepJson),
+    next_boundary: boundary,
+  };
 }

@@ -3,7 +3,7 @@ import { printable } from '../../common/safe-text.ts';
 import { severalComputes } from '../../common/several-computes.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { UserError } from '../fail.ts';
-import { shortened } from '../printable.ts';
+import { shortened } from '../output.ts';
 
 const MOST_NAMED = 3;
 const LONGEST_NAME = 128;

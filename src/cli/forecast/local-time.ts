@@ -1,5 +1,9 @@
-import { DateTime } from 'luxon';
+import { DateTime, IANAZone } from 'luxon';
 import type { Span } from '../../domain/forecast/forecast.ts';
+import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
+import type { PolicySet } from '../../domain/policy/policy.ts';
+import type { TimeSpec } from '../../domain/time/time-spec.ts';
+import { UserError } from '../fail.ts';
 
 /** `Mon 2 Mar 2026, 00:00 to Mon 9 Mar 2026, 00:00 (Europe/Berlin)`. */
 export function formatSpan({ fromMs, toMs }: Span, zone: string): string {
@@ -24,4 +28,54 @@ export function formatTime(ms: number, zone: string): string {
 
 function inZone(ms: number, zone: string): DateTime {
   return DateTime.fromMillis(ms, { zone, locale: 'en' });
+}
+
+/** In which days and hours are shown: `--zone`, else that of the first window of the policies that has one, else UTC. */
+export function displayZone(flag: string | undefined, sets: readonly PolicySet[]): string {
+  if (flag === undefined)
+    return (
+      sets
+        .flatMap(({ policies }) => policies.flatMap((policy) => ruleOf(policy).times(policy)))
+        .map(zoneOf)
+        .find(Boolean) ?? 'UTC'
+    );
+  if (IANAZone.isValidZone(flag)) return flag;
+  throw new UserError(`--zone: "${flag}" is not a time zone; write an IANA name such as Europe/Berlin, or UTC`);
+}
+
+function zoneOf(spec: TimeSpec): string | undefined {
+  return 'zone' in spec ? spec.zone : undefined;
+}
+
+/** A day of a zone as it is drawn: the cells of it that lie in the time asked for. */
+export interface Day {
+  /** `Mon 2 Mar`. */
+  label: string;
+  cells: readonly Span[];
+  /** Cells of a whole day. */
+  wholeCells: number;
+}
+
+/** Divides time into the local days of a zone, and those into cells of so many hours of local time; 24 is a multiple of them. */
+export function daysOf({ fromMs, toMs }: Span, { zone, hoursPerCell }: { zone: string; hoursPerCell: number }): Day[] {
+  const days: Day[] = [];
+  let day = DateTime.fromMillis(fromMs, { zone }).startOf('day');
+  while (day.toMillis() < toMs) {
+    const next = day.plus({ days: 1 }).startOf('day');
+    const starts = Array.from({ length: 24 / hoursPerCell }, (_, index) => atHour(day, index * hoursPerCell));
+    const cells = starts.map((startMs, index) => ({ fromMs: startMs, toMs: starts[index + 1] ?? next.toMillis() }));
+    days.push({
+      label: day.toFormat('ccc d LLL', { locale: 'en' }),
+      // Where the clocks are put forward an hour, and with it a cell, may be missing.
+      cells: cells.filter((cell) => cell.fromMs < cell.toMs && cell.toMs > fromMs && cell.fromMs < toMs),
+      wholeCells: starts.length,
+    });
+    day = next;
+  }
+  return days;
+}
+
+/** Local midnight itself may be what a change of the clocks skips. */
+function atHour(day: DateTime, hour: number): number {
+  return hour === 0 ? day.toMillis() : day.set({ hour }).toMillis();
 }

@@ -2,10 +2,9 @@ import { NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
 import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
 import type { Span } from '../../domain/forecast/forecast.ts';
 import type { Segment } from '../../domain/forecast/walk.ts';
-import { shortened } from '../printable.ts';
+import { shortened } from '../output.ts';
 import { element, escaped, svgDrawing, tenth } from '../svg-elements.ts';
-import { daysOf } from './days.ts';
-import { formatInstant, formatSpan } from './local-time.ts';
+import { daysOf, formatInstant, formatSpan } from './local-time.ts';
 import type { Outlook } from './outlook.ts';
 import { differenceOf, formatChange, formatHours, sumOf } from './sums.ts';
 

@@ -2,7 +2,7 @@ import Table from 'cli-table3';
 import { printable } from '../../common/safe-text.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
-import { shortened } from '../printable.ts';
+import { shortened } from '../output.ts';
 import { awakeLongest, type Totals } from './awake.ts';
 
 const MOST_ROWS = 20;

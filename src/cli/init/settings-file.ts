@@ -2,7 +2,7 @@ import { relative } from 'node:path';
 import { stringify } from 'yaml';
 import { SETTINGS } from '../../settings/declarations.ts';
 import type { Settings } from '../../settings.ts';
-import { schemaPath } from '../schema/texts.ts';
+import { schemaPath } from '../schema.ts';
 
 /** The text of `ebb.yaml`: observe, and what this run was told by flags and variables. Never a key. */
 export function settingsFile(settings: Settings, cwd: string): string {

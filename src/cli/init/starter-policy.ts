@@ -1,4 +1,4 @@
-import { schemaPath } from '../schema/texts.ts';
+import { schemaPath } from '../schema.ts';
 
 /** The text of a first policy file, for a folder beside that of the schemas. Its policy is not enabled: a first run must do nothing that nobody thought of. */
 export function starterPolicy(): string {

@@ -4,7 +4,7 @@ import { printable } from '../../common/safe-text.ts';
 import type { Operator } from '../../compose/operator-access.ts';
 import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
 import { writeJson, writeOut } from '../output.ts';
-import { plainTable } from '../plain-table.ts';
+import { plainTable } from '../terminal.ts';
 
 type Item<Pages> = Pages extends { ok: true; value: { items: (infer T)[] } } ? T : never;
 export type Hold = Item<Awaited<ReturnType<Operator['holds']>>>;

@@ -1,7 +1,7 @@
 import { printable } from '../../common/safe-text.ts';
 import { formatDuration } from '../../domain/compute/settings-text.ts';
 import { formatDollars, formatHours } from '../forecast/sums.ts';
-import { shortened } from '../printable.ts';
+import { shortened } from '../output.ts';
 import type { PricedCause } from './find-causes.ts';
 import type { Past } from './read-past.ts';
 

@@ -3,8 +3,8 @@ import type { Range } from '../../domain/awake/causes.ts';
 import { formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
 import type { Fields, Finding } from '../../domain/recommend/finding.ts';
 import { formatDollars, formatHours, sumOf } from '../forecast/sums.ts';
-import { plainTable } from '../plain-table.ts';
-import { shortened } from '../printable.ts';
+import { shortened } from '../output.ts';
+import { plainTable } from '../terminal.ts';
 
 const NAME_WIDTH = 28;
 

@@ -1,7 +1,9 @@
 import { DateTime } from 'luxon';
 import { narrowKeys } from '../../app/fleet/narrow-keys.ts';
 import { refusedNotes } from '../../app/fleet/refused-notes.ts';
-import type { PolicySet } from '../../domain/policy/policy.ts';
+import type { Compute } from '../../domain/compute/compute.ts';
+import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
+import { compileSelector, type Selection } from '../../domain/policy/select.ts';
 import { type Finding, lintPolicySet } from '../../policy/lint/lint.ts';
 import { loadPolicySet } from '../../policy/load.ts';
 import { byPlace } from '../../policy/parse.ts';
@@ -9,7 +11,6 @@ import type { PolicyProblem } from '../../policy/problem.ts';
 import { readSettings, type Settings } from '../../settings.ts';
 import { UserError } from '../fail.ts';
 import type { KnownFleet } from './fleet.ts';
-import { type Matches, matchesOf } from './matches.ts';
 
 export interface ValidateFlags {
   config?: string;
@@ -115,4 +116,25 @@ function notesOn({ computes, projects = [], missing, branchNamesRefused }: Known
     ...missing.map((line) => `left out: ${line}`),
     ...partly,
   ];
+}
+
+/** What a policy selects. */
+export interface Matches {
+  policy: string;
+  computes: readonly Compute[];
+  /** How many it will select once they are old enough. */
+  tooYoung: number;
+  /** How many it may select: of these a name or role that it selects by is not known. */
+  unknown: number;
+}
+
+export function matchesOf(policies: readonly Policy[], fleet: readonly Compute[], nowMs: number): Matches[] {
+  return policies.map(({ name, select }) => {
+    const matches = compileSelector(select);
+    const selected = (selection: Selection, atMs: number) =>
+      fleet.filter((compute) => matches(compute, atMs) === selection);
+    const computes = selected('yes', nowMs);
+    const tooYoung = selected('yes', Number.POSITIVE_INFINITY).length - computes.length;
+    return { policy: name, computes, tooYoung, unknown: selected('unknown', nowMs).length };
+  });
 }

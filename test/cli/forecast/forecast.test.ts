@@ -1,14 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { balanceLines } from '../../../src/cli/forecast/balance.ts';
-import { daysOf } from '../../../src/cli/forecast/days.ts';
-import { displayZone } from '../../../src/cli/forecast/display-zone.ts';
 import { drawWeek } from '../../../src/cli/forecast/drawing.ts';
+import { daysOf, displayZone } from '../../../src/cli/forecast/local-time.ts';
 import { foresee } from '../../../src/cli/forecast/outlook.ts';
+import { balanceLines, forecastJson, outlookTable } from '../../../src/cli/forecast/report.ts';
 import { readSpan, type SpanFlags } from '../../../src/cli/forecast/span.ts';
 import { drawSvg } from '../../../src/cli/forecast/svg.ts';
-import { outlookTable } from '../../../src/cli/forecast/table.ts';
-import { forecastJson } from '../../../src/cli/forecast/to-json.ts';
 import { aCompute, at, compiled } from '../../support/builders.ts';
 import { PRICING, SPRING_WEEK, SUBJECTS, webAndDev } from '../../support/foreseen-fleet.ts';
 

@@ -1,4 +1,5 @@
 import Table from 'cli-table3';
+import { createColors } from 'picocolors';
 
 const NO_LINES = Object.fromEntries(
   [
@@ -22,4 +23,9 @@ export function plainTable(
   for (const row of rows) table.push([...row]);
   const lines = table.toString().split('\n');
   return lines.map((line) => line.trimEnd()).join('\n');
+}
+
+/** Colours for a stream: only on a terminal that has them, and not where NO_COLOR is set. */
+export function colorsOf(stream: { isTTY?: boolean; hasColors?(): boolean }): ReturnType<typeof createColors> {
+  return createColors(stream.isTTY === true && stream.hasColors?.() === true);
 }

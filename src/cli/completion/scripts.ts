@@ -1,0 +1,184 @@
+import { type Flag, LIST_COMPUTES, placesIn, quoted, type Value, type Words } from './words.ts';
+
+/** A script for bash, from 3.2 on: without associative arrays, `mapfile` and the package bash-completion. */
+export function bashScript(program: Words): string {
+  const places = placesIn(program).map(({ path, words }) => [path.map((name) => `/${name}`).join(''), words] as const);
+  const cases = places.map(([path, words]) => placeCase(path, words));
+  return `# Completion of ebb for bash. Made by: ebb completion bash
+
+_ebb_words() { COMPREPLY=($(compgen -W "$1" -- "$cur")); }
+_ebb_computes() { _ebb_nothing; _ebb_words "$(${LIST_COMPUTES})"; }
+# Nothing is offered, so that readline offers paths.
+_ebb_paths() { COMPREPLY=(); }
+_ebb_nothing() { COMPREPLY=(); compopt +o default 2>/dev/null; }
+
+_ebb() {
+  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD - 1]} place= i
+  # bash breaks words at "=".
+  if [ "$cur" = = ]; then
+    cur=
+  elif [ "$prev" = = ]; then
+    prev=\${COMP_WORDS[COMP_CWORD - 2]}
+  fi
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case "$place/\${COMP_WORDS[i]}" in
+      ${places
+        .map(([path]) => path)
+        .filter((path) => path !== '')
+        .join(' | ')}) place="$place/\${COMP_WORDS[i]}" ;;
+    esac
+  done
+  case "$place" in
+${cases.join('\n')}
+  esac
+}
+
+complete -o default -F _ebb ebb
+`;
+}
+
+/** What follows a command, whose path is written `/keys/create`. */
+function placeCase(path: string, { flags, commands, argument }: Words): string {
+  const names = flags.flatMap(({ long, short = [] }) => [long, short].flat());
+  const valued = flags.filter(({ optional }) => !optional).flatMap(valueCase);
+  const rest = commands.length > 0 ? { kind: 'words' as const, words: commands.map(({ name }) => name) } : argument;
+  return `    ${quoted(path)})
+      case "$prev" in
+${[...valued, '        *) case "$cur" in', `          -*) _ebb_words ${quoted(names.join(' '))} ;;`, `          *) ${offer(rest)} ;;`, '        esac ;;'].join('\n')}
+      esac ;;`;
+}
+
+function valueCase({ long, value }: Flag): string[] {
+  return value === undefined ? [] : [`        ${long}) ${offer(value)} ;;`];
+}
+
+function offer(value: Value = { kind: 'other' }): string {
+  switch (value.kind) {
+    case 'words':
+      return `_ebb_words ${quoted(value.words.join(' '))}`;
+    case 'path':
+      return '_ebb_paths';
+    case 'compute':
+      return '_ebb_computes';
+    case 'other':
+      return '_ebb_nothing';
+  }
+}
+
+/** A script for zsh: a file of `$fpath`, or something to evaluate. */
+export function zshScript(program: Words): string {
+  return `#compdef ebb
+# Completion of ebb for zsh. Made by: ebb completion zsh
+
+_ebb_computes() {
+  local -a computes=(\${(f)"$(${LIST_COMPUTES})"})
+  compadd -a computes
+}
+
+${functionsOf(program, '_ebb').join('\n\n')}
+
+if [ "$funcstack[1]" = _ebb ]; then
+  _ebb "$@"
+else
+  compdef _ebb ebb
+fi
+`;
+}
+
+/** One function for each command. */
+function functionsOf(words: Words, name: string): string[] {
+  const { flags, commands, argument } = words;
+  const specs = flags.map(flagSpec);
+  if (commands.length === 0) {
+    const all = [...specs, ...(argument ? [`*:argument:${action(argument)}`] : [])];
+    return [`${name}() {\n  _arguments ${all.map(quoted).join(' \\\n    ')}\n}`];
+  }
+  const described = commands.map((command) => quoted(`${command.name}:${command.description}`));
+  const cases = commands.map((command) => `    ${command.name}) ${name}_${command.name} ;;`);
+  return [
+    `${name}() {
+  local curcontext=$curcontext state line
+  local -a commands=(
+    ${described.join('\n    ')}
+  )
+  _arguments -C ${[...specs, '1: :->command', '*:: :->rest'].map(quoted).join(' \\\n    ')}
+  case $state in
+  command) _describe command commands ;;
+  rest)
+    case $line[1] in
+${cases.join('\n')}
+    esac ;;
+  esac
+}`,
+    ...commands.flatMap((command) => functionsOf(command, `${name}_${command.name}`)),
+  ];
+}
+
+/** As `_arguments` reads it: `--mode[text]:value:(a b)`; a flag may be given several times. */
+function flagSpec({ long, description, value, optional }: Flag): string {
+  const text = description.replace(/[[\]\\:]/g, '\\$&');
+  const after = value === undefined ? '' : `${optional ? '::' : ':'}value:${action(value)}`;
+  return `*${long}${value === undefined || optional ? '' : '='}[${text}]${after}`;
+}
+
+function action(value: Value): string {
+  switch (value.kind) {
+    case 'words':
+      return `(${value.words.join(' ')})`;
+    case 'path':
+      return '_files';
+    case 'compute':
+      return '_ebb_computes';
+    case 'other':
+      return ' ';
+  }
+}
+
+/** A script for fish. */
+export function fishScript(program: Words): string {
+  const lines = placesIn(program).flatMap(({ path, words }) => linesOf(words, path));
+  return `# Completion of ebb for fish. Made by: ebb completion fish
+complete -c ebb -f
+${lines.join('\n')}
+`;
+}
+
+/** What can follow a command. */
+function linesOf({ flags, commands, argument }: Words, path: readonly string[]): string[] {
+  const here = path.map((name) => `__fish_seen_subcommand_from ${name}`);
+  const names = commands.map(({ name }) => name);
+  const noneOf = path.length === 0 ? '__fish_use_subcommand' : `not __fish_seen_subcommand_from ${names.join(' ')}`;
+  const noneYet = names.length === 0 ? [] : [noneOf];
+  const condition = (parts: readonly string[]) =>
+    parts.length === 0 ? '' : ` -n ${quotedForFish(parts.join('; and '))}`;
+  const line = (rest: string, parts = [...here, ...noneYet]) => `complete -c ebb${condition(parts)} ${rest}`;
+  return [
+    ...commands.map(({ name, description }) => line(`-a ${name} -d ${quotedForFish(description)}`)),
+    ...flags.map((flag) => line(flagText(flag))),
+    ...(argument && argument.kind !== 'other' ? [line(valueText(argument))] : []),
+  ];
+}
+
+function flagText({ long, short, description, value, optional }: Flag): string {
+  const names = [`-l ${long.slice(2)}`, ...(short === undefined ? [] : [`-s ${short.slice(1)}`])];
+  const after = value === undefined || optional ? [] : [value.kind === 'path' ? '-r' : '-x', valueText(value)];
+  return [...names, ...after, `-d ${quotedForFish(description)}`].filter((part) => part !== '').join(' ');
+}
+
+function valueText(value: Value): string {
+  switch (value.kind) {
+    case 'words':
+      return `-a ${quotedForFish(value.words.join(' '))}`;
+    case 'path':
+      return '-F';
+    case 'compute':
+      return `-a ${quotedForFish(`(command -q ebb; and ${LIST_COMPUTES})`)}`;
+    case 'other':
+      return '';
+  }
+}
+
+/** fish knows two escapes within single quotes. */
+function quotedForFish(text: string): string {
+  return `'${text.replace(/[\\']/g, '\\$&')}'`;
+}

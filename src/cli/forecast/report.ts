@@ -1,0 +1,93 @@
+import { printable } from '../../common/safe-text.ts';
+import type { Span } from '../../domain/forecast/forecast.ts';
+import { isoInstant } from '../../domain/time/instants.ts';
+import { shortened } from '../output.ts';
+import { plainTable } from '../terminal.ts';
+import type { Outlook } from './outlook.ts';
+import {
+  differenceOf,
+  formatChange,
+  formatDollar,
+  formatDollars,
+  formatHours,
+  type Range,
+  sumOf,
+  times,
+} from './sums.ts';
+
+/** Names longer than this are cut. */
+const NAME_WIDTH = 16;
+const ID_WIDTH = 26;
+
+/** CU-hours of every compute, with ebb and without, and what they cost. */
+export function outlookTable(outlooks: readonly Outlook[]): string {
+  const priced = outlooks.some(({ price }) => price !== undefined);
+  const rows = outlooks.map(({ compute, cuHours, without, price }) => {
+    const names = [shortened(printable(compute.projectName), NAME_WIDTH), shortened(compute.computeId, ID_WIDTH)];
+    const cost = price === undefined ? '' : formatDollars(times(cuHours, price));
+    return [...names, formatHours(cuHours), formatHours(without), ...(priced ? [cost] : [])];
+  });
+  const used = sumOf(outlooks, ({ cuHours }) => cuHours);
+  const without = sumOf(outlooks, (outlook) => outlook.without);
+  const cost = formatDollars(costOf(outlooks, ({ cuHours }) => cuHours));
+  const all = ['all', '', formatHours(used), formatHours(without), ...(priced ? [cost] : [])];
+  const head = ['project', 'compute', 'CU-hours', 'without ebb', ...(priced ? ['price'] : [])];
+  return plainTable(head, [...rows, all], ['left', 'left', 'right', 'right', 'right']);
+}
+
+/** US dollars of the computes that have a price. */
+export function costOf(outlooks: readonly Outlook[], hoursOf: (outlook: Outlook) => Outlook['cuHours']) {
+  return sumOf(outlooks, (outlook) => times(hoursOf(outlook), outlook.price ?? 0));
+}
+
+/** As programs read it: instants in UTC, sizes in CU, timeouts in seconds. */
+export function forecastJson({ fromMs, toMs }: Span, outlooks: readonly Outlook[]) {
+  return {
+    from: isoInstant(fromMs),
+    to: isoInstant(toMs),
+    computes: outlooks.map(({ compute, segments, cuHours, without, price }) => ({
+      project_id: compute.projectId,
+      compute_id: compute.computeId,
+      segments: segments.map((segment) => ({
+        from: isoInstant(segment.fromMs),
+        to: isoInstant(segment.toMs),
+        min_cu: segment.minCu,
+        max_cu: segment.maxCu,
+        suspend_timeout_seconds: segment.suspendTimeoutSeconds,
+        policies: segment.policies,
+      })),
+      cu_hours: rounded(cuHours),
+      cu_hours_without: rounded(without),
+      ...(price !== undefined && { usd: rounded(times(cuHours, price)) }),
+    })),
+  };
+}
+
+/** Without the noise of floating point. */
+export function rounded({ low, high }: Range): Range {
+  return { low: Math.round(low * 1e4) / 1e4, high: Math.round(high * 1e4) / 1e4 };
+}
+
+/** What ebb changes in all, and what these figures rest on. */
+export function balanceLines(outlooks: readonly Outlook[]): string[] {
+  const change = differenceOf(
+    sumOf(outlooks, ({ cuHours }) => cuHours),
+    sumOf(outlooks, ({ without }) => without),
+  );
+  const cost = differenceOf(
+    costOf(outlooks, ({ cuHours }) => cuHours),
+    costOf(outlooks, ({ without }) => without),
+  );
+  const priced = outlooks.some(({ price }) => price !== undefined);
+  const dollars = priced ? `, ${formatChange(cost, formatDollar)}` : '';
+  const unpriced = [
+    ...new Set(outlooks.filter(({ price }) => price === undefined).map(({ compute }) => compute.account)),
+  ];
+  return [
+    `Against the baseline: ${formatChange(change)} CU-hours${dollars}.`,
+    'Low: what may sleep always sleeps. High: all awake, at the maximum. The truth is between: docs/forecast.md.',
+    ...(unpriced.length > 0
+      ? [`No price for ${unpriced.map(printable).join(', ')}: say in ebb.yaml which plan it is (plan: launch).`]
+      : []),
+  ];
+}
