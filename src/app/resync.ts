@@ -1,6 +1,7 @@
 import type { ReasonCode } from '../domain/compute/reasons.ts';
 import { lookAgainAt } from '../domain/decide/boundaries.ts';
 import type { EvaluatedCompute } from '../domain/evaluate/evaluate.ts';
+import { gatesOf } from '../domain/plan/plan.ts';
 import type { Running } from './background.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import type { StoreClock } from './group/clock-skew.ts';
@@ -77,5 +78,5 @@ const ENDS_BY_ITSELF: ReadonlySet<ReasonCode> = new Set([
 function isUnfinished({ plan, decision, ...ahead }: EvaluatedCompute, nowMs: number): boolean {
   const dueMs = ahead.nextBoundaryMs ?? lookAgainAt(decision.instantMs, ahead);
   if (dueMs !== undefined && dueMs <= nowMs) return true;
-  return plan.verdict === 'act' || plan.heldBy.some((code) => !ENDS_BY_ITSELF.has(code));
+  return plan.verdict === 'act' || gatesOf(plan).some((code) => !ENDS_BY_ITSELF.has(code));
 }

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
-import { type Action, inOrderOfWriting, type Plan, reasonsToAct } from '../../src/domain/plan/plan.ts';
+import { type Action, gatesOf, inOrderOfWriting, type Plan, reasonsOf } from '../../src/domain/plan/plan.ts';
 
 const action = (policy: string, raises: boolean, priority: number): Action => ({
   ...{ kind: 'update', fields: {}, disconnects: true },
   ...{ policy, raises, priority },
 });
 const plan = (verdict: Plan['verdict'], ...actions: Action[]) => ({
-  plan: { verdict, actions, reasons: [], heldBy: [] },
+  plan: { verdict, actions, why: [], waiting: [] },
 });
 
 it('writes raises first, then by priority, and nothing that waits', () => {
@@ -25,9 +25,12 @@ it('writes raises first, then by priority, and nothing that waits', () => {
   }
 });
 
-it('gives for what is written now the reasons without those of what waits', () => {
-  const reasons = (['otherwise', 'window_open', 'at_once'] as const).map((code) => ({ code, message: code }));
-  const waiting: Plan = { verdict: 'act', actions: [], reasons, heldBy: ['at_once'] };
-  expect(reasonsToAct(waiting).map(({ code }) => code)).toEqual(['otherwise']);
-  expect(reasonsToAct({ ...waiting, heldBy: [] })).toEqual(reasons);
+it('gives the reasons of what is written now first, then each that waits with its gate', () => {
+  const [wanted, why, gate] = (['otherwise', 'window_open', 'at_once'] as const).map((code) => ({
+    code,
+    message: code,
+  }));
+  if (!wanted || !why || !gate) throw new Error();
+  const waiting: Plan = { verdict: 'act', actions: [], why: [wanted], waiting: [{ why, gate }] };
+  expect([reasonsOf(waiting), gatesOf(waiting)]).toEqual([[wanted, why, gate], ['at_once']]);
 });

@@ -4,6 +4,7 @@ import type { Compute, Size } from '../../src/domain/compute/compute.ts';
 import { COMPUTE_SIZES_CU } from '../../src/domain/compute/compute-units.ts';
 import { CONNECTION_PROFILES } from '../../src/domain/connections/connection-profile.ts';
 import { type FleetPlan, type FleetSituation, planFleet } from '../../src/domain/evaluate/plan-fleet.ts';
+import { gatesOf } from '../../src/domain/plan/plan.ts';
 import type { HeadroomPolicy } from '../../src/domain/policy/kinds/headroom.ts';
 import type { RestartPolicy } from '../../src/domain/policy/kinds/restart.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
@@ -33,7 +34,7 @@ const recordsOf = (all: readonly Compute[], fields: Partial<ComputeRecord> = {})
   new Map(all.map((compute) => [compute.computeId, aRecord({ lastApplied: { ...compute }, ...fields })]));
 
 const verdicts = ({ computes: planned }: FleetPlan) => planned.map(({ plan }) => plan.verdict);
-const gates = ({ computes: planned }: FleetPlan) => planned.map(({ plan }) => plan.heldBy.join());
+const gates = ({ computes: planned }: FleetPlan) => planned.map(({ plan }) => gatesOf(plan).join());
 
 describe('planFleet', () => {
   it('orders computes by project and id, whatever the order in which they were read', () => {

@@ -1,15 +1,27 @@
 import { describe, expect, it } from 'vitest';
-import { aCompute, aHold, aRecord, aRestart, aSchedule, at, aWindow, compiled, planFor } from '../support/builders.ts';
+import type { ReasonCode } from '../../src/domain/compute/reasons.ts';
+import {
+  aCompute,
+  aHold,
+  aRecord,
+  aRestart,
+  aSchedule,
+  at,
+  aWindow,
+  compiled,
+  planFor,
+  told,
+} from '../support/builders.ts';
 
 const NOON = at('2026-03-02T12:00:00Z');
 const size = (minCu: number, maxCu = minCu) => ({ minCu, maxCu });
 const both = compiled(aSchedule({ windows: [], otherwise: { size: size(1, 4), suspendTimeoutSeconds: 60 } }));
-const none = { verdict: 'none', actions: [], heldBy: [] };
 
 describe('a plan', () => {
   it('that wants nothing says why', () => {
     const met = aCompute({ ...size(1, 4), suspendTimeoutSeconds: 60 });
-    const because = (code: string, message: string) => ({ ...none, reasons: [{ code, message }] });
+    const because = (code: ReasonCode, message: string) =>
+      told({ verdict: 'none', actions: [], why: [{ code, message }], waiting: [] });
     expect(planFor({ policies: both, compute: met, nowMs: NOON })).toEqual(
       because('nothing_to_do', 'the compute already has what is wanted'),
     );

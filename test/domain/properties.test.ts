@@ -8,7 +8,7 @@ import { type DecideInput, type Decision, decide } from '../../src/domain/decide
 import { type Evaluation, evaluate, type Situation } from '../../src/domain/evaluate/evaluate.ts';
 import { withWanted } from '../../src/domain/evaluate/wanted-since.ts';
 import { withoutMark } from '../../src/domain/plan/manual-changes.ts';
-import type { Plan } from '../../src/domain/plan/plan.ts';
+import { gatesOf, type Plan } from '../../src/domain/plan/plan.ts';
 import type { Bounds } from '../../src/domain/policy/directive.ts';
 import type { HeadroomPolicy } from '../../src/domain/policy/kinds/headroom.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
@@ -251,8 +251,9 @@ describe('a plan', () => {
     return { ...situation, nowMs: untilMs };
   }
 
-  const isAtRest = ({ verdict, heldBy }: Plan) =>
-    verdict === 'none' || (verdict === 'wait' && heldBy.every((code) => code === 'observe' || code === 'frozen'));
+  const isAtRest = (one: Plan) =>
+    one.verdict === 'none' ||
+    (one.verdict === 'wait' && gatesOf(one).every((code) => code === 'observe' || code === 'frozen'));
 
   it('is done after a while: gates open, and then nothing is left', () => {
     fc.assert(

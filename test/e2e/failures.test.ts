@@ -148,7 +148,7 @@ describe('an operation that', () => {
     const ended = () => daemon.events.filter(({ kind }) => kind === 'operation_ended');
     await expect.poll(ended, { timeout: 60_000 }).not.toEqual([]);
     const waitsFor = () =>
-      daemon.events.flatMap((event) => (event.kind === 'held_back' ? [event.plan.reasons.at(-1)?.code] : []));
+      daemon.events.flatMap((event) => (event.kind === 'held_back' ? [event.plan.waiting.at(-1)?.gate.code] : []));
     await expect.poll(waitsFor, { timeout: 60_000 }).toContain('operation_running');
     expect(await platform.writes()).toHaveLength(2);
   }, 120_000);

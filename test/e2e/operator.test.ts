@@ -110,7 +110,9 @@ describe('commands beside a daemon that has the embedded store for itself', () =
     await expect.poll(() => daemon.events.length + daemon.logs.length, WAIT).toBeGreaterThan(0);
     const { id } = await json('freeze', '--all', '--for', '1h', '--reason', 'incident');
     const frozen = () =>
-      daemon.events.filter((event) => event.kind === 'held_back' && event.plan.heldBy.includes('frozen')).length;
+      daemon.events.filter(
+        (event) => event.kind === 'held_back' && event.plan.waiting.some(({ gate }) => gate.code === 'frozen'),
+      ).length;
     await expect.poll(frozen, WAIT).toBeGreaterThanOrEqual(2);
     expect(await sizes()).toEqual([]);
     expect(await json('status')).toMatchObject({

@@ -45,7 +45,9 @@ policies:
   await expect.poll(patched, WAIT).toContain('ep-sleeps');
   const waiting = () =>
     daemon.events.flatMap((event) =>
-      event.kind === 'held_back' && event.compute.computeId === 'ep-wakes' ? event.plan.heldBy : [],
+      event.kind === 'held_back' && event.compute.computeId === 'ep-wakes'
+        ? event.plan.waiting.map(({ gate }) => gate.code)
+        : [],
     );
   await expect.poll(waiting, WAIT).toContain('waiting_for_idle');
   expect(await patched()).toEqual(['ep-sleeps']);

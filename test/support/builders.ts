@@ -5,7 +5,7 @@ import type { Compute } from '../../src/domain/compute/compute.ts';
 import type { ConnectionHistory, ConnectionSample } from '../../src/domain/connections/connections.ts';
 import { evaluate, type Situation } from '../../src/domain/evaluate/evaluate.ts';
 import type { Hold } from '../../src/domain/overrides/holds.ts';
-import type { Plan } from '../../src/domain/plan/plan.ts';
+import { gatesOf, type Plan, reasonsOf } from '../../src/domain/plan/plan.ts';
 import { type CompiledPolicies, compilePolicies } from '../../src/domain/policy/compiled-policies.ts';
 import type { FreezePolicy } from '../../src/domain/policy/kinds/freeze.ts';
 import type { HeadroomPolicy } from '../../src/domain/policy/kinds/headroom.ts';
@@ -159,7 +159,12 @@ export function currentRules(...policies: Policy[]): CurrentRules {
   return { current: { ...current, revision: undefined } };
 }
 
+/** A plan with all of its reasons in a row, as people are shown them, and the gates that hold what waits. */
+export function told(plan: Plan) {
+  return { ...plan, reasons: reasonsOf(plan), heldBy: gatesOf(plan) };
+}
+
 /** Plans as the daemon does. */
-export function planFor(situation: Partial<Situation> & Pick<Situation, 'policies' | 'compute' | 'nowMs'>): Plan {
-  return evaluate({ record: undefined, mode: 'enforce', projectBusy: false, ...situation }).plan;
+export function planFor(situation: Partial<Situation> & Pick<Situation, 'policies' | 'compute' | 'nowMs'>) {
+  return told(evaluate({ record: undefined, mode: 'enforce', projectBusy: false, ...situation }).plan);
 }

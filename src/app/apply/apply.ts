@@ -4,7 +4,7 @@ import type { Reason } from '../../domain/compute/reasons.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { freezesAt } from '../../domain/overrides/freezes.ts';
 import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
-import { type Action, reasonsToAct } from '../../domain/plan/plan.ts';
+import type { Action } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { isDegraded, worstFailures } from '../../domain/records/failures.ts';
 import type { ControlApi, ControlApiError } from '../../ports/control-api.ts';
@@ -89,7 +89,7 @@ export async function applyAction(
   const intendedMs = deps.clock.monotonicMs();
   const deadlineMs = LEASE_MS - (intendedMs - askedMs) - LEASE_MARGIN_MS;
   if (!intended || deadlineMs < SHORTEST_CALL_MS) return callOff(deps, lease, evaluatedCompute, action);
-  deps.notify({ kind: 'write_started', compute, action, reasons: reasonsToAct(plan), origin: originOf(deps) });
+  deps.notify({ kind: 'write_started', compute, action, reasons: plan.why, origin: originOf(deps) });
   const answer = await step('sending the change', () => send(deps, compute, action, deadlineMs));
   const answeredMs = deps.clock.now();
   const latenessMs = boundaryMs === undefined ? undefined : Math.max(0, answeredMs - boundaryMs);
@@ -213,7 +213,7 @@ function report(
     kind: 'write_ended',
     compute,
     action,
-    reasons: reasonsToAct(plan),
+    reasons: plan.why,
     outcome: outcomeOf(answer),
     operations: answer.ok ? answer.value.operations : [],
     origin: originOf(deps),

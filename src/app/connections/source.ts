@@ -3,6 +3,7 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import { CONNECTION_PROFILES } from '../../domain/connections/connection-profile.ts';
 import { compactSamples, MOST_SAMPLES, withValidity } from '../../domain/connections/connection-samples.ts';
 import { type Evaluation, evaluateNow } from '../../domain/evaluate/evaluate.ts';
+import { gatesOf } from '../../domain/plan/plan.ts';
 import type { ConnectionCounters, CountOutcome } from '../../ports/connections.ts';
 import type { ConnectionSample, Store } from '../../ports/store.ts';
 import { type EvaluateDeps, situationOf } from '../evaluate/evaluate.ts';
@@ -133,6 +134,6 @@ function changesWhatIsWanted(deps: SampleSourceDeps, compute: Compute): boolean 
   if (!before) return false;
   const after = evaluateNow(situationOf(deps, { compute, record: before.record, projectBusy: false }));
   const told = ({ decision, plan }: Pick<Evaluation, 'decision' | 'plan'>) =>
-    JSON.stringify([decision.desired, plan.actions, plan.heldBy]);
+    JSON.stringify([decision.desired, plan.actions, gatesOf(plan)]);
   return told(before) !== told(after);
 }

@@ -1,6 +1,7 @@
 import { type Compute, hasSettings } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { type Freeze, mayConcern } from '../../domain/overrides/freezes.ts';
+import { gatesOf } from '../../domain/plan/plan.ts';
 import type { ComputeStatus } from '../../ports/documents.ts';
 import type { Mode } from './evaluate.ts';
 
@@ -20,7 +21,7 @@ export function statusOf(
   isFrozen: FrozenTest,
 ): ComputeStatus {
   if (decision.freezes.length > 0 || isFrozen(compute)) return 'frozen';
-  if (plan.heldBy.includes('degraded')) return 'degraded';
+  if (gatesOf(plan).includes('degraded')) return 'degraded';
   if (decision.holds.length > 0) return 'held';
   if (!decision.matched) {
     const changed = Object.keys(record.lastApplied).length > 0;

@@ -3,7 +3,7 @@ import type { ConnectionHistory } from '../../domain/connections/connections.ts'
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { evaluate, type Situation } from '../../domain/evaluate/evaluate.ts';
 import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
-import type { Plan } from '../../domain/plan/plan.ts';
+import { gatesOf, type Plan } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Notifier } from '../../ports/notifier.ts';
@@ -94,11 +94,11 @@ function notifyHeldBack(
   { fleet, notify }: Pick<EvaluateProjectDeps, 'fleet' | 'notify'>,
   { compute, plan }: EvaluatedCompute,
 ): void {
-  if (plan.heldBy.length === 0) return;
+  if (plan.waiting.length === 0) return;
   const before = fleet.evaluatedCompute(compute.computeId)?.plan;
   if (!before || signature(before) !== signature(plan)) notify({ kind: 'held_back', compute, plan });
 }
 
-function signature({ actions, held, heldBy }: Plan): string {
-  return JSON.stringify([actions, held, heldBy]);
+function signature(plan: Plan): string {
+  return JSON.stringify([plan.actions, plan.held, gatesOf(plan)]);
 }

@@ -2,7 +2,7 @@ import pLimit from 'p-limit';
 import { hasSettings } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { type FleetPlan, type FleetSituation, planFleet } from '../../domain/evaluate/plan-fleet.ts';
-import { type Action, inOrderOfWriting } from '../../domain/plan/plan.ts';
+import { type Action, inOrderOfWriting, reasonsOf } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Project } from '../../ports/control-api.ts';
@@ -154,7 +154,7 @@ function differenceOf(planned: EvaluatedCompute, { action, isFirst }: Step, now:
   const { plan, compute } = now;
   const [next] = plan.actions;
   if (isFirst && !hasSettings(compute, planned.compute)) return 'somebody has changed it since it was planned';
-  if (plan.verdict !== 'act') return `it can't be done any more: ${plan.reasons.at(-1)?.message ?? plan.verdict}`;
+  if (plan.verdict !== 'act') return `it can't be done any more: ${reasonsOf(plan).at(-1)?.message ?? plan.verdict}`;
   if (next?.disconnects === true && !action.disconnects) return 'it has woken up since: it would disconnect clients';
   const same = next?.kind === action.kind && next.disconnects === action.disconnects;
   if (!same || !sameFields(next, action)) return 'something else is wanted by now';

@@ -1,10 +1,12 @@
 /** Domain values as documents for people and programs. */
+
 import type { ComputeSettings, Size } from '../../domain/compute/compute.ts';
 import { decide } from '../../domain/decide/decide.ts';
 import { describeValue } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { Freeze } from '../../domain/overrides/freezes.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
+import { reasonsOf } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { HistoryEntry } from '../../domain/records/history.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
@@ -45,7 +47,7 @@ export function computeDocument({ compute, decision, plan, record, ...rest }: Ev
     desired: desiredDocument(size, suspendTimeoutSeconds),
     baseline: settingsDocument(record.baseline),
     verdict: plan.verdict,
-    reasons: plan.reasons,
+    reasons: reasonsOf(plan),
     until: instantOrNull(plan.untilMs),
     next_boundary: instantOrNull(rest.nextBoundaryMs),
   };

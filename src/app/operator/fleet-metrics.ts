@@ -2,6 +2,7 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import { savedCuSeconds } from '../../domain/compute/cost.ts';
 import { CONNECTION_PROFILES } from '../../domain/connections/connection-profile.ts';
 import { connectionsAt } from '../../domain/connections/connections.ts';
+import { gatesOf } from '../../domain/plan/plan.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
 import { COMPUTE_STATUSES, type ComputeStatus } from '../../ports/documents.ts';
@@ -88,8 +89,8 @@ function countFleet(deps: GaugeDeps, isFrozen: ReturnType<typeof frozenBy>): voi
   const inFlight = new Map<string, number>();
   for (const evaluatedCompute of leaderLease.isHeld() ? fleet.evaluatedComputes() : []) {
     count(statuses, statusOf(deps, evaluatedCompute, isFrozen));
-    const [heldBy] = evaluatedCompute.plan.heldBy;
-    if (heldBy) count(pending, heldBy);
+    const [gate] = gatesOf(evaluatedCompute.plan);
+    if (gate) count(pending, gate);
     for (const { action } of evaluatedCompute.record.openOperations) count(inFlight, action);
   }
   for (const [status, value] of statuses) metrics.set('ebb_computes', { status }, value);

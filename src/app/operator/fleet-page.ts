@@ -1,6 +1,7 @@
 import { stepJson } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
+import { gatesOf } from '../../domain/plan/plan.ts';
 import { ascending } from '../../domain/sorted.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { ComputeName, ComputeStatus } from '../../ports/documents.ts';
@@ -125,7 +126,18 @@ function textOf({ evaluatedCompute, status }: ComputeWithStatus): string {
   const { projectId, projectName, computeId, branchId, branchName = '', state, type } = compute;
   const policies = Object.values(decision.deciders).map((step) => (step.policy ?? step.proposal?.policy)?.name ?? '');
   const unmet = unmetHeadroom(evaluatedCompute) === undefined ? [] : ['headroom_unmet'];
-  const all = [computeId, projectId, projectName, branchId, branchName, state, type, status, ...plan.heldBy, ...unmet];
+  const all = [
+    computeId,
+    projectId,
+    projectName,
+    branchId,
+    branchName,
+    state,
+    type,
+    status,
+    ...gatesOf(plan),
+    ...unmet,
+  ];
   return [...all, ...policies].join(' ').toLowerCase();
 }
 
@@ -145,7 +157,7 @@ function rankOf({ evaluatedCompute, status }: ComputeWithStatus): number {
   const { plan } = evaluatedCompute;
   if (unmetHeadroom(evaluatedCompute) !== undefined) return -1;
   if (status === 'degraded') return 0;
-  if (plan.heldBy.includes('fight_stopped')) return 1;
+  if (gatesOf(plan).includes('fight_stopped')) return 1;
   if (plan.verdict === 'act') return 2;
   if (plan.verdict === 'wait') return 3;
   return { frozen: 4, held: 4, orphaned: 5, enforced: 6, observed: 6, unmatched: 7 }[status];

@@ -1,3 +1,4 @@
+import { gatesOf } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { isDegraded, worstFailures } from '../../domain/records/failures.ts';
 import { stoppedGroups } from '../../domain/records/fights.ts';
@@ -100,9 +101,9 @@ function degraded(known: readonly Known[]): StatusDocument['degraded'] {
 
 function manualChangesOf({ fleet }: DaemonParts): NonNullable<StatusDocument['manual_changes']> {
   const changed = [...fleet.evaluatedComputes()].flatMap(({ compute: { projectId, computeId }, plan }) =>
-    plan.reasons
-      .filter(({ code }) => code === 'manual_change')
-      .map(({ message }) => ({ project_id: projectId, compute_id: computeId, message })),
+    plan.waiting
+      .filter(({ gate }) => gate.code === 'manual_change')
+      .map(({ gate: { message } }) => ({ project_id: projectId, compute_id: computeId, message })),
   );
   return changed.slice(0, MOST_SHOWN);
 }
@@ -128,7 +129,7 @@ function countStatuses(daemon: DaemonParts, isFrozen: ReturnType<typeof frozenBy
 function countWaiting({ fleet }: DaemonParts): StatusDocument['waiting'] {
   const counts = new Map<string, number>();
   for (const { plan } of fleet.evaluatedComputes()) {
-    for (const reason of new Set(plan.heldBy)) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+    for (const reason of new Set(gatesOf(plan))) counts.set(reason, (counts.get(reason) ?? 0) + 1);
   }
   return [...counts].map(([reason, computes]) => ({ reason, computes })).toSorted((a, b) => b.computes - a.computes);
 }

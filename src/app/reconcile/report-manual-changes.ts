@@ -22,7 +22,9 @@ export function reportManualChanges(
     if (!mark || mark.seenAtMs === before?.manual?.[group]?.seenAtMs) continue;
     const { lastApplied: applied } = record;
     const change = describeManualChange(group, applied, mark.fields);
-    const respected = plan.reasons.find(({ code, message }) => code === 'manual_change' && message.startsWith(change));
-    deps.notify({ kind: 'manual_change', compute, group, applied, message: respected?.message ?? change });
+    const respected = plan.waiting.find(
+      ({ gate: { code, message } }) => code === 'manual_change' && message.startsWith(change),
+    );
+    deps.notify({ kind: 'manual_change', compute, group, applied, message: respected?.gate.message ?? change });
   }
 }

@@ -1,5 +1,5 @@
 import type { ComputeSettings } from '../../domain/compute/compute.ts';
-import type { Action } from '../../domain/plan/plan.ts';
+import { type Action, reasonsOf } from '../../domain/plan/plan.ts';
 import type { HistoryEntry } from '../../domain/records/history.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ComputeEvent } from '../../ports/notifier.ts';
@@ -83,7 +83,7 @@ function entryOf(event: ComputeEvent): Told | undefined {
     case 'held_back': {
       const action = event.plan.held?.[0];
       if (!action) return undefined;
-      return { ...place, ...changeOf(event.compute, action), kind: 'held', reasons: event.plan.reasons };
+      return { ...place, ...changeOf(event.compute, action), kind: 'held', reasons: reasonsOf(event.plan) };
     }
     case 'operation_ended': {
       const { action, status, outcome, error } = event.operation;

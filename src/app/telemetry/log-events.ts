@@ -1,4 +1,5 @@
 import type { ComputeSettings } from '../../domain/compute/compute.ts';
+import { gatesOf, reasonsOf } from '../../domain/plan/plan.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { ComputeEvent, Notifier } from '../../ports/notifier.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
@@ -39,15 +40,15 @@ const RECORDERS: Recorders = {
 
   held_back({ log, metrics }, { compute, plan }) {
     const action = plan.held?.[0];
-    const held = plan.reasons.at(-1);
+    const held = plan.waiting.at(-1)?.gate;
     if (!action || !held) return;
-    for (const reason of plan.heldBy) metrics.increment('ebb_skipped_total', { reason });
+    for (const reason of gatesOf(plan)) metrics.increment('ebb_skipped_total', { reason });
     if (held.code === 'observe') {
       metrics.increment('ebb_actions_total', { kind: action.kind, policy: action.policy, outcome: 'observed' });
     }
     const until = plan.untilMs === undefined ? {} : { until: isoInstant(plan.untilMs) };
     log.info(
-      { event: 'ebb.held_back', ...describeWrite(compute, action), reasons: plan.reasons, ...until },
+      { event: 'ebb.held_back', ...describeWrite(compute, action), reasons: reasonsOf(plan), ...until },
       `${held.code === 'observe' ? 'would change' : 'not changing yet'} ${compute.computeId}: ${held.message}`,
     );
   },

@@ -97,7 +97,7 @@ function describeDaemonEvent(event: DaemonEvent): string | undefined {
       return pc.dim(`└ ${action} ${status}, took ${seconds} s`);
     }
     case 'held_back':
-      return pc.yellow(`waits: ${event.plan.reasons.at(-1)?.message ?? ''}`);
+      return pc.yellow(`waits: ${event.plan.waiting.at(-1)?.gate.message ?? ''}`);
     case 'degraded':
       return pc.red(`can't be changed: ${event.message}`);
     default:

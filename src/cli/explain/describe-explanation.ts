@@ -1,13 +1,12 @@
 import type { createColors } from 'picocolors';
 import { printable } from '../../common/safe-text.ts';
-import type { Reason } from '../../domain/compute/reasons.ts';
 import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
 import type { Decision } from '../../domain/decide/decide.ts';
 import { describeStep, describeValue, stepJson, type TraceStep } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { desiredJson, plannedComputeJson, settingsJson, wantedOf } from '../../domain/evaluate/fleet-plan-json.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
-import { nameOf } from '../plan/describe-plan.ts';
+import { describeReason, nameOf } from '../plan/describe-plan.ts';
 
 type Colors = ReturnType<typeof createColors>;
 
@@ -33,7 +32,7 @@ export function describeExplanation({ atMs, planned, next }: Explanation, colors
     facts,
     stepsOf('Size', decision.trace, 'size', colors),
     stepsOf('Scale to zero', decision.trace, 'suspend_timeout', colors),
-    [verdictLine(plan.verdict, colors), ...plan.reasons.map((reason) => reasonLine(reason, plan.heldBy, colors))],
+    [verdictLine(plan.verdict, colors), ...reasonLines(plan, colors)],
     [nextLine(planned, next, colors)],
   ];
   return sections
@@ -65,9 +64,14 @@ function verdictLine(verdict: EvaluatedCompute['plan']['verdict'], colors: Color
   return colors.bold(words[verdict]);
 }
 
-function reasonLine({ code, message }: Reason, heldBy: readonly string[], colors: Colors): string {
-  const gate = heldBy.includes(code) ? colors.yellow('waits: ') : '';
-  return `  ${gate}${printable(message)} ${colors.dim(`[${code}]`)}`;
+function reasonLines({ why, waiting }: EvaluatedCompute['plan'], colors: Colors): string[] {
+  return [
+    ...why.map((reason) => `  ${describeReason(reason, colors)}`),
+    ...waiting.flatMap(({ why: wanted, gate }) => [
+      `  ${describeReason(wanted, colors)}`,
+      `  ${colors.yellow('waits: ')}${describeReason(gate, colors)}`,
+    ]),
+  ];
 }
 
 function nextLine(

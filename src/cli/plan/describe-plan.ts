@@ -58,13 +58,17 @@ function describeCompute({ compute, plan }: EvaluatedCompute, colors: Colors): s
   const state = colors.dim(compute.state);
   const head = `  ${sign} ${nameOf(compute)}  ${state}${disconnects ? `, ${colors.red(effect)}` : ''}`;
   const until = plan.untilMs === undefined ? [] : [`      next check at ${isoInstant(plan.untilMs)}`];
-  return [head, ...plan.reasons.map((reason) => describeReason(reason, plan, colors)), ...until];
+  const why = (reason: Reason) => `      ${describeReason(reason, colors)}`;
+  const waiting = plan.waiting.flatMap(({ why: wanted, gate }) => [
+    why(wanted),
+    `      ${colors.yellow('waits')}: ${describeReason(gate, colors)}`,
+  ]);
+  return [head, ...plan.why.map(why), ...waiting, ...until];
 }
 
-function describeReason({ code, ...reason }: Reason, { heldBy }: Plan, colors: Colors): string {
-  const message = printable(reason.message);
-  const label = colors.dim(`[${code}]`);
-  return heldBy.includes(code) ? `      ${colors.yellow('waits')}: ${message} ${label}` : `      ${message} ${label}`;
+/** What a reason says, with its code. */
+export function describeReason({ code, message }: Reason, colors: Colors): string {
+  return `${printable(message)} ${colors.dim(`[${code}]`)}`;
 }
 
 function signOf({ verdict, actions }: Plan, colors: Colors): string {

@@ -1,6 +1,6 @@
 import { type Compute, type ComputeSettings, type Desired, hasSettings } from '../compute/compute.ts';
 import type { Decision } from '../decide/decide.ts';
-import type { Action } from '../plan/plan.ts';
+import { type Action, reasonsOf } from '../plan/plan.ts';
 import { isoInstant } from '../time/instants.ts';
 import type { EvaluatedCompute } from './evaluate.ts';
 import type { FleetPlan } from './plan-fleet.ts';
@@ -53,7 +53,7 @@ export function plannedComputeJson({ compute, decision, plan }: EvaluatedCompute
     actions: plan.actions.map(actionJson),
     ...(plan.verdict === 'act' && plan.held && { held: plan.held.map(actionJson) }),
     ...(plan.untilMs !== undefined && { until: isoInstant(plan.untilMs) }),
-    reasons: plan.reasons.map(({ code, policy, message }) => ({ code, ...(policy && { policy }), message })),
+    reasons: reasonsOf(plan).map(({ code, policy, message }) => ({ code, ...(policy && { policy }), message })),
   };
 }
 

@@ -31,10 +31,26 @@ export interface Plan {
   held?: Action[];
   /** When to look again, as far as a gate knows it; also where a part may be done now. Milliseconds since the epoch. */
   untilMs?: number;
-  /** Why; what is done first, then what waits with the gate that holds it. */
-  reasons: Reason[];
-  /** The gates that hold something back, empty unless something waits. */
-  heldBy: ReasonCode[];
+  /** Why the actions are made now; where nothing is to be done, why not. */
+  why: Reason[];
+  /** Each difference that is held back. */
+  waiting: Waiting[];
+}
+
+/** A difference that is held back: why it is wanted, and the gate that holds it. */
+export interface Waiting {
+  why: Reason;
+  gate: Reason;
+}
+
+/** All reasons of a plan: of what is done first, then of what waits, each with the gate that holds it. */
+export function reasonsOf({ why, waiting }: Plan): Reason[] {
+  return [...why, ...waiting.flatMap(({ why: wanted, gate }) => [wanted, gate])];
+}
+
+/** The gates that hold something back; empty unless something waits. */
+export function gatesOf({ waiting }: Plan): ReasonCode[] {
+  return waiting.map(({ gate }) => gate.code);
 }
 
 type PlanInput = Omit<GateInput, 'change'>;
@@ -42,7 +58,7 @@ type PlanInput = Omit<GateInput, 'change'>;
 /** What to do now so that a compute has what was decided, each difference held back by the first gate that says so. Pure. */
 export function plan(input: PlanInput): Plan {
   const changes = changesOf(input.decision, input.compute);
-  if (changes.length === 0) return { verdict: 'none', actions: [], reasons: [nothingToDo(input)], heldBy: [] };
+  if (changes.length === 0) return { verdict: 'none', actions: [], why: [nothingToDo(input)], waiting: [] };
   const gated = changes.map((change) => ({ change, held: firstGate({ ...input, change }) }));
   const passing = withoutNeedlessRestart(gated.flatMap(({ change, held }) => (held ? [] : [change])));
   const waiting = gated.flatMap(({ change, held }) => (held ? [{ change, held }] : []));
@@ -54,11 +70,8 @@ export function plan(input: PlanInput): Plan {
       input,
       passing.length > 0 ? actionsFor(separate ? passing.slice(0, 1) : passing) : actionsFor(changes),
     ),
-    reasons: [
-      ...passing.map(whyWanted),
-      ...waiting.flatMap(({ change, held }) => [whyWanted(change), whyHeld(change, held)]),
-    ],
-    heldBy: waiting.map(({ held }) => held.code),
+    why: passing.map(whyWanted),
+    waiting: waiting.map(({ change, held }) => ({ why: whyWanted(change), gate: whyHeld(change, held) })),
     ...(waiting.length > 0 && { held: actionsFor(waiting.map(({ change }) => change)) }),
     ...(untils.length > 0 && { untilMs: Math.min(...untils) }),
   };
@@ -75,12 +88,6 @@ function withRespect({ trial, record }: PlanInput, actions: Action[]): Action[] 
 function withoutNeedlessRestart(changes: readonly Change[]): readonly Change[] {
   const restarts = changes.some(({ group, disconnects }) => disconnects && group !== 'restart');
   return restarts ? changes.filter(({ group }) => group !== 'restart') : changes;
-}
-
-/** Why the actions of a plan are made now, without why other differences wait. */
-export function reasonsToAct({ reasons, heldBy }: Plan): Reason[] {
-  // What waits has two: why it is wanted, and what holds it.
-  return reasons.slice(0, reasons.length - 2 * heldBy.length);
 }
 
 function firstGate(input: GateInput): Held | undefined {

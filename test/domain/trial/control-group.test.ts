@@ -7,7 +7,18 @@ import { withTrials } from '../../../src/domain/evaluate/trials.ts';
 import { forecast, forecastFleet } from '../../../src/domain/forecast/forecast.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
 import { armAt, drawOf, flipsOf } from '../../../src/domain/trial/assignment.ts';
-import { aCompute, aHold, aLimits, aRecord, aSchedule, aTrial, at, aWindow, compiled } from '../../support/builders.ts';
+import {
+  aCompute,
+  aHold,
+  aLimits,
+  aRecord,
+  aSchedule,
+  aTrial,
+  at,
+  aWindow,
+  compiled,
+  told,
+} from '../../support/builders.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -221,11 +232,13 @@ describe('a trial adds no restart', () => {
   const policies = compiled(OFFICE, TRIAL);
   const night = { minCu: 0.25, maxCu: 1 };
   const planAt = (nowMs: number, has: object, record = {}) =>
-    evaluate({
-      ...{ policies, nowMs, mode: 'enforce' as const, projectBusy: false },
-      compute: { ...compute, suspendTimeoutSeconds: 300, ...has },
-      record: aRecord({ baseline: BASELINE, lastApplied: { ...night, suspendTimeoutSeconds: 300 }, ...record }),
-    }).plan;
+    told(
+      evaluate({
+        ...{ policies, nowMs, mode: 'enforce' as const, projectBusy: false },
+        compute: { ...compute, suspendTimeoutSeconds: 300, ...has },
+        record: aRecord({ baseline: BASELINE, lastApplied: { ...night, suspendTimeoutSeconds: 300 }, ...record }),
+      }).plan,
+    );
 
   it('a compute that enters the control group awake keeps its size until a withdrawn policy would change it', () => {
     const plan = planAt(flipMs, night);
@@ -279,7 +292,7 @@ describe("a person's change in a trial", () => {
   };
 
   it('is respected to the end of the period, in spite of `revert`', () => {
-    const plan = (nowMs: number) => evaluate({ ...situation, nowMs, mode: 'enforce', projectBusy: false }).plan;
+    const plan = (nowMs: number) => told(evaluate({ ...situation, nowMs, mode: 'enforce', projectBusy: false }).plan);
     expect(plan(seenAtMs)).toMatchObject({ heldBy: ['manual_change'], untilMs: flipMs + 7 * DAY });
     expect(plan(flipMs + 7 * DAY).heldBy).toEqual([]);
   });
