@@ -68,6 +68,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./recommend.ts')).recommendCommand(),
   },
   {
+    name: 'savings',
+    summary: 'show what policies save, measured by a trial',
+    load: async () => (await import('./savings.ts')).savingsCommand(),
+  },
+  {
     name: 'hold',
     summary: 'set size or timeout of a compute for a while, or keep it as it is',
     load: async () => (await import('./hold.ts')).holdCommand(),

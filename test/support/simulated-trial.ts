@@ -1,6 +1,6 @@
+import { seededRandom } from '../../src/domain/random.ts';
 import { armInPeriod, type TrialDesign } from '../../src/domain/trial/assignment.ts';
 import { type Cells, cellsOf, isControlCell } from '../../src/domain/trial/cells.ts';
-import { randomFrom } from '../../src/domain/trial/random.ts';
 
 /** How a simulated fleet uses what it uses. */
 export interface SimulatedTrial {
@@ -117,7 +117,7 @@ interface Dice {
 }
 
 function diceFrom(seed: number): Dice {
-  const uniform = randomFrom(seed);
+  const uniform = seededRandom(seed);
   // Box and Muller.
   const normal = () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
   const t4 = () => {

@@ -1,13 +1,4 @@
-/** Numbers in [0, 1) that a seed decides, so that the same data give the same findings. Mulberry32, by Tommy Ettinger. */
-export function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
+import { seededRandom } from '../random.ts';
 
 /** How often values are drawn again. */
 const RESAMPLES = 1_000;

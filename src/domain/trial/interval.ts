@@ -3,8 +3,9 @@
  * score of the real draw with those of other draws, so it is exact for no effect and for an effect that all units share, whatever the
  * noise. Sources: Imbens and Rubin, *Causal Inference* (2015), chapter 5; docs/savings.md.
  */
+
+import { seededRandom } from '../random.ts';
 import type { Cells } from './cells.ts';
-import { randomFrom } from './random.ts';
 import { scoring } from './score.ts';
 
 /** Of other draws that might have been. */
@@ -33,7 +34,7 @@ export interface EffectTest {
 /** Draws again and again with the same seed, so the same data give the same interval. */
 export function effectTest(cells: Cells, { seed = 1, draws = DRAWS } = {}): EffectTest {
   const { oneOf, slots } = cells;
-  const random = randomFrom(seed);
+  const random = seededRandom(seed);
   const scoresOf = scoring(cells);
   const drawn = Uint8Array.from({ length: draws * slots.length }, () => Math.floor(random() * oneOf));
   const sumAt = (h: Float64Array, places: Uint8Array, offset: number) => {

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { seededRandom } from '../../../src/domain/random.ts';
 import type { TrialDesign } from '../../../src/domain/trial/assignment.ts';
 import { armTotals, type Cells, cellsOf, effectiveUnits } from '../../../src/domain/trial/cells.ts';
 import { effectTest, savedShare } from '../../../src/domain/trial/interval.ts';
-import { randomFrom } from '../../../src/domain/trial/random.ts';
 import { fitRowsAndColumns, knownCells, scoring } from '../../../src/domain/trial/score.ts';
 import { simulateTrial } from '../../support/simulated-trial.ts';
 
@@ -175,7 +175,7 @@ describe('the interval', () => {
   });
 
   const nothing = (value: (treated: boolean) => number, units = 40) => {
-    const random = randomFrom(5);
+    const random = seededRandom(5);
     const rows = Array.from({ length: units }, () => Math.floor(random() * 2)).map((slot) => ({
       slot,
       days: new Map(Array.from({ length: 6 }, (_, day) => [day, value(day < 3 !== (slot === 0))])),
@@ -193,7 +193,7 @@ describe('the interval', () => {
   });
 
   it('is a point where the effect is all that there is', () => {
-    const random = randomFrom(2);
+    const random = seededRandom(2);
     const interval = nothing((treated) => (treated ? 6 : 10) * (1 + 1e-9 * random()));
     expect(interval?.low).toBeCloseTo(0.4, 3);
     expect(interval?.high).toBeCloseTo(0.4, 3);

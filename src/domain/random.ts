@@ -1,5 +1,5 @@
-/** Numbers in [0, 1) that follow from a seed (mulberry32): drawn again, they are the same. */
-export function randomFrom(seed: number): () => number {
+/** Numbers in [0, 1) that a seed decides, so that the same data give the same findings. Mulberry32, by Tommy Ettinger. */
+export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;

@@ -1,0 +1,50 @@
+import { Command, Option } from 'commander';
+import { jsonText, writeErrLine, writeOut } from './output.ts';
+import { withSourceFlags } from './plan/common-flags.ts';
+import type { SavingsFlags } from './savings/read-trial.ts';
+
+const EXAMPLES = `
+Examples:
+  $ ebb savings --usage usage.csv                        what the trial of the policies has measured
+  $ ebb savings --usage usage.csv --fleet fleet.yaml --operations operations.csv --json
+  $ ebb savings --trial proof --by owner --usage usage.csv
+  $ ebb savings --design --usage usage.csv               what it will do, and what it could find out, before it begins
+
+Usage is what \`ebb usage export\` writes, by hours; without --usage it is what the control API still knows. Units are those of the fleet that the trial selects, assigned as the store knows
+them, or as the policy draws them. Until the trial is over the figures are interim and nothing is claimed. docs/savings.md has the
+formulas and the assumptions. Exit code 0: fine. 1: an error, or a part of the fleet that can't be read.`;
+
+/** `ebb savings`: what policies save, measured with a control group. */
+export function savingsCommand(): Command {
+  return withSourceFlags(new Command('savings'))
+    .description('show what policies save, measured by a trial')
+    .option('--trial <name>', 'the policy of kind trial (default: the only one)')
+    .addOption(new Option('--by <what>', 'a line for each owner, too').choices(['owner']))
+    .option('--from <date>', 'only days from this local date on')
+    .option('--to <date>', 'only days before this local date')
+    .option('--design', 'what the trial will do and could find out, instead of what it has measured')
+    .option('--usage <file>', 'usage.csv: CU-seconds by hours')
+    .option('--operations <file>', 'operations.csv, for starts of computes')
+    .option('--fleet <file>', 'a snapshot, YAML or JSON, instead of the live fleet: no key is needed')
+    .option('--json', 'print it as JSON')
+    .addHelpText('after', EXAMPLES)
+    .action(savings);
+}
+
+async function savings(flags: SavingsFlags): Promise<void> {
+  const [{ readTrial }, { designOf, savingsReport }, { designText, savingsText }] = await Promise.all([
+    import('./savings/read-trial.ts'),
+    import('./savings/report.ts'),
+    import('./savings/text.ts'),
+  ]);
+  const read = await readTrial(flags);
+  for (const line of [...read.notes, ...read.missing.map((one) => `left out: ${one}`)]) writeErrLine(`note: ${line}`);
+  if (flags.design) {
+    const report = designOf(read);
+    writeOut(`${flags.json ? jsonText(report) : designText(report)}\n`);
+  } else {
+    const report = savingsReport(read, flags);
+    writeOut(`${flags.json ? jsonText(report) : savingsText(report)}\n`);
+  }
+  if (read.missing.length > 0) process.exitCode = 1;
+}

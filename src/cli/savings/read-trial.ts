@@ -1,0 +1,192 @@
+import { readForForecast } from '../../compose/foreseeing.ts';
+import { awakeHistory } from '../../domain/awake/intervals.ts';
+import type { OperationLog } from '../../domain/awake/operation-log.ts';
+import type { Compute } from '../../domain/compute/compute.ts';
+import { pureDraw, unitOf } from '../../domain/decide/control-group.ts';
+import type { ForecastSubject } from '../../domain/forecast/alike.ts';
+import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
+import type { TrialPolicy } from '../../domain/policy/kinds/trial.ts';
+import { ownersOf } from '../../domain/policy/owners.ts';
+import type { Policy } from '../../domain/policy/policy.ts';
+import { localDayAt } from '../../domain/time/windows/local-time.ts';
+import { localDays } from '../../domain/trial/local-days.ts';
+import type { TrialUnit } from '../../domain/trial/savings.ts';
+import { type UsageSeries, type UsageUnit, unitName } from '../../domain/usage/usage.ts';
+import { accountFor } from '../../settings/accounts.ts';
+import type { Settings } from '../../settings.ts';
+import { UserError } from '../fail.ts';
+import { type DecidingFlags, settingsAndPolicies } from '../plan/common-flags.ts';
+
+const DAY_MS = 86_400_000;
+
+/** Of `ebb savings`. */
+export interface SavingsFlags extends Omit<DecidingFlags, 'at'> {
+  trial?: string;
+  by?: 'owner';
+  from?: string;
+  to?: string;
+  design?: boolean;
+  usage?: string;
+  operations?: string;
+}
+
+/** A trial, its units, and what they used. */
+export interface TrialRead {
+  trial: TrialPolicy;
+  policies: CompiledPolicies;
+  computes: Compute[];
+  units: TrialUnit[];
+  /** Until when usage is known, milliseconds since the epoch; undefined if none is. */
+  usedUntilMs: number | undefined;
+  missing: readonly string[];
+  notes: string[];
+}
+
+/** Reads it from files, or the live fleet and the store. Throws a UserError where something is missing. */
+export async function readTrial(flags: SavingsFlags): Promise<TrialRead> {
+  const { settings, policies: set } = await settingsAndPolicies(flags);
+  const trial = findTrial(set.policies, flags.trial);
+  if (flags.usage === undefined && flags.fleet !== undefined && !flags.design) {
+    throw new UserError('--fleet needs --usage: a snapshot has no usage; give the usage.csv of `ebb usage export`');
+  }
+  const policies = compilePolicies(set);
+  const nowMs = Date.now();
+  const { selectsByBranch } = policies;
+  const read = await readForForecast({ settings, fleetFile: flags.fleet, selectsByBranch, nowMs });
+  if (!read.ok) throw new UserError(read.problem);
+  const index = set.policies.indexOf(trial);
+  const subjects = read.value.subjects.filter(({ compute }) =>
+    policies.selects(index, compute, Number.POSITIVE_INFINITY),
+  );
+  const computes = subjects.map(({ compute }) => compute);
+  const used = flags.usage === undefined ? await usageOfApi(settings, flags, nowMs) : undefined;
+  const series = used?.series ?? (await readUsage(flags.usage ?? '', computes));
+  const log = flags.operations === undefined ? undefined : await readOperations(flags.operations);
+  const ownerOf = ownersOf({ rules: settings.owners, policies, computes });
+  const units = unitsOf({ trial, settings, ownerOf, subjects, series, log });
+  const ends = series
+    .flatMap(({ buckets }) => buckets.slice(-1))
+    .map(({ startMs, seconds }) => startMs + seconds * 1000);
+  const usedUntilMs = ends.length === 0 ? undefined : ends.reduce((latest, ms) => Math.max(latest, ms));
+  const missing = [...read.value.missing, ...(used?.missing ?? [])];
+  return { trial, policies, computes, units, usedUntilMs, missing, notes: [...read.value.notes] };
+}
+
+function findTrial(policies: readonly Policy[], name: string | undefined): TrialPolicy {
+  const trials = policies.filter((policy) => policy.kind === 'trial');
+  const names = trials.map((policy) => policy.name).join(', ');
+  if (trials.length === 0) throw new UserError('no policy is of kind trial; docs/savings.md says how to write one');
+  const found = name === undefined ? trials : trials.filter((policy) => policy.name === name);
+  const [trial, another] = found;
+  if (!trial) throw new UserError(`--trial: no trial is named ${name}; there are ${names}`);
+  if (another) throw new UserError(`there are several trials; choose one with --trial: ${names}`);
+  return trial;
+}
+
+/** What the control API knows: a week of hours, and before it days in UTC. Of a snapshot nothing is asked. */
+async function usageOfApi(
+  settings: Settings,
+  { fleet }: SavingsFlags,
+  nowMs: number,
+): Promise<{ series: readonly UsageSeries[]; missing: readonly string[] }> {
+  if (fleet !== undefined) return { series: [], missing: [] };
+  const { readFleetUsage } = await import('../../compose/usage.ts');
+  const read = await readFleetUsage({ settings, nowMs });
+  if (!read.ok) throw new UserError(read.problem);
+  return { series: read.value.usages.flatMap(({ series }) => series), missing: read.value.missing };
+}
+
+async function readUsage(file: string, computes: readonly Compute[]): Promise<UsageSeries[]> {
+  const { readUsageCsv } = await import('../usage/usage-csv.ts');
+  const known = new Set(computes.map(({ projectId }) => projectId));
+  return readUsageCsv(file, ({ projectId, branchId }) => {
+    if (!known.has(projectId)) return undefined;
+    return computes.filter((one) => one.projectId === projectId && (branchId === null || one.branchId === branchId))
+      .length;
+  });
+}
+
+async function readOperations(file: string): Promise<OperationLog> {
+  const { readOperationsFile } = await import('../past/operations-file.ts');
+  return readOperationsFile(file);
+}
+
+interface Found {
+  trial: TrialPolicy;
+  settings: Settings;
+  ownerOf: (unit: UsageUnit) => string;
+  subjects: readonly ForecastSubject[];
+  series: readonly UsageSeries[];
+  log: OperationLog | undefined;
+}
+
+function unitsOf(found: Found): TrialUnit[] {
+  const { trial, subjects } = found;
+  const series = new Map(found.series.map((one) => [unitName(one), one]));
+  const byUnit = new Map<string, ForecastSubject[]>();
+  for (const subject of subjects) {
+    const unit = unitOf(trial, subject.compute);
+    const known = byUnit.get(unit);
+    if (known) known.push(subject);
+    else byUnit.set(unit, [subject]);
+  }
+  return [...byUnit].map(([unit, own]) => unitOfSubjects(unit, own, found, series.get(unit)));
+}
+
+function unitOfSubjects(
+  unit: string,
+  subjects: readonly ForecastSubject[],
+  { trial, settings, ownerOf, log }: Found,
+  series: UsageSeries | undefined,
+): TrialUnit {
+  const { zone, fromDay } = trial.design;
+  const [first] = subjects as [ForecastSubject, ...ForecastSubject[]];
+  const { projectId, branchId } = first.compute;
+  const stored = subjects.flatMap(({ trials }) => trials?.[trial.name] ?? []);
+  const buckets = series?.buckets ?? [];
+  const last = buckets.at(-1);
+  const begins = buckets[0] ? Math.min(fromDay, localDayAt(zone, buckets[0].startMs)) : fromDay;
+  const ends = last ? localDayAt(zone, last.startMs + last.seconds * 1000 - 1) + 1 : fromDay;
+  const plan = accountFor(settings.accounts, first.compute.account)?.plan;
+  return {
+    unit,
+    owner: ownerOf({ projectId, branchId: trial.unit === 'project' ? null : branchId }),
+    draw: stored[0] ?? pureDraw(trial, first.compute),
+    leftOut: whyLeftOut(trial, stored, series),
+    usdPerCuHour: plan === undefined ? undefined : settings.prices[plan],
+    usage: localDays(buckets, { zone, fromDay: begins, untilDay: ends }),
+    ...(log && { starts: startsOf(log, subjects, zone) }),
+  };
+}
+
+function whyLeftOut(
+  { digest, unit, design }: TrialPolicy,
+  stored: readonly { baseline: object | null; terms: string }[],
+  series: UsageSeries | undefined,
+): string | undefined {
+  if (stored.some(({ baseline }) => baseline === null)) return 'what it had before the trial is not known';
+  if (stored.some(({ terms }) => terms !== digest)) return 'it was assigned under other terms';
+  const [first, last] = [series?.buckets[0], series?.buckets.at(-1)];
+  if (!first || !last) return 'its usage is not known';
+  const livedMs = last.startMs + last.seconds * 1000 - first.startMs;
+  const rotationMs = design.oneOf * design.rotateDays * DAY_MS;
+  return unit === 'branch' && livedMs < rotationMs ? 'it did not live through a whole rotation' : undefined;
+}
+
+/** Cold starts by local day, of the days of which the operations of the project are known. */
+function startsOf(log: OperationLog, subjects: readonly ForecastSubject[], zone: string): Map<number, number> {
+  const starts = new Map<number, number>();
+  const project = log.projects.find(({ projectId }) => projectId === subjects[0]?.compute.projectId);
+  if (project?.fromMs === undefined || log.newestMs === undefined) return starts;
+  const { fromMs } = project;
+  const toMs = log.newestMs;
+  for (let day = localDayAt(zone, fromMs) + 1; day < localDayAt(zone, toMs); day += 1) starts.set(day, 0);
+  for (const { compute } of subjects) {
+    const { intervals } = awakeHistory(project.eventsOf(compute.computeId), { fromMs, toMs, hint: compute });
+    for (const { startMs, start } of intervals) {
+      const day = localDayAt(zone, startMs);
+      if (start === 'client' && starts.has(day)) starts.set(day, (starts.get(day) ?? 0) + 1);
+    }
+  }
+  return starts;
+}

@@ -1,0 +1,159 @@
+import { DateTime } from 'luxon';
+import { sameSize } from '../../domain/compute/compute.ts';
+import { unitOf } from '../../domain/decide/control-group.ts';
+import { decide } from '../../domain/decide/decide.ts';
+import { frozenPeriods } from '../../domain/policy/frozen-periods.ts';
+import { isoInstant } from '../../domain/time/instants.ts';
+import { localDayAt } from '../../domain/time/windows/local-time.ts';
+import { armInPeriod, periodStartMs, type TrialDesign } from '../../domain/trial/assignment.ts';
+import { expectedPower } from '../../domain/trial/power.ts';
+import { type Range, type Saved, type SavingsInput, savingsByOwner, savingsOf } from '../../domain/trial/savings.ts';
+import { UserError } from '../fail.ts';
+import type { TrialRead } from './read-trial.ts';
+
+const DAY_MS = 86_400_000;
+const METHOD = 'randomisation test by draw of units, inverted; 2000 draws; docs/savings.md';
+
+/** What a trial has measured, as `ebb savings --json` shows it. */
+export function savingsReport(read: TrialRead, flags: { from?: string; to?: string; by?: string }) {
+  const { trial, policies, computes, units, usedUntilMs } = read;
+  const { design } = trial;
+  const input: SavingsInput = {
+    ...{ design, units, nowMs: usedUntilMs ?? 0 },
+    fromDay: dayOf('--from', flags.from),
+    untilDay: dayOf('--to', flags.to),
+    periodsLeftOut: frozenPeriods(policies, trial, computes),
+  };
+  const saved = savingsOf(input);
+  const lastDay = usedUntilMs === undefined ? design.fromDay : localDayAt(design.zone, usedUntilMs);
+  return {
+    from: isoDay(input.fromDay ?? design.fromDay),
+    to: isoDay(Math.min(input.untilDay ?? lastDay, lastDay, design.fromDay + design.periods * design.rotateDays)),
+    unit: trial.unit,
+    trial: trial.name,
+    state: saved.state,
+    ...savedJson(saved),
+    distinguishable: saved.distinguishable,
+    unknown_hours: saved.unknownHours,
+    compliance: { control: null, treated: null },
+    starts_per_unit_day: {
+      control: rounded(saved.startsPerUnitDay.control),
+      treated: rounded(saved.startsPerUnitDay.treated),
+      difference: rangeJson(saved.startsPerUnitDay.difference, 3),
+    },
+    left_out: saved.leftOut,
+    periods_left_out: [...(input.periodsLeftOut ?? [])].map((period) => ({
+      from: dateOf(design, period),
+      reason: 'more than a fifth of it was frozen',
+    })),
+    ...(flags.by === 'owner' && {
+      owners: savingsByOwner(input).map(({ owner, ...of }) => ({ owner, ...savedJson(of) })),
+    }),
+    method: METHOD,
+  };
+}
+
+export type SavingsReport = ReturnType<typeof savingsReport>;
+
+function savedJson(saved: Saved) {
+  return {
+    relative: rangeJson(saved.relative, 4),
+    cu_hours: rangeJson(saved.cuHours, 2),
+    usd: rangeJson(saved.usd, 2),
+    units: saved.units,
+    effective_units: rounded(saved.effectiveUnits, 1),
+    unit_days: saved.unitDays,
+    trial_cost: { cu_hours: rangeJson(saved.trialCost.cuHours, 2), usd: rangeJson(saved.trialCost.usd, 2) },
+  };
+}
+
+/** What a trial will do, and what it could find out. */
+export function designOf({ trial, policies, computes, units, usedUntilMs }: TrialRead) {
+  const { design, name, unit } = trial;
+  const inTrial = units.filter(({ leftOut }) => leftOut === undefined || usedUntilMs === undefined);
+  const slots = Array.from(
+    { length: design.oneOf },
+    (_, slot) => inTrial.filter(({ draw }) => draw.slot === slot).length,
+  );
+  const isControl = (slot: number, period: number) =>
+    period >= 0 && period < design.periods && armInPeriod(design, slot, period) === 'control';
+  const periods = Array.from({ length: design.periods }, (_, period) => {
+    const flipping = inTrial.filter(({ draw }) => isControl(draw.slot, period) !== isControl(draw.slot, period - 1));
+    const names = new Set(flipping.map((one) => one.unit));
+    const sizes = computes.filter(
+      (compute) => names.has(unitOf(trial, compute)) && changesSize(compute, period),
+    ).length;
+    const control = inTrial.filter(({ draw }) => isControl(draw.slot, period)).length;
+    return { from: dateOf(design, period), control, flips: flipping.length, sizes, restarts: 0 };
+  });
+  function changesSize(compute: (typeof computes)[number], period: number): boolean {
+    const input = { policies, compute, baseline: compute, instantMs: periodStartMs(design, period) + DAY_MS / 2 };
+    const [control, treated] = (['control', 'treated'] as const).map((arm) => decide({ ...input, arm }).enforced.size);
+    return !sameSize(control, treated);
+  }
+  const power = expected(units, design, usedUntilMs);
+  return {
+    trial: name,
+    unit,
+    from: dateOf(design, 0),
+    until: dateOf(design, design.periods),
+    units: inTrial.length,
+    slots,
+    periods,
+    expected: power
+      ? {
+          days: power.days,
+          effective_units: rounded(power.effectiveUnits, 1),
+          half_width: rounded(power.halfWidth, 4),
+          detectable: rounded(power.detectable, 4),
+        }
+      : null,
+    left_out: units.flatMap(({ unit: left, leftOut }) =>
+      leftOut === undefined ? [] : [{ unit: left, reason: leftOut }],
+    ),
+  };
+}
+
+export type DesignReport = ReturnType<typeof designOf>;
+
+/** From what was used before the trial began. */
+function expected(units: TrialRead['units'], design: TrialDesign, usedUntilMs: number | undefined) {
+  if (usedUntilMs === undefined) return undefined;
+  const lastDay = Math.min(design.fromDay, localDayAt(design.zone, usedUntilMs)) - 1;
+  const past = units.map(
+    ({ usage }) =>
+      new Map([...usage].filter(([day]) => day <= lastDay).map(([day, { cuSeconds }]) => [day, cuSeconds])),
+  );
+  return expectedPower(
+    design,
+    past.filter((days) => days.size > 0),
+    lastDay,
+  );
+}
+
+function dateOf({ fromDay, rotateDays }: TrialDesign, period: number): string {
+  return isoDay(fromDay + period * rotateDays);
+}
+
+function isoDay(day: number): string {
+  return isoInstant(day * DAY_MS).slice(0, 10);
+}
+
+function dayOf(flag: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const date = DateTime.fromISO(text, { zone: 'utc' });
+  if (/^\d{4}-\d\d-\d\d$/.test(text) && date.isValid) return date.toMillis() / DAY_MS;
+  throw new UserError(`${flag}: ${text} is no date; write for example 2027-01-11`);
+}
+
+function rangeJson(range: Range, digits: number): { low: number; mid: number; high: number } | null {
+  if (!range) return null;
+  const [low, mid, high] = [range.low, range.mid, range.high].map((value) => Number(value.toFixed(digits)));
+  return { low: low ?? 0, mid: mid ?? 0, high: high ?? 0 };
+}
+
+function rounded(value: number, digits?: number): number;
+function rounded(value: number | null, digits?: number): number | null;
+function rounded(value: number | null, digits = 3): number | null {
+  return value === null ? null : Number(value.toFixed(digits));
+}

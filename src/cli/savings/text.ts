@@ -1,0 +1,101 @@
+import { printable } from '../../common/safe-text.ts';
+import { formatDollar } from '../forecast/sums.ts';
+import { plainTable } from '../terminal.ts';
+import type { DesignReport, SavingsReport } from './report.ts';
+
+type Range = { low: number; mid: number; high: number } | null;
+
+/** What a trial has measured, for people. */
+export function savingsText(report: SavingsReport): string {
+  const { trial, units, effective_units: effective, unit_days: days, unit } = report;
+  const hours = report.unknown_hours === 0 ? '' : `; hours not known: ${report.unknown_hours}`;
+  const { control, treated, difference } = report.starts_per_unit_day;
+  const starts = control === null || treated === null ? [] : [startsLine(control, treated, difference)];
+  return [
+    `Trial ${trial}, ${report.from} to ${report.to}: ${verdict(report)}`,
+    '',
+    `  saved     ${share(report.relative)}${amounts(report)}`,
+    `  its cost  ${amounts(report.trial_cost).replace(/^, /, '') || 'not measurable'}`,
+    ...starts,
+    `  rests on  ${units} ${unit === 'project' ? 'projects' : 'branches'} (as good as ${effective} of one size), ${days.treated} unit-days with the policies and ${days.control} without${hours}`,
+    ...report.periods_left_out.map(({ from, reason }) => `  left out  the period from ${from}: ${reason}`),
+    ...leftOutLines(report.left_out),
+    ...('owners' in report && report.owners ? ['', ownersTable(report.owners)] : []),
+  ].join('\n');
+}
+
+function verdict({ state, distinguishable, relative }: SavingsReport): string {
+  if (!relative) return 'not measurable with these units and days.';
+  if (state === 'interim') return 'interim, so nothing is claimed yet.';
+  return distinguishable ? 'the policies have an effect.' : 'an effect can not be told from chance.';
+}
+
+/** `18.2 % (11.0 to 24.9 %)`. */
+function share(range: Range): string {
+  if (!range) return 'not measurable';
+  const percent = (value: number) => (100 * value).toFixed(1);
+  return `${percent(range.mid)} % (${percent(range.low)} to ${percent(range.high)} %)`;
+}
+
+function amounts({ cu_hours: hours, usd }: { cu_hours: Range; usd: Range }): string {
+  const ofHours = hours ? `, ${number(hours.mid)} CU-hours (${number(hours.low)} to ${number(hours.high)})` : '';
+  return usd ? `${ofHours}, ${formatDollar(usd.mid)} (${formatDollar(usd.low)} to ${formatDollar(usd.high)})` : ofHours;
+}
+
+function startsLine(control: number, treated: number, difference: Range): string {
+  const more = difference
+    ? `: ${signed(difference.mid)} (${signed(difference.low)} to ${signed(difference.high)})`
+    : '';
+  return `  starts    ${treated.toFixed(2)} a unit-day with the policies, ${control.toFixed(2)} without${more}`;
+}
+
+function ownersTable(owners: NonNullable<SavingsReport['owners']>): string {
+  const rows = owners.map((of) => [
+    printable(of.owner),
+    String(of.units),
+    String(of.effective_units),
+    of.relative ? share(of.relative) : 'too few units',
+    of.cu_hours ? number(of.cu_hours.mid) : '',
+    of.usd ? formatDollar(of.usd.mid) : '',
+  ]);
+  return plainTable(['owner', 'units', 'effective', 'saved', 'CU-hours', 'dollars'], rows, ['left', 'right', 'right']);
+}
+
+/** What a trial will do and could find out, for people. */
+export function designText(report: DesignReport): string {
+  const { trial, unit, units, slots, from, until, expected } = report;
+  const rows = report.periods.map((period) => [
+    period.from,
+    String(period.control),
+    String(period.flips),
+    String(period.sizes),
+    String(period.restarts),
+  ]);
+  const head = ['period from', 'control', 'flips', 'sizes that change', 'added restarts'];
+  return [
+    `Trial ${trial}, ${from} to ${until}: ${units} ${unit === 'project' ? 'projects' : 'branches'}, in ${slots.length} parts of ${slots.join(', ')}`,
+    '',
+    plainTable(head, rows, ['left', 'right', 'right', 'right', 'right']),
+    '',
+    expected
+      ? `From ${expected.days} days of usage, as good as ${expected.effective_units} units of one size: if nothing is saved, the interval will be about ± ${(100 * expected.half_width).toFixed(1)} points; a saving of ${(100 * expected.detectable).toFixed(1)} % is found in four of five trials.`
+      : 'What it could find out is not known: it takes the usage of two periods at least (--usage).',
+    ...leftOutLines(report.left_out),
+  ].join('\n');
+}
+
+/** So many are named; JSON has all. */
+const MOST_NAMED = 10;
+
+function leftOutLines(leftOut: readonly { unit: string; reason: string }[]): string[] {
+  const lines = leftOut.slice(0, MOST_NAMED).map(({ unit, reason }) => `  left out  ${printable(unit)}: ${reason}`);
+  return leftOut.length > MOST_NAMED ? [...lines, `  left out  ${leftOut.length - MOST_NAMED} more`] : lines;
+}
+
+function number(value: number): string {
+  return value.toLocaleString('en', { maximumFractionDigits: 1 });
+}
+
+function signed(value: number): string {
+  return `${value > 0 ? '+' : ''}${value.toFixed(2)}`;
+}

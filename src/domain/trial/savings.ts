@@ -1,0 +1,187 @@
+/** What a trial has measured so far. Source of the formulas: docs/savings.md. */
+import { type Draw, type TrialDesign, trialSpan } from './assignment.ts';
+import { type ArmTotals, armTotals, type Cells, cellsOf, effectiveUnits, isControlCell } from './cells.ts';
+import { effectTest, type Interval, savedShare } from './interval.ts';
+import type { LocalDay } from './local-days.ts';
+
+/** One unit of a trial, and what is known of it. */
+export interface TrialUnit {
+  unit: string;
+  owner: string;
+  /** As it was really assigned. */
+  draw: Draw;
+  /** Why it is in neither group; absent where it is in one. */
+  leftOut?: string | undefined;
+  /** US dollars for a CU-hour; absent where that is not known. */
+  usdPerCuHour?: number | undefined;
+  /** By local day. */
+  usage: ReadonlyMap<number, LocalDay>;
+  /** How often its computes were started, by local day; a missing day is not known. Absent where nothing is. */
+  starts?: ReadonlyMap<number, number> | undefined;
+}
+
+export interface SavingsInput {
+  design: TrialDesign;
+  units: readonly TrialUnit[];
+  /** Usage is known up to this instant at most, milliseconds since the epoch. */
+  nowMs: number;
+  /** Local days: only those from here on, and before there. */
+  fromDay?: number | undefined;
+  untilDay?: number | undefined;
+  /** Periods that count for nobody, from 0. */
+  periodsLeftOut?: ReadonlySet<number> | undefined;
+}
+
+/** Low, middle and high of something; null where it is not measurable or not known. */
+export type Range = Interval | null;
+
+/** Of a group of units, or of all. */
+export interface Saved {
+  units: number;
+  effectiveUnits: number;
+  unitDays: { control: number; treated: number };
+  /** Share of what would have been used. */
+  relative: Range;
+  cuHours: Range;
+  usd: Range;
+  /** What the trial has cost: what policies would have saved of the usage of the control group. */
+  trialCost: { cuHours: Range; usd: Range };
+}
+
+export interface Savings extends Saved {
+  /** `interim` until the trial is over: then it may yet change. */
+  state: 'interim' | 'complete';
+  /** Whether the interval excludes zero; null while that must not be asked. */
+  distinguishable: boolean | null;
+  unknownHours: number;
+  startsPerUnitDay: { control: number | null; treated: number | null; difference: Range };
+  leftOut: { unit: string; reason: string }[];
+}
+
+/** Fewer effective units than this have no interval of their own. */
+const FEWEST_EFFECTIVE = 10;
+
+const NO_STARTS = { control: null, treated: null, difference: null };
+
+/** Of all units of the trial, at 95 %. */
+export function savingsOf(input: SavingsInput): Savings {
+  const { design, nowMs } = input;
+  const units = input.units.filter(({ leftOut }) => leftOut === undefined);
+  const saved = savedBy(input, units, 0.95);
+  const state = nowMs >= trialSpan(design).untilMs && input.untilDay === undefined ? 'complete' : 'interim';
+  return {
+    ...saved,
+    state,
+    distinguishable: state === 'interim' || !saved.relative ? null : saved.relative.low > 0 || saved.relative.high < 0,
+    unknownHours: units.reduce((sum, { usage }) => sum + unknownHoursOf(usage), 0),
+    startsPerUnitDay: startsOf(input, units),
+    leftOut: input.units.flatMap(({ unit, leftOut }) => (leftOut === undefined ? [] : [{ unit, reason: leftOut }])),
+  };
+}
+
+/**
+ * By owner, the largest first. All intervals together are right with 95 %, so each is at 1 − 5 % / owners; of an owner with less than ten
+ * effective units there is none.
+ */
+export function savingsByOwner(input: SavingsInput): (Saved & { owner: string })[] {
+  const units = input.units.filter(({ leftOut }) => leftOut === undefined);
+  const owners = [...new Set(units.map(({ owner }) => owner))].sort();
+  const level = 1 - 0.05 / Math.max(1, owners.length);
+  const all = owners.map((owner) => {
+    const own = units.filter((unit) => unit.owner === owner);
+    const used = own.reduce((sum, { usage }) => sum + usedIn(usage), 0);
+    return { used, saved: { owner, ...savedBy(input, own, level, FEWEST_EFFECTIVE) } };
+  });
+  return all.sort((a, b) => b.used - a.used).map(({ saved }) => saved);
+}
+
+function savedBy(input: SavingsInput, units: readonly TrialUnit[], level: number, fewest = 0): Saved {
+  const cells = cellsBy(
+    input,
+    units,
+    ({ usage }) => new Map([...usage].map(([day, { cuSeconds }]) => [day, cuSeconds])),
+  );
+  const totals = armTotals(cells);
+  const effective = effectiveUnits(cells);
+  const relative = effective < fewest ? null : savedShare(effectTest(cells), level);
+  const usd = usdTotals(cells, units);
+  const hours = { treated: totals.treated.sum / 3600, control: totals.control.sum / 3600 };
+  return {
+    units: units.length,
+    effectiveUnits: effective,
+    unitDays: { control: totals.control.unitDays, treated: totals.treated.unitDays },
+    relative,
+    cuHours: saving(relative, hours.treated),
+    usd: saving(relative, usd?.treated),
+    trialCost: { cuHours: costing(relative, hours.control), usd: costing(relative, usd?.control) },
+  };
+}
+
+function cellsBy(
+  { design, fromDay, untilDay, periodsLeftOut }: SavingsInput,
+  units: readonly TrialUnit[],
+  daysOf: (unit: TrialUnit) => ReadonlyMap<number, number | null>,
+): Cells {
+  return cellsOf(
+    design,
+    units.map((unit) => ({ slot: unit.draw.slot, days: daysOf(unit) })),
+    {
+      ...(fromDay !== undefined && { fromDay }),
+      ...(untilDay !== undefined && { untilDay }),
+      ...(periodsLeftOut && {
+        leftOut: (day: number) => periodsLeftOut.has(Math.floor((day - design.fromDay) / design.rotateDays)),
+      }),
+    },
+  );
+}
+
+/** Of what was used with the policies: used × r / (1 − r). */
+function saving(relative: Range, used: number | undefined): Range {
+  return used === undefined ? null : mapRange(relative, (share) => (used * share) / (1 - share));
+}
+
+/** Of what was used without them: used × r. */
+function costing(relative: Range, used: number | undefined): Range {
+  return used === undefined ? null : mapRange(relative, (share) => used * share);
+}
+
+function mapRange(range: Range, change: (value: number) => number): Range {
+  return range && { low: change(range.low), mid: change(range.mid), high: change(range.high) };
+}
+
+/** US dollars of the known cells by arm; undefined if a price is missing. */
+function usdTotals(cells: Cells, units: readonly TrialUnit[]): { control: number; treated: number } | undefined {
+  const totals = { control: 0, treated: 0 };
+  const columns = cells.periodOf.length;
+  for (const [row, { usdPerCuHour }] of units.entries()) {
+    if (usdPerCuHour === undefined) return undefined;
+    for (let column = 0; column < columns; column += 1) {
+      const value = cells.values[row * columns + column] || 0;
+      totals[isControlCell(cells, row, column) ? 'control' : 'treated'] += (value / 3600) * usdPerCuHour;
+    }
+  }
+  return totals;
+}
+
+/** By the same test: what policies make of the starts of a unit-day. */
+function startsOf(input: SavingsInput, units: readonly TrialUnit[]): Savings['startsPerUnitDay'] {
+  const known = units.filter(({ starts }) => starts !== undefined);
+  if (known.length === 0) return NO_STARTS;
+  const cells = cellsBy(input, known, ({ starts = new Map() }) => starts);
+  const { control, treated } = armTotals(cells);
+  const mean = ({ sum, unitDays }: ArmTotals) => (unitDays === 0 ? null : sum / unitDays);
+  const perDay = mean(treated);
+  const relative = savedShare(effectTest(cells));
+  // Fewer starts are a saving: the difference goes the other way.
+  const difference = relative && perDay !== null ? saving(relative, perDay) : null;
+  const turned = difference && { low: -difference.high, mid: -difference.mid, high: -difference.low };
+  return { control: mean(control), treated: perDay, difference: turned };
+}
+
+function unknownHoursOf(usage: TrialUnit['usage']): number {
+  return [...usage.values()].reduce((sum, { unknownHours }) => sum + unknownHours, 0);
+}
+
+function usedIn(usage: TrialUnit['usage']): number {
+  return [...usage.values()].reduce((sum, { cuSeconds }) => sum + (cuSeconds ?? 0), 0);
+}
