@@ -25,27 +25,34 @@ export interface Seen {
 
 export interface Stage extends PlatformStage {
   daemonUrl: string;
+  /** The first of them. */
   daemon: ChildProcess;
   redisUrl: string;
+  /** The log of each daemon. */
+  logs: readonly string[];
 }
 
-function fleetFile({ projects, computesEach = 1, state = 'idle' }: FleetOptions): string {
-  const compute = (project: number, index: number) => ({
-    id: `ep-bench-${project}-${index}`,
-    branch_id: `br-bench-${project}-${index}`,
+function fleetFile({ projects, computesEach = 1, state = 'idle', warmUp = 0 }: FleetOptions): string {
+  const compute = (project: string, index: number) => ({
+    id: `ep-${project}-${index}`,
+    branch_id: `br-${project}-${index}`,
     type: 'read_write',
     min_cu: 0.25,
     max_cu: 0.5,
     suspend_timeout_seconds: 300,
     state,
   });
+  const names = [
+    ...Array.from({ length: warmUp }, (_, project) => `warm-${project}`),
+    ...Array.from({ length: projects }, (_, project) => `bench-${project}`),
+  ];
   return JSON.stringify({
-    projects: Array.from({ length: projects }, (_, project) => ({
-      id: `p-bench-${project}`,
-      name: `bench-${project}`,
+    projects: names.map((name) => ({
+      id: `p-${name}`,
+      name,
       region_id: 'aws-eu-central-1',
       pg_version: 17,
-      computes: Array.from({ length: computesEach }, (_each, index) => compute(project, index)),
+      computes: Array.from({ length: computesEach }, (_each, index) => compute(name, index)),
     })),
   });
 }
@@ -56,10 +63,14 @@ interface FleetOptions {
   computesEach?: number;
   /** They sleep by default. */
   state?: 'idle' | 'active';
+  /** Projects `warm-*` besides; none by default. */
+  warmUp?: number;
 }
 
 interface PlatformOptions extends FleetOptions {
   perMinute: number;
+  /** More arguments of the emulator. */
+  emulator?: readonly string[];
 }
 
 /** What each operation takes on the emulated platform. */
@@ -75,7 +86,11 @@ interface PlatformStage {
   close(): Promise<void>;
 }
 
-export async function startPlatform({ perMinute, ...fleet }: PlatformOptions): Promise<PlatformStage> {
+export async function startPlatform({
+  perMinute,
+  emulator: more = [],
+  ...fleet
+}: PlatformOptions): Promise<PlatformStage> {
   const folder = await mkdtemp(join(tmpdir(), 'ebb-bench-'));
   const undo: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
   const close = async () => {
@@ -85,7 +100,7 @@ export async function startPlatform({ perMinute, ...fleet }: PlatformOptions): P
     await writeFile(join(folder, 'fleet.json'), fleetFile(fleet));
     const limits = perMinute === UNLIMITED ? [] : ['--rate-limit', `${perMinute}/min`, '--burst', '40/s'];
     const args = ['--fleet', join(folder, 'fleet.json'), '--api-key', KEY, '--operation-time', String(OPERATION_MS)];
-    const emulator = command(['emulator', ...args, ...limits], {}, folder);
+    const emulator = command(['emulator', ...args, ...limits, ...more], {}, folder);
     undo.push(() => endServer(emulator, 'SIGTERM'));
     const { url } = JSON.parse(await firstLine(emulator, (line) => line.includes('"url"'))) as { url: string };
     const platformUrl = url.replace('/api/v2', '');
@@ -97,7 +112,12 @@ export async function startPlatform({ perMinute, ...fleet }: PlatformOptions): P
   }
 }
 
-export async function startDaemon({ policy, ...options }: PlatformOptions & { policy: string }): Promise<Stage> {
+/** One daemon, or several on one Redis. */
+export async function startDaemon({
+  policy,
+  daemons = 1,
+  ...options
+}: PlatformOptions & { policy: string; daemons?: number }): Promise<Stage> {
   const platform = await startPlatform(options);
   const { folder, onClose } = platform;
   try {
@@ -105,21 +125,27 @@ export async function startDaemon({ policy, ...options }: PlatformOptions & { po
     onClose(() => redis.close());
     await writeFile(join(folder, 'policy.yaml'), policy);
     await writeFile(join(folder, 'ebb.yaml'), `api_requests_per_minute: ${options.perMinute}\n`);
-    const port = await freePort();
     const env = {
       EBB_API_URL: platform.apiUrl,
       EBB_API_KEY: KEY,
       EBB_MODE: 'enforce',
       EBB_QUEUE_URL: redis.url,
       EBB_POLICIES: join(folder, 'policy.yaml'),
-      EBB_LISTEN: `127.0.0.1:${port}`,
       EBB_LOG_LEVEL: 'info',
     };
-    const log = join(folder, 'ebb.log');
-    const daemon = command(['run'], env, folder, log);
-    onClose(() => endServer(daemon, 'SIGTERM'));
-    await waitForLine(log, '"ebb.start"');
-    return { ...platform, daemonUrl: `http://127.0.0.1:${port}`, daemon, redisUrl: redis.url };
+    const started = [];
+    for (let each = 0; each < daemons; each += 1) {
+      const log = join(folder, `ebb-${each}.log`);
+      const listen = `127.0.0.1:${await freePort()}`;
+      const local = { EBB_LISTEN: listen, EBB_STATE_DIR: join(folder, `state-${each}`) };
+      const daemon = command(['run'], { ...env, ...local }, folder, log);
+      onClose(() => endServer(daemon, 'SIGTERM'));
+      await waitForLine(log, '"ebb.start"');
+      started.push({ daemon, daemonUrl: `http://${listen}`, log });
+    }
+    const [first] = started;
+    if (first === undefined) throw new Error('no daemon');
+    return { ...platform, ...first, redisUrl: redis.url, logs: started.map(({ log }) => log) };
   } catch (error) {
     await platform.close();
     throw error;

@@ -5,6 +5,7 @@ const BENCHES: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   emulator: () => import('./emulator.ts'),
   fleet: () => import('./fleet.ts'),
   forecast: () => import('./forecast.ts'),
+  limit: () => import('./limit.ts'),
   queue: () => import('./queue.ts'),
   savings: () => import('./savings.ts'),
   validate: () => import('./validate.ts'),

@@ -39,7 +39,7 @@ const READ_AT_START = 20;
 const FATAL_AT_START: ReadonlySet<ControlApiErrorCode> = new Set(['unauthorised', 'unavailable', 'timeout']);
 
 /** Crossings are many because most of them only wait for their instant. */
-const CONCURRENCY = { inventory: 1, boundaries: 20, crossings: 1_000, reconcile: 32, operations: 16 } as const;
+const CONCURRENCY = { inventory: 1, boundaries: 20, crossings: 4_000, reconcile: 32, operations: 16 } as const;
 
 export interface Daemon {
   /** Reads policies and settings anew, whether they have changed or not. */

@@ -3,8 +3,8 @@ import type { Clock } from '../ports/clock.ts';
 import type { JobQueue } from '../ports/job-queue.ts';
 import type { RunInBackground } from './background.ts';
 
-/** A boundary's job comes so much early, in milliseconds, to have the pictures fresh at the instant. */
-const HEAD_START_MS = 5_000;
+/** A boundary's job comes so much early, in milliseconds: it decides how long its projects need before the instant. */
+export const LONGEST_LEAD_MS = 600_000;
 
 /** Triggers on their way to the queue at a time: enough to keep it busy. */
 const REQUESTS_AT_A_TIME = 32;
@@ -64,7 +64,7 @@ export async function scheduleBoundaries(
   const ahead = [...evaluatedComputes].flatMap(({ nextBoundaryMs }) => nextBoundaryMs ?? []).filter((ms) => ms > nowMs);
   for (const instantMs of new Set(ahead)) {
     if (scheduledBoundaries.has(instantMs)) continue;
-    await queue.addAt('boundaries', { id: `b-${instantMs}`, atMs: instantMs - HEAD_START_MS, data: { instantMs } });
+    await queue.addAt('boundaries', { id: `b-${instantMs}`, atMs: instantMs - LONGEST_LEAD_MS, data: { instantMs } });
     scheduledBoundaries.add(instantMs);
   }
 }

@@ -4,7 +4,9 @@ import type { Fleet } from '../emulator/fleet.ts';
 import { parseFleet } from '../emulator/fleet-file.ts';
 import { generateFleet } from '../emulator/generate-fleet.ts';
 import { findPostgres, type PostgresBinaries } from '../emulator/postgres/binaries.ts';
+import { LIMIT_KINDS, type LimitKind } from '../emulator/rate-limits.ts';
 import { startEmulator } from '../emulator/server.ts';
+import type { ProjectUpdatedAt } from '../emulator/world/entities.ts';
 import { readTrace } from './emulator/read-trace.ts';
 import { UserError } from './fail.ts';
 import { writeOut } from './output.ts';
@@ -31,6 +33,8 @@ interface EmulatorFlags {
   seed: number;
   rateLimit?: number;
   burst?: number;
+  limitKind: LimitKind;
+  projectUpdatedAt: ProjectUpdatedAt;
   usageLimit?: number;
   load?: boolean;
   trace?: string;
@@ -132,6 +136,8 @@ async function runEmulator(flags: EmulatorFlags): Promise<void> {
     seed: flags.seed,
     idlePatch: flags.idlePatch,
     checksWake: flags.availabilityCheck === 'wakes',
+    limitKind: flags.limitKind,
+    projectUpdatedAt: flags.projectUpdatedAt,
     ...(flags.usageLimit === undefined ? {} : { usageLimitPerMinute: flags.usageLimit }),
     ...(flags.apiKey === undefined ? {} : { apiKey: flags.apiKey }),
     ...(flags.rateLimit === undefined ? {} : { rateLimitPerMinute: flags.rateLimit }),
@@ -162,6 +168,11 @@ export function emulatorCommand(): Command {
     .option('--seed <S>', 'equal seeds give equal worlds', parseCount, 1)
     .option('--rate-limit <N/min>', 'requests in a minute over all routes (default: unlimited)', parseRate('min'))
     .option('--burst <N/s>', 'requests in a second on one route (default: unlimited)', parseRate('s'))
+    .addOption(
+      new Option('--limit-kind <windows|bucket>', 'how both are counted: as documented, or more strictly')
+        .choices(LIMIT_KINDS)
+        .default('windows'),
+    )
     .option('--usage-limit <N/min>', 'requests in a minute for usage (default: unlimited)', parseRate('min'))
     .option('--load', 'give made up computes clients that come and go, and an organization')
     .option('--trace <FILE>', 'what clients need, CSV of time,compute,cu')
@@ -175,6 +186,11 @@ export function emulatorCommand(): Command {
       new Option('--availability-check <stays|wakes>', 'what a check of the platform does to a sleeping compute')
         .choices(['stays', 'wakes'])
         .default('stays'),
+    )
+    .addOption(
+      new Option('--project-updated-at <moves|stays|late>', 'when the project list shows a change of a compute')
+        .choices(['moves', 'stays', 'late'])
+        .default('moves'),
     )
     .option('--operation-time <MS>', 'how long every operation takes (default: as on the real service)', parseCount)
     .option(

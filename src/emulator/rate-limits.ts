@@ -6,6 +6,8 @@ export interface RateLimits {
   admit(account: string, route: string, realMs: number): Verdict;
 }
 
+const MINUTE_MS = 60_000;
+
 interface Window {
   limit: number;
   lengthMs: number;
@@ -30,11 +32,37 @@ interface RateLimitOptions {
   perMinute?: number;
   /** Requests of an account in any second on one route. */
   perSecond?: number;
+  /** `bucket`: stricter than documented, a bucket of `perSecond` requests over all routes that fills at the rate of the minute. */
+  kind?: LimitKind;
 }
 
-/** Counts exactly, over sliding windows of real time. Refused requests don't count. */
+export const LIMIT_KINDS = ['windows', 'bucket'] as const;
+export type LimitKind = (typeof LIMIT_KINDS)[number];
+
+/** Refused requests don't count. */
 export function createRateLimits(options: RateLimitOptions): RateLimits {
-  const minute = window(options.perMinute, 60_000, 'minute');
+  const { kind = 'windows', perMinute, perSecond = 1 } = options;
+  return kind === 'bucket' && perMinute !== undefined ? buckets(perMinute, perSecond) : windows(options);
+}
+
+function buckets(perMinute: number, capacity: number): RateLimits {
+  const intervalMs = MINUTE_MS / perMinute;
+  const states = new Map<string, { tokens: number; atMs: number }>();
+  return {
+    admit(account, _route, realMs) {
+      const { tokens: before, atMs } = states.get(account) ?? { tokens: capacity, atMs: realMs };
+      const tokens = Math.min(capacity, before + (realMs - atMs) / intervalMs);
+      states.set(account, { tokens: tokens < 1 ? tokens : tokens - 1, atMs: realMs });
+      if (tokens >= 1) return { ok: true };
+      const message = `rate limit exceeded: ${perMinute} requests per minute, ${capacity} at once`;
+      return { ok: false, retryAfterSeconds: Math.ceil(((1 - tokens) * intervalMs) / 1000), message };
+    },
+  };
+}
+
+/** Counts exactly, over sliding windows of real time. */
+function windows(options: RateLimitOptions): RateLimits {
+  const minute = window(options.perMinute, MINUTE_MS, 'minute');
   const second = window(options.perSecond, 1_000, 'second');
   const logs = new Map<string, ReturnType<typeof createLog>>();
   const logOf = (key: string, limit: number): ReturnType<typeof createLog> => {

@@ -14,12 +14,12 @@ import {
 import type { PostgresBinaries } from './postgres/binaries.ts';
 import { createPostgresClients } from './postgres/postgres-clients.ts';
 import { startPostgresPower } from './postgres/power.ts';
-import { createRateLimits } from './rate-limits.ts';
+import { createRateLimits, type LimitKind } from './rate-limits.ts';
 import { createRequestFaults } from './request-faults.ts';
 import { createRequestLog } from './request-log.ts';
 import { FIRST_USER_ID } from './world/accounts.ts';
 import { createWorld } from './world/create-world.ts';
-import type { WorldEvent, WorldState } from './world/entities.ts';
+import type { ProjectUpdatedAt, WorldEvent, WorldState } from './world/entities.ts';
 import { execute } from './world/execute.ts';
 import { createRandom, nextToken } from './world/random.ts';
 
@@ -38,6 +38,10 @@ export interface EmulatorOptions {
   rateLimitPerMinute?: number;
   /** Requests in any real second on one route; absent: unlimited. */
   burstPerSecond?: number;
+  /** How both are counted; absent: over sliding windows, as documented. */
+  limitKind?: LimitKind;
+  /** When the project list shows a change; absent: at once. */
+  projectUpdatedAt?: ProjectUpdatedAt;
   /** Requests in any real minute on the consumption routes together; absent: unlimited. */
   usageLimitPerMinute?: number;
   /** Whether a new size starts a sleeping compute for a moment; absent: it stays asleep. */
@@ -116,11 +120,10 @@ async function startComputes(platform: Platform, options: EmulatorOptions): Prom
 /** The world that the options describe; real servers are without the clients that are to be real, too. */
 function createEmulatedWorld(options: EmulatorOptions, startMs: number): WorldState {
   const { operationTimeMs, availabilityCheckMs = AVAILABILITY_CHECK_MS, seed = DEFAULT_SEED } = options;
-  const { idlePatch = 'stays', checksWake = false } = options;
+  const { idlePatch = 'stays', checksWake = false, projectUpdatedAt = 'moves' } = options;
   const externalPower = options.postgres !== undefined;
   const world = createWorld({
-    idlePatch,
-    checksWake,
+    ...{ idlePatch, checksWake, projectUpdatedAt },
     fleet: externalPower ? withoutConnections(options.fleet) : options.fleet,
     seed,
     startMs: startMs - (options.fleet.historyMs ?? 0),
@@ -158,8 +161,9 @@ export async function startEmulator(options: EmulatorOptions): Promise<Emulator>
   const requests = createRequestLog(REQUESTS_KEPT);
   const nextFaultId = createNumbering('fault');
   const requestFaults = createRequestFaults(nextFaultId);
-  const { rateLimitPerMinute: perMinute, burstPerSecond: perSecond } = options;
+  const { rateLimitPerMinute: perMinute, burstPerSecond: perSecond, limitKind: kind = 'windows' } = options;
   const rateLimits = createRateLimits({
+    kind,
     ...(perMinute === undefined ? {} : { perMinute }),
     ...(perSecond === undefined ? {} : { perSecond }),
   });

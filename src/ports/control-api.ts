@@ -112,7 +112,8 @@ export type ApiResult<T> = { ok: true; value: T } | { ok: false; error: ControlA
 
 /** Leave of the rate budget to send one request of a kind. */
 export interface Permit {
-  /** Uses it; undefined if it was used before. */
+  isUsed(): boolean;
+  /** Uses it; undefined if it was used before, or has become so old that the budget must be asked again. */
   take(): { waitedMs: number } | undefined;
   /** Nothing is sent by it: somebody else may. Does nothing once it was used. */
   giveBack(): void;

@@ -30,6 +30,7 @@ function aDaemon() {
     async *listOperations() {
       yield platform.operations;
     },
+    permit: async () => ({ isUsed: () => false, take: () => ({ waitedMs: 0 }), giveBack() {} }),
     accountStatus: () => [{ account: 'a', key: 'valid' }],
   };
   const time = { ms: 0 };

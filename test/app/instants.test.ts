@@ -17,6 +17,18 @@ test('those who wait for an instant go on in the order in which they came', asyn
   expect(Date.now()).toBeGreaterThanOrEqual(instantMs);
 });
 
+test('those of a smaller order go on first, whenever they came', async () => {
+  const instants = createInstants(systemClock());
+  const instantMs = Date.now() + 50;
+  const order: number[] = [];
+  const all = [2, 0, 1].map(async (place) => {
+    await instants.come(instantMs, NEVER, place);
+    order.push(place);
+  });
+  await Promise.all(all);
+  expect(order).toEqual([0, 1, 2]);
+});
+
 test('a clock that is set back keeps nobody waiting for as long', async () => {
   let setBackMs = 0;
   const real = systemClock();

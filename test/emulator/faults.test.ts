@@ -107,6 +107,19 @@ describe('the limits', () => {
     expect(admitted('a', 'GET /x', 1500)).toBe(false);
   });
 
+  it('are one bucket over all routes where they are stricter than documented', () => {
+    const limits = createRateLimits({ kind: 'bucket', perMinute: 600, perSecond: 5 });
+    const admitted = (route: string, realMs: number) => limits.admit('a', route, realMs).ok;
+    for (const route of ['GET /x', 'GET /y', 'GET /x', 'PATCH /x', 'GET /x']) expect(admitted(route, 1000)).toBe(true);
+    expect(limits.admit('a', 'GET /z', 1000)).toMatchObject({ ok: false, retryAfterSeconds: 1 });
+    expect([admitted('GET /x', 1099), admitted('GET /x', 1100), admitted('GET /y', 1100)]).toEqual([
+      false,
+      true,
+      false,
+    ]);
+    expect(limits.admit('b', 'GET /x', 1100).ok).toBe(true);
+  });
+
   it('answer 429 over HTTP with Retry-After, to every key of the account', async () => {
     test = await startTestEmulator({ fleet: FLEET, rateLimitPerMinute: 3 });
     const other = (await test.control('POST', '/keys', { kind: 'personal' })).body.key;

@@ -151,6 +151,21 @@ describe('what is not known of the service', () => {
     expect(state.computes[0]).toMatchObject({ state: 'idle', min_cu: 2, active_seconds: actions.length > 0 ? 1 : 0 });
   });
 
+  it.each([
+    ['moves', true, true],
+    ['stays', false, false],
+    ['late', false, true],
+  ] as const)('the project list shows a change of a compute: %s', async (projectUpdatedAt, atOnce, after30s) => {
+    const emulator = await start(fleetOf(compute({ id: 'ep-a' })), { projectUpdatedAt, availabilityCheckMs: 0 });
+    const shown = async () => (await emulator.call('GET', '/projects')).body.projects[0].updated_at;
+    const before = await shown();
+    emulator.pass(10_000);
+    await emulator.call('PATCH', '/projects/shop/endpoints/ep-a', resize);
+    expect((await shown()) !== before).toBe(atOnce);
+    emulator.pass(30_000);
+    expect((await shown()) !== before).toBe(after30s);
+  });
+
   it('a check of the platform can start a compute that sleeps, which then sleeps again', async () => {
     const options = { checksWake: true, availabilityCheckMs: HOUR_MS };
     const emulator = await start(fleetOf(compute({ id: 'ep-a' })), options);

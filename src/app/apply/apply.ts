@@ -7,7 +7,7 @@ import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import type { Action } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { isDegraded, worstFailures } from '../../domain/records/failures.ts';
-import type { ControlApi, ControlApiError } from '../../ports/control-api.ts';
+import type { ControlApi, ControlApiError, Permit } from '../../ports/control-api.ts';
 import type { Notifier, WriteOrigin, WriteOutcome } from '../../ports/notifier.ts';
 import type { Lease, Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
@@ -66,6 +66,8 @@ export interface WriteOccasion {
   /** The boundary that made it due, if one did. */
   boundaryMs?: number | undefined;
   due?: DueWrite | undefined;
+  /** Leave of the rate budget, if it was waited for ahead. */
+  permits?: { updateCompute?: Permit | undefined; restartCompute?: Permit | undefined };
 }
 
 /**
@@ -76,7 +78,7 @@ export async function applyAction(
   deps: ApplyDeps,
   lease: Lease,
   evaluatedCompute: EvaluatedCompute,
-  { boundaryMs, due }: WriteOccasion = {},
+  { boundaryMs, due, permits = {} }: WriteOccasion = {},
 ): Promise<Written> {
   const { compute, plan } = evaluatedCompute;
   const action = plan.actions[0];
@@ -90,11 +92,12 @@ export async function applyAction(
   const deadlineMs = LEASE_MS - (intendedMs - askedMs) - LEASE_MARGIN_MS;
   if (!intended || deadlineMs < SHORTEST_CALL_MS) return callOff(deps, lease, evaluatedCompute, action);
   deps.notify({ kind: 'write_started', compute, action, reasons: plan.why, origin: originOf(deps) });
-  const answer = await step('sending the change', () => send(deps, compute, action, deadlineMs));
+  const answer = await step('sending the change', () => send(deps, compute, action, { deadlineMs, permits }));
   const answeredMs = deps.clock.now();
   const latenessMs = boundaryMs === undefined ? undefined : Math.max(0, answeredMs - boundaryMs);
   await due?.endAndGiveWay(Math.max(0, deadlineMs - (deps.clock.monotonicMs() - intendedMs)));
   const outcome = outcomeOf(answer);
+  if (answer.ok) deps.fleet.changedAtMs.set(compute.projectId, answeredMs);
   const record = recordAfter(intended, action, answer, answeredMs);
   if (action.disconnects && record.openOperations.length === 0 && outcome !== 'unknown') {
     await deps.slots.release(compute.computeId, action.policy);
@@ -147,10 +150,17 @@ function originOf({ rules }: ApplyDeps): WriteOrigin {
 }
 
 /** A PATCH, or a restart. Nothing else of what the daemon does changes anything. */
-function send({ api }: ApplyDeps, { projectId, computeId }: Compute, action: Action, deadlineMs: number) {
+function send(
+  { api }: ApplyDeps,
+  { projectId, computeId }: Compute,
+  action: Action,
+  { deadlineMs, permits }: { deadlineMs: number; permits: NonNullable<WriteOccasion['permits']> },
+) {
   const options = { deadlineMs, priority: action.raises ? 'raise' : 'lowering' } as const;
-  if (action.kind === 'restart') return api.restartCompute(projectId, computeId, options);
-  return api.updateCompute(projectId, computeId, action.fields, options);
+  if (action.kind === 'restart') {
+    return api.restartCompute(projectId, computeId, { ...options, permit: permits.restartCompute });
+  }
+  return api.updateCompute(projectId, computeId, action.fields, { ...options, permit: permits.updateCompute });
 }
 
 /** Freezes, and holds that keep a compute as it is, are read anew before each write: one may have been set meanwhile. */

@@ -1,8 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { hasSettings } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import type { Permit } from '../../ports/control-api.ts';
 import { type EvaluateDeps, evaluateCompute } from '../evaluate/evaluate.ts';
 import { type ReadProjectDeps, readProject } from '../fleet/cached-projects.ts';
+import { CONFIRMED_MS } from '../fleet/fleet.ts';
 import { requestReconcile, type TriggerDeps, wakeAt } from '../triggers.ts';
 
 /**
@@ -23,20 +25,32 @@ export interface AsleepDeps extends EvaluateDeps, ReadProjectDeps, TriggerDeps {
 export async function mayStillBeMade(
   deps: AsleepDeps,
   evaluatedCompute: EvaluatedCompute,
-  signal: AbortSignal,
+  { signal, permit, isCrowded }: { signal: AbortSignal; permit?: Permit | undefined; isCrowded: boolean },
 ): Promise<boolean> {
   const { compute } = evaluatedCompute;
   const { projectId, computeId } = compute;
   const { fleet, clock } = deps;
-  if (fleet.ageMs(projectId) <= SLEEP_SERVES_MS || !needsSleep(deps, evaluatedCompute)) return true;
+  if (!needsReading(deps, evaluatedCompute, isCrowded)) return true;
   const project = fleet.listed(projectId);
-  const cachedProject = project && (await readProject(deps, project, { signal, deadlineMs: READ_DEADLINE_MS }));
+  const options = { signal, deadlineMs: READ_DEADLINE_MS, permit };
+  const cachedProject = project && (await readProject(deps, project, options));
   signal.throwIfAborted();
   const now = cachedProject?.computes.find((one) => one.computeId === computeId);
   if (now?.state === 'idle' && hasSettings(now, compute)) return true;
   if (cachedProject) await requestReconcile(deps, projectId);
   else await wakeAt(deps, projectId, clock.now() + READ_RETRY_MS);
   return false;
+}
+
+/**
+ * True if only sleep allows the change, and the last reading of it is too old to be believed. Where many wait for the rate budget, a
+ * reading for each would make all of them late: there it serves as long as the list of projects has shown nothing else.
+ */
+export function needsReading(deps: AsleepDeps, evaluatedCompute: EvaluatedCompute, isCrowded: boolean): boolean {
+  const { projectId } = evaluatedCompute.compute;
+  if (deps.fleet.ageMs(projectId) <= SLEEP_SERVES_MS) return false;
+  if (isCrowded && deps.fleet.confirmedAgeMs(projectId) <= CONFIRMED_MS) return false;
+  return needsSleep(deps, evaluatedCompute);
 }
 
 /** True if the same would not be written to the compute now were it awake. */

@@ -1,7 +1,7 @@
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { withBranches } from '../fleet/branches.ts';
-import { FRESH_MS } from '../fleet/cached-projects.ts';
 import type { CachedProject } from '../fleet/fleet.ts';
+import { FRESH_MS } from '../fleet/fleet.ts';
 import { branchesOf, type ReadComputesDeps } from '../fleet/read-computes.ts';
 import { READ_DEADLINE_MS, READ_RETRY_MS } from '../leases/locked-project.ts';
 import { type OutageDeps, reportApiError } from '../telemetry/outages.ts';

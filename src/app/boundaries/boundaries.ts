@@ -4,38 +4,77 @@ import { decide } from '../../domain/decide/decide.ts';
 import { changesOf } from '../../domain/plan/change.ts';
 import { compareRanks, LAST, type WriteRank } from '../../domain/plan/plan.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Job, JobHandler } from '../../ports/job-queue.ts';
+import type { Job, JobHandler, JobOutcome } from '../../ports/job-queue.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { EvaluateDeps } from '../evaluate/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
-import { requestCrossing, requestReconcile, type TriggerDeps } from '../triggers.ts';
+import { LONGEST_LEAD_MS, requestCrossing, requestReconcile, type TriggerDeps } from '../triggers.ts';
 
 /** Triggers on their way to the queue at once: enough to keep it busy, and still in their order. */
 const CONCURRENT_TRIGGERS = 32;
 
 export interface BoundaryDeps extends TriggerDeps, Pick<EvaluateDeps, 'rules' | 'overrides'> {
-  clock: Pick<Clock, 'now'>;
+  clock: Pick<Clock, 'now' | 'realDelayMs'>;
   fleet: Fleet;
   store: Pick<Store, 'projectIds'>;
   telemetry: Telemetry;
 }
 
+/** A boundary's projects are read so long before it, in milliseconds, to be fresh at the instant. */
+const HEAD_START_MS = 5_000;
+
+/** So many can be read in the head start, and changed, without the full minute of the rate limit. */
+const FEW = 100;
+
+/** More are read so early that their reading is over a minute before the instant, which needs the minute's limit for itself. */
+const QUIET_MS = 75_000;
+
+/** At the rate limit of 700 requests a minute, with room for other requests. Milliseconds. */
+const EACH_READING_MS = 100;
+
 /** Handles what comes at an instant: a boundary of the fleet, or a single project that asked to be woken. */
 export function createBoundaries(deps: BoundaryDeps): JobHandler {
+  const { clock } = deps;
+  /** By instant, the projects whose triggers this daemon has sent early. */
+  const sent = new Map<number, ReadonlySet<string>>();
+
+  async function crossBoundary(instantMs: number): Promise<JobOutcome> {
+    const { affected, unknown } = await projectsAt(deps, instantMs);
+    const leftMs = clock.realDelayMs(instantMs);
+    const leadMs = leadOf(deps, affected);
+    if (leftMs > leadMs) return { kind: 'again', atMs: instantMs - leadMs };
+    const request = clock.now() < instantMs ? requestCrossing : requestReconcile;
+    const known = sent.get(instantMs);
+    const projectIds = [...affected, ...unknown].filter((projectId) => known?.has(projectId) !== true);
+    await pLimit(CONCURRENT_TRIGGERS).map(projectIds, (projectId) => request(deps, projectId, instantMs));
+    sent.delete(instantMs);
+    if (leftMs <= HEAD_START_MS) return { kind: 'done' };
+    // Others may be affected by then, by other policies or holds.
+    sent.set(instantMs, new Set([...(known ?? []), ...projectIds]));
+    return { kind: 'again', atMs: instantMs - HEAD_START_MS };
+  }
+
   return async (job) => {
-    if (job.data.projectId !== undefined) await requestReconcile(deps, job.data.projectId);
-    else if (job.data.instantMs !== undefined) await crossBoundary(deps, job.data.instantMs);
+    const { projectId, instantMs } = job.data;
+    if (projectId !== undefined) await requestReconcile(deps, projectId);
+    else if (instantMs !== undefined) return crossBoundary(instantMs);
     else deps.telemetry.log.error({ event: 'ebb.bad_job', job: describeJob(job) }, 'a boundary job without an instant');
     return { kind: 'done' };
   };
 }
 
-/** Whoever gets the trigger reads the project, and so each daemon reads what it will write to. */
-async function crossBoundary(deps: BoundaryDeps, instantMs: number): Promise<void> {
-  const { affected, unknown } = await projectsAt(deps, instantMs);
-  const request = deps.clock.now() < instantMs ? requestCrossing : requestReconcile;
-  await pLimit(CONCURRENT_TRIGGERS).map([...affected, ...unknown], (projectId) => request(deps, projectId, instantMs));
+/**
+ * How long before the instant the projects are needed, in milliseconds. What is read more than a few seconds before it serves only where
+ * the list of projects shows changes.
+ */
+function leadOf({ fleet }: BoundaryDeps, affected: readonly string[]): number {
+  const listed = affected.filter((projectId) => {
+    const account = fleet.listed(projectId)?.account;
+    return account !== undefined && fleet.listShowsChanges.get(account) === true;
+  });
+  if (listed.length <= FEW) return HEAD_START_MS;
+  return Math.min(LONGEST_LEAD_MS, QUIET_MS + listed.length * EACH_READING_MS);
 }
 
 /**

@@ -1,108 +1,133 @@
 import pLimit from 'p-limit';
+import { timerMs } from '../../ports/clock.ts';
 import type { JobHandler, JobOutcome } from '../../ports/job-queue.ts';
-import { createDueWrites, type DueWrites } from '../apply/due-writes.ts';
-import { FRESH_MS, readProjectQuietly } from '../fleet/cached-projects.ts';
-import type { CachedProject } from '../fleet/fleet.ts';
-import { type LockedAndRead, notBelievedBefore } from '../fleet/known-records.ts';
+import { createDueWrites } from '../apply/due-writes.ts';
+import { findProject, LIST_SERVES_MS, readInTurn, readProjectQuietly } from '../fleet/cached-projects.ts';
+import { FRESH_MS } from '../fleet/fleet.ts';
+import { createListWatch } from '../fleet/project-list.ts';
 import type { StoreClock } from '../group/clock-skew.ts';
-import { holdsLongEnough, lockProject } from '../leases/locked-project.ts';
-import { type ReconcileDeps, reconcileLocked } from '../reconcile/reconcile.ts';
-import { requestReconcile } from '../triggers.ts';
+import { READ_DEADLINE_MS } from '../leases/locked-project.ts';
+import { expectedPermits, getPermits, type Sight, sightOf } from '../reconcile/missing.ts';
+import { type ReconcileDeps, reconcile } from '../reconcile/reconcile.ts';
+import type { ReportListingDeps } from '../telemetry/outages.ts';
+import { LONGEST_LEAD_MS } from '../triggers.ts';
 import { createInstants } from './instants.ts';
 
 const READS_AT_A_TIME = 16;
 
-/** A boundary's triggers come 5 s early, and to a daemon whose clock is behind even more so. What is further ahead is left to the keeper. */
-const MOST_AHEAD_MS = 8_000;
+/** So long before the instant the list of projects is read once more, in real milliseconds. */
+const LIST_AHEAD_MS = 5_000;
+
+/** After the instant the list is read again while computes wait for the rate budget, so often, in real milliseconds. */
+const LIST_AGAIN_MS = 15_000;
+
+/** A daemon whose clock is behind gets its triggers even earlier, by so much at most, in real milliseconds. */
+const MOST_CLOCK_SKEW_MS = 3_000;
+
+/** In a daemon with more of them at one instant, a sleep that the list has just shown is believed: a reading each would be late. */
+const CROWD = 100;
 
 /** Where a project is about to cross a boundary. */
 interface Crossing {
   projectId: string;
+  /** Its place among those that this daemon was given: they come in the order of writing. */
+  order: number;
   instantMs: number;
   signal: AbortSignal;
 }
 
-export interface CrossingDeps extends ReconcileDeps {
+export interface CrossingDeps extends ReconcileDeps, ReportListingDeps {
   storeClock: Pick<StoreClock, 'tooFarOff'>;
 }
 
 /**
- * Takes one project over a boundary that is about to come: takes its lease and reads what is, as far as there is time, waits for the
- * instant, and has only deciding and writing left. A project that could not be read by then is reconciled like any other.
+ * Takes one project over a boundary that is about to come: reads what is not known of it, has the list of projects confirm it shortly
+ * before, waits for the instant and then for leave of the rate budget, and has only locking, deciding and writing left. Where that could
+ * not be had by then it is read after it.
  */
 export function createCrossings(deps: CrossingDeps): JobHandler {
-  const { clock, store, storeClock } = deps;
+  const { clock, storeClock, fleet } = deps;
   const inTurn = pLimit(READS_AT_A_TIME);
   const dueWrites = createDueWrites();
   const instants = createInstants(clock);
+  const list = createListWatch(deps);
+  const waiting = new Map<number, number>();
+  let came = 0;
 
-  async function cross(crossing: Crossing, seen: LockedAndRead | undefined): Promise<JobOutcome> {
-    const { projectId, instantMs, signal } = crossing;
-    await instants.come(instantMs, signal);
+  async function prepare(crossing: Crossing): Promise<Sight> {
+    const { projectId, instantMs, signal, order } = crossing;
+    const sight = sightOf(deps, { records: await deps.store.records(projectId) }, projectId);
+    const isKnown = () => (fleet.cachedProject(projectId)?.readAtMs ?? 0) > sight.notBeforeMs;
+    const isListed = () => showsChanges(deps, projectId);
+    if (clock.realDelayMs(instantMs) > LIST_AHEAD_MS) {
+      await list.ensure(LIST_SERVES_MS, { signal });
+      if (isListed() && !isKnown()) await inTurn(() => readEarly(deps, crossing));
+      await instants.come(instantMs - LIST_AHEAD_MS, signal, order);
+    }
+    if (clock.realDelayMs(instantMs) > 0) {
+      await list.ensure(LIST_AHEAD_MS - 1_000, { signal, priority: 'raise' });
+      const ageMs = fleet.ageMs(projectId) + clock.realDelayMs(instantMs);
+      const serves = ageMs <= FRESH_MS / 2 || fleet.confirmedAgeMs(projectId) <= LIST_AHEAD_MS;
+      if (!isKnown() || !serves) await inTurn(() => readLate(deps, crossing));
+    }
+    return sight;
+  }
+
+  async function cross(crossing: Crossing, sight: Sight): Promise<JobOutcome> {
+    const { projectId, instantMs, signal, order } = crossing;
+    await instants.come(instantMs, signal, order);
     // A clock may have been set meanwhile: what is decided by it now, and stored, would be of another time.
     const isSet = clock.now() < instantMs || (await storeClock.tooFarOff()) !== undefined;
     if (isSet) return { kind: 'left' };
-    if (seen && holdsLongEnough(deps, seen)) await lookInTurn(deps, seen, crossing, dueWrites);
-    else await requestReconcile(deps, projectId, instantMs);
+    const isCrowded = (waiting.get(instantMs) ?? 0) > CROWD;
+    const cachedProject = fleet.cachedProject(projectId);
+    const expected = cachedProject && expectedPermits(deps, cachedProject, sight.records, isCrowded);
+    const permits = expected && (await getPermits(deps, expected, signal));
+    if (showsChanges(deps, projectId)) void list.ensure(LIST_AGAIN_MS, { signal, priority: 'raise' });
+    await reconcile(deps, projectId, {
+      ...{ signal, boundaryMs: instantMs, dueWrites, sight, isCrowded },
+      ...{ priority: expected?.priority ?? 'read', permits },
+    });
     return { kind: 'done' };
   }
 
   return async ({ data: { projectId, instantMs } }, signal) => {
     if (projectId === undefined || instantMs === undefined) return { kind: 'done' };
-    if (clock.realDelayMs(instantMs) > MOST_AHEAD_MS) return { kind: 'done' };
-    const crossing = { projectId, instantMs, signal };
-    const seen = await inTurn(() => seeAhead(deps, crossing));
+    if (clock.realDelayMs(instantMs) > LONGEST_LEAD_MS + MOST_CLOCK_SKEW_MS) return { kind: 'done' };
+    came += 1;
+    const crossing = { projectId, instantMs, signal, order: came };
+    waiting.set(instantMs, (waiting.get(instantMs) ?? 0) + 1);
     try {
-      return await cross(crossing, seen);
+      return await cross(crossing, await prepare(crossing));
     } finally {
-      if (seen) await store.releaseLease(seen.lease);
+      const left = (waiting.get(instantMs) ?? 0) - 1;
+      if (left > 0) waiting.set(instantMs, left);
+      else waiting.delete(instantMs);
     }
   };
 }
 
-async function lookInTurn(
-  deps: ReconcileDeps,
-  seen: LockedAndRead,
-  { instantMs, signal }: Crossing,
-  dueWrites: DueWrites,
-): Promise<void> {
-  const due = await dueWrites.begin();
-  try {
-    signal.throwIfAborted();
-    // Others may have read it since.
-    const newest = deps.fleet.cachedProject(seen.cachedProject.project.projectId) ?? seen.cachedProject;
-    await reconcileLocked(deps, { ...seen, cachedProject: newest }, { signal, boundaryMs: instantMs, due });
-  } finally {
-    due.end();
-  }
+/** Whether the list of projects shows changes of this one; false while that is not known. */
+function showsChanges({ fleet }: Pick<ReconcileDeps, 'fleet'>, projectId: string): boolean {
+  return fleet.listShowsChanges.get(fleet.listed(projectId)?.account ?? '') === true;
 }
 
-/** The project, if it can be taken and read before the instant. */
-async function seeAhead(deps: ReconcileDeps, crossing: Crossing): Promise<LockedAndRead | undefined> {
-  if (crossing.signal.aborted || deps.clock.realDelayMs(crossing.instantMs) <= 0) return undefined;
-  const locked = await lockProject(deps, crossing.projectId);
-  if (!locked) return undefined;
-  let cachedProject: CachedProject | undefined;
-  try {
-    cachedProject = await cachedProjectAhead(deps, crossing, notBelievedBefore(deps, locked, crossing.projectId));
-    return cachedProject && { ...locked, cachedProject };
-  } finally {
-    if (!cachedProject) await deps.store.releaseLease(locked.lease);
-  }
+/** Reads the project in its turn: the list will tell whether that is still so. */
+async function readEarly(deps: ReconcileDeps, { projectId, instantMs, signal }: Crossing): Promise<void> {
+  const project = deps.fleet.listed(projectId);
+  // What can't be had in time is read after the instant, and then it is more urgent.
+  const tooLate = AbortSignal.timeout(timerMs(deps.clock.realDelayMs(instantMs) - LIST_AHEAD_MS));
+  const waits = { signal: AbortSignal.any([signal, tooLate]), priority: 'read', deadlineMs: READ_DEADLINE_MS } as const;
+  if (!project || tooLate.aborted) return;
+  await readInTurn(deps, project, waits).catch((error) => {
+    if (!tooLate.aborted) throw error;
+  });
 }
 
-/** One that will be fresh at the instant. Without a word if there is none: it is read again then, and then it matters. */
-async function cachedProjectAhead(
-  deps: ReconcileDeps,
-  { projectId, instantMs, signal }: Crossing,
-  notBeforeMs: number,
-): Promise<CachedProject | undefined> {
-  const { fleet, clock } = deps;
-  const deadlineMs = clock.realDelayMs(instantMs);
-  const known = fleet.cachedProject(projectId);
-  if (known && known.readAtMs > notBeforeMs && fleet.ageMs(projectId) + deadlineMs <= FRESH_MS / 2) return known;
-  const project = fleet.listed(projectId);
-  if (!project || deadlineMs <= 0) return undefined;
-  const answer = await readProjectQuietly(deps, project, { signal, deadlineMs, branchesServeMs: FRESH_MS });
-  return answer.ok ? answer.value : undefined;
+/** Reads the project before the instant. Without a word if it can't be had: then it is read after it, and then it matters. */
+async function readLate(deps: ReconcileDeps, { projectId, instantMs, signal }: Crossing): Promise<void> {
+  const deadlineMs = deps.clock.realDelayMs(instantMs);
+  if (signal.aborted || deadlineMs <= 0) return;
+  const project = await findProject(deps, projectId, { signal, deadlineMs });
+  if (project) await readProjectQuietly(deps, project, { signal, deadlineMs, branchesServeMs: FRESH_MS });
 }

@@ -1,32 +1,29 @@
+import type { Priority } from '../../domain/rate-budget/grant.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ApiResult, CallOptions, ControlApi, ControlApiError, Project } from '../../ports/control-api.ts';
 import { type OutageDeps, type ReportListingDeps, reportApiError, reportListing } from '../telemetry/outages.ts';
 import type { CachedProject, Fleet } from './fleet.ts';
 import { type ReadComputesDeps, type ReadOptions, readComputes } from './read-computes.ts';
 
-/** A picture older than this is read again before anything is written, in real milliseconds. */
-export const FRESH_MS = 10_000;
-
 /** Triggers may name many projects that are gone: for all of them together the list is asked for once in so many real milliseconds. */
-const LIST_SERVES_MS = 10_000;
+export const LIST_SERVES_MS = 10_000;
 
 export interface ReadProjectDeps extends ReadComputesDeps, OutageDeps {}
 
 export interface FreshProjectDeps extends ReadProjectDeps, ReportListingDeps {}
 
-/**
- * The picture of a project, read again if it is too old to write by, or was read before `notBeforeMs`; undefined if it can't be
- * had now.
- */
-export async function freshProject(
-  deps: FreshProjectDeps,
-  projectId: string,
-  options: CallOptions & { notBeforeMs: number },
+/** Reads a project when it is its turn: waiting for the rate budget costs no deadline. */
+export async function readInTurn(
+  deps: ReadProjectDeps,
+  project: Project,
+  options: CallOptions & { signal: AbortSignal; priority: Priority },
 ): Promise<CachedProject | undefined> {
-  const known = deps.fleet.cachedProject(projectId);
-  if (known && known.readAtMs > options.notBeforeMs && deps.fleet.ageMs(projectId) <= FRESH_MS) return known;
-  const project = deps.fleet.listed(projectId) ?? (await learnProject(deps, projectId, options));
-  return project && readProject(deps, project, options);
+  const permit = await deps.api.permit('listComputes', { ...options, account: project.account });
+  try {
+    return await readProject(deps, project, { ...options, permit });
+  } finally {
+    permit.giveBack();
+  }
 }
 
 /** Reads the computes of a project and keeps them; undefined, and said once, if the control API can't be asked. */
@@ -64,6 +61,9 @@ export interface ProjectList {
   projects: Project[];
   /** Why an account could not be listed in whole, by account: of its projects nobody may be called gone. */
   failures: Map<string, ControlApiError>;
+  /** When it was asked for: by the clock, and on its monotonic time. */
+  askedAtMs: number;
+  askedAtMonotonicMs: number;
 }
 
 export interface ListProjectsDeps {
@@ -80,7 +80,8 @@ export async function readProjectList(
   { api, fleet, clock }: ListProjectsDeps,
   options: CallOptions,
 ): Promise<ProjectList> {
-  fleet.listAskedAtMonotonicMs = clock.monotonicMs();
+  const asked = { askedAtMs: clock.now(), askedAtMonotonicMs: clock.monotonicMs() };
+  fleet.listAskedAtMonotonicMs = asked.askedAtMonotonicMs;
   const found: Project[] = [];
   const failures: ProjectList['failures'] = new Map();
   for await (const page of api.listProjects(options)) {
@@ -91,16 +92,17 @@ export async function readProjectList(
     const own = fleet.listed(projectId)?.account ?? account;
     return own === account || !failures.has(own);
   });
-  return { projects, failures };
+  return { projects, failures, ...asked };
 }
 
-/** A trigger may name a project that another daemon of the group found first. */
-async function learnProject(
+/** The project as it is listed. A trigger may name one that another daemon of the group found first. */
+export async function findProject(
   deps: FreshProjectDeps,
   projectId: string,
   options: CallOptions,
 ): Promise<Project | undefined> {
-  if (isListFresh(deps)) return undefined;
+  const known = deps.fleet.listed(projectId);
+  if (known || isListFresh(deps)) return known;
   const list = await readProjectList(deps, options);
   if (!options.signal?.aborted) reportListing(deps, list);
   for (const project of list.projects) if (!deps.fleet.listed(project.projectId)) deps.fleet.list(project);

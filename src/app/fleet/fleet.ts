@@ -52,7 +52,23 @@ export interface Fleet {
   listAskedAtMonotonicMs: number;
   /** Milliseconds since the picture was read; infinite if there is none. */
   ageMs(projectId: string): number;
+  /** By account, whether the list of projects shows changes of computes; absent while nobody knows. */
+  listShowsChanges: Map<string, boolean>;
+  /** By project, when this daemon last changed something there that no list has been compared with, milliseconds since the epoch. */
+  changedAtMs: Map<string, number>;
+  /** The list that was asked for at this monotonic time shows the project as it was read. */
+  confirm(projectId: string, atMonotonicMs: number): void;
+  /** Milliseconds since a list showed the project as it was read; infinite if none did. */
+  confirmedAgeMs(projectId: string): number;
+  /** Whether what was read of the project is still to be written by. */
+  isFresh(projectId: string): boolean;
 }
+
+/** A reading older than this is read again before anything is written, in real milliseconds. */
+export const FRESH_MS = 10_000;
+
+/** What the list of projects has shown unchanged serves for so long, in real milliseconds. */
+export const CONFIRMED_MS = 25_000;
 
 export function createFleet({ clock }: { clock: Clock }): Fleet {
   const listed = new Map<string, Project>();
@@ -60,6 +76,12 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
   const own = new Map<string, EvaluatedCompute>();
   const known = new Map<string, Known>();
   const branches: Fleet['branches'] = new Map();
+  const confirmed = new Map<string, number>();
+  const changedAtMs = new Map<string, number>();
+  const ageOf = (atMonotonicMs: number | undefined) =>
+    atMonotonicMs === undefined ? Number.POSITIVE_INFINITY : clock.monotonicMs() - atMonotonicMs;
+  const ageMs = (projectId: string) => ageOf(cachedProjects.get(projectId)?.readAtMonotonicMs);
+  const confirmedAgeMs = (projectId: string) => ageOf(confirmed.get(projectId));
 
   const dropEvaluated = (projectId: string, kept: ReadonlySet<string>) => {
     for (const { computeId } of cachedProjects.get(projectId)?.computes ?? []) {
@@ -82,6 +104,7 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
       const { projectId } = cachedProject.project;
       dropEvaluated(projectId, new Set(cachedProject.computes.map(({ computeId }) => computeId)));
       cachedProjects.set(projectId, cachedProject);
+      confirmed.delete(projectId);
       return cachedProject;
     },
     list: (project) => void listed.set(project.projectId, project),
@@ -92,6 +115,8 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
       cachedProjects.delete(projectId);
       listed.delete(projectId);
       branches.delete(projectId);
+      confirmed.delete(projectId);
+      changedAtMs.delete(projectId);
     },
     putEvaluated(evaluatedCompute) {
       own.set(evaluatedCompute.compute.computeId, evaluatedCompute);
@@ -107,9 +132,11 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
         .map(({ computeId }) => own.get(computeId))
         .filter((evaluatedCompute) => evaluatedCompute !== undefined),
     evaluatedCompute: (computeId) => own.get(computeId),
-    ageMs(projectId) {
-      const cachedProject = cachedProjects.get(projectId);
-      return cachedProject ? clock.monotonicMs() - cachedProject.readAtMonotonicMs : Number.POSITIVE_INFINITY;
-    },
+    ageMs,
+    listShowsChanges: new Map(),
+    changedAtMs,
+    confirm: (projectId, atMonotonicMs) => void confirmed.set(projectId, atMonotonicMs),
+    confirmedAgeMs,
+    isFresh: (projectId) => ageMs(projectId) <= FRESH_MS || confirmedAgeMs(projectId) <= CONFIRMED_MS,
   };
 }

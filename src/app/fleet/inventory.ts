@@ -4,8 +4,9 @@ import type { Project } from '../../ports/control-api.ts';
 import type { JobHandler } from '../../ports/job-queue.ts';
 import { reportListing } from '../telemetry/outages.ts';
 import { requestReconcile, type TriggerDeps } from '../triggers.ts';
-import { type FreshProjectDeps, type ProjectList, readProject, readProjectList } from './cached-projects.ts';
+import { type FreshProjectDeps, type ProjectList, readInTurn, readProjectList } from './cached-projects.ts';
 import { askForProject, type ForgetProjectDeps, forgetProject } from './forget-project.ts';
+import { takeList } from './project-list.ts';
 
 /** The background refresh may use this share of the API budget of 700 requests a minute. */
 const BACKGROUND_SHARE = 0.1;
@@ -37,10 +38,8 @@ export async function takeInventory(deps: InventoryDeps, signal: AbortSignal): P
   if (signal.aborted) return;
   reportListing(deps, list);
   await forgetUnlisted(deps, list, signal);
-  const { fleet } = deps;
   const { projects } = list;
-  const due = projects.filter((project) => changedSince(fleet.cachedProject(project.projectId)?.project, project));
-  for (const project of projects) fleet.list(project);
+  const due = await takeList(deps, list);
   const isDue = new Set(due.map(({ projectId }) => projectId));
   const others = projects.filter(({ projectId }) => !isDue.has(projectId));
   await readAll(deps, due, { signal, priority: 'read' });
@@ -77,13 +76,9 @@ async function readAll(
   options: { signal: AbortSignal; priority: Priority },
 ): Promise<void> {
   await pLimit(CONCURRENT_READS).map(projects, async (project) => {
-    if (options.signal.aborted || !(await readProject(deps, project, options))) return;
+    if (options.signal.aborted || !(await readInTurn(deps, project, options))) return;
     await requestReconcile(deps, project.projectId);
   });
-}
-
-function changedSince(before: Project | undefined, now: Project): boolean {
-  return before === undefined || before.updatedAtMs !== now.updatedAtMs;
 }
 
 function oldest({ fleet, rhythm }: Pick<InventoryDeps, 'fleet' | 'rhythm'>, projects: readonly Project[]): Project[] {

@@ -11,9 +11,6 @@ export const READ_DEADLINE_MS = 6_000;
 /** When to look again at a project that could not be read, in milliseconds. */
 export const READ_RETRY_MS = 5_000;
 
-/** A lease that is older, in real milliseconds, is not worth beginning with: a look takes a while too. */
-const OLDEST_MS = LEASE_MS / 2;
-
 /** A project that nobody else writes to, and what is stored of it: nobody else can change that either. */
 export interface LockedProject {
   lease: Lease;
@@ -63,9 +60,4 @@ export async function lockProject(deps: LockDeps, projectId: string): Promise<Lo
     await store.releaseLease(lease);
     throw error;
   }
-}
-
-/** Whether there is enough left of the lease to look at the project and to write. */
-export function holdsLongEnough({ clock }: Pick<LockDeps, 'clock'>, { askedAtMonotonicMs }: LockedProject): boolean {
-  return clock.monotonicMs() - askedAtMonotonicMs <= OLDEST_MS;
 }

@@ -1,55 +1,41 @@
 /**
  * The main loop of ebb. One reconcile makes one project as its policies want it:
  *
- * 1. lock the project, so that no other ebb writes to it
- * 2. read its state from the control API, and its records from the store
+ * 1. lock the project, so that no other ebb writes to it, and read its records from the store
+ * 2. see whether what was read of it from the control API is still to be believed
  * 3. confirm pending writes: those whose answer an earlier daemon never got
  * 4. decide and plan for each compute (pure functions of `src/domain`, by way of `evaluateProject`)
  * 5. apply: one write after the other, each stored before it is sent (`applyAction`)
  * 6. schedule what comes next: the end of operations, the next boundary, what waits
  *
- * Three callers: reconcile jobs ({@link createReconcile}) run all of it. Boundaries (boundaries/crossings.ts) lock and read before
- * the instant, and run {@link reconcileLocked} at it. `ebb apply` (operator/apply-plan.ts) goes through the same steps with the same
+ * Three callers: reconcile jobs ({@link createReconcile}). Boundaries (boundaries/crossings.ts), which read before the instant and
+ * begin with leave of the rate budget at it. `ebb apply` (operator/apply-plan.ts) goes through the same steps with the same
  * parts for a plan that a person has agreed to, and schedules nothing.
  */
 import { step } from '../../common/errors.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
-import { isReverted } from '../../domain/evaluate/evaluate.ts';
-import { withTrials } from '../../domain/evaluate/trials.ts';
-import { withWanted } from '../../domain/evaluate/wanted-since.ts';
-import { withoutInstantsAhead } from '../../domain/overrides/instants-ahead.ts';
-import { forgetRestored } from '../../domain/overrides/restore.ts';
-import { detectManualChanges, withAgreed } from '../../domain/plan/manual-changes.ts';
 import { inOrderOfWriting } from '../../domain/plan/plan.ts';
-import type { ComputeRecord } from '../../domain/records/compute-record.ts';
-import { firstRecord } from '../../domain/records/compute-record.ts';
-import { forgetOvercome } from '../../domain/records/failures.ts';
+import type { Priority } from '../../domain/rate-budget/grant.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { JobHandler, JobQueue } from '../../ports/job-queue.ts';
 import type { Lease, Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
-import { type ApplyDeps, applyAction, reportDegraded } from '../apply/apply.ts';
+import { type ApplyDeps, applyAction } from '../apply/apply.ts';
 import { type AsleepDeps, mayStillBeMade } from '../apply/asleep.ts';
 import { isBranchAsDecided } from '../apply/branch-as-decided.ts';
-import type { DueWrite } from '../apply/due-writes.ts';
+import type { DueWrite, DueWrites } from '../apply/due-writes.ts';
 import { type EvaluateProjectDeps, evaluateProject } from '../evaluate/evaluate.ts';
-import { FRESH_MS, type FreshProjectDeps, freshProject } from '../fleet/cached-projects.ts';
+import { type FreshProjectDeps, findProject, readInTurn } from '../fleet/cached-projects.ts';
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
-import { settleAbsent, withoutAbsence } from '../fleet/forget-project.ts';
-import { knownRecord, type LockedAndRead, notBelievedBefore } from '../fleet/known-records.ts';
-import { isCorrected } from '../group/stored-times.ts';
-import {
-  type LockDeps,
-  type LockedProject,
-  lockProject,
-  READ_DEADLINE_MS,
-  READ_RETRY_MS,
-} from '../leases/locked-project.ts';
+import type { LockedAndRead } from '../fleet/known-records.ts';
+import { type LockDeps, lockProject, READ_DEADLINE_MS, READ_RETRY_MS } from '../leases/locked-project.ts';
 import type { Slots } from '../operations/restart-slots.ts';
 import type { Overrides } from '../overrides.ts';
 import { requestFollowing, requestReconcile, type ScheduleDeps, scheduleBoundaries, wakeAt } from '../triggers.ts';
-import { confirmPendingWrites, type PendingWriteDeps } from './pending-writes.ts';
+import { believable, getPermits, type Missing, missingPermits, type Permits, type Sight, sightOf } from './missing.ts';
+import type { PendingWriteDeps } from './pending-writes.ts';
+import { currentRecords, recordWanted } from './records.ts';
 import { reportManualChanges } from './report-manual-changes.ts';
 
 /** How long to wait for whoever holds the project's lease, in milliseconds. */
@@ -81,7 +67,20 @@ interface Occasion {
   /** The boundary that was the reason, if one was. */
   boundaryMs: number | undefined;
   /** Where writes are due now: those of the reconcile are one of them. */
-  due?: DueWrite;
+  dueWrites?: DueWrites;
+  /** How urgent a reading is; `read` if absent. */
+  priority?: Priority;
+  /** Leave to send that was waited for ahead. */
+  permits?: Permits | undefined;
+  /** Many cross the same boundary. */
+  isCrowded?: boolean;
+  /** What the cached project was read after. */
+  sight?: Sight | undefined;
+}
+
+/** The same for one pass. */
+interface PassOccasion extends Occasion {
+  due?: DueWrite | undefined;
 }
 
 /**
@@ -107,44 +106,69 @@ async function waitForOwnClock(
   await clock.sleepUntil(instantMs, signal);
 }
 
-async function reconcile(deps: ReconcileDeps, projectId: string, occasion: Occasion): Promise<void> {
-  const locked = await step('locking it', () => lockProject(deps, projectId));
-  if (!locked) {
-    await wakeAt(deps, projectId, deps.clock.now() + LEASE_RETRY_MS);
-    return;
-  }
+/**
+ * Steps 1 to 6, as often as it takes: the lease is not held while a pass waits for the rate budget. A pass that lacks a reading, or leave
+ * to send, ends and gives the lease back; the next one begins with what it lacked.
+ */
+export async function reconcile(deps: ReconcileDeps, projectId: string, occasion: Occasion): Promise<void> {
+  const permits: Permits = { ...occasion.permits };
+  let { sight } = occasion;
   try {
-    const cachedProject = await step('reading its state', () => readState(deps, locked, projectId, occasion.signal));
-    if (cachedProject) await reconcileLocked(deps, { ...locked, cachedProject }, occasion);
+    for (;;) {
+      occasion.signal.throwIfAborted();
+      const missing = await runPass(deps, projectId, { ...occasion, permits, sight });
+      if (missing === undefined) return;
+      if (missing.kind === 'permits') Object.assign(permits, await getPermits(deps, missing, occasion.signal));
+      else if (await readUnlocked(deps, projectId, missing.priority, occasion.signal)) sight = missing.sight;
+      else return;
+    }
   } finally {
-    await deps.store.releaseLease(locked.lease);
+    for (const permit of Object.values(permits)) permit?.giveBack();
   }
 }
 
-/** Undefined if it can't be had now: then it is asked to be woken again, unless the project is gone. */
-async function readState(
+async function runPass(deps: ReconcileDeps, projectId: string, occasion: Occasion): Promise<Missing | undefined> {
+  const due = occasion.permits?.updateCompute && (await occasion.dueWrites?.begin());
+  const locked = await step('locking it', () => lockProject(deps, projectId));
+  try {
+    if (!locked) {
+      await wakeAt(deps, projectId, deps.clock.now() + LEASE_RETRY_MS);
+      return undefined;
+    }
+    const cachedProject = believable(deps, locked, projectId, occasion.sight);
+    if (cachedProject) return await reconcileLocked(deps, { ...locked, cachedProject }, { ...occasion, due });
+    return { kind: 'reading', priority: occasion.priority ?? 'read', sight: sightOf(deps, locked, projectId) };
+  } finally {
+    due?.end();
+    if (locked) await deps.store.releaseLease(locked.lease);
+  }
+}
+
+/** Reads the state of a project in its turn; false if it can't be had now: then it is asked to be woken again, unless it is gone. */
+async function readUnlocked(
   deps: ReconcileDeps,
-  locked: LockedProject,
   projectId: string,
+  priority: Priority,
   signal: AbortSignal,
-): Promise<CachedProject | undefined> {
+): Promise<boolean> {
   const { fleet, clock } = deps;
   const begunMs = clock.monotonicMs();
-  const notBeforeMs = notBelievedBefore(deps, locked, projectId);
-  const cachedProject = await freshProject(deps, projectId, { notBeforeMs, signal, deadlineMs: READ_DEADLINE_MS });
+  const project = await step('reading its state', () => findProject(deps, projectId, { signal }));
+  const options = { signal, priority, deadlineMs: READ_DEADLINE_MS };
+  const cachedProject = project && (await step('reading its state', () => readInTurn(deps, project, options)));
   signal.throwIfAborted();
   // What a list that is older than this reconcile does not have may be in the next.
   const mayExist = fleet.listed(projectId) !== undefined || fleet.listAskedAtMonotonicMs < begunMs;
   if (!cachedProject && mayExist) await wakeAt(deps, projectId, clock.now() + READ_RETRY_MS);
-  return cachedProject;
+  return cachedProject !== undefined;
 }
 
 /** Steps 3 to 6, for a project that is locked and read: by one set of rules to the end, also where a reload replaces them meanwhile. */
-export async function reconcileLocked(
+async function reconcileLocked(
   deps: ReconcileDeps,
   { lease, records: stored, cachedProject }: LockedAndRead,
-  occasion: Occasion,
-): Promise<void> {
+  occasion: PassOccasion,
+): Promise<Missing | undefined> {
   const { projectId } = cachedProject.project;
   const { current } = deps.rules;
   const once: ReconcileDeps = { ...deps, rules: { current } };
@@ -158,54 +182,51 @@ export async function reconcileLocked(
   const evaluatedComputes = await step('storing what is wanted', () => recordWanted(once, lease, evaluated));
   for (const evaluatedCompute of evaluatedComputes) once.fleet.putEvaluated(evaluatedCompute);
   const isReplaced = () => deps.rules.current !== current;
-  await applyInOrder(once, lease, cachedProject, evaluatedComputes, { ...occasion, boundaries, isReplaced });
-  await step('scheduling what comes next', () => scheduleNext(once, projectId));
+  const missing = await applyNext(once, lease, cachedProject, evaluatedComputes, {
+    ...{ ...occasion, boundaries, isReplaced },
+  });
+  if (missing === undefined) await step('scheduling what comes next', () => scheduleNext(once, projectId));
+  return missing;
 }
 
-interface ApplyOccasion extends Occasion {
+interface ApplyOccasion extends PassOccasion {
   /** By compute, the boundary that made it due. */
   boundaries: ReadonlyMap<string, number>;
   /** True once a reload has replaced the rules. */
   isReplaced(): boolean;
 }
 
-/** Raises first, then by priority. Ends early where what was decided by is no longer so, and asks for another reconcile. */
-async function applyInOrder(
+/**
+ * Applies the most urgent change of the project: raises first, then by priority. Each needs leave of the rate budget, so what comes after
+ * it is the next pass's. Asks for another reconcile where what was decided by is no longer so.
+ */
+async function applyNext(
   deps: ReconcileDeps,
   lease: Lease,
   cachedProject: CachedProject,
   evaluatedComputes: readonly EvaluatedCompute[],
-  { signal, due, boundaries, isReplaced }: ApplyOccasion,
-): Promise<void> {
+  { signal, due, boundaries, isReplaced, isCrowded = false, permits = {} }: ApplyOccasion,
+): Promise<Missing | undefined> {
   const { projectId } = cachedProject.project;
-  const toWrite = inOrderOfWriting(evaluatedComputes);
-  for (const evaluatedCompute of toWrite) {
+  for (const evaluatedCompute of inOrderOfWriting(evaluatedComputes)) {
     const { computeId } = evaluatedCompute.compute;
     signal.throwIfAborted();
-    if (deps.fleet.ageMs(projectId) > FRESH_MS || isReplaced()) {
+    const missing = missingPermits(deps, evaluatedCompute, permits, isCrowded);
+    if (missing) return missing;
+    if (!deps.fleet.isFresh(projectId) || isReplaced()) {
       await requestReconcile(deps, projectId);
-      break;
+      return undefined;
     }
-    if (!(await isStillSo(deps, cachedProject, evaluatedCompute, signal))) break;
-    // Until the last is answered the project keeps its turn: a raise that comes second must not wait for everybody's lowerings.
-    const ofLast = evaluatedCompute === toWrite.at(-1) ? due : undefined;
+    if (!(await isBranchAsDecided(deps, cachedProject, evaluatedCompute, signal))) return undefined;
+    if (!(await mayStillBeMade(deps, evaluatedCompute, { signal, isCrowded, permit: permits.listComputes })))
+      return undefined;
     const written = await step(`applying the change of ${computeId}`, () =>
-      applyAction(deps, lease, evaluatedCompute, { boundaryMs: boundaries.get(computeId), due: ofLast }),
+      applyAction(deps, lease, evaluatedCompute, { boundaryMs: boundaries.get(computeId), due, permits }),
     );
     if (written.lookAgainMs !== undefined) await wakeAt(deps, projectId, deps.clock.now() + written.lookAgainMs);
-    if (!written.goOn) break;
+    if (!written.goOn) return undefined;
   }
-}
-
-/** True if what was decided by still is so: the branch of the compute, and that it sleeps where that matters. */
-async function isStillSo(
-  deps: ReconcileDeps,
-  cachedProject: CachedProject,
-  evaluatedCompute: EvaluatedCompute,
-  signal: AbortSignal,
-) {
-  if (!(await isBranchAsDecided(deps, cachedProject, evaluatedCompute, signal))) return false;
-  return mayStillBeMade(deps, evaluatedCompute, signal);
+  return undefined;
 }
 
 /** By compute, the boundary that was crossed since the last reconcile: what a change now is late by. */
@@ -221,85 +242,6 @@ function crossedBoundaries(
     if (instantMs !== undefined) crossed.set(computeId, instantMs);
   }
   return crossed;
-}
-
-/** Records as the store has them, with those of newly discovered computes, pending writes confirmed, and those absent for long forgotten. */
-async function currentRecords(
-  deps: ReconcileDeps,
-  lease: Lease,
-  cachedProject: CachedProject,
-  stored: ReadonlyMap<string, ComputeRecord>,
-  signal: AbortSignal,
-): Promise<Map<string, ComputeRecord>> {
-  const { store, mode, overrides } = deps;
-  const { policies, manualChanges } = deps.rules.current;
-  const nowMs = deps.clock.now();
-  const { projectId } = cachedProject.project;
-  const records = new Map<string, ComputeRecord>();
-  const broken = await store.brokenRecords();
-  for (const compute of cachedProject.computes) {
-    // Without its record nobody knows what it had before ebb, nor what is under way.
-    if (broken.has(compute.computeId)) continue;
-    // A store that has lost it must not make ebb take for the baseline what it has applied itself.
-    const known = knownRecord(deps, stored, compute.computeId) ?? firstRecord(compute, nowMs);
-    // What this daemon remembers itself may be of a clock that was ahead and has been set right.
-    const before = withoutAbsence(withoutInstantsAhead(known, nowMs).record);
-    const options = { signal, deadlineMs: READ_DEADLINE_MS };
-    const answered = await confirmPendingWrites(deps, before, compute, options);
-    const settled = forgetRestored(forgetOvercome(answered, compute), compute, nowMs);
-    const enforced = withEnforcedSince(settled, mode, nowMs);
-    const looked = mode === 'observe' ? enforced : withTrials(policies, compute, enforced, nowMs);
-    const situation = { policies, compute, record: looked, nowMs, holds: overrides.holds, manualChanges };
-    const after = detectManualChanges(looked, compute, nowMs, (group) => isReverted(situation, group));
-    const inStore = stored.get(compute.computeId);
-    const isNews = after !== inStore || isCorrected(inStore);
-    if (isNews && !(await store.putRecord(projectId, compute.computeId, after, lease))) {
-      throw new Error(`the lease on project ${projectId} was lost while it was reconciled`);
-    }
-    reportDegraded(deps, compute, before, after);
-    records.set(compute.computeId, after);
-  }
-  await settleAbsent(deps, lease, cachedProject, stored);
-  return records;
-}
-
-/**
- * Where the compute has what policies want by now, it is ebb's own from then on, whoever has set it; and what is wanted is
- * remembered. What is about to be written is stored with its intent.
- */
-async function recordWanted(
-  deps: ReconcileDeps,
-  lease: Lease,
-  evaluatedComputes: EvaluatedCompute[],
-): Promise<EvaluatedCompute[]> {
-  if (deps.mode === 'observe') return evaluatedComputes;
-  const { overrides } = deps;
-  const { policies } = deps.rules.current;
-  const remembered: EvaluatedCompute[] = [];
-  for (const evaluatedCompute of evaluatedComputes) {
-    const { compute, decision, plan } = evaluatedCompute;
-    const { baseline, trials } = evaluatedCompute.record;
-    const agreed = withAgreed(evaluatedCompute.record, compute, decision);
-    const record = withWanted({
-      policies,
-      compute,
-      baseline,
-      trials,
-      holds: overrides.holds,
-      decision,
-      record: agreed,
-    });
-    if (record !== evaluatedCompute.record && plan.verdict !== 'act') {
-      await deps.store.putRecord(compute.projectId, compute.computeId, record, lease);
-    }
-    remembered.push(record === evaluatedCompute.record ? evaluatedCompute : { ...evaluatedCompute, record });
-  }
-  return remembered;
-}
-
-function withEnforcedSince(record: ComputeRecord, mode: ReconcileDeps['mode'], nowMs: number): ComputeRecord {
-  if (mode === 'observe' || record.enforcedSinceMs !== undefined) return record;
-  return { ...record, enforcedSinceMs: nowMs };
 }
 
 async function scheduleNext(deps: ReconcileDeps, projectId: string): Promise<void> {

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Store } from '../../ports/store.ts';
 import { type EvaluateProjectDeps, evaluateProject } from '../evaluate/evaluate.ts';
-import { FRESH_MS } from '../fleet/cached-projects.ts';
 import type { CachedProject } from '../fleet/fleet.ts';
+import { FRESH_MS } from '../fleet/fleet.ts';
 import type { Overrides } from '../overrides.ts';
 import { requestReconcile, type ScheduleDeps, scheduleBoundaries } from '../triggers.ts';
 import { lacksBranches } from './disruption-impact.ts';
@@ -42,7 +42,8 @@ function reevaluate(deps: ReevaluateDeps, cachedProject: CachedProject): boolean
   const { fleet, clock } = deps;
   const { projectId } = cachedProject.project;
   if (lacksBranches(deps, projectId)) {
-    fleet.see({ ...cachedProject, readAtMonotonicMs: clock.monotonicMs() - FRESH_MS - 1 });
+    // No list may confirm it either.
+    fleet.see({ ...cachedProject, readAtMs: 0, readAtMonotonicMs: clock.monotonicMs() - FRESH_MS - 1 });
     return false;
   }
   const before = fleet.evaluatedOf(projectId);

@@ -2,6 +2,7 @@ import { usedInMonth } from '../consumption/history.ts';
 import { type Accounts, type ApiKey, FIRST_USER_ID } from '../world/accounts.ts';
 import { lastActiveAtMs } from '../world/connections.ts';
 import type { Branch, Compute, Operation, Project, WorldState } from '../world/entities.ts';
+import { shownUpdatedAtMs } from '../world/operations.ts';
 import { usageAt } from '../world/usage.ts';
 import { wireTime, wireTimeIfAny } from './times.ts';
 
@@ -33,7 +34,7 @@ function totalsOf(project: Project, nowMs: number): ProjectTotals {
   };
 }
 
-function commonFields(project: Project, totals: ProjectTotals) {
+function commonFields(project: Project, totals: ProjectTotals, nowMs: number) {
   return {
     id: project.id,
     platform_id: 'aws',
@@ -49,7 +50,7 @@ function commonFields(project: Project, totals: ProjectTotals) {
     creation_source: 'console',
     history_retention_seconds: 86_400,
     created_at: wireTime(project.createdAtMs),
-    updated_at: wireTime(project.updatedAtMs),
+    updated_at: wireTime(shownUpdatedAtMs(project, nowMs)),
     owner_id: project.orgId ?? FIRST_USER_ID,
     org_id: project.orgId,
     compute_last_active_at: wireTimeIfAny(totals.lastActiveAtMs),
@@ -60,7 +61,7 @@ function commonFields(project: Project, totals: ProjectTotals) {
 export function renderProjectListItem(project: Project, nowMs: number): Record<string, unknown> {
   const totals = totalsOf(project, nowMs);
   // Not a spread: a page has up to 400 of these.
-  return Object.assign(commonFields(project, totals), { locked: false, active_time: totals.activeSeconds });
+  return Object.assign(commonFields(project, totals, nowMs), { locked: false, active_time: totals.activeSeconds });
 }
 
 /** A project by itself: what it has consumed is counted from its creation. */
@@ -70,7 +71,7 @@ export function renderProject(project: Project, nowMs: number): Record<string, u
   const monthStart = Date.UTC(month.getUTCFullYear(), month.getUTCMonth(), 1);
   const monthEnd = Date.UTC(month.getUTCFullYear(), month.getUTCMonth() + 1, 1);
   return {
-    ...commonFields(project, totals),
+    ...commonFields(project, totals, nowMs),
     active_time_seconds: totals.activeSeconds,
     compute_time_seconds: totals.cuSeconds,
     written_data_bytes: 0,

@@ -4,7 +4,16 @@ import { planAvailabilityCheck } from './advance.ts';
 import { defaultBranch } from './branches.ts';
 import { computeRecord } from './create-compute.ts';
 import { createDueIndex } from './due-index.ts';
-import type { Branch, Compute, Operation, OperationAction, OperationStatus, Project, WorldState } from './entities.ts';
+import type {
+  Branch,
+  Compute,
+  Operation,
+  OperationAction,
+  OperationStatus,
+  Project,
+  ProjectUpdatedAt,
+  WorldState,
+} from './entities.ts';
 import { startLoad } from './load.ts';
 import { projectRecord } from './projects.ts';
 import { createRandom, nextUuid } from './random.ts';
@@ -24,6 +33,7 @@ interface WorldOptions {
   availabilityCheckMs?: number;
   checksWake?: boolean;
   idlePatch?: 'stays' | 'wakes';
+  projectUpdatedAt?: ProjectUpdatedAt;
 }
 
 function fleetCompute(world: WorldState, project: Project, wanted: FleetCompute): Compute {
@@ -162,6 +172,7 @@ export function createWorld(options: WorldOptions): WorldState {
     externalPower: optional.externalPower ?? false,
     checksWake: optional.checksWake ?? false,
     idlePatch: optional.idlePatch ?? 'stays',
+    projectUpdatedAt: optional.projectUpdatedAt ?? 'moves',
     consumption: { ...USUAL_CONSUMPTION, ...fleet.consumption },
     nowMs: startMs,
     random: createRandom(seed),

@@ -118,6 +118,9 @@ export interface Operation {
   hangs?: true;
 }
 
+/** When a project's own `updated_at` shows that a compute of it has changed: at once, never, or after half a minute. */
+export type ProjectUpdatedAt = 'moves' | 'stays' | 'late';
+
 /** Fields that come and go are always there, if undefined: deleting one would make each object a slow one. */
 export interface Compute extends ComputeSettings {
   id: string;
@@ -165,6 +168,8 @@ export interface Project {
   plan: Plan;
   createdAtMs: number;
   updatedAtMs: number;
+  /** A later change, which the project list shows half a minute after it. */
+  lateUpdateMs?: number;
   branches: Map<string, Branch>;
   computes: Map<string, Compute>;
   /** Oldest first. */
@@ -240,6 +245,7 @@ export interface WorldState {
   checksWake: boolean;
   /** Whether a new size starts a compute that sleeps, for a moment. */
   idlePatch: 'stays' | 'wakes';
+  projectUpdatedAt: ProjectUpdatedAt;
   /** What happened during the command that is being carried out. */
   events: WorldEvent[];
 }

@@ -50,8 +50,23 @@ const PENDING_STATE: Partial<Record<OperationAction, ComputeState>> = {
 
 /** A change that others can see: the compute and the project list say when it was. */
 export function touch(world: WorldState, project: Project, compute?: Compute): void {
-  project.updatedAtMs = world.nowMs;
+  if (compute === undefined || world.projectUpdatedAt === 'moves') project.updatedAtMs = world.nowMs;
+  if (compute !== undefined && world.projectUpdatedAt === 'late') touchLate(project, world.nowMs);
   if (compute !== undefined) compute.updatedAtMs = world.nowMs;
+}
+
+/** What was changed half a minute ago is shown now; {@link shownUpdatedAtMs} shows it where nothing else follows. */
+function touchLate(project: Project, nowMs: number): void {
+  project.updatedAtMs = shownUpdatedAtMs(project, nowMs);
+  project.lateUpdateMs = nowMs;
+}
+
+/** How long the project list hides a change where it shows changes late. */
+const LATE_MS = 30_000;
+
+/** When the project was last changed, as the project list shows it at an instant. */
+export function shownUpdatedAtMs({ updatedAtMs, lateUpdateMs }: Project, nowMs: number): number {
+  return lateUpdateMs !== undefined && nowMs - lateUpdateMs >= LATE_MS ? lateUpdateMs : updatedAtMs;
 }
 
 /** Cursors are these numbers, so no two operations may share one. */

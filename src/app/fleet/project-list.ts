@@ -1,0 +1,139 @@
+/**
+ * What the list of projects tells of the projects that are cached. It is the cheap way to see that something changed, but nowhere is it
+ * documented that a change of a compute moves the `updated_at` of its project. So that is learnt for each account from ebb's own changes.
+ */
+import type { Clock } from '../../ports/clock.ts';
+import type { CallOptions, ControlApi, Project } from '../../ports/control-api.ts';
+import type { Store } from '../../ports/store.ts';
+import type { Telemetry } from '../../ports/telemetry.ts';
+import { type ReportListingDeps, reportListing } from '../telemetry/outages.ts';
+import { type ProjectList, readProjectList } from './cached-projects.ts';
+import type { CachedProject, Fleet } from './fleet.ts';
+
+/** The list shows whole seconds: a reading includes a change only if it began so long after the second that is shown. Milliseconds. */
+const WHOLE_SECONDS_MS = 2_000;
+
+/** By so much the platform's clock may be off from ours, in milliseconds. */
+const CLOCK_TOLERANCE_MS = 3_000;
+
+/** So many of the projects that were changed last are looked at for changes of other daemons. */
+const LOOKED_AT = 20;
+
+export interface TakeListDeps {
+  fleet: Fleet;
+  store: Pick<Store, 'records'>;
+  telemetry: Pick<Telemetry, 'log'>;
+}
+
+/**
+ * Takes over a list that was asked for at this monotonic time. What it shows unchanged counts as read then, in accounts whose list shows
+ * changes. Gives the projects that must be read: those that are new, or were changed by somebody else after they were read.
+ */
+export async function takeList(
+  deps: TakeListDeps,
+  { projects, askedAtMs, askedAtMonotonicMs }: ProjectList,
+): Promise<Project[]> {
+  const { fleet } = deps;
+  for (const project of projects) learn(deps, project, askedAtMs);
+  await learnFromRecords(deps, projects, askedAtMs);
+  const due: Project[] = [];
+  for (const project of projects) {
+    const cached = fleet.cachedProject(project.projectId);
+    fleet.list(project);
+    if (!cached) due.push(project);
+    else if (includes(cached, project)) {
+      cached.project = project;
+      if (fleet.listShowsChanges.get(project.account) === true) fleet.confirm(project.projectId, askedAtMonotonicMs);
+    } else if (cached.project.updatedAtMs !== project.updatedAtMs && !(await isOwnChange(deps, project))) {
+      due.push(project);
+    }
+  }
+  return due;
+}
+
+/** True if the reading began after everything that the list shows. */
+function includes({ readAtMs, project: before }: CachedProject, now: Project): boolean {
+  const activeAtMs = now.computeLastActiveAtMs ?? 0;
+  const wasUsed = activeAtMs !== (before.computeLastActiveAtMs ?? 0);
+  return readAtMs >= Math.max(now.updatedAtMs, wasUsed ? activeAtMs : 0) + WHOLE_SECONDS_MS;
+}
+
+/** ebb's own changes, by whichever daemon, are in the records: they need not be read to be known. */
+async function isOwnChange({ store }: TakeListDeps, { projectId, updatedAtMs }: Project): Promise<boolean> {
+  const records = await store.records(projectId);
+  return [...records.values()].some(
+    ({ lastSentAtMs = 0 }) => Math.abs(updatedAtMs - lastSentAtMs) <= CLOCK_TOLERANCE_MS,
+  );
+}
+
+/**
+ * Changes that other daemons made, or this one before it was restarted: where the list shows one of them, it shows changes. Those that it
+ * does not show say nothing, since a change may have been refused.
+ */
+async function learnFromRecords(deps: TakeListDeps, projects: readonly Project[], askedAtMs: number): Promise<void> {
+  const { listShowsChanges } = deps.fleet;
+  const unknown = projects.filter(({ account }) => !listShowsChanges.has(account));
+  const newest = unknown.toSorted((a, b) => b.updatedAtMs - a.updatedAtMs).slice(0, LOOKED_AT);
+  for (const project of newest) {
+    if (listShowsChanges.has(project.account) || askedAtMs < project.updatedAtMs + WHOLE_SECONDS_MS) continue;
+    if (await isOwnChange(deps, project)) settle(deps, project.account, true);
+  }
+}
+
+/**
+ * A change of our own that the list shows says that it shows changes; one that it does not show in time says that it can't be relied on,
+ * from then on.
+ */
+function learn(deps: TakeListDeps, { account, projectId, updatedAtMs }: Project, askedAtMs: number): void {
+  const { fleet } = deps;
+  const changedAtMs = fleet.changedAtMs.get(projectId);
+  if (changedAtMs === undefined || askedAtMs < changedAtMs + WHOLE_SECONDS_MS) return;
+  fleet.changedAtMs.delete(projectId);
+  settle(deps, account, updatedAtMs >= changedAtMs - CLOCK_TOLERANCE_MS);
+}
+
+function settle({ fleet, telemetry }: TakeListDeps, account: string, isShown: boolean): void {
+  const before = fleet.listShowsChanges.get(account);
+  if (before === false || before === isShown) return;
+  fleet.listShowsChanges.set(account, isShown);
+  const fields = { event: 'ebb.list_shows_changes', account, shows: isShown };
+  const list = `the project list of account ${account}`;
+  if (isShown)
+    telemetry.log.info(fields, `${list} shows changes: what it shows unchanged is not read again before a change`);
+  else telemetry.log.warn(fields, `${list} does not show a change in time: computes are read singly before a change`);
+}
+
+export interface ListWatchDeps extends TakeListDeps, ReportListingDeps {
+  api: ControlApi;
+  clock: Clock;
+}
+
+/** Reads the list for all who need a new one, once. */
+export interface ListWatch {
+  /** Resolves once a list that is at most so old has been taken over, in real milliseconds, or could not be had. */
+  ensure(maxAgeMs: number, options: CallOptions & { signal: AbortSignal }): Promise<void>;
+}
+
+export function createListWatch(deps: ListWatchDeps): ListWatch {
+  const { fleet, clock } = deps;
+  let running: Promise<void> | undefined;
+
+  async function read(options: CallOptions): Promise<void> {
+    const list = await readProjectList(deps, options);
+    reportListing(deps, list);
+    await takeList(deps, list);
+  }
+
+  return {
+    async ensure(maxAgeMs, options) {
+      if (!running && clock.monotonicMs() - fleet.listAskedAtMonotonicMs <= maxAgeMs) return;
+      // Whoever asked for it may be stopped: the others only lose what they would have known.
+      running ??= read(options)
+        .catch(() => {})
+        .finally(() => {
+          running = undefined;
+        });
+      await running;
+    },
+  };
+}

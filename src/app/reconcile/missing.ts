@@ -1,0 +1,119 @@
+/** What a reconcile may lack when it holds the lease, and how it is got without the lease: the rate budget may make it wait for long. */
+import { type EvaluatedCompute, evaluateNow } from '../../domain/evaluate/evaluate.ts';
+import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
+import { type Action, inOrderOfWriting } from '../../domain/plan/plan.ts';
+import type { Priority } from '../../domain/rate-budget/grant.ts';
+import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { ControlApi, Permit, PermittedCall } from '../../ports/control-api.ts';
+import { type AsleepDeps, needsReading } from '../apply/asleep.ts';
+import { type EvaluateDeps, situationOf } from '../evaluate/evaluate.ts';
+import type { CachedProject, Fleet } from '../fleet/fleet.ts';
+import { notBelievedBefore } from '../fleet/known-records.ts';
+import type { LockedProject } from '../leases/locked-project.ts';
+
+/** Leave of the rate budget, by what it is for. */
+export type Permits = { [C in PermittedCall]?: Permit | undefined };
+
+/** The records of a project when they were seen: a reading that began after that is right as long as nobody has sent anything since. */
+export interface Sight {
+  records: LockedProject['records'];
+  /** What was read before is not believed, milliseconds since the epoch. */
+  notBeforeMs: number;
+}
+
+interface MissingPermits {
+  kind: 'permits';
+  account: string;
+  calls: PermittedCall[];
+  priority: Priority;
+}
+
+export type Missing = MissingPermits | { kind: 'reading'; priority: Priority; sight: Sight };
+
+export interface SightDeps {
+  fleet: Fleet;
+  clock: Pick<Clock, 'now'>;
+}
+
+export function sightOf(deps: SightDeps, { records }: Pick<LockedProject, 'records'>, projectId: string): Sight {
+  return { records, notBeforeMs: notBelievedBefore(deps, { records }, projectId) };
+}
+
+/** The cached project, if it is young enough to write by, and was read after the last change was sent. */
+export function believable(
+  deps: SightDeps,
+  locked: Pick<LockedProject, 'records'>,
+  projectId: string,
+  before: Sight | undefined,
+): CachedProject | undefined {
+  const { fleet } = deps;
+  const known = fleet.cachedProject(projectId);
+  if (!known || !fleet.isFresh(projectId)) return undefined;
+  const isSame = before !== undefined && sentTimes(before.records) === sentTimes(locked.records);
+  const { notBeforeMs } = isSame ? before : sightOf(deps, locked, projectId);
+  // A reading that was asked for after the records were seen may have begun in the same millisecond.
+  return known.readAtMs > notBeforeMs || (isSame && known.readAtMs === notBeforeMs) ? known : undefined;
+}
+
+function sentTimes(records: LockedProject['records']): string {
+  return JSON.stringify([...records].map(([computeId, { lastSentAtMs }]) => [computeId, lastSentAtMs]).toSorted());
+}
+
+/** Leave that the change needs and that is not there; undefined if all of it is. */
+export function missingPermits(
+  deps: AsleepDeps,
+  evaluatedCompute: EvaluatedCompute,
+  permits: Permits,
+  isCrowded: boolean,
+): MissingPermits | undefined {
+  const [action] = evaluatedCompute.plan.actions;
+  if (!action) return undefined;
+  const needed: PermittedCall[] = [
+    callOf(action),
+    ...(needsReading(deps, evaluatedCompute, isCrowded) ? ['listComputes' as const] : []),
+  ];
+  const calls = needed.filter((call) => permits[call]?.isUsed() !== false);
+  return calls.length === 0
+    ? undefined
+    : { kind: 'permits', account: evaluatedCompute.compute.account, calls, priority: priorityOf(action) };
+}
+
+export function callOf({ kind }: Action): PermittedCall {
+  return kind === 'restart' ? 'restartCompute' : 'updateCompute';
+}
+
+export function priorityOf({ raises }: Action): Priority {
+  return raises ? 'raise' : 'lowering';
+}
+
+/** Waits for leave of the rate budget, for all of it side by side. */
+export async function getPermits(
+  { api }: { api: Pick<ControlApi, 'permit'> },
+  { account, calls, priority }: MissingPermits,
+  signal: AbortSignal,
+): Promise<Permits> {
+  const found = await Promise.all(
+    calls.map(async (call) => [call, await api.permit(call, { account, priority, signal })] as const),
+  );
+  return Object.fromEntries(found);
+}
+
+/** What the most urgent change of a project is going to need, as far as that can be told from what is known; undefined if there is none. */
+export function expectedPermits(
+  deps: AsleepDeps & EvaluateDeps,
+  { computes }: CachedProject,
+  records: ReadonlyMap<string, ComputeRecord>,
+  isCrowded: boolean,
+): MissingPermits | undefined {
+  const busy = computes.filter((compute) => hasOperationRunning(compute, records.get(compute.computeId)));
+  const evaluated = computes.flatMap((compute) => {
+    const record = records.get(compute.computeId);
+    if (!record) return [];
+    const projectBusy = busy.some(({ computeId }) => computeId !== compute.computeId);
+    const situation = situationOf(deps, { compute, record, projectBusy });
+    return [{ compute, record, nextBoundaryMs: undefined, ...evaluateNow(situation) }];
+  });
+  const [first] = inOrderOfWriting(evaluated);
+  return first && missingPermits(deps, first, {}, isCrowded);
+}

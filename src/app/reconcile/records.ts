@@ -1,0 +1,102 @@
+/** What the store keeps of a project's computes, brought up to date at the beginning of a reconcile. */
+import { type EvaluatedCompute, isReverted } from '../../domain/evaluate/evaluate.ts';
+import { withTrials } from '../../domain/evaluate/trials.ts';
+import { withWanted } from '../../domain/evaluate/wanted-since.ts';
+import { withoutInstantsAhead } from '../../domain/overrides/instants-ahead.ts';
+import { forgetRestored } from '../../domain/overrides/restore.ts';
+import { detectManualChanges, withAgreed } from '../../domain/plan/manual-changes.ts';
+import { type ComputeRecord, firstRecord } from '../../domain/records/compute-record.ts';
+import { forgetOvercome } from '../../domain/records/failures.ts';
+import type { Lease, Store } from '../../ports/store.ts';
+import { reportDegraded } from '../apply/apply.ts';
+import type { EvaluateProjectDeps } from '../evaluate/evaluate.ts';
+import type { CachedProject, Fleet } from '../fleet/fleet.ts';
+import { settleAbsent, withoutAbsence } from '../fleet/forget-project.ts';
+import { knownRecord } from '../fleet/known-records.ts';
+import { isCorrected } from '../group/stored-times.ts';
+import { READ_DEADLINE_MS } from '../leases/locked-project.ts';
+import { confirmPendingWrites, type PendingWriteDeps } from './pending-writes.ts';
+
+export interface RecordsDeps extends EvaluateProjectDeps, PendingWriteDeps {
+  store: Store;
+  fleet: Fleet;
+}
+
+/** Records as the store has them, with those of newly discovered computes, pending writes confirmed, and those absent for long forgotten. */
+export async function currentRecords(
+  deps: RecordsDeps,
+  lease: Lease,
+  cachedProject: CachedProject,
+  stored: ReadonlyMap<string, ComputeRecord>,
+  signal: AbortSignal,
+): Promise<Map<string, ComputeRecord>> {
+  const { store, mode, overrides } = deps;
+  const { policies, manualChanges } = deps.rules.current;
+  const nowMs = deps.clock.now();
+  const { projectId } = cachedProject.project;
+  const records = new Map<string, ComputeRecord>();
+  const broken = await store.brokenRecords();
+  for (const compute of cachedProject.computes) {
+    // Without its record nobody knows what it had before ebb, nor what is under way.
+    if (broken.has(compute.computeId)) continue;
+    // A store that has lost it must not make ebb take for the baseline what it has applied itself.
+    const known = knownRecord(deps, stored, compute.computeId) ?? firstRecord(compute, nowMs);
+    // What this daemon remembers itself may be of a clock that was ahead and has been set right.
+    const before = withoutAbsence(withoutInstantsAhead(known, nowMs).record);
+    const options = { signal, deadlineMs: READ_DEADLINE_MS };
+    const answered = await confirmPendingWrites(deps, before, compute, options);
+    const settled = forgetRestored(forgetOvercome(answered, compute), compute, nowMs);
+    const enforced = withEnforcedSince(settled, mode, nowMs);
+    const looked = mode === 'observe' ? enforced : withTrials(policies, compute, enforced, nowMs);
+    const situation = { policies, compute, record: looked, nowMs, holds: overrides.holds, manualChanges };
+    const after = detectManualChanges(looked, compute, nowMs, (group) => isReverted(situation, group));
+    const inStore = stored.get(compute.computeId);
+    const isNews = after !== inStore || isCorrected(inStore);
+    if (isNews && !(await store.putRecord(projectId, compute.computeId, after, lease))) {
+      throw new Error(`the lease on project ${projectId} was lost while it was reconciled`);
+    }
+    reportDegraded(deps, compute, before, after);
+    records.set(compute.computeId, after);
+  }
+  await settleAbsent(deps, lease, cachedProject, stored);
+  return records;
+}
+
+/**
+ * Where the compute has what policies want by now, it is ebb's own from then on, whoever has set it; and what is wanted is
+ * remembered. What is about to be written is stored with its intent.
+ */
+export async function recordWanted(
+  deps: RecordsDeps,
+  lease: Lease,
+  evaluatedComputes: EvaluatedCompute[],
+): Promise<EvaluatedCompute[]> {
+  if (deps.mode === 'observe') return evaluatedComputes;
+  const { overrides } = deps;
+  const { policies } = deps.rules.current;
+  const remembered: EvaluatedCompute[] = [];
+  for (const evaluatedCompute of evaluatedComputes) {
+    const { compute, decision, plan } = evaluatedCompute;
+    const { baseline, trials } = evaluatedCompute.record;
+    const agreed = withAgreed(evaluatedCompute.record, compute, decision);
+    const record = withWanted({
+      policies,
+      compute,
+      baseline,
+      trials,
+      holds: overrides.holds,
+      decision,
+      record: agreed,
+    });
+    if (record !== evaluatedCompute.record && plan.verdict !== 'act') {
+      await deps.store.putRecord(compute.projectId, compute.computeId, record, lease);
+    }
+    remembered.push(record === evaluatedCompute.record ? evaluatedCompute : { ...evaluatedCompute, record });
+  }
+  return remembered;
+}
+
+function withEnforcedSince(record: ComputeRecord, mode: RecordsDeps['mode'], nowMs: number): ComputeRecord {
+  if (mode === 'observe' || record.enforcedSinceMs !== undefined) return record;
+  return { ...record, enforcedSinceMs: nowMs };
+}

@@ -1,0 +1,114 @@
+import { expect, it } from 'vitest';
+import { CONFIRMED_MS, createFleet, FRESH_MS } from '../../src/app/fleet/fleet.ts';
+import { takeList } from '../../src/app/fleet/project-list.ts';
+import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
+import type { Project } from '../../src/ports/control-api.ts';
+import { aCompute, aRecord } from '../support/builders.ts';
+import { memoryLog } from '../support/memory-log.ts';
+
+const START = 1_790_000_000_000;
+
+/** A daemon that has read one project a minute after it was last changed. */
+function aDaemon() {
+  const time = { ms: START };
+  const clock = { now: () => time.ms, monotonicMs: () => time.ms };
+  const fleet = createFleet({ clock } as never);
+  const log = memoryLog();
+  const records = new Map<string, ComputeRecord>();
+  const deps = { fleet, store: { records: async () => records }, telemetry: { log } };
+  const project: Project = { account: 'a', projectId: 'p', name: 'p', regionId: 'r', updatedAtMs: START - 60_000 };
+  const read = () => {
+    const now = { readAtMs: time.ms, readAtMonotonicMs: time.ms };
+    fleet.see({ project: fleet.listed('p') ?? project, computes: [aCompute()], unreadable: [], ...now });
+  };
+  const list = async (changes: Partial<Project> = {}) => {
+    const asked = { askedAtMs: time.ms, askedAtMonotonicMs: time.ms };
+    const due = await takeList(deps, { projects: [{ ...project, ...changes }], failures: new Map(), ...asked });
+    return due.map(({ projectId }) => projectId);
+  };
+  /** ebb changes the compute, and the list that follows says this of the project. */
+  const change = async (updatedAtMs: number) => {
+    fleet.changedAtMs.set('p', time.ms);
+    records.set('ep', { ...aRecord(), lastSentAtMs: time.ms });
+    time.ms += 5_000;
+    return list({ updatedAtMs });
+  };
+  return { time, fleet, log, records, read, list, change };
+}
+
+it('a project that nobody has read is read, and one that somebody changed after it was read', async () => {
+  const { time, read, list } = aDaemon();
+  expect(await list()).toEqual(['p']);
+  read();
+  time.ms += 30_000;
+  expect(await list()).toEqual([]);
+  expect(await list({ updatedAtMs: time.ms - 10_000 })).toEqual(['p']);
+});
+
+it('a reading that began two seconds after a change includes it; before that, nobody knows', async () => {
+  const { time, read, list } = aDaemon();
+  await list();
+  read();
+  time.ms += 10_000;
+  expect(await list({ updatedAtMs: START - 2_000 })).toEqual([]);
+  read();
+  expect(await list({ updatedAtMs: time.ms - 1_999 })).toEqual(['p']);
+});
+
+it('a change of our own is known without reading it, whichever daemon made it', async () => {
+  const { time, read, list, change } = aDaemon();
+  await list();
+  read();
+  expect(await change(time.ms)).toEqual([]);
+  time.ms += 60_000;
+  expect(await list({ updatedAtMs: time.ms - 10_000 })).toEqual(['p']);
+});
+
+it('what the list shows unchanged is fresh only where the list has shown a change of our own', async () => {
+  const { time, fleet, read, list, change } = aDaemon();
+  await list();
+  read();
+  time.ms += FRESH_MS + 1;
+  await list();
+  expect(fleet.isFresh('p')).toBe(false);
+  const changedAtMs = time.ms;
+  await change(changedAtMs);
+  read();
+  expect(fleet.listShowsChanges.get('a')).toBe(true);
+  time.ms += 300_000;
+  expect(fleet.isFresh('p')).toBe(false);
+  await list({ updatedAtMs: changedAtMs });
+  time.ms += CONFIRMED_MS;
+  expect(fleet.isFresh('p')).toBe(true);
+  time.ms += 1;
+  expect(fleet.isFresh('p')).toBe(false);
+});
+
+it('a compute that was used after it was read is not confirmed', async () => {
+  const { time, fleet, read, list, change } = aDaemon();
+  await list();
+  const changedAtMs = time.ms;
+  await change(changedAtMs);
+  read();
+  time.ms += 300_000;
+  await list({ updatedAtMs: changedAtMs, computeLastActiveAtMs: time.ms - 5_000 });
+  expect(fleet.isFresh('p')).toBe(false);
+});
+
+it('an account whose list hides a change, or shows it late, is not relied on from then on, which is logged once', async () => {
+  const { time, fleet, log, read, list, change } = aDaemon();
+  await list();
+  read();
+  await change(time.ms);
+  await change(START - 60_000);
+  await change(time.ms);
+  expect(fleet.listShowsChanges.get('a')).toBe(false);
+  expect(log.lines.map(({ fields }) => (fields as { event: string; shows: boolean }).shows)).toEqual([true, false]);
+});
+
+it('a change by another daemon that the list shows is enough to rely on it', async () => {
+  const { fleet, records, list } = aDaemon();
+  records.set('ep', { ...aRecord(), lastSentAtMs: START - 60_000 });
+  await list({ updatedAtMs: START - 61_000 });
+  expect(fleet.listShowsChanges.get('a')).toBe(true);
+});
