@@ -139,7 +139,7 @@ function sayThatItIsEmpty({ telemetry: { log, metrics }, hasRunHere }: JoinGroup
     return;
   }
   metrics.increment('ebb_store_lost_total', {});
-  const kept = 'the holds and freezes that were known here are in force';
+  const kept = 'the holds and freezes known to this daemon stay active';
   log.warn(
     { event: 'ebb.store_lost' },
     `the store is empty, though a daemon has run here before: ${kept}; ${baseline}`,

@@ -52,5 +52,5 @@ async function refuseUnknown(operator: Operator, via: 'daemon' | 'store', writte
   if (known.includes(computeId) || projects.some(({ project_id }) => project_id === written)) return;
   const seen = via === 'daemon' ? await everyPage((query) => operator.computes(query)) : [];
   if (seen.some(({ project_name }) => project_name === written)) return;
-  throw new UserError(`ebb has not met a compute ${printable(written)}${didYouMean(computeId, known)}`);
+  throw new UserError(`ebb does not know a compute ${printable(written)}${didYouMean(computeId, known)}`);
 }

@@ -46,7 +46,11 @@ export async function openStoreToRead(
   const { kind, url, shown } = settings.queue;
   const embedded = kind === 'embedded';
   if (embedded && !existsSync(join(url.reveal().slice('embedded:'.length), 'db'))) {
-    return { ok: true, inUse: false, note: `nothing is stored in ${shown} yet: every compute counts as just met` };
+    return {
+      ok: true,
+      inUse: false,
+      note: `nothing is stored in ${shown} yet: every compute counts as newly discovered`,
+    };
   }
   const opening = await openStore(settings);
   if (opening.ok) return { ok: true, opened: opening.value };
@@ -54,7 +58,7 @@ export async function openStoreToRead(
   return {
     ok: true,
     inUse: true,
-    note: `${opening.problem}; planned without what it has stored: every compute counts as just met`,
+    note: `${opening.problem}; planned without what it has stored: every compute counts as newly discovered`,
   };
 }
 

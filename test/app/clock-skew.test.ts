@@ -61,7 +61,7 @@ describe('the store clock', () => {
     await time.compare();
     await time.compare();
     expect(log.lines.map(({ level, message }) => [level, message])).toEqual([
-      ['error', "this machine's clock is 5.0 s ahead of the group's time: nothing is written until it is set right"],
+      ['error', "this machine's clock is 5.0 s ahead of the group's time: nothing is written until it is corrected"],
       ['info', "this machine's clock agrees with the store clock again"],
     ]);
     expect(time.wasTooFarOff()).toBeUndefined();

@@ -166,7 +166,7 @@ describeWith('redis-server', 'ebb apply', () => {
   it('prints results as JSON, changes what disconnects nobody, and leaves to a daemon what waits', async () => {
     const env = await onPlatform(redis.url, { 'web-one': { ...LARGE, state: 'active', connections: 3 } });
     const { status, stdout, stderr } = await ebb(['apply', '--yes', '--json'], env);
-    expect(stderr).toContain('waits: ebb has just met this active compute');
+    expect(stderr).toContain('waits: ebb has just discovered this active compute');
     expect(JSON.parse(stdout)).toMatchObject({
       hash: expect.stringMatching(/^[0-9a-f]{64}$/),
       computes: [{ project_id: 'web-one', compute_id: 'ep-web-one', outcome: 'done' }],

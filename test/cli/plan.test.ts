@@ -113,7 +113,7 @@ To change now:
   ~ web-shop / ep-busy  active
       suspend_after 5m → never: ${window}
       size 0.25-1 → 1-4 CU: ${window}
-      waits: ebb has just met this active compute: waiting for sleep or for the next boundary [newly_discovered]
+      waits: ebb has just discovered this active compute: waiting for sleep or for the next boundary [newly_discovered]
       next check at 2026-03-02T18:00:00Z
 
 2 to change now, 0 waiting, 1 as wanted, 1 selected by no policy`);
@@ -216,7 +216,7 @@ describe('ebb plan on the live fleet', () => {
       const { stdout, stderr, status } = await ebb(['plan'], env);
       expect({ status, stderr }).toEqual({
         status: 2,
-        stderr: 'note: nothing is stored in embedded:.ebb yet: every compute counts as just met',
+        stderr: 'note: nothing is stored in embedded:.ebb yet: every compute counts as newly discovered',
       });
       expect(stdout).toContain('web-shop / ep-web-shop  idle');
       expect(stdout).toContain('\nA daemon with these settings observes: of this it would write nothing');

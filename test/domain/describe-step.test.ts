@@ -35,9 +35,7 @@ describe('a step of a trace in words', () => {
     expect(describeStep({ ...step, hold: aHold() })).toBe('hold of ann until 2100-01-01T00:00:00Z: load test');
     const restore = { owner: 'bob', askedAtMs: 0, expiresAtMs: 1 };
     expect(describeStep({ ...step, restore })).toBe('back to the baseline, as bob asked');
-    expect(describeStep({ ...step, code: 'no_value' })).toBe(
-      'the policies that select the compute say nothing about the field now',
-    );
+    expect(describeStep({ ...step, code: 'no_value' })).toBe('no policy that selects the compute sets the field now');
   });
 
   it('shows what it changed, and the connections that it is about', () => {

@@ -23,14 +23,14 @@ describe('a plan', () => {
     const because = (code: ReasonCode, message: string) =>
       told({ verdict: 'none', actions: [], why: [{ code, message }], waiting: [] });
     expect(planFor({ policies: both, compute: met, nowMs: NOON })).toEqual(
-      because('nothing_to_do', 'the compute already has what is wanted'),
+      because('nothing_to_do', 'the compute already has the desired values'),
     );
     expect(planFor({ policies: compiled(), compute: met, nowMs: NOON })).toEqual(
       because('unmatched', 'no policy selects this compute'),
     );
     const silent = compiled(aSchedule({ windows: [], otherwise: 'leave' }));
     expect(planFor({ policies: silent, compute: met, nowMs: NOON })).toEqual(
-      because('no_value', 'no policy has an opinion now'),
+      because('no_value', 'no policy sets a value now'),
     );
     const timed = compiled(aSchedule({ windows: [], otherwise: { suspendTimeoutSeconds: 60 } }));
     expect(planFor({ policies: timed, compute: met, nowMs: NOON }).reasons[0]?.code).toBe('nothing_to_do');

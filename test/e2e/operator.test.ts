@@ -91,7 +91,7 @@ describe('commands beside a daemon that has the embedded store for itself', () =
     await expect.poll(kinds, WAIT).toEqual(['write', 'hold', 'write', 'hold', 'write']);
 
     expect(await ebb('history', 'ep-two')).toMatchObject({ status: 0, stdout: 'nothing has happened to ep-two yet' });
-    const slip = { status: 1, stdout: '', stderr: 'ebb: ebb has not met a compute ep-twoo; did you mean "ep-two"?' };
+    const slip = { status: 1, stdout: '', stderr: 'ebb: ebb does not know a compute ep-twoo; did you mean "ep-two"?' };
     expect(await ebb('history', 'ep-twoo')).toEqual(slip);
 
     await daemon.stop();

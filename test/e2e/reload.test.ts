@@ -82,7 +82,7 @@ describeWith('redis-server', 'ebb run', () => {
     await expect.poll(() => said('ebb.policies_refused'), WAIT).toHaveLength(1);
     const [refused] = said('ebb.policies_refused');
     expect(refused?.hash).toBe(loaded?.hash);
-    expect(String(refused?.msg)).toMatch(/^policies\/web\.yaml:6:35: .*stays in force$/);
+    expect(String(refused?.msg)).toMatch(/^policies\/web\.yaml:6:35: .*stays current$/);
     expect(await page('metrics')).toMatch(/^ebb_policy_load_success 0$/m);
     expect(await page('metrics')).toMatch(/^ebb_policy_info\{policy="larger",/m);
     expect(JSON.parse(await page('readyz'))).toMatchObject({ ready: true });

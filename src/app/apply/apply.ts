@@ -201,7 +201,7 @@ async function keep(
   deps.fleet.putEvaluated(evaluateCompute(deps, { compute, record, projectBusy }));
   if (await deps.store.putRecord(compute.projectId, compute.computeId, record, lease)) return;
   const fields = { event: 'ebb.lease_lost', project: compute.projectId, compute: compute.computeId };
-  deps.telemetry.log.warn(fields, 'the lease was lost during a write; its intent tells whoever comes next');
+  deps.telemetry.log.warn(fields, 'the lease was lost during a write; the pending write tells the next daemon');
 }
 
 function changed(before: Compute, { settings, state, pendingState }: AnswerOf<WriteAnswer>): Compute {

@@ -72,7 +72,7 @@ export function describeOffset(offsetMs: number): string {
 
 function say({ log }: Telemetry, before: number | undefined, after: number | undefined): void {
   if (after !== undefined && before === undefined) {
-    const what = `this machine's clock is ${describeOffset(after)}: nothing is written until it is set right`;
+    const what = `this machine's clock is ${describeOffset(after)}: nothing is written until it is corrected`;
     log.error({ event: 'ebb.clock_off', offset_ms: Math.round(after) }, what);
   }
   if (after === undefined && before !== undefined) {

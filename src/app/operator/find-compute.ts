@@ -64,5 +64,5 @@ export function unknownCompute(written: string): string {
   if (!isId(first) || (second !== undefined && !isId(second))) {
     return `${JSON.stringify(written.slice(0, 80))} is not the id of a compute, such as ep-cool-sea-12345678`;
   }
-  return `ebb has not met a compute ${written}: check the id, or write PROJECT/COMPUTE`;
+  return `ebb does not know a compute ${written}: check the id, or write PROJECT/COMPUTE`;
 }

@@ -145,7 +145,7 @@ function exchange(deps: ActivateDeps, rules: Rules): void {
       revision: rules.revision,
       policies: policies.map(({ name }) => name),
     },
-    `policy set ${short(hash)} is in force: ${policies.length} policies`,
+    `policy set ${short(hash)} is current: ${policies.length} policies`,
   );
 }
 
@@ -181,7 +181,7 @@ function noteProblems({ sets, rules, telemetry }: ActivateDeps, problems: readon
     return;
   }
   const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
-  const message = `${first}${more}; policy set ${short(hash)} stays in force`;
+  const message = `${first}${more}; policy set ${short(hash)} stays current`;
   telemetry.log.error({ event: 'ebb.policies_refused', ...fields }, message);
 }
 

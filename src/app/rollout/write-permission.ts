@@ -141,7 +141,7 @@ export function stagedSet({
   const { hash } = candidate.rules.policies;
   const { disconnected, computes } = candidate.impact;
   const current = short(rules.current.policies.set.hash);
-  const meanwhile = sets.generation === undefined ? 'nothing is written' : `${current} stays in force`;
+  const meanwhile = sets.generation === undefined ? 'nothing is written' : `${current} stays current`;
   const message = `policy set ${short(hash)} would disconnect ${disconnected} of ${computes} computes at once: it is staged, and ${meanwhile}; to bring it into force: ebb approve ${hash}`;
   return { hash, message, impact: candidate.impact };
 }
@@ -149,7 +149,7 @@ export function stagedSet({
 /** What the check of the policies says: what is in force, and what stands in the way of more. */
 export function describeSets({ sets, rules, mode }: SetsDeps & { mode: Mode }): string {
   const { policies } = rules.current;
-  const notes = [`${policies.set.policies.length} in force, set ${short(policies.set.hash)}`];
+  const notes = [`${policies.set.policies.length} current, set ${short(policies.set.hash)}`];
   const staged = stagedSet({ sets, rules });
   if (staged) notes.push(staged.message);
   else if (mode === 'enforce' && sets.generation === undefined) notes.push(NOT_WEIGHED);

@@ -34,11 +34,11 @@ export function createOutages({ log, metrics }: Telemetry): Outages {
     projectRefused(projectId, message) {
       if (refused.has(projectId)) return;
       refused.add(projectId);
-      log.warn({ event: 'ebb.project_refused', project: projectId }, `${projectId} can't be looked after: ${message}`);
+      log.warn({ event: 'ebb.project_refused', project: projectId }, `${projectId} can't be managed: ${message}`);
     },
     projectAnswers(projectId) {
       if (!refused.delete(projectId)) return;
-      log.info({ event: 'ebb.project_recovered', project: projectId }, `${projectId} can be looked after again`);
+      log.info({ event: 'ebb.project_recovered', project: projectId }, `${projectId} can be managed again`);
     },
     computesUnreadable(projectId, computes) {
       const before = unreadable.get(projectId) ?? new Set();
@@ -48,12 +48,12 @@ export function createOutages({ log, metrics }: Telemetry): Outages {
       for (const [compute, message] of now) {
         if (before.has(compute)) continue;
         const fields = { event: 'ebb.compute_unreadable', project: projectId, compute };
-        log.warn(fields, `${compute} of ${projectId} can't be looked after, and nothing is written to it: ${message}`);
+        log.warn(fields, `${compute} of ${projectId} can't be managed, and nothing is written to it: ${message}`);
       }
       for (const compute of before) {
         if (now.has(compute)) continue;
         const fields = { event: 'ebb.compute_readable', project: projectId, compute };
-        log.info(fields, `${compute} of ${projectId} can be looked after again, or is gone`);
+        log.info(fields, `${compute} of ${projectId} can be managed again, or is gone`);
       }
     },
   };

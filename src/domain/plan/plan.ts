@@ -126,8 +126,8 @@ function nothingToDo({ decision }: PlanInput): Reason {
     return { code, message: UNMATCHED[code] };
   }
   const silent = decision.desired.size === null && decision.desired.suspendTimeoutSeconds === null;
-  if (silent) return { code: 'no_value', message: 'no policy has an opinion now' };
-  return { code: 'nothing_to_do', message: 'the compute already has what is wanted' };
+  if (silent) return { code: 'no_value', message: 'no policy sets a value now' };
+  return { code: 'nothing_to_do', message: 'the compute already has the desired values' };
 }
 
 const UNMATCHED = {

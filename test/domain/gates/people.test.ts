@@ -58,7 +58,7 @@ describe('of a newly discovered compute', () => {
     const plan = planWith([aSchedule()], { record: undefined });
     expect(plan).toMatchObject({ heldBy: ['newly_discovered'], untilMs: SIX });
     expect(plan.reasons.at(-1)?.message).toBe(
-      'ebb has just met this active compute: waiting for sleep or for the next boundary',
+      'ebb has just discovered this active compute: waiting for sleep or for the next boundary',
     );
   });
 

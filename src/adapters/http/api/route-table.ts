@@ -43,7 +43,7 @@ const Records = z.object({
 });
 
 export const API_ROUTES: readonly ApiRoute[] = [
-  { method: 'get', path: '/status', name: 'status', summary: 'How things stand', answer: Status },
+  { method: 'get', path: '/status', name: 'status', summary: 'Status of the daemon and its fleet', answer: Status },
   {
     ...{ method: 'get', path: '/computes', name: 'computes', summary: 'All computes, a page at a time' },
     query: PageQuery,
@@ -70,12 +70,12 @@ export const API_ROUTES: readonly ApiRoute[] = [
   },
   { method: 'get', path: '/plan', name: 'plan', summary: 'As ebb plan --json', answer: Plan },
   {
-    ...{ method: 'get', path: '/records', name: 'records', summary: 'What is remembered; its form may change' },
+    ...{ method: 'get', path: '/records', name: 'records', summary: 'Stored records; the format may change' },
     query: PageQuery,
     answer: Records,
   },
   {
-    ...{ method: 'get', path: '/holds', name: 'holds', summary: 'Holds in force' },
+    ...{ method: 'get', path: '/holds', name: 'holds', summary: 'Active holds' },
     query: PageQuery,
     answer: z.object({ holds: z.array(Hold), next, ...age }),
   },
@@ -88,7 +88,7 @@ export const API_ROUTES: readonly ApiRoute[] = [
     ...{ query: EndQuery, answer: Released },
   },
   {
-    ...{ method: 'get', path: '/freezes', name: 'freezes', summary: 'Freezes in force' },
+    ...{ method: 'get', path: '/freezes', name: 'freezes', summary: 'Active freezes' },
     query: PageQuery,
     answer: z.object({ freezes: z.array(Freeze), next, ...age }),
   },
@@ -109,16 +109,16 @@ export const API_ROUTES: readonly ApiRoute[] = [
       method: 'post',
       path: '/release',
       name: 'release',
-      summary: 'End a hold, or all that keeps ebb off a compute',
+      summary: 'End a hold, or all holds, stopped fights and respected manual changes of a compute',
     },
     ...{ body: ReleaseBody, answer: Released },
   },
   {
-    ...{ method: 'post', path: '/approve', name: 'approve', summary: 'Let a staged policy set come into force' },
+    ...{ method: 'post', path: '/approve', name: 'approve', summary: 'Make a staged policy set current' },
     ...{ body: ApproveBody, answer: Approved },
   },
   {
-    ...{ method: 'post', path: '/restore', name: 'restore', summary: 'Give computes back what they had before ebb' },
+    ...{ method: 'post', path: '/restore', name: 'restore', summary: 'Set computes back to their baseline' },
     ...{ body: RestoreBody, answer: Restored },
   },
 ];

@@ -141,7 +141,7 @@ function pageLink(q: string, page: number): string {
 }
 
 function Policies({ status: { policies } }: { status: StatusDocument }) {
-  if (!policies || policies.length === 0) return <p class="dim">None are in force.</p>;
+  if (!policies || policies.length === 0) return <p class="dim">No policy is loaded.</p>;
   return (
     <Table
       caption="Policies in force"

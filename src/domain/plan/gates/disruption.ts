@@ -111,6 +111,6 @@ export const newlyDiscovered: Gate = ({ change, record, nowMs, nextBoundaryAfter
   const metAtMs = record?.enforcedSinceMs ?? nowMs;
   const untilMs = nextBoundaryAfter(metAtMs) ?? metAtMs + MOST_WAITED_MS;
   if (untilMs <= nowMs) return undefined;
-  const message = 'ebb has just met this active compute: waiting for sleep or for the next boundary';
+  const message = 'ebb has just discovered this active compute: waiting for sleep or for the next boundary';
   return { code: 'newly_discovered', message, untilMs };
 };
