@@ -50,7 +50,7 @@ function parseDollars(text: string): number {
 }
 
 async function runRecommend(names: string[], flags: RecommendFlags): Promise<void> {
-  const { readPast, readSettings, recommend, recommendFacts, selectNamed } = await parts();
+  const { holidaysOf, readPast, readSettings, recommend, recommendFacts, selectNamed } = await parts();
   const { config: configFile, apiUrl, policies, coldStartWorth } = flags;
   const read = readSettings({ configFile, flags: { apiUrl, policies } });
   if (!read.ok) throw new UserError(read.problems.join('\n'));
@@ -61,7 +61,10 @@ async function runRecommend(names: string[], flags: RecommendFlags): Promise<voi
     complaint: (name) => `no compute or project is called ${name}; give an id, a name or a glob such as web-*`,
   });
   const facts = await recommendFacts(read.settings, computes);
-  const all = recommend(facts, coldStartWorth === undefined ? {} : { coldStartWorthMs: coldStartWorth });
+  const all = recommend(facts, {
+    holidaysOf,
+    ...(coldStartWorth !== undefined && { coldStartWorthMs: coldStartWorth }),
+  });
   const findings = all.filter((finding) => isWanted(finding, flags));
   tell(past);
   if (flags.write !== undefined) await writePolicies(flags.write, findings, past);
@@ -69,14 +72,15 @@ async function runRecommend(names: string[], flags: RecommendFlags): Promise<voi
 }
 
 async function parts() {
-  const [{ readPast }, { readSettings }, { recommend }, { recommendFacts }, { selectNamed }] = await Promise.all([
-    import('./past/read-past.ts'),
-    import('../settings.ts'),
-    import('../domain/recommend/recommend.ts'),
-    import('./recommend/facts.ts'),
-    import('./select-named.ts'),
-  ]);
-  return { readPast, readSettings, recommend, recommendFacts, selectNamed };
+  const [{ holidaysOf, recommendFacts }, { readPast }, { readSettings }, { recommend }, { selectNamed }] =
+    await Promise.all([
+      import('./recommend/facts.ts'),
+      import('./past/read-past.ts'),
+      import('../settings.ts'),
+      import('../domain/recommend/recommend.ts'),
+      import('./select-named.ts'),
+    ]);
+  return { holidaysOf, readPast, readSettings, recommend, recommendFacts, selectNamed };
 }
 
 /** What has no price is never too cheap: nobody knows. */

@@ -44,9 +44,20 @@ async function readAll(
   { settings, nowMs, operations, readBranches = false }: FleetUsageOptions,
 ): Promise<FleetUsage> {
   const survey = await surveyFleet({ api, readBranches });
-  const missing = survey.errors.map(explain);
+  const { usages, missing } = await usageOfProjects({ api, explain }, { projects: survey.projects, settings, nowMs });
+  missing.unshift(...survey.errors.map(explain));
+  if (operations) missing.push(...(await addOperations(api, survey.projects, { ...operations, nowMs })).map(explain));
+  return { usages, computes: survey.computes, projects: survey.projects, missing };
+}
+
+/** The usage of the organizations that projects belong to, and one line for each part that could not be read. */
+export async function usageOfProjects(
+  { api, explain }: Pick<Reading, 'api' | 'explain'>,
+  { projects, settings, nowMs }: { projects: readonly Project[]; settings: Settings; nowMs: number },
+): Promise<Pick<FleetUsage, 'usages' | 'missing'>> {
+  const missing: string[] = [];
   const usages: OrganizationUsage[] = [];
-  for (const { account, organization, projectIds } of organizationsOf(survey.projects, settings)) {
+  for (const { account, organization, projectIds } of organizationsOf(projects, settings)) {
     const read = await readUsage({ api, account, organization, projectIds, nowMs });
     if (read.ok) usages.push(read.value);
     else
@@ -57,10 +68,9 @@ async function readAll(
       missing.push(`usage of branches of ${organization} is unavailable: ${read.value.branchesProblem}`);
     }
   }
-  const personal = survey.projects.filter(({ organizationId }) => organizationId === undefined).length;
+  const personal = projects.filter(({ organizationId }) => organizationId === undefined).length;
   if (personal > 0) missing.push(`usage of ${personal} projects without an organization is unavailable`);
-  if (operations) missing.push(...(await addOperations(api, survey.projects, { ...operations, nowMs })).map(explain));
-  return { usages, computes: survey.computes, projects: survey.projects, missing };
+  return { usages, missing };
 }
 
 /** Adds the operations of projects, those of one newest first; gives what could not be read. */

@@ -2,10 +2,11 @@ import { type Survey, surveyFleet } from '../../app/fleet/read-fleet.ts';
 import { readOperations } from '../../app/fleet/read-operations.ts';
 import { refusedNotes } from '../../app/fleet/refused-notes.ts';
 import { openForReading, type Reading } from '../../compose/reading.ts';
+import { usageOfProjects } from '../../compose/usage.ts';
 import { type AwakeHistory, awakeHistory, within } from '../../domain/awake/intervals.ts';
 import { createOperationLog, type OperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
-import type { AccountPlan } from '../../domain/compute/cost.ts';
+import { ACCOUNT_PLANS, type AccountPlan } from '../../domain/compute/cost.ts';
 import type { UsageBucket, UsageSeries } from '../../domain/usage/usage.ts';
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings.ts';
@@ -41,8 +42,17 @@ interface Sources {
   survey: Survey;
   log: OperationLog;
   toMs: number;
+  usage: readonly UsageSeries[];
+  /** The plan of each account, where its usage tells. */
+  plans: ReadonlyMap<string, string>;
   errors: readonly string[];
   notes: readonly string[];
+}
+
+interface ReadOptions {
+  settings: Settings;
+  flags: PastFlags;
+  branches: boolean;
 }
 
 /** The past of the fleet, from the API or from files. Only reads; wakes no compute. Throws a UserError where nothing can be read. */
@@ -62,16 +72,16 @@ export async function readPast(
   if (!opened.ok) throw new UserError(opened.problem);
   try {
     const read = operations === undefined ? readLive : readFiles;
-    const sources = await read(opened.value, flags, branches);
+    const sources = await read(opened.value, { settings, flags, branches });
     const fromMs = sources.toMs - days * DAY_MS;
-    const usage = flags.usage === undefined ? [] : await usageOf(flags.usage, sources.survey);
+    const usage = flags.usage === undefined ? sources.usage : await usageOf(flags.usage, sources.survey);
     return pastOf({ settings, sources, usage, fromMs });
   } finally {
     await opened.value.close();
   }
 }
 
-async function readFiles(reading: Reading, { operations = '' }: PastFlags): Promise<Sources> {
+async function readFiles(reading: Reading, { flags: { operations = '' } }: ReadOptions): Promise<Sources> {
   const { readOperationsFile } = await import('./operations-file.ts');
   const log = await readOperationsFile(operations);
   const survey = await surveyFleet({ api: reading.api, readBranches: true });
@@ -79,11 +89,13 @@ async function readFiles(reading: Reading, { operations = '' }: PastFlags): Prom
   const known = new Set(survey.projects.map(({ projectId }) => projectId));
   const others = log.projects.filter(({ projectId }) => !known.has(projectId)).length;
   const notes = others === 0 ? [] : [`${others} projects of ${operations} are not in the fleet file: left out`];
-  return { survey, log, toMs, errors: survey.errors.map(reading.explain), notes };
+  return { survey, log, toMs, usage: [], plans: new Map(), errors: survey.errors.map(reading.explain), notes };
 }
 
 /** The newest operations of each project come first: an interrupt ends the reading, and what was read is shown. */
-async function readLive(reading: Reading, { days }: PastFlags, branches: boolean): Promise<Sources> {
+async function readLive(reading: Reading, options: ReadOptions): Promise<Sources> {
+  const { settings, branches, flags } = options;
+  const { days } = flags;
   const progress = showProgress(process.stderr);
   const stop = new AbortController();
   const interrupt = () => stop.abort();
@@ -113,11 +125,26 @@ async function readLive(reading: Reading, { days }: PastFlags, branches: boolean
     const errors = [...survey.errors, ...read.errors];
     const cut = [...read.states.values()].filter(({ read: state }) => state === 'in part').length;
     const notes = stop.signal.aborted ? [`interrupted: of ${cut} projects only a part of the time is known`] : [];
-    return { survey, log, toMs, errors: explained(errors, reading), notes };
+    const measured = await readUsage(reading, { settings, flags, nowMs: toMs, survey });
+    return { survey, log, toMs, ...measured, errors: explained(errors, reading), notes: [...notes, ...measured.notes] };
   } finally {
     process.off('SIGINT', interrupt);
     progress.end();
   }
+}
+
+/** The usage of the last days, where the account has the route for it; without it sizes and windows are not known. */
+async function readUsage(
+  reading: Reading,
+  { settings, flags, nowMs, survey }: Pick<ReadOptions, 'settings' | 'flags'> & { nowMs: number; survey: Survey },
+): Promise<Pick<Sources, 'usage' | 'plans' | 'notes'>> {
+  if (flags.usage !== undefined) return { usage: [], plans: new Map(), notes: [] };
+  const { usages, missing } = await usageOfProjects(reading, { projects: survey.projects, settings, nowMs });
+  const plans = usages.flatMap(({ account, plans: [...all] }) => {
+    const [, plan] = all.at(-1) ?? [];
+    return plan === undefined ? [] : [[account, plan] as const];
+  });
+  return { usage: usages.flatMap(({ series }) => series), plans: new Map(plans), notes: missing };
 }
 
 function explained(errors: Survey['errors'], reading: Reading): string[] {
@@ -154,7 +181,12 @@ function pastOf(options: {
       coveredFromMs,
     );
     const ofBranch = onBranch.get(branchKey(compute)) === 1 ? hours.get(branchKey(compute)) : undefined;
-    return { compute, history, ...(ofBranch && { hours: ofBranch }), ...pricing(settings, compute) };
+    return {
+      compute,
+      history,
+      ...(ofBranch && { hours: ofBranch }),
+      ...pricing(settings, compute, options.sources.plans),
+    };
   });
   return {
     fromMs,
@@ -175,7 +207,12 @@ function countBy<T>(all: readonly T[], keyOf: (one: T) => string): Map<string, n
   return counts;
 }
 
-function pricing({ accounts, prices }: Settings, { account }: Compute): Pick<PastCompute, 'plan' | 'price'> {
-  const plan = accountFor(accounts, account)?.plan;
+/** The plan of the settings, else that of the usage. */
+function pricing(
+  { accounts, prices }: Settings,
+  { account }: Compute,
+  plans: Sources['plans'],
+): Pick<PastCompute, 'plan' | 'price'> {
+  const plan = accountFor(accounts, account)?.plan ?? ACCOUNT_PLANS.find((one) => one === plans.get(account));
   return plan === undefined ? {} : { plan, price: prices[plan] };
 }

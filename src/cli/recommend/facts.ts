@@ -1,35 +1,41 @@
-import { compilePolicies } from '../../domain/policy/compiled-policies.ts';
+import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
-import type { PolicySet } from '../../domain/policy/policy.ts';
+import { ownersOf } from '../../domain/policy/owners.ts';
 import type { RecommendFacts } from '../../domain/recommend/finding.ts';
+import { publicHolidays } from '../../policy/calendars/public-holidays.ts';
 import { loadPolicySet } from '../../policy/load.ts';
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings.ts';
 import type { PastCompute } from '../past/read-past.ts';
-import { UNOWNED } from './policies.ts';
 
 /** The past of computes with what the settings and the present policies say of them; policies are not needed. */
 export async function recommendFacts(settings: Settings, past: readonly PastCompute[]): Promise<RecommendFacts[]> {
   const loaded = await loadPolicySet({ paths: settings.policies, knownSources: settings.knownSources });
-  const decidedFor = loaded.ok ? deciding(loaded.set) : () => ({ owner: undefined, decided: {} });
+  const policies = loaded.ok ? compilePolicies(loaded.set) : undefined;
+  const ownerOf = ownersOf({ rules: settings.owners, policies, computes: past.map(({ compute }) => compute) });
   return past.map((one): RecommendFacts => {
-    const { owner = UNOWNED, decided } = decidedFor(one);
     const profile = accountFor(settings.accounts, one.compute.account)?.profile ?? settings.accounts[0]?.profile;
     if (profile === undefined) throw new Error('settings without an account');
-    return { ...one, profile, owner, decided };
+    return { ...one, profile, owner: ownerOf(one.compute), decided: policies ? decidedFor(one, policies) : {} };
   });
 }
 
-/** Which policies set the fields of a compute, and who owns the first. Those that observe set nothing. */
-function deciding(set: PolicySet) {
-  const compiled = compilePolicies(set);
-  return ({ compute }: PastCompute) => {
-    const policies = compiled.selecting(compute).flatMap((index) => set.policies[index] ?? []);
-    const decided: NonNullable<RecommendFacts['decided']> = {};
-    for (const policy of policies.filter(({ mode }) => mode === 'enforce')) {
-      for (const group of ruleOf(policy).mayChange(policy)) decided[group] ??= policy.name;
-    }
-    const owners = policies.filter(({ kind }) => kind === 'schedule' || kind === 'limits');
-    return { owner: owners.toSorted((a, b) => b.priority - a.priority)[0]?.owner, decided };
-  };
+/** Which policies set the fields of a compute. Those that observe set nothing. */
+function decidedFor(
+  { compute }: PastCompute,
+  { set, selecting }: CompiledPolicies,
+): NonNullable<RecommendFacts['decided']> {
+  const decided: NonNullable<RecommendFacts['decided']> = {};
+  for (const index of selecting(compute)) {
+    const policy = set.policies[index];
+    if (policy?.mode !== 'enforce') continue;
+    for (const group of ruleOf(policy).mayChange(policy)) decided[group] ??= policy.name;
+  }
+  return decided;
+}
+
+/** Public holidays of a country as days since 1970-01-01. */
+export function holidaysOf(country: string): readonly number[] | undefined {
+  const found = publicHolidays({ country, state: undefined, region: undefined });
+  return found.ok ? found.days : undefined;
 }

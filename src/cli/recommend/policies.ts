@@ -1,5 +1,6 @@
 import { stringify } from 'yaml';
 import type { Compute } from '../../domain/compute/compute.ts';
+import { UNOWNED } from '../../domain/policy/owners.ts';
 import type { Finding, PolicyDraft } from '../../domain/recommend/finding.ts';
 import { ascending } from '../../domain/sorted.ts';
 
@@ -67,9 +68,6 @@ function fileText(groups: readonly Group[], fleet: readonly Compute[]): string {
   const text = stringify(fileOf(policies, first?.draft, owner), { lineWidth: 0 });
   return `# Written by ebb recommend. Review it, and compare: ebb diff OLD NEW\n${text}`;
 }
-
-/** The owner of what has none. */
-export const UNOWNED = 'unowned';
 
 /** In the order in which people write the keys. */
 function policyOf(name: string, select: object, { body: { kind, ...rest } }: PolicyDraft) {

@@ -3,6 +3,8 @@ import { formatSuspendTimeout } from '../compute/settings-text.ts';
 import type { Finding, PolicyDraft, RecommendFacts, Unpriced } from './finding.ts';
 import { leftOverPreview, neverSuspends, sleepAfter, smallerMaximum, smallerMinimum, unused } from './simple.ts';
 import { proposeTimeout } from './timeout.ts';
+import { windowFinding } from './window-finding.ts';
+import type { HolidaysOf } from './windows.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -11,6 +13,8 @@ type Check = (facts: RecommendFacts, options: RecommendOptions) => Unpriced | un
 export interface RecommendOptions {
   /** What a cold start is worth, in milliseconds awake. */
   coldStartWorthMs?: number;
+  /** Public holidays of a country; without it no calendar is proposed. */
+  holidaysOf?: HolidaysOf;
 }
 
 /** Everything that would be better, the most that is saved first. A field is proposed at most once for a compute. */
@@ -84,7 +88,12 @@ const cause: Check = (facts) => {
   };
 };
 
-const ABOUT_TIME: readonly Check[] = [leftOverPreview, unused, neverSuspends, betterTimeout, cause];
+const hoursOfUse: Check = (facts, { holidaysOf }) => windowFinding(facts, holidaysOf);
+
+const ABOUT_TIME: readonly Check[] = [
+  ...[leftOverPreview, unused, hoursOfUse],
+  ...[neverSuspends, betterTimeout, cause],
+];
 const ABOUT_SIZE: readonly Check[] = [smallerMinimum, smallerMaximum];
 /** Of what should be deleted the size does not matter. */
 const IS_TO_GO = ['preview', 'unused'];

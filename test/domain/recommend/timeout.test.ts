@@ -1,6 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { type AwakeHistory, awakeHistory } from '../../../src/domain/awake/intervals.ts';
-import { createOperationLog } from '../../../src/domain/awake/operation-log.ts';
 import { proposeTimeout } from '../../../src/domain/recommend/timeout.ts';
 import { replay, visitsUnder } from '../../../src/domain/recommend/visits.ts';
 import {
@@ -23,6 +21,7 @@ import {
   visits,
 } from '../../support/demand.ts';
 import { isLong } from '../../support/seed.ts';
+import { historyOf } from './history.ts';
 
 const TO = Date.parse('2026-11-02T00:00:00Z');
 const PAST: Span = { fromMs: TO - 56 * DAY, toMs: TO - 28 * DAY };
@@ -84,12 +83,6 @@ const run = ({ activities, timeoutSeconds }: Drawn, span: Span, seconds = timeou
     ...{ ...span, random: dice(1), timeoutSeconds: seconds },
     activities: activities.filter(({ fromMs }) => fromMs >= span.fromMs && fromMs < span.toMs),
   });
-
-function historyOf({ operations }: Simulated, span: Span): AwakeHistory {
-  const log = createOperationLog().project('p');
-  for (const row of operations) log.add(row);
-  return awakeHistory(log.eventsOf('ep'), { ...span, hint: { state: 'idle', createdAtMs: 0 } });
-}
 
 const costOf = ({ awakeSeconds, starts }: Simulated) => awakeSeconds + BETA * starts;
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
