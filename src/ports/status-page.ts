@@ -21,6 +21,8 @@ export type WeekDocument = { state: 'known'; segments: SegmentDocument[] } | { s
 
 export interface FleetRowDocument extends ComputeDocument {
   branch_name: string | null;
+  /** Of the policy that decides; null where none does. */
+  owner: string | null;
   week: WeekDocument;
 }
 
@@ -32,9 +34,27 @@ export interface FleetDocument {
   /** From 1. */
   page: number;
   pages: number;
-  /** What needs attention first. */
+  /** Computes of which something changes within an hour by policy, and when the first does. */
+  next_hour: { computes: number; first: string | null };
+  /** Totals of what matched: of all of it, and by group where that was asked for, the largest first. */
+  totals: FleetTotals;
+  groups: (FleetTotals & { name: string })[];
+  /** Owners of the whole fleet, to choose from. */
+  owners: string[];
+  /** In the order that was asked for. */
   computes: FleetRowDocument[];
 }
+
+export interface FleetTotals {
+  computes: number;
+  active: number;
+  /** What the active ones may scale between now, in CU. */
+  min_cu: number;
+  max_cu: number;
+}
+
+export const FLEET_ORDERS = ['attention', 'compute', 'project', 'size', 'next'] as const;
+export const FLEET_GROUPS = ['owner', 'project'] as const;
 
 /** One step on the way to a decision, as `ebb explain --json` has it. */
 export interface TraceStepDocument {
@@ -66,9 +86,18 @@ export interface ComputeDetailDocument extends FleetRowDocument {
 export interface FleetQuery {
   /** Words that must all occur in ids, names, state, status or a policy's name; everything if it is empty. */
   q: string;
+  /** Names, each as a whole; absent: any. */
+  owner?: string | undefined;
+  project?: string | undefined;
+  policy?: string | undefined;
+  status?: string | undefined;
+  /** A gate that holds a change back. */
+  reason?: string | undefined;
+  sort?: (typeof FLEET_ORDERS)[number] | undefined;
+  group?: (typeof FLEET_GROUPS)[number] | undefined;
   /** From 1; one beyond the end gives the last. */
   page: number;
 }
 
 /** How many computes a page of the fleet has. */
-export const COMPUTES_PER_PAGE = 100;
+export const COMPUTES_PER_PAGE = 300;

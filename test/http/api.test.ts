@@ -8,6 +8,7 @@ import type { Store } from '../../src/ports/store.ts';
 import { answerProblems } from '../support/api-schema.ts';
 import { aRecord } from '../support/builders.ts';
 import { embeddedTestEngine, type TestEngine } from '../support/engines.ts';
+import { emptyFleet } from './empty-fleet.ts';
 
 const TOKEN = 'a-token-of-some-length';
 const AUTHORIZED = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
@@ -45,7 +46,7 @@ beforeAll(async () => {
       readiness: async () => ({ ready: true, checks: [] }),
       metricsText: async () => ({ contentType: 'text/plain', body: '' }),
       plan: async () => ({ computes: [] }),
-      fleet: async () => ({ at: '', known: 0, matched: 0, page: 1, pages: 1, computes: [] }),
+      fleet: async () => emptyFleet(''),
       compute: async () => NOT_FOUND,
       findCompute: async () => NOT_FOUND,
       findHold: async () => NOT_FOUND,

@@ -5,6 +5,7 @@ import type { HoldDocument } from '../../src/ports/documents.ts';
 import type { DaemonOperator, HoldRequest } from '../../src/ports/operator.ts';
 import type { ComputeDetailDocument } from '../../src/ports/status-page.ts';
 import { memoryLog } from '../support/memory-log.ts';
+import { emptyFleet } from './empty-fleet.ts';
 
 const TOKEN = 'a-token-of-some-length';
 const FORM = { for_seconds: '3600', reason: 'import', owner: 'bob', min_cu: '2', max_cu: '', token: TOKEN };
@@ -19,6 +20,7 @@ const COMPUTE: ComputeDetailDocument = {
     compute_id: 'ep-one',
     branch_id: 'br-one',
     branch_name: null,
+    owner: null,
   },
   ...{ type: 'read_write', status: 'enforced', current: { ...NONE, state: 'idle' }, desired: NONE, baseline: NONE },
   ...{ verdict: 'none', reasons: [], until: null, next_boundary: null, week: { state: 'not_yet' }, region_id: 'r' },
@@ -55,7 +57,7 @@ beforeAll(async () => {
     },
     readiness: async () => ({ ready: false, checks: [{ name: 'store', ok: false, message: 'is <away>' }] }),
     status: () => Promise.reject(new Error('inner detail')),
-    fleet: async () => ({ at: NOW, known: 0, matched: 0, page: 1, pages: 1, computes: [] }),
+    fleet: async () => emptyFleet(NOW),
     decisions: async () => ({ ok: true, value: [] }),
   };
   const log = memoryLog();

@@ -1,10 +1,9 @@
 import { stepJson } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
-import { gatesOf } from '../../domain/plan/plan.ts';
 import { ascending } from '../../domain/sorted.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
-import type { ComputeName, ComputeStatus } from '../../ports/documents.ts';
+import type { ComputeName } from '../../ports/documents.ts';
 import type { OperatorResult } from '../../ports/operator.ts';
 import {
   COMPUTES_PER_PAGE,
@@ -17,35 +16,33 @@ import {
 import { frozenBy, statusOf } from '../evaluate/compute-status.ts';
 import { computeDocument, decisionDocument, holdDocument, operationsOf } from './documents.ts';
 import { isId, unknownCompute } from './find-compute.ts';
+import {
+  type ComputeWithStatus,
+  groupsOf,
+  inOrder,
+  matching,
+  ownerOf,
+  totalsOf,
+  withinAnHour,
+} from './fleet-selection.ts';
 import { type DaemonParts, fail, type OperatorParts } from './parts.ts';
-import { unmetHeadroom } from './unmet-headroom.ts';
 import type { Week } from './week-ahead.ts';
-
-/** Words that are looked for; more would only cost. */
-const MOST_WORDS = 10;
 
 /** Entries of the history that the page of a compute shows. */
 const DECISIONS_SHOWN = 30;
 
 type Parts = OperatorParts & { daemon: DaemonParts };
 
-/** A conclusion, and what ebb does with its compute. */
-interface ComputeWithStatus {
-  evaluatedCompute: EvaluatedCompute;
-  status: ComputeStatus;
-}
-
-/** A page of the fleet: of what was looked for, what needs attention first. */
-export async function fleetPage(parts: Parts, { q, page }: FleetQuery): Promise<FleetDocument> {
+/** A page of the fleet: of what was looked for, what needs attention first unless another order is asked for. */
+export async function fleetPage(parts: Parts, query: FleetQuery): Promise<FleetDocument> {
   const { daemon } = parts;
   const { nowMs, holds, evaluate } = await situationOf(parts);
   const known = [...daemon.fleet.evaluatedComputes()].map(evaluate);
-  const words = [...new Set(q.toLowerCase().split(/\s+/).filter(Boolean))].slice(0, MOST_WORDS);
-  const matched = words.length === 0 ? known : known.filter((one) => holdsAll(textOf(one), words));
+  const matched = matching(known, query);
   const pages = Math.max(1, Math.ceil(matched.length / COMPUTES_PER_PAGE));
-  const shown = Math.min(Math.max(1, Math.floor(page)), pages);
+  const shown = Math.min(Math.max(1, Math.floor(query.page)), pages);
   const start = (shown - 1) * COMPUTES_PER_PAGE;
-  const some = byAttention(matched).slice(start, start + COMPUTES_PER_PAGE);
+  const some = inOrder(matched, query.sort).slice(start, start + COMPUTES_PER_PAGE);
   const weeks = await daemon.week.of(
     some.map((one) => subjectOf(one, holds)),
     nowMs,
@@ -56,6 +53,10 @@ export async function fleetPage(parts: Parts, { q, page }: FleetQuery): Promise<
     matched: matched.length,
     page: shown,
     pages,
+    next_hour: withinAnHour(known, nowMs),
+    totals: totalsOf(matched),
+    groups: groupsOf(matched, query.group),
+    owners: [...new Set(known.flatMap((one) => ownerOf(one) ?? []))].toSorted(ascending),
     computes: some.map((one, index) => rowDocument(one, weeks[index])),
   };
 }
@@ -116,57 +117,11 @@ function subjectOf({ evaluatedCompute: { compute, record } }: ComputeWithStatus,
   return { compute, baseline: record.baseline, trials: record.trials, holds: own };
 }
 
-function holdsAll(text: string, words: readonly string[]): boolean {
-  return words.every((word) => text.includes(word));
-}
-
-/** What is looked through for the words of a search. */
-function textOf({ evaluatedCompute, status }: ComputeWithStatus): string {
-  const { compute, decision, plan } = evaluatedCompute;
-  const { projectId, projectName, computeId, branchId, branchName = '', state, type } = compute;
-  const policies = Object.values(decision.deciders).map((step) => (step.policy ?? step.proposal?.policy)?.name ?? '');
-  const unmet = unmetHeadroom(evaluatedCompute) === undefined ? [] : ['headroom_unmet'];
-  const all = [
-    computeId,
-    projectId,
-    projectName,
-    branchId,
-    branchName,
-    state,
-    type,
-    status,
-    ...gatesOf(plan),
-    ...unmet,
-  ];
-  return [...all, ...policies].join(' ').toLowerCase();
-}
-
-function byAttention(withStatus: readonly ComputeWithStatus[]): ComputeWithStatus[] {
-  const keyed = withStatus.map((one) => {
-    const { compute, nextBoundaryMs = Number.POSITIVE_INFINITY } = one.evaluatedCompute;
-    return { one, rank: rankOf(one), nextBoundaryMs, place: `${compute.projectName} ${compute.computeId}` };
-  });
-  const sorted = keyed.toSorted(
-    (a, b) => a.rank - b.rank || ascending(a.nextBoundaryMs, b.nextBoundaryMs) || ascending(a.place, b.place),
-  );
-  return sorted.map(({ one }) => one);
-}
-
-/** What lacks connections, then what is broken, then what changes now, then what waits, then what people have set, then the rest. */
-function rankOf({ evaluatedCompute, status }: ComputeWithStatus): number {
-  const { plan } = evaluatedCompute;
-  if (unmetHeadroom(evaluatedCompute) !== undefined) return -1;
-  if (status === 'degraded') return 0;
-  if (gatesOf(plan).includes('fight_stopped')) return 1;
-  if (plan.verdict === 'act') return 2;
-  if (plan.verdict === 'wait') return 3;
-  return { frozen: 4, held: 4, orphaned: 5, enforced: 6, observed: 6, unmatched: 7 }[status];
-}
-
 function rowDocument({ evaluatedCompute, status }: ComputeWithStatus, week: Week | undefined): FleetRowDocument {
   return {
     ...computeDocument(evaluatedCompute, status),
     branch_name: evaluatedCompute.compute.branchName ?? null,
+    owner: ownerOf({ evaluatedCompute }) ?? null,
     week: weekDocument(week),
   };
 }

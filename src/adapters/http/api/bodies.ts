@@ -1,6 +1,7 @@
 /** What may be told over HTTP. Unknown keys are refused: a word that is not understood must not be dropped. */
 import { z } from 'zod';
 import { LONGEST_OVERRIDE_SECONDS, MOST_CHARACTERS, MOST_PER_PAGE } from '../../../ports/operator.ts';
+import { FLEET_GROUPS, FLEET_ORDERS } from '../../../ports/status-page.ts';
 
 const MOST_GLOBS = 1000;
 const MOST_COMPUTES = 1000;
@@ -81,8 +82,16 @@ export const EndQuery = z.strictObject({ owner: text(MOST_CHARACTERS.owner).opti
 const limit = (fallback: number) => z.coerce.number().int().min(1).max(MOST_PER_PAGE).default(fallback);
 
 export const PageQuery = z.strictObject({ after: text(300).optional(), limit: limit(MOST_PER_PAGE) });
+const wholeName = z.string().max(MOST_CHARACTERS.query).optional();
 export const FleetQuery = z.strictObject({
   q: z.string().max(MOST_CHARACTERS.query).default(''),
+  owner: wholeName,
+  project: wholeName,
+  policy: wholeName,
+  status: wholeName,
+  reason: wholeName,
+  sort: z.enum(FLEET_ORDERS).optional(),
+  group: z.enum(FLEET_GROUPS).optional(),
   page: z.coerce.number().int().min(1).default(1),
 });
 export const DecisionsQuery = z.strictObject({ compute: computePlace.optional(), limit: limit(100) });

@@ -17,7 +17,9 @@ const Week: z.ZodType<WeekDocument> = z
   ])
   .meta({ id: 'Week' });
 
-const rowFields = { ...computeFields, branch_name: text.nullable(), week: Week };
+const rowFields = { ...computeFields, branch_name: text.nullable(), owner: text.nullable(), week: Week };
+
+const totals = { computes: z.number(), active: z.number(), min_cu: z.number(), max_cu: z.number() };
 
 /** As the ports have it, but for `reasons`: its codes may be those of another version. */
 type Loose<T> = Omit<T, 'reasons' | 'decisions' | 'computes'>;
@@ -31,6 +33,10 @@ export const Fleet: z.ZodType<Loose<FleetDocument>> = z
     matched: z.number(),
     page: z.number(),
     pages: z.number(),
+    next_hour: z.object({ computes: z.number(), first: instant.nullable() }),
+    totals: z.object(totals),
+    groups: z.array(z.object({ name: text, ...totals })),
+    owners: z.array(text),
     computes: z.array(FleetRow),
     ...age,
   })

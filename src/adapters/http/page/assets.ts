@@ -13,7 +13,7 @@ interface Asset {
 
 /** Stylesheet, script and icon: read once, when the module is loaded. */
 export const ASSETS = {
-  style: asset('style.css', ['base.css', 'tables.css', 'forms.css', 'narrow.css']),
+  style: asset('style.css', ['base.css', 'tables.css', 'forms.css', 'fleet.css', 'narrow.css']),
   script: asset('status.js'),
   icon: asset('icon.svg'),
 };

@@ -55,7 +55,7 @@ export function computeView({ compute, done, written = {}, problem, tokensAreSet
           <Operations operations={compute.operations} now={at} />
         </Section>
         <Section id="decisions" title="Recent decisions">
-          <Decisions decisions={compute.decisions} now={at} ofOne />
+          <Decisions decisions={compute.decisions} now={at} />
         </Section>
       </>
     ),

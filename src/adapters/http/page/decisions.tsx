@@ -5,25 +5,39 @@ import { sizeWords, timeoutWords } from './words.ts';
 interface DecisionsProps {
   decisions: readonly DecisionDocument[];
   now: string;
-  /** All of them concern the compute whose page this is. */
-  ofOne?: boolean;
 }
 
-/** The history, newest first, each entry with its reasons. */
-export function Decisions({ decisions, now, ofOne = false }: DecisionsProps) {
+/** The history of one compute, newest first, each entry with its reasons. */
+export function Decisions({ decisions, now }: DecisionsProps) {
   if (decisions.length === 0) return <p class="dim">Nothing has happened yet.</p>;
   return (
     <Table
       caption="Recent decisions, newest first"
-      head={['When', ...(ofOne ? [] : ['Compute']), 'What', 'Change', 'Why']}
+      head={['When', 'What', 'Change', 'Why']}
       rows={decisions.map((decision) => [
         <Instant iso={decision.at} now={now} />,
-        ...(ofOne ? [] : [decision.compute_id === '' ? 'the fleet' : <ComputeLink id={decision.compute_id} />]),
         <Badge kind={decision.kind} />,
         changeWords(decision),
         <Why decision={decision} />,
       ])}
     />
+  );
+}
+
+/** The history of the fleet beside its list: an entry in two lines. */
+export function DecisionList({ decisions, now }: DecisionsProps) {
+  if (decisions.length === 0) return <p class="dim">Nothing has happened yet.</p>;
+  return (
+    <ul class="log">
+      {decisions.map((decision) => (
+        <li>
+          <Instant iso={decision.at} now={now} />{' '}
+          {decision.compute_id === '' ? 'the fleet' : <ComputeLink id={decision.compute_id} />}{' '}
+          <Badge kind={decision.kind} /> {changeWords(decision)}{' '}
+          <span class="dim">{decision.reasons.findLast(({ code }) => code !== 'observe')?.message}</span>
+        </li>
+      ))}
+    </ul>
   );
 }
 

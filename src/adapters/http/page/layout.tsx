@@ -74,8 +74,8 @@ function Layout({ title, refreshes, at, stale, children }: LayoutProps) {
           {children}
         </main>
         <footer>
-          Times are UTC. The same as JSON: <a href="/api/v1/status">/api/v1/status</a>, described by{' '}
-          <a href="/api/v1/openapi.json">/api/v1/openapi.json</a>.
+          Times are <span id="zone">UTC</span>. The same as JSON: <a href="/api/v1/status">/api/v1/status</a>, described
+          by <a href="/api/v1/openapi.json">/api/v1/openapi.json</a>.
         </footer>
       </body>
     </html>

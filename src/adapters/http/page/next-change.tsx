@@ -13,7 +13,8 @@ export function NextChange({ row, now }: { row: FleetRowDocument; now: string })
 }
 
 function Due({ row: { verdict, reasons, until }, now }: { row: FleetRowDocument; now: string }) {
-  if (verdict === 'none') return null;
+  // What observing holds back stands in the column of what is wanted; one line above the list says that nothing is written.
+  if (verdict === 'none' || reasons.at(-1)?.code === 'observe') return null;
   if (verdict === 'act') return <p class="due">due now: {reasons[0]?.message}</p>;
   return (
     <p class="due">

@@ -1,9 +1,11 @@
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { HTTPException } from 'hono/http-exception';
+import type { z } from 'zod';
 import { EngineAwayError } from '../../../ports/engine.ts';
 import { type DaemonOperator, MOST_CHARACTERS } from '../../../ports/operator.ts';
 import type { Log } from '../../../ports/telemetry.ts';
+import { FleetQuery } from '../api/bodies.ts';
 import { ownFormGuard, unavailable } from '../guards.ts';
 import type { Tokens } from '../tokens.ts';
 import { computeView } from './compute-view.tsx';
@@ -46,19 +48,27 @@ export function pageRoutes({ operator, tokens, log }: PageOptions): Hono {
 
 function addFleet(app: Hono, operator: DaemonOperator): void {
   app.get('/', async (context) => {
-    const q = (context.req.query('q') ?? '').trim().slice(0, MOST_CHARACTERS.query);
-    const page = Number(context.req.query('page') ?? 1) || 1;
+    const query = fleetQuery(context.req.query());
     const [status, fleet, decisions] = await Promise.all([
       operator.status(),
-      operator.fleet({ q, page }),
+      operator.fleet(query),
       operator.decisions({ limit: DECISIONS_SHOWN }),
     ]);
     if (!status.ok) return errorAnswer(context, status.error);
     if (!decisions.ok) return errorAnswer(context, decisions.error);
     return context.html(
-      fleetView({ status: status.value, fleet, decisions: decisions.value, q, stale: operator.staleness() }),
+      fleetView({ status: status.value, fleet, decisions: decisions.value, query, stale: operator.staleness() }),
     );
   });
+}
+
+/** Of an address that a person may have written: what is not understood is left out. */
+function fleetQuery(given: Record<string, string>): z.infer<typeof FleetQuery> {
+  const cut = Object.entries(given).map(([key, value]) => [key, value.trim().slice(0, MOST_CHARACTERS.query)]);
+  const understood = cut.filter(
+    ([key, value]) => value !== '' && FleetQuery.safeParse({ [key as string]: value }).success,
+  );
+  return FleetQuery.parse(Object.fromEntries(understood));
 }
 
 function addCompute(app: Hono, operator: DaemonOperator, tokens: Tokens): void {

@@ -1,9 +1,12 @@
 import type { StatusDocument } from '../../../ports/documents.ts';
+import type { FleetDocument } from '../../../ports/status-page.ts';
+import { cuWords } from './fleet-filters.tsx';
 import { ComputeLink, Instant } from './parts.tsx';
 import { freezeWords, plural } from './words.ts';
 
 /** Mode, and how many computes have which status. */
-export function Summary({ status: { mode, computes, set_hash, revision, policies } }: { status: StatusDocument }) {
+export function Summary({ status, fleet }: { status: StatusDocument; fleet: FleetDocument }) {
+  const { mode, computes, set_hash, revision, policies } = status;
   const words = mode === 'enforce' ? 'computes are changed' : 'nothing is written';
   return (
     <>
@@ -16,15 +19,49 @@ export function Summary({ status: { mode, computes, set_hash, revision, policies
         )}
         {revision !== null && `, ${revision}`}
       </p>
+      <p>
+        {isFine(status) ? 'Nothing needs attention.' : 'See the notices below.'} <NextHour fleet={fleet} /> Active now:{' '}
+        {fleet.totals.active.toLocaleString('en')}, at {cuWords(fleet.totals)}.
+      </p>
       <ul class="counts">
         {Object.entries(computes).map(([name, count]) => (
           <li>
-            <a href={`/?q=${name}`} class={`count ${name}`}>
+            <a href={`/?status=${name}`} class={`count ${name}`}>
               <strong>{count.toLocaleString('en')}</strong> {name}
             </a>
           </li>
         ))}
       </ul>
+    </>
+  );
+}
+
+function isFine({
+  readiness,
+  freezes,
+  staged,
+  policy_problems,
+  degraded,
+  stopped_fights,
+  unmet_headroom,
+}: StatusDocument) {
+  const lists = [
+    freezes,
+    policy_problems,
+    degraded,
+    stopped_fights,
+    unmet_headroom,
+    readiness?.checks.filter(({ ok }) => !ok),
+  ];
+  return !staged && lists.every((list) => (list ?? []).length === 0);
+}
+
+function NextHour({ fleet: { next_hour: next, at } }: { fleet: FleetDocument }) {
+  if (next.first === null) return <>No policy changes anything within an hour.</>;
+  return (
+    <>
+      Within an hour policies change {plural(next.computes, 'compute')}, the first at{' '}
+      <Instant iso={next.first} now={at} />.
     </>
   );
 }
@@ -89,7 +126,7 @@ export function Waiting({ status: { waiting } }: { status: StatusDocument }) {
     <ul class="counts">
       {waiting.map(({ reason, computes }) => (
         <li>
-          <a href={`/?q=${reason}`} class="count">
+          <a href={`/?reason=${reason}`} class="count">
             <strong>{computes.toLocaleString('en')}</strong> {reason.replaceAll('_', ' ')}
           </a>
         </li>

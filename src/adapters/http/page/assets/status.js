@@ -22,11 +22,36 @@ async function refresh() {
     const answer = await fetch(address, { headers: { accept: 'text/html' }, signal });
     if (!answer.ok) throw new Error(String(answer.status));
     const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    inLocalTime(fresh);
     for (const part of document.querySelectorAll('[data-live]')) exchange(part, fresh.getElementById(part.id));
     say('');
   } catch {
     say('Not connected: what is shown is old');
   }
+}
+
+const DAY_MS = 86_400_000;
+const WRITTEN = /^(?:\d{4}-\d{2}-\d{2} |[A-Z][a-z]{2} )?(\d{2}:\d{2}(?::\d{2})?)( UTC)?$/;
+
+/** Times are served in UTC; a browser knows where its reader is. Weekday and time within a week, else the date. */
+function inLocalTime(root) {
+  const two = (number) => String(number).padStart(2, '0');
+  for (const time of root.querySelectorAll('time[datetime]')) {
+    const [, clock] = WRITTEN.exec(time.textContent) ?? [];
+    if (clock === undefined) continue;
+    const at = new Date(time.dateTime);
+    const seconds = clock.length > 5 ? `:${two(at.getSeconds())}` : '';
+    const local = `${two(at.getHours())}:${two(at.getMinutes())}${seconds}`;
+    const today = new Date();
+    const isToday = at.toDateString() === today.toDateString();
+    const isNear = at > today && at - today < 6 * DAY_MS;
+    const weekday = at.toLocaleDateString('en', { weekday: 'short' });
+    const date = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+    time.textContent = isToday || seconds ? local : `${isNear ? weekday : date} ${local}`;
+    time.title = time.dateTime;
+  }
+  const zone = root.getElementById('zone');
+  if (zone) zone.textContent = Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
 function exchange(part, fresh) {
@@ -64,6 +89,7 @@ function togglePause() {
   if (!paused) void tick();
 }
 
+inLocalTime(document);
 if (address !== undefined && button) {
   button.hidden = false;
   button.addEventListener('click', togglePause);

@@ -1,0 +1,130 @@
+import {
+  FLEET_GROUPS,
+  FLEET_ORDERS,
+  type FleetDocument,
+  type FleetQuery,
+  type FleetTotals,
+} from '../../../ports/status-page.ts';
+import { Table } from './parts.tsx';
+import { plural } from './words.ts';
+
+const ORDER_WORDS: Record<(typeof FLEET_ORDERS)[number], string> = {
+  attention: 'what needs attention first',
+  compute: 'by compute',
+  project: 'by project',
+  size: 'largest first',
+  next: 'next change first',
+};
+const STATUSES = ['enforced', 'observed', 'held', 'frozen', 'degraded', 'orphaned', 'unmatched'];
+
+interface FiltersProps {
+  query: FleetQuery;
+  fleet: FleetDocument;
+}
+
+/** What the list is narrowed to, and its order: a form whose address can be shared. */
+export function Filters({ query, fleet }: FiltersProps) {
+  const { q, owner, status, sort = 'attention', group } = query;
+  const chosen = (['project', 'policy', 'reason'] as const).filter((key) => query[key] !== undefined);
+  const isNarrowed = q !== '' || owner !== undefined || status !== undefined || chosen.length > 0;
+  return (
+    <search>
+      <form method="get" action="/">
+        <label for="q">Find</label>
+        <input
+          id="q"
+          name="q"
+          type="search"
+          value={q}
+          autocomplete="off"
+          placeholder="id, project, branch, state, policy"
+        />
+        <Choice name="status" label="Status" value={status} any="any status" options={STATUSES} />
+        <Choice name="owner" label="Owner" value={owner} any="any owner" options={fleet.owners} />
+        <Choice name="group" label="Totals" value={group} any="no totals" options={FLEET_GROUPS} />
+        <label for="sort">Order</label>
+        <select id="sort" name="sort">
+          {FLEET_ORDERS.map((order) => (
+            <option value={order} selected={order === sort}>
+              {ORDER_WORDS[order]}
+            </option>
+          ))}
+        </select>
+        {chosen.map((key) => (
+          <>
+            <input type="hidden" name={key} value={query[key]} />
+            <span class="chip">
+              {key} {query[key]}
+            </span>
+          </>
+        ))}
+        <button type="submit">Show</button>
+        {isNarrowed && <a href="/">Show all</a>}
+      </form>
+    </search>
+  );
+}
+
+interface ChoiceProps {
+  name: string;
+  label: string;
+  value: string | undefined;
+  any: string;
+  options: readonly string[];
+}
+
+function Choice({ name, label, value, any, options }: ChoiceProps) {
+  const all = value === undefined || options.includes(value) ? options : [...options, value];
+  return (
+    <>
+      <label for={name}>{label}</label>
+      <select id={name} name={name}>
+        <option value="">{any}</option>
+        {all.map((option) => (
+          <option value={option} selected={option === value}>
+            {option}
+          </option>
+        ))}
+      </select>
+    </>
+  );
+}
+
+/** Totals of each owner or project, each a link to its computes. */
+export function Groups({ fleet: { groups }, query }: FiltersProps) {
+  const { group } = query;
+  if (group === undefined) return null;
+  return (
+    <Table
+      caption={`By ${group}: what the active computes may scale between now`}
+      head={[group === 'owner' ? 'Owner' : 'Project', 'Computes', 'Active', 'CU now']}
+      rows={groups.map(({ name, ...totals }) => [
+        <a href={fleetLink({ ...query, group: undefined, [group]: name, page: 1 })}>{name}</a>,
+        totals.computes.toLocaleString('en'),
+        totals.active.toLocaleString('en'),
+        cuWords(totals),
+      ])}
+    />
+  );
+}
+
+/** `12 to 48 CU`. */
+export function cuWords({ min_cu: low, max_cu: high }: FleetTotals): string {
+  const [least, most] = [low, high].map((cu) => cu.toLocaleString('en', { maximumFractionDigits: 2 }));
+  return least === most ? `${least} CU` : `${least} to ${most} CU`;
+}
+
+/** What the list shows, in words. */
+export function captionOf({ fleet: { known, matched, page, pages }, query }: FiltersProps): string {
+  const found =
+    matched === known ? plural(known, 'compute') : `${matched.toLocaleString('en')} of ${plural(known, 'compute')}`;
+  return `${found}, ${ORDER_WORDS[query.sort ?? 'attention']}${pages > 1 ? `; page ${page} of ${pages}` : ''}`;
+}
+
+/** The address of a list. */
+export function fleetLink({ page, ...query }: FleetQuery): string {
+  const parts = Object.entries({ ...query, page: page > 1 ? `${page}` : '' });
+  const given = parts.flatMap(([key, value = '']) => (value === '' || value === 'attention' ? [] : [[key, value]]));
+  const text = new URLSearchParams(Object.fromEntries(given)).toString();
+  return text === '' ? '/' : `/?${text}`;
+}

@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest';
+import {
+  type ComputeWithStatus,
+  groupsOf,
+  inOrder,
+  matching,
+  withinAnHour,
+} from '../../src/app/operator/fleet-selection.ts';
+import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
+import { aCompute, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
+
+const NOON = at('2026-03-02T12:00:00Z');
+const SIX = at('2026-03-02T18:00:00Z');
+const policies = compiled(
+  aSchedule({ name: 'web', owner: 'team-web', select: { projects: ['web'], minAgeMs: 0 } }),
+  aSchedule({ name: 'dev', owner: 'team-dev', select: { projects: ['dev'], minAgeMs: 0 } }),
+);
+
+function known(projectId: string, computeId: string, more: Parameters<typeof aCompute>[0] = {}): ComputeWithStatus {
+  const compute = aCompute({ projectId, projectName: projectId, computeId, ...more });
+  const record = aRecord({ baseline: compute });
+  const situation = { policies, nowMs: NOON, mode: 'observe', projectBusy: false } as const;
+  return { evaluatedCompute: { ...evaluate({ ...situation, compute, record }), compute, record }, status: 'observed' };
+}
+const fleet = [
+  known('web', 'ep-b', { state: 'active', minCu: 1, maxCu: 4 }),
+  known('web', 'ep-a', { state: 'idle', minCu: 2, maxCu: 8 }),
+  known('dev', 'ep-c', { state: 'active', minCu: 0.25, maxCu: 16 }),
+];
+const idsOf = (computes: readonly ComputeWithStatus[]) =>
+  computes.map(({ evaluatedCompute: { compute } }) => compute.computeId);
+
+describe('a page of the fleet', () => {
+  it.each([
+    [{ owner: 'team-web' }, ['ep-b', 'ep-a']],
+    [{ project: 'dev' }, ['ep-c']],
+    [{ policy: 'web' }, ['ep-b', 'ep-a']],
+    [{ status: 'held' }, []],
+    [{ reason: 'observe' }, ['ep-a', 'ep-c']],
+    [{ owner: 'team' }, []],
+    [{ q: 'ACTIVE', owner: 'team-web' }, ['ep-b']],
+  ])('is narrowed to what %j is true of', (query, ids) => {
+    expect(idsOf(matching(fleet, { q: '', page: 1, ...query }))).toEqual(ids);
+  });
+
+  it('is in the order that was asked for', () => {
+    expect(idsOf(inOrder(fleet, 'compute'))).toEqual(['ep-a', 'ep-b', 'ep-c']);
+    expect(idsOf(inOrder(fleet, 'project'))).toEqual(['ep-c', 'ep-a', 'ep-b']);
+    expect(idsOf(inOrder(fleet, 'size'))).toEqual(['ep-c', 'ep-a', 'ep-b']);
+  });
+
+  it('sums up by owner or project, what may use most first', () => {
+    expect(groupsOf(fleet, 'owner')).toEqual([
+      { name: 'team-dev', computes: 1, active: 1, min_cu: 0.25, max_cu: 16 },
+      { name: 'team-web', computes: 2, active: 1, min_cu: 1, max_cu: 4 },
+    ]);
+    expect(groupsOf(fleet, undefined)).toEqual([]);
+  });
+
+  it('says what policies change within an hour', () => {
+    expect(withinAnHour(fleet, NOON)).toEqual({ computes: 0, first: null });
+    expect(withinAnHour(fleet, SIX - 3_600_000)).toEqual({ computes: 3, first: '2026-03-02T18:00:00Z' });
+  });
+});
