@@ -119,14 +119,15 @@ export async function openParts(
   options: PartsOptions,
   telemetry: ProcessTelemetry,
   opened: Closer[],
+  open: OpenOutside = openOutside,
 ): Promise<Result<DaemonParts>> {
   const { settings, policies, clock = systemClock(), rhythm = RHYTHM } = options;
   const outages = createOutages(telemetry);
   const runInBackground = createRunInBackground(telemetry);
   const basics: Basics = { clock, telemetry, outages, rhythm, runInBackground, mode: settings.mode };
-  const opening = await openOutside(settings, basics, opened);
+  const opening = await open(settings, basics, opened);
   if (!opening.ok) return opening;
-  const { engine, ...others } = opening.value;
+  const { openQueue, ...others } = opening.value;
   const { store } = others;
   const remembered = await rememberOverrides({ settings, telemetry, outages });
   if (!remembered.ok) return remembered;
@@ -142,17 +143,21 @@ export async function openParts(
   };
   // What jobs still do when they are stopped is history as well: it is closed after the queue.
   const notify = openNotifier({ ...basics, store, ...known, ...deciding, onEvent: options.onEvent }, opened);
-  const outside: Outside = { ...others, engineName: engine.name, queue: openQueue(engine, basics, opened) };
+  const outside: Outside = { ...others, queue: openQueue() };
   const isAlone = settings.queue.kind === 'embedded';
   const group = openGroup({ ...basics, ...outside, ...known, ...deciding, isAlone });
   return { ok: true, value: { basics, outside, known, deciding, group, notify, hasRunHere } };
 }
 
-async function openOutside(
+/** Opens what is outside of the process; the queue a little later than the rest. */
+export type OpenOutside = (
   settings: Settings,
-  { clock, telemetry, outages }: Basics,
+  basics: Basics,
   opened: Closer[],
-): Promise<Result<Omit<Outside, 'queue' | 'engineName'> & { engine: Engine }>> {
+) => Promise<Result<Omit<Outside, 'queue'> & { openQueue(): JobQueue }>>;
+
+const openOutside: OpenOutside = async (settings, basics, opened) => {
+  const { clock, telemetry, outages } = basics;
   const { log, metrics, hide } = telemetry;
   const opening = await openEngine({ url: settings.queue.url.reveal(), group: settings.group, log });
   if (!opening.ok) return { ok: false, problem: opening.error.message };
@@ -169,10 +174,11 @@ async function openOutside(
   opened.push(() => counters.close());
   const storedTimes = createStoredTimes({ clock, telemetry });
   const store = storedTimes.mending(await createStore({ engine, log }));
-  return { ok: true, value: { engine, api, counters, store, storedTimes } };
-}
+  const outside = { api, counters, store, storedTimes, engineName: engine.name };
+  return { ok: true, value: { ...outside, openQueue: () => openQueueOn(engine, basics, opened) } };
+};
 
-function openQueue(engine: Engine, { clock, telemetry: { log, metrics } }: Basics, opened: Closer[]): JobQueue {
+function openQueueOn(engine: Engine, { clock, telemetry: { log, metrics } }: Basics, opened: Closer[]): JobQueue {
   const queue = createJobQueue({
     ...{ engine, clock, log },
     onFailed(name, job, error) {

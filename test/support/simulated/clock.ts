@@ -1,0 +1,83 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Clock } from '../../../src/ports/clock.ts';
+
+/** Rounds that come more often than this would only make a week longer: whatever they do waits for ten minutes. */
+const SHORTEST_ROUND_MS = 600_000;
+
+/** Turns of the event loop in which nothing happens: then everybody waits for the clock. */
+const QUIET_TURNS = 3;
+
+/** Time that stands still while anything is done, and goes on to the next instant that somebody waits for. */
+export interface SteppedClock extends Clock {
+  /** Calls back at an instant, at once if it has passed. Returns how to call that off. */
+  at(instantMs: number, callback: () => void): () => void;
+  /** Goes on to an instant, through all that is due until then. */
+  runTo(instantMs: number): Promise<void>;
+}
+
+/** `isBusy`: somebody waits for an answer from outside of the process. */
+export function createSteppedClock(startMs: number, isBusy: () => boolean): SteppedClock {
+  const timers = new Set<{ instantMs: number; callback: () => void }>();
+  let nowMs = startMs;
+
+  function at(instantMs: number, callback: () => void): () => void {
+    const timer = { instantMs: Math.max(instantMs, nowMs), callback };
+    timers.add(timer);
+    return () => void timers.delete(timer);
+  }
+
+  function sleepUntil(instantMs: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const stop = () => {
+        cancel();
+        reject(signal.reason);
+      };
+      const cancel = at(instantMs, () => {
+        signal.removeEventListener('abort', stop);
+        resolve();
+      });
+      if (signal.aborted) stop();
+      else signal.addEventListener('abort', stop, { once: true });
+    });
+  }
+
+  function every(intervalMs: number, tick: () => Promise<void>) {
+    const step = Math.max(intervalMs, SHORTEST_ROUND_MS);
+    let running = Promise.resolve();
+    const round = () => {
+      running = tick();
+      cancel = at(nowMs + step, round);
+    };
+    let cancel = at(nowMs + step, round);
+    return {
+      async close() {
+        cancel();
+        await running;
+      },
+    };
+  }
+
+  async function settle(): Promise<void> {
+    for (let quiet = 0; quiet < QUIET_TURNS; quiet = isBusy() ? 0 : quiet + 1) await nextTurn();
+  }
+
+  return {
+    ...{ at, sleepUntil, every },
+    now: () => nowMs,
+    monotonicMs: () => nowMs - startMs,
+    realDelayMs: (instantMs) => Math.max(0, instantMs - nowMs),
+    async runTo(instantMs) {
+      for (;;) {
+        await settle();
+        const nextMs = Math.min(...[...timers].map((timer) => timer.instantMs));
+        if (nextMs > instantMs) break;
+        nowMs = nextMs;
+        for (const timer of [...timers].filter((one) => one.instantMs === nextMs)) {
+          timers.delete(timer);
+          timer.callback();
+        }
+      }
+      nowMs = instantMs;
+    },
+  };
+}

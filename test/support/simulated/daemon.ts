@@ -1,0 +1,144 @@
+/** A whole daemon in this process against an emulator, on time that a test drives: everything real but queue and store. */
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { createReadingBudget } from '../../../src/adapters/control-api/reading-budget.ts';
+import { createTelemetry } from '../../../src/adapters/telemetry/telemetry.ts';
+import { createStoredTimes } from '../../../src/app/group/stored-times.ts';
+import { createOperator } from '../../../src/app/operator/create-operator.ts';
+import { requestReconciles } from '../../../src/app/triggers.ts';
+import { openControlApi } from '../../../src/compose/control-api.ts';
+import { startParts } from '../../../src/compose/daemon.ts';
+import { type Closer, type OpenOutside, openParts } from '../../../src/compose/daemon-parts.ts';
+import type { FleetCompute } from '../../../src/emulator/fleet.ts';
+import { loadPolicySet } from '../../../src/policy/load.ts';
+import { NO_SOURCES } from '../../../src/policy/sources.ts';
+import type { ApiResult, ControlApi } from '../../../src/ports/control-api.ts';
+import type { ComputeEvent } from '../../../src/ports/notifier.ts';
+import type { Operator } from '../../../src/ports/operator.ts';
+import { readSettings } from '../../../src/settings.ts';
+import { makeFolder, type Platform, startTestPlatform } from '../platform.ts';
+import { createSteppedClock, type SteppedClock } from './clock.ts';
+import { createMemoryQueue } from './queue.ts';
+import { createMemoryStore } from './store.ts';
+
+const MINUTE_MS = 60_000;
+
+/** A budget is of real time, of which a week takes a second. */
+const PLENTY = { perMinute: 1_000_000, perRouteSecond: 1_000_000, jitterMs: 0 };
+
+/** Seldom enough for weeks, often enough to find what is not told. */
+const RHYTHM = {
+  ...{ inventoryMs: 120 * MINUTE_MS, resyncMs: 120 * MINUTE_MS, waitingMs: 30 * MINUTE_MS },
+  ...{ rulesMs: 120 * MINUTE_MS, samplingMs: 120 * MINUTE_MS },
+};
+
+export interface SimulatedDaemon {
+  clock: SteppedClock;
+  platform: Platform;
+  operator: Operator;
+  /** What happened to computes, with its instant. */
+  events: { atMs: number; event: ComputeEvent }[];
+  /** From now on the control API answers nothing, until it is false again. */
+  setOutage(isOut: boolean): void;
+  close(): Promise<void>;
+}
+
+export async function startSimulatedDaemon(options: {
+  fromMs: number;
+  computes: Record<string, Partial<FleetCompute>>;
+  policies: string;
+}): Promise<SimulatedDaemon> {
+  const calls = { pending: 0, isOut: false };
+  const clock = createSteppedClock(options.fromMs, () => calls.pending > 0);
+  const platform = await startTestPlatform(options.computes, {
+    ...{ clock, operationTimeMs: 2_000, availabilityCheckMs: 0 },
+  });
+  const folder = await makeFolder({ 'policy.yaml': options.policies });
+  const opened: Closer[] = [() => folder.remove(), () => platform.close()];
+  const env = { EBB_API_URL: platform.url, EBB_API_KEY: platform.apiKey, EBB_MODE: 'enforce' };
+  const read = readSettings({ env: { ...env, EBB_QUEUE_URL: `embedded:${folder.path}` }, cwd: folder.path });
+  const loaded = await loadPolicySet({ paths: [join(folder.path, 'policy.yaml')], knownSources: NO_SOURCES });
+  if (!read.ok || !loaded.ok) throw new Error(JSON.stringify([read, loaded]));
+  const { settings } = read;
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const telemetry = createTelemetry({ level: 'error', version: 'test', secrets: [], destination: nowhere });
+  const events: SimulatedDaemon['events'] = [];
+  const outside: OpenOutside = async () => {
+    const budget = createReadingBudget({ alone: true, limits: PLENTY });
+    const { metrics, hide } = telemetry;
+    const client = openControlApi({ settings, metrics, hide, budget, purpose: 'write' });
+    opened.push(() => client.close());
+    const counters = { of: () => Promise.reject() as never, close: async () => {} };
+    const store = createMemoryStore(clock);
+    const storedTimes = createStoredTimes({ clock, telemetry });
+    const api = observed(client, calls);
+    return {
+      ok: true,
+      value: { api, counters, store, storedTimes, engineName: 'memory', openQueue: () => createMemoryQueue(clock) },
+    };
+  };
+  const onEvent = (event: ComputeEvent) => void events.push({ atMs: clock.now(), event });
+  const policies = loaded.set;
+  const parts = await openParts({ settings, policies, clock, rhythm: RHYTHM, onEvent }, telemetry, opened, outside);
+  if (!parts.ok) throw new Error(parts.problem);
+  const { store, queue } = parts.value.outside;
+  opened.push(() => queue.close(0));
+  const starting = startParts(parts.value, { settings, source: undefined, signal: new AbortController().signal });
+  await clock.runTo(options.fromMs + 1);
+  const started = await starting;
+  if (!started.ok) throw new Error(started.problem);
+  opened.push(() => started.value.stop());
+  const operator = createOperator({
+    ...{ store, log: telemetry.log, holder: 'operator', now: async () => clock.now() },
+    requestReconciles: (projectIds) => requestReconciles({ queue }, projectIds),
+  });
+  return {
+    ...{ clock, platform, operator, events },
+    setOutage(isOut) {
+      calls.isOut = isOut;
+    },
+    async close() {
+      for (const close of opened.reverse()) await close();
+    },
+  };
+}
+
+/** The client, with its calls counted while they wait for an answer; or none where the control API is out. */
+function observed(client: ControlApi, calls: { pending: number; isOut: boolean }): ControlApi {
+  const out: ApiResult<never> = {
+    ok: false,
+    error: { code: 'unavailable', route: 'any', message: 'is out', status: 503 },
+  };
+  const once =
+    <A extends unknown[], T>(call: (...args: A) => Promise<ApiResult<T>>) =>
+    async (...args: A): Promise<ApiResult<T>> => {
+      if (calls.isOut) return out;
+      calls.pending += 1;
+      return call(...args).finally(() => {
+        calls.pending -= 1;
+      });
+    };
+  const pages = <A extends unknown[], T>(call: (...args: A) => AsyncIterable<ApiResult<T>>) =>
+    async function* (...args: A): AsyncIterable<ApiResult<T>> {
+      if (calls.isOut) {
+        yield out;
+        return;
+      }
+      calls.pending += 1;
+      try {
+        yield* call(...args);
+      } finally {
+        calls.pending -= 1;
+      }
+    };
+  return {
+    ...client,
+    listProjects: pages(client.listProjects),
+    listBranches: pages(client.listBranches),
+    listOperations: pages(client.listOperations),
+    listComputes: once(client.listComputes),
+    operationsFrom: once(client.operationsFrom),
+    updateCompute: once(client.updateCompute),
+    restartCompute: once(client.restartCompute),
+  };
+}

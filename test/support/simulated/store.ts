@@ -1,0 +1,116 @@
+import type { Freeze } from '../../../src/domain/overrides/freezes.ts';
+import type { Hold } from '../../../src/domain/overrides/holds.ts';
+import type { ComputeRecord } from '../../../src/domain/records/compute-record.ts';
+import type { HistoryEntry } from '../../../src/domain/records/history.ts';
+import type { Approval, ConnectionSample, Generation, Lease, Store, Stored } from '../../../src/ports/store.ts';
+import type { SteppedClock } from './clock.ts';
+
+/** The store of one daemon, in memory, on the time of a test. */
+export function createMemoryStore(clock: SteppedClock): Store {
+  const leases = new Map<string, { lease: Lease; untilMs: number }>();
+  const records = new Map<string, Map<string, ComputeRecord>>();
+  const slots = new Map<string, Map<string, number>>();
+  const samples = new Map<string, readonly ConnectionSample[]>();
+  const history: HistoryEntry[] = [];
+  const approvals: Approval[] = [];
+  const holds = createOverrides<Hold>();
+  const freezes = createOverrides<Freeze>();
+  let generation: Generation | undefined;
+  let token = 0;
+
+  const isHeld = ({ name, token: own }: Lease) => {
+    const known = leases.get(name);
+    return known?.lease.token === own && known.untilMs > clock.now();
+  };
+  const recordsOf = (projectId: string) => {
+    const known = records.get(projectId) ?? new Map<string, ComputeRecord>();
+    records.set(projectId, known);
+    return known;
+  };
+  const slotsOf = (policy: string, nowMs: number) => {
+    const known = slots.get(policy) ?? new Map<string, number>();
+    slots.set(policy, known);
+    for (const [computeId, untilMs] of known) if (untilMs <= nowMs) known.delete(computeId);
+    return known;
+  };
+
+  return {
+    async acquireLease(name, holder, ttlMs) {
+      const known = leases.get(name);
+      if (known && isHeld(known.lease)) return undefined;
+      token += 1;
+      const lease = { name, holder, token };
+      leases.set(name, { lease, untilMs: clock.now() + ttlMs });
+      return lease;
+    },
+    async renewLease(lease, ttlMs) {
+      if (!isHeld(lease)) return false;
+      leases.set(lease.name, { lease, untilMs: clock.now() + ttlMs });
+      return true;
+    },
+    async releaseLease(lease) {
+      if (isHeld(lease)) leases.delete(lease.name);
+    },
+    records: async (projectId) => structuredClone(recordsOf(projectId)),
+    brokenRecords: async () => new Map(),
+    async putRecord(projectId, computeId, record, lease, ttlMs) {
+      if (!isHeld(lease)) return false;
+      if (ttlMs !== undefined) leases.set(lease.name, { lease, untilMs: clock.now() + ttlMs });
+      recordsOf(projectId).set(computeId, structuredClone(record));
+      return true;
+    },
+    deleteRecord: async (projectId, computeId, lease) => isHeld(lease) && recordsOf(projectId).delete(computeId),
+    projectIds: async () => [...records.keys()].filter((projectId) => recordsOf(projectId).size > 0),
+    holds: async (nowMs) => [...holds.at(nowMs).entries],
+    freezes: async (nowMs) => [...freezes.at(nowMs).entries],
+    overrides: async (nowMs) => ({ holds: holds.at(nowMs), freezes: freezes.at(nowMs) }),
+    ...{ putHold: holds.put, deleteHold: holds.delete, putFreeze: freezes.put, deleteFreeze: freezes.delete },
+    approve: async (approval) => void approvals.unshift(approval),
+    approvals: async () => approvals,
+    async raiseGeneration(setHash) {
+      if (generation?.setHash !== setHash) generation = { number: (generation?.number ?? 0) + 1, setHash };
+      return generation.number;
+    },
+    async restoreGeneration(known) {
+      if (!generation || generation.number < known.number) generation = known;
+      return generation.number;
+    },
+    generation: async () => generation,
+    async takeSlot({ policy, computeId, allowed, nowMs, untilMs }) {
+      const known = slotsOf(policy, nowMs);
+      if (!known.has(computeId) && known.size >= allowed) return false;
+      known.set(computeId, untilMs);
+      return true;
+    },
+    releaseSlot: async (policy, computeId) => void slots.get(policy)?.delete(computeId),
+    slotsInUse: async (policy, nowMs) => [...slotsOf(policy, nowMs).keys()].toSorted(),
+    appendHistory: async (entries) => void history.unshift(...entries),
+    history: async ({ computeId, limit }) =>
+      history.filter((entry) => computeId === undefined || entry.computeId === computeId).slice(0, limit),
+    putSamples: async (computeId, counted) => void samples.set(computeId, counted),
+    samples: async (computeId) => [...(samples.get(computeId) ?? [])],
+    storeId: async () => 'memory',
+    timeMs: async () => Date.now(),
+    close: async () => {},
+  };
+}
+
+/** Holds, or freezes. */
+function createOverrides<Entry extends { id: string; expiresAtMs: number }>() {
+  const entries = new Map<string, Entry>();
+  const ended = new Set<string>();
+  return {
+    at: (nowMs: number): Stored<Entry> => ({
+      entries: [...entries.values()].filter(({ expiresAtMs }) => expiresAtMs > nowMs),
+      endedIds: ended,
+    }),
+    async put(entry: Entry) {
+      if (!ended.has(entry.id)) entries.set(entry.id, entry);
+      return { ok: true as const };
+    },
+    async delete(id: string) {
+      ended.add(id);
+      return entries.delete(id);
+    },
+  };
+}
