@@ -15,7 +15,7 @@ const DAEMONS = 2;
 const WARM_UP = 5;
 
 /** Requests from the beginning of the preparation on are for the boundary: by as much before it, and longer for each compute. */
-const PREPARED_MS = 85_000;
+const PREPARED_MS = 100_000;
 const PREPARED_EACH_MS = 100;
 
 /** How long after the last change requests still count. */

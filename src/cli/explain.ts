@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import type { EvaluatedCompute } from '../domain/evaluate/evaluate.ts';
 import type { Explanation } from './explain/describe-explanation.ts';
 import { UserError } from './fail.ts';
 import { writeJson, writeOut } from './output.ts';
@@ -45,7 +46,15 @@ async function explain(name: string, flags: DecidingFlags): Promise<void> {
   writeOut(`${describeExplanation(explanation, colorsOf(process.stdout))}\n`);
 }
 
-/** The compute is planned together with the others, as a daemon does: they may hold each other back. */
+/** True if no other project matters to what is planned for these: there are some, and none is to be restarted. */
+function isAlone(computes: readonly EvaluatedCompute[]): boolean {
+  return computes.length > 0 && computes.every(({ plan }) => plan.actions.every(({ disconnects }) => !disconnects));
+}
+
+/**
+ * Where its project is named, only that is read. What restarts a compute is planned together with the whole fleet, as a daemon does: of
+ * those that a policy selects, only some may be restarted at once.
+ */
 async function explanationOf(name: string, flags: DecidingFlags) {
   const atMs = instantOf(flags.at);
   const { settings, policies } = await settingsAndPolicies(flags);
@@ -54,7 +63,10 @@ async function explanationOf(name: string, flags: DecidingFlags) {
     import('../domain/decide/decide.ts'),
     import('./explain/find-compute.ts'),
   ]);
-  const result = await planOnce({ settings, policies, fleetFile: flags.fleet, atMs, mode: 'enforce' });
+  const options = { settings, policies, fleetFile: flags.fleet, atMs, mode: 'enforce' } as const;
+  const [project] = name.split('/');
+  const ofProject = name.includes('/') ? await planOnce({ ...options, project }) : undefined;
+  const result = ofProject?.ok && isAlone(ofProject.value.plan.computes) ? ofProject : await planOnce(options);
   if (!result.ok) throw new UserError(result.problem);
   const { plan, situation } = result.value;
   const planned = findCompute(plan.computes, name);

@@ -25,6 +25,8 @@ export interface PlanningOptions {
   /** The instant to plan for, milliseconds since the epoch; now if absent. */
   atMs?: number | undefined;
   mode: 'enforce' | 'observe';
+  /** Plans for the computes of this project alone, by its id or name. What holds for the whole fleet, such as at_once, is left out. */
+  project?: string | undefined;
   /** Hears how many projects have been read, and of how many. */
   onProgress?: (read: number, projects: number) => void;
 }
@@ -89,6 +91,7 @@ export async function planReading(
   const survey = await surveyFleet({
     api: reading.api,
     readBranches: policies.selectsByBranch,
+    project: options.project,
     ...(onProgress && { onProgress: ({ projectsRead, projects }) => onProgress(projectsRead, projects) }),
   });
   const missing = survey.errors.map((error) => reading.explain(error));

@@ -58,6 +58,15 @@ describe('surveyFleet', () => {
     expect(refused.computes).toHaveLength(2);
   });
 
+  it('reads the computes of one project alone, by its id or name', async () => {
+    const before = (await platform.requests()).length;
+    const survey = await surveyFleet({ api, readBranches: true, project: 'shop' });
+    expect(survey.computes.map(({ computeId }) => computeId)).toEqual(['ep-shop']);
+    const routes = (await platform.requests()).slice(before).map(({ route }) => route);
+    expect(routes.filter((route) => route !== '/projects')).toEqual([COMPUTES, BRANCHES]);
+    expect((await surveyFleet({ api, readBranches: true, project: 'none' })).projects).toEqual([]);
+  });
+
   it('leaves out a project that is gone, and tells of one that can not be read', async () => {
     await platform.control('faults', { kind: 'status', status: 404, route: COMPUTES, count: 1 });
     await platform.control('faults', { kind: 'status', status: 403, route: COMPUTES, count: 1, message: 'not yours' });

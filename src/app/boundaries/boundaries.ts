@@ -28,7 +28,10 @@ const HEAD_START_MS = 5_000;
 const FEW = 100;
 
 /** More are read so early that their reading is over a minute before the instant, which needs the minute's limit for itself. */
-const QUIET_MS = 75_000;
+const QUIET_MS = 90_000;
+
+/** Between two looks at how long a boundary's projects need, in milliseconds. */
+const LOOK_AGAIN_MS = 20_000;
 
 /** At the rate limit of 700 requests a minute, with room for other requests. Milliseconds. */
 const EACH_READING_MS = 100;
@@ -43,7 +46,8 @@ export function createBoundaries(deps: BoundaryDeps): JobHandler {
     const { affected, unknown } = await projectsAt(deps, instantMs);
     const leftMs = clock.realDelayMs(instantMs);
     const leadMs = leadOf(deps, affected);
-    if (leftMs > leadMs) return { kind: 'again', atMs: instantMs - leadMs };
+    // More may be affected by then, or come to be known.
+    if (leftMs > leadMs) return { kind: 'again', atMs: Math.min(instantMs - leadMs, clock.now() + LOOK_AGAIN_MS) };
     const request = clock.now() < instantMs ? requestCrossing : requestReconcile;
     const known = sent.get(instantMs);
     const projectIds = [...affected, ...unknown].filter((projectId) => known?.has(projectId) !== true);

@@ -28,6 +28,8 @@ export interface SurveyOptions {
   api: Pick<ControlApi, 'listProjects' | 'listComputes' | 'listBranches'>;
   /** Also reads names and roles of branches: one request more for each project with computes. */
   readBranches: boolean;
+  /** Only the computes of this project are read, by its id or name; of all if absent. */
+  project?: string | undefined;
   concurrency?: number;
   onProgress?: (progress: SurveyProgress) => void;
   signal?: AbortSignal;
@@ -41,7 +43,9 @@ type ProjectReading =
 /** Reads the whole fleet once. A project that vanishes meanwhile is left out, one that can't be read is left out and an error. */
 export async function surveyFleet(options: SurveyOptions): Promise<Survey> {
   const { api, onProgress, concurrency = PROJECTS_AT_A_TIME } = options;
-  const { projects, errors } = await listAll(options);
+  const { projects: listed, errors } = await listAll(options);
+  const { project: only } = options;
+  const projects = listed.filter(({ projectId, name }) => only === undefined || only === projectId || only === name);
   const readings = new Map<string, ProjectReading>();
   const progress: SurveyProgress = { projectsRead: 0, projects: projects.length, computes: 0 };
   await pLimit(concurrency).map(projects, async (project) => {

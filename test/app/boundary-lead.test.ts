@@ -1,0 +1,67 @@
+import { expect, it } from 'vitest';
+import { type BoundaryDeps, createBoundaries } from '../../src/app/boundaries/boundaries.ts';
+import { createFleet } from '../../src/app/fleet/fleet.ts';
+import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
+import { aCompute, aRecord, aSchedule, currentRules } from '../support/builders.ts';
+
+const NOW = Date.parse('2026-11-23T07:50:00Z');
+const EIGHT = Date.parse('2026-11-23T08:00:00Z');
+const NEVER = new AbortController().signal;
+
+/** A daemon with so many computes that all change at eight, and the triggers that it sends. */
+function aDaemon(computes: number) {
+  const time = { ms: NOW };
+  const clock = { now: () => time.ms, monotonicMs: () => time.ms, realDelayMs: (ms: number) => ms - time.ms };
+  const fleet = createFleet({ clock } as never);
+  const rules = currentRules(aSchedule());
+  for (let index = 0; index < computes; index += 1) {
+    const projectId = `p-${index}`;
+    const compute = aCompute({ projectId, computeId: `ep-${index}`, state: 'idle' });
+    const record = aRecord();
+    fleet.list({ account: 'default', projectId, name: projectId, regionId: 'r', updatedAtMs: 0 });
+    const situation = { policies: rules.current.policies, compute, record, nowMs: NOW, mode: 'enforce' as const };
+    fleet.putEvaluated({ compute, record, ...evaluate({ ...situation, projectBusy: false, disruption: {} } as never) });
+  }
+  const sent: string[] = [];
+  const deps = {
+    ...{ clock, fleet, rules, overrides: { holds: [], freezes: [] }, mode: 'enforce' },
+    store: { projectIds: async () => [] },
+    queue: {
+      add: async (queue: string, { data }: { data: { projectId: string } }) => sent.push(`${queue} ${data.projectId}`),
+    },
+  } as unknown as BoundaryDeps;
+  const handle = createBoundaries(deps);
+  const cross = () => handle({ queue: 'boundaries', id: 'b', data: { instantMs: EIGHT } }, NEVER);
+  return { time, fleet, sent, cross };
+}
+
+it('few projects are triggered 5 s before a boundary', async () => {
+  const { time, fleet, sent, cross } = aDaemon(3);
+  fleet.listShowsChanges.set('default', true);
+  time.ms = EIGHT - 6_000;
+  expect(await cross()).toEqual({ kind: 'again', atMs: EIGHT - 5_000 });
+  expect(sent).toEqual([]);
+  time.ms = EIGHT - 5_000;
+  expect(await cross()).toEqual({ kind: 'done' });
+  expect(sent).toEqual(['crossings p-0', 'crossings p-1', 'crossings p-2']);
+});
+
+it('many are triggered early, once each, where the project list shows changes', async () => {
+  const { time, fleet, sent, cross } = aDaemon(200);
+  expect(await cross()).toEqual({ kind: 'again', atMs: NOW + 20_000 });
+  fleet.listShowsChanges.set('default', true);
+  time.ms = EIGHT - 110_000;
+  expect(await cross()).toEqual({ kind: 'again', atMs: EIGHT - 5_000 });
+  expect(sent).toHaveLength(200);
+  time.ms = EIGHT - 5_000;
+  expect(await cross()).toEqual({ kind: 'done' });
+  expect(sent).toHaveLength(200);
+});
+
+it('many are triggered 5 s before it where the list can not be relied on', async () => {
+  const { time, fleet, sent, cross } = aDaemon(200);
+  fleet.listShowsChanges.set('default', false);
+  time.ms = EIGHT - 110_000;
+  expect(await cross()).toEqual({ kind: 'again', atMs: time.ms + 20_000 });
+  expect(sent).toEqual([]);
+});
