@@ -1,6 +1,6 @@
-import { withValidity } from '../domain/connections/connection-samples.ts';
+import { needsOf, withValidity } from '../domain/connections/connection-samples.ts';
 import { type ConnectionHistory, type ConnectionSample, STALE_AFTER_MS } from '../domain/connections/connections.ts';
-import type { HeadroomPolicy } from '../domain/policy/kinds/headroom.ts';
+import type { ConnectionNeed } from '../domain/policy/directive.ts';
 import { DEFAULT_SOURCE_EVERY_MS, type PolicySet } from '../domain/policy/policy.ts';
 import type { FleetFacts } from '../ports/fleet-facts.ts';
 import type { ConnectionSample as StoredSample } from '../ports/store.ts';
@@ -13,13 +13,13 @@ type Connections = ReadonlyMap<string, ConnectionHistory>;
  * a file knows one moment only, and a plan made of it must not wait for more.
  */
 export function connectionsOfFile(facts: FleetFacts, set: PolicySet, nowMs: number): Connections {
-  const headrooms = headroomsOf(set);
-  const windowMs = Math.max(0, ...headrooms.map(({ scaleDownAfterMs }) => scaleDownAfterMs));
+  const needs = needsOf(set.policies);
+  const windowMs = Math.max(0, ...needs.map(({ scaleDownAfterMs }) => scaleDownAfterMs));
   const byCount = new Map<number, ConnectionHistory>();
   const known = new Map<string, ConnectionHistory>();
   for (const [computeId, { connections }] of facts) {
     if (connections === undefined) continue;
-    const history = byCount.get(connections) ?? sameForAll(headrooms, steady(connections, nowMs, windowMs));
+    const history = byCount.get(connections) ?? sameForAll(needs, steady(connections, nowMs, windowMs));
     byCount.set(connections, history);
     known.set(computeId, history);
   }
@@ -28,7 +28,7 @@ export function connectionsOfFile(facts: FleetFacts, set: PolicySet, nowMs: numb
 
 /** What was counted and stored, for each source that the policies name. */
 export function connectionsOfStore(samples: ReadonlyMap<string, readonly StoredSample[]>, set: PolicySet): Connections {
-  const headrooms = headroomsOf(set);
+  const needs = needsOf(set.policies);
   const counted = [...samples].filter(([, all]) => all.length > 0);
   return new Map(
     counted.map(([computeId, all]) => {
@@ -39,19 +39,15 @@ export function connectionsOfStore(samples: ReadonlyMap<string, readonly StoredS
       // Also without headroom: a change that waits for a quiet moment asks for any count.
       return [
         computeId,
-        new Map([['', all], ...headrooms.map(({ connections }) => [connections, of(connections)] as const)]),
+        new Map([['', all], ...needs.map(({ connections }) => [connections, of(connections)] as const)]),
       ];
     }),
   );
 }
 
-function headroomsOf({ policies }: PolicySet): HeadroomPolicy[] {
-  return policies.filter((policy) => policy.kind === 'headroom');
-}
-
-function sameForAll(headrooms: readonly HeadroomPolicy[], samples: readonly ConnectionSample[]): ConnectionHistory {
+function sameForAll(needs: readonly ConnectionNeed[], samples: readonly ConnectionSample[]): ConnectionHistory {
   // Also without headroom: a change that waits for a quiet moment asks for any count.
-  return new Map([['', samples], ...headrooms.map(({ connections }) => [connections, samples] as const)]);
+  return new Map([['', samples], ...needs.map(({ connections }) => [connections, samples] as const)]);
 }
 
 /** So many samples that none is missing: a gap would count as not known. */

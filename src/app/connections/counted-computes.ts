@@ -1,5 +1,5 @@
 import type { Compute } from '../../domain/compute/compute.ts';
-import { windowOf } from '../../domain/connections/connection-samples.ts';
+import { needsOf, windowOf } from '../../domain/connections/connection-samples.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { ConnectionSource, Policy } from '../../domain/policy/policy.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -44,7 +44,7 @@ export function countedComputes({ clock, fleet, rules }: CountedComputesDeps): C
 }
 
 function sourcesOf(policies: readonly Policy[], only: readonly string[]): Iterable<string> {
-  const names = new Set(policies.flatMap((policy) => (policy.kind === 'headroom' ? [policy.connections] : [])));
+  const names = new Set(needsOf(policies).map(({ connections }) => connections));
   return names.size === 0 && policies.some(asksWhetherFew) ? only : names;
 }
 

@@ -1,6 +1,13 @@
 import type { Compute, ComputeSettings } from '../compute/compute.ts';
 import { maySleep } from '../compute/compute-units.ts';
-import { compactSamples, MOST_SAMPLES, validityMs, windowOf, withValidity } from '../connections/connection-samples.ts';
+import {
+  compactSamples,
+  MOST_SAMPLES,
+  needsOf,
+  validityMs,
+  windowOf,
+  withValidity,
+} from '../connections/connection-samples.ts';
 import type { ConnectionHistory, ConnectionSample } from '../connections/connections.ts';
 import type { PolicySet } from '../policy/policy.ts';
 import { endOf, intervalOf, type Recording } from './recording.ts';
@@ -69,7 +76,7 @@ export function replay(recording: Recording, rules: ReplayRules): Replay {
 
 /** What a daemon remembers of the counts: what the store keeps, and the newest. Every source counts the same. */
 function rememberCounts({ policies }: PolicySet, everyMs: number) {
-  const names = policies.flatMap((policy) => (policy.kind === 'headroom' ? [policy.connections] : []));
+  const names = needsOf(policies).map(({ connections }) => connections);
   const windowMs = Math.max(0, ...names.map((name) => windowOf(name, policies)));
   const history = new Map<string, readonly ConnectionSample[]>();
   let stored: readonly ConnectionSample[] = [];

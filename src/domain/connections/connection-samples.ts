@@ -1,3 +1,5 @@
+import type { ConnectionNeed } from '../policy/directive.ts';
+import { ruleOf } from '../policy/kinds/kinds.ts';
 import type { Policy, PolicySet } from '../policy/policy.ts';
 import { type ConnectionSample, STALE_AFTER_MS } from './connections.ts';
 
@@ -12,15 +14,18 @@ const MISSED = 2.5;
 
 /** True if connections matter at all: then they are worth counting and reading. */
 export function asksForConnections({ policies }: PolicySet): boolean {
-  return policies.some(({ kind }) => kind === 'headroom');
+  return needsOf(policies).length > 0;
+}
+
+/** What policies must know of connections. */
+export function needsOf(policies: readonly Policy[]): ConnectionNeed[] {
+  return policies.flatMap((policy) => ruleOf(policy).need(policy) ?? []);
 }
 
 /** How long policies look back at the counts of a source, in milliseconds. */
 export function windowOf(source: string, policies: readonly Policy[]): number {
-  const windows = policies.map((one) =>
-    one.kind === 'headroom' && one.connections === source ? one.scaleDownAfterMs : LEAST_WINDOW_MS,
-  );
-  return Math.max(LEAST_WINDOW_MS, ...windows);
+  const needs = needsOf(policies).filter(({ connections }) => connections === source);
+  return Math.max(LEAST_WINDOW_MS, ...needs.map(({ scaleDownAfterMs }) => scaleDownAfterMs));
 }
 
 /** How long a count holds, in milliseconds, whose source is asked every so many milliseconds. */

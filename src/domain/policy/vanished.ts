@@ -1,3 +1,4 @@
+import { ruleOf } from './kinds/kinds.ts';
 import type { Policy } from './policy.ts';
 
 /**
@@ -11,18 +12,14 @@ export function vanishedBetween(before: readonly Policy[], after: readonly Polic
     const now = left.get(policy.name);
     if (!now || now.kind !== policy.kind) return [`${nounOf(policy)} ${policy.name} is gone`];
     if (policy.mode === 'enforce' && now.mode === 'observe') return [`${nounOf(policy)} ${policy.name} only observes`];
-    if (isGuard(policy) && meaningOf(now) !== meaningOf(policy)) return [`${nounOf(policy)} ${policy.name} is another`];
+    if (ruleOf(policy).guard(policy) && meaningOf(now) !== meaningOf(policy))
+      return [`${nounOf(policy)} ${policy.name} is another`];
     return windowsOf(now) < windowsOf(policy) ? [`a window of ${policy.name} is gone`] : [];
   });
 }
 
-function isGuard(policy: Policy): boolean {
-  return policy.kind === 'freeze' || (policy.kind === 'limits' && policy.hard);
-}
-
 function nounOf(policy: Policy): string {
-  if (policy.kind === 'freeze') return 'freeze';
-  return isGuard(policy) ? 'hard limit' : 'policy';
+  return ruleOf(policy).guard(policy) ?? 'policy';
 }
 
 function meaningOf({ file: _file, ...policy }: Policy): string {

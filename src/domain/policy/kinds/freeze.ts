@@ -20,5 +20,7 @@ export const freezeRule: Rule<FreezePolicy> = {
     const { allowRaise } = policy;
     return [{ says: 'freeze', policy, policyIndex, allowRaise, ...(untilMs !== undefined && { untilMs }) }];
   },
+  need: () => undefined,
+  guard: () => 'freeze',
   mayChange: () => [],
 };

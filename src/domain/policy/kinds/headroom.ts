@@ -11,5 +11,7 @@ export interface HeadroomPolicy extends PolicyBase, ConnectionNeed {
 export const headroomRule: Rule<HeadroomPolicy> = {
   ...timeless,
   directivesAt: (policy, policyIndex) => [{ says: 'need', policy, policyIndex, need: policy }],
+  need: (policy) => policy,
+  guard: () => undefined,
   mayChange: () => ['size'],
 };

@@ -1,7 +1,7 @@
 import type { FieldGroup } from '../../compute/compute.ts';
 import type { TimeSpec } from '../../time/time-spec.ts';
 import { mayChangeAfter, mayHaveChangedUntil } from '../../time/windows.ts';
-import type { Directive } from '../directive.ts';
+import type { ConnectionNeed, Directive } from '../directive.ts';
 import type { PolicyBase } from '../policy-base.ts';
 
 /** What a kind of policy must answer. One file in this folder for each kind. Instants are milliseconds since the epoch. */
@@ -12,6 +12,10 @@ export interface Rule<P extends PolicyBase> {
   stopsWrites: boolean;
   /** The groups of fields that it may give another value, at any instant. */
   mayChange(policy: P): readonly FieldGroup[];
+  /** The connections that it must know the number of; undefined where it does without. */
+  need(policy: P): ConnectionNeed | undefined;
+  /** What people call it, if nobody may lose it unnoticed in the middle of an edit; undefined for what may change at once. */
+  guard(policy: P): string | undefined;
   /** Every time that it names. */
   times(policy: P): readonly TimeSpec[];
   /** The next instant strictly after at which {@link directivesAt} may say something else; undefined if never. */

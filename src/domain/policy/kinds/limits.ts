@@ -21,6 +21,8 @@ export const limitsRule: Rule<LimitsPolicy> = {
     const ranges = { ...(size && { size }), ...(timeout && { suspend_timeout: timeout }) };
     return [{ says: 'bounds', policy, policyIndex, hard: policy.hard, ranges }];
   },
+  need: () => undefined,
+  guard: ({ hard }) => (hard ? 'hard limit' : undefined),
   mayChange: (policy) => FIELD_GROUPS.filter((group) => rangeOf(group, policy) !== undefined),
 };
 

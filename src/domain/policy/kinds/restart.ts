@@ -29,5 +29,7 @@ export const restartRule: Rule<RestartPolicy> = {
       },
     ];
   },
+  need: () => undefined,
+  guard: () => undefined,
   mayChange: () => [],
 };

@@ -42,6 +42,8 @@ export const scheduleRule: Rule<SchedulePolicy> = {
     return proposals;
   },
 
+  need: () => undefined,
+  guard: () => undefined,
   mayChange(policy) {
     const proposals = [...policy.windows, otherwiseOf(policy) ?? {}];
     return [

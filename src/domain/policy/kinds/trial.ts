@@ -14,5 +14,7 @@ export const trialRule: Rule<TrialPolicy> = {
   ...timeless,
   directivesAt: (policy, policyIndex) => [{ says: 'trial', policy, policyIndex, terms: policy, groups: [] }],
   // It gives back what policies have changed that select the compute as well.
+  need: () => undefined,
+  guard: () => undefined,
   mayChange: () => [],
 };
