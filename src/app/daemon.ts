@@ -4,6 +4,7 @@ import type { ApiResult, ControlApiError, ControlApiErrorCode } from '../ports/c
 import { type JobHandler, QUEUE_NAMES, type QueueName } from '../ports/job-queue.ts';
 import type { Running } from './background.ts';
 import type { Mode } from './evaluate/evaluate.ts';
+import { isAboutBranches } from './fleet/branches.ts';
 import { type ListProjectsDeps, readProjectList, readProjectQuietly } from './fleet/cached-projects.ts';
 import { narrowKeysOf } from './fleet/narrow-keys.ts';
 import type { ReadComputesDeps } from './fleet/read-computes.ts';
@@ -162,7 +163,8 @@ async function readFirstProjects(
   for (const project of projects) deps.fleet.list(project);
   await pLimit(READ_AT_START).map(projects.slice(0, READ_AT_START), async (project) => {
     const cachedProject = await readProjectQuietly(deps, project, options);
-    if (cachedProject.ok) answering.add(project.account);
+    // Whose branches alone can't be had is read again soon, like a project of which that is so later.
+    if (cachedProject.ok || isAboutBranches(cachedProject.error)) answering.add(project.account);
     else if (FATAL_AT_START.has(cachedProject.error.code)) silent.set(project.account, cachedProject.error);
   });
   for (const account of answering) silent.delete(account);

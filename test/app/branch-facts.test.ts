@@ -125,7 +125,7 @@ describe('before clients are disconnected, the branch', () => {
     platform.branches = refusal('unavailable');
     time.ms += 10_000;
     expect([await ask(), asked]).toEqual([false, ['boundaries']]);
-    expect(log.lines.map(({ message }) => message)).toMatchObject([expect.stringContaining('control API')]);
+    expect(log.lines.map(({ message }) => message)).toMatchObject([expect.stringContaining('p-one can')]);
   });
 });
 

@@ -34,6 +34,22 @@ it('selects computes by the names of their branches', async () => {
   expect(requests.filter(({ path }) => path.includes('/production/branches'))).toHaveLength(1);
 }, 90_000);
 
+it('starts though no branches can be listed at the moment, and goes on once they can', async () => {
+  const platform = await startTestPlatform({ preview: { branch: { name: 'preview/login' } } });
+  undo.push(() => platform.close());
+  await platform.control('faults', { kind: 'status', status: 500, route: '/projects/{project_id}/branches' });
+  const folder = await makeFolder({ 'policy.yaml': POLICY });
+  undo.push(() => folder.remove());
+  const daemon = await startTestDaemon({ platform, folder: folder.path });
+  undo.push(() => daemon.stop());
+  const named = () => daemon.logs.filter(({ event }) => event === 'ebb.project_refused').length;
+  await expect.poll(named, { timeout: 50_000 }).toBe(1);
+  expect(await platform.writes()).toEqual([]);
+  await platform.clearFaults();
+  const changed = async () => (await platform.writes()).map(({ path }) => path.split('/').at(-1));
+  await expect.poll(changed, { timeout: 50_000 }).toEqual(['ep-preview']);
+}, 120_000);
+
 /** The compute that may be changed is changed last: what must not be changed would have been by then. */
 const guardedBefore = (interval: string) => `version: 1
 policies:

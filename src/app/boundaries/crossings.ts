@@ -1,4 +1,5 @@
 import pLimit from 'p-limit';
+import { step } from '../../common/errors.ts';
 import { timerMs } from '../../ports/clock.ts';
 import type { JobHandler, JobOutcome } from '../../ports/job-queue.ts';
 import { createDueWrites } from '../apply/due-writes.ts';
@@ -98,7 +99,7 @@ export function createCrossings(deps: CrossingDeps): JobHandler {
     const crossing = { projectId, instantMs, signal, order: came };
     waiting.set(instantMs, (waiting.get(instantMs) ?? 0) + 1);
     try {
-      return await cross(crossing, await prepare(crossing));
+      return await step(`project ${projectId}`, async () => cross(crossing, await prepare(crossing)));
     } finally {
       const left = (waiting.get(instantMs) ?? 0) - 1;
       if (left > 0) waiting.set(instantMs, left);

@@ -40,6 +40,11 @@ export function refusesBranches({ code }: ControlApiError): boolean {
   return code === 'forbidden' || code === 'not_found';
 }
 
+/** True if it was the branches that could not be listed: the computes could. */
+export function isAboutBranches({ route }: ControlApiError): boolean {
+  return route.endsWith('/branches');
+}
+
 /** The computes with name and roles of their branches, where these are known. */
 export function withBranches(computes: readonly Compute[], branches: Branches): Compute[] {
   return computes.map((compute) => {

@@ -35,8 +35,8 @@ export async function readProject(
   const { projectId } = project;
   const answer = await readProjectQuietly(deps, project, options);
   if (answer.ok) {
-    deps.outages.up('control API');
     deps.outages.projectAnswers(projectId);
+    deps.outages.up('control API');
     deps.outages.computesUnreadable(projectId, answer.value.unreadable);
     return answer.value;
   }

@@ -8,6 +8,11 @@ export interface Outages {
   up(dependency: string): void;
   /** What is down now, with the first message of its outage. */
   current(): ReadonlyMap<string, string>;
+  /**
+   * One project failed as if the control API were down. Only where another one fails too, with no answer in between, it is; one that
+   * has failed for longer says nothing of the others.
+   */
+  projectFails(projectId: string, message: string): void;
   /** One project that can't be looked after while the others can. */
   projectRefused(projectId: string, message: string): void;
   projectAnswers(projectId: string): void;
@@ -15,28 +20,50 @@ export interface Outages {
   computesUnreadable(projectId: string, computes: readonly UnreadableCompute[]): void;
 }
 
+/** The dependency that all projects are asked of. */
+const CONTROL_API = 'control API';
+
 export function createOutages({ log, metrics }: Telemetry): Outages {
   const down = new Map<string, string>();
   const refused = new Set<string>();
   const unreadable = new Map<string, ReadonlySet<string>>();
+  /** Projects that failed since the control API last answered, and those that go on failing while it answers for others. */
+  const failing = new Set<string>();
+  const failingAlone = new Set<string>();
+
+  function goDown(dependency: string, message: string): void {
+    if (down.has(dependency)) return;
+    down.set(dependency, message);
+    metrics.increment('ebb_outages_total', { dependency });
+    log.error({ event: 'ebb.outage', dependency }, `${dependency} is not available: ${message}; carrying on`);
+  }
+
+  function refuse(projectId: string, message: string): void {
+    if (refused.has(projectId)) return;
+    refused.add(projectId);
+    log.warn({ event: 'ebb.project_refused', project: projectId }, `${projectId} can't be managed: ${message}`);
+  }
+
   return {
-    down(dependency, message) {
-      if (down.has(dependency)) return;
-      down.set(dependency, message);
-      metrics.increment('ebb_outages_total', { dependency });
-      log.error({ event: 'ebb.outage', dependency }, `${dependency} is not available: ${message}; carrying on`);
-    },
+    down: goDown,
     up(dependency) {
+      if (dependency === CONTROL_API) {
+        for (const projectId of failing) failingAlone.add(projectId);
+        failing.clear();
+      }
       if (!down.delete(dependency)) return;
       log.info({ event: 'ebb.recovered', dependency }, `${dependency} is available again`);
     },
     current: () => down,
-    projectRefused(projectId, message) {
-      if (refused.has(projectId)) return;
-      refused.add(projectId);
-      log.warn({ event: 'ebb.project_refused', project: projectId }, `${projectId} can't be managed: ${message}`);
+    projectFails(projectId, message) {
+      if (!failingAlone.has(projectId)) failing.add(projectId);
+      if (failing.size > 1) goDown(CONTROL_API, message);
+      else if (!down.has(CONTROL_API)) refuse(projectId, message);
     },
+    projectRefused: refuse,
     projectAnswers(projectId) {
+      failing.delete(projectId);
+      failingAlone.delete(projectId);
       if (!refused.delete(projectId)) return;
       log.info({ event: 'ebb.project_recovered', project: projectId }, `${projectId} can be managed again`);
     },
@@ -70,7 +97,8 @@ export interface OutageDeps {
 /** Says once what an error of the control API means: that it is away, or that one project refuses. */
 export function reportApiError({ outages }: OutageDeps, projectId: string | undefined, error: ControlApiError): void {
   if (isToldElsewhere(error)) return;
-  if (projectId === undefined || OF_THE_SERVICE.has(error.code)) outages.down('control API', describe(error));
+  if (projectId === undefined) outages.down(CONTROL_API, describe(error));
+  else if (OF_THE_SERVICE.has(error.code)) outages.projectFails(projectId, describe(error));
   else outages.projectRefused(projectId, describe(error));
 }
 
@@ -86,7 +114,7 @@ export function reportListing(
   const { api, outages } = deps;
   const accounts = api.accountStatus().map(({ account }) => account);
   const answered = projects.length > 0 || failures.size < accounts.length;
-  if (answered) outages.up('control API');
+  if (answered) outages.up(CONTROL_API);
   for (const account of accounts) {
     const error = failures.get(account);
     if (error === undefined) outages.up(listOf(account));
