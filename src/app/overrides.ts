@@ -74,7 +74,7 @@ export function createOverrides({ telemetry, remembered, keep }: OverridesOption
 type Entry = Pick<Freeze, 'id' | 'owner' | 'expiresAtMs'>;
 
 /** What was known, has not expired, and was ended by nobody. */
-function lostFrom<E extends Entry>({ entries, endedIds }: Stored<E>, known: readonly E[], nowMs: number): E[] {
+export function lostFrom<E extends Entry>({ entries, endedIds }: Stored<E>, known: readonly E[], nowMs: number): E[] {
   const there = new Set(entries.map(({ id }) => id));
   return known.filter(({ id, expiresAtMs }) => expiresAtMs > nowMs && !there.has(id) && !endedIds.has(id));
 }

@@ -1,13 +1,18 @@
 import { join } from 'node:path';
-import { createOverrideFile } from '../adapters/store/override-file.ts';
+import { createOverrideFile, type OverrideFile } from '../adapters/store/override-file.ts';
 import { createOverrides, type Overrides } from '../app/overrides.ts';
 import type { Outages } from '../app/telemetry/outages.ts';
 import type { Result } from '../common/result.ts';
 import type { Said } from '../ports/store.ts';
-import type { Telemetry } from '../ports/telemetry.ts';
+import type { Log, Telemetry } from '../ports/telemetry.ts';
 import type { Settings } from '../settings.ts';
 
 const STATE_FOLDER = 'state folder';
+
+/** The file of what people said: nothing is kept in it for an embedded store. */
+export function openKept({ stateDir, group }: Settings, log: Log): OverrideFile {
+  return createOverrideFile({ path: join(stateDir, `${group}.json`), log });
+}
 
 /**
  * What people said, as it is known on this machine: where the store can be lost on its own, a file outlives it. An embedded
@@ -22,7 +27,7 @@ export async function rememberOverrides(options: {
   if (settings.queue.kind === 'embedded') {
     return { ok: true, value: { overrides: createOverrides({ telemetry }), hasRun: false } };
   }
-  const file = createOverrideFile({ path: join(settings.stateDir, `${settings.group}.json`), log: telemetry.log });
+  const file = openKept(settings, telemetry.log);
   const read = await file.read();
   if (!read.ok) return read;
 

@@ -2,14 +2,16 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
 import { readSamples } from '../app/connections/read-samples.ts';
+import { lostFrom } from '../app/overrides.ts';
 import type { Result } from '../common/result.ts';
 import type { Freeze } from '../domain/overrides/freezes.ts';
 import type { Hold } from '../domain/overrides/holds.ts';
 import type { ComputeRecord } from '../domain/records/compute-record.ts';
 import type { Engine } from '../ports/engine.ts';
-import type { ConnectionSample, Store } from '../ports/store.ts';
+import type { ConnectionSample, Said, Store, Stored } from '../ports/store.ts';
 import type { Log } from '../ports/telemetry.ts';
 import type { Settings } from '../settings.ts';
+import { openKept } from './remembered-overrides.ts';
 
 /** Projects whose records are read at once. */
 const CONCURRENT_READS = 16;
@@ -74,12 +76,35 @@ export async function openStore(settings: Settings): Promise<Result<OpenStore>> 
   if (!opening.ok) return { ok: false, problem: opening.error.message };
   const { engine } = opening;
   try {
-    const store = await createStore({ engine, log: SILENT_LOG });
+    const known = await openKept(settings, SILENT_LOG).read();
+    if (!known.ok) {
+      await engine.close();
+      return known;
+    }
+    const store = withKept(await createStore({ engine, log: SILENT_LOG }), known.value ?? { holds: [], freezes: [] });
     return { ok: true, value: { engine, store, close: () => engine.close() } };
   } catch (error) {
     await engine.close();
     throw error;
   }
+}
+
+/** The store with the holds and freezes that a daemon of this machine knew and that it has lost since: nobody has ended them. */
+function withKept(store: Store, known: Said): Store {
+  const added = <E extends Hold | Freeze>(stored: Stored<E>, kept: readonly E[], nowMs: number): Stored<E> => ({
+    ...stored,
+    entries: [...stored.entries, ...lostFrom(stored, kept, nowMs)],
+  });
+  const overrides: Store['overrides'] = async (nowMs) => {
+    const { holds, freezes } = await store.overrides(nowMs);
+    return { holds: added(holds, known.holds, nowMs), freezes: added(freezes, known.freezes, nowMs) };
+  };
+  return {
+    ...store,
+    overrides,
+    holds: async (nowMs) => [...(await overrides(nowMs)).holds.entries],
+    freezes: async (nowMs) => [...(await overrides(nowMs)).freezes.entries],
+  };
 }
 
 /** Everything that a plan of these projects needs; samples of these computes. */

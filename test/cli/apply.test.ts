@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { confirmCount } from '../../src/cli/apply/report.ts';
 import { openApplying } from '../../src/compose/applying.ts';
 import { openStore } from '../../src/compose/stored-facts.ts';
+import type { Freeze } from '../../src/domain/overrides/freezes.ts';
 import { loadPolicySet } from '../../src/policy/load.ts';
 import { readSettings } from '../../src/settings.ts';
 import { aRecord } from '../support/builders.ts';
@@ -212,6 +213,22 @@ describeWith('redis-server', 'ebb apply', () => {
     });
     const { planning } = await applied(env);
     expect(planning.plan.computes.filter(({ plan }) => plan.verdict === 'act')).toEqual([]);
+    expect(await patches()).toEqual([]);
+  });
+
+  it('does not write past a freeze that a daemon kept here, though the store came back empty', async () => {
+    const kept = join(folder, 'kept');
+    const env: Env = { ...(await onPlatform(redis.url)), EBB_STATE_DIR: kept };
+    const nowMs = Date.now();
+    const freeze: Freeze = {
+      ...{ id: 'f-kept', owner: 'anna', reason: 'release', select: 'all', allowRaise: false },
+      ...{ createdAtMs: nowMs - 1000, expiresAtMs: nowMs + 3_600_000 },
+    };
+    mkdirSync(kept);
+    writeFileSync(join(kept, `${env.EBB_GROUP}.json`), JSON.stringify({ holds: [], freezes: [freeze] }));
+    const { planning } = await applied(env);
+    const gates = planning.plan.computes.flatMap(({ plan }) => plan.waiting.map(({ gate }) => gate.code));
+    expect(new Set(gates)).toEqual(new Set(['frozen']));
     expect(await patches()).toEqual([]);
   });
 
