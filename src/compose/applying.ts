@@ -25,6 +25,7 @@ import { readKeysAtStart } from './accounts.ts';
 import { explainApiError, openControlApi } from './control-api.ts';
 import { NO_METRICS } from './no-metrics.ts';
 import { type Planning, planReading } from './planning.ts';
+import { costRulesOf } from './rules-from-files.ts';
 import { openStore, SILENT_LOG } from './stored-facts.ts';
 
 const MOST_CLOCK_OFFSET_MS = 2_000;
@@ -85,7 +86,8 @@ function depsOf(
   const fleet = createFleet({ clock });
   const telemetry = { log: SILENT_LOG, metrics: NO_METRICS };
   const { disruption, manualChanges, revision } = settings;
-  const current = { policies, disruption, manualChanges, profiles: situation.profiles, revision };
+  const costs = costRulesOf(settings);
+  const current = { policies, disruption, manualChanges, profiles: situation.profiles, revision, costs };
   return {
     ...{ clock, api, store, telemetry, rules: { current } },
     notify,

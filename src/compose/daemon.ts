@@ -9,6 +9,7 @@ import { createFollowOperations } from '../app/operations/follow.ts';
 import { createReconcile } from '../app/reconcile/reconcile.ts';
 import { startResync } from '../app/resync.ts';
 import { startReloading } from '../app/rollout/reload.ts';
+import { startUsageRounds } from '../app/usage/usage-rounds.ts';
 import type { Result } from '../common/result.ts';
 import type { RulesSource } from '../ports/rules.ts';
 import type { Settings } from '../settings.ts';
@@ -25,7 +26,7 @@ export async function startParts(
   const started = await startDaemon(
     {
       ...{ ...basics, ...outside, ...known, ...deciding, ...group, hasRunHere, notify: parts.notify },
-      ...{ handlers: handlersOf(parts), background: backgroundOf(parts) },
+      ...{ handlers: handlersOf(parts), background: backgroundOf(parts, settings) },
       startReloading: () => reloadingOf(parts, source),
     },
     { apiUrl: settings.apiUrl, accounts, queue: settings.queue.shown },
@@ -49,8 +50,10 @@ function handlersOf({ basics, outside, known, deciding, group, notify }: DaemonP
 }
 
 /** What runs by itself. */
-function backgroundOf({ basics, outside, known, deciding, group }: DaemonParts): DaemonDeps['background'] {
+function backgroundOf(parts: DaemonParts, { accounts }: Settings): DaemonDeps['background'] {
+  const { basics, outside, known, deciding, group } = parts;
   return [
+    () => startUsageRounds({ ...basics, ...outside, ...known, ...deciding, ...group, accounts }),
     () => startResync({ ...basics, ...outside, ...known, ...group }),
     () => startSampling({ ...basics, ...outside, ...known, ...deciding, ...group }),
     () => startLeaderRefresh({ ...basics, ...outside, ...known, ...deciding, ...group }),

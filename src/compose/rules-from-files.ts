@@ -3,7 +3,7 @@ import { findPolicyFiles } from '../policy/find-files.ts';
 import { loadPolicySet } from '../policy/load.ts';
 import { formatProblem, type PolicyProblem } from '../policy/problem.ts';
 import { watchFiles } from '../policy/watch.ts';
-import type { Rules, RulesReading, RulesSource } from '../ports/rules.ts';
+import type { CostRules, Rules, RulesReading, RulesSource } from '../ports/rules.ts';
 import type { Settings, SettingsResult } from '../settings.ts';
 
 /** Settings that count at once when they are read anew, and those of an account that do. */
@@ -68,7 +68,14 @@ export function rulesFromFiles(options: RulesFromFilesOptions): RulesSource {
 /** What the settings and a policy set say that may be exchanged while a daemon runs. */
 export function rulesOf(settings: Settings, policies: PolicySet): Rules {
   const { disruption, manualChanges, revision, accounts } = settings;
-  return { policies, disruption, manualChanges, revision, profiles: profilesOf(accounts) };
+  const costs = costRulesOf(settings);
+  return { policies, disruption, manualChanges, revision, costs, profiles: profilesOf(accounts) };
+}
+
+/** Who owns usage, and what it costs. */
+export function costRulesOf({ accounts, owners, prices }: Settings): CostRules {
+  const plans = new Map(accounts.flatMap(({ name, plan }) => (plan === undefined ? [] : [[name, plan] as const])));
+  return { owners, prices, plans };
 }
 
 function profilesOf(accounts: Settings['accounts']): Rules['profiles'] {

@@ -1,5 +1,6 @@
 import { surveyFleet } from '../app/fleet/read-fleet.ts';
 import { readOperations } from '../app/fleet/read-operations.ts';
+import { organizationsOf } from '../app/usage/organizations.ts';
 import { type OrganizationUsage, readUsage } from '../app/usage/read-usage.ts';
 import { OPERATIONS_HEADER, operationLine } from '../domain/awake/operations-csv.ts';
 import type { Compute } from '../domain/compute/compute.ts';
@@ -57,7 +58,7 @@ export async function usageOfProjects(
 ): Promise<Pick<FleetUsage, 'usages' | 'missing'>> {
   const missing: string[] = [];
   const usages: OrganizationUsage[] = [];
-  for (const { account, organization, projectIds } of organizationsOf(projects, settings)) {
+  for (const { account, organization, projectIds } of organizationsOf(projects, settings.accounts)) {
     const read = await readUsage({ api, account, organization, projectIds, nowMs });
     if (read.ok) usages.push(read.value);
     else
@@ -93,22 +94,4 @@ async function addOperations(
     },
   });
   return errors;
-}
-
-/** The organizations of a fleet: those of the settings, and those of projects that are there. */
-function organizationsOf(
-  projects: readonly Project[],
-  { accounts }: Pick<Settings, 'accounts'>,
-): { account: string; organization: string; projectIds: string[] }[] {
-  const found = new Map<string, { account: string; organization: string; projectIds: string[] }>();
-  for (const { name: account, organization } of accounts) {
-    if (organization !== undefined) found.set(`${account} ${organization}`, { account, organization, projectIds: [] });
-  }
-  for (const { account, organizationId: organization, projectId } of projects) {
-    if (organization === undefined) continue;
-    const known = found.get(`${account} ${organization}`) ?? { account, organization, projectIds: [] };
-    known.projectIds.push(projectId);
-    found.set(`${account} ${organization}`, known);
-  }
-  return [...found.values()];
 }

@@ -25,6 +25,7 @@ const BACKGROUND_TASKS = [
   'queue_pause',
   'source_schedule',
   'connection_counts',
+  'usage',
 ] as const;
 
 export type BackgroundTask = (typeof BACKGROUND_TASKS)[number];
@@ -137,6 +138,31 @@ export const METRICS = {
     help: 'Estimated CU-seconds used beyond the baseline; subtract them from those saved for the balance.',
     labels: ['bound'],
     zero: [{ bound: 'low' }, { bound: 'high' }],
+  },
+  ebb_usage_month_cu_seconds: {
+    type: 'gauge',
+    help: 'Measured CU-seconds of this billing month, by project and owner; corrections move it. Only the leader exports it.',
+    labels: ['account', 'project', 'owner'],
+  },
+  ebb_usage_age_seconds: {
+    type: 'gauge',
+    help: 'Time since the end of the last hour of which the usage of the account is known.',
+    labels: ['account'],
+  },
+  ebb_usage_unknown_hours: {
+    type: 'gauge',
+    help: 'Hours of projects in this billing month of which the usage should be known and is not.',
+    labels: ['account'],
+  },
+  ebb_usage_corrections_total: {
+    type: 'counter',
+    help: 'Hours and days of units whose usage was corrected after it had been read.',
+    labels: ['account'],
+  },
+  ebb_cost_month_to_date_usd: {
+    type: 'gauge',
+    help: 'US dollars for the measured compute of this billing month, where prices are known; without storage and transfer.',
+    labels: ['account', 'owner'],
   },
   ebb_api_requests_total: {
     type: 'counter',

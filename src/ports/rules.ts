@@ -1,6 +1,16 @@
+import type { AccountPlan, Prices } from '../domain/compute/cost.ts';
 import type { ConnectionProfile } from '../domain/connections/connection-profile.ts';
 import type { ManualChanges, PartialDisruption } from '../domain/policy/disruption.ts';
+import type { OwnerRule } from '../domain/policy/owners.ts';
 import type { PolicySet } from '../domain/policy/policy.ts';
+
+/** Who owns usage, and what it costs. */
+export interface CostRules {
+  owners: readonly OwnerRule[];
+  prices: Prices;
+  /** By account, where the settings say it. */
+  plans: ReadonlyMap<string, AccountPlan>;
+}
 
 /** What a daemon decides by, and may exchange while it runs: the policies, and what settings say where they say nothing. */
 export interface Rules {
@@ -9,6 +19,7 @@ export interface Rules {
   manualChanges: ManualChanges | undefined;
   /** How many connections a size accepts, by account. */
   profiles: ReadonlyMap<string, ConnectionProfile>;
+  costs: CostRules;
   /** What the rules were made from, such as a commit. */
   revision: string | undefined;
 }

@@ -159,8 +159,26 @@ interface HistoryStore {
   samples(computeId: string): Promise<ConnectionSample[]>;
 }
 
+/** What was used, as bytes that whoever writes them understands: at most 3 KB for a unit. */
+export interface UsageStore {
+  /** Names of the units that are kept of an account, sorted. */
+  usageUnits(account: string): Promise<string[]>;
+  /** Those of the units that are kept. */
+  usage(account: string, units: readonly string[]): Promise<Map<string, Uint8Array>>;
+  /** Replaces what is kept of these units. */
+  putUsage(account: string, usage: ReadonlyMap<string, Uint8Array>): Promise<void>;
+  deleteUsage(account: string, units: readonly string[]): Promise<void>;
+}
+
 /** What must outlive a daemon. Everything in it is bounded; no secret is ever stored. */
-export interface Store extends LeaseStore, RecordStore, OverrideStore, GenerationStore, SlotStore, HistoryStore {
+export interface Store
+  extends LeaseStore,
+    RecordStore,
+    OverrideStore,
+    GenerationStore,
+    SlotStore,
+    HistoryStore,
+    UsageStore {
   /** A random id made when the store was first used: another id means that the store came back empty. */
   storeId(): Promise<string>;
   /** The group's time, milliseconds since the epoch: Redis' own clock, so that several daemons agree. */

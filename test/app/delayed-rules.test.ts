@@ -7,7 +7,7 @@ import type { FreezePolicy } from '../../src/domain/policy/kinds/freeze.ts';
 import type { Policy, PolicySet } from '../../src/domain/policy/policy.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Rules, RulesReading } from '../../src/ports/rules.ts';
-import { aSchedule, aWindow, compiled } from '../support/builders.ts';
+import { aSchedule, aWindow, compiled, NO_COSTS } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
 const freeze: FreezePolicy = {
@@ -21,7 +21,14 @@ function setOf(hash: string, ...policies: Policy[]) {
 }
 
 function rulesWith(policies: PolicySet): Rules {
-  return { policies, disruption: {}, manualChanges: undefined, profiles: new Map(), revision: undefined };
+  return {
+    policies,
+    disruption: {},
+    manualChanges: undefined,
+    profiles: new Map(),
+    revision: undefined,
+    costs: NO_COSTS,
+  };
 }
 
 /** An observing daemon that has a schedule and a freeze in force; files are read, and time passes, as a test says. */

@@ -8,6 +8,7 @@ import { eventually } from '../support/eventually.ts';
 import { describeGenerations } from './store-generations.contract.ts';
 import { describeHistory } from './store-history.contract.ts';
 import { describeOverrides } from './store-overrides.contract.ts';
+import { describeUsage } from './store-usage.contract.ts';
 
 const TTL_MS = 15_000;
 
@@ -39,6 +40,7 @@ export function describeStore(open: () => Promise<TestEngine>): void {
   describeOverrides(current);
   describeGenerations(current);
   describeHistory(current);
+  describeUsage(current);
 
   describe('leases', () => {
     it('gives a lease to one holder at a time, also when many ask at once', async () => {

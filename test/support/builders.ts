@@ -153,10 +153,13 @@ export function compiled(...policies: Policy[]): CompiledPolicies {
 }
 
 /** Rules of which only the policies matter. */
+/** Nobody owns anything, and no price is known. */
+export const NO_COSTS = { owners: [], prices: { free: 0, launch: 0.1, scale: 0.2 }, plans: new Map() };
+
 export function currentRules(...policies: Policy[]): CurrentRules {
   const [disruption, profiles] = [{}, new Map()];
   const current = { policies: compiled(...policies), disruption, profiles, manualChanges: undefined };
-  return { current: { ...current, revision: undefined } };
+  return { current: { ...current, revision: undefined, costs: NO_COSTS } };
 }
 
 /** A plan with all of its reasons in a row, as people are shown them, and the gates that hold what waits. */

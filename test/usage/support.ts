@@ -6,6 +6,7 @@ import { createWorld } from '../../src/emulator/world/create-world.ts';
 import type { WorldState } from '../../src/emulator/world/entities.ts';
 import { execute } from '../../src/emulator/world/execute.ts';
 import { quartersOf } from '../../src/emulator/world/usage.ts';
+import type { ApiResult, ControlApi, UsagePages, UsageQuery } from '../../src/ports/control-api.ts';
 import { compute } from '../emulator/support.ts';
 
 export const HOUR_MS = 3_600_000;
@@ -64,6 +65,37 @@ export function answerOf(
       return { projectId: unit.ledger.projectId, branchId: unit.branchId ?? null, buckets };
     }),
   };
+}
+
+/** The routes for usage of a world, without HTTP; `calls` counts them. */
+export function usageApi(world: WorldState): Pick<ControlApi, 'usage'> & { calls: number } {
+  const api = {
+    calls: 0,
+    async usage({ level, granularity, fromMs, toMs }: UsageQuery): Promise<ApiResult<UsagePages>> {
+      api.calls += 1;
+      const isListed = (deletedAtMs?: number) => deletedAtMs === undefined || world.consumption.deleted === 'listed';
+      const units = [...world.ledgers.values()].flatMap((ledger): Unit[] =>
+        level === 'projects'
+          ? [{ ledger }]
+          : [...ledger.branches].flatMap(([branchId, branch]) =>
+              isListed(branch.deletedAtMs) ? [{ ledger, branchId }] : [],
+            ),
+      );
+      const pages: UsagePages = { units: [], plans: new Map() };
+      for (const unit of units) {
+        const buckets = new Map<number, Record<string, number>>();
+        for (const period of periodsOf(world, unit, { fromMs, toMs, granularity })) {
+          pages.plans.set(period.startMs, period.plan);
+          for (const [startMs, { cuMs }] of period.buckets) {
+            buckets.set(startMs, { compute_unit_seconds: Math.round(cuMs / 1000) });
+          }
+        }
+        pages.units.push({ projectId: unit.ledger.projectId, branchId: unit.branchId ?? null, buckets });
+      }
+      return { ok: true, value: pages };
+    },
+  };
+  return api;
 }
 
 /** What each unit really used, in CU-seconds by the start of the bucket. */

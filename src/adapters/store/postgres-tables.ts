@@ -20,6 +20,9 @@ const TABLES = [
    )`,
   'CREATE TABLE IF NOT EXISTS ebb_history (id bigserial PRIMARY KEY, compute_id text NOT NULL, at_ms double precision NOT NULL, body text NOT NULL)',
   'CREATE INDEX IF NOT EXISTS ebb_history_of ON ebb_history (compute_id, id)',
+  `CREATE TABLE IF NOT EXISTS ebb_usage (
+     account text NOT NULL, unit text NOT NULL, bytes bytea NOT NULL, PRIMARY KEY (account, unit)
+   )`,
   'CREATE TABLE IF NOT EXISTS ebb_samples (compute_id text PRIMARY KEY, body text NOT NULL)',
 ] as const;
 

@@ -8,6 +8,7 @@ import { createPostgresGenerations } from './postgres-generations.ts';
 import { createPostgresHistory } from './postgres-history.ts';
 import { createPostgresOverrides } from './postgres-overrides.ts';
 import { prepareTables } from './postgres-tables.ts';
+import { createPostgresUsage } from './postgres-usage.ts';
 import { type RecordReader, recordToJson } from './record-json.ts';
 
 interface PostgresStoreOptions {
@@ -68,6 +69,7 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
     ...createPostgresOverrides({ engine, readers: overrides, limits }),
     ...createPostgresGenerations({ engine }),
     ...createPostgresHistory({ engine, limits }),
+    ...createPostgresUsage(engine),
     projectIds: async () => {
       const rows = await rowsOf<{ project_id: string }>(STATEMENTS.projectIds, []);
       return rows.map((row) => row.project_id);

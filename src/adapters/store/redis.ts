@@ -8,6 +8,7 @@ import { createRedisGenerations } from './redis-generations.ts';
 import { createRedisHistory, samplesKeyOf } from './redis-history.ts';
 import { createRedisOverrides } from './redis-overrides.ts';
 import { createRunScript, SCRIPTS } from './redis-scripts.ts';
+import { createRedisUsage } from './redis-usage.ts';
 
 export interface RedisStoreOptions {
   engine: RedisEngine;
@@ -64,6 +65,7 @@ export function createRedisStore({ engine, records, overrides, limits }: RedisSt
     ...createRedisOverrides({ engine, run: runScript, readers: overrides, limits }),
     ...createRedisGenerations({ engine, run: runScript }),
     ...createRedisHistory({ engine, run: runScript, limits }),
+    ...createRedisUsage(engine),
     projectIds: async () => (await redis.smembers(keys.projects)).sort(),
     close: async () => {},
   };

@@ -8,13 +8,9 @@ import {
   monthStart,
   type UsageAnswer,
 } from '../../domain/usage/known.ts';
+import type { PlanTimes } from '../../domain/usage/month.ts';
 import { type UsageSeries, unitName } from '../../domain/usage/usage.ts';
 import type { ApiResult, ControlApi, UsageGranularity, UsagePages, UsageQuery } from '../../ports/control-api.ts';
-
-/** How far back the control API knows usage. */
-const HOURS_BACK = 168;
-const DAYS_BACK = 60;
-const MONTHS_BACK = 12;
 
 const COMPUTE_METRIC = 'compute_unit_seconds';
 
@@ -29,19 +25,35 @@ const OTHER_METRICS = [
   'private_network_transfer_bytes',
 ];
 
-export interface OrganizationUsage {
-  account: string;
-  organization: string;
-  /** Projects and, as far as they are known, branches. */
-  series: UsageSeries[];
+/** How far to look back. */
+export interface UsageRange {
+  hours: number;
+  days: number;
+  months: number;
+}
+
+/** As far back as the control API knows usage. */
+export const EVERYTHING: UsageRange = { hours: 168, days: 60, months: 12 };
+
+export interface AskedUsage {
+  /** Projects and, as far as they are known, branches: of each its hours, and its days. */
+  hours: UsageSeries[];
+  days: UsageSeries[];
   /** The plan by the instant from which it counts, oldest first. */
-  plans: readonly (readonly [fromMs: number, plan: string])[];
+  plans: PlanTimes;
   /** The account's own figure of each month that has ended, CU-seconds by its start. */
   months: ReadonlyMap<number, number>;
   /** Other metrics of each day, summed over projects. */
   quantities: ReadonlyMap<number, Readonly<Record<string, number>>>;
   /** Why there are no branches. */
   branchesProblem?: string;
+}
+
+export interface OrganizationUsage extends Omit<AskedUsage, 'hours' | 'days'> {
+  account: string;
+  organization: string;
+  /** Projects and branches: days, then hours. */
+  series: UsageSeries[];
 }
 
 export interface ReadUsageOptions {
@@ -55,58 +67,100 @@ export interface ReadUsageOptions {
   signal?: AbortSignal;
 }
 
-/**
- * Reads everything that the control API knows of an organization's usage: a week of hours, two months of days, a year of months.
- * An error of the routes for projects is that of the whole; without those for branches projects are known all the same.
- */
+/** Everything that the control API knows of an organization's usage; as {@link askUsage}. */
 export async function readUsage(options: ReadUsageOptions): Promise<ApiResult<OrganizationUsage>> {
-  const { account, organization, nowMs, least, projectIds } = options;
-  const hourMs = nowMs - (nowMs % HOUR_MS);
-  const dayMs = nowMs - (nowMs % DAY_MS);
-  const hours = { granularity: 'hourly' as const, fromMs: hourMs - HOURS_BACK * HOUR_MS, toMs: hourMs };
-  const days = { granularity: 'daily' as const, fromMs: dayMs - DAYS_BACK * DAY_MS, toMs: dayMs };
-  const months = { granularity: 'monthly' as const, fromMs: monthStart(nowMs, -MONTHS_BACK), toMs: monthStart(nowMs) };
-  const ask = (level: UsageQuery['level'], range: typeof hours | typeof days | typeof months, more: string[] = []) =>
-    options.api.usage(
-      { account, organization, level, projectIds, ...range, metrics: [COMPUTE_METRIC, ...more] },
-      options.signal ? { signal: options.signal } : {},
-    );
-  const byHour = await ask('projects', hours);
-  if (!byHour.ok) return byHour;
-  const byDay = await ask('projects', days, OTHER_METRICS);
-  if (!byDay.ok) return byDay;
-  const byMonth = await ask('projects', months);
-  if (!byMonth.ok) return byMonth;
-  const ofBranches = { hours: await ask('branches', hours), days: await ask('branches', days) };
-  const answers = { hours: answerOf(byHour.value, hours, 3600), days: answerOf(byDay.value, days, 86_400) };
-  const arrivedUntilMs = Math.max(arrivedUntil(answers.hours), arrivedUntil(answers.days));
+  const asked = await askUsage(options, EVERYTHING);
+  if (!asked.ok) return asked;
+  const { hours, days, ...others } = asked.value;
+  const { account, organization } = options;
+  return { ok: true, value: { ...others, account, organization, series: joined(days, hours) } };
+}
+
+/**
+ * Asks for an organization's usage: hours, days and months that have ended. An error of the routes for projects is that of the whole;
+ * without those for branches projects are known all the same.
+ */
+export async function askUsage(options: ReadUsageOptions, range: UsageRange): Promise<ApiResult<AskedUsage>> {
+  const { nowMs, least } = options;
+  const asking = rangesOf(range, nowMs);
+  const projects = await askLevel(options, 'projects', asking);
+  if (!projects.ok) return projects;
+  const branches = await askLevel(options, 'branches', { ...asking, months: undefined });
+  const { hours, days, months } = projects.value;
+  const arrivedUntilMs = Math.max(...[hours, days].map((answer) => arrivedUntil(toAnswer(answer))));
   const known = { nowMs, arrivedUntilMs, ...(least && { least }) };
-  const series = joined(knownBuckets(answers.days, known), knownBuckets(answers.hours, known));
-  const { hours: branchHours, days: branchDays } = ofBranches;
-  if (branchHours.ok && branchDays.ok) {
-    const [ofDays, ofHours] = [answerOf(branchDays.value, days, 86_400), answerOf(branchHours.value, hours, 3600)];
-    series.push(...joined(knownBuckets(ofDays, known), knownBuckets(ofHours, known)));
-  }
-  const failed = [branchHours, branchDays].find((answer) => !answer.ok);
+  const levels = [projects.value, ...(branches.ok ? [branches.value] : [])];
   return {
     ok: true,
     value: {
-      ...{ account, organization, series },
-      plans: [...byMonth.value.plans, ...byDay.value.plans, ...byHour.value.plans].sort(([a], [b]) => a - b),
-      months: totalsOf(byMonth.value),
-      quantities: quantitiesOf(byDay.value),
-      ...(failed && !failed.ok && { branchesProblem: failed.error.message }),
+      hours: levels.flatMap((level) => knownBuckets(toAnswer(level.hours), known)),
+      days: levels.flatMap((level) => knownBuckets(toAnswer(level.days), known)),
+      plans: [...new Map([...months.pages.plans, ...days.pages.plans, ...hours.pages.plans])].sort(([a], [b]) => a - b),
+      months: totalsOf(months.pages),
+      quantities: quantitiesOf(days.pages),
+      ...(!branches.ok && { branchesProblem: branches.error.message }),
     },
   };
 }
 
-function answerOf(
-  { units }: UsagePages,
-  { fromMs, toMs }: { granularity: UsageGranularity; fromMs: number; toMs: number },
-  seconds: number,
-): UsageAnswer {
+interface Range {
+  granularity: UsageGranularity;
+  fromMs: number;
+  toMs: number;
+}
+
+/** Undefined: not asked for. */
+interface Ranges {
+  hours: Range;
+  days: Range | undefined;
+  months: Range | undefined;
+}
+
+function rangesOf({ hours, days, months }: UsageRange, nowMs: number): Ranges {
+  const hourMs = nowMs - (nowMs % HOUR_MS);
+  const dayMs = nowMs - (nowMs % DAY_MS);
+  return {
+    hours: { granularity: 'hourly', fromMs: hourMs - hours * HOUR_MS, toMs: hourMs },
+    days: days === 0 ? undefined : { granularity: 'daily', fromMs: dayMs - days * DAY_MS, toMs: dayMs },
+    months:
+      months === 0
+        ? undefined
+        : { granularity: 'monthly', fromMs: monthStart(nowMs, -months), toMs: monthStart(nowMs) },
+  };
+}
+
+interface RangeAnswer {
+  range: Range;
+  pages: UsagePages;
+}
+
+async function askLevel(
+  { api, account, organization, projectIds, signal }: ReadUsageOptions,
+  level: UsageQuery['level'],
+  ranges: Ranges,
+): Promise<ApiResult<{ hours: RangeAnswer; days: RangeAnswer; months: RangeAnswer }>> {
+  const answers: RangeAnswer[] = [];
+  for (const range of [ranges.hours, ranges.days, ranges.months]) {
+    if (range === undefined) {
+      answers.push({ range: { granularity: 'daily', fromMs: 0, toMs: 0 }, pages: { units: [], plans: new Map() } });
+      continue;
+    }
+    const metrics =
+      level === 'projects' && range === ranges.days ? [COMPUTE_METRIC, ...OTHER_METRICS] : [COMPUTE_METRIC];
+    const query = { account, organization, level, projectIds, metrics, ...range };
+    const answer = await api.usage(query, signal ? { signal } : {});
+    if (!answer.ok) return answer;
+    answers.push({ range, pages: answer.value });
+  }
+  const [hours, days, months] = answers as [RangeAnswer, RangeAnswer, RangeAnswer];
+  return { ok: true, value: { hours, days, months } };
+}
+
+function toAnswer({ range, pages: { units } }: RangeAnswer): UsageAnswer {
+  const seconds = range.granularity === 'hourly' ? 3600 : 86_400;
   const values = (buckets: UsagePages['units'][number]['buckets']) =>
     new Map([...buckets].map(([startMs, metrics]) => [startMs, metrics[COMPUTE_METRIC] ?? 0]));
+  const { fromMs, toMs } = range;
   return { seconds, fromMs, toMs, units: units.map((unit) => ({ ...unit, buckets: values(unit.buckets) })) };
 }
 

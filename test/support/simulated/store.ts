@@ -3,6 +3,7 @@ import type { Hold } from '../../../src/domain/overrides/holds.ts';
 import type { ComputeRecord } from '../../../src/domain/records/compute-record.ts';
 import type { HistoryEntry } from '../../../src/domain/records/history.ts';
 import type { Approval, ConnectionSample, Generation, Lease, Store, Stored } from '../../../src/ports/store.ts';
+import { memoryUsageStore } from '../memory-usage.ts';
 import type { SteppedClock } from './clock.ts';
 
 /** The store of one daemon, in memory, on the time of a test. */
@@ -15,6 +16,7 @@ export function createMemoryStore(clock: SteppedClock): Store {
   const approvals: Approval[] = [];
   const holds = createOverrides<Hold>();
   const freezes = createOverrides<Freeze>();
+  const { bytes: _, ...usage } = memoryUsageStore();
   let generation: Generation | undefined;
   let token = 0;
 
@@ -89,6 +91,7 @@ export function createMemoryStore(clock: SteppedClock): Store {
       history.filter((entry) => computeId === undefined || entry.computeId === computeId).slice(0, limit),
     putSamples: async (computeId, counted) => void samples.set(computeId, counted),
     samples: async (computeId) => [...(samples.get(computeId) ?? [])],
+    ...usage,
     storeId: async () => 'memory',
     timeMs: async () => Date.now(),
     close: async () => {},

@@ -1,0 +1,107 @@
+import { DAY_MS, HOUR_MS } from '../../domain/usage/known.ts';
+import { addUsage, mergeUsage, noUsage, type UnitUsage } from '../../domain/usage/stored.ts';
+import { type UsageSeries, type UsageUnit, unitName } from '../../domain/usage/usage.ts';
+import type { ApiResult, ControlApi } from '../../ports/control-api.ts';
+import type { Organization } from './organizations.ts';
+import { type AskedUsage, askUsage, EVERYTHING, type UsageRange } from './read-usage.ts';
+import type { UsageAbout, UsageAccount } from './usage-account.ts';
+
+/** Each hour the last day is read; once a day everything, since corrections come a day later, and late data whenever they do. */
+const EACH_HOUR: UsageRange = { hours: 24, days: 0, months: 0 };
+
+/** By then the last day is known, milliseconds after its end. */
+const DAY_KNOWN_AFTER_MS = 3 * HOUR_MS;
+
+/** A deleted branch is kept by itself for so long. */
+const GONE_KEPT_MS = 14 * DAY_MS;
+
+/** More units of an organization are not kept; projects come first. */
+const MOST_UNITS = 50_000;
+const UNITS_AT_ONCE = 500;
+
+export interface Collected {
+  /** False if the hour had been read before. */
+  isRead: boolean;
+  /** Buckets that were known with another value. */
+  corrected: number;
+  branchesProblem?: string;
+}
+
+/**
+ * Reads what is new of an organization's usage and keeps it; the first time, everything that the control API knows. An error changes
+ * nothing: an answer counts as a whole or not at all.
+ */
+export async function collectUsage(options: {
+  api: Pick<ControlApi, 'usage'>;
+  kept: UsageAccount;
+  organization: Organization;
+  nowMs: number;
+  signal?: AbortSignal;
+}): Promise<ApiResult<Collected>> {
+  const { api, kept, organization, nowMs, signal } = options;
+  const about = await kept.about();
+  const hourMs = nowMs - (nowMs % HOUR_MS);
+  const dayMs = hourMs - ((hourMs - DAY_KNOWN_AFTER_MS) % DAY_MS);
+  if (about?.hourMs === hourMs) return { ok: true, value: { isRead: false, corrected: 0 } };
+  const isNewDay = about === undefined || about.dayMs !== dayMs;
+  const range = isNewDay ? EVERYTHING : EACH_HOUR;
+  const asked = await askUsage({ api, ...organization, nowMs, ...(signal && { signal }) }, range);
+  if (!asked.ok) return asked;
+  const corrected = await keep(kept, asked.value);
+  const gone = isNewDay ? await foldDeleted(kept, { asked: asked.value, gone: about?.gone ?? [], nowMs }) : about.gone;
+  await kept.putAbout({
+    ...{ hourMs, dayMs, gone },
+    plans: [...new Map([...(about?.plans ?? []), ...asked.value.plans])].sort(([a], [b]) => a - b),
+    months: [...new Map([...(about?.months ?? []), ...asked.value.months])],
+  });
+  const { branchesProblem } = asked.value;
+  return { ok: true, value: { isRead: true, corrected, ...(branchesProblem !== undefined && { branchesProblem }) } };
+}
+
+async function keep(kept: UsageAccount, { hours, days }: AskedUsage): Promise<number> {
+  const answers = new Map<string, UsageSeries[]>();
+  for (const series of [...days, ...hours]) {
+    const name = unitName(series);
+    if (answers.size < MOST_UNITS || answers.has(name)) answers.set(name, [...(answers.get(name) ?? []), series]);
+  }
+  const all = [...answers.values()];
+  let corrected = 0;
+  for (let at = 0; at < all.length; at += UNITS_AT_ONCE) {
+    const chunk = all.slice(at, at + UNITS_AT_ONCE);
+    const before = await kept.read(chunk.flatMap(([series]) => series ?? []));
+    const changed = before.flatMap((usage, index) => {
+      const merged = mergeUsage(usage, { buckets: (chunk[index] ?? []).flatMap(({ buckets }) => buckets) });
+      corrected += merged.corrected;
+      return merged.isChanged ? [merged.usage] : [];
+    });
+    await kept.put(changed);
+  }
+  return corrected;
+}
+
+/** Branches that are no longer listed are kept for a while, and then become a part of `PROJECT/deleted`. */
+async function foldDeleted(
+  kept: UsageAccount,
+  { asked, gone, nowMs }: { asked: AskedUsage; gone: UsageAbout['gone']; nowMs: number },
+): Promise<UsageAbout['gone']> {
+  if (asked.branchesProblem !== undefined) return gone;
+  const listed = new Set([...asked.hours, ...asked.days].map(unitName));
+  const since = new Map(gone);
+  const unlisted = (await kept.units()).filter(
+    (unit) => unit.branchId !== null && unit.branchId !== DELETED && !listed.has(unitName(unit)),
+  );
+  const old = unlisted.filter((unit) => nowMs - (since.get(unitName(unit)) ?? nowMs) >= GONE_KEPT_MS);
+  for (const unit of old) await fold(kept, unit);
+  const folded = new Set(old.map(unitName));
+  const names = unlisted.map(unitName).filter((name) => !folded.has(name));
+  return names.map((name) => [name, since.get(name) ?? nowMs]);
+}
+
+const DELETED = 'deleted';
+
+async function fold(kept: UsageAccount, unit: UsageUnit): Promise<void> {
+  const into = { projectId: unit.projectId, branchId: DELETED };
+  const [sum = noUsage(into), one] = (await kept.read([into, unit])) as [UnitUsage?, UnitUsage?];
+  if (one !== undefined) await kept.put([addUsage(sum, one)]);
+  await kept.forget([unit]);
+}

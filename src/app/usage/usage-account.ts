@@ -1,0 +1,72 @@
+/** What the store keeps of an organization's usage: a unit's bytes under its name, and what concerns all of them. */
+import { decodeUsage, encodeUsage, noUsage, type UnitUsage } from '../../domain/usage/stored.ts';
+import { type UsageUnit, unitName } from '../../domain/usage/usage.ts';
+import type { UsageStore } from '../../ports/store.ts';
+
+/** No unit has this name. */
+const ABOUT = ' ';
+
+/** What concerns all units of an organization. Instants are milliseconds since the epoch. */
+export interface UsageAbout {
+  /** The hour, and the day, of the last complete reading. */
+  hourMs: number;
+  dayMs: number;
+  /** The plan by the instant from which it counts, oldest first. */
+  plans: [fromMs: number, plan: string][];
+  /** The account's own figures, CU-seconds by the start of the month. */
+  months: [startMs: number, cuSeconds: number][];
+  /** Branches that are no longer listed, and since when. */
+  gone: [unit: string, sinceMs: number][];
+}
+
+export interface UsageAccount {
+  about(): Promise<UsageAbout | undefined>;
+  putAbout(about: UsageAbout): Promise<void>;
+  /** Every unit that is kept. */
+  units(): Promise<UsageUnit[]>;
+  /** What is kept of these; nothing for one that is not. */
+  read(units: readonly UsageUnit[]): Promise<UnitUsage[]>;
+  put(usage: readonly UnitUsage[]): Promise<void>;
+  forget(units: readonly UsageUnit[]): Promise<void>;
+}
+
+/** The usage that a store keeps of an organization. What another version has written counts as not there: it is read again. */
+export function usageAccount(
+  store: UsageStore,
+  { account, organization }: { account: string; organization: string },
+): UsageAccount {
+  const key = `${account}/${organization}`;
+  return {
+    async about() {
+      const bytes = (await store.usage(key, [ABOUT])).get(ABOUT);
+      return bytes === undefined ? undefined : readAbout(new TextDecoder().decode(bytes));
+    },
+    putAbout: (about) => store.putUsage(key, new Map([[ABOUT, new TextEncoder().encode(JSON.stringify(about))]])),
+    units: async () => (await store.usageUnits(key)).filter((name) => name !== ABOUT).map(unitOf),
+    async read(units) {
+      const bytes = await store.usage(key, units.map(unitName));
+      return units.map((unit) => {
+        const found = bytes.get(unitName(unit));
+        return (found && decodeUsage(unit, found)) ?? noUsage(unit);
+      });
+    },
+    put: (usage) => store.putUsage(key, new Map(usage.map((unit) => [unitName(unit), encodeUsage(unit)]))),
+    forget: (units) => store.deleteUsage(key, units.map(unitName)),
+  };
+}
+
+function unitOf(name: string): UsageUnit {
+  const [projectId = '', branchId = null] = name.split('/');
+  return { projectId, branchId };
+}
+
+function readAbout(text: string): UsageAbout | undefined {
+  try {
+    const about: Partial<UsageAbout> = JSON.parse(text);
+    const { hourMs, dayMs, plans, months, gone } = about;
+    const isWhole = typeof hourMs === 'number' && typeof dayMs === 'number' && plans && months && gone;
+    return isWhole ? { hourMs, dayMs, plans, months, gone } : undefined;
+  } catch {
+    return undefined;
+  }
+}

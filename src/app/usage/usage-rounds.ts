@@ -1,0 +1,170 @@
+import { ownersOf } from '../../domain/policy/owners.ts';
+import { HOUR_MS } from '../../domain/usage/known.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { ControlApi, ControlApiError, Project } from '../../ports/control-api.ts';
+import type { Store } from '../../ports/store.ts';
+import type { Telemetry } from '../../ports/telemetry.ts';
+import type { RunInBackground, Running } from '../background.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import type { CurrentRules } from '../rules.ts';
+import { collectUsage } from './collect-usage.ts';
+import { type MonthCosts, monthCosts } from './month-costs.ts';
+import { type Organization, organizationsOf } from './organizations.ts';
+import { usageAccount } from './usage-account.ts';
+
+/** How often it is looked whether an hour has passed, in real milliseconds. */
+const LOOK_MS = 60_000;
+
+/** Who may not ask is asked again so much later, and who could not be reached; milliseconds of the clock. */
+const REFUSED_MS = 24 * HOUR_MS;
+const FAILED_MS = HOUR_MS / 6;
+
+/** Errors that say that the account or its key has no usage to read. */
+const REFUSED: ReadonlySet<ControlApiError['code']> = new Set(['not_found', 'forbidden', 'unauthorised']);
+
+export interface UsageRoundsDeps {
+  api: Pick<ControlApi, 'usage'>;
+  store: Store;
+  clock: Clock;
+  fleet: Pick<Fleet, 'projectIds' | 'listed' | 'cachedProjects'>;
+  rules: CurrentRules;
+  telemetry: Telemetry;
+  leaderLease: { isHeld(): boolean };
+  runInBackground: RunInBackground;
+  /** Those of the settings. */
+  accounts: readonly { name: string; organization?: string }[];
+  /** Between two looks, in real milliseconds; a minute if it is left out. */
+  lookMs?: number;
+}
+
+/** The leader reads usage, hour by hour, and shows what the month has cost. Everything else works without. */
+export function startUsageRounds(deps: UsageRoundsDeps): Running {
+  const { clock, leaderLease, runInBackground, telemetry } = deps;
+  const stop = new AbortController();
+  const laterMs = new Map<string, number>();
+  let shown: MonthCosts[] = [];
+
+  async function round(): Promise<void> {
+    if (!leaderLease.isHeld()) {
+      if (shown.length > 0) clear(telemetry);
+      shown = [];
+      return;
+    }
+    const results = await readAll(deps, laterMs, stop.signal);
+    if (stop.signal.aborted) return;
+    const isNew = shown.length === 0 || results.includes('new');
+    if (isNew) shown = await costsNow(deps);
+    show(deps, shown, isNew);
+    const failure = results.find((result) => typeof result === 'object');
+    if (failure) throw new Error(`usage of account ${failure.account}: ${failure.message}`);
+  }
+
+  // The first reading of a large fleet takes longer than it is to the next look.
+  let running: Promise<void> | undefined;
+  const look = (): Promise<void> => {
+    running ??= runInBackground('usage', round).finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+  void look();
+  const rounds = clock.every(deps.lookMs ?? LOOK_MS, look);
+  return {
+    async close() {
+      stop.abort(new Error('the daemon stops'));
+      await rounds.close();
+      await running;
+    },
+  };
+}
+
+function listedProjects({ fleet }: UsageRoundsDeps): Project[] {
+  return fleet.projectIds().flatMap((projectId) => fleet.listed(projectId) ?? []);
+}
+
+type ReadResult = 'new' | 'old' | ControlApiError;
+
+async function readAll(
+  deps: UsageRoundsDeps,
+  laterMs: Map<string, number>,
+  signal: AbortSignal,
+): Promise<ReadResult[]> {
+  const results: ReadResult[] = [];
+  for (const organization of organizationsOf(listedProjects(deps), deps.accounts)) {
+    if (!signal.aborted) results.push(await readOne(deps, organization, laterMs, signal));
+  }
+  return results;
+}
+
+async function readOne(
+  { api, store, clock, telemetry: { log, metrics } }: UsageRoundsDeps,
+  organization: Organization,
+  laterMs: Map<string, number>,
+  signal: AbortSignal,
+): Promise<ReadResult> {
+  const nowMs = clock.now();
+  const { account, organization: id } = organization;
+  const key = `${account}/${id}`;
+  if (nowMs < (laterMs.get(key) ?? 0)) return 'old';
+  const read = await collectUsage({ api, kept: usageAccount(store, organization), organization, nowMs, signal });
+  if (read.ok) {
+    if (laterMs.delete(key))
+      log.info({ event: 'ebb.usage_available', account, organization: id }, `usage of ${id} can be read`);
+    if (read.value.corrected > 0) metrics.increment('ebb_usage_corrections_total', { account }, read.value.corrected);
+    return read.value.isRead ? 'new' : 'old';
+  }
+  const { error } = read;
+  const isRefused = REFUSED.has(error.code);
+  const isNews = !laterMs.has(key);
+  laterMs.set(key, nowMs + (isRefused ? REFUSED_MS : FAILED_MS));
+  if (!isRefused) return { ...error, account };
+  const fields = { event: 'ebb.usage_unavailable', account, organization: id, status: error.status };
+  const message = `the control API gives no usage of ${id} (${error.message}): costs are not known; it needs a paid plan and a key that is not scoped to a project`;
+  if (isNews) log.info(fields, message);
+  return 'old';
+}
+
+async function costsNow(deps: UsageRoundsDeps): Promise<MonthCosts[]> {
+  const { store, clock, fleet, rules } = deps;
+  const { costs, policies } = rules.current;
+  const computes = [...fleet.cachedProjects()].flatMap((project) => project.computes);
+  const ownerOf = ownersOf({ rules: costs.owners, policies, computes });
+  const all: MonthCosts[] = [];
+  for (const { account, organization } of organizationsOf(listedProjects(deps), deps.accounts)) {
+    const kept = usageAccount(store, { account, organization });
+    const known = await monthCosts({ ...{ kept, account, organization, costs, ownerOf }, nowMs: clock.now() });
+    if (known !== undefined) all.push(known);
+  }
+  return all;
+}
+
+function clear({ metrics }: Telemetry): void {
+  metrics.clear('ebb_usage_month_cu_seconds');
+  metrics.clear('ebb_cost_month_to_date_usd');
+  metrics.clear('ebb_usage_unknown_hours');
+  metrics.clear('ebb_usage_age_seconds');
+}
+
+/** The age grows with each look; the sums change when something was read. */
+function show({ clock, telemetry }: UsageRoundsDeps, shown: readonly MonthCosts[], isNew: boolean): void {
+  const { metrics } = telemetry;
+  if (isNew) clear(telemetry);
+  for (const { account, knownUntilMs } of shown) {
+    if (knownUntilMs > 0) metrics.set('ebb_usage_age_seconds', { account }, (clock.now() - knownUntilMs) / 1000);
+  }
+  if (!isNew) return;
+  const unknown = new Map<string, number>();
+  const dollars = new Map<string, { account: string; owner: string; usd: number }>();
+  for (const { account, lines } of shown) {
+    for (const { projectId: project, name: owner, cuSeconds, usd, unknownHours } of lines) {
+      metrics.set('ebb_usage_month_cu_seconds', { account, project, owner }, cuSeconds);
+      unknown.set(account, (unknown.get(account) ?? 0) + unknownHours);
+      if (usd === undefined) continue;
+      const sum = dollars.get(`${account} ${owner}`) ?? { account, owner, usd: 0 };
+      dollars.set(`${account} ${owner}`, { ...sum, usd: sum.usd + usd });
+    }
+  }
+  for (const [account, hours] of unknown) metrics.set('ebb_usage_unknown_hours', { account }, hours);
+  for (const { account, owner, usd } of dollars.values())
+    metrics.set('ebb_cost_month_to_date_usd', { account, owner }, usd);
+}

@@ -1,0 +1,135 @@
+import { describe, expect, it } from 'vitest';
+import { startUsageRounds, type UsageRoundsDeps } from '../../src/app/usage/usage-rounds.ts';
+import type { ApiResult, ControlApi, UsagePages } from '../../src/ports/control-api.ts';
+import type { Store } from '../../src/ports/store.ts';
+import { currentRules } from '../support/builders.ts';
+import { memoryUsageStore } from '../support/memory-usage.ts';
+import { DAY_MS, HOUR_MS, passTo, START_MS, usageApi, usageFleet, usageWorld } from './support.ts';
+
+/** Rounds of a daemon whose time and ticks the test makes. */
+function start(usage?: ControlApi['usage']) {
+  const world = usageWorld(usageFleet(), 3);
+  passTo(world, START_MS + 2 * DAY_MS + 600_000);
+  const said: { event: string; level: string }[] = [];
+  const gauges = new Map<string, number>();
+  const failures: unknown[] = [];
+  let isLeader = true;
+  let tick = async () => {};
+  const api = usageApi(world);
+  const log = (level: string) => (fields: object) =>
+    void said.push({ level, event: String((fields as { event?: string }).event) });
+  const projects = ['one', 'two', 'three'].map((projectId) => ({
+    ...{ account: 'main', projectId, name: projectId, regionId: 'r', updatedAtMs: 0, organizationId: 'org-acme' },
+  }));
+  const deps: UsageRoundsDeps = {
+    api: usage === undefined ? api : { usage },
+    store: memoryUsageStore() as unknown as Store,
+    clock: {
+      now: () => world.nowMs,
+      every: (_: number, look: () => Promise<void>) => {
+        tick = look;
+        return { close: async () => {} };
+      },
+    } as unknown as UsageRoundsDeps['clock'],
+    fleet: {
+      projectIds: () => projects.map(({ projectId }) => projectId),
+      listed: (id: string) => projects.find(({ projectId }) => projectId === id),
+      cachedProjects: () => [],
+    },
+    rules: currentRules(),
+    telemetry: {
+      log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
+      metrics: {
+        increment: () => {},
+        observe: () => {},
+        set: (name, labels, value) => void gauges.set(`${name} ${Object.values(labels).join(' ')}`, value),
+        clear: (name) => {
+          for (const key of [...gauges.keys()]) if (key.startsWith(`${name} `)) gauges.delete(key);
+        },
+      },
+    },
+    leaderLease: { isHeld: () => isLeader },
+    runInBackground: async (_, round) => round().catch((error: unknown) => void failures.push(error)),
+    accounts: [{ name: 'main' }],
+  };
+  const rounds = startUsageRounds(deps);
+  return {
+    ...{ world, api, said, gauges, failures, rounds },
+    tick: () => tick(),
+    lead: (held: boolean) => {
+      isLeader = held;
+    },
+  };
+}
+
+/** The first round is under way when the rounds have been started. */
+async function firstRound({ tick }: ReturnType<typeof start>): Promise<void> {
+  await tick();
+}
+
+const refused =
+  (code: 'not_found' | 'unavailable', status: number): ControlApi['usage'] =>
+  async (): Promise<ApiResult<UsagePages>> => ({
+    ok: false,
+    error: { code, status, route: 'GET x', message: 'no usage' },
+  });
+
+describe('the rounds of the leader', () => {
+  it('show what the month has cost, by project and owner, and how old that is', async () => {
+    const rounds = start();
+    await firstRound(rounds);
+    const { gauges, world } = rounds;
+    expect(gauges.get('ebb_usage_month_cu_seconds main one unowned')).toBeGreaterThan(0);
+    const sum = [...gauges]
+      .filter(([key]) => key.startsWith('ebb_usage_month'))
+      .reduce((all, [, value]) => all + value, 0);
+    expect(gauges.get('ebb_cost_month_to_date_usd main unowned')).toBeCloseTo((sum / 3600) * 0.2, 2);
+    expect(gauges.get('ebb_usage_unknown_hours main')).toBe(0);
+    const age = gauges.get('ebb_usage_age_seconds main') ?? 0;
+    passTo(world, world.nowMs + 60_000);
+    await rounds.tick();
+    expect(gauges.get('ebb_usage_age_seconds main')).toBe(age + 60);
+    await rounds.rounds.close();
+  });
+
+  it('read once an hour, and only while they lead', async () => {
+    const rounds = start();
+    await firstRound(rounds);
+    const before = rounds.api.calls;
+    await rounds.tick();
+    expect(rounds.api.calls).toBe(before);
+    rounds.lead(false);
+    passTo(rounds.world, rounds.world.nowMs + HOUR_MS);
+    await rounds.tick();
+    expect(rounds.api.calls).toBe(before);
+    expect([...rounds.gauges.keys()]).toEqual([]);
+    rounds.lead(true);
+    await rounds.tick();
+    expect(rounds.api.calls).toBe(before + 2);
+    await rounds.rounds.close();
+  });
+
+  it('say once that an account may not ask, and ask again the next day', async () => {
+    const rounds = start(refused('not_found', 404));
+    await firstRound(rounds);
+    for (let hour = 0; hour < 30; hour += 1) {
+      passTo(rounds.world, rounds.world.nowMs + HOUR_MS);
+      await rounds.tick();
+    }
+    expect(rounds.said).toEqual([{ level: 'info', event: 'ebb.usage_unavailable' }]);
+    expect([...rounds.gauges.keys()]).toEqual([]);
+    expect(rounds.failures).toEqual([]);
+    await rounds.rounds.close();
+  });
+
+  it('fail where the API can not be reached, and wait ten minutes', async () => {
+    const rounds = start(refused('unavailable', 503));
+    await firstRound(rounds);
+    await rounds.tick();
+    expect(rounds.failures.length).toBe(1);
+    passTo(rounds.world, rounds.world.nowMs + HOUR_MS / 5);
+    await rounds.tick();
+    expect(rounds.failures.length).toBe(2);
+    await rounds.rounds.close();
+  });
+});
