@@ -36,13 +36,15 @@ const WRITTEN = /^(?:\d{4}-\d{2}-\d{2} |[A-Z][a-z]{2} )?(\d{2}:\d{2}(?::\d{2})?)
 /** Times are served in UTC; a browser knows where its reader is. Weekday and time within a week, else the date. */
 function inLocalTime(root) {
   const two = (number) => String(number).padStart(2, '0');
+  // The daemon's clock, not the reader's.
+  const asOf = root.querySelector('#as-of time');
+  const today = asOf ? new Date(asOf.dateTime) : new Date();
   for (const time of root.querySelectorAll('time[datetime]')) {
     const [, clock] = WRITTEN.exec(time.textContent) ?? [];
     if (clock === undefined) continue;
     const at = new Date(time.dateTime);
     const seconds = clock.length > 5 ? `:${two(at.getSeconds())}` : '';
     const local = `${two(at.getHours())}:${two(at.getMinutes())}${seconds}`;
-    const today = new Date();
     const isToday = at.toDateString() === today.toDateString();
     const isNear = at > today && at - today < 6 * DAY_MS;
     const weekday = at.toLocaleDateString('en', { weekday: 'short' });
