@@ -3,6 +3,7 @@ import { devNull } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import type { Compute } from '../domain/compute/compute.ts';
+import type { Finding } from '../domain/recommend/finding.ts';
 import { ascending } from '../domain/sorted.ts';
 import { isoInstant } from '../domain/time/instants.ts';
 import type { Settings } from '../settings.ts';
@@ -46,6 +47,7 @@ interface FirstLook {
   settings: Settings;
   projects: number;
   computes: readonly Compute[];
+  findings: readonly Finding[];
   files: readonly NewFile[];
   atMs: number;
 }
@@ -66,9 +68,12 @@ async function lookAround(options: { cwd: string; apiUrl: string | undefined; fo
   if (!read.ok) throw new UserError(read.problems.join('\n'));
   const { settings } = read;
   const atMs = Date.now();
-  const { projects, computes } = await readFleet(settings, { partial: false });
+  const fleet = await readFleet(settings, { partial: false });
+  const { projects, computes } = fleet;
+  const { firstFindings } = await import('./init/first-findings.ts');
+  const findings = await firstFindings(settings, fleet);
   const files = await filesFor({ settings, computes, atMs, cwd, force });
-  return { settings, projects: projects.length, computes: computes.toSorted(byName), files, atMs };
+  return { settings, projects: projects.length, computes: computes.toSorted(byName), findings, files, atMs };
 }
 
 /** The settings come last: where they are, everything is. */
@@ -105,8 +110,9 @@ function byName(one: Compute, two: Compute): number {
   return one.projectName.localeCompare(two.projectName, 'en') || ascending(one.computeId, two.computeId);
 }
 
-async function asText({ settings, projects, computes, files, atMs }: FirstLook): Promise<string> {
+async function asText({ settings, projects, computes, findings, files, atMs }: FirstLook): Promise<string> {
   const { awakeLines, fleetTable, totalsLine } = await import('./init/describe-fleet.ts');
+  const { findingLines } = await import('./init/first-findings.ts');
   const awake = awakeLines(computes, atMs);
   const written = files.map(({ path }) => path).join(', ');
   const lines = [
@@ -123,11 +129,18 @@ async function asText({ settings, projects, computes, files, atMs }: FirstLook):
     '  ebb validate --matches    are they right, and what do they select',
     '  ebb plan                  what would be changed now',
     '  ebb run                   observe; later, with mode: enforce in ebb.yaml, changes are made',
+    ...(findings.length > 0
+      ? [
+          '',
+          'What could cost less (ebb recommend has all, and the policies):',
+          ...findingLines(findings).map((line) => `  ${line}`),
+        ]
+      : []),
   ];
   return `${lines.join('\n')}\n`;
 }
 
-function asJson({ settings, projects, computes, files, atMs }: FirstLook) {
+function asJson({ settings, projects, computes, findings, files, atMs }: FirstLook) {
   const totals = totalsOf(computes, projects);
   return {
     api_url: settings.apiUrl,
@@ -144,6 +157,10 @@ function asJson({ settings, projects, computes, files, atMs }: FirstLook) {
     },
     computes: computes.map(jsonCompute),
     awake_longest: awakeLongest(computes).map(({ computeId }) => computeId),
+    findings: findings.map(({ finding, compute, figure, savesCuHours: { low, high } }) => ({
+      ...{ finding, compute_id: compute.computeId, figure },
+      cu_hours_month: { low: Math.round(low), high: Math.round(high) },
+    })),
   };
 }
 

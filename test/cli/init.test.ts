@@ -65,7 +65,11 @@ Next:
   write policies            policies; the language: docs/policies.md
   ebb validate --matches    are they right, and what do they select
   ebb plan                  what would be changed now
-  ebb run                   observe; later, with mode: enforce in ebb.yaml, changes are made`.trim(),
+  ebb run                   observe; later, with mode: enforce in ebb.yaml, changes are made
+
+What could cost less (ebb recommend has all, and the policies):
+  shop / ep-shop: never_suspends, suspend_after never → 5m, 0–730 CUh a month (estimate)
+  docs / ep-docs: awake, unknown: awake for 3d without a pause, 0–182.5 CUh a month (estimate)`.trim(),
     );
     expect(await platform.writes()).toEqual([]);
   });

@@ -12,5 +12,6 @@ function steady(text: string): string {
     .replace(/(policy set:) [0-9a-f]{12}/, '$1 HASH')
     .replace(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT')
     .replace(/awake for \d+ \w+/g, 'awake for SO LONG')
+    .replace(/(last used|created) \d+ days ago/g, '$1 SO LONG AGO')
     .replace(/^(?:\d{2,}|[1-9])(?:\.\d+)? CU-hours saved/m, 'AT LEAST 1 CU-hours saved');
 }

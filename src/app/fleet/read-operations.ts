@@ -39,6 +39,8 @@ export interface ReadOperationsOptions {
   /** Stops the reading; what was read counts, and it can be resumed. */
   signal?: AbortSignal;
   concurrency?: number;
+  /** Of each project. Absent: as many as there are. */
+  mostPages?: number;
   /** Real milliseconds from an arbitrary start. */
   monotonicMs: () => number;
 }
@@ -54,7 +56,7 @@ export interface OperationsRead {
  */
 export async function readOperations(options: ReadOperationsOptions): Promise<OperationsRead> {
   const { api, projects, sinceMs, nowMs, resume, signal, onPage, onProgress } = options;
-  const { concurrency = PROJECTS_AT_A_TIME, monotonicMs } = options;
+  const { concurrency = PROJECTS_AT_A_TIME, mostPages = MOST_PAGES, monotonicMs } = options;
   const beganAtMs = monotonicMs();
   const states = new Map(
     projects.map(({ projectId }): [string, ReadingState] => [projectId, { ...(resume?.get(projectId) ?? UNREAD) }]),
@@ -94,7 +96,10 @@ export async function readOperations(options: ReadOperationsOptions): Promise<Op
 
   for (let round = projects; round.length > 0 && !signal?.aborted; ) {
     await pLimit(concurrency).map(round, readPage);
-    round = round.filter(({ projectId }) => states.get(projectId)?.read === 'in part');
+    round = round.filter(({ projectId }) => {
+      const state = states.get(projectId);
+      return state?.read === 'in part' && state.pages < mostPages;
+    });
   }
   return { states, errors };
 }

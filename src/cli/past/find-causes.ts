@@ -8,8 +8,8 @@ export interface PricedCause extends AwakeFinding {
 
 /** The causes of all computes that have one, the most expensive first. */
 export function findCauses(computes: readonly PastCompute[]): PricedCause[] {
-  const found = computes.flatMap(({ price, ...facts }) => {
-    const finding = findCause(facts);
+  const found = computes.flatMap(({ price, readHistory, ...facts }) => {
+    const finding = findCause({ ...facts, history: readHistory() });
     return finding
       ? [{ ...finding, usdMonth: price === undefined ? undefined : priced(finding.cuHoursMonth, price) }]
       : [];

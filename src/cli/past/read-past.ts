@@ -19,7 +19,8 @@ const DAY_MS = 86_400_000;
 /** What is known of one compute and its past. */
 export interface PastCompute {
   compute: Compute;
-  history: AwakeHistory;
+  /** Made when it is asked for: those of a large fleet together would fill the memory. */
+  readHistory(): AwakeHistory;
   /** CU-seconds of its branch, where it is the branch's only compute. */
   hours?: readonly UsageBucket[];
   plan?: AccountPlan;
@@ -51,15 +52,19 @@ interface Sources {
 
 interface ReadOptions {
   settings: Settings;
-  flags: PastFlags;
+  flags: Pick<PastFlags, 'days' | 'operations' | 'usage'>;
   branches: boolean;
+  /** The fleet, if it was read already. */
+  survey?: Survey | undefined;
+  /** How many pages of operations are read of each project; by default all within the days. */
+  mostPages?: number | undefined;
 }
 
 /** The past of the fleet, from the API or from files. Only reads; wakes no compute. Throws a UserError where nothing can be read. */
 export async function readPast(
   settings: Settings,
-  flags: PastFlags,
-  { branches }: { branches: boolean },
+  flags: Omit<PastFlags, 'json'>,
+  options: Pick<ReadOptions, 'branches' | 'survey' | 'mostPages'>,
 ): Promise<Past> {
   const { operations, fleet, days } = flags;
   if (operations === undefined && fleet !== undefined) throw new UserError('--fleet needs --operations; give both');
@@ -72,7 +77,7 @@ export async function readPast(
   if (!opened.ok) throw new UserError(opened.problem);
   try {
     const read = operations === undefined ? readLive : readFiles;
-    const sources = await read(opened.value, { settings, flags, branches });
+    const sources = await read(opened.value, { settings, flags, ...options });
     const fromMs = sources.toMs - days * DAY_MS;
     const usage = flags.usage === undefined ? sources.usage : await usageOf(flags.usage, sources.survey);
     return pastOf({ settings, sources, usage, fromMs });
@@ -94,25 +99,22 @@ async function readFiles(reading: Reading, { flags: { operations = '' } }: ReadO
 
 /** The newest operations of each project come first: an interrupt ends the reading, and what was read is shown. */
 async function readLive(reading: Reading, options: ReadOptions): Promise<Sources> {
-  const { settings, branches, flags } = options;
+  const { settings, branches, flags, mostPages } = options;
   const { days } = flags;
   const progress = showProgress(process.stderr);
   const stop = new AbortController();
   const interrupt = () => stop.abort();
   process.once('SIGINT', interrupt);
   try {
-    const survey = await surveyFleet({
-      api: reading.api,
-      readBranches: branches,
-      onProgress: progress.fleet,
-      signal: stop.signal,
-    });
+    const wanted = { api: reading.api, readBranches: branches, onProgress: progress.fleet, signal: stop.signal };
+    const survey = options.survey ?? (await surveyFleet(wanted));
     const toMs = Date.now();
     const log = createOperationLog();
     const inUse = new Set(survey.computes.map(({ projectId }) => projectId));
     const read = await readOperations({
       ...{ api: reading.api, projects: survey.projects.filter(({ projectId }) => inUse.has(projectId)) },
       ...{ sinceMs: toMs - days * DAY_MS, nowMs: toMs, signal: stop.signal, onProgress: progress.operations },
+      ...(mostPages !== undefined && { mostPages }),
       monotonicMs: () => performance.now(),
       onPage(projectId, operations, complete) {
         const project = log.project(projectId);
@@ -175,15 +177,14 @@ function pastOf(options: {
   const computes = survey.computes.map((compute): PastCompute => {
     const project = projects.get(compute.projectId);
     const coveredFromMs = Math.max(project?.fromMs ?? toMs, fromMs);
-    const events = project?.eventsOf(compute.computeId) ?? [];
-    const history = within(
-      awakeHistory(events, { fromMs: project?.fromMs ?? toMs, toMs, hint: compute }),
-      coveredFromMs,
-    );
+    const readHistory = () => {
+      const events = project?.eventsOf(compute.computeId) ?? [];
+      return within(awakeHistory(events, { fromMs: project?.fromMs ?? toMs, toMs, hint: compute }), coveredFromMs);
+    };
     const ofBranch = onBranch.get(branchKey(compute)) === 1 ? hours.get(branchKey(compute)) : undefined;
     return {
       compute,
-      history,
+      readHistory,
       ...(ofBranch && { hours: ofBranch }),
       ...pricing(settings, compute, options.sources.plans),
     };

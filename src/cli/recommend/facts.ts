@@ -8,21 +8,29 @@ import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings.ts';
 import type { PastCompute } from '../past/read-past.ts';
 
-/** The past of computes with what the settings and the present policies say of them; policies are not needed. */
-export async function recommendFacts(settings: Settings, past: readonly PastCompute[]): Promise<RecommendFacts[]> {
+/**
+ * The past of computes with what the settings and the present policies say of them, one after the other; policies are not needed.
+ */
+export async function recommendFacts(
+  settings: Settings,
+  past: readonly PastCompute[],
+): Promise<Iterable<RecommendFacts>> {
   const loaded = await loadPolicySet({ paths: settings.policies, knownSources: settings.knownSources });
   const policies = loaded.ok ? compilePolicies(loaded.set) : undefined;
   const ownerOf = ownersOf({ rules: settings.owners, policies, computes: past.map(({ compute }) => compute) });
-  return past.map((one): RecommendFacts => {
-    const profile = accountFor(settings.accounts, one.compute.account)?.profile ?? settings.accounts[0]?.profile;
-    if (profile === undefined) throw new Error('settings without an account');
-    return { ...one, profile, owner: ownerOf(one.compute), decided: policies ? decidedFor(one, policies) : {} };
-  });
+  return (function* () {
+    for (const { readHistory, ...one } of past) {
+      const profile = accountFor(settings.accounts, one.compute.account)?.profile ?? settings.accounts[0]?.profile;
+      if (profile === undefined) throw new Error('settings without an account');
+      const decided = policies ? decidedFor(one, policies) : {};
+      yield { ...one, history: readHistory(), profile, owner: ownerOf(one.compute), decided };
+    }
+  })();
 }
 
 /** Which policies set the fields of a compute. Those that observe set nothing. */
 function decidedFor(
-  { compute }: PastCompute,
+  { compute }: Pick<PastCompute, 'compute'>,
   { set, selecting }: CompiledPolicies,
 ): NonNullable<RecommendFacts['decided']> {
   const decided: NonNullable<RecommendFacts['decided']> = {};

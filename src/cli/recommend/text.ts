@@ -55,12 +55,13 @@ function sumLines(findings: readonly Finding[]): string[] {
 
 const ZERO: Range = { low: 0, high: 0 };
 
-function savedText({ savesUsd, savesCuHours }: Finding): string {
+/** What it saves a month, in dollars if a price is known. */
+export function savedText({ savesUsd, savesCuHours }: Finding): string {
   return savesUsd ? formatDollars(savesUsd) : `${formatHours(savesCuHours)} CUh`;
 }
 
 /** What would be changed; for what no policy changes, the first of the evidence. */
-function changeText({ now, proposed, evidence }: Finding): string {
+export function changeText({ now, proposed, evidence }: Finding): string {
   const changes = (Object.keys(proposed) as (keyof Fields)[]).map((field) => {
     return `${LABELS[field]} ${fieldText(field, now[field])} → ${fieldText(field, proposed[field])}`;
   });

@@ -100,7 +100,7 @@ function startOf(
   events: readonly ComputeEvent[],
 ): AwakeInterval['start'] {
   if (suspended && atMs - suspended.atMs <= suspended.durationMs + RESTART_MS) return 'restart';
-  return near(events, atMs, CHECK_MS).some(({ effect }) => effect === 'check') ? 'check' : 'client';
+  return hasNear(events, { atMs, withinMs: CHECK_MS }, ({ effect }) => effect === 'check') ? 'check' : 'client';
 }
 
 /**
@@ -111,18 +111,21 @@ function endOf(suspend: ComputeEvent, startMs: number, events: readonly ComputeE
   const asleepMs = suspend.atMs + suspend.durationMs + RESTART_MS;
   const isOther = (event: ComputeEvent) =>
     event !== suspend && !(event.effect === 'start' && (event.atMs === startMs || event.atMs > asleepMs));
-  return near(events, suspend.atMs, NEARBY_MS).some(isOther) ? 'operation' : 'timeout';
+  return hasNear(events, { atMs: suspend.atMs, withinMs: NEARBY_MS }, isOther) ? 'operation' : 'timeout';
 }
 
-/** Those within so many milliseconds of an instant. `events` are in the order of time. */
-function near(events: readonly ComputeEvent[], atMs: number, withinMs: number): ComputeEvent[] {
-  const found: ComputeEvent[] = [];
+/** Whether one of those within so many milliseconds of an instant is so. `events` are in the order of time. */
+function hasNear(
+  events: readonly ComputeEvent[],
+  { atMs, withinMs }: { atMs: number; withinMs: number },
+  isSo: (event: ComputeEvent) => boolean,
+): boolean {
   for (let index = firstFrom(events, atMs - withinMs); index < events.length; index += 1) {
     const event = events[index];
-    if (event === undefined || event.atMs > atMs + withinMs) break;
-    found.push(event);
+    if (event === undefined || event.atMs > atMs + withinMs) return false;
+    if (isSo(event)) return true;
   }
-  return found;
+  return false;
 }
 
 /** The place of the first event at or after an instant. */

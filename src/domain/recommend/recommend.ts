@@ -18,8 +18,10 @@ export interface RecommendOptions {
 }
 
 /** Everything that would be better, the most that is saved first. A field is proposed at most once for a compute. */
-export function recommend(fleet: readonly RecommendFacts[], options: RecommendOptions = {}): Finding[] {
-  return fleet.flatMap((facts) => findingsOf(facts, options)).toSorted((a, b) => middleOf(b) - middleOf(a));
+export function recommend(fleet: Iterable<RecommendFacts>, options: RecommendOptions = {}): Finding[] {
+  const findings: Finding[] = [];
+  for (const facts of fleet) findings.push(...findingsOf(facts, options));
+  return findings.toSorted((a, b) => middleOf(b) - middleOf(a));
 }
 
 /** Those for one compute: of those about the time that it is awake the first, so that no second is saved twice; and its size. */

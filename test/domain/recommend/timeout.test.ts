@@ -133,6 +133,9 @@ describe('timeouts on data that nobody tuned to', () => {
     });
     expect(shorter.length).toBeGreaterThan(COMPUTES / 10);
     expect(kept.length / shorter.length).toBeGreaterThanOrEqual(0.99);
+    const promised = sum(fleet.map(({ proposal }) => (proposal?.savedMs.low ?? 0) / 1000));
+    const realised = sum(fleet.map(({ before, after }) => before.awakeSeconds - after.awakeSeconds));
+    expect(realised).toBeGreaterThanOrEqual(promised);
     const proposed = sum(fleet.map(({ after }) => costOf(after)));
     const today = sum(fleet.map(({ before }) => costOf(before)));
     const single = Math.min(
