@@ -5,6 +5,7 @@ import { createReadingBudget } from '../../../src/adapters/control-api/reading-b
 import { createTelemetry } from '../../../src/adapters/telemetry/telemetry.ts';
 import { createStoredTimes } from '../../../src/app/group/stored-times.ts';
 import { createOperator } from '../../../src/app/operator/create-operator.ts';
+import type { CurrentRules } from '../../../src/app/rules.ts';
 import { requestReconciles } from '../../../src/app/triggers.ts';
 import { openControlApi } from '../../../src/compose/control-api.ts';
 import { startParts } from '../../../src/compose/daemon.ts';
@@ -36,6 +37,8 @@ export interface SimulatedDaemon {
   clock: SteppedClock;
   platform: Platform;
   operator: Operator;
+  /** What it decides by. */
+  rules: CurrentRules;
   /** What happened to computes, with its instant. */
   events: { atMs: number; event: ComputeEvent }[];
   /** From now on the control API answers nothing, until it is false again. */
@@ -47,6 +50,7 @@ export async function startSimulatedDaemon(options: {
   fromMs: number;
   computes: Record<string, Partial<FleetCompute>>;
   policies: string;
+  onEvent?: (event: ComputeEvent) => void;
 }): Promise<SimulatedDaemon> {
   const calls = { pending: 0, isOut: false };
   const clock = createSteppedClock(options.fromMs, () => calls.pending > 0);
@@ -77,7 +81,10 @@ export async function startSimulatedDaemon(options: {
       value: { api, counters, store, storedTimes, engineName: 'memory', openQueue: () => createMemoryQueue(clock) },
     };
   };
-  const onEvent = (event: ComputeEvent) => void events.push({ atMs: clock.now(), event });
+  const onEvent = (event: ComputeEvent) => {
+    events.push({ atMs: clock.now(), event });
+    options.onEvent?.(event);
+  };
   const policies = loaded.set;
   const parts = await openParts({ settings, policies, clock, rhythm: RHYTHM, onEvent }, telemetry, opened, outside);
   if (!parts.ok) throw new Error(parts.problem);
@@ -93,7 +100,7 @@ export async function startSimulatedDaemon(options: {
     requestReconciles: (projectIds) => requestReconciles({ queue }, projectIds),
   });
   return {
-    ...{ clock, platform, operator, events },
+    ...{ clock, platform, operator, events, rules: parts.value.deciding.rules },
     setOutage(isOut) {
       calls.isOut = isOut;
     },
