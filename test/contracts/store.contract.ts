@@ -244,6 +244,7 @@ const FULL: Required<ComputeRecord> = {
       baseline: { minCu: 1, maxCu: 2, suspendTimeoutSeconds: -1 },
       terms: '0123456789abcdef',
       sinceMs: 1_700_000_000_001,
+      kept: { arm: 'control', isKept: true, sinceMs: 1_700_000_000_002, control: [1, 2], treated: [3, 4] },
     },
     other: { slot: 0, flipDelayMs: 0, baseline: null, terms: '', sinceMs: 1 },
   },

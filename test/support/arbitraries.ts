@@ -257,7 +257,6 @@ function trials({ zone, fromMs, days }: Around): fc.Arbitrary<TrialPolicy> {
     {
       ...base('trial'),
       ...{ of, design, unit: some('project', 'branch'), digest: fc.constant('digest') },
-      stopAtCostUsd: fc.constant(200),
     },
     [...BASE_KEYS, 'of', 'unit', 'design', 'digest'],
   );

@@ -47,12 +47,21 @@ const Restore = z.looseObject({
   expiresAtMs: z.number(),
   now: z.literal(true).exactOptional(),
 });
+const Sums = z.tuple([z.number(), z.number()]);
+const Kept = z.looseObject({
+  arm: z.literal(['control', 'treated']).nullable(),
+  isKept: z.boolean(),
+  sinceMs: z.number(),
+  control: Sums,
+  treated: Sums,
+});
 const OneTrial = z.looseObject({
   slot: z.number(),
   flipDelayMs: z.number(),
   baseline: Settings.nullable(),
   terms: z.string(),
   sinceMs: z.number(),
+  kept: Kept.exactOptional(),
 });
 const Instants = z.array(z.number());
 

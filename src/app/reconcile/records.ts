@@ -1,4 +1,6 @@
 /** What the store keeps of a project's computes, brought up to date at the beginning of a reconcile. */
+
+import { withCompliance } from '../../domain/evaluate/compliance.ts';
 import { type EvaluatedCompute, isReverted } from '../../domain/evaluate/evaluate.ts';
 import { withTrials } from '../../domain/evaluate/trials.ts';
 import { withWanted } from '../../domain/evaluate/wanted-since.ts';
@@ -79,7 +81,7 @@ export async function recordWanted(
     const { compute, decision, plan } = evaluatedCompute;
     const { baseline, trials } = evaluatedCompute.record;
     const agreed = withAgreed(evaluatedCompute.record, compute, decision);
-    const record = withWanted({
+    const withWishes = withWanted({
       policies,
       compute,
       baseline,
@@ -88,6 +90,7 @@ export async function recordWanted(
       decision,
       record: agreed,
     });
+    const record = withCompliance(policies, compute, withWishes, decision);
     if (record !== evaluatedCompute.record && plan.verdict !== 'act') {
       await deps.store.putRecord(compute.projectId, compute.computeId, record, lease);
     }

@@ -8,6 +8,7 @@ import { type CompiledPolicies, compilePolicies } from '../../domain/policy/comp
 import type { TrialPolicy } from '../../domain/policy/kinds/trial.ts';
 import { ownersOf } from '../../domain/policy/owners.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
+import type { Compliance } from '../../domain/records/compute-record.ts';
 import { localDayAt } from '../../domain/time/windows/local-time.ts';
 import { localDays } from '../../domain/trial/local-days.ts';
 import type { TrialUnit } from '../../domain/trial/savings.ts';
@@ -36,6 +37,9 @@ export interface TrialRead {
   policies: CompiledPolicies;
   computes: Compute[];
   units: TrialUnit[];
+  /** How long computes had what their arm is to have, as the store knows it. */
+  kept: Compliance[];
+  nowMs: number;
   /** Until when usage is known, milliseconds since the epoch; undefined if none is. */
   usedUntilMs: number | undefined;
   missing: readonly string[];
@@ -69,7 +73,8 @@ export async function readTrial(flags: SavingsFlags): Promise<TrialRead> {
     .map(({ startMs, seconds }) => startMs + seconds * 1000);
   const usedUntilMs = ends.length === 0 ? undefined : ends.reduce((latest, ms) => Math.max(latest, ms));
   const missing = [...read.value.missing, ...(used?.missing ?? [])];
-  return { trial, policies, computes, units, usedUntilMs, missing, notes: [...read.value.notes] };
+  const kept = subjects.flatMap(({ trials }) => trials?.[trial.name]?.kept ?? []);
+  return { trial, policies, computes, units, kept, nowMs, usedUntilMs, missing, notes: [...read.value.notes] };
 }
 
 function findTrial(policies: readonly Policy[], name: string | undefined): TrialPolicy {

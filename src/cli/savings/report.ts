@@ -2,6 +2,7 @@ import { DateTime } from 'luxon';
 import { sameSize } from '../../domain/compute/compute.ts';
 import { unitOf } from '../../domain/decide/control-group.ts';
 import { decide } from '../../domain/decide/decide.ts';
+import { complianceOf } from '../../domain/evaluate/compliance.ts';
 import { frozenPeriods } from '../../domain/policy/frozen-periods.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import { localDayAt } from '../../domain/time/windows/local-time.ts';
@@ -25,6 +26,7 @@ export function savingsReport(read: TrialRead, flags: { from?: string; to?: stri
     periodsLeftOut: frozenPeriods(policies, trial, computes),
   };
   const saved = savingsOf(input);
+  const compliance = complianceOf(design, read.kept, read.nowMs);
   const lastDay = usedUntilMs === undefined ? design.fromDay : localDayAt(design.zone, usedUntilMs);
   return {
     from: isoDay(input.fromDay ?? design.fromDay),
@@ -35,7 +37,7 @@ export function savingsReport(read: TrialRead, flags: { from?: string; to?: stri
     ...savedJson(saved),
     distinguishable: saved.distinguishable,
     unknown_hours: saved.unknownHours,
-    compliance: { control: null, treated: null },
+    compliance: { control: rounded(compliance.control, 4), treated: rounded(compliance.treated, 4) },
     starts_per_unit_day: {
       control: rounded(saved.startsPerUnitDay.control),
       treated: rounded(saved.startsPerUnitDay.treated),

@@ -18,6 +18,7 @@ export function savingsText(report: SavingsReport): string {
     `  its cost  ${amounts(report.trial_cost).replace(/^, /, '') || 'not measurable'}`,
     ...starts,
     `  rests on  ${units} ${unit === 'project' ? 'projects' : 'branches'} (as good as ${effective} of one size), ${days.treated} unit-days with the policies and ${days.control} without${hours}`,
+    ...complianceLines(report.compliance),
     ...report.periods_left_out.map(({ from, reason }) => `  left out  the period from ${from}: ${reason}`),
     ...leftOutLines(report.left_out),
     ...('owners' in report && report.owners ? ['', ownersTable(report.owners)] : []),
@@ -47,6 +48,12 @@ function startsLine(control: number, treated: number, difference: Range): string
     ? `: ${signed(difference.mid)} (${signed(difference.low)} to ${signed(difference.high)})`
     : '';
   return `  starts    ${treated.toFixed(2)} a unit-day with the policies, ${control.toFixed(2)} without${more}`;
+}
+
+function complianceLines({ control, treated }: SavingsReport['compliance']): string[] {
+  if (control === null && treated === null) return [];
+  const percent = (value: number | null) => (value === null ? 'never seen' : `${(100 * value).toFixed(1)} %`);
+  return [`  kept to   ${percent(treated)} of the time with the policies, ${percent(control)} without`];
 }
 
 function ownersTable(owners: NonNullable<SavingsReport['owners']>): string {

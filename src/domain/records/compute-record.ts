@@ -1,5 +1,5 @@
 import { type Compute, type ComputeSettings, type FieldGroup, settingsOf } from '../compute/compute.ts';
-import type { Draw } from '../trial/assignment.ts';
+import type { Arm, Draw } from '../trial/assignment.ts';
 
 /**
  * A person wants a compute back as it was before ebb. It concerns the fields on which no policy has an opinion; where policies
@@ -72,6 +72,17 @@ export interface TrialRecord extends Draw {
   /** Digest of the terms under which it was assigned. */
   terms: string;
   sinceMs: number;
+  /** How long the compute had what its arm is to have; absent before it was first looked at in an arm. */
+  kept?: Compliance;
+}
+
+/** What was so since `sinceMs`, and the sums of what was before, by arm: milliseconds with what the arm is to have, and in all. */
+export interface Compliance {
+  arm: Arm | null;
+  isKept: boolean;
+  sinceMs: number;
+  control: readonly [keptMs: number, allMs: number];
+  treated: readonly [keptMs: number, allMs: number];
 }
 
 /** By name of the trial. */

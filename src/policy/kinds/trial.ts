@@ -25,8 +25,6 @@ function localDate(what: string) {
     });
 }
 
-const COST = 'an amount in US dollars such as "$200"';
-
 const TrialPolicy = mapping({
   ...policyBase,
   kind: z.literal('trial').describe('Withdraws policies from a control group that rotates, to measure what they save.'),
@@ -57,20 +55,6 @@ const TrialPolicy = mapping({
     .max(64, 'expected at most 64 characters')
     .default('')
     .describe('Another seed draws other units.'),
-  stop_if: mapping(
-    {
-      cost: z
-        .string(expected(COST))
-        .regex(/^\$\d{1,9}(\.\d{1,2})?$/, `expected ${COST}`)
-        .transform((text) => Number(text.slice(1)))
-        .describe(
-          'What the control group has used beyond what the policies would have left it, at the middle of the estimate.',
-        ),
-    },
-    '{cost: $200}',
-  )
-    .describe('Ends the trial early.')
-    .optional(),
 }).superRefine(({ from, until, control, rotate }, context) => {
   const rotation = SHARES[control] * ROTATIONS[rotate];
   const days = until - from;
@@ -84,7 +68,7 @@ type TrialPolicy = z.infer<typeof TrialPolicy>;
 
 /** A checked trial as the domain knows it. */
 function toTrial(policy: TrialPolicy, context: FileContext): domain.TrialPolicy {
-  const { of, unit, seed, from: fromDay, until, stop_if } = policy;
+  const { of, unit, seed, from: fromDay, until } = policy;
   const rotateDays = ROTATIONS[policy.rotate];
   const periods = (until - fromDay) / rotateDays;
   const design: TrialDesign = {
@@ -106,7 +90,6 @@ function toTrial(policy: TrialPolicy, context: FileContext): domain.TrialPolicy 
       .update(JSON.stringify([fixed, unit, of.toSorted()]))
       .digest('hex')
       .slice(0, 16),
-    ...(stop_if && { stopAtCostUsd: stop_if.cost }),
   };
 }
 

@@ -5,8 +5,6 @@ import { type Rule, timeless } from './kind.ts';
 /** Withdraws policies from a control group that rotates, so that what they save can be measured. */
 export interface TrialPolicy extends PolicyBase, TrialTerms {
   kind: 'trial';
-  /** It ends once what it has cost is more than this, in US dollars. */
-  stopAtCostUsd?: number;
 }
 
 /** `kind: trial`: who is control at an instant depends on the unit; see decide/control-group.ts. */
