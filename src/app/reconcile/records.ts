@@ -81,7 +81,7 @@ export async function recordWanted(
     const { compute, decision, plan } = evaluatedCompute;
     const { baseline, trials } = evaluatedCompute.record;
     const agreed = withAgreed(evaluatedCompute.record, compute, decision);
-    const withWishes = withWanted({
+    const remembering = withWanted({
       policies,
       compute,
       baseline,
@@ -90,7 +90,7 @@ export async function recordWanted(
       decision,
       record: agreed,
     });
-    const record = withCompliance(policies, compute, withWishes, decision);
+    const record = withCompliance(policies, compute, remembering, decision);
     if (record !== evaluatedCompute.record && plan.verdict !== 'act') {
       await deps.store.putRecord(compute.projectId, compute.computeId, record, lease);
     }
