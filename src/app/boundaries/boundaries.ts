@@ -43,11 +43,11 @@ export function createBoundaries(deps: BoundaryDeps): JobHandler {
   const sent = new Map<number, ReadonlySet<string>>();
 
   async function crossBoundary(instantMs: number): Promise<JobOutcome> {
-    const { affected, unknown } = await projectsAt(deps, instantMs);
     const leftMs = clock.realDelayMs(instantMs);
-    const leadMs = leadOf(deps, affected);
+    const leadMs = leadOf(deps, instantMs);
     // More may be affected by then, or come to be known.
     if (leftMs > leadMs) return { kind: 'again', atMs: Math.min(instantMs - leadMs, clock.now() + LOOK_AGAIN_MS) };
+    const { affected, unknown } = await projectsAt(deps, instantMs);
     const request = clock.now() < instantMs ? requestCrossing : requestReconcile;
     const known = sent.get(instantMs);
     const projectIds = [...affected, ...unknown].filter((projectId) => known?.has(projectId) !== true);
@@ -72,13 +72,13 @@ export function createBoundaries(deps: BoundaryDeps): JobHandler {
  * How long before the instant the projects are needed, in milliseconds. What is read more than a few seconds before it serves only where
  * the list of projects shows changes.
  */
-function leadOf({ fleet }: BoundaryDeps, affected: readonly string[]): number {
-  const listed = affected.filter((projectId) => {
-    const account = fleet.listed(projectId)?.account;
-    return account !== undefined && fleet.listShowsChanges.get(account) === true;
-  });
-  if (listed.length <= FEW) return HEAD_START_MS;
-  return Math.min(LONGEST_LEAD_MS, QUIET_MS + listed.length * EACH_READING_MS);
+function leadOf({ fleet }: BoundaryDeps, instantMs: number): number {
+  const early = new Set<string>();
+  for (const { compute, nextBoundaryMs } of fleet.evaluatedComputes()) {
+    if (nextBoundaryMs === instantMs && fleet.listShowsChanges.get(compute.account)) early.add(compute.projectId);
+  }
+  if (early.size <= FEW) return HEAD_START_MS;
+  return Math.min(LONGEST_LEAD_MS, QUIET_MS + early.size * EACH_READING_MS);
 }
 
 /**
