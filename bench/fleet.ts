@@ -23,7 +23,7 @@ const CONNECTIONS = 16;
 /** Of /proc/PID/stat: USER_HZ, 100 on every Linux that Node runs on. */
 const TICKS_PER_SECOND = 100;
 
-/** Lateness at one boundary, and what the fleet costs; `EBB_BENCH_LIMITED=1` also under the vendor's rate limit. */
+/** Lateness at one boundary, and what the fleet costs, without a rate limit; with it: limit.ts. */
 export async function run(): Promise<void> {
   if (findProgram('redis-server') === undefined) {
     process.stdout.write(`fleet is left out: ${missing('redis-server')}\n`);
@@ -32,7 +32,6 @@ export async function run(): Promise<void> {
   const rows: string[][] = [];
   const sizes = process.env.EBB_BENCH_PROJECTS?.split(',').map(Number) ?? SIZES;
   for (const projects of sizes) rows.push(await measure(projects, UNLIMITED));
-  if (process.env.EBB_BENCH_LIMITED === '1') rows.push(await measure(1_000, LIMITED));
   printTable(
     [
       'projects',

@@ -84,7 +84,11 @@ export function createCrossings(deps: CrossingDeps): JobHandler {
     const cachedProject = fleet.cachedProject(projectId);
     const expected = cachedProject && expectedPermits(deps, cachedProject, sight.records, isCrowded);
     const permits = expected && (await getPermits(deps, expected, signal));
-    if (showsChanges(deps, projectId)) void list.ensure(LIST_AGAIN_MS, { signal, priority: 'raise' });
+    if (showsChanges(deps, projectId)) {
+      const listed = list.ensure(LIST_AGAIN_MS, { signal, priority: 'raise' });
+      // Who has waited so long that it would be read singly waits for the list instead: it serves all of them.
+      if (!fleet.isFresh(projectId)) await listed;
+    }
     await reconcile(deps, projectId, {
       ...{ signal, boundaryMs: instantMs, dueWrites, sight, isCrowded },
       ...{ priority: expected?.priority ?? 'read', permits },

@@ -13,6 +13,10 @@ const BACKGROUND_SHARE = 0.1;
 const BUDGET_PER_MS = 700 / 60_000;
 const CONCURRENT_READS = 8;
 
+/** So many computes with one boundary take most of a minute's limit: before it, and while they wait for it, nothing is read in the background. */
+const HERD = 300;
+const HERD_NEAR_MS = 75_000;
+
 export interface InventoryDeps extends FreshProjectDeps, ForgetProjectDeps, TriggerDeps {
   /** Between two looks at the list of projects, in real milliseconds. */
   rhythm: { inventoryMs: number };
@@ -43,7 +47,18 @@ export async function takeInventory(deps: InventoryDeps, signal: AbortSignal): P
   const isDue = new Set(due.map(({ projectId }) => projectId));
   const others = projects.filter(({ projectId }) => !isDue.has(projectId));
   await readAll(deps, due, { signal, priority: 'read' });
-  await readAll(deps, oldest(deps, others), { signal, priority: 'background' });
+  if (!isHerdNear(deps)) await readAll(deps, oldest(deps, others), { signal, priority: 'background' });
+}
+
+/** True if so many computes have a boundary within the next minute that it needs the whole limit of the minute. */
+function isHerdNear({ fleet, clock }: Pick<InventoryDeps, 'fleet' | 'clock'>): boolean {
+  let near = 0;
+  for (const { nextBoundaryMs } of fleet.evaluatedComputes()) {
+    if (nextBoundaryMs === undefined) continue;
+    const leftMs = nextBoundaryMs - clock.now();
+    if (leftMs > -HERD_NEAR_MS && leftMs <= HERD_NEAR_MS) near += 1;
+  }
+  return near > HERD;
 }
 
 async function forgetUnlisted(

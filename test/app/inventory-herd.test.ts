@@ -1,0 +1,47 @@
+import { expect, it } from 'vitest';
+import { createFleet } from '../../src/app/fleet/fleet.ts';
+import { type InventoryDeps, takeInventory } from '../../src/app/fleet/inventory.ts';
+import { createOutages } from '../../src/app/telemetry/outages.ts';
+import type { EvaluatedCompute } from '../../src/domain/evaluate/evaluate.ts';
+import { aCompute, aRecord, currentRules } from '../support/builders.ts';
+import { memoryLog } from '../support/memory-log.ts';
+
+const NOW = 1_790_000_000_000;
+
+/** How many projects one round reads in the background, if so many of its computes have a boundary at this instant. */
+async function readAt(computes: number, nextBoundaryMs: number): Promise<number> {
+  const clock = { now: () => NOW, monotonicMs: () => NOW };
+  const fleet = createFleet({ clock } as never);
+  const projects = Array.from({ length: computes }, (_, index) => {
+    const project = { account: 'a', projectId: `p-${index}`, name: 'p', regionId: 'r', updatedAtMs: NOW - 600_000 };
+    const compute = aCompute({ projectId: project.projectId, computeId: `ep-${index}` });
+    fleet.see({ project, computes: [compute], unreadable: [], readAtMs: NOW - 300_000, readAtMonotonicMs: 0 });
+    fleet.putEvaluated({ compute, record: aRecord(), nextBoundaryMs } as EvaluatedCompute);
+    return project;
+  });
+  let reads = 0;
+  const telemetry = { log: memoryLog(), metrics: { increment() {}, set() {}, clear() {}, observe() {} } };
+  const api = {
+    async *listProjects() {
+      yield { ok: true, value: projects };
+    },
+    async listComputes() {
+      reads += 1;
+      return { ok: true, value: { computes: [], unreadable: [] } };
+    },
+    permit: async () => ({ isUsed: () => false, take: () => ({ waitedMs: 0 }), giveBack() {} }),
+    accountStatus: () => [{ account: 'a', key: 'valid' }],
+  };
+  const deps = {
+    ...{ api, clock, telemetry, fleet, outages: createOutages(telemetry), rules: currentRules() },
+    ...{ queue: { add: async () => {} }, store: { records: async () => new Map() }, rhythm: { inventoryMs: 30_000 } },
+  } as unknown as InventoryDeps;
+  await takeInventory(deps, new AbortController().signal);
+  return reads;
+}
+
+it('nothing is read in the background before a boundary that needs the whole limit of the minute', async () => {
+  expect(await readAt(400, NOW + 60_000)).toBe(0);
+  expect(await readAt(400, NOW + 3_600_000)).toBeGreaterThan(0);
+  expect(await readAt(200, NOW + 60_000)).toBeGreaterThan(0);
+});
