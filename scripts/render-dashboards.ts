@@ -1,6 +1,7 @@
 /** grafana/dashboards/*.json, made by the builders in scripts/dashboards. */
 import type { DashboardBuilder } from '@grafana/grafana-foundation-sdk/dashboard';
 import { computeDashboard } from './dashboards/compute.ts';
+import { costDashboard } from './dashboards/cost.ts';
 import { daemonDashboard } from './dashboards/daemon.ts';
 import { fleetDashboard } from './dashboards/fleet.ts';
 import { operationsDashboard } from './dashboards/operations.ts';
@@ -10,6 +11,7 @@ const BUILDERS: Readonly<Record<string, () => DashboardBuilder>> = {
   'ebb-compute.json': computeDashboard,
   'ebb-operations.json': operationsDashboard,
   'ebb-daemon.json': daemonDashboard,
+  'ebb-cost.json': costDashboard,
 };
 
 /** The files of `grafana/dashboards`, by name. */

@@ -70,7 +70,8 @@ async function unansweredBy(prometheus: Prometheus): Promise<string[]> {
   let names: string[] = [];
   const ask = async () => {
     const queries = await prometheus.unanswered(LAST_SECONDS);
-    names = queries.map(({ name }) => name);
+    // The computes of the demo belong to no organization, so they have no usage: usage.test.ts has those.
+    names = queries.map(({ name }) => name).filter((name) => !name.startsWith('ebb-cost.json'));
     if (names.length > 0) throw new Error('not yet');
   };
   await vi.waitFor(ask, { timeout: 20_000, interval: 1_000 }).catch(() => {});

@@ -40,6 +40,8 @@ const VARIABLES: Readonly<Record<string, string>> = {
   $project: '.*',
   $compute: '.*',
   $policy: '.*',
+  $account: '.*',
+  $owner: '.*',
 };
 
 /** The query as Grafana would send it. */

@@ -110,7 +110,7 @@ async function readOne(
   if (read.ok) {
     if (laterMs.delete(key))
       log.info({ event: 'ebb.usage_available', account, organization: id }, `usage of ${id} can be read`);
-    if (read.value.corrected > 0) metrics.increment('ebb_usage_corrections_total', { account }, read.value.corrected);
+    metrics.increment('ebb_usage_corrections_total', { account }, read.value.corrected);
     return read.value.isRead ? 'new' : 'old';
   }
   const { error } = read;

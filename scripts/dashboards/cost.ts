@@ -1,0 +1,91 @@
+import type { DashboardBuilder } from '@grafana/grafana-foundation-sdk/dashboard';
+import { addRow, chart, labelVariable, list, numbers, type Panel, startDashboard } from './parts.ts';
+
+const ACCOUNT = { name: 'account', label: 'Account', metric: 'ebb_usage_month_cu_seconds', labelName: 'account' };
+const OWNER = {
+  name: 'owner',
+  label: 'Owner',
+  metric: 'ebb_usage_month_cu_seconds{account=~"$account"}',
+  labelName: 'owner',
+};
+
+/** Once for each project: for a moment, when one daemon takes over from another, two may export it. */
+const USAGE =
+  'max by (account, project, owner) (ebb_usage_month_cu_seconds{account=~"$account", owner=~"$owner"}) / 3600';
+const DOLLARS = 'max by (account, owner) (ebb_cost_month_to_date_usd{account=~"$account", owner=~"$owner"})';
+
+/** What compute has cost this month, measured. */
+export function costDashboard(): DashboardBuilder {
+  const dashboard = startDashboard({
+    uid: 'ebb-cost',
+    title: 'ebb / Cost',
+    description: 'Measured compute of this billing month by owner and project. Storage and transfer are not in it.',
+  })
+    .withVariable(labelVariable(ACCOUNT))
+    .withVariable(labelVariable(OWNER));
+  addRow(dashboard, 'This month', month());
+  addRow(dashboard, 'How sure that is', certainty());
+  return dashboard;
+}
+
+function month(): Panel[] {
+  return [
+    numbers({
+      title: 'Month to date',
+      description: 'US dollars, where the price of a CU-hour is known: docs/cost.md.',
+      queries: [{ expr: `sum(${DOLLARS})` }],
+      unit: 'currencyUSD',
+      width: 6,
+    }),
+    numbers({
+      title: 'CU-hours',
+      description: 'Measured compute of this billing month.',
+      queries: [{ expr: `sum(${USAGE})` }],
+      width: 6,
+    }),
+    chart({
+      title: 'By owner',
+      description: 'US dollars of this billing month, as they add up. Corrections of the control API move it.',
+      queries: [{ expr: `sum by (owner) (${DOLLARS})`, legend: '{{owner}}' }],
+      unit: 'currencyUSD',
+      stacked: true,
+      width: 12,
+    }),
+    list({
+      title: 'Twenty largest projects',
+      description: 'CU-hours of this billing month; "unattributed" is what belongs to none of its branches.',
+      queries: [{ expr: `topk(20, ${USAGE})` }],
+      value: 'CU-hours',
+      width: 24,
+    }),
+  ];
+}
+
+function certainty(): Panel[] {
+  return [
+    chart({
+      title: 'Age of usage',
+      description: 'Time since the last hour of which anything is known. Two to four hours are usual.',
+      queries: [{ expr: 'max by (account) (ebb_usage_age_seconds{account=~"$account"})', legend: '{{account}}' }],
+      unit: 's',
+      width: 8,
+    }),
+    chart({
+      title: 'Unknown hours',
+      description: 'Hours of projects in this month that should be known; they are in no sum.',
+      queries: [{ expr: 'max by (account) (ebb_usage_unknown_hours{account=~"$account"})', legend: '{{account}}' }],
+      width: 8,
+    }),
+    chart({
+      title: 'Corrections, an hour',
+      description: 'Hours and days of units whose usage the control API corrected.',
+      queries: [
+        {
+          expr: 'sum by (account) (rate(ebb_usage_corrections_total{account=~"$account"}[$__rate_interval])) * 3600',
+          legend: '{{account}}',
+        },
+      ],
+      width: 8,
+    }),
+  ];
+}

@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { startTestDaemon, type TestDaemon } from '../support/daemon.ts';
+import { makeFolder, type Platform, startTestPlatform } from '../support/platform.ts';
+import { type Prometheus, startPrometheus } from '../support/prometheus-server.ts';
+import { describeWith } from '../support/requirements.ts';
+import { DAY_MS, usageFleet } from '../usage/support.ts';
+
+const PATIENCE = { timeout: 60_000, interval: 500 };
+
+const POLICY = `version: 1
+owner: team-one
+policies:
+  - name: ceiling
+    kind: limits
+    mode: observe
+    select: { projects: ["one-*"] }
+    size: { max: 8 }
+`;
+
+describeWith('prometheus', 'a daemon whose projects belong to an organization', () => {
+  let platform: Platform;
+  let daemon: TestDaemon;
+  let prometheus: Prometheus;
+  let folder: Awaited<ReturnType<typeof makeFolder>>;
+  beforeAll(async () => {
+    folder = await makeFolder({ 'policy.yaml': POLICY });
+    const fleet = { ...usageFleet(), historyMs: 35 * DAY_MS };
+    platform = await startTestPlatform({}, { fleet, availabilityCheckMs: 0 });
+    daemon = await startTestDaemon({ platform, folder: folder.path, env: { EBB_MODE: 'observe' } });
+    prometheus = await startPrometheus({ folder: folder.path, target: new URL(daemon.url).host });
+  });
+  afterAll(async () => {
+    await prometheus?.close();
+    await daemon?.stop();
+    await platform?.close();
+    await folder?.remove();
+  });
+
+  const sum = async (expr: string): Promise<number> => {
+    const { result } = await prometheus.ask<{ result: { value: [number, string] }[] }>(
+      `query?query=${encodeURIComponent(`sum(${expr})`)}`,
+    );
+    return Number(result[0]?.value[1] ?? Number.NaN);
+  };
+
+  it('shows what this month has cost, by owner, and answers every query of the dashboard', async () => {
+    await expect.poll(() => sum('ebb_usage_month_cu_seconds{owner="team-one"}'), PATIENCE).toBeGreaterThan(0);
+    const used = await sum('ebb_usage_month_cu_seconds');
+    expect((await sum('ebb_cost_month_to_date_usd')) / ((used / 3600) * 0.222)).toBeCloseTo(1, 6);
+    await vi.waitFor(async () => {
+      const names = (await prometheus.unanswered(60)).map(({ name }) => name);
+      expect(names.filter((name) => name.startsWith('ebb-cost.json'))).toEqual([]);
+    }, PATIENCE);
+  });
+
+  it('only reads for it', async () => {
+    expect(await platform.writes()).toEqual([]);
+    const asked = (await platform.requests()).filter(({ path }) => path.includes('/consumption_history/'));
+    // Hours, days and months of projects, hours and days of branches; each list ends with an empty page.
+    expect(asked.map(({ method }) => method)).toEqual(Array(10).fill('GET'));
+  });
+});
