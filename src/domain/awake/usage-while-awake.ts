@@ -26,6 +26,7 @@ export function usageWhileAwake({
   history: AwakeHistory;
   hours?: readonly UsageBucket[];
 }): UsageWhileAwake {
+  if (hours.length < LEAST_HOURS) return {};
   const awakeIn = awakeMsByHour(history);
   let [cuSeconds, seconds, flat, counted] = [0, 0, 0, 0];
   for (const hour of hours) {
