@@ -1,10 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { recordAfter } from '../../../src/app/apply/record-update.ts';
 import { nextBoundary, searchBoundary } from '../../../src/domain/decide/boundaries.ts';
 import { decide } from '../../../src/domain/decide/decide.ts';
 import { evaluate, isReverted } from '../../../src/domain/evaluate/evaluate.ts';
-import { withTrials } from '../../../src/domain/evaluate/trials.ts';
+import { changesSizeAtFirstFlip, withTrials } from '../../../src/domain/evaluate/trials.ts';
 import { forecast, forecastFleet } from '../../../src/domain/forecast/forecast.ts';
+import type { Action } from '../../../src/domain/plan/plan.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
 import { armAt, drawOf, flipsOf } from '../../../src/domain/trial/assignment.ts';
 import {
@@ -297,8 +299,36 @@ describe("a person's change in a trial", () => {
     expect(plan(flipMs + 7 * DAY).heldBy).toEqual([]);
   });
 
+  it('is no fight when the period ends', () => {
+    const { plan } = evaluate({ ...situation, nowMs: flipMs + 7 * DAY, mode: 'enforce', projectBusy: false });
+    const [action] = plan.actions;
+    if (!action) throw new Error('nothing is written');
+    expect(action.endsRespect).toBe(true);
+    const written = (one: Action) => recordAfter(situation.record, one, { ok: true, value: { operations: [] } }, FROM);
+    expect(written(action)).toMatchObject({ lastApplied: action.fields });
+    expect(written(action).reversals).toBeUndefined();
+    const { endsRespect: _, ...ordinary } = action;
+    expect(written(ordinary).reversals?.size).toHaveLength(1);
+  });
+
   it('is never reverted', () => {
     expect(isReverted({ ...situation, nowMs: seenAtMs }, 'size')).toBe(false);
     expect(isReverted({ ...situation, nowMs: FROM + 100 * DAY }, 'size')).toBe(true);
+  });
+});
+
+describe('the staged check', () => {
+  it('counts computes that the first flip of a trial gives another size, until it has begun', () => {
+    const [control, treated] = [unitIn(0).compute, unitIn(1).compute];
+    const counts = (compute = control, nowMs = FROM - DAY, trial = TRIAL) => {
+      const one = { ...compute, minCu: 1, maxCu: 4 };
+      return changesSizeAtFirstFlip({ policies: compiled(OFFICE, trial), compute: one, baseline: BASELINE }, nowMs);
+    };
+    expect(counts()).toBe(true);
+    expect(counts(treated)).toBe(false);
+    expect(counts(control, FROM)).toBe(false);
+    expect(counts(control, FROM - DAY, aTrial({ mode: 'observe' }))).toBe(false);
+    const same = { policies: compiled(OFFICE, TRIAL), compute: control, baseline: BASELINE };
+    expect(changesSizeAtFirstFlip(same, FROM - DAY)).toBe(false);
   });
 });
