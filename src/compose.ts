@@ -22,7 +22,7 @@ import type { RulesSource } from './ports/rules.ts';
 import type { Metrics } from './ports/telemetry.ts';
 import { type Settings, secretsOf } from './settings.ts';
 
-/** What happens to computes, for whoever tells it to people. */
+/** What happens to computes, to show it to people. */
 export type DaemonEvent = ComputeEvent;
 
 /** Time that runs by a table of (real, simulated) instants. Only the demo and tests give another clock than the system's. */
@@ -36,7 +36,7 @@ const STARTING = { ready: false, checks: [{ name: 'start', ok: false, message: '
 
 export interface RunOptions extends PartsOptions {
   version: string;
-  /** Where settings and policies are read from anew; without it they stay as they are. */
+  /** Where settings and policies are read from again; without it they stay as they are. */
   source?: RulesSource;
   /** Where the log goes; standard output by default. */
   logTo?: NodeJS.WritableStream;
@@ -47,7 +47,7 @@ export interface RunOptions extends PartsOptions {
 export interface RunningDaemon {
   /** Where its pages are. */
   url: string;
-  /** Reads settings and policies anew, whether they have changed or not. */
+  /** Reads settings and policies again, whether they have changed or not. */
   reload(): Promise<void>;
   /** Stops gracefully, within 10 s. */
   stop(): Promise<void>;

@@ -55,7 +55,7 @@ export interface Settings {
   /** Where this machine keeps what must outlive the store; absolute. */
   stateDir: string;
   group: string;
-  /** What the policies were made from, as whoever set it calls it. */
+  /** What the policies were made from, as the person who set it calls it. */
   revision: string | undefined;
   listen: ListenAddress;
   /** Bearer token that the HTTP pages ask for. */

@@ -30,7 +30,7 @@ export interface Rhythm {
   samplingMs: number;
 }
 
-/** Whoever starts a daemon is waiting: an API that does not answer by then is not there, in real milliseconds. */
+/** At the start, an API that does not answer in this time is unavailable; real milliseconds. */
 const FIRST_ANSWER_MS = 5_000;
 
 /** Projects that are read before the first line of the log, within what the rate budget allows at once. */
@@ -39,11 +39,11 @@ const READ_AT_START = 20;
 /** Errors that would hit every project; others concern one, which the inventory tries again. */
 const FATAL_AT_START: ReadonlySet<ControlApiErrorCode> = new Set(['unauthorised', 'unavailable', 'timeout']);
 
-/** Crossings are many because most of them only wait for their instant. */
+/** There are many boundary jobs because most of them only wait for their instant. */
 const CONCURRENCY = { inventory: 1, boundaries: 20, crossings: 4_000, reconcile: 32, operations: 16 } as const;
 
 export interface Daemon {
-  /** Reads policies and settings anew, whether they have changed or not. */
+  /** Reads policies and settings again, whether they have changed or not. */
   reload(): Promise<void>;
   /** Ends the local timers; closing the queue ends the rest. */
   stop(): Promise<void>;

@@ -4,12 +4,12 @@ import type { Telemetry } from '../ports/telemetry.ts';
 
 /**
  * What people said, as it was last read. It ends when it expires or when somebody ends it, never because a store lost it: what was
- * known and is gone from the store stays in force, and is put back.
+ * known and is gone from the store stays active, and is put back.
  */
 export interface Overrides extends Said {
   /** When they were last read, milliseconds since the epoch; undefined if they never were. */
   readonly readAtMs: number | undefined;
-  /** Reads both anew. Throws if the store can't be asked: then nothing is decided, and so nothing written. */
+  /** Reads both again. Throws if the store can't be asked: then nothing is decided, and so nothing written. */
   refresh(store: Store, nowMs: number): Promise<void>;
 }
 
@@ -49,7 +49,7 @@ export function createOverrides({ telemetry, remembered, keep }: OverridesOption
     await keep?.(said);
   }
 
-  /** One for which there is no room stays in force here. */
+  /** One for which there is no room stays active here. */
   async function putBack(kind: 'freeze' | 'hold', { id, owner }: Entry, put: () => ReturnType<Store['putHold']>) {
     if (!(await put()).ok) return;
     telemetry.metrics.increment('ebb_overrides_restored_total', { kind });

@@ -54,7 +54,7 @@ interface Ahead {
 
 /**
  * Ensures one delayed job for each distinct next boundary of these computes. Several daemons ensure the same jobs: the id
- * holds the instant. What was ensured in this round of the keeper is not ensured again.
+ * holds the instant. What was ensured in this round of the resync loop is not ensured again.
  */
 export async function scheduleBoundaries(
   { queue, clock, scheduledBoundaries }: ScheduleDeps,

@@ -54,7 +54,7 @@ Examples:
   $ ebb holds
   $ ebb holds --json | jq '.holds[] | select(.owner == "ann")'`;
 
-/** `ebb holds`: which holds are in force. */
+/** `ebb holds`: which holds are current. */
 export function holdsCommand(): Command {
   return withAccessFlags(new Command('holds'))
     .description('list the active holds')

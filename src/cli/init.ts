@@ -100,7 +100,7 @@ async function filesFor(options: {
   ];
 }
 
-/** Relative to whoever names them, so that they can be committed along; those that are there stay, unless told otherwise. */
+/** Relative to the file that names them, so that they can be committed along; those that are there stay, unless told otherwise. */
 async function schemaFiles(cwd: string, force: boolean): Promise<NewFile[]> {
   const missing = SCHEMAS.filter((name) => force || !existsSync(join(cwd, schemaPath(name))));
   return Promise.all(missing.map(async (name) => ({ path: schemaPath(name), text: await schemaText(name) })));

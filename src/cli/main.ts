@@ -6,7 +6,7 @@ import { runProgram } from './program.ts';
 /** A command that failed may have left something open; after so long the process ends all the same. */
 const EXIT_GRACE_MS = 2_000;
 
-/** Whoever read our output has gone (`ebb … | head`): that is no error, and nobody is left to tell it to. */
+/** The reader of the output has gone (`ebb … | head`): no error, and nobody to report one to. */
 function endOnBrokenPipe(error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE') process.exit();
   throw error;

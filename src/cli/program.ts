@@ -18,7 +18,7 @@ async function buildProgram(args: readonly string[]): Promise<Command> {
   const program = rootCommand()
     .addHelpText('after', EXAMPLES)
     .configureHelp({ subcommandTerm: (command) => command.name() })
-    // What goes wrong is told once, by main.
+    // What goes wrong is logged once, by main.
     .configureOutput({ writeOut, writeErr, outputError: () => {} })
     .exitOverride();
   for (const { name, formerly, summary, load } of COMMANDS) {

@@ -28,7 +28,7 @@ async function showStatus(flags: AccessFlags): Promise<void> {
 
 type Status = Extract<Awaited<ReturnType<Operator['status']>>, { ok: true }>['value'];
 
-/** A status as lines: connections that are missing, what is in force, then what else is out of the ordinary. */
+/** A status as lines: connections that are missing, what is current, then what else is out of the ordinary. */
 export function describeStatus(status: Status): string[] {
   const { holds, freezes, degraded, stopped_fights, staged } = status;
   return [

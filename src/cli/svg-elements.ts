@@ -24,7 +24,7 @@ export function tenth(value: number): number {
   return Math.round(value * 10) / 10;
 }
 
-/** Of every picture. */
+/** Of every cached project. */
 const STYLE =
   'text{font:12px system-ui,sans-serif;fill:#1f2933}.title{font-size:15px;font-weight:600}.dim{fill:#616e7c}.grid{stroke:#d9dee4}';
 

@@ -103,7 +103,7 @@ function depsOf(
   };
 }
 
-/** What the plan was made of; whoever carries it out counts nobody. */
+/** What the plan was made of; applying it counts no connections. */
 function knownSamples(known: Planning['situation']['connections']): ApplyPlanDeps['samples'] {
   return { historyOf: (computeId) => known?.get(computeId) ?? new Map() };
 }

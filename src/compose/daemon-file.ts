@@ -24,7 +24,7 @@ export async function announce(
   return () => forgetOlder(queue);
 }
 
-/** Removes what a daemon that was killed has left there. Only for whoever has the folder for itself. */
+/** Removes what a daemon that was killed has left there. Only with the lock on the folder. */
 export async function forgetOlder(queue: QueueLocation): Promise<void> {
   if (queue.kind === 'embedded') await rm(pathIn(folderOf(queue)), { force: true });
 }

@@ -57,7 +57,7 @@ export type ProcessTelemetry = ReturnType<typeof createTelemetry>;
 export interface PartsOptions {
   settings: Settings;
   policies: PolicySet;
-  /** The hash of a policy set that may come into force whatever it disconnects; its beginning will do. */
+  /** The hash of a policy set that may become current whatever it disconnects; its beginning will do. */
   accept?: string | undefined;
   /** Only tests: also asks for approval where the control API is on this machine. */
   stageOnLoopback?: boolean;
@@ -195,7 +195,7 @@ interface NotifierDeps extends Pick<Basics, 'clock' | 'telemetry'>, Pick<Known, 
   onEvent: PartsOptions['onEvent'];
 }
 
-/** Tells what happens to computes to the log, the metrics, the history, and whoever asked for it. */
+/** Reports what happens to computes to the log, the metrics, the history, and an optional listener. */
 function openNotifier(deps: NotifierDeps, opened: Closer[]): Notifier {
   const { store, clock, telemetry, rules, onEvent } = deps;
   const record = logEvents(telemetry);

@@ -5,7 +5,7 @@ import { DEFAULT_SOURCE_EVERY_MS, type PolicySet } from '../domain/policy/policy
 import type { FleetFacts } from '../ports/fleet-facts.ts';
 import type { ConnectionSample as StoredSample } from '../ports/store.ts';
 
-/** Connections by compute id, as headroom is judged by them. */
+/** Connections by compute id, as headroom is evaluated by them. */
 type Connections = ReadonlyMap<string, ConnectionHistory>;
 
 /**

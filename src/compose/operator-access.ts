@@ -91,7 +91,7 @@ type Log = ReturnType<typeof createTelemetry>['log'];
 
 async function onStore(engine: Engine, { log, embedded }: { log: Log; embedded: boolean }): Promise<OperatorAccess> {
   const store = await createStore({ engine, log });
-  // Nobody else has an embedded store now: whoever starts a daemon on it looks at everything anyway.
+  // Nobody else has an embedded store now: a daemon that starts on it reconciles everything anyway.
   const queue = embedded ? undefined : createJobQueue({ engine, clock: systemClock(), log, onFailed: () => {} });
   const operator = createOperator({
     ...{ store, log },

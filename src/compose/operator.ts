@@ -64,7 +64,7 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
   };
 }
 
-/** What the daemon would do, as it last concluded: the same form, and the same hash for the same plan, as `ebb plan --json`. */
+/** What the daemon would do, as it last evaluated: the same form, and the same hash for the same plan, as `ebb plan --json`. */
 function currentPlan({ fleet, rules, clock }: DaemonOperatorDeps): object {
   const computes = [...fleet.evaluatedComputes()].toSorted((a, b) => ascending(placeOf(a), placeOf(b)));
   const hash = createHash('sha256').update(planHash(rules.current.policies.set.hash, computes)).digest('hex');

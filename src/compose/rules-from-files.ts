@@ -6,7 +6,7 @@ import { watchFiles } from '../policy/watch.ts';
 import type { CostRules, Rules, RulesReading, RulesSource } from '../ports/rules.ts';
 import type { Settings, SettingsResult } from '../settings.ts';
 
-/** Settings that count at once when they are read anew, and those of an account that do. */
+/** Settings that count at once when they are read again, and those of an account that do. */
 const EXCHANGED: ReadonlySet<string> = new Set([
   'policies',
   'disruption',
@@ -19,7 +19,7 @@ const EXCHANGED: ReadonlySet<string> = new Set([
 const EXCHANGED_OF_ACCOUNT: ReadonlySet<string> = new Set(['plan', 'profile']);
 
 export interface RulesFromFilesOptions {
-  /** Reads the settings anew, from the same file, flags and variables. */
+  /** Reads the settings again, from the same file, flags and variables. */
   readSettings: () => SettingsResult;
   /** What the daemon runs with. */
   settings: Settings;

@@ -22,9 +22,9 @@ export type RequestFault = RequestFaultSpec & { id: string; hits: number };
 
 /** What happens to one request. */
 export interface RequestEffects {
-  /** Real milliseconds by which the answer is held back; the request has been carried out by then. */
+  /** Real milliseconds by which the answer is held back; the request has taken effect before. */
   delayMs: number;
-  /** `status`: answered so and not carried out. `hang_up`, `wrong_json`: carried out, but the answer is spoilt. */
+  /** `status`: answered so and without effect. `hang_up`, `wrong_json`: took effect, but the answer is spoilt. */
   spoil?: Extract<RequestFault, { kind: 'status' | 'hang_up' | 'wrong_json' }>;
 }
 

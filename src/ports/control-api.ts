@@ -104,7 +104,7 @@ export interface ControlApiError {
   account?: string;
   requestId?: string;
   retryAfterMs?: number;
-  /** On a write that may have been carried out although it failed here: read before sending it again. */
+  /** On a write that may have taken effect although it failed here: read before sending it again. */
   outcomeUnknown?: true;
 }
 
@@ -134,7 +134,7 @@ export interface CallOptions {
   /** The first request of the call doesn't wait for the rate budget. */
   permit?: Permit | undefined;
   /**
-   * Sends again while the answer is `locked` (423). False by default: who writes by a decision must decide anew once the
+   * Sends again while the answer is `locked` (423). False by default: who writes by a decision must decide again once the
    * operation that holds the project has ended.
    */
   repeatLocked?: boolean;
@@ -150,7 +150,7 @@ export interface UnreadableCompute {
 
 export interface ComputeList {
   computes: Compute[];
-  /** Of these nothing may be concluded, and nothing written to them. */
+  /** Of these nothing may be derived, and nothing written to them. */
   unreadable: UnreadableCompute[];
 }
 
@@ -182,7 +182,7 @@ export interface AccountStatus {
  */
 export interface ControlApi {
   /**
-   * Pages of projects, in the API's order, one account after the other. Errors come last, one for each account whose picture is
+   * Pages of projects, in the API's order, one account after the other. Errors come last, one for each account whose list is
    * not whole: a project of it that was not seen may still exist. The pages of the others are whole.
    */
   listProjects(options?: CallOptions): AsyncIterable<ApiResult<Project[]>>;

@@ -26,7 +26,7 @@ export const COMPUTE_STATUSES = [
 ] as const;
 export type ComputeStatus = (typeof COMPUTE_STATUSES)[number];
 
-/** Null: no opinion, or not known. */
+/** Null: no value, or not known. */
 export interface SettingsDocument {
   min_cu: number | null;
   max_cu: number | null;
@@ -143,7 +143,7 @@ export interface RestoreDocument {
   computes: (ComputeName & {
     baseline: SettingsDocument;
     /**
-     * `requested`: it goes back as far as no policy has an opinion; `policies_decide`: policies will change it again, it takes a
+     * `requested`: it goes back as far as no policy sets a value; `policies_decide`: policies will change it again, it takes a
      * hold; `nothing_to_do`: ebb never changed it, or it is back already.
      */
     outcome: 'requested' | 'policies_decide' | 'nothing_to_do';

@@ -20,7 +20,7 @@ export interface Job {
 
 /**
  * A handler ends with `done`, asks to be called again (the job moves back to delayed and holds no worker slot), or leaves the job as it
- * was to whoever takes it next.
+ * was to the next worker.
  */
 export type JobOutcome = { kind: 'done' } | { kind: 'again'; atMs: number } | { kind: 'left' };
 
@@ -32,7 +32,7 @@ export type JobCounts = Record<'waiting' | 'active' | 'delayed' | 'failed', numb
 export interface JobQueue {
   /**
    * Ensures that a job of this queue comes every `intervalMs` real milliseconds, once for all daemons of a group.
-   * Idempotent; calling it again heals a queue that lost its scheduler.
+   * Idempotent; calling it again repairs a queue that lost its scheduler.
    */
   every(queue: QueueName, intervalMs: number): Promise<void>;
   /**
@@ -61,7 +61,7 @@ export interface JobQueue {
   resume(queue: QueueName): Promise<void>;
   /**
    * Stops taking jobs, aborts the running handlers' signal and waits for them, at most `graceMs`. A job whose handler then
-   * throws has not failed: the next daemon takes it up again.
+   * throws has not failed: the next daemon takes it again.
    */
   close(graceMs: number): Promise<void>;
 }

@@ -3,7 +3,7 @@ import type { Reason } from '../domain/compute/reasons.ts';
 import type { Action, Plan } from '../domain/plan/plan.ts';
 import type { ControlApiError, Operation } from './control-api.ts';
 
-/** How a write ended: `unknown` got no answer and may have been carried out; `refused` will not work as it is. */
+/** How a write ended: `unknown` got no answer and may have taken effect; `refused` will not work as it is. */
 export type WriteOutcome = 'applied' | 'locked' | 'throttled' | 'refused' | 'failed' | 'unknown';
 
 /** Which rules a write comes from. */

@@ -38,7 +38,7 @@ export const MOST_CHARACTERS = { owner: 80, reason: 300, query: 200 } as const;
 /** Ids as the control API and ebb make them; anything else never enters a path, a key or a query. */
 export const ID = /^[a-z0-9][a-z0-9-]{0,99}$/;
 
-/** Whoever asks a daemon waits so long for its answer, in milliseconds: a restore of a whole fleet takes its time. */
+/** A request to a daemon waits this long for its answer, in milliseconds: a restore of a whole fleet takes its time. */
 export const LONGEST_ANSWER_MS = 120_000;
 
 export interface Page<T> {
@@ -48,7 +48,7 @@ export interface Page<T> {
 }
 
 export interface HoldRequest {
-  /** `COMPUTE`, or `PROJECT/COMPUTE` for one that ebb has not met. */
+  /** `COMPUTE`, or `PROJECT/COMPUTE` for one that ebb does not know. */
   compute: string;
   owner: string;
   reason: string;
@@ -96,7 +96,7 @@ export interface Operator {
   unfreeze(request: { id: string | 'all'; owner: string }): Promise<OperatorResult<{ freezes: string[] }>>;
   approve(request: { hash: string; owner: string }): Promise<OperatorResult<{ hash: string }>>;
   restore(request: RestoreRequest): Promise<OperatorResult<RestoreDocument>>;
-  /** What the store remembers, for whoever plans while a daemon has the store. */
+  /** What the store remembers, to plan while a daemon has the store. */
   records(query: PageQuery): Promise<OperatorResult<Page<RecordsDocument>>>;
 }
 
@@ -120,7 +120,7 @@ export interface DaemonOperator extends Operator {
   fleet(query: FleetQuery): Promise<FleetDocument>;
   /** A compute that it knows; at little cost. */
   findCompute(computeId: string): Promise<OperatorResult<ComputeName>>;
-  /** A hold in force. */
+  /** An active hold. */
   findHold(id: string): Promise<OperatorResult<HoldDocument>>;
   /** Everything about one compute. */
   compute(computeId: string): Promise<OperatorResult<ComputeDetailDocument>>;

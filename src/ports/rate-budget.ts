@@ -12,7 +12,7 @@ export interface BudgetRequest {
 /** Leave to send one request. */
 export interface Grant {
   waitedMs: number;
-  /** Nothing is sent by it: it goes to whoever waits for the same, if somebody does. */
+  /** Nothing is sent by it: it goes to the next that waits for the same, if any. */
   giveBack(): void;
 }
 

@@ -47,6 +47,6 @@ export type RulesReading =
 export interface RulesSource {
   /** True if what was read last may no longer be what is there. */
   changed(): Promise<boolean>;
-  /** Reads everything anew, as a whole: all of it is right, or there are problems. */
+  /** Reads everything again, as a whole: all of it is right, or there are problems. */
   read(): Promise<RulesReading>;
 }

@@ -9,7 +9,7 @@ export interface SegmentDocument {
   min_cu: number;
   max_cu: number;
   suspend_timeout_seconds: number;
-  /** Who decided it: policies, `hold by OWNER`; empty where nobody has an opinion. */
+  /** Who decided it: policies, `hold by OWNER`; empty where nothing sets a value. */
   policies: string[];
 }
 

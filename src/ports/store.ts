@@ -4,7 +4,7 @@ import type { ComputeRecord } from '../domain/records/compute-record.ts';
 import type { HistoryEntry } from '../domain/records/history.ts';
 
 /**
- * Leave to write to a project. It holds for a bounded real time; the fencing token grows with each holder, so that one who
+ * Permission to write to a project. It holds for a bounded real time; the fencing token grows with each holder, so that one who
  * slept past its end can be told from the one who came after.
  */
 export interface Lease {
@@ -100,7 +100,7 @@ export interface OverrideStore {
   overrides(nowMs: number): Promise<{ holds: Stored<Hold>; freezes: Stored<Freeze> }>;
   /**
    * Adds a hold or replaces the one with its id. Those that expired before its `createdAtMs` make room. What was deleted stays so:
-   * to put it again, by whoever has not heard of that, does nothing.
+   * to put it again, by a daemon that does not know of that, does nothing.
    */
   putHold(hold: Hold): Promise<PutOutcome>;
   /** False if there was none. */
@@ -110,18 +110,18 @@ export interface OverrideStore {
   /** As {@link OverrideStore.putHold}. */
   putFreeze(freeze: Freeze): Promise<PutOutcome>;
   deleteFreeze(id: string): Promise<boolean>;
-  /** Remembers that a set may come into force; of the oldest, beyond a hundred, nothing is remembered. */
+  /** Remembers that a set may become current; of the oldest, beyond a hundred, nothing is remembered. */
   approve(approval: Approval): Promise<void>;
   /** Newest first. */
   approvals(): Promise<Approval[]>;
 }
 
 interface GenerationStore {
-  /** Registers a policy set that was loaded: the number in force if it is of this set, else a new and greater one. */
+  /** Registers a policy set that was loaded: the current number if it is of this set, else a new and greater one. */
   raiseGeneration(setHash: string): Promise<number>;
-  /** Puts back what a daemon knows into a store that came back empty; a greater one stays. Gives the number in force. */
+  /** Puts back what a daemon knows into a store that came back empty; a greater one stays. Gives the current number. */
   restoreGeneration(known: Generation): Promise<number>;
-  /** The one in force. A daemon whose own number is smaller must not write. Undefined in an empty store. */
+  /** The current one. A daemon whose own number is smaller must not write. Undefined in an empty store. */
   generation(): Promise<Generation | undefined>;
 }
 

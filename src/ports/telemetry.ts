@@ -20,7 +20,7 @@ export interface Metrics {
 /** One compute as the per-compute series show it. */
 export interface ComputeSeries {
   compute: Compute;
-  /** Absent or null: no opinion. */
+  /** Absent or null: no value. */
   desired: { minCu: number | null; maxCu: number | null; suspendTimeoutSeconds: number | null };
   baseline: ComputeSettings | undefined;
   owner: string | undefined;

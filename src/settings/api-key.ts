@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Result } from '../common/result.ts';
 import { type Secret, secret } from './secret.ts';
 
-/** Where the API key comes from; a variable that is not set has none. A file can be read anew, so that a key can be rotated. */
+/** Where the API key comes from; a variable that is not set has none. A file can be read again, so that a key can be rotated. */
 export type ApiKeySource =
   | { from: 'variable'; variable: string; key: Secret | undefined }
   | { from: 'file'; file: string; where: string };

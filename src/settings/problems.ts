@@ -137,7 +137,7 @@ function homelessKeys({ accounts }: Values, given: Sources, env: Environment): s
   return problems;
 }
 
-/** The vendor's API: a key may go there whoever says so. */
+/** The vendor's API: a key may go there, whatever the settings say. */
 const VENDOR_ORIGIN = 'https://console.neon.tech';
 
 /**

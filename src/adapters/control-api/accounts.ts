@@ -84,7 +84,7 @@ export function withAccountKeys(
       if (!key.ok) return resultOf(call, notSent(key.message), redactor);
       const exchange = await exchangeUnder(account, call, key.value, signal);
       if (exchange.kind !== 'answer' || exchange.status !== 401) return resultOf(call, exchange, redactor);
-      // A 401 was not carried out, so under a key that has changed meanwhile even a write may be sent again.
+      // A 401 had no effect, so under a key that has changed meanwhile even a write may be sent again.
       const fresh = await readKey(account, { ...questionOf(call), refusedKey: key.value });
       if (!fresh.ok || fresh.value === key.value) return resultOf(call, exchange, redactor);
       return resultOf(call, await exchangeUnder(account, call, fresh.value, signal), redactor);

@@ -42,7 +42,7 @@ export function resultOf(call: ApiCall, exchange: Exchange, redactor: Redactor):
   return failed(call, { code: 'malformed', message: 'the answer is not JSON', unknown: true, status });
 }
 
-/** An error of the port for a 2xx answer that has not the specified form. It was carried out, but what it did is not known. */
+/** An error of the port for a 2xx answer that has not the specified form. It took effect, but what it did is not known. */
 export function malformed(call: ApiCall, message: string): { ok: false; error: ControlApiError } {
   return failed(call, { code: 'malformed', message, unknown: true });
 }

@@ -27,7 +27,7 @@ export interface ControlApiOptions {
   accounts: readonly ApiAccount[];
   metrics: Metrics;
   log?: Log;
-  /** Shared with whoever else uses the accounts; by default one of this client alone, at the platform's limits. */
+  /** Shared with other users of the accounts; by default one of this client alone, at the platform's limits. */
   budget?: RateBudget;
   /** Allows plain http to other machines: the key is readable on the way. */
   allowPlainHttp?: boolean;

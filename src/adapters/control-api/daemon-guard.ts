@@ -10,7 +10,7 @@ const SETTINGS_FIELDS = new Set(['autoscaling_limit_min_cu', 'autoscaling_limit_
  * The last door before the wire for everything the daemon sends: GET without a body, PATCH of the three settings of one
  * compute, and restart. Anything else is refused here, whatever the layers above believe they ask for.
  *
- * Invariant: it judges the very bytes that are sent (method, path, body), not what the caller says about them.
+ * Invariant: it checks the very bytes that are sent (method, path, body), not what the caller says about them.
  */
 export function withDaemonGuard(send: Transport): Transport {
   return async (request, signal) => (isAllowed(request) ? send(request, signal) : REFUSAL);

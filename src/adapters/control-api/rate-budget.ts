@@ -49,7 +49,7 @@ const MOST_AT_ONCE = 1_000;
 
 /**
  * A budget over a log. Requests of one account wait in one line, the most urgent first, then those who came first. Leave is asked for
- * the line, not by each waiter, and goes to whoever is first by then.
+ * the line, not by each waiter, and goes to the first in line at that time.
  */
 export function createRateBudget(options: {
   budgets: BudgetStore;

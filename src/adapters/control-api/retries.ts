@@ -57,7 +57,7 @@ export function withRetries(
 }
 
 /**
- * 429 and 503 say that nothing was done. So does 423, but who waits for its end may want something else by then, so that is the
+ * 429 and 503 say that nothing was done. So does 423, but who waits for its end may want something else afterwards, so that is the
  * caller's choice. A GET changes nothing and may always come again; a write only if it certainly did not arrive.
  */
 function mayRepeat(call: ApiCall, error: ControlApiError): boolean {

@@ -4,7 +4,7 @@ import { impossibleSize, isAllowedSize } from '../../domain/compute/compute-unit
 import { isSafeId } from './wire.ts';
 
 /**
- * A fleet file, whoever wrote it: what ebb reads of it. Keys that it doesn't know are left out, since the same file serves
+ * A fleet file, from any source: what ebb reads of it. Keys that it doesn't know are left out, since the same file serves
  * the emulator.
  */
 

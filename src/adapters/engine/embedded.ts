@@ -104,7 +104,7 @@ function once(run: () => Promise<void>): () => Promise<void> {
 /**
  * What a clock that was ahead has left in the queue, on an engine that nobody else uses: locks of jobs that a killed daemon had, triggers
  * that come again by themselves, and schedules. They count from now on: else their jobs, and all that are deduplicated against
- * them, would wait for an instant that is years away. Boundaries are meant to lie ahead, and are found anew.
+ * them, would wait for an instant that is years away. Boundaries are meant to lie ahead, and are found again.
  */
 async function bringJobsNear(pool: PgPool, nowMs = Date.now()): Promise<void> {
   const latestMs = nowMs + MOST_AHEAD_MS;

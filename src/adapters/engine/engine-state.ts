@@ -6,7 +6,7 @@ interface GuardOptions {
   isAway(error: Error): boolean;
 }
 
-/** The parts of an engine that keep its drivers' many ways of saying "not now" from whoever uses it. */
+/** The parts of an engine that keep its drivers' many ways of saying "not now" from its users. */
 export function createGuard({ message, isAway }: GuardOptions): Pick<Engine, 'guard' | 'isAway'> {
   function clear(error: unknown): unknown {
     return error instanceof Error && isAway(error) ? new EngineAwayError(message(error), { cause: error }) : error;

@@ -8,7 +8,7 @@ const OWNER_ONLY = 0o077;
 
 /**
  * Makes the folder if it is not there, and says what is wrong if it can't be written to. From then on it is its owner's alone (0700, and
- * what is made in it 0600), whatever the umask was and whoever made it.
+ * what is made in it 0600), whatever the umask was and no matter who made it.
  */
 export function prepareFolder(folder: string): PreparedFolder {
   if (folder === '') return { ok: false, message: 'embedded: needs a folder, e.g. EBB_QUEUE_URL=embedded:.ebb' };
@@ -32,7 +32,7 @@ function makeWithParents(folder: string): void {
   mkdirSync(folder, { mode: 0o700 });
 }
 
-/** Closes to others what an earlier version, or a copy, has left open. For whoever has locked the folder: what vanishes meanwhile is an error. */
+/** Closes to others what an earlier version, or a copy, has left open. Only with the lock on the folder: what vanishes meanwhile is an error. */
 export function closeToOthers(folder: string): void {
   const database = join(folder, 'db');
   for (const path of [database, join(folder, 'lock')]) closeOne(path);

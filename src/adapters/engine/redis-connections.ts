@@ -27,7 +27,7 @@ export function createRedisConnections(place: RedisPlace): RedisConnections {
 
   function track<Connection extends RedisConnection>(connection: Connection): Connection {
     opened.push(connection);
-    // ioredis prints errors that nobody listens for; the state of the engine is told once, by `commands` alone.
+    // ioredis prints errors that nobody listens for; the state of the engine is logged once, by `commands` alone.
     connection.on('error', () => {});
     trackDuplicates(connection, track);
     keepBullQuiet(connection);

@@ -27,7 +27,7 @@ export function isRedisAway(error: Error): boolean {
   return AWAY.test(textOf(error)) || refusal(error) !== undefined;
 }
 
-/** What to tell whoever asked while Redis is away. */
+/** The message for callers while Redis is unavailable. */
 export function awayMessage(error: Error): string {
   const refused = refusal(error);
   return refused === undefined ? 'Redis is not reachable' : `Redis does not work: ${refused}`;

@@ -14,7 +14,7 @@ export interface Guarded {
 const NOT_KNOWN = 'no token of this daemon: check EBB_TOKEN, or your line in its file of tokens';
 
 /**
- * Whoever tells something must have a token, compared in constant time. A browser's remembered password does not do: it would be
+ * A request that changes something needs a token, compared in constant time. A browser's remembered password does not do: it would be
  * sent with whatever another web page makes the browser send.
  */
 export function callerGuard(tokens: Tokens): MiddlewareHandler<Guarded> {
@@ -32,7 +32,7 @@ export function callerGuard(tokens: Tokens): MiddlewareHandler<Guarded> {
   });
 }
 
-/** Whoever reads must have a token too: as programs send it, or as the password that a browser asks for, with any name. */
+/** Reading needs a token too: as programs send it, or as the password that a browser asks for, with any name. */
 export function readerGuard(tokens: Tokens): MiddlewareHandler {
   const bearer = callerGuard(tokens);
   const password = basicAuth({
@@ -106,7 +106,7 @@ function originHost(origin: string): string {
   return URL.canParse(origin) ? new URL(origin).host : '';
 }
 
-/** What to tell whoever asked for what only the store has, or wanted it changed, while it is away. */
+/** The answer to requests that need the store while it is unavailable. */
 export function unavailable({ message }: Error): string {
   return `${message}: nothing was changed, try again when /readyz says that the store answers`;
 }

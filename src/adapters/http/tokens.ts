@@ -6,7 +6,7 @@ import { isShowable } from '../../common/safe-text.ts';
 import { MOST_CHARACTERS } from '../../ports/operator.ts';
 import type { Log } from '../../ports/telemetry.ts';
 
-/** Who has a token: a person, or whoever shares it. */
+/** Who has a token: a person, or everyone who shares it. */
 export interface TokenHolder {
   name: string | undefined;
 }
@@ -25,7 +25,7 @@ interface TokensOptions {
   log: Pick<Log, 'info' | 'error'>;
   /** Shared by everybody. */
   shared?: string | undefined;
-  /** A file of tokens; read anew when it changes. While it is broken, none of its tokens counts. */
+  /** A file of tokens; reloaded when it changes. While it is invalid, none of its tokens is accepted. */
   file?: string | undefined;
   /** For commands on this machine: it allows everything and makes nobody ask for a token. */
   local: string;

@@ -27,7 +27,7 @@ export function createQueueBackend(engine: Engine): QueueBackend {
   return engine.kind === 'redis' ? onRedis(engine) : onPostgres(engine);
 }
 
-/** Whoever adds jobs hears at once that Redis is away; workers wait for it. */
+/** Adding a job fails at once while Redis is unavailable; workers wait for it. */
 function onRedis(engine: RedisEngine): QueueBackend {
   let workerConnection: ConnectionOptions | undefined;
   return {

@@ -13,7 +13,7 @@ interface JobQueueOptions {
   engine: Engine;
   clock: Clock;
   log: Log;
-  /** Hears of every job whose handler threw; the job is gone by then. */
+  /** Hears of every job whose handler threw; the job is gone already. */
   onFailed(queue: QueueName, job: Job, error: Error): void;
   /** 10 s and 5 s by default. */
   recovery?: Recovery;

@@ -129,7 +129,7 @@ async function processJob(job: EbbJob, token: string | undefined, options: Proce
   throw new DelayedError();
 }
 
-/** A job that was stopped in the middle by the shutdown has not failed: the next daemon takes it up again. */
+/** A job that was stopped in the middle by the shutdown has not failed: the next daemon takes it again. */
 async function outcomeOf(job: Job, handler: JobHandler, signal: AbortSignal): Promise<JobOutcome> {
   try {
     return await handler(job, signal);

@@ -55,7 +55,7 @@ export interface OverrideReaders {
   approval: EntryReader<Approval>;
 }
 
-/** Reads leniently what people said: unknown fields are kept, a text of another shape is told once. */
+/** Reads leniently what people said: unknown fields are kept, a text of another shape is logged once. */
 export function createOverrideReaders({ log }: { log: Log }): OverrideReaders {
   const said = new Set<string>();
 

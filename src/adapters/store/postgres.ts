@@ -78,7 +78,7 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
   };
 }
 
-/** The caller's lease, locked against whoever would take it over while the same statement writes. */
+/** The caller's lease, locked against a takeover while the same statement writes. */
 const HELD = `held AS (
   SELECT name FROM ebb_lease
    WHERE name = $1 AND holder = $2 AND token = $3 AND expires_at > clock_timestamp() FOR UPDATE
@@ -87,7 +87,7 @@ const HELD = `held AS (
 const AFTER = (parameter: string) => `clock_timestamp() + ${parameter}::double precision * interval '1 millisecond'`;
 
 /**
- * Each statement is one atomic step. Invariant: whoever changes a record proves in the same statement that the lease is still
+ * Each statement is one atomic step. Invariant: each change of a record proves in the same statement that the lease is still
  * the caller's. Those that may be refused return a row if they were not.
  */
 const STATEMENTS = {

@@ -104,8 +104,8 @@ export interface RecordReader {
 }
 
 /**
- * Reads stored records leniently: unknown fields are kept. A record of another shape is left as it is and told once: what it says, above
- * all the baseline, can't be found out anew. The others go on.
+ * Reads stored records leniently: unknown fields are kept. A record of another shape is left as it is and logged once: what it says, above
+ * all the baseline, can't be found out again. The others go on.
  */
 export function createRecordReader({ log }: { log: Log }): RecordReader {
   const broken = new Map<string, string>();

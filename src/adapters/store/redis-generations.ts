@@ -18,7 +18,7 @@ redis.call('HSET', KEYS[1], 'number', text, 'hash', ARGV[1])
 return text
 `;
 
-/** KEYS: generation. ARGV: number, hash. Gives the number in force. */
+/** KEYS: generation. ARGV: number, hash. Gives the current number. */
 const RESTORE = `
 local last = redis.call('HGET', KEYS[1], 'number')
 if last and tonumber(last) >= tonumber(ARGV[1]) then return last end

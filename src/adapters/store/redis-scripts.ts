@@ -3,7 +3,7 @@ import { MOST_AHEAD_MS } from '../../domain/overrides/instants-ahead.ts';
 import type { RedisEngine } from '../../ports/engine.ts';
 
 /**
- * Each script is one atomic step. Invariant: a lease is a hash {holder, token} that Redis itself lets expire, and whoever
+ * Each script is one atomic step. Invariant: a lease is a hash {holder, token} that Redis itself lets expire, and the one who
  * changes a record proves in the same step that the lease is still the caller's.
  */
 const HELD = `

@@ -71,8 +71,8 @@ export interface WriteOccasion {
 }
 
 /**
- * Writes one change: intent, call, record. The intent is stored before the call, so that a daemon that dies in between leaves
- * a trace, and whoever comes next reads before it sends. Nothing is sent without the lease.
+ * Writes one change: pending write, call, record. The pending write is stored before the call, so that a daemon that dies in between leaves
+ * a trace, and the next daemon reads before it sends. Nothing is sent without the lease.
  */
 export async function applyAction(
   deps: ApplyDeps,
@@ -122,7 +122,7 @@ async function obstacleTo(
   const refreshed = deps.overrides.refresh(deps.store, deps.clock.now());
   const [leave] = await Promise.all([deps.mayWrite(), refreshed]);
   if (!leave.ok) {
-    // Whoever may write again looks at everything by itself.
+    // A daemon that may write again reconciles everything by itself.
     deps.telemetry.metrics.increment('ebb_skipped_total', { reason: leave.reason.code });
     return { goOn: false };
   }
@@ -163,7 +163,7 @@ function send(
   return api.updateCompute(projectId, computeId, action.fields, { ...options, permit: permits.updateCompute });
 }
 
-/** Freezes, and holds that keep a compute as it is, are read anew before each write: one may have been set meanwhile. */
+/** Freezes, and holds that keep a compute as it is, are read again before each write: one may have been set meanwhile. */
 function isFrozen({ overrides, clock }: ApplyDeps, { compute, plan }: EvaluatedCompute): boolean {
   const nowMs = clock.now();
   const raises = plan.actions[0]?.raises ?? false;
@@ -186,7 +186,7 @@ async function storeIntent(
   return stored ? intended : undefined;
 }
 
-/** Stores the record, and concludes anew: what is left to do is looked for by the keeper. */
+/** Stores the record, and evaluates again; the resync loop finds what is left to do. */
 async function keep(
   deps: ApplyDeps,
   lease: Lease,

@@ -11,7 +11,7 @@ export interface BranchDeps extends ReadComputesDeps, OutageDeps, TriggerDeps {}
 
 /**
  * Before clients are disconnected by a policy that may have chosen the compute by its branch, the branch is read again, unless that
- * was a moment ago. Where it is another by now, or can't be had, nothing is sent: it is decided anew.
+ * was a moment ago. Where it is another by now, or can't be had, nothing is sent: it is decided again.
  */
 export async function isBranchAsDecided(
   deps: BranchDeps,

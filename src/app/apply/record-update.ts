@@ -11,7 +11,7 @@ import type { WriteOutcome } from '../../ports/notifier.ts';
 export type WriteAnswer = ApiResult<Partial<ChangeAnswer> & { operations: Operation[] }>;
 
 /**
- * What became of the request. A `refused` one would be refused again; `locked`, `throttled` and `failed` were not carried out,
+ * What became of the request. A `refused` one would be refused again; `locked`, `throttled` and `failed` had no effect,
  * for reasons that are not the compute's; of an `unknown` one nobody knows.
  */
 export function outcomeOf(answer: WriteAnswer): WriteOutcome {

@@ -54,7 +54,7 @@ export function createBoundaries(deps: BoundaryDeps): JobHandler {
     await pLimit(CONCURRENT_TRIGGERS).map(projectIds, (projectId) => request(deps, projectId, instantMs));
     sent.delete(instantMs);
     if (leftMs <= HEAD_START_MS) return { kind: 'done' };
-    // Others may be affected by then, by other policies or holds.
+    // Others may be affected at that time, by other policies or holds.
     sent.set(instantMs, new Set([...(known ?? []), ...projectIds]));
     return { kind: 'again', atMs: instantMs - HEAD_START_MS };
   }

@@ -28,7 +28,7 @@ const MOST_CLOCK_SKEW_MS = 3_000;
 /** In a daemon with more of them at one instant, a sleep that the list has just shown is believed: a reading each would be late. */
 const CROWD = 100;
 
-/** Where a project is about to cross a boundary. */
+/** Where a project is about to reach a boundary. */
 interface Crossing {
   projectId: string;
   /** Its place among those that this daemon was given: they come in the order of writing. */
@@ -44,7 +44,7 @@ export interface CrossingDeps extends ReconcileDeps, ReportListingDeps {
 /**
  * Takes one project over a boundary that is about to come: reads what is not known of it, has the list of projects confirm it shortly
  * before, waits for the instant and then for leave of the rate budget, and has only locking, deciding and writing left. Where that could
- * not be had by then it is read after it.
+ * not be read in time it is read after it.
  */
 export function createCrossings(deps: CrossingDeps): JobHandler {
   const { clock, storeClock, fleet } = deps;

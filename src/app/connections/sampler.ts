@@ -125,7 +125,7 @@ function isDue(dueMs: number, everyMs: number, nowMs: number): boolean {
 
 /**
  * Only who knows the whole fleet can have all of it counted. The lease is not given back: it runs out when the source is due again,
- * also for whoever takes the fleet over meanwhile.
+ * also for a daemon that becomes the leader meanwhile.
  */
 async function isMyTurn(
   { store, clock, holder, leaderLease }: Pick<SamplingDeps, 'store' | 'clock' | 'holder' | 'leaderLease'>,

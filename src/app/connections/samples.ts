@@ -1,7 +1,7 @@
 import type { ConnectionHistory } from '../../domain/connections/connections.ts';
 import type { ConnectionSample } from '../../ports/store.ts';
 
-/** What is known of connections, of this daemon's picture; the store has the same for all daemons. */
+/** What is known of connections, of this daemon's cached project; the store has the same for all daemons. */
 export interface Samples {
   /** Counts by source; empty where nothing was counted. */
   historyOf(computeId: string): ConnectionHistory;

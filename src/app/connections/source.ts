@@ -129,7 +129,7 @@ async function store(
   await deps.store.putSamples(computeId, kept);
 }
 
-/** True if what was counted makes something else right than what was last concluded. */
+/** True if what was counted makes something else right than what was last evaluated. */
 function changesWhatIsWanted(deps: SampleSourceDeps, compute: Compute): boolean {
   const before = deps.fleet.known(compute.computeId)?.evaluatedCompute;
   if (!before) return false;

@@ -44,7 +44,7 @@ export function evaluateProject(
   return evaluatedComputes;
 }
 
-/** What is concluded about, besides what the daemon knows. */
+/** What is evaluated, besides what the daemon knows. */
 interface Subject {
   compute: Compute;
   record: ComputeRecord;
@@ -72,7 +72,7 @@ export function evaluateCompute(deps: EvaluateDeps, subject: Subject): Evaluated
   return { compute, record, ...evaluate(situationOf(deps, subject)) };
 }
 
-/** All by which a compute is judged, as things stand. */
+/** All by which a compute is evaluated, as things stand. */
 export function situationOf(deps: EvaluateDeps, { compute, record, projectBusy }: Subject): Situation {
   const { mode, overrides } = deps;
   const { policies, profiles, disruption, manualChanges } = deps.rules.current;

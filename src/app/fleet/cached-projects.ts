@@ -26,7 +26,7 @@ export async function readInTurn(
   }
 }
 
-/** Reads the computes of a project and keeps them; undefined, and said once, if the control API can't be asked. */
+/** Reads the computes of a project and keeps them; undefined, and logged once, if the control API can't be asked. */
 export async function readProject(
   deps: ReadProjectDeps,
   project: Project,
@@ -45,7 +45,7 @@ export async function readProject(
   return undefined;
 }
 
-/** As {@link readProject}, and says nothing: for whoever can do without. */
+/** As {@link readProject}, without logging: for callers that can do without. */
 export async function readProjectQuietly(
   deps: ReadComputesDeps,
   project: Project,

@@ -8,14 +8,14 @@ import type { KnownBranches } from './branches.ts';
 export interface CachedProject {
   project: Project;
   computes: readonly Compute[];
-  /** Listed, and not understood: nothing is concluded about them. */
+  /** Listed, and not understood: they are not evaluated. */
   unreadable: readonly UnreadableCompute[];
   /** When the reading began: by the clock (a change sent later is not in it), and on its monotonic time (for the age). */
   readAtMs: number;
   readAtMonotonicMs: number;
 }
 
-/** The newest conclusion about a compute, whoever has looked at it. */
+/** The newest evaluation of a compute, by any daemon. */
 interface Known {
   evaluatedCompute: EvaluatedCompute;
   /** On the clock's monotonic time. */
@@ -23,7 +23,7 @@ interface Known {
 }
 
 /**
- * The daemon's picture of the fleet, in memory only: what is lost with it is read again. Keyed by project, then compute.
+ * The daemon's view of the fleet, in memory only: what is lost with it is read again. Keyed by project, then compute.
  */
 export interface Fleet {
   cachedProject(projectId: string): CachedProject | undefined;
@@ -34,11 +34,11 @@ export interface Fleet {
   listed(projectId: string): Project | undefined;
   projectIds(): string[];
   forget(projectId: string): void;
-  /** Keeps what this daemon has concluded when it looked at the compute itself, under the project's lease. */
+  /** Keeps what this daemon has evaluated when it looked at the compute itself, under the project's lease. */
   putEvaluated(evaluatedCompute: EvaluatedCompute): void;
   /** Keeps what follows from what the store has, of a compute that any daemon of the group may have looked at. */
   adopt(evaluatedCompute: EvaluatedCompute): void;
-  /** The newest conclusion about each compute, own or adopted. */
+  /** The newest evaluation about each compute, own or adopted. */
   evaluatedComputes(): Iterable<EvaluatedCompute>;
   known(computeId: string): Known | undefined;
   /** This daemon's own: what it compares its next look with. */
@@ -50,7 +50,7 @@ export interface Fleet {
   brokenAbsentSinceMs: Map<string, number>;
   /** When the list of all projects was last asked for, on the clock's monotonic time; −Infinity if it never was. */
   listAskedAtMonotonicMs: number;
-  /** Milliseconds since the picture was read; infinite if there is none. */
+  /** Milliseconds since the cached project was read; infinite if there is none. */
   ageMs(projectId: string): number;
   /** By account, whether the list of projects shows changes of computes; absent while nobody knows. */
   listShowsChanges: Map<string, boolean>;

@@ -36,7 +36,7 @@ export interface ForgetProjectDeps extends LeaseDeps {
   telemetry: Telemetry;
 }
 
-/** Forgets a project of which the control API says that it does not exist: its picture, and its records. */
+/** Forgets a project of which the control API says that it does not exist: the cached project and its records. */
 export async function forgetProject(deps: ForgetProjectDeps, projectId: string): Promise<void> {
   const { fleet, store, telemetry } = deps;
   const isForgotten = await withProjectLease(deps, projectId, async (lease) => {

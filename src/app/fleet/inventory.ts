@@ -23,8 +23,8 @@ export interface InventoryDeps extends FreshProjectDeps, ForgetProjectDeps, Trig
 }
 
 /**
- * Keeps the picture of the fleet true at little cost: the list of projects shows which of them changed; those are read at
- * once, and of the others the oldest pictures, as many as the background's share of the budget allows.
+ * Keeps the cached projects up to date at little cost: the list of projects shows which of them changed; those are read at
+ * once, and of the others the oldest cached projects, as many as the background's share of the budget allows.
  */
 export function createInventory(deps: InventoryDeps): JobHandler {
   return async (_job, signal) => {

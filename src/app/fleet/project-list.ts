@@ -127,7 +127,7 @@ export function createListWatch(deps: ListWatchDeps): ListWatch {
   return {
     async ensure(maxAgeMs, options) {
       if (!running && clock.monotonicMs() - fleet.listAskedAtMonotonicMs <= maxAgeMs) return;
-      // Whoever asked for it may be stopped: the others only lose what they would have known.
+      // The caller may be stopped: the others only lose what they would have known.
       running ??= read(options)
         .catch(() => {})
         .finally(() => {

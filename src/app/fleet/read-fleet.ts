@@ -20,7 +20,7 @@ export interface Survey {
   computes: Compute[];
   /** Projects whose branches the key may not list: their computes have neither names nor roles of branches. */
   branchNamesRefused: string[];
-  /** Why the picture is not whole, if it is not: of accounts that could not be listed, of projects and computes that could not be read. */
+  /** Why the result is not complete, if it is not: of accounts that could not be listed, of projects and computes that could not be read. */
   errors: ControlApiError[];
 }
 

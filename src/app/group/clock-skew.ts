@@ -2,17 +2,17 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 
-/** A daemon whose clock is further off than this writes nothing: it would cross boundaries at another time than the others. */
+/** A daemon whose clock is further off than this writes nothing: it would act on boundaries at another time than the others. */
 export const MOST_OFF_MS = 2_000;
 
 /** A clock that has moved so much against its monotonic time was set, or slept: it is compared again at once. */
 const JUMP_MS = 1_000;
 
-/** How far this machine's clock is from the time of the group, which is the store's. Milliseconds; real time. */
+/** How far this machine's clock is from the store clock. Milliseconds; real time. */
 export interface StoreClock {
-  /** Compares anew. Throws if the store can't be asked. */
+  /** Compares again. Throws if the store can't be asked. */
   compare(): Promise<void>;
-  /** Ahead of the group if positive, if it is further off than allowed; compares anew if the clock was set meanwhile. */
+  /** Ahead of the group if positive, if it is further off than allowed; compares again if the clock was set meanwhile. */
   tooFarOff(): Promise<number | undefined>;
   /** The same as of the last comparison. */
   wasTooFarOff(): number | undefined;

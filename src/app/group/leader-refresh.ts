@@ -15,7 +15,7 @@ import type { LeaderLease } from './leader.ts';
 const LOOK_MS = 2_000;
 const CONCURRENT_READS = 8;
 
-/** A daemon that has crossed a boundary has concluded by then, in milliseconds. */
+/** A daemon that has reached a boundary has evaluated it in this time, in milliseconds. */
 const PAST_BOUNDARY_MS = 10_000;
 
 export interface LeaderRefreshDeps extends EvaluateDeps {
@@ -30,7 +30,7 @@ export interface LeaderRefreshDeps extends EvaluateDeps {
   rhythm: { resyncMs: number };
 }
 
-/** By what the conclusions were last drawn anew. */
+/** By what the evaluations were last made again. */
 interface Grounds {
   rules: CompiledRules;
   overrides: string;
@@ -38,9 +38,9 @@ interface Grounds {
 }
 
 /**
- * Whichever daemon of a group reconciles a project, the one that holds the fleet's lease knows it: it concludes from its own picture
+ * Whichever daemon of a group reconciles a project, the leader knows it: it evaluates from its own cached project
  * and from the records that the store has, and tells nobody. Elsewhere only what is deleted is forgotten, once the control API says so. A daemon on a store of its
- * own has concluded everything itself.
+ * own has evaluated everything itself.
  */
 export function startLeaderRefresh(deps: LeaderRefreshDeps): Running {
   const { clock, rhythm, leaderLease } = deps;
@@ -99,14 +99,14 @@ function isOther(before: Grounds | undefined, now: Grounds): boolean {
   return before?.rules !== now.rules || before?.overrides !== now.overrides;
 }
 
-/** Another daemon looked at it last: what that one has stored since can't be seen in the picture. */
+/** Another daemon looked at it last: what that one has stored since can't be seen in the cached project. */
 function isOfOthers({ fleet }: Pick<LeaderRefreshDeps, 'fleet'>, { computes }: CachedProject): boolean {
   return computes.some(
     ({ computeId }) => fleet.known(computeId)?.evaluatedCompute !== fleet.evaluatedCompute(computeId),
   );
 }
 
-/** Read since it was concluded about, never concluded about, or long past a boundary: at it there is better to do. */
+/** Read since it was evaluated, never evaluated, or long past a boundary: at it there is better to do. */
 function isBehind(
   { fleet, clock }: Pick<LeaderRefreshDeps, 'fleet' | 'clock'>,
   { computes, readAtMonotonicMs }: CachedProject,
@@ -121,7 +121,7 @@ function isBehind(
   });
 }
 
-/** What was seen last of each compute counts: in the picture, or when this daemon changed it since. */
+/** What was seen last of each compute counts: in the cached project, or when this daemon changed it since. */
 async function adoptProject(deps: LeaderRefreshDeps, projectId: string): Promise<void> {
   const { fleet } = deps;
   const askedAtMonotonicMs = deps.clock.monotonicMs();
@@ -133,7 +133,7 @@ async function adoptProject(deps: LeaderRefreshDeps, projectId: string): Promise
     return known && known.atMonotonicMs >= cachedProject.readAtMonotonicMs ? known.evaluatedCompute.compute : compute;
   });
   for (const evaluatedCompute of evaluateQuietly(deps, computes, records)) {
-    // What this daemon has concluded itself meanwhile rests on a newer record.
+    // What this daemon has evaluated itself meanwhile rests on a newer record.
     const knownAtMs = fleet.known(evaluatedCompute.compute.computeId)?.atMonotonicMs ?? Number.NEGATIVE_INFINITY;
     if (knownAtMs < askedAtMonotonicMs) fleet.adopt(evaluatedCompute);
   }

@@ -10,15 +10,15 @@ export const ATTEND_MS = 3_000;
 /** What keeps an enforcing daemon from writing anything. */
 export type WriteBlock = 'clock_off' | 'staged' | 'superseded';
 
-/** Which daemon of a group keeps the picture of the whole fleet: it takes the inventory, and exports what is counted once. */
+/** Which daemon of a group is the leader: it reads the inventory, and exports what is counted once. */
 export interface LeaderLease {
   /** The store serves this daemon only: what is stored, it has stored itself. */
   readonly isAlone: boolean;
-  /** True for the one that keeps it. Of several daemons on one store one at most, but for as long as a lease holds. */
+  /** True for the leader. Of several daemons on one store at most one, except for as long as a lease lasts. */
   isHeld(): boolean;
   /** Takes the lease if it is free, renews it if it is held. Throws if the store can't be asked: then all stays as it is. */
   attend(): Promise<void>;
-  /** Leaves it to whoever comes next. */
+  /** Gives it up, for the next daemon. */
   release(): Promise<void>;
 }
 
@@ -50,7 +50,7 @@ export function createLeaderLease({ isAlone, store, telemetry, holder, blocked }
   return {
     isAlone,
     isHeld: () => isHeld,
-    // While the store can't be asked this throws, and whoever held the lease goes on: then nobody can take it over either, and
+    // While the store can't be asked this throws, and the daemon that held the lease goes on: then nobody can take it over either, and
     // series that stop at an outage would be missed when they are needed most. Who alone is cut off stops when it is back.
     async attend() {
       if (isAlone) return become(true);

@@ -27,7 +27,7 @@ export function withRightClock({ storeClock }: { storeClock: StoreClock }, handl
   };
 }
 
-/** The list of projects is the matter of one daemon: the others would each keep a part of the picture, and none the whole. */
+/** The list of projects is the matter of one daemon: the others would each keep a part of the cached project, and none the whole. */
 export function onlyAsLeader({ leaderLease }: { leaderLease: LeaderLease }, handler: JobHandler): JobHandler {
   return async (job, signal) => (leaderLease.isHeld() ? handler(job, signal) : { kind: 'done' });
 }
@@ -42,7 +42,7 @@ export interface PauseQueuesDeps extends TriggerDeps {
 
 /**
  * A daemon that may not write while others of its group may leaves the triggers to them; when it may again, it takes them again and
- * looks at all that it knows. The inventory is left to whoever keeps the picture of the fleet; who takes that over looks at once. To be
+ * looks at all that it knows. The inventory is left to the leader; a new leader reads it at once. To be
  * called whenever any of this may have changed.
  */
 export function pauseQueues(deps: PauseQueuesDeps): () => void {

@@ -93,7 +93,7 @@ async function giveBack(deps: LeaseDeps, projectId: string, known: Records): Pro
 
 /**
  * What was known before the store lost it, and what was found out since by someone who took the compute for a new one: the
- * baseline is that of the first sight.
+ * baseline is what they had at discovery.
  */
 function mergeRecords(before: ComputeRecord, since: ComputeRecord): ComputeRecord {
   const { baseline, firstSeenAtMs, enforcedSinceMs = since.enforcedSinceMs } = before;

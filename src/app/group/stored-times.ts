@@ -15,7 +15,7 @@ export interface StoredTimes {
   problem(): string | undefined;
 }
 
-/** Records that hold other instants than the store: whoever has their project's lease writes them back. */
+/** Records that hold other instants than the store: the holder of their project's lease writes them back. */
 const corrected = new WeakSet<ComputeRecord>();
 
 export function isCorrected(record: ComputeRecord | undefined): boolean {

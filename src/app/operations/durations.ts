@@ -10,7 +10,7 @@ const MOST_MS = 10_000;
 /** How many of each action are remembered. */
 const REMEMBERED = 5;
 
-/** How long operations took of late, by action: when to look for the end of one. Kept in memory, since it is soon learnt anew. */
+/** How long operations took of late, by action: when to look for the end of one. Kept in memory, since it is soon learnt again. */
 export interface OperationDurations {
   learn(ended: Operation): void;
   /** When these are likely to have ended, milliseconds since the epoch. */

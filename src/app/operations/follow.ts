@@ -105,7 +105,7 @@ async function releaseSlots(deps: FollowDeps, computeId: string, before: Compute
   for (const policy of policies) await deps.slots.release(computeId, policy);
 }
 
-/** Settles what was found under the project's lease; how many operations are left, or undefined if somebody holds it. */
+/** Records what was found under the project's lease; how many operations are left, or undefined if somebody holds it. */
 async function settleProject(
   deps: FollowDeps,
   projectId: string,

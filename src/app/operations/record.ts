@@ -3,7 +3,7 @@ import { isDegraded, withFailure, withoutFailures, worstFailures } from '../../d
 import type { Operation } from '../../ports/control-api.ts';
 import type { ComputeEvent } from '../../ports/notifier.ts';
 
-/** An operation that has not ended by then counts as failed, in milliseconds. */
+/** An operation that has not ended after this time counts as failed, in milliseconds. */
 export const OPERATION_DEADLINE_MS = 10 * 60 * 1000;
 
 interface ComputeId {

@@ -41,7 +41,7 @@ export interface ApplyPlanOptions {
   /** From what it was made; computes, records, holds and freezes are read again before each write. */
   situation: FleetSituation;
   projects: readonly Project[];
-  /** Aborted: nothing more is begun, and what was sent is left to whoever looks next. */
+  /** Aborted: nothing more is begun, and what was sent is left to the next reconcile. */
   signal: AbortSignal;
   onBegin?: (planned: EvaluatedCompute) => void;
   onEnd?: (planned: EvaluatedCompute, applied: AppliedChange) => void;

@@ -8,7 +8,7 @@ import { computeDocument } from './documents.ts';
 import { boundedLimit, pageOf } from './pages.ts';
 import { fail, type OperatorParts } from './parts.ts';
 
-/** Every compute as the daemon has last concluded about it. */
+/** Every compute as the daemon has last evaluated it. */
 export async function listComputes(
   parts: OperatorParts,
   query: PageQuery,

@@ -38,7 +38,7 @@ export interface GaugeDeps extends FleetDeps {
   telemetry: Telemetry;
 }
 
-/** Every compute as the per-compute series show it, straight from the picture of the fleet; none where another daemon exports them. */
+/** Every compute as the per-compute series show it, straight from the view of the fleet; none where another daemon exports them. */
 export function* computeSeries(deps: ComputeSeriesDeps): Iterable<ComputeSeries> {
   if (!deps.leaderLease.isHeld()) return;
   for (const { compute, decision, record } of deps.fleet.evaluatedComputes()) {
@@ -70,7 +70,7 @@ function connectionsOf(
 
 /**
  * Sets the gauges that count the fleet, the queue, and what people have said. What they count of the fleet stays 0 where another daemon
- * keeps its picture: an old part of the whole must not outdo the whole.
+ * keeps its cached project: an old part of the whole must not outdo the whole.
  */
 export async function updateGauges(deps: GaugeDeps): Promise<void> {
   const isFrozen = await countOverrides(deps);

@@ -89,7 +89,7 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
   };
 }
 
-/** The compute, if the daemon has a conclusion about it. */
+/** The compute, if the daemon has an evaluation about it. */
 export function knownCompute(parts: Parts, computeId: string): OperatorResult<ComputeName> {
   const found = evaluatedComputeOf(parts, computeId);
   if (!found.ok) return found;

@@ -27,7 +27,7 @@ export async function setFreeze(parts: OperatorParts, request: FreezeRequest): P
   return { ok: true, value: freezeDocument(freeze) };
 }
 
-/** Those in force, oldest first. */
+/** Active ones, oldest first. */
 export async function listFreezes(
   parts: OperatorParts,
   query: PageQuery,
@@ -58,7 +58,7 @@ export async function unfreeze(
   return { ok: true, value: { freezes: ended.map((freeze) => freeze.id) } };
 }
 
-/** Without a picture nobody knows what a selector means: then every project is looked at. */
+/** Without a cached project nobody knows what a selector means: then every project is looked at. */
 async function projectsOf({ daemon, store }: OperatorParts, freezes: readonly Freeze[]): Promise<string[]> {
   if (!daemon) return store.projectIds();
   const { fleet } = daemon;

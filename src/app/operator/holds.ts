@@ -26,7 +26,7 @@ export async function setHold(parts: OperatorParts, request: HoldRequest): Promi
   return { ok: true, value: holdDocument(hold, parts.daemon) };
 }
 
-/** Those in force, by compute and then by age. */
+/** Active ones, by compute and then by age. */
 export async function listHolds(parts: OperatorParts, query: PageQuery): Promise<OperatorResult<Page<HoldDocument>>> {
   const holds = await parts.store.holds(await parts.now());
   const byCompute = ({ projectId, computeId, createdAtMs, id }: Hold) =>
@@ -35,7 +35,7 @@ export async function listHolds(parts: OperatorParts, query: PageQuery): Promise
   return { ok: true, value: { items: items.map((hold) => holdDocument(hold, parts.daemon)), next } };
 }
 
-/** One that is in force. */
+/** An active one. */
 export async function findHold(
   { store, now, daemon }: OperatorParts,
   id: string,

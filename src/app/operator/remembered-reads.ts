@@ -10,7 +10,7 @@ const MOST_KEPT = 100;
 
 /** What a person sees while the store can't be asked. */
 export interface RememberedReads {
-  /** For showing only: whoever changes anything must ask the store itself. */
+  /** For display only: to change anything, ask the store itself. */
   store: Store;
   staleness(): Staleness | undefined;
 }

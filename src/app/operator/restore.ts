@@ -12,8 +12,8 @@ import { fail, type OperatorParts, recordAuditEvents } from './parts.ts';
 type Restored = RestoreDocument['computes'][number];
 
 /**
- * Stores the wish that computes go back to their baseline. It is carried out like every other change, by a daemon or by
- * `ebb apply`, where no policy has an opinion.
+ * Stores the request that computes go back to their baseline. It is applied like every other change, by a daemon or by
+ * `ebb apply`, where no policy sets a value.
  */
 export async function restore(parts: OperatorParts, request: RestoreRequest): Promise<OperatorResult<RestoreDocument>> {
   const problem = ownerProblem(request.owner);
@@ -78,7 +78,7 @@ async function restoreProject(parts: OperatorParts, request: ProjectRequest): Pr
   return restored;
 }
 
-/** Only a daemon knows what policies say; a store alone is asked without them, and the wish counts where they are silent. */
+/** Only a daemon knows what policies say; a store alone is asked without them, and the request counts where they are silent. */
 function outcomeOf({ daemon }: OperatorParts, computeId: string, record: ComputeRecord): Restored['outcome'] {
   const seen = daemon?.fleet.known(computeId)?.evaluatedCompute;
   if (Object.keys(record.lastApplied).length === 0) return 'nothing_to_do';

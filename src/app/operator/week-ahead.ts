@@ -58,7 +58,7 @@ export function createWeekAhead({ policies, clock }: WeekAheadOptions): WeekAhea
   async function work(current: CompiledPolicies, pieces: readonly (() => void)[], spentMs: number): Promise<number> {
     let workedMs = spentMs;
     for (const [index, piece] of pieces.entries()) {
-      // Other policies may have come into force while the event loop breathed.
+      // Other policies may have become current while the event loop breathed.
       if ((index > 0 && workedMs >= MOST_WORK_MS) || current !== by) break;
       const startedMs = clock.monotonicMs();
       piece();

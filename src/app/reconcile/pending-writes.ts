@@ -13,7 +13,7 @@ export interface PendingWriteDeps extends OutageDeps {
 }
 
 /**
- * Settles a change whose answer never arrived, as after a kill between the call and the record: if it is there, the operations
+ * Confirms a change whose answer never arrived, as after a kill between the call and the record: if it is there, the operations
  * that it started are found in the platform's list and followed like any others. While that can't be known, it stays open.
  */
 export async function confirmPendingWrites(
@@ -34,7 +34,7 @@ export async function confirmPendingWrites(
   return { ...settled, openOperations: [...settled.openOperations, ...adopted] };
 }
 
-/** The operations show that a restart was carried out. */
+/** The operations show that a restart took effect. */
 function withoutIntent(record: ComputeRecord): ComputeRecord {
   const { intent: _done, ...rest } = record;
   return rest;

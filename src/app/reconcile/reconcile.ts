@@ -38,10 +38,10 @@ import type { PendingWriteDeps } from './pending-writes.ts';
 import { currentRecords, recordWanted } from './records.ts';
 import { reportManualChanges } from './report-manual-changes.ts';
 
-/** How long to wait for whoever holds the project's lease, in milliseconds. */
+/** How long to wait for the holder of the project's lease, in milliseconds. */
 const LEASE_RETRY_MS = 500;
 
-/** A daemon whose clock is behind the one that crossed a boundary waits for its own, at most so long. */
+/** A daemon whose clock is behind the one that reached a boundary waits for its own, at most so long. */
 const MOST_CLOCK_SKEW_MS = 2_000;
 
 export interface ReconcileDeps
@@ -72,7 +72,7 @@ interface Occasion {
   priority?: Priority;
   /** Leave to send that was waited for ahead. */
   permits?: Permits | undefined;
-  /** Many cross the same boundary. */
+  /** Many share the same boundary. */
   isCrowded?: boolean;
   /** What the cached project was read after. */
   sight?: Sight | undefined;
@@ -229,7 +229,7 @@ async function applyNext(
   return undefined;
 }
 
-/** By compute, the boundary that was crossed since the last reconcile: what a change now is late by. */
+/** By compute, the boundary that has passed since the last reconcile: what a change now is late by. */
 function crossedBoundaries(
   { fleet, clock }: ReconcileDeps,
   computes: readonly Compute[],

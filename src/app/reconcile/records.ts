@@ -65,7 +65,7 @@ export async function currentRecords(
 }
 
 /**
- * Where the compute has what policies want by now, it is ebb's own from then on, whoever has set it; and what is wanted is
+ * Where the compute has what policies want by now, it is ebb's own from then on, no matter who has set it; and what is wanted is
  * remembered. What is about to be written is stored with its intent.
  */
 export async function recordWanted(

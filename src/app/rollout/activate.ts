@@ -18,7 +18,7 @@ export interface ActivateDeps extends SetsDeps, MeasureImpactDeps, ReevaluateDep
   clock: MeasureImpactDeps['clock'];
 }
 
-/** Starts with the rules that are given: in force at once, unless they must be weighed first. */
+/** Starts with the rules that are given: current at once, unless they must have their impact counted first. */
 export async function beginWithRules(deps: ActivateDeps): Promise<void> {
   if (deps.mode === 'observe') return;
   const rules = currentRules(deps);
@@ -33,7 +33,7 @@ export interface ReadingOptions {
   signal: AbortSignal;
 }
 
-/** Takes what was read: rules that are right come into force as far as they may, broken ones leave everything as it is. */
+/** Takes what was read: rules that are right become current as far as they may, broken ones leave everything as it is. */
 export async function takeReading(
   deps: ActivateDeps,
   read: RulesReading,
@@ -86,7 +86,7 @@ function hasRested({ clock }: ActivateDeps, { resting }: Candidate): boolean {
   return resting === undefined || clock.monotonicMs() - resting.sinceMonotonicMs >= REST_MS;
 }
 
-/** Does what is left to do: brings into force what has become allowed, and settles what follows. Called again and again. */
+/** Does what is left to do: activates what has become allowed, and does what follows. Called again and again. */
 export async function advanceRules(deps: ActivateDeps, signal: AbortSignal): Promise<void> {
   const { sets } = deps;
   const { candidate } = sets;
@@ -107,7 +107,7 @@ async function mayComeIntoForce(deps: ActivateDeps, candidate: Candidate, signal
   return false;
 }
 
-/** Without weighing: nothing is staged here, a person has said yes, or a daemon of the group has it in force. */
+/** Without counting the impact: nothing is staged here, a person has said yes, or a daemon of the group has it as its current set. */
 async function isAllowed({ mode, sets, store }: ActivateDeps, hash: string): Promise<boolean> {
   if (mode === 'observe' || !sets.stages) return true;
   if (sets.accepted !== undefined && names(sets.accepted, hash)) return true;
@@ -129,7 +129,7 @@ async function bringIntoForce(deps: ActivateDeps, rules: Rules): Promise<void> {
   exchange(deps, rules);
 }
 
-/** One assignment: whoever decides, decides wholly by the old rules or wholly by the new ones. */
+/** One assignment: each decision uses the old rules throughout, or the new ones. */
 function exchange(deps: ActivateDeps, rules: Rules): void {
   const { log, metrics } = deps.telemetry;
   deps.rules.current = compileRules(rules);
@@ -185,7 +185,7 @@ function noteProblems({ sets, rules, telemetry }: ActivateDeps, problems: readon
   telemetry.log.error({ event: 'ebb.policies_refused', ...fields }, message);
 }
 
-/** One series for each policy in force; those of policies that are gone vanish. */
+/** One series for each current policy; those of policies that are gone vanish. */
 export function showPolicies(metrics: Metrics, policies: readonly Policy[]): void {
   metrics.clear('ebb_policy_info');
   for (const { name, kind, mode, owner = '', file } of policies) {

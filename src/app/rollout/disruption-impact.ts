@@ -15,7 +15,7 @@ import { type CurrentRules, compileRules } from '../rules.ts';
 
 /** How much rules would change at once. */
 export interface DisruptionImpact {
-  /** Computes that would be disconnected as soon as the rules come into force. */
+  /** Computes that would be disconnected as soon as the rules become current. */
   disconnected: number;
   computes: number;
 }
@@ -33,7 +33,7 @@ const SHARE = 0.3;
 
 const CONCURRENT_READS = 8;
 
-/** How many projects are judged before others get their turn. */
+/** How many projects are evaluated before others get their turn. */
 const PROJECTS_A_TURN = 50;
 
 /** True if so much must not happen without a person's word. */
@@ -42,8 +42,8 @@ export function isTooMuch({ disconnected, computes }: DisruptionImpact): boolean
 }
 
 /**
- * Counts what rules would do now, on the whole fleet: what this daemon has no picture of is read. Undefined if the fleet can't be
- * listed. Holds, freezes and people's changes count as they would; that ebb has only just met a compute, or that it was
+ * Counts what rules would do now, on the whole fleet: what this daemon has not cached is read. Undefined if the fleet can't be
+ * listed. Holds, freezes and people's changes count as they would; that ebb has only just discovered a compute, or that it was
  * restarted a moment ago, does not: it passes by itself. The first flip of a trial that has not begun counts as if it were now.
  */
 export async function measureImpact(

@@ -7,7 +7,7 @@ import type { Overrides } from '../overrides.ts';
 import { requestReconcile, type ScheduleDeps, scheduleBoundaries } from '../triggers.ts';
 import { lacksBranches } from './disruption-impact.ts';
 
-/** How many projects are judged before others get their turn. */
+/** How many projects are evaluated before others get their turn. */
 const PROJECTS_A_TURN = 20;
 
 export interface ReevaluateDeps extends EvaluateProjectDeps, ScheduleDeps {
@@ -17,7 +17,7 @@ export interface ReevaluateDeps extends EvaluateProjectDeps, ScheduleDeps {
 }
 
 /**
- * Draws the conclusions of other rules: every compute that this daemon knows is judged anew, from what was last seen of it; whose
+ * Draws the evaluations of other rules: every compute that this daemon knows is evaluated again, from what was last seen of it; whose
  * plan holds anything is looked at, and so is what only other daemons know. Boundaries that nobody has any more leave the
  * queue. May be called again where it failed.
  */
@@ -37,7 +37,7 @@ export async function reevaluateFleet(deps: ReevaluateDeps): Promise<void> {
   for (const projectId of known) if (!settled.has(projectId)) await requestReconcile(deps, projectId);
 }
 
-/** True if nothing is to be done in the project. Its conclusions are exchanged all the same. */
+/** True if nothing is to be done in the project. Its evaluations are exchanged all the same. */
 function reevaluate(deps: ReevaluateDeps, cachedProject: CachedProject): boolean {
   const { fleet, clock } = deps;
   const { projectId } = cachedProject.project;

@@ -8,7 +8,7 @@ import { type CompareGenerationsDeps, compareGenerations, type ShowSetsDeps, sho
 
 /** Keeps a daemon's rules as they are written, and as its group has them. */
 export interface Reloading {
-  /** Reads everything anew, whether it has changed or not. Resolves when it is done. */
+  /** Reads everything again, whether it has changed or not. Resolves when it is done. */
   reload(): Promise<void>;
   close(): Promise<void>;
 }
@@ -22,7 +22,7 @@ export interface ReloadDeps extends ActivateDeps, CompareGenerationsDeps, ShowSe
 }
 
 /**
- * Looks every `rhythm.rulesMs` whether rules have changed, whether what was staged may come into force, and what the group has in
+ * Looks every `rhythm.rulesMs` whether rules have changed, whether what was staged may become current, and what the group has in
  * force. One round at a time.
  */
 export function startReloading(deps: ReloadDeps, source: RulesSource | undefined): Reloading {

@@ -9,10 +9,10 @@ import type { StoreWatch } from '../group/store-loss.ts';
 import type { CurrentRules } from '../rules.ts';
 import type { DisruptionImpact } from './disruption-impact.ts';
 
-/** Rules that have been read and are not yet in force. */
+/** Rules that have been read and are not yet current. */
 export interface Candidate {
   rules: Rules;
-  /** Absent until it has been weighed. */
+  /** Absent until its impact has been counted. */
   impact?: DisruptionImpact;
   /** What vanished with it, while its files may still be being written: it counts once they have rested. */
   resting?: { vanished: readonly string[]; sinceMonotonicMs: number };
@@ -24,7 +24,7 @@ export interface Candidate {
 export interface PolicySets {
   /** False where nothing has to be approved: the control API is on this machine. */
   readonly stages: boolean;
-  /** The hash of a set that may come into force without another word, or its beginning. */
+  /** The hash of a set that may become current without another word, or its beginning. */
   readonly accepted: string | undefined;
   /** Number of the set that is decided by; undefined while nothing may be written by it. */
   generation: number | undefined;
@@ -33,7 +33,7 @@ export interface PolicySets {
   candidate: Candidate | undefined;
   /** What was wrong with the rules when they were last read. */
   problems: readonly string[];
-  /** Other rules are in force, and what follows from them is not yet all done. */
+  /** Other rules are current, and what follows from them is not yet all done. */
   unsettled: boolean;
 }
 
@@ -78,11 +78,11 @@ export interface ShowSetsDeps extends SetsDeps, WriteBlockDeps {
   telemetry: Telemetry;
 }
 
-/** Leave to write to any compute, or why there is none. */
+/** Permission to write to any compute, or why there is none. */
 export type WritePermission = { ok: true } | { ok: false; reason: Reason };
 
 /**
- * Asked before each write: whether this daemon's clock is right, and its policy set in force and the newest of its group. Throws
+ * Asked before each write: whether this daemon's clock is right, and its policy set current and the newest of its group. Throws
  * if the store can't be asked: then nothing may be written either.
  */
 export async function checkWritePermission(deps: WritePermissionDeps): Promise<WritePermission> {
@@ -101,7 +101,7 @@ export function generationOf({ sets, rules }: SetsDeps): Generation | undefined 
   return sets.generation === undefined ? undefined : { number: sets.generation, setHash };
 }
 
-/** Learns whether another daemon of the group has loaded another set since; said once each time that this changes. */
+/** Learns whether another daemon of the group has loaded another set since; logged once each time that this changes. */
 export async function compareGenerations(deps: CompareGenerationsDeps): Promise<void> {
   const { sets, store, rules, storeWatch } = deps;
   if (sets.generation === undefined) return;
@@ -146,7 +146,7 @@ export function stagedSet({
   return { hash, message, impact: candidate.impact };
 }
 
-/** What the check of the policies says: what is in force, and what stands in the way of more. */
+/** What the check of the policies says: what is current, and what stands in the way of more. */
 export function describeSets({ sets, rules, mode }: SetsDeps & { mode: Mode }): string {
   const { policies } = rules.current;
   const notes = [`${policies.set.policies.length} current, set ${short(policies.set.hash)}`];

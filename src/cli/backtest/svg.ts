@@ -18,7 +18,7 @@ const FOOT = 40;
 const MOST_TICKS = 12;
 const TICK_HOURS = [1, 2, 3, 6, 12, 24, 48, 168, 336, 720, 2160, 8760];
 
-/** More than so many are no picture any more. */
+/** More than so many are no cached project any more. */
 const MOST_DRAWN = 20;
 
 const STYLE = `.usable{fill:none;stroke:#b4531a;stroke-width:1.5}.demand{fill:#9cc2e5;stroke:#3b73ad}.unknown{fill:#eef1f4}
@@ -42,7 +42,7 @@ interface Scale extends Span {
 }
 
 /**
- * A picture of the first computes: for each the connections that were wanted, over them what its size gives under the
+ * A chart of the first computes: for each the connections that were wanted, over them what its size gives under the
  * policy as written, and a mark for each change.
  */
 export function drawBacktest({ computes }: Backtest, options: Span & { zone: string; policy: string }): string {
@@ -83,7 +83,7 @@ function panelOf(
   ];
 }
 
-/** The highest demand of each pixel: a recording has more counts than a picture has room. */
+/** The highest demand of each pixel: a recording has more counts than a cached project has room. */
 function demandPath(stretches: readonly Stretch[], { xOf, yOf }: Scale): string {
   const columns = new Map<number, number>();
   for (const { fromMs, toMs, demand = 0 } of stretches) {

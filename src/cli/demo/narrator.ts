@@ -105,7 +105,7 @@ function describeDaemonEvent(event: DaemonEvent): string | undefined {
   }
 }
 
-/** What happened on the platform, whoever caused it; undefined for what is no news: also what a restart by ebb brings. */
+/** What happened on the platform, no matter who caused it; undefined for what is no news: also what a restart by ebb brings. */
 function describePlatformEvent(event: WorldEvent, restarting: ReadonlySet<string>): string | undefined {
   if (event.type === 'dropped') return pc.magenta(`${event.connections} connections dropped; the clients reconnect`);
   if (event.type !== 'state' || event.state === 'init' || restarting.has(event.computeId)) return undefined;

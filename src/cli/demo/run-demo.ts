@@ -53,7 +53,7 @@ interface Stage {
 async function playDemo(flags: DemoFlags, { cleanUp, signal, stopped }: Stage): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'ebb-demo-'));
   cleanUp.push(() => rm(folder, { recursive: true, force: true }));
-  // Whoever reads the day may leave before it ends (`| head`): then nothing but this runs.
+  // The reader of the output may go before the day ends (`| head`): then nothing but this runs.
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   const own = flags.policies === POLICIES ? [await writeHeadroomPolicy(folder)] : [];
   const policies = await loadOrFail([flags.policies, ...own], NO_SOURCES);

@@ -53,7 +53,7 @@ export function dayTimeTable(day: {
   startMs: number;
   endMs: number;
   boundariesMs: readonly number[];
-  /** Where what has waited is done; by then it is few computes. */
+  /** Where waiting changes are made; these are few computes. */
   deadlinesMs: readonly number[];
   realMs: number;
 }): TimePoint[] {

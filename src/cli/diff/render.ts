@@ -162,7 +162,7 @@ function describeValues(before: ComputeSettings, after: ComputeSettings): string
   return [...size, ...(old === now ? [] : [`suspends after ${old} → ${now}`])].join(', ');
 }
 
-/** `07:00–08:00 on Mon 2 Mar, Tue 3 Mar`: what happens at the same time of day is told once. */
+/** `07:00–08:00 on Mon 2 Mar, Tue 3 Mar`: what happens at the same time of day is logged once. */
 function timesOf(differences: readonly Difference[], zone: string): string[] {
   const byClock = new Map<string, string[]>();
   for (const { fromMs, toMs } of differences) {

@@ -29,7 +29,7 @@ const LEGEND = [
 ];
 
 /**
- * The whole time as a picture: for each compute a bar from its minimum (dark) to its maximum (light),
+ * The whole time as a cached project: for each compute a bar from its minimum (dark) to its maximum (light),
  * by the logarithm of the size, and under it a line while it never suspends.
  */
 export function drawSvg(outlooks: readonly Outlook[], { zone, ...span }: Span & { zone: string }): string {

@@ -1,7 +1,7 @@
 import { rename, unlink, writeFile } from 'node:fs/promises';
 import { UserError } from '../fail.ts';
 
-/** Writes a whole file or none: whoever reads it meanwhile sees the old one. */
+/** Writes a whole file or none: readers see the old one meanwhile. */
 export async function writeWhole(path: string, text: string, flag = '--out'): Promise<void> {
   const unfinished = `${path}.${process.pid}.tmp`;
   try {

@@ -78,7 +78,7 @@ function asWorkflowCommands(examined: Examined): Report {
     ...warnings.map((warning) => workflowCommand('warning', warning)),
     ...notes.map((note) => workflowCommand('notice', { message: note })),
   ];
-  // The rest is for whoever reads the log.
+  // The rest is for readers of the log.
   const { stdout } = asText(examined, { color: false });
   return { commands, stdout, stderr: [] };
 }

@@ -24,7 +24,7 @@ export interface ReplayedChange {
   policy: string;
 }
 
-/** By what a replay is judged. */
+/** What a replay is measured by. */
 export interface ReplayRules extends Pick<Situation, 'disruption' | 'manualChanges'> {
   policies: CompiledPolicies;
 }
@@ -47,7 +47,7 @@ export function simulateDaemon(
     ...{ baseline, enforcedSinceMs: 0, lastApplied: settingsOf(compute) },
   };
 
-  // It does not depend on connections: found anew only once it has passed, or the compute has other values.
+  // It does not depend on connections: found again only once it has passed, or the compute has other values.
   let boundaryMs = Number.NEGATIVE_INFINITY;
 
   function applyAction({ fields, disconnects, raises, policy }: Action, nowMs: number, connected: number): void {

@@ -9,7 +9,7 @@ export function fieldsOf(
   return suspendTimeoutSeconds === undefined ? undefined : { suspendTimeoutSeconds };
 }
 
-/** What is wanted of a group, as fields; undefined without an opinion. */
+/** What is wanted of a group, as fields; undefined without a value. */
 export function wantedFields(
   group: FieldGroup,
   { size, suspendTimeoutSeconds }: Desired,
@@ -20,7 +20,7 @@ export function wantedFields(
 /** The two groups of fields that are decided, gated and reported together. */
 export type FieldGroup = 'size' | 'suspend_timeout';
 
-/** What a compute should have; null: no opinion, the field is left as it is. */
+/** What a compute should have; null: no value, the field is left as it is. */
 export interface Desired {
   size: Size | null;
   suspendTimeoutSeconds: number | null;

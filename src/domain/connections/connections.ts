@@ -33,7 +33,7 @@ export interface ConnectionView {
   reportedMaxConnections?: number;
 }
 
-/** An idle compute has no connections, whoever counted: that is data. Undefined where counts are missing or stale. */
+/** An idle compute has no connections, whatever was counted: that is data. Undefined where counts are missing or stale. */
 export function viewConnections(
   samples: readonly ConnectionSample[] | undefined,
   compute: Compute,

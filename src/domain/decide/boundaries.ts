@@ -31,7 +31,7 @@ export interface BoundaryInput {
 interface BoundarySearch {
   /** Undefined if none was found. */
   boundaryMs: number | undefined;
-  /** Nothing is wanted anew before this instant, and the search went no further: look again then. Absent where it was not cut short. */
+  /** No desired value changes before this instant, where the search ended: search again then. Absent if the search was complete. */
   searchedUntilMs?: number;
 }
 

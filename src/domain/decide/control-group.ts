@@ -34,7 +34,7 @@ export function unitOf({ unit }: Pick<TrialTerms, 'unit'>, { projectId, branchId
   return unit === 'project' ? projectId : `${projectId}/${branchId}`;
 }
 
-/** What a compute hears: in the control group of a trial, not the policies that are withdrawn. Of several trials the first counts. */
+/** The effective policies of a compute: in the control group of a trial, without those that are withdrawn. Of several trials the first counts. */
 export function effectiveInTrial(policies: CompiledPolicies, about: InTrial): EffectivePolicies {
   const effective = policies.effectiveFor(about.compute, about.instantMs);
   if (effective.all.trial.length === 0) return effective;
@@ -43,7 +43,7 @@ export function effectiveInTrial(policies: CompiledPolicies, about: InTrial): Ef
   return { ...effective, all, enforced: heardInTrial(policies, effective.enforced, effective.policyIndexes, about) };
 }
 
-/** Computes of one arm hear the same, so it is put together once. */
+/** The same policies are effective for computes of one arm, so these are put together once. */
 const known = new WeakMap<Directives, Partial<Record<Arm, Directives>>>();
 
 function heardInTrial(

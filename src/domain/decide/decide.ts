@@ -33,9 +33,9 @@ export interface Decision {
   matched: boolean;
   /** Connections are so scarce that a raise does not wait for a good moment. */
   urgent: boolean;
-  /** Freezes of policies that are in force. */
+  /** Freezes of policies that are active. */
   freezes: readonly FreezeWindow[];
-  /** Holds that are in force, newest first. */
+  /** Holds that are active, newest first. */
   holds: readonly Hold[];
   /** Hard limits that may write: what a person sets beyond them does not stay. */
   hardLimits: readonly Bounds[];
@@ -59,7 +59,7 @@ export interface DecideInput {
   holds?: readonly Hold[] | undefined;
   /** What a person wants back. Absent at other instants than now. */
   restore?: Restore | undefined;
-  /** What was counted of the compute's connections. Absent where headroom is not to be judged, as at other instants than now. */
+  /** What was counted of the compute's connections. Absent where headroom is not evaluated, as at other instants than now. */
   connections?: ConnectionHistory | undefined;
   /** How many connections a size accepts; the specification's table if absent. */
   profile?: ConnectionProfile | undefined;
@@ -82,7 +82,7 @@ const ORDER = [
 
 type Unheard = Exclude<Says, (typeof ORDER)[number]['hears'][number]>;
 
-/** What policies say that no stage hears would be accepted and do nothing: then this does not compile, and names it. */
+/** A directive that no stage handles would be accepted and do nothing: then this does not compile, and names it. */
 const STAGES: [Unheard] extends [never] ? readonly Stage[] : Unheard = ORDER;
 
 /**

@@ -27,7 +27,7 @@ export interface Situation
   holds?: readonly Hold[];
   /** Set by people, of any compute. */
   freezes?: readonly Freeze[];
-  /** Absent where headroom is not to be judged. */
+  /** Absent where headroom is not evaluated. */
   connections?: ConnectionHistory;
   profile?: ConnectionProfile;
 }

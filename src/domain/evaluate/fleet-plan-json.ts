@@ -16,7 +16,7 @@ export interface PlannedComputeJson {
   project_id: string;
   compute_id: string;
   current: SettingsJson & { state: string };
-  /** null: no opinion. */
+  /** null: no value. */
   desired: { [Field in keyof SettingsJson]: SettingsJson[Field] | null };
   verdict: 'act' | 'wait' | 'none';
   actions: ActionJson[];

@@ -9,7 +9,7 @@ import type { TrialPolicy } from '../policy/kinds/trial.ts';
 import type { ComputeRecord, TrialRecord } from '../records/compute-record.ts';
 import { periodAt, trialSpan } from '../trial/assignment.ts';
 
-/** A compute that is new when the trial has begun is met within this time, or what it has may be ebb's own. */
+/** A compute that is new when the trial has begun is discovered within this time, or what it has may be ebb's own. */
 const MET_WITHIN_MS = 24 * 60 * 60_000;
 
 /**
@@ -39,7 +39,7 @@ function isRunning({ design }: TrialPolicy, compute: Compute, nowMs: number): bo
   return periodAt(design, { flipDelayMs: 0 }, nowMs) !== undefined && compute.createdAtMs <= nowMs;
 }
 
-/** What a compute had before is its baseline, if ebb had met it before it could write to it for the policies of the trial. */
+/** What a compute had before is its baseline, if ebb had discovered it before it could write to it for the policies of the trial. */
 function firstTrialRecord(policy: TrialPolicy, compute: Compute, record: ComputeRecord, nowMs: number): TrialRecord {
   const { fromMs } = trialSpan(policy.design);
   const isTrusted = record.firstSeenAtMs <= Math.max(fromMs, compute.createdAtMs + MET_WITHIN_MS);

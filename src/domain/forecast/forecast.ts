@@ -34,8 +34,8 @@ export function forecast(input: ForecastSubject & Asked & { policies: CompiledPo
 }
 
 /**
- * Forecasts of many computes, in their order: from one change of a policy to the next, never by steps of time. What nobody has
- * an opinion on stays as it is, from what the compute has when that is known. From where on it is shown changes nothing: a day is
+ * Forecasts of many computes, in their order: from one change of a policy to the next, never by steps of time. A field that
+ * nothing sets stays as it is, from what the compute has when that is known. From where on it is shown changes nothing: a day is
  * foreseen the same from whichever day. An empty span has no segments.
  */
 export function forecastFleet(

@@ -10,7 +10,7 @@ export interface Segment extends ComputeSettings {
   fromMs: number;
   /** Up to but not including. */
   toMs: number;
-  /** Who decided the values, in the order in which they first did; empty where nobody has an opinion. */
+  /** Who decided the values, in the order in which they first did; empty where nothing sets a value. */
   policies: readonly string[];
 }
 
@@ -22,7 +22,7 @@ export interface Walk {
   segmentsIn(span: { fromMs: number; toMs: number }): Segment[];
 }
 
-/** Starts with what the compute has now. What nobody has an opinion on stays as the last change left it. */
+/** Starts with what the compute has now. A field that nothing sets stays as the last change left it. */
 export function startWalk(policies: CompiledPolicies, { holds, ...subject }: ForecastSubject): Walk {
   const { baseline = settingsOf(subject.compute), trials } = subject;
   // Changed in place: policies remember by identity which computes they select, and that does not depend on settings.

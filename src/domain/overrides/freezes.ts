@@ -18,7 +18,7 @@ export interface Freeze {
 }
 
 /**
- * The freezes that concern a compute at an instant. One counts from when it is known, whatever the clock of whoever set it says;
+ * The freezes that concern a compute at an instant. One counts from when it is known, whatever the clock of the machine that set it says;
  * and where it is not known whether it selects the compute, it does.
  */
 export function freezesAt(freezes: readonly Freeze[], compute: Compute, instantMs: number): Freeze[] {

@@ -22,7 +22,7 @@ export function restoreAt(record: ComputeRecord | undefined, nowMs: number): Res
   return record?.restore && nowMs < record.restore.expiresAtMs ? record.restore : undefined;
 }
 
-/** A record without the wish, once the compute is back or the wish has expired. */
+/** A record without the request, once the compute is back or the request has expired. */
 export function forgetRestored(record: ComputeRecord, compute: Compute, nowMs: number): ComputeRecord {
   if (!record.restore) return record;
   if (restoreAt(record, nowMs) && !hasSettings(compute, record.baseline)) return record;

@@ -136,7 +136,7 @@ function describeChange(group: FieldGroup, compute: Compute, fields: Partial<Com
 
 /**
  * True if a restart is due in an open window: the compute is awake, and was last started at least `every` ago or, without
- * `every`, before the window opened. A compute that sleeps starts anew by itself; one whose start is not known is left alone,
+ * `every`, before the window opened. A compute that sleeps starts again by itself; one whose start is not known is left alone,
  * since it could be restarted again and again.
  */
 function restartDue({ everyMs, openSinceMs }: RestartWindow, compute: Compute, instantMs: number): boolean {

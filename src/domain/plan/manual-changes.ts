@@ -29,7 +29,7 @@ const MOST_RESPECTED_MS = 24 * HOUR_MS;
 const RAISE_RESPECTED_MS = 12 * HOUR_MS;
 
 /**
- * A record in which changes by hand are marked, and marks of values that are gone are removed. Nothing is judged while a
+ * A record in which changes by hand are marked, and marks of values that are gone are removed. Nothing is detected while a
  * change of ebb's own, or any operation, is under way. What is respected is from then on the baseline of its fields; what
  * `isReverted` is not.
  */
@@ -57,7 +57,7 @@ export function detectManualChanges(
 }
 
 /**
- * A record in which values that policies want by now are ebb's own, whoever has set them. Not where only the lack of counts keeps
+ * A record in which values that policies want by now are ebb's own, no matter who has set them. Not where only the lack of counts keeps
  * them: then nobody has agreed.
  */
 export function withAgreed(record: ComputeRecord, compute: Compute, decision: Decision): ComputeRecord {

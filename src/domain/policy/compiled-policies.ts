@@ -25,7 +25,7 @@ export interface CompiledPolicies {
   lastChangeUntil(policyIndex: number, instantMs: number): number;
 }
 
-/** Computes that the same policies select. They hear the same, so it is put together once for all of them. */
+/** Computes that the same policies select. The same policies are effective for them, so these are put together once. */
 interface Audience {
   policyIndexes: readonly number[];
   /** Places of the policies of which it is not known whether they select them. */
@@ -137,7 +137,7 @@ function remember<K, V>(kept: Map<K, V>, most: number, key: K, compute: () => V)
   return value;
 }
 
-/** What computes that the same policies select hear at an instant. */
+/** The effective policies, at an instant, of computes that the same policies select. */
 export interface EffectivePolicies {
   all: Directives;
   /** Of the policies that may write; the same object as `all` where none only observes. */
@@ -150,7 +150,7 @@ export interface EffectivePolicies {
   unknown: readonly Policy[];
 }
 
-/** What those hear whom the policies at these places select, of all that these say. */
+/** The directives of the policies at these places, of all that are effective. */
 export function effectivePolicies(
   effective: readonly Directive[],
   policyIndexes: readonly number[],

@@ -122,7 +122,7 @@ export interface TrialTerms {
 export interface Trial extends Said {
   says: 'trial';
   terms: TrialTerms;
-  /** The groups that withdrawn policies may change; empty until it is known who hears it. */
+  /** The groups that withdrawn policies may change; empty until it is known for whom it is effective. */
   groups: readonly FieldGroup[];
 }
 

@@ -20,7 +20,7 @@ export interface Disruption {
   cooldownMs: number;
   /** Share of the computes of a policy that may be disturbed at once, in (0, 1]. */
   atOnce: number;
-  /** Whether an active compute that was just met waits for its next boundary, or is changed like any other. */
+  /** Whether an active compute that was just discovered waits for its next boundary, or is changed like any other. */
   newlyDiscovered: 'wait' | 'act';
 }
 

@@ -50,7 +50,7 @@ export interface Granted {
   level: number;
 }
 
-/** What is granted may be sent within so many milliseconds: what comes later is left to who is more urgent by then. */
+/** What is granted may be sent within so many milliseconds: what comes later is left to who is more urgent then. */
 export const BATCH_MS = 250;
 /** The share of the second's limit that goes at once; the rest of a second is spread, so that a delay does not bunch it. */
 export const AT_ONCE_SHARE = 0.25;

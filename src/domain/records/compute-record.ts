@@ -2,14 +2,14 @@ import { type Compute, type ComputeSettings, type FieldGroup, settingsOf } from 
 import type { Arm, Draw } from '../trial/assignment.ts';
 
 /**
- * A person wants a compute back as it was before ebb. It concerns the fields on which no policy has an opinion; where policies
+ * A person wants a compute back as it was before ebb. It concerns the fields on which no policy sets a value; where policies
  * speak they would change it again, which takes a hold. Instants are milliseconds since the epoch.
  */
 export interface Restore {
   /** Who asked. */
   owner: string;
   askedAtMs: number;
-  /** What could not be done by then is not wanted any more. */
+  /** What could not be done before this is not wanted any more. */
   expiresAtMs: number;
   /** Without waiting for sleep. */
   now?: true;
@@ -42,7 +42,7 @@ export interface OpenOperation {
 export interface Failures {
   count: number;
   lastAtMs: number;
-  /** What was wanted when they failed; another wish starts anew. */
+  /** What was wanted when they failed; another desired value starts again. */
   desired: Partial<ComputeSettings>;
   /** What the control API said last. */
   message: string;
@@ -106,7 +106,7 @@ export interface ComputeRecord {
   intent?: Intent;
   openOperations: OpenOperation[];
   failures?: Partial<Record<ChangeGroup, Failures>>;
-  /** What the policies that may write last wanted, and since when; empty fields: no opinion. */
+  /** What the policies that may write last wanted, and since when; empty fields: no value. */
   wanted?: Partial<Record<FieldGroup, Wanted>>;
   /** Changes by hand that are still there. */
   manual?: Partial<Record<FieldGroup, ManualMark>>;
@@ -122,7 +122,7 @@ export interface ComputeRecord {
   oneFieldGroupAtATime?: true;
 }
 
-/** The record of a compute that ebb has not met before: what it has now is its baseline. */
+/** The record of a compute that ebb has just discovered: what it has now is its baseline. */
 export function firstRecord(compute: Compute, nowMs: number): ComputeRecord {
   return {
     baseline: settingsOf(compute),

@@ -7,7 +7,7 @@ export const ANSWER_GRACE_MS = 20_000;
 
 /**
  * What became of a change whose answer never arrived: it is there (then it is what was last applied), it can no longer
- * arrive (then it has failed, and is wanted anew), or it is too early to say. Nothing is ever sent to find out.
+ * arrive (then it has failed, and is wanted again), or it is too early to say. Nothing is ever sent to find out.
  */
 export function confirmWrite(record: ComputeRecord, actual: Compute, nowMs: number): ComputeRecord {
   if (!record.intent) return record;
@@ -18,6 +18,6 @@ export function confirmWrite(record: ComputeRecord, actual: Compute, nowMs: numb
   }
   if (intent.restart && (actual.startedAtMs ?? 0) >= intent.atMs) return settled;
   if (nowMs < intent.atMs + ANSWER_GRACE_MS) return record;
-  // It failed when it was sent: whoever finds it after a crash has waited already.
+  // It failed when it was sent: a daemon that finds it after a crash has waited already.
   return withFailure(settled, { desired: fields, message: 'no answer came', atMs: intent.atMs, permanent: false });
 }

@@ -26,7 +26,7 @@ export function worstFailures({ failures = {} }: Pick<ComputeRecord, 'failures'>
   return Object.values(failures).toSorted((a, b) => b.count - a.count)[0];
 }
 
-/** A record after one more failure. Another wish for the same fields starts anew. */
+/** A record after one more failure. Another desired value for the same fields starts again. */
 export function withFailure(record: ComputeRecord, { desired, message, atMs, permanent }: Failure): ComputeRecord {
   const failures = { ...record.failures };
   for (const group of groupsOf(desired)) {

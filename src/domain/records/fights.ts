@@ -9,7 +9,7 @@ import type { ComputeRecord, ManualMark } from './compute-record.ts';
 const DAY_MS = 24 * 60 * 60_000;
 const MOST_IN_A_DAY = 3;
 const MOST_DAYS_OF_SEVEN = 3;
-/** More are never needed to judge. */
+/** More are never needed to decide. */
 const MOST_KEPT = 10;
 
 /** A record after ebb has written over what a person had set. */
@@ -42,7 +42,7 @@ export function stoppedGroups(record: ComputeRecord): FieldGroup[] {
 
 /**
  * A record in which nothing that people did by hand stands in the way any more: no fight is stopped, no change respected. The
- * marks stay, as seen long ago, or the same values would at once be noticed anew. The same record if there was nothing.
+ * marks stay, as seen long ago, or the same values would at once be noticed again. The same record if there was nothing.
  */
 export function releaseRecord(record: ComputeRecord): ComputeRecord {
   const marks = Object.entries(record.manual ?? {}).filter(([, mark]) => mark.seenAtMs > 0);

@@ -1,6 +1,6 @@
 /**
  * How well an assumed effect explains what was measured. If a treated unit-day uses exp(b) times what it would have used as control,
- * then y·exp(−b·D) is what every cell would have used, whoever was drawn; what then still goes with the draw speaks against b.
+ * then y·exp(−b·D) is what every cell would have used, whichever unit was drawn; what then still goes with the draw speaks against b.
  */
 import type { Cells } from './cells.ts';
 

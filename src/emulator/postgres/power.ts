@@ -4,7 +4,7 @@ import type { PostgresBinaries } from './binaries.ts';
 import { createComputeServers } from './compute-servers.ts';
 import { createFronts } from './fronts.ts';
 
-/** Computes that are real servers: what the world begins is carried out, and the world is told when it is done. */
+/** Computes that are real servers: they execute what the world starts, and report to the world when it is done. */
 export interface PostgresPower {
   /** Where clients of a compute connect; undefined before it has first been started. */
   urlOf(computeId: string): string | undefined;
@@ -84,7 +84,7 @@ export async function startPostgresPower({ platform, binaries }: PowerOptions): 
   return { urlOf: fronts.urlOf, refusedOf: fronts.refusedOf, close };
 }
 
-/** The operation of an event, if it is ours to carry out: faults decide on some themselves. */
+/** The operation of an event, if it is ours to run: faults decide on some themselves. */
 function externalOperation(
   platform: Platform,
   event: Extract<WorldEvent, { type: 'operation' }>,

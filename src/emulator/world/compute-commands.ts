@@ -91,7 +91,7 @@ export function startCompute(world: WorldState, projectId: string, computeId: st
   return { ok: true, compute, operations: enqueue(world, compute, 'request', [{ action: 'start_compute' }]) };
 }
 
-/** Suspends an active compute, whoever is connected; on one that is not active nothing happens. */
+/** Suspends an active compute, even with clients connected; on one that is not active nothing happens. */
 export function suspendCompute(world: WorldState, projectId: string, computeId: string): Outcome {
   const found = findUnlockedCompute(world, projectId, computeId);
   if (!found.ok) return found;

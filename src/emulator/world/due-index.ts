@@ -1,4 +1,4 @@
-/** Something that falls due at an instant; `order` settles ties in the order of arrival. */
+/** Something that falls due at an instant; `order` breaks ties in the order of arrival. */
 interface DueEntry<T> {
   atMs: number;
   order: number;

@@ -246,6 +246,6 @@ export interface WorldState {
   /** Whether a new size starts a compute that sleeps, for a moment. */
   idlePatch: 'stays' | 'wakes';
   projectUpdatedAt: ProjectUpdatedAt;
-  /** What happened during the command that is being carried out. */
+  /** What happened during the command that is being executed. */
   events: WorldEvent[];
 }

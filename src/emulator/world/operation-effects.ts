@@ -5,7 +5,7 @@ import { branchLedger, settleUsage } from './usage.ts';
 /** Older ones are forgotten. */
 const MOST_INTERVALS = 20_000;
 
-/** Every change of state goes through here, so that usage is settled and seen as it was. */
+/** Every change of state goes through here, so that usage is added up and seen as it was. */
 function enterState(world: WorldState, compute: Compute, state: ComputeState): void {
   settleUsage(compute, world.nowMs);
   const [last] = compute.awake.slice(-1);

@@ -252,7 +252,7 @@ export function releaseHanging(world: WorldState): void {
   }
 }
 
-/** The end of an operation that is carried out outside: `error` says why it failed. */
+/** The end of an operation that runs outside: `error` says why it failed. */
 export function endExternally(
   world: WorldState,
   projectId: string,

@@ -53,7 +53,7 @@ function causeOf(compute: Compute): string {
   return effectiveTimeoutSeconds(compute) === undefined ? 'never_suspends' : 'timeout';
 }
 
-/** How long it has been active since its usage was last settled. */
+/** How long it has been active since its usage was last added up. */
 function openMs(compute: Compute, nowMs: number): number {
   return compute.state === 'active' ? Math.max(0, nowMs - compute.usage.settledAtMs) : 0;
 }
@@ -82,7 +82,7 @@ export function causesAt(compute: Compute, nowMs: number): ReadonlyMap<string, n
   return new Map(compute.usage.causes).set(cause, (compute.usage.causes.get(cause) ?? 0) + activeMs);
 }
 
-/** Adds what is not settled yet to the usage of a branch. */
+/** Adds what is not added up yet to the usage of a branch. */
 function addOpen(ledger: QuarterLedger, compute: Compute, nowMs: number): void {
   const cu = sizeOf(compute);
   let fromMs = nowMs - openMs(compute, nowMs);
@@ -96,7 +96,7 @@ function addOpen(ledger: QuarterLedger, compute: Compute, nowMs: number): void {
 }
 
 /**
- * Must come before every change of a compute's state, size, timeout or clients: what lies behind is weighed with the old ones.
+ * Must come before every change of a compute's state, size, timeout or clients: what lies behind is counted with the old ones.
  */
 export function settleUsage(compute: Compute, nowMs: number): void {
   if (compute.state === 'active') {

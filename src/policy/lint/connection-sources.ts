@@ -5,12 +5,12 @@ import { textOf } from '../kinds/kinds.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
 import { isKind } from './schedules.ts';
 
-/** The platform puts a compute to sleep a little after its timeout; a question in between starts it anew. */
+/** The platform puts a compute to sleep a little after its timeout; a question in between starts it again. */
 const MARGIN_SECONDS = 60;
 const LONGEST_EVERY_SECONDS = 86_400;
 
 /**
- * Counts asked of Postgres itself at an interval that starts the timeout anew before it has passed: while a client stays
+ * Counts asked of Postgres itself at an interval that starts the timeout again before it has passed: while a client stays
  * connected without a query, nothing but the question keeps the compute awake.
  */
 export const probeKeepsAwake: LintRule = function* (context) {

@@ -5,7 +5,7 @@ import { earliest, type OpeningsCache } from './openings.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
 import { FIELDS, type Field, proposedValue } from './schedules.ts';
 
-/** Of a policy that contradicts many, so many are named: one change mostly settles all. */
+/** Of a policy that contradicts many, so many are named: one change mostly fixes all. */
 const MOST_OF_ONE_POLICY = 3;
 
 interface Schedule {
@@ -104,7 +104,7 @@ interface Voice {
 /** What the windows of one schedule say about one field, whether several of them are open or none. */
 interface Speaker {
   voices: readonly Voice[];
-  /** The window that is heard at an instant. */
+  /** The window that decides at an instant. */
   heardAt(instantMs: number): (Voice & { isAbsolute: boolean }) | undefined;
   nextStartAfter(instantMs: number): number | undefined;
   nextChangeAfter(instantMs: number): number | undefined;
@@ -128,7 +128,7 @@ function createSpeaker(policy: SchedulePolicy, field: Field, openings: OpeningsC
   };
 }
 
-/** As the language hears the windows of one policy: absolute intervals first, then the later window. */
+/** The order of precedence of the windows of one policy: absolute intervals first, then the later window. */
 function partsOf(voices: readonly Voice[], openings: OpeningsCache) {
   return voices
     .flatMap((voice) => {

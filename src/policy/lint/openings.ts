@@ -16,7 +16,7 @@ export interface OpeningsCache {
   of(specs: readonly TimeSpec[]): Openings;
 }
 
-/** Windows that are written alike, whoever's, are looked at once. */
+/** Windows that are written alike, of any policy, are evaluated once. */
 export function createOpeningsCache(period: Period, budget: Budget): OpeningsCache {
   const known = new Map<string, Openings>();
   const calendarIds = new Map<Calendar, string>();

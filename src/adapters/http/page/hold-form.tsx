@@ -141,7 +141,7 @@ interface HoldsProps {
   none: string;
 }
 
-/** Holds in force; each leads to a page that asks for the token and ends it. */
+/** Active holds; each leads to a page that asks for the token and ends it. */
 export function Holds({ holds, now, none }: HoldsProps) {
   if (holds.length === 0) return <p class="dim">{none}</p>;
   return (

@@ -8,7 +8,7 @@ const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** `1-4 CU`, or what stands for no opinion. */
+/** `1-4 CU`, or what stands for no value. */
 export function sizeWords({ min_cu: minCu, max_cu: maxCu }: Omit<SettingsDocument, 'suspend_timeout_seconds'>): string {
   return minCu === null || maxCu === null ? 'as it is' : `${formatSize({ minCu, maxCu })} CU`;
 }

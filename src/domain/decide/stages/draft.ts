@@ -6,7 +6,7 @@ import type { Bounds, Directives, FreezeWindow, RestartWindow, Says } from '../.
 import type { Restore, TrialRecords } from '../../records/compute-record.ts';
 import type { TraceStep } from '../trace.ts';
 
-/** What a stage of a decision may look at: of the directives those that it hears. */
+/** What a stage of a decision may look at: of the directives those that it handles. */
 export interface StageInput<S extends Says = never> {
   compute: Compute;
   baseline: ComputeSettings | undefined;
@@ -14,11 +14,11 @@ export interface StageInput<S extends Says = never> {
   instantMs: number;
   /** What the policies that select the compute say. */
   effective: Pick<Directives, S>;
-  /** In force for the compute, newest first. */
+  /** Active for the compute, newest first. */
   holds: readonly Hold[];
   restore?: Restore | undefined;
   trials?: TrialRecords | undefined;
-  /** Absent where headroom is not judged: in looks at other instants than now. */
+  /** Absent where headroom is not evaluated: in looks at other instants than now. */
   connections?: ConnectionHistory | undefined;
   profile: ConnectionProfile;
 }
@@ -43,7 +43,7 @@ export interface Stage<S extends Says = Says> {
   run(draft: Draft, input: StageInput<S>): void;
 }
 
-/** A stage that hears these directives, and sees no others. */
+/** A stage that handles these directives, and sees no others. */
 export function stage<const S extends Says>(hears: readonly S[], run: Stage<S>['run']): Stage<S> {
   return { hears, run };
 }

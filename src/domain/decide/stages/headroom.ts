@@ -81,7 +81,7 @@ function coverNeed(draft: Draft, input: StageInput<'bounds'>, said: Need, view: 
     note(draft, { ...step, code: 'headroom', before: from, after });
     reportOverLimits(draft, input, after, said);
   } else if (isMet || draft.size === null) {
-    // Without an opinion of a schedule the baseline is where a raise goes back to.
+    // If no schedule sets a value the baseline is where a raise goes back to.
     note(draft, { ...step, code: isMet ? 'headroom_met' : 'baseline', ...(draft.size === null && { after }) });
   }
 }

@@ -11,7 +11,7 @@ import type { Bounds, Range } from '../../policy/directive.ts';
 import type { PolicyBase } from '../../policy/policy-base.ts';
 import { type Draft, note, type StageInput, stage } from './draft.ts';
 
-/** Second stage: limits clamp what schedules want or, where none has an opinion, the baseline. */
+/** Second stage: limits clamp what schedules want or, where none sets a value, the baseline. */
 export const clampToLimits = stage(['bounds'], (draft, input) => {
   for (const group of ['size', 'suspend_timeout'] as const) {
     clampGroup(draft, input, group, input.effective.bounds, 'limited');

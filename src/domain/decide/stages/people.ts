@@ -1,6 +1,6 @@
 import { note, stage } from './draft.ts';
 
-/** Before holds: where no policy has an opinion, a person may have wanted back what the compute had before ebb. */
+/** Before holds: where no policy sets a value, a person may have wanted back what the compute had before ebb. */
 export const restoreBaseline = stage([], (draft, { restore, baseline }) => {
   if (!restore || !baseline) return;
   const { minCu, maxCu, suspendTimeoutSeconds } = baseline;

@@ -15,7 +15,7 @@ export const obeyPlatform = stage([], (draft, { compute }) => {
   }
   const { maxCu } = draft.size ?? compute;
   const timeout = draft.suspendTimeoutSeconds;
-  // It concerns a wanted timeout only: without an opinion the field is left as it is.
+  // It concerns a wanted timeout only: without a value the field is left as it is.
   if (timeout === null || timeout === NEVER_SUSPENDS || maxCu <= MAX_AUTOSCALING_CU) return;
   const step = { group: 'suspend_timeout', code: 'never_suspends', before: timeout, after: NEVER_SUSPENDS } as const;
   note(draft, { ...speakerOf(draft.deciders.suspend_timeout), ...step });
@@ -27,7 +27,7 @@ function correct(draft: Draft, before: Size, code: ReasonCode, rule: (size: Size
   note(draft, { ...speakerOf(draft.deciders.size), group: 'size', code, before, after });
 }
 
-/** Whose wish it is that the platform's rules correct. */
+/** Whose value it is that the platform's rules correct. */
 function speakerOf({ policy, proposal, hold, restore }: Partial<TraceStep> = {}): Partial<TraceStep> {
   return {
     ...(policy && { policy }),

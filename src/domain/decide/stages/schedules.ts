@@ -4,21 +4,21 @@ import type { Directives, ProposedValue, ProposedValues } from '../../policy/dir
 import { anyOpenAt } from '../../time/windows.ts';
 import { type Draft, emptyDraft, note, type StageInput, stage } from './draft.ts';
 
-/** What one group of fields needs to be settled by opinions. */
+/** What one group of fields needs to be decided by proposed values. */
 interface Group<T> {
   group: FieldGroup;
   proposedBy(proposal: ProposedValues): ProposedValue<T> | undefined;
   baseline: T | undefined;
-  /** What the compute has: what an opening window is compared with where nothing else has an opinion. */
+  /** What the compute has: what an opening window is compared with where nothing else sets a value. */
   actual: T;
   /** The larger of two values; `a` itself where `b` is not larger in any part. */
   larger(a: T, b: T): T;
 }
 
-/** What depends on nothing but what is heard is settled once for all who hear it. */
+/** What depends only on the effective policies is decided once for all computes that share them. */
 const settled = new WeakMap<Pick<Directives, 'values'>, Draft>();
 
-/** First stage: of the opinions, in the order in which they are heard, the first on a group decides it. */
+/** First stage: of the proposed values, in their order, the first on a group decides it. */
 export const settleSchedules = stage(['values'], (draft, input) => {
   const { effective } = input;
   if (effective.values.some(dependsOnCompute)) {
@@ -84,7 +84,7 @@ function isBeaten({ policy, openSinceMs = 0 }: ProposedValues, better: readonly 
   });
 }
 
-/** An opinion on one group; without a value where it is the baseline, and that is not known. */
+/** A proposed value of one group; without a value where it is the baseline, and that is not known. */
 interface Spoken<T> {
   proposal: ProposedValues;
   proposed: ProposedValue<T>;
@@ -99,7 +99,7 @@ function* spokenOn<T>(proposals: readonly ProposedValues[], { proposedBy, baseli
   }
 }
 
-/** Before windows that are to be in force by their start open, the larger of the old value and of theirs holds. */
+/** Before windows that are to take effect by their start open, the larger of the old value and of theirs holds. */
 function leadUp<T extends Size | number>(
   draft: Draft,
   { group, larger }: Group<T>,

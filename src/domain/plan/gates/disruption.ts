@@ -101,8 +101,8 @@ export const atOnce: Gate = ({ change, nowMs, disruption, isAtOnceFull }) => {
 const MOST_WAITED_MS = 24 * 60 * 60_000;
 
 /**
- * A compute that an enforcing ebb has just met keeps its size while clients are connected, until it sleeps or until the next
- * boundary that concerns it: whoever starts ebb at noon disconnects nobody. Only connections that run out do not wait, and
+ * A compute that an enforcing ebb has just discovered keeps its size while clients are connected, until it sleeps or until the next
+ * boundary that concerns it: starting ebb at noon disconnects nobody. Only connections that run out do not wait, and
  * computes of a policy that says `newly_discovered: act`.
  */
 export const newlyDiscovered: Gate = ({ change, record, nowMs, nextBoundaryAfter, disruption }) => {

@@ -19,7 +19,7 @@ export function hasOperationRunning(compute: Compute, record: ComputeRecord | un
   return compute.pendingState !== undefined || (record?.openOperations.length ?? 0) > 0;
 }
 
-/** The control API refuses changes to a project while an operation runs in it (423), whoever started it. */
+/** The control API refuses changes to a project while an operation runs in it (423), no matter who started it. */
 export const operationRunning: Gate = ({ compute, record, projectBusy }) => {
   if (hasOperationRunning(compute, record)) {
     return { code: 'operation_running', message: 'an operation of this compute is under way' };
@@ -36,7 +36,7 @@ function retryAtMs(failures: Failures): number {
   return failures.lastAtMs + (isDegraded(failures) ? DEGRADED_RETRY_MS : FIRST_RETRY_MS * 2 ** (failures.count - 1));
 }
 
-/** A change that failed is tried again with growing waits; one that wants something else starts anew. */
+/** A change that failed is tried again with growing waits; one that wants something else starts again. */
 export const failedBefore: Gate = ({ change, record, nowMs }) => {
   const failures = record?.failures?.[change.group];
   if (!failures || nowMs >= retryAtMs(failures) || !sameFields(change.fields, failures.desired)) return undefined;

@@ -20,7 +20,7 @@ export interface GateInput {
   nextBoundaryAfter(afterMs: number, group?: FieldGroup): number | undefined;
   /** Since when what is wanted of a group has been wanted; −Infinity if for longer than any deadline. */
   wantedSince(group: FieldGroup): number;
-  /** Freezes that people have set, and that are in force for this compute. */
+  /** Freezes that people have set, and that are active for this compute. */
   freezes?: readonly Freeze[] | undefined;
   /** Client connections now; absent if they are not known. */
   connections?: number | undefined;

@@ -5,7 +5,7 @@ import type { Change } from '../change.ts';
 import { describeManualChange, respectedUntil } from '../manual-changes.ts';
 import type { Gate } from './gate.ts';
 
-/** While a freeze is in force nothing is written, except raises where it allows them. */
+/** While a freeze is active nothing is written, except raises where it allows them. */
 export const freeze: Gate = ({ change, decision, freezes = [] }) => {
   const byPolicy = decision.freezes.find(({ allowRaise }) => !(allowRaise && change.raises));
   if (byPolicy) {

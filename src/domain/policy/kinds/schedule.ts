@@ -5,7 +5,7 @@ import type { ProposedValues } from '../directive.ts';
 import type { PolicyBase } from '../policy-base.ts';
 import type { Rule } from './kind.ts';
 
-/** What a schedule wants while a window is open, or outside. Absent: no opinion on that field. */
+/** What a schedule wants while a window is open, or outside. Absent: no value on that field. */
 export interface ScheduleValues {
   size?: Size;
   /** Canonical seconds: −1 never, else 60..604800. */
@@ -15,14 +15,14 @@ export interface ScheduleValues {
 export interface ScheduleWindow extends ScheduleValues {
   /** Open while any of these is open. */
   at: readonly TimeSpec[];
-  /** In force by its start: raises begin this much earlier. */
+  /** Effective at its start: raises begin this much earlier. */
   readyLeadMs?: number;
 }
 
 export interface SchedulePolicy extends PolicyBase {
   kind: 'schedule';
   windows: readonly ScheduleWindow[];
-  /** `leave`: no opinion; `baseline`: what the compute had when ebb first saw it. */
+  /** `leave`: no value; `baseline`: what the compute had when ebb first saw it. */
   otherwise: ScheduleValues | 'leave' | 'baseline';
 }
 
