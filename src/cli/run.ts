@@ -79,7 +79,7 @@ async function run({ config, accept, ...flags }: RunFlags): Promise<void> {
   else setTimeout(() => process.exit(), EXIT_GRACE_MS).unref();
 }
 
-/** How much the heap may grow beyond what is in use before it is collected as a whole, in per cent. V8 takes up to 300. */
+/** How much the heap may grow beyond what is in use before it is collected as a whole, in per cent. V8 allows up to 300. */
 const GROWTH_PERCENT = 40;
 
 /**

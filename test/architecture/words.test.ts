@@ -71,10 +71,19 @@ const IDENTIFIERS: readonly (readonly [banned: RegExp, instead: string, allowed:
 /** The title of a test, or of a group of tests. */
 const TITLE = /^\s*(?:it|test|describe|describeWith)\b[^'"`\n]*\(\s*(?:'[\w-]+', *)?(['"`])(.*?[^\\])\1,/gm;
 
+/** Every module of src, with its path. */
+async function sources(): Promise<(readonly [file: string, text: string])[]> {
+  const files = (await readdir('src', { recursive: true })).map((file) => `src/${file}`);
+  const modules = files.filter((file) => /\.tsx?$/.test(file));
+  return Promise.all(modules.map(async (file) => [file, await readFile(file, 'utf8')] as const));
+}
+
+const COMMENT = /\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*$/gm;
+
 /** The words of code: without comments, identifiers and strings split at capitals, `_` and `-`. */
 function wordsOf(code: string): string {
   return code
-    .replace(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*$/gm, ' ')
+    .replace(COMMENT, ' ')
     .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
     .replace(/[_-]/g, ' ')
     .toLowerCase();
@@ -117,11 +126,15 @@ describe('the words of the glossary', () => {
     expect(titles.flatMap(foundIn)).toEqual([]);
   });
 
+  it('are those of the comments of src', async () => {
+    const texts = await sources();
+    const comments = texts.flatMap(([file, text]) => (text.match(COMMENT) ?? []).map((one) => `${file}: ${one}`));
+    expect(comments.length).toBeGreaterThan(1000);
+    expect(comments.flatMap((comment) => foundIn(proseOf(comment.replace(/\S+\.ts\b/g, ''))))).toEqual([]);
+  });
+
   it.each(IDENTIFIERS)('leave no %s in code', async (banned, instead, allowed) => {
-    const files = (await readdir('src', { recursive: true })).map((file) => `src/${file}`);
-    const sources = files.filter((file) => /\.tsx?$/.test(file));
-    const texts = await Promise.all(sources.map(async (file) => [file, await readFile(file, 'utf8')] as const));
-    const found = texts.filter(([, text]) => banned.test(wordsOf(text))).map(([file]) => file);
+    const found = (await sources()).filter(([, text]) => banned.test(wordsOf(text))).map(([file]) => file);
     expect(found.toSorted(), `write ${instead}`).toEqual(allowed.toSorted());
   });
 

@@ -12,7 +12,7 @@ import { unmetHeadroom } from './unmet-headroom.ts';
 const MOST_WORDS = 10;
 const HOUR_MS = 3_600_000;
 
-/** A conclusion, and what ebb does with its compute. */
+/** An evaluation, and what ebb does with its compute. */
 export interface ComputeWithStatus {
   evaluatedCompute: EvaluatedCompute;
   status: ComputeStatus;

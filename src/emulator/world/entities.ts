@@ -80,7 +80,7 @@ export interface ProjectLedger {
   branches: Map<string, { quarters: QuarterLedger; deletedAtMs: number | undefined }>;
 }
 
-/** Sums since the start of the emulator. Sizes weigh the time in state `active` only. */
+/** Sums since the start of the emulator. Sizes are summed over the time in state `active` only. */
 export interface Usage {
   settledAtMs: number;
   activeMs: number;
