@@ -159,7 +159,7 @@ interface HistoryStore {
   samples(computeId: string): Promise<ConnectionSample[]>;
 }
 
-/** What was used, as bytes that whoever writes them understands: at most 3 KB for a unit. */
+/** What was used, as bytes that only the writer interprets: at most 3 KB for a unit. */
 export interface UsageStore {
   /** Names of the units that are kept of an account, sorted. */
   usageUnits(account: string): Promise<string[]>;

@@ -9,7 +9,7 @@ import type { UsageAbout, UsageAccount } from './usage-account.ts';
 /** Each hour the last day is read; once a day everything, since corrections come a day later, and late data whenever they do. */
 const EACH_HOUR: UsageRange = { hours: 24, days: 0, months: 0 };
 
-/** By then the last day is known, milliseconds after its end. */
+/** The last day is known this long after its end, in milliseconds. */
 const DAY_KNOWN_AFTER_MS = 3 * HOUR_MS;
 
 /** A deleted branch is kept by itself for so long. */
