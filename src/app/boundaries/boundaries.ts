@@ -45,7 +45,7 @@ export function createBoundaries(deps: BoundaryDeps): JobHandler {
   async function crossBoundary(instantMs: number): Promise<JobOutcome> {
     const leftMs = clock.realDelayMs(instantMs);
     const leadMs = leadOf(deps, instantMs);
-    // More may be affected by then, or come to be known.
+    // More may be affected at that time, or come to be known.
     if (leftMs > leadMs) return { kind: 'again', atMs: Math.min(instantMs - leadMs, clock.now() + LOOK_AGAIN_MS) };
     const { affected, unknown } = await projectsAt(deps, instantMs);
     const request = clock.now() < instantMs ? requestCrossing : requestReconcile;
