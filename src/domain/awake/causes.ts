@@ -2,7 +2,7 @@ import { type Compute, NEVER_SUSPENDS } from '../compute/compute.ts';
 import { maySleep } from '../compute/compute-units.ts';
 import { formatDuration } from '../compute/settings-text.ts';
 import type { UsageBucket } from '../usage/usage.ts';
-import { type AwakeHistory, type AwakeInterval, awakeMs, awakeShare } from './intervals.ts';
+import { type AwakeHistory, type AwakeInterval, awakeMs, awakeShare, within } from './intervals.ts';
 import { periodicStarts } from './periodic.ts';
 import { usageWhileAwake } from './usage-while-awake.ts';
 
@@ -14,6 +14,8 @@ export const MONTH_HOURS = 730;
 
 /** Less is known than this: nothing is said but what the settings say. */
 const LEAST_KNOWN_MS = DAY_MS;
+/** More tell nothing new: of a compute that starts more often the last weeks are looked at. */
+const MOST_INTERVALS = 2_000;
 /** A compute that is awake less than this is not worth a word. */
 const LEAST_SHARE = 0.02;
 /** A stretch of this length is more than a working day of clients. */
@@ -83,21 +85,23 @@ type Found = Pick<AwakeFinding, 'cause' | 'evidence' | 'periodMs'> & {
  * Why a compute is awake far more than its clients explain; undefined where it is not, or where too little is known. Without clear
  * evidence the cause is `unknown`: a wrong cause costs more trust than none.
  */
-export function findCause(facts: AwakeFacts): AwakeFinding | undefined {
-  const { compute, history } = facts;
+export function findCause({ history: whole, ...rest }: AwakeFacts): AwakeFinding | undefined {
+  const history = within(whole, whole.intervals.at(-MOST_INTERVALS)?.startMs ?? whole.fromMs);
+  const facts = { ...rest, history };
+  const { compute } = facts;
   const share = awakeShare(history);
   const knownMs = knownMsOf(history);
   if (share === undefined || (knownMs < LEAST_KNOWN_MS && maySleep(compute)) || share < LEAST_SHARE) return undefined;
   const found = CHECKS.reduce<Found | undefined>((before, check) => before ?? check(facts, share), undefined);
   if (!found) return undefined;
-  const { dueMs, ...rest } = found;
+  const { dueMs, ...cause } = found;
   const { averageCu } = usageWhileAwake(facts);
   const perMonth = (ms: number) => (ms / knownMs) * MONTH_HOURS;
   const low = perMonth(dueMs.low) * compute.minCu;
   // Without measurements nobody knows which size it has while it is awake.
   const high = perMonth(dueMs.high) * (averageCu ?? compute.maxCu);
   return {
-    ...{ compute, awakeShare: share, ...rest },
+    ...{ compute, awakeShare: share, ...cause },
     cuHoursMonth: { low: Math.min(low, high), high },
     figure: averageCu === undefined ? 'estimate' : 'measured',
     advice: ADVICE[found.cause],
