@@ -22,7 +22,9 @@ unknown. operations.csv has what happened to computes. It asks the control API, 
 
 /** `ebb usage`: what was used, as files. */
 export function usageCommand(): Command {
-  const command = new Command('usage').description('write usage and operations to files that other commands read');
+  const command = new Command('usage')
+    .description('write usage and operations to files that other commands read')
+    .addHelpText('after', EXAMPLES);
   command
     .command('export')
     .description('write usage.csv and operations.csv into a folder')
