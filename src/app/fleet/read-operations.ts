@@ -4,6 +4,9 @@ import type { ApiResult, ControlApi, ControlApiError, Operation, Project } from 
 /** How many projects are asked at a time: enough to use the rate budget, few enough to stop soon. */
 const PROJECTS_AT_A_TIME = 8;
 
+/** A page may wait until the budget of the next minute, which reading the fleet has used up; real milliseconds. */
+const DEADLINE_MS = 120_000;
+
 /** Where the operations of a project were left, to go on from. */
 export interface ReadingState {
   /** The cursor of the next page; undefined before the first. */
@@ -67,7 +70,10 @@ export async function readOperations(options: ReadOperationsOptions): Promise<Op
   async function readPage(project: Pick<Project, 'account' | 'projectId'>): Promise<void> {
     const state = states.get(project.projectId);
     if (state === undefined || signal?.aborted) return;
-    const answer = await api.operationsFrom(project, state.cursor, signal ? { signal } : {});
+    const answer = await api.operationsFrom(project, state.cursor, {
+      deadlineMs: DEADLINE_MS,
+      ...(signal && { signal }),
+    });
     if (signal?.aborted) return;
     pages += 1;
     const error = take(project.projectId, state, answer);
