@@ -42,6 +42,10 @@ const CALLS: Record<string, { words: string[]; exit?: number; asks?: true }> = {
   history: { words: [], asks: true },
   snapshot: { words: [] },
   terraform: { words: AT },
+  awake: { words: [] },
+  recommend: { words: ['--policies', 'policy.yaml'] },
+  cost: { words: [], exit: 1 },
+  savings: { words: ['--policies', 'policy.yaml'], exit: 1 },
   keys: { words: ['create', '--org', 'org-none', '--project', 'web-a', '--name', 'x'], exit: 1 },
 };
 
