@@ -1,6 +1,6 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 import { settingsOf } from '../../domain/compute/compute.ts';
-import { trialOf } from '../../domain/decide/control-group.ts';
+import { flipsOfAll } from '../../domain/decide/control-group.ts';
 import type { ForecastSubject } from '../../domain/forecast/alike.ts';
 import { forecast } from '../../domain/forecast/forecast.ts';
 import type { Segment } from '../../domain/forecast/walk.ts';
@@ -119,9 +119,9 @@ function kindOf(
 ): string {
   const isYoung = selecting.some((index) => !policies.selects(index, compute, nowMs));
   const settings = [compute, baseline ?? compute].map((one) => Object.values(settingsOf(one)));
-  const flips = trialOf(policies, { compute, trials })?.flips;
+  const flips = flipsOfAll(policies, { compute, trials });
   const own =
-    isYoung || holds.length > 0 || flips
+    isYoung || holds.length > 0 || flips.length > 0
       ? [compute.computeId, holds.map(({ id, expiresAtMs }) => [id, expiresAtMs])]
       : [];
   return JSON.stringify([selecting, settings, own]);

@@ -6,7 +6,7 @@ import type { SchedulePolicy } from '../policy/kinds/schedule.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { TrialRecords } from '../records/compute-record.ts';
 import type { Arm } from '../trial/assignment.ts';
-import { effectiveInTrial, trialOf } from './control-group.ts';
+import { effectiveInTrial, flipsOfAll } from './control-group.ts';
 import { type Decision, decide } from './decide.ts';
 import { MOST_STEPS, MOST_STEPS_AT_ONCE, MOST_STEPS_BACK, stepsToDecide } from './search-cost.ts';
 
@@ -134,7 +134,7 @@ function otherChanges(input: BoundaryInput): number[] {
   const own = holds.filter(({ computeId }) => computeId === compute.computeId);
   // Of a policy for which the compute is still too young, the coming of age is a change.
   const ages = policies.selecting(compute).map((index) => policies.set.policies[index]?.select.minAgeMs ?? 0);
-  const flips = input.arm === undefined ? (trialOf(policies, input)?.flips ?? []) : [];
+  const flips = input.arm === undefined ? flipsOfAll(policies, input) : [];
   return [
     ...flips,
     ...own.flatMap(({ createdAtMs, expiresAtMs }) => [createdAtMs, expiresAtMs]),

@@ -116,15 +116,27 @@ export interface TrialOfCompute {
   periodEndMs(instantMs: number): number | undefined;
 }
 
-/** Undefined if the compute is in no trial, or left out of it. `enforced`: of those that may write. */
-export function trialOf(
-  { set, selecting }: CompiledPolicies,
-  about: Pick<InTrial, 'compute' | 'trials'>,
-): TrialOfCompute | undefined {
-  const trials = selecting(about.compute).flatMap((index) => {
+function trialsSelecting({ set, selecting }: CompiledPolicies, compute: Compute): TrialPolicy[] {
+  return selecting(compute).flatMap((index) => {
     const policy = set.policies[index];
     return policy?.kind === 'trial' ? [policy] : [];
   });
+}
+
+/** When any trial of a compute flips: one that only observes may count for what is wanted, and another for what is enforced. */
+export function flipsOfAll(policies: CompiledPolicies, about: Pick<InTrial, 'compute' | 'trials'>): number[] {
+  return trialsSelecting(policies, about.compute).flatMap((policy) => {
+    const draw = drawFor(policy, policy.name, { ...about, instantMs: 0 });
+    return draw ? flipsOf(policy.design, draw) : [];
+  });
+}
+
+/** Undefined if the compute is in no trial, or left out of it. */
+export function trialOf(
+  policies: CompiledPolicies,
+  about: Pick<InTrial, 'compute' | 'trials'>,
+): TrialOfCompute | undefined {
+  const trials = trialsSelecting(policies, about.compute);
   // The order of what policies say: the highest priority, then the later one.
   const policy = trials
     .toSorted((a, b) => b.priority - a.priority)

@@ -1,5 +1,5 @@
 import { type Compute, type ComputeSettings, settingsOf } from '../compute/compute.ts';
-import { trialOf } from '../decide/control-group.ts';
+import { flipsOfAll } from '../decide/control-group.ts';
 import type { Hold } from '../overrides/holds.ts';
 import { type CompiledPolicies, compilePolicies } from '../policy/compiled-policies.ts';
 import type { TrialRecords } from '../records/compute-record.ts';
@@ -74,7 +74,7 @@ function keyOf(
   const held = holds.some(({ computeId }) => computeId === compute.computeId);
   const oldEnough = of.selecting.filter((index) => of.policies.selects(index, compute, of.fromMs));
   const values = [compute, baseline].map((settings) => Object.values(settingsOf(settings)).join());
-  const flips = trialOf(of.policies, of.subject)?.flips.filter((ms) => ms <= of.fromMs).length ?? '';
+  const flips = flipsOfAll(of.policies, of.subject).filter((ms) => ms <= of.fromMs).length;
   const before = JSON.stringify(of.subject.trials ?? '');
   return [of.selecting, oldEnough, of.ownInstants, ...values, flips, before, held ? compute.computeId : ''].join(' ');
 }
@@ -91,7 +91,7 @@ function instantsOf(policies: CompiledPolicies, selecting: readonly number[], su
     .filter(({ computeId }) => computeId === compute.computeId)
     .flatMap(({ createdAtMs, expiresAtMs }) => [createdAtMs, expiresAtMs]);
   const ofAge = selecting.map((index) => compute.createdAtMs + (policies.set.policies[index]?.select.minAgeMs ?? 0));
-  return ascending([...held, ...ofAge, ...(trialOf(policies, subject)?.flips ?? [])]);
+  return ascending([...held, ...ofAge, ...flipsOfAll(policies, subject)]);
 }
 
 function companyOf(
