@@ -122,3 +122,11 @@ async function cruiseSources(baseDir = process.cwd()): Promise<ICruiseResult> {
   if (typeof output === 'string') throw new Error(output);
   return output;
 }
+
+it.each([
+  ['domain', DOMAIN_FOLDERS],
+  ['app', APP_FOLDERS],
+])('every folder of src/%s has its place in the order', async (layer, folders) => {
+  const found = await glob(['*/'], { cwd: `src/${layer}`, onlyDirectories: true });
+  expect(found.map((folder) => folder.replace(/\/$/, '')).toSorted()).toEqual([...folders].toSorted());
+});
