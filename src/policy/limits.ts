@@ -13,10 +13,12 @@ export const POLICY_LIMITS = {
   policies: 5000,
   /** Times of one policy, of all its windows. */
   timesOfPolicy: 1000,
-  /** Steps, each about a microsecond, that it takes to ask all policies of a set what they say. */
+  /** Steps, each about a microsecond, that a policy of ordinary windows takes; a set may have as many of these as of policies. */
+  stepsOfOrdinaryPolicy: 500,
+  /** Steps that it takes to ask all other policies of a set what they say. */
   stepsOfSet: 50_000,
   /** Different cron expressions of one set. */
-  crons: 2000,
+  crons: 10_000,
   /** Days of the calendars of one set, counted once for each combination of calendars that windows name. */
   daysOfFilters: 1_000_000,
   /** Calendars of one file. */

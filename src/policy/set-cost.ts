@@ -12,8 +12,9 @@ export function whyPolicyTooCostly(policy: Policy): string | undefined {
 
 /** The same of all policies of a set together, each of which may be cheap. */
 export function whySetTooCostly(policies: readonly Policy[]): string | undefined {
-  const { stepsOfSet, crons, daysOfFilters } = POLICY_LIMITS;
-  if (policies.reduce((sum, policy) => sum + stepsToAsk(policy), 0) > stepsOfSet) {
+  const { stepsOfOrdinaryPolicy, stepsOfSet, crons, daysOfFilters } = POLICY_LIMITS;
+  const costly = policies.map(stepsToAsk).filter((steps) => steps > stepsOfOrdinaryPolicy);
+  if (costly.reduce((sum, steps) => sum + steps, 0) > stepsOfSet) {
     return 'the times of all policies of the set take too long to look through; write fewer, or fewer crons that fire often';
   }
   const times = policies.flatMap((policy) => ruleOf(policy).times(policy));
