@@ -40,11 +40,16 @@ export function planCommand(): Command {
 async function plan(flags: PlanFlags): Promise<void> {
   const atMs = instantOf(flags.at);
   const { settings, policies } = await settingsAndPolicies(flags);
-  const [{ planOnce }, { fleetPlanJson }] = await Promise.all([
+  const [{ planOnce }, { fleetPlanJson }, { showProgress }] = await Promise.all([
     import('../compose/planning.ts'),
     import('../domain/evaluate/fleet-plan-json.ts'),
+    import('./past/progress.ts'),
   ]);
-  const planned = await planOnce({ settings, policies, fleetFile: flags.fleet, atMs, mode: flags.mode });
+  const progress = showProgress(process.stderr);
+  const planned = await planOnce({
+    ...{ settings, policies, fleetFile: flags.fleet, atMs, mode: flags.mode },
+    onProgress: (projectsRead, projects) => progress.fleet({ projectsRead, projects }),
+  }).finally(progress.end);
   if (!planned.ok) throw new UserError(planned.problem);
   const { value } = planned;
   const json = `${jsonText(fleetPlanJson(value.plan))}\n`;

@@ -1,4 +1,4 @@
-import { surveyFleet } from '../app/fleet/read-fleet.ts';
+import { type SurveyProgress, surveyFleet } from '../app/fleet/read-fleet.ts';
 import { readOperations } from '../app/fleet/read-operations.ts';
 import { organizationsOf } from '../app/usage/organizations.ts';
 import { type OrganizationUsage, readUsage } from '../app/usage/read-usage.ts';
@@ -24,6 +24,8 @@ export interface FleetUsageOptions {
   nowMs: number;
   /** Whether names of branches matter: they cost a request for each project. */
   readBranches?: boolean;
+  /** Hears how far the reading of the fleet has come. */
+  onProgress?: (progress: SurveyProgress) => void;
   /** Reads operations, too: gets `operations.csv` line by line. */
   operations?: { days: number; lines: string[] };
 }
@@ -42,9 +44,9 @@ export async function readFleetUsage(options: FleetUsageOptions): Promise<Opened
 
 async function readAll(
   { api, explain }: Reading,
-  { settings, nowMs, operations, readBranches = false }: FleetUsageOptions,
+  { settings, nowMs, operations, onProgress, readBranches = false }: FleetUsageOptions,
 ): Promise<FleetUsage> {
-  const survey = await surveyFleet({ api, readBranches });
+  const survey = await surveyFleet({ api, readBranches, ...(onProgress && { onProgress }) });
   const { usages, missing } = await usageOfProjects({ api, explain }, { projects: survey.projects, settings, nowMs });
   missing.unshift(...survey.errors.map(explain));
   if (operations) missing.push(...(await addOperations(api, survey.projects, { ...operations, nowMs })).map(explain));
@@ -70,7 +72,10 @@ export async function usageOfProjects(
     }
   }
   const personal = projects.filter(({ organizationId }) => organizationId === undefined).length;
-  if (personal > 0) missing.push(`usage of ${personal} projects without an organization is unavailable`);
+  if (personal > 0) {
+    const those = personal === 1 ? '1 project' : `${personal} projects`;
+    missing.push(`usage of ${those} without an organization is unavailable: Neon meters it for organizations only`);
+  }
   return { usages, missing };
 }
 

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { generateFleet } from '../../src/emulator/generate-fleet.ts';
 import { type Emulator, startEmulator } from '../../src/emulator/server.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { DAY_MS, usageFleet } from '../usage/support.ts';
@@ -53,6 +54,21 @@ describe('ebb cost', () => {
     const before = await ebb('cost', '--month', month(3), '--json');
     expect(before.code, before.stderr).toBe(2);
     expect(JSON.parse(before.text)).toMatchObject({ figure: 'at_least', difference: expect.closeTo(-1, 1) });
+  });
+
+  it('says why there is no usage, and what else there is', async () => {
+    const fleet = generateFleet({ projects: 2, computesPerProject: 1, seed: 1 });
+    const personal = await startEmulator({ listen: { host: '127.0.0.1', port: 0 }, fleet, apiKey: emulator.apiKey });
+    try {
+      const { code, stderr } = await ebb('cost', '--api-url', personal.url);
+      expect([code, stderr.split('\n').at(-2)]).toEqual([
+        1,
+        'ebb: usage of 2 projects without an organization is unavailable: Neon meters it for organizations only. ' +
+          'ebb recommend estimates without usage; --usage FILE reads it from a file: docs/cost.md',
+      ]);
+    } finally {
+      await personal.close();
+    }
   });
 
   it.each([

@@ -78,13 +78,22 @@ interface Found {
 }
 
 async function fromApi(settings: Settings, policies: CompiledPolicies | undefined, nowMs: number): Promise<Found> {
-  const { readFleetUsage } = await import('../../compose/usage.ts');
+  const [{ readFleetUsage }, { showProgress }] = await Promise.all([
+    import('../../compose/usage.ts'),
+    import('../past/progress.ts'),
+  ]);
   const readBranches = policies?.selectsByBranch === true || settings.owners.some(([glob]) => glob.includes('/'));
-  const read = await readFleetUsage({ settings, nowMs, readBranches });
+  const progress = showProgress(process.stderr);
+  const wanted = { settings, nowMs, readBranches, onProgress: progress.fleet };
+  const read = await readFleetUsage(wanted).finally(progress.end);
   if (!read.ok) throw new UserError(read.problem);
   const { usages, missing } = read.value;
-  if (usages.length === 0)
-    throw new UserError(missing.join('\n') || 'no project has an organization: nothing is known');
+  if (usages.length === 0) {
+    const why = missing.join('\n') || 'no project has an organization: nothing is known';
+    throw new UserError(
+      `${why}. ebb recommend estimates without usage; --usage FILE reads it from a file: docs/cost.md`,
+    );
+  }
   return read.value;
 }
 

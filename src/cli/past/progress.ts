@@ -16,7 +16,7 @@ export function showProgress(terminal: NodeJS.WriteStream) {
   }
 
   return {
-    fleet: ({ projectsRead, projects }: SurveyProgress) =>
+    fleet: ({ projectsRead, projects }: Pick<SurveyProgress, 'projectsRead' | 'projects'>) =>
       show(`reading the fleet: ${projectsRead} of ${projects} projects`),
     operations({ projectsBegun, projectsDone, projects, leftMs }: OperationsProgress) {
       const left = leftMs === undefined ? '' : `, ${timeLeft(leftMs)} left`;

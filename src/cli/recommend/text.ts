@@ -11,13 +11,21 @@ const NAME_WIDTH = 28;
 /** The list for a terminal: a table, and the sums that its figures have. */
 export function recommendText(findings: readonly Finding[]): string {
   if (findings.length === 0) return 'Nothing to recommend, as far as operations and settings tell.';
-  const rows = findings.map((finding) => {
+  const shown = findings.filter((finding) => !changesNothing(finding));
+  const rows = shown.map((finding) => {
     const { compute, figure } = finding;
     const name = `${shortened(printable(compute.projectName), NAME_WIDTH)}/${shortened(printable(compute.computeId), NAME_WIDTH)}`;
-    return [savedText(finding), figure, finding.finding, name, changeText(finding)];
+    return [savedText(finding), figure, finding.finding, name, `${changeText(finding)}${policyText(finding)}`];
   });
   const table = plainTable(['saves a month', 'figure', 'finding', 'compute', 'change'], rows, ['right']);
-  return [table, '', ...sumLines(findings)].join('\n');
+  const left = findings.length - shown.length;
+  const leftLine = `unused, but asleep anyway: ${left} more, which save no CU-hours (--json lists them)`;
+  return [...(shown.length === 0 ? [] : [table, '']), ...(left === 0 ? [] : [leftLine]), ...sumLines(shown)].join('\n');
+}
+
+/** Nobody reads hundreds of lines about computes that sleep, cost nothing and stay as they are. */
+function changesNothing({ finding, savesCuHours, policy }: Finding): boolean {
+  return finding === 'unused' && policy === undefined && savesCuHours.high === 0;
 }
 
 /** The list for a pull request: names are code, so that they can be nothing but names. */
@@ -31,7 +39,7 @@ export function recommendMarkdown(findings: readonly Finding[]): string {
   });
   const head = ['saves a month', 'figure', 'finding', 'compute', 'owner', 'change', 'evidence and risk'];
   return [
-    `### ebb recommend: ${findings.length} ${findings.length === 1 ? 'finding' : 'findings'}`,
+    `### ebb recommend: ${countOf(findings)}`,
     '',
     `| ${head.join(' | ')} |`,
     `|${head.map((_, index) => (index === 0 ? '--:' : '---')).join('|')}|`,
@@ -49,8 +57,12 @@ function sumLines(findings: readonly Finding[]): string[] {
       ? `, ${formatDollars(sumOf(those, ({ savesUsd }) => savesUsd ?? ZERO))}`
       : '';
     const hours = formatHours(sumOf(those, ({ savesCuHours }) => savesCuHours));
-    return [`${figure}: ${those.length} findings, ${hours} CU-hours${usd} a month`];
+    return [`${figure}: ${countOf(those)}, ${hours} CU-hours${usd} a month`];
   });
+}
+
+function countOf({ length }: readonly Finding[]): string {
+  return length === 1 ? '1 finding' : `${length} findings`;
 }
 
 const ZERO: Range = { low: 0, high: 0 };
@@ -58,6 +70,11 @@ const ZERO: Range = { low: 0, high: 0 };
 /** What it saves a month, in dollars if a price is known. */
 export function savedText({ savesUsd, savesCuHours }: Finding): string {
   return savesUsd ? formatDollars(savesUsd) : `${formatHours(savesCuHours)} CUh`;
+}
+
+/** The policy of a finding that names no field: it would be written, too. */
+function policyText({ proposed, policy }: Finding): string {
+  return policy === undefined || Object.keys(proposed).length > 0 ? '' : `; policy recommended-${policy.name}`;
 }
 
 /** What would be changed; for what no policy changes, the first of the evidence. */
