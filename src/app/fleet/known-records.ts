@@ -29,6 +29,7 @@ export function notBelievedBefore(
   { records }: Pick<LockedProject, 'records'>,
   projectId: string,
 ): number {
+  const nowMs = clock.now();
   const own = new Map(fleet.evaluatedOf(projectId).map(({ compute, record }) => [compute.computeId, record]));
   const known = [...new Set([...records.keys(), ...own.keys()])];
   const listed = known.filter((computeId) => records.get(computeId)?.absentSinceMs === undefined);
@@ -36,7 +37,8 @@ export function notBelievedBefore(
     const stored = records.get(computeId);
     const sentAtMs = stored?.lastSentAtMs ?? 0;
     const isOurs = stored !== undefined && sentAtMs === (own.get(computeId)?.lastSentAtMs ?? 0);
-    return isOurs ? sentAtMs : Math.max(sentAtMs, clock.now());
+    // Nothing is read after an instant of a clock that was ahead: it counts as now.
+    return isOurs ? Math.min(sentAtMs, nowMs) : nowMs;
   });
   return Math.max(0, ...instants);
 }

@@ -49,6 +49,18 @@ export function createStoredTimes({
     if (isNews) log.error({ event: 'ebb.stored_time_ahead', ahead_ms: Math.round(aheadMs) }, problem() ?? '');
   }
 
+  /** Now, when it was read first: read again before it is written back, it says the same. */
+  const firstRead = new Map<string, { text: string; atMs: number }>();
+  function countsAs(computeId: string, stored: ComputeRecord): number {
+    const nowMs = clock.now();
+    const known = firstRead.get(computeId);
+    if (!known && withoutInstantsAhead(stored, nowMs).aheadMs === 0) return nowMs;
+    const text = JSON.stringify(stored);
+    if (known?.text === text) return known.atMs;
+    firstRead.set(computeId, { text, atMs: nowMs });
+    return nowMs;
+  }
+
   return {
     problem,
     mending: (store) => ({
@@ -56,8 +68,11 @@ export function createStoredTimes({
       async records(projectId) {
         const records = await store.records(projectId);
         for (const [computeId, stored] of records) {
-          const { record, aheadMs } = withoutInstantsAhead(stored, clock.now());
-          if (aheadMs === 0) continue;
+          const { record, aheadMs } = withoutInstantsAhead(stored, countsAs(computeId, stored));
+          if (aheadMs === 0) {
+            firstRead.delete(computeId);
+            continue;
+          }
           corrected.add(record);
           records.set(computeId, record);
           tell(computeId, aheadMs);
