@@ -82,7 +82,8 @@ export const CONTROL_API_ERROR_CODES = [
   'forbidden', // 402, 403
   'not_found', // 404, 410
   'conflict', // 409
-  'invalid', // 400, 422, other 4xx
+  'invalid', // 400, other 4xx
+  'not_ready', // 422
   'precondition', // 412
   'locked', // 423
   'throttled', // 429, or no room in the rate budget

@@ -144,9 +144,11 @@ it('a compute that is not understood is named once, and is neither an outage nor
   ]);
 });
 
-it('an answer about one project that is not understood is no outage of the control API', async () => {
+it('answers about projects that are not understood are no outage of the control API, however many', async () => {
   const { context, log } = aDaemon();
   context.api.listComputes = async () => ({ ok: false, error: refusal('malformed') });
-  for (let again = 0; again < 3; again += 1) expect(await readProject(context, project, {})).toBeUndefined();
-  expect(log.lines.map(({ fields }) => fields)).toEqual([{ event: 'ebb.project_refused', project: 'p-one' }]);
+  const projects = ['p-one', 'p-two', 'p-three'].map((projectId) => ({ ...project, projectId }));
+  for (const one of [...projects, ...projects]) expect(await readProject(context, one, {})).toBeUndefined();
+  const refused = projects.map(({ projectId }) => ({ event: 'ebb.project_refused', project: projectId }));
+  expect(log.lines.map(({ fields }) => fields)).toEqual(refused);
 });

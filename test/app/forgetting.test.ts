@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
-import { FORGET_ABSENT_AFTER_MS, settleAbsent } from '../../src/app/fleet/forget-project.ts';
+import { settleAbsent } from '../../src/app/fleet/forget-project.ts';
 import { type InventoryDeps, takeInventory } from '../../src/app/fleet/inventory.ts';
 import { createOutages } from '../../src/app/telemetry/outages.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
@@ -11,6 +11,7 @@ import { memoryLog } from '../support/memory-log.ts';
 
 const SHOP: Project = { account: 'a', projectId: 'p-one', name: 'shop', regionId: 'r', updatedAtMs: 1 };
 const LEASE = {} as Lease;
+const DAY_MS = 24 * 3_600_000;
 
 /** A daemon that has met one project with one compute, on a store that is a map. */
 function aDaemon() {
@@ -105,7 +106,7 @@ describe('a compute that is not listed any more', () => {
     const { context, records, time, events } = aDaemon();
     const look = () => settleAbsent(context, LEASE, none, new Map(records));
     await look();
-    time.ms += FORGET_ABSENT_AFTER_MS - 1;
+    time.ms += DAY_MS - 1;
     await look();
     expect([records.get('ep-one')?.baseline, events()]).toEqual([aRecord().baseline, ['ebb.compute_absent']]);
     time.ms += 1;
@@ -119,7 +120,7 @@ describe('a compute that is not listed any more', () => {
     broken.set('ep-one', SHOP.projectId).set('ep-other', 'p-other');
     const look = () => settleAbsent(context, LEASE, none, records);
     await look();
-    time.ms += FORGET_ABSENT_AFTER_MS - 1;
+    time.ms += DAY_MS - 1;
     await look();
     expect(broken.size).toBe(2);
     time.ms += 1;

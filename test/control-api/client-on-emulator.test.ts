@@ -206,6 +206,12 @@ const EVERY_ERROR: Record<ControlApiErrorCode, () => Promise<void>> = {
     const error = await expectCode(api.updateCompute('shop', 'ep-asleep', { minCu: 17, maxCu: 17 }), 'invalid');
     expect(error.status).toBe(400);
   },
+  /** Nothing was done, and nothing is sent again by itself. */
+  async not_ready() {
+    await fault({ kind: 'status', status: 422, count: 1 });
+    const error = await expectCode(update(), 'not_ready');
+    expect(error.outcomeUnknown).toBeUndefined();
+  },
   /** The plan forbids another timeout. */
   async precondition() {
     const change = api.updateCompute('free', 'ep-free', { suspendTimeoutSeconds: 600 });

@@ -42,6 +42,17 @@ describe('what is read', () => {
     expect(pages.map((page) => page.ok)).toEqual([true, false]);
   });
 
+  test('a project of the list that is not understood is named, and does not hide the others', async () => {
+    const odd = { ...wireProject('p-2'), region_id: 7 };
+    const { url } = await serve(() => ({
+      body: { projects: [wireProject('p-1'), odd, { id: 7 }, wireProject('p-3')] },
+    }));
+    const [listed, ...errors] = await all(client(url).listProjects());
+    expect(listed).toMatchObject({ ok: true, value: [{ projectId: 'p-1' }, { projectId: 'p-3' }] });
+    const message = expect.stringMatching(/^2 projects .* p-2: .*region_id/);
+    expect(errors).toMatchObject([{ ok: false, error: { code: 'malformed', account: 'main', message } }]);
+  });
+
   test('accounts in trouble do not hide the projects of the others, and their errors come last, one for each', async () => {
     const { url } = await serve(({ headers }) =>
       headers.authorization === 'Bearer good' ? { body: { projects: [wireProject('p-1')] } } : { status: 403 },

@@ -27,7 +27,7 @@ describe('each status has its code', () => {
     [409, 'conflict', false],
     [412, 'precondition', false],
     [418, 'invalid', false],
-    [422, 'invalid', false],
+    [422, 'not_ready', false],
     [423, 'locked', false],
     [429, 'throttled', false],
     [500, 'unavailable', true],

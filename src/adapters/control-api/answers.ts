@@ -16,6 +16,7 @@ const CODE_BY_STATUS: Readonly<Record<number, ControlApiErrorCode>> = {
   409: 'conflict',
   410: 'not_found',
   412: 'precondition',
+  422: 'not_ready',
   423: 'locked',
   429: 'throttled',
 };

@@ -6,7 +6,7 @@ import { ask, type Request } from './requests.ts';
 import { listPages, PROJECTS } from './routes.ts';
 import { createScopedProjects, type ScopedProjects } from './scoped-projects.ts';
 import { projectOf } from './translate.ts';
-import { ProjectsPage, type WireProject } from './wire.ts';
+import { ProjectsPage, readProject, type WireProject } from './wire.ts';
 
 const PROJECTS_PER_PAGE = 400;
 
@@ -65,7 +65,10 @@ async function* projectsOf(
   if (strangers.length > 0) yield { ok: false, error: strangeProjects(account, strangers) };
 }
 
-/** The pages of one account. Projects that the service can't show at the moment end the list with `unavailable`. */
+/**
+ * The pages of one account, one project by one as they can be read. Projects that are not understood, or that the service can't show
+ * at the moment, end the list with an error: what was not seen may exist.
+ */
 async function* projectPages(
   call: Caller,
   { name, organization }: ApiAccount,
@@ -73,7 +76,8 @@ async function* projectPages(
 ): AsyncGenerator<ApiResult<WireProject[]>> {
   const request: Request = { account: name, method: 'GET', template: PROJECTS };
   let hidden = 0;
-  yield* listPages(request, async (cursor) => {
+  const problems: string[] = [];
+  const pages = listPages<unknown>(request, async (cursor) => {
     const query = { limit: PROJECTS_PER_PAGE, org_id: organization, cursor };
     const answer = await ask(call, { ...request, query }, ProjectsPage, options);
     if (!answer.ok) return answer;
@@ -81,7 +85,22 @@ async function* projectPages(
     hidden += unavailable?.length ?? 0;
     return { ok: true, value: { items: projects, cursor: pagination?.cursor ?? undefined } };
   });
+  for await (const page of pages) {
+    if (!page.ok) {
+      yield page;
+      continue;
+    }
+    const read = page.value.map(readProject);
+    problems.push(...read.flatMap((one) => (one.ok ? [] : [one.problem])));
+    yield { ok: true, value: read.flatMap((one) => (one.ok ? [one.value] : [])) };
+  }
+  const about = { route: `GET ${PROJECTS}`, account: name };
+  const [first] = problems;
+  if (first !== undefined) {
+    const message = `${problems.length} projects of the list are not understood and not managed, the first is ${first}`;
+    yield { ok: false, error: { code: 'malformed', ...about, message } };
+  }
   if (hidden === 0) return;
   const message = `${hidden} projects are not in the list because the service can not show them at the moment`;
-  yield { ok: false, error: { code: 'unavailable', route: `GET ${PROJECTS}`, account: name, message } };
+  yield { ok: false, error: { code: 'unavailable', ...about, message } };
 }

@@ -5,7 +5,7 @@ import { isExpected, strangeProjects } from './project-owners.ts';
 import { ask } from './requests.ts';
 import { computesOf, PROJECTS } from './routes.ts';
 import { projectOf } from './translate.ts';
-import { ProjectsPage, type WireCompute } from './wire.ts';
+import { ProjectsPage, readProject, type WireCompute } from './wire.ts';
 
 type ScopedAccount = ApiAccount & Required<Pick<ApiAccount, 'projectIds'>>;
 
@@ -24,7 +24,8 @@ export function createScopedProjects(call: Caller): ScopedProjects {
     const request = { account: account.name, method: 'GET', template: PROJECTS, keyOfProject: projectId } as const;
     const answer = await ask(call, { ...request, query: { limit: 400 } }, ProjectsPage, options);
     if (!answer.ok && answer.error.code !== 'forbidden' && answer.error.code !== 'not_found') return answer;
-    const project = answer.ok ? answer.value.projects.find(({ id }) => id === projectId) : undefined;
+    const read = answer.ok ? answer.value.projects.map(readProject) : [];
+    const project = read.flatMap((one) => (one.ok ? [one.value] : [])).find(({ id }) => id === projectId);
     if (project === undefined) {
       accountsWithoutList.add(account.name);
       return undefined;

@@ -74,7 +74,7 @@ const Operations = z.array(WireOperation);
 const Pagination = z.object({ cursor: z.string().nullish() }).nullish();
 
 export const ProjectsPage = z.object({
-  projects: z.array(WireProject),
+  projects: z.array(z.unknown()),
   unavailable_project_ids: z.array(z.string()).nullish(),
   pagination: Pagination,
 });
@@ -99,6 +99,14 @@ export const CreatedKey = z.object({
 });
 /** What a restart answers is not specified: the operations if they are there. */
 export const RestartAnswerBody = z.object({ operations: Operations.default([]) });
+
+/** One project of a list; of one that is not understood, what names it and what is wrong. */
+export function readProject(item: unknown): { ok: true; value: WireProject } | { ok: false; problem: string } {
+  const read = WireProject.safeParse(item);
+  if (read.success) return { ok: true, value: read.data };
+  const { data } = z.object({ id: WireId }).safeParse(item);
+  return { ok: false, problem: `${data?.id ?? 'a project without an id'}: ${describeMismatch(read.error)}` };
+}
 
 /** One branch of a list; undefined for one that is not as specified: of it nothing is known. */
 export function readBranch(item: unknown): WireBranch | undefined {

@@ -47,7 +47,10 @@ export function recordAfter(
   if (answer.ok) return withApplied(settled, action, answer.value, nowMs);
   if (outcome !== 'refused') return settled;
   const { maxCu, suspendTimeoutSeconds } = action.fields;
-  if (maxCu !== undefined && suspendTimeoutSeconds !== undefined) return { ...settled, oneFieldGroupAtATime: true };
+  // What is not ready yet says nothing of the fields.
+  const isOfFields = answer.error.code !== 'not_ready';
+  if (isOfFields && maxCu !== undefined && suspendTimeoutSeconds !== undefined)
+    return { ...settled, oneFieldGroupAtATime: true };
   const message = `${answer.error.status ?? answer.error.code}: ${answer.error.message}`;
   return withFailure(settled, { desired: action.fields, message, atMs: nowMs, permanent: isPermanent(answer.error) });
 }

@@ -10,7 +10,7 @@ import type { CachedProject, Fleet } from './fleet.ts';
  * A compute that is not listed any more is forgotten after 24 hours of absence, in milliseconds: a list may be wrong for a while, and a
  * baseline can't be got back.
  */
-export const FORGET_ABSENT_AFTER_MS = 24 * 3_600_000;
+const FORGET_ABSENT_AFTER_MS = 24 * 3_600_000;
 
 /**
  * What the control API says of a project that is not listed: to be asked before it is forgotten. `refused`: the key may no longer
