@@ -10,7 +10,8 @@ import { ruleOf } from '../../src/domain/policy/kinds/kinds.ts';
 import type { SchedulePolicy } from '../../src/domain/policy/kinds/schedule.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import type { TimeSpec } from '../../src/domain/time/time-spec.ts';
-import { cronDays } from '../../src/domain/time/windows/cron-times.ts';
+import { type Firings, firingAfter, firingAtOrBefore } from '../../src/domain/time/windows/cron-firings.ts';
+import { daysOfMonths, firstDayOf, monthOf } from '../../src/domain/time/windows/cron-times.ts';
 import { anyOpenAt, mayChangeAfter, nextChangeOfAny } from '../../src/domain/time/windows.ts';
 import { aCompute, aHold, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
 
@@ -159,6 +160,32 @@ function stepsSpent(given: readonly Policy[]) {
   return { boundaryMs, decisions: spent.length, spent: spent.reduce((sum, steps) => sum + steps, 0) };
 }
 
+describe('a firing of a cron expression', () => {
+  it('is found in a few looks, also where clocks change', () => {
+    const MOST_LOOKS = 4;
+    let looks = 0;
+    const firings = (cron: string): Firings => ({
+      ...{ cron, zone: 'Europe/Berlin' },
+      get dates() {
+        looks += 1;
+        return {};
+      },
+    });
+    const changes = [at('2026-03-29T01:00:00Z'), at('2026-10-25T01:00:00Z')];
+    for (const cron of ['* * * * *', '*/2 * * * *', '30 2-2/1 * * 0', '* 2 * * *', '0 0 29 2 *']) {
+      for (const minute of Array.from({ length: 240 }, (_, index) => index - 120)) {
+        for (const find of [firingAfter, firingAtOrBefore]) {
+          for (const change of changes) {
+            looks = 0;
+            find(firings(cron), change + minute * 60_000);
+            expect(looks).toBeLessThanOrEqual(MOST_LOOKS);
+          }
+        }
+      }
+    }
+  });
+});
+
 describe('dates of a cron expression', () => {
   it('are those of cron-parser', () => {
     const dates = fc.constantFrom('*', '1', '31', '29,30', '*/7', 'L', '15,L', '1-5');
@@ -173,7 +200,8 @@ describe('dates of a cron expression', () => {
         } catch {
           return;
         }
-        const firesOn = cronDays(expression.fields);
+        const daysOf = daysOfMonths(expression.fields);
+        const firesOn = (next: number) => ((daysOf(monthOf(next)) >>> (next - firstDayOf(monthOf(next)))) & 1) === 1;
         for (let next = day; next < day + 40; next += 1) {
           const at = DateTime.fromMillis(next * DAY_MS, { zone: 'utc' }).toJSDate();
           expect([next, firesOn(next)]).toEqual([next, expression.includesDate(at)]);

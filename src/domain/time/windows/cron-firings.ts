@@ -1,9 +1,8 @@
 import type { DateFilter } from '../time-spec.ts';
 import { firingsOfDay, nearestLocalTime } from './cron-times.ts';
-import { instantOfLocal, LOOK_EVERY_MS, offsetChangeBetween, offsetMsAt } from './local-time.ts';
+import { constantOffsetAround, instantOfLocal, offsetChangeBetween, offsetMsAt } from './local-time.ts';
 
-const MINUTE_MS = 60_000;
-/** Around an instant, every offset that the zone has near it. */
+/** More than any two offsets differ, and than any is ahead of or behind UTC. */
 const NEAR_MS = 30 * 3_600_000;
 
 /** One firing of a cron expression. */
@@ -19,26 +18,19 @@ export interface Firings {
   dates?: DateFilter;
 }
 
-type Direction = 'next' | 'prev';
-
 /** The latest firing at or before an instant; undefined if there is none. */
 export function firingAtOrBefore(firings: Firings, instantMs: number): Firing | undefined {
-  return search(firings, latestShownUntil(firings.zone, instantMs), 'prev', {
-    isCandidate: (ms) => ms <= instantMs,
-    isBetter: (a, b) => a.ms > b.ms || (a.ms === b.ms && a.localMs > b.localMs),
-    isSurelyBest: (ms) => hasOneOffset(firings.zone, ms, instantMs),
-    isSettled: (best, localMs) => localMs - offsets(firings.zone, best.ms).min < best.ms,
-  });
+  if (!hasFixedHour(firings.cron)) return shownFiring(firings, instantMs, 'prev');
+  const localMs = nearestLocalTime(firings, latestShownUntil(firings.zone, instantMs), 'prev');
+  return localMs === undefined ? undefined : { ms: instantOfLocal(firings.zone, localMs), localMs };
 }
 
 /** The first firing strictly after an instant; undefined if there is none. */
 export function firingAfter(firings: Firings, instantMs: number): Firing | undefined {
-  return search(firings, earliestShownAfter(firings.zone, instantMs), 'next', {
-    isCandidate: (ms) => ms > instantMs,
-    isBetter: (a, b) => a.ms < b.ms || (a.ms === b.ms && a.localMs > b.localMs),
-    isSurelyBest: (ms) => hasOneOffset(firings.zone, instantMs, ms),
-    isSettled: (best, localMs) => localMs - offsets(firings.zone, best.ms).max > best.ms,
-  });
+  const { cron, zone } = firings;
+  if (!hasFixedHour(cron)) return shownFiring(firings, instantMs + 1, 'next');
+  const localMs = nearestLocalTime(firings, latestShownUntil(zone, instantMs) + 1, 'next');
+  return localMs === undefined ? undefined : firingAtOrBefore(firings, instantOfLocal(zone, localMs));
 }
 
 /** The latest local time that the clock has shown by an instant: more than it shows then, just after it was set back. */
@@ -46,69 +38,33 @@ function latestShownUntil(zone: string, instantMs: number): number {
   const nowMs = instantMs + offsetMsAt(zone, instantMs);
   const beforeMs = offsetMsAt(zone, instantMs - NEAR_MS);
   if (beforeMs <= offsetMsAt(zone, instantMs)) return nowMs;
-  return Math.max(nowMs, offsetChangeBetween(zone, instantMs - NEAR_MS, instantMs) + beforeMs);
-}
-
-/** The earliest local time that the clock shows after an instant: less than it shows then, just before it is set back. */
-function earliestShownAfter(zone: string, instantMs: number): number {
-  const nowMs = instantMs + offsetMsAt(zone, instantMs);
-  const afterMs = offsetMsAt(zone, instantMs + NEAR_MS);
-  if (afterMs >= offsetMsAt(zone, instantMs)) return nowMs;
-  return Math.min(nowMs, offsetChangeBetween(zone, instantMs, instantMs + NEAR_MS) + afterMs);
-}
-
-/** True if no clock is changed from one instant to a later one, seen from their offsets alone. */
-function hasOneOffset(zone: string, fromMs: number, toMs: number): boolean {
-  return toMs - fromMs < LOOK_EVERY_MS && offsetMsAt(zone, fromMs) === offsetMsAt(zone, toMs);
-}
-
-interface Search {
-  isCandidate(ms: number): boolean;
-  isBetter(a: Firing, b: Firing): boolean;
-  /** True if the first candidate is the best: where no clock is changed, local times are in the order of their instants. */
-  isSurelyBest(ms: number): boolean;
-  /** True if no local time from this one on can give a better firing than `best`. */
-  isSettled(best: Firing, localMs: number): boolean;
+  return Math.max(nowMs, offsetChangeBetween(zone, instantMs - NEAR_MS, instantMs) + beforeMs - 1);
 }
 
 /**
- * Walks over local times, away from where the answer can be at the nearest, until no further one can give a better answer.
+ * The nearest firing, at an instant itself or before or after it, of an expression that fires as often as its local times are shown:
+ * never in a gap, twice where clocks are set back. It goes from one change of the clocks to the next, and passes those far from
+ * any local time at which the expression fires.
  */
-function search(firings: Firings, startMs: number, direction: Direction, by: Search): Firing | undefined {
-  let best: Firing | undefined;
-  let localMs = nearestLocalTime(firings, startMs, direction);
-  while (localMs !== undefined && !(best && by.isSettled(best, localMs))) {
-    best = bestOf(best, firings, localMs, by);
-    if (best && by.isSurelyBest(best.ms)) return best;
-    localMs = nearestLocalTime(firings, localMs + (direction === 'next' ? MINUTE_MS : -MINUTE_MS), direction);
+function shownFiring(firings: Firings, instantMs: number, direction: 'next' | 'prev'): Firing | undefined {
+  let fromMs = instantMs;
+  for (;;) {
+    const around = constantOffsetAround(firings.zone, fromMs);
+    const localMs = nearestLocalTime(firings, fromMs + around.offsetMs, direction);
+    if (localMs === undefined) return undefined;
+    const ms = localMs - around.offsetMs;
+    if (around.fromMs <= ms && ms < around.toMs) return { ms, localMs };
+    if (direction === 'prev') fromMs = beyond(fromMs - around.fromMs, around.fromMs - 1, localMs + NEAR_MS, Math.min);
+    else fromMs = beyond(around.toMs - fromMs, around.toMs, localMs - NEAR_MS, Math.max);
   }
-  return best;
 }
 
-function bestOf(known: Firing | undefined, firings: Firings, localMs: number, { isCandidate, isBetter }: Search) {
-  let best = known;
-  for (const ms of instantsOf(firings, localMs)) {
-    const firing = { ms, localMs };
-    if (isCandidate(ms) && (!best || isBetter(firing, best))) best = firing;
-  }
-  return best;
-}
-
-/** When the clock shows a local time: a fixed hour exactly once, whatever the clocks do; else as often as it is shown. */
-function instantsOf({ cron, zone }: Firings, localMs: number): number[] {
-  if (hasFixedHour(cron)) return [instantOfLocal(zone, localMs)];
-  const oneMs = localMs - offsetMsAt(zone, localMs - NEAR_MS);
-  const otherMs = localMs - offsetMsAt(zone, localMs + NEAR_MS);
-  if (oneMs === otherMs) return [oneMs];
-  return [oneMs, otherMs].filter((ms) => ms + offsetMsAt(zone, ms) === localMs);
+/** Just beyond a change of the clocks that is near, since local times are shown again there; else also on to the next local time. */
+function beyond(distanceMs: number, changeMs: number, localMs: number, further: typeof Math.min): number {
+  return distanceMs < NEAR_MS ? changeMs : further(changeMs, localMs);
 }
 
 /** True if the hour is a number, a list or a range, without a wildcard or a step. */
 export function hasFixedHour(cron: string): boolean {
   return firingsOfDay(cron).hasFixedHour;
-}
-
-function offsets(zone: string, instantMs: number): { min: number; max: number } {
-  const near = [instantMs - NEAR_MS, instantMs, instantMs + NEAR_MS].map((ms) => offsetMsAt(zone, ms));
-  return { min: Math.min(...near), max: Math.max(...near) };
 }

@@ -7,12 +7,10 @@ import { weekdayOf } from './local-time.ts';
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 /** `0 0 29 2 *` may rest for eight years; what rests longer does not fire. */
-const MOST_DAYS = 8 * 366;
-/** On which days an expression fires is found for so many days at once. */
-const BLOCK_DAYS = 512;
-const MOST_BLOCKS_KEPT = 20;
+const MOST_MONTHS = 8 * 12;
 /** Those of two sets, the one that counts and the one that is read. */
-const MOST_CRONS_KEPT = 5000;
+const MOST_CRONS_KEPT = 20_000;
+const MOST_MONTHS_KEPT = 500;
 
 /** At which minutes of a day an expression fires. */
 interface FiringsOfDay {
@@ -26,20 +24,17 @@ interface FiringsOfDay {
   hasFixedHour: boolean;
 }
 
-/** An expression taken apart: on which dates it fires, and at which minutes of such a date. */
+/** An expression taken apart: on which dates it fires, and at which hours and minutes of such a date. */
 interface CronTimes {
   /** Ascending, at least one. */
-  minutesOfDay: number[];
+  hours: readonly number[];
+  /** Ascending, at least one. */
+  minutes: readonly number[];
   ofDay: FiringsOfDay;
-  firesOn: FiresOn;
-  /** On all dates. */
-  knownBlocks: FiringDays;
-  /** On those that a filter allows. */
-  filteredBlocks: WeakMap<DateFilter, FiringDays>;
+  firesOn: DaysOfMonth;
+  /** On those dates that a filter allows, by their months. */
+  filtered: WeakMap<DateFilter, Map<number, number>>;
 }
-
-/** The days on which an expression fires, ascending, in days since 1970-01-01, for each block of days that was asked about. */
-type FiringDays = Map<number, readonly number[]>;
 
 const known = new Map<string, CronTimes>();
 
@@ -53,40 +48,50 @@ export function nearestLocalTime(
   direction: 'next' | 'prev',
 ): number | undefined {
   const times = timesOf(cron);
-  const step = direction === 'next' ? 1 : -1;
   const fromDay = Math.floor(fromMs / DAY_MS);
-  let day = nearestFiringDay(times, dates, fromDay, direction);
-  while (day !== undefined) {
-    const minute = nearestMinute(times.minutesOfDay, (fromMs - day * DAY_MS) / MINUTE_MS, direction);
-    if (minute !== undefined) return day * DAY_MS + minute * MINUTE_MS;
-    day = nearestFiringDay(times, dates, day + step, direction);
-  }
-  return undefined;
+  const day = nearestFiringDay(times, dates, fromDay, direction);
+  if (day === undefined) return undefined;
+  const minute = nearestMinute(times, (fromMs - day * DAY_MS) / MINUTE_MS, direction);
+  if (minute !== undefined) return day * DAY_MS + minute * MINUTE_MS;
+  const other = nearestFiringDay(times, dates, direction === 'next' ? day + 1 : day - 1, direction);
+  if (other === undefined) return undefined;
+  return other * DAY_MS + (direction === 'next' ? times.ofDay.firstMinute : times.ofDay.lastMinute) * MINUTE_MS;
 }
 
-/** Most days are passed unseen: an expression of leap days fires on none of a thousand. */
+/** It goes from month to month, each one seen at once: an expression of leap days fires in none of nearly a hundred. */
 function nearestFiringDay(
   times: CronTimes,
   dates: DateFilter | undefined,
   day: number,
   direction: 'next' | 'prev',
 ): number | undefined {
-  let from = day;
-  for (let passed = 0; passed <= MOST_DAYS / BLOCK_DAYS + 1; passed += 1) {
-    const allowed = nearestAllowedDay(dates, from, direction);
-    if (allowed === undefined || Math.abs(allowed - day) > MOST_DAYS) return undefined;
-    const block = Math.floor(allowed / BLOCK_DAYS);
-    const days = daysOfBlock(times, dates, block);
-    const found = direction === 'next' ? days[lowerBound(days, allowed)] : days[lowerBound(days, allowed + 1) - 1];
-    if (found !== undefined) return found;
-    from = direction === 'next' ? (block + 1) * BLOCK_DAYS : block * BLOCK_DAYS - 1;
+  const from = nearestAllowedDay(dates, day, direction);
+  if (from === undefined) return undefined;
+  let month = monthOf(from);
+  if (Math.abs(month - monthOf(day)) > MOST_MONTHS) return undefined;
+  const date = from - firstDayOf(month);
+  let days = firingDays(times, dates, month) & (direction === 'next' ? -1 << date : -1 >>> (31 - date));
+  for (let passed = 0; days === 0; passed += 1) {
+    if (passed === MOST_MONTHS) return undefined;
+    month += direction === 'next' ? 1 : -1;
+    days = firingDays(times, dates, month);
   }
-  return undefined;
+  // The place of the lowest or the highest bit.
+  return firstDayOf(month) + 31 - Math.clz32(direction === 'next' ? days & -days : days);
 }
 
-function nearestMinute(minutesOfDay: readonly number[], from: number, direction: 'next' | 'prev') {
-  if (direction === 'next') return minutesOfDay[lowerBound(minutesOfDay, from)];
-  return minutesOfDay[lowerBound(minutesOfDay, Math.floor(from) + 1) - 1];
+function nearestMinute({ hours, minutes }: CronTimes, from: number, direction: 'next' | 'prev'): number | undefined {
+  const hour = Math.floor(from / 60);
+  const isNext = direction === 'next';
+  const place = isNext ? lowerBound(hours, hour) : lowerBound(hours, hour + 1) - 1;
+  if (hours[place] === hour) {
+    const within = isNext
+      ? minutes[lowerBound(minutes, from - hour * 60)]
+      : minutes[lowerBound(minutes, Math.floor(from - hour * 60) + 1) - 1];
+    if (within !== undefined) return hour * 60 + within;
+  }
+  const other = hours[hours[place] === hour ? place + (isNext ? 1 : -1) : place];
+  return other === undefined ? undefined : other * 60 + ((isNext ? minutes[0] : minutes.at(-1)) ?? 0);
 }
 
 /** The firings of a day, as minutes of it. */
@@ -96,21 +101,22 @@ export function firingsOfDay(cron: string): FiringsOfDay {
 
 /** True if there is a minute of the day at which both expressions may fire. */
 export function haveCommonFiring(cron: string, other: string): boolean {
-  const minutes = new Set(timesOf(cron).minutesOfDay);
-  return timesOf(other).minutesOfDay.some((minute) => minutes.has(minute));
+  const [one, two] = [timesOf(cron), timesOf(other)];
+  return (
+    one.hours.some((hour) => two.hours.includes(hour)) && one.minutes.some((minute) => two.minutes.includes(minute))
+  );
 }
 
-function daysOfBlock(times: CronTimes, dates: DateFilter | undefined, block: number): readonly number[] {
-  const { firesOn, knownBlocks, filteredBlocks } = times;
-  const blocks = dates ? (filteredBlocks.get(dates) ?? new Map<number, readonly number[]>()) : knownBlocks;
-  const kept = blocks.get(block);
-  if (kept) return kept;
-  const days = dates
-    ? daysOfBlock(times, undefined, block).filter((day) => allowsDay(dates, day))
-    : Array.from({ length: BLOCK_DAYS }, (_, index) => block * BLOCK_DAYS + index).filter(firesOn);
-  if (blocks.size >= MOST_BLOCKS_KEPT) blocks.clear();
-  blocks.set(block, days);
-  if (dates) filteredBlocks.set(dates, blocks);
+function firingDays({ firesOn, filtered }: CronTimes, dates: DateFilter | undefined, month: number): number {
+  if (!dates) return firesOn(month);
+  const months = filtered.get(dates) ?? new Map<number, number>();
+  const kept = months.get(month);
+  if (kept !== undefined) return kept;
+  const firstDay = firstDayOf(month);
+  let days = firesOn(month);
+  for (let date = 0; date < 31; date += 1) if (!allowsDay(dates, firstDay + date)) days &= ~(1 << date);
+  if (months.size >= MOST_MONTHS_KEPT) months.clear();
+  filtered.set(dates, months.set(month, days));
   return days;
 }
 
@@ -120,8 +126,10 @@ function timesOf(cron: string): CronTimes {
   if (known.size >= MOST_CRONS_KEPT) known.clear();
   // In UTC, where no clock ever changes: changes of the clocks follow the rules of the language, not those of cron-parser.
   const { fields } = CronExpressionParser.parse(cron, { tz: 'UTC', currentDate: 0 });
-  const { hour, minute } = fields;
-  const minutesOfDay = hour.values.flatMap((h) => minute.values.map((m) => h * 60 + m)).sort((a, b) => a - b);
+  const [hours, minutes] = [fields.hour.values, fields.minute.values].map((values) =>
+    values.map(Number).sort((a, b) => a - b),
+  ) as [number[], number[]];
+  const minutesOfDay = hours.flatMap((hour) => minutes.map((minute) => hour * 60 + minute));
   const pauses = minutesOfDay.map((minute, index) => minute - (minutesOfDay[index - 1] ?? minute));
   const ofDay = {
     firstMinute: minutesOfDay[0] ?? 0,
@@ -131,46 +139,75 @@ function timesOf(cron: string): CronTimes {
     count: minutesOfDay.length,
     hasFixedHour: !/[*/]/.test(cron.split(' ')[1] ?? '*'),
   };
-  const times: CronTimes = {
-    ...{ minutesOfDay, ofDay, firesOn: cronDays(fields) },
-    ...{ knownBlocks: new Map(), filteredBlocks: new WeakMap() },
-  };
+  const times: CronTimes = { hours, minutes, ofDay, firesOn: daysOfMonths(fields), filtered: new WeakMap() };
   known.set(cron, times);
   return times;
 }
 
-/** On which dates an expression fires: it depends on nothing but the month, the date and the day of the week. */
-type FiresOn = (localDay: number) => boolean;
+/** On which days of a month, counted from January 1970, an expression fires: bit 0 is the first. */
+type DaysOfMonth = (month: number) => number;
+
+/** Every seventh day from the first on. */
+const EVERY_WEEK = 0x10204081;
 
 /** The rules of cron-parser for dates, without asking it for each one, which takes some 20 µs. */
-export function cronDays({ month, dayOfMonth, dayOfWeek }: CronFieldCollection): FiresOn {
+export function daysOfMonths({ month, dayOfMonth, dayOfWeek }: CronFieldCollection): DaysOfMonth {
   const months = new Set<number>(month.values);
-  const dates = new Set<unknown>(dayOfMonth.values);
-  const weekdays = new Set<unknown>(dayOfWeek.values);
-  const lastWeekdays = new Set(dayOfWeek.values.map((value) => Number.parseInt(String(value), 10) % 7));
+  const dates = dayOfMonth.values.reduce<number>(
+    (days, date) => days | (typeof date === 'number' ? 1 << (date - 1) : 0),
+    0,
+  );
+  const weekdays = [...new Set(dayOfWeek.values.flatMap((day) => (typeof day === 'number' ? [day % 7] : [])))];
+  const lastWeekdays = dayOfWeek.values.map((value) => Number.parseInt(String(value), 10) % 7);
   const { nthDay } = dayOfWeek;
-  const matchesDate = (date: number, isLast: boolean) => dates.has(date) || (dayOfMonth.hasLastChar && isLast);
-  const matchesWeekday = (weekday: number, date: number, isLastWeek: boolean) =>
-    (weekdays.has(weekday) && (nthDay <= 0 || Math.ceil(date / 7) === nthDay)) ||
-    (dayOfWeek.hasLastChar && isLastWeek && lastWeekdays.has(weekday));
-  return (localDay) => {
-    const { month: ofYear, date } = dateOf(localDay);
-    if (!months.has(ofYear)) return false;
-    const byDate = () => matchesDate(date, dateOf(localDay + 1).date === 1);
-    const byWeekday = () => matchesWeekday(weekdayOf(localDay) % 7, date, dateOf(localDay + 7).month !== ofYear);
-    if (dayOfMonth.isWildcard) return dayOfWeek.isWildcard || byWeekday();
-    return byDate() || (!dayOfWeek.isWildcard && byWeekday());
+  return (index) => {
+    if (!months.has((((index % 12) + 12) % 12) + 1)) return 0;
+    const firstDay = firstDayOf(index);
+    const length = firstDayOf(index + 1) - firstDay;
+    const firstWeekday = weekdayOf(firstDay) % 7;
+    const firstOf = (weekday: number) => (weekday - firstWeekday + 7) % 7;
+    const byDate = () => dates | (dayOfMonth.hasLastChar ? 1 << (length - 1) : 0);
+    const byWeekday = () => {
+      const each = nthDay > 0 ? 1 << (7 * (nthDay - 1)) : EVERY_WEEK;
+      let days = 0;
+      for (const weekday of weekdays) days |= each << firstOf(weekday);
+      if (!dayOfWeek.hasLastChar) return days;
+      for (const weekday of lastWeekdays) {
+        const first = firstOf(weekday);
+        days |= 1 << (first + 7 * Math.floor((length - 1 - first) / 7));
+      }
+      return days;
+    };
+    const all = 2 ** length - 1;
+    if (dayOfMonth.isWildcard) return all & (dayOfWeek.isWildcard ? -1 : byWeekday());
+    return all & (byDate() | (dayOfWeek.isWildcard ? 0 : byWeekday()));
   };
 }
 
-/** Month (1..12) and day of a date, given as days since 1970-01-01. Source: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms". */
-function dateOf(localDay: number): { month: number; date: number } {
-  const { floor } = Math;
-  const dayOfEra = (((localDay + 719_468) % 146_097) + 146_097) % 146_097;
-  const leapDays = floor(dayOfEra / 1460) - floor(dayOfEra / 36_524) + floor(dayOfEra / 146_096);
-  const yearOfEra = floor((dayOfEra - leapDays) / 365);
-  // Years begin in March, so that a leap day is the last.
-  const dayOfYear = dayOfEra - (365 * yearOfEra + floor(yearOfEra / 4) - floor(yearOfEra / 100));
-  const month = floor((5 * dayOfYear + 2) / 153);
-  return { month: month < 10 ? month + 3 : month - 9, date: dayOfYear - floor((153 * month + 2) / 5) + 1 };
+const { floor } = Math;
+/** Of 400 years, after which dates repeat, and of the years of one that begin in March, so that a leap day is the last. */
+const DAYS_OF_ERA = 146_097;
+const MONTHS_OF_ERA = 4800;
+/** 1 March 0000, in days and in months since January 1970. */
+const [MARCH_0000, MARCH_0000_MONTH] = [-719_468, -23_638];
+
+/**
+ * The month of a day since 1970-01-01, counted from January 1970. Source: Howard Hinnant, "chrono-Compatible Low-Level Date
+ * Algorithms".
+ */
+export function monthOf(localDay: number): number {
+  const era = floor((localDay - MARCH_0000) / DAYS_OF_ERA);
+  const day = localDay - MARCH_0000 - era * DAYS_OF_ERA;
+  const year = floor((day - floor(day / 1460) + floor(day / 36_524) - floor(day / 146_096)) / 365);
+  const dayOfYear = day - (365 * year + floor(year / 4) - floor(year / 100));
+  return MARCH_0000_MONTH + era * MONTHS_OF_ERA + 12 * year + floor((5 * dayOfYear + 2) / 153);
+}
+
+/** The first day of a month counted from January 1970, in days since 1970-01-01. Source: as above. */
+export function firstDayOf(month: number): number {
+  const era = floor((month - MARCH_0000_MONTH) / MONTHS_OF_ERA);
+  const ofEra = month - MARCH_0000_MONTH - era * MONTHS_OF_ERA;
+  const year = floor(ofEra / 12);
+  const days = 365 * year + floor(year / 4) - floor(year / 100) + floor((153 * (ofEra % 12) + 2) / 5);
+  return MARCH_0000 + era * DAYS_OF_ERA + days;
 }

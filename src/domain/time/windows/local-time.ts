@@ -5,7 +5,7 @@ const DAY_MS = 86_400_000;
 /** Offsets are looked up in blocks of time, each read once. */
 const BLOCK_MS = 400 * DAY_MS;
 /** Within this time, in milliseconds, one look finds every change: no zone has ever left an offset and come back to it within one. */
-export const LOOK_EVERY_MS = 7 * DAY_MS;
+const LOOK_EVERY_MS = 7 * DAY_MS;
 /** Bounds what is kept: zones times blocks. */
 const MOST_BLOCKS_KEPT = 4096;
 
@@ -21,10 +21,26 @@ let blocksKept = 0;
 
 /** How far local time in `zone` (a valid IANA name) is ahead of UTC at an instant, in milliseconds. */
 export function offsetMsAt(zone: string, instantMs: number): number {
-  const { sinceMs, offsetsMs } = offsetBlock(zone, Math.floor(instantMs / BLOCK_MS));
-  let index = sinceMs.length - 1;
-  while (index > 0 && (sinceMs[index] ?? 0) > instantMs) index -= 1;
-  return offsetsMs[index] ?? 0;
+  const block = offsetBlock(zone, Math.floor(instantMs / BLOCK_MS));
+  return block.offsetsMs[placeIn(block, instantMs)] ?? 0;
+}
+
+/** The time around an instant, [fromMs, toMs), in which no clock of the zone is changed, as far as it was looked for. */
+export function constantOffsetAround(zone: string, instantMs: number) {
+  const number = Math.floor(instantMs / BLOCK_MS);
+  const block = offsetBlock(zone, number);
+  const place = placeIn(block, instantMs);
+  return {
+    fromMs: block.sinceMs[place] ?? number * BLOCK_MS,
+    toMs: block.sinceMs[place + 1] ?? (number + 1) * BLOCK_MS,
+    offsetMs: block.offsetsMs[place] ?? 0,
+  };
+}
+
+function placeIn({ sinceMs }: OffsetBlock, instantMs: number): number {
+  let place = sinceMs.length - 1;
+  while (place > 0 && (sinceMs[place] ?? 0) > instantMs) place -= 1;
+  return place;
 }
 
 /** The first instant after `beforeMs` and up to `afterMs` whose offset differs from that at `beforeMs`; there must be one. */
