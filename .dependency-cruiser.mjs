@@ -41,7 +41,7 @@ const WITH_EMULATOR = '^src/cli/(emulator|demo)(/|\\.ts$)';
 /** Libraries of layers that may not take any. */
 const PURE_LIBRARIES = '(^|/)node_modules/(luxon|@types/luxon|cron-parser)/';
 /** A hash is as pure as a sum; all else of node:crypto is not. */
-const WITH_SHA_256 = '^src/domain/trial/assignment\\.ts$';
+const WITH_SHA_256 = '^src/domain/(trial/assignment|policy/policy-set)\\.ts$';
 const APP_LIBRARIES = ['bullmq', 'ioredis', 'undici', 'pino', 'prom-client', 'pg', 'hono'];
 
 const of = (layer) => `^src/${layer}(/|\\.ts$)`;

@@ -5,6 +5,7 @@ import { printable } from './common/safe-text.ts';
 import type { Prices } from './domain/compute/cost.ts';
 import type { ManualChanges, PartialDisruption } from './domain/policy/disruption.ts';
 import type { KnownSources } from './policy/sources.ts';
+import type { Team } from './policy/teams.ts';
 import { toDisruption, toManualChanges } from './policy/to-domain.ts';
 import { formerProfiles } from './settings/account-schema.ts';
 import { type Account, accountsOf } from './settings/accounts.ts';
@@ -22,6 +23,7 @@ import {
   type SettingsFlags,
   sourceVariables,
 } from './settings/sources.ts';
+import { teamsOf } from './settings/team-schema.ts';
 
 /** Everything that is set from outside, checked. Nothing in it shows a secret when logged or turned into JSON. */
 export interface Settings {
@@ -47,6 +49,8 @@ export interface Settings {
   manualChanges: ManualChanges | undefined;
   /** Files, folders and globs: relative to the working folder, or absolute. */
   policies: readonly string[];
+  /** Whose files may do what. */
+  teams: readonly Team[];
   /** Sources of connection counts, and what those of policy files may reach. */
   knownSources: KnownSources;
   /** The secrets that sources may name, by their variable. */
@@ -149,6 +153,7 @@ function assemble({
     disruption: toDisruption(values.disruption),
     manualChanges: values.manual_changes && toManualChanges(values.manual_changes),
     policies: policyPaths(values, given, cwd),
+    teams: teamsOf(values.teams, given.get('teams')?.base ?? cwd),
     knownSources: knownSourcesOf(values.sources, values.sources_allowed_origins, {
       file,
       tokenOrigins: given.get('sources_allowed_origins')?.source === 'variable' ? values.sources_allowed_origins : [],

@@ -52,8 +52,10 @@ async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise
     await parts();
   const { config: configFile, apiUrl, queueUrl } = flags;
   const pricing = settingsOrFail({ configFile, flags: { apiUrl, queueUrl } });
-  const before = compilePolicies(await loadOrFail([oldPath], pricing.knownSources));
-  const after = compilePolicies(await loadOrFail([newPath], pricing.knownSources));
+  // One of the two is usually a copy in another folder, where the teams' paths match nothing.
+  const known = { knownSources: pricing.knownSources, teams: [] };
+  const before = compilePolicies(await loadOrFail([oldPath], known));
+  const after = compilePolicies(await loadOrFail([newPath], known));
   const nowMs = Date.now();
   const zone = displayZone(flags.zone, [after.set, before.set]);
   const span = readSpan(flags, { zone, nowMs });

@@ -1,12 +1,14 @@
 import type { PolicySet } from '../domain/policy/policy.ts';
-import { loadPolicySet } from '../policy/load.ts';
+import { type LoadOptions, loadPolicySet } from '../policy/load.ts';
 import { formatProblem } from '../policy/problem.ts';
-import type { KnownSources } from '../policy/sources.ts';
 import { UserError } from './fail.ts';
 
 /** The policies, or an error that shows every problem with its place. */
-export async function loadOrFail(paths: readonly string[], knownSources: KnownSources): Promise<PolicySet> {
-  const loaded = await loadPolicySet({ paths, knownSources });
+export async function loadOrFail(
+  paths: readonly string[],
+  { knownSources, teams }: Required<Pick<LoadOptions, 'knownSources' | 'teams'>>,
+): Promise<PolicySet> {
+  const loaded = await loadPolicySet({ paths, knownSources, teams });
   if (loaded.ok) return loaded.set;
   throw new UserError(loaded.problems.map((problem) => formatProblem(problem)).join('\n'));
 }

@@ -66,7 +66,7 @@ async function run({ config, accept, ...flags }: RunFlags): Promise<void> {
   if (!read.ok) throw new UserError(read.problems.join('\n'));
   const { settings } = read;
   for (const warning of read.warnings) writeErrLine(`warning: ${warning}`);
-  const policies = await loadOrFail(settings.policies, settings.knownSources);
+  const policies = await loadOrFail(settings.policies, settings);
   const configFile = configFilePath({ cwd: process.cwd(), named: config });
   const source = rulesFromFiles({ readSettings: readAnew, settings, configFile });
   const { signal } = stopping;

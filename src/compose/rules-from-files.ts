@@ -15,6 +15,7 @@ const EXCHANGED: ReadonlySet<string> = new Set([
   'owners',
   'revision',
   'knownSources',
+  'teams',
 ]);
 const EXCHANGED_OF_ACCOUNT: ReadonlySet<string> = new Set(['plan', 'profile']);
 
@@ -43,8 +44,8 @@ export function rulesFromFiles(options: RulesFromFilesOptions): RulesSource {
     if (!settings.ok) return settings;
     paths = settings.settings.policies;
     const files: string[] = [];
-    const { knownSources } = settings.settings;
-    const loaded = await loadPolicySet({ paths, cwd, knownSources, onRead: (file) => files.push(file) });
+    const { knownSources, teams } = settings.settings;
+    const loaded = await loadPolicySet({ paths, cwd, knownSources, teams, onRead: (file) => files.push(file) });
     readBefore = files;
     if (!loaded.ok) return { ok: false, problems: loaded.problems.map(inOneLine) };
     return {

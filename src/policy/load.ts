@@ -5,6 +5,7 @@ import { POLICY_LIMITS } from './limits.ts';
 import { type PolicyFileText, type PolicySetResult, parsePolicyFiles } from './parse.ts';
 import type { PolicyProblem } from './problem.ts';
 import type { KnownSources } from './sources.ts';
+import { type Team, teamsOfFiles } from './teams.ts';
 
 export interface LoadOptions {
   /** Files, folders and globs. */
@@ -15,6 +16,8 @@ export interface LoadOptions {
   onRead?: (file: string) => void;
   /** What the settings say of sources of connection counts. */
   knownSources?: KnownSources;
+  /** Whose files may do what; files of no team may do everything. */
+  teams?: readonly Team[];
 }
 
 /**
@@ -22,16 +25,18 @@ export interface LoadOptions {
  * there is no set. Never throws for anything that is in the files or about them.
  */
 export async function loadPolicySet(options: LoadOptions): Promise<PolicySetResult> {
-  const { paths, cwd = process.cwd(), onRead, knownSources } = options;
+  const { paths, cwd = process.cwd(), onRead, knownSources, teams = [] } = options;
   const found = await findPolicyFiles(paths, cwd);
   const texts: PolicyFileText[] = [];
-  const problems: PolicyProblem[] = [...found.problems];
+  const { teamOf, problems: ofTeams } = await teamsOfFiles(teams, cwd);
+  const problems: PolicyProblem[] = [...found.problems, ...ofTeams];
   for (const file of found.files) {
     const path = shownPath(file, cwd);
     onRead?.(file);
     const read = readText(file);
-    if (read.ok) texts.push({ path, text: read.text });
-    else problems.push({ code: read.code, file: path, message: read.message });
+    const team = teamOf.get(file);
+    if (read.ok) texts.push({ path, text: read.text, ...(team && { team }) });
+    else problems.push({ code: read.code, file: path, message: read.message, ...(team && { team: team.name }) });
   }
   const readReferenced = (policyFile: string, path: string): Read => {
     const file = resolve(dirname(resolve(cwd, policyFile)), path);

@@ -10,6 +10,7 @@ import { PolicyFileHead } from './schema/policy-file.ts';
 import { whyPolicyTooCostly } from './set-cost.ts';
 import { sourceText } from './source-text.ts';
 import { toSource, type WrittenSource } from './sources.ts';
+import { beyondTeam, qualifiedName, type Team } from './teams.ts';
 import type { FileContext } from './to-domain.ts';
 
 export interface ParsedFile {
@@ -26,6 +27,8 @@ interface ParseFileOptions {
   readReferenced: ReadReferenced;
   /** Shared by the files of one set; this file's own if absent. */
   readIcal?: ReadIcal;
+  /** The team that it belongs to. */
+  team?: Team | undefined;
 }
 
 const EMPTY = 'the file is empty; write "version: 1" and "policies:" (policies/ has samples), or remove the file';
@@ -42,22 +45,39 @@ export function parsePolicyFile(path: string, text: string, options: ParseFileOp
   }
   const head = PolicyFileHead.safeParse(yaml.document.value);
   reportIssues(reader, head, []);
-  const context = contextOf(reader, head.data, options.readIcal ?? icalReader(options.readReferenced));
+  const { team, readIcal = icalReader(options.readReferenced) } = options;
+  if (head.data) checkOwner(reader, head.data, team);
+  const context = { ...contextOf(reader, head.data, readIcal), team, owner: team?.name ?? head.data?.owner };
   const entries = policyEntries(reader);
   const policies = entries.flatMap((entry, index) => parsePolicy(reader, entry, ['policies', index], context));
-  const written = entries.flatMap((_entry, index) => writtenPolicy(reader, ['policies', index]));
+  const written = entries.flatMap((_entry, index) => writtenPolicy(reader, ['policies', index], team));
   const warnings = head.success ? warningsOf(reader, entries) : [];
-  return { policies, written, sources: sourcesOf(reader, head.data), problems: reader.problems, warnings };
+  return { policies, written, sources: sourcesOf(reader, head.data, team), problems: reader.problems, warnings };
 }
 
-function sourcesOf({ path, document, problemAt }: FileReader, head: PolicyFileHead | undefined): WrittenSource[] {
+/** The owner of a team's file is the team: a label must not make costs or alerts those of another. */
+function checkOwner({ document, report }: FileReader, { owner }: PolicyFileHead, team: Team | undefined): void {
+  if (!team || owner === undefined || owner === team.name) return;
+  report(document.spanOf(['owner']), 'team', `this file belongs to team ${team.name} of ebb.yaml; leave out owner`);
+}
+
+function sourcesOf(
+  { path, document, problemAt }: FileReader,
+  head: PolicyFileHead | undefined,
+  team: Team | undefined,
+): WrittenSource[] {
   return Object.entries(head?.sources ?? {}).map(([name, written]) => ({
-    source: toSource(name, path, written),
+    name,
+    source: toSource(qualifiedName(team, name), path, written),
     problemAt: (at, code, message) => problemAt(document.keySpanOf(at), code, message),
   }));
 }
 
-function contextOf(reader: FileReader, head: PolicyFileHead | undefined, readIcal: ReadIcal): FileContext {
+function contextOf(
+  reader: FileReader,
+  head: PolicyFileHead | undefined,
+  readIcal: ReadIcal,
+): Omit<FileContext, 'team' | 'owner'> {
   const calendars = Object.entries(head?.calendars ?? {});
   if (calendars.length > POLICY_LIMITS.calendars) {
     reader.report(reader.document.keySpanOf(['calendars']), 'limit', `more than ${POLICY_LIMITS.calendars} calendars`);
@@ -66,7 +86,6 @@ function contextOf(reader: FileReader, head: PolicyFileHead | undefined, readIca
   return {
     file: reader.path,
     timezone: head?.timezone ?? 'UTC',
-    owner: head?.owner,
     groups: new Map(Object.entries(head?.groups ?? {})),
     calendars: new Map(calendars.map(([name, calendar]) => [name, readCalendar(reader, name, calendar, readIcal)])),
   };
@@ -77,13 +96,18 @@ function warningsOf({ document, problemAt }: FileReader, entries: readonly unkno
   return [problemAt(document.spanOf(['policies']), 'structure', 'no policies in this file')];
 }
 
-function writtenPolicy({ path: file, document, problemAt }: FileReader, at: Path): WrittenPolicy[] {
+function writtenPolicy(
+  { path: file, document, problemAt }: FileReader,
+  at: Path,
+  team: Team | undefined,
+): WrittenPolicy[] {
   const name = document.valueAt([...at, 'name']);
   if (typeof name !== 'string') return [];
   return [
     {
-      name,
+      name: qualifiedName(team, name),
       file,
+      ...(team && { team: team.name }),
       at,
       valueAt: document.valueAt,
       problemAt: (path, code, message) => problemAt(document.spanOf(path), code, message),
@@ -117,6 +141,9 @@ function parsePolicy(reader: FileReader, entry: unknown, path: Path, context: Fi
   const policy = read.toDomain(context);
   const tooCostly = whyPolicyTooCostly(policy);
   if (tooCostly !== undefined) report(document.spanOf(path), 'limit', tooCostly);
+  for (const { at, message } of context.team ? beyondTeam(policy, context.team) : []) {
+    report(document.spanOf([...path, ...at]), 'team', message);
+  }
   return [policy];
 }
 

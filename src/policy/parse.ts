@@ -1,19 +1,21 @@
-import { createHash } from 'node:crypto';
-import type { ConnectionSource, Policy, PolicySet } from '../domain/policy/policy.ts';
-import { ascending } from '../domain/sorted.ts';
+import type { Policy, PolicySet } from '../domain/policy/policy.ts';
+import { comparePaths, policySet } from '../domain/policy/policy-set.ts';
 import { icalReader, type ReadReferenced } from './calendars/read-calendar.ts';
 import { POLICY_LIMITS } from './limits.ts';
 import { type ParsedFile, parsePolicyFile } from './parse-file.ts';
 import type { PolicyProblem } from './problem.ts';
 import type { WrittenPolicy } from './reader.ts';
 import { whySetTooCostly } from './set-cost.ts';
-import { gatherSources, type KnownSources, NO_SOURCES, refusedSources, unknownSources } from './sources.ts';
+import { gatherSources, type KnownSources, NO_SOURCES, refusedSources, sourceName, unknownSources } from './sources.ts';
+import type { Team } from './teams.ts';
 import { trialProblems } from './trials.ts';
 
 /** A policy file whose text has been read. */
 export interface PolicyFileText {
   path: string;
   text: string;
+  /** The team that it belongs to. */
+  team?: Team;
 }
 
 export type PolicySetResult =
@@ -27,16 +29,50 @@ interface ParseOptions {
   knownSources?: KnownSources;
 }
 
+/** What the files of one team are, or those of no team. */
+interface Part {
+  policies: readonly Policy[];
+  sources: PolicySet['sources'];
+  written: readonly WrittenPolicy[];
+  problems: readonly PolicyProblem[];
+  warnings: readonly PolicyProblem[];
+}
+
 /**
  * Reads a set of policy files, in byte order of their paths. All or nothing: with a single problem in a single file there
- * is no set, and all problems of all files are reported at once.
+ * is no set, and all problems of all files are reported at once. The files of a team see nothing of those of another: names
+ * may be the same, and each team may write as much as a set may have.
  */
 export function parsePolicyFiles(files: readonly PolicyFileText[], options: ParseOptions = {}): PolicySetResult {
-  const { readReferenced = readsNothing, knownSources = NO_SOURCES } = options;
+  const { knownSources = NO_SOURCES } = options;
+  const common = parsePart(
+    files.filter(({ team }) => team === undefined),
+    { ...options, knownSources },
+  );
+  const ofTeams = new Set(files.flatMap(({ team }) => team ?? []));
+  const parts = [...ofTeams].map((one) =>
+    parsePart(
+      files.filter(({ team }) => team === one),
+      { ...options, knownSources: { ...knownSources, sources: common.sources } },
+    ),
+  );
+  const all = [common, ...parts];
+  const problems = all.flatMap((part) => part.problems).sort(byPlace);
+  if (problems.length > 0) return { ok: false, problems };
+  const set = policySet(
+    all.flatMap((part) => part.policies),
+    new Map(all.flatMap((part) => [...part.sources])),
+  );
+  const warnings = all.flatMap((part) => part.warnings).sort(byPlace);
+  return { ok: true, set, warnings, written: all.flatMap((part) => part.written) };
+}
+
+function parsePart(files: readonly PolicyFileText[], options: ParseOptions & { knownSources: KnownSources }): Part {
+  const { readReferenced = readsNothing, knownSources } = options;
   const readIcal = icalReader(readReferenced);
   const parsed = files
     .toSorted((a, b) => comparePaths(a.path, b.path))
-    .map((file) => parsePolicyFile(file.path, file.text, { readReferenced, readIcal }));
+    .map(({ path, text, team }) => parsePolicyFile(path, text, { readReferenced, readIcal, team }));
   const written = parsed.flatMap((file) => file.written);
   const gathered = gatherSources(
     parsed.flatMap((file) => file.sources),
@@ -49,19 +85,20 @@ export function parsePolicyFiles(files: readonly PolicyFileText[], options: Pars
   const ofSet = () => [...gathered.problems, ...unknownSources(written, sources), ...trialProblems(policies, written)];
   const ofNames = ofFiles.length > 0 ? [] : ofSet();
   const problems = [...ofFiles, ...ofNames, ...duplicateNames(parsed), ...tooMuch(parsed)];
-  if (problems.length > 0) return { ok: false, problems: problems.sort(byPlace) };
-  const set: PolicySet = { policies, sources, hash: hashPolicies(policies, sources) };
-  const warnings = [...parsed.flatMap((file) => file.warnings), ...refusedSources(written, sources)];
-  return { ok: true, set, warnings: warnings.sort(byPlace), written };
+  const team = files[0]?.team?.name;
+  return {
+    policies: policies.map((policy) =>
+      policy.kind === 'headroom' ? { ...policy, connections: sourceName(sources, team, policy.connections) } : policy,
+    ),
+    sources,
+    written,
+    problems: team === undefined ? problems : problems.map((problem) => ({ ...problem, team })),
+    warnings: [...parsed.flatMap((file) => file.warnings), ...refusedSources(written, sources)],
+  };
 }
 
 function readsNothing(): ReturnType<ReadReferenced> {
   return { ok: false, message: 'no such file' };
-}
-
-/** The order of the language: by the bytes of the paths, whatever the locale. */
-function comparePaths(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
 type Place = Pick<PolicyProblem, 'file' | 'line' | 'column'>;
@@ -95,45 +132,4 @@ function whyTooMuch(files: readonly ParsedFile[]): string | undefined {
   if (count > POLICY_LIMITS.policies) return `more than ${POLICY_LIMITS.policies} policies in the set`;
   if (files.some(({ problems }) => problems.length > 0)) return undefined;
   return whySetTooCostly(files.flatMap(({ policies }) => policies));
-}
-
-/** Identifies what policies mean: where they are written, and how, does not matter; their order does, that of sources doesn't. */
-function hashPolicies(policies: readonly Policy[], sources: ReadonlyMap<string, ConnectionSource>): string {
-  const meaning = listOf(policies.map(({ file: _file, ...policy }) => canonical(policy)));
-  if (sources.size === 0) return digest(meaning);
-  const counted = [...sources].sort(([a], [b]) => ascending(a, b)).map(([, { file: _file, ...source }]) => source);
-  return digest(listOf([meaning, listOf(counted.map(canonical))]));
-}
-
-const knownDigests = new WeakMap<readonly number[], string>();
-
-/** JSON with keys in one order. The days of a calendar, hundreds for each window that names it, are hashed once for all. */
-function canonical(value: unknown): string {
-  if (isDays(value)) return JSON.stringify(digestOfDays(value));
-  if (Array.isArray(value)) return listOf(value.map(canonical));
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  const keys = Object.keys(value).sort();
-  const parts = keys.map((key) => {
-    const part: unknown = Reflect.get(value, key);
-    return part === undefined ? '' : `${JSON.stringify(key)}:${canonical(part)},`;
-  });
-  return `{${parts.join('')}}`;
-}
-
-function listOf(parts: readonly string[]): string {
-  return `[${parts.join()}]`;
-}
-
-function isDays(value: unknown): value is number[] {
-  return Array.isArray(value) && value.length > 7 && value.every((part) => typeof part === 'number');
-}
-
-function digestOfDays(days: readonly number[]): string {
-  const known = knownDigests.get(days) ?? digest(days.join());
-  knownDigests.set(days, known);
-  return known;
-}
-
-function digest(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }

@@ -11,7 +11,8 @@ export type ProblemCode =
   | 'missing-key'
   | 'value'
   | 'duplicate-name'
-  | 'not-supported';
+  | 'not-supported'
+  | 'team';
 
 /** Something that keeps a policy set from being loaded, or (as a warning) that its author should know. */
 export interface PolicyProblem {
@@ -23,6 +24,8 @@ export interface PolicyProblem {
   /** From 1, in UTF-16 code units. */
   column?: number;
   message: string;
+  /** The team whose files it concerns. */
+  team?: string;
   /** The offending line, or the part of it around the place, with what is to be underlined. Secrets are masked. */
   excerpt?: { text: string; from: number; length: number };
 }

@@ -17,8 +17,10 @@ export interface FileReader {
 
 /** A policy as it stands in its file, enabled or not, and a way to report a problem at a part of it. */
 export interface WrittenPolicy {
+  /** As others see it: with its team's before it. */
   name: string;
   file: string;
+  team?: string;
   /** Its place in the file; paths are from the top of the file. */
   at: Path;
   valueAt(path: Path): unknown;

@@ -23,6 +23,8 @@ export const NO_SOURCES: KnownSources = { sources: new Map(), allowedOrigins: []
 
 /** A source of a policy file, with the place of its name. */
 export interface WrittenSource {
+  /** As it is written. */
+  name: string;
   source: ConnectionSource;
   problemAt: WrittenPolicy['problemAt'];
 }
@@ -85,15 +87,21 @@ export function gatherSources(
 ): { sources: Map<string, ConnectionSource>; problems: PolicyProblem[] } {
   const sources = new Map(known.sources);
   const problems: PolicyProblem[] = [];
-  for (const { source, problemAt } of written) {
+  for (const { name, source, problemAt } of written) {
     const first = sources.get(source.name);
     if (first === undefined) sources.set(source.name, withLeave(source, known));
     else {
-      const message = `the source "${source.name}" is already defined in ${first.file}`;
-      problems.push(problemAt(['sources', source.name], 'duplicate-name', message));
+      const message = `the source "${name}" is already defined in ${first.file}`;
+      problems.push(problemAt(['sources', name], 'duplicate-name', message));
     }
   }
   return { sources, problems };
+}
+
+/** The source that a policy means by a name: its team's own, else one that all may use. */
+export function sourceName(sources: ReadonlyMap<string, unknown>, team: string | undefined, name: string): string {
+  const own = `${team}/${name}`;
+  return team !== undefined && sources.has(own) ? own : name;
 }
 
 /** Policies that take their counts from a source that nothing defines. */
@@ -102,9 +110,10 @@ export function unknownSources(
   sources: ReadonlyMap<string, ConnectionSource>,
 ): PolicyProblem[] {
   const names = [...sources.keys()];
-  return written.flatMap(({ at, valueAt, problemAt }) => {
+  return written.flatMap(({ at, team, valueAt, problemAt }) => {
     const name = valueAt([...at, 'connections']);
-    if (valueAt([...at, 'kind']) !== 'headroom' || typeof name !== 'string' || sources.has(name)) return [];
+    if (valueAt([...at, 'kind']) !== 'headroom' || typeof name !== 'string') return [];
+    if (sources.has(sourceName(sources, team, name))) return [];
     const list = names.length > 0 ? `; there are ${names.slice(0, 20).join(', ')}` : '; there are no "sources"';
     const message = `no source is named ${JSON.stringify(name.slice(0, 60))}${didYouMean(name, names) || list}`;
     return [problemAt([...at, 'connections'], 'value', message)];
@@ -116,8 +125,8 @@ export function refusedSources(
   written: readonly WrittenPolicy[],
   sources: ReadonlyMap<string, ConnectionSource>,
 ): PolicyProblem[] {
-  return written.flatMap(({ at, valueAt, problemAt }) => {
-    const refused = sources.get(String(valueAt([...at, 'connections'])))?.refused;
+  return written.flatMap(({ at, team, valueAt, problemAt }) => {
+    const refused = sources.get(sourceName(sources, team, String(valueAt([...at, 'connections']))))?.refused;
     if (refused === undefined || valueAt([...at, 'enabled']) === false) return [];
     return [problemAt([...at, 'connections'], 'value', `this source is never asked: ${refused}`)];
   });

@@ -3,12 +3,14 @@ import type { Selector as DomainSelector, PolicyBase } from '../domain/policy/po
 import type { Calendar, DateFilter } from '../domain/time/time-spec.ts';
 import type * as written from './schema/policy-base.ts';
 import type { Selector } from './schema/policy-base.ts';
+import { qualifiedName, type Team } from './teams.ts';
 
 /** What a policy takes from the file that it stands in. */
 export interface FileContext {
   file: string;
   timezone: string;
   owner: string | undefined;
+  team: Team | undefined;
   groups: ReadonlyMap<string, Selector>;
   calendars: ReadonlyMap<string, Calendar>;
 }
@@ -24,15 +26,16 @@ interface WrittenBase {
 }
 
 /** What every kind of policy has. Absent keys stay absent, so that the hash of a set does not depend on them. */
-export function toBase(policy: WrittenBase, { file, owner, groups }: FileContext): Omit<PolicyBase, 'kind'> {
+export function toBase(policy: WrittenBase, { file, owner, team, groups }: FileContext): Omit<PolicyBase, 'kind'> {
   const select = typeof policy.select === 'string' ? groups.get(policy.select) : policy.select;
   return {
-    name: policy.name,
+    name: qualifiedName(team, policy.name),
     file,
     ...(owner !== undefined && { owner }),
+    ...(team && { team: team.name }),
     mode: policy.mode,
     // A group that does not exist is a problem that is reported; then there is no set.
-    select: select ? toSelector(select) : { computes: [], minAgeMs: 0 },
+    select: { ...(select ? toSelector(select) : { computes: [], minAgeMs: 0 }), ...(team && { scope: team.projects }) },
     priority: policy.priority,
     ...(policy.disruption && { disruption: toDisruption(policy.disruption) }),
     ...(policy.manual_changes && { manualChanges: toManualChanges(policy.manual_changes) }),

@@ -68,6 +68,10 @@ export const SETTINGS = {
     fallback: 'policies',
     help: 'Policy files, folders and globs: a list, or one text separated by commas. Relative to the file that sets it, otherwise to the working directory.',
   },
+  teams: {
+    fallback: '{}',
+    help: 'Which files belong to which team, and what they may do: policies (files, folders, globs), projects (globs that its policies may select), and optionally kinds and max_priority. See docs/how-to-teams.md.',
+  },
   sources: {
     fallback: '',
     help: 'Connection sources by name, for all policy files. The same keys as in a policy file.',

@@ -10,6 +10,7 @@ import type { ConfigFile } from './config-file.ts';
 import { MISPLACED_KEYS, SETTINGS } from './declarations.ts';
 import type { SettingName, settingsSchema } from './schema.ts';
 import type { Environment, Given } from './sources.ts';
+import { TEAM_KEYS } from './team-schema.ts';
 
 type Issue = z.core.$ZodIssue;
 type Values = z.output<typeof settingsSchema>;
@@ -87,6 +88,7 @@ function unknownKeys({ keys, message }: UnrecognizedKeys, path: readonly string[
 function unknownSetting(key: string, path: readonly string[]): string {
   if (path.length === 0) return unknown(key, Object.keys(SETTINGS));
   if (path[0] === 'accounts' && path.length === 2) return unknown(key, ACCOUNT_KEYS);
+  if (path[0] === 'teams' && path.length === 2) return unknown(key, TEAM_KEYS);
   return unknown(key, NESTED_KEYS.get(path.at(-1) ?? '') ?? []);
 }
 

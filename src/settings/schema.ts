@@ -6,6 +6,7 @@ import { accountsSchema, connectionProfileSchema, planSchema, pricesSchema } fro
 import { parseApiUrl, parseListenAddress, parseQueueUrl } from './addresses.ts';
 import { keyPath, listOrText, oneOf, text } from './schema-parts.ts';
 import { allowedOriginsSchema, sourcesSchema } from './source-settings.ts';
+import { teamsSchema } from './team-schema.ts';
 
 export const MODES = ['observe', 'enforce'] as const;
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
@@ -65,6 +66,7 @@ export const settingsSchema = z.strictObject({
     .union([text().transform(splitPolicyPaths), z.array(text())], { error: 'must be a path or a list of paths' })
     .refine((paths) => paths.length > 0, { error: 'names no path; write a file, folder or glob' })
     .prefault('policies'),
+  teams: teamsSchema.default({}),
   sources: sourcesSchema.default({}),
   sources_allowed_origins: allowedOriginsSchema.default([]),
   disruption: Disruption.default({}),

@@ -165,6 +165,7 @@ const base = (kind: string) => ({
   select: some({ projects: ['*'], minAgeMs: 0 }, { projects: ['*'], minAgeMs: 0 }, { projects: ['x'], minAgeMs: 0 }),
   priority: fc.integer({ min: -2, max: 2 }),
   owner: fc.constant('team'),
+  team: fc.constant(undefined),
   disruption: disruptions,
   manualChanges,
 });

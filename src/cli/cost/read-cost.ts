@@ -63,7 +63,7 @@ async function policiesOf(
 ): Promise<CompiledPolicies | undefined> {
   const { loadOrFail } = await import('../load-or-fail.ts');
   try {
-    return compilePolicies(await loadOrFail(settings.policies, settings.knownSources));
+    return compilePolicies(await loadOrFail(settings.policies, settings));
   } catch (error) {
     if (!(error instanceof UserError) || flags.policies !== undefined) throw error;
     notes.push(`owners of policies are not known: ${error.message.split('\n')[0]}`);

@@ -43,7 +43,7 @@ export async function settingsAndPolicies(flags: DecidingFlags): Promise<{ setti
     import('../load-or-fail.ts'),
   ]);
   const settings = settingsOrFail({ configFile: config, flags: { apiUrl, queueUrl, policies } });
-  return { settings, policies: await loadOrFail(settings.policies, settings.knownSources) };
+  return { settings, policies: await loadOrFail(settings.policies, settings) };
 }
 
 /** The instant of `--at`, milliseconds since the epoch; undefined if it was not given. */

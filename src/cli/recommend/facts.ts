@@ -15,7 +15,7 @@ export async function recommendFacts(
   settings: Settings,
   past: readonly PastCompute[],
 ): Promise<Iterable<RecommendFacts>> {
-  const loaded = await loadPolicySet({ paths: settings.policies, knownSources: settings.knownSources });
+  const loaded = await loadPolicySet({ ...settings, paths: settings.policies });
   const policies = loaded.ok ? compilePolicies(loaded.set) : undefined;
   const ownerOf = ownersOf({ rules: settings.owners, policies, computes: past.map(({ compute }) => compute) });
   return (function* () {

@@ -43,7 +43,7 @@ export async function examine(paths: readonly string[], flags: ValidateFlags): P
   const { settings, notes } = settingsFor(flags, paths.length === 0 || needsFleet);
   const loaded = await loadPolicySet({
     paths: paths.length > 0 ? paths : (settings?.policies ?? []),
-    ...(settings && { knownSources: settings.knownSources }),
+    ...(settings && { knownSources: settings.knownSources, teams: settings.teams }),
   });
   if (!loaded.ok) return { problems: loaded.problems, warnings: [], notes, written: { policies: 0, files: 0 } };
   const { set, written } = loaded;

@@ -5,6 +5,8 @@ import type { ManualChanges, PartialDisruption } from './disruption.ts';
 export interface Selector {
   accounts?: readonly string[];
   projects?: readonly string[];
+  /** Globs on projects outside of which nothing is selected: those of the team whose file has the policy. */
+  scope?: readonly string[];
   branches?: readonly string[];
   computes?: readonly string[];
   regions?: readonly string[];
@@ -25,6 +27,8 @@ export interface PolicyBase {
   /** The file it was read from, as it was named. */
   file: string;
   owner?: string;
+  /** The team whose file it is from; absent for files of the platform. */
+  team?: string;
   mode: 'enforce' | 'observe';
   select: Selector;
   priority: number;

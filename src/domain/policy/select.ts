@@ -31,9 +31,11 @@ export function compileSelector(selector: Selector): ComputeMatcher {
     keys.push((compute) => matches(namesOf(compute)));
   };
   byGlobs(selector.accounts, ({ account }) => named(account));
-  byGlobs(selector.projects, ({ projectId, projectName, projectNameUnknown }) =>
-    named(projectId, projectNameUnknown ? undefined : projectName),
-  );
+  for (const globs of [selector.projects, selector.scope]) {
+    byGlobs(globs, ({ projectId, projectName, projectNameUnknown }) =>
+      named(projectId, projectNameUnknown ? undefined : projectName),
+    );
+  }
   byGlobs(selector.branches, ({ branchId, branchName }) => named(branchId, branchName));
   byGlobs(selector.computes, ({ computeId }) => named(computeId));
   byGlobs(selector.regions, ({ regionId }) => named(regionId));

@@ -4,6 +4,7 @@ import type * as domain from '../../domain/policy/kinds/trial.ts';
 import type { TrialDesign } from '../../domain/trial/assignment.ts';
 import { PolicyName, policyBase } from '../schema/policy-base.ts';
 import { DAY_MS, expected, mapping } from '../schema/scalars.ts';
+import { qualifiedName } from '../teams.ts';
 import { type FileContext, toBase } from '../to-domain.ts';
 import { kindText } from './kind.ts';
 
@@ -68,7 +69,8 @@ type TrialPolicy = z.infer<typeof TrialPolicy>;
 
 /** A checked trial as the domain knows it. */
 function toTrial(policy: TrialPolicy, context: FileContext): domain.TrialPolicy {
-  const { of, unit, seed, from: fromDay, until } = policy;
+  const { unit, seed, from: fromDay, until } = policy;
+  const of = policy.of.map((name) => qualifiedName(context.team, name));
   const rotateDays = ROTATIONS[policy.rotate];
   const periods = (until - fromDay) / rotateDays;
   const design: TrialDesign = {

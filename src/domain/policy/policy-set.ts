@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto';
+import { ascending } from '../sorted.ts';
+import type { ConnectionSource, Policy, PolicySet } from './policy.ts';
+
+/** A set of policies, put in the order of the language, and the sources that they name. */
+export function policySet(policies: readonly Policy[], sources: ReadonlyMap<string, ConnectionSource>): PolicySet {
+  const ordered = policies.toSorted((a, b) => comparePaths(a.file, b.file));
+  return { policies: ordered, sources, hash: hashPolicies(ordered, sources) };
+}
+
+/** The order of the language: by the bytes of the paths, whatever the locale. */
+export function comparePaths(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}
+
+/** Identifies what policies mean: where they are written, and how, does not matter; their order does, that of sources doesn't. */
+function hashPolicies(policies: readonly Policy[], sources: ReadonlyMap<string, ConnectionSource>): string {
+  const meaning = listOf(policies.map(({ file: _file, ...policy }) => canonical(policy)));
+  if (sources.size === 0) return digest(meaning);
+  const counted = [...sources].sort(([a], [b]) => ascending(a, b)).map(([, { file: _file, ...source }]) => source);
+  return digest(listOf([meaning, listOf(counted.map(canonical))]));
+}
+
+const knownDigests = new WeakMap<readonly number[], string>();
+
+/** JSON with keys in one order. The days of a calendar, hundreds for each window that names it, are hashed once for all. */
+function canonical(value: unknown): string {
+  if (isDays(value)) return JSON.stringify(digestOfDays(value));
+  if (Array.isArray(value)) return listOf(value.map(canonical));
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const keys = Object.keys(value).sort();
+  const parts = keys.map((key) => {
+    const part: unknown = Reflect.get(value, key);
+    return part === undefined ? '' : `${JSON.stringify(key)}:${canonical(part)},`;
+  });
+  return `{${parts.join('')}}`;
+}
+
+function listOf(parts: readonly string[]): string {
+  return `[${parts.join()}]`;
+}
+
+function isDays(value: unknown): value is number[] {
+  return Array.isArray(value) && value.length > 7 && value.every((part) => typeof part === 'number');
+}
+
+function digestOfDays(days: readonly number[]): string {
+  const known = knownDigests.get(days) ?? digest(days.join());
+  knownDigests.set(days, known);
+  return known;
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

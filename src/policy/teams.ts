@@ -1,0 +1,75 @@
+import type { PolicyKind } from '../domain/policy/kinds/kinds.ts';
+import type { Policy } from '../domain/policy/policy.ts';
+import { findPolicyFiles } from './find-files.ts';
+import { globCovers, globsMeet } from './lint/glob-overlap.ts';
+import type { PolicyProblem } from './problem.ts';
+import type { Path } from './read-yaml.ts';
+
+/** What the settings let the policy files of a team do. */
+export interface Team {
+  name: string;
+  /** Files, folders and globs: what they match belongs to the team. */
+  policies: readonly string[];
+  /** Globs on ids and names of the projects that it may select; a `!` before a glob excludes. */
+  projects: readonly string[];
+  /** The kinds that it may use; all if absent. */
+  kinds?: readonly PolicyKind[];
+  maxPriority?: number;
+}
+
+/** The team of each file that has one, by absolute path: the first that matches. A team whose paths match nothing is a problem. */
+export async function teamsOfFiles(
+  teams: readonly Team[],
+  cwd: string,
+): Promise<{ teamOf: Map<string, Team>; problems: PolicyProblem[] }> {
+  const teamOf = new Map<string, Team>();
+  const problems: PolicyProblem[] = [];
+  for (const team of teams) {
+    const found = await findPolicyFiles(team.policies, cwd);
+    for (const file of found.files) if (!teamOf.has(file)) teamOf.set(file, team);
+    const message = (text: string) => `policies of team ${team.name}: ${text}`;
+    problems.push(
+      ...found.problems.map((problem) => ({ ...problem, message: message(problem.message), team: team.name })),
+    );
+  }
+  return { teamOf, problems };
+}
+
+/** A name of a team's file as others see it, so that no team can take a name from another. */
+export function qualifiedName(team: Team | undefined, name: string): string {
+  return team ? `${team.name}/${name}` : name;
+}
+
+/**
+ * What a policy does that its team may not, with its place in the policy. What it selects must be seen to be within the team's projects
+ * from the globs alone; its selector carries them as well, so that nothing else is ever selected.
+ */
+export function beyondTeam({ kind, priority, select }: Policy, team: Team): { at: Path; message: string }[] {
+  const beyond: { at: Path; message: string }[] = [];
+  const report = (at: Path, message: string) =>
+    beyond.push({ at, message: `${message} (team ${team.name} of ebb.yaml)` });
+  if (team.kinds && !team.kinds.includes(kind)) {
+    report(['kind'], `${kind} is not allowed here; use ${team.kinds.join(', ')}`);
+  }
+  if (team.maxPriority !== undefined && priority > team.maxPriority) {
+    report(['priority'], `is above ${team.maxPriority}, the highest allowed here`);
+  }
+  const scope = team.projects.join(', ');
+  if (!select.projects) report(['select'], `names no projects; add projects within ${scope}`);
+  for (const [index, glob] of (select.projects ?? []).entries()) {
+    if (isWithin(glob, select.projects ?? [], team.projects)) continue;
+    report(['select', 'projects', index], `"${glob}" reaches beyond the projects ${scope}`);
+  }
+  return beyond;
+}
+
+function isWithin(glob: string, selected: readonly string[], scope: readonly string[]): boolean {
+  if (glob.startsWith('!')) return true;
+  const [included, excluded] = [scope.filter((one) => !one.startsWith('!')), excludesOf(scope)];
+  const isExcluded = (out: string) => !globsMeet(out, glob) || excludesOf(selected).some((own) => globCovers(own, out));
+  return included.some((one) => globCovers(one, glob)) && excluded.every(isExcluded);
+}
+
+function excludesOf(globs: readonly string[]): string[] {
+  return globs.filter((glob) => glob.startsWith('!')).map((glob) => glob.slice(1));
+}

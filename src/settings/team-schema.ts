@@ -1,0 +1,59 @@
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { KINDS } from '../policy/kinds/kinds.ts';
+import type { Team } from '../policy/teams.ts';
+import { listOrText, oneOf, text } from './schema-parts.ts';
+
+/** A team's name stands before the names of its policies, with a slash between. */
+const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$/;
+const PRIORITY = 'must be a whole number from -1000000 to 1000000';
+const FORM = 'must be a mapping such as {policies: "policies/web/**", projects: ["web-*"]}';
+
+const kinds = Object.keys(KINDS) as [keyof typeof KINDS, ...(keyof typeof KINDS)[]];
+
+const team = z.strictObject(
+  {
+    policies: listOrText(text(), 'must be a path or a list of paths').refine((paths) => paths.length > 0, {
+      error: 'names no path; write a file, folder or glob',
+    }),
+    projects: z
+      .array(text(), { error: 'must be a list of globs on projects such as ["web-*"]' })
+      .refine((globs) => globs.some((glob) => !glob.startsWith('!')), {
+        error: 'selects no project; write a glob such as "web-*"',
+      }),
+    kinds: z
+      .array(oneOf(kinds), { error: 'must be a list of kinds of policies' })
+      .min(1, { error: 'must name a kind; leave it out to allow all' })
+      .optional(),
+    max_priority: z
+      .int({ error: PRIORITY })
+      .min(-1_000_000, { error: PRIORITY })
+      .max(1_000_000, { error: PRIORITY })
+      .optional(),
+  },
+  { error: FORM },
+);
+
+/** The keys of an entry of `teams`. */
+export const TEAM_KEYS: readonly string[] = Object.keys(team.shape);
+
+/** `teams` of `ebb.yaml`. */
+export const teamsSchema = z
+  .record(z.string(), team, { error: 'must map names of teams to what they may do' })
+  .superRefine((teams, context) => {
+    for (const name of Object.keys(teams).filter((one) => !NAME.test(one))) {
+      const message = 'must be 1 to 40 letters, digits, "-", "_" or ".", the first a letter or digit';
+      context.addIssue({ code: 'custom', path: [name], message });
+    }
+  });
+
+/** The teams, with the paths of their files relative to `base`. */
+export function teamsOf(teams: z.output<typeof teamsSchema>, base: string): Team[] {
+  return Object.entries(teams).map(([name, { policies, projects, kinds: allowed, max_priority: maxPriority }]) => ({
+    name,
+    policies: policies.map((path) => resolve(base, path)),
+    projects,
+    ...(allowed && { kinds: allowed }),
+    ...(maxPriority !== undefined && { maxPriority }),
+  }));
+}
