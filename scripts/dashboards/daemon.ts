@@ -15,7 +15,7 @@ export function daemonDashboard(): DashboardBuilder {
       title: 'Current policies',
       description: 'As the daemons have loaded them.',
       queries: [{ expr: 'max by (policy, kind, mode, owner, file) (ebb_policy_info)' }],
-      value: 'in force',
+      value: 'current',
       width: 16,
     }),
     list({

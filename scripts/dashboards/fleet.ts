@@ -15,7 +15,7 @@ import {
   timeline,
 } from './parts.ts';
 
-/** The whole fleet at a glance: what is in force, what differs, what it saves. */
+/** The whole fleet at a glance: what is current, what differs, what it saves. */
 export function fleetDashboard(): DashboardBuilder {
   const dashboard = startDashboard({
     uid: 'ebb-fleet',
@@ -37,14 +37,14 @@ function now(): Panel[] {
       title: 'Mode',
       description: 'observe: nothing is written. enforce: computes are changed.',
       queries: [{ expr: 'max by (mode) (ebb_mode) == 1', legend: '{{mode}}' }],
-      names: { '1': 'in force' },
+      names: { '1': 'active' },
       width: 3,
     }),
     numbers({
       title: 'Freeze',
       description: 'Whether a person has frozen all computes or some.',
       queries: [{ expr: 'max(ebb_freeze_active)' }],
-      names: { '0': 'none', '1': 'in force' },
+      names: { '0': 'none', '1': 'active' },
       width: 3,
     }),
     numbers({

@@ -17,7 +17,7 @@ export type RunInBackground = (task: BackgroundTask, round: () => Promise<void>)
 export function createRunInBackground({ log, metrics }: Telemetry): RunInBackground {
   const failing = new Set<BackgroundTask>();
 
-  function sayThatItFailed(task: BackgroundTask, error: unknown): void {
+  function logFailure(task: BackgroundTask, error: unknown): void {
     if (errorChain(error).some((one) => one instanceof EngineAwayError)) return;
     metrics.increment('ebb_background_failures_total', { task });
     if (failing.has(task)) return;
@@ -34,7 +34,7 @@ export function createRunInBackground({ log, metrics }: Telemetry): RunInBackgro
       if (failing.delete(task))
         log.info({ event: 'ebb.background_recovered', task }, `background task ${task} works again`);
     } catch (error) {
-      sayThatItFailed(task, error);
+      logFailure(task, error);
     }
   };
 }

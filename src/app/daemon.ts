@@ -18,13 +18,13 @@ import { type EnsureTriggersDeps, ensureTriggers, requestReconcile } from './tri
 
 /** How often the daemon looks by itself, in real milliseconds. */
 export interface Rhythm {
-  /** Between two looks at the list of projects. */
+  /** Between two readings of the list of projects. */
   inventoryMs: number;
   /** Between two rounds of the resync loop, which ensures what must be in the queue, and counts. */
   resyncMs: number;
   /** Between two looks at a compute whose change waits. */
   waitingMs: number;
-  /** Between two looks at the files of the policies, and at what the group's store says of them. */
+  /** Between two checks of the files of the policies, and of what the group's store says of them. */
   rulesMs: number;
   /** Between two looks whether a source of connections is due. */
   samplingMs: number;
@@ -130,10 +130,10 @@ async function joinGroup(deps: JoinGroupDeps): Promise<void> {
   const isNew = (await store.generation()) === undefined && (await store.projectIds()).length === 0;
   await beginWithRules(deps);
   showSets(deps);
-  if (isNew) sayThatItIsEmpty(deps);
+  if (isNew) logEmptyStore(deps);
 }
 
-function sayThatItIsEmpty({ telemetry: { log, metrics }, hasRunHere }: JoinGroupDeps): void {
+function logEmptyStore({ telemetry: { log, metrics }, hasRunHere }: JoinGroupDeps): void {
   const baseline = 'what computes have when they are first seen becomes their baseline';
   if (!hasRunHere) {
     log.info({ event: 'ebb.store_new' }, `the store is empty: ${baseline}`);

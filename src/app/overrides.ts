@@ -1,12 +1,12 @@
 import type { Freeze } from '../domain/overrides/freezes.ts';
-import type { Said, Store, Stored } from '../ports/store.ts';
+import type { Store, Stored, StoredOverrides } from '../ports/store.ts';
 import type { Telemetry } from '../ports/telemetry.ts';
 
 /**
  * What people said, as it was last read. It ends when it expires or when somebody ends it, never because a store lost it: what was
  * known and is gone from the store stays active, and is put back.
  */
-export interface Overrides extends Said {
+export interface Overrides extends StoredOverrides {
   /** When they were last read, milliseconds since the epoch; undefined if they never were. */
   readonly readAtMs: number | undefined;
   /** Reads both again. Throws if the store can't be asked: then nothing is decided, and so nothing written. */
@@ -16,13 +16,13 @@ export interface Overrides extends Said {
 export interface OverridesOptions {
   telemetry: Telemetry;
   /** What was known when a daemon last ran here. */
-  remembered?: Said | undefined;
+  remembered?: StoredOverrides | undefined;
   /** Keeps what is known for the next start; called when it has changed. Never rejects. */
-  keep?: ((said: Said) => Promise<void>) | undefined;
+  keep?: ((known: StoredOverrides) => Promise<void>) | undefined;
 }
 
 export function createOverrides({ telemetry, remembered, keep }: OverridesOptions): Overrides {
-  let said: Said = remembered ?? { holds: [], freezes: [] };
+  let known: StoredOverrides = remembered ?? { holds: [], freezes: [] };
   let kept: string | undefined;
   let readAtMs: number | undefined;
 
@@ -30,10 +30,10 @@ export function createOverrides({ telemetry, remembered, keep }: OverridesOption
     const stored = await store.overrides(nowMs);
     readAtMs = nowMs;
     const lost = {
-      holds: lostFrom(stored.holds, said.holds, nowMs),
-      freezes: lostFrom(stored.freezes, said.freezes, nowMs),
+      holds: lostFrom(stored.holds, known.holds, nowMs),
+      freezes: lostFrom(stored.freezes, known.freezes, nowMs),
     };
-    said = {
+    known = {
       holds: [...stored.holds.entries, ...lost.holds],
       freezes: [...stored.freezes.entries, ...lost.freezes],
     };
@@ -43,10 +43,10 @@ export function createOverrides({ telemetry, remembered, keep }: OverridesOption
   }
 
   async function keepWhatChanged(): Promise<void> {
-    const text = JSON.stringify(said);
+    const text = JSON.stringify(known);
     if (text === kept) return;
     kept = text;
-    await keep?.(said);
+    await keep?.(known);
   }
 
   /** One for which there is no room stays active here. */
@@ -59,10 +59,10 @@ export function createOverrides({ telemetry, remembered, keep }: OverridesOption
 
   return {
     get holds() {
-      return said.holds;
+      return known.holds;
     },
     get freezes() {
-      return said.freezes;
+      return known.freezes;
     },
     get readAtMs() {
       return readAtMs;

@@ -1,5 +1,5 @@
 import type { ReasonCode } from '../domain/compute/reasons.ts';
-import { lookAgainAt } from '../domain/decide/boundaries.ts';
+import { searchAgainAt } from '../domain/decide/boundaries.ts';
 import type { EvaluatedCompute } from '../domain/evaluate/evaluate.ts';
 import { gatesOf } from '../domain/plan/plan.ts';
 import type { Running } from './background.ts';
@@ -18,7 +18,7 @@ export interface ResyncDeps extends EnsureTriggersDeps, CountSavingsDeps {
   rhythm: EnsureTriggersDeps['rhythm'] & {
     /** Between two rounds, in real milliseconds. */
     resyncMs: number;
-    /** Between two looks at a compute whose change waits, in real milliseconds. */
+    /** Between two reconciles of a compute whose change waits, in real milliseconds. */
     waitingMs: number;
   };
 }
@@ -33,7 +33,7 @@ export function startResync(deps: ResyncDeps): Running {
   const rounds = [
     clock.every(rhythm.resyncMs, () => ensureTriggers(deps)),
     clock.every(rhythm.resyncMs, () => deps.runInBackground('clock_check', () => deps.storeClock.compare())),
-    clock.every(rhythm.waitingMs, () => lookAtUnfinished(deps)),
+    clock.every(rhythm.waitingMs, () => reconcileUnfinished(deps)),
     clock.every(Math.min(rhythm.resyncMs, rhythm.waitingMs), async () => {
       const nowMs = clock.now();
       countSavings(deps, Math.max(0, nowMs - countedAtMs) / 1000);
@@ -44,12 +44,12 @@ export function startResync(deps: ResyncDeps): Running {
 }
 
 /**
- * Looks again at every compute that is not as it should be, or whose boundary has passed: what waits for sleep has no known
+ * Reconciles every compute that is not as it should be, or whose boundary has passed: what waits for sleep has no known
  * instant, and a trigger that was lost on the way must not matter.
  */
-async function lookAtUnfinished(deps: ResyncDeps): Promise<void> {
+async function reconcileUnfinished(deps: ResyncDeps): Promise<void> {
   const nowMs = deps.clock.now();
-  // Where nothing may be written a look would only cost requests; when that ends, all is looked at.
+  // Where nothing may be written a reconcile would only cost requests; when that ends, all are reconciled.
   const isIdle = deps.mode === 'enforce' && deps.blocked() !== undefined;
   const unfinished = new Set<string>();
   const followed = new Set<string>();
@@ -64,7 +64,7 @@ async function lookAtUnfinished(deps: ResyncDeps): Promise<void> {
   });
 }
 
-/** What holds these back ends at a known instant, or by a person's word: a look each minute would tell nothing. */
+/** What holds these back ends at a known instant, or by a person's word: a reconcile each minute would change nothing. */
 const ENDS_BY_ITSELF: ReadonlySet<ReasonCode> = new Set([
   'observe',
   'frozen',
@@ -76,7 +76,7 @@ const ENDS_BY_ITSELF: ReadonlySet<ReasonCode> = new Set([
 ]);
 
 function isUnfinished({ plan, decision, ...ahead }: EvaluatedCompute, nowMs: number): boolean {
-  const dueMs = ahead.nextBoundaryMs ?? lookAgainAt(decision.instantMs, ahead);
+  const dueMs = ahead.nextBoundaryMs ?? searchAgainAt(decision.instantMs, ahead);
   if (dueMs !== undefined && dueMs <= nowMs) return true;
   return plan.verdict === 'act' || gatesOf(plan).some((code) => !ENDS_BY_ITSELF.has(code));
 }

@@ -14,23 +14,27 @@ export interface TriggerDeps {
   queue: JobQueue;
 }
 
-/** Asks for a look at a project soon; many askers make one look. `instantMs`: the boundary that is the reason. */
+/** Asks for a reconcile of a project soon; many requests make one reconcile. `instantMs`: the boundary that is the reason. */
 export async function requestReconcile({ queue }: TriggerDeps, projectId: string, instantMs?: number): Promise<void> {
   const data = { projectId, ...(instantMs !== undefined && { instantMs }) };
   await queue.add('reconcile', { key: projectId, data });
 }
 
-/** Asks for a look at each of these projects soon. */
+/** Asks for a reconcile of each of these projects soon. */
 export async function requestReconciles(deps: TriggerDeps, projectIds: readonly string[]): Promise<void> {
   await pLimit(REQUESTS_AT_A_TIME).map(projectIds, (projectId) => requestReconcile(deps, projectId));
 }
 
 /** Asks that a project is taken over a boundary that is about to come. */
-export async function requestCrossing({ queue }: TriggerDeps, projectId: string, instantMs: number): Promise<void> {
+export async function requestBoundaryReconcile(
+  { queue }: TriggerDeps,
+  projectId: string,
+  instantMs: number,
+): Promise<void> {
   await queue.add('crossings', { key: `${projectId}@${instantMs}`, data: { projectId, instantMs } });
 }
 
-/** Asks for a look at a project at an instant. The id holds the instant, so several daemons ask once. */
+/** Asks for a reconcile of a project at an instant. The id holds the instant, so several daemons ask once. */
 export async function wakeAt({ queue }: TriggerDeps, projectId: string, instantMs: number): Promise<void> {
   const id = `w-${projectId}-${Math.ceil(instantMs)}`;
   await queue.addAt('boundaries', { id, atMs: instantMs, data: { projectId, instantMs } });

@@ -4,7 +4,7 @@ import type { Applying } from '../compose/applying.ts';
 import type { Planning } from '../compose/planning.ts';
 import { UserError } from './fail.ts';
 import { writeErr, writeJson, writeOut } from './output.ts';
-import { settingsAndPolicies, tell, withSourceFlags } from './plan/common-flags.ts';
+import { printAsides, settingsAndPolicies, withSourceFlags } from './plan/common-flags.ts';
 
 interface ApplyFlags {
   config?: string;
@@ -53,7 +53,7 @@ async function apply(flags: ApplyFlags): Promise<void> {
   try {
     const planning = await planNow(applying);
     if (agreed) await refuseIfDifferent(agreed, planning);
-    await showAndCarryOut(applying, planning, flags);
+    await showAndApply(applying, planning, flags);
   } finally {
     await applying.close();
   }
@@ -86,7 +86,7 @@ async function refuseIfDifferent(
 }
 
 /** With `--json` the plan and the progress go to standard error, so that standard output holds the result alone. */
-async function showAndCarryOut(applying: Applying, planning: Planning, flags: ApplyFlags): Promise<void> {
+async function showAndApply(applying: Applying, planning: Planning, flags: ApplyFlags): Promise<void> {
   const [{ describePlan }, { colorsOf }, report] = await Promise.all([
     import('./plan/describe-plan.ts'),
     import('./terminal.ts'),
@@ -96,7 +96,7 @@ async function showAndCarryOut(applying: Applying, planning: Planning, flags: Ap
   const screen = flags.json ? process.stderr : process.stdout;
   const write = flags.json ? writeErr : writeOut;
   const colors = colorsOf(screen);
-  tell(planning);
+  printAsides(planning);
   write(`${describePlan(plan, colors)}\n\n`);
   await askUnlessAgreed(plan.computes.filter((one) => one.plan.verdict === 'act').length, flags, screen);
   const interruption = interruptible();

@@ -36,7 +36,7 @@ async function awake(names: string[], flags: PastFlags): Promise<void> {
     complaint: (name) => `no compute or project is called ${name}; give an id, a name or a glob such as web-*`,
   });
   const findings = findCauses(computes);
-  tell(past);
+  printAsides(past);
   writeOut(`${flags.json ? jsonText(findings.map(awakeJson)) : awakeText(findings, past)}\n`);
 }
 
@@ -54,7 +54,7 @@ async function parts() {
 }
 
 /** What could not be read, and what the reader must know: never on standard output. */
-function tell({ missing, notes }: Pick<Past, 'missing' | 'notes'>): void {
+function printAsides({ missing, notes }: Pick<Past, 'missing' | 'notes'>): void {
   for (const line of [...notes, ...missing.map((one) => `left out: ${one}`)]) writeErrLine(`note: ${line}`);
   if (missing.length > 0) process.exitCode = 1;
 }

@@ -5,7 +5,7 @@ import { UserError } from './fail.ts';
 import { writeErrLine, writeOut } from './output.ts';
 import { withSourceFlags } from './plan/common-flags.ts';
 
-/** More than this share of difference to the account's own figure is worth a look. */
+/** More than this share of difference to the account's own figure is worth checking. */
 const MOST_DIFFERENCE = 0.01;
 const DIFFERS = 2;
 

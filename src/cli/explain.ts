@@ -6,8 +6,8 @@ import { writeJson, writeOut } from './output.ts';
 import {
   type DecidingFlags,
   instantOf,
+  printAsides,
   settingsAndPolicies,
-  tell,
   withSourceFlags,
   withSubjectFlags,
 } from './plan/common-flags.ts';
@@ -33,7 +33,7 @@ export function explainCommand(): Command {
 
 async function explain(name: string, flags: DecidingFlags): Promise<void> {
   const { explanation, aside } = await explanationOf(name, flags);
-  tell(aside);
+  printAsides(aside);
   if (flags.json) {
     const { explanationJson } = await import('./explain/describe-explanation.ts');
     writeJson(explanationJson(explanation));

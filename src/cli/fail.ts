@@ -9,12 +9,12 @@ export class UserError extends Error {
 /** What goes to stderr. A stack, with its causes, only for those who ask for it. */
 export function describeFailure(error: unknown, { verbose }: { verbose: boolean }): string {
   const message = error instanceof Error ? error.message : String(error);
-  const summary = error instanceof UserError ? said(message) : `ebb: unexpected error: ${message}${hint(verbose)}`;
+  const summary = error instanceof UserError ? sentence(message) : `ebb: unexpected error: ${message}${hint(verbose)}`;
   return verbose ? [summary, ...stacksOf(error)].join('\n') : summary;
 }
 
 /** Several problems already say where they are; a prefix would only get in the way of editors that jump to the place. */
-function said(message: string): string {
+function sentence(message: string): string {
   return message.includes('\n') ? message : `ebb: ${message}`;
 }
 

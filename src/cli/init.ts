@@ -32,7 +32,7 @@ Examples:
 It reads the fleet and writes ebb.yaml (mode: observe), baseline.json (the current values), schema/ for editors and,
 if there is no folder policies, a sample policy. No flag takes a key, because other users of the machine could see it.`;
 
-/** `ebb init`: a first look at the fleet, and files to start from. */
+/** `ebb init`: reads the fleet, and writes files to start from. */
 export function initCommand(): Command {
   return new Command('init')
     .description('read the fleet, and write settings that only observe')
@@ -43,7 +43,7 @@ export function initCommand(): Command {
     .action(init);
 }
 
-interface FirstLook {
+interface FirstReading {
   settings: Settings;
   projects: number;
   computes: readonly Compute[];
@@ -55,14 +55,17 @@ interface FirstLook {
 async function init({ force = false, json = false, apiUrl }: InitFlags): Promise<void> {
   const cwd = process.cwd();
   if (!force) refuseIfThere(cwd, [SETTINGS_FILE, BASELINE_FILE], (them) => `ebb init --force overwrites ${them}`);
-  const look = await lookAround({ cwd, apiUrl, force });
-  await writeFiles(cwd, look.files);
-  writeOut(json ? `${jsonText(asJson(look))}\n` : await asText(look));
+  const reading = await readFirst({ cwd, apiUrl, force });
+  await writeFiles(cwd, reading.files);
+  writeOut(json ? `${jsonText(asJson(reading))}\n` : await asText(reading));
 }
 
-async function lookAround(options: { cwd: string; apiUrl: string | undefined; force: boolean }): Promise<FirstLook> {
+async function readFirst(options: { cwd: string; apiUrl: string | undefined; force: boolean }): Promise<FirstReading> {
   const { cwd, apiUrl, force } = options;
-  const [{ readSettings }, { readFleet }] = await Promise.all([import('../settings.ts'), import('./read-fleet.ts')]);
+  const [{ readSettings }, { readFleetOrFail: readFleet }] = await Promise.all([
+    import('../settings.ts'),
+    import('./read-fleet.ts'),
+  ]);
   // An old ebb.yaml, which is about to be overwritten, has no say.
   const read = readSettings({ configFile: devNull, flags: { apiUrl } });
   if (!read.ok) throw new UserError(read.problems.join('\n'));
@@ -110,7 +113,7 @@ function byName(one: Compute, two: Compute): number {
   return one.projectName.localeCompare(two.projectName, 'en') || ascending(one.computeId, two.computeId);
 }
 
-async function asText({ settings, projects, computes, findings, files, atMs }: FirstLook): Promise<string> {
+async function asText({ settings, projects, computes, findings, files, atMs }: FirstReading): Promise<string> {
   const { awakeLines, fleetTable, totalsLine } = await import('./init/describe-fleet.ts');
   const { findingLines } = await import('./init/first-findings.ts');
   const awake = awakeLines(computes, atMs);
@@ -140,7 +143,7 @@ async function asText({ settings, projects, computes, findings, files, atMs }: F
   return `${lines.join('\n')}\n`;
 }
 
-function asJson({ settings, projects, computes, findings, files, atMs }: FirstLook) {
+function asJson({ settings, projects, computes, findings, files, atMs }: FirstReading) {
   const totals = totalsOf(computes, projects);
   return {
     api_url: settings.apiUrl,

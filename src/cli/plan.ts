@@ -4,8 +4,8 @@ import { jsonText, writeOut } from './output.ts';
 import {
   type DecidingFlags,
   instantOf,
+  printAsides,
   settingsAndPolicies,
-  tell,
   withSourceFlags,
   withSubjectFlags,
 } from './plan/common-flags.ts';
@@ -54,7 +54,7 @@ async function plan(flags: PlanFlags): Promise<void> {
   const { value } = planned;
   const json = `${jsonText(fleetPlanJson(value.plan))}\n`;
   if (flags.out !== undefined) await (await import('./plan/write-file.ts')).writeWhole(flags.out, json);
-  tell(value);
+  printAsides(value);
   writeOut(flags.json ? json : `${await asText(value.plan, flags, settings.mode)}\n`);
   const toDo = value.plan.computes.some(({ plan: { verdict } }) => verdict !== 'none');
   if (toDo) process.exitCode = 2;

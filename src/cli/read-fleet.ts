@@ -1,10 +1,10 @@
-import { type Survey, surveyFleet } from '../app/fleet/read-fleet.ts';
+import { type FleetReading, readFleet } from '../app/fleet/read-fleet.ts';
 import { openForReading, type Reading } from '../compose/reading.ts';
 import type { Settings } from '../settings.ts';
 import { UserError } from './fail.ts';
 import { showProgress } from './past/progress.ts';
 
-export interface ReadFleet extends Omit<Survey, 'errors'> {
+export interface ReadFleet extends Omit<FleetReading, 'errors'> {
   /** What could not be read, one line each. */
   missing: string[];
 }
@@ -13,22 +13,22 @@ export interface ReadFleet extends Omit<Survey, 'errors'> {
  * Reads the whole fleet from the control API, and shows progress on a terminal. Throws a UserError where a part of the fleet
  * can't be read, unless `partial` allows that and there is another part.
  */
-export async function readFleet(settings: Settings, { partial }: { partial: boolean }): Promise<ReadFleet> {
+export async function readFleetOrFail(settings: Settings, { partial }: { partial: boolean }): Promise<ReadFleet> {
   const opened = await openForReading({ settings });
   if (!opened.ok) throw new UserError(opened.problem);
   const progress = showProgress(process.stderr);
   try {
-    const survey = await surveyFleet({ api: opened.value.api, readBranches: true, onProgress: progress.fleet });
+    const fleet = await readFleet({ api: opened.value.api, readBranches: true, onProgress: progress.fleet });
     progress.end();
-    return evaluate(survey, opened.value, partial);
+    return evaluate(fleet, opened.value, partial);
   } finally {
     progress.end();
     await opened.value.close();
   }
 }
 
-function evaluate({ errors, ...survey }: Survey, reading: Reading, partial: boolean): ReadFleet {
+function evaluate({ errors, ...fleet }: FleetReading, reading: Reading, partial: boolean): ReadFleet {
   const missing = [...new Set(errors.map((error) => reading.explain(error)))];
-  if (missing.length > 0 && !(partial && survey.projects.length > 0)) throw new UserError(missing.join('\n'));
-  return { ...survey, missing };
+  if (missing.length > 0 && !(partial && fleet.projects.length > 0)) throw new UserError(missing.join('\n'));
+  return { ...fleet, missing };
 }

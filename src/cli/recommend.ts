@@ -66,7 +66,7 @@ async function runRecommend(names: string[], flags: RecommendFlags): Promise<voi
     ...(coldStartWorth !== undefined && { coldStartWorthMs: coldStartWorth }),
   });
   const findings = all.filter((finding) => isWanted(finding, flags));
-  tell(past);
+  printAsides(past);
   if (flags.write !== undefined) await writePolicies(flags.write, findings, past);
   writeOut(`${await rendered(findings, past, flags)}\n`);
 }
@@ -90,7 +90,7 @@ function isWanted({ owner, savesUsd }: Finding, flags: RecommendFlags): boolean 
 }
 
 /** What could not be read, and what the reader must know: never on standard output. */
-function tell({ missing, notes }: Pick<Past, 'missing' | 'notes'>): void {
+function printAsides({ missing, notes }: Pick<Past, 'missing' | 'notes'>): void {
   for (const line of [...notes, ...missing.map((one) => `left out: ${one}`)]) writeErrLine(`note: ${line}`);
   if (missing.length > 0) process.exitCode = 1;
 }

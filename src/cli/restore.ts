@@ -34,9 +34,9 @@ async function restore(computes: string[], flags: RestoreFlags): Promise<void> {
   await withOperator(flags, async ({ operator, via }) => {
     const restored = await answered(operator.restore(request));
     if (flags.json) return printJson(restored);
-    const told = restored.computes.filter(({ outcome }) => !flags.all || outcome !== 'nothing_to_do');
-    if (told.length === 0) return printLines(['nothing to bring back']);
-    printTable(['compute', 'baseline', ''], told.map(rowOf));
+    const shown = restored.computes.filter(({ outcome }) => !flags.all || outcome !== 'nothing_to_do');
+    if (shown.length === 0) return printLines(['nothing to bring back']);
+    printTable(['compute', 'baseline', ''], shown.map(rowOf));
     if (via === 'store') printLines(['the daemon on this store applies it in enforce mode, or ebb apply does']);
   });
 }

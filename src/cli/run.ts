@@ -61,14 +61,14 @@ async function run({ config, accept, ...flags }: RunFlags): Promise<void> {
     import('../compose/rules-from-files.ts'),
     import('../settings/config-file.ts'),
   ]);
-  const readAnew = () => readSettings({ flags, ...(config !== undefined && { configFile: config }) });
-  const read = readAnew();
+  const readAgain = () => readSettings({ flags, ...(config !== undefined && { configFile: config }) });
+  const read = readAgain();
   if (!read.ok) throw new UserError(read.problems.join('\n'));
   const { settings } = read;
   for (const warning of read.warnings) writeErrLine(`warning: ${warning}`);
   const policies = await loadOrFail(settings.policies, settings);
   const configFile = configFilePath({ cwd: process.cwd(), named: config });
-  const source = rulesFromFiles({ readSettings: readAnew, settings, configFile });
+  const source = rulesFromFiles({ readSettings: readAgain, settings, configFile });
   const { signal } = stopping;
   const started = await runDaemon({ settings, policies, source, accept, version: readVersion(), signal });
   if (!started.ok && !signal.aborted) throw new UserError(started.problem);

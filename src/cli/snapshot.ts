@@ -34,7 +34,7 @@ export function snapshotCommand(): Command {
 }
 
 async function snapshot({ out, json, partial = false, config, apiUrl }: SnapshotFlags): Promise<void> {
-  const [{ settingsOrFail }, { readFleet }, { fleetFileOf }] = await Promise.all([
+  const [{ settingsOrFail }, { readFleetOrFail: readFleet }, { fleetFileOf }] = await Promise.all([
     import('./settings-or-fail.ts'),
     import('./read-fleet.ts'),
     import('../app/fleet/fleet-file.ts'),
@@ -55,14 +55,14 @@ async function textOf(fleet: object, { json }: { json: boolean }): Promise<strin
 
 /** On standard error, since the fleet itself may go to standard output. */
 function report({ projects, computes, branchNamesRefused, missing }: ReadFleet, out: string | undefined): void {
-  const say = (line: string) => writeErrLine(line);
-  for (const line of missing) say(`not in the snapshot: ${line}`);
+  const printNote = (line: string) => writeErrLine(line);
+  for (const line of missing) printNote(`not in the snapshot: ${line}`);
   if (branchNamesRefused.length > 0) {
-    say(
+    printNote(
       `note: the key may not list the branches of ${someOf(branchNamesRefused)}: their names are not in the snapshot`,
     );
   }
-  if (out !== undefined) say(`${out}: ${computes.length} computes of ${projects.length} projects`);
+  if (out !== undefined) printNote(`${out}: ${computes.length} computes of ${projects.length} projects`);
   if (missing.length > 0) process.exitCode = 1;
 }
 

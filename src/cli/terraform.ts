@@ -42,10 +42,11 @@ async function terraform(flags: TerraformFlags): Promise<void> {
   const from = { settings, fleetFile: flags.fleet, selectsByBranch: true, nowMs: Date.now() };
   const { computes, missing, branchNamesRefused } = await readKnownFleet(from);
   const ignored = ignoredOf(computes, policies);
-  const say = (line: string) => writeErrLine(line);
-  for (const line of refusedNotes(policies.selectsByBranch ? branchNamesRefused : [])) say(`note: ${line}`);
-  for (const line of missing) say(`note: left out: ${line}`);
-  if (ignored.length === 0) say('no policy changes size or timeout of any compute: Terraform has nothing to ignore');
+  const printNote = (line: string) => writeErrLine(line);
+  for (const line of refusedNotes(policies.selectsByBranch ? branchNamesRefused : [])) printNote(`note: ${line}`);
+  for (const line of missing) printNote(`note: left out: ${line}`);
+  if (ignored.length === 0)
+    printNote('no policy changes size or timeout of any compute: Terraform has nothing to ignore');
   if (flags.json) writeJson(ignoredJson(ignored));
   else if (ignored.length > 0) writeOut(`${hclOf(ignored)}\n`);
   if (missing.length > 0) process.exitCode = 1;

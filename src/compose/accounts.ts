@@ -9,7 +9,7 @@ import type { Settings } from '../settings.ts';
 
 /**
  * The keys that can be read before anything runs, or what to do. Among several accounts, one whose file can't be read is no
- * reason not to start: the client looks again at each call.
+ * reason not to start: the client reads it at each call.
  */
 export function readKeysAtStart(accounts: readonly Account[], purpose: KeyPurpose): Result<string[]> {
   const problems: string[] = [];

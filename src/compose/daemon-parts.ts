@@ -173,7 +173,7 @@ const openOutside: OpenOutside = async (settings, basics, opened) => {
   const counters = openCounters({ settings, hide, now: () => clock.now() });
   opened.push(() => counters.close());
   const storedTimes = createStoredTimes({ clock, telemetry });
-  const store = storedTimes.mending(await createStore({ engine, log }));
+  const store = storedTimes.correcting(await createStore({ engine, log }));
   const outside = { api, counters, store, storedTimes, engineName: engine.name };
   return { ok: true, value: { ...outside, openQueue: () => openQueueOn(engine, basics, opened) } };
 };

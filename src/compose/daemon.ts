@@ -1,5 +1,5 @@
 import { createBoundaries } from '../app/boundaries/boundaries.ts';
-import { createCrossings } from '../app/boundaries/crossings.ts';
+import { createBoundaryReconciles } from '../app/boundaries/boundary-reconciles.ts';
 import { startSampling } from '../app/connections/sampler.ts';
 import { type Daemon, type DaemonDeps, startDaemon } from '../app/daemon.ts';
 import { createInventory } from '../app/fleet/inventory.ts';
@@ -43,7 +43,7 @@ function handlersOf({ basics, outside, known, deciding, group, notify }: DaemonP
   return {
     inventory: onlyAsLeader(group, createInventory({ ...reading, ...group })),
     boundaries: withRightClock(group, createBoundaries(reading)),
-    crossings: withRightClock(group, createCrossings(writing)),
+    crossings: withRightClock(group, createBoundaryReconciles(writing)),
     reconcile: withRightClock(group, createReconcile(writing)),
     operations: withRightClock(group, createFollowOperations(writing)),
   };

@@ -1,4 +1,4 @@
-import { surveyFleet } from '../app/fleet/read-fleet.ts';
+import { readFleet } from '../app/fleet/read-fleet.ts';
 import { refusedNotes } from '../app/fleet/refused-notes.ts';
 import type { Result } from '../common/result.ts';
 import type { ForecastSubject } from '../domain/forecast/alike.ts';
@@ -71,12 +71,12 @@ async function readSubjects(
   { api, facts, explain, takenAtMs }: Reading,
   { readFacts, notes }: { readFacts: ReadFacts; notes: readonly string[] },
 ): Promise<Result<Foreseeing>> {
-  const survey = await surveyFleet({ api, readBranches: selectsByBranch });
-  const missing = survey.errors.map(explain);
+  const fleet = await readFleet({ api, readBranches: selectsByBranch });
+  const missing = fleet.errors.map(explain);
   const [first] = missing;
-  if (first !== undefined && survey.projects.length === 0) return { ok: false, problem: first };
-  const stored = await readFacts(survey.projects.map(({ projectId }) => projectId));
-  const subjects = survey.computes.map((compute) => ({
+  if (first !== undefined && fleet.projects.length === 0) return { ok: false, problem: first };
+  const stored = await readFacts(fleet.projects.map(({ projectId }) => projectId));
+  const subjects = fleet.computes.map((compute) => ({
     compute,
     baseline: stored.records.get(compute.computeId)?.baseline ?? facts.get(compute.computeId)?.baseline,
     trials: stored.records.get(compute.computeId)?.trials,
@@ -86,6 +86,6 @@ async function readSubjects(
   const knownAtMs = Math.floor((takenAtMs ?? nowMs) / MINUTE_MS) * MINUTE_MS;
   return {
     ok: true,
-    value: { knownAtMs, subjects, missing, notes: [...notes, ...refusedNotes(survey.branchNamesRefused)] },
+    value: { knownAtMs, subjects, missing, notes: [...notes, ...refusedNotes(fleet.branchNamesRefused)] },
   };
 }

@@ -22,7 +22,7 @@ const CLOSE_MS = 2_000;
 
 /** A daemon has the store to itself for some seconds before it answers. */
 const STARTING_MS = 15_000;
-const LOOK_EVERY_MS = 200;
+const POLL_EVERY_MS = 200;
 
 export interface OperatorAccess {
   operator: Operator;
@@ -77,7 +77,7 @@ async function daemonOnceStarted(folder: string, waitMs: number): ReturnType<typ
   for (;;) {
     const daemon = await readDaemonFile(folder);
     if (daemon || performance.now() >= giveUpMs) return daemon;
-    await delay(LOOK_EVERY_MS);
+    await delay(POLL_EVERY_MS);
   }
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Survey, surveyFleet } from '../app/fleet/read-fleet.ts';
+import { type FleetReading, readFleet } from '../app/fleet/read-fleet.ts';
 import { refusedNotes } from '../app/fleet/refused-notes.ts';
 import type { Result } from '../common/result.ts';
 import type { ComputeSettings } from '../domain/compute/compute.ts';
@@ -27,7 +27,7 @@ export interface PlanningOptions {
   mode: 'enforce' | 'observe';
   /** Plans for the computes of this project alone, by its id or name. What holds for the whole fleet, such as at_once, is left out. */
   project?: string | undefined;
-  /** Hears how many projects have been read, and of how many. */
+  /** Called with how many projects have been read, and of how many. */
   onProgress?: (read: number, projects: number) => void;
 }
 
@@ -88,28 +88,28 @@ export async function planReading(
 ): Promise<Result<Planning>> {
   const { reading, store, onProgress } = options;
   const policies = compilePolicies(options.policies);
-  const survey = await surveyFleet({
+  const fleet = await readFleet({
     api: reading.api,
     readBranches: policies.selectsByBranch,
     project: options.project,
     ...(onProgress && { onProgress: ({ projectsRead, projects }) => onProgress(projectsRead, projects) }),
   });
-  const missing = survey.errors.map((error) => reading.explain(error));
+  const missing = fleet.errors.map((error) => reading.explain(error));
   const [first] = missing;
-  if (first !== undefined && survey.projects.length === 0) return { ok: false, problem: first };
-  const stored = await storedFacts(store, options, survey);
-  const situation = situationOf(options, { policies, survey, stored });
-  const notes = [...options.notes, ...branchNotes(survey)];
+  if (first !== undefined && fleet.projects.length === 0) return { ok: false, problem: first };
+  const stored = await storedFacts(store, options, fleet);
+  const situation = situationOf(options, { policies, fleet, stored });
+  const notes = [...options.notes, ...branchNotes(fleet)];
   return {
     ok: true,
-    value: { plan: planFleet(situation), policies, situation, projects: survey.projects, missing, notes },
+    value: { plan: planFleet(situation), policies, situation, projects: fleet.projects, missing, notes },
   };
 }
 
 async function storedFacts(
   store: Store | undefined,
   { policies, facts = NOTHING_STORED, atMs = Date.now() }: PlanningOptions & { facts?: StoredFacts },
-  { projects, computes }: Survey,
+  { projects, computes }: FleetReading,
 ): Promise<StoredFacts> {
   if (!store) return facts;
   return factsIn(store, {
@@ -121,7 +121,7 @@ async function storedFacts(
 
 function situationOf(
   options: PlanningOptions & { reading: Pick<Reading, 'facts' | 'takenAtMs'> },
-  { policies, survey, stored }: { policies: CompiledPolicies; survey: Survey; stored: StoredFacts },
+  { policies, fleet, stored }: { policies: CompiledPolicies; fleet: FleetReading; stored: StoredFacts },
 ): FleetSituation {
   const { settings, mode, reading, fleetFile } = options;
   const readAtMs = Date.now();
@@ -135,11 +135,11 @@ function situationOf(
   // What is counted now says nothing about another instant.
   const usesConnections = !live || Math.abs(nowMs - readAtMs) <= STALE_AFTER_MS;
   return {
-    ...{ policies, mode, nowMs, metAtMs, computes: survey.computes },
+    ...{ policies, mode, nowMs, metAtMs, computes: fleet.computes },
     ...{ records: stored.records, holds: stored.holds, freezes: stored.freezes },
     baselines: baselinesOf(reading),
     ...(usesConnections && { connections: counted }),
-    profiles: profilesOf(settings, survey),
+    profiles: profilesOf(settings, fleet),
     disruption: settings.disruption,
     manualChanges: settings.manualChanges,
     digest: (text) => createHash('sha256').update(text).digest('hex'),
@@ -151,7 +151,7 @@ function baselinesOf({ facts }: Pick<Reading, 'facts'>): Map<string, ComputeSett
   return new Map(known);
 }
 
-function profilesOf({ accounts }: Settings, { projects }: Survey): FleetSituation['profiles'] {
+function profilesOf({ accounts }: Settings, { projects }: FleetReading): FleetSituation['profiles'] {
   const names = new Set([...accounts.map(({ name }) => name), ...projects.map(({ account }) => account)]);
   return new Map(
     [...names].flatMap((name) => {
@@ -161,7 +161,7 @@ function profilesOf({ accounts }: Settings, { projects }: Survey): FleetSituatio
   );
 }
 
-function branchNotes({ branchNamesRefused }: Survey): string[] {
+function branchNotes({ branchNamesRefused }: FleetReading): string[] {
   const [first] = branchNamesRefused;
   if (first === undefined) return [];
   const more = branchNamesRefused.length > 1 ? ` and ${branchNamesRefused.length - 1} more projects` : '';

@@ -3,7 +3,7 @@ import { createOverrideFile, type OverrideFile } from '../adapters/store/overrid
 import { createOverrides, type Overrides } from '../app/overrides.ts';
 import type { Outages } from '../app/telemetry/outages.ts';
 import type { Result } from '../common/result.ts';
-import type { Said } from '../ports/store.ts';
+import type { StoredOverrides } from '../ports/store.ts';
 import type { Log, Telemetry } from '../ports/telemetry.ts';
 import type { Settings } from '../settings.ts';
 
@@ -31,9 +31,9 @@ export async function rememberOverrides(options: {
   const read = await file.read();
   if (!read.ok) return read;
 
-  async function keep(said: Said): Promise<void> {
+  async function keep(known: StoredOverrides): Promise<void> {
     try {
-      await file.keep(said);
+      await file.keep(known);
       outages.up(STATE_FOLDER);
     } catch (error) {
       const { code = 'error' } = error as NodeJS.ErrnoException;

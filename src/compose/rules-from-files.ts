@@ -7,7 +7,7 @@ import type { CostRules, Rules, RulesReading, RulesSource } from '../ports/rules
 import type { Settings, SettingsResult } from '../settings.ts';
 
 /** Settings that count at once when they are read again, and those of an account that do. */
-const EXCHANGED: ReadonlySet<string> = new Set([
+const RELOADED: ReadonlySet<string> = new Set([
   'policies',
   'disruption',
   'manualChanges',
@@ -17,7 +17,7 @@ const EXCHANGED: ReadonlySet<string> = new Set([
   'knownSources',
   'teams',
 ]);
-const EXCHANGED_OF_ACCOUNT: ReadonlySet<string> = new Set(['plan', 'profile']);
+const RELOADED_OF_ACCOUNT: ReadonlySet<string> = new Set(['plan', 'profile']);
 
 export interface RulesFromFilesOptions {
   /** Reads the settings again, from the same file, flags and variables. */
@@ -60,7 +60,7 @@ export function rulesFromFiles(options: RulesFromFilesOptions): RulesSource {
   return {
     changed: watch.changed,
     async read() {
-      const reading = await watch.whole(read, { rest: true });
+      const reading = await watch.whole(read, { waitUntilUnchanged: true });
       return reading.ok ? { ...reading, replaced: watch.replaced() } : reading;
     },
   };
@@ -95,8 +95,8 @@ function changedForRestart(before: Settings, now: Settings): string[] {
 }
 
 function comparable(settings: Settings): Record<string, unknown> {
-  const accounts = settings.accounts.map((account) => without(account, EXCHANGED_OF_ACCOUNT));
-  return without({ ...settings, accounts }, EXCHANGED);
+  const accounts = settings.accounts.map((account) => without(account, RELOADED_OF_ACCOUNT));
+  return without({ ...settings, accounts }, RELOADED);
 }
 
 function without(object: object, names: ReadonlySet<string>): Record<string, unknown> {

@@ -8,7 +8,7 @@ import type { Freeze } from '../domain/overrides/freezes.ts';
 import type { Hold } from '../domain/overrides/holds.ts';
 import type { ComputeRecord } from '../domain/records/compute-record.ts';
 import type { Engine } from '../ports/engine.ts';
-import type { ConnectionSample, Said, Store, Stored } from '../ports/store.ts';
+import type { ConnectionSample, Store, Stored, StoredOverrides } from '../ports/store.ts';
 import type { Log } from '../ports/telemetry.ts';
 import type { Settings } from '../settings.ts';
 import { openKept } from './remembered-overrides.ts';
@@ -90,7 +90,7 @@ export async function openStore(settings: Settings): Promise<Result<OpenStore>> 
 }
 
 /** The store with the holds and freezes that a daemon of this machine knew and that it has lost since: nobody has ended them. */
-function withKept(store: Store, known: Said): Store {
+function withKept(store: Store, known: StoredOverrides): Store {
   const added = <E extends Hold | Freeze>(stored: Stored<E>, kept: readonly E[], nowMs: number): Stored<E> => ({
     ...stored,
     entries: [...stored.entries, ...lostFrom(stored, kept, nowMs)],

@@ -1,4 +1,4 @@
-import { type SurveyProgress, surveyFleet } from '../app/fleet/read-fleet.ts';
+import { type FleetProgress, readFleet } from '../app/fleet/read-fleet.ts';
 import { readOperations } from '../app/fleet/read-operations.ts';
 import { organizationsOf } from '../app/usage/organizations.ts';
 import { type OrganizationUsage, readUsage } from '../app/usage/read-usage.ts';
@@ -24,8 +24,8 @@ export interface FleetUsageOptions {
   nowMs: number;
   /** Whether names of branches matter: they cost a request for each project. */
   readBranches?: boolean;
-  /** Hears how far the reading of the fleet has come. */
-  onProgress?: (progress: SurveyProgress) => void;
+  /** Called with how far the reading of the fleet has come. */
+  onProgress?: (progress: FleetProgress) => void;
   /** Reads operations, too: gets `operations.csv` line by line. */
   operations?: { days: number; lines: string[] };
 }
@@ -46,11 +46,11 @@ async function readAll(
   { api, explain }: Reading,
   { settings, nowMs, operations, onProgress, readBranches = false }: FleetUsageOptions,
 ): Promise<FleetUsage> {
-  const survey = await surveyFleet({ api, readBranches, ...(onProgress && { onProgress }) });
-  const { usages, missing } = await usageOfProjects({ api, explain }, { projects: survey.projects, settings, nowMs });
-  missing.unshift(...survey.errors.map(explain));
-  if (operations) missing.push(...(await addOperations(api, survey.projects, { ...operations, nowMs })).map(explain));
-  return { usages, computes: survey.computes, projects: survey.projects, missing };
+  const fleet = await readFleet({ api, readBranches, ...(onProgress && { onProgress }) });
+  const { usages, missing } = await usageOfProjects({ api, explain }, { projects: fleet.projects, settings, nowMs });
+  missing.unshift(...fleet.errors.map(explain));
+  if (operations) missing.push(...(await addOperations(api, fleet.projects, { ...operations, nowMs })).map(explain));
+  return { usages, computes: fleet.computes, projects: fleet.projects, missing };
 }
 
 /** The usage of the organizations that projects belong to, and one line for each part that could not be read. */

@@ -4,7 +4,7 @@ import type { Outcome } from './world/outcome.ts';
 
 /** The world and its time, as the routes see them. */
 export interface Platform {
-  /** The world as it is at this instant: time passes before every look. */
+  /** The world as it is at this instant: time passes before every reading. */
   world(): WorldState;
   /** The world as the last command left it: what its answer shows, before anything else falls due. */
   peek(): WorldState;

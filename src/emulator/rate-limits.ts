@@ -14,7 +14,7 @@ interface Window {
   message: string;
 }
 
-/** A sliding log: the instants of the last `limit` requests in a ring, so that a look costs the same at any limit. */
+/** A sliding log: the instants of the last `limit` requests in a ring, so that a check costs the same at any limit. */
 function createLog(limit: number): { oldestMs(): number | undefined; add(realMs: number): void } {
   const instants: number[] = [];
   let next = 0;

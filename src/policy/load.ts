@@ -12,7 +12,7 @@ export interface LoadOptions {
   paths: readonly string[];
   /** The folder from which relative paths start; that of the process if absent. */
   cwd?: string;
-  /** Hears of every file that is read, by its absolute path; also of one that can't be. */
+  /** Called for every file that is read, by its absolute path; also of one that can't be. */
   onRead?: (file: string) => void;
   /** What the settings say of sources of connection counts. */
   knownSources?: KnownSources;

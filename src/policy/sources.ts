@@ -51,17 +51,17 @@ function placeOf(name: string | undefined, path: string | undefined): SecretPlac
  * A source of a policy file may reach only what the settings allow; else it is there, and never asked. A connection string may
  * name no host: the passwords that this machine keeps would go there.
  */
-export function withLeave(source: ConnectionSource, known: Omit<KnownSources, 'sources'>): ConnectionSource {
+export function withPermission(source: ConnectionSource, known: Omit<KnownSources, 'sources'>): ConnectionSource {
   const refused =
     source.from === 'prometheus' ? originRefused(source.url, known.allowedOrigins) : hostRefused(source.dsn);
-  return refused === undefined ? withTokenLeave(source, known.tokenOrigins) : { ...source, refused };
+  return refused === undefined ? withTokenPermission(source, known.tokenOrigins) : { ...source, refused };
 }
 
 /**
  * A source that would send a bearer token elsewhere than a person has said is never asked, whichever file defines it: files come with a
  * checkout. This machine may always get it.
  */
-export function withTokenLeave(source: ConnectionSource, tokenOrigins: readonly string[] = []): ConnectionSource {
+export function withTokenPermission(source: ConnectionSource, tokenOrigins: readonly string[] = []): ConnectionSource {
   if (source.from !== 'prometheus' || source.token === undefined) return source;
   const { origin, hostname } = new URL(source.url);
   if (isLoopbackHost(hostname) || tokenOrigins.includes(origin)) return source;
@@ -89,7 +89,7 @@ export function gatherSources(
   const problems: PolicyProblem[] = [];
   for (const { name, source, problemAt } of written) {
     const first = sources.get(source.name);
-    if (first === undefined) sources.set(source.name, withLeave(source, known));
+    if (first === undefined) sources.set(source.name, withPermission(source, known));
     else {
       const message = `the source "${name}" is already defined in ${first.file}`;
       problems.push(problemAt(['sources', name], 'duplicate-name', message));

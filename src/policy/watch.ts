@@ -1,12 +1,12 @@
 import { realpath, stat } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** A change within this time of the look at it may be followed by one that its file's times don't tell apart. */
-const TELLS_APART_MS = 3_000;
+/** A change within this time of its reading may be followed by one that its file's times don't tell apart. */
+const FILE_TIME_RESOLUTION_MS = 3_000;
 
-/** Files that still change are read only once they rest for so long, if they do. */
-const REST_MS = 200;
-const MOST_RESTS = 10;
+/** Files that still change are read only once they have not changed for so long, if that happens. */
+const UNCHANGED_MS = 200;
+const MOST_WAITS = 10;
 
 /** How files were when they were looked at. */
 interface Stamp {
@@ -33,28 +33,28 @@ export interface FileWatch {
   /** True if files had changed when they were last read, and each was replaced as a whole: by a rename, or by a link that was swapped. */
   replaced(): boolean;
   /**
-   * Calls `read`, once more if the files changed meanwhile. What they were like is remembered for {@link FileWatch.changed}. `rest`:
-   * waits first until nobody seems to be writing any more.
+   * Calls `read`, once more if the files changed meanwhile. What they were like is remembered for {@link FileWatch.changed}. With `waitUntilUnchanged`
+   * it waits first until nobody seems to be writing any more.
    */
-  whole<T>(read: () => Promise<T>, options: { rest: boolean }): Promise<T>;
+  whole<T>(read: () => Promise<T>, options: { waitUntilUnchanged: boolean }): Promise<T>;
 }
 
 /**
- * Watches by looking: times, sizes and inodes of whatever the paths lead to. That sees what notifications miss: a symbolic link
+ * Polls: times, sizes and inodes of whatever the paths lead to. That sees what notifications miss: a symbolic link
  * that is swapped (ConfigMaps, git-sync), a file that is replaced by its editor, and network file systems.
  */
 export function watchFiles({ files }: { files: () => Promise<readonly string[]> }): FileWatch {
   let last: Stamp | undefined;
   let wasReplaced = false;
 
-  const look = async () => stampOf(await files());
+  const stampNow = async () => stampOf(await files());
 
-  async function atRest(): Promise<Stamp> {
-    let stamp = await look();
-    for (let rests = 0; rests < MOST_RESTS; rests += 1) {
-      await delay(REST_MS);
+  async function unchanged(): Promise<Stamp> {
+    let stamp = await stampNow();
+    for (let waits = 0; waits < MOST_WAITS; waits += 1) {
+      await delay(UNCHANGED_MS);
       const before = stamp.text;
-      stamp = await look();
+      stamp = await stampNow();
       if (stamp.text === before) break;
     }
     return stamp;
@@ -62,14 +62,14 @@ export function watchFiles({ files }: { files: () => Promise<readonly string[]> 
 
   return {
     async changed() {
-      return last === undefined || last.isFresh || (await look()).text !== last.text;
+      return last === undefined || last.isFresh || (await stampNow()).text !== last.text;
     },
     replaced: () => wasReplaced,
-    async whole(read, { rest }) {
+    async whole(read, { waitUntilUnchanged }) {
       const before = last;
-      last = rest ? await atRest() : await look();
+      last = waitUntilUnchanged ? await unchanged() : await stampNow();
       const result = await read();
-      const after = await look();
+      const after = await stampNow();
       const isWhole = after.text === last.text;
       last = after;
       wasReplaced = before !== undefined && isReplaced(before, after);
@@ -100,7 +100,7 @@ async function stampOf(files: readonly string[]): Promise<Stamp> {
       if (stats instanceof Error) return `${file} ${stats.code}`;
       const { dev, ino, size, mtimeNs, ctimeNs } = stats;
       const changedMs = Number((mtimeNs > ctimeNs ? mtimeNs : ctimeNs) / 1_000_000n);
-      if (Math.abs(nowMs - changedMs) < TELLS_APART_MS) isFresh = true;
+      if (Math.abs(nowMs - changedMs) < FILE_TIME_RESOLUTION_MS) isFresh = true;
       const text = `${file} ${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`;
       found.set(file, { text, identity: `${path} ${dev} ${ino}`, isLinked: path !== file });
       return text;

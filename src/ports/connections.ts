@@ -8,8 +8,8 @@ export interface ConnectionCount {
   byState?: { active: number; idle: number; idleInTransaction: number };
   /** As the server itself reports it. */
   maxConnections?: number;
-  /** The instant of the look that this rests on, where that was an earlier one: nothing has happened since. */
-  lookedAtMs?: number;
+  /** The instant of the count that this is taken from, where that was an earlier one: nothing has happened since. */
+  countedAtMs?: number;
 }
 
 /** Stable codes of what is wrong with a source, or with what it says of a compute. */
@@ -49,8 +49,8 @@ export type CountOutcome =
 export interface CountRequest {
   /** As the control API showed it a moment ago: a compute that is not active is not asked. */
   compute: Compute;
-  /** The last look that saw nobody, milliseconds since the epoch; absent if the last one saw somebody. */
-  quietLookMs?: number;
+  /** The last count of zero, milliseconds since the epoch; absent if the last count was another. */
+  zeroCountedAtMs?: number;
 }
 
 /** Counts the client connections of computes. */

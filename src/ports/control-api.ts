@@ -111,7 +111,7 @@ export interface ControlApiError {
 
 export type ApiResult<T> = { ok: true; value: T } | { ok: false; error: ControlApiError };
 
-/** Leave of the rate budget to send one request of a kind. */
+/** A permit of the rate budget to send one request of a kind. */
 export interface Permit {
   isUsed(): boolean;
   /** Uses it; undefined if it was used before, or has become so old that the budget must be asked again. */

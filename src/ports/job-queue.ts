@@ -41,7 +41,7 @@ export interface JobQueue {
    */
   addAt(queue: QueueName, job: { id: string; atMs: number; data: JobData }): Promise<void>;
   /**
-   * Ensures a look soon. While one with this key waits, it is merged; while one runs, one more follows it. It saves work
+   * Ensures a run soon. While one with this key waits, it is merged; while one runs, one more follows it. It saves work
    * and is no mutex: two jobs of one key may overlap.
    */
   add(queue: QueueName, job: { key: string; data: JobData }): Promise<void>;
@@ -52,11 +52,11 @@ export interface JobQueue {
   counts(): Promise<Record<QueueName, JobCounts>>;
   /**
    * Starts to work a queue. A handler that throws fails its job (one attempt; nothing is retried blindly) and `onFailed`
-   * hears of it.
+   * is called.
    */
   work(queue: QueueName, handler: JobHandler, options: { concurrency: number }): Promise<void>;
   /** Takes no more jobs of a queue until `resume`, so that other daemons take them. Resolves when those that run are done. */
-  rest(queue: QueueName): Promise<void>;
+  pause(queue: QueueName): Promise<void>;
   /** Takes jobs of a queue again. */
   resume(queue: QueueName): Promise<void>;
   /**

@@ -53,5 +53,5 @@ export type ComputeEvent =
       message: string;
     };
 
-/** Hears of every event, in order, once. Must not throw. */
+/** Gets every event, in order, once. Must not throw. */
 export type Notifier = (event: ComputeEvent) => void;

@@ -34,6 +34,6 @@ export interface RateBudget {
   stalledMs(account: string): number;
   /** How much of what is allowed in a minute this process used in the last one, from 0; 1 is all of it. */
   usedRatio(account: string): number;
-  /** What was learnt from 429, as far as this process has heard: 0 if the limits are used as documented. See `levelAt`. */
+  /** What was learnt from 429, as far as this process knows: 0 if the limits are used as documented. See `levelAt`. */
   level(account: string): number;
 }

@@ -35,8 +35,8 @@ export interface ConnectionSample {
   maxConnections?: number;
   /** Where it is the highest of several counts: since when. */
   sinceMs?: number;
-  /** The look that it rests on, where nothing has happened since. */
-  lookedAtMs?: number;
+  /** The count that it is taken from, where nothing has happened since. */
+  countedAtMs?: number;
   /** Name of the source. */
   source?: string;
 }
@@ -74,12 +74,12 @@ interface RecordStore {
   ): Promise<boolean>;
   /** Forgets a compute that no longer exists, its samples too, under the same condition. */
   deleteRecord(projectId: string, computeId: string, lease: Lease): Promise<boolean>;
-  /** Ids of the projects that have records: what a restart must look at. */
+  /** Ids of the projects that have records: what a restart must reconcile. */
   projectIds(): Promise<string[]>;
 }
 
 /** What people said, and have not taken back. */
-export interface Said {
+export interface StoredOverrides {
   readonly holds: readonly Hold[];
   readonly freezes: readonly Freeze[];
 }

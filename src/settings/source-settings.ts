@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Source } from '../policy/schema/source.ts';
 import type { KnownSources } from '../policy/sources.ts';
-import { toSource, withTokenLeave } from '../policy/sources.ts';
+import { toSource, withTokenPermission } from '../policy/sources.ts';
 import { listOrText, text } from './schema-parts.ts';
 import { asWrittenAndDecoded } from './secret.ts';
 
@@ -29,7 +29,7 @@ export function knownSourcesOf(
   { file, tokenOrigins }: { file: string; tokenOrigins: readonly string[] },
 ): KnownSources {
   const named = Object.entries(sources).map(
-    ([name, source]) => [name, withTokenLeave(toSource(name, file, source), tokenOrigins)] as const,
+    ([name, source]) => [name, withTokenPermission(toSource(name, file, source), tokenOrigins)] as const,
   );
   return { sources: new Map(named), allowedOrigins, tokenOrigins };
 }

@@ -31,7 +31,7 @@ function rulesWith(policies: PolicySet): Rules {
   };
 }
 
-/** An observing daemon that has a schedule and a freeze in force; files are read, and time passes, as a test says. */
+/** An observing daemon whose current set has a schedule and a freeze; files are read, and time passes, as a test says. */
 function aDaemon() {
   let nowMs = 0;
   const clock = { now: () => nowMs, monotonicMs: () => nowMs } as Clock;
@@ -48,7 +48,7 @@ function aDaemon() {
   return {
     deps,
     log,
-    inForce: () => rules.current.policies.set.hash,
+    current: () => rules.current.policies.set.hash,
     async pass(ms: number) {
       nowMs += ms;
       await advanceRules(deps, signal);
@@ -68,17 +68,17 @@ const whole = setOf('whole', aSchedule(), freeze);
 
 describe('a set in which a freeze has vanished', () => {
   it('counts once it has not changed for 10 s, and says so meanwhile', async () => {
-    const { deps, inForce, pass, read, log } = aDaemon();
+    const { deps, current, pass, read, log } = aDaemon();
     await read(half);
     await pass(5_000);
     await read(half);
     await pass(4_999);
-    expect(inForce()).toBe('whole');
+    expect(current()).toBe('whole');
     expect(policyProblems(deps)).toEqual([
       'freeze still is gone: the new policies count once their files have not changed for 10 s, or at once on SIGHUP',
     ]);
     await pass(1);
-    expect(inForce()).toBe('half');
+    expect(current()).toBe('half');
     expect(policyProblems(deps)).toEqual([]);
     expect(log.lines.map(({ fields }) => Reflect.get(fields, 'event'))).toEqual([
       'ebb.policies_delayed',
@@ -87,44 +87,44 @@ describe('a set in which a freeze has vanished', () => {
   });
 
   it('never counts where the rest of the file follows, or what follows is broken', async () => {
-    const { deps, inForce, pass, read } = aDaemon();
+    const { deps, current, pass, read } = aDaemon();
     await read(half);
     await pass(9_000);
     await read(whole);
     await pass(60_000);
-    expect([inForce(), deps.sets.candidate]).toEqual(['whole', undefined]);
+    expect([current(), deps.sets.candidate]).toEqual(['whole', undefined]);
     await read(half);
     await read({ ok: false, problems: ['f.yaml:3:1: cut off'] });
     await pass(60_000);
-    expect(inForce()).toBe('whole');
+    expect(current()).toBe('whole');
   });
 
   it('waits again when it changes again', async () => {
-    const { inForce, pass, read } = aDaemon();
+    const { current, pass, read } = aDaemon();
     await read(half);
     await pass(9_000);
     await read(setOf('quarter'));
     await pass(9_999);
-    expect(inForce()).toBe('whole');
+    expect(current()).toBe('whole');
     await pass(1);
-    expect(inForce()).toBe('quarter');
+    expect(current()).toBe('quarter');
   });
 
   it('counts at once where its files were replaced as a whole, or a person asks', async () => {
     for (const how of [{ replaced: true }, { isAsked: true }]) {
-      const { inForce, read } = aDaemon();
+      const { current, read } = aDaemon();
       await read(half);
-      expect(inForce()).toBe('whole');
+      expect(current()).toBe('whole');
       await read(half, how);
-      expect(inForce()).toBe('half');
+      expect(current()).toBe('half');
     }
   });
 });
 
 describe('a set in which nothing has vanished', () => {
   it('counts at once', async () => {
-    const { inForce, read } = aDaemon();
+    const { current, read } = aDaemon();
     await read(setOf('more', aSchedule(), freeze, aSchedule({ name: 'more' })));
-    expect(inForce()).toBe('more');
+    expect(current()).toBe('more');
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
-import { settleAbsent } from '../../src/app/fleet/forget-project.ts';
+import { recordAbsent } from '../../src/app/fleet/forget-project.ts';
 import { type InventoryDeps, takeInventory } from '../../src/app/fleet/inventory.ts';
 import { createOutages } from '../../src/app/telemetry/outages.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
@@ -104,7 +104,7 @@ describe('a compute that is not listed any more', () => {
 
   it('keeps its record for hours of absence, after which it is forgotten, and both are said', async () => {
     const { context, records, time, events } = aDaemon();
-    const look = () => settleAbsent(context, LEASE, none, new Map(records));
+    const look = () => recordAbsent(context, LEASE, none, new Map(records));
     await look();
     time.ms += DAY_MS - 1;
     await look();
@@ -118,7 +118,7 @@ describe('a compute that is not listed any more', () => {
     const { context, records, broken, time } = aDaemon();
     records.clear();
     broken.set('ep-one', SHOP.projectId).set('ep-other', 'p-other');
-    const look = () => settleAbsent(context, LEASE, none, records);
+    const look = () => recordAbsent(context, LEASE, none, records);
     await look();
     time.ms += DAY_MS - 1;
     await look();
@@ -131,7 +131,7 @@ describe('a compute that is not listed any more', () => {
   it('is not what a listed one is that is not understood', async () => {
     const { context, records } = aDaemon();
     for (const unreadable of [[{ computeId: 'ep-one', message: '?' }], [{ message: '?' }]]) {
-      await settleAbsent(context, LEASE, { ...none, unreadable }, new Map(records));
+      await recordAbsent(context, LEASE, { ...none, unreadable }, new Map(records));
     }
     expect(records.get('ep-one')).toEqual(aRecord());
   });

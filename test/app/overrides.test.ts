@@ -3,7 +3,7 @@ import { createStore } from '../../src/adapters/store/create-store.ts';
 import { createOverrides, type Overrides } from '../../src/app/overrides.ts';
 import type { Freeze } from '../../src/domain/overrides/freezes.ts';
 import type { Hold } from '../../src/domain/overrides/holds.ts';
-import type { Said, Store } from '../../src/ports/store.ts';
+import type { Store, StoredOverrides } from '../../src/ports/store.ts';
 import { openTestEngine } from '../support/engines.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
@@ -14,14 +14,14 @@ const COMMON = { owner: 'zoe', reason: 'incident', createdAtMs: NOW_MS, expiresA
 const FREEZE: Freeze = { ...COMMON, id: 'f-1', select: 'all', allowRaise: false };
 const HOLD: Hold = { ...COMMON, id: 'h-1', projectId: 'one', computeId: 'ep-one', size: { minCu: 4, maxCu: 4 } };
 
-const idsOf = ({ freezes, holds }: Said) => [...freezes, ...holds].map(({ id }) => id);
+const idsOf = ({ freezes, holds }: StoredOverrides) => [...freezes, ...holds].map(({ id }) => id);
 
 describeWith('redis-server', 'what people said', () => {
   let server: RedisServer;
   let opened: Awaited<ReturnType<typeof openTestEngine>>;
   let store: Store;
   let log: ReturnType<typeof memoryLog>;
-  let kept: Said[];
+  let kept: StoredOverrides[];
 
   beforeAll(async () => {
     server = await startRedisServer();
@@ -45,13 +45,13 @@ describeWith('redis-server', 'what people said', () => {
     return opened.engine.commands;
   }
 
-  function aDaemon(remembered?: Said): Overrides {
+  function aDaemon(remembered?: StoredOverrides): Overrides {
     const metrics = { increment() {}, set() {}, clear() {}, observe() {} };
-    const keep = async (said: Said) => void kept.push(said);
+    const keep = async (said: StoredOverrides) => void kept.push(said);
     return createOverrides({ telemetry: { log, metrics }, remembered, keep });
   }
 
-  async function daemonThatHasHeard(): Promise<Overrides> {
+  async function daemonThatHasRead(): Promise<Overrides> {
     const overrides = aDaemon();
     await overrides.refresh(store, NOW_MS);
     expect(idsOf(overrides)).toEqual(['f-1', 'h-1']);
@@ -59,7 +59,7 @@ describeWith('redis-server', 'what people said', () => {
   }
 
   it('stays active when the store comes back empty, and is restored once', async () => {
-    const overrides = await daemonThatHasHeard();
+    const overrides = await daemonThatHasRead();
     await redis().flushall();
     await overrides.refresh(store, NOW_MS + 1);
     expect(idsOf(overrides)).toEqual(['f-1', 'h-1']);
@@ -72,7 +72,7 @@ describeWith('redis-server', 'what people said', () => {
   });
 
   it('stays active when another daemon has written to the store that came back empty', async () => {
-    const overrides = await daemonThatHasHeard();
+    const overrides = await daemonThatHasRead();
     await redis().flushall();
     await store.storeId();
     await store.putFreeze({ ...FREEZE, id: 'f-2', createdAtMs: NOW_MS - 1 });
@@ -81,7 +81,7 @@ describeWith('redis-server', 'what people said', () => {
   });
 
   it('stays active when a store is promoted that is older than the freeze', async () => {
-    const overrides = await daemonThatHasHeard();
+    const overrides = await daemonThatHasRead();
     const id = await store.storeId();
     const [freezes = ''] = await redis().keys('*:store:freezes');
     await redis().hdel(freezes, 'f-1');
@@ -92,7 +92,7 @@ describeWith('redis-server', 'what people said', () => {
   });
 
   it('no longer counts once somebody has ended it, elsewhere too, or it has expired', async () => {
-    const overrides = await daemonThatHasHeard();
+    const overrides = await daemonThatHasRead();
     const other = await createStore(opened);
     await other.deleteFreeze('f-1');
     await overrides.refresh(store, NOW_MS + 1);
@@ -103,8 +103,8 @@ describeWith('redis-server', 'what people said', () => {
     expect(await store.holds(NOW_MS)).toEqual([]);
   });
 
-  it('is not put back by a daemon that has not heard that it was ended', async () => {
-    const slow = await daemonThatHasHeard();
+  it('is not put back by a daemon that has not read that it was ended', async () => {
+    const slow = await daemonThatHasRead();
     await store.deleteFreeze('f-1');
     await store.deleteHold('h-1');
     const restarted = aDaemon({ holds: slow.holds, freezes: slow.freezes });
@@ -113,7 +113,7 @@ describeWith('redis-server', 'what people said', () => {
   });
 
   it('is kept when it changes, and known to the next daemon, which puts it back into a store that was lost meanwhile', async () => {
-    const overrides = await daemonThatHasHeard();
+    const overrides = await daemonThatHasRead();
     await overrides.refresh(store, NOW_MS + 1);
     expect(kept).toEqual([{ holds: [HOLD], freezes: [FREEZE] }]);
     await redis().flushall();
@@ -124,7 +124,7 @@ describeWith('redis-server', 'what people said', () => {
   });
 
   it('stays active when the store has no room for it', async () => {
-    const overrides = await daemonThatHasHeard();
+    const overrides = await daemonThatHasRead();
     await redis().flushall();
     const small = await createStore({ ...opened, limits: { freezes: 1 } });
     await small.putFreeze({ ...FREEZE, id: 'f-2' });

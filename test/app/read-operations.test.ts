@@ -86,15 +86,15 @@ describe('reading operations', () => {
 
   it('says how long the rest takes, by what the pages so far have covered', async () => {
     const api = fakeApi({ a: 100 });
-    const heard: OperationsProgress[] = [];
+    const reported: OperationsProgress[] = [];
     let elapsedMs = 0;
     await readOperations({
       ...{ api, projects: [project('a')], sinceMs: NOW - 10 * HOUR, nowMs: NOW + HOUR, onPage: () => {} },
-      onProgress: (progress) => heard.push(progress),
+      onProgress: (progress) => reported.push(progress),
       monotonicMs: () => (elapsedMs += 500),
     });
     // Two pages cover two of eleven hours in a second: nine more take nine halves.
-    expect(heard[1]).toEqual({ projectsBegun: 1, projectsDone: 0, projects: 1, pages: 2, leftMs: 4500 });
-    expect(heard.at(-1)).toMatchObject({ projectsDone: 1, leftMs: 0 });
+    expect(reported[1]).toEqual({ projectsBegun: 1, projectsDone: 0, projects: 1, pages: 2, leftMs: 4500 });
+    expect(reported.at(-1)).toMatchObject({ projectsDone: 1, leftMs: 0 });
   });
 });

@@ -33,7 +33,7 @@ function aDaemon() {
     breakRecord(computeId: string, projectId: string) {
       for (const records of [inStore, lastRead]) records.set(computeId, projectId);
     },
-    mendRecord: (computeId: string) => inStore.delete(computeId),
+    correctRecord: (computeId: string) => inStore.delete(computeId),
     async red() {
       const { ready, checks } = await checkReadiness(context);
       const missing = checks.filter(({ ok }) => !ok);
@@ -54,13 +54,13 @@ describe('a daemon is not ready', () => {
   });
 
   it('while a record can not be read, and names its compute; ready when it can', async () => {
-    const { breakRecord, mendRecord, red } = aDaemon();
+    const { breakRecord, correctRecord, red } = aDaemon();
     breakRecord('ep-one', 'p-one');
     breakRecord('ep-two', 'p-two');
     expect(await red()).toEqual([expect.stringMatching(/^records: the records of 2 .* not touched: ep-one, ep-two;/)]);
-    mendRecord('ep-one');
+    correctRecord('ep-one');
     expect(await red()).toEqual([expect.stringMatching(/^records: .*: ep-two;/)]);
-    mendRecord('ep-two');
+    correctRecord('ep-two');
     expect(await red()).toEqual([]);
   });
 

@@ -26,7 +26,7 @@ function aStore() {
     telemetry: { log, metrics },
   });
   const hold = () => ({ id: 'h-1', ...said, expiresAtMs: said.createdAtMs + DAY_MS });
-  const store = times.mending({
+  const store = times.correcting({
     records: async () => new Map([['ep-one', aRecord(stored)]]),
     overrides: async () => ({
       holds: { entries: [hold()], endedIds: new Set() },

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createControlApi } from '../../src/adapters/control-api/client.ts';
 import { createSnapshotApi } from '../../src/adapters/control-api/snapshot.ts';
-import { type SurveyProgress, surveyFleet } from '../../src/app/fleet/read-fleet.ts';
+import { type FleetProgress, readFleet } from '../../src/app/fleet/read-fleet.ts';
 import type { ControlApi } from '../../src/ports/control-api.ts';
 import { type Platform, startTestPlatform } from '../support/platform.ts';
 
@@ -29,10 +29,10 @@ afterAll(async () => {
   await platform.close();
 });
 
-describe('surveyFleet', () => {
+describe('readFleet', () => {
   it('reads every project and compute once, with the names and roles of branches', async () => {
-    const seen: SurveyProgress[] = [];
-    const survey = await surveyFleet({ api, readBranches: true, onProgress: (progress) => void seen.push(progress) });
+    const seen: FleetProgress[] = [];
+    const survey = await readFleet({ api, readBranches: true, onProgress: (progress) => void seen.push(progress) });
     expect(survey).toMatchObject({ branchNamesRefused: [], errors: [] });
     expect(survey.projects.map(({ projectId, pgVersion }) => [projectId, pgVersion])).toEqual([
       ['docs', 17],
@@ -49,10 +49,10 @@ describe('surveyFleet', () => {
   });
 
   it('does without branches where nobody asks for them, or where the key may not list them', async () => {
-    const { computes } = await surveyFleet({ api, readBranches: false });
+    const { computes } = await readFleet({ api, readBranches: false });
     expect(computes[0]).not.toHaveProperty('branchName');
     await platform.control('faults', { kind: 'status', status: 403, route: BRANCHES });
-    const refused = await surveyFleet({ api, readBranches: true });
+    const refused = await readFleet({ api, readBranches: true });
     await platform.clearFaults();
     expect(refused).toMatchObject({ branchNamesRefused: ['docs', 'shop'], errors: [] });
     expect(refused.computes).toHaveLength(2);
@@ -60,17 +60,17 @@ describe('surveyFleet', () => {
 
   it('reads the computes of one project alone, by its id or name', async () => {
     const before = (await platform.requests()).length;
-    const survey = await surveyFleet({ api, readBranches: true, project: 'shop' });
+    const survey = await readFleet({ api, readBranches: true, project: 'shop' });
     expect(survey.computes.map(({ computeId }) => computeId)).toEqual(['ep-shop']);
     const routes = (await platform.requests()).slice(before).map(({ route }) => route);
     expect(routes.filter((route) => route !== '/projects')).toEqual([COMPUTES, BRANCHES]);
-    expect((await surveyFleet({ api, readBranches: true, project: 'none' })).projects).toEqual([]);
+    expect((await readFleet({ api, readBranches: true, project: 'none' })).projects).toEqual([]);
   });
 
   it('leaves out a project that is gone, and tells of one that can not be read', async () => {
     await platform.control('faults', { kind: 'status', status: 404, route: COMPUTES, count: 1 });
     await platform.control('faults', { kind: 'status', status: 403, route: COMPUTES, count: 1, message: 'not yours' });
-    const survey = await surveyFleet({ api, readBranches: true, concurrency: 1 });
+    const survey = await readFleet({ api, readBranches: true, concurrency: 1 });
     await platform.clearFaults();
     expect(survey).toMatchObject({ projects: [], computes: [] });
     expect(survey.errors).toMatchObject([{ code: 'forbidden', account: 'red', message: 'not yours' }]);
@@ -86,7 +86,7 @@ describe('surveyFleet', () => {
     const text = JSON.stringify({ projects: [{ id: 'p', name: 'p', region_id: 'r', pg_version: 17, computes }] });
     const snapshot = createSnapshotApi({ text, name: 'fleet.json', nowMs: 0 });
     if (!snapshot.ok) throw new Error(snapshot.problem);
-    const survey = await surveyFleet({ api: snapshot.value.api, readBranches: true });
+    const survey = await readFleet({ api: snapshot.value.api, readBranches: true });
     expect(survey.computes).toMatchObject([
       { branchName: 'main', branchRoles: ['default'] },
       { branchName: 'preview/1', branchRoles: ['child'] },

@@ -11,10 +11,10 @@ import type { Generation } from '../../src/ports/store.ts';
 import { aSchedule, currentRules } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
-/** An enforcing daemon with the set `test` as generation 7, beside what the store has in force. */
-function aDaemon({ inForce, aheadMs = 0 }: { inForce?: Generation; aheadMs?: number } = {}) {
+/** An enforcing daemon with the set `test` as generation 7, beside the current set of the store. */
+function aDaemon({ current, aheadMs = 0 }: { current?: Generation; aheadMs?: number } = {}) {
   const telemetry = { log: memoryLog(), metrics: { increment() {}, set() {}, clear() {}, observe() {} } };
-  const held = { inForce };
+  const held = { current };
   const storeClock = createStoreClock({
     store: { timeMs: async () => 1_000_000 },
     clock: { monotonicMs: () => 0 },
@@ -24,10 +24,10 @@ function aDaemon({ inForce, aheadMs = 0 }: { inForce?: Generation; aheadMs?: num
   const context = {
     ...{ mode: 'enforce', telemetry, storeClock, rules: currentRules(aSchedule()) },
     sets: { ...createPolicySets({ stages: true, accepted: undefined }), generation: 7 },
-    store: { generation: async () => held.inForce },
+    store: { generation: async () => held.current },
     storeWatch: {
       async check() {
-        held.inForce ??= { number: 7, setHash: 'test' };
+        held.current ??= { number: 7, setHash: 'test' };
       },
     },
   } as unknown as WritePermissionDeps & WriteBlockDeps;
@@ -41,17 +41,17 @@ const codeOf = async (deps: WritePermissionDeps) => {
 
 describe('write permission', () => {
   it('is given to a daemon with the current set, whatever its number was before', async () => {
-    expect(await codeOf(aDaemon({ inForce: { number: 7, setHash: 'test' } }).context)).toBe('ok');
-    const { context } = aDaemon({ inForce: { number: 9, setHash: 'test' } });
+    expect(await codeOf(aDaemon({ current: { number: 7, setHash: 'test' } }).context)).toBe('ok');
+    const { context } = aDaemon({ current: { number: 9, setHash: 'test' } });
     expect(await codeOf(context)).toBe('ok');
     expect(context.sets.generation).toBe(9);
   });
 
   it('is refused to a daemon with an older set than another daemon has, which is logged once', async () => {
-    const { context, held, log } = aDaemon({ inForce: { number: 8, setHash: 'newer' } });
+    const { context, held, log } = aDaemon({ current: { number: 8, setHash: 'newer' } });
     expect([await codeOf(context), await codeOf(context)]).toEqual(['superseded', 'superseded']);
     expect(log.lines).toHaveLength(1);
-    held.inForce = { number: 9, setHash: 'test' };
+    held.current = { number: 9, setHash: 'test' };
     expect(await codeOf(context)).toBe('ok');
     expect(log.lines.map(({ fields }) => fields)).toMatchObject([
       { event: 'ebb.superseded', hash: 'newer', generation: 8 },
@@ -64,14 +64,14 @@ describe('write permission', () => {
   });
 
   it('is refused while no set is current, in observe mode, and while the clock is wrong', async () => {
-    const inForce = { number: 7, setHash: 'test' };
-    const staged = aDaemon({ inForce });
+    const current = { number: 7, setHash: 'test' };
+    const staged = aDaemon({ current });
     staged.context.sets.generation = undefined;
     expect(await codeOf(staged.context)).toBe('staged');
-    const observing = aDaemon({ inForce });
+    const observing = aDaemon({ current });
     observing.context.mode = 'observe';
     expect(await codeOf(observing.context)).toBe('observe');
-    const early = aDaemon({ inForce, aheadMs: 60_000 });
+    const early = aDaemon({ current, aheadMs: 60_000 });
     expect(await codeOf(early.context)).toBe('clock_off');
     expect(cannotWrite(early.context)).toBe('clock_off');
   });

@@ -1,5 +1,6 @@
 /** Pages, `--help` and code use the terms of docs/glossary.md. */
 import { readdir, readFile } from 'node:fs/promises';
+import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { PAGES } from '../docs/pages.ts';
@@ -7,7 +8,7 @@ import { PAGES } from '../docs/pages.ts';
 /** What not to write, and what to write instead. */
 const WORDS: readonly (readonly [RegExp, string])[] = [
   [/\banew\b/i, 'again'],
-  [/\b(come|comes|came|coming) into force\b/i, 'become current, take effect'],
+  [/\binto force\b/i, 'become current, take effect'],
   [/\bin force\b/i, 'current, active'],
   [/\b(taken up|takes? up|takes? it up)\b/i, 'reloaded'],
   [/\b(told|said) once\b/i, 'logged once'],
@@ -28,8 +29,15 @@ const WORDS: readonly (readonly [RegExp, string])[] = [
   [/\btaken project\b/i, 'locked project'],
   [/\bconclu(de|des|ded|sions?)\b/i, 'evaluate, evaluation'],
   [/\bjudge[sd]?\b/i, 'evaluate'],
-  [/\bsettle[sd]?\b/i, 'confirm, record, reschedule'],
-  [/\b(weigh|weighs|weighed|weight)\b/i, 'disruption impact'],
+  [/\b(un)?settl(e|es|ed|ing|ement)\b/i, 'confirm, record, reschedule'],
+  [/\b(a|another|each|every|the|next|last|first|second|this) looks?\b|\blooks? again\b/i, 'reconcile, check'],
+  [/\b(weigh|weighs|weighed|weighing|(?<!font-)weight)\b/i, 'disruption impact'],
+  [/\bheard\b|\bhears?\b/i, 'effective, read'],
+  [/\bsurvey(s|ed|ing)?\b/i, 'read the fleet'],
+  [/\b(resting|rested)\b/i, 'paused, delayed'],
+  [/\btellers?\b/i, 'authenticated caller'],
+  [/\bdeeds?\b/i, 'audit event'],
+  [/\bgive leave\b|\bleave (of|from) the\b|\bhas leave\b/i, 'permission'],
   [/\bthe house\b/i, 'the project, the architecture'],
   [/\bwhoever\b/i, 'name who'],
   [/\bthereby\b/i, 'so'],
@@ -41,6 +49,19 @@ const WORDS: readonly (readonly [RegExp, string])[] = [
 /** Stored codes and commands of 0.1.0 that are still accepted. */
 const OLD_STORES = 'src/adapters/store/history-json.ts';
 const OLD_COMMANDS = 'src/cli/commands.ts';
+
+/** A queue keeps the name under which its jobs are stored. */
+const STORED_QUEUES = [
+  'src/adapters/queue/queues.ts',
+  'src/app/daemon.ts',
+  'src/app/group/pause-queues.ts',
+  'src/app/triggers.ts',
+  'src/compose/daemon.ts',
+  'src/ports/job-queue.ts',
+];
+
+/** SQL has statements. */
+const SQL = ['src/adapters/connections/postgres.ts', 'src/adapters/store/postgres.ts'];
 
 /** What code does not name any more, what to write instead, and the files that still accept it (docs/renamed.md). */
 const IDENTIFIERS: readonly (readonly [banned: RegExp, instead: string, allowed: readonly string[]])[] = [
@@ -68,6 +89,25 @@ const IDENTIFIERS: readonly (readonly [banned: RegExp, instead: string, allowed:
   [/\buntil it works\b/, 'run in background', []],
 ];
 
+/** What is ordinary English in a sentence, but no name: not an identifier, a code or a key. */
+const NAMES: readonly (readonly [banned: RegExp, instead: string, allowed: readonly string[]])[] = [
+  [/\b(un)?settl(e|es|ing|ement)\b|(?<!\ball )\bsettled\b|\bunsettled\b/, 'confirm, record, decide', []],
+  [/\blook(s|ed|ing)?\b/, 'reconcile, check, search, poll', []],
+  [/\bcrossings?\b/, 'boundary', STORED_QUEUES],
+  [/\b(rests|rested|resting)\b/, 'pause, delay', []],
+  [/\bsurvey\w*/, 'read fleet', []],
+  [/\b(told|tells?|telling)\b/, 'report, log, print', []],
+  [/\b(heard|hears?|hearing|unheard)\b/, 'effective, handles', []],
+  [/\b(says?|said|saying)\b/, 'type of a directive, log, print', []],
+  [/\bweigh(s|ed|ing|t)?\b/, 'measure impact', []],
+  [/\b(in|into) force\b/, 'current', []],
+  [/\banew\b|\btaken? up\b/, 'again, reloaded', []],
+  [/\b(carry|carries|carried) out\b/, 'apply', []],
+  [/\bstatements?\b/, 'directive', SQL],
+  [/\bopinions?\b/, 'value', [OLD_STORES]],
+  [/\bheal(s|ed)?\b/, 'recover', []],
+];
+
 /** The title of a test, or of a group of tests. */
 const TITLE = /^\s*(?:it|test|describe|describeWith)\b[^'"`\n]*\(\s*(?:'[\w-]+', *)?(['"`])(.*?[^\\])\1,/gm;
 
@@ -87,6 +127,22 @@ function wordsOf(code: string): string {
     .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
     .replace(/[_-]/g, ' ')
     .toLowerCase();
+}
+
+/** What code consists of: names (identifiers, and strings without a space), and sentences (texts with spaces). */
+function partsOf(file: string, code: string): { names: string; sentences: string[] } {
+  const names: string[] = [];
+  const sentences: string[] = [];
+  const visit = (node: ts.Node): void => {
+    const isText = ts.isStringLiteralLike(node) || ts.isJsxText(node) || ts.isTemplateMiddleOrTemplateTail(node);
+    if (isText || ts.isTemplateHead(node)) (/\s/.test(node.text) ? sentences : names).push(node.text);
+    if (ts.isIdentifier(node)) names.push(node.text);
+    ts.forEachChild(node, visit);
+  };
+  visit(
+    ts.createSourceFile(file, code, ts.ScriptTarget.Latest, false, file.endsWith('x') ? ts.ScriptKind.TSX : undefined),
+  );
+  return { names: wordsOf(names.filter((name) => !name.includes('/')).join('\n')), sentences };
 }
 
 /** Without what is no prose: blocks of code, code within a line, targets of links. */
@@ -136,6 +192,22 @@ describe('the words of the glossary', () => {
   it.each(IDENTIFIERS)('leave no %s in code', async (banned, instead, allowed) => {
     const found = (await sources()).filter(([, text]) => banned.test(wordsOf(text))).map(([file]) => file);
     expect(found.toSorted(), `write ${instead}`).toEqual(allowed.toSorted());
+  });
+
+  it('are those of names and sentences in code', async () => {
+    const texts = (await sources()).map(([file, text]) => [file, partsOf(file, text)] as const);
+    for (const [banned, instead, allowed] of NAMES) {
+      const found = texts.filter(([, { names }]) => banned.test(names)).map(([file]) => file);
+      expect(found.toSorted(), `${banned}: write ${instead}`).toEqual(allowed.toSorted());
+    }
+    const sentences = texts.flatMap(([file, parts]) => parts.sentences.map((sentence) => `${file}: ${sentence}`));
+    expect(sentences.flatMap(foundIn)).toEqual([]);
+  });
+
+  it('are found in names and sentences', () => {
+    const { names, sentences } = partsOf('a.ts', "const lookAgainMs = f('said_once', 'it looks so', toldMs);");
+    expect(names.split('\n')).toEqual(['look again ms', 'f', 'said once', 'told ms']);
+    expect(sentences).toEqual(['it looks so']);
   });
 
   it('are looked for in identifiers and strings of code, not in its comments', () => {

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { surveyFleet } from '../../src/app/fleet/read-fleet.ts';
+import { readFleet } from '../../src/app/fleet/read-fleet.ts';
 import { openForReading } from '../../src/compose/reading.ts';
 import { parseFleet } from '../../src/emulator/fleet-file.ts';
 import { readSettings } from '../../src/settings.ts';
@@ -45,13 +45,13 @@ function lasting<T extends { startedAtMs?: number; lastActiveAtMs?: number }>({
   return rest;
 }
 
-async function surveyOf(options: { fleetFile?: string; from?: Platform }) {
+async function fleetOf(options: { fleetFile?: string; from?: Platform }) {
   const env = { EBB_API_URL: options.from?.url, NEON_API_KEY: options.from?.apiKey };
   const read = readSettings({ env, cwd: folder.path });
   if (!read.ok) throw new Error(read.problems.join());
   const reading = await openForReading({ settings: read.settings, fleetFile: options.fleetFile });
   if (!reading.ok) throw new Error(reading.problem);
-  const { computes } = await surveyFleet({ api: reading.value.api, readBranches: true });
+  const { computes } = await readFleet({ api: reading.value.api, readBranches: true });
   await reading.value.close();
   // Where a compute is reached is not written into files.
   return computes.map(({ host: _address, ...compute }) => compute);
@@ -93,14 +93,14 @@ describe('ebb snapshot', () => {
       ...{ status: 0, stdout: '' },
       stderr: 'fleet.yaml: 2 computes of 2 projects',
     });
-    const live = await surveyOf({ from: platform });
+    const live = await fleetOf({ from: platform });
     const file = join(folder.path, 'fleet.yaml');
-    expect(await surveyOf({ fleetFile: file })).toEqual(live.map((compute) => ({ ...compute, ...whole(compute) })));
+    expect(await fleetOf({ fleetFile: file })).toEqual(live.map((compute) => ({ ...compute, ...whole(compute) })));
     const parsed = parseFleet(readFileSync(file, 'utf8'));
     if (!parsed.ok) throw new Error(parsed.message);
     const copy = await startTestPlatform({}, { fleet: parsed.fleet });
     try {
-      expect((await surveyOf({ from: copy })).map(lasting)).toEqual(
+      expect((await fleetOf({ from: copy })).map(lasting)).toEqual(
         live.map((one) => lasting({ ...one, ...whole(one) })),
       );
       const [first, second] = [await snapshot(['--json']), await snapshot(['--json'], {}, copy)];

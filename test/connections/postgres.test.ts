@@ -60,7 +60,7 @@ describeWith('postgres', 'a Postgres as source of connection counts', () => {
     const holding = await connected();
     await holding.query('BEGIN');
     const byState = { active: 1, idle: 1, idleInTransaction: 1 };
-    const value = { connections: 3, byState, maxConnections: 6, lookedAtMs: NOW };
+    const value = { connections: 3, byState, maxConnections: 6, countedAtMs: NOW };
     await eventually(() => look(server.url)).toEqual({ ok: true, value });
     // A server notices only after its query that the client has gone.
     const sleeping = `query LIKE 'SELECT pg_sleep%' AND pid <> pg_backend_pid()`;
@@ -79,17 +79,17 @@ describeWith('postgres', 'a Postgres as source of connection counts', () => {
     }
   });
 
-  it('does not look again after it saw nobody, until somebody has been there', async () => {
-    const quietLookMs = NOW - 60_000;
-    const nobody = { ok: true, value: { connections: 0, lookedAtMs: quietLookMs } };
+  it('does not count again after it saw nobody, until somebody has been there', async () => {
+    const zeroCountedAtMs = NOW - 60_000;
+    const nobody = { ok: true, value: { connections: 0, countedAtMs: zeroCountedAtMs } };
     const ask = (lastActiveAtMs: number | undefined) =>
-      look(server.url, lastActiveAtMs === undefined ? {} : { lastActiveAtMs }, { quietLookMs });
+      look(server.url, lastActiveAtMs === undefined ? {} : { lastActiveAtMs }, { zeroCountedAtMs });
     expect(await ask(undefined)).toEqual(nobody);
     // The look itself counts as activity, on a clock that shows whole seconds.
-    expect(await ask(quietLookMs + 4_000)).toEqual(nobody);
+    expect(await ask(zeroCountedAtMs + 4_000)).toEqual(nobody);
     // Clients of the case before may still be leaving.
-    const seen = eventually(() => ask(quietLookMs + 6_000));
-    await seen.toMatchObject({ ok: true, value: { connections: 0, lookedAtMs: NOW } });
+    const seen = eventually(() => ask(zeroCountedAtMs + 6_000));
+    await seen.toMatchObject({ ok: true, value: { connections: 0, countedAtMs: NOW } });
   });
 
   it('counts a server that accepts nobody any more as full, and not a role that may not connect', async () => {

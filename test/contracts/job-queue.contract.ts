@@ -182,11 +182,11 @@ export function describeJobQueue(open: () => Promise<TestEngine>): void {
       const other = openQueue();
       await queue.work('reconcile', resting.handler, ONE_AT_A_TIME);
       await other.work('reconcile', working.handler, ONE_AT_A_TIME);
-      await queue.rest('reconcile');
+      await queue.pause('reconcile');
       for (const key of ['one', 'two', 'three', 'four']) await queue.add('reconcile', { key, data: {} });
       await eventually(() => working.jobs).toHaveLength(4);
       expect(resting.jobs).toEqual([]);
-      await other.rest('reconcile');
+      await other.pause('reconcile');
       await queue.resume('reconcile');
       await queue.add('reconcile', { key: 'five', data: {} });
       await eventually(() => resting.jobs).toHaveLength(1);

@@ -132,7 +132,7 @@ export function describeHistory(current: () => { store: Store; on: TestEngine })
       const samples = Array.from({ length: 40 }, (_, n) => ({ atMs: 1_700_000_000_000 + n, connections: n }));
       await store.putSamples('compute-a', samples.toReversed());
       expect(await store.samples('compute-a')).toEqual(samples.slice(-32));
-      const whole = { atMs: 5, connections: 7, maxConnections: 112, sinceMs: 2, lookedAtMs: 4, source: 'counts' };
+      const whole = { atMs: 5, connections: 7, maxConnections: 112, sinceMs: 2, countedAtMs: 4, source: 'counts' };
       const part = { atMs: 6, connections: 7, source: 'others' };
       await store.putSamples('compute-a', [whole, part]);
       expect(await store.samples('compute-a')).toEqual([whole, part]);

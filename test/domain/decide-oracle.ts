@@ -51,7 +51,7 @@ export function slowDecide(
     return [...open, { policy, policyIndex, window: undefined, windowIndex: -1, isAbsolute: false }];
   }
 
-  function wishOf<K extends keyof Values>(key: K, { policy, window }: Speaker): Values[K] | undefined {
+  function proposedBy<K extends keyof Values>(key: K, { policy, window }: Speaker): Values[K] | undefined {
     if (window) return (key === 'size' ? window.size : window.suspendTimeoutSeconds) as Values[K];
     if (policy.otherwise === 'leave') return undefined;
     const values = policy.otherwise === 'baseline' ? withSize(baseline) : policy.otherwise;
@@ -59,11 +59,11 @@ export function slowDecide(
   }
 
   function settle<K extends keyof Values>(key: K, max: (a: Values[K], b: Values[K]) => Values[K]) {
-    const effective = speakers.filter((speaker) => wishOf(key, speaker) !== undefined).sort(byRank);
+    const effective = speakers.filter((speaker) => proposedBy(key, speaker) !== undefined).sort(byRank);
     const winner = effective.find(({ opensMs }) => opensMs === undefined);
     const leading = effective.filter((speaker) => speaker.opensMs !== undefined && !isBeaten(speaker, effective));
-    const old = winner ? wishOf(key, winner) : withSize(actual)[key];
-    const result = leading.reduce((value, lead) => max(value as Values[K], wishOf(key, lead) as Values[K]), old);
+    const old = winner ? proposedBy(key, winner) : withSize(actual)[key];
+    const result = leading.reduce((value, lead) => max(value as Values[K], proposedBy(key, lead) as Values[K]), old);
     return winner === undefined && JSON.stringify(result) === JSON.stringify(old) ? null : result;
   }
 

@@ -13,7 +13,7 @@ import { aCompute, aHeadroom, aHold, aSchedule, at } from '../support/builders.t
 
 const policy = aSchedule({ priority: 3 });
 const proposal = (fields: Partial<ProposedValues>): ProposedValues => ({
-  ...{ says: 'values', policy, policyIndex: 0, source: 'recurring', windowIndex: 1 },
+  ...{ type: 'values', policy, policyIndex: 0, source: 'recurring', windowIndex: 1 },
   openSinceMs: at('2026-03-02T08:00:00Z'),
   ...fields,
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { MOST_AHEAD_MS, saidByNow, withoutInstantsAhead } from '../../src/domain/overrides/instants-ahead.ts';
+import { createdByNow, MOST_AHEAD_MS, withoutInstantsAhead } from '../../src/domain/overrides/instants-ahead.ts';
 import { withRestore } from '../../src/domain/overrides/restore.ts';
 import { aRecord, at } from '../support/builders.ts';
 
@@ -43,11 +43,11 @@ describe('what a person said', () => {
   const hold = (aheadMs: number) => ({ createdAtMs: NOW_MS + aheadMs, expiresAtMs: NOW_MS + aheadMs + 2 * HOUR_MS });
 
   it.each(FAR)('by a clock that was %i ms ahead was said now, and lasts as long as it was meant to', (aheadMs) => {
-    expect(saidByNow(hold(aheadMs), NOW_MS)).toEqual(hold(0));
+    expect(createdByNow(hold(aheadMs), NOW_MS)).toEqual(hold(0));
   });
 
   it('stays as it is if it was said by a clock that was right', () => {
     const said = hold(-HOUR_MS);
-    expect(saidByNow(said, NOW_MS)).toBe(said);
+    expect(createdByNow(said, NOW_MS)).toBe(said);
   });
 });

@@ -190,7 +190,7 @@ describe('planFleet', () => {
         const set = [aSchedule(), aRestart()];
         let situation: Wanted = { set, nowMs, computes: fleet, records: recordsOf(fleet) };
         const rounds = Math.ceil(fleet.length / 5) + 1;
-        for (let round = 0; round < rounds; round += 1) situation = carriedOut(planOf(situation), situation);
+        for (let round = 0; round < rounds; round += 1) situation = afterApply(planOf(situation), situation);
         const left = planOf(situation);
         expect(verdicts(left)).not.toContain('act');
         const asleep = left.computes.filter(({ compute }) => compute.state === 'idle');
@@ -225,7 +225,7 @@ function aRestart(): RestartPolicy {
 }
 
 /** The fleet after all actions have been carried out. */
-function carriedOut({ computes: planned, atMs }: FleetPlan, situation: Wanted): Wanted {
+function afterApply({ computes: planned, atMs }: FleetPlan, situation: Wanted): Wanted {
   const records = new Map(situation.records);
   const after = planned.map(({ compute, record, plan }) => {
     if (plan.verdict !== 'act') return compute;

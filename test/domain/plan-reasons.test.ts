@@ -71,7 +71,7 @@ describe('a plan', () => {
     ]);
   });
 
-  it('looks again at the earliest of the instants that its gates know', () => {
+  it('says to try again at the earliest of the instants that its gates know', () => {
     const record = aRecord({
       manual: {
         size: { fields: size(0.25, 2), seenAtMs: NOON - 3_600_000, raises: false },

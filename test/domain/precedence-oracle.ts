@@ -69,8 +69,8 @@ export function slowOutcome(policies: readonly Policy[], situation: Situation, i
     b.priority - a.priority ||
     policies.indexOf(b) - policies.indexOf(a);
   return {
-    desired: slowWishes(certain, situation, instantMs),
-    enforced: slowWishes(enforcing, situation, instantMs),
+    desired: slowProposals(certain, situation, instantMs),
+    enforced: slowProposals(enforcing, situation, instantMs),
     freezes: open
       .filter((policy) => policy.kind === 'freeze' && policy.mode === 'enforce' && truth.get(policy) !== 0)
       .map(({ name }) => name),
@@ -79,13 +79,17 @@ export function slowOutcome(policies: readonly Policy[], situation: Situation, i
   };
 }
 
-function slowWishes(policies: readonly Policy[], { compute, baseline, holds, windows }: Situation, instantMs: number) {
+function slowProposals(
+  policies: readonly Policy[],
+  { compute, baseline, holds, windows }: Situation,
+  instantMs: number,
+) {
   const schedules = policies.filter((policy): policy is SchedulePolicy => policy.kind === 'schedule');
   const limits = policies.filter((policy): policy is LimitsPolicy => policy.kind === 'limits');
   const hard = limits.filter((policy) => policy.hard);
   const scheduled = slowDecide(schedules, { windows, actual: compute, baseline }, instantMs);
-  const inForce = holds.filter(({ createdAtMs, expiresAtMs }) => createdAtMs <= instantMs && instantMs < expiresAtMs);
-  const newest = inForce.toSorted((a, b) => b.createdAtMs - a.createdAtMs);
+  const current = holds.filter(({ createdAtMs, expiresAtMs }) => createdAtMs <= instantMs && instantMs < expiresAtMs);
+  const newest = current.toSorted((a, b) => b.createdAtMs - a.createdAtMs);
 
   const size = slowSize({ scheduled: scheduled.size, baseline, newest, limits, hard });
   const timeout = slowTimeout({ scheduled: scheduled.suspendTimeoutSeconds, baseline, newest, limits, hard });

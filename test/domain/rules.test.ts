@@ -14,12 +14,12 @@ const FRIDAY_SIX = at('2026-02-27T18:00:00Z');
 const small = { minCu: 1, maxCu: 1 };
 
 /** What a policy says, without the policy itself. */
-const saidBy = (policy: Policy, instantMs: number) =>
+const directivesOf = (policy: Policy, instantMs: number) =>
   ruleOf(policy)
     .directivesAt(policy, 7, instantMs)
-    .map(({ policy: speaker, policyIndex, ...said }) => {
+    .map(({ policy: speaker, policyIndex, ...directive }) => {
       expect([speaker, policyIndex]).toEqual([policy, 7]);
-      return said;
+      return directive;
     });
 const next = (policy: Policy, instantMs: number) => ruleOf(policy).nextChangeAfter(policy, instantMs);
 const last = (policy: Policy, instantMs: number) => ruleOf(policy).lastChangeUntil(policy, instantMs);
@@ -27,56 +27,56 @@ const last = (policy: Policy, instantMs: number) => ruleOf(policy).lastChangeUnt
 describe('a freeze', () => {
   it('says nothing while it is closed, and until when it lasts where it ends', () => {
     const office = aFreeze({ at: [aWindow()] });
-    expect(saidBy(office, EIGHT - 1)).toStrictEqual([]);
-    expect(saidBy(office, EIGHT)).toStrictEqual([{ says: 'freeze', allowRaise: false, untilMs: SIX }]);
-    expect(saidBy(aFreeze(), EIGHT)).toStrictEqual([{ says: 'freeze', allowRaise: false }]);
+    expect(directivesOf(office, EIGHT - 1)).toStrictEqual([]);
+    expect(directivesOf(office, EIGHT)).toStrictEqual([{ type: 'freeze', allowRaise: false, untilMs: SIX }]);
+    expect(directivesOf(aFreeze(), EIGHT)).toStrictEqual([{ type: 'freeze', allowRaise: false }]);
     expect([last(office, NOON), next(office, NOON)]).toEqual([EIGHT, SIX]);
   });
 });
 
 describe('a restart', () => {
   it('says since when its window is open, and nothing while it is closed', () => {
-    expect(saidBy(aRestart(), SIX)).toStrictEqual([]);
-    expect(saidBy(aRestart(), NOON)).toStrictEqual([{ says: 'restart', openSinceMs: EIGHT }]);
+    expect(directivesOf(aRestart(), SIX)).toStrictEqual([]);
+    expect(directivesOf(aRestart(), NOON)).toStrictEqual([{ type: 'restart', openSinceMs: EIGHT }]);
     expect([last(aRestart(), NOON), next(aRestart(), NOON)]).toEqual([EIGHT, SIX]);
   });
 });
 
 it.each([
-  ['limits', aLimits({ size: { maxCu: 4 } }), { says: 'bounds', hard: false, ranges: { size: { low: 0, high: 4 } } }],
-  ['headroom', aHeadroom(), { says: 'need', need: aHeadroom() }],
-])('%s say the same at all times', (_kind, policy, said) => {
-  expect(saidBy(policy, NOON)).toStrictEqual([said]);
+  ['limits', aLimits({ size: { maxCu: 4 } }), { type: 'bounds', hard: false, ranges: { size: { low: 0, high: 4 } } }],
+  ['headroom', aHeadroom(), { type: 'need', need: aHeadroom() }],
+])('%s say the same at all times', (_kind, policy, directive) => {
+  expect(directivesOf(policy, NOON)).toStrictEqual([directive]);
   expect([last(policy, NOON), next(policy, NOON)]).toEqual([Number.NEGATIVE_INFINITY, undefined]);
 });
 
 describe('a schedule', () => {
   const LEAD_MS = 10 * MINUTE_MS;
-  const otherwise = { says: 'values', source: 'otherwise', windowIndex: -1 };
+  const otherwise = { type: 'values', source: 'otherwise', windowIndex: -1 };
   const ready = aSchedule({ windows: [{ at: [aWindow()], size: small, readyLeadMs: LEAD_MS }], otherwise: 'leave' });
 
   it('says what its open windows want, and what it wants otherwise, field by field', () => {
-    const open = { says: 'values', source: 'recurring', windowIndex: 0, at: [aWindow()], openSinceMs: EIGHT };
+    const open = { type: 'values', source: 'recurring', windowIndex: 0, at: [aWindow()], openSinceMs: EIGHT };
     const closed = { at: [aWindow({ days: [7] })], size: small };
     const timed = aSchedule({
       windows: [{ at: [aWindow()], suspendTimeoutSeconds: 60 }, closed],
       otherwise: { size: small },
     });
-    expect(saidBy(timed, NOON)).toStrictEqual([
+    expect(directivesOf(timed, NOON)).toStrictEqual([
       { ...open, suspendTimeoutSeconds: 60 },
       { ...otherwise, size: small },
     ]);
-    expect(saidBy({ ...timed, otherwise: 'baseline' }, SIX)).toStrictEqual([
+    expect(directivesOf({ ...timed, otherwise: 'baseline' }, SIX)).toStrictEqual([
       { ...otherwise, size: 'baseline', suspendTimeoutSeconds: 'baseline' },
     ]);
-    expect(saidBy({ ...timed, otherwise: 'leave' }, SIX)).toStrictEqual([]);
+    expect(directivesOf({ ...timed, otherwise: 'leave' }, SIX)).toStrictEqual([]);
   });
 
   it('with ready says so from its lead on, and changes at the lead and at both ends', () => {
-    expect(saidBy(ready, EIGHT - LEAD_MS - 1)).toStrictEqual([]);
-    expect(saidBy(ready, EIGHT - LEAD_MS)).toStrictEqual([
+    expect(directivesOf(ready, EIGHT - LEAD_MS - 1)).toStrictEqual([]);
+    expect(directivesOf(ready, EIGHT - LEAD_MS)).toStrictEqual([
       {
-        ...{ says: 'values', source: 'recurring', windowIndex: 0, at: [aWindow()] },
+        ...{ type: 'values', source: 'recurring', windowIndex: 0, at: [aWindow()] },
         ...{ openSinceMs: EIGHT, leads: true, size: small },
       },
     ]);
@@ -89,7 +89,7 @@ describe('a schedule', () => {
   it('is never ready for what will not open any more, and has no change ahead', () => {
     const once = [{ kind: 'interval' as const, startMs: EIGHT, endMs: NOON }];
     const past = aSchedule({ windows: [{ at: once, size: small, readyLeadMs: LEAD_MS }], otherwise: 'leave' });
-    expect(saidBy(past, NOON)).toStrictEqual([]);
+    expect(directivesOf(past, NOON)).toStrictEqual([]);
     expect([last(past, SIX), next(past, NOON)]).toEqual([NOON, undefined]);
     const never = aSchedule({ windows: [] });
     expect([last(never, SIX), next(never, NOON)]).toEqual([Number.NEGATIVE_INFINITY, undefined]);
@@ -98,7 +98,8 @@ describe('a schedule', () => {
   it('whose window is open by an interval and by the week changes also where the interval ends', () => {
     const interval = { kind: 'interval' as const, startMs: NOON, endMs: SIX - 1 };
     const mixed = aSchedule({ windows: [{ at: [aWindow(), interval], size: small }], otherwise: 'leave' });
-    const source = (instantMs: number) => saidBy(mixed, instantMs).map((said) => 'source' in said && said.source);
+    const source = (instantMs: number) =>
+      directivesOf(mixed, instantMs).map((directive) => 'source' in directive && directive.source);
     expect([NOON - 1, NOON, SIX - 1, SIX].map(source)).toEqual([['recurring'], ['absolute'], ['recurring'], []]);
     expect([next(mixed, EIGHT), next(mixed, NOON), last(mixed, SIX - 2), last(mixed, NOON - 1)]).toEqual([
       ...[NOON, SIX - 1, NOON, EIGHT],

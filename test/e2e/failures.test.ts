@@ -43,7 +43,7 @@ async function start(options: {
 const outcomes = ({ events }: TestDaemon) =>
   events.flatMap((event) => (event.kind === 'write_ended' ? [event.outcome] : []));
 
-async function expectMoreLooks(platform: Platform, count: number): Promise<void> {
+async function expectMoreReconciles(platform: Platform, count: number): Promise<void> {
   const looks = async () => (await platform.requests()).filter(({ method }) => method === 'GET').length;
   const before = await looks();
   await expect.poll(looks, { timeout: 60_000 }).toBeGreaterThan(before + count);
@@ -56,13 +56,13 @@ async function metric(daemon: TestDaemon, series: string): Promise<number> {
 }
 
 describe('a change that the control API', () => {
-  it('takes long to answer is not sent again by a look in the meantime', async () => {
+  it('takes long to answer is not sent again by a reconcile in the meantime', async () => {
     const { platform, daemon } = await start({
       factor: 1,
       before: (platform) => platform.control('faults', { kind: 'latency', ms: 1500, method: 'PATCH' }),
     });
     await expect.poll(() => outcomes(daemon), { timeout: 60_000 }).toContain('applied');
-    await expectMoreLooks(platform, 2);
+    await expectMoreReconciles(platform, 2);
     expect(await platform.writes()).toHaveLength(1);
   }, 120_000);
 
@@ -92,7 +92,7 @@ describe('a change that the control API', () => {
       before: (platform) => platform.control('faults', { kind: 'status', status: 412, method: 'PATCH' }),
     });
     await expect.poll(() => daemon.events.map(({ kind }) => kind), { timeout: 60_000 }).toContain('degraded');
-    await expectMoreLooks(platform, 2);
+    await expectMoreReconciles(platform, 2);
     expect(outcomes(daemon)).toEqual(['refused']);
     expect(await metric(daemon, 'ebb_computes{status="degraded"}')).toBe(1);
     await platform.clearFaults();
@@ -117,7 +117,7 @@ describe('a change that the control API', () => {
       before: (platform) => platform.control('faults', { kind: 'hang_up', method: 'PATCH', count: 1 }),
     });
     await expect.poll(() => outcomes(daemon), { timeout: 60_000 }).toEqual(['unknown']);
-    await expectMoreLooks(platform, 2);
+    await expectMoreReconciles(platform, 2);
     expect(await platform.writes()).toHaveLength(1);
   }, 120_000);
 });

@@ -54,7 +54,7 @@ policies:
 `;
 
 /** Asks for the password in clear, and refuses it with an error that repeats it, as no Postgres would. */
-async function startTellTale(): Promise<{ port: number; asked: string[] }> {
+async function startCanary(): Promise<{ port: number; asked: string[] }> {
   const asked: string[] = [];
   const server: Server = createServer((socket: Socket) => {
     let started = false;
@@ -95,7 +95,7 @@ async function startAll() {
     response.end(JSON.stringify({ status: 'error', error: `no such token: ${PLANTED.prometheus}` }));
   });
   undo.push(() => metrics.close());
-  const postgres = await startTellTale();
+  const postgres = await startCanary();
   const folder = await makeFolder({
     'policy.yaml': POLICIES,
     tokens: `ann: ${PLANTED.annsToken}\n`,

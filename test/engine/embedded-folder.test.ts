@@ -11,7 +11,7 @@ import { endServer } from '../support/child-server.ts';
 import { copyDatabase, temporaryFolder } from '../support/embedded-folder.ts';
 import { eventually } from '../support/eventually.ts';
 import { memoryLog } from '../support/memory-log.ts';
-import { SEED, sayTheSeed } from '../support/seed.ts';
+import { printSeed, SEED } from '../support/seed.ts';
 import { cannotMount, smallDisk } from '../support/small-disk.ts';
 
 const CHILD = fileURLToPath(new URL('../support/embedded-child.ts', import.meta.url));
@@ -56,7 +56,7 @@ async function killedAt(path: string, files: number): Promise<void> {
 
 describe('the folder of an embedded engine', () => {
   it('opens after first starts that were killed, wherever they were', { timeout: FIRST_START_MS }, async () => {
-    sayTheSeed();
+    printSeed();
     const path = await emptyFolder();
     for (const files of [3, 20 + (SEED % 800)]) await killedAt(path, files);
     await (await createStore({ engine: await open(path), log: memoryLog() })).storeId();

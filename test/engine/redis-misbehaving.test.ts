@@ -32,7 +32,7 @@ describeWith('redis-server', 'a Redis that is there and does not work', () => {
   }
 
   /** Everything is worked off that was asked for, nothing failed, and nothing was said twice. */
-  async function expectHealed(daemon: Awaited<ReturnType<typeof start>>): Promise<void> {
+  async function expectRecovered(daemon: Awaited<ReturnType<typeof start>>): Promise<void> {
     await eventually(() => daemon.states.map(({ up }) => up)).toEqual([false, true]);
     await daemon.addJob('after');
     await eventually(() => daemon.done.toSorted()).toEqual(['after', 'before', 'meanwhile']);
@@ -56,7 +56,7 @@ describeWith('redis-server', 'a Redis that is there and does not work', () => {
     if (lease === undefined) throw new Error('the lease was held');
     expect(await daemon.store.renewLease(lease, 60_000)).toBe(true);
     await ask((client) => client.config('SET', 'maxmemory', '0'));
-    await expectHealed(daemon);
+    await expectRecovered(daemon);
   });
 
   it('is logged once when it became a read-only replica, and works again when it is a primary', async () => {
@@ -69,7 +69,7 @@ describeWith('redis-server', 'a Redis that is there and does not work', () => {
       /^Redis (does not work|is not)/,
     );
     await ask((client) => client.replicaof('NO', 'ONE'));
-    await expectHealed(daemon);
+    await expectRecovered(daemon);
   });
 
   it('is logged once when it accepts writes and never answers them', async () => {
@@ -79,7 +79,7 @@ describeWith('redis-server', 'a Redis that is there and does not work', () => {
     await eventually(() => daemon.states).toHaveLength(1);
     await expect(daemon.store.acquireLease('project-4', 'daemon-1', 1000)).rejects.toThrow('Redis is not reachable');
     await ask((client) => client.client('UNPAUSE'));
-    await expectHealed(daemon);
+    await expectRecovered(daemon);
   });
 
   it('shows another store id when it comes back empty, and works what is added then', async () => {

@@ -55,7 +55,7 @@ describeWith('redis-server', 'a daemon that is stopped past its lease when', () 
       first.child.kill('SIGSTOP');
       at.api.open();
       at.redis.open();
-      await eventually(async () => expect(await at.carriedOut()).toHaveLength(sends));
+      await eventually(async () => expect(await at.afterApply()).toHaveLength(sends));
       const second = await at.start();
       await eventually(async () => {
         const { intent, lastApplied } = (await at.record('one')) ?? {};
@@ -67,7 +67,7 @@ describeWith('redis-server', 'a daemon that is stopped past its lease when', () 
       first.child.kill('SIGCONT');
       await at.writePolicies(sizedAt('3'));
       await eventually(async () => expect(await at.sizes()).toEqual({ 'ep-one': '3-3' }));
-      expect((await at.carriedOut()).map(([, maxCu]) => maxCu)).toEqual([2, 3]);
+      expect((await at.afterApply()).map(([, maxCu]) => maxCu)).toEqual([2, 3]);
       await at.expectNothingForbidden();
     });
   }

@@ -37,11 +37,11 @@ describeWith('faketime', "a daemon's clock that is set", () => {
       await clock.setAhead(aheadSeconds);
       await eventually(() => expect(Date.now()).toBeGreaterThan(startMs + 1_000));
       await eventually(() => expect(said(daemon, 'ebb.clock_off')).toBe(1));
-      expect(await at.carriedOut()).toEqual([]);
+      expect(await at.afterApply()).toEqual([]);
 
       await clock.setAhead(0);
       await eventually(async () => expect(await at.sizes()).toEqual({ 'ep-one': '1-2', 'ep-two': '1-2' }));
-      expect((await at.carriedOut()).toSorted()).toEqual([
+      expect((await at.afterApply()).toSorted()).toEqual([
         ['ep-one', 2],
         ['ep-two', 2],
       ]);
@@ -66,7 +66,7 @@ describeWith('faketime', "a daemon's clock that is set", () => {
     await at.writePolicies(sizedAt('1-2', hour));
     await eventually(() => expect([wrong, right].map((one) => said(one, 'ebb.policies_loaded'))).toEqual([1, 1]));
     await eventually(async () => expect(await at.sizes()).toEqual({ 'ep-one': '1-2', 'ep-two': '1-2' }));
-    expect(await at.carriedOut()).toHaveLength(2);
+    expect(await at.afterApply()).toHaveLength(2);
     const sentMs = (await at.platform.writes()).map((write) => Date.parse(write.at));
     expect(Math.min(...sentMs)).toBeGreaterThanOrEqual(startMs - 1);
     await at.expectNothingForbidden();

@@ -8,7 +8,7 @@ import { openTestEngine } from '../support/engines.ts';
 import { CASE_MS, eventually, type FaultCase, hourIn, NEVER, sizedAt, startFaultCase } from '../support/fault-case.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
-import { SEED, sayTheSeed } from '../support/seed.ts';
+import { printSeed, SEED } from '../support/seed.ts';
 
 /** How often the store is lost: each point once unless more is asked for. */
 const RUNS = Number(process.env.EBB_STORE_LOSSES ?? 8);
@@ -87,7 +87,7 @@ const time = (runs: number) => CASE_MS + runs * 60_000;
 describeWith('redis-server', 'while a freeze and holds are active, a store that is lost', () => {
   const title = `${RUNS} times, at each point of a change, lets nothing be written to what is frozen or held`;
   it(title, { timeout: time(RUNS) }, async (test) => {
-    sayTheSeed();
+    printSeed();
     const { world, store } = await aWorld(test);
     const throwDie = dice(SEED);
     const kinds = Object.entries(LOSSES);
@@ -109,7 +109,7 @@ describeWith('redis-server', 'while a freeze and holds are active, a store that 
         expect([await store.freezes(Date.now()), await store.holds(Date.now())]).toEqual([[FREEZE], HOLDS]);
         expect(await at.sizes()).toMatchObject({ 'ep-one': size });
       });
-      expect((await at.carriedOut()).filter(([id]) => id !== 'ep-one')).toEqual([['ep-held-at', 4]]);
+      expect((await at.afterApply()).filter(([id]) => id !== 'ep-one')).toEqual([['ep-held-at', 4]]);
     }
     await world.at.expectNothingForbidden();
   });
@@ -127,7 +127,7 @@ describeWith('redis-server', 'while a freeze and holds are active, a store that 
     await flush(server);
     await eventually(() => expect(Date.now()).toBeGreaterThan(startMs));
     await eventually(async () => expect(await at.sizes()).toMatchObject({ 'ep-one': '1-2' }));
-    expect((await at.carriedOut()).filter(([id]) => id !== 'ep-one')).toEqual([['ep-held-at', 4]]);
+    expect((await at.afterApply()).filter(([id]) => id !== 'ep-one')).toEqual([['ep-held-at', 4]]);
     await at.expectNothingForbidden();
   });
 });

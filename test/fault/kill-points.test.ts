@@ -107,12 +107,12 @@ describeWith('redis-server', 'a daemon that is killed when', () => {
       const there = reach(at);
       const first = await at.start();
       await there;
-      expect(await at.carriedOut()).toHaveLength(arrived);
+      expect(await at.afterApply()).toHaveLength(arrived);
       await first.kill('SIGKILL');
       const recovered = timeRecovery(`killed when ${point}`);
       await succeed(at);
       recovered();
-      expect(await at.carriedOut()).toEqual([['ep-one', 2]]);
+      expect(await at.afterApply()).toEqual([['ep-one', 2]]);
       await at.expectNothingForbidden();
     });
   }
@@ -134,12 +134,12 @@ describeWith('redis-server', 'a daemon that is killed when', () => {
       const there = reach(at);
       await at.writePolicies(sizedAt('1-2'));
       await there;
-      expect(await at.carriedOut()).toHaveLength(arrived);
+      expect(await at.afterApply()).toHaveLength(arrived);
       await first.kill('SIGKILL');
       const recovered = timeRecovery(`killed when ${point}`);
       await succeed(at);
       recovered();
-      expect((await at.carriedOut()).map(([, maxCu]) => maxCu)).toEqual([0.25, 2]);
+      expect((await at.afterApply()).map(([, maxCu]) => maxCu)).toEqual([0.25, 2]);
       await at.expectNothingForbidden();
     });
   }
@@ -162,7 +162,7 @@ describeWith('redis-server', 'a daemon that is killed when', () => {
     const recovered = timeRecovery('killed when it fans out a boundary');
     await at.start();
     const wanted = names.map((name) => [`ep-${name}`, 2]).toSorted();
-    await eventually(async () => expect((await at.carriedOut()).toSorted()).toEqual(wanted));
+    await eventually(async () => expect((await at.afterApply()).toSorted()).toEqual(wanted));
     recovered();
     await at.expectNothingForbidden();
   });
@@ -183,13 +183,13 @@ describeWith('redis-server', 'a daemon that is killed when', () => {
       const taken = () => askRedis(server.url, (client) => client.llen(`{ebb-${group}}:crossings:active`));
       await eventually(async () => expect(await taken()).toBeGreaterThanOrEqual(names.length));
       await first.kill(signal);
-      expect(await at.carriedOut()).toEqual([]);
+      expect(await at.afterApply()).toEqual([]);
       // One that is asked to stop gives back what it has taken; the triggers of one that is killed come back by themselves.
       if (signal === 'SIGTERM') expect(await taken()).toBe(0);
       const recovered = timeRecovery(`${signal} while it waits for a boundary`);
       await at.start();
       const wanted = names.map((name) => [`ep-${name}`, 2]).toSorted();
-      await eventually(async () => expect((await at.carriedOut()).toSorted()).toEqual(wanted));
+      await eventually(async () => expect((await at.afterApply()).toSorted()).toEqual(wanted));
       recovered();
       await at.expectNothingForbidden();
     });

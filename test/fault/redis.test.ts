@@ -77,19 +77,19 @@ describeWith('redis-server', 'while its Redis', () => {
       await begin(at, server);
       await eventually(() => expect(said('ebb.outage')).toBe(1));
       await eventually(() => expect(Date.now()).toBeGreaterThan(startMs + 1000));
-      const during = await at.carriedOut();
+      const during = await at.afterApply();
       await end(at, server);
       const recovered = timeRecovery(`the end of a trouble: Redis ${redis}`);
 
       await eventually(() => expect(said('ebb.recovered')).toBe(1));
       const wanted = names.map((name) => [`ep-${name}`, 2]).toSorted();
-      await eventually(async () => expect((await at.carriedOut()).toSorted()).toEqual(wanted));
+      await eventually(async () => expect((await at.afterApply()).toSorted()).toEqual(wanted));
       recovered();
       expect(during).toEqual([]);
       await eventually(async () => {
         for (const name of names) expect(await at.record(name)).toMatchObject({ lastApplied: { maxCu: 2 } });
       });
-      expect(await at.carriedOut()).toHaveLength(names.length);
+      expect(await at.afterApply()).toHaveLength(names.length);
       expect(said('ebb.outage')).toBe(1);
       await at.expectNothingForbidden();
     });

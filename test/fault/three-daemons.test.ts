@@ -23,14 +23,14 @@ describeWith('redis-server', 'three daemons', () => {
     const { at: hour } = hourIn(10_000);
     await at.writePolicies(sizedAt('1-2', hour));
 
-    await eventually(async () => expect(await at.carriedOut()).not.toEqual([]));
+    await eventually(async () => expect(await at.afterApply()).not.toEqual([]));
     const [busiest] = daemons.toSorted((a, b) => writesOf(b) - writesOf(a));
     await busiest?.kill('SIGKILL');
     const recovered = timeRecovery('killed, one of three daemons, at a boundary of 200 computes');
 
     const wanted = names.map((name) => `ep-${name}`).toSorted();
     await eventually(async () =>
-      expect((await at.carriedOut()).map(([compute]) => compute).toSorted()).toEqual(wanted),
+      expect((await at.afterApply()).map(([compute]) => compute).toSorted()).toEqual(wanted),
     );
     await eventually(async () => {
       const known = [...(await at.records())].filter(
@@ -39,7 +39,7 @@ describeWith('redis-server', 'three daemons', () => {
       expect(known).toHaveLength(COMPUTES);
     });
     recovered();
-    expect(await at.carriedOut()).toHaveLength(COMPUTES);
+    expect(await at.afterApply()).toHaveLength(COMPUTES);
     await at.expectNothingForbidden();
   });
 });

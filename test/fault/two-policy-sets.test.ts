@@ -26,7 +26,7 @@ describeWith('redis-server', 'two daemons with different policy sets', () => {
     await eventually(async () => expect(await at.sizes()).toEqual(each('4-4')));
     const given = (id: string, all: [string, number | undefined][]) =>
       all.filter(([compute]) => compute === id).map(([, maxCu]) => maxCu);
-    const all = await at.carriedOut();
+    const all = await at.afterApply();
     for (const name of names) expect(given(`ep-${name}`, all)).toEqual([2, 3, 4]);
     await at.expectNothingForbidden();
   });

@@ -80,7 +80,9 @@ const windowOf = (times: fc.Arbitrary<TimeSpec>) =>
 const windows = fc.array(windowOf(time), { minLength: 1, maxLength: 3 });
 
 describe('a contradiction', () => {
-  it('is found exactly where a look at every half hour finds one, and at the same instant', { timeout: 60_000 }, () => {
+  it('is found exactly where a search at every half hour finds one, and at the same instant', {
+    timeout: 60_000,
+  }, () => {
     let found = 0;
     fc.assert(
       fc.property(windows, windows, (one, other) => {

@@ -21,7 +21,7 @@ async function folderWith(files: Record<string, string>): Promise<string> {
 }
 
 const watched = (folder: string) => watchFiles({ files: async () => (await findPolicyFiles([folder], '/')).files });
-const readOnce = { rest: false };
+const readOnce = { waitUntilUnchanged: false };
 
 describe('files that are watched', () => {
   it('have changed as long as nobody has read them', async () => {
@@ -137,7 +137,7 @@ describe('files that are watched', () => {
   it('are read once where nothing changes meanwhile', async () => {
     const reads: string[] = [];
     const watch = watched(await folderWith({ 'a.yaml': '1' }));
-    await watch.whole(async () => void reads.push('read'), { rest: true });
+    await watch.whole(async () => void reads.push('read'), { waitUntilUnchanged: true });
     expect(reads).toHaveLength(1);
   });
 });

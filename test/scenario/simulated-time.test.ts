@@ -13,7 +13,7 @@ import { startTestDaemon } from '../support/daemon.ts';
 import { makeFolder, type Platform, type RecordedRequest, startTestPlatform } from '../support/platform.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
-import { isLong, runsScenarios, SEED, sayTheSeed } from '../support/seed.ts';
+import { isLong, printSeed, runsScenarios, SEED } from '../support/seed.ts';
 
 const DAYS = isLong ? 7 : 1;
 const COMPUTES = 50;
@@ -79,7 +79,7 @@ describeWith('redis-server', `${DAYS === 1 ? 'a day' : 'a week'} of ${COMPUTES} 
   it.runIf(runsScenarios)(
     'brings no change that was not foreseen, and none late without a recorded reason',
     async (test) => {
-      sayTheSeed();
+      printSeed();
       const redis = await startRedisServer();
       test.onTestFinished(() => redis.close());
       const folder = await makeFolder({ 'policy.yaml': POLICIES, 'ebb.yaml': 'api_requests_per_minute: 100000\n' });
@@ -127,7 +127,7 @@ function unforeseen(write: RecordedRequest, foreseen: Map<string, readonly Segme
   const computeId = write.path.split('/').at(-1) ?? '';
   const atMs = Date.parse(write.at);
   const ofCompute = told.filter(({ event }) => event.compute.computeId === computeId);
-  const started = ofCompute.findLast(({ atMs: toldMs, event }) => event.kind === 'write_started' && toldMs <= atMs);
+  const started = ofCompute.findLast(({ atMs: eventMs, event }) => event.kind === 'write_started' && eventMs <= atMs);
   // It was decided before it was sent: between the two a boundary may pass.
   const segment = foreseen
     .get(computeId)

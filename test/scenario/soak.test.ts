@@ -8,7 +8,7 @@ import { endServer } from '../support/child-server.ts';
 import { makeFolder, startTestPlatform } from '../support/platform.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
-import { isLong, SEED, sayTheSeed } from '../support/seed.ts';
+import { isLong, printSeed, SEED } from '../support/seed.ts';
 import type { SoakMeasure, SoakOptions } from './soak-child.ts';
 
 const CHILD = fileURLToPath(new URL('./soak-child.ts', import.meta.url));
@@ -30,7 +30,7 @@ policies:
 
 describeWith('redis-server', `a daemon that has worked ${isLong ? 'for an hour' : 'for a while'} at speed`, () => {
   it('holds no more memory and no more handles than at the start', { timeout: 2 * HOUR_MS }, async (test) => {
-    sayTheSeed();
+    printSeed();
     const redis = await startRedisServer();
     test.onTestFinished(() => redis.close());
     const folder = await makeFolder({ 'policy.yaml': POLICY, 'ebb.yaml': 'api_requests_per_minute: 100000\n' });

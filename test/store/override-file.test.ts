@@ -2,12 +2,12 @@ import { readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, type TestContext } from 'vitest';
 import { createOverrideFile } from '../../src/adapters/store/override-file.ts';
-import type { Said } from '../../src/ports/store.ts';
+import type { StoredOverrides } from '../../src/ports/store.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { makeFolder } from '../support/platform.ts';
 
 const COMMON = { owner: 'zoe', reason: 'incident', createdAtMs: 1, expiresAtMs: 2 };
-const SAID: Said = {
+const SAID: StoredOverrides = {
   holds: [{ ...COMMON, id: 'h-1', projectId: 'one', computeId: 'ep-one', freeze: true }],
   freezes: [{ ...COMMON, id: 'f-1', select: { projects: ['shop-*'], minAgeMs: 60_000 }, allowRaise: true }],
 };

@@ -46,8 +46,8 @@ export async function startTestDaemon(options: TestDaemonOptions): Promise<TestD
     EBB_POLICIES: join(folder, 'policy.yaml'),
     ...env,
   };
-  const readAnew = () => readSettings({ env: given, cwd: folder });
-  const read = readAnew();
+  const readAgain = () => readSettings({ env: given, cwd: folder });
+  const read = readAgain();
   const knownSources = read.ok ? read.settings.knownSources : NO_SOURCES;
   const loaded = await loadPolicySet({ paths: [join(folder, 'policy.yaml')], knownSources });
   if (!read.ok || !loaded.ok) throw new Error(JSON.stringify([read, loaded]));
@@ -67,7 +67,7 @@ export async function startTestDaemon(options: TestDaemonOptions): Promise<TestD
       },
     }),
     ...{ accept, stageOnLoopback },
-    ...(reloads && { source: rulesFromFiles({ readSettings: readAnew, settings, configFile, cwd: folder }) }),
+    ...(reloads && { source: rulesFromFiles({ readSettings: readAgain, settings, configFile, cwd: folder }) }),
     onEvent: (event) => {
       events.push(event);
       options.onEvent?.(event);

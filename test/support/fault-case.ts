@@ -43,7 +43,7 @@ export interface FaultCase {
   start(policies?: string, more?: Record<string, string>): Promise<EbbProcess>;
   writePolicies(text: string): Promise<void>;
   /** What was carried out, in order: the compute, and the maximum that it was given. */
-  carriedOut(): Promise<[string, number | undefined][]>;
+  afterApply(): Promise<[string, number | undefined][]>;
   /** Sizes as `min-max` by compute, of what no gate protects. */
   sizes(): Promise<Record<string, string>>;
   /** Clients connect to the only compute of a project, and come back when they are cut off; resolves when it is awake. */
@@ -145,7 +145,7 @@ export async function startFaultCase(options: FaultCaseOptions): Promise<FaultCa
       return ebb;
     },
     writePolicies: (text) => writeFile(join(folder, 'policy.yaml'), text),
-    carriedOut: () => carriedOut(platform),
+    afterApply: () => afterApply(platform),
     sizes: () => sizesOf(platform),
     async wake(project) {
       await platform.control(`computes/ep-${project}/connect`, { connections: 2, reconnect: true });
@@ -165,7 +165,7 @@ async function recordsOf(client: Redis, prefix: string): Promise<Map<string, Com
   return found;
 }
 
-async function carriedOut(platform: Platform): Promise<[string, number | undefined][]> {
+async function afterApply(platform: Platform): Promise<[string, number | undefined][]> {
   const done = (await platform.writes()).filter(({ status }) => status === 200);
   return done.map(({ path, body }) => {
     const { endpoint } = body as { endpoint: { autoscaling_limit_max_cu?: number } };

@@ -7,7 +7,7 @@ export const SEED = Number.isInteger(given) ? given : Math.floor(Math.random() *
 export const isLong = process.env.EBB_LONG === '1';
 
 /** To be told where dice are thrown: the same number gives the same faults again. */
-export function sayTheSeed(): void {
+export function printSeed(): void {
   process.stdout.write(`EBB_SEED=${SEED}\n`);
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Clock, timerMs } from '../../ports/clock.ts';
 
-/** The machine's own time. `onTickError` hears of a tick of `every` that rejected (default: a process warning). */
+/** The machine's own time. `onTickError` gets the error of a tick of `every` that rejected (default: a process warning). */
 export function systemClock({ onTickError = warnOfTickError }: { onTickError?: TickErrorHandler } = {}): Clock {
   const realDelayMs = (instantMs: number): number => Math.max(0, instantMs - Date.now());
   return {

@@ -1,6 +1,6 @@
 import type { CountError, CountOutcome, CountRequest } from '../../ports/connections.ts';
 
-/** How a source gets the secret that it names; it is read for each look, so that it can be rotated. Rejects in words for people. */
+/** How a source gets the secret that it names; it is read for each count, so that it can be rotated. Rejects in words for people. */
 export type ReadSecret = () => Promise<string>;
 
 /** What was read, or why it could not be. */

@@ -15,10 +15,10 @@ const TIMEOUTS = { connectMs: 5_000, statementMs: 3_000 };
 const AT_ONCE = 8;
 
 /**
- * The control API shows whole seconds of a clock that is not ours, and a look of ours counts as activity: so much later than the look
+ * The control API shows whole seconds of a clock that is not ours, and our own connection counts as activity: so much later than the count
  * `last_active` must be before somebody else was there. Milliseconds.
  */
-const LOOK_MS = 5_000;
+const COUNT_MS = 5_000;
 
 /** Without pg_monitor the rows of others are there, and empty: they would count as no connection. */
 const QUERY = `
@@ -41,29 +41,29 @@ interface Row {
 
 /**
  * Asks each compute's own server, with one session that ends at once. A question wakes a compute, or keeps it awake: so only those
- * are asked that are active, and after a look that saw nobody only when somebody has been there since.
+ * are asked that are active, and after a count of zero only when somebody has been there since.
  */
 export function createPostgresCounter({
   readDsnText,
   now,
   timeouts = TIMEOUTS,
 }: PostgresCounterOptions): ConnectionCounter {
-  async function ask({ compute, quietLookMs }: CountRequest, signal: AbortSignal): Promise<CountOutcome> {
+  async function ask({ compute, zeroCountedAtMs }: CountRequest, signal: AbortSignal): Promise<CountOutcome> {
     const { state, pendingState, disabled, lastActiveAtMs = 0, host } = compute;
     if (state !== 'active' || pendingState !== undefined || disabled) {
       return failed('not_active', 'it is not asked: that would wake it');
     }
-    if (quietLookMs !== undefined && lastActiveAtMs <= quietLookMs + LOOK_MS) {
-      return { ok: true, value: { connections: 0, lookedAtMs: quietLookMs } };
+    if (zeroCountedAtMs !== undefined && lastActiveAtMs <= zeroCountedAtMs + COUNT_MS) {
+      return { ok: true, value: { connections: 0, countedAtMs: zeroCountedAtMs } };
     }
     const text = await readDsnText().catch((error: unknown) => error);
     if (typeof text !== 'string') return failed('misconfigured', text instanceof Error ? text.message : 'no secret');
     const config = await readDsn(text, host);
     if (!config.ok) return config;
-    return look({ ...config.value, ...limitsOf(timeouts) }, signal);
+    return countClients({ ...config.value, ...limitsOf(timeouts) }, signal);
   }
 
-  async function look(config: pg.ClientConfig, signal: AbortSignal): Promise<CountOutcome> {
+  async function countClients(config: pg.ClientConfig, signal: AbortSignal): Promise<CountOutcome> {
     const client = new pg.Client(config);
     // An error after the answer concerns nobody.
     client.on('error', () => undefined);
@@ -98,11 +98,14 @@ function limitsOf({ connectMs, statementMs }: typeof TIMEOUTS): pg.ClientConfig 
   };
 }
 
-function outcomeOf(row: Row | undefined, lookedAtMs: number): CountOutcome {
+function outcomeOf(row: Row | undefined, countedAtMs: number): CountOutcome {
   if (row === undefined) return failed('no_data', 'pg_stat_activity gave no row');
   if (row.hidden > 0) return failed('unauthorised', 'the role sees no sessions of others: GRANT pg_monitor TO it');
   const { connections, active, idle, in_transaction: idleInTransaction, max_connections: maxConnections } = row;
-  return { ok: true, value: { connections, byState: { active, idle, idleInTransaction }, maxConnections, lookedAtMs } };
+  return {
+    ok: true,
+    value: { connections, byState: { active, idle, idleInTransaction }, maxConnections, countedAtMs },
+  };
 }
 
 /** SQLSTATE, or a code of Node, and what it means here. */
@@ -118,7 +121,7 @@ const CODES: ReadonlyMap<string, CountError['code']> = new Map<string, CountErro
 const TOO_MANY_CONNECTIONS = '53300';
 const TLS = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/;
 
-/** What an error of a look means. A server that accepts nobody any more is full: that is an answer. */
+/** What an error while counting means. A server that accepts nobody any more is full: that is an answer. */
 function explainPostgresError(error: unknown): CountOutcome {
   const code = codeOf(error);
   const message = error instanceof Error && error.message !== '' ? error.message : code;

@@ -12,7 +12,7 @@ import { createRedactor } from './redaction.ts';
 export interface KeyQuestion {
   /** The project that the call is about, if it is about one. */
   projectId?: string;
-  /** The key that was just refused: look again, whatever was remembered. */
+  /** The key that was just refused: read the file again, whatever was remembered. */
   refusedKey?: string;
 }
 

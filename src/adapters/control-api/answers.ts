@@ -51,13 +51,13 @@ export function malformed(call: ApiCall, message: string): { ok: false; error: C
 function refused(call: ApiCall, answer: Extract<Exchange, { kind: 'answer' }>, redactor: Redactor): ApiResult<never> {
   const { status, text, retryAfter } = answer;
   const body = ErrorBody.safeParse(parseJson(text));
-  const said = body.success ? (body.data.message ?? body.data.code ?? '') : '';
+  const refusal = body.success ? (body.data.message ?? body.data.code ?? '') : '';
   const requestId = body.data?.request_id ?? answer.requestId;
   const retryAfterMs = parseRetryAfter(retryAfter);
   const code = codeOf(status);
   return failed(call, {
     code,
-    message: printable(redactor.clean(said === '' ? describe(status) : said)),
+    message: printable(redactor.clean(refusal === '' ? describe(status) : refusal)),
     // The service refuses a 4xx and, by its own statement, a 503 before doing anything.
     unknown: code === 'timeout' || code === 'malformed' || (code === 'unavailable' && status !== 503),
     status,

@@ -12,7 +12,7 @@ const ROUTES: Readonly<Record<PermittedCall, string>> = {
 /** Leave that is older counts for another second than that in which the request would be sent. Milliseconds. */
 const SERVES_MS = 1_000;
 
-/** Leave of the budget that is waited for ahead of a call: what the call needs besides, such as a lease, is taken after it. */
+/** A permit of the budget that is waited for ahead of a call: what the call needs besides, such as a lease, is taken after it. */
 export function permitsOf(budget: RateBudget, closing: AbortSignal): ControlApi['permit'] {
   return async (call, { account, priority, signal }) => {
     const request = { account, route: ROUTES[call], priority };

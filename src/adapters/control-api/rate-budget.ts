@@ -99,14 +99,14 @@ function enter(line: Line, request: Request, signal: AbortSignal): Promise<Grant
       line.waiters = line.waiters.filter((other) => other !== waiter);
       reject(signal.reason);
     };
-    const settle =
+    const finish =
       <T>(end: (value: T) => void) =>
       (value: T) => {
         signal.removeEventListener('abort', leave);
         end(value);
       };
     const sinceMs = line.monotonicMs();
-    const waiter: Waiter = { ...request, isGone: false, sinceMs, resolve: settle(resolve), reject: settle(reject) };
+    const waiter: Waiter = { ...request, isGone: false, sinceMs, resolve: finish(resolve), reject: finish(reject) };
     if (isFirst(waiter, line.waiters)) hurry(line);
     line.waiters.push(waiter);
     line.wantedAtMs = sinceMs;
@@ -134,7 +134,7 @@ async function serve(line: Line): Promise<void> {
   }
 }
 
-/** Asks for leave, and gives it to those who wait; when to ask again, in milliseconds, infinite if there was enough for all. */
+/** Asks for permits, and gives them to those who wait; when to ask again, in milliseconds, infinite if there was enough for all. */
 async function ask(line: Line, wanted: Wanted): Promise<number> {
   const { learnt, account, budgets } = line;
   const granted = await budgets.grant(account, { ...wanted, count: Math.min(wanted.count, MOST_AT_ONCE) });

@@ -46,9 +46,9 @@ function explain(error: unknown, folder: string): string {
   const { errno, message } = error as { errno?: number; message?: string };
   if (errno === ENOSPC_IN_PGLITE || isFull(folder)) return noRoom(folder, 'make room on its disk');
   if (message?.startsWith('there is too little room')) return message;
-  const said = message?.split('\n')[0] ?? (errno === undefined ? String(error) : `error ${errno}`);
+  const reason = message?.split('\n')[0] ?? (errno === undefined ? String(error) : `error ${errno}`);
   const advice = `if it stays so, move ${join(folder, 'db')} away: ebb then starts on an empty store`;
-  return `its database can not be started (${said}); ${advice}`;
+  return `its database can not be started (${reason}); ${advice}`;
 }
 
 /** True where the disk of a folder has no room for what a database does all the time. */

@@ -35,7 +35,7 @@ const EXPLANATIONS: readonly [pattern: RegExp, text: string][] = [
 /** Why a connection failed, in words that hold neither a password nor the text of a command. */
 export function explainConnectError(error: Error): string {
   const { code } = error as NodeJS.ErrnoException;
-  const told = `${code ?? ''} ${error.message}`;
-  const known = EXPLANATIONS.find(([pattern]) => pattern.test(told));
+  const text = `${code ?? ''} ${error.message}`;
+  const known = EXPLANATIONS.find(([pattern]) => pattern.test(text));
   return known?.[1] ?? code ?? error.name;
 }

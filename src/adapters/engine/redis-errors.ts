@@ -18,8 +18,8 @@ const AWAY =
 
 /** What Redis says of itself when it refuses, or undefined if it is something else. */
 function refusal(error: Error): string | undefined {
-  const told = textOf(error);
-  return REFUSALS.find(([pattern]) => pattern.test(told))?.[1];
+  const text = textOf(error);
+  return REFUSALS.find(([pattern]) => pattern.test(text))?.[1];
 }
 
 /** True for an error that says nothing but that Redis is not there, or not in a state to work. */

@@ -35,7 +35,7 @@ export function watchRedis({ commands, probe, address, report }: WatchOptions): 
     report({ up: false, message: `Redis at ${address} is gone: ${reason}` });
   };
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     if (probing || commands.status !== 'ready') return;
     probing = true;
     try {
@@ -55,8 +55,8 @@ export function watchRedis({ commands, probe, address, report }: WatchOptions): 
     lastError = error;
   });
   commands.on('close', gone);
-  commands.on('ready', () => void look());
-  const timer = setInterval(() => void look(), PROBE_EVERY_MS);
+  commands.on('ready', () => void check());
+  const timer = setInterval(() => void check(), PROBE_EVERY_MS);
   timer.unref();
   return () => clearInterval(timer);
 }

@@ -6,7 +6,7 @@ const PROBE_EVERY_MS = 1_000;
 
 interface WatchedPoolOptions {
   pool: PgPool;
-  /** Hears of every failure that says that the database is not there, and of each probe afterwards: no error once one was written. */
+  /** Called for every failure that says that the database is not there, and of each probe afterwards: no error once one was written. */
   onChange(error: Error | undefined): void;
   /** Asked every second: true where a write is to be tried though nothing has failed. */
   isSuspect?(): boolean;
@@ -23,18 +23,18 @@ export function watchPool({ pool, onChange, isSuspect = () => false }: WatchedPo
   let failed = false;
   let probing = false;
 
-  function hear(error: unknown): void {
+  function noteFailure(error: unknown): void {
     const problem = error instanceof Error ? error : new Error(String(error));
     if (!isServerAway(problem)) return;
     failed = true;
     onChange(problem);
   }
 
-  async function heard<T>(answer: Promise<T>): Promise<T> {
+  async function noted<T>(answer: Promise<T>): Promise<T> {
     try {
       return await answer;
     } catch (error) {
-      hear(error);
+      noteFailure(error);
       throw error;
     }
   }
@@ -55,21 +55,21 @@ export function watchPool({ pool, onChange, isSuspect = () => false }: WatchedPo
   }
 
   // The pool of `pg` asks itself for clients, and clients for answers, with a callback: then there is nothing to wait for here.
-  const hearing = <Ask extends (...args: never[]) => Promise<unknown>>(ask: Ask): Ask => {
+  const watchedCall = <Ask extends (...args: never[]) => Promise<unknown>>(ask: Ask): Ask => {
     const asked = (...args: Parameters<Ask>): unknown => {
       const answer: unknown = ask(...args);
-      return answer instanceof Promise ? heard(answer) : answer;
+      return answer instanceof Promise ? noted(answer) : answer;
     };
     return asked as Ask;
   };
-  pool.query = hearing(query);
-  pool.connect = hearing((...args: Parameters<typeof connect>) => {
+  pool.query = watchedCall(query);
+  pool.connect = watchedCall((...args: Parameters<typeof connect>) => {
     const connecting: unknown = connect(...args);
     return connecting instanceof Promise ? connecting.then(watchClient) : (connecting as ReturnType<typeof connect>);
   });
 
   function watchClient(client: PgPoolClient): PgPoolClient {
-    if (!watched.has(client)) client.query = hearing(client.query.bind(client));
+    if (!watched.has(client)) client.query = watchedCall(client.query.bind(client));
     watched.add(client);
     return client;
   }

@@ -29,7 +29,7 @@ interface TokensOptions {
   file?: string | undefined;
   /** For commands on this machine: it allows everything and makes nobody ask for a token. */
   local: string;
-  /** Hears of each token, so that no log shows it. */
+  /** Called with each token, so that no log shows it. */
   hide?: (token: string) => void;
 }
 

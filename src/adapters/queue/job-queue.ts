@@ -13,7 +13,7 @@ interface JobQueueOptions {
   engine: Engine;
   clock: Clock;
   log: Log;
-  /** Hears of every job whose handler threw; the job is gone already. */
+  /** Called for every job whose handler threw; the job is gone already. */
   onFailed(queue: QueueName, job: Job, error: Error): void;
   /** 10 s and 5 s by default. */
   recovery?: Recovery;
@@ -72,7 +72,7 @@ export function createJobQueue(options: JobQueueOptions): JobQueue {
       return Object.fromEntries(counts) as Record<QueueName, JobCounts>;
     },
     work: workers.work,
-    rest: workers.rest,
+    pause: workers.pause,
     resume: workers.resume,
     close: async (graceMs) => {
       await workers.close(graceMs);
@@ -91,15 +91,15 @@ interface ErrorLog {
 
 /** Says each error of BullMQ once a minute at most, and none that only says that the engine is away: the engine does, once. */
 function createErrorLog({ engine, log }: { engine: Engine; log: Log }): ErrorLog {
-  const saidAtMs = new Map<string, number>();
+  const loggedAtMs = new Map<string, number>();
   return {
     report: (error) => {
       if (engine.isAway(error)) return;
       const nowMs = performance.now();
-      const said = saidAtMs.get(error.message);
-      if (said !== undefined && nowMs - said < QUIET_MS) return;
-      if (saidAtMs.size >= MOST_REMEMBERED) saidAtMs.clear();
-      saidAtMs.set(error.message, nowMs);
+      const lastMs = loggedAtMs.get(error.message);
+      if (lastMs !== undefined && nowMs - lastMs < QUIET_MS) return;
+      if (loggedAtMs.size >= MOST_REMEMBERED) loggedAtMs.clear();
+      loggedAtMs.set(error.message, nowMs);
       log.warn({ err: error }, 'queue error');
     },
   };

@@ -26,7 +26,7 @@ interface WorkersOptions {
   onTick(queue: QueueName): Promise<void>;
 }
 
-type Workers = Pick<JobQueue, 'work' | 'rest' | 'resume' | 'close'>;
+type Workers = Pick<JobQueue, 'work' | 'pause' | 'resume' | 'close'>;
 
 /** The working side of BullMQ: one Worker per queue. */
 export function createWorkers({ backend, clock, recovery, onError, onFailed, onTick }: WorkersOptions): Workers {
@@ -67,7 +67,7 @@ export function createWorkers({ backend, clock, recovery, onError, onFailed, onT
   const workersOf = (queue: QueueName) => workers.filter(({ name }) => name === queue);
 
   // A worker that only stopped fetching would still swallow the signal that there is a job.
-  const rest = async (queue: QueueName) => void (await Promise.all(workersOf(queue).map((worker) => worker.pause())));
+  const pause = async (queue: QueueName) => void (await Promise.all(workersOf(queue).map((worker) => worker.pause())));
 
   const resume = async (queue: QueueName) =>
     void (await Promise.all(workersOf(queue).map((worker) => worker.resume())));
@@ -90,7 +90,7 @@ export function createWorkers({ backend, clock, recovery, onError, onFailed, onT
     grace.cancel();
   }
 
-  return { work, rest, resume, close };
+  return { work, pause, resume, close };
 }
 
 function startGrace(graceMs: number): { over: Promise<void>; cancel: () => void } {

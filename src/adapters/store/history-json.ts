@@ -98,11 +98,11 @@ const StoredSamples = z.array(
 export function samplesToJson(samples: readonly ConnectionSample[], most: number): string {
   const newest = samples.toSorted((a, b) => a.atMs - b.atMs).slice(-most);
   return JSON.stringify(
-    newest.map(({ atMs, connections, maxConnections, sinceMs, lookedAtMs, source }, at) => {
+    newest.map(({ atMs, connections, maxConnections, sinceMs, countedAtMs, source }, at) => {
       const fromSample = (ms: number | undefined) => (ms === undefined ? undefined : ms - atMs);
       const fields = [
         atMs - (newest[at - 1]?.atMs ?? 0),
-        ...[connections, maxConnections, fromSample(sinceMs), fromSample(lookedAtMs), source],
+        ...[connections, maxConnections, fromSample(sinceMs), fromSample(countedAtMs), source],
       ];
       return fields.slice(0, fields.findLastIndex((field) => field !== undefined) + 1);
     }),
@@ -113,13 +113,13 @@ export function samplesToJson(samples: readonly ConnectionSample[], most: number
 export function readSamples(text: string | null | undefined): ConnectionSample[] {
   const stored = StoredSamples.safeParse(text ? parseJson(text) : undefined).data ?? [];
   let atMs = 0;
-  return stored.map(([byMs, connections, maxConnections, sinceByMs, lookedAtByMs, source]) => {
+  return stored.map(([byMs, connections, maxConnections, sinceByMs, countedAtByMs, source]) => {
     atMs += byMs;
     return {
       ...{ atMs, connections },
       ...(maxConnections != null && { maxConnections }),
       ...(sinceByMs != null && { sinceMs: atMs + sinceByMs }),
-      ...(lookedAtByMs != null && { lookedAtMs: atMs + lookedAtByMs }),
+      ...(countedAtByMs != null && { countedAtMs: atMs + countedAtByMs }),
       ...(source !== undefined && { source }),
     };
   });

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { z } from 'zod';
 import { parseJson } from '../../common/parse-json.ts';
 import type { Result } from '../../common/result.ts';
-import type { Said } from '../../ports/store.ts';
+import type { StoredOverrides } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { createOverrideReaders, type EntryReader } from './override-json.ts';
 
@@ -13,19 +13,19 @@ const Kept = z.looseObject({ holds: Entries, freezes: Entries });
 /** What people said, in a file of this machine: it outlives a store that is lost. */
 export interface OverrideFile {
   /** Undefined where nothing has been kept yet. */
-  read(): Promise<Result<Said | undefined>>;
+  read(): Promise<Result<StoredOverrides | undefined>>;
   /** Replaces what is kept, in one step. Rejects if that is not possible. */
-  keep(said: Said): Promise<void>;
+  keep(overrides: StoredOverrides): Promise<void>;
 }
 
 export function createOverrideFile({ path, log }: { path: string; log: Log }): OverrideFile {
   const readers = createOverrideReaders({ log });
   let last: Promise<void> = Promise.resolve();
 
-  async function replace(said: Said): Promise<void> {
+  async function replace(overrides: StoredOverrides): Promise<void> {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const unfinished = `${path}.${process.pid}`;
-    await writeFile(unfinished, `${JSON.stringify(said)}\n`, { mode: 0o600, flush: true });
+    await writeFile(unfinished, `${JSON.stringify(overrides)}\n`, { mode: 0o600, flush: true });
     await rename(unfinished, path);
   }
 
@@ -40,8 +40,8 @@ export function createOverrideFile({ path, log }: { path: string; log: Log }): O
       const value = { holds: entries(holds, readers.hold), freezes: entries(freezes, readers.freeze) };
       return { ok: true, value };
     },
-    keep(said) {
-      last = last.catch(() => {}).then(() => replace(said));
+    keep(overrides) {
+      last = last.catch(() => {}).then(() => replace(overrides));
       return last;
     },
   };

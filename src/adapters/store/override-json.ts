@@ -57,11 +57,11 @@ export interface OverrideReaders {
 
 /** Reads leniently what people said: unknown fields are kept, a text of another shape is logged once. */
 export function createOverrideReaders({ log }: { log: Log }): OverrideReaders {
-  const said = new Set<string>();
+  const logged = new Set<string>();
 
-  function tell(id: string, message: string): void {
-    if (said.has(id)) return;
-    said.add(id);
+  function logOnce(id: string, message: string): void {
+    if (logged.has(id)) return;
+    logged.add(id);
     log.warn({ id }, message);
   }
 
@@ -69,14 +69,14 @@ export function createOverrideReaders({ log }: { log: Log }): OverrideReaders {
     hold: (id, text) => {
       const parsed = StoredHold.safeParse(parseJson(text));
       if (parsed.success) return parsed.data;
-      tell(id, 'a stored hold is of another version or broken: it is ignored; set it again');
+      logOnce(id, 'a stored hold is of another version or broken: it is ignored; set it again');
       return undefined;
     },
     freeze: (id, text) => {
       const stored = parseJson(text);
       const parsed = StoredFreeze.safeParse(stored);
       if (parsed.success) return parsed.data;
-      tell(id, 'a stored freeze is of another version or broken: nothing is written; unfreeze it and set it again');
+      logOnce(id, 'a stored freeze is of another version or broken: nothing is written; unfreeze it and set it again');
       return frozenForSafety(id, stored);
     },
     approval: (_id, text) => StoredApproval.safeParse(parseJson(text)).data,

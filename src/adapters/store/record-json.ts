@@ -110,7 +110,7 @@ export interface RecordReader {
 export function createRecordReader({ log }: { log: Log }): RecordReader {
   const broken = new Map<string, string>();
 
-  function tell(projectId: string, computeId: string): void {
+  function logIgnored(projectId: string, computeId: string): void {
     const message = `the stored record of ${computeId} is of another version or broken: the compute is not touched`;
     log.error({ event: 'ebb.record_unreadable', project: projectId, compute: computeId }, message);
   }
@@ -128,7 +128,7 @@ export function createRecordReader({ log }: { log: Log }): RecordReader {
           continue;
         }
         broken.set(computeId, projectId);
-        if (!before.has(computeId)) tell(projectId, computeId);
+        if (!before.has(computeId)) logIgnored(projectId, computeId);
       }
       return found;
     },

@@ -26,11 +26,11 @@ const LEASE_MARGIN_MS = 3_000;
 /** A lease that holds for less is not enough for a call. */
 const SHORTEST_CALL_MS = 2_000;
 
-/** When to look again at a compute that was frozen between the plan and the write, in milliseconds. */
+/** When to try again with a compute that was frozen between the plan and the write, in milliseconds. */
 const FROZEN_RETRY_MS = 60_000;
 
-/** When to look again after a change that was not made, by what stood in the way, in milliseconds. */
-const LOOK_AGAIN_MS: Partial<Record<WriteOutcome, number>> = {
+/** When to try again after a change that was not made, by what stood in the way, in milliseconds. */
+const RETRY_AFTER_MS: Partial<Record<WriteOutcome, number>> = {
   locked: 5_000,
   throttled: 5_000,
   failed: 20_000,
@@ -56,8 +56,8 @@ type AnswerOf<R> = Extract<R, { ok: true }> extends { value: infer V } ? V : nev
 export interface Written {
   /** False if nothing more may be written to this project now. */
   goOn: boolean;
-  /** The change was not made, but may be soon: look again after so many milliseconds. */
-  lookAgainMs?: number;
+  /** The change was not made, but may be soon: try again after so many milliseconds. */
+  retryAfterMs?: number;
   /** What became of what was sent; absent if nothing was. */
   ended?: { outcome: WriteOutcome; error?: ControlApiError };
 }
@@ -66,7 +66,7 @@ export interface WriteOccasion {
   /** The boundary that made it due, if one did. */
   boundaryMs?: number | undefined;
   due?: DueWrite | undefined;
-  /** Leave of the rate budget, if it was waited for ahead. */
+  /** The permit of the rate budget, if it was waited for ahead. */
   permits?: { updateCompute?: Permit | undefined; restartCompute?: Permit | undefined };
 }
 
@@ -105,11 +105,11 @@ export async function applyAction(
   await step('storing what became of it', () => keep(deps, lease, evaluatedCompute, record, answer));
   report(deps, evaluatedCompute, action, answer, latenessMs);
   reportDegraded(deps, compute, intended, record);
-  const lookAgainMs = LOOK_AGAIN_MS[outcome];
+  const retryAfterMs = RETRY_AFTER_MS[outcome];
   return {
     goOn: outcome === 'refused' || (answer.ok && answer.value.operations.length === 0),
     ended: { outcome, ...(!answer.ok && { error: answer.error }) },
-    ...(lookAgainMs !== undefined && { lookAgainMs }),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
   };
 }
 
@@ -120,16 +120,16 @@ async function obstacleTo(
   action: Action,
 ): Promise<Written | undefined> {
   const refreshed = deps.overrides.refresh(deps.store, deps.clock.now());
-  const [leave] = await Promise.all([deps.mayWrite(), refreshed]);
-  if (!leave.ok) {
+  const [permission] = await Promise.all([deps.mayWrite(), refreshed]);
+  if (!permission.ok) {
     // A daemon that may write again reconciles everything by itself.
-    deps.telemetry.metrics.increment('ebb_skipped_total', { reason: leave.reason.code });
+    deps.telemetry.metrics.increment('ebb_skipped_total', { reason: permission.reason.code });
     return { goOn: false };
   }
-  if (isFrozen(deps, evaluatedCompute)) return { goOn: true, lookAgainMs: FROZEN_RETRY_MS };
+  if (isFrozen(deps, evaluatedCompute)) return { goOn: true, retryAfterMs: FROZEN_RETRY_MS };
   if (!action.disconnects || (await deps.slots.take(deps.rules.current, evaluatedCompute.compute.computeId, action)))
     return undefined;
-  return { goOn: true, lookAgainMs: SLOT_RETRY_MS };
+  return { goOn: true, retryAfterMs: SLOT_RETRY_MS };
 }
 
 /** Nothing was sent: the intent, if it was stored, must not look like a change without an answer. */
@@ -141,7 +141,7 @@ async function callOff(
 ): Promise<Written> {
   await deps.store.putRecord(compute.projectId, compute.computeId, record, lease);
   if (action.disconnects) await deps.slots.release(compute.computeId, action.policy);
-  return { goOn: false, lookAgainMs: SHORTEST_CALL_MS };
+  return { goOn: false, retryAfterMs: SHORTEST_CALL_MS };
 }
 
 function originOf({ rules }: ApplyDeps): WriteOrigin {

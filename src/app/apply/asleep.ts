@@ -16,7 +16,7 @@ const SLEEP_SERVES_MS = 1_000;
 /** Reading under a lease that is no longer new must not use it up, in real milliseconds. */
 const READ_DEADLINE_MS = 3_000;
 
-/** When to look again at a project that could not be read, in milliseconds. */
+/** When to try again with a project that could not be read, in milliseconds. */
 const READ_RETRY_MS = 5_000;
 
 export interface AsleepDeps extends EvaluateDeps, ReadProjectDeps, TriggerDeps {}

@@ -22,7 +22,7 @@ export interface DueWrites {
 
 /**
  * The writes that became due together, at a boundary, in the order in which they begin. What only follows one of them (its record,
- * the log, the next looks) gives way until the last is answered, so that the first computes' paperwork does not make the
+ * the log, the next trigger) gives way until the last is answered, so that the first computes' paperwork does not make the
  * last computes late. Should the daemon die meanwhile, the intents tell.
  */
 export function createDueWrites(): DueWrites {

@@ -43,16 +43,16 @@ export function recordAfter(
   const sent = { ...intended, lastSentAtMs: nowMs };
   const outcome = outcomeOf(answer);
   if (outcome === 'unknown') return sent;
-  const { intent: _answered, ...settled } = sent;
-  if (answer.ok) return withApplied(settled, action, answer.value, nowMs);
-  if (outcome !== 'refused') return settled;
+  const { intent: _answered, ...answered } = sent;
+  if (answer.ok) return withApplied(answered, action, answer.value, nowMs);
+  if (outcome !== 'refused') return answered;
   const { maxCu, suspendTimeoutSeconds } = action.fields;
   // What is not ready yet says nothing of the fields.
   const isOfFields = answer.error.code !== 'not_ready';
   if (isOfFields && maxCu !== undefined && suspendTimeoutSeconds !== undefined)
-    return { ...settled, oneFieldGroupAtATime: true };
+    return { ...answered, oneFieldGroupAtATime: true };
   const message = `${answer.error.status ?? answer.error.code}: ${answer.error.message}`;
-  return withFailure(settled, { desired: action.fields, message, atMs: nowMs, permanent: isPermanent(answer.error) });
+  return withFailure(answered, { desired: action.fields, message, atMs: nowMs, permanent: isPermanent(answer.error) });
 }
 
 function withApplied(

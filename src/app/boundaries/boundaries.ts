@@ -9,7 +9,7 @@ import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { EvaluateDeps } from '../evaluate/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
-import { LONGEST_LEAD_MS, requestCrossing, requestReconcile, type TriggerDeps } from '../triggers.ts';
+import { LONGEST_LEAD_MS, requestBoundaryReconcile, requestReconcile, type TriggerDeps } from '../triggers.ts';
 
 /** Triggers on their way to the queue at once: enough to keep it busy, and still in their order. */
 const CONCURRENT_TRIGGERS = 32;
@@ -30,8 +30,8 @@ const FEW = 100;
 /** More are read so early that their reading is over a minute before the instant, which needs the minute's limit for itself. */
 const QUIET_MS = 90_000;
 
-/** Between two looks at how long a boundary's projects need, in milliseconds: the leader, which knows them all, is to have one in time. */
-const LOOK_AGAIN_MS = 5_000;
+/** Between two checks of how long a boundary's projects need, in milliseconds: the leader, which knows them all, is to have one in time. */
+const CHECK_AGAIN_MS = 5_000;
 
 /** At the rate limit of 700 requests a minute, with room for other requests. Milliseconds. */
 const EACH_READING_MS = 100;
@@ -42,13 +42,13 @@ export function createBoundaries(deps: BoundaryDeps): JobHandler {
   /** By instant, the projects whose triggers this daemon has sent early. */
   const sent = new Map<number, ReadonlySet<string>>();
 
-  async function crossBoundary(instantMs: number): Promise<JobOutcome> {
+  async function sendTriggers(instantMs: number): Promise<JobOutcome> {
     const leftMs = clock.realDelayMs(instantMs);
     const leadMs = leadOf(deps, instantMs);
     // More may be affected at that time, or come to be known.
-    if (leftMs > leadMs) return { kind: 'again', atMs: Math.min(instantMs - leadMs, clock.now() + LOOK_AGAIN_MS) };
+    if (leftMs > leadMs) return { kind: 'again', atMs: Math.min(instantMs - leadMs, clock.now() + CHECK_AGAIN_MS) };
     const { affected, unknown } = await projectsAt(deps, instantMs);
-    const request = clock.now() < instantMs ? requestCrossing : requestReconcile;
+    const request = clock.now() < instantMs ? requestBoundaryReconcile : requestReconcile;
     const known = sent.get(instantMs);
     const projectIds = [...affected, ...unknown].filter((projectId) => known?.has(projectId) !== true);
     await pLimit(CONCURRENT_TRIGGERS).map(projectIds, (projectId) => request(deps, projectId, instantMs));
@@ -62,7 +62,7 @@ export function createBoundaries(deps: BoundaryDeps): JobHandler {
   return async (job) => {
     const { projectId, instantMs } = job.data;
     if (projectId !== undefined) await requestReconcile(deps, projectId);
-    else if (instantMs !== undefined) return crossBoundary(instantMs);
+    else if (instantMs !== undefined) return sendTriggers(instantMs);
     else deps.telemetry.log.error({ event: 'ebb.bad_job', job: describeJob(job) }, 'a boundary job without an instant');
     return { kind: 'done' };
   };

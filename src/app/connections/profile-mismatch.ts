@@ -11,7 +11,7 @@ export interface MismatchDeps {
 /** Says it once for each compute and size when a server has another max_connections than the account's profile says. */
 export function noteMismatch(
   { rules, telemetry: { log } }: MismatchDeps,
-  said: Set<string>,
+  logged: Set<string>,
   compute: Compute,
   reported: number,
 ): void {
@@ -19,8 +19,8 @@ export function noteMismatch(
   const expected = profile.maxConnections(compute);
   const key = `${compute.computeId} ${compute.minCu} ${compute.maxCu} ${reported}`;
   // While a change is under way the server is still as it was.
-  if (expected === reported || compute.pendingState !== undefined || said.has(key)) return;
-  said.add(key);
+  if (expected === reported || compute.pendingState !== undefined || logged.has(key)) return;
+  logged.add(key);
   const others: ConnectionProfile[] = Object.values(CONNECTION_PROFILES);
   const fitting = others.find((other) => other.maxConnections(compute) === reported);
   const advice = fitting === undefined ? 'give the table of its sizes as profile' : `the profile ${fitting.name} fits`;

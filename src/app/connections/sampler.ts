@@ -31,7 +31,7 @@ interface SourceState {
   answeredAtMs?: number;
   running?: Promise<void>;
   /** What was last said of it. */
-  said: string;
+  logged: string;
   mismatches: Set<string>;
 }
 
@@ -102,7 +102,7 @@ interface Reporting {
 /** Its errors are exported as 0 from the start, so that a rate over them sees the first. */
 function newState({ telemetry: { metrics } }: Reporting, source: string, nowMs: number): SourceState {
   for (const code of SOURCE_ERROR_CODES) metrics.increment('ebb_connection_source_errors_total', { source, code }, 0);
-  return { dueMs: nowMs, said: '', mismatches: new Set() };
+  return { dueMs: nowMs, logged: '', mismatches: new Set() };
 }
 
 /** Looking at every compute of a large fleet takes its time: that is done only when something follows from it. */
@@ -168,8 +168,8 @@ function report(
   );
   for (const { code } of failures) metrics.increment('ebb_connection_source_errors_total', { source, code });
   const codes = [...new Set(failures.map(({ code }) => code))].sort();
-  if (outcomes.size === 0 || codes.join() === state.said) return;
-  state.said = codes.join();
+  if (outcomes.size === 0 || codes.join() === state.logged) return;
+  state.logged = codes.join();
   const [first] = failures;
   if (first === undefined) {
     log.info({ event: 'ebb.source_recovered', source }, `source ${source} counts connections`);

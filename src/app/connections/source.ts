@@ -42,7 +42,10 @@ export async function sampleSource(
     );
   });
   const computes = options.isCounting ? await asFresh(deps, source.from, awake) : [];
-  const requests = computes.map((compute) => ({ compute, ...quietLook(known.get(compute.computeId), source.name) }));
+  const requests = computes.map((compute) => ({
+    compute,
+    ...lastZeroCount(known.get(compute.computeId), source.name),
+  }));
   const outcomes =
     requests.length === 0 ? new Map() : await options.counters.of(source).count(requests, options.signal);
   const projects = new Set<string>();
@@ -84,10 +87,10 @@ function ofSource(samples: readonly ConnectionSample[], source: string): Connect
   return samples.filter((sample) => (sample.source ?? source) === source);
 }
 
-function quietLook(samples: readonly ConnectionSample[] = [], source: string): { quietLookMs?: number } {
+function lastZeroCount(samples: readonly ConnectionSample[] = [], source: string): { zeroCountedAtMs?: number } {
   const last = ofSource(samples, source).at(-1);
-  if (last?.lookedAtMs === undefined || last.connections > 0 || last.sinceMs !== undefined) return {};
-  return { quietLookMs: last.lookedAtMs };
+  if (last?.countedAtMs === undefined || last.connections > 0 || last.sinceMs !== undefined) return {};
+  return { zeroCountedAtMs: last.countedAtMs };
 }
 
 function sampleOf(
@@ -104,11 +107,11 @@ function sampleOf(
   if (outcome.value === 'full') {
     return { atMs, source, connections: Math.max(max ?? 0, profile.maxConnections(compute)) };
   }
-  const { connections, maxConnections, lookedAtMs } = outcome.value;
+  const { connections, maxConnections, countedAtMs } = outcome.value;
   return {
     ...{ atMs, source, connections },
     ...(maxConnections !== undefined && { maxConnections }),
-    ...(lookedAtMs !== undefined && { lookedAtMs }),
+    ...(countedAtMs !== undefined && { countedAtMs }),
   };
 }
 
@@ -134,7 +137,7 @@ function changesWhatIsWanted(deps: SampleSourceDeps, compute: Compute): boolean 
   const before = deps.fleet.known(compute.computeId)?.evaluatedCompute;
   if (!before) return false;
   const after = evaluateNow(situationOf(deps, { compute, record: before.record, projectBusy: false }));
-  const told = ({ decision, plan }: Pick<Evaluation, 'decision' | 'plan'>) =>
+  const summary = ({ decision, plan }: Pick<Evaluation, 'decision' | 'plan'>) =>
     JSON.stringify([decision.desired, plan.actions, gatesOf(plan)]);
-  return told(before) !== told(after);
+  return summary(before) !== summary(after);
 }

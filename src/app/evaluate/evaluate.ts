@@ -7,7 +7,7 @@ import { gatesOf, type Plan } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Notifier } from '../../ports/notifier.ts';
-import type { Said } from '../../ports/store.ts';
+import type { StoredOverrides } from '../../ports/store.ts';
 import type { CurrentRules } from '../rules.ts';
 import { type LogHeadroomDeps, logHeadroom } from './headroom-log.ts';
 
@@ -18,7 +18,7 @@ export interface EvaluateDeps {
   clock: Clock;
   mode: Mode;
   rules: CurrentRules;
-  overrides: Said;
+  overrides: StoredOverrides;
   samples: { historyOf(computeId: string): ConnectionHistory };
   slots: { isFull(policy: string): boolean };
 }

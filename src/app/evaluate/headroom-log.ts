@@ -5,7 +5,7 @@ import type { Telemetry } from '../../ports/telemetry.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 
 /** What headroom says that somebody must know who wonders about a size. */
-const TELLING: ReadonlySet<ReasonCode> = new Set([
+const REPORTED: ReadonlySet<ReasonCode> = new Set([
   'headroom',
   'headroom_advised',
   'headroom_over_limit',
@@ -21,8 +21,8 @@ export interface LogHeadroomDeps {
 
 /** Says it once when headroom begins, or ceases, to say something else than before of a compute. */
 export function logHeadroom({ fleet, telemetry }: LogHeadroomDeps, { compute, decision }: EvaluatedCompute): void {
-  const before = tellingSteps(fleet.evaluatedCompute(compute.computeId)?.decision.trace ?? []);
-  const after = tellingSteps(decision.trace);
+  const before = reportedSteps(fleet.evaluatedCompute(compute.computeId)?.decision.trace ?? []);
+  const after = reportedSteps(decision.trace);
   if (signature(before) === signature(after)) return;
   const { projectId: project, computeId } = compute;
   const steps = after.map(({ code, policy, connections }) => ({ code, policy: policy?.name, ...connections }));
@@ -30,8 +30,8 @@ export function logHeadroom({ fleet, telemetry }: LogHeadroomDeps, { compute, de
   telemetry.log.info({ event: 'ebb.headroom', project, compute: computeId, steps }, `${computeId}: ${message}`);
 }
 
-function tellingSteps(trace: readonly TraceStep[]): TraceStep[] {
-  return trace.filter(({ code }) => TELLING.has(code));
+function reportedSteps(trace: readonly TraceStep[]): TraceStep[] {
+  return trace.filter(({ code }) => REPORTED.has(code));
 }
 
 /** Without the counts, which change all the time. */

@@ -1,7 +1,7 @@
 import type { Compute } from '../../domain/compute/compute.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { Project } from '../../ports/control-api.ts';
-import type { Survey } from './read-fleet.ts';
+import type { FleetReading } from './read-fleet.ts';
 
 /** The account that a project without one belongs to. */
 const ONLY_ACCOUNT = 'default';
@@ -10,16 +10,16 @@ const ONLY_ACCOUNT = 'default';
  * A fleet as a file holds it, in the words of the control API, ready for YAML or JSON. Whatever is not known is left out; what
  * the file's readers would assume anyway is, too.
  */
-export function fleetFileOf(survey: Pick<Survey, 'projects' | 'computes'>, takenAtMs: number) {
+export function fleetFileOf(fleet: Pick<FleetReading, 'projects' | 'computes'>, takenAtMs: number) {
   const computes = new Map<string, Compute[]>();
-  for (const compute of survey.computes) {
+  for (const compute of fleet.computes) {
     const ofProject = computes.get(compute.projectId);
     if (ofProject) ofProject.push(compute);
     else computes.set(compute.projectId, [compute]);
   }
   return {
     taken_at: isoInstant(takenAtMs),
-    projects: survey.projects.map((project) => fileProject(project, computes.get(project.projectId) ?? [])),
+    projects: fleet.projects.map((project) => fileProject(project, computes.get(project.projectId) ?? [])),
   };
 }
 

@@ -41,7 +41,7 @@ export interface Fleet {
   /** The newest evaluation about each compute, own or adopted. */
   evaluatedComputes(): Iterable<EvaluatedCompute>;
   known(computeId: string): Known | undefined;
-  /** This daemon's own: what it compares its next look with. */
+  /** This daemon's own: what it compares its next reading with. */
   evaluatedOf(projectId: string): EvaluatedCompute[];
   evaluatedCompute(computeId: string): EvaluatedCompute | undefined;
   /** The branches of each project whose branches were asked for. */

@@ -64,7 +64,7 @@ export interface AbsentComputesDeps {
  * Notes since when computes of which there are records have not been listed, and forgets those of which that is long ago. One that
  * is listed and not understood is not absent.
  */
-export async function settleAbsent(
+export async function recordAbsent(
   deps: AbsentComputesDeps,
   lease: Lease,
   { project: { projectId }, computes, unreadable }: Pick<CachedProject, 'project' | 'computes' | 'unreadable'>,
@@ -79,7 +79,7 @@ export async function settleAbsent(
     if (present.has(computeId)) continue;
     if (record.absentSinceMs === undefined) {
       await store.putRecord(projectId, computeId, { ...record, absentSinceMs: clock.now() }, lease);
-      sayAbsent(deps, place(computeId));
+      logAbsent(deps, place(computeId));
     } else await forgetLongAbsent(deps, lease, place(computeId), record.absentSinceMs);
   }
   const broken = await store.brokenRecords();
@@ -90,7 +90,7 @@ export async function settleAbsent(
     else if (sinceMs !== undefined) await forgetLongAbsent(deps, lease, place(computeId), sinceMs);
     else {
       fleet.brokenAbsentSinceMs.set(computeId, clock.now());
-      sayAbsent(deps, place(computeId));
+      logAbsent(deps, place(computeId));
     }
   }
 }
@@ -100,7 +100,7 @@ interface Place {
   compute: string;
 }
 
-function sayAbsent({ telemetry }: Pick<AbsentComputesDeps, 'telemetry'>, place: Place): void {
+function logAbsent({ telemetry }: Pick<AbsentComputesDeps, 'telemetry'>, place: Place): void {
   const message = `${place.compute} of ${place.project} is not listed any more; what is stored of it is kept for 24 hours`;
   telemetry.log.info({ event: 'ebb.compute_absent', ...place }, message);
 }

@@ -18,7 +18,7 @@ const HERD = 300;
 const HERD_NEAR_MS = 75_000;
 
 export interface InventoryDeps extends FreshProjectDeps, ForgetProjectDeps, TriggerDeps {
-  /** Between two looks at the list of projects, in real milliseconds. */
+  /** Between two readings of the list of projects, in real milliseconds. */
   rhythm: { inventoryMs: number };
 }
 

@@ -17,7 +17,7 @@ const WHOLE_SECONDS_MS = 2_000;
 const CLOCK_TOLERANCE_MS = 3_000;
 
 /** So many of the projects that were changed last are looked at for changes of other daemons. */
-const LOOKED_AT = 20;
+const MOST_CHECKED = 20;
 
 export interface TakeListDeps {
   fleet: Fleet;
@@ -73,10 +73,10 @@ async function isOwnChange({ store }: TakeListDeps, { projectId, updatedAtMs }: 
 async function learnFromRecords(deps: TakeListDeps, projects: readonly Project[], askedAtMs: number): Promise<void> {
   const { listShowsChanges } = deps.fleet;
   const unknown = projects.filter(({ account }) => !listShowsChanges.has(account));
-  const newest = unknown.toSorted((a, b) => b.updatedAtMs - a.updatedAtMs).slice(0, LOOKED_AT);
+  const newest = unknown.toSorted((a, b) => b.updatedAtMs - a.updatedAtMs).slice(0, MOST_CHECKED);
   for (const project of newest) {
     if (listShowsChanges.has(project.account) || askedAtMs < project.updatedAtMs + WHOLE_SECONDS_MS) continue;
-    if (await isOwnChange(deps, project)) settle(deps, project.account, true);
+    if (await isOwnChange(deps, project)) setListShowsChanges(deps, project.account, true);
   }
 }
 
@@ -89,10 +89,10 @@ function learn(deps: TakeListDeps, { account, projectId, updatedAtMs }: Project,
   const changedAtMs = fleet.changedAtMs.get(projectId);
   if (changedAtMs === undefined || askedAtMs < changedAtMs + WHOLE_SECONDS_MS) return;
   fleet.changedAtMs.delete(projectId);
-  settle(deps, account, updatedAtMs >= changedAtMs - CLOCK_TOLERANCE_MS);
+  setListShowsChanges(deps, account, updatedAtMs >= changedAtMs - CLOCK_TOLERANCE_MS);
 }
 
-function settle({ fleet, telemetry }: TakeListDeps, account: string, isShown: boolean): void {
+function setListShowsChanges({ fleet, telemetry }: TakeListDeps, account: string, isShown: boolean): void {
   const before = fleet.listShowsChanges.get(account);
   if (before === false || before === isShown) return;
   fleet.listShowsChanges.set(account, isShown);

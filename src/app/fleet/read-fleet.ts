@@ -6,15 +6,15 @@ import { readBranches, refusesBranches, withBranches } from './branches.ts';
 /** How many projects are read at a time: enough to use the rate budget, few enough to stop soon. */
 const PROJECTS_AT_A_TIME = 8;
 
-/** How far a survey has come. */
-export interface SurveyProgress {
+/** How far the reading of a fleet has come. */
+export interface FleetProgress {
   projectsRead: number;
   projects: number;
   computes: number;
 }
 
 /** The whole fleet, as it was within the time that reading it took. */
-export interface Survey {
+export interface FleetReading {
   projects: Project[];
   /** In the order of their projects. */
   computes: Compute[];
@@ -24,14 +24,14 @@ export interface Survey {
   errors: ControlApiError[];
 }
 
-export interface SurveyOptions {
+export interface ReadFleetOptions {
   api: Pick<ControlApi, 'listProjects' | 'listComputes' | 'listBranches'>;
   /** Also reads names and roles of branches: one request more for each project with computes. */
   readBranches: boolean;
   /** Only the computes of this project are read, by its id or name; of all if absent. */
   project?: string | undefined;
   concurrency?: number;
-  onProgress?: (progress: SurveyProgress) => void;
+  onProgress?: (progress: FleetProgress) => void;
   signal?: AbortSignal;
 }
 
@@ -41,13 +41,13 @@ type ProjectReading =
   | { kind: 'gone' };
 
 /** Reads the whole fleet once. A project that vanishes meanwhile is left out, one that can't be read is left out and an error. */
-export async function surveyFleet(options: SurveyOptions): Promise<Survey> {
+export async function readFleet(options: ReadFleetOptions): Promise<FleetReading> {
   const { api, onProgress, concurrency = PROJECTS_AT_A_TIME } = options;
   const { projects: listed, errors } = await listAll(options);
   const { project: only } = options;
   const projects = listed.filter(({ projectId, name }) => only === undefined || only === projectId || only === name);
   const readings = new Map<string, ProjectReading>();
-  const progress: SurveyProgress = { projectsRead: 0, projects: projects.length, computes: 0 };
+  const progress: FleetProgress = { projectsRead: 0, projects: projects.length, computes: 0 };
   await pLimit(concurrency).map(projects, async (project) => {
     const reading = await readProject(api, project, options);
     readings.set(project.projectId, reading);
@@ -58,7 +58,7 @@ export async function surveyFleet(options: SurveyOptions): Promise<Survey> {
   return collect(projects, readings, errors);
 }
 
-async function listAll({ api, signal }: SurveyOptions): Promise<{ projects: Project[]; errors: ControlApiError[] }> {
+async function listAll({ api, signal }: ReadFleetOptions): Promise<{ projects: Project[]; errors: ControlApiError[] }> {
   const projects: Project[] = [];
   const errors: ControlApiError[] = [];
   for await (const page of api.listProjects(callOptions(signal))) {
@@ -69,9 +69,9 @@ async function listAll({ api, signal }: SurveyOptions): Promise<{ projects: Proj
 }
 
 async function readProject(
-  api: SurveyOptions['api'],
+  api: ReadFleetOptions['api'],
   project: Project,
-  { readBranches: wantsBranches, signal }: SurveyOptions,
+  { readBranches: wantsBranches, signal }: ReadFleetOptions,
 ): Promise<ProjectReading> {
   const answer = await api.listComputes(project, callOptions(signal));
   if (!answer.ok) return answer.error.code === 'not_found' ? { kind: 'gone' } : failed(project, answer.error);
@@ -98,19 +98,19 @@ function collect(
   projects: readonly Project[],
   readings: ReadonlyMap<string, ProjectReading>,
   listingErrors: readonly ControlApiError[],
-): Survey {
-  const survey: Survey = { projects: [], computes: [], branchNamesRefused: [], errors: [...listingErrors] };
+): FleetReading {
+  const fleet: FleetReading = { projects: [], computes: [], branchNamesRefused: [], errors: [...listingErrors] };
   for (const project of projects) {
     const reading = readings.get(project.projectId);
-    if (reading?.kind === 'failed') survey.errors.push(reading.error);
+    if (reading?.kind === 'failed') fleet.errors.push(reading.error);
     if (reading?.kind !== 'read') continue;
-    survey.projects.push(project);
-    survey.errors.push(...reading.unreadable);
+    fleet.projects.push(project);
+    fleet.errors.push(...reading.unreadable);
     // Not a spread of all: a call has no room for as many arguments as a project may have computes.
-    for (const compute of reading.computes) survey.computes.push(compute);
-    if (reading.branchesRefused) survey.branchNamesRefused.push(project.projectId);
+    for (const compute of reading.computes) fleet.computes.push(compute);
+    if (reading.branchesRefused) fleet.branchNamesRefused.push(project.projectId);
   }
-  return survey;
+  return fleet;
 }
 
 function callOptions(signal: AbortSignal | undefined): { signal?: AbortSignal } {

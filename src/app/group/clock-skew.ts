@@ -52,7 +52,7 @@ export function createStoreClock({ store, clock, machineMs, telemetry }: StoreCl
     const before = farOff();
     last = { offsetMs: machineMs() - doubtMs - groupMs, doubtMs, leadMs: leadMs() };
     telemetry.metrics.set('ebb_clock_offset_seconds', {}, last.offsetMs / 1000);
-    say(telemetry, before, farOff());
+    logChange(telemetry, before, farOff());
   }
 
   return {
@@ -70,7 +70,7 @@ export function describeOffset(offsetMs: number): string {
   return `${(Math.abs(offsetMs) / 1000).toFixed(1)} s ${offsetMs > 0 ? 'ahead of' : 'behind'} the group's time`;
 }
 
-function say({ log }: Telemetry, before: number | undefined, after: number | undefined): void {
+function logChange({ log }: Telemetry, before: number | undefined, after: number | undefined): void {
   if (after !== undefined && before === undefined) {
     const what = `this machine's clock is ${describeOffset(after)}: nothing is written until it is corrected`;
     log.error({ event: 'ebb.clock_off', offset_ms: Math.round(after) }, what);

@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import { lookAgainAt } from '../../domain/decide/boundaries.ts';
+import { searchAgainAt } from '../../domain/decide/boundaries.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
@@ -12,7 +12,7 @@ import type { CompiledRules } from '../rules.ts';
 import type { LeaderLease } from './leader.ts';
 
 /** How often it is looked for what is behind, in real milliseconds. */
-const LOOK_MS = 2_000;
+const CHECK_EVERY_MS = 2_000;
 const CONCURRENT_READS = 8;
 
 /** A daemon that has reached a boundary has evaluated it in this time, in milliseconds. */
@@ -49,18 +49,18 @@ export function startLeaderRefresh(deps: LeaderRefreshDeps): Running {
   if (leaderLease.isAlone) return { close: async () => {} };
 
   async function refreshOnce(): Promise<void> {
-    // Every daemon hears what people say, before the store can lose it.
+    // Every daemon reads what people have set, before the store can lose it.
     await deps.overrides.refresh(deps.store, clock.now());
     if (!leaderLease.isHeld()) {
       grounds = undefined;
       return;
     }
     const current = groundsNow(deps);
-    const isAnew = isOther(grounds, current);
-    const lastMs = (isAnew ? undefined : grounds?.atMonotonicMs) ?? Number.NEGATIVE_INFINITY;
+    const isChanged = isOther(grounds, current);
+    const lastMs = (isChanged ? undefined : grounds?.atMonotonicMs) ?? Number.NEGATIVE_INFINITY;
     const isRound = current.atMonotonicMs - lastMs >= rhythm.resyncMs;
     const cachedProjects = [...deps.fleet.cachedProjects()].filter((cachedProject) => {
-      return isAnew || (isRound && isOfOthers(deps, cachedProject)) || isBehind(deps, cachedProject);
+      return isChanged || (isRound && isOfOthers(deps, cachedProject)) || isBehind(deps, cachedProject);
     });
     await pLimit(CONCURRENT_READS).map(cachedProjects, ({ project }) => adoptProject(deps, project.projectId));
     if (isRound) grounds = current;
@@ -84,7 +84,7 @@ export function startLeaderRefresh(deps: LeaderRefreshDeps): Running {
   }
 
   const rounds = [
-    clock.every(LOOK_MS, () => deps.runInBackground('leader_refresh', refreshOnce)),
+    clock.every(CHECK_EVERY_MS, () => deps.runInBackground('leader_refresh', refreshOnce)),
     clock.every(rhythm.resyncMs, () => deps.runInBackground('project_cleanup', forgetDeleted)),
   ];
   return { close: async () => void (await Promise.all(rounds.map((round) => round.close()))) };
@@ -116,7 +116,7 @@ function isBehind(
     const known = fleet.known(computeId);
     if (!known || known.atMonotonicMs < readAtMonotonicMs) return true;
     const { nextBoundaryMs, decision, ...ahead } = known.evaluatedCompute;
-    const dueMs = nextBoundaryMs ?? lookAgainAt(decision.instantMs, ahead);
+    const dueMs = nextBoundaryMs ?? searchAgainAt(decision.instantMs, ahead);
     return dueMs !== undefined && dueMs <= nowMs;
   });
 }

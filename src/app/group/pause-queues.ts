@@ -47,24 +47,24 @@ export interface PauseQueuesDeps extends TriggerDeps {
  */
 export function pauseQueues(deps: PauseQueuesDeps): () => void {
   const { queue, fleet } = deps;
-  let resting: readonly QueueName[] = [];
+  let paused: readonly QueueName[] = [];
   let changing: Promise<void> | undefined;
 
-  async function change(rests: readonly QueueName[]): Promise<void> {
-    for (const name of resting) if (!rests.includes(name)) await queue.resume(name);
-    for (const name of rests) await queue.rest(name);
-    const takesUp = (name: QueueName) => resting.includes(name) && !rests.includes(name);
-    if (takesUp('inventory')) await queue.add('inventory', { key: 'taken-over', data: {} });
-    if (takesUp('reconcile')) for (const projectId of fleet.projectIds()) await requestReconcile(deps, projectId);
+  async function change(toPause: readonly QueueName[]): Promise<void> {
+    for (const name of paused) if (!toPause.includes(name)) await queue.resume(name);
+    for (const name of toPause) await queue.pause(name);
+    const resumes = (name: QueueName) => paused.includes(name) && !toPause.includes(name);
+    if (resumes('inventory')) await queue.add('inventory', { key: 'taken-over', data: {} });
+    if (resumes('reconcile')) for (const projectId of fleet.projectIds()) await requestReconcile(deps, projectId);
     // Only now: what failed half-way is done again when this is called the next time.
-    resting = rests;
+    paused = toPause;
   }
 
   return () => {
-    const rests = leftToOthers(deps);
-    if (changing || rests.join() === resting.join()) return;
+    const toPause = leftToOthers(deps);
+    if (changing || toPause.join() === paused.join()) return;
     changing = deps
-      .runInBackground('queue_pause', () => change(rests))
+      .runInBackground('queue_pause', () => change(toPause))
       .finally(() => {
         changing = undefined;
       });

@@ -1,16 +1,16 @@
-import { MOST_AHEAD_MS, saidByNow, withoutInstantsAhead } from '../../domain/overrides/instants-ahead.ts';
+import { createdByNow, MOST_AHEAD_MS, withoutInstantsAhead } from '../../domain/overrides/instants-ahead.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 
 /** So long it is said after the last instant ahead was found, in real milliseconds: it is corrected at once, and a probe must not miss it. */
-const SAID_FOR_MS = MOST_AHEAD_MS;
+const REPORTED_FOR_MS = MOST_AHEAD_MS;
 
 /** What a clock that was ahead has left in the store. */
 export interface StoredTimes {
   /** The store, of whose instants none is further ahead than minutes: no start with a wrong clock stops decisions. */
-  mending(store: Store): Store;
+  correcting(store: Store): Store;
   /** What was found of late, in one line. */
   problem(): string | undefined;
 }
@@ -32,7 +32,7 @@ export function createStoredTimes({
   let found: { what: string; aheadMs: number; atMonotonicMs: number } | undefined;
 
   function problem(): string | undefined {
-    if (found && clock.monotonicMs() - found.atMonotonicMs > SAID_FOR_MS) {
+    if (found && clock.monotonicMs() - found.atMonotonicMs > REPORTED_FOR_MS) {
       found = undefined;
       metrics.set('ebb_stored_time_ahead_seconds', {}, 0);
     }
@@ -41,7 +41,7 @@ export function createStoredTimes({
     return `what was stored of ${found.what} is ${ahead}: one of the two was wrong; it counts as of now, check the clock`;
   }
 
-  function tell(what: string, aheadMs: number): void {
+  function report(what: string, aheadMs: number): void {
     const isNews = problem() === undefined;
     const farthest = !found || aheadMs > found.aheadMs ? { what, aheadMs } : found;
     found = { ...farthest, atMonotonicMs: clock.monotonicMs() };
@@ -63,7 +63,7 @@ export function createStoredTimes({
 
   return {
     problem,
-    mending: (store) => ({
+    correcting: (store) => ({
       ...store,
       async records(projectId) {
         const records = await store.records(projectId);
@@ -75,22 +75,22 @@ export function createStoredTimes({
           }
           corrected.add(record);
           records.set(computeId, record);
-          tell(computeId, aheadMs);
+          report(computeId, aheadMs);
         }
         return records;
       },
       async overrides(nowMs) {
         const { holds, freezes } = await store.overrides(nowMs);
-        const correct = async <E extends Parameters<typeof saidByNow>[0] & { id: string }>(
+        const correct = async <E extends Parameters<typeof createdByNow>[0] & { id: string }>(
           entries: readonly E[],
           put: (entry: E) => Promise<unknown>,
         ) => {
           const right: E[] = [];
           for (const entry of entries) {
-            const now = saidByNow(entry, nowMs);
+            const now = createdByNow(entry, nowMs);
             right.push(now);
             if (now === entry) continue;
-            tell(entry.id, entry.createdAtMs - nowMs);
+            report(entry.id, entry.createdAtMs - nowMs);
             await put(now);
           }
           return right;

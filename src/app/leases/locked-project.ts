@@ -8,7 +8,7 @@ export const LEASE_MS = 15_000;
 /** Reading under a lease must end well before the lease does, in real milliseconds. */
 export const READ_DEADLINE_MS = 6_000;
 
-/** When to look again at a project that could not be read, in milliseconds. */
+/** When to try again with a project that could not be read, in milliseconds. */
 export const READ_RETRY_MS = 5_000;
 
 /** A project that nobody else writes to, and what is stored of it: nobody else can change that either. */

@@ -3,9 +3,9 @@ import type { Operation } from '../../ports/control-api.ts';
 
 /** What an operation takes until more is known, in milliseconds. */
 const UNKNOWN_MS = 2_000;
-/** The platform's instants may be in whole seconds, and a look that comes a little early costs a second one. */
+/** The platform's instants may be in whole seconds, and a check that comes a little early costs a second one. */
 const MARGIN_MS = 250;
-/** An exception must not keep the looks away for long. */
+/** An exception must not keep the checks away for long. */
 const MOST_MS = 10_000;
 /** How many of each action are remembered. */
 const REMEMBERED = 5;

@@ -9,14 +9,14 @@ import { type LockDeps, withProjectLease } from '../leases/locked-project.ts';
 import { type OutageDeps, reportApiError } from '../telemetry/outages.ts';
 import { requestReconcile, type TriggerDeps } from '../triggers.ts';
 import type { OperationDurations } from './durations.ts';
-import { settleOperations } from './record.ts';
+import { recordOperations } from './record.ts';
 import type { Slots } from './restart-slots.ts';
 
 /** By so much the platform's clock may be behind ours; its instants are also in whole seconds. Milliseconds. */
 export const CLOCK_TOLERANCE_MS = 3_000;
 
 /** Between two looks at the operations of a project: the interval that the control API's documentation names. */
-const LOOK_AGAIN_MS = 5_000;
+const CHECK_AGAIN_MS = 5_000;
 
 export interface FollowDeps extends LockDeps, OutageDeps {
   api: ControlApi;
@@ -36,9 +36,9 @@ export interface FollowJobDeps extends FollowDeps, ReadProjectDeps, TriggerDeps 
 export function createFollowOperations(deps: FollowJobDeps): JobHandler {
   return async ({ data: { projectId } }, signal) => {
     if (projectId === undefined) return { kind: 'done' };
-    const nextLookMs = await followOperations(deps, projectId, signal);
+    const nextCheckMs = await followOperations(deps, projectId, signal);
     signal.throwIfAborted();
-    if (nextLookMs !== undefined) return { kind: 'again', atMs: nextLookMs };
+    if (nextCheckMs !== undefined) return { kind: 'again', atMs: nextCheckMs };
     const project = deps.fleet.listed(projectId);
     if (project) await readProject(deps, project, { signal, priority: 'operations' });
     await requestReconcile(deps, projectId);
@@ -59,16 +59,16 @@ export async function followOperations(
   const open = changes.flat();
   if (open.length === 0) return undefined;
   const underWay = changes.filter((operations) => operations.length > 0);
-  const firstLookMs = Math.min(...underWay.map(deps.durations.expectedEndMs));
-  if (deps.clock.now() < firstLookMs) return firstLookMs;
+  const firstCheckMs = Math.min(...underWay.map(deps.durations.expectedEndMs));
+  if (deps.clock.now() < firstCheckMs) return firstCheckMs;
   const found = await findOperations(deps, projectId, open, signal);
   if (found === 'gone') {
     // What is stored is forgotten by the inventory, which knows whether the project was ever to be seen with this key.
     return undefined;
   }
   for (const operation of found?.values() ?? []) deps.durations.learn(operation);
-  const left = found && (await settleProject(deps, projectId, found));
-  return left === 0 ? undefined : deps.clock.now() + LOOK_AGAIN_MS;
+  const left = found && (await recordProject(deps, projectId, found));
+  return left === 0 ? undefined : deps.clock.now() + CHECK_AGAIN_MS;
 }
 
 /**
@@ -106,7 +106,7 @@ async function releaseSlots(deps: FollowDeps, computeId: string, before: Compute
 }
 
 /** Records what was found under the project's lease; how many operations are left, or undefined if somebody holds it. */
-async function settleProject(
+async function recordProject(
   deps: FollowDeps,
   projectId: string,
   found: ReadonlyMap<string, Operation>,
@@ -114,7 +114,7 @@ async function settleProject(
   return withProjectLease(deps, projectId, async (lease) => {
     let left = 0;
     for (const [computeId, record] of await deps.store.records(projectId)) {
-      const after = await settleCompute(deps, lease, { projectId, computeId, record }, found);
+      const after = await recordCompute(deps, lease, { projectId, computeId, record }, found);
       if (!after) return undefined;
       left += after.openOperations.length;
     }
@@ -123,14 +123,14 @@ async function settleProject(
 }
 
 /** The record without the operations that have ended; undefined if the lease was lost. */
-async function settleCompute(
+async function recordCompute(
   deps: FollowDeps,
   lease: Lease,
   { record, ...place }: { projectId: string; computeId: string; record: ComputeRecord },
   found: ReadonlyMap<string, Operation>,
 ): Promise<ComputeRecord | undefined> {
   const { projectId, computeId } = place;
-  const { record: after, news } = settleOperations(place, record, found, deps.clock.now());
+  const { record: after, news } = recordOperations(place, record, found, deps.clock.now());
   if (after !== record && !(await deps.store.putRecord(projectId, computeId, after, lease))) return undefined;
   for (const event of news) deps.notify(event);
   if (after !== record && after.openOperations.length === 0) await releaseSlots(deps, computeId, record);

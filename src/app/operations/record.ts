@@ -17,19 +17,19 @@ interface Ended {
   operation: Operation | undefined;
 }
 
-/** The record after a look, the same object if no operation has ended, and what there is to say once it is stored. */
-export interface Settled {
+/** The record after a check, the same object if no operation has ended, and what there is to say once it is stored. */
+export interface Recorded {
   record: ComputeRecord;
   news: ComputeEvent[];
 }
 
 /** Takes what has ended out of a record, and counts failures. An operation that is not listed yet is still open. */
-export function settleOperations(
+export function recordOperations(
   compute: ComputeId,
   record: ComputeRecord,
   found: ReadonlyMap<string, Operation>,
   nowMs: number,
-): Settled {
+): Recorded {
   const ended: Ended[] = [];
   const stillOpen: OpenOperation[] = [];
   for (const open of record.openOperations) {

@@ -170,8 +170,8 @@ function outcomeOf({ ended }: Written): AppliedChange {
     return skipped('not sent: a freeze, restarts of the same policy, or a clock that is off stand against it');
   const { outcome, error } = ended;
   if (outcome === 'applied') return { outcome: 'done' };
-  const said = error ? `${error.status ?? error.code}: ${error.message}` : outcome;
-  return { outcome: 'failed', message: outcome === 'unknown' ? `no answer, so it may be done: ${said}` : said };
+  const reason = error ? `${error.status ?? error.code}: ${error.message}` : outcome;
+  return { outcome: 'failed', message: outcome === 'unknown' ? `no answer, so it may be done: ${reason}` : reason };
 }
 
 async function followToTheEnd(
@@ -183,10 +183,10 @@ async function followToTheEnd(
   const { projectId, computeId } = planned.compute;
   try {
     for (;;) {
-      const nextLookMs = await followOperations(deps, projectId, signal);
+      const nextCheckMs = await followOperations(deps, projectId, signal);
       signal.throwIfAborted();
-      if (nextLookMs === undefined) break;
-      await deps.clock.sleepUntil(nextLookMs, signal);
+      if (nextCheckMs === undefined) break;
+      await deps.clock.sleepUntil(nextCheckMs, signal);
     }
   } catch (error) {
     if (!signal.aborted) throw error;

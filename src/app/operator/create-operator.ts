@@ -56,7 +56,7 @@ async function approve(
   }
   const atMs = await parts.now();
   await parts.store.approve({ hash, who: owner, atMs });
-  const message = `policy set ${hash} may come into force`;
+  const message = `policy set ${hash} may become current`;
   await recordAuditEvents(parts, [{ kind: 'approve', code: 'approved', message, who: owner, atMs }]);
   await parts.requestReconciles(await parts.store.projectIds());
   return { ok: true, value: { hash } };

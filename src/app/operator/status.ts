@@ -13,7 +13,7 @@ import { unmetHeadroom } from './unmet-headroom.ts';
 /** Of every list a status shows at most so many; the other pages have all. */
 const MOST_SHOWN = 100;
 
-/** How things stand, in one look: of the daemon where there is one, else of what is stored. */
+/** How things stand, at a glance: of the daemon where there is one, else of what is stored. */
 export async function status(parts: OperatorParts): Promise<OperatorResult<StatusDocument>> {
   const { store, daemon } = parts;
   const nowMs = await parts.now();

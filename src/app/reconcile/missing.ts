@@ -12,7 +12,7 @@ import type { CachedProject, Fleet } from '../fleet/fleet.ts';
 import { notBelievedBefore } from '../fleet/known-records.ts';
 import type { LockedProject } from '../leases/locked-project.ts';
 
-/** Leave of the rate budget, by what it is for. */
+/** Permits of the rate budget, by what they are for. */
 export type Permits = { [C in PermittedCall]?: Permit | undefined };
 
 /** The records of a project when they were seen: a reading that began after that is right as long as nobody has sent anything since. */
@@ -87,7 +87,7 @@ export function priorityOf({ raises }: Action): Priority {
   return raises ? 'raise' : 'lowering';
 }
 
-/** Waits for leave of the rate budget, for all of it side by side. */
+/** Waits for permits of the rate budget, for all of them side by side. */
 export async function getPermits(
   { api }: { api: Pick<ControlApi, 'permit'> },
   { account, calls, priority }: MissingPermits,

@@ -28,10 +28,10 @@ export async function confirmPendingWrites(
   if (!intent || !mayBeDone) return confirmWrite(record, compute, nowMs);
   const started = await operationsSince(deps, compute, intent, options);
   if (!started) return record;
-  const settled = intent.restart && started.length > 0 ? withoutIntent(record) : confirmWrite(record, compute, nowMs);
-  const known = new Set(settled.openOperations.map(({ operationId }) => operationId));
+  const confirmed = intent.restart && started.length > 0 ? withoutIntent(record) : confirmWrite(record, compute, nowMs);
+  const known = new Set(confirmed.openOperations.map(({ operationId }) => operationId));
   const adopted = started.filter(({ operationId }) => !known.has(operationId));
-  return { ...settled, openOperations: [...settled.openOperations, ...adopted] };
+  return { ...confirmed, openOperations: [...confirmed.openOperations, ...adopted] };
 }
 
 /** The operations show that a restart took effect. */

@@ -8,8 +8,8 @@
  * 5. apply: one write after the other, each stored before it is sent (`applyAction`)
  * 6. schedule what comes next: the end of operations, the next boundary, what waits
  *
- * Three callers: reconcile jobs ({@link createReconcile}). Boundaries (boundaries/crossings.ts), which read before the instant and
- * begin with leave of the rate budget at it. `ebb apply` (operator/apply-plan.ts) goes through the same steps with the same
+ * Three callers: reconcile jobs ({@link createReconcile}). Boundaries (boundaries/boundary-reconciles.ts), which read before the instant and
+ * begin with a permit of the rate budget at it. `ebb apply` (operator/apply-plan.ts) goes through the same steps with the same
  * parts for a plan that a person has agreed to, and schedules nothing.
  */
 import { step } from '../../common/errors.ts';
@@ -107,7 +107,7 @@ async function waitForOwnClock(
 }
 
 /**
- * Steps 1 to 6, as often as it takes: the lease is not held while a pass waits for the rate budget. A pass that lacks a reading, or leave
+ * Steps 1 to 6, as often as it takes: the lease is not held while a pass waits for the rate budget. A pass that lacks a reading, or a permit
  * to send, ends and gives the lease back; the next one begins with what it lacked.
  */
 export async function reconcile(deps: ReconcileDeps, projectId: string, occasion: Occasion): Promise<void> {
@@ -197,7 +197,7 @@ interface ApplyOccasion extends PassOccasion {
 }
 
 /**
- * Applies the most urgent change of the project: raises first, then by priority. Each needs leave of the rate budget, so what comes after
+ * Applies the most urgent change of the project: raises first, then by priority. Each needs a permit of the rate budget, so what comes after
  * it is the next pass's. Asks for another reconcile where what was decided by is no longer so.
  */
 async function applyNext(
@@ -223,7 +223,7 @@ async function applyNext(
     const written = await step(`applying the change of ${computeId}`, () =>
       applyAction(deps, lease, evaluatedCompute, { boundaryMs: boundaries.get(computeId), due, permits }),
     );
-    if (written.lookAgainMs !== undefined) await wakeAt(deps, projectId, deps.clock.now() + written.lookAgainMs);
+    if (written.retryAfterMs !== undefined) await wakeAt(deps, projectId, deps.clock.now() + written.retryAfterMs);
     if (!written.goOn) return undefined;
   }
   return undefined;

@@ -13,7 +13,7 @@ import type { Lease, Store } from '../../ports/store.ts';
 import { reportDegraded } from '../apply/apply.ts';
 import type { EvaluateProjectDeps } from '../evaluate/evaluate.ts';
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
-import { settleAbsent, withoutAbsence } from '../fleet/forget-project.ts';
+import { recordAbsent, withoutAbsence } from '../fleet/forget-project.ts';
 import { knownRecord } from '../fleet/known-records.ts';
 import { isCorrected } from '../group/stored-times.ts';
 import { READ_DEADLINE_MS } from '../leases/locked-project.ts';
@@ -47,11 +47,11 @@ export async function currentRecords(
     const before = withoutAbsence(withoutInstantsAhead(known, nowMs).record);
     const options = { signal, deadlineMs: READ_DEADLINE_MS };
     const answered = await confirmPendingWrites(deps, before, compute, options);
-    const settled = forgetRestored(forgetOvercome(answered, compute), compute, nowMs);
-    const enforced = withEnforcedSince(settled, mode, nowMs);
-    const looked = mode === 'observe' ? enforced : withTrials(policies, compute, enforced, nowMs);
-    const situation = { policies, compute, record: looked, nowMs, holds: overrides.holds, manualChanges };
-    const after = detectManualChanges(looked, compute, nowMs, (group) => isReverted(situation, group));
+    const cleaned = forgetRestored(forgetOvercome(answered, compute), compute, nowMs);
+    const enforced = withEnforcedSince(cleaned, mode, nowMs);
+    const withArms = mode === 'observe' ? enforced : withTrials(policies, compute, enforced, nowMs);
+    const situation = { policies, compute, record: withArms, nowMs, holds: overrides.holds, manualChanges };
+    const after = detectManualChanges(withArms, compute, nowMs, (group) => isReverted(situation, group));
     const inStore = stored.get(compute.computeId);
     const isNews = after !== inStore || isCorrected(inStore);
     if (isNews && !(await store.putRecord(projectId, compute.computeId, after, lease))) {
@@ -60,7 +60,7 @@ export async function currentRecords(
     reportDegraded(deps, compute, before, after);
     records.set(compute.computeId, after);
   }
-  await settleAbsent(deps, lease, cachedProject, stored);
+  await recordAbsent(deps, lease, cachedProject, stored);
   return records;
 }
 

@@ -6,7 +6,7 @@ import type { Metrics } from '../../ports/telemetry.ts';
 import { compileRules } from '../rules.ts';
 import { isTooMuch, type MeasureImpactDeps, measureImpact } from './disruption-impact.ts';
 import { type ReevaluateDeps, reevaluateFleet } from './reevaluate.ts';
-import { type Candidate, describeResting, REST_MS, type SetsDeps, short, stagedSet } from './write-permission.ts';
+import { type Candidate, DELAY_MS, describeDelay, type SetsDeps, short, stagedSet } from './write-permission.ts';
 
 /** The least of a hash that may stand for it. */
 const SHORTEST_HASH = 12;
@@ -41,8 +41,8 @@ export async function takeReading(
 ): Promise<void> {
   const reading = withoutChangedTrials(deps, read);
   noteProblems(deps, reading.ok ? [] : reading.problems);
-  // What rested has not rested any more.
-  if (!reading.ok && deps.sets.candidate?.resting) deps.sets.candidate = undefined;
+  // The files have changed again, so the delay begins again.
+  if (!reading.ok && deps.sets.candidate?.delay) deps.sets.candidate = undefined;
   if (reading.ok) await offerRules(deps, reading, { mayCountAtOnce: isAsked || reading.replaced, signal });
 }
 
@@ -67,43 +67,43 @@ async function offerRules(
   }
   if (isKnown && sets.candidate) sets.candidate.rules = rules;
   else sets.candidate = isCurrent ? undefined : { rules };
-  if (sets.candidate && mayCountAtOnce) delete sets.candidate.resting;
-  else if (sets.candidate && !isKnown) letRest(deps, sets.candidate);
-  if (isCurrent && fingerprint(rules) !== fingerprint(currentRules(deps))) exchange(deps, rules);
+  if (sets.candidate && mayCountAtOnce) delete sets.candidate.delay;
+  else if (sets.candidate && !isKnown) delayCandidate(deps, sets.candidate);
+  if (isCurrent && fingerprint(rules) !== fingerprint(currentRules(deps))) swapRules(deps, rules);
   await advanceRules(deps, signal);
 }
 
 /** Where something vanished, somebody may be in the middle of writing a file. */
-function letRest({ rules, clock, telemetry }: ActivateDeps, candidate: Candidate): void {
+function delayCandidate({ rules, clock, telemetry }: ActivateDeps, candidate: Candidate): void {
   const { policies: after, hash } = candidate.rules.policies;
   const vanished = vanishedBetween(rules.current.policies.set.policies, after);
   if (vanished.length === 0) return;
-  candidate.resting = { vanished, sinceMonotonicMs: clock.monotonicMs() };
-  telemetry.log.info({ event: 'ebb.policies_delayed', hash, vanished }, describeResting(vanished));
+  candidate.delay = { vanished, sinceMonotonicMs: clock.monotonicMs() };
+  telemetry.log.info({ event: 'ebb.policies_delayed', hash, vanished }, describeDelay(vanished));
 }
 
-function hasRested({ clock }: ActivateDeps, { resting }: Candidate): boolean {
-  return resting === undefined || clock.monotonicMs() - resting.sinceMonotonicMs >= REST_MS;
+function isDelayOver({ clock }: ActivateDeps, { delay }: Candidate): boolean {
+  return delay === undefined || clock.monotonicMs() - delay.sinceMonotonicMs >= DELAY_MS;
 }
 
 /** Does what is left to do: activates what has become allowed, and does what follows. Called again and again. */
 export async function advanceRules(deps: ActivateDeps, signal: AbortSignal): Promise<void> {
   const { sets } = deps;
   const { candidate } = sets;
-  if (candidate && hasRested(deps, candidate) && (await mayComeIntoForce(deps, candidate, signal)))
-    await bringIntoForce(deps, candidate.rules);
-  if (!sets.unsettled) return;
+  if (candidate && isDelayOver(deps, candidate) && (await mayBecomeCurrent(deps, candidate, signal)))
+    await makeCurrent(deps, candidate.rules);
+  if (!sets.needsReevaluation) return;
   await reevaluateFleet(deps);
-  sets.unsettled = false;
+  sets.needsReevaluation = false;
 }
 
-async function mayComeIntoForce(deps: ActivateDeps, candidate: Candidate, signal: AbortSignal): Promise<boolean> {
+async function mayBecomeCurrent(deps: ActivateDeps, candidate: Candidate, signal: AbortSignal): Promise<boolean> {
   if (await isAllowed(deps, candidate.rules.policies.hash)) return true;
   const impact = candidate.impact ?? (await measureImpact(deps, candidate.rules, signal));
   if (!impact) return false;
   if (!isTooMuch(impact)) return true;
   candidate.impact = impact;
-  tellStaged(deps, candidate);
+  reportStaged(deps, candidate);
   return false;
 }
 
@@ -120,20 +120,20 @@ function names(given: string, hash: string): boolean {
 }
 
 /** The generation first: from then on the daemons with the older set write nothing. An observing one is not in their way. */
-async function bringIntoForce(deps: ActivateDeps, rules: Rules): Promise<void> {
+async function makeCurrent(deps: ActivateDeps, rules: Rules): Promise<void> {
   const { sets, store, mode } = deps;
   const generation = mode === 'enforce' ? await store.raiseGeneration(rules.policies.hash) : undefined;
   sets.generation = generation;
   sets.newer = undefined;
   sets.candidate = undefined;
-  exchange(deps, rules);
+  swapRules(deps, rules);
 }
 
 /** One assignment: each decision uses the old rules throughout, or the new ones. */
-function exchange(deps: ActivateDeps, rules: Rules): void {
+function swapRules(deps: ActivateDeps, rules: Rules): void {
   const { log, metrics } = deps.telemetry;
   deps.rules.current = compileRules(rules);
-  deps.sets.unsettled = true;
+  deps.sets.needsReevaluation = true;
   showPolicies(metrics, rules.policies.policies);
   const { policies, hash } = rules.policies;
   const { generation } = deps.sets;
@@ -160,10 +160,10 @@ function fingerprint({ policies, disruption, manualChanges, profiles, revision }
   return JSON.stringify([policies.hash, files, disruption, manualChanges, [...profiles], revision]);
 }
 
-function tellStaged(deps: ActivateDeps, candidate: Candidate): void {
+function reportStaged(deps: ActivateDeps, candidate: Candidate): void {
   const staged = stagedSet(deps);
-  if (candidate.told || !staged) return;
-  candidate.told = true;
+  if (candidate.isReported || !staged) return;
+  candidate.isReported = true;
   const { hash, message, impact } = staged;
   deps.telemetry.log.warn({ event: 'ebb.policies_staged', hash, ...impact }, message);
 }

@@ -24,17 +24,17 @@ export interface ReevaluateDeps extends EvaluateProjectDeps, ScheduleDeps {
 export async function reevaluateFleet(deps: ReevaluateDeps): Promise<void> {
   const { fleet, store, overrides, clock } = deps;
   await overrides.refresh(store, clock.now());
-  const settled = new Set<string>();
+  const reevaluated = new Set<string>();
   let turn = 0;
   for (const cachedProject of [...fleet.cachedProjects()]) {
     turn += 1;
     if (turn % PROJECTS_A_TURN === 0) await nextTurn();
-    if (reevaluate(deps, cachedProject)) settled.add(cachedProject.project.projectId);
+    if (reevaluate(deps, cachedProject)) reevaluated.add(cachedProject.project.projectId);
   }
   await removeOldBoundaries(deps);
   await scheduleBoundaries(deps, fleet.evaluatedComputes());
   const known = new Set([...fleet.projectIds(), ...(await store.projectIds())]);
-  for (const projectId of known) if (!settled.has(projectId)) await requestReconcile(deps, projectId);
+  for (const projectId of known) if (!reevaluated.has(projectId)) await requestReconcile(deps, projectId);
 }
 
 /** True if nothing is to be done in the project. Its evaluations are exchanged all the same. */

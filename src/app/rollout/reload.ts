@@ -17,7 +17,7 @@ export interface ReloadDeps extends ActivateDeps, CompareGenerationsDeps, ShowSe
   store: ActivateDeps['store'];
   storeClock: StoreClock;
   runInBackground: RunInBackground;
-  /** Between two looks at the files of the policies, and at what the group's store says of them, in real milliseconds. */
+  /** Between two checks of the files of the policies, and of what the group's store says of them, in real milliseconds. */
   rhythm: ActivateDeps['rhythm'] & { rulesMs: number };
 }
 
@@ -31,11 +31,11 @@ export function startReloading(deps: ReloadDeps, source: RulesSource | undefined
   const leaveToOthers = pauseQueues(deps);
   let needRestart = '';
 
-  async function readAnew(from: RulesSource, isAsked: boolean): Promise<void> {
+  async function readAgain(from: RulesSource, isAsked: boolean): Promise<void> {
     const reading = await from.read();
     if (reading.ok) {
       const names = reading.needRestart.join(', ');
-      if (names !== '' && names !== needRestart) sayNeedRestart(deps, reading.needRestart);
+      if (names !== '' && names !== needRestart) logNeedsRestart(deps, reading.needRestart);
       needRestart = names;
     }
     await takeReading(deps, reading, { isAsked, signal: stop.signal });
@@ -44,7 +44,7 @@ export function startReloading(deps: ReloadDeps, source: RulesSource | undefined
   async function round(isAsked: boolean): Promise<void> {
     if (stop.signal.aborted) return;
     await deps.storeClock.tooFarOff();
-    if (source && (isAsked || (await source.changed()))) await readAnew(source, isAsked);
+    if (source && (isAsked || (await source.changed()))) await readAgain(source, isAsked);
     await advanceRules(deps, stop.signal);
     await compareGenerations(deps);
   }
@@ -70,7 +70,7 @@ export function startReloading(deps: ReloadDeps, source: RulesSource | undefined
   };
 }
 
-function sayNeedRestart({ telemetry }: { telemetry: Telemetry }, settings: readonly string[]): void {
+function logNeedsRestart({ telemetry }: { telemetry: Telemetry }, settings: readonly string[]): void {
   const message = `changed settings count only after a restart: ${settings.join(', ')}`;
   telemetry.log.warn({ event: 'ebb.restart_needed', settings }, message);
 }

@@ -14,10 +14,10 @@ export interface Candidate {
   rules: Rules;
   /** Absent until its impact has been counted. */
   impact?: DisruptionImpact;
-  /** What vanished with it, while its files may still be being written: it counts once they have rested. */
-  resting?: { vanished: readonly string[]; sinceMonotonicMs: number };
+  /** What vanished with it, while its files may still be being written: it counts once they have not changed for a while. */
+  delay?: { vanished: readonly string[]; sinceMonotonicMs: number };
   /** That it is staged has been said. */
-  told?: true;
+  isReported?: true;
 }
 
 /** Which policy set counts here, and which one waits. The one that is decided by is in {@link CurrentRules}. */
@@ -28,13 +28,13 @@ export interface PolicySets {
   readonly accepted: string | undefined;
   /** Number of the set that is decided by; undefined while nothing may be written by it. */
   generation: number | undefined;
-  /** The one that another daemon has brought into force since. */
+  /** The one that another daemon has made current since. */
   newer: Generation | undefined;
   candidate: Candidate | undefined;
   /** What was wrong with the rules when they were last read. */
   problems: readonly string[];
   /** Other rules are current, and what follows from them is not yet all done. */
-  unsettled: boolean;
+  needsReevaluation: boolean;
 }
 
 export function createPolicySets(options: Pick<PolicySets, 'stages' | 'accepted'>): PolicySets {
@@ -44,12 +44,12 @@ export function createPolicySets(options: Pick<PolicySets, 'stages' | 'accepted'
     newer: undefined,
     candidate: undefined,
     problems: [],
-    unsettled: false,
+    needsReevaluation: false,
   };
 }
 
 /** A set in which something vanished counts once nobody has changed it for so long, in real milliseconds. */
-export const REST_MS = 10_000;
+export const DELAY_MS = 10_000;
 
 /** What tells which policy set is current, and which one waits. */
 export interface SetsDeps {
@@ -90,7 +90,7 @@ export async function checkWritePermission(deps: WritePermissionDeps): Promise<W
   if (mode === 'observe') return refuse('observe', 'nothing is written in observe mode');
   const offsetMs = await storeClock.tooFarOff();
   if (offsetMs !== undefined) return refuse('clock_off', `this machine's clock is ${describeOffset(offsetMs)}`);
-  if (sets.generation === undefined) return refuse('staged', stagedSet(deps)?.message ?? NOT_WEIGHED);
+  if (sets.generation === undefined) return refuse('staged', stagedSet(deps)?.message ?? NOT_MEASURED);
   await compareGenerations(deps);
   return sets.newer ? refuse('superseded', describeNewer(sets.newer)) : { ok: true };
 }
@@ -129,7 +129,7 @@ function describeNewer({ setHash }: Generation): string {
   return `another daemon has loaded policy set ${short(setHash)}: this one writes nothing until it has loaded it too`;
 }
 
-const NOT_WEIGHED = 'it is being counted how many computes the policy set would disconnect at once';
+const NOT_MEASURED = 'it is being counted how many computes the policy set would disconnect at once';
 
 /** The set that waits for `ebb approve`, if one does. */
 export function stagedSet({
@@ -142,7 +142,7 @@ export function stagedSet({
   const { disconnected, computes } = candidate.impact;
   const current = short(rules.current.policies.set.hash);
   const meanwhile = sets.generation === undefined ? 'nothing is written' : `${current} stays current`;
-  const message = `policy set ${short(hash)} would disconnect ${disconnected} of ${computes} computes at once: it is staged, and ${meanwhile}; to bring it into force: ebb approve ${hash}`;
+  const message = `policy set ${short(hash)} would disconnect ${disconnected} of ${computes} computes at once: it is staged, and ${meanwhile}; to make it current: ebb approve ${hash}`;
   return { hash, message, impact: candidate.impact };
 }
 
@@ -152,7 +152,7 @@ export function describeSets({ sets, rules, mode }: SetsDeps & { mode: Mode }): 
   const notes = [`${policies.set.policies.length} current, set ${short(policies.set.hash)}`];
   const staged = stagedSet({ sets, rules });
   if (staged) notes.push(staged.message);
-  else if (mode === 'enforce' && sets.generation === undefined) notes.push(NOT_WEIGHED);
+  else if (mode === 'enforce' && sets.generation === undefined) notes.push(NOT_MEASURED);
   const [newer, broken] = [describedNewer(sets), sets.problems[0]];
   if (newer !== undefined) notes.push(newer);
   if (broken !== undefined) notes.push(describeBroken(broken));
@@ -162,18 +162,18 @@ export function describeSets({ sets, rules, mode }: SetsDeps & { mode: Mode }): 
 /** What keeps the newest policies from counting, besides that they are staged: one line each. */
 export function policyProblems({ sets }: Pick<SetsDeps, 'sets'>): string[] {
   const newer = describedNewer(sets);
-  const { resting } = sets.candidate ?? {};
+  const { delay } = sets.candidate ?? {};
   return [
     ...(newer === undefined ? [] : [newer]),
-    ...(resting ? [describeResting(resting.vanished)] : []),
+    ...(delay ? [describeDelay(delay.vanished)] : []),
     ...sets.problems.map(describeBroken),
   ];
 }
 
 /** In one line: what vanished, and when the set counts. */
-export function describeResting([first = '', ...others]: readonly string[]): string {
+export function describeDelay([first = '', ...others]: readonly string[]): string {
   const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
-  return `${first}${more}: the new policies count once their files have not changed for ${REST_MS / 1000} s, or at once on SIGHUP`;
+  return `${first}${more}: the new policies count once their files have not changed for ${DELAY_MS / 1000} s, or at once on SIGHUP`;
 }
 
 function describedNewer({ newer }: PolicySets): string | undefined {

@@ -57,11 +57,11 @@ export function recordHistory(options: RememberingOptions): EventMemory {
 
   return {
     remember(event) {
-      const told = entryOf(event);
-      if (!told) return;
+      const entry = entryOf(event);
+      if (!entry) return;
       const revision = options.revision();
       const base = { atMs: clock.now(), setHash: options.setHash(), ...(revision !== undefined && { revision }) };
-      waiting.push({ ...base, ...told });
+      waiting.push({ ...base, ...entry });
       if (waiting.length > MOST_WAITING) waiting.shift();
     },
     async close() {
@@ -71,10 +71,10 @@ export function recordHistory(options: RememberingOptions): EventMemory {
   };
 }
 
-type Told = Omit<HistoryEntry, 'atMs' | 'setHash' | 'revision'>;
+type Entry = Omit<HistoryEntry, 'atMs' | 'setHash' | 'revision'>;
 
 /** What people ask about later; undefined for what is only a step on the way. */
-function entryOf(event: ComputeEvent): Told | undefined {
+function entryOf(event: ComputeEvent): Entry | undefined {
   const { projectId, computeId } = event.compute;
   const place = { projectId, computeId };
   switch (event.kind) {

@@ -96,7 +96,7 @@ export interface OutageDeps {
 
 /** Says once what an error of the control API means: that it is away, or that one project refuses. */
 export function reportApiError({ outages }: OutageDeps, projectId: string | undefined, error: ControlApiError): void {
-  if (isToldElsewhere(error)) return;
+  if (isReportedElsewhere(error)) return;
   if (projectId === undefined) outages.down(CONTROL_API, describe(error));
   else if (OF_THE_SERVICE.has(error.code)) outages.projectFails(projectId, describe(error));
   else outages.projectRefused(projectId, describe(error));
@@ -119,7 +119,7 @@ export function reportListing(
     const error = failures.get(account);
     if (error === undefined) outages.up(listOf(account));
     else if (!answered) reportApiError(deps, undefined, error);
-    else if (!isToldElsewhere(error)) outages.down(listOf(account), describe(error));
+    else if (!isReportedElsewhere(error)) outages.down(listOf(account), describe(error));
   }
 }
 
@@ -129,7 +129,7 @@ export function listOf(account: string): string {
 }
 
 /** A key that is refused is told by the client, and shown by readiness, for its account. */
-function isToldElsewhere({ code }: ControlApiError): boolean {
+function isReportedElsewhere({ code }: ControlApiError): boolean {
   return code === 'unauthorised' || OF_A_MOMENT.has(code);
 }
 

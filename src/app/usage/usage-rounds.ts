@@ -13,7 +13,7 @@ import { type Organization, organizationsOf } from './organizations.ts';
 import { usageAccount } from './usage-account.ts';
 
 /** How often it is looked whether an hour has passed, in real milliseconds. */
-const LOOK_MS = 60_000;
+const CHECK_EVERY_MS = 60_000;
 
 /** Who may not ask is asked again so much later, and who could not be reached; milliseconds of the clock. */
 const REFUSED_MS = 24 * HOUR_MS;
@@ -33,8 +33,8 @@ export interface UsageRoundsDeps {
   runInBackground: RunInBackground;
   /** Those of the settings. */
   accounts: readonly { name: string; organization?: string }[];
-  /** Between two looks, in real milliseconds; a minute if it is left out. */
-  lookMs?: number;
+  /** Between two checks, in real milliseconds; a minute if it is left out. */
+  checkEveryMs?: number;
 }
 
 /** The leader reads usage, hour by hour, and shows what the month has cost. Everything else works without. */
@@ -59,16 +59,16 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
     if (failure) throw new Error(`usage of account ${failure.account}: ${failure.message}`);
   }
 
-  // The first reading of a large fleet takes longer than it is to the next look.
+  // The first reading of a large fleet takes longer than it is to the next check.
   let running: Promise<void> | undefined;
-  const look = (): Promise<void> => {
+  const check = (): Promise<void> => {
     running ??= runInBackground('usage', round).finally(() => {
       running = undefined;
     });
     return running;
   };
-  void look();
-  const rounds = clock.every(deps.lookMs ?? LOOK_MS, look);
+  void check();
+  const rounds = clock.every(deps.checkEveryMs ?? CHECK_EVERY_MS, check);
   return {
     async close() {
       stop.abort(new Error('the daemon stops'));
@@ -145,7 +145,7 @@ function clear({ metrics }: Telemetry): void {
   metrics.clear('ebb_usage_age_seconds');
 }
 
-/** The age grows with each look; the sums change when something was read. */
+/** The age grows with each check; the sums change when something was read. */
 function show({ clock, telemetry }: UsageRoundsDeps, shown: readonly MonthCosts[], isNew: boolean): void {
   const { metrics } = telemetry;
   if (isNew) clear(telemetry);

@@ -98,12 +98,12 @@ async function fromApi(settings: Settings, policies: CompiledPolicies | undefine
 }
 
 async function fromFiles(settings: Settings, usage: string, fleet: string | undefined, nowMs: number): Promise<Found> {
-  const [{ readUsageCsv }, { surveyFileOf }] = await Promise.all([
+  const [{ readUsageCsv }, { readFleetFile }] = await Promise.all([
     import('../usage/usage-csv.ts'),
-    import('../usage/survey-file.ts'),
+    import('../usage/read-fleet-file.ts'),
   ]);
-  const survey = fleet === undefined ? undefined : await surveyFileOf(settings, fleet, nowMs);
-  const computes = survey?.computes ?? [];
+  const fleetReading = fleet === undefined ? undefined : await readFleetFile(settings, fleet, nowMs);
+  const computes = fleetReading?.computes ?? [];
   const series = await readUsageCsv(usage, ({ projectId, branchId }) => {
     const of = computes.filter((one) => one.projectId === projectId && (branchId ?? one.branchId) === one.branchId);
     return of.length === 0 ? undefined : of.length;

@@ -15,7 +15,7 @@ export interface Narrator {
   /** What happens on the platform. */
   watch(events: readonly WorldEvent[]): void;
   /** Tells everything up to this instant; on a terminal it also shows how far the day is. */
-  tellUntil(instantMs: number): void;
+  narrateUntil(instantMs: number): void;
   /** How many changes were made, by compute. */
   changes: ReadonlyMap<string, number>;
 }
@@ -35,7 +35,7 @@ interface Line {
 
 /**
  * Tells the day, one line for each event: when (simulated), which compute, what changed, why, how long it took. The
- * platform and the daemon are heard at different moments, so lines are kept until both were, and told in order.
+ * platform and the daemon report at different moments, so lines are kept until both did, and printed in order.
  */
 export function createNarrator({ out, now }: { out: NodeJS.WriteStream; now: () => number }): Narrator {
   const changes = new Map<string, number>();
@@ -65,7 +65,7 @@ export function createNarrator({ out, now }: { out: NodeJS.WriteStream; now: () 
         if (event.type === 'state' && event.state === 'active') restarting.delete(event.computeId);
       }
     },
-    tellUntil(instantMs) {
+    narrateUntil(instantMs) {
       if (out.isTTY) out.write('\r\u001b[2K');
       for (const { atMs, project, text } of lines.splice(0).sort((a, b) => a.atMs - b.atMs)) {
         out.write(`${pc.dim(clockTime(atMs))}  ${project.padEnd(18)} ${text}\n`);
@@ -128,7 +128,7 @@ function describeWrite({ compute, action, outcome, reasons }: Extract<DaemonEven
     parts.push(`sleeps after ${from} → ${to}`);
   }
   const what = parts.join(', ');
-  if (outcome !== 'applied') return pc.yellow(`${what}: not now (${outcome}), ebb looks again`);
+  if (outcome !== 'applied') return pc.yellow(`${what}: not now (${outcome}), ebb tries again`);
   const how = action.disconnects ? pc.magenta('restarts') : 'disturbs nobody';
   const why = (reasons[0] && WHY[reasons[0].code]) ?? 'in its window';
   return `${pc.bold(what)}  ${pc.cyan(action.policy)}, ${why}; ${how}`;

@@ -78,8 +78,8 @@ async function playDemo(flags: DemoFlags, { cleanUp, signal, stopped }: Stage): 
     onEvent: narrator.effectivePolicies,
   });
   cleanUp.push(() => daemon.stop());
-  await liveTheDay({ platforms: [managed, untouched], clock, signal, onLook: narrator.tellUntil });
-  await tellTheEnd(narrator, managed, untouched);
+  await liveTheDay({ platforms: [managed, untouched], clock, signal, onTick: narrator.narrateUntil });
+  await narrateTheEnd(narrator, managed, untouched);
   if (!flags.keep) return;
   writeOut(`\nStill up: ${daemon.url}/metrics. Ctrl-C ends it.\n`);
   await stopped;
@@ -110,7 +110,7 @@ function wantsSizes(policy: Policy): boolean {
   return policy.kind === 'schedule' && policy.windows.some(({ size }) => size !== undefined);
 }
 
-async function tellTheEnd(narrator: Narrator, managed: DemoPlatform, untouched: DemoPlatform): Promise<void> {
+async function narrateTheEnd(narrator: Narrator, managed: DemoPlatform, untouched: DemoPlatform): Promise<void> {
   const without = new Map((await untouched.use()).map((use) => [use.compute_id, use]));
   const days = (await managed.use()).map((use) => dayOf(use, without.get(use.compute_id) ?? use, narrator));
   writeOut(`\n${closingTable(days)}\n`);
@@ -136,29 +136,29 @@ interface DayTime {
   sleepUntil(instantMs: number, signal: AbortSignal): Promise<void>;
 }
 
-/** Between two looks at the platforms: what happened since is told then. Real milliseconds. */
-const LOOK_MS = 200;
+/** Between two readings of the platforms: what happened since is printed then. Real milliseconds. */
+const TICK_MS = 200;
 
 /** Lets the day's clients come to every platform alike, and tells how far the day is. Resolves at its end. */
 export async function liveTheDay(day: {
   platforms: readonly DemoPlatform[];
   clock: DayTime;
   signal: AbortSignal;
-  onLook(instantMs: number): void;
+  onTick(instantMs: number): void;
 }): Promise<void> {
-  const { platforms, clock, signal, onLook } = day;
-  // Every visit waits on it, and so does the look.
+  const { platforms, clock, signal, onTick } = day;
+  // Every visit waits on it, and so does the reading.
   setMaxListeners(VISITS.length + 1, signal);
   const visits = VISITS.map(async (visit) => {
     await clock.sleepUntil(visitStartsMs(visit), signal);
     await Promise.all(platforms.map((platform) => platform.visit(visit)));
   });
-  const looks = (async () => {
+  const ticks = (async () => {
     while (clock.now() < DAY_ENDS_MS) {
       await Promise.all(platforms.map((platform) => platform.use()));
-      onLook(clock.now());
-      await sleep(LOOK_MS, undefined, { signal });
+      onTick(clock.now());
+      await sleep(TICK_MS, undefined, { signal });
     }
   })();
-  await Promise.all([...visits, looks]);
+  await Promise.all([...visits, ticks]);
 }

@@ -9,7 +9,7 @@ import { changeText, savedText } from '../recommend/text.ts';
 
 const MOST_SHOWN = 5;
 const DAYS = 28;
-/** A first look must not take long: of a large fleet the operations of those projects that were in use last. */
+/** A first try must not take long: of a large fleet the operations of those projects that were in use last. */
 const MOST_PROJECTS = 200;
 
 /** What costs most, by the newest operations of each project: the first lines of `ebb recommend`. */
@@ -19,8 +19,8 @@ export async function firstFindings(settings: Settings, fleet: ReadFleet): Promi
     .slice(0, MOST_PROJECTS);
   const ids = new Set(projects.map(({ projectId }) => projectId));
   const computes = fleet.computes.filter(({ projectId }) => ids.has(projectId));
-  const survey = { ...fleet, projects, computes, errors: [] };
-  const past = await readPast(settings, { days: DAYS }, { branches: true, survey, mostPages: 1 });
+  const reading = { ...fleet, projects, computes, errors: [] };
+  const past = await readPast(settings, { days: DAYS }, { branches: true, fleet: reading, mostPages: 1 });
   const findings = recommend(await recommendFacts(settings, past.computes), { holidaysOf });
   return findings.filter(({ savesCuHours }) => savesCuHours.high > 0).slice(0, MOST_SHOWN);
 }

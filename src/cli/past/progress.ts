@@ -1,4 +1,4 @@
-import type { SurveyProgress } from '../../app/fleet/read-fleet.ts';
+import type { FleetProgress } from '../../app/fleet/read-fleet.ts';
 import type { OperationsProgress } from '../../app/fleet/read-operations.ts';
 
 /** Who waits longer than this is told how far the reading has come, in milliseconds. */
@@ -16,7 +16,7 @@ export function showProgress(terminal: NodeJS.WriteStream) {
   }
 
   return {
-    fleet: ({ projectsRead, projects }: Pick<SurveyProgress, 'projectsRead' | 'projects'>) =>
+    fleet: ({ projectsRead, projects }: Pick<FleetProgress, 'projectsRead' | 'projects'>) =>
       show(`reading the fleet: ${projectsRead} of ${projects} projects`),
     operations({ projectsBegun, projectsDone, projects, leftMs }: OperationsProgress) {
       const left = leftMs === undefined ? '' : `, ${timeLeft(leftMs)} left`;

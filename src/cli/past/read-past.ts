@@ -1,4 +1,4 @@
-import { type Survey, surveyFleet } from '../../app/fleet/read-fleet.ts';
+import { type FleetReading, readFleet } from '../../app/fleet/read-fleet.ts';
 import { readOperations } from '../../app/fleet/read-operations.ts';
 import { refusedNotes } from '../../app/fleet/refused-notes.ts';
 import { openForReading, type Reading } from '../../compose/reading.ts';
@@ -40,7 +40,7 @@ export interface Past {
 }
 
 interface Sources {
-  survey: Survey;
+  fleet: FleetReading;
   log: OperationLog;
   toMs: number;
   usage: readonly UsageSeries[];
@@ -55,7 +55,7 @@ interface ReadOptions {
   flags: Pick<PastFlags, 'days' | 'operations' | 'usage'>;
   branches: boolean;
   /** The fleet, if it was read already. */
-  survey?: Survey | undefined;
+  fleet?: FleetReading | undefined;
   /** How many pages of operations are read of each project; by default all within the days. */
   mostPages?: number | undefined;
 }
@@ -64,7 +64,7 @@ interface ReadOptions {
 export async function readPast(
   settings: Settings,
   flags: Omit<PastFlags, 'json'>,
-  options: Pick<ReadOptions, 'branches' | 'survey' | 'mostPages'>,
+  options: Pick<ReadOptions, 'branches' | 'fleet' | 'mostPages'>,
 ): Promise<Past> {
   const { operations, fleet, days } = flags;
   if (operations === undefined && fleet !== undefined) throw new UserError('--fleet needs --operations; give both');
@@ -79,7 +79,7 @@ export async function readPast(
     const read = operations === undefined ? readLive : readFiles;
     const sources = await read(opened.value, { settings, flags, ...options });
     const fromMs = sources.toMs - days * DAY_MS;
-    const usage = flags.usage === undefined ? sources.usage : await usageOf(flags.usage, sources.survey);
+    const usage = flags.usage === undefined ? sources.usage : await usageOf(flags.usage, sources.fleet);
     return pastOf({ settings, sources, usage, fromMs });
   } finally {
     await opened.value.close();
@@ -89,12 +89,12 @@ export async function readPast(
 async function readFiles(reading: Reading, { flags: { operations = '' } }: ReadOptions): Promise<Sources> {
   const { readOperationsFile } = await import('./operations-file.ts');
   const log = await readOperationsFile(operations);
-  const survey = await surveyFleet({ api: reading.api, readBranches: true });
+  const fleet = await readFleet({ api: reading.api, readBranches: true });
   const toMs = Math.max(log.newestMs ?? 0, reading.takenAtMs ?? 0);
-  const known = new Set(survey.projects.map(({ projectId }) => projectId));
+  const known = new Set(fleet.projects.map(({ projectId }) => projectId));
   const others = log.projects.filter(({ projectId }) => !known.has(projectId)).length;
   const notes = others === 0 ? [] : [`${others} projects of ${operations} are not in the fleet file: left out`];
-  return { survey, log, toMs, usage: [], plans: new Map(), errors: survey.errors.map(reading.explain), notes };
+  return { fleet, log, toMs, usage: [], plans: new Map(), errors: fleet.errors.map(reading.explain), notes };
 }
 
 /** The newest operations of each project come first: an interrupt ends the reading, and what was read is shown. */
@@ -107,12 +107,12 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<Sources
   process.once('SIGINT', interrupt);
   try {
     const wanted = { api: reading.api, readBranches: branches, onProgress: progress.fleet, signal: stop.signal };
-    const survey = options.survey ?? (await surveyFleet(wanted));
+    const fleet = options.fleet ?? (await readFleet(wanted));
     const toMs = Date.now();
     const log = createOperationLog();
-    const inUse = new Set(survey.computes.map(({ projectId }) => projectId));
+    const inUse = new Set(fleet.computes.map(({ projectId }) => projectId));
     const read = await readOperations({
-      ...{ api: reading.api, projects: survey.projects.filter(({ projectId }) => inUse.has(projectId)) },
+      ...{ api: reading.api, projects: fleet.projects.filter(({ projectId }) => inUse.has(projectId)) },
       ...{ sinceMs: toMs - days * DAY_MS, nowMs: toMs, signal: stop.signal, onProgress: progress.operations },
       ...(mostPages !== undefined && { mostPages }),
       monotonicMs: () => performance.now(),
@@ -124,11 +124,11 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<Sources
         if (complete) project.coverFrom(toMs - days * DAY_MS);
       },
     });
-    const errors = [...survey.errors, ...read.errors];
+    const errors = [...fleet.errors, ...read.errors];
     const cut = [...read.states.values()].filter(({ read: state }) => state === 'in part').length;
     const notes = stop.signal.aborted ? [`interrupted: of ${cut} projects only a part of the time is known`] : [];
-    const measured = await readUsage(reading, { settings, flags, nowMs: toMs, survey });
-    return { survey, log, toMs, ...measured, errors: explained(errors, reading), notes: [...notes, ...measured.notes] };
+    const measured = await readUsage(reading, { settings, flags, nowMs: toMs, fleet });
+    return { fleet, log, toMs, ...measured, errors: explained(errors, reading), notes: [...notes, ...measured.notes] };
   } finally {
     process.off('SIGINT', interrupt);
     progress.end();
@@ -138,10 +138,10 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<Sources
 /** The usage of the last days, where the account has the route for it; without it sizes and windows are not known. */
 async function readUsage(
   reading: Reading,
-  { settings, flags, nowMs, survey }: Pick<ReadOptions, 'settings' | 'flags'> & { nowMs: number; survey: Survey },
+  { settings, flags, nowMs, fleet }: Pick<ReadOptions, 'settings' | 'flags'> & { nowMs: number; fleet: FleetReading },
 ): Promise<Pick<Sources, 'usage' | 'plans' | 'notes'>> {
   if (flags.usage !== undefined) return { usage: [], plans: new Map(), notes: [] };
-  const { usages, missing } = await usageOfProjects(reading, { projects: survey.projects, settings, nowMs });
+  const { usages, missing } = await usageOfProjects(reading, { projects: fleet.projects, settings, nowMs });
   const plans = usages.flatMap(({ account, plans: [...all] }) => {
     const [, plan] = all.at(-1) ?? [];
     return plan === undefined ? [] : [[account, plan] as const];
@@ -149,11 +149,11 @@ async function readUsage(
   return { usage: usages.flatMap(({ series }) => series), plans: new Map(plans), notes: missing };
 }
 
-function explained(errors: Survey['errors'], reading: Reading): string[] {
+function explained(errors: FleetReading['errors'], reading: Reading): string[] {
   return [...new Set(errors.map((error) => reading.explain(error)))];
 }
 
-async function usageOf(file: string, { computes }: Survey): Promise<UsageSeries[]> {
+async function usageOf(file: string, { computes }: FleetReading): Promise<UsageSeries[]> {
   const { readUsageCsv } = await import('../usage/usage-csv.ts');
   return readUsageCsv(file, ({ projectId, branchId }) => {
     return computes.filter((one) => one.projectId === projectId && (branchId === null || one.branchId === branchId))
@@ -168,13 +168,13 @@ function pastOf(options: {
   fromMs: number;
 }): Past {
   const { settings, usage, fromMs } = options;
-  const { survey, log, toMs, errors, notes } = options.sources;
+  const { fleet, log, toMs, errors, notes } = options.sources;
   const [first] = errors;
-  if (first !== undefined && survey.projects.length === 0) throw new UserError(first);
+  if (first !== undefined && fleet.projects.length === 0) throw new UserError(first);
   const projects = new Map(log.projects.map((project) => [project.projectId, project]));
   const hours = new Map(usage.map((series) => [`${series.projectId} ${series.branchId}`, series.buckets]));
-  const onBranch = countBy(survey.computes, branchKey);
-  const computes = survey.computes.map((compute): PastCompute => {
+  const onBranch = countBy(fleet.computes, branchKey);
+  const computes = fleet.computes.map((compute): PastCompute => {
     const project = projects.get(compute.projectId);
     const coveredFromMs = Math.max(project?.fromMs ?? toMs, fromMs);
     const readHistory = () => {
@@ -194,7 +194,7 @@ function pastOf(options: {
     toMs,
     computes,
     missing: [...errors],
-    notes: [...notes, ...refusedNotes(survey.branchNamesRefused)],
+    notes: [...notes, ...refusedNotes(fleet.branchNamesRefused)],
   };
 }
 

@@ -55,7 +55,7 @@ export function instantOf(text: string | undefined): number | undefined {
 }
 
 /** Tells what could not be read, and what is assumed: never on standard output, where the plan is. */
-export function tell({ missing, notes }: { missing: readonly string[]; notes: readonly string[] }): void {
+export function printAsides({ missing, notes }: { missing: readonly string[]; notes: readonly string[] }): void {
   for (const note of notes) writeErrLine(`note: ${note}`);
   for (const line of missing) writeErrLine(`not in the plan: ${line}`);
 }

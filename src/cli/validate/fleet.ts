@@ -1,4 +1,4 @@
-import { surveyFleet } from '../../app/fleet/read-fleet.ts';
+import { readFleet } from '../../app/fleet/read-fleet.ts';
 import { openForReading } from '../../compose/reading.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { Settings } from '../../settings.ts';
@@ -26,7 +26,7 @@ export async function readKnownFleet(options: {
   if (!opened.ok) throw new UserError(opened.problem);
   const { api, explain, close } = opened.value;
   try {
-    const { projects, computes, branchNamesRefused, errors } = await surveyFleet({
+    const { projects, computes, branchNamesRefused, errors } = await readFleet({
       api,
       readBranches: options.selectsByBranch,
     });

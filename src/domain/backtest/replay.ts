@@ -59,14 +59,14 @@ export function replay(recording: Recording, rules: ReplayRules): Replay {
     world.live(nowMs);
     if (count && compute.state !== 'idle') known.add(count.connections - without, nowMs);
     const refused = Math.max(0, without - before);
-    const lookAgainMs = daemon.look(nowMs, known.history, Math.min(world.demandAt(nowMs) ?? 0, usable()));
+    const nextReconcileMs = daemon.reconcile(nowMs, known.history, Math.min(world.demandAt(nowMs) ?? 0, usable()));
     // What a raise makes room for is no longer without a place: only who comes then is refused again.
     without = Math.min(without, Math.max(0, (counts[next - 1]?.connections ?? 0) - usable()));
     const demand = world.demandAt(nowMs);
     const { minCu, maxCu, suspendTimeoutSeconds } = compute;
     stretches.push({
       ...{ minCu, maxCu, suspendTimeoutSeconds, fromMs: nowMs, awake: compute.state !== 'idle', usable: usable() },
-      toMs: Math.min(counts[next]?.atMs ?? endMs, lookAgainMs, world.nextChangeAfter(nowMs), endMs),
+      toMs: Math.min(counts[next]?.atMs ?? endMs, nextReconcileMs, world.nextChangeAfter(nowMs), endMs),
       ...(demand !== undefined && { demand }),
       refused,
     });

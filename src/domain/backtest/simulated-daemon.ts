@@ -31,8 +31,8 @@ export interface ReplayRules extends Pick<Situation, 'disruption' | 'manualChang
 
 export interface SimulatedDaemon {
   readonly changes: readonly ReplayedChange[];
-  /** Changes the compute if it may, and says when to look again at the latest; `connected` are the clients that it would disconnect. */
-  look(nowMs: number, connections: ConnectionHistory, connected: number): number;
+  /** Changes the compute if it may, and returns when to reconcile next at the latest; `connected` are the clients that it would disconnect. */
+  reconcile(nowMs: number, connections: ConnectionHistory, connected: number): number;
 }
 
 /** A daemon in enforce mode that has had the compute for long, and whose changes succeed at once. The compute is changed in place. */
@@ -66,7 +66,7 @@ export function simulateDaemon(
 
   return {
     changes,
-    look(nowMs, connections, connected) {
+    reconcile(nowMs, connections, connected) {
       const given = { policies, compute, record, nowMs, connections, profile };
       const { decision, plan } = evaluateNow({ ...given, ...settings, mode: 'enforce', projectBusy: false });
       record = withAgreed(record, compute, decision);

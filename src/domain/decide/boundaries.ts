@@ -61,7 +61,7 @@ export function nextBoundary(input: BoundaryInput, afterMs: number, group?: Fiel
 }
 
 /** Half of the time that was searched: a boundary just behind its end is known before it comes. */
-export function lookAgainAt(
+export function searchAgainAt(
   searchedFromMs: number,
   { searchedUntilMs }: { searchedUntilMs?: number },
 ): number | undefined {
@@ -215,7 +215,7 @@ function mayWin(policy: SchedulePolicy, policyIndex: number, winner: ProposedVal
   if (leads && winner.policy.priority <= policy.priority) return true;
   const isAbsolute = policy.windows.some(({ at }) => at.some(({ kind }) => kind === 'interval'));
   const source = isAbsolute ? 'absolute' : 'recurring';
-  const strongest = { says: 'values', policy, policyIndex, windowIndex: Number.POSITIVE_INFINITY, source } as const;
+  const strongest = { type: 'values', policy, policyIndex, windowIndex: Number.POSITIVE_INFINITY, source } as const;
   return compareProposals(winner, strongest) > 0;
 }
 

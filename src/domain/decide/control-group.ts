@@ -38,15 +38,15 @@ export function unitOf({ unit }: Pick<TrialTerms, 'unit'>, { projectId, branchId
 export function effectiveInTrial(policies: CompiledPolicies, about: InTrial): EffectivePolicies {
   const effective = policies.effectiveFor(about.compute, about.instantMs);
   if (effective.all.trial.length === 0) return effective;
-  const all = heardInTrial(policies, effective.all, effective.policyIndexes, about);
+  const all = inArmOfTrial(policies, effective.all, effective.policyIndexes, about);
   if (effective.enforced === effective.all) return { ...effective, all, enforced: all };
-  return { ...effective, all, enforced: heardInTrial(policies, effective.enforced, effective.policyIndexes, about) };
+  return { ...effective, all, enforced: inArmOfTrial(policies, effective.enforced, effective.policyIndexes, about) };
 }
 
 /** The same policies are effective for computes of one arm, so these are put together once. */
 const known = new WeakMap<Directives, Partial<Record<Arm, Directives>>>();
 
-function heardInTrial(
+function inArmOfTrial(
   policies: CompiledPolicies,
   directives: Directives,
   policyIndexes: readonly number[],

@@ -3,7 +3,7 @@ import { CONNECTION_PROFILES, type ConnectionProfile } from '../connections/conn
 import type { ConnectionHistory } from '../connections/connections.ts';
 import { type Hold, holdsAt } from '../overrides/holds.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
-import type { Bounds, FreezeWindow, RestartWindow, Says } from '../policy/directive.ts';
+import type { Bounds, DirectiveType, FreezeWindow, RestartWindow } from '../policy/directive.ts';
 import { ruleOf } from '../policy/kinds/kinds.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { Restore, TrialRecords } from '../records/compute-record.ts';
@@ -14,7 +14,7 @@ import { ensureHeadroom, reportUnmet } from './stages/headroom.ts';
 import { clampToHardLimits, clampToLimits } from './stages/limits.ts';
 import { applyHolds, restoreBaseline } from './stages/people.ts';
 import { obeyPlatform } from './stages/platform.ts';
-import { settleSchedules } from './stages/schedules.ts';
+import { decideSchedules } from './stages/schedules.ts';
 import { giveTrialBaseline } from './stages/trial.ts';
 import { allowRestart, noteFreezes } from './stages/writes.ts';
 import type { TraceStep } from './trace.ts';
@@ -67,7 +67,7 @@ export interface DecideInput {
 
 /** The precedence of the language. Source: docs/policies.md, "Which policy decides". */
 const ORDER = [
-  settleSchedules,
+  decideSchedules,
   giveTrialBaseline,
   clampToLimits,
   ensureHeadroom,
@@ -80,10 +80,10 @@ const ORDER = [
   noteFreezes,
 ] as const;
 
-type Unheard = Exclude<Says, (typeof ORDER)[number]['hears'][number]>;
+type Unhandled = Exclude<DirectiveType, (typeof ORDER)[number]['handles'][number]>;
 
 /** A directive that no stage handles would be accepted and do nothing: then this does not compile, and names it. */
-const STAGES: [Unheard] extends [never] ? readonly Stage[] : Unheard = ORDER;
+const STAGES: [Unhandled] extends [never] ? readonly Stage[] : Unhandled = ORDER;
 
 /**
  * What a compute should have at an instant, and why. Pure: the same input gives the same decision, in the daemon, in a
@@ -96,8 +96,8 @@ export function decide(input: DecideInput): Decision {
   const matched = holds.length > 0 || effective.matched;
   const { baseline, restore, connections } = input;
   const about = { compute, baseline, trials, instantMs, holds, restore, connections, profile };
-  const all = settle({ ...about, effective: effective.all });
-  const enforcing = effective.enforced === effective.all ? all : settle({ ...about, effective: effective.enforced });
+  const all = runStages({ ...about, effective: effective.all });
+  const enforcing = effective.enforced === effective.all ? all : runStages({ ...about, effective: effective.enforced });
   return {
     instantMs,
     desired: { size: all.size, suspendTimeoutSeconds: all.suspendTimeoutSeconds },
@@ -127,7 +127,7 @@ function selectionUnknown(policy: Policy): TraceStep[] {
   }));
 }
 
-function settle(input: StageInput<Says>) {
+function runStages(input: StageInput<DirectiveType>) {
   const draft = emptyDraft();
   for (const { run } of STAGES) run(draft, input);
   return draft;

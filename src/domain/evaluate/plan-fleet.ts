@@ -41,7 +41,7 @@ export interface FleetPlan {
 }
 
 /**
- * Plans for every compute as a daemon would at this instant that looks at all of them at once. Restarts are counted in the
+ * Plans for every compute as a daemon would that reconciles all of them at once at this instant. Restarts are counted in the
  * order in which they would be written: raises first, then by priority. Pure.
  */
 export function planFleet(fleet: FleetSituation): FleetPlan {
@@ -86,7 +86,7 @@ function planOne(
   return { compute, record, ...evaluation };
 }
 
-/** What is stored, with what it says by now; or what would be stored at the first look. */
+/** What is stored, with what it says by now; or what would be stored at the first reconcile. */
 function recordAt(fleet: FleetSituation, compute: Compute): ComputeRecord {
   const { records, baselines, nowMs, policies, manualChanges, holds = [] } = fleet;
   const metAtMs = Math.min(fleet.metAtMs ?? nowMs, nowMs);
@@ -95,8 +95,8 @@ function recordAt(fleet: FleetSituation, compute: Compute): ComputeRecord {
     const baseline = baselines?.get(compute.computeId) ?? settingsOf(compute);
     return { ...firstRecord(compute, metAtMs), baseline, enforcedSinceMs: metAtMs };
   }
-  const settled = forgetOvercome(confirmWrite(stored, compute, nowMs), compute);
-  const record = withTrials(policies, compute, { enforcedSinceMs: metAtMs, ...settled }, nowMs);
+  const confirmed = forgetOvercome(confirmWrite(stored, compute, nowMs), compute);
+  const record = withTrials(policies, compute, { enforcedSinceMs: metAtMs, ...confirmed }, nowMs);
   const situation = { policies, compute, record, nowMs, holds, ...(manualChanges && { manualChanges }) };
   return detectManualChanges(record, compute, nowMs, (group) => isReverted(situation, group));
 }

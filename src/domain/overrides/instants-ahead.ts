@@ -29,7 +29,7 @@ export function withoutInstantsAhead(record: ComputeRecord, nowMs: number): { re
 }
 
 /** What a person said at an instant too far ahead was said now, and lasts as long as it was meant to. */
-export function saidByNow<E extends { createdAtMs: number; expiresAtMs: number }>(entry: E, nowMs: number): E {
+export function createdByNow<E extends { createdAtMs: number; expiresAtMs: number }>(entry: E, nowMs: number): E {
   const aheadMs = entry.createdAtMs - nowMs;
   if (aheadMs <= MOST_AHEAD_MS) return entry;
   return { ...entry, createdAtMs: nowMs, expiresAtMs: entry.expiresAtMs - aheadMs };

@@ -29,7 +29,7 @@ export interface Plan {
   actions: Action[];
   /** What waits, as it would be written; absent where nothing does. */
   held?: Action[];
-  /** When to look again, as far as a gate knows it; also where a part may be done now. Milliseconds since the epoch. */
+  /** When to try again, as far as a gate knows it; also where a part may be done now. Milliseconds since the epoch. */
   untilMs?: number;
   /** Why the actions are made now; where nothing is to be done, why not. */
   why: Reason[];

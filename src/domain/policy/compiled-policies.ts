@@ -1,6 +1,6 @@
 import type { Compute } from '../compute/compute.ts';
 import { prepareDates } from '../time/windows/date-filter.ts';
-import { compareProposals, type Directive, type Directives, type Says } from './directive.ts';
+import { compareProposals, type Directive, type Directives, type DirectiveType } from './directive.ts';
 import { ruleOf } from './kinds/kinds.ts';
 import type { Policy, PolicySet } from './policy.ts';
 import { type ComputeMatcher, compileSelector } from './select.ts';
@@ -58,9 +58,9 @@ export function compilePolicies(set: PolicySet): CompiledPolicies {
     effectiveFor(compute, instantMs) {
       const { effective, policyIndexes, unknownIndexes } = audienceOf(compute, instantMs - compute.createdAtMs);
       return remember(effective, MOST_KEPT_BY_AUDIENCE, instantMs, () => {
-        const said = policyIndexes.flatMap((index) => stretches[index]?.(instantMs).directives ?? []);
+        const ofType = policyIndexes.flatMap((index) => stretches[index]?.(instantMs).directives ?? []);
         const unknown = unknownIndexes.flatMap((index) => policies[index] ?? []);
-        return { ...effectivePolicies(said, policyIndexes), unknown };
+        return { ...effectivePolicies(ofType, policyIndexes), unknown };
       });
     },
     nextChangeAfter: (policyIndex, instantMs) => stretches[policyIndex]?.(instantMs).untilMs,
@@ -162,15 +162,15 @@ export function effectivePolicies(
 }
 
 function sortOut(directives: readonly Directive[]): Directives {
-  const said = <S extends Says>(says: S) =>
-    directives.filter((directive): directive is Extract<Directive, { says: S }> => directive.says === says);
+  const ofType = <S extends DirectiveType>(type: S) =>
+    directives.filter((directive): directive is Extract<Directive, { type: S }> => directive.type === type);
   return {
-    values: said('values').sort(compareProposals),
-    bounds: said('bounds'),
-    need: said('need').sort(byImportance),
-    restart: said('restart').sort(byImportance),
-    freeze: said('freeze'),
-    trial: said('trial').sort(byImportance),
+    values: ofType('values').sort(compareProposals),
+    bounds: ofType('bounds'),
+    need: ofType('need').sort(byImportance),
+    restart: ofType('restart').sort(byImportance),
+    freeze: ofType('freeze'),
+    trial: ofType('trial').sort(byImportance),
   };
 }
 

@@ -13,7 +13,7 @@ export type ProposedValue<T> = T | 'baseline';
 
 /** What one policy proposes at one instant, to every compute that it selects. */
 export interface ProposedValues {
-  says: 'values';
+  type: 'values';
   policy: PolicyBase;
   /** Place of the policy in its set; a later one wins a tie. */
   policyIndex: number;
@@ -47,7 +47,7 @@ export function compareProposals(a: ProposedValues, b: ProposedValues): number {
   );
 }
 
-interface Said {
+interface FromPolicy {
   policy: PolicyBase;
   /** Place of the policy in its set; a later one wins a tie. */
   policyIndex: number;
@@ -60,8 +60,8 @@ export interface Range {
 }
 
 /** Clamps what comes before. */
-export interface Bounds extends Said {
-  says: 'bounds';
+export interface Bounds extends FromPolicy {
+  type: 'bounds';
   /** Of the groups that it bounds. */
   ranges: { readonly [G in FieldGroup]?: Range };
   /** Wins over headroom and over what a person set. */
@@ -83,14 +83,14 @@ export interface ConnectionNeed {
 }
 
 /** Connections must stay free. */
-export interface Need extends Said {
-  says: 'need';
+export interface Need extends FromPolicy {
+  type: 'need';
   need: ConnectionNeed;
 }
 
 /** A restart may be made now. */
-export interface RestartWindow extends Said {
-  says: 'restart';
+export interface RestartWindow extends FromPolicy {
+  type: 'restart';
   /** Milliseconds since the epoch. */
   openSinceMs: number;
   /** Not again before this has passed since the last start. */
@@ -100,8 +100,8 @@ export interface RestartWindow extends Said {
 }
 
 /** Nothing may be written now, except raises where they are allowed. */
-export interface FreezeWindow extends Said {
-  says: 'freeze';
+export interface FreezeWindow extends FromPolicy {
+  type: 'freeze';
   allowRaise: boolean;
   /** When it ends, milliseconds since the epoch; absent if it does not. */
   untilMs?: number;
@@ -119,8 +119,8 @@ export interface TrialTerms {
 }
 
 /** Policies have no effect in a control group. */
-export interface Trial extends Said {
-  says: 'trial';
+export interface Trial extends FromPolicy {
+  type: 'trial';
   terms: TrialTerms;
   /** The groups that withdrawn policies may change; empty until it is known for whom it is effective. */
   groups: readonly FieldGroup[];
@@ -130,7 +130,7 @@ export interface Trial extends Said {
 export type Directive = ProposedValues | Bounds | Need | RestartWindow | FreezeWindow | Trial;
 
 /** What directives can say. */
-export type Says = Directive['says'];
+export type DirectiveType = Directive['type'];
 
 /** All directives of one instant by what they say, each list in the order of {@link ./compiled-policies.ts}. */
-export type Directives = { readonly [S in Says]: readonly Extract<Directive, { says: S }>[] };
+export type Directives = { readonly [S in DirectiveType]: readonly Extract<Directive, { type: S }>[] };

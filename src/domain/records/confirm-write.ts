@@ -11,13 +11,13 @@ export const ANSWER_GRACE_MS = 20_000;
  */
 export function confirmWrite(record: ComputeRecord, actual: Compute, nowMs: number): ComputeRecord {
   if (!record.intent) return record;
-  const { intent, ...settled } = record;
+  const { intent, ...answered } = record;
   const fields = intent.fields ?? {};
   if (intent.fields && hasSettings(actual, fields)) {
-    return { ...settled, lastApplied: { ...record.lastApplied, ...fields } };
+    return { ...answered, lastApplied: { ...record.lastApplied, ...fields } };
   }
-  if (intent.restart && (actual.startedAtMs ?? 0) >= intent.atMs) return settled;
+  if (intent.restart && (actual.startedAtMs ?? 0) >= intent.atMs) return answered;
   if (nowMs < intent.atMs + ANSWER_GRACE_MS) return record;
   // It failed when it was sent: a daemon that finds it after a crash has waited already.
-  return withFailure(settled, { desired: fields, message: 'no answer came', atMs: intent.atMs, permanent: false });
+  return withFailure(answered, { desired: fields, message: 'no answer came', atMs: intent.atMs, permanent: false });
 }

@@ -11,7 +11,7 @@ export function monthStart(ms: number, months = 0): number {
 }
 
 /** Usage arrives up to an hour late, so a bucket is not complete before so many milliseconds after its end. */
-const SETTLED_AFTER_MS = 2 * HOUR_MS;
+const FINAL_AFTER_MS = 2 * HOUR_MS;
 
 /** The share of what a compute uses at least while it is awake that a bucket must show. */
 const PLAUSIBLE_SHARE = 0.9;
@@ -53,9 +53,9 @@ export function knownBuckets(
     for (let startMs = fromMs; startMs < toMs; startMs += seconds * 1000) {
       const endMs = startMs + seconds * 1000;
       const cuSeconds = shown.get(startMs) ?? 0;
-      const isSettled = endMs + SETTLED_AFTER_MS <= nowMs && endMs <= arrivedUntilMs;
-      const atLeast = isSettled ? (least({ projectId, branchId }, startMs, seconds) ?? 0) : 0;
-      const isKnown = isSettled && cuSeconds >= PLAUSIBLE_SHARE * atLeast;
+      const isFinal = endMs + FINAL_AFTER_MS <= nowMs && endMs <= arrivedUntilMs;
+      const atLeast = isFinal ? (least({ projectId, branchId }, startMs, seconds) ?? 0) : 0;
+      const isKnown = isFinal && cuSeconds >= PLAUSIBLE_SHARE * atLeast;
       buckets.push({ startMs, seconds, cuSeconds: isKnown ? cuSeconds : null });
     }
     return { projectId, branchId, buckets };

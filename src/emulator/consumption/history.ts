@@ -47,7 +47,7 @@ function shownUntilMs({ delayMinutes, stalls }: Consumption, nowMs: number): num
   return untilMs - (untilMs % QUARTER_MS);
 }
 
-/** Whether an hour of a unit shows too little for a day: the same at every look. */
+/** Whether an hour of a unit shows too little for a day: the same at every request. */
 function isCorrectedLater(unit: string, hour: number, share: number): boolean {
   let hash = Math.imul(hour, 0x9e3779b1);
   for (const character of unit) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193);

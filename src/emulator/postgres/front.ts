@@ -40,12 +40,12 @@ function fatal(message: string): Buffer {
 
 /** Looks at what a server says first, but for the byte that answers a question about encryption. */
 function countRefusal(server: Socket, onRefused: () => void): void {
-  const look = (answer: Buffer): void => {
+  const readAnswer = (answer: Buffer): void => {
     if (answer[0] !== ERROR && answer[0] !== AUTHENTICATION) return;
-    server.off('data', look);
+    server.off('data', readAnswer);
     if (answer[0] === ERROR && answer.includes(TOO_MANY)) onRefused();
   };
-  server.on('data', look);
+  server.on('data', readAnswer);
 }
 
 export async function openFront(options: FrontOptions): Promise<Front> {

@@ -14,8 +14,8 @@ export interface PostgresPower {
 }
 
 /** The longest that a change by itself (a suspension) may be late. */
-const LONGEST_LOOK_MS = 500;
-const SHORTEST_LOOK_MS = 10;
+const LONGEST_POLL_MS = 500;
+const SHORTEST_POLL_MS = 10;
 
 interface PowerOptions {
   platform: Platform;
@@ -60,15 +60,15 @@ export async function startPostgresPower({ platform, binaries }: PowerOptions): 
     track(applyPlan(found.compute, found.operation));
   };
 
-  const stopHearing = platform.onEvents((events) => {
+  const unsubscribe = platform.onEvents((events) => {
     for (const event of events) effectivePolicies(event);
   });
-  const ticker = keepLooking(platform);
+  const ticker = keepPolling(platform);
 
   const close = async (): Promise<void> => {
     closed = true;
     ticker.stop();
-    stopHearing();
+    unsubscribe();
     await fronts.closeAll();
     await Promise.allSettled(tasks);
     await servers.close();
@@ -99,13 +99,13 @@ function externalOperation(
 }
 
 /** Looks at the world when something falls due in it, so that it happens on time though nobody asks. */
-function keepLooking(platform: Platform): { stop(): void } {
+function keepPolling(platform: Platform): { stop(): void } {
   let timer: NodeJS.Timeout;
-  const look = (): void => {
+  const poll = (): void => {
     const nextAtMs = platform.world().due.nextAtMs();
-    const untilNextMs = nextAtMs === undefined ? LONGEST_LOOK_MS : platform.clock.realDelayMs(nextAtMs);
-    timer = setTimeout(look, Math.max(SHORTEST_LOOK_MS, Math.min(LONGEST_LOOK_MS, untilNextMs)));
+    const untilNextMs = nextAtMs === undefined ? LONGEST_POLL_MS : platform.clock.realDelayMs(nextAtMs);
+    timer = setTimeout(poll, Math.max(SHORTEST_POLL_MS, Math.min(LONGEST_POLL_MS, untilNextMs)));
   };
-  timer = setTimeout(look, SHORTEST_LOOK_MS);
+  timer = setTimeout(poll, SHORTEST_POLL_MS);
   return { stop: () => clearTimeout(timer) };
 }

@@ -16,7 +16,7 @@ function isNegotiation(chunk: Buffer): boolean {
   return chunk.length === NEGOTIATION_BYTES && NEGOTIATION_CODES.has(chunk.readInt32BE(4));
 }
 
-/** `onChange` hears when the session begins to rest and when it works again; it works from its start. */
+/** `onChange` is called when the session becomes idle and when it works again; it works from its start. */
 export function createSessionActivity(onChange: (isBusy: boolean) => void): SessionActivity {
   let isBusy = true;
   let negotiations = 0;

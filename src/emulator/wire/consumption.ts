@@ -24,7 +24,7 @@ function metricValue(metric: string, used: { cuMs: number; activeMs: number }): 
   return 0;
 }
 
-/** The id of a period is the same at every look. */
+/** The id of a period is the same at every request. */
 function periodId(unit: Unit, startMs: number): string {
   let seed = Math.floor(startMs / 1000);
   for (const character of unit.ledger.orgId ?? '') seed = Math.imul(seed ^ (character.codePointAt(0) ?? 0), 0x01000193);

@@ -5,7 +5,7 @@ import type { Compute, ComputeSettings, Operation, Project, WorldState } from '.
 import { enqueue, touch } from './operations.ts';
 import { findProject, findUnlockedCompute, LOCKED_MESSAGE, type Outcome, type Refusal, refuse } from './outcome.ts';
 import { planSuspension } from './suspension.ts';
-import { branchLedger, settleUsage } from './usage.ts';
+import { addUsage, branchLedger } from './usage.ts';
 
 function settingsOf(compute: Compute): ComputeSettings {
   const { branchId, minCu, maxCu, suspendTimeoutSeconds, disabled, poolerEnabled, name, pgSettings } = compute;
@@ -72,7 +72,7 @@ export function updateCompute(
   if (problem !== undefined) return refuse('invalid', problem);
   const refusal = planRefusal(project.plan, changes) ?? branchRefusal(project, compute, after.branchId);
   if (refusal !== undefined) return { ok: false, refusal };
-  settleUsage(compute, world.nowMs);
+  addUsage(compute, world.nowMs);
   Object.assign(compute, after);
   compute.ledger = branchLedger(world, project, compute.branchId);
   touch(world, project, compute);
@@ -117,7 +117,7 @@ export function restartCompute(world: WorldState, projectId: string, computeId: 
 
 /** Takes a compute out of the world; what it had used stays with its project. */
 export function removeCompute(world: WorldState, project: Project, compute: Compute): void {
-  settleUsage(compute, world.nowMs);
+  addUsage(compute, world.nowMs);
   dropConnections(world, compute);
   project.computes.delete(compute.id);
   world.computes.delete(compute.id);

@@ -8,7 +8,7 @@ interface Arrival {
   connections: number;
   forMs?: number;
   reconnects: boolean;
-  /** To hear of them in events, and to let them leave one by one. */
+  /** To name them in events, and to let them leave one by one. */
   groupId?: string;
 }
 

@@ -1,6 +1,6 @@
 import type { Compute, ConnectionGroup, WorldEvent, WorldState } from './entities.ts';
 import { planSuspension } from './suspension.ts';
-import { settleUsage } from './usage.ts';
+import { addUsage } from './usage.ts';
 
 export function countConnections(groups: readonly ConnectionGroup[]): number {
   return groups.reduce((sum, group) => sum + group.connections, 0);
@@ -23,7 +23,7 @@ function announce(world: WorldState, compute: Compute, groups: readonly Connecti
 
 /** Puts a group on an active compute; its stay begins now, unless it had begun before it was dropped. */
 function admit(world: WorldState, compute: Compute, group: ConnectionGroup): void {
-  settleUsage(compute, world.nowMs);
+  addUsage(compute, world.nowMs);
   compute.lastActiveAtMs = world.nowMs;
   if (group.forMs !== undefined && group.endsAtMs === undefined) {
     group.endsAtMs = world.nowMs + group.forMs;
@@ -55,7 +55,7 @@ export function sendWaitingAway(world: WorldState, compute: Compute): void {
 export function setBusy(world: WorldState, compute: Compute, groupId: string, isBusy: boolean): void {
   const group = compute.connected.find(({ id }) => id === groupId);
   if (group === undefined) return;
-  settleUsage(compute, world.nowMs);
+  addUsage(compute, world.nowMs);
   group.isBusy = isBusy;
   compute.lastActiveAtMs = world.nowMs;
   planSuspension(world, compute);
@@ -71,7 +71,7 @@ export function leave(world: WorldState, compute: Compute, groupId: string): voi
 export function depart(world: WorldState, compute: Compute, group: ConnectionGroup): void {
   compute.waiting = compute.waiting.filter((other) => other !== group);
   if (!compute.connected.includes(group)) return;
-  settleUsage(compute, world.nowMs);
+  addUsage(compute, world.nowMs);
   compute.connected = compute.connected.filter((other) => other !== group);
   compute.lastActiveAtMs = world.nowMs;
   planSuspension(world, compute);
@@ -81,7 +81,7 @@ export function depart(world: WorldState, compute: Compute, group: ConnectionGro
 export function dropConnections(world: WorldState, compute: Compute): void {
   const dropped = countConnections(compute.connected);
   if (dropped === 0) return;
-  settleUsage(compute, world.nowMs);
+  addUsage(compute, world.nowMs);
   compute.usage.connectionsDropped += dropped;
   compute.lastActiveAtMs = world.nowMs;
   announce(world, compute, compute.connected, 'dropped');
@@ -100,7 +100,7 @@ export function disconnect(world: WorldState, compute: Compute, connections: num
     left -= leaving;
     return group.connections > 0;
   };
-  settleUsage(compute, world.nowMs);
+  addUsage(compute, world.nowMs);
   const hadConnected = compute.connected.length > 0;
   compute.connected = compute.connected.filter(shrink);
   compute.waiting = compute.waiting.filter(shrink);

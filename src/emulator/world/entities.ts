@@ -51,7 +51,7 @@ export interface ConnectionGroup {
   reconnects: boolean;
   /** False for clients that are connected and do nothing: they hold no compute awake. */
   isBusy: boolean;
-  /** Given to those that somebody outside wants to hear of. */
+  /** Given to those that somebody outside wants events of. */
   id?: string;
   /** The size that they need, in CU; absent: none beyond the minimum. */
   cu?: number;
@@ -82,7 +82,7 @@ export interface ProjectLedger {
 
 /** Sums since the start of the emulator. Sizes are summed over the time in state `active` only. */
 export interface Usage {
-  settledAtMs: number;
+  addedUntilMs: number;
   activeMs: number;
   /** By the sizes that autoscaling chose: what is billed. */
   cuMs: number;

@@ -3,7 +3,7 @@ import { admitWaiting, depart } from './connections.ts';
 import { demandAt } from './demand.ts';
 import type { Compute, ComputeLoad, WorldState } from './entities.ts';
 import { wakeIfWanted } from './operations.ts';
-import { settleUsage } from './usage.ts';
+import { addUsage } from './usage.ts';
 
 const SHORTEST_VISIT_MS = 1000;
 
@@ -32,7 +32,7 @@ export function changeDemand(world: WorldState, compute: Compute, state: Compute
 function require(world: WorldState, compute: Compute, state: ComputeLoad, cu: number): void {
   const { group } = state;
   if (group !== undefined && (compute.connected.includes(group) || compute.waiting.includes(group))) {
-    settleUsage(compute, world.nowMs);
+    addUsage(compute, world.nowMs);
     group.cu = cu;
     return;
   }

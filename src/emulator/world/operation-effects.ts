@@ -1,13 +1,13 @@
 import { admitWaiting, dropConnections, sendWaitingAway } from './connections.ts';
 import type { Compute, ComputeState, Operation, WorldState } from './entities.ts';
-import { branchLedger, settleUsage } from './usage.ts';
+import { addUsage, branchLedger } from './usage.ts';
 
 /** Older ones are forgotten. */
 const MOST_INTERVALS = 20_000;
 
 /** Every change of state goes through here, so that usage is added up and seen as it was. */
 function enterState(world: WorldState, compute: Compute, state: ComputeState): void {
-  settleUsage(compute, world.nowMs);
+  addUsage(compute, world.nowMs);
   const [last] = compute.awake.slice(-1);
   if (state === 'active' && compute.state !== 'active') compute.awake.push({ fromMs: world.nowMs });
   if (state !== 'active' && last !== undefined && compute.state === 'active') last.toMs = world.nowMs;
@@ -45,7 +45,7 @@ export function finishEffect(world: WorldState, compute: Compute, operation: Ope
 export function failEffect(world: WorldState, compute: Compute, operation: Operation): void {
   if (operation.action === 'start_compute') sendWaitingAway(world, compute);
   if (operation.rollback === undefined) return;
-  settleUsage(compute, world.nowMs);
+  addUsage(compute, world.nowMs);
   Object.assign(compute, operation.rollback);
   const project = world.projects.get(compute.projectId);
   if (project !== undefined) compute.ledger = branchLedger(world, project, compute.branchId);

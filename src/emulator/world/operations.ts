@@ -194,7 +194,7 @@ function close(world: WorldState, project: Project, operation: Operation, status
 }
 
 /** Ends the running operation of a compute, and everything that waited for it if it failed. */
-function settleCompute(world: WorldState, project: Project, compute: Compute, operation: Operation): void {
+function finishCompute(world: WorldState, project: Project, compute: Compute, operation: Operation): void {
   compute.queue = compute.queue.filter((other) => other !== operation);
   if (operation.status !== 'finished' && operation.status !== 'skipped') {
     failEffect(world, compute, operation);
@@ -221,7 +221,7 @@ function end(world: WorldState, operation: Operation): void {
   close(world, project, operation, status);
   const compute = operation.computeId === undefined ? undefined : project.computes.get(operation.computeId);
   if (compute === undefined) touch(world, project);
-  else settleCompute(world, project, compute, operation);
+  else finishCompute(world, project, compute, operation);
 }
 
 /** An instant of an operation has come: a scheduled one begins, a running one ends, or is seen being cancelled before. */

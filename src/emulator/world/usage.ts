@@ -5,7 +5,7 @@ const QUARTER_MS = 900_000;
 
 export function noUsage(nowMs: number): Usage {
   return {
-    settledAtMs: nowMs,
+    addedUntilMs: nowMs,
     activeMs: 0,
     cuMs: 0,
     cuMsLow: 0,
@@ -55,7 +55,7 @@ function causeOf(compute: Compute): string {
 
 /** How long it has been active since its usage was last added up. */
 function openMs(compute: Compute, nowMs: number): number {
-  return compute.state === 'active' ? Math.max(0, nowMs - compute.usage.settledAtMs) : 0;
+  return compute.state === 'active' ? Math.max(0, nowMs - compute.usage.addedUntilMs) : 0;
 }
 
 /** What a compute has used up to `nowMs`, without changing it. */
@@ -63,7 +63,7 @@ export function usageAt(compute: Compute, nowMs: number): Usage {
   const { usage } = compute;
   const activeMs = openMs(compute, nowMs);
   return {
-    settledAtMs: nowMs,
+    addedUntilMs: nowMs,
     activeMs: usage.activeMs + activeMs,
     cuMs: usage.cuMs + activeMs * sizeOf(compute),
     cuMsLow: usage.cuMsLow + activeMs * compute.minCu,
@@ -98,7 +98,7 @@ function addOpen(ledger: QuarterLedger, compute: Compute, nowMs: number): void {
 /**
  * Must come before every change of a compute's state, size, timeout or clients: what lies behind is counted with the old ones.
  */
-export function settleUsage(compute: Compute, nowMs: number): void {
+export function addUsage(compute: Compute, nowMs: number): void {
   if (compute.state === 'active') {
     addOpen(compute.ledger, compute, nowMs);
     compute.usage.causes = new Map(causesAt(compute, nowMs));
@@ -108,12 +108,12 @@ export function settleUsage(compute: Compute, nowMs: number): void {
 
 /** What a branch has used up to now, without changing anything. */
 export function quartersOf(world: WorldState, ledger: ProjectLedger, branchId: string): QuarterLedger {
-  const settled = ledger.branches.get(branchId)?.quarters ?? new Map();
+  const known = ledger.branches.get(branchId)?.quarters ?? new Map();
   const awake = [...(world.projects.get(ledger.projectId)?.computes.values() ?? [])].filter(
     (compute) => compute.branchId === branchId && openMs(compute, world.nowMs) > 0,
   );
-  if (awake.length === 0) return settled;
-  const open: QuarterLedger = new Map(settled);
+  if (awake.length === 0) return known;
+  const open: QuarterLedger = new Map(known);
   for (const compute of awake) addOpen(open, compute, world.nowMs);
   return open;
 }

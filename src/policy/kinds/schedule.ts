@@ -16,7 +16,7 @@ const CalendarNames = z
   .array(z.string(expected('the name of a calendar')), expected('a list of calendars'))
   .min(1, 'expected at least one calendar');
 
-const saysSomething = (value: { size?: unknown; suspend_after?: unknown }) =>
+const hasValue = (value: { size?: unknown; suspend_after?: unknown }) =>
   value.size !== undefined || value.suspend_after !== undefined;
 
 /** What is wanted while one of the times of `at` is open. */
@@ -30,7 +30,7 @@ const ScheduleWindow = mapping({
     .describe('Makes raises before the start: 3m before, or the given duration.')
     .optional(),
 })
-  .refine(saysSomething, { error: 'a window says what it wants: add size, suspend_after, or both' })
+  .refine(hasValue, { error: 'a window says what it wants: add size, suspend_after, or both' })
   .refine(({ at, only, except }) => (only ?? except) === undefined || at.every(({ kind }) => kind !== 'interval'), {
     error: 'an absolute interval names its dates itself; only and except go with recurring times',
     path: ['at'],
@@ -42,7 +42,7 @@ const Otherwise = z
   .union(
     [
       z.literal(['leave', 'baseline']),
-      mapping(values, OTHERWISE).refine(saysSomething, { error: 'no values; write "leave" to set nothing' }),
+      mapping(values, OTHERWISE).refine(hasValue, { error: 'no values; write "leave" to set nothing' }),
     ],
     expected(OTHERWISE),
   )

@@ -68,11 +68,11 @@ function longestOf(policy: Policy): number {
 
 /** A query that gives every compute the same count, or that of its whole project or branch. */
 export const queryWithoutCompute: LintRule = function* (context) {
-  const told = new Set<string>();
+  const warned = new Set<string>();
   for (const policy of context.policies.filter(isKind('headroom'))) {
     const source = context.sources.get(policy.connections);
-    if (source?.from !== 'prometheus' || source.query.includes('$compute') || told.has(source.name)) continue;
-    told.add(source.name);
+    if (source?.from !== 'prometheus' || source.query.includes('$compute') || warned.has(source.name)) continue;
+    warned.add(source.name);
     const scope = ['$branch', '$project'].find((name) => source.query.includes(name));
     const counted = scope
       ? `counts all computes of a ${scope.slice(1)} together`

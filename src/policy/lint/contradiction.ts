@@ -81,8 +81,8 @@ function mayContradict(later: Speaker, earlier: Speaker, { weekSpans }: LintCont
 function firstContradiction(later: Speaker, earlier: Speaker, { nowMs, endMs }: LintContext) {
   let atMs: number | undefined = nowMs;
   while (atMs !== undefined && atMs < endMs) {
-    const voice = later.heardAt(atMs);
-    const answer = earlier.heardAt(atMs);
+    const voice = later.effectiveAt(atMs);
+    const answer = earlier.effectiveAt(atMs);
     if (voice && answer && voice.isAbsolute === answer.isAbsolute && voice.value !== answer.value) {
       return { atMs, later: voice, earlier: answer };
     }
@@ -105,7 +105,7 @@ interface Voice {
 interface Speaker {
   voices: readonly Voice[];
   /** The window that decides at an instant. */
-  heardAt(instantMs: number): (Voice & { isAbsolute: boolean }) | undefined;
+  effectiveAt(instantMs: number): (Voice & { isAbsolute: boolean }) | undefined;
   nextStartAfter(instantMs: number): number | undefined;
   nextChangeAfter(instantMs: number): number | undefined;
 }
@@ -122,7 +122,7 @@ function createSpeaker(policy: SchedulePolicy, field: Field, openings: OpeningsC
   };
   return {
     voices,
-    heardAt: (instantMs) => parts().find((part) => part.openings.isOpenAt(instantMs)),
+    effectiveAt: (instantMs) => parts().find((part) => part.openings.isOpenAt(instantMs)),
     nextStartAfter: (instantMs) => earliest(parts().map((part) => part.openings.nextStartAfter(instantMs))),
     nextChangeAfter: (instantMs) => earliest(parts().map((part) => part.openings.nextChangeAfter(instantMs))),
   };

@@ -7,9 +7,9 @@ import { type LintContext, type LintRule, type Remark, timesOf } from './rule.ts
 /** An opening every five minutes. */
 const MOST_CHANGES_A_DAY = 576;
 /** Ends that are looked at before a switch counts as one that never closes. */
-const ENDS_LOOKED_AT = 8;
+const MOST_ENDS = 8;
 /** Changes of a window that are looked at, or instants that a search for one reached. */
-const CHANGES_LOOKED_AT = 16;
+const MOST_CHANGES = 16;
 const MINUTE_MS = 60_000;
 
 /** A time of which a search for the next boundary must end before it finds one. */
@@ -39,7 +39,7 @@ function whyCostly(spec: TimeSpec, { nowMs }: LintContext): string | undefined {
 /** Without `every` a restart is due once for each opening: one that is not found is none. */
 function losesItsOpening(at: readonly TimeSpec[], { nowMs }: LintContext): boolean {
   let ms = mayChangeAfter(at, nowMs);
-  for (let looked = 0; ms !== undefined && looked < CHANGES_LOOKED_AT; looked += 1) {
+  for (let checked = 0; ms !== undefined && checked < MOST_CHANGES; checked += 1) {
     if (openSince(at, ms - 1) === Number.NEGATIVE_INFINITY) return true;
     ms = mayChangeAfter(at, ms);
   }
@@ -57,7 +57,7 @@ function changesOfDay(spec: TimeSpec): number {
 
 function isEveryEndUndone(spec: CronSwitch, nowMs: number): boolean {
   let end = firingAfter({ cron: spec.endCron, zone: spec.zone }, nowMs);
-  for (let looked = 0; end && looked < ENDS_LOOKED_AT; looked += 1) {
+  for (let checked = 0; end && checked < MOST_ENDS; checked += 1) {
     if (!isOpenAt(spec, end.ms)) return false;
     end = firingAfter({ cron: spec.endCron, zone: spec.zone }, end.ms);
   }

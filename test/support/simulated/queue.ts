@@ -78,7 +78,7 @@ export function createMemoryQueue(clock: SteppedClock): JobQueue {
     async work(queue, handler) {
       handlers.set(queue, handler);
     },
-    rest: async () => {},
+    pause: async () => {},
     resume: async () => {},
     async close() {
       stop.abort();

@@ -145,7 +145,7 @@ function Policies({ status: { policies } }: { status: StatusDocument }) {
   if (!policies || policies.length === 0) return <p class="dim">No policy is loaded.</p>;
   return (
     <Table
-      caption="Policies in force"
+      caption="Current policies"
       head={['Policy', 'Kind', 'Mode', 'Owner']}
       rows={policies.map(({ name, kind, mode, owner }) => [
         <a href={`/?policy=${encodeURIComponent(name)}`}>{name}</a>,

@@ -22,7 +22,7 @@ interface FormRoute<S extends Subject, Schema extends FormSchema, Shown> {
   /** What the form is about; asked for whenever one is sent, so at little cost. */
   find(id: string): Promise<OperatorResult<S>>;
   /** `owner` is the name of the token, else the one that was written. */
-  tell(subject: S, fields: z.output<Schema>): Promise<OperatorResult<unknown>>;
+  submit(subject: S, fields: z.output<Schema>): Promise<OperatorResult<unknown>>;
   /** What the page with the form shows; asked for only where the form is shown again. */
   read(subject: S): Promise<OperatorResult<Shown>>;
   view(shown: Shown, again: { written: Written; problem: string }): Html;
@@ -37,7 +37,7 @@ interface FormRoute<S extends Subject, Schema extends FormSchema, Shown> {
 export function addForm<S extends Subject, Schema extends FormSchema, Shown>(
   app: Hono,
   tokens: Tokens,
-  { path, schema, find, tell, read, view, done }: FormRoute<S, Schema, Shown>,
+  { path, schema, find, submit, read, view, done }: FormRoute<S, Schema, Shown>,
 ): void {
   app.post(path, async (context) => {
     const found = await find(context.req.param('id') ?? '');
@@ -49,8 +49,8 @@ export function addForm<S extends Subject, Schema extends FormSchema, Shown>(
     if (!fields.ok) return again(fields.problem, 400);
     const holder = tokens.holderOf(fields.value.token);
     if (!holder) return again(NO_TOKEN, 401);
-    const told = await tell(found.value, { ...fields.value, owner: holder.name ?? fields.value.owner });
-    if (!told.ok) return again(told.error.message, STATUS[told.error.code]);
+    const result = await submit(found.value, { ...fields.value, owner: holder.name ?? fields.value.owner });
+    if (!result.ok) return again(result.error.message, STATUS[result.error.code]);
     return context.redirect(`/computes/${found.value.compute_id}?done=${done}`, 303);
   });
 }

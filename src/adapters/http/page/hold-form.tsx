@@ -85,9 +85,9 @@ function FormProblem({ problem }: { problem?: string | undefined }) {
 
 type Options = readonly (readonly [value: string, words: string])[];
 
-const AS_POLICIES_SAY = ['', 'as policies say'] as const;
-const SIZES: Options = [AS_POLICIES_SAY, ...COMPUTE_SIZES_CU.map((cu) => [`${cu}`, `${cu}`] as const)];
-const SUSPENDS: Options = [AS_POLICIES_SAY, ...TIMEOUTS.map((one) => [`${one}`, timeoutWords(one)] as const)];
+const FROM_POLICIES = ['', 'as policies say'] as const;
+const SIZES: Options = [FROM_POLICIES, ...COMPUTE_SIZES_CU.map((cu) => [`${cu}`, `${cu}`] as const)];
+const SUSPENDS: Options = [FROM_POLICIES, ...TIMEOUTS.map((one) => [`${one}`, timeoutWords(one)] as const)];
 const FOR: Options = LENGTHS.map(([seconds, words]) => [`${seconds}`, words] as const);
 
 function Select({ name, label, written, options }: FieldProps & { options: Options }) {
@@ -146,7 +146,7 @@ export function Holds({ holds, now, none }: HoldsProps) {
   if (holds.length === 0) return <p class="dim">{none}</p>;
   return (
     <Table
-      caption="Holds in force"
+      caption="Active holds"
       head={['Compute', 'What', 'Owner', 'Reason', 'Until', 'End it']}
       rows={holds.map((hold) => [
         <ComputeLink id={hold.compute_id} />,

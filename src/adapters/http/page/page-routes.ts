@@ -84,7 +84,7 @@ function addCompute(app: Hono, operator: DaemonOperator, tokens: Tokens): void {
     path: '/computes/:id/holds',
     schema: HoldFields,
     find: (id) => operator.findCompute(id),
-    tell({ compute_id: compute }, { for_seconds, min_cu, max_cu, suspend_timeout_seconds, freeze, reason, owner }) {
+    submit({ compute_id: compute }, { for_seconds, min_cu, max_cu, suspend_timeout_seconds, freeze, reason, owner }) {
       const [minCu, maxCu] = [min_cu ?? max_cu, max_cu ?? min_cu];
       return operator.hold({
         ...{ compute, owner, reason, forSeconds: for_seconds },
@@ -109,7 +109,7 @@ function addRelease(app: Hono, operator: DaemonOperator, tokens: Tokens): void {
     path: '/holds/:id/release',
     schema: ReleaseFields,
     find: (id) => operator.findHold(id),
-    tell: ({ id: target }, { owner }) => operator.release({ target, owner }),
+    submit: ({ id: target }, { owner }) => operator.release({ target, owner }),
     read: ({ id }) => operator.findHold(id),
     view: (hold, again) => releaseView({ hold, ...again, tokensAreSet }),
     done: 'released',

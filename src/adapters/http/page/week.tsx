@@ -101,7 +101,7 @@ function ChartSegment({ segment, now, most }: { segment: SegmentDocument; now: s
   );
 }
 
-/** What somebody hears instead of seeing it. */
+/** What a screen reader reads out. */
 function bandWords(segments: readonly SegmentDocument[]): string {
   const least = Math.min(...segments.map(({ min_cu }) => min_cu));
   const most = Math.max(...segments.map(({ max_cu }) => max_cu));

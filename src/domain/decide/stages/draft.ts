@@ -2,12 +2,12 @@ import type { Compute, ComputeSettings, Desired, FieldGroup, Size } from '../../
 import type { ConnectionProfile } from '../../connections/connection-profile.ts';
 import type { ConnectionHistory } from '../../connections/connections.ts';
 import type { Hold } from '../../overrides/holds.ts';
-import type { Bounds, Directives, FreezeWindow, RestartWindow, Says } from '../../policy/directive.ts';
+import type { Bounds, Directives, DirectiveType, FreezeWindow, RestartWindow } from '../../policy/directive.ts';
 import type { Restore, TrialRecords } from '../../records/compute-record.ts';
 import type { TraceStep } from '../trace.ts';
 
 /** What a stage of a decision may look at: of the directives those that it handles. */
-export interface StageInput<S extends Says = never> {
+export interface StageInput<S extends DirectiveType = never> {
   compute: Compute;
   baseline: ComputeSettings | undefined;
   /** Milliseconds since the epoch. */
@@ -38,14 +38,14 @@ export interface Draft extends Desired {
 }
 
 /** One stage: what it changes, it says in the trace. */
-export interface Stage<S extends Says = Says> {
-  hears: readonly S[];
+export interface Stage<S extends DirectiveType = DirectiveType> {
+  handles: readonly S[];
   run(draft: Draft, input: StageInput<S>): void;
 }
 
 /** A stage that handles these directives, and sees no others. */
-export function stage<const S extends Says>(hears: readonly S[], run: Stage<S>['run']): Stage<S> {
-  return { hears, run };
+export function stage<const S extends DirectiveType>(handles: readonly S[], run: Stage<S>['run']): Stage<S> {
+  return { handles, run };
 }
 
 export function emptyDraft(): Draft {

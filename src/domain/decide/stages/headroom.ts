@@ -16,15 +16,15 @@ const ROUNDING = 1e-9;
 export const ensureHeadroom = stage(['need', 'bounds'], (draft, input) => {
   const { effective, connections, compute, instantMs } = input;
   if (!connections) return;
-  const views = effective.need.map((said) => {
-    const options = { instantMs, windowMs: said.need.scaleDownAfterMs };
-    return { said, view: viewConnections(connections.get(said.need.connections), compute, options) };
+  const views = effective.need.map((directive) => {
+    const options = { instantMs, windowMs: directive.need.scaleDownAfterMs };
+    return { directive, view: viewConnections(connections.get(directive.need.connections), compute, options) };
   });
-  for (const { said, view } of views) if (view) coverNeed(draft, input, said, view);
-  for (const { said, view } of views) {
-    if (said.need.act === 'advise') continue;
-    if (!view?.wholeWindowKnown) keepConnections(draft, input, said, view !== undefined);
-    if (view && isCritical(input, said.need, view)) draft.urgent = true;
+  for (const { directive, view } of views) if (view) coverNeed(draft, input, directive, view);
+  for (const { directive, view } of views) {
+    if (directive.need.act === 'advise') continue;
+    if (!view?.wholeWindowKnown) keepConnections(draft, input, directive, view !== undefined);
+    if (view && isCritical(input, directive.need, view)) draft.urgent = true;
   }
 });
 
@@ -57,29 +57,29 @@ function isCritical(
   return criticalShare !== undefined && view.now >= criticalShare * usable - ROUNDING;
 }
 
-function coverNeed(draft: Draft, input: StageInput<'bounds'>, said: Need, view: ConnectionView): void {
-  const { policy } = said;
+function coverNeed(draft: Draft, input: StageInput<'bounds'>, directive: Need, view: ConnectionView): void {
+  const { policy } = directive;
   const { profile } = input;
   const before = draft.size ?? input.baseline;
   if (!before) {
     note(draft, { group: 'size', code: 'baseline_unknown', policy });
     return;
   }
-  const need = needOf(said.need, view);
+  const need = needOf(directive.need, view);
   const from = { minCu: before.minCu, maxCu: before.maxCu };
   const isMet = usableAt(profile, from) >= need;
-  const after = smallestCovering(from, need, reachOf(said.need, from, input.compute), profile);
+  const after = smallestCovering(from, need, reachOf(directive.need, from, input.compute), profile);
   const step = {
     group: 'size' as const,
     policy,
     connections: { peak: view.peak, need, usable: usableAt(profile, after) },
   };
-  if (said.need.act === 'advise') {
+  if (directive.need.act === 'advise') {
     const advised = { ...step, code: 'headroom_advised' as const, before: from };
     note(draft, isMet ? { ...step, code: 'headroom_met' } : advised);
   } else if (!sameSize(after, from)) {
     note(draft, { ...step, code: 'headroom', before: from, after });
-    reportOverLimits(draft, input, after, said);
+    reportOverLimits(draft, input, after, directive);
   } else if (isMet || draft.size === null) {
     // If no schedule sets a value the baseline is where a raise goes back to.
     note(draft, { ...step, code: isMet ? 'headroom_met' : 'baseline', ...(draft.size === null && { after }) });

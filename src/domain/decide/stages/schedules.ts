@@ -16,18 +16,18 @@ interface Group<T> {
 }
 
 /** What depends only on the effective policies is decided once for all computes that share them. */
-const settled = new WeakMap<Pick<Directives, 'values'>, Draft>();
+const decided = new WeakMap<Pick<Directives, 'values'>, Draft>();
 
 /** First stage: of the proposed values, in their order, the first on a group decides it. */
-export const settleSchedules = stage(['values'], (draft, input) => {
+export const decideSchedules = stage(['values'], (draft, input) => {
   const { effective } = input;
   if (effective.values.some(dependsOnCompute)) {
-    settleBoth(draft, input);
+    decideBoth(draft, input);
     return;
   }
-  const shared = settled.get(effective) ?? emptyDraft();
-  if (!settled.has(effective)) settleBoth(shared, input);
-  settled.set(effective, shared);
+  const shared = decided.get(effective) ?? emptyDraft();
+  if (!decided.has(effective)) decideBoth(shared, input);
+  decided.set(effective, shared);
   const { trace, deciders, size, suspendTimeoutSeconds } = shared;
   Object.assign(draft, { trace: trace.slice(), deciders: { ...deciders }, size, suspendTimeoutSeconds });
 });
@@ -36,15 +36,15 @@ function dependsOnCompute({ leads, size, suspendTimeoutSeconds }: ProposedValues
   return leads !== undefined || size === 'baseline' || suspendTimeoutSeconds === 'baseline';
 }
 
-function settleBoth(draft: Draft, { effective, compute, baseline }: StageInput<'values'>): void {
-  settleGroup<Size>(draft, effective.values, {
+function decideBoth(draft: Draft, { effective, compute, baseline }: StageInput<'values'>): void {
+  decideGroup<Size>(draft, effective.values, {
     group: 'size',
     proposedBy: ({ size }) => size,
     baseline: baseline && sizeOf(baseline),
     actual: sizeOf(compute),
     larger: largerSize,
   });
-  settleGroup<number>(draft, effective.values, {
+  decideGroup<number>(draft, effective.values, {
     group: 'suspend_timeout',
     proposedBy: ({ suspendTimeoutSeconds }) => suspendTimeoutSeconds,
     baseline: baseline?.suspendTimeoutSeconds,
@@ -53,7 +53,7 @@ function settleBoth(draft: Draft, { effective, compute, baseline }: StageInput<'
   });
 }
 
-function settleGroup<T extends Size | number>(draft: Draft, proposals: readonly ProposedValues[], of: Group<T>): void {
+function decideGroup<T extends Size | number>(draft: Draft, proposals: readonly ProposedValues[], of: Group<T>): void {
   let won: Spoken<T> | undefined;
   const leading: Spoken<T>[] = [];
   for (const spoken of spokenOn(proposals, of)) {

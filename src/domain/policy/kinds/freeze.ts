@@ -18,7 +18,7 @@ export const freezeRule: Rule<FreezePolicy> = {
     if (!anyOpenAt(policy.at, instantMs)) return [];
     const untilMs = nextChangeOfAny(policy.at, instantMs);
     const { allowRaise } = policy;
-    return [{ says: 'freeze', policy, policyIndex, allowRaise, ...(untilMs !== undefined && { untilMs }) }];
+    return [{ type: 'freeze', policy, policyIndex, allowRaise, ...(untilMs !== undefined && { untilMs }) }];
   },
   need: () => undefined,
   guard: () => 'freeze',

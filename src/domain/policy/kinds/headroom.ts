@@ -10,7 +10,7 @@ export interface HeadroomPolicy extends PolicyBase, ConnectionNeed {
 /** `kind: headroom`: connections that must stay free. What is needed depends on what was counted, not on the time. */
 export const headroomRule: Rule<HeadroomPolicy> = {
   ...timeless,
-  directivesAt: (policy, policyIndex) => [{ says: 'need', policy, policyIndex, need: policy }],
+  directivesAt: (policy, policyIndex) => [{ type: 'need', policy, policyIndex, need: policy }],
   need: (policy) => policy,
   guard: () => undefined,
   mayChange: () => ['size'],

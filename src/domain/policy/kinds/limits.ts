@@ -19,7 +19,7 @@ export const limitsRule: Rule<LimitsPolicy> = {
   directivesAt(policy, policyIndex) {
     const [size, timeout] = [rangeOf('size', policy), rangeOf('suspend_timeout', policy)];
     const ranges = { ...(size && { size }), ...(timeout && { suspend_timeout: timeout }) };
-    return [{ says: 'bounds', policy, policyIndex, hard: policy.hard, ranges }];
+    return [{ type: 'bounds', policy, policyIndex, hard: policy.hard, ranges }];
   },
   need: () => undefined,
   guard: ({ hard }) => (hard ? 'hard limit' : undefined),

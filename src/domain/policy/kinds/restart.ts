@@ -23,7 +23,7 @@ export const restartRule: Rule<RestartPolicy> = {
     const { everyMs, connectionsBelow } = policy;
     return [
       {
-        ...{ says: 'restart', policy, policyIndex, openSinceMs },
+        ...{ type: 'restart', policy, policyIndex, openSinceMs },
         ...(everyMs !== undefined && { everyMs }),
         ...(connectionsBelow !== undefined && { connectionsBelow }),
       },

@@ -33,11 +33,11 @@ export const scheduleRule: Rule<SchedulePolicy> = {
     const proposals = policy.windows.flatMap((window, windowIndex): ProposedValues[] => {
       const spoken = openingOf(window, instantMs);
       const { at } = window;
-      return spoken ? [{ says: 'values', policy, policyIndex, windowIndex, at, ...spoken, ...valuesOf(window) }] : [];
+      return spoken ? [{ type: 'values', policy, policyIndex, windowIndex, at, ...spoken, ...valuesOf(window) }] : [];
     });
     const otherwise = otherwiseOf(policy);
     if (otherwise) {
-      proposals.push({ says: 'values', policy, policyIndex, windowIndex: -1, source: 'otherwise', ...otherwise });
+      proposals.push({ type: 'values', policy, policyIndex, windowIndex: -1, source: 'otherwise', ...otherwise });
     }
     return proposals;
   },

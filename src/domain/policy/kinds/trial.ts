@@ -10,7 +10,7 @@ export interface TrialPolicy extends PolicyBase, TrialTerms {
 /** `kind: trial`: who is control at an instant depends on the unit; see decide/control-group.ts. */
 export const trialRule: Rule<TrialPolicy> = {
   ...timeless,
-  directivesAt: (policy, policyIndex) => [{ says: 'trial', policy, policyIndex, terms: policy, groups: [] }],
+  directivesAt: (policy, policyIndex) => [{ type: 'trial', policy, policyIndex, terms: policy, groups: [] }],
   // It gives back what policies have changed that select the compute as well.
   need: () => undefined,
   guard: () => undefined,

@@ -4,8 +4,8 @@ import type { Weekday } from '../time-spec.ts';
 const DAY_MS = 86_400_000;
 /** Offsets are looked up in blocks of time, each read once. */
 const BLOCK_MS = 400 * DAY_MS;
-/** Within this time, in milliseconds, one look finds every change: no zone has ever left an offset and come back to it within one. */
-const LOOK_EVERY_MS = 7 * DAY_MS;
+/** Within this time, in milliseconds, one sample finds every change: no zone has ever left an offset and come back to it within one. */
+const SAMPLE_EVERY_MS = 7 * DAY_MS;
 /** Bounds what is kept: zones times blocks. */
 const MOST_BLOCKS_KEPT = 4096;
 
@@ -15,7 +15,7 @@ interface OffsetBlock {
   offsetsMs: number[];
 }
 
-/** Asking the runtime for an offset takes some 10 µs, a look into a block less than 0.1 µs. */
+/** Asking the runtime for an offset takes some 10 µs, reading a block less than 0.1 µs. */
 const knownBlocks = new Map<string, Map<number, OffsetBlock>>();
 let blocksKept = 0;
 
@@ -67,12 +67,12 @@ function readBlock(zone: IANAZone, startMs: number): OffsetBlock {
   const lastMs = startMs + BLOCK_MS - 1;
   const sinceMs = [startMs];
   const offsetsMs = [zone.offset(startMs) * 60_000];
-  for (let lookMs = startMs; lookMs < lastMs; lookMs += LOOK_EVERY_MS) {
-    const nextMs = Math.min(lookMs + LOOK_EVERY_MS, lastMs);
+  for (let sampleMs = startMs; sampleMs < lastMs; sampleMs += SAMPLE_EVERY_MS) {
+    const nextMs = Math.min(sampleMs + SAMPLE_EVERY_MS, lastMs);
     const offsetMs = zone.offset(nextMs) * 60_000;
     const beforeMs = offsetsMs.at(-1) ?? 0;
     if (offsetMs === beforeMs) continue;
-    sinceMs.push(firstInstant(lookMs, nextMs, (instantMs) => zone.offset(instantMs) * 60_000 !== beforeMs));
+    sinceMs.push(firstInstant(sampleMs, nextMs, (instantMs) => zone.offset(instantMs) * 60_000 !== beforeMs));
     offsetsMs.push(offsetMs);
   }
   return { sinceMs, offsetsMs };

@@ -4,11 +4,11 @@ import { instantOfMinute, localDayAt, weekdayOf } from './local-time.ts';
 import { byOpenings, type Opening, type WindowKind } from './opening.ts';
 
 /** Days without an opening before there is none at all: a change of the clocks empties a window on one day at most. */
-const DAYS_TO_LOOK = 5;
+const DAYS_TO_SEARCH = 5;
 /** With `only`, a day that is allowed may be another day of the week for years; a calendar has no more days than this. */
 const MOST_ALLOWED_DAYS = 20_000;
 /** Days that are looked at for one answer; where calendars leave out more, the answer is how far it came. */
-const MOST_LOOKED = 100;
+const MOST_SEARCHED = 100;
 
 function openingsNear(spec: WeeklyWindow, instantMs: number): Opening[] {
   const today = localDayAt(spec.zone, instantMs);
@@ -23,7 +23,7 @@ function openingsNear(spec: WeeklyWindow, instantMs: number): Opening[] {
 
 function nextStartAfter(spec: WeeklyWindow, instantMs: number): number | undefined {
   const { zone } = spec;
-  return lookFrom(spec, localDayAt(zone, instantMs) - 1, 'next', {
+  return searchFrom(spec, localDayAt(zone, instantMs) - 1, 'next', {
     answer: (opening) => (opening.startMs > instantMs ? opening.startMs : undefined),
     reached: (day) => instantOfMinute(zone, day, 0),
   });
@@ -31,24 +31,24 @@ function nextStartAfter(spec: WeeklyWindow, instantMs: number): number | undefin
 
 function latestEndUntil(spec: WeeklyWindow, instantMs: number): number | undefined {
   const { zone, endDayOffset } = spec;
-  return lookFrom(spec, localDayAt(zone, instantMs) + 1, 'prev', {
+  return searchFrom(spec, localDayAt(zone, instantMs) + 1, 'prev', {
     answer: (opening) => (opening.endMs <= instantMs ? opening.endMs : undefined),
     reached: (day) => instantOfMinute(zone, day + endDayOffset + 1, 0),
   });
 }
 
-interface Look {
+interface Search {
   answer(opening: Opening): number | undefined;
   /** Where days before this one, in the direction of the search, have no answer. */
   reached(day: number): number;
 }
 
-function lookFrom(spec: WeeklyWindow, fromDay: number, direction: 'next' | 'prev', { answer, reached }: Look) {
+function searchFrom(spec: WeeklyWindow, fromDay: number, direction: 'next' | 'prev', { answer, reached }: Search) {
   const step = direction === 'next' ? 1 : -1;
   const most = mostDaysOf(spec);
   let day = fromDay;
-  for (let looked = 0; looked < most; looked += 1) {
-    if (looked === MOST_LOOKED) return reached(day);
+  for (let searched = 0; searched < most; searched += 1) {
+    if (searched === MOST_SEARCHED) return reached(day);
     while (!spec.days.includes(weekdayOf(day))) day += step;
     const allowed = nearestAllowedDay(spec.dates, day, direction);
     if (allowed === undefined) return undefined;
@@ -66,7 +66,7 @@ export const weekly: WindowKind<WeeklyWindow> = byOpenings(openingsNear, { nextS
 function mostDaysOf({ days, endDayOffset, dates }: WeeklyWindow): number {
   if (dates?.only) return MOST_ALLOWED_DAYS;
   const excepted = (dates?.except ?? []).reduce((sum, calendar) => sum + calendar.days.length, 0);
-  return days.length * (DAYS_TO_LOOK + endDayOffset) + excepted;
+  return days.length * (DAYS_TO_SEARCH + endDayOffset) + excepted;
 }
 
 /** The opening that belongs to a local day; undefined if there is none, or the change of the clocks leaves nothing of it. */

@@ -29,7 +29,7 @@ const MOST_CLOCK_SKEW_MS = 3_000;
 const CROWD = 100;
 
 /** Where a project is about to reach a boundary. */
-interface Crossing {
+interface BoundaryJob {
   projectId: string;
   /** Its place among those that this daemon was given: they come in the order of writing. */
   order: number;
@@ -37,16 +37,16 @@ interface Crossing {
   signal: AbortSignal;
 }
 
-export interface CrossingDeps extends ReconcileDeps, ReportListingDeps {
+export interface BoundaryReconcileDeps extends ReconcileDeps, ReportListingDeps {
   storeClock: Pick<StoreClock, 'tooFarOff'>;
 }
 
 /**
  * Takes one project over a boundary that is about to come: reads what is not known of it, has the list of projects confirm it shortly
- * before, waits for the instant and then for leave of the rate budget, and has only locking, deciding and writing left. Where that could
+ * before, waits for the instant and then for a permit of the rate budget, and has only locking, deciding and writing left. Where that could
  * not be read in time it is read after it.
  */
-export function createCrossings(deps: CrossingDeps): JobHandler {
+export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandler {
   const { clock, storeClock, fleet } = deps;
   const inTurn = pLimit(READS_AT_A_TIME);
   const dueWrites = createDueWrites();
@@ -55,27 +55,27 @@ export function createCrossings(deps: CrossingDeps): JobHandler {
   const waiting = new Map<number, number>();
   let came = 0;
 
-  async function prepare(crossing: Crossing): Promise<Sight> {
-    const { projectId, instantMs, signal, order } = crossing;
+  async function prepare(job: BoundaryJob): Promise<Sight> {
+    const { projectId, instantMs, signal, order } = job;
     const sight = sightOf(deps, { records: await deps.store.records(projectId) }, projectId);
     const isKnown = () => (fleet.cachedProject(projectId)?.readAtMs ?? 0) > sight.notBeforeMs;
     const isListed = () => showsChanges(deps, projectId);
     if (clock.realDelayMs(instantMs) > LIST_AHEAD_MS) {
       await list.ensure(LIST_SERVES_MS, { signal });
-      if (isListed() && !isKnown()) await inTurn(() => readEarly(deps, crossing));
+      if (isListed() && !isKnown()) await inTurn(() => readEarly(deps, job));
       await instants.come(instantMs - LIST_AHEAD_MS, signal, order);
     }
     if (clock.realDelayMs(instantMs) > 0) {
       await list.ensure(LIST_AHEAD_MS - 1_000, { signal, priority: 'raise' });
       const ageMs = fleet.ageMs(projectId) + clock.realDelayMs(instantMs);
       const serves = ageMs <= FRESH_MS / 2 || fleet.confirmedAgeMs(projectId) <= LIST_AHEAD_MS;
-      if (!isKnown() || !serves) await inTurn(() => readLate(deps, crossing));
+      if (!isKnown() || !serves) await inTurn(() => readLate(deps, job));
     }
     return sight;
   }
 
-  async function cross(crossing: Crossing, sight: Sight): Promise<JobOutcome> {
-    const { projectId, instantMs, signal, order } = crossing;
+  async function reconcileAtBoundary(job: BoundaryJob, sight: Sight): Promise<JobOutcome> {
+    const { projectId, instantMs, signal, order } = job;
     await instants.come(instantMs, signal, order);
     // A clock may have been set meanwhile: what is decided by it now, and stored, would be of another time.
     const isSet = clock.now() < instantMs || (await storeClock.tooFarOff()) !== undefined;
@@ -100,10 +100,10 @@ export function createCrossings(deps: CrossingDeps): JobHandler {
     if (projectId === undefined || instantMs === undefined) return { kind: 'done' };
     if (clock.realDelayMs(instantMs) > LONGEST_LEAD_MS + MOST_CLOCK_SKEW_MS) return { kind: 'done' };
     came += 1;
-    const crossing = { projectId, instantMs, signal, order: came };
+    const job = { projectId, instantMs, signal, order: came };
     waiting.set(instantMs, (waiting.get(instantMs) ?? 0) + 1);
     try {
-      return await step(`project ${projectId}`, async () => cross(crossing, await prepare(crossing)));
+      return await step(`project ${projectId}`, async () => reconcileAtBoundary(job, await prepare(job)));
     } finally {
       const left = (waiting.get(instantMs) ?? 0) - 1;
       if (left > 0) waiting.set(instantMs, left);
@@ -118,7 +118,7 @@ function showsChanges({ fleet }: Pick<ReconcileDeps, 'fleet'>, projectId: string
 }
 
 /** Reads the project in its turn: the list will tell whether that is still so. */
-async function readEarly(deps: ReconcileDeps, { projectId, instantMs, signal }: Crossing): Promise<void> {
+async function readEarly(deps: ReconcileDeps, { projectId, instantMs, signal }: BoundaryJob): Promise<void> {
   const project = deps.fleet.listed(projectId);
   // What can't be had in time is read after the instant, and then it is more urgent.
   const tooLate = AbortSignal.timeout(timerMs(deps.clock.realDelayMs(instantMs) - LIST_AHEAD_MS));
@@ -130,7 +130,7 @@ async function readEarly(deps: ReconcileDeps, { projectId, instantMs, signal }: 
 }
 
 /** Reads the project before the instant. Without a word if it can't be had: then it is read after it, and then it matters. */
-async function readLate(deps: ReconcileDeps, { projectId, instantMs, signal }: Crossing): Promise<void> {
+async function readLate(deps: ReconcileDeps, { projectId, instantMs, signal }: BoundaryJob): Promise<void> {
   const deadlineMs = deps.clock.realDelayMs(instantMs);
   if (signal.aborted || deadlineMs <= 0) return;
   const project = await findProject(deps, projectId, { signal, deadlineMs });
