@@ -92,7 +92,7 @@ function wantedAndActual(): Panel[] {
     chart({
       title: 'Waiting changes, by reason',
       description: 'Computes with a waiting change, by the gate that blocks it. docs/reasons.md describes the codes.',
-      queries: [{ expr: 'max by (reason) (ebb_computes_pending)', legend: '{{reason}}' }],
+      queries: [{ expr: 'sum by (reason) (max by (reason, owner) (ebb_computes_pending))', legend: '{{reason}}' }],
       stacked: true,
       width: 12,
     }),

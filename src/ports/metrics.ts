@@ -89,8 +89,8 @@ export const METRICS = {
   },
   ebb_computes_pending: {
     type: 'gauge',
-    help: 'Computes with a waiting change, by the gate that blocks it.',
-    labels: ['reason'],
+    help: 'Computes with a waiting change, by the gate that blocks it and by owner; one whose size and timeout wait for different gates counts for both.',
+    labels: ['reason', 'owner'],
   },
   ebb_operation_duration_seconds: {
     type: 'histogram',

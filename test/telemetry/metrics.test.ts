@@ -56,7 +56,7 @@ describe('metrics', () => {
     one.metrics.increment('ebb_skipped_total', { reason: 'observe' });
     one.metrics.increment('ebb_skipped_total', { reason: 'observe' }, 2);
     one.metrics.set('ebb_computes', { status: 'enforced' }, 7);
-    one.metrics.set('ebb_computes_pending', { reason: 'gone' }, 3);
+    one.metrics.set('ebb_computes_pending', { reason: 'gone', owner: '' }, 3);
     one.metrics.observe('ebb_operation_duration_seconds', { action: 'apply_config', status: 'finished' }, 0.3);
     one.metrics.clear('ebb_computes');
     one.metrics.clear('ebb_computes_pending');

@@ -16,6 +16,7 @@ import type { Fleet } from '../fleet/fleet.ts';
 import type { LeaderLease } from '../group/leader.ts';
 import type { Overrides } from '../overrides.ts';
 import type { CurrentRules } from '../rules.ts';
+import { ownerOf } from './fleet-selection.ts';
 
 interface FleetDeps {
   fleet: Fleet;
@@ -85,17 +86,20 @@ function countFleet(deps: GaugeDeps, isFrozen: ReturnType<typeof frozenBy>): voi
   const { fleet, leaderLease } = deps;
   const { metrics } = deps.telemetry;
   const statuses = new Map<ComputeStatus, number>(COMPUTE_STATUSES.map((status) => [status, 0]));
-  const pending = new Map<string, number>();
+  const pending = new Map<string, { reason: string; owner: string; computes: number }>();
   const inFlight = new Map<string, number>();
   for (const evaluatedCompute of leaderLease.isHeld() ? fleet.evaluatedComputes() : []) {
     count(statuses, statusOf(deps, evaluatedCompute, isFrozen));
-    const [gate] = gatesOf(evaluatedCompute.plan);
-    if (gate) count(pending, gate);
+    for (const reason of new Set(gatesOf(evaluatedCompute.plan))) {
+      const owner = ownerOf({ evaluatedCompute }) ?? '';
+      const key = JSON.stringify([reason, owner]);
+      pending.set(key, { reason, owner, computes: (pending.get(key)?.computes ?? 0) + 1 });
+    }
     for (const { action } of evaluatedCompute.record.openOperations) count(inFlight, action);
   }
   for (const [status, value] of statuses) metrics.set('ebb_computes', { status }, value);
   metrics.clear('ebb_computes_pending');
-  for (const [reason, value] of pending) metrics.set('ebb_computes_pending', { reason }, value);
+  for (const { computes, ...labels } of pending.values()) metrics.set('ebb_computes_pending', labels, computes);
   metrics.clear('ebb_operations_in_flight');
   for (const [action, value] of inFlight) metrics.set('ebb_operations_in_flight', { action }, value);
   let oldestMs = 0;
