@@ -16,7 +16,8 @@ Examples:
   $ ebb cost --usage usage.csv --fleet fleet.yaml --json
 
 It is the bill as far as compute goes; storage and transfer are quantities without a price, and in no total. Hours of which
-the usage is not known are counted, never taken for zero. It asks the control API, which knows 60 days, and wakes nothing.
+the usage is not known are counted, never taken for zero. It reads what daemons have collected (400 days), else asks the control API,
+which knows 60 days, and wakes nothing.
 Exit code 0: fine. 1: an error. 2: more than 1 % from the account's own figure of a month that has ended. docs/cost.md`;
 
 /** `ebb cost`: what compute has cost. */

@@ -10,8 +10,9 @@ Examples:
   $ ebb savings --trial proof --by owner --usage usage.csv
   $ ebb savings --design --usage usage.csv               what it will do, and what it could find out, before it begins
 
-Usage is what \`ebb usage export\` writes, by hours; without --usage it is what the control API still knows. Units are those of the fleet that the trial selects, assigned as the store knows
-them, or as the policy draws them. Until the trial is over the figures are interim and nothing is claimed. docs/savings.md has the
+Usage is what \`ebb usage export\` writes, by hours; without --usage it is what daemons have kept of the trial, or what the
+control API still knows. Units are those of the fleet that the trial selects, assigned as the store knows them, or as the
+policy draws them. Until the trial is over the figures are interim and nothing is claimed. docs/savings.md has the
 formulas and the assumptions. Exit code 0: fine. 1: an error, or a part of the fleet that can't be read.`;
 
 /** `ebb savings`: what policies save, measured with a control group. */

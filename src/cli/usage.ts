@@ -7,6 +7,7 @@ interface ExportFlags {
   days: number;
   config?: string;
   apiUrl?: string;
+  queueUrl?: string;
 }
 
 const MOST_DAYS = 180;
@@ -18,7 +19,8 @@ Examples:
   $ ebb awake --operations past/operations.csv --usage past/usage.csv --fleet fleet.yaml
 
 usage.csv has the hours of the last week and the days of the last two months, by project and branch; an empty field is
-unknown. operations.csv has what happened to computes. It asks the control API, wakes nothing, and needs no daemon.`;
+unknown. Where daemons have collected more, it has that: hours of two weeks, days of 400. operations.csv has what happened to
+computes. It asks the control API, wakes nothing, and needs no daemon.`;
 
 /** `ebb usage`: what was used, as files. */
 export function usageCommand(): Command {
@@ -32,6 +34,7 @@ export function usageCommand(): Command {
     .option('--days <n>', `how far operations go back, 1 to ${MOST_DAYS} days`, parseDays, 28)
     .option('--config <file>', 'settings file (default: ebb.yaml if it is there)')
     .option('--api-url <url>', 'control API (EBB_API_URL)')
+    .option('--queue-url <url>', 'where daemons store what they know (EBB_QUEUE_URL; default: embedded:.ebb)')
     .addHelpText('after', EXAMPLES)
     .action(exportUsage);
   return command;
@@ -43,7 +46,7 @@ function parseDays(text: string): number {
   throw new InvalidArgumentError(`write whole days from 1 to ${MOST_DAYS}`);
 }
 
-async function exportUsage({ out, days, config, apiUrl }: ExportFlags): Promise<void> {
+async function exportUsage({ out, days, config, apiUrl, queueUrl }: ExportFlags): Promise<void> {
   const [{ readSettings }, { readFleetUsage }, { usageCsvLines }, { writeWhole }, { join }, { mkdir }] =
     await Promise.all([
       import('../settings.ts'),
@@ -53,7 +56,7 @@ async function exportUsage({ out, days, config, apiUrl }: ExportFlags): Promise<
       import('node:path'),
       import('node:fs/promises'),
     ]);
-  const read = readSettings({ configFile: config, flags: { apiUrl } });
+  const read = readSettings({ configFile: config, flags: { apiUrl, queueUrl } });
   if (!read.ok) throw new UserError(read.problems.join('\n'));
   const nowMs = Date.now();
   const operations: string[] = [];

@@ -1,13 +1,17 @@
 import { type FleetProgress, readFleet } from '../app/fleet/read-fleet.ts';
 import { readOperations } from '../app/fleet/read-operations.ts';
-import { organizationsOf } from '../app/usage/organizations.ts';
-import { type OrganizationUsage, readUsage } from '../app/usage/read-usage.ts';
+import { readKnownUsage } from '../app/usage/known-usage.ts';
+import { type Organization, organizationsOf } from '../app/usage/organizations.ts';
+import type { OrganizationUsage } from '../app/usage/read-usage.ts';
+import { type KeptTrial, readTrialDays, type TrialDays } from '../app/usage/trial-days.ts';
+import { type StoredUsage, usageReader } from '../app/usage/usage-account.ts';
 import { OPERATIONS_HEADER, operationLine } from '../domain/awake/operations-csv.ts';
 import type { Compute } from '../domain/compute/compute.ts';
 import { DAY_MS } from '../domain/usage/known.ts';
 import type { ControlApiError, Project } from '../ports/control-api.ts';
 import type { Settings } from '../settings.ts';
 import { openForReading, type Reading } from './reading.ts';
+import { openStoredUsage } from './stored-usage.ts';
 
 export interface FleetUsage {
   usages: OrganizationUsage[];
@@ -15,6 +19,8 @@ export interface FleetUsage {
   projects: Project[];
   /** One line for each part that could not be read. */
   missing: string[];
+  /** What daemons keep of the trial that was asked for, by name of the unit. */
+  trialDays: ReadonlyMap<string, TrialDays>;
 }
 
 type Opened<T> = { ok: true; value: T } | { ok: false; problem: string };
@@ -28,40 +34,62 @@ export interface FleetUsageOptions {
   onProgress?: (progress: FleetProgress) => void;
   /** Reads operations, too: gets `operations.csv` line by line. */
   operations?: { days: number; lines: string[] };
+  /** Reads what daemons keep of a trial, too. */
+  trial?: Pick<KeptTrial, 'name' | 'units'>;
 }
 
-/** Reads the fleet, and the usage of each organization in it, from the control API. Wakes nothing and writes nothing. */
+/**
+ * Reads the fleet from the control API, and the usage of each organization in it: what daemons have collected, where that can be read,
+ * and else what the control API knows. Wakes nothing and writes nothing.
+ */
 export async function readFleetUsage(options: FleetUsageOptions): Promise<Opened<FleetUsage>> {
   const opened = await openForReading({ settings: options.settings });
   if (!opened.ok) return opened;
   const reading = opened.value;
+  const stored = await openStoredUsage(options.settings);
   try {
-    return { ok: true, value: await readAll(reading, options) };
+    return { ok: true, value: await readAll({ ...reading, stored }, options) };
   } finally {
+    await stored?.close();
     await reading.close();
   }
 }
 
+type Sources = Pick<Reading, 'api' | 'explain'> & { stored?: StoredUsage | undefined };
+
 async function readAll(
-  { api, explain }: Reading,
-  { settings, nowMs, operations, onProgress, readBranches = false }: FleetUsageOptions,
+  sources: Sources,
+  { settings, nowMs, operations, trial, onProgress, readBranches = false }: FleetUsageOptions,
 ): Promise<FleetUsage> {
+  const { api, explain, stored } = sources;
   const fleet = await readFleet({ api, readBranches, ...(onProgress && { onProgress }) });
-  const { usages, missing } = await usageOfProjects({ api, explain }, { projects: fleet.projects, settings, nowMs });
+  const { usages, missing } = await usageOfProjects(sources, { projects: fleet.projects, settings, nowMs });
   missing.unshift(...fleet.errors.map(explain));
   if (operations) missing.push(...(await addOperations(api, fleet.projects, { ...operations, nowMs })).map(explain));
-  return { usages, computes: fleet.computes, projects: fleet.projects, missing };
+  const organizations = organizationsOf(fleet.projects, settings.accounts);
+  const trialDays = stored && trial ? await trialDaysOf(stored, organizations, trial) : new Map();
+  return { usages, computes: fleet.computes, projects: fleet.projects, missing, trialDays };
+}
+
+async function trialDaysOf(
+  stored: StoredUsage,
+  organizations: readonly Organization[],
+  { name, units }: Pick<KeptTrial, 'name' | 'units'>,
+): Promise<Map<string, TrialDays>> {
+  const all = await Promise.all(organizations.map((place) => readTrialDays(stored, place, name, units)));
+  return new Map(all.flatMap((days) => [...days]));
 }
 
 /** The usage of the organizations that projects belong to, and one line for each part that could not be read. */
 export async function usageOfProjects(
-  { api, explain }: Pick<Reading, 'api' | 'explain'>,
+  { api, explain, stored }: Sources,
   { projects, settings, nowMs }: { projects: readonly Project[]; settings: Settings; nowMs: number },
 ): Promise<Pick<FleetUsage, 'usages' | 'missing'>> {
   const missing: string[] = [];
   const usages: OrganizationUsage[] = [];
   for (const { account, organization, projectIds } of organizationsOf(projects, settings.accounts)) {
-    const read = await readUsage({ api, account, organization, projectIds, nowMs });
+    const kept = stored && usageReader(stored, { account, organization });
+    const read = await readKnownUsage(kept, { api, account, organization, projectIds, nowMs });
     if (read.ok) usages.push(read.value);
     else
       missing.push(

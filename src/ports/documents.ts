@@ -150,6 +150,14 @@ export interface RestoreDocument {
   })[];
 }
 
+/** What the store keeps of a unit of an organization. */
+export interface UsageDocument {
+  /** `PROJECT` or `PROJECT/BRANCH`; a space for what concerns the whole organization. */
+  unit: string;
+  /** Base64; only ebb interprets it. */
+  bytes: string;
+}
+
 export interface RecordsDocument {
   project_id: string;
   /** By id of the compute. */

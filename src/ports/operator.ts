@@ -12,6 +12,7 @@ import type {
   ReleaseDocument,
   RestoreDocument,
   StatusDocument,
+  UsageDocument,
 } from './documents.ts';
 import type { ComputeDetailDocument, FleetDocument, FleetQuery } from './status-page.ts';
 
@@ -28,6 +29,11 @@ export interface PageQuery {
   after?: string | undefined;
   /** 1..{@link MOST_PER_PAGE}. */
   limit: number;
+}
+
+export interface UsageQuery extends PageQuery {
+  /** `ACCOUNT/ORGANIZATION`. */
+  account: string;
 }
 
 export const MOST_PER_PAGE = 1000;
@@ -98,6 +104,8 @@ export interface Operator {
   restore(request: RestoreRequest): Promise<OperatorResult<RestoreDocument>>;
   /** What the store remembers, to plan while a daemon has the store. */
   records(query: PageQuery): Promise<OperatorResult<Page<RecordsDocument>>>;
+  /** The usage that is kept of an organization. */
+  usage(query: UsageQuery): Promise<OperatorResult<Page<UsageDocument>>>;
 }
 
 /** While the store can't be asked: what is shown is of this instant. */

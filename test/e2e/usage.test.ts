@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { startTestDaemon, type TestDaemon } from '../support/daemon.ts';
-import { makeFolder, type Platform, startTestPlatform } from '../support/platform.ts';
+import { startEbb } from '../support/ebb-process.ts';
+import { makeFolder, type Platform, prepareQueue, startTestPlatform } from '../support/platform.ts';
 import { type Prometheus, startPrometheus } from '../support/prometheus-server.ts';
 import { describeWith } from '../support/requirements.ts';
 import { DAY_MS, usageFleet } from '../usage/support.ts';
@@ -58,5 +59,20 @@ describeWith('prometheus', 'a daemon whose projects belong to an organization', 
     const asked = (await platform.requests()).filter(({ path }) => path.includes('/consumption_history/'));
     // Hours, days and months of projects, hours and days of branches; each list ends with an empty page.
     expect(asked.map(({ method }) => method)).toEqual(Array(10).fill('GET'));
+  });
+
+  it('tells ebb cost beside it what it has collected, and nothing is asked again', async () => {
+    const usageRequests = async () =>
+      (await platform.requests()).filter(({ path }) => path.includes('/consumption_history/')).length;
+    const before = await usageRequests();
+    const { url, group } = await prepareQueue(folder.path);
+    const run = startEbb(['cost', '--json', '--policies', 'policy.yaml'], {
+      cwd: folder.path,
+      env: { EBB_API_URL: platform.url, EBB_API_KEY: platform.apiKey, EBB_QUEUE_URL: url, EBB_GROUP: group },
+    });
+    expect(await run.ended, run.stderr()).toBe(0);
+    const { total } = JSON.parse(run.lines.join('\n'));
+    expect(total.cu_hours * 3600).toBeCloseTo(await sum('ebb_usage_month_cu_seconds'), 0);
+    expect(await usageRequests()).toBe(before);
   });
 });

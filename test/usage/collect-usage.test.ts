@@ -3,7 +3,7 @@ import { collectUsage } from '../../src/app/usage/collect-usage.ts';
 import { monthCosts } from '../../src/app/usage/month-costs.ts';
 import { usageAccount } from '../../src/app/usage/usage-account.ts';
 import { billOf } from '../../src/domain/usage/bill.ts';
-import { seriesOf } from '../../src/domain/usage/stored.ts';
+import { mergeUsage, noUsage, seriesOf } from '../../src/domain/usage/stored.ts';
 import { unitName } from '../../src/domain/usage/usage.ts';
 import type { Consumption } from '../../src/emulator/fleet.ts';
 import { execute } from '../../src/emulator/world/execute.ts';
@@ -117,6 +117,22 @@ describe('collecting usage', () => {
     passTo(started.world, START_MS + 12 * DAY_MS);
     await started.collect();
     expect((await compare(started, START_MS + 11 * DAY_MS)).unknown).toBe(0);
+  });
+
+  it('forgets a deleted project once its last day is older than days are kept', async () => {
+    const { kept, world, until } = start();
+    const buckets = (fromMs: number) => [{ startMs: fromMs, seconds: 86_400, cuSeconds: 7 }];
+    const unit = { projectId: 'gone', branchId: null };
+    const old = { ...unit, branchId: 'deleted' };
+    await kept.put([
+      mergeUsage(noUsage(unit), { buckets: buckets(START_MS - 399 * DAY_MS) }).usage,
+      mergeUsage(noUsage(old), { buckets: buckets(START_MS - 410 * DAY_MS) }).usage,
+    ]);
+    const names = async () => (await kept.units()).map(unitName).filter((name) => name.startsWith('gone'));
+    await until(START_MS + DAY_MS);
+    expect(await names()).toEqual(['gone']);
+    await until(world.nowMs + 2 * DAY_MS);
+    expect(await names()).toEqual([]);
   });
 
   it('needs at most 3 KB for a unit', async () => {

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createControlApi } from '../../src/adapters/control-api/client.ts';
-import { readUsage } from '../../src/app/usage/read-usage.ts';
+import { readKnownUsage } from '../../src/app/usage/known-usage.ts';
 import { NO_METRICS } from '../../src/compose/no-metrics.ts';
 import { billOf } from '../../src/domain/usage/bill.ts';
 import type { Consumption } from '../../src/emulator/fleet.ts';
@@ -28,7 +28,10 @@ async function start(consumption: Partial<Consumption> = {}, options: Partial<Em
     () => api.close(),
   );
   const projectIds = ['one', 'two', 'three'];
-  const read = () => readUsage({ api, account: 'main', organization: 'org-acme', projectIds, nowMs: emulator.nowMs() });
+  const read = () =>
+    readKnownUsage(undefined, {
+      ...{ api, account: 'main', organization: 'org-acme', projectIds, nowMs: emulator.nowMs() },
+    });
   const usage = async () => {
     const answer = await read();
     if (!answer.ok) throw new Error(answer.error.message);

@@ -29,8 +29,8 @@ export function createOperatorClient(options: OperatorClientOptions): Operator {
   const get = <T>(path: string, query: Call['query'] = {}) => call<T>(path, { query });
   const post = <T>(path: string, body: object) => call<T>(path, { method: 'POST', body });
   const end = <T>(path: string, owner: string) => call<T>(path, { method: 'DELETE', query: { owner } });
-  const page = async <T>(name: string, { after, limit }: PageQuery): Promise<OperatorResult<Page<T>>> => {
-    const got = await get<{ next: string | null } & Record<string, T[]>>(name, { after, limit });
+  const page = async <T>(name: string, query: PageQuery & { account?: string }): Promise<OperatorResult<Page<T>>> => {
+    const got = await get<{ next: string | null } & Record<string, T[]>>(name, { ...query });
     return got.ok ? { ok: true, value: { items: got.value[name] ?? [], next: got.value.next } } : got;
   };
   return {
@@ -59,6 +59,7 @@ export function createOperatorClient(options: OperatorClientOptions): Operator {
     approve: (body) => post('approve', body),
     restore: (body) => post('restore', body),
     records: (query) => page('records', query),
+    usage: (query) => page('usage', query),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { Operator, OperatorResult } from '../../ports/operator.ts';
 import { ownerProblem } from './check-request.ts';
-import { listComputes, listRecords } from './computes.ts';
+import { listComputes } from './computes.ts';
 import { decisionDocument } from './documents.ts';
 import { findCompute, isId, unknownCompute } from './find-compute.ts';
 import { listFreezes, setFreeze, unfreeze } from './freezes.ts';
@@ -10,6 +10,7 @@ import { fail, type OperatorParts, recordAuditEvents } from './parts.ts';
 import { release } from './release.ts';
 import { restore } from './restore.ts';
 import { status } from './status.ts';
+import { listRecords, listUsage } from './stored.ts';
 
 /** The digest of a policy set, or enough of its beginning, as the log and `ebb status` give it. */
 const HASH = /^[0-9a-f]{12,64}$/;
@@ -40,6 +41,7 @@ export function createOperator(parts: OperatorParts): Operator {
     approve: (request) => approve(parts, request),
     restore: (request) => restore(parts, request),
     records: (query) => listRecords(parts, query),
+    usage: (query) => listUsage(parts, query),
   };
 }
 

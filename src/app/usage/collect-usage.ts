@@ -1,5 +1,5 @@
 import { DAY_MS, HOUR_MS } from '../../domain/usage/known.ts';
-import { addUsage, mergeUsage, noUsage, type UnitUsage } from '../../domain/usage/stored.ts';
+import { addUsage, DAYS_KEPT, endOf, mergeUsage, noUsage, type UnitUsage } from '../../domain/usage/stored.ts';
 import { type UsageSeries, type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import type { ApiResult, ControlApi } from '../../ports/control-api.ts';
 import type { Organization } from './organizations.ts';
@@ -37,8 +37,10 @@ export async function collectUsage(options: {
   organization: Organization;
   nowMs: number;
   signal?: AbortSignal;
+  /** Keeps the days of trials; gives their names. Once a day. */
+  keepTrials?: (namesBefore: readonly string[]) => Promise<string[]>;
 }): Promise<ApiResult<Collected>> {
-  const { api, kept, organization, nowMs, signal } = options;
+  const { api, kept, organization, nowMs, signal, keepTrials } = options;
   const about = await kept.about();
   const hourMs = nowMs - (nowMs % HOUR_MS);
   const dayMs = hourMs - ((hourMs - DAY_KNOWN_AFTER_MS) % DAY_MS);
@@ -49,8 +51,10 @@ export async function collectUsage(options: {
   if (!asked.ok) return asked;
   const corrected = await keep(kept, asked.value);
   const gone = isNewDay ? await foldDeleted(kept, { asked: asked.value, gone: about?.gone ?? [], nowMs }) : about.gone;
+  const trials = isNewDay && keepTrials ? await keepTrials(about?.trials ?? []) : (about?.trials ?? []);
+  const quantities = [...new Map([...(about?.quantities ?? []), ...asked.value.quantities])].slice(-DAYS_KEPT);
   await kept.putAbout({
-    ...{ hourMs, dayMs, gone },
+    ...{ hourMs, dayMs, gone, quantities, trials },
     plans: [...new Map([...(about?.plans ?? []), ...asked.value.plans])].sort(([a], [b]) => a - b),
     months: [...new Map([...(about?.months ?? []), ...asked.value.months])],
   });
@@ -87,9 +91,10 @@ async function foldDeleted(
   if (asked.branchesProblem !== undefined) return gone;
   const listed = new Set([...asked.hours, ...asked.days].map(unitName));
   const since = new Map(gone);
-  const unlisted = (await kept.units()).filter(
-    (unit) => unit.branchId !== null && unit.branchId !== DELETED && !listed.has(unitName(unit)),
-  );
+  const notListed = (await kept.units()).filter((unit) => !listed.has(unitName(unit)));
+  const isSum = ({ branchId }: UsageUnit) => branchId === null || branchId === DELETED;
+  await forgetOld(kept, notListed.filter(isSum), nowMs);
+  const unlisted = notListed.filter((unit) => !isSum(unit));
   const old = unlisted.filter((unit) => nowMs - (since.get(unitName(unit)) ?? nowMs) >= GONE_KEPT_MS);
   for (const unit of old) await fold(kept, unit);
   const folded = new Set(old.map(unitName));
@@ -98,6 +103,14 @@ async function foldDeleted(
 }
 
 const DELETED = 'deleted';
+
+/** Forgets projects that are no longer listed, and sums of deleted branches, once everything of them is older than days are kept. */
+async function forgetOld(kept: UsageAccount, units: readonly UsageUnit[], nowMs: number): Promise<void> {
+  for (let at = 0; at < units.length; at += UNITS_AT_ONCE) {
+    const usage = await kept.read(units.slice(at, at + UNITS_AT_ONCE));
+    await kept.forget(usage.filter((one) => endOf(one) <= nowMs - DAYS_KEPT * DAY_MS));
+  }
+}
 
 async function fold(kept: UsageAccount, unit: UsageUnit): Promise<void> {
   const into = { projectId: unit.projectId, branchId: DELETED };

@@ -2,14 +2,13 @@ import {
   arrivedUntil,
   DAY_MS,
   HOUR_MS,
-  joinDaysAndHours,
   knownBuckets,
   type LeastUsage,
   monthStart,
   type UsageAnswer,
 } from '../../domain/usage/known.ts';
 import type { PlanTimes } from '../../domain/usage/month.ts';
-import { type UsageSeries, unitName } from '../../domain/usage/usage.ts';
+import type { UsageSeries } from '../../domain/usage/usage.ts';
 import type { ApiResult, ControlApi, UsageGranularity, UsagePages, UsageQuery } from '../../ports/control-api.ts';
 
 const COMPUTE_METRIC = 'compute_unit_seconds';
@@ -65,15 +64,6 @@ export interface ReadUsageOptions {
   nowMs: number;
   least?: LeastUsage;
   signal?: AbortSignal;
-}
-
-/** Everything that the control API knows of an organization's usage; as {@link askUsage}. */
-export async function readUsage(options: ReadUsageOptions): Promise<ApiResult<OrganizationUsage>> {
-  const asked = await askUsage(options, EVERYTHING);
-  if (!asked.ok) return asked;
-  const { hours, days, ...others } = asked.value;
-  const { account, organization } = options;
-  return { ok: true, value: { ...others, account, organization, series: joined(days, hours) } };
 }
 
 /**
@@ -162,16 +152,6 @@ function toAnswer({ range, pages: { units } }: RangeAnswer): UsageAnswer {
     new Map([...buckets].map(([startMs, metrics]) => [startMs, metrics[COMPUTE_METRIC] ?? 0]));
   const { fromMs, toMs } = range;
   return { seconds, fromMs, toMs, units: units.map((unit) => ({ ...unit, buckets: values(unit.buckets) })) };
-}
-
-function joined(days: readonly UsageSeries[], hours: readonly UsageSeries[]): UsageSeries[] {
-  const daysOf = new Map(days.map((series) => [unitName(series), series]));
-  const hoursOf = new Map(hours.map((series) => [unitName(series), series]));
-  return [...new Map([...daysOf, ...hoursOf]).values()].map(({ projectId, branchId }) => {
-    const name = unitName({ projectId, branchId });
-    const buckets = joinDaysAndHours(daysOf.get(name)?.buckets ?? [], hoursOf.get(name)?.buckets ?? []);
-    return { projectId, branchId, buckets };
-  });
 }
 
 function totalsOf({ units }: UsagePages): Map<number, number> {

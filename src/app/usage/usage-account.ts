@@ -17,7 +17,17 @@ export interface UsageAbout {
   months: [startMs: number, cuSeconds: number][];
   /** Branches that are no longer listed, and since when. */
   gone: [unit: string, sinceMs: number][];
+  /** Other metrics than compute by day, summed over projects. */
+  quantities: [startMs: number, metrics: Readonly<Record<string, number>>][];
+  /** Names of trials of which days are kept. */
+  trials: string[];
 }
+
+/** What reads usage: a store, or a daemon that has it. */
+export type StoredUsage = Pick<UsageStore, 'usageUnits' | 'usage'>;
+
+/** The part of {@link UsageAccount} that only reads. */
+export type UsageReader = Pick<UsageAccount, 'about' | 'units' | 'read'>;
 
 export interface UsageAccount {
   about(): Promise<UsageAbout | undefined>;
@@ -30,18 +40,35 @@ export interface UsageAccount {
   forget(units: readonly UsageUnit[]): Promise<void>;
 }
 
+interface Place {
+  account: string;
+  organization: string;
+}
+
+/** Under which name a store keeps the usage of an organization. */
+export function usageKey({ account, organization }: Place): string {
+  return `${account}/${organization}`;
+}
+
 /** The usage that a store keeps of an organization. What another version has written counts as not there: it is read again. */
-export function usageAccount(
-  store: UsageStore,
-  { account, organization }: { account: string; organization: string },
-): UsageAccount {
-  const key = `${account}/${organization}`;
+export function usageAccount(store: UsageStore, place: Place): UsageAccount {
+  const key = usageKey(place);
+  return {
+    ...usageReader(store, place),
+    putAbout: (about) => store.putUsage(key, new Map([[ABOUT, new TextEncoder().encode(JSON.stringify(about))]])),
+    put: (usage) => store.putUsage(key, new Map(usage.map((unit) => [unitName(unit), encodeUsage(unit)]))),
+    forget: (units) => store.deleteUsage(key, units.map(unitName)),
+  };
+}
+
+/** The same, to read. */
+export function usageReader(store: StoredUsage, place: Place): UsageReader {
+  const key = usageKey(place);
   return {
     async about() {
       const bytes = (await store.usage(key, [ABOUT])).get(ABOUT);
       return bytes === undefined ? undefined : readAbout(new TextDecoder().decode(bytes));
     },
-    putAbout: (about) => store.putUsage(key, new Map([[ABOUT, new TextEncoder().encode(JSON.stringify(about))]])),
     units: async () => (await store.usageUnits(key)).filter((name) => name !== ABOUT).map(unitOf),
     async read(units) {
       const bytes = await store.usage(key, units.map(unitName));
@@ -50,8 +77,6 @@ export function usageAccount(
         return (found && decodeUsage(unit, found)) ?? noUsage(unit);
       });
     },
-    put: (usage) => store.putUsage(key, new Map(usage.map((unit) => [unitName(unit), encodeUsage(unit)]))),
-    forget: (units) => store.deleteUsage(key, units.map(unitName)),
   };
 }
 
@@ -63,9 +88,9 @@ function unitOf(name: string): UsageUnit {
 function readAbout(text: string): UsageAbout | undefined {
   try {
     const about: Partial<UsageAbout> = JSON.parse(text);
-    const { hourMs, dayMs, plans, months, gone } = about;
+    const { hourMs, dayMs, plans, months, gone, quantities = [], trials = [] } = about;
     const isWhole = typeof hourMs === 'number' && typeof dayMs === 'number' && plans && months && gone;
-    return isWhole ? { hourMs, dayMs, plans, months, gone } : undefined;
+    return isWhole ? { hourMs, dayMs, plans, months, gone, quantities, trials } : undefined;
   } catch {
     return undefined;
   }

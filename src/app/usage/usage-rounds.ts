@@ -1,3 +1,4 @@
+import { unitOf, usageUnitOf } from '../../domain/decide/control-group.ts';
 import { ownersOf } from '../../domain/policy/owners.ts';
 import { HOUR_MS } from '../../domain/usage/known.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -10,7 +11,8 @@ import type { CurrentRules } from '../rules.ts';
 import { collectUsage } from './collect-usage.ts';
 import { type MonthCosts, monthCosts } from './month-costs.ts';
 import { type Organization, organizationsOf } from './organizations.ts';
-import { usageAccount } from './usage-account.ts';
+import { forgetTrialDays, keepTrialDays } from './trial-days.ts';
+import { type UsageAccount, usageAccount } from './usage-account.ts';
 
 /** How often it is looked whether an hour has passed, in real milliseconds. */
 const CHECK_EVERY_MS = 60_000;
@@ -97,16 +99,20 @@ async function readAll(
 }
 
 async function readOne(
-  { api, store, clock, telemetry: { log, metrics } }: UsageRoundsDeps,
+  deps: UsageRoundsDeps,
   organization: Organization,
   laterMs: Map<string, number>,
   signal: AbortSignal,
 ): Promise<ReadResult> {
+  const { api, store, clock } = deps;
+  const { log, metrics } = deps.telemetry;
   const nowMs = clock.now();
   const { account, organization: id } = organization;
   const key = `${account}/${id}`;
   if (nowMs < (laterMs.get(key) ?? 0)) return 'old';
-  const read = await collectUsage({ api, kept: usageAccount(store, organization), organization, nowMs, signal });
+  const kept = usageAccount(store, organization);
+  const keepTrials = (before: readonly string[]) => keepTrialsNow(deps, organization, { kept, nowMs, before });
+  const read = await collectUsage({ api, kept, organization, nowMs, signal, keepTrials });
   if (read.ok) {
     if (laterMs.delete(key))
       log.info({ event: 'ebb.usage_available', account, organization: id }, `usage of ${id} can be read`);
@@ -122,6 +128,30 @@ async function readOne(
   const message = `the control API gives no usage of ${id} (${error.message}): costs are not known; it needs a paid plan and a key that is not scoped to a project`;
   if (isNews) log.info(fields, message);
   return 'old';
+}
+
+/** Keeps the days of the trials that the policies have, and forgets those of others. */
+async function keepTrialsNow(
+  { store, fleet, rules }: UsageRoundsDeps,
+  organization: Organization,
+  { kept, nowMs, before }: { kept: UsageAccount; nowMs: number; before: readonly string[] },
+): Promise<string[]> {
+  const { policies } = rules.current;
+  const ofOrganization = new Set(organization.projectIds);
+  const computes = [...fleet.cachedProjects()]
+    .flatMap((project) => project.computes)
+    .filter(({ projectId }) => ofOrganization.has(projectId));
+  const names: string[] = [];
+  for (const [index, policy] of policies.set.policies.entries()) {
+    if (policy.kind !== 'trial') continue;
+    names.push(policy.name);
+    const selected = computes.filter((compute) => policies.selects(index, compute, Number.POSITIVE_INFINITY));
+    const units = new Map(selected.map((compute) => [unitOf(policy, compute), usageUnitOf(policy, compute)]));
+    const trial = { name: policy.name, design: policy.design, units: [...units.values()] };
+    await keepTrialDays(store, organization, { kept, trial, nowMs });
+  }
+  for (const name of before) if (!names.includes(name)) await forgetTrialDays(store, organization, name);
+  return names;
 }
 
 async function costsNow(deps: UsageRoundsDeps): Promise<MonthCosts[]> {

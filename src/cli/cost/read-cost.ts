@@ -10,6 +10,7 @@ import { UserError } from '../fail.ts';
 export interface CostFlags {
   config?: string;
   apiUrl?: string;
+  queueUrl?: string;
   policies?: string;
   month?: string;
   by: 'owner' | 'project';
@@ -34,8 +35,8 @@ export interface CostRead {
 
 /** The usage of files, or of the control API, with owners and prices. */
 export async function readCost(flags: CostFlags, nowMs: number): Promise<CostRead> {
-  const { config: configFile, apiUrl, policies: paths } = flags;
-  const read = readSettings({ configFile, flags: { apiUrl, policies: paths } });
+  const { config: configFile, apiUrl, queueUrl, policies: paths } = flags;
+  const read = readSettings({ configFile, flags: { apiUrl, queueUrl, policies: paths } });
   if (!read.ok) throw new UserError(read.problems.join('\n'));
   const { settings } = read;
   const notes: string[] = [];

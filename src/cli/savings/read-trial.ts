@@ -1,8 +1,9 @@
 import { readForForecast } from '../../compose/foreseeing.ts';
+import type { FleetUsage } from '../../compose/usage.ts';
 import { awakeHistory } from '../../domain/awake/intervals.ts';
 import type { OperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
-import { pureDraw, unitOf } from '../../domain/decide/control-group.ts';
+import { pureDraw, unitOf, usageUnitOf } from '../../domain/decide/control-group.ts';
 import type { ForecastSubject } from '../../domain/forecast/alike.ts';
 import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import type { TrialPolicy } from '../../domain/policy/kinds/trial.ts';
@@ -10,7 +11,7 @@ import { ownersOf } from '../../domain/policy/owners.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
 import type { Compliance } from '../../domain/records/compute-record.ts';
 import { localDayAt } from '../../domain/time/windows/local-time.ts';
-import { localDays } from '../../domain/trial/local-days.ts';
+import { localDays, moreKnown } from '../../domain/trial/local-days.ts';
 import type { TrialUnit } from '../../domain/trial/savings.ts';
 import { type UsageSeries, type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import { accountFor } from '../../settings/accounts.ts';
@@ -63,11 +64,14 @@ export async function readTrial(flags: SavingsFlags): Promise<TrialRead> {
     policies.selects(index, compute, Number.POSITIVE_INFINITY),
   );
   const computes = subjects.map(({ compute }) => compute);
-  const used = flags.usage === undefined ? await usageOfApi(settings, flags, nowMs) : undefined;
+  const measured = subjects.map(({ compute }) => usageUnitOf(trial, compute));
+  const asked = { name: trial.name, units: [...new Map(measured.map((unit) => [unitName(unit), unit])).values()] };
+  const used = flags.usage === undefined ? await usageKnown(settings, flags, { nowMs, trial: asked }) : undefined;
   const series = used?.series ?? (await readUsage(flags.usage ?? '', computes));
   const log = flags.operations === undefined ? undefined : await readOperations(flags.operations);
   const ownerOf = ownersOf({ rules: settings.owners, policies, computes });
-  const units = unitsOf({ trial, settings, ownerOf, subjects, series, log });
+  const trialDays = used?.trialDays ?? new Map();
+  const units = unitsOf({ trial, settings, ownerOf, subjects, series, trialDays, log });
   const ends = series
     .flatMap(({ buckets }) => buckets.slice(-1))
     .map(({ startMs, seconds }) => startMs + seconds * 1000);
@@ -88,17 +92,18 @@ function findTrial(policies: readonly Policy[], name: string | undefined): Trial
   return trial;
 }
 
-/** What the control API knows: a week of hours, and before it days in UTC. Of a snapshot nothing is asked. */
-async function usageOfApi(
+/** What daemons keep of the trial; else what the control API knows: a week of hours, and before it days in UTC. Of a snapshot nothing is asked. */
+async function usageKnown(
   settings: Settings,
   { fleet }: SavingsFlags,
-  nowMs: number,
-): Promise<{ series: readonly UsageSeries[]; missing: readonly string[] }> {
-  if (fleet !== undefined) return { series: [], missing: [] };
+  { nowMs, trial }: { nowMs: number; trial: { name: string; units: readonly UsageUnit[] } },
+): Promise<{ series: readonly UsageSeries[]; missing: readonly string[]; trialDays: FleetUsage['trialDays'] }> {
+  if (fleet !== undefined) return { series: [], missing: [], trialDays: new Map() };
   const { readFleetUsage } = await import('../../compose/usage.ts');
-  const read = await readFleetUsage({ settings, nowMs });
+  const read = await readFleetUsage({ settings, nowMs, trial });
   if (!read.ok) throw new UserError(read.problem);
-  return { series: read.value.usages.flatMap(({ series }) => series), missing: read.value.missing };
+  const { usages, missing, trialDays } = read.value;
+  return { series: usages.flatMap(({ series }) => series), missing, trialDays };
 }
 
 async function readUsage(file: string, computes: readonly Compute[]): Promise<UsageSeries[]> {
@@ -122,6 +127,7 @@ interface Found {
   ownerOf: (unit: UsageUnit) => string;
   subjects: readonly ForecastSubject[];
   series: readonly UsageSeries[];
+  trialDays: FleetUsage['trialDays'];
   log: OperationLog | undefined;
 }
 
@@ -141,12 +147,11 @@ function unitsOf(found: Found): TrialUnit[] {
 function unitOfSubjects(
   unit: string,
   subjects: readonly ForecastSubject[],
-  { trial, settings, ownerOf, log }: Found,
+  { trial, settings, ownerOf, trialDays, log }: Found,
   series: UsageSeries | undefined,
 ): TrialUnit {
   const { zone, fromDay } = trial.design;
   const [first] = subjects as [ForecastSubject, ...ForecastSubject[]];
-  const { projectId, branchId } = first.compute;
   const stored = subjects.flatMap(({ trials }) => trials?.[trial.name] ?? []);
   const buckets = series?.buckets ?? [];
   const last = buckets.at(-1);
@@ -155,11 +160,11 @@ function unitOfSubjects(
   const plan = accountFor(settings.accounts, first.compute.account)?.plan;
   return {
     unit,
-    owner: ownerOf({ projectId, branchId: trial.unit === 'project' ? null : branchId }),
+    owner: ownerOf(usageUnitOf(trial, first.compute)),
     draw: stored[0] ?? pureDraw(trial, first.compute),
     leftOut: whyLeftOut(trial, stored, series),
     usdPerCuHour: plan === undefined ? undefined : settings.prices[plan],
-    usage: localDays(buckets, { zone, fromDay: begins, untilDay: ends }),
+    usage: moreKnown(trialDays.get(unit) ?? new Map(), localDays(buckets, { zone, fromDay: begins, untilDay: ends })),
     ...(log && { starts: startsOf(log, subjects, zone) }),
   };
 }

@@ -18,6 +18,7 @@ import {
   periodAt,
   periodStartMs,
 } from '../trial/assignment.ts';
+import { type UsageUnit, unitName } from '../usage/usage.ts';
 
 /** What is asked of trials about one compute. */
 export interface InTrial {
@@ -29,9 +30,14 @@ export interface InTrial {
   arm?: Arm | undefined;
 }
 
+/** What of a compute is drawn, and measured. */
+export function usageUnitOf({ unit }: Pick<TrialTerms, 'unit'>, { projectId, branchId }: Compute): UsageUnit {
+  return { projectId, branchId: unit === 'project' ? null : branchId };
+}
+
 /** The unit of a compute: `PROJECT`, or `PROJECT/BRANCH`. */
-export function unitOf({ unit }: Pick<TrialTerms, 'unit'>, { projectId, branchId }: Compute): string {
-  return unit === 'project' ? projectId : `${projectId}/${branchId}`;
+export function unitOf(terms: Pick<TrialTerms, 'unit'>, compute: Compute): string {
+  return unitName(usageUnitOf(terms, compute));
 }
 
 /** The effective policies of a compute: in the control group of a trial, without those that are withdrawn. Of several trials the first counts. */

@@ -35,6 +35,18 @@ export function localDays(
   return new Map([...known].map(([day, part]) => [day, toLocalDay(zone, day, part)]));
 }
 
+/** Of two readings of the same days what is known better; where both are known, `later`. */
+export function moreKnown(
+  before: ReadonlyMap<number, LocalDay>,
+  later: ReadonlyMap<number, LocalDay>,
+): Map<number, LocalDay> {
+  const days = new Map(before);
+  for (const [day, one] of later) {
+    if (one.unknownHours <= (days.get(day)?.unknownHours ?? Number.POSITIVE_INFINITY)) days.set(day, one);
+  }
+  return new Map([...days].sort(([a], [b]) => a - b));
+}
+
 function toLocalDay(
   zone: string,
   day: number,

@@ -73,7 +73,7 @@ export function savingsOf(input: SavingsInput): Savings {
     ...saved,
     state,
     distinguishable: state === 'interim' || !saved.relative ? null : saved.relative.low > 0 || saved.relative.high < 0,
-    unknownHours: units.reduce((sum, { usage }) => sum + unknownHoursOf(usage), 0),
+    unknownHours: units.reduce((sum, { usage }) => sum + unknownHoursOf(input, usage), 0),
     startsPerUnitDay: startsOf(input, units),
     leftOut: input.units.flatMap(({ unit, leftOut }) => (leftOut === undefined ? [] : [{ unit, reason: leftOut }])),
   };
@@ -178,8 +178,14 @@ function startsOf(input: SavingsInput, units: readonly TrialUnit[]): Savings['st
   return { control: mean(control), treated: perDay, difference: turned };
 }
 
-function unknownHoursOf(usage: TrialUnit['usage']): number {
-  return [...usage.values()].reduce((sum, { unknownHours }) => sum + unknownHours, 0);
+/** Of the days of the trial that are looked at: what was before it does not count. */
+function unknownHoursOf(
+  { design, fromDay = design.fromDay, untilDay }: SavingsInput,
+  usage: TrialUnit['usage'],
+): number {
+  const last = Math.min(untilDay ?? Number.POSITIVE_INFINITY, design.fromDay + design.periods * design.rotateDays);
+  const counts = (day: number) => day >= Math.max(fromDay, design.fromDay) && day < last;
+  return [...usage].reduce((sum, [day, { unknownHours }]) => sum + (counts(day) ? unknownHours : 0), 0);
 }
 
 function usedIn(usage: TrialUnit['usage']): number {

@@ -3,7 +3,8 @@ import { DAY_MS, HOUR_MS, joinDaysAndHours } from './known.ts';
 import type { UsageBucket, UsageSeries, UsageUnit } from './usage.ts';
 
 const HOURS_KEPT = 14 * 24;
-const DAYS_KEPT = 400;
+/** How many days are kept of a unit. */
+export const DAYS_KEPT = 400;
 
 const VERSION = 1;
 const HEADER_BYTES = 14;
@@ -23,6 +24,11 @@ export interface UnitUsage extends UsageUnit {
 
 export function noUsage({ projectId, branchId }: UsageUnit): UnitUsage {
   return { projectId, branchId, hours: { startMs: 0, values: [] }, days: { startMs: 0, values: [] } };
+}
+
+/** The end of the last hour or day that is kept, milliseconds since the epoch; 0 if none is. */
+export function endOf({ hours, days }: UnitUsage): number {
+  return Math.max(hours.startMs + hours.values.length * HOUR_MS, days.startMs + days.values.length * DAY_MS);
 }
 
 /** What an answer changes of what is kept. */

@@ -14,6 +14,7 @@ import {
   PageQuery,
   ReleaseBody,
   RestoreBody,
+  UsageQuery,
 } from './bodies.ts';
 import { openApiDocument } from './openapi.ts';
 
@@ -70,6 +71,9 @@ function addReads(api: Api, operator: DaemonOperator): void {
       records: items,
       next,
     })),
+  );
+  api.get('/usage', async (context) =>
+    answer(context, await operator.usage(queryOf(context, UsageQuery)), ({ items, next }) => ({ usage: items, next })),
   );
   api.get('/openapi.json', (context) => {
     document ??= openApiDocument();

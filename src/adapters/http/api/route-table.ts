@@ -10,6 +10,7 @@ import {
   PageQuery,
   ReleaseBody,
   RestoreBody,
+  UsageQuery,
 } from './bodies.ts';
 import { age, Compute, Decision, Freeze, Hold, Plan, Released, Restored, Status, text } from './documents.ts';
 import { ComputeDetail, Fleet } from './page-documents.ts';
@@ -42,6 +43,8 @@ const Records = z.object({
   next,
 });
 
+const Usage = z.object({ usage: z.array(z.object({ unit: text, bytes: text })), next });
+
 export const API_ROUTES: readonly ApiRoute[] = [
   { method: 'get', path: '/status', name: 'status', summary: 'Status of the daemon and its fleet', answer: Status },
   {
@@ -73,6 +76,11 @@ export const API_ROUTES: readonly ApiRoute[] = [
     ...{ method: 'get', path: '/records', name: 'records', summary: 'Stored records; the format may change' },
     query: PageQuery,
     answer: Records,
+  },
+  {
+    ...{ method: 'get', path: '/usage', name: 'usage', summary: 'Stored usage; the format may change' },
+    query: UsageQuery,
+    answer: Usage,
   },
   {
     ...{ method: 'get', path: '/holds', name: 'holds', summary: 'Active holds' },

@@ -1,0 +1,95 @@
+/** The local days of a trial: hours are kept for two weeks, and a trial takes longer. */
+import { localDayAt } from '../../domain/time/windows/local-time.ts';
+import type { TrialDesign } from '../../domain/trial/assignment.ts';
+import { type LocalDay, localDays, moreKnown } from '../../domain/trial/local-days.ts';
+import { seriesOf } from '../../domain/usage/stored.ts';
+import { type UsageUnit, unitName } from '../../domain/usage/usage.ts';
+import type { UsageStore } from '../../ports/store.ts';
+import { type StoredUsage, type UsageReader, usageKey } from './usage-account.ts';
+
+/** A trial that the policies have, and what it is about. */
+export interface KeptTrial {
+  name: string;
+  design: TrialDesign;
+  units: readonly UsageUnit[];
+}
+
+/** Local days since 1970-01-01. */
+export type TrialDays = ReadonlyMap<number, LocalDay>;
+
+const UNITS_AT_ONCE = 500;
+
+interface Place {
+  account: string;
+  organization: string;
+}
+
+function trialKey(place: Place, name: string): string {
+  return `${usageKey(place)}/trial/${name}`;
+}
+
+/** Adds what is known by now of the days of a trial that has begun. What was known stays unless it is known otherwise. */
+export async function keepTrialDays(
+  store: UsageStore,
+  place: Place,
+  { kept, trial, nowMs }: { kept: UsageReader; trial: KeptTrial; nowMs: number },
+): Promise<void> {
+  const { zone, fromDay, periods, rotateDays } = trial.design;
+  const untilDay = Math.min(localDayAt(zone, nowMs), fromDay + periods * rotateDays);
+  if (untilDay <= fromDay) return;
+  for (let at = 0; at < trial.units.length; at += UNITS_AT_ONCE) {
+    const units = trial.units.slice(at, at + UNITS_AT_ONCE);
+    const before = await readTrialDays(store, place, trial.name, units);
+    const changed = (await kept.read(units)).map((usage) => {
+      const days = localDays(seriesOf(usage).buckets, { zone, fromDay, untilDay });
+      return [unitName(usage), encodeDays(moreKnown(before.get(unitName(usage)) ?? new Map(), days))] as const;
+    });
+    await store.putUsage(trialKey(place, trial.name), new Map(changed));
+  }
+}
+
+/** What is kept of a trial by name of the unit; those of which nothing is are left out. */
+export async function readTrialDays(
+  store: StoredUsage,
+  place: Place,
+  name: string,
+  units: readonly UsageUnit[],
+): Promise<Map<string, TrialDays>> {
+  const bytes = await store.usage(trialKey(place, name), units.map(unitName));
+  return new Map([...bytes].map(([unit, one]) => [unit, decodeDays(one)]));
+}
+
+/** Forgets what is kept of a trial. */
+export async function forgetTrialDays(store: UsageStore, place: Place, name: string): Promise<void> {
+  const key = trialKey(place, name);
+  await store.deleteUsage(key, await store.usageUnits(key));
+}
+
+/** A number a day from the first on: CU-seconds, or, below zero, how many hours are not known. */
+interface Stored {
+  from: number;
+  days: number[];
+}
+
+function encodeDays(days: TrialDays): Uint8Array {
+  const from = days.size === 0 ? 0 : Math.min(...days.keys());
+  const end = days.size === 0 ? 0 : Math.max(...days.keys()) + 1;
+  const stored: Stored = {
+    from,
+    days: Array.from({ length: end - from }, (_, index) => {
+      const { cuSeconds, unknownHours } = days.get(from + index) ?? { cuSeconds: null, unknownHours: 24 };
+      return cuSeconds === null ? -Math.max(1, unknownHours) : Math.round(cuSeconds);
+    }),
+  };
+  return new TextEncoder().encode(JSON.stringify(stored));
+}
+
+function decodeDays(bytes: Uint8Array): TrialDays {
+  const { from, days }: Stored = JSON.parse(new TextDecoder().decode(bytes));
+  return new Map(
+    days.map((value, index) => {
+      const isKnown = value >= 0;
+      return [from + index, { cuSeconds: isKnown ? value : null, unknownHours: isKnown ? 0 : -value }];
+    }),
+  );
+}
