@@ -32,7 +32,7 @@ export interface Stage extends PlatformStage {
   logs: readonly string[];
 }
 
-function fleetFile({ projects, computesEach = 1, state = 'idle', warmUp = 0 }: FleetOptions): string {
+function fleetFile({ projects, computesEach = 1, state = 'idle', warmUp = 0, accounts }: FleetOptions): string {
   const compute = (project: string, index: number) => ({
     id: `ep-${project}-${index}`,
     branch_id: `br-${project}-${index}`,
@@ -47,8 +47,9 @@ function fleetFile({ projects, computesEach = 1, state = 'idle', warmUp = 0 }: F
     ...Array.from({ length: projects }, (_, project) => `bench-${project}`),
   ];
   return JSON.stringify({
-    projects: names.map((name) => ({
+    projects: names.map((name, place) => ({
       id: `p-${name}`,
+      ...(accounts !== undefined && { account: accountOf(place % accounts) }),
       name,
       region_id: 'aws-eu-central-1',
       pg_version: 17,
@@ -56,6 +57,10 @@ function fleetFile({ projects, computesEach = 1, state = 'idle', warmUp = 0 }: F
     })),
   });
 }
+
+/** The name of an account, and of its organization behind `org-`. */
+const accountOf = (index: number) => `account-${index}`;
+const keyOf = (index: number) => `bench-key-${index}`;
 
 interface FleetOptions {
   projects: number;
@@ -65,6 +70,8 @@ interface FleetOptions {
   state?: 'idle' | 'active';
   /** Projects `warm-*` besides; none by default. */
   warmUp?: number;
+  /** Over so many accounts; one by default. */
+  accounts?: number | undefined;
 }
 
 interface PlatformOptions extends FleetOptions {
@@ -104,6 +111,7 @@ export async function startPlatform({
     undo.push(() => endServer(emulator, 'SIGTERM'));
     const { url } = JSON.parse(await firstLine(emulator, (line) => line.includes('"url"'))) as { url: string };
     const platformUrl = url.replace('/api/v2', '');
+    for (let index = 0; index < (fleet.accounts ?? 0); index += 1) await makeKey(platformUrl, index);
     const onClose = (step: () => Promise<unknown>) => void undo.push(step);
     return { apiUrl: url, platformUrl, folder, requests: () => requestsOf(platformUrl), onClose, close };
   } catch (error) {
@@ -124,10 +132,13 @@ export async function startDaemon({
     const redis = await startRedisServer();
     onClose(() => redis.close());
     await writeFile(join(folder, 'policy.yaml'), policy);
-    await writeFile(join(folder, 'ebb.yaml'), `api_requests_per_minute: ${options.perMinute}\n`);
+    await writeFile(join(folder, 'ebb.yaml'), settingsOf(options));
     const env = {
       EBB_API_URL: platform.apiUrl,
-      EBB_API_KEY: KEY,
+      ...(options.accounts === undefined && { EBB_API_KEY: KEY }),
+      ...Object.fromEntries(
+        Array.from({ length: options.accounts ?? 0 }, (_, index) => [variableOf(index), keyOf(index)]),
+      ),
       EBB_MODE: 'enforce',
       EBB_QUEUE_URL: redis.url,
       EBB_POLICIES: join(folder, 'policy.yaml'),
@@ -150,6 +161,22 @@ export async function startDaemon({
     await platform.close();
     throw error;
   }
+}
+
+const variableOf = (index: number) => `EBB_API_KEY_${index}`;
+
+function settingsOf({ perMinute, accounts = 0 }: PlatformOptions): string {
+  const each = Array.from({ length: accounts }, (_, index) => {
+    const account = { name: accountOf(index), api_key_env: variableOf(index), organization: `org-${accountOf(index)}` };
+    return `  - ${JSON.stringify(account)}\n`;
+  });
+  return `api_requests_per_minute: ${perMinute}\n${accounts > 0 ? `accounts:\n${each.join('')}` : ''}`;
+}
+
+async function makeKey(platformUrl: string, index: number): Promise<void> {
+  const key = { kind: 'organization', org: `org-${accountOf(index)}`, key: keyOf(index), name: keyOf(index) };
+  const { body } = await request(`${platformUrl}/_emulator/keys`, { method: 'POST', body: JSON.stringify(key) });
+  await body.dump();
 }
 
 /** With a log its output goes there: a reader that is slow must not slow down what is measured. */

@@ -3,13 +3,14 @@ import { searchAgainAt } from '../domain/decide/boundaries.ts';
 import type { EvaluatedCompute } from '../domain/evaluate/evaluate.ts';
 import { gatesOf } from '../domain/plan/plan.ts';
 import type { Running } from './background.ts';
+import { type AdoptDeps, adoptProject } from './evaluate/adopt-project.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import type { StoreClock } from './group/clock-skew.ts';
 import type { WriteBlock } from './group/leader.ts';
 import { type CountSavingsDeps, countSavings } from './operator/fleet-metrics.ts';
 import { type EnsureTriggersDeps, ensureTriggers, requestFollowing, requestReconcile } from './triggers.ts';
 
-export interface ResyncDeps extends EnsureTriggersDeps, CountSavingsDeps {
+export interface ResyncDeps extends EnsureTriggersDeps, CountSavingsDeps, AdoptDeps {
   fleet: Fleet;
   storeClock: StoreClock;
   mode: 'enforce' | 'observe';
@@ -45,9 +46,10 @@ export function startResync(deps: ResyncDeps): Running {
 
 /**
  * Reconciles every compute that is not as it should be, or whose boundary has passed: what waits for sleep has no known
- * instant, and a trigger that was lost on the way must not matter.
+ * instant, and a trigger that was lost on the way must not matter. What other daemons have done is in the store, and a boundary that
+ * computes are being taken over is left alone: reading either again would only cost requests.
  */
-async function reconcileUnfinished(deps: ResyncDeps): Promise<void> {
+export async function reconcileUnfinished(deps: ResyncDeps): Promise<void> {
   const nowMs = deps.clock.now();
   // Where nothing may be written a reconcile would only cost requests; when that ends, all are reconciled.
   const isIdle = deps.mode === 'enforce' && deps.blocked() !== undefined;
@@ -55,11 +57,15 @@ async function reconcileUnfinished(deps: ResyncDeps): Promise<void> {
   const followed = new Set<string>();
   for (const evaluatedCompute of deps.fleet.evaluatedComputes()) {
     const { projectId } = evaluatedCompute.compute;
-    if (!isIdle && isUnfinished(evaluatedCompute, nowMs)) unfinished.add(projectId);
+    if (!isIdle && isUnfinished(deps, evaluatedCompute, nowMs)) unfinished.add(projectId);
     if (evaluatedCompute.record.openOperations.length > 0) followed.add(projectId);
   }
   await deps.runInBackground('resync', async () => {
-    for (const projectId of unfinished) await requestReconcile(deps, projectId);
+    for (const projectId of unfinished) {
+      await adoptProject(deps, projectId);
+      const isStill = knownOf(deps, projectId).some((evaluated) => isUnfinished(deps, evaluated, nowMs));
+      if (isStill) await requestReconcile(deps, projectId);
+    }
     for (const projectId of followed) await requestFollowing(deps, projectId);
   });
 }
@@ -75,8 +81,13 @@ const ENDS_BY_ITSELF: ReadonlySet<ReasonCode> = new Set([
   'degraded',
 ]);
 
-function isUnfinished({ plan, decision, ...ahead }: EvaluatedCompute, nowMs: number): boolean {
+function isUnfinished({ fleet }: ResyncDeps, { plan, decision, ...ahead }: EvaluatedCompute, nowMs: number): boolean {
   const dueMs = ahead.nextBoundaryMs ?? searchAgainAt(decision.instantMs, ahead);
-  if (dueMs !== undefined && dueMs <= nowMs) return true;
+  if (dueMs !== undefined && dueMs <= nowMs) return !fleet.boundaryReconciles.has(dueMs);
   return plan.verdict === 'act' || gatesOf(plan).some((code) => !ENDS_BY_ITSELF.has(code));
+}
+
+function knownOf({ fleet }: ResyncDeps, projectId: string): EvaluatedCompute[] {
+  const computes = fleet.cachedProject(projectId)?.computes ?? [];
+  return computes.flatMap(({ computeId }) => fleet.known(computeId)?.evaluatedCompute ?? []);
 }

@@ -54,7 +54,7 @@ function backgroundOf(parts: DaemonParts, { accounts }: Settings): DaemonDeps['b
   const { basics, outside, known, deciding, group } = parts;
   return [
     () => startUsageRounds({ ...basics, ...outside, ...known, ...deciding, ...group, accounts }),
-    () => startResync({ ...basics, ...outside, ...known, ...group }),
+    () => startResync({ ...basics, ...outside, ...known, ...deciding, ...group }),
     () => startSampling({ ...basics, ...outside, ...known, ...deciding, ...group }),
     () => startLeaderRefresh({ ...basics, ...outside, ...known, ...deciding, ...group }),
   ];

@@ -86,6 +86,16 @@ test('routes of the same urgency are asked for side by side', async () => {
   await first;
 });
 
+test('of the same urgency the route that the fewest wait for is asked for first', async () => {
+  const budgets = manualBudgets();
+  const budget = createRateBudget({ budgets, perMinute: 10 });
+  const enter = (route: string) => budget.acquire({ account: 'a', route, priority: 'raise' }, NEVER);
+  const all = ['change', 'change', 'list'].map(enter);
+  await expect.poll(() => budgets.asked.map(({ wanted }) => wanted.route)).toEqual(['list', 'change']);
+  for (const { wanted, answer } of budgets.asked) answer(new Array<number>(wanted.count).fill(0));
+  await Promise.all(all);
+});
+
 test('what is given back goes to the next who waits for the same', async () => {
   const budgets = manualBudgets();
   const budget = createRateBudget({ budgets, perMinute: 10 });

@@ -194,14 +194,14 @@ function hurry(line: Line): void {
   line.asking.abort();
 }
 
-/** What the most urgent of them want, by route. */
+/** What the most urgent of them want, by route: the fewest first, such as a page of a list that many wait for. */
 function mostUrgent(waiters: readonly Waiter[]): Wanted[] {
   const rank = Math.min(...waiters.map(rankOf));
   const wanted = new Map<string, Wanted>();
   for (const { route, priority } of waiters.filter((waiter) => rankOf(waiter) === rank)) {
     wanted.set(route, { route, priority, count: (wanted.get(route)?.count ?? 0) + 1 });
   }
-  return [...wanted.values()];
+  return [...wanted.values()].toSorted((a, b) => a.count - b.count);
 }
 
 /** The one whose turn it is on a route leaves the line. */

@@ -8,7 +8,14 @@ import { FRESH_MS } from '../fleet/fleet.ts';
 import { createListWatch } from '../fleet/project-list.ts';
 import type { StoreClock } from '../group/clock-skew.ts';
 import { READ_DEADLINE_MS } from '../leases/locked-project.ts';
-import { expectedPermits, getPermits, type Sight, sightOf } from '../reconcile/missing.ts';
+import {
+  expectedPermits,
+  getPermits,
+  type MissingPermits,
+  type Permits,
+  type Sight,
+  sightOf,
+} from '../reconcile/missing.ts';
 import { type ReconcileDeps, reconcile } from '../reconcile/reconcile.ts';
 import type { ReportListingDeps } from '../telemetry/outages.ts';
 import { LONGEST_LEAD_MS } from '../triggers.ts';
@@ -52,7 +59,6 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
   const dueWrites = createDueWrites();
   const instants = createInstants(clock);
   const list = createListWatch(deps);
-  const waiting = new Map<number, number>();
   let came = 0;
 
   async function prepare(job: BoundaryJob): Promise<Sight> {
@@ -80,15 +86,10 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
     // A clock may have been set meanwhile: what is decided by it now, and stored, would be of another time.
     const isSet = clock.now() < instantMs || (await storeClock.tooFarOff()) !== undefined;
     if (isSet) return { kind: 'left' };
-    const isCrowded = (waiting.get(instantMs) ?? 0) > CROWD;
+    const isCrowded = (fleet.boundaryReconciles.get(instantMs) ?? 0) > CROWD;
     const cachedProject = fleet.cachedProject(projectId);
     const expected = cachedProject && expectedPermits(deps, cachedProject, sight.records, isCrowded);
-    const permits = expected && (await getPermits(deps, expected, signal));
-    if (showsChanges(deps, projectId)) {
-      const listed = list.ensure(LIST_AGAIN_MS, { signal, priority: 'raise' });
-      // Who has waited so long that it would be read singly waits for the list instead: it serves all of them.
-      if (!fleet.isFresh(projectId)) await listed;
-    }
+    const permits = expected && (await permitsOfListed(job, expected));
     await reconcile(deps, projectId, {
       ...{ signal, boundaryMs: instantMs, dueWrites, sight, isCrowded },
       ...{ priority: expected?.priority ?? 'read', permits },
@@ -96,18 +97,38 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
     return { kind: 'done' };
   }
 
+  /**
+   * Waits for permits of the rate budget, as long as the list still shows the project as it was read. What has waited so long that it would
+   * be read singly gives them back and waits for the list instead, which serves all of them; undefined if the list shows that it
+   * must be read.
+   */
+  async function permitsOfListed(
+    { projectId, signal }: BoundaryJob,
+    needed: MissingPermits,
+  ): Promise<Permits | undefined> {
+    for (;;) {
+      const permits = await getPermits(deps, needed, signal);
+      if (!showsChanges(deps, projectId)) return permits;
+      const listed = list.ensure(LIST_AGAIN_MS, { signal, priority: 'raise' });
+      if (fleet.isFresh(projectId)) return permits;
+      for (const permit of Object.values(permits)) permit?.giveBack();
+      await listed;
+      if (!fleet.isFresh(projectId)) return undefined;
+    }
+  }
+
   return async ({ data: { projectId, instantMs } }, signal) => {
     if (projectId === undefined || instantMs === undefined) return { kind: 'done' };
     if (clock.realDelayMs(instantMs) > LONGEST_LEAD_MS + MOST_CLOCK_SKEW_MS) return { kind: 'done' };
     came += 1;
     const job = { projectId, instantMs, signal, order: came };
-    waiting.set(instantMs, (waiting.get(instantMs) ?? 0) + 1);
+    fleet.boundaryReconciles.set(instantMs, (fleet.boundaryReconciles.get(instantMs) ?? 0) + 1);
     try {
       return await step(`project ${projectId}`, async () => reconcileAtBoundary(job, await prepare(job)));
     } finally {
-      const left = (waiting.get(instantMs) ?? 0) - 1;
-      if (left > 0) waiting.set(instantMs, left);
-      else waiting.delete(instantMs);
+      const left = (fleet.boundaryReconciles.get(instantMs) ?? 0) - 1;
+      if (left > 0) fleet.boundaryReconciles.set(instantMs, left);
+      else fleet.boundaryReconciles.delete(instantMs);
     }
   };
 }

@@ -56,6 +56,8 @@ export interface Fleet {
   listShowsChanges: Map<string, boolean>;
   /** By project, when this daemon last changed something there that no list has been compared with, milliseconds since the epoch. */
   changedAtMs: Map<string, number>;
+  /** By instant, how many projects this daemon has still to take over that boundary. */
+  boundaryReconciles: Map<number, number>;
   /** The list that was asked for at this monotonic time shows the project as it was read. */
   confirm(projectId: string, atMonotonicMs: number): void;
   /** Milliseconds since a list showed the project as it was read; infinite if none did. */
@@ -135,6 +137,7 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
     ageMs,
     listShowsChanges: new Map(),
     changedAtMs,
+    boundaryReconciles: new Map(),
     confirm: (projectId, atMonotonicMs) => void confirmed.set(projectId, atMonotonicMs),
     confirmedAgeMs,
     isFresh: (projectId) => ageMs(projectId) <= FRESH_MS || confirmedAgeMs(projectId) <= CONFIRMED_MS,

@@ -4,7 +4,8 @@ import type { ControlApi } from '../../ports/control-api.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { RunInBackground, Running } from '../background.ts';
-import { type EvaluateDeps, evaluateQuietly } from '../evaluate/evaluate.ts';
+import { adoptProject } from '../evaluate/adopt-project.ts';
+import type { EvaluateDeps } from '../evaluate/evaluate.ts';
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
 import { askForProject } from '../fleet/forget-project.ts';
 import type { Overrides } from '../overrides.ts';
@@ -106,7 +107,7 @@ function isOfOthers({ fleet }: Pick<LeaderRefreshDeps, 'fleet'>, { computes }: C
   );
 }
 
-/** Read since it was evaluated, never evaluated, or long past a boundary: at it there is better to do. */
+/** Read since it was evaluated, never evaluated, or long past a boundary: while computes wait to be taken over it there is better to do. */
 function isBehind(
   { fleet, clock }: Pick<LeaderRefreshDeps, 'fleet' | 'clock'>,
   { computes, readAtMonotonicMs }: CachedProject,
@@ -117,24 +118,6 @@ function isBehind(
     if (!known || known.atMonotonicMs < readAtMonotonicMs) return true;
     const { nextBoundaryMs, decision, ...ahead } = known.evaluatedCompute;
     const dueMs = nextBoundaryMs ?? searchAgainAt(decision.instantMs, ahead);
-    return dueMs !== undefined && dueMs <= nowMs;
+    return dueMs !== undefined && dueMs <= nowMs && !fleet.boundaryReconciles.has(dueMs);
   });
-}
-
-/** What was seen last of each compute counts: in the cached project, or when this daemon changed it since. */
-async function adoptProject(deps: LeaderRefreshDeps, projectId: string): Promise<void> {
-  const { fleet } = deps;
-  const askedAtMonotonicMs = deps.clock.monotonicMs();
-  const records = await deps.store.records(projectId);
-  const cachedProject = fleet.cachedProject(projectId);
-  if (!cachedProject) return;
-  const computes = cachedProject.computes.map((compute) => {
-    const known = fleet.known(compute.computeId);
-    return known && known.atMonotonicMs >= cachedProject.readAtMonotonicMs ? known.evaluatedCompute.compute : compute;
-  });
-  for (const evaluatedCompute of evaluateQuietly(deps, computes, records)) {
-    // What this daemon has evaluated itself meanwhile rests on a newer record.
-    const knownAtMs = fleet.known(evaluatedCompute.compute.computeId)?.atMonotonicMs ?? Number.NEGATIVE_INFINITY;
-    if (knownAtMs < askedAtMonotonicMs) fleet.adopt(evaluatedCompute);
-  }
 }

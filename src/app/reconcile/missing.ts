@@ -22,7 +22,7 @@ export interface Sight {
   notBeforeMs: number;
 }
 
-interface MissingPermits {
+export interface MissingPermits {
   kind: 'permits';
   account: string;
   calls: PermittedCall[];

@@ -1,0 +1,70 @@
+import { expect, it } from 'vitest';
+import { type BoundaryReconcileDeps, createBoundaryReconciles } from '../../src/app/boundaries/boundary-reconciles.ts';
+import { createFleet } from '../../src/app/fleet/fleet.ts';
+import { createOutages } from '../../src/app/telemetry/outages.ts';
+import { aCompute, aRecord, aSchedule, currentRules } from '../support/builders.ts';
+import { memoryLog } from '../support/memory-log.ts';
+
+const EIGHT = Date.parse('2026-11-23T08:00:00Z');
+const READ_MS = EIGHT - 120_000;
+const NEVER = new AbortController().signal;
+
+/** What is asked of the control API, in its order, to take a project over a boundary where the permit comes so long after it. */
+async function asked({ waitMs, changedMs = READ_MS - 60_000 }: { waitMs: number; changedMs?: number }) {
+  const time = { ms: EIGHT - 5_000 };
+  const clock = {
+    ...{ now: () => time.ms, monotonicMs: () => time.ms, realDelayMs: (ms: number) => ms - time.ms },
+    async sleepUntil(ms: number) {
+      time.ms = Math.max(time.ms, ms);
+    },
+  };
+  const fleet = createFleet({ clock } as never);
+  fleet.listShowsChanges.set('default', true);
+  const compute = aCompute({ state: 'idle', minCu: 0.25, maxCu: 1 });
+  const { projectId, computeId } = compute;
+  const project = { account: 'default', projectId, name: 'p', regionId: 'r', updatedAtMs: READ_MS - 60_000 };
+  fleet.list(project);
+  fleet.see({ project, computes: [compute], unreadable: [], readAtMs: READ_MS, readAtMonotonicMs: READ_MS });
+  const calls: string[] = [];
+  const api = {
+    async *listProjects() {
+      calls.push('list');
+      yield { ok: true, value: [{ ...project, updatedAtMs: time.ms > EIGHT ? changedMs : project.updatedAtMs }] };
+    },
+    async permit(call: string) {
+      calls.push(call);
+      time.ms = Math.max(time.ms, EIGHT + waitMs);
+      return { isUsed: () => false, take: () => ({ waitedMs: 0 }), giveBack: () => calls.push('given back') };
+    },
+    accountStatus: () => [{ account: 'default', key: 'valid' }],
+  };
+  const telemetry = { log: memoryLog(), metrics: { increment() {}, set() {}, clear() {}, observe() {} } };
+  const records = new Map([[computeId, aRecord()]]);
+  const deps = {
+    ...{ api, clock, fleet, telemetry, outages: createOutages(telemetry), rules: currentRules(aSchedule()) },
+    ...{ mode: 'enforce', overrides: { holds: [], freezes: [] }, holder: 'me' },
+    ...{ samples: { historyOf: () => [] }, slots: { isFull: () => false } },
+    storeClock: { tooFarOff: async () => undefined },
+    // Nothing is locked, so it ends where it would begin to write.
+    store: { records: async () => records, acquireLease: async () => undefined, brokenRecords: async () => new Map() },
+    queue: { addAt: async () => calls.push('begun') },
+  } as unknown as BoundaryReconcileDeps;
+  await createBoundaryReconciles(deps)({ queue: 'crossings', id: 'c', data: { projectId, instantMs: EIGHT } }, NEVER);
+  return { calls, left: fleet.boundaryReconciles.size };
+}
+
+it('a project that the list has confirmed is written to when there is a permit', async () => {
+  const { calls, left } = await asked({ waitMs: 2_000 });
+  expect(calls.slice(0, 3)).toEqual(['list', 'updateCompute', 'begun']);
+  expect(left).toBe(0);
+});
+
+it('what has waited for so long that it is no longer confirmed waits for the list, and keeps no permit meanwhile', async () => {
+  const { calls } = await asked({ waitMs: 60_000 });
+  expect(calls.slice(0, 6)).toEqual(['list', 'updateCompute', 'list', 'given back', 'updateCompute', 'begun']);
+});
+
+it('what the list then shows changed is left to be read', async () => {
+  const { calls } = await asked({ waitMs: 60_000, changedMs: EIGHT + 30_000 });
+  expect(calls.slice(0, 5)).toEqual(['list', 'updateCompute', 'list', 'given back', 'begun']);
+});

@@ -1,0 +1,65 @@
+import { expect, it } from 'vitest';
+import { createFleet } from '../../src/app/fleet/fleet.ts';
+import { type ResyncDeps, reconcileUnfinished } from '../../src/app/resync.ts';
+import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
+import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
+import { aCompute, aRecord, aSchedule, currentRules } from '../support/builders.ts';
+
+const SEVEN = Date.parse('2026-11-23T07:00:00Z');
+const EIGHT = Date.parse('2026-11-23T08:00:00Z');
+const OFFICE_HOURS = { minCu: 1, maxCu: 4 };
+
+/** A daemon that has read and evaluated one compute before a boundary, and what it asks for 20 s after it. */
+async function askedFor({ stored, reconciles = 0 }: { stored: Partial<ComputeRecord>; reconciles?: number }) {
+  const time = { ms: SEVEN };
+  const clock = { now: () => time.ms, monotonicMs: () => time.ms };
+  const fleet = createFleet({ clock } as never);
+  const rules = currentRules(aSchedule());
+  const compute = aCompute({ minCu: 0.25, maxCu: 1 });
+  const { projectId, computeId } = compute;
+  const project = { account: 'default', projectId, name: 'p', regionId: 'r', updatedAtMs: 0 };
+  fleet.see({ project, computes: [compute], unreadable: [], readAtMs: SEVEN, readAtMonotonicMs: SEVEN });
+  const record = aRecord({ lastApplied: { minCu: 0.25, maxCu: 1, suspendTimeoutSeconds: 300 } });
+  const situation = { policies: rules.current.policies, compute, record, nowMs: SEVEN, mode: 'enforce' };
+  fleet.putEvaluated({ compute, record, ...evaluate({ ...situation, projectBusy: false, disruption: {} } as never) });
+  if (reconciles > 0) fleet.boundaryReconciles.set(EIGHT, reconciles);
+  const asked: string[] = [];
+  const deps = {
+    ...{ clock, fleet, rules, overrides: { holds: [], freezes: [] }, mode: 'enforce', blocked: () => undefined },
+    ...{ samples: { historyOf: () => [] }, slots: { isFull: () => false } },
+    store: { records: async () => new Map([[computeId, { ...record, ...stored }]]) },
+    queue: { add: async (queue: string, { key }: { key: string }) => asked.push(`${queue} ${key}`) },
+    runInBackground: (_task: string, work: () => Promise<void>) => work(),
+  } as unknown as ResyncDeps;
+  time.ms = EIGHT + 20_000;
+  await reconcileUnfinished(deps);
+  return { asked, fleet, computeId };
+}
+
+it('a boundary whose trigger was lost is reconciled', async () => {
+  expect((await askedFor({ stored: {} })).asked).toEqual(['reconcile p-one']);
+});
+
+it('what another daemon has changed at a boundary is taken from its record, and not read again', async () => {
+  const lastApplied = { ...OFFICE_HOURS, suspendTimeoutSeconds: 300 };
+  const { asked, fleet, computeId } = await askedFor({ stored: { lastApplied, lastSentAtMs: EIGHT + 2_000 } });
+  expect(asked).toEqual([]);
+  expect(fleet.known(computeId)?.evaluatedCompute.compute).toMatchObject(OFFICE_HOURS);
+});
+
+it('what another daemon has sent without an answer is reconciled', async () => {
+  const intent = { fields: OFFICE_HOURS, atMs: EIGHT + 2_000 };
+  const stored = { intent, lastSentAtMs: EIGHT + 2_000 };
+  expect((await askedFor({ stored })).asked).toEqual(['reconcile p-one']);
+});
+
+it('what a person had set after ebb applied it is as it was read', async () => {
+  const lastApplied = { ...OFFICE_HOURS, suspendTimeoutSeconds: 300 };
+  const manual = { size: { fields: { minCu: 0.25, maxCu: 1 }, seenAtMs: EIGHT, raises: false } };
+  const { fleet, computeId } = await askedFor({ stored: { lastApplied, manual, lastSentAtMs: EIGHT + 2_000 } });
+  expect(fleet.known(computeId)?.evaluatedCompute.compute).toMatchObject({ minCu: 0.25, maxCu: 1 });
+});
+
+it('projects that are being taken over a boundary are not read beside that', async () => {
+  expect((await askedFor({ stored: {}, reconciles: 5 })).asked).toEqual([]);
+});
