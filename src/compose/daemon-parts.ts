@@ -183,7 +183,8 @@ function openQueueOn(engine: Engine, { clock, telemetry: { log, metrics } }: Bas
     ...{ engine, clock, log },
     onFailed(name, job, error) {
       metrics.increment('ebb_job_failures_total', { queue: name });
-      log.error({ event: 'ebb.job_failed', queue: name, job: job.id, err: error }, describeChain(error));
+      const { projectId: project } = job.data;
+      log.error({ event: 'ebb.job_failed', queue: name, job: job.id, project, err: error }, describeChain(error));
     },
   });
   opened.push(() => queue.close(STOP_GRACE_MS));

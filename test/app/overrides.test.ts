@@ -14,6 +14,14 @@ const COMMON = { owner: 'zoe', reason: 'incident', createdAtMs: NOW_MS, expiresA
 const FREEZE: Freeze = { ...COMMON, id: 'f-1', select: 'all', allowRaise: false };
 const HOLD: Hold = { ...COMMON, id: 'h-1', projectId: 'one', computeId: 'ep-one', size: { minCu: 4, maxCu: 4 } };
 
+/** What `ebb thaw` of 0.1.0 (commit 3aca383) runs on Redis. */
+const DELETE_OF_0_1_0 = `
+local gone = redis.call('HDEL', KEYS[1], ARGV[1])
+redis.call('ZREM', KEYS[2], ARGV[1])
+if gone == 1 then redis.call('SET', KEYS[3], ARGV[2]) end
+return gone
+`;
+
 const idsOf = ({ freezes, holds }: StoredOverrides) => [...freezes, ...holds].map(({ id }) => id);
 
 describeWith('redis-server', 'what people said', () => {
@@ -89,6 +97,19 @@ describeWith('redis-server', 'what people said', () => {
     await overrides.refresh(store, NOW_MS + 1);
     expect(await store.storeId()).toBe(id);
     expect(await store.freezes(NOW_MS)).toEqual([FREEZE]);
+  });
+
+  it('stays active when a daemon of 0.1.0 ends it, which leaves no word of that, and is over once this version ends it', async () => {
+    const overrides = await daemonThatHasRead();
+    const [freezes = ''] = await redis().keys('*:store:freezes');
+    await redis().eval(DELETE_OF_0_1_0, 3, freezes, `${freezes}:ends`, `${freezes}:revision`, 'f-1', 'another');
+    expect(await store.freezes(NOW_MS)).toEqual([]);
+    await overrides.refresh(store, NOW_MS + 1);
+    expect([idsOf(overrides), await store.freezes(NOW_MS)]).toEqual([['f-1', 'h-1'], [FREEZE]]);
+    expect(log.lines.map(({ fields }) => fields)).toMatchObject([{ event: 'ebb.override_restored', id: 'f-1' }]);
+    await store.deleteFreeze('f-1');
+    await overrides.refresh(store, NOW_MS + 2);
+    expect([idsOf(overrides), await store.freezes(NOW_MS)]).toEqual([['h-1'], []]);
   });
 
   it('no longer counts once somebody has ended it, elsewhere too, or it has expired', async () => {

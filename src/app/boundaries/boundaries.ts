@@ -1,8 +1,10 @@
 import pLimit from 'p-limit';
+import { step } from '../../common/errors.ts';
 import { isBoundary } from '../../domain/decide/boundaries.ts';
 import { decide } from '../../domain/decide/decide.ts';
 import { changesOf } from '../../domain/plan/change.ts';
 import { compareRanks, LAST, type WriteRank } from '../../domain/plan/plan.ts';
+import { isoInstant } from '../../domain/time/instants.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Job, JobHandler, JobOutcome } from '../../ports/job-queue.ts';
 import type { Store } from '../../ports/store.ts';
@@ -51,7 +53,9 @@ export function createBoundaries(deps: BoundaryDeps): JobHandler {
     const request = clock.now() < instantMs ? requestBoundaryReconcile : requestReconcile;
     const known = sent.get(instantMs);
     const projectIds = [...affected, ...unknown].filter((projectId) => known?.has(projectId) !== true);
-    await pLimit(CONCURRENT_TRIGGERS).map(projectIds, (projectId) => request(deps, projectId, instantMs));
+    await pLimit(CONCURRENT_TRIGGERS).map(projectIds, (projectId) =>
+      step(`project ${projectId}`, () => request(deps, projectId, instantMs)),
+    );
     sent.delete(instantMs);
     if (leftMs <= HEAD_START_MS) return { kind: 'done' };
     // Others may be affected at that time, by other policies or holds.
@@ -61,9 +65,11 @@ export function createBoundaries(deps: BoundaryDeps): JobHandler {
 
   return async (job) => {
     const { projectId, instantMs } = job.data;
-    if (projectId !== undefined) await requestReconcile(deps, projectId);
-    else if (instantMs !== undefined) return sendTriggers(instantMs);
-    else deps.telemetry.log.error({ event: 'ebb.bad_job', job: describeJob(job) }, 'a boundary job without an instant');
+    if (projectId !== undefined) await step(`project ${projectId}`, () => requestReconcile(deps, projectId));
+    else if (instantMs !== undefined) {
+      return step(`the boundary at ${isoInstant(instantMs)}`, () => sendTriggers(instantMs));
+    } else
+      deps.telemetry.log.error({ event: 'ebb.bad_job', job: describeJob(job) }, 'a boundary job without an instant');
     return { kind: 'done' };
   };
 }
