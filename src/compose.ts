@@ -1,5 +1,7 @@
 /** The composition root: the only place where adapters meet the application. */
+
 import { randomBytes } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { simulatedClock } from './adapters/clock/simulated-clock.ts';
 import { openEngine } from './adapters/engine/open-engine.ts';
 import { startHttpServer } from './adapters/http/server.ts';
@@ -15,12 +17,40 @@ import { startParts } from './compose/daemon.ts';
 import { announce, forgetOlder } from './compose/daemon-file.ts';
 import { type Closer, openParts, type PartsOptions, type ProcessTelemetry } from './compose/daemon-parts.ts';
 import { daemonOperator } from './compose/operator.ts';
-import { NEVER, orStopped, STOPPED } from './compose/stopped-start.ts';
 import { timerMs } from './ports/clock.ts';
 import type { ComputeEvent } from './ports/notifier.ts';
 import type { RulesSource } from './ports/rules.ts';
 import type { Metrics } from './ports/telemetry.ts';
 import { type Settings, secretsOf } from './settings.ts';
+
+/** Nobody stops. */
+const NEVER = new AbortController().signal;
+/** What comes of a start that somebody stopped. */
+const STOPPED = { ok: false, problem: 'stopped while it started' } as const;
+
+/** Who is told to stop gives up what it waits for at once; what can't be given up is not waited for longer, in real milliseconds. */
+const GIVE_UP_MS = 1_000;
+
+/** What comes of the work, or, a little after the signal aborts, that it was stopped. */
+async function orStopped<T>(work: Promise<T>, signal: AbortSignal): Promise<T | typeof STOPPED> {
+  // Every read of a start listens to it, and takes its listener away when it ends.
+  setMaxListeners(0, signal);
+  let timer: NodeJS.Timeout | undefined;
+  let onAbort = () => {};
+  const stopped = new Promise<typeof STOPPED>((resolve) => {
+    onAbort = () => {
+      timer = setTimeout(() => resolve(STOPPED), GIVE_UP_MS);
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
+  });
+  try {
+    return await Promise.race([work, stopped]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+    clearTimeout(timer);
+  }
+}
 
 /** What happens to computes, to show it to people. */
 export type DaemonEvent = ComputeEvent;

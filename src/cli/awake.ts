@@ -1,8 +1,6 @@
 import { Command } from 'commander';
-import { UserError } from './fail.ts';
-import { jsonText, writeErrLine, writeOut } from './output.ts';
-import { type PastFlags, withPastFlags } from './past/flags.ts';
-import type { Past } from './past/read-past.ts';
+import { jsonText, writeOut } from './output.ts';
+import { type PastFlags, printPastAsides, withPastFlags } from './past/flags.ts';
 
 const EXAMPLES = `
 Examples:
@@ -26,35 +24,23 @@ export function awakeCommand(): Command {
 }
 
 async function awake(names: string[], flags: PastFlags): Promise<void> {
-  const { findCauses, readPast, readSettings, selectNamed, awakeJson, awakeText } = await parts();
-  const read = readSettings({ configFile: flags.config, flags: { apiUrl: flags.apiUrl } });
-  if (!read.ok) throw new UserError(read.problems.join('\n'));
-  const past = await readPast(read.settings, flags, { branches: false });
-  const computes = selectNamed(past.computes, {
-    globs: names,
-    namesOf: ({ compute }) => [compute.computeId, compute.projectId, compute.projectName],
-    complaint: (name) => `no compute or project is called ${name}; give an id, a name or a glob such as web-*`,
-  });
+  const { findCauses, readPast, settingsOrFail, selectComputes, awakeJson, awakeText } = await parts();
+  const settings = settingsOrFail({ configFile: flags.config, flags: { apiUrl: flags.apiUrl } });
+  const past = await readPast(settings, flags, { branches: false });
+  const computes = selectComputes(past.computes, names);
   const findings = findCauses(computes);
-  printAsides(past);
+  printPastAsides(past);
   writeOut(`${flags.json ? jsonText(findings.map(awakeJson)) : awakeText(findings, past)}\n`);
 }
 
 async function parts() {
-  const [{ findCauses }, { readPast }, { readSettings }, { selectNamed }, { awakeJson, awakeText }] = await Promise.all(
-    [
-      import('./past/find-causes.ts'),
+  const [{ findCauses }, { readPast }, { settingsOrFail }, { selectComputes }, { awakeJson, awakeText }] =
+    await Promise.all([
+      import('./past/awake-output.ts'),
       import('./past/read-past.ts'),
-      import('../settings.ts'),
+      import('./or-fail.ts'),
       import('./select-named.ts'),
       import('./past/awake-output.ts'),
-    ],
-  );
-  return { findCauses, readPast, readSettings, selectNamed, awakeJson, awakeText };
-}
-
-/** What could not be read, and what the reader must know: never on standard output. */
-function printAsides({ missing, notes }: Pick<Past, 'missing' | 'notes'>): void {
-  for (const line of [...notes, ...missing.map((one) => `left out: ${one}`)]) writeErrLine(`note: ${line}`);
-  if (missing.length > 0) process.exitCode = 1;
+    ]);
+  return { findCauses, readPast, settingsOrFail, selectComputes, awakeJson, awakeText };
 }

@@ -6,7 +6,7 @@ import type { HeadroomPolicy } from '../domain/policy/kinds/headroom.ts';
 import type { RecordingFlags } from './backtest/recordings.ts';
 import { parseTargets, parseWindows } from './backtest/variants.ts';
 import { parseFor, parseSize, parseSuspendAfter } from './operator/parse-flags.ts';
-import { jsonText, writeErrLine, writeOut } from './output.ts';
+import { jsonText, writeErrLine, writeOut, writeWhole } from './output.ts';
 import { settingsAndPolicies } from './plan/common-flags.ts';
 
 interface BacktestFlags extends RecordingFlags {
@@ -122,9 +122,6 @@ async function asText(result: Backtest, { policy, zone, ...span }: Framing): Pro
 }
 
 async function writeSvg(file: string, result: Backtest, framing: Framing): Promise<void> {
-  const [{ writeWhole }, { drawBacktest }] = await Promise.all([
-    import('./plan/write-file.ts'),
-    import('./backtest/svg.ts'),
-  ]);
+  const { drawBacktest } = await import('./backtest/svg.ts');
   await writeWhole(file, drawBacktest(result, framing), '--svg');
 }

@@ -2,7 +2,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { CsvError, parse } from 'csv-parse/sync';
 import { DateTime } from 'luxon';
-import { didYouMean } from '../common/did-you-mean.ts';
+import { didYouMean } from '../common/names.ts';
 import { printable } from '../common/safe-text.ts';
 import { UserError } from './fail.ts';
 import { shortened } from './output.ts';

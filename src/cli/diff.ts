@@ -76,8 +76,8 @@ async function parts() {
   const [domain, comparing, settings, loading, reading, zones, outlooks, spans] = await Promise.all([
     import('../domain/policy/compiled-policies.ts'),
     import('./diff/compare.ts'),
-    import('./settings-or-fail.ts'),
-    import('./load-or-fail.ts'),
+    import('./or-fail.ts'),
+    import('./or-fail.ts'),
     import('../compose/foreseeing.ts'),
     import('./forecast/local-time.ts'),
     import('./forecast/outlook.ts'),

@@ -3,7 +3,7 @@ import type { Span } from '../domain/forecast/forecast.ts';
 import { UserError } from './fail.ts';
 import type { Outlook } from './forecast/outlook.ts';
 import type { SpanFlags } from './forecast/span.ts';
-import { jsonText, writeErrLine, writeOut } from './output.ts';
+import { jsonText, writeErrLine, writeOut, writeWhole } from './output.ts';
 import { type DecidingFlags, settingsAndPolicies, withSourceFlags } from './plan/common-flags.ts';
 
 interface ForecastFlags extends Omit<DecidingFlags, 'at'>, SpanFlags {
@@ -102,9 +102,6 @@ async function asText(outlooks: readonly Outlook[], options: Span & { zone: stri
 }
 
 async function writeSvg(file: string, outlooks: readonly Outlook[], options: Span & { zone: string }): Promise<void> {
-  const [{ writeWhole }, { drawSvg }] = await Promise.all([
-    import('./plan/write-file.ts'),
-    import('./forecast/svg.ts'),
-  ]);
+  const { drawSvg } = await import('./forecast/svg.ts');
   await writeWhole(file, drawSvg(outlooks, options), '--svg');
 }

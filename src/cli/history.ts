@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { didYouMean } from '../common/did-you-mean.ts';
+import { didYouMean } from '../common/names.ts';
 import { printable } from '../common/safe-text.ts';
 import type { Operator } from '../compose/operator-access.ts';
 import { UserError } from './fail.ts';

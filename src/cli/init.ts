@@ -8,7 +8,7 @@ import { ascending } from '../domain/sorted.ts';
 import { isoInstant } from '../domain/time/instants.ts';
 import type { Settings } from '../settings.ts';
 import { UserError } from './fail.ts';
-import { awakeLongest, totalsOf } from './init/awake.ts';
+import { awakeLongest, totalsOf } from './init/describe-fleet.ts';
 import { type NewFile, refuseIfThere, writeFiles } from './init/files.ts';
 import { jsonText, writeOut } from './output.ts';
 import { SCHEMAS, schemaPath, schemaText } from './schema.ts';
@@ -62,7 +62,7 @@ async function init({ force = false, json = false, apiUrl }: InitFlags): Promise
 
 async function readFirst(options: { cwd: string; apiUrl: string | undefined; force: boolean }): Promise<FirstReading> {
   const { cwd, apiUrl, force } = options;
-  const [{ readSettings }, { readFleetOrFail: readFleet }] = await Promise.all([
+  const [{ readSettings }, { readFleetOrFail }] = await Promise.all([
     import('../settings.ts'),
     import('./read-fleet.ts'),
   ]);
@@ -71,7 +71,7 @@ async function readFirst(options: { cwd: string; apiUrl: string | undefined; for
   if (!read.ok) throw new UserError(read.problems.join('\n'));
   const { settings } = read;
   const atMs = Date.now();
-  const fleet = await readFleet(settings, { partial: false });
+  const fleet = await readFleetOrFail(settings, { partial: false });
   const { projects, computes } = fleet;
   const { firstFindings } = await import('./init/first-findings.ts');
   const findings = await firstFindings(settings, fleet);
@@ -90,8 +90,8 @@ async function filesFor(options: {
   const { settings, computes, atMs, cwd, force } = options;
   const [{ baselineFile }, { settingsFile }, { starterPolicy }] = await Promise.all([
     import('./init/files.ts'),
-    import('./init/settings-file.ts'),
-    import('./init/starter-policy.ts'),
+    import('./init/files.ts'),
+    import('./init/files.ts'),
   ]);
   const folder = join(cwd, POLICY_FOLDER);
   const wantsPolicy = settings.policies.join() === POLICY_FOLDER && !existsSync(folder);

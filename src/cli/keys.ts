@@ -60,7 +60,7 @@ async function createKey({ out, ...flags }: CreateFlags): Promise<void> {
 
 async function make({ org, project, name, account, config, apiUrl }: CreateFlags) {
   const [{ settingsOrFail }, { createProjectKey }] = await Promise.all([
-    import('./settings-or-fail.ts'),
+    import('./or-fail.ts'),
     import('../compose/project-key.ts'),
   ]);
   const settings = settingsOrFail({ configFile: config, flags: { apiUrl } });

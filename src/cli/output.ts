@@ -1,6 +1,8 @@
 /** The only place where commands write: what comes from others can't steer a terminal or a workflow. */
 
+import { rename, unlink, writeFile } from 'node:fs/promises';
 import { printable, printableJson, printableLines } from '../common/safe-text.ts';
+import { UserError } from './fail.ts';
 
 /** Writes lines to standard output. */
 export function writeOut(text: string): void {
@@ -36,4 +38,17 @@ export function writeCommands(commands: readonly string[]): void {
 export function shortened(text: string, most: number): string {
   const characters = Array.from(text);
   return characters.length <= most ? text : `${characters.slice(0, most - 1).join('')}…`;
+}
+
+/** Writes a whole file or none: readers see the old one meanwhile. */
+export async function writeWhole(path: string, text: string, flag = '--out'): Promise<void> {
+  const unfinished = `${path}.${process.pid}.tmp`;
+  try {
+    await writeFile(unfinished, text, { flag: 'wx' });
+    await rename(unfinished, path);
+  } catch (error) {
+    await unlink(unfinished).catch(() => {});
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'error';
+    throw new UserError(`${flag}: ${path} can not be written (${code}): check the path`);
+  }
 }

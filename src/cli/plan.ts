@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import { UserError } from './fail.ts';
-import { jsonText, writeOut } from './output.ts';
+import { jsonText, writeOut, writeWhole } from './output.ts';
 import {
   type DecidingFlags,
   instantOf,
@@ -53,7 +53,7 @@ async function plan(flags: PlanFlags): Promise<void> {
   if (!planned.ok) throw new UserError(planned.problem);
   const { value } = planned;
   const json = `${jsonText(fleetPlanJson(value.plan))}\n`;
-  if (flags.out !== undefined) await (await import('./plan/write-file.ts')).writeWhole(flags.out, json);
+  if (flags.out !== undefined) await writeWhole(flags.out, json);
   printAsides(value);
   writeOut(flags.json ? json : `${await asText(value.plan, flags, settings.mode)}\n`);
   const toDo = value.plan.computes.some(({ plan: { verdict } }) => verdict !== 'none');

@@ -32,3 +32,10 @@ function evaluate({ errors, ...fleet }: FleetReading, reading: Reading, partial:
   if (missing.length > 0 && !(partial && fleet.projects.length > 0)) throw new UserError(missing.join('\n'));
   return { ...fleet, missing };
 }
+
+/** The fleet of a fleet file. */
+export async function readFleetFile(settings: Settings, fleetFile: string, nowMs: number): Promise<FleetReading> {
+  const opened = await openForReading({ settings, fleetFile, nowMs });
+  if (!opened.ok) throw new UserError(opened.problem);
+  return readFleet({ api: opened.value.api, readBranches: true });
+}

@@ -1,9 +1,8 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Finding } from '../domain/recommend/finding.ts';
-import { UserError } from './fail.ts';
 import { parseFor } from './operator/parse-flags.ts';
 import { jsonText, writeErrLine, writeOut } from './output.ts';
-import { type PastFlags, withPastFlags } from './past/flags.ts';
+import { type PastFlags, printPastAsides, withPastFlags } from './past/flags.ts';
 import type { Past } from './past/read-past.ts';
 
 interface RecommendFlags extends PastFlags {
@@ -50,49 +49,38 @@ function parseDollars(text: string): number {
 }
 
 async function runRecommend(names: string[], flags: RecommendFlags): Promise<void> {
-  const { holidaysOf, readPast, readSettings, recommend, recommendFacts, selectNamed } = await parts();
+  const { holidaysOf, readPast, settingsOrFail, recommend, recommendFacts, selectComputes } = await parts();
   const { config: configFile, apiUrl, policies, coldStartWorth } = flags;
-  const read = readSettings({ configFile, flags: { apiUrl, policies } });
-  if (!read.ok) throw new UserError(read.problems.join('\n'));
-  const past = await readPast(read.settings, flags, { branches: true });
-  const computes = selectNamed(past.computes, {
-    globs: names,
-    namesOf: ({ compute }) => [compute.computeId, compute.projectId, compute.projectName],
-    complaint: (name) => `no compute or project is called ${name}; give an id, a name or a glob such as web-*`,
-  });
-  const facts = await recommendFacts(read.settings, computes);
+  const settings = settingsOrFail({ configFile, flags: { apiUrl, policies } });
+  const past = await readPast(settings, flags, { branches: true });
+  const computes = selectComputes(past.computes, names);
+  const facts = await recommendFacts(settings, computes);
   const all = recommend(facts, {
     holidaysOf,
     ...(coldStartWorth !== undefined && { coldStartWorthMs: coldStartWorth }),
   });
   const findings = all.filter((finding) => isWanted(finding, flags));
-  printAsides(past);
+  printPastAsides(past);
   if (flags.write !== undefined) await writePolicies(flags.write, findings, past);
   writeOut(`${await rendered(findings, past, flags)}\n`);
 }
 
 async function parts() {
-  const [{ holidaysOf, recommendFacts }, { readPast }, { readSettings }, { recommend }, { selectNamed }] =
+  const [{ holidaysOf, recommendFacts }, { readPast }, { settingsOrFail }, { recommend }, { selectComputes }] =
     await Promise.all([
       import('./recommend/facts.ts'),
       import('./past/read-past.ts'),
-      import('../settings.ts'),
+      import('./or-fail.ts'),
       import('../domain/recommend/recommend.ts'),
       import('./select-named.ts'),
     ]);
-  return { holidaysOf, readPast, readSettings, recommend, recommendFacts, selectNamed };
+  return { holidaysOf, readPast, settingsOrFail, recommend, recommendFacts, selectComputes };
 }
 
 /** What has no price is never too cheap: nobody knows. */
 function isWanted({ owner, savesUsd }: Finding, flags: RecommendFlags): boolean {
   if (flags.owner !== undefined && owner !== flags.owner) return false;
   return flags.minUsd === undefined || savesUsd === undefined || savesUsd.high >= flags.minUsd;
-}
-
-/** What could not be read, and what the reader must know: never on standard output. */
-function printAsides({ missing, notes }: Pick<Past, 'missing' | 'notes'>): void {
-  for (const line of [...notes, ...missing.map((one) => `left out: ${one}`)]) writeErrLine(`note: ${line}`);
-  if (missing.length > 0) process.exitCode = 1;
 }
 
 async function writePolicies(folder: string, findings: readonly Finding[], { computes }: Past): Promise<void> {

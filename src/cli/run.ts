@@ -56,7 +56,7 @@ async function run({ config, accept, ...flags }: RunFlags): Promise<void> {
   void stopped.then((signal) => stopping.abort(new Error(`stopped by ${signal}`)));
   const [{ readSettings }, { loadOrFail }, { runDaemon }, { rulesFromFiles }, { configFilePath }] = await Promise.all([
     import('../settings.ts'),
-    import('./load-or-fail.ts'),
+    import('./or-fail.ts'),
     import('../compose.ts'),
     import('../compose/rules-from-files.ts'),
     import('../settings/config-file.ts'),

@@ -1,5 +1,5 @@
 import { printable } from '../common/safe-text.ts';
-import type { ForecastSubject } from '../domain/forecast/alike.ts';
+import type { Compute } from '../domain/compute/compute.ts';
 import { compileGlob } from '../domain/policy/select.ts';
 import { UserError } from './fail.ts';
 
@@ -33,7 +33,7 @@ export function matcherOf(globs: readonly string[]): (name: string) => boolean {
 }
 
 /** Those of the computes that are named: by compute, project id or project name, also with `*` and `?`. All, if none is. */
-export function selectComputes(subjects: readonly ForecastSubject[], names: readonly string[]): ForecastSubject[] {
+export function selectComputes<T extends { compute: Compute }>(subjects: readonly T[], names: readonly string[]): T[] {
   return selectNamed(subjects, {
     globs: names,
     namesOf: ({ compute }) => [compute.computeId, compute.projectId, compute.projectName],

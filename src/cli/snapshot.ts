@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { jsonText, writeErrLine, writeOut } from './output.ts';
+import { jsonText, writeErrLine, writeOut, writeWhole } from './output.ts';
 import type { ReadFleet } from './read-fleet.ts';
 
 interface SnapshotFlags {
@@ -34,17 +34,17 @@ export function snapshotCommand(): Command {
 }
 
 async function snapshot({ out, json, partial = false, config, apiUrl }: SnapshotFlags): Promise<void> {
-  const [{ settingsOrFail }, { readFleetOrFail: readFleet }, { fleetFileOf }] = await Promise.all([
-    import('./settings-or-fail.ts'),
+  const [{ settingsOrFail }, { readFleetOrFail }, { fleetFileOf }] = await Promise.all([
+    import('./or-fail.ts'),
     import('./read-fleet.ts'),
     import('../app/fleet/fleet-file.ts'),
   ]);
   const settings = settingsOrFail({ configFile: config, flags: { apiUrl } });
   const takenAtMs = Date.now();
-  const fleet = await readFleet(settings, { partial });
+  const fleet = await readFleetOrFail(settings, { partial });
   const text = await textOf(fleetFileOf(fleet, takenAtMs), { json: json === true || out?.endsWith('.json') === true });
   if (out === undefined) writeOut(text);
-  else await (await import('./plan/write-file.ts')).writeWhole(out, text);
+  else await writeWhole(out, text);
   report(fleet, out);
 }
 

@@ -1,8 +1,7 @@
 import { Command } from 'commander';
-import { refusedNotes } from '../app/fleet/refused-notes.ts';
+import { refusedNotes } from '../app/fleet/read-fleet.ts';
 import { writeErrLine, writeJson, writeOut } from './output.ts';
-import type { DecidingFlags } from './plan/common-flags.ts';
-import { settingsAndPolicies } from './plan/common-flags.ts';
+import { type DecidingFlags, settingsAndPolicies } from './plan/common-flags.ts';
 
 type TerraformFlags = Omit<DecidingFlags, 'queueUrl' | 'at'>;
 

@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { UserError } from './fail.ts';
-import { writeErrLine } from './output.ts';
+import { writeErrLine, writeWhole } from './output.ts';
 
 interface ExportFlags {
   out: string;
@@ -47,20 +47,17 @@ function parseDays(text: string): number {
 }
 
 async function exportUsage({ out, days, config, apiUrl, queueUrl }: ExportFlags): Promise<void> {
-  const [{ readSettings }, { readFleetUsage }, { usageCsvLines }, { writeWhole }, { join }, { mkdir }] =
-    await Promise.all([
-      import('../settings.ts'),
-      import('../compose/usage.ts'),
-      import('./usage/usage-csv.ts'),
-      import('./plan/write-file.ts'),
-      import('node:path'),
-      import('node:fs/promises'),
-    ]);
-  const read = readSettings({ configFile: config, flags: { apiUrl, queueUrl } });
-  if (!read.ok) throw new UserError(read.problems.join('\n'));
+  const [{ settingsOrFail }, { readFleetUsage }, { usageCsvLines }, { join }, { mkdir }] = await Promise.all([
+    import('./or-fail.ts'),
+    import('../compose/usage.ts'),
+    import('./usage/usage-csv.ts'),
+    import('node:path'),
+    import('node:fs/promises'),
+  ]);
+  const settings = settingsOrFail({ configFile: config, flags: { apiUrl, queueUrl } });
   const nowMs = Date.now();
   const operations: string[] = [];
-  const found = await readFleetUsage({ settings: read.settings, nowMs, operations: { days, lines: operations } });
+  const found = await readFleetUsage({ settings, nowMs, operations: { days, lines: operations } });
   if (!found.ok) throw new UserError(found.problem);
   const { usages, missing } = found.value;
   await mkdir(out, { recursive: true });

@@ -1,5 +1,4 @@
-import { readFleet } from '../app/fleet/read-fleet.ts';
-import { refusedNotes } from '../app/fleet/refused-notes.ts';
+import { readFleet, refusedNotes } from '../app/fleet/read-fleet.ts';
 import type { Result } from '../common/result.ts';
 import type { ForecastSubject } from '../domain/forecast/alike.ts';
 import type { Settings } from '../settings.ts';

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type FleetReading, readFleet } from '../app/fleet/read-fleet.ts';
-import { refusedNotes } from '../app/fleet/refused-notes.ts';
+import { type FleetReading, readFleet, refusedNotes } from '../app/fleet/read-fleet.ts';
 import type { Result } from '../common/result.ts';
 import type { ComputeSettings } from '../domain/compute/compute.ts';
 import { asksForConnections } from '../domain/connections/connection-samples.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
-import { readSamples } from '../app/connections/read-samples.ts';
+import { readSamples } from '../app/connections/samples.ts';
 import { lostFrom } from '../app/overrides.ts';
 import type { Result } from '../common/result.ts';
 import type { Freeze } from '../domain/overrides/freezes.ts';

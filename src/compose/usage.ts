@@ -1,10 +1,10 @@
 import { type FleetProgress, readFleet } from '../app/fleet/read-fleet.ts';
 import { readOperations } from '../app/fleet/read-operations.ts';
 import { readKnownUsage } from '../app/usage/known-usage.ts';
-import { type Organization, organizationsOf } from '../app/usage/organizations.ts';
 import type { OrganizationUsage } from '../app/usage/read-usage.ts';
 import { type KeptTrial, readTrialDays, type TrialDays } from '../app/usage/trial-days.ts';
-import { type StoredUsage, usageReader } from '../app/usage/usage-account.ts';
+import { type Organization, organizationsOf, type StoredUsage, usageReader } from '../app/usage/usage-account.ts';
+
 import { OPERATIONS_HEADER, operationLine } from '../domain/awake/operations-csv.ts';
 import type { Compute } from '../domain/compute/compute.ts';
 import { DAY_MS } from '../domain/usage/known.ts';

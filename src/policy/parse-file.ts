@@ -1,13 +1,12 @@
-import { didYouMean } from '../common/did-you-mean.ts';
+import { didYouMean } from '../common/names.ts';
 import type { Policy } from '../domain/policy/policy.ts';
 import { icalReader, type ReadIcal, type ReadReferenced, readCalendar } from './calendars/read-calendar.ts';
 import { KINDS } from './kinds/kinds.ts';
-import { POLICY_LIMITS } from './limits.ts';
+import { POLICY_LIMITS, whyPolicyTooCostly } from './limits.ts';
 import type { PolicyProblem } from './problem.ts';
 import { type Path, readYaml } from './read-yaml.ts';
 import { type FileReader, fileReader, reportIssues, type WrittenPolicy } from './reader.ts';
 import { PolicyFileHead } from './schema/policy-file.ts';
-import { whyPolicyTooCostly } from './set-cost.ts';
 import { sourceText } from './source-text.ts';
 import { toSource, type WrittenSource } from './sources.ts';
 import { beyondTeam, qualifiedName, type Team } from './teams.ts';

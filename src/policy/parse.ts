@@ -1,11 +1,10 @@
 import type { Policy, PolicySet } from '../domain/policy/policy.ts';
 import { comparePaths, policySet } from '../domain/policy/policy-set.ts';
 import { icalReader, type ReadReferenced } from './calendars/read-calendar.ts';
-import { POLICY_LIMITS } from './limits.ts';
+import { POLICY_LIMITS, whySetTooCostly } from './limits.ts';
 import { type ParsedFile, parsePolicyFile } from './parse-file.ts';
 import type { PolicyProblem } from './problem.ts';
 import type { WrittenPolicy } from './reader.ts';
-import { whySetTooCostly } from './set-cost.ts';
 import { gatherSources, type KnownSources, NO_SOURCES, refusedSources, sourceName, unknownSources } from './sources.ts';
 import type { Team } from './teams.ts';
 import { trialProblems } from './trials.ts';

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { didYouMean } from '../common/did-you-mean.ts';
+import { didYouMean } from '../common/names.ts';
 import type { ProblemCode } from './problem.ts';
 import type { Path, YamlDocument } from './read-yaml.ts';
 import type { Span } from './source-text.ts';

@@ -1,5 +1,5 @@
-import { didYouMean } from '../common/did-you-mean.ts';
 import { isLoopbackHost } from '../common/loopback.ts';
+import { didYouMean } from '../common/names.ts';
 import {
   type ConnectionSource,
   DEFAULT_SOURCE_EVERY_MS,

@@ -1,4 +1,4 @@
-import { didYouMean } from '../common/did-you-mean.ts';
+import { didYouMean } from '../common/names.ts';
 import type {
   Always,
   CronSwitch,

@@ -1,4 +1,4 @@
-import { didYouMean } from '../common/did-you-mean.ts';
+import { didYouMean } from '../common/names.ts';
 import type { TrialPolicy } from '../domain/policy/kinds/trial.ts';
 import type { Policy } from '../domain/policy/policy.ts';
 import type { PolicyProblem } from './problem.ts';

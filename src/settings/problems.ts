@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { BEARER_TOKEN_FORM, isBearerToken } from '../common/bearer-token.ts';
-import { didYouMean } from '../common/did-you-mean.ts';
 import { isLoopbackHost } from '../common/loopback.ts';
+import { didYouMean } from '../common/names.ts';
 import { ACCOUNT_PLANS } from '../domain/compute/cost.ts';
 import { isAboutContent, wordsOf } from '../policy/schema-problems.ts';
 import { ACCOUNT_KEYS } from './account-schema.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type BranchDeps, isBranchAsDecided } from '../../src/app/apply/branch-as-decided.ts';
+import { type BranchDeps, isBranchAsDecided } from '../../src/app/apply/rechecks.ts';
 import { type ReadProjectDeps, readProject } from '../../src/app/fleet/cached-projects.ts';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { readComputes } from '../../src/app/fleet/read-computes.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { confirmWrite } from '../../src/domain/records/confirm-write.ts';
+import { confirmWrite } from '../../src/domain/records/failures.ts';
 import { aCompute, aRecord } from '../support/builders.ts';
 
 const intent = { fields: { minCu: 1, maxCu: 4 }, atMs: 1000 };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { FreezePolicy } from '../../src/domain/policy/kinds/freeze.ts';
 import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
-import { vanishedBetween } from '../../src/domain/policy/vanished.ts';
+import { vanishedBetween } from '../../src/domain/policy/set-changes.ts';
 import { aSchedule, aWindow } from '../support/builders.ts';
 
 const base = { file: 'f.yaml', mode: 'enforce' as const, priority: 0, select: { projects: ['*'], minAgeMs: 0 } };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { whySetTooCostly } from '../../src/policy/limits.ts';
 import { parsePolicyFiles } from '../../src/policy/parse.ts';
-import { whySetTooCostly } from '../../src/policy/set-cost.ts';
 import { aSchedule } from '../support/builders.ts';
 import { messagesOf, valid } from './policy-text.ts';
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { STEPS_OF_ASKING } from '../../src/domain/decide/search-cost.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import type { Calendar, TimeSpec, Weekday } from '../../src/domain/time/time-spec.ts';
-import { whyPolicyTooCostly, whySetTooCostly } from '../../src/policy/set-cost.ts';
+import { whyPolicyTooCostly, whySetTooCostly } from '../../src/policy/limits.ts';
 import { type Around, policySets, timeSpecs } from './arbitraries.ts';
 import { aSchedule } from './builders.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseJson } from '../../common/parse-json.ts';
+import { parseJson } from '../../common/result.ts';
 import { failed, type Read } from './outcomes.ts';
 
 export interface Series {

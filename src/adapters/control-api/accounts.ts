@@ -1,12 +1,11 @@
 import type { AccountStatus } from '../../ports/control-api.ts';
 import type { Log, Metrics } from '../../ports/telemetry.ts';
 import { type AccountStates, createAccountStates } from './account-states.ts';
-import { resultOf } from './answers.ts';
+import { createRedactor, resultOf } from './answers.ts';
 import type { ApiCall, SendOnce } from './api-call.ts';
 import type { SendExchange } from './exchanges.ts';
 import type { Exchange } from './http-transport.ts';
 import type { KeyGate } from './key-gate.ts';
-import { createRedactor } from './redaction.ts';
 
 /** Which key is wanted. */
 export interface KeyQuestion {

@@ -1,12 +1,12 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isLoopbackHost } from '../../common/loopback.ts';
 import { DEFAULT_RATE_LIMITS } from '../../domain/rate-budget/limits.ts';
 import type { AccountStatus, ControlApi } from '../../ports/control-api.ts';
 import type { RateBudget } from '../../ports/rate-budget.ts';
 import type { Log, Metrics } from '../../ports/telemetry.ts';
 import { type ApiAccount, withAccountKeys } from './accounts.ts';
 import type { Caller } from './api-call.ts';
-import { parseBaseUrl } from './base-url.ts';
 import {
   createDispatcher,
   DEFAULT_MAX_BODY_BYTES,
@@ -17,8 +17,8 @@ import {
 import { exchangeOver, withBudget, withMetrics } from './exchanges.ts';
 import { createHttpTransport, type Transport } from './http-transport.ts';
 import { createKeyGate, DEFAULT_KEY_PROBES, type KeyProbes } from './key-gate.ts';
+import { createReadingBudget } from './memory-budget.ts';
 import { permitsOf } from './permits.ts';
-import { createReadingBudget } from './reading-budget.ts';
 import { type Backoff, DEFAULT_BACKOFF, withRetries } from './retries.ts';
 
 export interface ControlApiOptions {
@@ -102,4 +102,26 @@ const CLOSE_MS = 1_000;
 
 function ownBudget(): RateBudget {
   return createReadingBudget({ alone: true, limits: DEFAULT_RATE_LIMITS });
+}
+
+/**
+ * The base URL of a control API, without a slash at its end. Throws an Error whose message says what to do: not a URL, a
+ * password, query or fragment in it, or plain http to another machine without `allowPlainHttp` (the key would be readable
+ * on the way).
+ */
+function parseBaseUrl(text: string, options: { allowPlainHttp?: boolean } = {}): URL {
+  if (!URL.canParse(text)) throw new Error('The API URL is not a URL; it looks like https://console.neon.tech/api/v2.');
+  const url = new URL(text);
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') {
+    throw new Error(`The API URL must begin with https://, not ${url.protocol}//.`);
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new Error('The API URL must not hold a user or password; the key comes from EBB_API_KEY or a file.');
+  }
+  if (url.search !== '' || url.hash !== '') throw new Error('The API URL must end with its path, e.g. /api/v2.');
+  if (url.protocol === 'http:' && !isLoopbackHost(url.hostname) && options.allowPlainHttp !== true) {
+    throw new Error(`The API URL uses plain http to ${url.hostname}, which would show the key; use https://.`);
+  }
+  url.pathname = url.pathname.replace(/\/+$/, '');
+  return url;
 }

@@ -1,10 +1,10 @@
 import { LONGEST_PAUSE_MS, STEADY_LEVEL } from '../../domain/rate-budget/grant.ts';
 import type { RateBudget } from '../../ports/rate-budget.ts';
 import type { Log, Metrics } from '../../ports/telemetry.ts';
+import { parseRetryAfter } from './answers.ts';
 import { type ApiCall, isWrite, routeOf } from './api-call.ts';
 import { DeadlinePassed, expireIfLate } from './deadline.ts';
 import { type Exchange, type Transport, whyAborted } from './http-transport.ts';
-import { parseRetryAfter } from './retry-after.ts';
 
 /** Sends a call once, under a key. Never throws. */
 export type SendExchange = (call: ApiCall, key: string, signal: AbortSignal) => Promise<Exchange>;

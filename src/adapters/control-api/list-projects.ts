@@ -1,10 +1,10 @@
 import type { ApiResult, CallOptions, ControlApiError, Project } from '../../ports/control-api.ts';
 import type { ApiAccount } from './accounts.ts';
 import type { Caller } from './api-call.ts';
-import { isExpected, strangeProjects } from './project-owners.ts';
 import { ask, type Request } from './requests.ts';
 import { listPages, PROJECTS } from './routes.ts';
-import { createScopedProjects, type ScopedProjects } from './scoped-projects.ts';
+import { createScopedProjects, isExpected, type ScopedProjects, strangeProjects } from './scoped-projects.ts';
+
 import { projectOf } from './translate.ts';
 import { ProjectsPage, readProject, type WireProject } from './wire.ts';
 

@@ -1,11 +1,10 @@
-import type { ApiResult, CallOptions, Project } from '../../ports/control-api.ts';
+import type { ApiResult, CallOptions, ControlApiError, Project } from '../../ports/control-api.ts';
 import type { ApiAccount } from './accounts.ts';
 import type { Caller } from './api-call.ts';
-import { isExpected, strangeProjects } from './project-owners.ts';
 import { ask } from './requests.ts';
 import { computesOf, PROJECTS } from './routes.ts';
 import { projectOf } from './translate.ts';
-import { ProjectsPage, readProject, type WireCompute } from './wire.ts';
+import { ProjectsPage, readProject, type WireCompute, type WireProject } from './wire.ts';
 
 type ScopedAccount = ApiAccount & Required<Pick<ApiAccount, 'projectIds'>>;
 
@@ -66,4 +65,17 @@ function knownByComputes(account: string, projectId: string, computes: readonly 
     regionId: computes[0]?.region_id ?? '',
     updatedAtMs: Math.max(0, ...computes.map((compute) => compute.updated_at ?? compute.created_at)),
   };
+}
+
+/** Whether a project belongs to the organization that the account is for. */
+export function isExpected({ organization }: ApiAccount, project: WireProject): boolean {
+  return organization === undefined || project.org_id === organization;
+}
+
+/** The key shows projects that it should not: somebody put the wrong one there. */
+export function strangeProjects({ name, organization }: ApiAccount, projectIds: string[]): ControlApiError {
+  const [first, ...others] = projectIds;
+  const more = others.length === 0 ? '' : ` and ${others.length} more`;
+  const message = `the key shows ${first}${more}, which is not of the organization ${organization}; it is left alone`;
+  return { code: 'forbidden', route: `GET ${PROJECTS}`, account: name, message };
 }

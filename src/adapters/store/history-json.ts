@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseJson } from '../../common/parse-json.ts';
+import { parseJson } from '../../common/result.ts';
 import { HISTORY_KINDS, type HistoryEntry } from '../../domain/records/history.ts';
 import type { ConnectionSample } from '../../ports/store.ts';
 

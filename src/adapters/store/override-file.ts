@@ -1,8 +1,8 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
-import { parseJson } from '../../common/parse-json.ts';
-import type { Result } from '../../common/result.ts';
+import { parseJson, type Result } from '../../common/result.ts';
+
 import type { StoredOverrides } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { createOverrideReaders, type EntryReader } from './override-json.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseJson } from '../../common/parse-json.ts';
+import { parseJson } from '../../common/result.ts';
 import type { Freeze } from '../../domain/overrides/freezes.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import type { Approval } from '../../ports/store.ts';

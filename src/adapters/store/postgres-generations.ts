@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseJson } from '../../common/parse-json.ts';
+import { parseJson } from '../../common/result.ts';
 import { MOST_AHEAD_MS } from '../../domain/overrides/instants-ahead.ts';
 import type { PostgresEngine } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseJson } from '../../common/parse-json.ts';
+import { parseJson } from '../../common/result.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Log } from '../../ports/telemetry.ts';
 

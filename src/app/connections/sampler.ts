@@ -1,3 +1,5 @@
+import type { Compute } from '../../domain/compute/compute.ts';
+import { CONNECTION_PROFILES, type ConnectionProfile } from '../../domain/connections/connection-profile.ts';
 import type { ConnectionSource } from '../../domain/policy/policy.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { type ConnectionCounters, type CountOutcome, SOURCE_ERROR_CODES } from '../../ports/connections.ts';
@@ -5,8 +7,8 @@ import type { Telemetry } from '../../ports/telemetry.ts';
 import type { RunInBackground, Running } from '../background.ts';
 import type { StoreClock } from '../group/clock-skew.ts';
 import type { LeaderLease } from '../group/leader.ts';
+import type { CurrentRules } from '../rules.ts';
 import { type CountedComputes, countedComputes } from './counted-computes.ts';
-import { noteMismatch } from './profile-mismatch.ts';
 import { type SampleSourceDeps, sampleSource } from './source.ts';
 
 /** A round of a source takes at most so long, in real milliseconds. */
@@ -178,5 +180,32 @@ function report(
   log.warn(
     { event: 'ebb.source_failed', source, codes, failed: failures.length, asked: outcomes.size },
     `source ${source} does not count ${failures.length} of ${outcomes.size} computes; of ${first.computeId}: ${first.message}`,
+  );
+}
+
+interface MismatchDeps {
+  rules: CurrentRules;
+  telemetry: Telemetry;
+}
+
+/** Says it once for each compute and size when a server has another max_connections than the account's profile says. */
+function noteMismatch(
+  { rules, telemetry: { log } }: MismatchDeps,
+  logged: Set<string>,
+  compute: Compute,
+  reported: number,
+): void {
+  const profile = rules.current.profiles.get(compute.account) ?? CONNECTION_PROFILES.specification;
+  const expected = profile.maxConnections(compute);
+  const key = `${compute.computeId} ${compute.minCu} ${compute.maxCu} ${reported}`;
+  // While a change is under way the server is still as it was.
+  if (expected === reported || compute.pendingState !== undefined || logged.has(key)) return;
+  logged.add(key);
+  const others: ConnectionProfile[] = Object.values(CONNECTION_PROFILES);
+  const fitting = others.find((other) => other.maxConnections(compute) === reported);
+  const advice = fitting === undefined ? 'give the table of its sizes as profile' : `the profile ${fitting.name} fits`;
+  log.warn(
+    { event: 'ebb.profile_mismatch', compute: compute.computeId, reported, expected, profile: profile.name },
+    `${compute.computeId} has max_connections ${reported}, profile ${profile.name} says ${expected}: ${advice}`,
   );
 }

@@ -1,5 +1,10 @@
-import type { ConnectionHistory } from '../../domain/connections/connections.ts';
-import type { ConnectionSample } from '../../ports/store.ts';
+import pLimit from 'p-limit';
+import { type ConnectionHistory, connectionsAt } from '../../domain/connections/connections.ts';
+
+import type { Clock } from '../../ports/clock.ts';
+import type { ComputeEvent } from '../../ports/notifier.ts';
+import type { ConnectionSample, Store } from '../../ports/store.ts';
+import type { Telemetry } from '../../ports/telemetry.ts';
 
 /** What is known of connections, of this daemon's cached project; the store has the same for all daemons. */
 export interface Samples {
@@ -28,4 +33,30 @@ export function createSamples(): Samples {
       }
     },
   };
+}
+
+/** Counts whom a change has disconnected, as far as that is known: those who were connected when it was made. */
+export function countDropped(
+  { samples, clock, telemetry }: { samples: Samples; clock: Clock; telemetry: Telemetry },
+  event: ComputeEvent,
+): void {
+  if (event.kind !== 'write_ended' || event.outcome !== 'applied' || !event.action.disconnects) return;
+  const { compute, action } = event;
+  const dropped = connectionsAt(samples.historyOf(compute.computeId), compute, clock.now()) ?? 0;
+  telemetry.metrics.increment('ebb_connections_dropped_total', { policy: action.policy }, dropped);
+}
+
+const CONCURRENT_READS = 16;
+
+/** The stored counts of computes, by compute id; those without any are left out. */
+export async function readSamples(
+  store: Pick<Store, 'samples'>,
+  computeIds: readonly string[],
+): Promise<Map<string, readonly ConnectionSample[]>> {
+  const found = new Map<string, readonly ConnectionSample[]>();
+  await pLimit(CONCURRENT_READS).map(computeIds, async (computeId) => {
+    const samples = await store.samples(computeId);
+    if (samples.length > 0) found.set(computeId, samples);
+  });
+  return found;
 }

@@ -10,7 +10,7 @@ import type { Store } from '../../ports/store.ts';
 import { type ApplyDeps, applyAction, type Written } from '../apply/apply.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { type ReadComputesDeps, readComputes } from '../fleet/read-computes.ts';
-import { withProjectLease } from '../leases/locked-project.ts';
+import { READ_DEADLINE_MS, withProjectLease } from '../leases/locked-project.ts';
 import { type FollowDeps, followOperations } from '../operations/follow.ts';
 import type { Slots } from '../operations/restart-slots.ts';
 
@@ -20,9 +20,6 @@ const PROJECTS_AT_A_TIME = 8;
 /** How long a project is waited for that a daemon looks at, and between two tries, in real milliseconds. */
 const LEASE_WAIT_MS = 20_000;
 const LEASE_RETRY_MS = 500;
-
-/** Reading under a lease must end well before the lease does, in real milliseconds. */
-const READ_DEADLINE_MS = 6_000;
 
 /** What became of a planned change. `skipped`: nothing was sent; `failed`: something was, and it did not end well. */
 export type AppliedChange = { outcome: 'done' } | { outcome: 'skipped' | 'failed'; message: string };

@@ -2,8 +2,8 @@ import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { ComputeDocument } from '../../ports/documents.ts';
 import type { OperatorResult, Page, PageQuery } from '../../ports/operator.ts';
 import { frozenBy, statusOf } from '../evaluate/compute-status.ts';
-import { computeDocument } from './documents.ts';
-import { pageOf } from './pages.ts';
+import { computeDocument, pageOf } from './documents.ts';
+
 import { fail, type OperatorParts } from './parts.ts';
 
 /** Every compute as the daemon has last evaluated it. */

@@ -1,11 +1,10 @@
 import type { Operator, OperatorResult } from '../../ports/operator.ts';
 import { ownerProblem } from './check-request.ts';
 import { listComputes } from './computes.ts';
-import { decisionDocument } from './documents.ts';
+import { boundedLimit, decisionDocument } from './documents.ts';
 import { findCompute, isId, unknownCompute } from './find-compute.ts';
 import { listFreezes, setFreeze, unfreeze } from './freezes.ts';
 import { listHolds, setHold } from './holds.ts';
-import { boundedLimit } from './pages.ts';
 import { fail, type OperatorParts, recordAuditEvents } from './parts.ts';
 import { release } from './release.ts';
 import { restore } from './restore.ts';

@@ -2,13 +2,14 @@
 
 import type { ComputeSettings, Size } from '../../domain/compute/compute.ts';
 import { decide } from '../../domain/decide/decide.ts';
-import { describeValue } from '../../domain/decide/trace.ts';
+import { describeStep, describeValue } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { Freeze } from '../../domain/overrides/freezes.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { reasonsOf } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { HistoryEntry } from '../../domain/records/history.ts';
+import { ascending } from '../../domain/sorted.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type {
   ComputeDocument,
@@ -19,6 +20,7 @@ import type {
   OperationDocument,
   SettingsDocument,
 } from '../../ports/documents.ts';
+import { MOST_PER_PAGE, type Page, type PageQuery } from '../../ports/operator.ts';
 import type { DaemonParts } from './parts.ts';
 
 export function settingsDocument(settings: Partial<ComputeSettings>): SettingsDocument {
@@ -145,4 +147,22 @@ function someSettings({ minCu, maxCu, suspendTimeoutSeconds }: Partial<ComputeSe
 
 function instantOrNull(ms: number | undefined): string | null {
   return ms === undefined || !Number.isFinite(ms) ? null : isoInstant(ms);
+}
+
+/** The part of a list that comes after a key; keys are compared as text, so the list need not stand still between pages. */
+export function pageOf<T>(items: readonly T[], keyOf: (item: T) => string, { after, limit }: PageQuery): Page<T> {
+  const sorted = items.map((item) => ({ item, key: keyOf(item) })).toSorted((a, b) => ascending(a.key, b.key));
+  const rest = after === undefined ? sorted : sorted.filter(({ key }) => key > after);
+  const shown = rest.slice(0, boundedLimit(limit));
+  return { items: shown.map(({ item }) => item), next: (rest.length > shown.length && shown.at(-1)?.key) || null };
+}
+
+export function boundedLimit(limit: number): number {
+  return Math.min(Math.max(1, Math.floor(limit)), MOST_PER_PAGE);
+}
+
+/** What keeps a compute from the connections that it needs, and what to do; undefined if it has them. */
+export function unmetHeadroom({ decision }: Pick<EvaluatedCompute, 'decision'>): string | undefined {
+  const step = decision.trace.find(({ code }) => code === 'headroom_unmet');
+  return step && describeStep(step);
 }

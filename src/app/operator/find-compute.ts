@@ -1,4 +1,4 @@
-import { severalComputes } from '../../common/several-computes.ts';
+import { severalComputes } from '../../common/names.ts';
 import { ID, type OperatorResult } from '../../ports/operator.ts';
 import { fail, type OperatorParts } from './parts.ts';
 

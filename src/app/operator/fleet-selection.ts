@@ -6,7 +6,7 @@ import { isoInstant } from '../../domain/time/instants.ts';
 import type { ComputeStatus } from '../../ports/documents.ts';
 import type { FleetDocument, FleetQuery, FleetTotals } from '../../ports/status-page.ts';
 
-import { unmetHeadroom } from './unmet-headroom.ts';
+import { unmetHeadroom } from './documents.ts';
 
 /** Words that are looked for; more would only cost. */
 const MOST_WORDS = 10;

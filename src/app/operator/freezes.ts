@@ -5,8 +5,7 @@ import { isoInstant } from '../../domain/time/instants.ts';
 import type { FreezeDocument } from '../../ports/documents.ts';
 import type { FreezeRequest, OperatorResult, Page, PageQuery } from '../../ports/operator.ts';
 import { overrideProblem, ownerProblem } from './check-request.ts';
-import { freezeDocument } from './documents.ts';
-import { pageOf } from './pages.ts';
+import { freezeDocument, pageOf } from './documents.ts';
 import { fail, type OperatorParts, recordAuditEvents } from './parts.ts';
 
 /** Stops every write to the computes that are selected. It counts as soon as it is stored: each write asks before. */

@@ -5,9 +5,8 @@ import { isoInstant } from '../../domain/time/instants.ts';
 import type { HoldDocument } from '../../ports/documents.ts';
 import type { HoldRequest, OperatorResult, Page, PageQuery } from '../../ports/operator.ts';
 import { holdProblem } from './check-request.ts';
-import { holdDocument } from './documents.ts';
+import { holdDocument, pageOf } from './documents.ts';
 import { findCompute } from './find-compute.ts';
-import { pageOf } from './pages.ts';
 import { fail, type OperatorParts, recordAuditEvents } from './parts.ts';
 
 /** Sets a hold, and has its project looked at. */

@@ -6,9 +6,8 @@ import { isoInstant } from '../../domain/time/instants.ts';
 import type { StatusDocument } from '../../ports/documents.ts';
 import type { OperatorResult } from '../../ports/operator.ts';
 import { frozenBy, statusOf } from '../evaluate/compute-status.ts';
-import { freezeDocument, holdDocument, operationsOf } from './documents.ts';
+import { freezeDocument, holdDocument, operationsOf, unmetHeadroom } from './documents.ts';
 import type { DaemonParts, OperatorParts } from './parts.ts';
-import { unmetHeadroom } from './unmet-headroom.ts';
 
 /** Of every list a status shows at most so many; the other pages have all. */
 const MOST_SHOWN = 100;

@@ -2,8 +2,8 @@
 import { asksForConnections } from '../../domain/connections/connection-samples.ts';
 import type { RecordsDocument, UsageDocument } from '../../ports/documents.ts';
 import type { OperatorResult, Page, PageQuery, UsageQuery } from '../../ports/operator.ts';
-import { readSamples } from '../connections/read-samples.ts';
-import { boundedLimit, pageOf } from './pages.ts';
+import { readSamples } from '../connections/samples.ts';
+import { boundedLimit, pageOf } from './documents.ts';
 import type { OperatorParts } from './parts.ts';
 
 /** What is remembered of each compute, a page of projects at a time. */

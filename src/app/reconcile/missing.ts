@@ -6,7 +6,7 @@ import type { Priority } from '../../domain/rate-budget/grant.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi, Permit, PermittedCall } from '../../ports/control-api.ts';
-import { type AsleepDeps, needsReading } from '../apply/asleep.ts';
+import { type AsleepDeps, needsReading } from '../apply/rechecks.ts';
 import { type EvaluateDeps, situationOf } from '../evaluate/evaluate.ts';
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
 import { notBelievedBefore } from '../fleet/known-records.ts';

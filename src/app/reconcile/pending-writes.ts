@@ -1,7 +1,7 @@
-import type { Compute } from '../../domain/compute/compute.ts';
-import { hasSettings } from '../../domain/compute/compute.ts';
+import { type Compute, hasSettings } from '../../domain/compute/compute.ts';
+
 import type { ComputeRecord, Intent, OpenOperation } from '../../domain/records/compute-record.ts';
-import { confirmWrite } from '../../domain/records/confirm-write.ts';
+import { confirmWrite } from '../../domain/records/failures.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { CallOptions, ControlApi, Operation } from '../../ports/control-api.ts';
 import { CLOCK_TOLERANCE_MS } from '../operations/follow.ts';

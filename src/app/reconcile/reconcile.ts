@@ -22,9 +22,8 @@ import type { JobHandler, JobQueue } from '../../ports/job-queue.ts';
 import type { Lease, Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import { type ApplyDeps, applyAction } from '../apply/apply.ts';
-import { type AsleepDeps, mayStillBeMade } from '../apply/asleep.ts';
-import { isBranchAsDecided } from '../apply/branch-as-decided.ts';
 import type { DueWrite, DueWrites } from '../apply/due-writes.ts';
+import { type AsleepDeps, isBranchAsDecided, mayStillBeMade } from '../apply/rechecks.ts';
 import { type EvaluateProjectDeps, evaluateProject } from '../evaluate/evaluate.ts';
 import { type FreshProjectDeps, findProject, readInTurn } from '../fleet/cached-projects.ts';
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
@@ -35,8 +34,7 @@ import type { Overrides } from '../overrides.ts';
 import { requestFollowing, requestReconcile, type ScheduleDeps, scheduleBoundaries, wakeAt } from '../triggers.ts';
 import { believable, getPermits, type Missing, missingPermits, type Permits, type Sight, sightOf } from './missing.ts';
 import type { PendingWriteDeps } from './pending-writes.ts';
-import { currentRecords, recordWanted } from './records.ts';
-import { reportManualChanges } from './report-manual-changes.ts';
+import { currentRecords, recordWanted, reportManualChanges } from './records.ts';
 
 /** How long to wait for the holder of the project's lease, in milliseconds. */
 const LEASE_RETRY_MS = 500;

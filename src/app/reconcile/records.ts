@@ -2,13 +2,16 @@
 
 import { withCompliance } from '../../domain/evaluate/compliance.ts';
 import { type EvaluatedCompute, isReverted } from '../../domain/evaluate/evaluate.ts';
+
 import { withTrials } from '../../domain/evaluate/trials.ts';
 import { withWanted } from '../../domain/evaluate/wanted-since.ts';
 import { withoutInstantsAhead } from '../../domain/overrides/instants-ahead.ts';
 import { forgetRestored } from '../../domain/overrides/restore.ts';
-import { detectManualChanges, withAgreed } from '../../domain/plan/manual-changes.ts';
+import { describeManualChange, detectManualChanges, withAgreed } from '../../domain/plan/manual-changes.ts';
 import { type ComputeRecord, firstRecord } from '../../domain/records/compute-record.ts';
+
 import { forgetOvercome } from '../../domain/records/failures.ts';
+import type { Notifier } from '../../ports/notifier.ts';
 import type { Lease, Store } from '../../ports/store.ts';
 import { reportDegraded } from '../apply/apply.ts';
 import type { EvaluateProjectDeps } from '../evaluate/evaluate.ts';
@@ -102,4 +105,28 @@ export async function recordWanted(
 function withEnforcedSince(record: ComputeRecord, mode: RecordsDeps['mode'], nowMs: number): ComputeRecord {
   if (mode === 'observe' || record.enforcedSinceMs !== undefined) return record;
   return { ...record, enforcedSinceMs: nowMs };
+}
+
+interface ManualChangeDeps {
+  fleet: Fleet;
+  notify: Notifier;
+}
+
+/** Says it when a change by hand is first seen; until when it is respected, only where policies want something else. */
+export function reportManualChanges(
+  deps: ManualChangeDeps,
+  stored: ReadonlyMap<string, ComputeRecord>,
+  { compute, record, plan }: EvaluatedCompute,
+): void {
+  const before = knownRecord(deps, stored, compute.computeId);
+  for (const group of ['size', 'suspend_timeout'] as const) {
+    const mark = record.manual?.[group];
+    if (!mark || mark.seenAtMs === before?.manual?.[group]?.seenAtMs) continue;
+    const { lastApplied: applied } = record;
+    const change = describeManualChange(group, applied, mark.fields);
+    const respected = plan.waiting.find(
+      ({ gate: { code, message } }) => code === 'manual_change' && message.startsWith(change),
+    );
+    deps.notify({ kind: 'manual_change', compute, group, applied, message: respected?.gate.message ?? change });
+  }
 }

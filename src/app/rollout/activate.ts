@@ -1,6 +1,5 @@
-import { changedTrials } from '../../domain/policy/changed-trials.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
-import { vanishedBetween } from '../../domain/policy/vanished.ts';
+import { changedTrials, vanishedBetween } from '../../domain/policy/set-changes.ts';
 import type { Rules, RulesReading } from '../../ports/rules.ts';
 import type { Metrics } from '../../ports/telemetry.ts';
 import { compileRules } from '../rules.ts';

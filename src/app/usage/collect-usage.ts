@@ -2,9 +2,8 @@ import { DAY_MS, HOUR_MS } from '../../domain/usage/known.ts';
 import { addUsage, DAYS_KEPT, endOf, mergeUsage, noUsage, type UnitUsage } from '../../domain/usage/stored.ts';
 import { type UsageSeries, type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import type { ApiResult, ControlApi } from '../../ports/control-api.ts';
-import type { Organization } from './organizations.ts';
 import { type AskedUsage, askUsage, EVERYTHING, type UsageRange } from './read-usage.ts';
-import type { UsageAbout, UsageAccount } from './usage-account.ts';
+import type { Organization, UsageAbout, UsageAccount } from './usage-account.ts';
 
 /** Each hour the last day is read; once a day everything, since corrections come a day later, and late data whenever they do. */
 const EACH_HOUR: UsageRange = { hours: 24, days: 0, months: 0 };

@@ -1,6 +1,8 @@
 /** What the store keeps of an organization's usage: a unit's bytes under its name, and what concerns all of them. */
+
 import { decodeUsage, encodeUsage, noUsage, type UnitUsage } from '../../domain/usage/stored.ts';
 import { type UsageUnit, unitName } from '../../domain/usage/usage.ts';
+import type { Project } from '../../ports/control-api.ts';
 import type { UsageStore } from '../../ports/store.ts';
 
 /** No unit has this name. */
@@ -94,4 +96,29 @@ function readAbout(text: string): UsageAbout | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** An organization of an account, and its projects that are known. */
+export interface Organization {
+  account: string;
+  organization: string;
+  projectIds: string[];
+}
+
+/** The organizations of a fleet: those that settings name, and those of the projects. */
+export function organizationsOf(
+  projects: Iterable<Pick<Project, 'account' | 'projectId' | 'organizationId'>>,
+  accounts: readonly { name: string; organization?: string }[],
+): Organization[] {
+  const found = new Map<string, Organization>();
+  for (const { name: account, organization } of accounts) {
+    if (organization !== undefined) found.set(`${account} ${organization}`, { account, organization, projectIds: [] });
+  }
+  for (const { account, organizationId: organization, projectId } of projects) {
+    if (organization === undefined) continue;
+    const known = found.get(`${account} ${organization}`) ?? { account, organization, projectIds: [] };
+    known.projectIds.push(projectId);
+    found.set(`${account} ${organization}`, known);
+  }
+  return [...found.values()];
 }

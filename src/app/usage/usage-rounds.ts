@@ -10,9 +10,8 @@ import type { Fleet } from '../fleet/fleet.ts';
 import type { CurrentRules } from '../rules.ts';
 import { collectUsage } from './collect-usage.ts';
 import { type MonthCosts, monthCosts } from './month-costs.ts';
-import { type Organization, organizationsOf } from './organizations.ts';
 import { forgetTrialDays, keepTrialDays } from './trial-days.ts';
-import { type UsageAccount, usageAccount } from './usage-account.ts';
+import { type Organization, organizationsOf, type UsageAccount, usageAccount } from './usage-account.ts';
 
 /** How often it is looked whether an hour has passed, in real milliseconds. */
 const CHECK_EVERY_MS = 60_000;

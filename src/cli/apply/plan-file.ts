@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { parseJson } from '../../common/parse-json.ts';
+import { parseJson } from '../../common/result.ts';
 import type { FleetPlanJson, PlannedComputeJson } from '../../domain/evaluate/fleet-plan-json.ts';
 import { UserError } from '../fail.ts';
 

@@ -1,4 +1,4 @@
-import { didYouMean } from '../../common/did-you-mean.ts';
+import { didYouMean } from '../../common/names.ts';
 import { printable } from '../../common/safe-text.ts';
 import type { RecordedCount, Recording } from '../../domain/backtest/recording.ts';
 import { COMPUTE_SIZES_CU } from '../../domain/compute/compute-units.ts';

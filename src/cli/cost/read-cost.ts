@@ -4,8 +4,9 @@ import { type CompiledPolicies, compilePolicies } from '../../domain/policy/comp
 import { ownersOf } from '../../domain/policy/owners.ts';
 import type { UsageUnit } from '../../domain/usage/usage.ts';
 import { accountFor } from '../../settings/accounts.ts';
-import { readSettings, type Settings } from '../../settings.ts';
+import type { Settings } from '../../settings.ts';
 import { UserError } from '../fail.ts';
+import { settingsOrFail } from '../or-fail.ts';
 
 export interface CostFlags {
   config?: string;
@@ -36,9 +37,7 @@ export interface CostRead {
 /** The usage of files, or of the control API, with owners and prices. */
 export async function readCost(flags: CostFlags, nowMs: number): Promise<CostRead> {
   const { config: configFile, apiUrl, queueUrl, policies: paths } = flags;
-  const read = readSettings({ configFile, flags: { apiUrl, queueUrl, policies: paths } });
-  if (!read.ok) throw new UserError(read.problems.join('\n'));
-  const { settings } = read;
+  const settings = settingsOrFail({ configFile, flags: { apiUrl, queueUrl, policies: paths } });
   const notes: string[] = [];
   const policies = await policiesOf(settings, flags, notes);
   const { usages, computes, missing } =
@@ -62,7 +61,7 @@ async function policiesOf(
   flags: CostFlags,
   notes: string[],
 ): Promise<CompiledPolicies | undefined> {
-  const { loadOrFail } = await import('../load-or-fail.ts');
+  const { loadOrFail } = await import('../or-fail.ts');
   try {
     return compilePolicies(await loadOrFail(settings.policies, settings));
   } catch (error) {
@@ -101,7 +100,7 @@ async function fromApi(settings: Settings, policies: CompiledPolicies | undefine
 async function fromFiles(settings: Settings, usage: string, fleet: string | undefined, nowMs: number): Promise<Found> {
   const [{ readUsageCsv }, { readFleetFile }] = await Promise.all([
     import('../usage/usage-csv.ts'),
-    import('../usage/read-fleet-file.ts'),
+    import('../read-fleet.ts'),
   ]);
   const fleetReading = fleet === undefined ? undefined : await readFleetFile(settings, fleet, nowMs);
   const computes = fleetReading?.computes ?? [];

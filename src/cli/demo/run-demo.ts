@@ -10,7 +10,7 @@ import { type CompiledPolicies, compilePolicies } from '../../domain/policy/comp
 import { resolveDisruption } from '../../domain/policy/disruption.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
 import { NO_SOURCES } from '../../policy/sources.ts';
-import { loadOrFail } from '../load-or-fail.ts';
+import { loadOrFail } from '../or-fail.ts';
 import { writeOut } from '../output.ts';
 import { stopSignal } from '../signals.ts';
 import { type ComputeDay, closingTable } from './closing-table.ts';

@@ -1,6 +1,6 @@
 import leven from 'leven';
+import { severalComputes } from '../../common/names.ts';
 import { printable } from '../../common/safe-text.ts';
-import { severalComputes } from '../../common/several-computes.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { UserError } from '../fail.ts';
 import { shortened } from '../output.ts';

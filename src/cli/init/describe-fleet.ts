@@ -1,9 +1,10 @@
 import Table from 'cli-table3';
 import { printable } from '../../common/safe-text.ts';
-import type { Compute } from '../../domain/compute/compute.ts';
+import { type Compute, NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
+
 import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
+import { ascending } from '../../domain/sorted.ts';
 import { shortened } from '../output.ts';
-import { awakeLongest, type Totals } from './awake.ts';
 
 const MOST_ROWS = 20;
 const MOST_AWAKE = 5;
@@ -56,4 +57,35 @@ function formatAge(ms: number): string {
   const minutes = Math.max(0, Math.floor(ms / 60_000));
   if (minutes < 120) return counted(minutes, 'minute');
   return minutes < 48 * 60 ? counted(Math.floor(minutes / 60), 'hour') : counted(Math.floor(minutes / 1440), 'day');
+}
+
+/** Computes that are awake now, those first that have been so for longest; one whose start is not known comes last. */
+export function awakeLongest(computes: readonly Compute[]): Compute[] {
+  const sinceMs = ({ startedAtMs = Number.POSITIVE_INFINITY }: Compute) => startedAtMs;
+  return computes
+    .filter(({ state }) => state === 'active')
+    .toSorted((one, two) => ascending(sinceMs(one), sinceMs(two)));
+}
+
+/** The fleet in figures. */
+interface Totals {
+  projects: number;
+  computes: number;
+  active: number;
+  neverSuspend: number;
+  /** What all computes would have together, awake, at their minimum and at their maximum, in CU. */
+  minCu: number;
+  maxCu: number;
+}
+
+export function totalsOf(computes: readonly Compute[], projects: number): Totals {
+  const sum = (pick: (compute: Compute) => number) => computes.reduce((all, compute) => all + pick(compute), 0);
+  return {
+    projects,
+    computes: computes.length,
+    active: sum(({ state }) => (state === 'active' ? 1 : 0)),
+    neverSuspend: sum(({ suspendTimeoutSeconds }) => (suspendTimeoutSeconds === NEVER_SUSPENDS ? 1 : 0)),
+    minCu: sum(({ minCu }) => minCu),
+    maxCu: sum(({ maxCu }) => maxCu),
+  };
 }

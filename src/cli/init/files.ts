@@ -1,9 +1,13 @@
 import { existsSync } from 'node:fs';
 import { mkdir, rename, unlink, writeFile } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { dirname, relative, resolve } from 'node:path';
+import { stringify } from 'yaml';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
+import { SETTINGS } from '../../settings/declarations.ts';
+import type { Settings } from '../../settings.ts';
 import { UserError } from '../fail.ts';
+import { schemaPath } from '../schema.ts';
 
 /** A file that is to be made, relative to the working folder. */
 export interface NewFile {
@@ -60,4 +64,57 @@ export function baselineFile({
     })),
   };
   return `${JSON.stringify(baseline, null, 2)}\n`;
+}
+
+/** The text of `ebb.yaml`: observe, and what this run was told by flags and variables. Never a key. */
+export function settingsFile(settings: Settings, cwd: string): string {
+  const { apiUrl, accounts, policies } = settings;
+  const apiKey = accounts[0]?.apiKey;
+  const values = {
+    ...(apiUrl !== SETTINGS.api_url.fallback && { api_url: apiUrl }),
+    ...(apiKey?.from === 'file' && { api_key_file: pathFrom(cwd, apiKey.file) }),
+    policies: policies.length === 1 ? policies[0] : policies,
+  };
+  return `# yaml-language-server: $schema=${schemaPath('settings')}
+# Settings of ebb, written by ebb init. Variables (EBB_...) override them, flags override both: docs/settings.md.
+
+# observe: nothing is written, logs and metrics say what would be. enforce: computes are changed.
+mode: observe
+
+${apiKey?.from === 'variable' ? `${keyComment(apiKey.variable)}\n\n` : ''}${stringify(values, { lineWidth: 0 })}`;
+}
+
+function keyComment(variable: string): string {
+  if (variable !== 'NEON_API_KEY') return `# The API key comes from ${variable}. It has no place here.`;
+  return `# The API key comes from NEON_API_KEY, which serves reading only: enforce needs EBB_API_KEY or EBB_API_KEY_FILE.`;
+}
+
+function pathFrom(cwd: string, file: string): string {
+  const path = relative(cwd, file);
+  return path.startsWith('..') ? file : path;
+}
+
+/** The text of a first policy file, for a folder beside that of the schemas. Its policy is not enabled: a first run must do nothing that nobody thought of. */
+export function starterPolicy(): string {
+  return `# yaml-language-server: $schema=../${schemaPath('policies')}
+#
+# A policy to start from. It does nothing yet: say which projects it is for and what they need, take away the line
+# "enabled: false", and look at what would happen with: ebb validate, ebb plan, ebb forecast
+version: 1
+timezone: UTC # of all times in this file, e.g. Europe/Berlin
+
+policies:
+  - name: office-hours
+    kind: schedule
+    enabled: false
+    select:
+      projects: ["my-project-*"] # names or ids; "!name" would exclude one
+    windows:
+      - at: Mon-Fri 08:00-18:00
+        size: 1-2 # may scale between 1 and 2 compute units (CU)
+        suspend_after: 30m # sleeps after half an hour without activity
+    otherwise: # evenings, nights, weekends
+      size: 0.25-1
+      suspend_after: 5m
+`;
 }

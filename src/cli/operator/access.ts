@@ -37,7 +37,7 @@ interface Asked {
 /** Opens the way to the daemon or its store, and closes it again, whatever happens. */
 export async function withOperator<T>(flags: AccessFlags, work: (asked: Asked) => Promise<T>): Promise<T> {
   const [{ settingsOrFail }, { openOperator }] = await Promise.all([
-    import('../settings-or-fail.ts'),
+    import('../or-fail.ts'),
     import('../../compose/operator-access.ts'),
   ]);
   const { config, queueUrl, url } = flags;

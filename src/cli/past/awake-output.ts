@@ -1,9 +1,9 @@
 import { printable } from '../../common/safe-text.ts';
+import { type AwakeFinding, findCause, type Range } from '../../domain/awake/causes.ts';
 import { formatDuration } from '../../domain/compute/settings-text.ts';
 import { formatDollars, formatHours } from '../forecast/sums.ts';
 import { shortened } from '../output.ts';
-import type { PricedCause } from './find-causes.ts';
-import type { Past } from './read-past.ts';
+import type { Past, PastCompute } from './read-past.ts';
 
 const NAME_WIDTH = 40;
 
@@ -56,4 +56,30 @@ function range({ low, high }: { low: number; high: number }) {
 
 function rounded(value: number, digits: number): number {
   return Number(value.toFixed(digits));
+}
+
+/** A cause with what it costs; without a price the dollars are unknown. */
+export interface PricedCause extends AwakeFinding {
+  usdMonth: Range | undefined;
+}
+
+/** The causes of all computes that have one, the most expensive first. */
+export function findCauses(computes: readonly PastCompute[]): PricedCause[] {
+  const found = computes.flatMap(({ price, readHistory, ...facts }) => {
+    const finding = findCause({ ...facts, history: readHistory() });
+    return finding
+      ? [{ ...finding, usdMonth: price === undefined ? undefined : priced(finding.cuHoursMonth, price) }]
+      : [];
+  });
+  return found.toSorted((a, b) => middle(b) - middle(a));
+}
+
+function priced({ low, high }: Range, price: number): Range {
+  return { low: low * price, high: high * price };
+}
+
+/** By dollars where all have a price; by CU-hours these are in the same order within an account. */
+function middle({ usdMonth, cuHoursMonth }: PricedCause): number {
+  const { low, high } = usdMonth ?? cuHoursMonth;
+  return low + high;
 }

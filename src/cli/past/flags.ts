@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { writeErrLine } from '../output.ts';
 
 /** Flags of commands that look at the past of a fleet. */
 export interface PastFlags {
@@ -29,4 +30,10 @@ function parseDays(text: string): number {
   const days = Number(text);
   if (/^\d{1,3}$/.test(text) && days >= 2 && days <= MOST_DAYS) return days;
   throw new InvalidArgumentError(`write whole days from 2 to ${MOST_DAYS}`);
+}
+
+/** What could not be read, and what the reader must know: never on standard output. */
+export function printPastAsides({ missing, notes }: { missing: readonly string[]; notes: readonly string[] }): void {
+  for (const line of [...notes, ...missing.map((one) => `left out: ${one}`)]) writeErrLine(`note: ${line}`);
+  if (missing.length > 0) process.exitCode = 1;
 }

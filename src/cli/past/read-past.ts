@@ -1,6 +1,5 @@
-import { type FleetReading, readFleet } from '../../app/fleet/read-fleet.ts';
+import { type FleetReading, readFleet, refusedNotes } from '../../app/fleet/read-fleet.ts';
 import { readOperations } from '../../app/fleet/read-operations.ts';
-import { refusedNotes } from '../../app/fleet/refused-notes.ts';
 import { openForReading, type Reading } from '../../compose/reading.ts';
 import { usageOfProjects } from '../../compose/usage.ts';
 import { type AwakeHistory, awakeHistory, within } from '../../domain/awake/intervals.ts';

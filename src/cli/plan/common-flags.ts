@@ -38,10 +38,7 @@ export function withSubjectFlags(command: Command): Command {
 /** The settings and the policies that the flags name, or an error that says what is wrong. */
 export async function settingsAndPolicies(flags: DecidingFlags): Promise<{ settings: Settings; policies: PolicySet }> {
   const { config, apiUrl, queueUrl, policies } = flags;
-  const [{ settingsOrFail }, { loadOrFail }] = await Promise.all([
-    import('../settings-or-fail.ts'),
-    import('../load-or-fail.ts'),
-  ]);
+  const [{ settingsOrFail }, { loadOrFail }] = await Promise.all([import('../or-fail.ts'), import('../or-fail.ts')]);
   const settings = settingsOrFail({ configFile: config, flags: { apiUrl, queueUrl, policies } });
   return { settings, policies: await loadOrFail(settings.policies, settings) };
 }

@@ -1,6 +1,6 @@
 import { DateTime } from 'luxon';
 import { narrowKeys } from '../../app/fleet/narrow-keys.ts';
-import { refusedNotes } from '../../app/fleet/refused-notes.ts';
+import { refusedNotes } from '../../app/fleet/read-fleet.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
 import { compileSelector, type Selection } from '../../domain/policy/select.ts';

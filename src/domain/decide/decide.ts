@@ -9,14 +9,13 @@ import type { Policy } from '../policy/policy.ts';
 import type { Restore, TrialRecords } from '../records/compute-record.ts';
 import type { Arm } from '../trial/assignment.ts';
 import { effectiveInTrial } from './control-group.ts';
-import { emptyDraft, type Stage, type StageInput } from './stages/draft.ts';
+import { emptyDraft, type Stage, type StageInput, stage } from './stages/draft.ts';
 import { ensureHeadroom, reportUnmet } from './stages/headroom.ts';
 import { clampToHardLimits, clampToLimits } from './stages/limits.ts';
 import { applyHolds, restoreBaseline } from './stages/people.ts';
 import { obeyPlatform } from './stages/platform.ts';
 import { decideSchedules } from './stages/schedules.ts';
 import { giveTrialBaseline } from './stages/trial.ts';
-import { allowRestart, noteFreezes } from './stages/writes.ts';
 import type { TraceStep } from './trace.ts';
 
 export interface Decision {
@@ -64,6 +63,16 @@ export interface DecideInput {
   /** How many connections a size accepts; the specification's table if absent. */
   profile?: ConnectionProfile | undefined;
 }
+
+/** Wants no value: whether a restart may be made now. */
+const allowRestart = stage(['restart'], (draft, { effective }) => {
+  draft.restart = effective.restart[0];
+});
+
+/** Wants no value: the gate of freezes holds back what is written. */
+const noteFreezes = stage(['freeze'], (draft, { effective }) => {
+  draft.freezes = effective.freeze;
+});
 
 /** The precedence of the language. Source: docs/policies.md, "Which policy decides". */
 const ORDER = [

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import type Holidays from 'date-holidays';
-import { didYouMean } from '../../common/did-you-mean.ts';
+import { didYouMean } from '../../common/names.ts';
 import { type DaysResult, dayOfDate, daysFrom, FIRST_YEAR, LAST_YEAR, sortedDays } from './years.ts';
 
 const DAY_MS = 86_400_000;

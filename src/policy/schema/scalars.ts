@@ -1,6 +1,6 @@
 import { IANAZone } from 'luxon';
 import { z } from 'zod';
-import { didYouMean } from '../../common/did-you-mean.ts';
+import { didYouMean } from '../../common/names.ts';
 import {
   DEFAULT_SUSPEND_TIMEOUT_SECONDS,
   type Size as DomainSize,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { didYouMean } from '../../common/did-you-mean.ts';
+import { didYouMean } from '../../common/names.ts';
 import { DAY_MS, duration, expected, MINUTE_MS, mapping } from './scalars.ts';
 
 const every = duration({ minMs: MINUTE_MS / 6, maxMs: DAY_MS, text: '10s to 1d' })

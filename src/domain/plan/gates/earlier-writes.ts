@@ -1,7 +1,6 @@
 import type { Compute } from '../../compute/compute.ts';
 import type { ComputeRecord, Failures } from '../../records/compute-record.ts';
-import { ANSWER_GRACE_MS } from '../../records/confirm-write.ts';
-import { isDegraded, sameFields } from '../../records/failures.ts';
+import { ANSWER_GRACE_MS, isDegraded, sameFields } from '../../records/failures.ts';
 import type { Gate } from './gate.ts';
 
 /** A change that was sent without an answer may still arrive: nothing is sent until it is seen, or surely lost. */

@@ -3,8 +3,13 @@ import { hasSettings } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { Permit } from '../../ports/control-api.ts';
 import { type EvaluateDeps, evaluateCompute } from '../evaluate/evaluate.ts';
+import { withBranches } from '../fleet/branches.ts';
 import { type ReadProjectDeps, readProject } from '../fleet/cached-projects.ts';
-import { CONFIRMED_MS } from '../fleet/fleet.ts';
+import { type CachedProject, CONFIRMED_MS, FRESH_MS } from '../fleet/fleet.ts';
+
+import { branchesOf, type ReadComputesDeps } from '../fleet/read-computes.ts';
+import { READ_DEADLINE_MS, READ_RETRY_MS } from '../leases/locked-project.ts';
+import { type OutageDeps, reportApiError } from '../telemetry/outages.ts';
 import { requestReconcile, type TriggerDeps, wakeAt } from '../triggers.ts';
 
 /**
@@ -14,10 +19,7 @@ import { requestReconcile, type TriggerDeps, wakeAt } from '../triggers.ts';
 const SLEEP_SERVES_MS = 1_000;
 
 /** Reading under a lease that is no longer new must not use it up, in real milliseconds. */
-const READ_DEADLINE_MS = 3_000;
-
-/** When to try again with a project that could not be read, in milliseconds. */
-const READ_RETRY_MS = 5_000;
+const LATE_READ_DEADLINE_MS = 3_000;
 
 export interface AsleepDeps extends EvaluateDeps, ReadProjectDeps, TriggerDeps {}
 
@@ -32,7 +34,7 @@ export async function mayStillBeMade(
   const { fleet, clock } = deps;
   if (!needsReading(deps, evaluatedCompute, isCrowded)) return true;
   const project = fleet.listed(projectId);
-  const options = { signal, deadlineMs: READ_DEADLINE_MS, permit };
+  const options = { signal, deadlineMs: LATE_READ_DEADLINE_MS, permit };
   const cachedProject = project && (await readProject(deps, project, options));
   signal.throwIfAborted();
   const now = cachedProject?.computes.find((one) => one.computeId === computeId);
@@ -58,4 +60,34 @@ function needsSleep(deps: EvaluateDeps, { compute, record, plan }: EvaluatedComp
   if (compute.state !== 'idle') return false;
   const awake = evaluateCompute(deps, { compute: { ...compute, state: 'active' }, record, projectBusy: false }).plan;
   return awake.verdict !== 'act' || !isDeepStrictEqual(awake.actions[0]?.fields, plan.actions[0]?.fields);
+}
+
+export interface BranchDeps extends ReadComputesDeps, OutageDeps, TriggerDeps {}
+
+/**
+ * Before clients are disconnected by a policy that may have chosen the compute by its branch, the branch is read again, unless that
+ * was a moment ago. Where it is another by now, or can't be had, nothing is sent: it is decided again.
+ */
+export async function isBranchAsDecided(
+  deps: BranchDeps,
+  cachedProject: CachedProject,
+  { compute, plan }: EvaluatedCompute,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const mayDependOn = deps.rules.current.policies.selectsByBranch && compute.branchName !== undefined;
+  if (!mayDependOn || !plan.actions[0]?.disconnects) return true;
+  const { fleet, clock } = deps;
+  const { project } = cachedProject;
+  const options = { signal, deadlineMs: READ_DEADLINE_MS, branchesServeMs: FRESH_MS };
+  const branches = await branchesOf(deps, project, [compute], options);
+  if (!branches.ok) {
+    if (!signal.aborted) reportApiError(deps, project.projectId, branches.error);
+    await wakeAt(deps, project.projectId, clock.now() + READ_RETRY_MS);
+    return false;
+  }
+  const [now] = withBranches([compute], branches.value);
+  if (now?.branchName === compute.branchName && String(now?.branchRoles) === String(compute.branchRoles)) return true;
+  fleet.see({ ...cachedProject, computes: withBranches(cachedProject.computes, branches.value) });
+  await requestReconcile(deps, project.projectId);
+  return false;
 }

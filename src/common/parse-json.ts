@@ -1,8 +1,0 @@
-/** What a text says, or undefined for one that is no JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
