@@ -1,6 +1,7 @@
 import type { Range } from '../awake/causes.ts';
 import type { AwakeHistory } from '../awake/intervals.ts';
 import type { AccountPlan } from '../compute/cost.ts';
+import { shorterGain } from './pauses.ts';
 import { resampleDays } from './random.ts';
 import { areMemoryless, gapsOf, type Outcome, replay, type Visits, visitsUnder } from './visits.ts';
 
@@ -16,13 +17,11 @@ const CANDIDATES_SECONDS = [60, 120, 180, 300, 600, 900, 1200, 1800, 2700, 3600]
 const LEAST_GAPS = 20;
 const LEAST_DAYS = 7;
 const SURE_SHARE = 0.95;
-/** A change that lowers what is paid, starts included, by less is not worth a policy. */
-const LEAST_GAIN = 0.05;
 /**
- * What fluctuates as much in the month to come as in the past is within so many deviations in 99.9 % of cases: 3.42 (Student, 27
- * degrees of freedom: a month of days) × √2.
+ * What fluctuates as much in the month to come as in the past is within so many deviations in 99.99 % of cases: 4.29 (Student, 27
+ * degrees of freedom: a month of days) × √2. So of a hundred computes all keep their promise in 99 of 100 months.
  */
-const DEVIATIONS = 4.84;
+const DEVIATIONS = 6.07;
 /** A start takes so long where none was seen, milliseconds. */
 const USUAL_START_MS = 5_000;
 /** Instants are whole seconds: an interval may be so much longer than it seems. */
@@ -55,9 +54,9 @@ export interface TimeoutOptions {
 }
 
 /**
- * A timeout that would have been better, or undefined: where the log is short, visits are memoryless, or nothing is gained surely.
- * A longer one is replayed. Of a shorter one a bound is known: each timeout that passed saves the difference, and it suspends additionally
- * at most as often as it fits into the rest of the time awake.
+ * A timeout that would have been better, or undefined: where the log is short, visits are memoryless, or nothing is gained in 95 % of
+ * resamples by day. A longer one is replayed. Of a shorter one a bound is known and promised: each timeout that passed saves the difference,
+ * and it suspends additionally at most as often as it fits into the rest of the time awake. How often it does is estimated.
  */
 export function proposeTimeout(options: TimeoutOptions): TimeoutProposal | undefined {
   const { history, suspendTimeoutSeconds, plan, coldStartWorthMs = DEFAULT_COLD_START_WORTH_MS } = options;
@@ -74,16 +73,17 @@ export function proposeTimeout(options: TimeoutOptions): TimeoutProposal | undef
     const input = { visits, now, seconds, worthMs: coldStartWorthMs };
     return isLonger ? tryLonger(input) : tryShorter({ ...input, startMs });
   });
-  const leastGainMs = LEAST_GAIN * (now.awakeMs + coldStartWorthMs * now.starts);
-  const [best] = tried.filter(({ gainMs }) => gainMs > leastGainMs).toSorted((a, b) => b.gainMs - a.gainMs);
-  if (!best || resampleDays(best.gainByDay, gaps.length).positiveShare < SURE_SHARE) return undefined;
+  const byGain = tried.filter(({ gainMs }) => gainMs > 0).toSorted((a, b) => b.gainMs - a.gainMs);
+  const best = byGain.find(({ positiveShare }) => positiveShare() >= SURE_SHARE);
+  if (!best) return undefined;
   return { ...best.proposal(), knownMs: visits.knownMs, gaps: gaps.length };
 }
 
 interface Tried {
-  /** What is gained surely, starts counted by their worth, milliseconds; in all and by day. */
+  /** What is gained, starts counted by their worth, milliseconds. */
   gainMs: number;
-  gainByDay: number[];
+  /** The part of resamples by day in which something is gained. */
+  positiveShare(): number;
   proposal(): Omit<TimeoutProposal, 'knownMs' | 'gaps'>;
 }
 
@@ -105,7 +105,7 @@ function tryLonger({ visits, now, seconds, worthMs }: Trying): Tried {
   const saved = now.awakeMs - longer.awakeMs;
   return {
     gainMs: sumOf(gainByDay),
-    gainByDay,
+    positiveShare: () => resampleDays(gainByDay, visits.intervals.length).positiveShare,
     proposal: () => ({
       ...{ suspendTimeoutSeconds: seconds, figure: 'replayed', savedMs: same(saved) },
       starts: { before: now.starts, after: same(longer.starts) },
@@ -129,9 +129,13 @@ function tryShorter({ visits, now, seconds, worthMs, startMs }: Trying & { start
   const gainByDay = days.map(({ extra }, index) => (savedByDay[index] ?? 0) - extra * worthMs);
   const extra = sumOf(days.map((day) => day.extra));
   const most = (sumOf(days.map(({ suspends }) => suspends)) + extra) * shorterMs;
-  return {
+  const sure = {
     gainMs: sumOf(gainByDay),
-    gainByDay,
+    positiveShare: () => resampleDays(gainByDay, visits.intervals.length).positiveShare,
+  };
+  const expected = shorterGain(visits, { timeoutMs: 1000 * seconds, startWorthMs: worthMs + startMs });
+  return {
+    ...(expected.gainMs > sure.gainMs ? expected : sure),
     proposal: () => {
       // The month to come fluctuates as the past did, and may begin and end within a visit.
       const marginMs = DEVIATIONS * resampleDays(savedByDay, days.length).deviation + 2 * shorterMs;

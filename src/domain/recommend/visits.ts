@@ -84,21 +84,26 @@ export function gapsOf({ intervals, timeoutMs }: Visits): number[] {
   });
 }
 
-/** 1 % of samples of an exponential distribution are further from it (Stephens 1974, mean estimated). */
-const CRITICAL = 1.308;
+/** One of a thousand samples of an exponential distribution is further from it (Stephens 1974, mean estimated; its tail extended). */
+const CRITICAL = 1.56;
+/** A start so soon after a suspend is not told from a restart: shorter pauses are missing. */
+const SOONEST_MS = 3_000;
+/** Instants are whole seconds. */
+const ROUNDED_MS = 1_000;
 
 /**
  * Whether gaps could as well come from visits that don't remember each other: then how long the last one was ago says nothing
  * about the next, and no timeout is better than another but by what a start is worth. Kolmogorov-Smirnov against the exponential distribution.
  */
 export function areMemoryless(excessMs: readonly number[]): boolean {
-  const count = excessMs.length;
+  const sorted = excessMs.filter((ms) => ms >= SOONEST_MS).toSorted((a, b) => a - b);
+  const count = sorted.length;
   if (count < 5) return true;
-  const sorted = excessMs.toSorted((a, b) => a - b);
-  const mean = sorted.reduce((sum, ms) => sum + ms, 0) / count;
+  const mean = sorted.reduce((sum, ms) => sum + ms - SOONEST_MS, 0) / count;
+  const expected = (ms: number) => 1 - Math.exp(-Math.max(0, ms - SOONEST_MS) / mean);
   const distance = sorted.reduce((most, ms, index) => {
-    const expected = 1 - Math.exp(-ms / mean);
-    return Math.max(most, expected - index / count, (index + 1) / count - expected);
+    const [low, high] = [expected(ms - ROUNDED_MS), expected(ms + ROUNDED_MS)];
+    return Math.max(most, low - index / count, (index + 1) / count - high);
   }, 0);
   const root = Math.sqrt(count);
   return (distance - 0.2 / count) * (root + 0.26 + 0.5 / root) < CRITICAL;

@@ -1,0 +1,113 @@
+/** How long clients pause while a compute is awake: operations don't show it, the lengths of its stretches awake tell. */
+import { resample } from './random.ts';
+import type { Visits } from './visits.ts';
+
+const DAY_MS = 86_400_000;
+/** Lengths are sorted into bins of a minute, or into more where the timeout is longer than an hour. */
+const LEAST_BIN_MS = 60_000;
+const MOST_BINS = 60;
+
+/** How long the stretches awake of one day were without the timeout at their end. */
+interface DayLengths {
+  suspends: number;
+  stretches: number;
+  totalMs: number;
+  /** In bins up to the timeout; longer ones are in none. */
+  bins: Float64Array<ArrayBuffer>;
+  /** The sum of those in the first bin, milliseconds. */
+  shortestMs: number;
+}
+
+export interface ShorterTimeout {
+  timeoutMs: number;
+  /** What a start costs, in milliseconds awake. */
+  startWorthMs: number;
+}
+
+/** What a shorter timeout is expected to gain in all, milliseconds awake less those that its starts are worth. */
+export interface ShorterGain {
+  gainMs: number;
+  /** The part of resamples by day in which something is gained. */
+  positiveShare(): number;
+}
+
+/**
+ * Expects that each pause is independent of those before (a renewal process). With f(k) the share of stretches of length k, and
+ * g(k) of pauses, f(k) = Σ g(j) f(k - j): a recursion gives g. No pause within a stretch is as long as the present timeout. Time
+ * that such pauses don't explain, as of visits that are long or that come in series, is taken for as many pauses as fit into it, of the worst
+ * length: just longer than the timeout that is tried.
+ */
+export function shorterGain(visits: Visits, { timeoutMs, startWorthMs }: ShorterTimeout): ShorterGain {
+  const binMs = Math.max(LEAST_BIN_MS, visits.timeoutMs / MOST_BINS);
+  const days = lengthsByDay(visits, binMs);
+
+  function gainOf(drawn: readonly DayLengths[]): number {
+    const stretches = sumOf(drawn, (day) => day.stretches);
+    const suspends = sumOf(drawn, (day) => day.suspends);
+    const pauses = pausesOf(drawn, stretches);
+    if (!pauses) return Number.NEGATIVE_INFINITY;
+    let [longer, savedMs, explainedMs] = [0, 0, pauses.shortestMs];
+    for (const [bin, many] of pauses.perStretch.entries()) {
+      const lengthMs = Math.min((bin + 0.5) * binMs, visits.timeoutMs);
+      explainedMs += many * lengthMs;
+      if ((bin + 1) * binMs <= timeoutMs) continue;
+      longer += many;
+      savedMs += many * Math.max(0, lengthMs - timeoutMs);
+    }
+    const unexplainedMs = Math.max(0, sumOf(drawn, (day) => day.totalMs) / stretches - explainedMs);
+    const starts = longer + unexplainedMs / timeoutMs;
+    return suspends * (visits.timeoutMs - timeoutMs) + stretches * (savedMs - startWorthMs * starts);
+  }
+
+  return {
+    gainMs: gainOf(days),
+    positiveShare: () => resample(days, visits.intervals.length, gainOf).positiveShare,
+  };
+}
+
+/** How many pauses a stretch has on average, by their length in bins; undefined where no stretch is short. */
+function pausesOf(days: readonly DayLengths[], stretches: number) {
+  const shares = new Float64Array(days[0]?.bins.length ?? 0);
+  for (const { bins } of days) {
+    for (let bin = 0; bin < bins.length; bin += 1) shares[bin] = (shares[bin] ?? 0) + (bins[bin] ?? 0) / stretches;
+  }
+  const shortest = shares[0] ?? 0;
+  if (!(shortest > 0)) return undefined;
+  const pauses = new Float64Array(shares.length);
+  for (let length = 1; length < shares.length; length += 1) {
+    let rest = shares[length] ?? 0;
+    for (let one = 1; one < length; one += 1) rest -= (pauses[one] ?? 0) * (shares[length - one] ?? 0);
+    pauses[length] = Math.max(0, rest / shortest);
+  }
+  // A stretch ends after each visit with the share of the shortest: then it has 1 / that many visits.
+  return {
+    perStretch: pauses.map((share) => share / shortest),
+    shortestMs: sumOf(days, (day) => day.shortestMs) / (shortest * stretches),
+  };
+}
+
+function lengthsByDay({ intervals, timeoutMs, fromMs, toMs }: Visits, binMs: number): DayLengths[] {
+  const firstDay = Math.floor(fromMs / DAY_MS);
+  const days = Array.from({ length: Math.max(1, Math.ceil(toMs / DAY_MS) - firstDay) }, () => ({
+    ...{ suspends: 0, stretches: 0, totalMs: 0, shortestMs: 0 },
+    bins: new Float64Array(Math.ceil(timeoutMs / binMs) + 1),
+  }));
+  for (const { startMs, endMs, start, end } of intervals) {
+    const day = days[Math.floor(startMs / DAY_MS) - firstDay];
+    if (!day) continue;
+    day.suspends += end === 'timeout' ? 1 : 0;
+    // The platform visits once, clients as they do.
+    if (start === 'check') continue;
+    const lengthMs = Math.max(0, endMs - startMs - (end === 'timeout' ? timeoutMs : 0));
+    const bin = Math.floor(lengthMs / binMs);
+    day.stretches += 1;
+    day.totalMs += lengthMs;
+    if (bin === 0) day.shortestMs += lengthMs;
+    if (bin < day.bins.length) day.bins[bin] = (day.bins[bin] ?? 0) + 1;
+  }
+  return days;
+}
+
+function sumOf<T>(all: readonly T[], of: (one: T) => number): number {
+  return all.reduce((sum, one) => sum + of(one), 0);
+}
