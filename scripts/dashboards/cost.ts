@@ -12,6 +12,8 @@ const OWNER = {
 /** Once for each project: for a moment, when one daemon takes over from another, two may export it. */
 const USAGE =
   'max by (account, project, owner) (ebb_usage_month_cu_seconds{account=~"$account", owner=~"$owner"}) / 3600';
+const PROJECTED = (bound: string) =>
+  `sum(max by (account, owner) (ebb_cost_month_projected_usd{account=~"$account", owner=~"$owner", bound="${bound}"}))`;
 const DOLLARS = 'max by (account, owner) (ebb_cost_month_to_date_usd{account=~"$account", owner=~"$owner"})';
 
 /** What compute has cost this month, measured. */
@@ -41,6 +43,21 @@ function month(): Panel[] {
       title: 'CU-hours',
       description: 'Measured compute of this billing month.',
       queries: [{ expr: `sum(${USAGE})` }],
+      width: 6,
+    }),
+    numbers({
+      title: 'Whole month, projected',
+      description:
+        'US dollars, with an interval of 80 % for each owner: an estimate from the weekdays of the last four weeks.',
+      queries: ['low', 'mid', 'high'].map((bound) => ({ expr: PROJECTED(bound), legend: bound })),
+      unit: 'currencyUSD',
+      width: 6,
+    }),
+    list({
+      title: 'Spend anomalies',
+      description: 'CU-hours of yesterday beyond the 99 % interval of that weekday, by owner; 0 where it was ordinary.',
+      queries: [{ expr: 'max by (account, owner) (ebb_spend_anomaly_cu_hours{account=~"$account", owner=~"$owner"})' }],
+      value: 'CU-hours',
       width: 6,
     }),
     chart({

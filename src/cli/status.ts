@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import type { Operator } from '../compose/operator-access.ts';
+import { costLines } from './cost/month-lines.ts';
 import { type AccessFlags, answered, withAccessFlags, withOperator } from './operator/access.ts';
 import { describeFreeze, describeHold, printJson, printLines } from './operator/show.ts';
 
@@ -37,6 +38,7 @@ export function describeStatus(status: Status): string[] {
       ({ compute_id, message }) => `not enough connections: ${compute_id}: ${message}`,
     ),
     ...daemonLines(status),
+    ...costLines(status.costs ?? null),
     ...(staged ? [`staged: ${staged.message}`] : []),
     ...(status.policy_problems ?? []).map((problem) => `policies: ${problem}`),
     ...status.waiting.map(({ reason, computes }) => `waiting (${reason}): ${computes}`),

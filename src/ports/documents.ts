@@ -103,6 +103,41 @@ export interface OperationDocument extends ComputeName {
   policy: string | null;
 }
 
+/** US dollars or CU-hours of a whole month: in the middle, and an interval of 80 %. An estimate. */
+export interface ProjectionDocument {
+  low: number;
+  mid: number;
+  high: number;
+}
+
+/** What an owner has used and spent; null is not known: a price without `plan`, a projection with less than a week behind it. */
+export interface OwnerCostsDocument {
+  account: string;
+  owner: string;
+  /** Known CU-hours. */
+  cu_hours: number;
+  usd: number | null;
+  /** Hours of projects that should be known and are not; they are in no sum. */
+  unknown_hours: number;
+  projected_usd: ProjectionDocument | null;
+  projected_cu_hours: ProjectionDocument | null;
+  /** Yesterday (UTC), if it used more than the 99 % interval of that weekday. */
+  anomaly: { day: string; cu_hours: number; ordinary_cu_hours: number } | null;
+}
+
+/** Measured compute of this billing month. Storage and transfer are not in it. */
+export interface CostsDocument {
+  /** When it was added up. */
+  at: string;
+  /** The billing month. */
+  from: string;
+  to: string;
+  known_until: string;
+  /** Most CU-hours first. */
+  owners: OwnerCostsDocument[];
+  total: Pick<OwnerCostsDocument, 'cu_hours' | 'usd' | 'unknown_hours' | 'projected_usd'>;
+}
+
 export interface StatusDocument {
   at: string;
   /** `store`: no daemon was asked, so what only a daemon knows is null. */
@@ -130,6 +165,8 @@ export interface StatusDocument {
   /** What people have changed by hand and policies want otherwise: from what to what, and until when it is respected; only a daemon knows. */
   manual_changes: (ComputeName & { message: string })[] | null;
   readiness: Readiness | null;
+  /** What this month has cost; null while nothing was measured. */
+  costs: CostsDocument | null;
 }
 
 export interface ReleaseDocument {

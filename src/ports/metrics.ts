@@ -164,6 +164,16 @@ export const METRICS = {
     help: 'US dollars for the measured compute of this billing month, where prices are known; without storage and transfer.',
     labels: ['account', 'owner'],
   },
+  ebb_cost_month_projected_usd: {
+    type: 'gauge',
+    help: 'US dollars that the compute of this whole billing month will cost: the middle, and an interval of 80 %; an estimate.',
+    labels: ['account', 'owner', 'bound'],
+  },
+  ebb_spend_anomaly_cu_hours: {
+    type: 'gauge',
+    help: 'CU-hours of yesterday (UTC) beyond the 99 % interval of that weekday; 0 where it was ordinary or too little is known.',
+    labels: ['account', 'owner'],
+  },
   ebb_api_requests_total: {
     type: 'counter',
     help: 'Requests to the control API by route and status code.',

@@ -32,6 +32,7 @@ function operatorOf(set: Policy[], compute = aCompute(), record = aRecord()) {
     store: {
       ...{ putHold: async () => ({ ok: true }), putFreeze: async () => ({ ok: true }) },
       ...{ holds: async () => [], freezes: async () => [], records: async () => new Map(), projectIds: async () => [] },
+      usage: async () => new Map(),
       appendHistory: async (entries: { reasons: { message: string }[] }[]) =>
         void told.push(...entries.flatMap(({ reasons }) => reasons.map(({ message }) => message))),
     },

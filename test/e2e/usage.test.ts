@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import type { StatusDocument } from '../../src/ports/documents.ts';
 import { startTestDaemon, type TestDaemon } from '../support/daemon.ts';
 import { startEbb } from '../support/ebb-process.ts';
-import { makeFolder, type Platform, prepareQueue, startTestPlatform } from '../support/platform.ts';
+import { makeFolder, type Platform, startTestPlatform } from '../support/platform.ts';
 import { type Prometheus, startPrometheus } from '../support/prometheus-server.ts';
 import { describeWith } from '../support/requirements.ts';
 import { DAY_MS, usageFleet } from '../usage/support.ts';
@@ -54,6 +55,21 @@ describeWith('prometheus', 'a daemon whose projects belong to an organization', 
     }, PATIENCE);
   });
 
+  it('shows it on the page, in the totals of owners, and in ebb status', async () => {
+    const { costs } = (await (await fetch(`${daemon.url}/api/v1/status`)).json()) as StatusDocument;
+    const usd = await sum('ebb_cost_month_to_date_usd');
+    expect(costs?.total.usd).toBeCloseTo(usd, 1);
+    const projected = await sum('ebb_cost_month_projected_usd{bound="mid"}');
+    expect(costs?.total.projected_usd?.mid).toBeCloseTo(projected, 1);
+    const page = async (path: string) =>
+      (await (await fetch(`${daemon.url}${path}`)).text()).replaceAll('<!-- -->', '');
+    expect(await page('/')).toMatch(/This month: \$[\d.,]+ so far, \$[\d.,]+ to \$[\d.,]+ projected/);
+    expect(await page('/?group=owner')).toMatch(/team-one<.*\$[\d.,]+ so far/s);
+    const run = startEbb(['status', '--url', daemon.url], { cwd: folder.path, env: {} });
+    expect(await run.ended, run.stderr()).toBe(0);
+    expect(run.lines.join('\n')).toMatch(/^compute since .*: \$[\d.,]+ so far, .* by the end of the month$/m);
+  });
+
   it('only reads for it', async () => {
     expect(await platform.writes()).toEqual([]);
     const asked = (await platform.requests()).filter(({ path }) => path.includes('/consumption_history/'));
@@ -65,10 +81,14 @@ describeWith('prometheus', 'a daemon whose projects belong to an organization', 
     const usageRequests = async () =>
       (await platform.requests()).filter(({ path }) => path.includes('/consumption_history/')).length;
     const before = await usageRequests();
-    const { url, group } = await prepareQueue(folder.path);
     const run = startEbb(['cost', '--json', '--policies', 'policy.yaml'], {
       cwd: folder.path,
-      env: { EBB_API_URL: platform.url, EBB_API_KEY: platform.apiKey, EBB_QUEUE_URL: url, EBB_GROUP: group },
+      env: {
+        EBB_API_URL: platform.url,
+        EBB_API_KEY: platform.apiKey,
+        EBB_QUEUE_URL: `embedded:${folder.path}/queue`,
+        EBB_GROUP: 'test',
+      },
     });
     expect(await run.ended, run.stderr()).toBe(0);
     const { total } = JSON.parse(run.lines.join('\n'));

@@ -31,7 +31,15 @@ async function pages() {
   const down: { error: Error | undefined } = { error: undefined };
   const known: Partial<Record<keyof Store, unknown>> = {
     overrides: { holds: { entries: [HOLD], endedIds: new Set() }, freezes: { entries: [], endedIds: new Set() } },
-    ...{ holds: [HOLD], freezes: [], history: [], projectIds: ['p-one'], records: new Map(), samples: [] },
+    ...{
+      holds: [HOLD],
+      freezes: [],
+      history: [],
+      projectIds: ['p-one'],
+      records: new Map(),
+      samples: [],
+      usage: new Map(),
+    },
   };
   const store = new Proxy({} as Store, {
     ownKeys: () => Object.keys(known),

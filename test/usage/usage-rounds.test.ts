@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { readSummary } from '../../src/app/usage/cost-summary.ts';
 import { startUsageRounds, type UsageRoundsDeps } from '../../src/app/usage/usage-rounds.ts';
 import type { ApiResult, ControlApi, UsagePages } from '../../src/ports/control-api.ts';
 import type { Store } from '../../src/ports/store.ts';
@@ -21,9 +22,10 @@ function start(usage?: ControlApi['usage']) {
   const projects = ['one', 'two', 'three'].map((projectId) => ({
     ...{ account: 'main', projectId, name: projectId, regionId: 'r', updatedAtMs: 0, organizationId: 'org-acme' },
   }));
+  const store = memoryUsageStore();
   const deps: UsageRoundsDeps = {
     api: usage === undefined ? api : { usage },
-    store: memoryUsageStore() as unknown as Store,
+    store: store as unknown as Store,
     clock: {
       now: () => world.nowMs,
       every: (_: number, look: () => Promise<void>) => {
@@ -54,7 +56,7 @@ function start(usage?: ControlApi['usage']) {
   };
   const rounds = startUsageRounds(deps);
   return {
-    ...{ world, api, said, gauges, failures, rounds },
+    ...{ world, api, store, said, gauges, failures, rounds },
     tick: () => tick(),
     lead: (held: boolean) => {
       isLeader = held;
@@ -85,6 +87,11 @@ describe('the rounds of the leader', () => {
       .reduce((all, [, value]) => all + value, 0);
     expect(gauges.get('ebb_cost_month_to_date_usd main unowned')).toBeCloseTo((sum / 3600) * 0.2, 2);
     expect(gauges.get('ebb_usage_unknown_hours main')).toBe(0);
+    // Of two days nothing can be projected.
+    expect([...gauges.keys()].filter((key) => key.startsWith('ebb_cost_month_projected_usd'))).toEqual([]);
+    const summary = await readSummary(rounds.store);
+    const usd = gauges.get('ebb_cost_month_to_date_usd main unowned') ?? 0;
+    expect(summary?.owners[0]).toMatchObject({ owner: 'unowned', usd: expect.closeTo(usd, 2), projected_usd: null });
     const age = gauges.get('ebb_usage_age_seconds main') ?? 0;
     passTo(world, world.nowMs + 60_000);
     await rounds.tick();

@@ -30,6 +30,7 @@ export function rememberReads({
 }): RememberedReads {
   const startedMs = clock.now();
   const histories = new Map<string, Awaited<ReturnType<Store['history']>>>();
+  let costs: Awaited<ReturnType<Store['usage']>> = new Map();
   let readAtMs: number | undefined;
   let isAway = false;
 
@@ -66,6 +67,15 @@ export function rememberReads({
         lastRead(
           () => store.freezes(nowMs),
           () => overrides.freezes.filter(({ expiresAtMs }) => expiresAtMs > nowMs),
+        ),
+      // Only costs are read to be shown.
+      usage: (account, units) =>
+        lastRead(
+          async () => {
+            costs = await store.usage(account, units);
+            return costs;
+          },
+          () => costs,
         ),
       history: (query) => {
         const key = JSON.stringify([query.computeId, query.limit]);

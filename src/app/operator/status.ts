@@ -6,6 +6,7 @@ import { isoInstant } from '../../domain/time/instants.ts';
 import type { StatusDocument } from '../../ports/documents.ts';
 import type { OperatorResult } from '../../ports/operator.ts';
 import { frozenBy, statusOf } from '../evaluate/compute-status.ts';
+import { readSummary } from '../usage/cost-summary.ts';
 import { freezeDocument, holdDocument, operationsOf, unmetHeadroom } from './documents.ts';
 import type { DaemonParts, OperatorParts } from './parts.ts';
 
@@ -26,6 +27,7 @@ export async function status(parts: OperatorParts): Promise<OperatorResult<Statu
     stopped_fights: stoppedFights(known),
     degraded: degraded(known),
     operations: operationsOf(known).slice(0, MOST_SHOWN),
+    costs: await readSummary(store),
   };
   if (!daemon) {
     const setHash = (await store.generation())?.setHash ?? null;

@@ -1,9 +1,17 @@
-import { type BillLine, billOf } from '../../domain/usage/bill.ts';
+import { addLine, type BillLine, billOf, dailyLines } from '../../domain/usage/bill.ts';
+import { DAY_MS } from '../../domain/usage/known.ts';
 import { type BillingMonth, billingMonth, priceAt } from '../../domain/usage/month.ts';
+import {
+  ANOMALY_PAST_DAYS,
+  anomalyOf,
+  type Projected,
+  projectMonth,
+  type SpendAnomaly,
+} from '../../domain/usage/projection.ts';
 import { seriesOf } from '../../domain/usage/stored.ts';
-import type { UsageUnit } from '../../domain/usage/usage.ts';
+import type { UsageSeries, UsageUnit } from '../../domain/usage/usage.ts';
 import type { CostRules } from '../../ports/rules.ts';
-import type { UsageAccount } from './usage-account.ts';
+import type { UsageReader } from './usage-account.ts';
 
 /** This billing month of one organization, as far as it is known. */
 export interface MonthCosts {
@@ -14,13 +22,27 @@ export interface MonthCosts {
   knownUntilMs: number;
   /** By project and owner. */
   lines: (BillLine & { projectId: string })[];
+  /** Most CU-seconds first. */
+  owners: OwnerCosts[];
+}
+
+/** What an owner has used this month; `name` is the owner. */
+export interface OwnerCosts extends BillLine {
+  /** US dollars, and CU-seconds, of the whole month; absent where too little is known. */
+  projectedUsd?: Projected;
+  projectedCuSeconds?: Projected;
+  /** Yesterday, if it used far more than that weekday does: in CU-seconds. */
+  anomaly?: SpendAnomaly;
 }
 
 const PROJECTS_AT_ONCE = 100;
 
+/** A day that used less than this more than usual is no anomaly, in CU-seconds: one CU-hour. */
+const LEAST_ANOMALY_CU_SECONDS = 3600;
+
 /** Adds up what is kept of this month; nothing if nothing was read yet. */
 export async function monthCosts(options: {
-  kept: UsageAccount;
+  kept: UsageReader;
   account: string;
   organization: string;
   nowMs: number;
@@ -33,7 +55,12 @@ export async function monthCosts(options: {
   const { plans } = about;
   const month = billingMonth(nowMs, plans, nowMs);
   const otherwise = costs.plans.get(account);
+  const bill = {
+    ...{ byProject: false, lineOf: ownerOf },
+    priceAt: (startMs: number) => priceAt(startMs, { plans, prices: costs.prices, otherwise }),
+  };
   const lines: MonthCosts['lines'] = [];
+  const past = new Map<string, Days>();
   let knownUntilMs = 0;
   for (const units of projectsOf(await kept.units())) {
     const series = (await kept.read(units)).map(seriesOf);
@@ -42,15 +69,67 @@ export async function monthCosts(options: {
       if (last !== undefined) knownUntilMs = Math.max(knownUntilMs, last.startMs + last.seconds * 1000);
     }
     for (const projectId of new Set(units.map((unit) => unit.projectId))) {
-      const bill = billOf({
-        ...{ series: series.filter((one) => one.projectId === projectId), byProject: false, lineOf: ownerOf },
-        ...{ fromMs: month.fromMs, toMs: month.untilMs },
-        priceAt: (startMs) => priceAt(startMs, { plans, prices: costs.prices, otherwise }),
-      });
-      lines.push(...bill.lines.map((line) => ({ ...line, projectId })));
+      const own = series.filter((one) => one.projectId === projectId);
+      const { lines: found } = billOf({ ...bill, series: own, fromMs: month.fromMs, toMs: month.untilMs });
+      lines.push(...found.map((line) => ({ ...line, projectId })));
+      for (const { dayMs, line } of dailyLines({ ...bill, series: own, ...pastOf(own, month.untilMs) })) {
+        const days = past.get(line.name) ?? new Map();
+        past.set(line.name, days);
+        addLine(daysLine(days, dayMs), line);
+      }
     }
   }
-  return { account, organization, month, knownUntilMs, lines };
+  return { account, organization, month, knownUntilMs, lines, owners: ownersIn(lines, past, month) };
+}
+
+/** By start of the day. */
+type Days = Map<number, BillLine>;
+
+function daysLine(days: Days, dayMs: number): BillLine {
+  const line = days.get(dayMs) ?? { name: '', cuSeconds: 0, usd: 0, unknownHours: 0 };
+  days.set(dayMs, line);
+  return line;
+}
+
+/** The days that are looked back on, as far as there is anything of the project: before it came and after it went there is nothing to know. */
+function pastOf(series: readonly UsageSeries[], untilMs: number): { fromMs: number; toMs: number } {
+  const todayMs = untilMs - (untilMs % DAY_MS);
+  const starts = series.flatMap(({ buckets }) => buckets.slice(0, 1).map(({ startMs }) => startMs));
+  const ends = series.flatMap(({ buckets }) =>
+    buckets.slice(-1).map(({ startMs, seconds }) => startMs + seconds * 1000),
+  );
+  return {
+    fromMs: Math.max(todayMs - ANOMALY_PAST_DAYS * DAY_MS, Math.min(...starts)),
+    toMs: Math.min(todayMs, Math.max(0, ...ends)),
+  };
+}
+
+function ownersIn(lines: MonthCosts['lines'], past: ReadonlyMap<string, Days>, month: BillingMonth): OwnerCosts[] {
+  const owners = new Map<string, BillLine>();
+  for (const { projectId: _, ...line } of lines) {
+    const known = owners.get(line.name);
+    if (known) addLine(known, line);
+    else owners.set(line.name, { ...line });
+  }
+  const yesterdayMs = month.untilMs - (month.untilMs % DAY_MS) - DAY_MS;
+  return [...owners.values()]
+    .sort((a, b) => b.cuSeconds - a.cuSeconds)
+    .map((line): OwnerCosts => {
+      const days = [...(past.get(line.name) ?? [])].filter(([, { unknownHours }]) => unknownHours === 0);
+      const cuSeconds = new Map(days.map(([dayMs, day]) => [dayMs, day.cuSeconds]));
+      const usd = new Map(days.flatMap(([dayMs, day]) => (day.usd === undefined ? [] : [[dayMs, day.usd] as const])));
+      const { unknownHours } = line;
+      const projectedUsd =
+        line.usd === undefined ? undefined : projectMonth(usd, { month, spent: line.usd, unknownHours });
+      const projectedCuSeconds = projectMonth(cuSeconds, { month, spent: line.cuSeconds, unknownHours });
+      const anomaly = anomalyOf(cuSeconds, { yesterdayMs, least: LEAST_ANOMALY_CU_SECONDS });
+      return {
+        ...line,
+        ...(projectedUsd && { projectedUsd }),
+        ...(projectedCuSeconds && { projectedCuSeconds }),
+        ...(anomaly && { anomaly }),
+      };
+    });
 }
 
 /** The units of some projects at a time: those of a project stay together. */

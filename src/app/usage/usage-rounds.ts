@@ -9,9 +9,11 @@ import type { RunInBackground, Running } from '../background.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { CurrentRules } from '../rules.ts';
 import { collectUsage } from './collect-usage.ts';
+import { costSummary, keepSummary } from './cost-summary.ts';
 import { type MonthCosts, monthCosts } from './month-costs.ts';
 import { forgetTrialDays, keepTrialDays } from './trial-days.ts';
 import { type Organization, organizationsOf, type UsageAccount, usageAccount } from './usage-account.ts';
+import { clearUsageMetrics, logAnomalies, showUsageAge, showUsageMetrics } from './usage-metrics.ts';
 
 /** How often it is looked whether an hour has passed, in real milliseconds. */
 const CHECK_EVERY_MS = 60_000;
@@ -43,19 +45,25 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
   const { clock, leaderLease, runInBackground, telemetry } = deps;
   const stop = new AbortController();
   const laterMs = new Map<string, number>();
+  const loggedAnomalies = new Set<string>();
   let shown: MonthCosts[] = [];
 
   async function round(): Promise<void> {
     if (!leaderLease.isHeld()) {
-      if (shown.length > 0) clear(telemetry);
+      if (shown.length > 0) clearUsageMetrics(telemetry);
       shown = [];
       return;
     }
     const results = await readAll(deps, laterMs, stop.signal);
     if (stop.signal.aborted) return;
     const isNew = shown.length === 0 || results.includes('new');
-    if (isNew) shown = await costsNow(deps);
-    show(deps, shown, isNew);
+    if (isNew) {
+      shown = await costsNow(deps);
+      await keepSummary(deps.store, costSummary(shown, clock.now()));
+      showUsageMetrics(telemetry, shown);
+      logAnomalies(telemetry, shown, loggedAnomalies);
+    }
+    showUsageAge(telemetry, shown, clock.now());
     const failure = results.find((result) => typeof result === 'object');
     if (failure) throw new Error(`usage of account ${failure.account}: ${failure.message}`);
   }
@@ -165,35 +173,4 @@ async function costsNow(deps: UsageRoundsDeps): Promise<MonthCosts[]> {
     if (known !== undefined) all.push(known);
   }
   return all;
-}
-
-function clear({ metrics }: Telemetry): void {
-  metrics.clear('ebb_usage_month_cu_seconds');
-  metrics.clear('ebb_cost_month_to_date_usd');
-  metrics.clear('ebb_usage_unknown_hours');
-  metrics.clear('ebb_usage_age_seconds');
-}
-
-/** The age grows with each check; the sums change when something was read. */
-function show({ clock, telemetry }: UsageRoundsDeps, shown: readonly MonthCosts[], isNew: boolean): void {
-  const { metrics } = telemetry;
-  if (isNew) clear(telemetry);
-  for (const { account, knownUntilMs } of shown) {
-    if (knownUntilMs > 0) metrics.set('ebb_usage_age_seconds', { account }, (clock.now() - knownUntilMs) / 1000);
-  }
-  if (!isNew) return;
-  const unknown = new Map<string, number>();
-  const dollars = new Map<string, { account: string; owner: string; usd: number }>();
-  for (const { account, lines } of shown) {
-    for (const { projectId: project, name: owner, cuSeconds, usd, unknownHours } of lines) {
-      metrics.set('ebb_usage_month_cu_seconds', { account, project, owner }, cuSeconds);
-      unknown.set(account, (unknown.get(account) ?? 0) + unknownHours);
-      if (usd === undefined) continue;
-      const sum = dollars.get(`${account} ${owner}`) ?? { account, owner, usd: 0 };
-      dollars.set(`${account} ${owner}`, { ...sum, usd: sum.usd + usd });
-    }
-  }
-  for (const [account, hours] of unknown) metrics.set('ebb_usage_unknown_hours', { account }, hours);
-  for (const { account, owner, usd } of dollars.values())
-    metrics.set('ebb_cost_month_to_date_usd', { account, owner }, usd);
 }

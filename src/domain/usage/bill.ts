@@ -40,20 +40,29 @@ export interface BillInput {
  */
 export function billOf(input: BillInput): Bill {
   const lines = new Map<string, BillLine>();
-  for (const ofProject of byProjects(input.series)) {
-    for (let dayMs = input.fromMs - (input.fromMs % DAY_MS); dayMs < input.toMs; dayMs += DAY_MS) {
-      const day = { fromMs: Math.max(input.fromMs, dayMs), toMs: Math.min(input.toMs, dayMs + DAY_MS) };
-      for (const { name, ...share } of sharesOf(ofProject, day, input)) {
-        const line = lines.get(name) ?? emptyLine(name);
-        lines.set(name, line);
-        addTo(line, { ...share, price: input.priceAt(day.fromMs) });
-      }
-    }
+  for (const { line: share } of dailyLines(input)) {
+    const line = lines.get(share.name) ?? emptyLine(share.name);
+    lines.set(share.name, line);
+    addLine(line, share);
   }
   const sorted = [...lines.values()].sort((a, b) => b.cuSeconds - a.cuSeconds || (a.name < b.name ? -1 : 1));
   const total = emptyLine('total');
   for (const line of sorted) addLine(total, line);
   return { lines: sorted, total };
+}
+
+/** What each day, or part of one, adds to which line. `dayMs`: the start of the day in UTC. */
+export function* dailyLines(input: BillInput): Generator<{ dayMs: number; line: BillLine }> {
+  for (const ofProject of byProjects(input.series)) {
+    for (let dayMs = input.fromMs - (input.fromMs % DAY_MS); dayMs < input.toMs; dayMs += DAY_MS) {
+      const day = { fromMs: Math.max(input.fromMs, dayMs), toMs: Math.min(input.toMs, dayMs + DAY_MS) };
+      const price = input.priceAt(day.fromMs);
+      for (const { cuSeconds, ...share } of sharesOf(ofProject, day, input)) {
+        const usd = price === undefined ? undefined : (cuSeconds / 3600) * price;
+        yield { dayMs, line: { ...share, cuSeconds, usd: cuSeconds === 0 ? 0 : usd } };
+      }
+    }
+  }
 }
 
 interface Share {
@@ -136,17 +145,6 @@ function byProjects(series: readonly UsageSeries[]): Iterable<ProjectSeries> {
 
 function emptyLine(name: string): BillLine {
   return { name, cuSeconds: 0, usd: 0, unknownHours: 0 };
-}
-
-function addTo(
-  line: BillLine,
-  { cuSeconds, price, unknownHours }: { cuSeconds: number; price: number | undefined; unknownHours: number },
-): void {
-  line.cuSeconds += cuSeconds;
-  line.unknownHours += unknownHours;
-  if (cuSeconds !== 0) {
-    line.usd = line.usd === undefined || price === undefined ? undefined : line.usd + (cuSeconds / 3600) * price;
-  }
 }
 
 /** Adds a line to another, such as the total. */

@@ -6,10 +6,12 @@ import { HISTORY_KINDS } from '../../../domain/records/history.ts';
 import {
   COMPUTE_STATUSES,
   type ComputeDocument,
+  type CostsDocument,
   type DecisionDocument,
   type FreezeDocument,
   type HoldDocument,
   type OperationDocument,
+  type ProjectionDocument,
   type ReleaseDocument,
   type RestoreDocument,
   type StatusDocument,
@@ -125,6 +127,26 @@ const Readiness = z.object({
   checks: z.array(z.object({ name: text, ok: z.boolean(), message: text })),
 });
 
+const known = { cu_hours: z.number(), usd: z.number().nullable(), unknown_hours: z.number() };
+const Projection: z.ZodType<ProjectionDocument> = z
+  .object({ low: z.number(), mid: z.number(), high: z.number() })
+  .meta({ id: 'Projection', description: 'An estimate, with an interval of 80 %.' });
+
+export const Costs: z.ZodType<CostsDocument> = z
+  .object({
+    ...{ at: instant, from: instant, to: instant, known_until: instant },
+    owners: z.array(
+      z.object({
+        ...{ account: text, owner: text, ...known },
+        projected_usd: Projection.nullable(),
+        projected_cu_hours: Projection.nullable(),
+        anomaly: z.object({ day: text, cu_hours: z.number(), ordinary_cu_hours: z.number() }).nullable(),
+      }),
+    ),
+    total: z.object({ ...known, projected_usd: Projection.nullable() }),
+  })
+  .meta({ id: 'Costs' });
+
 export const Status: z.ZodType<StatusDocument> = z
   .object({
     at: instant,
@@ -145,6 +167,7 @@ export const Status: z.ZodType<StatusDocument> = z
     unmet_headroom: z.array(z.object({ ...computeName, message: text })).nullable(),
     manual_changes: z.array(z.object({ ...computeName, message: text })).nullable(),
     readiness: Readiness.nullable(),
+    costs: Costs.nullable(),
     ...age,
   })
   .meta({ id: 'Status' });

@@ -1,3 +1,4 @@
+import type { CostsDocument } from '../../../ports/documents.ts';
 import {
   FLEET_GROUPS,
   FLEET_ORDERS,
@@ -6,7 +7,7 @@ import {
   type FleetTotals,
 } from '../../../ports/status-page.ts';
 import { Table } from './parts.tsx';
-import { plural } from './words.ts';
+import { costWords, plural } from './words.ts';
 
 const ORDER_WORDS: Record<(typeof FLEET_ORDERS)[number], string> = {
   attention: 'what needs attention first',
@@ -91,21 +92,44 @@ function Choice({ name, label, value, any, options }: ChoiceProps) {
 }
 
 /** Totals of each owner or project, each a link to its computes. */
-export function Groups({ fleet: { groups }, query }: FiltersProps) {
+export function Groups({ fleet: { groups }, query, costs }: FiltersProps & { costs: CostsDocument | null }) {
   const { group } = query;
   if (group === undefined) return null;
+  const showsCosts = costs !== null && group === 'owner';
   return (
     <Table
       caption={`By ${group}: what the active computes may scale between now`}
-      head={[group === 'owner' ? 'Owner' : 'Project', 'Computes', 'Active', 'CU now']}
-      rows={groups.map(({ name, ...totals }) => [
-        <a href={fleetLink({ ...query, group: undefined, [group]: name, page: 1 })}>{name}</a>,
-        totals.computes.toLocaleString('en'),
-        totals.active.toLocaleString('en'),
-        cuWords(totals),
-      ])}
+      head={[
+        group === 'owner' ? 'Owner' : 'Project',
+        'Computes',
+        'Active',
+        'CU now',
+        ...(showsCosts ? ['This month'] : []),
+      ]}
+      rows={groups
+        .map(({ name, ...totals }) => [
+          <a href={fleetLink({ ...query, group: undefined, [group]: name, page: 1 })}>{name}</a>,
+          totals.computes.toLocaleString('en'),
+          totals.active.toLocaleString('en'),
+          cuWords(totals),
+          ...(showsCosts ? [costsOf(costs, name)] : []),
+        ])
+        .concat(showsCosts ? withoutComputes(costs, groups) : [])}
     />
   );
+}
+
+/** Of all accounts; costs go by the owner of the usage, which the settings may name otherwise than policies do. */
+function costsOf({ owners }: CostsDocument, name: string): string {
+  const own = owners.filter(({ owner }) => owner === (name === 'no owner' ? 'unowned' : name));
+  return own.length === 0 ? '–' : own.map(costWords).join(', ');
+}
+
+/** Owners whose computes are gone, and what belongs to nobody. */
+function withoutComputes(costs: CostsDocument, groups: FleetDocument['groups']) {
+  const shown = new Set(groups.map(({ name }) => (name === 'no owner' ? 'unowned' : name)));
+  const names = new Set(costs.owners.map(({ owner }) => owner).filter((owner) => !shown.has(owner)));
+  return [...names].map((name) => [<span class="dim">{name}</span>, '0', '0', '–', costsOf(costs, name)]);
 }
 
 /** `12 to 48 CU`. */

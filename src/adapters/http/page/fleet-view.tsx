@@ -40,7 +40,7 @@ export function fleetView({ status, fleet, decisions, query, stale }: FleetViewP
             <h2 id="computes-title">Computes</h2>
             <Filters query={query} fleet={fleet} />
             <div id="groups" data-live>
-              <Groups query={query} fleet={fleet} />
+              <Groups query={query} fleet={fleet} costs={status.costs} />
             </div>
             <div id="computes" class="dense" data-live>
               <Computes fleet={fleet} query={query} observing={status.mode === 'observe'} />

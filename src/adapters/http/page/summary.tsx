@@ -1,8 +1,8 @@
-import type { StatusDocument } from '../../../ports/documents.ts';
+import type { CostsDocument, StatusDocument } from '../../../ports/documents.ts';
 import type { FleetDocument } from '../../../ports/status-page.ts';
 import { cuWords } from './fleet-filters.tsx';
 import { ComputeLink, Instant } from './parts.tsx';
-import { freezeWords, plural } from './words.ts';
+import { costWords, freezeWords, plural } from './words.ts';
 
 /** Mode, and how many computes have which status. */
 export function Summary({ status, fleet }: { status: StatusDocument; fleet: FleetDocument }) {
@@ -23,6 +23,7 @@ export function Summary({ status, fleet }: { status: StatusDocument; fleet: Flee
         {isFine(status) ? 'Nothing needs attention.' : 'See the notices below.'} <NextHour fleet={fleet} /> Active now:{' '}
         {fleet.totals.active.toLocaleString('en')}, at {cuWords(fleet.totals)}.
       </p>
+      {status.costs && <MonthCosts costs={status.costs} />}
       <ul class="counts">
         {Object.entries(computes).map(([name, count]) => (
           <li>
@@ -33,6 +34,26 @@ export function Summary({ status, fleet }: { status: StatusDocument; fleet: Flee
         ))}
       </ul>
     </>
+  );
+}
+
+/** What this month has cost; by owner it stands in the totals of the list. */
+function MonthCosts({ costs: { total, owners, known_until: until } }: { costs: CostsDocument }) {
+  const anomalies = owners.filter(({ anomaly }) => anomaly !== null);
+  return (
+    <p class="costs">
+      This month: {costWords(total)}
+      {total.unknown_hours > 0 && `; ${plural(Math.round(total.unknown_hours), 'hour')} unknown`}.{' '}
+      <span class="dim">Compute only, known until {until.slice(0, 16).replace('T', ' ')} UTC.</span>{' '}
+      <a href="/?group=owner">By owner</a>
+      {anomalies.map(({ owner, anomaly }) => (
+        <>
+          <br />
+          Spend anomaly: <a href={`/?owner=${encodeURIComponent(owner)}`}>{owner}</a> used {anomaly?.cu_hours} CU-hours
+          on {anomaly?.day}, ordinarily at most {anomaly?.ordinary_cu_hours}.
+        </>
+      ))}
+    </p>
   );
 }
 

@@ -1,6 +1,6 @@
 /** Values of documents as people read them. Instants are UTC. */
 import { formatSize, formatSuspendTimeout } from '../../../domain/compute/settings-text.ts';
-import type { FreezeDocument, HoldDocument, SettingsDocument } from '../../../ports/documents.ts';
+import type { CostsDocument, FreezeDocument, HoldDocument, SettingsDocument } from '../../../ports/documents.ts';
 
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 const SECOND_MS = 1000;
@@ -70,4 +70,15 @@ export function freezeWords({ select, allow_raise }: FreezeDocument): string {
 
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
+}
+
+/** `$12.30 so far, $40 to $52 projected`; CU-hours where the price is not known. */
+export function costWords({ cu_hours: hours, usd, projected_usd: projected }: CostsDocument['total']): string {
+  if (usd === null) return `${hours.toLocaleString('en')} CU-hours so far, price unknown: set plan: in ebb.yaml`;
+  const month = projected ? `, ${dollars(projected.low)} to ${dollars(projected.high)} projected` : '';
+  return `${dollars(usd)} so far${month}`;
+}
+
+function dollars(value: number): string {
+  return `$${value.toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
 }

@@ -1,0 +1,87 @@
+/** What this month has cost, as people see it everywhere: the leader adds it up, and every daemon and command reads it from the store. */
+import { isoInstant } from '../../domain/time/instants.ts';
+import type { Projected } from '../../domain/usage/projection.ts';
+import type { CostsDocument, OwnerCostsDocument } from '../../ports/documents.ts';
+import type { UsageStore } from '../../ports/store.ts';
+import type { MonthCosts } from './month-costs.ts';
+
+/** Where it is in the store: no account has this name, and no unit. */
+const PLACE = { account: ' ', unit: 'costs' };
+
+/** All organizations together; undefined if nothing is known of any. Sums of ranges take the organizations for independent. */
+export function costSummary(all: readonly MonthCosts[], nowMs: number): CostsDocument | undefined {
+  const [first] = all;
+  if (first === undefined) return undefined;
+  const owners = all.flatMap(({ account, owners: own }) => own.map((one) => ownerDocument(account, one)));
+  const { month } = first;
+  return {
+    at: isoInstant(nowMs),
+    from: isoInstant(month.fromMs),
+    to: isoInstant(month.toMs),
+    known_until: isoInstant(Math.min(...all.map(({ knownUntilMs }) => knownUntilMs))),
+    owners: owners.toSorted((a, b) => b.cu_hours - a.cu_hours),
+    total: {
+      cu_hours: rounded(owners.reduce((sum, { cu_hours }) => sum + cu_hours, 0)),
+      usd: sumOf(owners.map(({ usd }) => usd)),
+      unknown_hours: owners.reduce((sum, { unknown_hours }) => sum + unknown_hours, 0),
+      projected_usd: sumOfRanges(owners.map(({ projected_usd }) => projected_usd)),
+    },
+  };
+}
+
+function ownerDocument(account: string, costs: MonthCosts['owners'][number]): OwnerCostsDocument {
+  const { name: owner, cuSeconds, usd, unknownHours, projectedUsd, projectedCuSeconds, anomaly } = costs;
+  return {
+    ...{ account, owner, cu_hours: rounded(cuSeconds / 3600), usd: usd === undefined ? null : rounded(usd) },
+    unknown_hours: unknownHours,
+    projected_usd: projectedUsd ? scaled(projectedUsd, 1) : null,
+    projected_cu_hours: projectedCuSeconds ? scaled(projectedCuSeconds, 1 / 3600) : null,
+    anomaly: anomaly
+      ? {
+          day: isoInstant(anomaly.dayMs).slice(0, 10),
+          cu_hours: rounded(anomaly.used / 3600),
+          ordinary_cu_hours: rounded(anomaly.ordinary / 3600),
+        }
+      : null,
+  };
+}
+
+/** Null if a part is not known. */
+function sumOf(parts: readonly (number | null)[]): number | null {
+  return parts.reduce<number | null>((sum, part) => (sum === null || part === null ? null : rounded(sum + part)), 0);
+}
+
+function sumOfRanges(ranges: readonly (Projected | null)[]): Projected | null {
+  const known = ranges.filter((range) => range !== null);
+  if (known.length < ranges.length) return null;
+  const mid = known.reduce((sum, range) => sum + range.mid, 0);
+  const spread = (end: 'low' | 'high') => Math.hypot(...known.map((range) => range[end] - range.mid));
+  return scaled({ low: mid - spread('low'), mid, high: mid + spread('high') }, 1);
+}
+
+function scaled({ low, mid, high }: Projected, factor: number): Projected {
+  return { low: rounded(low * factor), mid: rounded(mid * factor), high: rounded(high * factor) };
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 100) / 100;
+}
+
+/** Keeps it for those who show it; without one what was kept is forgotten. */
+export async function keepSummary(store: UsageStore, summary: CostsDocument | undefined): Promise<void> {
+  if (!summary) return store.deleteUsage(PLACE.account, [PLACE.unit]);
+  const bytes = new TextEncoder().encode(JSON.stringify(summary));
+  return store.putUsage(PLACE.account, new Map([[PLACE.unit, bytes]]));
+}
+
+/** What was kept last; null if nothing was, or by another version. */
+export async function readSummary(store: Pick<UsageStore, 'usage'>): Promise<CostsDocument | null> {
+  const bytes = (await store.usage(PLACE.account, [PLACE.unit])).get(PLACE.unit);
+  if (bytes === undefined) return null;
+  try {
+    const summary: CostsDocument = JSON.parse(new TextDecoder().decode(bytes));
+    return Array.isArray(summary.owners) ? summary : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,83 @@
+/** Series of usage and costs, and the events of days that are out of the ordinary. Only the leader has them. */
+import { isoInstant } from '../../domain/time/instants.ts';
+import type { Telemetry } from '../../ports/telemetry.ts';
+import type { MonthCosts, OwnerCosts } from './month-costs.ts';
+
+/** Removes all of them, as another daemon leads now. */
+export function clearUsageMetrics({ metrics }: Telemetry): void {
+  metrics.clear('ebb_usage_month_cu_seconds');
+  metrics.clear('ebb_cost_month_to_date_usd');
+  metrics.clear('ebb_cost_month_projected_usd');
+  metrics.clear('ebb_spend_anomaly_cu_hours');
+  metrics.clear('ebb_usage_unknown_hours');
+  metrics.clear('ebb_usage_age_seconds');
+}
+
+/** How old what is known is: it grows with each check. */
+export function showUsageAge({ metrics }: Telemetry, costs: readonly MonthCosts[], nowMs: number): void {
+  for (const { account, knownUntilMs } of costs) {
+    if (knownUntilMs > 0) metrics.set('ebb_usage_age_seconds', { account }, (nowMs - knownUntilMs) / 1000);
+  }
+}
+
+/** The sums, which change when something was read. */
+export function showUsageMetrics(telemetry: Telemetry, costs: readonly MonthCosts[]): void {
+  const { metrics } = telemetry;
+  clearUsageMetrics(telemetry);
+  const sums = new Map<string, Sums>();
+  const unknown = new Map<string, number>();
+  for (const { account, lines, owners } of costs) {
+    for (const { projectId: project, name: owner, cuSeconds, unknownHours } of lines) {
+      metrics.set('ebb_usage_month_cu_seconds', { account, project, owner }, cuSeconds);
+      unknown.set(account, (unknown.get(account) ?? 0) + unknownHours);
+    }
+    for (const one of owners) {
+      const key = `${account} ${one.name}`;
+      sums.set(key, addOwner(sums.get(key) ?? { account, owner: one.name, beyond: 0, dollars: {} }, one));
+    }
+  }
+  for (const [account, hours] of unknown) metrics.set('ebb_usage_unknown_hours', { account }, hours);
+  for (const { account, owner, dollars, beyond } of sums.values()) {
+    const { usd, ...projected } = dollars;
+    if (usd !== undefined) metrics.set('ebb_cost_month_to_date_usd', { account, owner }, usd);
+    for (const [bound, value] of Object.entries(projected)) {
+      metrics.set('ebb_cost_month_projected_usd', { account, owner, bound }, value);
+    }
+    metrics.set('ebb_spend_anomaly_cu_hours', { account, owner }, beyond);
+  }
+}
+
+/** Of an owner over the organizations of an account. */
+interface Sums {
+  account: string;
+  owner: string;
+  /** CU-hours beyond what is ordinary. */
+  beyond: number;
+  dollars: Partial<Record<'usd' | 'low' | 'mid' | 'high', number>>;
+}
+
+function addOwner(sums: Sums, { usd, projectedUsd, anomaly }: OwnerCosts): Sums {
+  const dollars = { ...sums.dollars };
+  for (const [name, value] of Object.entries({ ...(usd !== undefined && { usd }), ...projectedUsd })) {
+    dollars[name as keyof typeof dollars] = (dollars[name as keyof typeof dollars] ?? 0) + value;
+  }
+  return { ...sums, dollars, beyond: sums.beyond + (anomaly ? (anomaly.used - anomaly.ordinary) / 3600 : 0) };
+}
+
+/** Logs each day that is out of the ordinary once; `known` remembers which were. */
+export function logAnomalies({ log }: Telemetry, costs: readonly MonthCosts[], known: Set<string>): void {
+  for (const { account, organization, owners } of costs) {
+    for (const { name: owner, anomaly } of owners) {
+      if (!anomaly) continue;
+      const day = isoInstant(anomaly.dayMs).slice(0, 10);
+      const key = `${day} ${account} ${organization} ${owner}`;
+      if (known.has(key)) continue;
+      known.add(key);
+      const [used, ordinary] = [anomaly.used, anomaly.ordinary].map((value) => Math.round(value / 36) / 100);
+      log.warn(
+        { event: 'ebb.spend_anomaly', account, organization, owner, day, cu_hours: used, ordinary_cu_hours: ordinary },
+        `${owner} used ${used} CU-hours on ${day}: more than the ${ordinary} that such a day of the week ordinarily uses at most`,
+      );
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import { printable } from '../../common/safe-text.ts';
+import type { Operator } from '../../compose/operator-access.ts';
+import { formatDollar } from '../forecast/sums.ts';
+
+type Costs = Extract<Awaited<ReturnType<Operator['status']>>, { ok: true }>['value']['costs'];
+type Amount = NonNullable<Costs>['total'];
+
+const MOST_OWNERS = 10;
+
+/** What this month has cost, a line for each owner; nothing while nothing was measured. */
+export function costLines(costs: Costs): string[] {
+  if (costs === null) return [];
+  const { owners, total, from, known_until: until } = costs;
+  const shown = owners.slice(0, MOST_OWNERS).map((one) => `  ${printable(one.owner)}: ${amountText(one)}`);
+  const more = owners.length > MOST_OWNERS ? [`  and ${owners.length - MOST_OWNERS} more: ebb cost`] : [];
+  const anomalies = owners.flatMap(({ owner, anomaly }) =>
+    anomaly
+      ? [
+          `spend anomaly: ${printable(owner)} used ${anomaly.cu_hours} CU-hours on ${anomaly.day}, ordinarily at most ${anomaly.ordinary_cu_hours}`,
+        ]
+      : [],
+  );
+  return [
+    ...anomalies,
+    `compute since ${from.slice(0, 10)} (known until ${until.slice(0, 16)}Z): ${amountText(total)}`,
+    ...shown,
+    ...more,
+  ];
+}
+
+/** `$12.30 so far, $40.00 to $52.10 by the end of the month`. */
+function amountText({ cu_hours: hours, usd, unknown_hours: unknown, projected_usd: projected }: Amount): string {
+  const unknownText = unknown > 0 ? `, ${Math.round(unknown)} hours unknown` : '';
+  if (usd === null) return `${hours} CU-hours so far${unknownText}, price unknown: set plan: in ebb.yaml`;
+  const month = projected
+    ? `, ${formatDollar(projected.low)} to ${formatDollar(projected.high)} by the end of the month`
+    : ', the whole month unknown yet';
+  return `${formatDollar(usd)} so far${unknownText}${month}`;
+}

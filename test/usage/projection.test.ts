@@ -1,0 +1,109 @@
+import { describe, expect, it } from 'vitest';
+import { seededRandom } from '../../src/domain/random.ts';
+import { anomalyOf, projectMonth } from '../../src/domain/usage/projection.ts';
+import { DAY_MS, HOUR_MS } from './support.ts';
+
+/** A billing month that begins on a Sunday, known up to noon of its 15th day. */
+const FROM_MS = Date.parse('2026-11-01T00:00:00Z');
+const MONTH = { fromMs: FROM_MS, toMs: FROM_MS + 30 * DAY_MS, untilMs: FROM_MS + 14 * DAY_MS + 12 * HOUR_MS };
+
+const isWeekend = (dayMs: number) => [0, 6].includes(new Date(dayMs).getUTCDay());
+const usual = (dayMs: number) => (isWeekend(dayMs) ? 2 : 10);
+
+/** The days before today. */
+function days(count: number, used: (dayMs: number) => number): Map<number, number> {
+  const todayMs = FROM_MS + 14 * DAY_MS;
+  return new Map(
+    Array.from({ length: count }, (_, ago) => todayMs - (ago + 1) * DAY_MS).map((dayMs) => [dayMs, used(dayMs)]),
+  );
+}
+
+function spentIn(used: (dayMs: number) => number): number {
+  let sum = used(FROM_MS + 14 * DAY_MS) / 2;
+  for (let day = 0; day < 14; day += 1) sum += used(FROM_MS + day * DAY_MS);
+  return sum;
+}
+
+describe('the projection of a month', () => {
+  it('adds the mean of each weekday that is left to what is known', () => {
+    const spent = spentIn(usual);
+    const projected = projectMonth(days(28, usual), { month: MONTH, spent, unknownHours: 0 });
+    let whole = 0;
+    for (let day = 0; day < 30; day += 1) whole += usual(FROM_MS + day * DAY_MS);
+    expect(projected?.mid).toBeCloseTo(whole, 6);
+    expect(projected).toEqual({ low: projected?.mid, mid: projected?.mid, high: projected?.mid });
+  });
+
+  it('counts unknown hours of the month at the mean, and is never below what is known', () => {
+    const known = days(28, usual);
+    const without = projectMonth(known, { month: MONTH, spent: 100, unknownHours: 0 });
+    const withUnknown = projectMonth(known, { month: MONTH, spent: 100, unknownHours: 48 });
+    expect((withUnknown?.mid ?? 0) - (without?.mid ?? 0)).toBeCloseTo((2 * (20 * 10 + 8 * 2)) / 28, 6);
+    const random = seededRandom(1);
+    const noisy = projectMonth(
+      days(28, () => (random() < 0.1 ? 50 : 0)),
+      { month: MONTH, spent: 500, unknownHours: 0 },
+    );
+    expect(noisy?.low).toBeGreaterThanOrEqual(500);
+  });
+
+  it('is unknown with less than a week of known days', () => {
+    expect(projectMonth(days(6, usual), { month: MONTH, spent: 1, unknownHours: 0 })).toBeUndefined();
+  });
+
+  it('contains what the month became in about 80 % of all months', () => {
+    let inside = 0;
+    const runs = 1000;
+    for (let seed = 0; seed < runs; seed += 1) {
+      const random = seededRandom(seed);
+      const noise = () => (random() + random() + random() - 1.5) * 4;
+      const used = new Map<number, number>();
+      const at = (dayMs: number) => {
+        const value = used.get(dayMs) ?? Math.max(0, usual(dayMs) + 4 + noise());
+        used.set(dayMs, value);
+        return value;
+      };
+      const past = days(28, at);
+      const spent = spentIn(at);
+      let whole = 0;
+      for (let day = 0; day < 30; day += 1) whole += at(FROM_MS + day * DAY_MS);
+      const { low = 0, high = 0 } = projectMonth(past, { month: MONTH, spent, unknownHours: 0 }) ?? {};
+      if (low <= whole && whole <= high) inside += 1;
+    }
+    expect(inside / runs).toBeGreaterThan(0.75);
+    expect(inside / runs).toBeLessThan(0.87);
+  });
+});
+
+describe('a spend anomaly', () => {
+  const yesterdayMs = FROM_MS + 13 * DAY_MS;
+  const ask = (past: Map<number, number>, least = 1) => anomalyOf(past, { yesterdayMs, least });
+
+  it('is a day above the 99 % interval of its weekday', () => {
+    const past = days(85, usual);
+    expect(ask(past)).toBeUndefined();
+    expect(ask(new Map(past).set(yesterdayMs, 30))).toMatchObject({ dayMs: yesterdayMs, used: 30 });
+    // A Saturday that is like a workday is one, too.
+    expect(isWeekend(yesterdayMs)).toBe(true);
+    expect(ask(new Map(past).set(yesterdayMs, 10))).toMatchObject({ used: 10 });
+  });
+
+  it('is none of which too little is known, or that is too small to matter', () => {
+    expect(ask(new Map(days(28, usual)).set(yesterdayMs, 30))).toBeUndefined();
+    const past = days(85, usual);
+    past.delete(yesterdayMs);
+    expect(ask(past)).toBeUndefined();
+    expect(ask(new Map(past).set(yesterdayMs, 2.9), 1)).toBeUndefined();
+  });
+
+  it('is seen on about one ordinary day in 200', () => {
+    let seen = 0;
+    for (let seed = 0; seed < 4000; seed += 1) {
+      const random = seededRandom(seed);
+      const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+      if (ask(days(85, (dayMs) => usual(dayMs) * 10 + 10 * normal()))) seen += 1;
+    }
+    expect(seen / 4000).toBeLessThan(0.009);
+    expect(seen / 4000).toBeGreaterThan(0.001);
+  });
+});
