@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { type BoundaryInput, lastBoundary, searchBoundary } from '../../src/domain/decide/boundaries.ts';
 import { decide } from '../../src/domain/decide/decide.ts';
-import { MOST_STEPS_AT_ONCE, stepsToFollow } from '../../src/domain/decide/search-cost.ts';
+import { MOST_STEPS_OF_DECISION, stepsToFollow } from '../../src/domain/decide/search-cost.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import type { TimeSpec } from '../../src/domain/time/time-spec.ts';
 import { prepareDates } from '../../src/domain/time/windows/date-filter.ts';
@@ -130,7 +130,7 @@ it('every search for a boundary makes a bounded number of steps, ahead and back'
         const before = steps();
         search(input, instantMs);
         most = Math.max(most, steps() - before);
-        expect(steps() - before).toBeLessThanOrEqual(LOOKS_AT_KIND * MOST_STEPS_AT_ONCE);
+        expect(steps() - before).toBeLessThanOrEqual(LOOKS_AT_KIND * MOST_STEPS_OF_DECISION);
       }
       const { searchedUntilMs } = searchBoundary(inputOf(given, isHeld), instantMs);
       if (searchedUntilMs !== undefined) expect(searchedUntilMs).toBeGreaterThan(instantMs);

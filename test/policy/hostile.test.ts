@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import type { Selector } from '../../src/domain/policy/policy-base.ts';
 import { whySetTooCostly } from '../../src/policy/limits.ts';
 import { parsePolicyFiles } from '../../src/policy/parse.ts';
-import { aSchedule } from '../support/builders.ts';
+import { aFreeze, aSchedule, aWindow } from '../support/builders.ts';
 import { messagesOf, valid } from './policy-text.ts';
 
 const SIZE = 500 * 1024;
@@ -70,10 +71,10 @@ describe('a hostile text', () => {
   });
 
   it('of too many policies is refused', () => {
-    const policy = `  - { name: NAME, kind: schedule, select: { projects: [a] }, windows: [{ at: always, size: 1 }], otherwise: leave }\n`;
+    const policy = `  - { name: NAME, kind: schedule, select: { projects: [NAME] }, windows: [{ at: always, size: 1 }], otherwise: leave }\n`;
     const file = (path: string, count: number) => ({
       path,
-      text: `version: 1\npolicies:\n${Array.from({ length: count }, (_, index) => policy.replace('NAME', `${path}-${index}`)).join('')}`,
+      text: `version: 1\npolicies:\n${Array.from({ length: count }, (_, index) => policy.replaceAll('NAME', `${path}-${index}`)).join('')}`,
     });
     const result = parsePolicyFiles([file('a', 1700), file('b', 1700), file('c', 1601)]);
     expect(result.ok ? [] : result.problems.map(({ message }) => message)).toEqual([
@@ -85,7 +86,7 @@ describe('a hostile text', () => {
   it('of times that take too long to look through is refused, alone or together', () => {
     const turns = Array.from({ length: 60 }, (_, minute) => `{ cron: "${minute} * * * *", for: 1m }`).join();
     const policy = (name: string, ready = '') =>
-      `  - { name: ${name}, kind: schedule, select: { projects: [a] }, otherwise: leave, windows: [${Array.from({ length: 16 }, () => `{ at: [${turns}], size: 1${ready} }`).join()}] }\n`;
+      `  - { name: ${name}, kind: schedule, select: { computes: [${name}] }, otherwise: leave, windows: [${Array.from({ length: 16 }, () => `{ at: [${turns}], size: 1${ready} }`).join()}] }\n`;
     const head = 'version: 1\npolicies:\n';
     const files = (count: number) =>
       Array.from({ length: count }, (_, index) => ({ path: `f${index}`, text: head + policy(`p${index}`) }));
@@ -96,8 +97,8 @@ describe('a hostile text', () => {
     expect(problemsOf([{ path: 'f', text: head + policy('one', ', ready: 5m') }])).toEqual([
       'so many times that follow each other so closely take too long to look through; write fewer, or fewer crons that fire often',
     ]);
-    expect(problemsOf(files(6))).toEqual([]);
-    expect(problemsOf(files(7))).toEqual([
+    expect(problemsOf(files(9))).toEqual([]);
+    expect(problemsOf(files(10))).toEqual([
       'the times of all policies of the set take too long to look through; write fewer, or fewer crons that fire often',
     ]);
   });
@@ -122,12 +123,57 @@ describe('a hostile text', () => {
     expect(parsePolicyFiles(files).ok).toBe(true);
   });
 
+  it('of more policies that may select one compute than can be decided in time is refused', () => {
+    const TOO_LONG =
+      'the policies that may select one and the same compute take too long to decide; write fewer of them, or select by names that begin or end differently';
+    const select = (globs: Partial<Selector>) => ({ ...globs, minAgeMs: 0 });
+    const many = (count: number, globs: (index: number) => Partial<Selector>) =>
+      whySetTooCostly(Array.from({ length: count }, (_, index) => aSchedule({ select: select(globs(index)) })));
+    const all: Partial<Selector> = { projects: ['*'] };
+    expect(many(1000, () => all)).toBeUndefined();
+    expect(many(1200, () => all)).toBe(TOO_LONG);
+    expect(many(5000, (index) => ({ projects: [`team-${index}-*`, `t${index}`, '!*-old'] }))).toBeUndefined();
+    expect(many(5000, (index) => ({ projects: [`*-team-${index}`] }))).toBeUndefined();
+    expect(many(5000, (index) => ({ ...all, branches: [`branch-${index}`] }))).toBeUndefined();
+    // Half may select a project by its id, and half by its name.
+    expect(many(1200, (index) => ({ projects: [index % 2 === 0 ? 'a*' : 'b*'] }))).toBe(TOO_LONG);
+    expect(many(1200, (index) => ({ computes: [index % 2 === 0 ? 'a*' : 'b*'] }))).toBeUndefined();
+    expect(many(1200, (index) => ({ computes: [`${'a'.repeat(index % 50)}*`] }))).toBe(TOO_LONG);
+    expect(many(1200, (index) => ({ computes: ['a'.repeat(1 + (index % 50))] }))).toBeUndefined();
+    // Where the name of a branch can't be read all freezes may count.
+    const freezes = Array.from({ length: 1200 }, (_, index) =>
+      aFreeze({ select: select({ branches: [`branch-${index}`] }), at: [aWindow()] }),
+    );
+    expect(whySetTooCostly(freezes)).toBe(TOO_LONG);
+    // For each window that leads, a window that is open is asked about.
+    const leading = { at: [aWindow()], size: { minCu: 1, maxCu: 1 }, readyLeadMs: 60_000 };
+    const wide = { at: Array.from({ length: 700 }, () => aWindow()), size: { minCu: 1, maxCu: 1 } };
+    const leads = (count: number) => [
+      aSchedule({ windows: [wide] }),
+      ...Array.from({ length: count }, () => aSchedule({ windows: [leading] })),
+    ];
+    expect([0, 20].map((count) => whySetTooCostly(leads(count)))).toEqual([undefined, TOO_LONG]);
+  });
+
+  it('of more zones than are kept, or of trials that take decades, is refused', () => {
+    const zones = Intl.supportedValuesOf('timeZone');
+    const set = (count: number) =>
+      zones.slice(0, count).map((zone) => aSchedule({ windows: [{ at: [aWindow({ zone })] }] }));
+    expect(whySetTooCostly(set(100))).toBeUndefined();
+    expect(whySetTooCostly(set(101))).toBe('more than 100 different time zones in the set');
+    const trial = (until: string) =>
+      `version: 1\npolicies:\n  - { name: t, kind: trial, select: { projects: [a] }, of: [x], control: 50%, from: 2026-01-05, until: ${until} }\n`;
+    expect(messagesOf(trial('9999-01-04')).join()).toContain(
+      'is more than 1830 days after from; write an earlier date',
+    );
+  });
+
   it('of more cron expressions, or combinations of calendars, than can be kept ready is refused', () => {
     const PER_POLICY = 10;
     const problemsOf = (calendars: string, windows: readonly string[]) => {
       const policies = Array.from({ length: Math.ceil(windows.length / PER_POLICY) }, (_, index) => {
         const some = windows.slice(PER_POLICY * index, PER_POLICY * (index + 1)).join();
-        return `  - { name: p${index}, kind: schedule, select: { projects: [a] }, otherwise: leave, windows: [${some}] }\n`;
+        return `  - { name: p${index}, kind: schedule, select: { projects: [p${index}] }, otherwise: leave, windows: [${some}] }\n`;
       });
       const files = Array.from({ length: Math.ceil(policies.length / 200) }, (_, index) => ({
         path: `f${index}`,
@@ -141,6 +187,7 @@ describe('a hostile text', () => {
     const crons = (policies: number) =>
       Array.from({ length: policies }, (_, policy) =>
         aSchedule({
+          select: { projects: [`p${policy}`], minAgeMs: 0 },
           windows: Array.from({ length: 10 }, (_unused, index) => ({
             at: [{ kind: 'cron' as const, cron: cronOf(10 * policy + index), forMs: 60_000, zone: 'UTC' }],
           })),

@@ -5,10 +5,11 @@ import { compareProposals, type Directives, type ProposedValues, type RestartWin
 import type { SchedulePolicy } from '../policy/kinds/schedule.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { TrialRecords } from '../records/compute-record.ts';
+import { ascending, lowerBound } from '../sorted.ts';
 import type { Arm } from '../trial/assignment.ts';
 import { effectiveInTrial, flipsOfAll } from './control-group.ts';
 import { type Decision, decide } from './decide.ts';
-import { MOST_STEPS, MOST_STEPS_AT_ONCE, MOST_STEPS_BACK, stepsToDecide } from './search-cost.ts';
+import { MOST_STEPS, MOST_STEPS_BACK, MOST_STEPS_OF_DECISION, stepsToDecide } from './search-cost.ts';
 
 /** A boundary further ahead than this is found later, when it is nearer. Two years, in milliseconds. */
 const BOUNDARY_HORIZON_MS = 2 * 366 * 24 * 60 * 60 * 1000;
@@ -38,16 +39,17 @@ interface BoundarySearch {
 /**
  * The next instant strictly after `afterMs` at which any desired field of the compute changes (or those of one group), or at
  * which a restart becomes possible; none if none does within {@link BOUNDARY_HORIZON_MS}. It goes from one change of a policy
- * that may decide to the next, never minute by minute, and ends after {@link MOST_STEPS}; the first change may take {@link MOST_STEPS_AT_ONCE}.
+ * that may decide to the next, never minute by minute, and ends after {@link MOST_STEPS}; the first change may take {@link MOST_STEPS_OF_DECISION}.
  */
 export function searchBoundary(input: BoundaryInput, afterMs: number, group?: FieldGroup): BoundarySearch {
   const before = decisionAt(input, afterMs);
+  const others = otherChanges(input);
   let from = before;
   for (let spent = 0; ; ) {
-    const instantMs = nextChange(input, from.instantMs, group);
+    const instantMs = nextChange(input, others, from.instantMs, group);
     if (instantMs === undefined || instantMs - afterMs > BOUNDARY_HORIZON_MS) return { boundaryMs: undefined };
     const steps = stepsFrom(input, from.instantMs, instantMs);
-    if (spent + steps > (spent === 0 ? MOST_STEPS_AT_ONCE : MOST_STEPS))
+    if (spent + steps > (spent === 0 ? MOST_STEPS_OF_DECISION : MOST_STEPS))
       return { boundaryMs: undefined, searchedUntilMs: instantMs };
     spent += steps;
     from = decisionAt(input, instantMs);
@@ -74,11 +76,12 @@ export function searchAgainAt(
  */
 export function lastBoundary(input: BoundaryInput, untilMs: number, group: FieldGroup): number | undefined {
   const now = decisionAt(input, untilMs);
+  const others = otherChanges(input);
   let from = now;
   for (let spent = 0; ; ) {
     const steps = stepsFrom(input, from.instantMs);
     if (spent + steps > MOST_STEPS_BACK) return undefined;
-    const instantMs = lastChange(input, from.instantMs, group);
+    const instantMs = lastChange(input, others, from.instantMs, group);
     if (untilMs - instantMs > BACKWARD_HORIZON_MS) return Number.NEGATIVE_INFINITY;
     spent += steps;
     from = decisionAt(input, instantMs - 1);
@@ -103,19 +106,28 @@ function decisionAt({ policies, compute, baseline, trials, arm, holds }: Boundar
   return decide({ policies, compute, baseline, trials, arm, holds, instantMs });
 }
 
-function nextChange(input: BoundaryInput, afterMs: number, group?: FieldGroup): number | undefined {
-  const ahead = otherChanges(input).filter((ms) => ms > afterMs);
+function nextChange(
+  input: BoundaryInput,
+  others: readonly number[],
+  afterMs: number,
+  group?: FieldGroup,
+): number | undefined {
+  const place = lowerBound(others, afterMs);
+  let next = others[others[place] === afterMs ? place + 1 : place];
   for (const index of deciding(input, afterMs, group)) {
     const change = input.policies.nextChangeAfter(index, afterMs);
-    if (change !== undefined) ahead.push(change);
+    if (change !== undefined && !(next !== undefined && next <= change)) next = change;
   }
-  return ahead.length === 0 ? undefined : Math.min(...ahead);
+  return next;
 }
 
-function lastChange(input: BoundaryInput, untilMs: number, group: FieldGroup): number {
-  const past = otherChanges(input).filter((ms) => ms <= untilMs);
-  for (const index of deciding(input, untilMs, group)) past.push(input.policies.lastChangeUntil(index, untilMs));
-  return Math.max(Number.NEGATIVE_INFINITY, ...past);
+function lastChange(input: BoundaryInput, others: readonly number[], untilMs: number, group: FieldGroup): number {
+  const place = lowerBound(others, untilMs);
+  let last = others[others[place] === untilMs ? place : place - 1] ?? Number.NEGATIVE_INFINITY;
+  for (const index of deciding(input, untilMs, group)) {
+    last = Math.max(last, input.policies.lastChangeUntil(index, untilMs));
+  }
+  return last;
 }
 
 /** Places of the policies that may change what is wanted. */
@@ -129,17 +141,15 @@ function deciding(input: BoundaryInput, instantMs: number, group: FieldGroup | u
   });
 }
 
+/** Ascending, each once. Found once for a search: flips of trials may be thousands. */
 function otherChanges(input: BoundaryInput): number[] {
   const { policies, compute, holds = [] } = input;
   const own = holds.filter(({ computeId }) => computeId === compute.computeId);
   // Of a policy for which the compute is still too young, the coming of age is a change.
   const ages = policies.selecting(compute).map((index) => policies.set.policies[index]?.select.minAgeMs ?? 0);
   const flips = input.arm === undefined ? flipsOfAll(policies, input) : [];
-  return [
-    ...flips,
-    ...own.flatMap(({ createdAtMs, expiresAtMs }) => [createdAtMs, expiresAtMs]),
-    ...new Set(ages.map((ageMs) => compute.createdAtMs + ageMs)),
-  ];
+  const heldMs = own.flatMap(({ createdAtMs, expiresAtMs }) => [createdAtMs, expiresAtMs]);
+  return [...new Set([...flips, ...heldMs, ...ages.map((ageMs) => compute.createdAtMs + ageMs)])].sort(ascending);
 }
 
 function sameDesired(a: Decision, b: Decision, group?: FieldGroup): boolean {

@@ -3,17 +3,21 @@ import type { ScheduleWindow } from '../policy/kinds/schedule.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { TimeSpec, WeeklyWindow } from '../time/time-spec.ts';
 import { firingsOfDay, haveCommonFiring } from '../time/windows/cron-times.ts';
+import { mostPassed } from '../time/windows/date-filter.ts';
 import { mostMeetings, mostSearches } from '../time/windows/stretch.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MINUTES = 1440;
 
-/** What asking one window takes, in steps; measured. */
-export const STEPS_OF_ASKING: Record<TimeSpec['kind'], number> = {
-  ...{ always: 0.1, interval: 0.1, weekly: 0.3, cron: 1, 'cron-switch': 2 },
-};
-/** What looking through the dates of one window takes at most. */
-const STEPS_OF_DATES = 30;
+/** What asking one window takes, in steps; measured. A weekly window that goes on for days may have begun on any of them. */
+export function stepsOfAsking(spec: TimeSpec): number {
+  if (spec.kind === 'weekly') return 0.6 + 0.1 * spec.endDayOffset;
+  return STEPS_OF_ASKING[spec.kind];
+}
+const STEPS_OF_ASKING = { always: 0.1, interval: 0.1, cron: 0.7, 'cron-switch': 0.9 } as const;
+
+/** Of each day that calendars leave out, one after the other. */
+const STEPS_OF_DAY = 0.3;
 
 /**
  * At most so many steps a question about these windows takes, where openings that touch each other are followed. One step is about a
@@ -22,8 +26,17 @@ const STEPS_OF_DATES = 30;
 export function stepsToFollow(specs: readonly TimeSpec[]): number {
   const touching = specs.reduce((sum, spec) => sum + mostTouching(spec, specs.length === 1), 0);
   const meetings = Math.min(mostMeetings(specs.length), 3 + touching);
-  const dated = specs.filter((spec) => 'dates' in spec && spec.dates).length;
-  return meetings * specs.reduce((sum, { kind }) => sum + STEPS_OF_ASKING[kind], 0) + dated * STEPS_OF_DATES;
+  const days = specs.reduce((sum, spec) => sum + ('dates' in spec ? mostPassed(spec.dates) : 0), 0);
+  return meetings * stepsToCheck(specs) + days * STEPS_OF_DAY;
+}
+
+/** The same of the costliest question: the next change of the windows, which goes on where one search ends. */
+export function stepsToFindChange(specs: readonly TimeSpec[]): number {
+  return mostSearches(specs.length) * stepsToFollow(specs);
+}
+
+function stepsToCheck(specs: readonly TimeSpec[]): number {
+  return specs.reduce((sum, spec) => sum + stepsOfAsking(spec), 0);
 }
 
 /** How many openings of a window may be followed one after the other, before one ends with nothing to go on. */
@@ -48,11 +61,14 @@ function touchesItself({ startMinute, endMinute, endDayOffset }: WeeklyWindow): 
   return endDayOffset * DAY_MINUTES + endMinute - startMinute >= DAY_MINUTES;
 }
 
-/** What a search for a boundary may cost after its first decision, in steps of about a microsecond. */
-export const MOST_STEPS = 2000;
+/** What a question about the windows of one list may take, 5 ms with much to spare, in steps of about a microsecond. */
+export const MOST_STEPS_OF_QUESTION = 2500;
 
-/** The first change is looked at if its decision alone takes no more: as any policy by itself does that validates. */
-export const MOST_STEPS_AT_ONCE = 10_000;
+/** What a decision may take of all policies that select a compute: a boundary is decided before and after it, in 20 ms. */
+export const MOST_STEPS_OF_DECISION = 7500;
+
+/** What a search for a boundary may cost after its first decision and the first change. */
+export const MOST_STEPS = 2000;
 
 /** Backwards, every policy is asked again for each decision, the first included. */
 export const MOST_STEPS_BACK = 2 * MOST_STEPS;
@@ -61,7 +77,10 @@ export const MOST_STEPS_BACK = 2 * MOST_STEPS;
 const STEPS_OF_DECISION = 10;
 
 /** Of a policy that is asked, whatever its times are. */
-const STEPS_OF_POLICY = 5;
+const STEPS_OF_POLICY = 2;
+
+/** Of each flip of a trial. */
+const STEPS_OF_FLIP = 0.3;
 
 /** How many steps a decision takes of whose policies these have changed since the last one, at most. */
 export function stepsToDecide(
@@ -69,29 +88,75 @@ export function stepsToDecide(
   selecting: readonly number[],
   hasChanged: (policyIndex: number) => boolean,
 ): number {
+  const policies = selecting.flatMap((index) => set.policies[index] ?? []);
   const changed = selecting.flatMap((index) => (hasChanged(index) ? (set.policies[index] ?? []) : []));
-  return changed.reduce((sum, policy) => sum + stepsToAsk(policy), STEPS_OF_DECISION + selecting.length);
+  const asked = changed.reduce((sum, policy) => sum + stepsToAsk(policy), 0);
+  return STEPS_OF_DECISION + selecting.length + asked + stepsOfLeads(policies);
 }
 
-const knownSteps = new WeakMap<Policy, number>();
+/** Whether what is about to open is still needed then is asked of a window that is open now, for each. */
+export function stepsOfLeads(policies: readonly Policy[]): number {
+  return policies.reduce((sum, policy) => sum + leadsOf(policy), 0) * widestCheck(policies);
+}
+
+/** How many windows of a policy are to take effect by their start. */
+export function leadsOf(policy: Policy): number {
+  return partsOf(policy).leads;
+}
+
+/** What one check takes of the list of windows for which it takes the most. */
+export function widestCheck(policies: readonly Policy[]): number {
+  return policies.reduce((widest, policy) => Math.max(widest, partsOf(policy).widest), 0);
+}
 
 /** What it takes at most to ask a policy what it says, and until when. */
 export function stepsToAsk(policy: Policy): number {
-  const known = knownSteps.get(policy) ?? STEPS_OF_POLICY + stepsOfTimes(policy);
-  knownSteps.set(policy, known);
+  return partsOf(policy).steps;
+}
+
+/** The steps of the costliest question about the windows of a policy. */
+export function stepsOfQuestion(policy: Policy): number {
+  return Math.max(0, ...listsOf(policy).map(stepsToFindChange));
+}
+
+interface Parts {
+  steps: number;
+  leads: number;
+  /** See {@link widestCheck}. */
+  widest: number;
+}
+
+const knownParts = new WeakMap<Policy, Parts>();
+
+function partsOf(policy: Policy): Parts {
+  const known = knownParts.get(policy) ?? {
+    steps: STEPS_OF_POLICY + stepsOfTimes(policy),
+    leads:
+      policy.kind === 'schedule' ? policy.windows.filter(({ readyLeadMs }) => readyLeadMs !== undefined).length : 0,
+    widest: Math.max(0, ...listsOf(policy).map(stepsToCheck)),
+  };
+  knownParts.set(policy, known);
   return known;
+}
+
+function listsOf(policy: Policy): readonly (readonly TimeSpec[])[] {
+  if (policy.kind === 'schedule') return policy.windows.map(({ at }) => at);
+  return 'at' in policy ? [policy.at] : [];
 }
 
 function stepsOfTimes(policy: Policy): number {
   if (policy.kind === 'schedule') return policy.windows.reduce((sum, window) => sum + stepsOfWindow(window), 0);
+  if (policy.kind === 'trial') return policy.design.periods * STEPS_OF_FLIP;
   if (!('at' in policy)) return 0;
   // A freeze also says when it ends.
-  return (policy.kind === 'freeze' ? 1 + mostSearches(policy.at.length) : 2) * stepsToFollow(policy.at);
+  return policy.kind === 'freeze'
+    ? stepsToFollow(policy.at) + stepsToFindChange(policy.at)
+    : 2 * stepsToFollow(policy.at);
 }
 
 /** Since when it is open, and until when; the same of its absolute times alone, and of when it is to be ready. */
 function stepsOfWindow({ at, readyLeadMs }: ScheduleWindow): number {
   const absolute = at.filter(({ kind }) => kind === 'interval');
-  const questions = 2 + (readyLeadMs === undefined ? 0 : 1 + mostSearches(at.length));
-  return questions * stepsToFollow(at) + (absolute.length > 0 ? stepsToFollow(absolute) : 0);
+  const leading = readyLeadMs === undefined ? 0 : stepsToFollow(at) + stepsToFindChange(at);
+  return 2 * stepsToFollow(at) + leading + (absolute.length > 0 ? stepsToFollow(absolute) : 0);
 }

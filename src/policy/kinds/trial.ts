@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type * as domain from '../../domain/policy/kinds/trial.ts';
 import type { TrialDesign } from '../../domain/trial/assignment.ts';
+import { POLICY_LIMITS } from '../limits.ts';
 import { PolicyName, policyBase } from '../schema/policy-base.ts';
 import { DAY_MS, expected, mapping } from '../schema/scalars.ts';
 import { qualifiedName } from '../teams.ts';
@@ -59,6 +60,15 @@ const TrialPolicy = mapping({
 }).superRefine(({ from, until, control, rotate }, context) => {
   const rotation = SHARES[control] * ROTATIONS[rotate];
   const days = until - from;
+  const { trialDays } = POLICY_LIMITS;
+  if (days > trialDays) {
+    context.addIssue({
+      code: 'custom',
+      path: ['until'],
+      message: `is more than ${trialDays} days after from; write an earlier date`,
+    });
+    return;
+  }
   if (days > 0 && days % rotation === 0) return;
   const whole = Math.max(1, Math.round(days / rotation)) * rotation;
   const date = new Date((from + whole) * DAY_MS).toISOString().slice(0, 10);

@@ -56,13 +56,19 @@ function decideBoth(draft: Draft, { effective, compute, baseline }: StageInput<'
 function decideGroup<T extends Size | number>(draft: Draft, proposals: readonly ProposedValues[], of: Group<T>): void {
   let won: Spoken<T> | undefined;
   const leading: Spoken<T>[] = [];
+  let firstLeadMs = Number.POSITIVE_INFINITY;
   for (const spoken of spokenOn(proposals, of)) {
     const { proposal, value } = spoken;
-    const decided = proposal.leads ? isBeaten(proposal, won ? [...leading, won] : leading) : won !== undefined;
-    const code = codeOf(spoken, decided);
+    const { openSinceMs = 0 } = proposal;
+    const isBeaten = proposal.leads
+      ? firstLeadMs <= openSinceMs || isCovered(proposal, won?.proposal)
+      : won !== undefined;
+    const code = codeOf(spoken, isBeaten);
     const step = { group: of.group, code, proposal, policy: proposal.policy };
-    if (code === 'ready') leading.push(spoken);
-    else if (value === undefined || code === 'outranked') note(draft, step);
+    if (code === 'ready') {
+      leading.push(spoken);
+      firstLeadMs = Math.min(firstLeadMs, openSinceMs);
+    } else if (value === undefined || code === 'outranked') note(draft, step);
     else {
       won = spoken;
       note(draft, { ...step, after: value });
@@ -73,15 +79,11 @@ function decideGroup<T extends Size | number>(draft: Draft, proposals: readonly 
 }
 
 /**
- * Whether a window that is about to open has nothing to prepare: one that comes before it in the order is open with a higher
- * priority, or still open when it starts, or starts no later. No `otherwise` comes before a window.
+ * Whether a window that is about to open has nothing to prepare: the one that comes before it in the order, and decides now, has a
+ * higher priority, or is still open when it starts. The same where another starts no later. No `otherwise` comes before a window.
  */
-function isBeaten({ policy, openSinceMs = 0 }: ProposedValues, better: readonly Spoken<unknown>[]): boolean {
-  return better.some(({ proposal }) => {
-    if (proposal.leads) return (proposal.openSinceMs ?? 0) <= openSinceMs;
-    const { at = [] } = proposal;
-    return proposal.policy.priority > policy.priority || anyOpenAt(at, openSinceMs);
-  });
+function isCovered({ policy, openSinceMs = 0 }: ProposedValues, won: ProposedValues | undefined): boolean {
+  return won !== undefined && (won.policy.priority > policy.priority || anyOpenAt(won.at ?? [], openSinceMs));
 }
 
 /** A proposed value of one group; without a value where it is the baseline, and that is not known. */

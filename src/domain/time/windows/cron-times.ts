@@ -11,6 +11,7 @@ const MOST_MONTHS = 8 * 12;
 /** Those of two sets, the one that counts and the one that is read. */
 const MOST_CRONS_KEPT = 20_000;
 const MOST_MONTHS_KEPT = 500;
+const ALL_DATES: DateFilter = {};
 
 /** At which minutes of a day an expression fires. */
 interface FiringsOfDay {
@@ -32,8 +33,8 @@ interface CronTimes {
   minutes: readonly number[];
   ofDay: FiringsOfDay;
   firesOn: DaysOfMonth;
-  /** On those dates that a filter allows, by their months. */
-  filtered: WeakMap<DateFilter, Map<number, number>>;
+  /** On those dates that a filter allows, for each month that was asked about. */
+  known: WeakMap<DateFilter, Map<number, number>>;
 }
 
 const known = new Map<string, CronTimes>();
@@ -70,11 +71,11 @@ function nearestFiringDay(
   let month = monthOf(from);
   if (Math.abs(month - monthOf(day)) > MOST_MONTHS) return undefined;
   const date = from - firstDayOf(month);
-  let days = firingDays(times, dates, month) & (direction === 'next' ? -1 << date : -1 >>> (31 - date));
+  let days = firingDays(times, month, dates) & (direction === 'next' ? -1 << date : -1 >>> (31 - date));
   for (let passed = 0; days === 0; passed += 1) {
     if (passed === MOST_MONTHS) return undefined;
     month += direction === 'next' ? 1 : -1;
-    days = firingDays(times, dates, month);
+    days = firingDays(times, month, dates);
   }
   // The place of the lowest or the highest bit.
   return firstDayOf(month) + 31 - Math.clz32(direction === 'next' ? days & -days : days);
@@ -107,16 +108,15 @@ export function haveCommonFiring(cron: string, other: string): boolean {
   );
 }
 
-function firingDays({ firesOn, filtered }: CronTimes, dates: DateFilter | undefined, month: number): number {
-  if (!dates) return firesOn(month);
-  const months = filtered.get(dates) ?? new Map<number, number>();
-  const kept = months.get(month);
-  if (kept !== undefined) return kept;
+function firingDays({ firesOn, known: kept }: CronTimes, month: number, dates: DateFilter = ALL_DATES): number {
+  const months = kept.get(dates) ?? new Map<number, number>();
+  const knownDays = months.get(month);
+  if (knownDays !== undefined) return knownDays;
   const firstDay = firstDayOf(month);
   let days = firesOn(month);
   for (let date = 0; date < 31; date += 1) if (!allowsDay(dates, firstDay + date)) days &= ~(1 << date);
   if (months.size >= MOST_MONTHS_KEPT) months.clear();
-  filtered.set(dates, months.set(month, days));
+  kept.set(dates, months.set(month, days));
   return days;
 }
 
@@ -139,7 +139,7 @@ function timesOf(cron: string): CronTimes {
     count: minutesOfDay.length,
     hasFixedHour: !/[*/]/.test(cron.split(' ')[1] ?? '*'),
   };
-  const times: CronTimes = { hours, minutes, ofDay, firesOn: daysOfMonths(fields), filtered: new WeakMap() };
+  const times: CronTimes = { hours, minutes, ofDay, firesOn: daysOfMonths(fields), known: new WeakMap() };
   known.set(cron, times);
   return times;
 }
@@ -153,35 +153,35 @@ const EVERY_WEEK = 0x10204081;
 /** The rules of cron-parser for dates, without asking it for each one, which takes some 20 µs. */
 export function daysOfMonths({ month, dayOfMonth, dayOfWeek }: CronFieldCollection): DaysOfMonth {
   const months = new Set<number>(month.values);
-  const dates = dayOfMonth.values.reduce<number>(
-    (days, date) => days | (typeof date === 'number' ? 1 << (date - 1) : 0),
-    0,
-  );
+  const dates = bits(dayOfMonth.values.flatMap((date) => (typeof date === 'number' ? [date - 1] : [])));
   const weekdays = [...new Set(dayOfWeek.values.flatMap((day) => (typeof day === 'number' ? [day % 7] : [])))];
-  const lastWeekdays = dayOfWeek.values.map((value) => Number.parseInt(String(value), 10) % 7);
-  const { nthDay } = dayOfWeek;
+  const lastWeekdays = dayOfWeek.hasLastChar
+    ? dayOfWeek.values.map((value) => Number.parseInt(String(value), 10) % 7)
+    : [];
+  const lastDate = dayOfMonth.hasLastChar ? 1 : 0;
+  const everyWeek = dayOfWeek.nthDay > 0 ? 1 << (7 * (dayOfWeek.nthDay - 1)) : EVERY_WEEK;
   return (index) => {
     if (!months.has((((index % 12) + 12) % 12) + 1)) return 0;
     const firstDay = firstDayOf(index);
     const length = firstDayOf(index + 1) - firstDay;
-    const firstWeekday = weekdayOf(firstDay) % 7;
-    const firstOf = (weekday: number) => (weekday - firstWeekday + 7) % 7;
-    const byDate = () => dates | (dayOfMonth.hasLastChar ? 1 << (length - 1) : 0);
-    const byWeekday = () => {
-      const each = nthDay > 0 ? 1 << (7 * (nthDay - 1)) : EVERY_WEEK;
-      let days = 0;
-      for (const weekday of weekdays) days |= each << firstOf(weekday);
-      if (!dayOfWeek.hasLastChar) return days;
-      for (const weekday of lastWeekdays) {
-        const first = firstOf(weekday);
-        days |= 1 << (first + 7 * Math.floor((length - 1 - first) / 7));
-      }
-      return days;
-    };
     const all = 2 ** length - 1;
-    if (dayOfMonth.isWildcard) return all & (dayOfWeek.isWildcard ? -1 : byWeekday());
-    return all & (byDate() | (dayOfWeek.isWildcard ? 0 : byWeekday()));
+    if (dayOfMonth.isWildcard && dayOfWeek.isWildcard) return all;
+    let days = dayOfMonth.isWildcard ? 0 : dates | (lastDate << (length - 1));
+    if (dayOfWeek.isWildcard) return days & all;
+    const firstWeekday = weekdayOf(firstDay);
+    for (const weekday of weekdays) days |= everyWeek << ((weekday - firstWeekday + 7) % 7);
+    for (const weekday of lastWeekdays) days |= 1 << lastPlace((weekday - firstWeekday + 7) % 7, length);
+    return days & all;
   };
+}
+
+/** The last of the places that are whole weeks after one. */
+function lastPlace(first: number, length: number): number {
+  return first + 7 * Math.floor((length - 1 - first) / 7);
+}
+
+function bits(places: readonly number[]): number {
+  return places.reduce((all, place) => all | (1 << place), 0);
 }
 
 const { floor } = Math;

@@ -7,10 +7,14 @@ interface ReadyFilter {
   allowed: readonly number[] | undefined;
   /** Stretches of excepted days, by their first and last days, both ascending. */
   excepted: { firstDays: readonly number[]; lastDays: readonly number[] };
+  /** So many of its days a search for an opening may pass one after the other. */
+  mostPassed: number;
   /** For each block of days that was asked about, 1 for those that are allowed. */
   blocks: Map<number, Uint8Array>;
 }
 
+/** Days that are looked at for one answer; where calendars leave out more, the answer is how far it came. */
+export const MOST_SEARCHED = 100;
 /** Days of a block; many windows ask about the same. */
 const BLOCK_DAYS = 512;
 const MOST_BLOCKS_KEPT = 100;
@@ -60,6 +64,11 @@ function nearestIn({ allowed, excepted }: ReadyFilter, day: number, direction: '
   return direction === 'next' ? lastDay + 1 : firstDay - 1;
 }
 
+/** How many days a search for an opening passes at most, one after the other: few, where excepted days stand alone. */
+export function mostPassed(filter: DateFilter | undefined): number {
+  return filter ? readyFilter(filter).mostPassed : 0;
+}
+
 /** Does now what the first question about dates would have to: thousands of days take milliseconds. */
 export function prepareDates(spec: TimeSpec): void {
   if ('dates' in spec && spec.dates) readyFilter(spec.dates);
@@ -103,10 +112,25 @@ function numberOf(calendar: Calendar): number {
 }
 
 function makeReady({ only, except = [] }: DateFilter): ReadyFilter {
-  const excepted = stretchesOf(daysOf(except));
-  const leftOut = { allowed: undefined, excepted, blocks: new Map<number, Uint8Array>() };
-  const allowed = only && daysOf(only).filter((day) => nearestIn(leftOut, day, 'next') === day);
-  return { ...leftOut, allowed };
+  const days = daysOf(except);
+  const excepted = stretchesOf(days);
+  const leftOut = { allowed: undefined, excepted, mostPassed: longestRow(days), blocks: new Map<number, Uint8Array>() };
+  if (!only) return leftOut;
+  const allowed = daysOf(only).filter((day) => nearestIn(leftOut, day, 'next') === day);
+  return { ...leftOut, allowed, mostPassed: Math.min(allowed.length, MOST_SEARCHED) };
+}
+
+/** The most days of which each is at most a week after the one before it: windows recur each week. */
+function longestRow(days: readonly number[]): number {
+  let longest = 0;
+  let row = 0;
+  let before = Number.NEGATIVE_INFINITY;
+  for (const day of days) {
+    row = day - before > 7 ? 1 : row + 1;
+    before = day;
+    longest = Math.max(longest, row);
+  }
+  return Math.min(longest, MOST_SEARCHED);
 }
 
 /** Ascending, each once. */

@@ -1,5 +1,5 @@
 import type { WeeklyWindow } from '../time-spec.ts';
-import { allowsDay, nearestAllowedDay } from './date-filter.ts';
+import { allowsDay, MOST_SEARCHED, nearestAllowedDay } from './date-filter.ts';
 import { instantOfMinute, localDayAt, weekdayOf } from './local-time.ts';
 import { byOpenings, type Opening, type WindowKind } from './opening.ts';
 
@@ -7,8 +7,6 @@ import { byOpenings, type Opening, type WindowKind } from './opening.ts';
 const DAYS_TO_SEARCH = 5;
 /** With `only`, a day that is allowed may be another day of the week for years; a calendar has no more days than this. */
 const MOST_ALLOWED_DAYS = 20_000;
-/** Days that are looked at for one answer; where calendars leave out more, the answer is how far it came. */
-const MOST_SEARCHED = 100;
 
 function openingsNear(spec: WeeklyWindow, instantMs: number): Opening[] {
   const today = localDayAt(spec.zone, instantMs);
