@@ -25,13 +25,14 @@ export async function requestReconciles(deps: TriggerDeps, projectIds: readonly 
   await pLimit(REQUESTS_AT_A_TIME).map(projectIds, (projectId) => requestReconcile(deps, projectId));
 }
 
-/** Asks that a project is taken over a boundary that is about to come. */
+/** Asks once that a project is taken over a boundary that is about to come, however many daemons ask, and whether that is still under way. */
 export async function requestBoundaryReconcile(
   { queue }: TriggerDeps,
   projectId: string,
   instantMs: number,
 ): Promise<void> {
-  await queue.add('crossings', { key: `${projectId}@${instantMs}`, data: { projectId, instantMs } });
+  const data = { projectId, instantMs };
+  await queue.addAt('crossings', { id: `c-${projectId}-${instantMs}`, atMs: instantMs - LONGEST_LEAD_MS, data });
 }
 
 /** Asks for a reconcile of a project at an instant. The id holds the instant, so several daemons ask once. */

@@ -27,7 +27,7 @@ function aDaemon(computes: number) {
     ...{ clock, fleet, rules, overrides: { holds: [], freezes: [] }, mode: 'enforce' },
     store: { projectIds: async () => [] },
     queue: {
-      add: async (queue: string, { data }: { data: { projectId: string } }) => sent.push(`${queue} ${data.projectId}`),
+      addAt: async (queue: string, { id }: { id: string }) => sent.push(`${queue} ${id}`),
     },
   } as unknown as BoundaryDeps;
   const handle = createBoundaries(deps);
@@ -43,7 +43,7 @@ it('few projects are triggered 5 s before a boundary', async () => {
   expect(sent).toEqual([]);
   time.ms = EIGHT - 5_000;
   expect(await cross()).toEqual({ kind: 'done' });
-  expect(sent).toEqual(['crossings p-0', 'crossings p-1', 'crossings p-2']);
+  expect(sent).toEqual([0, 1, 2].map((index) => `crossings c-p-${index}-${EIGHT}`));
 });
 
 it('many are triggered early, once each, where the project list shows changes', async () => {
@@ -64,4 +64,14 @@ it('many are triggered 5 s before it where the list can not be relied on', async
   time.ms = EIGHT - 110_000;
   expect(await cross()).toEqual({ kind: 'again', atMs: time.ms + 5_000 });
   expect(sent).toEqual([]);
+});
+
+it('a daemon that takes the job of the boundary over asks for the same jobs, so that each project is reconciled once', async () => {
+  const [first, second] = [aDaemon(200), aDaemon(200)];
+  first.fleet.listShowsChanges.set('default', true);
+  first.time.ms = EIGHT - 110_000;
+  second.time.ms = EIGHT - 5_000;
+  await first.cross();
+  expect(await second.cross()).toEqual({ kind: 'done' });
+  expect(second.sent.toSorted()).toEqual(first.sent.toSorted());
 });
