@@ -141,6 +141,12 @@ export interface CallOptions {
   repeatLocked?: boolean;
 }
 
+/** What of the projects is listed. */
+export interface ListOptions extends CallOptions {
+  /** Those that this account can see; of all accounts if absent. */
+  account?: string | undefined;
+}
+
 /** A compute that is listed in words that are not understood, such as a state that is not known. */
 export interface UnreadableCompute {
   /** Absent where not even that can be read. */
@@ -186,7 +192,7 @@ export interface ControlApi {
    * Pages of projects, in the API's order, one account after the other. Errors come last, one for each account whose list is
    * not whole: a project of it that was not seen may still exist. The pages of the others are whole.
    */
-  listProjects(options?: CallOptions): AsyncIterable<ApiResult<Project[]>>;
+  listProjects(options?: ListOptions): AsyncIterable<ApiResult<Project[]>>;
   listComputes(
     project: Pick<Project, 'account' | 'projectId' | 'name' | 'nameUnknown'>,
     options?: CallOptions,

@@ -9,16 +9,17 @@ const EIGHT = Date.parse('2026-11-23T08:00:00Z');
 const NEVER = new AbortController().signal;
 
 /** A daemon with so many computes that all change at eight, and the triggers that it sends. */
-function aDaemon(computes: number) {
+function aDaemon(computes: number, accountOf = (_index: number) => 'default') {
   const time = { ms: NOW };
   const clock = { now: () => time.ms, monotonicMs: () => time.ms, realDelayMs: (ms: number) => ms - time.ms };
   const fleet = createFleet({ clock } as never);
   const rules = currentRules(aSchedule());
   for (let index = 0; index < computes; index += 1) {
     const projectId = `p-${index}`;
-    const compute = aCompute({ projectId, computeId: `ep-${index}`, state: 'idle' });
+    const account = accountOf(index);
+    const compute = aCompute({ account, projectId, computeId: `ep-${index}`, state: 'idle' });
     const record = aRecord();
-    fleet.list({ account: 'default', projectId, name: projectId, regionId: 'r', updatedAtMs: 0 });
+    fleet.list({ account, projectId, name: projectId, regionId: 'r', updatedAtMs: 0 });
     const situation = { policies: rules.current.policies, compute, record, nowMs: NOW, mode: 'enforce' as const };
     fleet.putEvaluated({ compute, record, ...evaluate({ ...situation, projectBusy: false, disruption: {} } as never) });
   }
@@ -74,4 +75,12 @@ it('a daemon that takes the job of the boundary over asks for the same jobs, so 
   await first.cross();
   expect(await second.cross()).toEqual({ kind: 'done' });
   expect(second.sent.toSorted()).toEqual(first.sent.toSorted());
+});
+
+it('each account has its own limit: how early projects are triggered depends on the largest of them, not on the sum', async () => {
+  const { time, fleet, sent, cross } = aDaemon(200, (index) => `account ${index % 4}`);
+  for (const index of [0, 1, 2, 3]) fleet.listShowsChanges.set(`account ${index}`, true);
+  time.ms = EIGHT - 90_000;
+  await cross();
+  expect(sent).toEqual([]);
 });

@@ -9,12 +9,12 @@ import { memoryLog } from '../support/memory-log.ts';
 const NOW = 1_790_000_000_000;
 
 /** How many projects one round reads in the background, if so many of its computes have a boundary at this instant. */
-async function readAt(computes: number, nextBoundaryMs: number): Promise<number> {
+async function readAt(computes: number, nextBoundaryMs: number, account = 'a'): Promise<number> {
   const clock = { now: () => NOW, monotonicMs: () => NOW };
   const fleet = createFleet({ clock } as never);
   const projects = Array.from({ length: computes }, (_, index) => {
     const project = { account: 'a', projectId: `p-${index}`, name: 'p', regionId: 'r', updatedAtMs: NOW - 600_000 };
-    const compute = aCompute({ projectId: project.projectId, computeId: `ep-${index}` });
+    const compute = aCompute({ account, projectId: project.projectId, computeId: `ep-${index}` });
     fleet.see({ project, computes: [compute], unreadable: [], readAtMs: NOW - 300_000, readAtMonotonicMs: 0 });
     fleet.putEvaluated({ compute, record: aRecord(), nextBoundaryMs } as EvaluatedCompute);
     return project;
@@ -44,4 +44,5 @@ it('nothing is read in the background before a boundary that needs the whole lim
   expect(await readAt(400, NOW + 60_000)).toBe(0);
   expect(await readAt(400, NOW + 3_600_000)).toBeGreaterThan(0);
   expect(await readAt(200, NOW + 60_000)).toBeGreaterThan(0);
+  expect(await readAt(400, NOW + 60_000, 'another')).toBeGreaterThan(0);
 });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { CONFIRMED_MS, createFleet, FRESH_MS } from '../../src/app/fleet/fleet.ts';
-import { takeList } from '../../src/app/fleet/project-list.ts';
+import { createListWatch, type ListWatchDeps, takeList } from '../../src/app/fleet/project-list.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import type { Project } from '../../src/ports/control-api.ts';
 import { aCompute, aRecord } from '../support/builders.ts';
@@ -111,4 +111,26 @@ it('a change by another daemon that the list shows is enough to rely on it', asy
   records.set('ep', { ...aRecord(), lastSentAtMs: START - 60_000 });
   await list({ updatedAtMs: START - 61_000 });
   expect(fleet.listShowsChanges.get('a')).toBe(true);
+});
+
+it('a list that is awaited for an account is of this account alone, and does not wait for those of others', async () => {
+  const { fleet } = aDaemon();
+  const asked: string[] = [];
+  const api = {
+    accountStatus: () => [],
+    async *listProjects({ account }: { account: string }) {
+      asked.push(account);
+      if (account === 'b') await new Promise(() => {});
+      yield { ok: true, value: [{ account, projectId: 'p', name: 'p', regionId: 'r', updatedAtMs: START - 60_000 }] };
+    },
+  };
+  const clock = { now: () => START, monotonicMs: () => START };
+  const outages = { up() {}, down() {} };
+  const deps = { ...{ fleet, api, clock, outages }, store: { records: async () => new Map() } };
+  const list = createListWatch(deps as unknown as ListWatchDeps);
+  const options = { signal: new AbortController().signal };
+  void list.ensure(1_000, { ...options, account: 'b' });
+  fleet.list({ account: 'a', projectId: 'p', name: 'p', regionId: 'r', updatedAtMs: 0 });
+  for (const _twice of [1, 2]) await list.ensure(1_000, { ...options, account: 'a' });
+  expect(asked).toEqual(['b', 'a']);
 });

@@ -267,3 +267,34 @@ describe('an expected organization', () => {
     expect(requests[0]?.url).toContain('org_id=org-mine');
   });
 });
+
+describe('the projects of several accounts', () => {
+  const both = (url: string) =>
+    client(url, [
+      { name: 'main', key: () => 'key-of-main' },
+      { name: 'other', key: () => 'key-of-other' },
+    ]);
+
+  test('are listed side by side, and given in the order of the accounts', async () => {
+    const answers: (() => void)[] = [];
+    const { url } = await serve(({ headers }, response) => {
+      const name = String(headers.authorization).replace('Bearer key-of-', '');
+      answers.push(() => response.end(JSON.stringify({ projects: [wireProject(`p-${name}`)] })));
+      // Neither is answered before both were asked for, the second of them first.
+      if (answers.length === 2) for (const answer of answers.reverse()) answer();
+      return undefined;
+    });
+    const projects = (await all(both(url).listProjects())).flatMap(unwrap);
+    expect(projects).toMatchObject([
+      { account: 'main', projectId: 'p-main' },
+      { account: 'other', projectId: 'p-other' },
+    ]);
+  });
+
+  test('are listed of one account where that is wanted', async () => {
+    const { url, requests } = await serve(() => ({ body: { projects: [wireProject('p-1')] } }));
+    const projects = (await all(both(url).listProjects({ account: 'other' }))).flatMap(unwrap);
+    expect(projects).toMatchObject([{ account: 'other', projectId: 'p-1' }]);
+    expect(requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer key-of-other']);
+  });
+});

@@ -54,7 +54,9 @@ export function controlApiOver(options: {
   }
 
   return {
-    listProjects: (callOptions = {}) => remembered(listProjects(callOptions)),
+    // What one account can see may belong to another.
+    listProjects: (listOptions = {}) =>
+      listOptions.account === undefined ? remembered(listProjects(listOptions)) : listProjects(listOptions),
     async listComputes(project, callOptions = {}) {
       const computes = await computesOf(call, project, callOptions);
       if (!computes.ok) return computes;

@@ -1,4 +1,4 @@
-import type { ApiResult, CallOptions, ControlApiError, Project } from '../../ports/control-api.ts';
+import type { ApiResult, CallOptions, ControlApiError, ListOptions, Project } from '../../ports/control-api.ts';
 import type { ApiAccount } from './accounts.ts';
 import type { Caller } from './api-call.ts';
 import { ask, type Request } from './requests.ts';
@@ -14,15 +14,19 @@ const PROJECTS_PER_PAGE = 400;
 export function createProjectList(options: {
   call: Caller;
   accounts: readonly ApiAccount[];
-}): (callOptions: CallOptions) => AsyncGenerator<ApiResult<Project[]>> {
+}): (options: ListOptions) => AsyncGenerator<ApiResult<Project[]>> {
   const { call, accounts } = options;
   const scopedProjects = createScopedProjects(call);
-  return (callOptions) => listAll(accounts, (account) => projectsOf(call, scopedProjects, account, callOptions));
+  return ({ account: only, ...callOptions }) =>
+    listAll(
+      accounts.filter(({ name }) => only === undefined || name === only),
+      (account) => projectsOf(call, scopedProjects, account, callOptions),
+    );
 }
 
 /**
- * One account after the other; what went wrong comes last, so that it doesn't hide the others: one error for each account, however
- * many it had. A project that two accounts can see belongs to the first.
+ * The accounts side by side, given in their order; what went wrong comes last, so that it doesn't hide the others: one error for each
+ * account, however many it had. A project that two accounts can see belongs to the first.
  */
 async function* listAll(
   accounts: readonly ApiAccount[],
@@ -31,14 +35,23 @@ async function* listAll(
   const errors = new Map<string, ControlApiError>();
   const seen = new Set<string>();
   const notYetSeen = ({ projectId }: Project) => !seen.has(projectId) && seen.add(projectId);
-  for (const account of accounts) {
-    for await (const page of pagesOfAccount(account)) {
+  const lists = await Promise.all(
+    accounts.map(async (account) => ({ account, pages: await allOf(pagesOfAccount(account)) })),
+  );
+  for (const { account, pages } of lists) {
+    for (const page of pages) {
       const mine = page.ok ? page.value.filter(notYetSeen) : [];
       if (mine.length > 0) yield { ok: true, value: mine };
       if (!page.ok && !errors.has(account.name)) errors.set(account.name, { ...page.error, account: account.name });
     }
   }
   for (const error of errors.values()) yield { ok: false, error };
+}
+
+async function allOf<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const item of items) found.push(item);
+  return found;
 }
 
 async function* projectsOf(

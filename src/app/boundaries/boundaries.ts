@@ -79,12 +79,16 @@ export function createBoundaries(deps: BoundaryDeps): JobHandler {
  * the list of projects shows changes.
  */
 function leadOf({ fleet }: BoundaryDeps, instantMs: number): number {
-  const early = new Set<string>();
+  const early = new Map<string, Set<string>>();
   for (const { compute, nextBoundaryMs } of fleet.evaluatedComputes()) {
-    if (nextBoundaryMs === instantMs && fleet.listShowsChanges.get(compute.account)) early.add(compute.projectId);
+    const { account, projectId } = compute;
+    if (nextBoundaryMs !== instantMs || !fleet.listShowsChanges.get(account)) continue;
+    early.set(account, (early.get(account) ?? new Set()).add(projectId));
   }
-  if (early.size <= FEW) return HEAD_START_MS;
-  return Math.min(LONGEST_LEAD_MS, QUIET_MS + early.size * EACH_READING_MS);
+  // Each account has a limit of its own.
+  const most = Math.max(0, ...[...early.values()].map((projectIds) => projectIds.size));
+  if (most <= FEW) return HEAD_START_MS;
+  return Math.min(LONGEST_LEAD_MS, QUIET_MS + most * EACH_READING_MS);
 }
 
 /**

@@ -1,4 +1,4 @@
-import pLimit from 'p-limit';
+import pLimit, { type LimitFunction } from 'p-limit';
 import { step } from '../../common/errors.ts';
 import { timerMs } from '../../ports/clock.ts';
 import type { JobHandler, JobOutcome } from '../../ports/job-queue.ts';
@@ -55,7 +55,7 @@ export interface BoundaryReconcileDeps extends ReconcileDeps, ReportListingDeps 
  */
 export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandler {
   const { clock, storeClock, fleet } = deps;
-  const inTurn = pLimit(READS_AT_A_TIME);
+  const inTurnOf = createTurns();
   const dueWrites = createDueWrites();
   const instants = createInstants(clock);
   const list = createListWatch(deps);
@@ -65,17 +65,18 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
     const { projectId, instantMs, signal, order } = job;
     const sight = sightOf(deps, { records: await deps.store.records(projectId) }, projectId);
     const isKnown = () => (fleet.cachedProject(projectId)?.readAtMs ?? 0) > sight.notBeforeMs;
+    const account = fleet.listed(projectId)?.account;
     const isListed = () => showsChanges(deps, projectId);
     if (clock.realDelayMs(instantMs) > LIST_AHEAD_MS) {
-      await list.ensure(LIST_SERVES_MS, { signal });
-      if (isListed() && !isKnown()) await inTurn(() => readEarly(deps, job));
+      await list.ensure(LIST_SERVES_MS, { signal, account });
+      if (isListed() && !isKnown()) await inTurnOf(account)(() => readEarly(deps, job));
       await instants.come(instantMs - LIST_AHEAD_MS, signal, order);
     }
     if (clock.realDelayMs(instantMs) > 0) {
-      await list.ensure(LIST_AHEAD_MS - 1_000, { signal, priority: 'raise' });
+      await list.ensure(LIST_AHEAD_MS - 1_000, { signal, account, priority: 'raise' });
       const ageMs = fleet.ageMs(projectId) + clock.realDelayMs(instantMs);
       const serves = ageMs <= FRESH_MS / 2 || fleet.confirmedAgeMs(projectId) <= LIST_AHEAD_MS;
-      if (!isKnown() || !serves) await inTurn(() => readLate(deps, job));
+      if (!isKnown() || !serves) await inTurnOf(account)(() => readLate(deps, job));
     }
     return sight;
   }
@@ -109,7 +110,7 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
     for (;;) {
       const permits = await getPermits(deps, needed, signal);
       if (!showsChanges(deps, projectId)) return permits;
-      const listed = list.ensure(LIST_AGAIN_MS, { signal, priority: 'raise' });
+      const listed = list.ensure(LIST_AGAIN_MS, { signal, account: needed.account, priority: 'raise' });
       if (fleet.isFresh(projectId)) return permits;
       for (const permit of Object.values(permits)) permit?.giveBack();
       await listed;
@@ -130,6 +131,16 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
       if (left > 0) fleet.boundaryReconciles.set(instantMs, left);
       else fleet.boundaryReconciles.delete(instantMs);
     }
+  };
+}
+
+/** How many are read at a time, by account: accounts don't wait for each other. */
+function createTurns(): (account: string | undefined) => LimitFunction {
+  const turns = new Map<string | undefined, LimitFunction>();
+  return (account) => {
+    const inTurn = turns.get(account) ?? pLimit(READS_AT_A_TIME);
+    turns.set(account, inTurn);
+    return inTurn;
   };
 }
 

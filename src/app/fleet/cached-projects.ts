@@ -1,6 +1,13 @@
 import type { Priority } from '../../domain/rate-budget/grant.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { ApiResult, CallOptions, ControlApi, ControlApiError, Project } from '../../ports/control-api.ts';
+import type {
+  ApiResult,
+  CallOptions,
+  ControlApi,
+  ControlApiError,
+  ListOptions,
+  Project,
+} from '../../ports/control-api.ts';
 import { type OutageDeps, type ReportListingDeps, reportApiError, reportListing } from '../telemetry/outages.ts';
 import type { CachedProject, Fleet } from './fleet.ts';
 import { type ReadComputesDeps, type ReadOptions, readComputes } from './read-computes.ts';
@@ -73,15 +80,16 @@ export interface ListProjectsDeps {
 }
 
 /**
- * The projects of all accounts, as far as they can be listed. A project that another account can see too stays with its own while
- * that is in trouble: policies select by account.
+ * The projects of all accounts, or of one, as far as they can be listed. A project that another account can see too stays with its own
+ * while that is in trouble: policies select by account.
  */
 export async function readProjectList(
   { api, fleet, clock }: ListProjectsDeps,
-  options: CallOptions,
+  options: ListOptions,
 ): Promise<ProjectList> {
+  const { account: only } = options;
   const asked = { askedAtMs: clock.now(), askedAtMonotonicMs: clock.monotonicMs() };
-  fleet.listAskedAtMonotonicMs = asked.askedAtMonotonicMs;
+  if (only === undefined) fleet.listAskedAtMonotonicMs = asked.askedAtMonotonicMs;
   const found: Project[] = [];
   const failures: ProjectList['failures'] = new Map();
   for await (const page of api.listProjects(options)) {
@@ -90,7 +98,7 @@ export async function readProjectList(
   }
   const projects = found.filter(({ projectId, account }) => {
     const own = fleet.listed(projectId)?.account ?? account;
-    return own === account || !failures.has(own);
+    return own === account || (only === undefined && !failures.has(own));
   });
   return { projects, failures, ...asked };
 }

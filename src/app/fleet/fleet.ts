@@ -50,6 +50,8 @@ export interface Fleet {
   brokenAbsentSinceMs: Map<string, number>;
   /** When the list of all projects was last asked for, on the clock's monotonic time; −Infinity if it never was. */
   listAskedAtMonotonicMs: number;
+  /** By account, when the list that was taken over last was asked for, on the clock's monotonic time. */
+  listTakenAtMonotonicMs: Map<string, number>;
   /** Milliseconds since the cached project was read; infinite if there is none. */
   ageMs(projectId: string): number;
   /** By account, whether the list of projects shows changes of computes; absent while nobody knows. */
@@ -136,6 +138,7 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
     evaluatedCompute: (computeId) => own.get(computeId),
     ageMs,
     listShowsChanges: new Map(),
+    listTakenAtMonotonicMs: new Map(),
     changedAtMs,
     boundaryReconciles: new Map(),
     confirm: (projectId, atMonotonicMs) => void confirmed.set(projectId, atMonotonicMs),

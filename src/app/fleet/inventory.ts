@@ -46,15 +46,23 @@ export async function takeInventory(deps: InventoryDeps, signal: AbortSignal): P
   const due = await takeList(deps, list);
   const isDue = new Set(due.map(({ projectId }) => projectId));
   const others = projects.filter(({ projectId }) => !isDue.has(projectId));
-  await readAll(deps, due, { signal, priority: 'read' });
-  if (!isHerdNear(deps)) await readAll(deps, oldest(deps, others), { signal, priority: 'background' });
+  const accounts = new Set(projects.map(({ account }) => account));
+  // Each account has a limit of its own, and none waits for another.
+  await Promise.all(
+    [...accounts].map(async (account) => {
+      const isOfAccount = (project: Project) => project.account === account;
+      await readAll(deps, due.filter(isOfAccount), { signal, priority: 'read' });
+      const background = isHerdNear(deps, account) ? [] : oldest(deps, others.filter(isOfAccount));
+      await readAll(deps, background, { signal, priority: 'background' });
+    }),
+  );
 }
 
-/** True if so many computes have a boundary within the next minute that it needs the whole limit of the minute. */
-function isHerdNear({ fleet, clock }: Pick<InventoryDeps, 'fleet' | 'clock'>): boolean {
+/** True if so many computes of the account have a boundary within the next minute that it needs the whole limit of the minute. */
+function isHerdNear({ fleet, clock }: Pick<InventoryDeps, 'fleet' | 'clock'>, account: string): boolean {
   let near = 0;
-  for (const { nextBoundaryMs } of fleet.evaluatedComputes()) {
-    if (nextBoundaryMs === undefined) continue;
+  for (const { compute, nextBoundaryMs } of fleet.evaluatedComputes()) {
+    if (nextBoundaryMs === undefined || compute.account !== account) continue;
     const leftMs = nextBoundaryMs - clock.now();
     if (leftMs > -HERD_NEAR_MS && leftMs <= HERD_NEAR_MS) near += 1;
   }

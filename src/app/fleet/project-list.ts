@@ -3,7 +3,7 @@
  * documented that a change of a compute moves the `updated_at` of its project. So that is learnt for each account from ebb's own changes.
  */
 import type { Clock } from '../../ports/clock.ts';
-import type { CallOptions, ControlApi, Project } from '../../ports/control-api.ts';
+import type { ControlApi, ListOptions, Project } from '../../ports/control-api.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import { type ReportListingDeps, reportListing } from '../telemetry/outages.ts';
@@ -31,7 +31,7 @@ export interface TakeListDeps {
  */
 export async function takeList(
   deps: TakeListDeps,
-  { projects, askedAtMs, askedAtMonotonicMs }: ProjectList,
+  { projects, failures, askedAtMs, askedAtMonotonicMs }: ProjectList,
 ): Promise<Project[]> {
   const { fleet } = deps;
   for (const project of projects) learn(deps, project, askedAtMs);
@@ -47,6 +47,9 @@ export async function takeList(
     } else if (cached.project.updatedAtMs !== project.updatedAtMs && !(await isOwnChange(deps, project))) {
       due.push(project);
     }
+  }
+  for (const account of new Set(projects.map((project) => project.account))) {
+    if (!failures.has(account)) fleet.listTakenAtMonotonicMs.set(account, askedAtMonotonicMs);
   }
   return due;
 }
@@ -110,30 +113,40 @@ export interface ListWatchDeps extends TakeListDeps, ReportListingDeps {
 
 /** Reads the list for all who need a new one, once. */
 export interface ListWatch {
-  /** Resolves once a list that is at most so old has been taken over, in real milliseconds, or could not be had. */
-  ensure(maxAgeMs: number, options: CallOptions & { signal: AbortSignal }): Promise<void>;
+  /**
+   * Resolves once a list of the account that is at most so old has been taken over, in real milliseconds, or could not be had. Accounts
+   * don't wait for each other. Without one it is the list of all.
+   */
+  ensure(maxAgeMs: number, options: ListOptions & { signal: AbortSignal }): Promise<void>;
 }
 
 export function createListWatch(deps: ListWatchDeps): ListWatch {
   const { fleet, clock } = deps;
-  let running: Promise<void> | undefined;
+  const running = new Map<string | undefined, Promise<void>>();
 
-  async function read(options: CallOptions): Promise<void> {
+  async function read(options: ListOptions): Promise<void> {
     const list = await readProjectList(deps, options);
-    reportListing(deps, list);
+    reportListing(deps, list, options.account);
     await takeList(deps, list);
+  }
+
+  function ageMs(account: string | undefined): number {
+    const taken = account === undefined ? fleet.listAskedAtMonotonicMs : fleet.listTakenAtMonotonicMs.get(account);
+    return clock.monotonicMs() - (taken ?? Number.NEGATIVE_INFINITY);
   }
 
   return {
     async ensure(maxAgeMs, options) {
-      if (!running && clock.monotonicMs() - fleet.listAskedAtMonotonicMs <= maxAgeMs) return;
+      const { account } = options;
+      if (ageMs(account) <= maxAgeMs) return;
       // The caller may be stopped: the others only lose what they would have known.
-      running ??= read(options)
-        .catch(() => {})
-        .finally(() => {
-          running = undefined;
-        });
-      await running;
+      const reading =
+        running.get(account) ??
+        read(options)
+          .catch(() => {})
+          .finally(() => running.delete(account));
+      running.set(account, reading);
+      await reading;
     },
   };
 }

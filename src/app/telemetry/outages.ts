@@ -110,9 +110,10 @@ export interface ReportListingDeps extends OutageDeps {
 export function reportListing(
   deps: ReportListingDeps,
   { projects, failures }: { projects: readonly unknown[]; failures: ReadonlyMap<string, ControlApiError> },
+  only?: string,
 ): void {
   const { api, outages } = deps;
-  const accounts = api.accountStatus().map(({ account }) => account);
+  const accounts = only === undefined ? api.accountStatus().map(({ account }) => account) : [only];
   const answered = projects.length > 0 || failures.size < accounts.length;
   if (answered) outages.up(CONTROL_API);
   for (const account of accounts) {
