@@ -54,6 +54,11 @@ async function killedAt(path: string, files: number): Promise<void> {
   await endServer(child, 'SIGKILL');
 }
 
+/** What of a folder, itself and all that is in it, others may do something with. */
+function openToOthers(path: string): string[] {
+  return ['', ...entries(path)].filter((name) => (statSync(join(path, name)).mode & 0o077) !== 0);
+}
+
 describe('the folder of an embedded engine', () => {
   it('opens after first starts that were killed, wherever they were', { timeout: FIRST_START_MS }, async () => {
     printSeed();
@@ -90,15 +95,19 @@ describe('the folder of an embedded engine', () => {
     process.umask(0);
     const engine = await open(path);
     await createStore({ engine, log: memoryLog() });
-    const modes = (isFolder: boolean) =>
-      new Set(
-        ['', ...entries(path)]
-          .map((name) => statSync(join(path, name)))
-          .filter((found) => found.isDirectory() === isFolder)
-          .map(({ mode }) => mode & 0o077),
-      );
-    expect([modes(true), modes(false)]).toEqual([new Set([0]), new Set([0])]);
+    expect(openToOthers(path)).toEqual([]);
     expect(statSync(path).mode & 0o777).toBe(0o700);
+  });
+
+  it('is open to its owner alone from its first start on, with a umask that closes nothing', {
+    timeout: FIRST_START_MS,
+  }, async () => {
+    const umask = process.umask(0);
+    cleanups.push(() => process.umask(umask));
+    const path = join(await emptyFolder(), 'queue');
+    const engine = await open(path);
+    await createStore({ engine, log: memoryLog() });
+    expect(openToOthers(path)).toEqual([]);
   });
 });
 
