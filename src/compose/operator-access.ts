@@ -13,6 +13,7 @@ import { requestReconciles } from '../app/triggers.ts';
 import type { Result } from '../common/result.ts';
 import type { Engine } from '../ports/engine.ts';
 import type { Operator as OperatorPort } from '../ports/operator.ts';
+import type { Store } from '../ports/store.ts';
 import { type Settings, secretsOf } from '../settings.ts';
 import { folderOf, readDaemonFile } from './daemon-file.ts';
 
@@ -68,7 +69,7 @@ export async function openOperator({
     const problem = `a daemon is starting on ${queue.shown}, or another command uses it: ask again in a few seconds`;
     return { ok: false, problem };
   }
-  return { ok: true, value: await onStore(opening.engine, { log, embedded: queue.kind === 'embedded' }) };
+  return { ok: true, value: await onStore(opening.engine, { log, settings }) };
 }
 
 /** The daemon that has the folder; undefined if none says within this time where it is. */
@@ -89,8 +90,9 @@ function overHttp(daemon: { url: string; token: string | undefined }): OperatorA
 
 type Log = ReturnType<typeof createTelemetry>['log'];
 
-async function onStore(engine: Engine, { log, embedded }: { log: Log; embedded: boolean }): Promise<OperatorAccess> {
+async function onStore(engine: Engine, { log, settings }: { log: Log; settings: Settings }): Promise<OperatorAccess> {
   const store = await createStore({ engine, log });
+  const embedded = settings.queue.kind === 'embedded';
   // Nobody else has an embedded store now: a daemon that starts on it reconciles everything anyway.
   const queue = embedded ? undefined : createJobQueue({ engine, clock: systemClock(), log, onFailed: () => {} });
   const operator = createOperator({
@@ -98,6 +100,7 @@ async function onStore(engine: Engine, { log, embedded }: { log: Log; embedded: 
     holder: randomUUID(),
     now: () => store.timeMs(),
     requestReconciles: async (projectIds) => queue && requestReconciles({ queue }, projectIds),
+    policies: () => policiesHere(settings, store),
   });
   return {
     operator: unavailableInstead(operator),
@@ -107,6 +110,14 @@ async function onStore(engine: Engine, { log, embedded }: { log: Log; embedded: 
       await engine.close();
     },
   };
+}
+
+/** The policies that the settings of this machine name: undefined if they can't be read, or there are none. */
+async function policiesHere({ policies: paths, knownSources, teams }: Settings, store: Store) {
+  const { loadPolicySet } = await import('../policy/load.ts');
+  const loaded = await loadPolicySet({ paths, knownSources, teams });
+  if (!loaded.ok) return undefined;
+  return { set: loaded.set, areCurrent: (await store.generation())?.setHash === loaded.set.hash };
 }
 
 /** A store that goes away meanwhile is an answer to the person who asks, as a daemon that does not answer is. */

@@ -56,6 +56,24 @@ describe('what people are told', () => {
     expect(await hold(4)).toMatchObject({ ok: true, value: { limited: null } });
   });
 
+  it('of a hold beyond a hard limit where no daemon is asked: what the policies of this machine say of its ids', async () => {
+    const byName = { ...cap, name: 'by-name', select: { projects: ['shop-*'], minAgeMs: 0 } };
+    const elsewhere = { ...cap, name: 'elsewhere', select: { computes: ['ep-two'], minAgeMs: 0 } };
+    const limitedBy = async (policies: Policy[] | undefined, areCurrent: boolean, maxCu = 8) => {
+      const { daemon: _none, ...parts } = operatorOf([]).parts;
+      const known = policies && { set: compiled(...policies).set, areCurrent };
+      const request = { ...asked, compute: 'p-one/ep-one', size: { minCu: 2, maxCu } };
+      const held = await setHold({ ...parts, policies: async () => known }, request);
+      return held.ok && held.value.limited;
+    };
+    const unknown = 'hard limits still apply, and those of the daemons are not known here';
+    expect(await limitedBy([cap], true)).toBe('hard limit cap caps it: 2-8 CU → 2-4 CU');
+    expect(await limitedBy([byName], true)).toBe('hard limit by-name may cap it: 2-8 CU → 2-4 CU');
+    expect(await limitedBy([cap], false)).toBe('hard limit cap may cap it: 2-8 CU → 2-4 CU');
+    expect(await limitedBy([cap, elsewhere], true, 4)).toBe(null);
+    expect([await limitedBy([elsewhere], false), await limitedBy(undefined, false)]).toEqual([unknown, unknown]);
+  });
+
   it('of a project that is named for a compute: its only one, or which there are', async () => {
     const { parts, add } = operatorOf([aSchedule()], aCompute({ projectName: 'web shop' }));
     const hold = (compute: string) => setHold(parts, { ...asked, compute, freeze: true });

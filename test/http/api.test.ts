@@ -35,6 +35,7 @@ beforeAll(async () => {
     async requestReconciles(projectIds) {
       looked.push(...projectIds);
     },
+    policies: async () => ({ set: { hash: '', policies: [], sources: new Map() }, areCurrent: true }),
   });
   const server = await startHttpServer({
     listen: { host: '127.0.0.1', port: 0 },

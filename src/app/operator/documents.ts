@@ -1,8 +1,7 @@
 /** Domain values as documents for people and programs. */
 
 import type { ComputeSettings, Size } from '../../domain/compute/compute.ts';
-import { decide } from '../../domain/decide/decide.ts';
-import { describeStep, describeValue } from '../../domain/decide/trace.ts';
+import { describeStep } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { Freeze } from '../../domain/overrides/freezes.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
@@ -21,7 +20,6 @@ import type {
   SettingsDocument,
 } from '../../ports/documents.ts';
 import { MOST_PER_PAGE, type Page, type PageQuery } from '../../ports/operator.ts';
-import type { DaemonParts } from './parts.ts';
 
 export function settingsDocument(settings: Partial<ComputeSettings>): SettingsDocument {
   const { minCu = null, maxCu = null, suspendTimeoutSeconds = null } = settings;
@@ -56,7 +54,8 @@ export function computeDocument({ compute, decision, plan, record, ...rest }: Ev
   return document;
 }
 
-export function holdDocument(hold: Hold, daemon?: DaemonParts): HoldDocument {
+/** `limited`: in words, what hard limits make of it. */
+export function holdDocument(hold: Hold, limited: string | null): HoldDocument {
   const { size, suspendTimeoutSeconds = null, freeze = false } = hold;
   return {
     id: hold.id,
@@ -66,30 +65,8 @@ export function holdDocument(hold: Hold, daemon?: DaemonParts): HoldDocument {
     size: size ? { min_cu: size.minCu, max_cu: size.maxCu } : null,
     suspend_timeout_seconds: suspendTimeoutSeconds,
     freeze,
-    limited: daemon ? limitedBy(daemon, hold) : null,
+    limited,
   };
-}
-
-function isNothing(value: unknown): value is null | undefined {
-  return value === null || value === undefined;
-}
-
-/** What hard limits make of a hold, at its start; null where nothing. */
-function limitedBy({ fleet, policies }: DaemonParts, hold: Hold): string | null {
-  const known = fleet.known(hold.computeId)?.evaluatedCompute;
-  if (!known) return null;
-  const { compute, record } = known;
-  const instantMs = hold.createdAtMs;
-  const { trace } = decide({
-    ...{ policies: policies(), compute, baseline: record.baseline, trials: record.trials },
-    holds: [hold],
-    instantMs,
-  });
-  const capped = trace.flatMap(({ code, group, policy, before, after }) => {
-    if (code !== 'hard_limit' || !policy || isNothing(before) || isNothing(after)) return [];
-    return [`hard limit ${policy.name} caps it: ${describeValue(group, before)} → ${describeValue(group, after)}`];
-  });
-  return capped.length > 0 ? capped.join('; ') : null;
 }
 
 export function freezeDocument(freeze: Freeze): FreezeDocument {

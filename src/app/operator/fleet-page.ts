@@ -25,6 +25,7 @@ import {
   totalsOf,
   withinAnHour,
 } from './fleet-selection.ts';
+import { limitsOfDaemon } from './hold-limits.ts';
 import { type DaemonParts, fail, type OperatorParts } from './parts.ts';
 import type { Week } from './week-ahead.ts';
 
@@ -82,7 +83,7 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
       region_id: regionId,
       disabled,
       trace: decision.trace.map(stepJson),
-      holds: subject.holds.map((hold) => holdDocument(hold, daemon)),
+      holds: subject.holds.map((hold) => holdDocument(hold, limitsOfDaemon(daemon)(hold))),
       operations: operationsOf([{ projectId, computeId, record }]),
       decisions: entries.map(decisionDocument),
     },

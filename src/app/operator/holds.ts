@@ -7,6 +7,7 @@ import type { HoldRequest, OperatorResult, Page, PageQuery } from '../../ports/o
 import { holdProblem } from './check-request.ts';
 import { holdDocument, pageOf } from './documents.ts';
 import { findCompute } from './find-compute.ts';
+import { limitOfNew, limitsOf } from './hold-limits.ts';
 import { fail, type OperatorParts, recordAuditEvents } from './parts.ts';
 
 /** Sets a hold, and has its project looked at. */
@@ -22,7 +23,7 @@ export async function setHold(parts: OperatorParts, request: HoldRequest): Promi
   const { owner: who, createdAtMs: atMs } = hold;
   await recordAuditEvents(parts, [{ kind: 'hold', code: 'hold', message: describeHold(hold), who, atMs, ...place }]);
   await parts.requestReconciles([hold.projectId]);
-  return { ok: true, value: holdDocument(hold, parts.daemon) };
+  return { ok: true, value: holdDocument(hold, await limitOfNew(parts, hold)) };
 }
 
 /** Active ones, by compute and then by age. */
@@ -31,18 +32,16 @@ export async function listHolds(parts: OperatorParts, query: PageQuery): Promise
   const byCompute = ({ projectId, computeId, createdAtMs, id }: Hold) =>
     `${projectId}/${computeId}/${isoInstant(createdAtMs)}/${id}`;
   const { items, next } = pageOf(holds, byCompute, query);
-  return { ok: true, value: { items: items.map((hold) => holdDocument(hold, parts.daemon)), next } };
+  const limitOf = await limitsOf(parts);
+  return { ok: true, value: { items: items.map((hold) => holdDocument(hold, limitOf(hold))), next } };
 }
 
 /** An active one. */
-export async function findHold(
-  { store, now, daemon }: OperatorParts,
-  id: string,
-): Promise<OperatorResult<HoldDocument>> {
-  const holds = await store.holds(await now());
+export async function findHold(parts: OperatorParts, id: string): Promise<OperatorResult<HoldDocument>> {
+  const holds = await parts.store.holds(await parts.now());
   const hold = holds.find((one) => one.id === id);
   if (!hold) return fail('not_found', 'there is no such hold: it has expired or was released');
-  return { ok: true, value: holdDocument(hold, daemon) };
+  return { ok: true, value: holdDocument(hold, (await limitsOf(parts))(hold)) };
 }
 
 function newHold(request: HoldRequest, place: { projectId: string; computeId: string }, nowMs: number): Hold {

@@ -1,4 +1,5 @@
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
+import type { PolicySet } from '../../domain/policy/policy.ts';
 import type { HistoryEntry, HistoryKind } from '../../domain/records/history.ts';
 import type { Readiness } from '../../ports/documents.ts';
 import type { OperatorError, OperatorResult } from '../../ports/operator.ts';
@@ -20,6 +21,8 @@ export interface OperatorParts {
   holder: string;
   /** Absent where no daemon is asked. */
   daemon?: DaemonParts;
+  /** Where no daemon is asked: the policies of this machine, if they can be read, and whether they are those of the daemons. */
+  policies?: () => Promise<{ set: PolicySet; areCurrent: boolean } | undefined>;
 }
 
 /** What a running daemon knows besides its store. Functions, since policies are exchanged while it runs. */

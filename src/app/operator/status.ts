@@ -8,6 +8,7 @@ import type { OperatorResult } from '../../ports/operator.ts';
 import { frozenBy, statusOf } from '../evaluate/compute-status.ts';
 import { readSummary } from '../usage/cost-summary.ts';
 import { freezeDocument, holdDocument, operationsOf, unmetHeadroom } from './documents.ts';
+import { limitsOf } from './hold-limits.ts';
 import type { DaemonParts, OperatorParts } from './parts.ts';
 
 /** Of every list a status shows at most so many; the other pages have all. */
@@ -19,10 +20,11 @@ export async function status(parts: OperatorParts): Promise<OperatorResult<Statu
   const nowMs = await parts.now();
   const [holds, freezes] = await Promise.all([store.holds(nowMs), store.freezes(nowMs)]);
   const known = daemon ? recordsOf(daemon) : await recordsIn(parts);
+  const limitOf = await limitsOf(parts);
   const shared = {
     at: isoInstant(nowMs),
     revision: null,
-    holds: holds.slice(0, MOST_SHOWN).map((hold) => holdDocument(hold, daemon)),
+    holds: holds.slice(0, MOST_SHOWN).map((hold) => holdDocument(hold, limitOf(hold))),
     freezes: freezes.slice(0, MOST_SHOWN).map(freezeDocument),
     stopped_fights: stoppedFights(known),
     degraded: degraded(known),

@@ -1,0 +1,82 @@
+/** What hard limits make of a hold: who sets one is told, and does not take it for what the compute gets. */
+import type { Compute } from '../../domain/compute/compute.ts';
+import { decide } from '../../domain/decide/decide.ts';
+import { describeValue, type TraceStep } from '../../domain/decide/trace.ts';
+import type { Hold } from '../../domain/overrides/holds.ts';
+import { compilePolicies } from '../../domain/policy/compiled-policies.ts';
+import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
+import { compileSelector } from '../../domain/policy/select.ts';
+import type { DaemonParts, OperatorParts } from './parts.ts';
+
+/** In words, what hard limits make of a hold at its start; null where nothing. */
+export type LimitOf = (hold: Hold) => string | null;
+
+/** As a daemon knows its computes; of one that it has not met by what its ids say. */
+export function limitsOfDaemon({ fleet, policies }: DaemonParts): LimitOf {
+  return (hold) => {
+    const known = fleet.known(hold.computeId)?.evaluatedCompute;
+    if (!known) return limitByIds(policies().set.policies, hold, 'caps');
+    const { compute, record } = known;
+    const { trace } = decide({
+      ...{ policies: policies(), compute, baseline: record.baseline, trials: record.trials },
+      ...{ holds: [hold], instantMs: hold.createdAtMs },
+    });
+    return describeCaps(trace, () => 'caps');
+  };
+}
+
+/** With or without a daemon. Without one, the policies of this machine tell, as far as they are those of the daemons. */
+export async function limitsOf({ daemon, policies }: Pick<OperatorParts, 'daemon' | 'policies'>): Promise<LimitOf> {
+  if (daemon) return limitsOfDaemon(daemon);
+  const known = await policies?.();
+  return (hold) => (known ? limitByIds(known.set.policies, hold, known.areCurrent ? 'caps' : 'may cap') : null);
+}
+
+/** For who sets a hold: also that hard limits are not known. */
+export async function limitOfNew(
+  parts: Pick<OperatorParts, 'daemon' | 'policies'>,
+  hold: Hold,
+): Promise<string | null> {
+  const limited = (await limitsOf(parts))(hold);
+  const setsNothing = hold.size === undefined && hold.suspendTimeoutSeconds === undefined;
+  if (limited !== null || setsNothing || parts.daemon || (await parts.policies?.())?.areCurrent) return limited;
+  return 'hard limits still apply, and those of the daemons are not known here';
+}
+
+type Verb = 'caps' | 'may cap';
+
+/** Of a compute of which only the ids are known. What may select it by anything else may cap it. */
+function limitByIds(policies: readonly Policy[], hold: Hold, verb: Verb): string | null {
+  const { projectId, computeId, createdAtMs } = hold;
+  const ids = { projectId, computeId, projectName: projectId, projectNameUnknown: true, branchId: '' } as Compute;
+  const certain = new Set<string>();
+  const mayCap = policies.flatMap((policy) => {
+    if (policy.kind !== 'limits' || !policy.hard || policy.mode !== 'enforce') return [];
+    const { accounts, regions, types, minAgeMs, ...byNames } = policy.select;
+    const selection = compileSelector({ ...byNames, minAgeMs: 0 })({ ...ids, createdAtMs }, createdAtMs);
+    if (selection === 'no') return [];
+    const isOpen = accounts !== undefined || regions !== undefined || types !== undefined || minAgeMs > 0;
+    if (selection === 'yes' && !isOpen) certain.add(policy.name);
+    return [{ ...policy, select: { minAgeMs: 0 } }];
+  });
+  const compute: Compute = {
+    ...{ ...ids, account: '', regionId: '', type: 'read_write', state: 'idle', disabled: false, createdAtMs },
+    ...{ minCu: 1, maxCu: 1, suspendTimeoutSeconds: 300, ...hold.size },
+  };
+  const set: PolicySet = { hash: '', policies: mayCap, sources: new Map() };
+  const input = { policies: compilePolicies(set), compute, baseline: undefined, holds: [hold], instantMs: createdAtMs };
+  return describeCaps(decide(input).trace, (policy) => (certain.has(policy) ? verb : 'may cap'));
+}
+
+function describeCaps(trace: readonly TraceStep[], verbOf: (policy: string) => Verb): string | null {
+  const capped = trace.flatMap(({ code, group, policy, before, after }) => {
+    if (code !== 'hard_limit' || !policy || isNothing(before) || isNothing(after)) return [];
+    const values = `${describeValue(group, before)} → ${describeValue(group, after)}`;
+    return [`hard limit ${policy.name} ${verbOf(policy.name)} it: ${values}`];
+  });
+  return capped.length > 0 ? capped.join('; ') : null;
+}
+
+function isNothing(value: unknown): value is null | undefined {
+  return value === null || value === undefined;
+}
