@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { Agent } from 'undici';
-import { createControlApi } from '../src/adapters/control-api/client.ts';
+import { createControlApi } from '../src/adapters/control-api/control-api.ts';
 import { clientOptions, wireCompute } from '../test/control-api/samples.ts';
 import { medianMs, printTable } from './figures.ts';
 

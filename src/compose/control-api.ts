@@ -1,4 +1,4 @@
-import { createControlApi } from '../adapters/control-api/client.ts';
+import { createControlApi } from '../adapters/control-api/control-api.ts';
 import type { ControlApi, ControlApiError } from '../ports/control-api.ts';
 import type { RateBudget } from '../ports/rate-budget.ts';
 import type { Log, Metrics } from '../ports/telemetry.ts';

@@ -2,7 +2,7 @@ import { needsOf, withValidity } from '../domain/connections/connection-samples.
 import { type ConnectionHistory, type ConnectionSample, STALE_AFTER_MS } from '../domain/connections/connections.ts';
 import type { ConnectionNeed } from '../domain/policy/directive.ts';
 import { DEFAULT_SOURCE_EVERY_MS, type PolicySet } from '../domain/policy/policy.ts';
-import type { FleetFacts } from '../ports/fleet-facts.ts';
+import type { FleetFacts } from '../ports/control-api.ts';
 import type { ConnectionSample as StoredSample } from '../ports/store.ts';
 
 /** Connections by compute id, as headroom is evaluated by them. */

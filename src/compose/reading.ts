@@ -5,9 +5,9 @@ import { createSnapshotApi } from '../adapters/control-api/snapshot.ts';
 import { isLoopbackHost } from '../common/loopback.ts';
 import type { Result } from '../common/result.ts';
 import { limitsOf } from '../domain/rate-budget/limits.ts';
-import type { ControlApi, ControlApiError } from '../ports/control-api.ts';
+import type { ControlApi, ControlApiError, FleetFacts } from '../ports/control-api.ts';
 import type { Engine } from '../ports/engine.ts';
-import type { FleetFacts } from '../ports/fleet-facts.ts';
+
 import type { Settings } from '../settings.ts';
 import { readKeysAtStart } from './accounts.ts';
 import { explainApiError, openControlApi } from './control-api.ts';

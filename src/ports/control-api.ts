@@ -226,3 +226,14 @@ export interface ControlApi {
   accountStatus(): AccountStatus[];
   close(): Promise<void>;
 }
+
+/** What a fleet file may know of a compute and the control API has no field for. */
+export interface ComputeFacts {
+  /** Clients that were connected when the file was made. */
+  connections?: number;
+  /** What the compute had before ebb's first change. */
+  baseline?: ComputeSettings;
+}
+
+/** Facts by id of the compute; a live control API has none. */
+export type FleetFacts = ReadonlyMap<string, ComputeFacts>;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createControlApi } from '../../src/adapters/control-api/client.ts';
+import { createControlApi } from '../../src/adapters/control-api/control-api.ts';
 import { createSnapshotApi } from '../../src/adapters/control-api/snapshot.ts';
 import { type FleetProgress, readFleet } from '../../src/app/fleet/read-fleet.ts';
 import type { ControlApi } from '../../src/ports/control-api.ts';

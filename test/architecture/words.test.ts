@@ -52,7 +52,7 @@ const OLD_COMMANDS = 'src/cli/commands.ts';
 
 /** A queue keeps the name under which its jobs are stored. */
 const STORED_QUEUES = [
-  'src/adapters/queue/queues.ts',
+  'src/adapters/queue/job-queue.ts',
   'src/app/daemon.ts',
   'src/app/group/pause-queues.ts',
   'src/app/triggers.ts',

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ApiAccount } from '../../src/adapters/control-api/accounts.ts';
 import type { ControlApiOptions } from '../../src/adapters/control-api/caller.ts';
-import { createControlApi } from '../../src/adapters/control-api/client.ts';
+import { createControlApi } from '../../src/adapters/control-api/control-api.ts';
 import { keyFromFile, keysFromFolder } from '../../src/adapters/control-api/key-files.ts';
 import { createKeyGate } from '../../src/adapters/control-api/key-gate.ts';
 import { memoryLog } from '../support/memory-log.ts';

@@ -2,7 +2,7 @@
  * A daemon's part in one process: reads computes as fast as the shared budget lets it, until SIGTERM. Arguments: URL of the
  * API, URL of the engine.
  */
-import { createControlApi } from '../../src/adapters/control-api/client.ts';
+import { createControlApi } from '../../src/adapters/control-api/control-api.ts';
 import { createGroupBudget } from '../../src/adapters/control-api/group-budget.ts';
 import { openEngine } from '../../src/adapters/engine/open-engine.ts';
 import { limitsOf } from '../../src/domain/rate-budget/limits.ts';

@@ -1,6 +1,6 @@
 /** The client and the emulator know each other over HTTP alone; here every call and every error goes over that wire. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createControlApi } from '../../src/adapters/control-api/client.ts';
+import { createControlApi } from '../../src/adapters/control-api/control-api.ts';
 import { createFullControlApi, type FullControlApi } from '../../src/adapters/control-api/full-client.ts';
 import type { ApiResult, CallOptions, ControlApiErrorCode } from '../../src/ports/control-api.ts';
 import { compute, startTestEmulator, type TestEmulator } from '../emulator/support.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ControlApiOptions } from '../../src/adapters/control-api/caller.ts';
-import { createControlApi } from '../../src/adapters/control-api/client.ts';
+import { createControlApi } from '../../src/adapters/control-api/control-api.ts';
 import { clientOptions, KEY, recordingMetrics, wireCompute, wireOperation, wireProject } from './samples.ts';
 import { all, errorOf, serve, unwrap } from './support.ts';
 

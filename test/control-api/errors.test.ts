@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ControlApiOptions } from '../../src/adapters/control-api/caller.ts';
-import { createControlApi } from '../../src/adapters/control-api/client.ts';
+import { createControlApi } from '../../src/adapters/control-api/control-api.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { clientOptions, KEY, recordingMetrics, wireCompute } from './samples.ts';
 import { errorOf, serve, unwrap } from './support.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createControlApi } from '../../src/adapters/control-api/client.ts';
-import { controlApiOver } from '../../src/adapters/control-api/control-api.ts';
+import { controlApiOver, createControlApi } from '../../src/adapters/control-api/control-api.ts';
+
 import { LIST_LIMITS, pagesOf } from '../../src/adapters/control-api/pages.ts';
 import { clientOptions, KEY, wireOperation, wireProject } from './samples.ts';
 import { all, serve } from './support.ts';

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { ControlApiOptions } from '../../src/adapters/control-api/caller.ts';
-import { createControlApi } from '../../src/adapters/control-api/client.ts';
+import { createControlApi } from '../../src/adapters/control-api/control-api.ts';
 import { clientOptions } from './samples.ts';
 import { serve, unwrap } from './support.ts';
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { createControlApi } from '../../src/adapters/control-api/client.ts';
+import { createControlApi } from '../../src/adapters/control-api/control-api.ts';
 import { readKnownUsage } from '../../src/app/usage/known-usage.ts';
 import { NO_METRICS } from '../../src/compose/no-metrics.ts';
 import { billOf } from '../../src/domain/usage/bill.ts';

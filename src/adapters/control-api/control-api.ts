@@ -1,8 +1,9 @@
 import type { ApiResult, CallOptions, ControlApi, Project } from '../../ports/control-api.ts';
-import { createAccountLookup } from './account-lookup.ts';
 import type { ApiAccount } from './accounts.ts';
 import { malformed } from './answers.ts';
 import type { Caller } from './api-call.ts';
+import { type ControlApiOptions, createCaller } from './caller.ts';
+import { withDaemonGuard } from './daemon-guard.ts';
 import { createProjectList } from './list-projects.ts';
 import { apiCall, ask, type Request } from './requests.ts';
 import {
@@ -16,6 +17,7 @@ import {
   RESTART,
 } from './routes.ts';
 import { computeOf, operationOf, patchBody, settingsFrom } from './translate.ts';
+import { createUsageReader } from './usage.ts';
 import { ChangeAnswerBody, RestartAnswerBody } from './wire.ts';
 
 /** The calls of the port over a caller, whatever that lets through. */
@@ -107,4 +109,57 @@ export function controlApiOver(options: {
 /** The account and ids of a call about one compute. */
 export function compute({ account, projectId }: ProjectRef, computeId: string): Pick<Request, 'account' | 'ids'> {
   return { account, ids: { project_id: projectId, endpoint_id: computeId } };
+}
+
+interface AccountLookup {
+  /** A project was seen under this account. */
+  remember(projectId: string, account: string): void;
+  /** The account of a project; asks the accounts one after the other if it was never seen. */
+  find(projectId: string, options?: CallOptions): Promise<ApiResult<string>>;
+}
+
+/**
+ * Which account a project belongs to. With one account that needs no asking. With several, a project that was not yet listed (right
+ * after a restart) is looked for: the first account that may read it is its own.
+ */
+function createAccountLookup(options: {
+  accounts: readonly string[];
+  probe: (account: string, projectId: string, options?: CallOptions) => Promise<ApiResult<unknown>>;
+}): AccountLookup {
+  const { accounts, probe } = options;
+  const known = new Map<string, string>();
+  return {
+    remember: (projectId, account) => void known.set(projectId, account),
+    async find(projectId, callOptions) {
+      const account = known.get(projectId) ?? (accounts.length === 1 ? accounts[0] : undefined);
+      if (account !== undefined) return { ok: true, value: account };
+      let refusal: ApiResult<string> = NO_ACCOUNT;
+      for (const candidate of accounts) {
+        const result = await probe(candidate, projectId, callOptions);
+        if (result.ok) {
+          known.set(projectId, candidate);
+          return { ok: true, value: candidate };
+        }
+        // Trouble with one account outweighs the other's "not found": the project may be there.
+        if (refusal === NO_ACCOUNT || (result.error.code !== 'not_found' && result.error.code !== 'forbidden')) {
+          refusal = result;
+        }
+      }
+      return refusal;
+    },
+  };
+}
+
+const NO_ACCOUNT: ApiResult<string> = {
+  ok: false,
+  error: { code: 'not_found', route: 'GET /projects/{project_id}/endpoints', message: 'no account is configured' },
+};
+
+/**
+ * The control API for the daemon: it reads, changes size and timeout, and restarts; nothing else passes its transport. Nothing is
+ * sent before the first call. Throws if the base URL can't be used.
+ */
+export function createControlApi(options: ControlApiOptions): ControlApi {
+  const { call, accounts, permit, accountStatus, close } = createCaller(options, withDaemonGuard);
+  return { ...controlApiOver({ call, accounts }), usage: createUsageReader(call), permit, accountStatus, close };
 }

@@ -1,7 +1,15 @@
 import type { Result } from '../../common/result.ts';
 import { type Compute, canonicalSuspendTimeout } from '../../domain/compute/compute.ts';
-import type { ApiResult, Branch, ControlApi, ControlApiError, Project } from '../../ports/control-api.ts';
-import type { ComputeFacts, FleetFacts } from '../../ports/fleet-facts.ts';
+import type {
+  ApiResult,
+  Branch,
+  ComputeFacts,
+  ControlApi,
+  ControlApiError,
+  FleetFacts,
+  Project,
+} from '../../ports/control-api.ts';
+
 import { readSnapshot } from './read-snapshot.ts';
 import { BRANCHES, COMPUTE, COMPUTES, RESTART } from './routes.ts';
 import type { SnapshotBranch, SnapshotCompute, SnapshotProject } from './snapshot-schema.ts';

@@ -1,9 +1,16 @@
+import { type IQueueBackend, Queue } from 'bullmq';
 import type { Clock } from '../../ports/clock.ts';
 import type { Engine } from '../../ports/engine.ts';
-import { type Job, type JobCounts, type JobQueue, QUEUE_NAMES, type QueueName } from '../../ports/job-queue.ts';
+import {
+  type Job,
+  type JobCounts,
+  type JobData,
+  type JobQueue,
+  QUEUE_NAMES,
+  type QueueName,
+} from '../../ports/job-queue.ts';
 import type { Log } from '../../ports/telemetry.ts';
-import { createQueueBackend } from './backend.ts';
-import { openQueues } from './queues.ts';
+import { createQueueBackend, type QueueBackend } from './backend.ts';
 import { createWorkers, DEFAULT_RECOVERY, type Recovery, TICK, WORK } from './workers.ts';
 
 /** Known ids are remembered for this long after their job completed, in seconds. */
@@ -101,6 +108,50 @@ function createErrorLog({ engine, log }: { engine: Engine; log: Log }): ErrorLog
       if (loggedAtMs.size >= MOST_REMEMBERED) loggedAtMs.clear();
       loggedAtMs.set(error.message, nowMs);
       log.warn({ err: error }, 'queue error');
+    },
+  };
+}
+
+/** BullMQ writes a line for each event of each job, which nobody here reads. */
+const EVENTS_KEPT = 100;
+
+type EbbQueue = Queue<JobData, unknown, string, JobData, unknown, string, IQueueBackend>;
+
+interface Queues {
+  get(name: QueueName): EbbQueue;
+  close(): Promise<void>;
+}
+
+interface QueuesOptions {
+  backend: QueueBackend;
+  onError(error: Error): void;
+}
+
+/**
+ * The producing side of BullMQ: one Queue per name. All are opened at once, while the engine is known to be up: a Queue that is
+ * made during an outage waits for its end with every call.
+ */
+function openQueues({ backend, onError }: QueuesOptions): Queues {
+  const { connection, createBackend } = backend.forQueues;
+  const options = { connection, prefix: backend.prefix, streams: { events: { maxLen: EVENTS_KEPT } } };
+
+  function open(name: QueueName): EbbQueue {
+    const queue: EbbQueue = new Queue(name, options, createBackend);
+    queue.on('error', onError);
+    return queue;
+  }
+
+  const queues: Record<QueueName, EbbQueue> = {
+    inventory: open('inventory'),
+    boundaries: open('boundaries'),
+    crossings: open('crossings'),
+    reconcile: open('reconcile'),
+    operations: open('operations'),
+  };
+  return {
+    get: (name) => queues[name],
+    close: async () => {
+      await Promise.allSettled(Object.values(queues).map((queue) => queue.close()));
     },
   };
 }

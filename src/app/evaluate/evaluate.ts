@@ -1,15 +1,17 @@
 import type { Compute } from '../../domain/compute/compute.ts';
+import type { ReasonCode } from '../../domain/compute/reasons.ts';
 import type { ConnectionHistory } from '../../domain/connections/connections.ts';
-import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
-import { evaluate, type Situation } from '../../domain/evaluate/evaluate.ts';
+import { describeStep, type TraceStep } from '../../domain/decide/trace.ts';
+import { type EvaluatedCompute, evaluate, type Situation } from '../../domain/evaluate/evaluate.ts';
 import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import { gatesOf, type Plan } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Notifier } from '../../ports/notifier.ts';
 import type { StoredOverrides } from '../../ports/store.ts';
+import type { Telemetry } from '../../ports/telemetry.ts';
+import type { Fleet } from '../fleet/fleet.ts';
 import type { CurrentRules } from '../rules.ts';
-import { type LogHeadroomDeps, logHeadroom } from './headroom-log.ts';
 
 export type Mode = 'enforce' | 'observe';
 
@@ -101,4 +103,39 @@ function notifyHeldBack(
 
 function signature(plan: Plan): string {
   return JSON.stringify([plan.actions, plan.held, gatesOf(plan)]);
+}
+
+/** What headroom says that somebody must know who wonders about a size. */
+const REPORTED: ReadonlySet<ReasonCode> = new Set([
+  'headroom',
+  'headroom_advised',
+  'headroom_over_limit',
+  'headroom_unmet',
+  'stabilising',
+  'connections_unknown',
+]);
+
+interface LogHeadroomDeps {
+  fleet: Fleet;
+  telemetry: Telemetry;
+}
+
+/** Says it once when headroom begins, or ceases, to say something else than before of a compute. */
+function logHeadroom({ fleet, telemetry }: LogHeadroomDeps, { compute, decision }: EvaluatedCompute): void {
+  const before = reportedSteps(fleet.evaluatedCompute(compute.computeId)?.decision.trace ?? []);
+  const after = reportedSteps(decision.trace);
+  if (headroomSignature(before) === headroomSignature(after)) return;
+  const { projectId: project, computeId } = compute;
+  const steps = after.map(({ code, policy, connections }) => ({ code, policy: policy?.name, ...connections }));
+  const message = after.length === 0 ? 'has enough connections' : after.map((step) => describeStep(step)).join('; ');
+  telemetry.log.info({ event: 'ebb.headroom', project, compute: computeId, steps }, `${computeId}: ${message}`);
+}
+
+function reportedSteps(trace: readonly TraceStep[]): TraceStep[] {
+  return trace.filter(({ code }) => REPORTED.has(code));
+}
+
+/** Without the counts, which change all the time. */
+function headroomSignature(steps: readonly TraceStep[]): string {
+  return JSON.stringify(steps.map(({ code, policy, after }) => [code, policy?.name, after]));
 }

@@ -1,8 +1,10 @@
 import type { Platform } from '../platform.ts';
 import type { Compute, Operation, WorldEvent } from '../world/entities.ts';
 import type { PostgresBinaries } from './binaries.ts';
-import { createComputeServers } from './compute-servers.ts';
-import { createFronts } from './fronts.ts';
+import { type ComputeServers, createComputeServers } from './compute-servers.ts';
+
+import { POSTGRES_USER } from './data-folders.ts';
+import { type Front, openFront } from './front.ts';
 
 /** Computes that are real servers: they execute what the world starts, and report to the world when it is done. */
 export interface PostgresPower {
@@ -108,4 +110,50 @@ function keepPolling(platform: Platform): { stop(): void } {
   };
   timer = setTimeout(poll, SHORTEST_POLL_MS);
   return { stop: () => clearTimeout(timer) };
+}
+
+/** The doors of all computes. */
+interface Fronts {
+  open(computeId: string): Promise<void>;
+  effectivePolicies(event: Extract<WorldEvent, { type: 'clients' }>): void;
+  urlOf(computeId: string): string | undefined;
+  /** How many clients found no place on the compute's server. */
+  refusedOf(computeId: string): number | undefined;
+  close(computeId: string): Promise<void>;
+  closeAll(): Promise<void>;
+  /** The computes whose server is being stopped: whose sessions end now was cut off. */
+  stopping: Set<string>;
+}
+
+function createFronts(platform: Platform, servers: ComputeServers): Fronts {
+  const fronts = new Map<string, Front>();
+  const stopping = new Set<string>();
+  const close = async (computeId: string): Promise<void> => {
+    const front = fronts.get(computeId);
+    fronts.delete(computeId);
+    await front?.close();
+  };
+  return {
+    stopping,
+    async open(computeId) {
+      if (fronts.has(computeId)) return;
+      const front = await openFront({
+        computeId,
+        platform,
+        socketPath: () => servers.socketPath(computeId),
+        isStopping: () => stopping.has(computeId),
+      });
+      fronts.set(computeId, front);
+    },
+    effectivePolicies: (event) => fronts.get(event.computeId)?.effectivePolicies(event),
+    urlOf(computeId) {
+      const port = fronts.get(computeId)?.port;
+      return port === undefined ? undefined : `postgres://${POSTGRES_USER}@127.0.0.1:${port}/postgres`;
+    },
+    refusedOf: (computeId) => fronts.get(computeId)?.refused(),
+    close,
+    closeAll: async () => {
+      await Promise.all([...fronts.keys()].map(close));
+    },
+  };
 }
