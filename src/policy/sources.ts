@@ -112,8 +112,7 @@ export function unknownSources(
   const names = [...sources.keys()];
   return written.flatMap(({ at, team, valueAt, problemAt }) => {
     const name = valueAt([...at, 'connections']);
-    if (valueAt([...at, 'kind']) !== 'headroom' || typeof name !== 'string') return [];
-    if (sources.has(sourceName(sources, team, name))) return [];
+    if (typeof name !== 'string' || sources.has(sourceName(sources, team, name))) return [];
     const list = names.length > 0 ? `; there are ${names.slice(0, 20).join(', ')}` : '; there are no "sources"';
     const message = `no source is named ${JSON.stringify(name.slice(0, 60))}${didYouMean(name, names) || list}`;
     return [problemAt([...at, 'connections'], 'value', message)];

@@ -1,5 +1,6 @@
 import { printable } from '../../common/safe-text.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
+import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
 import type { Ignored } from './ignored.ts';
 
@@ -62,7 +63,7 @@ function policyOf(policy: Policy): string {
 /** Why a policy writes nothing, if it is so. */
 function idleness(policy: Policy): string | undefined {
   if (policy.mode === 'observe') return 'only observes';
-  return policy.kind === 'headroom' && policy.act === 'advise' ? 'only advises' : undefined;
+  return ruleOf(policy).need(policy)?.act === 'advise' ? 'only advises' : undefined;
 }
 
 /** The first compute of a project is the one for writing on the default branch. Where roles are not known, any could be it. */

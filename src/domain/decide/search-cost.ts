@@ -1,4 +1,5 @@
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
+import { ruleOf } from '../policy/kinds/kinds.ts';
 import type { ScheduleWindow } from '../policy/kinds/schedule.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { TimeSpec, WeeklyWindow } from '../time/time-spec.ts';
@@ -141,17 +142,17 @@ function partsOf(policy: Policy): Parts {
 
 function listsOf(policy: Policy): readonly (readonly TimeSpec[])[] {
   if (policy.kind === 'schedule') return policy.windows.map(({ at }) => at);
-  return 'at' in policy ? [policy.at] : [];
+  const times = ruleOf(policy).times(policy);
+  return times.length > 0 ? [times] : [];
 }
 
 function stepsOfTimes(policy: Policy): number {
   if (policy.kind === 'schedule') return policy.windows.reduce((sum, window) => sum + stepsOfWindow(window), 0);
   if (policy.kind === 'trial') return policy.design.periods * STEPS_OF_FLIP;
-  if (!('at' in policy)) return 0;
+  const times = ruleOf(policy).times(policy);
+  if (times.length === 0) return 0;
   // A freeze also says when it ends.
-  return policy.kind === 'freeze'
-    ? stepsToFollow(policy.at) + stepsToFindChange(policy.at)
-    : 2 * stepsToFollow(policy.at);
+  return policy.kind === 'freeze' ? stepsToFollow(times) + stepsToFindChange(times) : 2 * stepsToFollow(times);
 }
 
 /** Since when it is open, and until when; the same of its absolute times alone, and of when it is to be ready. */

@@ -4,7 +4,7 @@ import type { Policy } from './policy.ts';
 
 /**
  * What protects computes under one policy set and would not, or not in the same way, under the next: policies that are gone or only
- * observe, schedules with fewer windows, and freezes and hard limits that are not what they were. One entry for each, for people.
+ * observe, policies with fewer times, and freezes and hard limits that are not what they were. One entry for each, for people.
  * A file that somebody is still writing looks like this.
  */
 export function vanishedBetween(before: readonly Policy[], after: readonly Policy[]): string[] {
@@ -15,7 +15,7 @@ export function vanishedBetween(before: readonly Policy[], after: readonly Polic
     if (policy.mode === 'enforce' && now.mode === 'observe') return [`${nounOf(policy)} ${policy.name} only observes`];
     if (ruleOf(policy).guard(policy) && meaningOf(now) !== meaningOf(policy))
       return [`${nounOf(policy)} ${policy.name} is another`];
-    return windowsOf(now) < windowsOf(policy) ? [`a window of ${policy.name} is gone`] : [];
+    return timesOf(now) < timesOf(policy) ? [`a window of ${policy.name} is gone`] : [];
   });
 }
 
@@ -27,8 +27,8 @@ function meaningOf({ file: _file, ...policy }: Policy): string {
   return JSON.stringify(policy);
 }
 
-function windowsOf(policy: Policy): number {
-  return policy.kind === 'schedule' ? policy.windows.length : 0;
+function timesOf(policy: Policy): number {
+  return ruleOf(policy).times(policy).length;
 }
 
 /**
