@@ -1,6 +1,7 @@
 import type { PolicySet } from '../domain/policy/policy.ts';
+import { frozenPart, withParts } from '../domain/policy/team-parts.ts';
 import { type LoadOptions, loadPolicySet } from '../policy/load.ts';
-import { formatProblem } from '../policy/problem.ts';
+import { formatProblem, type PolicyProblem } from '../policy/problem.ts';
 import { readSettings, type Settings } from '../settings.ts';
 import { UserError } from './fail.ts';
 import { writeErrLine } from './output.ts';
@@ -13,12 +14,27 @@ export function settingsOrFail(options: Parameters<typeof readSettings>[0]): Set
   return read.settings;
 }
 
+type Known = Required<Pick<LoadOptions, 'knownSources' | 'teams'>>;
+
 /** The policies, or an error that shows every problem with its place. */
-export async function loadOrFail(
-  paths: readonly string[],
-  { knownSources, teams }: Required<Pick<LoadOptions, 'knownSources' | 'teams'>>,
-): Promise<PolicySet> {
+export async function loadOrFail(paths: readonly string[], { knownSources, teams }: Known): Promise<PolicySet> {
   const loaded = await loadPolicySet({ paths, knownSources, teams });
   if (loaded.ok) return loaded.set;
-  throw new UserError(loaded.problems.map((problem) => formatProblem(problem)).join('\n'));
+  throw refused(loaded.problems);
+}
+
+/**
+ * The policies to start a daemon with: teams whose files have problems hinder nobody else. Nothing is written to the computes of those
+ * until their files can be read; the daemon says what is wrong when it first reads them.
+ */
+export async function loadToRun(paths: readonly string[], { knownSources, teams }: Known): Promise<PolicySet> {
+  const loaded = await loadPolicySet({ paths, knownSources, teams });
+  if (loaded.ok) return loaded.set;
+  if (!loaded.others) throw refused(loaded.problems);
+  const broken = teams.filter(({ name }) => loaded.problems.some(({ team }) => team === name));
+  return withParts(loaded.others.set, new Map(broken.map((team) => [team.name, frozenPart(team)])));
+}
+
+function refused(problems: readonly PolicyProblem[]): UserError {
+  return new UserError(problems.map((problem) => formatProblem(problem)).join('\n'));
 }

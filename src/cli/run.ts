@@ -54,7 +54,7 @@ async function run({ config, accept, ...flags }: RunFlags): Promise<void> {
   const [stopped, onHangUp] = [stopSignal(), hangUps()];
   const stopping = new AbortController();
   void stopped.then((signal) => stopping.abort(new Error(`stopped by ${signal}`)));
-  const [{ readSettings }, { loadOrFail }, { runDaemon }, { rulesFromFiles }, { configFilePath }] = await Promise.all([
+  const [{ readSettings }, { loadToRun }, { runDaemon }, { rulesFromFiles }, { configFilePath }] = await Promise.all([
     import('../settings.ts'),
     import('./or-fail.ts'),
     import('../compose.ts'),
@@ -66,7 +66,7 @@ async function run({ config, accept, ...flags }: RunFlags): Promise<void> {
   if (!read.ok) throw new UserError(read.problems.join('\n'));
   const { settings } = read;
   for (const warning of read.warnings) writeErrLine(`warning: ${warning}`);
-  const policies = await loadOrFail(settings.policies, settings);
+  const policies = await loadToRun(settings.policies, settings);
   const configFile = configFilePath({ cwd: process.cwd(), named: config });
   const source = rulesFromFiles({ readSettings: readAgain, settings, configFile });
   const { signal } = stopping;

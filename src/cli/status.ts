@@ -39,7 +39,7 @@ export function describeStatus(status: Status): string[] {
     ),
     ...daemonLines(status),
     ...costLines(status.costs ?? null),
-    ...(staged ? [`staged: ${staged.message}`] : []),
+    ...[staged ?? [], status.staged_teams ?? []].flat().map(({ message }) => `staged: ${message}`),
     ...(status.policy_problems ?? []).map((problem) => `policies: ${problem}`),
     ...status.waiting.map(({ reason, computes }) => `waiting (${reason}): ${computes}`),
     ...freezes.map((one) => `frozen until ${one.expires_at}: ${describeFreeze(one)}; ${one.owner}: ${one.reason}`),

@@ -85,9 +85,9 @@ function depsOf(
   const clock = systemClock();
   const fleet = createFleet({ clock });
   const telemetry = { log: SILENT_LOG, metrics: NO_METRICS };
-  const { disruption, manualChanges, revision } = settings;
+  const { disruption, manualChanges, revision, teams } = settings;
   const costs = costRulesOf(settings);
-  const current = { policies, disruption, manualChanges, profiles: situation.profiles, revision, costs };
+  const current = { policies, disruption, manualChanges, profiles: situation.profiles, revision, costs, teams };
   return {
     ...{ clock, api, store, telemetry, rules: { current } },
     notify,

@@ -7,7 +7,7 @@ import { computePage, fleetPage, knownCompute } from '../app/operator/fleet-page
 import { findHold } from '../app/operator/holds.ts';
 import { rememberReads } from '../app/operator/remembered-reads.ts';
 import { createWeekAhead } from '../app/operator/week-ahead.ts';
-import { policyProblems, type SetsDeps, stagedSet } from '../app/rollout/write-permission.ts';
+import { policyProblems, type SetsDeps, stagedSets } from '../app/rollout/write-permission.ts';
 import { requestReconciles, type TriggerDeps } from '../app/triggers.ts';
 import { fleetPlanJson } from '../domain/evaluate/fleet-plan-json.ts';
 import { planHash } from '../domain/evaluate/plan-fleet.ts';
@@ -39,7 +39,7 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
       ...{ fleet, mode, readiness },
       policies: () => rules.current.policies,
       revision: () => rules.current.revision,
-      staged: () => stagedSet(deps),
+      staged: () => stagedSets(deps),
       policyProblems: () => [...policyProblems(deps), ...narrowKeysOf(deps).map(({ message }) => message)],
       week: createWeekAhead({ policies: () => rules.current.policies, clock }),
     },

@@ -1,4 +1,5 @@
 import type { PolicySet } from '../domain/policy/policy.ts';
+import { NO_TEAM } from '../domain/policy/team-parts.ts';
 import { findPolicyFiles } from '../policy/find-files.ts';
 import { loadPolicySet } from '../policy/load.ts';
 import { formatProblem, type PolicyProblem } from '../policy/problem.ts';
@@ -47,11 +48,14 @@ export function rulesFromFiles(options: RulesFromFilesOptions): RulesSource {
     const { knownSources, teams } = settings.settings;
     const loaded = await loadPolicySet({ paths, cwd, knownSources, teams, onRead: (file) => files.push(file) });
     readBefore = files;
-    if (!loaded.ok) return { ok: false, problems: loaded.problems.map(inOneLine) };
+    const usable = loaded.ok ? loaded : loaded.others;
+    const problems = loaded.ok ? [] : loaded.problems;
+    if (!usable) return { ok: false, problems: problems.map(inOneLine) };
     return {
       ok: true,
-      rules: rulesOf(settings.settings, loaded.set),
-      warnings: [...settings.warnings, ...loaded.warnings.map(inOneLine)],
+      rules: rulesOf(settings.settings, usable.set),
+      broken: byTeam(problems),
+      warnings: [...settings.warnings, ...usable.warnings.map(inOneLine)],
       needRestart: changedForRestart(options.settings, settings.settings),
       replaced: false,
     };
@@ -68,9 +72,9 @@ export function rulesFromFiles(options: RulesFromFilesOptions): RulesSource {
 
 /** What the settings and a policy set say that may be exchanged while a daemon runs. */
 export function rulesOf(settings: Settings, policies: PolicySet): Rules {
-  const { disruption, manualChanges, revision, accounts } = settings;
+  const { disruption, manualChanges, revision, accounts, teams } = settings;
   const costs = costRulesOf(settings);
-  return { policies, disruption, manualChanges, revision, costs, profiles: profilesOf(accounts) };
+  return { policies, disruption, manualChanges, revision, costs, profiles: profilesOf(accounts), teams };
 }
 
 /** Who owns usage, and what it costs. */
@@ -81,6 +85,16 @@ export function costRulesOf({ accounts, owners, prices }: Settings): CostRules {
 
 function profilesOf(accounts: Settings['accounts']): Rules['profiles'] {
   return new Map(accounts.map(({ name, profile }) => [name, profile]));
+}
+
+/** By team, what is wrong with its files. */
+function byTeam(problems: readonly PolicyProblem[]): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  for (const problem of problems) {
+    const { team = NO_TEAM } = problem;
+    found.set(team, [...(found.get(team) ?? []), inOneLine(problem)]);
+  }
+  return found;
 }
 
 function inOneLine({ excerpt: _excerpt, ...problem }: PolicyProblem): string {

@@ -1,7 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { glob, isDynamicPattern } from 'tinyglobby';
-import { POLICY_LIMITS } from './limits.ts';
 import type { PolicyProblem } from './problem.ts';
 
 export interface FoundFiles {
@@ -22,10 +21,6 @@ export async function findPolicyFiles(paths: readonly string[], cwd: string): Pr
     const files = await filesOf(path, cwd);
     if (typeof files === 'string') problems.push({ code: 'files', file: path, message: files });
     else for (const file of files) found.add(file);
-  }
-  if (found.size > POLICY_LIMITS.files) {
-    const message = `${found.size} policy files; at most ${POLICY_LIMITS.files} are read`;
-    return { files: [], problems: [...problems, { code: 'limit', file: paths.join(', '), message }] };
   }
   return { files: [...found], problems };
 }

@@ -22,7 +22,7 @@ export interface LoadOptions {
 
 /**
  * Loads a policy set from files. All or nothing: what can't be found, read or understood is a problem, and with any problem
- * there is no set. Never throws for anything that is in the files or about them.
+ * there is no set; only teams don't hinder each other (`others`). Never throws for anything that is in the files or about them.
  */
 export async function loadPolicySet(options: LoadOptions): Promise<PolicySetResult> {
   const { paths, cwd = process.cwd(), onRead, knownSources, teams = [] } = options;
@@ -30,22 +30,29 @@ export async function loadPolicySet(options: LoadOptions): Promise<PolicySetResu
   const texts: PolicyFileText[] = [];
   const { teamOf, problems: ofTeams } = await teamsOfFiles(teams, cwd);
   const problems: PolicyProblem[] = [...found.problems, ...ofTeams];
+  const counts = new Map<Team | undefined, number>();
   for (const file of found.files) {
+    const team = teamOf.get(file);
+    const count = (counts.get(team) ?? 0) + 1;
+    counts.set(team, count);
+    if (count > POLICY_LIMITS.files) continue;
     const path = shownPath(file, cwd);
     onRead?.(file);
     const read = readText(file);
-    const team = teamOf.get(file);
     if (read.ok) texts.push({ path, text: read.text, ...(team && { team }) });
     else problems.push({ code: read.code, file: path, message: read.message, ...(team && { team: team.name }) });
+  }
+  for (const [team, count] of counts) {
+    if (count <= POLICY_LIMITS.files) continue;
+    const message = `${count} policy files; at most ${POLICY_LIMITS.files} are read`;
+    problems.push({ code: 'limit', file: paths.join(', '), message, ...(team && { team: team.name }) });
   }
   const readReferenced = (policyFile: string, path: string): Read => {
     const file = resolve(dirname(resolve(cwd, policyFile)), path);
     onRead?.(file);
     return readText(file);
   };
-  const parsed = parsePolicyFiles(texts, { readReferenced, ...(knownSources && { knownSources }) });
-  if (problems.length === 0) return parsed;
-  return { ok: false, problems: [...problems, ...(parsed.ok ? [] : parsed.problems)] };
+  return parsePolicyFiles(texts, { readReferenced, unread: problems, ...(knownSources && { knownSources }) });
 }
 
 type Read = { ok: true; text: string } | { ok: false; code: PolicyProblem['code']; message: string };

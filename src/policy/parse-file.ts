@@ -67,7 +67,7 @@ function sourcesOf(
 ): WrittenSource[] {
   return Object.entries(head?.sources ?? {}).map(([name, written]) => ({
     name,
-    source: toSource(qualifiedName(team, name), path, written),
+    source: { ...toSource(qualifiedName(team, name), path, written), ...(team && { team: team.name }) },
     problemAt: (at, code, message) => problemAt(document.keySpanOf(at), code, message),
   }));
 }

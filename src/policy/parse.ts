@@ -20,17 +20,25 @@ export interface PolicyFileText {
 
 export type PolicySetResult =
   | { ok: true; set: PolicySet; warnings: PolicyProblem[]; written: readonly WrittenPolicy[] }
-  | { ok: false; problems: PolicyProblem[] };
+  | {
+      ok: false;
+      problems: PolicyProblem[];
+      /** The files in which nothing is wrong, where all that is wrong is in the files of teams: of those nothing is in it. */
+      others?: { set: PolicySet; warnings: PolicyProblem[] };
+    };
 
 interface ParseOptions {
   /** How iCalendar files are read that policy files name; without it there are none. */
   readReferenced?: ReadReferenced;
   /** What the settings say of sources; without it policy files define all of them, and reach nothing. */
   knownSources?: KnownSources;
+  /** What is wrong with files that could not be read. */
+  unread?: readonly PolicyProblem[];
 }
 
 /** What the files of one team are, or those of no team. */
 interface Part {
+  team: string | undefined;
   policies: readonly Policy[];
   sources: PolicySet['sources'];
   written: readonly WrittenPolicy[];
@@ -44,7 +52,7 @@ interface Part {
  * may be the same, and each team may write as much as a set may have.
  */
 export function parsePolicyFiles(files: readonly PolicyFileText[], options: ParseOptions = {}): PolicySetResult {
-  const { knownSources = NO_SOURCES } = options;
+  const { knownSources = NO_SOURCES, unread = [] } = options;
   const common = parsePart(
     files.filter(({ team }) => team === undefined),
     { ...options, knownSources },
@@ -57,14 +65,20 @@ export function parsePolicyFiles(files: readonly PolicyFileText[], options: Pars
     ),
   );
   const all = [common, ...parts];
-  const problems = all.flatMap((part) => part.problems).sort(byPlace);
-  if (problems.length > 0) return { ok: false, problems };
+  const problems = [...unread, ...all.flatMap((part) => part.problems).sort(byPlace)];
+  if (problems.length === 0) return { ok: true, ...whole(all) };
+  const broken = new Set(problems.map(({ team }) => team));
+  if (broken.has(undefined)) return { ok: false, problems };
+  return { ok: false, problems, others: whole(all.filter(({ team }) => !broken.has(team))) };
+}
+
+function whole(parts: readonly Part[]) {
   const set = policySet(
-    all.flatMap((part) => part.policies),
-    new Map(all.flatMap((part) => [...part.sources])),
+    parts.flatMap(({ policies }) => policies),
+    new Map(parts.flatMap(({ sources }) => [...sources])),
   );
-  const warnings = all.flatMap((part) => part.warnings).sort(byPlace);
-  return { ok: true, set, warnings, written: all.flatMap((part) => part.written) };
+  const warnings = parts.flatMap((part) => part.warnings).sort(byPlace);
+  return { set, warnings, written: parts.flatMap(({ written }) => written) };
 }
 
 function parsePart(files: readonly PolicyFileText[], options: ParseOptions & { knownSources: KnownSources }): Part {
@@ -87,6 +101,7 @@ function parsePart(files: readonly PolicyFileText[], options: ParseOptions & { k
   const problems = [...ofFiles, ...ofNames, ...duplicateNames(parsed), ...tooMuch(parsed)];
   const team = files[0]?.team?.name;
   return {
+    team,
     policies: policies.map((policy) =>
       'connections' in policy ? { ...policy, connections: sourceName(sources, team, policy.connections) } : policy,
     ),

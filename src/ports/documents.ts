@@ -154,6 +154,8 @@ export interface StatusDocument {
   freezes: readonly FreezeDocument[];
   /** The policy set that waits for `ebb approve`. */
   staged: { hash: string; message: string } | null;
+  /** What waits for it of the files of teams. */
+  staged_teams: { owner: string; hash: string; message: string }[];
   /** In flight, oldest first. */
   operations: OperationDocument[];
   /** What else keeps the newest policies from counting, such as files that are broken: one line each. */

@@ -53,6 +53,16 @@ export const METRICS = {
     labels: [],
     zero: [{}],
   },
+  ebb_team_policy_load_success: {
+    type: 'gauge',
+    help: "1 if the last load of a team's files succeeded; otherwise their last good version is current.",
+    labels: ['owner'],
+  },
+  ebb_team_staged_changes: {
+    type: 'gauge',
+    help: "Computes that the staged policies of a team's files would disconnect at once; 0 if none are staged.",
+    labels: ['owner'],
+  },
   ebb_write_blocked: {
     type: 'gauge',
     help: '1 while this daemon may write nothing at all, by reason.',

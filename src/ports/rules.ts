@@ -3,6 +3,7 @@ import type { ConnectionProfile } from '../domain/connections/connection-profile
 import type { ManualChanges, PartialDisruption } from '../domain/policy/disruption.ts';
 import type { OwnerRule } from '../domain/policy/owners.ts';
 import type { PolicySet } from '../domain/policy/policy.ts';
+import type { TeamScope } from '../domain/policy/team-parts.ts';
 
 /** Who owns usage, and what it costs. */
 export interface CostRules {
@@ -17,6 +18,8 @@ export interface Rules {
   policies: PolicySet;
   disruption: PartialDisruption;
   manualChanges: ManualChanges | undefined;
+  /** Whose files may select what. */
+  teams: readonly TeamScope[];
   /** How many connections a size accepts, by account. */
   profiles: ReadonlyMap<string, ConnectionProfile>;
   costs: CostRules;
@@ -28,6 +31,8 @@ export type RulesReading =
   | {
       ok: true;
       rules: Rules;
+      /** What is wrong with the files of teams, of which `rules` has no policies: each in one line that says where. */
+      broken?: ReadonlyMap<string, readonly string[]>;
       warnings: readonly string[];
       /** Names of settings that have changed and count only after a restart. */
       needRestart: readonly string[];

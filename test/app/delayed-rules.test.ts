@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
-import { type ActivateDeps, advanceRules, takeReading } from '../../src/app/rollout/activate.ts';
+import { type ActivateDeps, advanceRules } from '../../src/app/rollout/activate.ts';
+import { takeReading } from '../../src/app/rollout/take-reading.ts';
 import { createPolicySets, policyProblems } from '../../src/app/rollout/write-permission.ts';
 import { compileRules } from '../../src/app/rules.ts';
 import type { FreezePolicy } from '../../src/domain/policy/kinds/freeze.ts';
@@ -28,6 +29,7 @@ function rulesWith(policies: PolicySet): Rules {
     profiles: new Map(),
     revision: undefined,
     costs: NO_COSTS,
+    teams: [],
   };
 }
 

@@ -37,7 +37,7 @@ function operatorOf(set: Policy[], compute = aCompute(), record = aRecord()) {
         void told.push(...entries.flatMap(({ reasons }) => reasons.map(({ message }) => message))),
     },
     daemon: {
-      ...{ fleet, mode: 'enforce', policies: () => policies, revision: () => undefined, staged: () => undefined },
+      ...{ fleet, mode: 'enforce', policies: () => policies, revision: () => undefined, staged: () => [] },
       ...{ policyProblems: () => [], readiness: async () => ({ ready: true, checks: [] }) },
     },
   } as unknown as OperatorParts;

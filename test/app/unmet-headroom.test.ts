@@ -39,7 +39,7 @@ beforeAll(async () => {
       ...{ fleet, mode: 'enforce' },
       policies: () => policies,
       revision: () => undefined,
-      staged: () => undefined,
+      staged: () => [],
       week: { of: async (subjects) => subjects.map(() => ({ state: 'not_yet' })) } as DaemonParts['week'],
       policyProblems: () => [],
       readiness: async () => ({ ready: true, checks: [] }),

@@ -159,7 +159,7 @@ export const NO_COSTS = { owners: [], prices: { free: 0, launch: 0.1, scale: 0.2
 export function currentRules(...policies: Policy[]): CurrentRules {
   const [disruption, profiles] = [{}, new Map()];
   const current = { policies: compiled(...policies), disruption, profiles, manualChanges: undefined };
-  return { current: { ...current, revision: undefined, costs: NO_COSTS } };
+  return { current: { ...current, revision: undefined, costs: NO_COSTS, teams: [] } };
 }
 
 /** A plan with all of its reasons in a row, as people are shown them, and the gates that hold what waits. */

@@ -51,9 +51,10 @@ async function approve(
   const problem = ownerProblem(owner);
   if (problem !== undefined) return fail('invalid', problem);
   if (!HASH.test(hash)) return fail('invalid', 'the hash of a policy set has hexadecimal digits only: see ebb status');
-  const staged = parts.daemon?.staged();
-  if (parts.daemon && !staged?.hash.startsWith(hash)) {
-    return fail('not_found', staged ? `the set that is staged is ${staged.hash}` : 'no policy set waits for approval');
+  const staged = parts.daemon?.staged().map((one) => one.hash);
+  if (staged && !staged.some((one) => one.startsWith(hash))) {
+    const message = `the set that is staged is ${staged.join(', or ')}`;
+    return fail('not_found', staged.length > 0 ? message : 'no policy set waits for approval');
   }
   const atMs = await parts.now();
   await parts.store.approve({ hash, who: owner, atMs });

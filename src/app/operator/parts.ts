@@ -32,8 +32,8 @@ export interface DaemonParts {
   policies(): CompiledPolicies;
   /** What the policies were made from, such as a commit. */
   revision(): string | undefined;
-  /** The policy set that waits for a person's yes. */
-  staged(): { hash: string; message: string } | undefined;
+  /** What of the policy set waits for a person's yes: of files of no team (an empty name), and of teams. */
+  staged(): readonly { team: string; hash: string; message: string }[];
   week: WeekAhead;
   /** What else keeps the newest policies from counting: one line each. */
   policyProblems(): readonly string[];

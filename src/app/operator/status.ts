@@ -1,4 +1,5 @@
 import { gatesOf } from '../../domain/plan/plan.ts';
+import { NO_TEAM } from '../../domain/policy/team-parts.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { isDegraded, worstFailures } from '../../domain/records/failures.ts';
 import { stoppedGroups } from '../../domain/records/fights.ts';
@@ -37,7 +38,7 @@ export async function status(parts: OperatorParts): Promise<OperatorResult<Statu
       known: known.length,
       degraded: known.filter(({ record }) => isDegraded(worstFailures(record))).length,
     };
-    const unknown = { mode: null, policies: null, staged: null, policy_problems: null };
+    const unknown = { mode: null, policies: null, staged: null, staged_teams: [], policy_problems: null };
     const unseen = { unmet_headroom: null, manual_changes: null };
     const stored = { set_hash: setHash, computes, waiting: [], readiness: null };
     return { ok: true, value: { ...shared, ...unknown, ...unseen, ...stored, source: 'store' } };
@@ -54,16 +55,20 @@ export async function status(parts: OperatorParts): Promise<OperatorResult<Statu
     waiting: countWaiting(daemon),
     unmet_headroom: unmetOf(daemon),
     manual_changes: manualChangesOf(daemon),
-    staged: stagedDocument(daemon),
+    ...stagedDocuments(daemon),
     policy_problems: daemon.policyProblems().slice(0, MOST_SHOWN),
     readiness: await daemon.readiness(),
   };
   return { ok: true, value };
 }
 
-function stagedDocument(daemon: DaemonParts): StatusDocument['staged'] {
-  const staged = daemon.staged();
-  return staged ? { hash: staged.hash, message: staged.message } : null;
+function stagedDocuments(daemon: DaemonParts): Pick<StatusDocument, 'staged' | 'staged_teams'> {
+  const staged = daemon.staged().map(({ team: owner, hash, message }) => ({ owner, hash, message }));
+  const common = staged.find(({ owner }) => owner === NO_TEAM);
+  return {
+    staged: common ? { hash: common.hash, message: common.message } : null,
+    staged_teams: staged.filter((one) => one !== common),
+  };
 }
 
 interface Known {

@@ -1,84 +1,58 @@
+import type { Compute } from '../../domain/compute/compute.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
-import { changedTrials, vanishedBetween } from '../../domain/policy/set-changes.ts';
-import type { Rules, RulesReading } from '../../ports/rules.ts';
+import { compileSelector } from '../../domain/policy/select.ts';
+import { frozenPart, NO_TEAM, partOf, withParts } from '../../domain/policy/team-parts.ts';
+import type { Rules } from '../../ports/rules.ts';
 import type { Metrics } from '../../ports/telemetry.ts';
 import { compileRules } from '../rules.ts';
 import { isTooMuch, type MeasureImpactDeps, measureImpact } from './disruption-impact.ts';
 import { type ReevaluateDeps, reevaluateFleet } from './reevaluate.ts';
-import { type Candidate, DELAY_MS, describeDelay, type SetsDeps, short, stagedSet } from './write-permission.ts';
+import {
+  type Candidate,
+  DELAY_MS,
+  ownerOf,
+  partStates,
+  type SetsDeps,
+  short,
+  stagedSets,
+  stateOf,
+} from './write-permission.ts';
 
 /** The least of a hash that may stand for it. */
 const SHORTEST_HASH = 12;
-
-/** Problems that go into one line of the log; `ebb validate` shows all. */
-const MOST_PROBLEMS_LOGGED = 20;
 
 export interface ActivateDeps extends SetsDeps, MeasureImpactDeps, ReevaluateDeps {
   clock: MeasureImpactDeps['clock'];
 }
 
-/** Starts with the rules that are given: current at once, unless they must have their impact counted first. */
+/**
+ * Starts with the rules that are given: current at once, unless they must have their impact counted first. Until that is done nothing
+ * is written to the computes of teams, whose parts are counted one by one.
+ */
 export async function beginWithRules(deps: ActivateDeps): Promise<void> {
-  if (deps.mode === 'observe') return;
+  const { sets, store, mode } = deps;
+  if (mode === 'observe') return;
   const rules = currentRules(deps);
-  const { hash } = rules.policies;
-  if (await isAllowed(deps, hash)) deps.sets.generation = await deps.store.raiseGeneration(hash);
-  else deps.sets.candidate = { rules };
-}
-
-export interface ReadingOptions {
-  /** A person has asked for it: then nothing is waited for. */
-  isAsked: boolean;
-  signal: AbortSignal;
-}
-
-/** Takes what was read: rules that are right become current as far as they may, broken ones leave everything as it is. */
-export async function takeReading(
-  deps: ActivateDeps,
-  read: RulesReading,
-  { isAsked, signal }: ReadingOptions,
-): Promise<void> {
-  const reading = withoutChangedTrials(deps, read);
-  noteProblems(deps, reading.ok ? [] : reading.problems);
-  // The files have changed again, so the delay begins again.
-  if (!reading.ok && deps.sets.candidate?.delay) deps.sets.candidate = undefined;
-  if (reading.ok) await offerRules(deps, reading, { mayCountAtOnce: isAsked || reading.replaced, signal });
-}
-
-function withoutChangedTrials({ rules, clock }: ActivateDeps, reading: RulesReading): RulesReading {
-  if (!reading.ok) return reading;
-  const { policies } = rules.current;
-  const problems = changedTrials(policies.set.policies, reading.rules.policies.policies, clock.now());
-  return problems.length > 0 ? { ok: false, problems } : reading;
-}
-
-async function offerRules(
-  deps: ActivateDeps,
-  { rules, warnings }: Extract<RulesReading, { ok: true }>,
-  { mayCountAtOnce, signal }: { mayCountAtOnce: boolean; signal: AbortSignal },
-): Promise<void> {
-  const { sets, telemetry } = deps;
-  const { hash } = rules.policies;
-  const isKnown = sets.candidate?.rules.policies.hash === hash;
-  const isCurrent = hash === deps.rules.current.policies.set.hash;
-  if (warnings.length > 0 && !isCurrent && !isKnown) {
-    telemetry.log.warn({ event: 'ebb.policy_warnings', hash, warnings }, warnings.join('; '));
+  const { policies, teams } = rules;
+  for (const { name } of teams) stateOf(sets, name);
+  if (await isAllowed(deps, [policies.hash])) {
+    sets.generation = await store.raiseGeneration(policies.hash);
+    return;
   }
-  if (isKnown && sets.candidate) sets.candidate.rules = rules;
-  else sets.candidate = isCurrent ? undefined : { rules };
-  if (sets.candidate && mayCountAtOnce) delete sets.candidate.delay;
-  else if (sets.candidate && !isKnown) delayCandidate(deps, sets.candidate);
-  if (isCurrent && fingerprint(rules) !== fingerprint(currentRules(deps))) swapRules(deps, rules);
-  await advanceRules(deps, signal);
+  sets.candidate = { rules: { ...rules, policies: partOf(policies, NO_TEAM) } };
+  const frozen = new Map(teams.map((team) => [team.name, frozenPart(team)]));
+  for (const [name, { hash }] of frozen) {
+    const part = partOf(policies, name);
+    if (part.hash !== hash) stateOf(sets, name).candidate = { rules: { ...rules, policies: part } };
+  }
+  if (teams.length > 0) deps.rules.current = compileRules({ ...rules, policies: withParts(policies, frozen) });
 }
 
-/** Where something vanished, somebody may be in the middle of writing a file. */
-function delayCandidate({ rules, clock, telemetry }: ActivateDeps, candidate: Candidate): void {
-  const { policies: after, hash } = candidate.rules.policies;
-  const vanished = vanishedBetween(rules.current.policies.set.policies, after);
-  if (vanished.length === 0) return;
-  candidate.delay = { vanished, sinceMonotonicMs: clock.monotonicMs() };
-  telemetry.log.info({ event: 'ebb.policies_delayed', hash, vanished }, describeDelay(vanished));
+/** The current rules with other parts; the settings come with the part of no team. */
+export function withRulesOf(deps: ActivateDeps, parts: ReadonlyMap<string, Rules>): Rules {
+  const current = currentRules(deps);
+  const policies = new Map([...parts].map(([team, rules]) => [team, rules.policies]));
+  return { ...current, ...parts.get(NO_TEAM), policies: withParts(current.policies, policies) };
 }
 
 function isDelayOver({ clock }: ActivateDeps, { delay }: Candidate): boolean {
@@ -88,30 +62,53 @@ function isDelayOver({ clock }: ActivateDeps, { delay }: Candidate): boolean {
 /** Does what is left to do: activates what has become allowed, and does what follows. Called again and again. */
 export async function advanceRules(deps: ActivateDeps, signal: AbortSignal): Promise<void> {
   const { sets } = deps;
-  const { candidate } = sets;
-  if (candidate && isDelayOver(deps, candidate) && (await mayBecomeCurrent(deps, candidate, signal)))
-    await makeCurrent(deps, candidate.rules);
+  const allowed = new Map<string, Rules>();
+  for (const [team, { candidate }] of partStates(sets)) {
+    // Where nothing is written at all, the parts of teams wait for that of no team.
+    const isBlocked = team !== NO_TEAM && sets.generation === undefined && sets.candidate && !allowed.has(NO_TEAM);
+    if (!candidate || isBlocked || !isDelayOver(deps, candidate)) continue;
+    if (await mayBecomeCurrent(deps, team, candidate, signal)) allowed.set(team, candidate.rules);
+  }
+  if (allowed.size > 0) await makeCurrent(deps, allowed);
   if (!sets.needsReevaluation) return;
   await reevaluateFleet(deps);
   sets.needsReevaluation = false;
 }
 
-async function mayBecomeCurrent(deps: ActivateDeps, candidate: Candidate, signal: AbortSignal): Promise<boolean> {
-  if (await isAllowed(deps, candidate.rules.policies.hash)) return true;
-  const impact = candidate.impact ?? (await measureImpact(deps, candidate.rules, signal));
+async function mayBecomeCurrent(
+  deps: ActivateDeps,
+  team: string,
+  candidate: Candidate,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const rules = withRulesOf(deps, new Map([[team, candidate.rules]]));
+  const all = partStates(deps.sets).flatMap(([name, state]) =>
+    state.candidate ? [[name, state.candidate.rules] as const] : [],
+  );
+  const hashes = [candidate.rules, rules, withRulesOf(deps, new Map(all))].map(({ policies }) => policies.hash);
+  if (await isAllowed(deps, hashes)) return true;
+  const scope = rules.teams.find(({ name }) => name === team);
+  const isInScope = scope && compileSelector({ projects: scope.projects, minAgeMs: 0 });
+  const isCounted = (compute: Compute) => isInScope?.(compute, Number.POSITIVE_INFINITY) !== 'no';
+  const impact = candidate.impact ?? (await measureImpact(deps, rules, signal, isCounted));
   if (!impact) return false;
   if (!isTooMuch(impact)) return true;
   candidate.impact = impact;
-  reportStaged(deps, candidate);
+  reportStaged(deps, team, candidate);
   return false;
 }
 
-/** Without counting the impact: nothing is staged here, a person has said yes, or a daemon of the group has it as its current set. */
-async function isAllowed({ mode, sets, store }: ActivateDeps, hash: string): Promise<boolean> {
+/**
+ * Without counting the impact: nothing is staged here, a person has said yes to one of these hashes, or a daemon of the group has one of
+ * them as its current set.
+ */
+async function isAllowed({ mode, sets, store }: ActivateDeps, hashes: readonly string[]): Promise<boolean> {
+  const isOne = (given: string) => hashes.some((hash) => names(given, hash));
   if (mode === 'observe' || !sets.stages) return true;
-  if (sets.accepted !== undefined && names(sets.accepted, hash)) return true;
-  if ((await store.generation())?.setHash === hash) return true;
-  return (await store.approvals()).some((approval) => names(approval.hash, hash));
+  if (sets.accepted !== undefined && isOne(sets.accepted)) return true;
+  const current = (await store.generation())?.setHash;
+  if (current !== undefined && hashes.includes(current)) return true;
+  return (await store.approvals()).some(({ hash }) => isOne(hash));
 }
 
 function names(given: string, hash: string): boolean {
@@ -119,17 +116,18 @@ function names(given: string, hash: string): boolean {
 }
 
 /** The generation first: from then on the daemons with the older set write nothing. An observing one is not in their way. */
-async function makeCurrent(deps: ActivateDeps, rules: Rules): Promise<void> {
+async function makeCurrent(deps: ActivateDeps, parts: ReadonlyMap<string, Rules>): Promise<void> {
   const { sets, store, mode } = deps;
+  const rules = withRulesOf(deps, parts);
   const generation = mode === 'enforce' ? await store.raiseGeneration(rules.policies.hash) : undefined;
   sets.generation = generation;
   sets.newer = undefined;
-  sets.candidate = undefined;
+  for (const team of parts.keys()) stateOf(sets, team).candidate = undefined;
   swapRules(deps, rules);
 }
 
 /** One assignment: each decision uses the old rules throughout, or the new ones. */
-function swapRules(deps: ActivateDeps, rules: Rules): void {
+export function swapRules(deps: ActivateDeps, rules: Rules): void {
   const { log, metrics } = deps.telemetry;
   deps.rules.current = compileRules(rules);
   deps.sets.needsReevaluation = true;
@@ -148,40 +146,17 @@ function swapRules(deps: ActivateDeps, rules: Rules): void {
   );
 }
 
-function currentRules({ rules }: ActivateDeps): Rules {
+export function currentRules({ rules }: ActivateDeps): Rules {
   const { policies, ...others } = rules.current;
   return { policies: policies.set, ...others };
 }
 
-/** Equal for rules between which nothing need be exchanged. */
-function fingerprint({ policies, disruption, manualChanges, profiles, revision }: Rules): string {
-  const files = policies.policies.map(({ file }) => file);
-  return JSON.stringify([policies.hash, files, disruption, manualChanges, [...profiles], revision]);
-}
-
-function reportStaged(deps: ActivateDeps, candidate: Candidate): void {
-  const staged = stagedSet(deps);
+function reportStaged(deps: ActivateDeps, team: string, candidate: Candidate): void {
+  const staged = stagedSets(deps).find((one) => one.team === team);
   if (candidate.isReported || !staged) return;
   candidate.isReported = true;
   const { hash, message, impact } = staged;
-  deps.telemetry.log.warn({ event: 'ebb.policies_staged', hash, ...impact }, message);
-}
-
-/** Said when it becomes so, and when something else is wrong: not each time that it still is. */
-function noteProblems({ sets, rules, telemetry }: ActivateDeps, problems: readonly string[]): void {
-  const { hash } = rules.current.policies.set;
-  const before = sets.problems;
-  sets.problems = problems;
-  if (problems.join('\n') === before.join('\n')) return;
-  const [first = '', ...others] = problems;
-  const fields = { hash, problems: problems.slice(0, MOST_PROBLEMS_LOGGED) };
-  if (problems.length === 0) {
-    telemetry.log.info({ event: 'ebb.policies_recovered' }, 'policies and settings can be read again');
-    return;
-  }
-  const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
-  const message = `${first}${more}; policy set ${short(hash)} stays current`;
-  telemetry.log.error({ event: 'ebb.policies_refused', ...fields }, message);
+  deps.telemetry.log.warn({ event: 'ebb.policies_staged', ...ownerOf(team), hash, ...impact }, message);
 }
 
 /** One series for each current policy; those of policies that are gone vanish. */

@@ -45,11 +45,13 @@ export function isTooMuch({ disconnected, computes }: DisruptionImpact): boolean
  * Counts what rules would do now, on the whole fleet: what this daemon has not cached is read. Undefined if the fleet can't be
  * listed. Holds, freezes and people's changes count as they would; that ebb has only just discovered a compute, or that it was
  * restarted a moment ago, does not: it passes by itself. The first flip of a trial that has not begun counts as if it were now.
+ * `isCounted` says which computes are looked at.
  */
 export async function measureImpact(
   deps: MeasureImpactDeps,
   rules: Rules,
   signal: AbortSignal,
+  isCounted: (compute: Compute) => boolean = () => true,
 ): Promise<DisruptionImpact | undefined> {
   const asIf: MeasureImpactDeps = { ...deps, rules: { current: compileRules(rules) } };
   if (!(await readMissing(asIf, signal))) return undefined;
@@ -61,8 +63,8 @@ export async function measureImpact(
     turn += 1;
     if (turn % PROJECTS_A_TURN === 0) await nextTurn();
     const records = await recordsOf(deps, cachedProject);
-    impact.computes += cachedProject.computes.length;
-    for (const compute of cachedProject.computes) {
+    for (const compute of cachedProject.computes.filter(isCounted)) {
+      impact.computes += 1;
       if (wouldDisconnect(asIf, compute, records.get(compute.computeId))) impact.disconnected += 1;
     }
   }

@@ -3,7 +3,8 @@ import type { Telemetry } from '../../ports/telemetry.ts';
 import type { RunInBackground } from '../background.ts';
 import type { StoreClock } from '../group/clock-skew.ts';
 import { type PauseQueuesDeps, pauseQueues } from '../group/pause-queues.ts';
-import { type ActivateDeps, advanceRules, takeReading } from './activate.ts';
+import { type ActivateDeps, advanceRules } from './activate.ts';
+import { takeReading } from './take-reading.ts';
 import { type CompareGenerationsDeps, compareGenerations, type ShowSetsDeps, showSets } from './write-permission.ts';
 
 /** Keeps a daemon's rules as they are written, and as its group has them. */

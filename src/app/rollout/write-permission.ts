@@ -1,4 +1,5 @@
 import type { Reason, ReasonCode } from '../../domain/compute/reasons.ts';
+import { NO_TEAM } from '../../domain/policy/team-parts.ts';
 import type { Rules } from '../../ports/rules.ts';
 import type { Generation, Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
@@ -11,6 +12,7 @@ import type { DisruptionImpact } from './disruption-impact.ts';
 
 /** Rules that have been read and are not yet current. */
 export interface Candidate {
+  /** Their policies are those of one part of the set: of a team's files, or of those of no team. */
   rules: Rules;
   /** Absent until its impact has been counted. */
   impact?: DisruptionImpact;
@@ -20,8 +22,17 @@ export interface Candidate {
   isReported?: true;
 }
 
+/** How one part of the policy set stands: each waits and fails apart from the others. */
+export interface PartState {
+  candidate: Candidate | undefined;
+  /** What was wrong with its files when they were last read. */
+  problems: readonly string[];
+}
+
 /** Which policy set counts here, and which one waits. The one that is decided by is in {@link CurrentRules}. */
-export interface PolicySets {
+export interface PolicySets extends PartState {
+  /** Of the files of each team; what is beside it is of the settings and the files of no team. */
+  readonly teams: Map<string, PartState>;
   /** False where nothing has to be approved: the control API is on this machine. */
   readonly stages: boolean;
   /** The hash of a set that may become current without another word, or its beginning. */
@@ -30,9 +41,6 @@ export interface PolicySets {
   generation: number | undefined;
   /** The one that another daemon has made current since. */
   newer: Generation | undefined;
-  candidate: Candidate | undefined;
-  /** What was wrong with the rules when they were last read. */
-  problems: readonly string[];
   /** Other rules are current, and what follows from them is not yet all done. */
   needsReevaluation: boolean;
 }
@@ -40,12 +48,31 @@ export interface PolicySets {
 export function createPolicySets(options: Pick<PolicySets, 'stages' | 'accepted'>): PolicySets {
   return {
     ...options,
+    teams: new Map(),
     generation: undefined,
     newer: undefined,
     candidate: undefined,
     problems: [],
     needsReevaluation: false,
   };
+}
+
+/** The parts of the set by team, that of no team first. */
+export function partStates(sets: PolicySets): [team: string, state: PartState][] {
+  return [[NO_TEAM, sets], ...sets.teams];
+}
+
+/** The state of a team's part; a new one where there is none. */
+export function stateOf(sets: PolicySets, team: string): PartState {
+  if (team === NO_TEAM) return sets;
+  const state = sets.teams.get(team) ?? { candidate: undefined, problems: [] };
+  sets.teams.set(team, state);
+  return state;
+}
+
+/** The owner of a part, as a field of log lines. */
+export function ownerOf(team: string): { owner?: string } {
+  return team === NO_TEAM ? {} : { owner: team };
 }
 
 /** A set in which something vanished counts once nobody has changed it for so long, in real milliseconds. */
@@ -90,7 +117,7 @@ export async function checkWritePermission(deps: WritePermissionDeps): Promise<W
   if (mode === 'observe') return refuse('observe', 'nothing is written in observe mode');
   const offsetMs = await storeClock.tooFarOff();
   if (offsetMs !== undefined) return refuse('clock_off', `this machine's clock is ${describeOffset(offsetMs)}`);
-  if (sets.generation === undefined) return refuse('staged', stagedSet(deps)?.message ?? NOT_MEASURED);
+  if (sets.generation === undefined) return refuse('staged', stagedSets(deps)[0]?.message ?? NOT_MEASURED);
   await compareGenerations(deps);
   return sets.newer ? refuse('superseded', describeNewer(sets.newer)) : { ok: true };
 }
@@ -131,43 +158,49 @@ function describeNewer({ setHash }: Generation): string {
 
 const NOT_MEASURED = 'it is being counted how many computes the policy set would disconnect at once';
 
-/** The set that waits for `ebb approve`, if one does. */
-export function stagedSet({
-  sets,
-  rules,
-}: SetsDeps): { hash: string; message: string; impact: DisruptionImpact } | undefined {
-  const { candidate } = sets;
-  if (!candidate?.impact) return undefined;
-  const { hash } = candidate.rules.policies;
-  const { disconnected, computes } = candidate.impact;
+/** A part of the set that waits for `ebb approve`. */
+export interface StagedSet {
+  team: string;
+  hash: string;
+  message: string;
+  impact: DisruptionImpact;
+}
+
+/** Everything that waits for `ebb approve`: that of no team first. */
+export function stagedSets({ sets, rules }: SetsDeps): StagedSet[] {
   const current = short(rules.current.policies.set.hash);
-  const meanwhile = sets.generation === undefined ? 'nothing is written' : `${current} stays current`;
-  const message = `policy set ${short(hash)} would disconnect ${disconnected} of ${computes} computes at once: it is staged, and ${meanwhile}; to make it current: ebb approve ${hash}`;
-  return { hash, message, impact: candidate.impact };
+  return partStates(sets).flatMap(([team, { candidate }]) => {
+    if (!candidate?.impact) return [];
+    const { hash } = candidate.rules.policies;
+    const { disconnected, computes } = candidate.impact;
+    const what = `policy set ${short(hash)}${team === NO_TEAM ? '' : ` of ${team}`}`;
+    const kept = team === NO_TEAM ? `${current} stays current` : `what is current of ${team} stays so`;
+    const meanwhile = sets.generation === undefined ? 'nothing is written' : kept;
+    const message = `${what} would disconnect ${disconnected} of ${computes} computes at once: it is staged, and ${meanwhile}; to make it current: ebb approve ${hash}`;
+    return [{ team, hash, message, impact: candidate.impact }];
+  });
 }
 
 /** What the check of the policies says: what is current, and what stands in the way of more. */
 export function describeSets({ sets, rules, mode }: SetsDeps & { mode: Mode }): string {
   const { policies } = rules.current;
   const notes = [`${policies.set.policies.length} current, set ${short(policies.set.hash)}`];
-  const staged = stagedSet({ sets, rules });
-  if (staged) notes.push(staged.message);
-  else if (mode === 'enforce' && sets.generation === undefined) notes.push(NOT_MEASURED);
-  const [newer, broken] = [describedNewer(sets), sets.problems[0]];
+  notes.push(...stagedSets({ sets, rules }).map(({ message }) => message));
+  if (!sets.candidate?.impact && mode === 'enforce' && sets.generation === undefined) notes.push(NOT_MEASURED);
+  const newer = describedNewer(sets);
   if (newer !== undefined) notes.push(newer);
-  if (broken !== undefined) notes.push(describeBroken(broken));
+  notes.push(...partStates(sets).flatMap(([team, { problems }]) => problems.slice(0, 1).map(describeBroken(team))));
   return notes.join('; ');
 }
 
 /** What keeps the newest policies from counting, besides that they are staged: one line each. */
 export function policyProblems({ sets }: Pick<SetsDeps, 'sets'>): string[] {
   const newer = describedNewer(sets);
-  const { delay } = sets.candidate ?? {};
-  return [
-    ...(newer === undefined ? [] : [newer]),
-    ...(delay ? [describeDelay(delay.vanished)] : []),
-    ...sets.problems.map(describeBroken),
-  ];
+  const ofParts = partStates(sets).flatMap(([team, { candidate, problems }]) => [
+    ...(candidate?.delay ? [`${ofTeam(team)}${describeDelay(candidate.delay.vanished)}`] : []),
+    ...problems.map(describeBroken(team)),
+  ]);
+  return [...(newer === undefined ? [] : [newer]), ...ofParts];
 }
 
 /** In one line: what vanished, and when the set counts. */
@@ -180,8 +213,12 @@ function describedNewer({ newer }: PolicySets): string | undefined {
   return newer && describeNewer(newer);
 }
 
-function describeBroken(problem: string): string {
-  return `what was read last is broken: ${problem}`;
+function describeBroken(team: string): (problem: string) => string {
+  return (problem) => `${ofTeam(team)}what was read last is broken: ${problem}`;
+}
+
+function ofTeam(team: string): string {
+  return team === NO_TEAM ? '' : `${team}: `;
 }
 
 const BLOCKS: readonly WriteBlock[] = ['clock_off', 'staged', 'superseded'];
@@ -199,8 +236,20 @@ export function showSets(deps: ShowSetsDeps): void {
   const { metrics } = telemetry;
   const blocked = mode === 'enforce' ? cannotWrite(deps) : undefined;
   for (const reason of BLOCKS) metrics.set('ebb_write_blocked', { reason }, reason === blocked ? 1 : 0);
-  metrics.set('ebb_staged_changes', {}, stagedSet(deps)?.impact.disconnected ?? 0);
-  metrics.set('ebb_policy_load_success', {}, deps.sets.problems.length === 0 ? 1 : 0);
+  const parts = partStates(deps.sets);
+  const changesOf = ({ candidate }: PartState) => candidate?.impact?.disconnected ?? 0;
+  metrics.set(
+    'ebb_staged_changes',
+    {},
+    parts.reduce((sum, [, state]) => sum + changesOf(state), 0),
+  );
+  metrics.set('ebb_policy_load_success', {}, parts.every(([, { problems }]) => problems.length === 0) ? 1 : 0);
+  metrics.clear('ebb_team_staged_changes');
+  metrics.clear('ebb_team_policy_load_success');
+  for (const [owner, state] of deps.sets.teams) {
+    metrics.set('ebb_team_staged_changes', { owner }, changesOf(state));
+    metrics.set('ebb_team_policy_load_success', { owner }, state.problems.length === 0 ? 1 : 0);
+  }
 }
 
 /** Enough of a hash to tell sets apart in a sentence. */

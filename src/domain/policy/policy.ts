@@ -21,6 +21,8 @@ export interface PolicySet {
 
 interface SourceBase {
   name: string;
+  /** The team whose file defines it. */
+  team?: string;
   /** The file that defines it, as it was named; relative paths in it start from its folder. */
   file: string;
   /** How often it is asked, in milliseconds. */

@@ -160,6 +160,7 @@ export const Status: z.ZodType<StatusDocument> = z
     holds: z.array(Hold),
     freezes: z.array(Freeze),
     staged: z.object({ hash, message: text }).nullable(),
+    staged_teams: z.array(z.object({ owner: text, hash, message: text })),
     policy_problems: texts.nullable(),
     operations: z.array(Operation),
     stopped_fights: z.array(z.object({ ...computeName, fields: texts })),

@@ -1,0 +1,62 @@
+/** A policy set by team: what each team's files are changes, fails and waits apart from the others. */
+
+import type { PolicySet } from './policy.ts';
+import { policySet } from './policy-set.ts';
+
+/** A team, and globs on the projects that its policies may select. */
+export interface TeamScope {
+  name: string;
+  projects: readonly string[];
+}
+
+/** Stands for the files that belong to no team. */
+export const NO_TEAM = '';
+
+/** The policies and sources of a team's files, or of those of no team. The whole set, where there are no teams. */
+export function partOf({ policies, sources, hash }: PolicySet, team: string): PolicySet {
+  if (team === NO_TEAM && policies.every((policy) => policy.team === undefined)) return { policies, sources, hash };
+  const isOfTeam = (one: { team?: string }) => (one.team ?? NO_TEAM) === team;
+  return policySet(policies.filter(isOfTeam), new Map([...sources].filter(([, source]) => isOfTeam(source))));
+}
+
+/** The set with these parts instead of its own, by team. */
+export function withParts(set: PolicySet, parts: ReadonlyMap<string, PolicySet>): PolicySet {
+  const common = parts.get(NO_TEAM);
+  const isKept = (one: { team?: string }) => !parts.has(one.team ?? NO_TEAM);
+  const kept = set.policies.filter(isKept);
+  if (common && parts.size === 1 && kept.length === 0) return common;
+  const all = [...parts.values()];
+  const sources = [
+    ...[...set.sources].filter(([, source]) => isKept(source)),
+    ...all.flatMap((part) => [...part.sources]),
+  ];
+  return policySet([...kept, ...all.flatMap(({ policies }) => policies)], new Map(sources));
+}
+
+/** What a team has while there is no version of its files to decide by: nothing is written to its computes. */
+export function frozenPart({ name, projects }: TeamScope): PolicySet {
+  const select = { projects, scope: projects, minAgeMs: 0 };
+  const of = { name: `${name}/not-loaded`, file: 'ebb.yaml', owner: name, team: name };
+  const freeze = { kind: 'freeze', mode: 'enforce', priority: 0, at: [{ kind: 'always' }], allowRaise: false } as const;
+  return policySet([{ ...of, ...freeze, select }], new Map());
+}
+
+/** True for a part as {@link frozenPart} makes it. */
+export function isFrozen({ policies }: PolicySet): boolean {
+  return policies.some(
+    ({ name, kind, file, team }) => kind === 'freeze' && file === 'ebb.yaml' && name === `${team}/not-loaded`,
+  );
+}
+
+/** The set with each team's policies held to what the team may select now; the same set where that has not changed. */
+export function withScopes(set: PolicySet, teams: readonly TeamScope[]): PolicySet {
+  const scopes = new Map(teams.map(({ name, projects }) => [name, projects]));
+  let isChanged = false;
+  const policies = set.policies.map((policy) => {
+    const scope = scopes.get(policy.team ?? NO_TEAM);
+    if (!scope || scope.join('\n') === policy.select.scope?.join('\n')) return policy;
+    isChanged = true;
+    return { ...policy, select: { ...policy.select, scope } };
+  });
+  return isChanged ? policySet(policies, set.sources) : set;
+}

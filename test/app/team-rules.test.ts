@@ -1,0 +1,215 @@
+/** Policy sets of several teams, of real files: each team's part is read, staged and approved by itself. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { createFleet } from '../../src/app/fleet/fleet.ts';
+import { createOverrides } from '../../src/app/overrides.ts';
+import { type ActivateDeps, advanceRules, beginWithRules } from '../../src/app/rollout/activate.ts';
+import { takeReading } from '../../src/app/rollout/take-reading.ts';
+import {
+  createPolicySets,
+  describeSets,
+  policyProblems,
+  showSets,
+  stagedSets,
+} from '../../src/app/rollout/write-permission.ts';
+import { compileRules } from '../../src/app/rules.ts';
+import { loadToRun } from '../../src/cli/or-fail.ts';
+import { rulesFromFiles, rulesOf } from '../../src/compose/rules-from-files.ts';
+import type { Compute, Size } from '../../src/domain/compute/compute.ts';
+import { readSettings } from '../../src/settings.ts';
+import { aCompute, at } from '../support/builders.ts';
+import { memoryLog } from '../support/memory-log.ts';
+import { makeFolder } from '../support/platform.ts';
+import { createSteppedClock } from '../support/simulated/clock.ts';
+import { createMemoryQueue } from '../support/simulated/queue.ts';
+import { createMemoryStore } from '../support/simulated/store.ts';
+
+const NOW_MS = at('2026-03-04T12:00:00Z');
+const TEAMS = ['a', 'b', 'c', 'd', 'e', 'f'];
+const SETTINGS = `teams:\n${TEAMS.map((team) => `  ${team}: { policies: "policies/${team}/**", projects: ["${team}-*"] }\n`).join('')}`;
+const signal = new AbortController().signal;
+
+const undo: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step();
+});
+
+/** Everything of a team at this size, always. */
+const sized = (team: string, size: string) =>
+  `version: 1\npolicies:\n  - { name: size, kind: schedule, select: { projects: ["${team}-*"] }, windows: [{ at: always, size: ${size} }], otherwise: leave, disruption: { lower: { when: any }, newly_discovered: act } }\n`;
+
+/** Ten active computes of each team, at 0.25-2. */
+const COMPUTES = TEAMS.flatMap((team) =>
+  Array.from({ length: 10 }, (_, index): Compute => {
+    const name = `${team}-${index}`;
+    return aCompute({ projectId: `p-${name}`, projectName: name, computeId: `ep-${name}` });
+  }),
+);
+
+/** An enforcing daemon with files of six teams, as far as its rules go. */
+async function aDaemon(files: Record<string, string> = {}) {
+  const all = Object.fromEntries(TEAMS.map((team) => [`policies/${team}/size.yaml`, sized(team, '0.25-2')]));
+  const folder = await makeFolder({ 'ebb.yaml': SETTINGS });
+  undo.push(() => folder.remove());
+  const write = async (path: string, text: string) => {
+    await mkdir(dirname(join(folder.path, path)), { recursive: true });
+    await writeFile(join(folder.path, path), text);
+  };
+  const common = 'version: 1\npolicies:\n  - { name: stop, kind: freeze, select: { projects: [none] }, at: always }\n';
+  for (const [path, text] of Object.entries({ 'policies/common.yaml': common, ...all, ...files }))
+    await write(path, text);
+  const readAgain = () => readSettings({ env: { EBB_MODE: 'enforce' }, cwd: folder.path });
+  const read = readAgain();
+  if (!read.ok) throw new Error(read.problems.join());
+  const { settings } = read;
+  const source = rulesFromFiles({
+    readSettings: readAgain,
+    settings,
+    configFile: join(folder.path, 'ebb.yaml'),
+    cwd: folder.path,
+  });
+  const clock = createSteppedClock(NOW_MS, () => false);
+  const log = memoryLog();
+  const gauges = new Map<string, number>();
+  const metrics = {
+    ...{ increment() {}, observe() {}, clear() {} },
+    set: (name: string, { owner = '' }: Record<string, string>, value: number) =>
+      void gauges.set(`${name} ${owner}`, value),
+  };
+  const telemetry = { log, metrics };
+  const fleet = createFleet({ clock });
+  const projects = COMPUTES.map(({ account, projectId, projectName }) => ({ account, projectId, name: projectName }));
+  for (const compute of COMPUTES) {
+    const project = projects.find(({ projectId }) => projectId === compute.projectId);
+    fleet.see({ project, computes: [compute], unreadable: [], readAtMs: NOW_MS, readAtMonotonicMs: 0 } as never);
+  }
+  const policies = await loadToRun(
+    settings.policies.map((path) => join(folder.path, path)),
+    settings,
+  );
+  const deps = {
+    ...{ mode: 'enforce', clock, fleet, telemetry, rhythm: { resyncMs: 60_000 }, scheduledBoundaries: new Set() },
+    rules: { current: compileRules(rulesOf(settings, policies)) },
+    sets: createPolicySets({ stages: true, accepted: undefined }),
+    ...{
+      store: createMemoryStore(clock),
+      queue: createMemoryQueue(clock),
+      overrides: createOverrides({ telemetry } as never),
+    },
+    ...{ samples: { historyOf: () => new Map() }, slots: { isFull: () => false }, notify: () => {} },
+    api: {
+      async *listProjects() {
+        yield { ok: true, value: projects };
+      },
+    },
+    storeClock: { wasTooFarOff: () => undefined },
+  } as unknown as ActivateDeps & Parameters<typeof showSets>[0];
+  undo.push(() => deps.queue.close(0));
+  return {
+    ...{ deps, write, log },
+    async reload() {
+      const reading = await source.read();
+      await takeReading(deps, reading, { isAsked: true, signal });
+      showSets(deps);
+      return reading;
+    },
+    gauge: (name: string, owner = '') => gauges.get(`${name} ${owner}`),
+    /** The maximum that the policies give the first compute of each team now; frozen, or none. */
+    sizes: () =>
+      Object.fromEntries(
+        TEAMS.map((team) => {
+          const compute = COMPUTES.find(({ projectName }) => projectName === `${team}-0`) as Compute;
+          const { all } = deps.rules.current.policies.effectiveFor(compute, NOW_MS);
+          const [value] = all.values;
+          return [team, all.freeze.length > 0 ? 'frozen' : (value?.size as Size | undefined)?.maxCu];
+        }),
+      ),
+  };
+}
+
+describe('a team whose files are broken', () => {
+  it('keeps its last good version and is told so, while the other five reload as if nothing were wrong', async () => {
+    const { deps, write, reload, sizes, gauge, log } = await aDaemon();
+    await beginWithRules(deps);
+    await reload();
+    await write('policies/a/size.yaml', sized('a', '4-8').replace('kind', 'knd'));
+    for (const team of TEAMS.slice(1)) {
+      await write(`policies/${team}/size.yaml`, sized(team, '0.25-2').replace('size: 0.25-2', 'suspend_after: 10m'));
+    }
+    await reload();
+    expect(stagedSets(deps)).toEqual([]);
+    const timeouts = deps.rules.current.policies.set.policies.flatMap((one) =>
+      one.kind === 'schedule' ? [[one.team, one.windows[0]?.suspendTimeoutSeconds]] : [],
+    );
+    expect(timeouts).toEqual(TEAMS.map((team) => [team, team === 'a' ? undefined : 600]));
+    expect(sizes()).toMatchObject({ a: 2 });
+    expect(policyProblems(deps)).toEqual([
+      expect.stringMatching(/^a: what was read last is broken: .*policies\/a\/size\.yaml:3:\d+: unknown key "knd"/),
+    ]);
+    const refused = log.lines.filter(({ fields }) => Reflect.get(fields, 'event') === 'ebb.policies_refused');
+    expect(refused.map(({ fields }) => Reflect.get(fields, 'owner'))).toEqual(['a']);
+    expect([gauge('ebb_team_policy_load_success', 'a'), gauge('ebb_team_policy_load_success', 'b')]).toEqual([0, 1]);
+    await write('policies/a/size.yaml', sized('a', '0.25-2'));
+    await reload();
+    expect(policyProblems(deps)).toEqual([]);
+    expect(gauge('ebb_policy_load_success')).toBe(1);
+  });
+
+  it('stops no start: its computes are left alone until the files can be read', async () => {
+    const { deps, write, reload, sizes } = await aDaemon({ 'policies/a/size.yaml': 'policies: [' });
+    await beginWithRules(deps);
+    await reload();
+    expect(sizes()).toEqual({ a: 'frozen', b: 2, c: 2, d: 2, e: 2, f: 2 });
+    expect(deps.sets.generation).toBeDefined();
+    await write('policies/a/size.yaml', sized('a', '0.25-2'));
+    await reload();
+    expect(sizes()).toMatchObject({ a: 2 });
+  });
+
+  it('is held to a scope that has become smaller, also where an older version counts', async () => {
+    const { deps, write, reload, sizes } = await aDaemon();
+    await beginWithRules(deps);
+    await reload();
+    await write('ebb.yaml', SETTINGS.replace('["a-*"]', '["a-1"]'));
+    await reload();
+    expect(policyProblems(deps)).toEqual([expect.stringContaining('"a-*" reaches beyond the projects a-1')]);
+    expect(sizes()).toEqual({ a: undefined, b: 2, c: 2, d: 2, e: 2, f: 2 });
+  });
+});
+
+describe('a change that would disconnect many computes of a team', () => {
+  it('is staged for that team alone, by its own number of computes, and approved by its own hash', async () => {
+    const { deps, write, reload, sizes, gauge } = await aDaemon();
+    await beginWithRules(deps);
+    await reload();
+    await write('policies/a/size.yaml', sized('a', '4-8'));
+    await write('policies/b/size.yaml', sized('b', '0.25-2').replace('name: size', 'name: other'));
+    await reload();
+    const [staged, ...others] = stagedSets(deps);
+    expect(others).toEqual([]);
+    expect(staged).toMatchObject({ team: 'a', impact: { disconnected: 10, computes: 10 } });
+    expect(describeSets(deps)).toContain('of a would disconnect 10 of 10 computes at once: it is staged');
+    expect([
+      gauge('ebb_staged_changes'),
+      gauge('ebb_team_staged_changes', 'a'),
+      gauge('ebb_team_staged_changes', 'b'),
+    ]).toEqual([10, 10, 0]);
+    expect(sizes()).toMatchObject({ a: 2, b: 2 });
+    expect(deps.rules.current.policies.set.policies.map(({ name }) => name)).toContain('b/other');
+    await deps.store.approve({ hash: staged?.hash ?? '', who: 'ann', atMs: NOW_MS });
+    await advanceRules(deps, signal);
+    expect(sizes()).toMatchObject({ a: 8, b: 2 });
+    expect(stagedSets(deps)).toEqual([]);
+  });
+
+  it('stops nobody else at a start either', async () => {
+    const { deps, reload, sizes } = await aDaemon({ 'policies/a/size.yaml': sized('a', '4-8') });
+    await beginWithRules(deps);
+    expect(deps.sets.generation).toBeUndefined();
+    await reload();
+    expect(deps.sets.generation).toBeDefined();
+    expect(sizes()).toEqual({ a: 'frozen', b: 2, c: 2, d: 2, e: 2, f: 2 });
+    expect(stagedSets(deps).map(({ team }) => team)).toEqual(['a']);
+  });
+});
