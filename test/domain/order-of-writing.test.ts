@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { type Action, gatesOf, inOrderOfWriting, type Plan, reasonsOf } from '../../src/domain/plan/plan.ts';
+import { aCompute } from '../support/builders.ts';
 
 const action = (policy: string, raises: boolean, priority: number): Action => ({
   ...{ kind: 'update', fields: {}, disconnects: true },
@@ -7,6 +8,7 @@ const action = (policy: string, raises: boolean, priority: number): Action => ({
 });
 const plan = (verdict: Plan['verdict'], ...actions: Action[]) => ({
   plan: { verdict, actions, why: [], waiting: [] },
+  compute: aCompute(),
 });
 
 it('writes raises first, then by priority, and nothing that waits', () => {
@@ -20,6 +22,24 @@ it('writes raises first, then by priority, and nothing that waits', () => {
     plan('act', action('first', false, 3)),
   ];
   const order = ['raise', 'small raise', 'first', 'low', 'lowest'];
+  for (const given of [all, all.toReversed()]) {
+    expect(inOrderOfWriting(given).map((one) => one.plan.actions[0]?.policy)).toEqual(order);
+  }
+});
+
+it('writes to computes of the same urgency that are awake first, and lowerings by what they take off', () => {
+  const lowering = (policy: string, state: 'active' | 'idle', [from, to]: [number, number]) => ({
+    ...plan('act', { ...action(policy, false, 1), fields: { minCu: 0.25, maxCu: to } }),
+    compute: aCompute({ state, maxCu: from }),
+  });
+  const all = [
+    lowering('asleep, much', 'idle', [8, 1]),
+    lowering('awake, little', 'active', [2, 1]),
+    lowering('asleep, little', 'idle', [2, 1]),
+    lowering('awake, much', 'active', [8, 1]),
+    { ...plan('act', action('asleep, raise', true, 1)), compute: aCompute({ state: 'idle' }) },
+  ];
+  const order = ['asleep, raise', 'awake, much', 'awake, little', 'asleep, much', 'asleep, little'];
   for (const given of [all, all.toReversed()]) {
     expect(inOrderOfWriting(given).map((one) => one.plan.actions[0]?.policy)).toEqual(order);
   }

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { type Job as BullJob, DelayedError, type IQueueBackend, WaitingError, Worker } from 'bullmq';
 import { type Clock, timerMs } from '../../ports/clock.ts';
 import type { Job, JobData, JobHandler, JobOutcome, JobQueue, QueueName } from '../../ports/job-queue.ts';
@@ -39,6 +40,8 @@ export function createWorkers({ backend, clock, recovery, onError, onFailed, onT
     const { connection, createBackend } = backend.forWorkers;
     const process = async (job: EbbJob, token?: string) => {
       const controller = new AbortController();
+      // A job may have many calls under way.
+      setMaxListeners(0, controller.signal);
       if (stopping) controller.abort();
       const processing = processJob(job, token, { queue, handler, clock, signal: controller.signal, onTick });
       running.set(

@@ -3,7 +3,7 @@ import { step } from '../../common/errors.ts';
 import { isBoundary } from '../../domain/decide/boundaries.ts';
 import { decide } from '../../domain/decide/decide.ts';
 import { changesOf } from '../../domain/plan/change.ts';
-import { compareRanks, LAST, type WriteRank } from '../../domain/plan/plan.ts';
+import { compareRanks, LAST, rankOf, type WriteRank } from '../../domain/plan/plan.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Job, JobHandler, JobOutcome } from '../../ports/job-queue.ts';
@@ -107,7 +107,7 @@ async function projectsAt(deps: BoundaryDeps, instantMs: number): Promise<{ affe
     const input = { policies, compute, baseline, trials, holds: overrides.holds };
     if (!isBoundary(input, instantMs)) continue;
     const wanted = changesOf(decide({ ...input, instantMs }), compute);
-    const rank = wanted.toSorted(compareRanks)[0] ?? LAST;
+    const [rank = LAST] = wanted.map((change) => rankOf(change, compute)).toSorted(compareRanks);
     const before = affected.get(projectId);
     affected.set(projectId, before && compareRanks(before, rank) <= 0 ? before : rank);
   }

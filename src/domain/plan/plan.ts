@@ -1,4 +1,4 @@
-import type { ComputeSettings } from '../compute/compute.ts';
+import type { Compute, ComputeSettings } from '../compute/compute.ts';
 import type { Reason, ReasonCode } from '../compute/reasons.ts';
 import { type Change, changesOf } from './change.ts';
 import type { GateInput, Held } from './gates/gate.ts';
@@ -148,18 +148,38 @@ export interface WriteRank {
   raises: boolean;
   /** Of the policy that decides. */
   priority: number;
+  /** Whether the compute is awake: only then somebody has what it is changed to, and pays for what it has. */
+  isAwake: boolean;
+  /** What a lowering takes off the maximum, in CU. */
+  takenOffCu: number;
 }
 
 /** Of a compute that nothing is written to. */
-export const LAST: WriteRank = { raises: false, priority: Number.NEGATIVE_INFINITY };
+export const LAST: WriteRank = {
+  ...{ raises: false, priority: Number.NEGATIVE_INFINITY, isAwake: false, takenOffCu: 0 },
+};
 
-/** Raises before lowerings: who needs more needs it now. Then by priority. */
+export function rankOf(
+  { raises, priority, fields }: Pick<Action, 'raises' | 'priority' | 'fields'>,
+  { state, maxCu }: Pick<Compute, 'state' | 'maxCu'>,
+): WriteRank {
+  return { raises, priority, isAwake: state !== 'idle', takenOffCu: Math.max(0, maxCu - (fields.maxCu ?? maxCu)) };
+}
+
+/** Raises before lowerings: who needs more needs it now. Then by priority, awake ones first, then those that save most. */
 export function compareRanks(a: WriteRank, b: WriteRank): number {
-  return Number(b.raises) - Number(a.raises) || b.priority - a.priority;
+  return (
+    Number(b.raises) - Number(a.raises) ||
+    b.priority - a.priority ||
+    Number(b.isAwake) - Number(a.isAwake) ||
+    b.takenOffCu - a.takenOffCu
+  );
 }
 
 /** What is to be changed now, in the order in which it is written. */
-export function inOrderOfWriting<T extends { plan: Plan }>(all: readonly T[]): T[] {
-  const rank = ({ plan: { actions } }: T) => actions[0] ?? LAST;
+export function inOrderOfWriting<T extends { plan: Plan; compute: Pick<Compute, 'state' | 'maxCu'> }>(
+  all: readonly T[],
+): T[] {
+  const rank = ({ plan: { actions }, compute }: T) => (actions[0] ? rankOf(actions[0], compute) : LAST);
   return all.filter((one) => one.plan.verdict === 'act').toSorted((a, b) => compareRanks(rank(a), rank(b)));
 }
