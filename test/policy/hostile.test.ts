@@ -97,8 +97,8 @@ describe('a hostile text', () => {
     expect(problemsOf([{ path: 'f', text: head + policy('one', ', ready: 5m') }])).toEqual([
       'so many times that follow each other so closely take too long to look through; write fewer, or fewer crons that fire often',
     ]);
-    expect(problemsOf(files(9))).toEqual([]);
-    expect(problemsOf(files(10))).toEqual([
+    expect(problemsOf(files(8))).toEqual([]);
+    expect(problemsOf(files(9))).toEqual([
       'the times of all policies of the set take too long to look through; write fewer, or fewer crons that fire often',
     ]);
   });

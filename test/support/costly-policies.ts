@@ -5,9 +5,10 @@ import type { Policy } from '../../src/domain/policy/policy.ts';
 import type { Calendar, TimeSpec, Weekday } from '../../src/domain/time/time-spec.ts';
 import { whyPolicyTooCostly, whySetTooCostly } from '../../src/policy/limits.ts';
 import { type Around, policySets, timeSpecs } from './arbitraries.ts';
-import { aSchedule } from './builders.ts';
+import { aSchedule, aTrial } from './builders.ts';
 
 const DAY_MS = 86_400_000;
+const SMALL = { minCu: 1, maxCu: 2 };
 
 /**
  * A copy of which nothing is known yet but its calendars, whose windows count how often they are asked, each as many steps as its
@@ -61,7 +62,7 @@ export function costlyTimes({ fromMs }: Around): fc.Arbitrary<TimeSpec[]> {
   });
   return fc
     .record({
-      count: fc.constantFrom(1, 2, 3, 8, 30, 60, 100),
+      count: fc.constantFrom(1, 1, 2, 3, 8, 30, 60, 100, 600),
       time: fc.oneof(cron, cronSwitch, weekly),
       filter: fc.option(dates),
       zone: fc.constantFrom(...ZONES),
@@ -69,18 +70,24 @@ export function costlyTimes({ fromMs }: Around): fc.Arbitrary<TimeSpec[]> {
     })
     .map(({ count, time, filter, zone, takeTurns }) =>
       Array.from({ length: count }, (_, index): TimeSpec => {
-        const turn = takeTurns && time.kind === 'cron' ? { cron: `${index % 60} * * * *` } : {};
+        const turn = takeTurns && time.kind === 'cron' ? { cron: cronInTurn(time.cron, index) } : {};
         const inTurn = takeTurns && time.kind === 'weekly' ? (ZONES[index % ZONES.length] ?? zone) : zone;
         return { ...time, ...turn, zone: inTurn, ...(filter && { dates: filter }) };
       }),
     );
 }
 
+/** At another minute of the day each, on the same days. */
+function cronInTurn(cron: string, index: number): string {
+  const hour = index < 60 ? '*' : Math.floor(index / 60) % 24;
+  return `${index % 60} ${hour} ${cron.split(' ').slice(2).join(' ')}`;
+}
+
 /** Sets of any policies, of costly ones, and of very many. */
 export function costlySets(around: Around): fc.Arbitrary<Policy[]> {
   const schedule = fc
     .record({
-      windows: fc.array(costlyTimes(around), { minLength: 1, maxLength: 12 }),
+      windows: fc.array(costlyTimes(around), { minLength: 1, maxLength: 3 }),
       priority: fc.integer({ min: -1, max: 1 }),
       leadMs: fc.option(fc.constant(600_000)),
     })
@@ -94,17 +101,41 @@ export function costlySets(around: Around): fc.Arbitrary<Policy[]> {
       }),
     );
   const many = fc
-    .tuple(timeSpecs(around), fc.constantFrom(100, 1000))
-    .map(([at, count]) =>
+    .tuple(timeSpecs(around), fc.constantFrom(100, 1000), fc.option(fc.constantFrom(600_000, 86_400_000)))
+    .map(([at, count, leadMs]) =>
       Array.from({ length: count }, (_, index) =>
-        aSchedule({ priority: index % 3, windows: [{ at: [...at], size: { minCu: 1 + (index % 2), maxCu: 2 } }] }),
+        aSchedule({
+          priority: leadMs === null ? index % 3 : 0,
+          windows: [
+            {
+              ...{ at: at.map((time) => ({ ...time })), size: { minCu: 1 + (index % 2), maxCu: 2 } },
+              ...(leadMs !== null && { readyLeadMs: leadMs }),
+            },
+          ],
+        }),
       ),
     );
+  const trials = fc
+    .record({ count: fc.constantFrom(1, 20, 90), rotateDays: fc.constantFrom(7, 28), oneOf: fc.constantFrom(2, 10) })
+    .map(({ count, rotateDays, oneOf }) => [
+      aSchedule({
+        windows: [{ at: [{ kind: 'cron', cron: '*/2 * * * *', forMs: 60_000, zone: 'UTC' }], size: SMALL }],
+      }),
+      ...Array.from({ length: count }, (_, index) => {
+        const periods = Math.floor(1830 / rotateDays / oneOf) * oneOf;
+        const fromDay = around.fromMs / DAY_MS - 30;
+        return aTrial({
+          ...{ of: ['p0'], priority: index % 2, mode: index % 3 === 0 ? 'observe' : 'enforce' },
+          design: { seed: `${index}`, oneOf, rotateDays, fromDay, periods, zone: around.zone },
+        });
+      }),
+    ]);
   return fc
     .oneof(
-      { weight: 4, arbitrary: policySets(around) },
-      { weight: 5, arbitrary: fc.array(schedule, { minLength: 1, maxLength: 40 }) },
+      { weight: 70, arbitrary: policySets(around) },
+      { weight: 30, arbitrary: fc.array(schedule, { minLength: 1, maxLength: 6 }) },
       { weight: 1, arbitrary: many },
+      { weight: 1, arbitrary: trials },
     )
     .map((policies) => thatValidate(policies.map((policy, index) => ({ ...policy, name: `p${index}` }))));
 }

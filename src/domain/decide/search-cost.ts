@@ -15,7 +15,7 @@ export function stepsOfAsking(spec: TimeSpec): number {
   if (spec.kind === 'weekly') return 0.6 + 0.1 * spec.endDayOffset;
   return STEPS_OF_ASKING[spec.kind];
 }
-const STEPS_OF_ASKING = { always: 0.1, interval: 0.1, cron: 0.7, 'cron-switch': 0.9 } as const;
+const STEPS_OF_ASKING = { always: 0.1, interval: 0.1, cron: 0.75, 'cron-switch': 1 } as const;
 
 /** Of each day that calendars leave out, one after the other. */
 const STEPS_OF_DAY = 0.3;

@@ -3,7 +3,7 @@ import type { TimeSpec, WeeklyWindow } from '../../domain/time/time-spec.ts';
 import { hasFixedHour } from '../../domain/time/windows/cron-firings.ts';
 import { nearestLocalTime } from '../../domain/time/windows/cron-times.ts';
 import { allowsDay } from '../../domain/time/windows/date-filter.ts';
-import { instantOfMinute, offsetChangeBetween, offsetMsAt, weekdayOf } from '../../domain/time/windows/local-time.ts';
+import { instantOfMinute, offsetChangeAfter, offsetMsAt, weekdayOf } from '../../domain/time/windows/local-time.ts';
 import { readInterval } from '../interval-text.ts';
 import type { Period } from './openings.ts';
 import { type LintRule, type Remark, timesOf, type WrittenTime } from './rule.ts';
@@ -119,7 +119,7 @@ function gapsOf(zone: string, { nowMs, endMs }: Period): Gap[] {
     const before = offsetMsAt(zone, atMs);
     const after = offsetMsAt(zone, untilMs);
     if (after <= before) continue;
-    const changeMs = offsetChangeBetween(zone, atMs, untilMs);
+    const changeMs = offsetChangeAfter(zone, atMs);
     gaps.push({ fromLocalMs: changeMs + before, toLocalMs: changeMs + after });
   }
   return gaps;

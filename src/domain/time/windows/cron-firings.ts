@@ -1,6 +1,6 @@
 import type { DateFilter } from '../time-spec.ts';
 import { firingsOfDay, nearestLocalTime } from './cron-times.ts';
-import { constantOffsetAround, instantOfLocal, offsetChangeBetween, offsetMsAt } from './local-time.ts';
+import { constantOffsetAround, instantOfLocal, offsetChangeAfter, offsetMsAt } from './local-time.ts';
 
 /** More than any two offsets differ, and than any is ahead of or behind UTC. */
 const NEAR_MS = 30 * 3_600_000;
@@ -35,10 +35,12 @@ export function firingAfter(firings: Firings, instantMs: number): Firing | undef
 
 /** The latest local time that the clock has shown by an instant: more than it shows then, just after it was set back. */
 function latestShownUntil(zone: string, instantMs: number): number {
-  const nowMs = instantMs + offsetMsAt(zone, instantMs);
+  const { fromMs, offsetMs } = constantOffsetAround(zone, instantMs);
+  const nowMs = instantMs + offsetMs;
+  if (instantMs - fromMs > NEAR_MS) return nowMs;
   const beforeMs = offsetMsAt(zone, instantMs - NEAR_MS);
-  if (beforeMs <= offsetMsAt(zone, instantMs)) return nowMs;
-  return Math.max(nowMs, offsetChangeBetween(zone, instantMs - NEAR_MS, instantMs) + beforeMs - 1);
+  if (beforeMs <= offsetMs) return nowMs;
+  return Math.max(nowMs, offsetChangeAfter(zone, instantMs - NEAR_MS) + beforeMs - 1);
 }
 
 /**

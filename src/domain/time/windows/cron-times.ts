@@ -6,12 +6,13 @@ import { weekdayOf } from './local-time.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
+/** Days are seen so many at once, as the bits of a number. */
+const BLOCK_DAYS = 32;
 /** `0 0 29 2 *` may rest for eight years; what rests longer does not fire. */
-const MOST_MONTHS = 8 * 12;
+const MOST_BLOCKS = Math.ceil((8 * 366) / BLOCK_DAYS);
 /** Those of two sets, the one that counts and the one that is read. */
 const MOST_CRONS_KEPT = 20_000;
-const MOST_MONTHS_KEPT = 500;
-const ALL_DATES: DateFilter = {};
+const MOST_BLOCKS_KEPT = 500;
 
 /** At which minutes of a day an expression fires. */
 interface FiringsOfDay {
@@ -33,8 +34,9 @@ interface CronTimes {
   minutes: readonly number[];
   ofDay: FiringsOfDay;
   firesOn: DaysOfMonth;
-  /** On those dates that a filter allows, for each month that was asked about. */
-  known: WeakMap<DateFilter, Map<number, number>>;
+  /** For each block that was asked about: on all dates, or on those that a filter allows. */
+  blocks: Map<number, number>;
+  filtered: WeakMap<DateFilter, Map<number, number>> | undefined;
 }
 
 const known = new Map<string, CronTimes>();
@@ -59,7 +61,7 @@ export function nearestLocalTime(
   return other * DAY_MS + (direction === 'next' ? times.ofDay.firstMinute : times.ofDay.lastMinute) * MINUTE_MS;
 }
 
-/** It goes from month to month, each one seen at once: an expression of leap days fires in none of nearly a hundred. */
+/** It goes from block to block of days, each one seen at once: an expression of leap days fires in none of nearly a hundred. */
 function nearestFiringDay(
   times: CronTimes,
   dates: DateFilter | undefined,
@@ -67,18 +69,17 @@ function nearestFiringDay(
   direction: 'next' | 'prev',
 ): number | undefined {
   const from = nearestAllowedDay(dates, day, direction);
-  if (from === undefined) return undefined;
-  let month = monthOf(from);
-  if (Math.abs(month - monthOf(day)) > MOST_MONTHS) return undefined;
-  const date = from - firstDayOf(month);
-  let days = firingDays(times, month, dates) & (direction === 'next' ? -1 << date : -1 >>> (31 - date));
+  if (from === undefined || Math.abs(from - day) > MOST_BLOCKS * BLOCK_DAYS) return undefined;
+  let block = Math.floor(from / BLOCK_DAYS);
+  const place = from - block * BLOCK_DAYS;
+  let days = firingDays(times, block, dates) & (direction === 'next' ? -1 << place : -1 >>> (BLOCK_DAYS - 1 - place));
   for (let passed = 0; days === 0; passed += 1) {
-    if (passed === MOST_MONTHS) return undefined;
-    month += direction === 'next' ? 1 : -1;
-    days = firingDays(times, month, dates);
+    if (passed === MOST_BLOCKS) return undefined;
+    block += direction === 'next' ? 1 : -1;
+    days = firingDays(times, block, dates);
   }
   // The place of the lowest or the highest bit.
-  return firstDayOf(month) + 31 - Math.clz32(direction === 'next' ? days & -days : days);
+  return (block + 1) * BLOCK_DAYS - 1 - Math.clz32(direction === 'next' ? days & -days : days);
 }
 
 function nearestMinute({ hours, minutes }: CronTimes, from: number, direction: 'next' | 'prev'): number | undefined {
@@ -108,16 +109,30 @@ export function haveCommonFiring(cron: string, other: string): boolean {
   );
 }
 
-function firingDays({ firesOn, known: kept }: CronTimes, month: number, dates: DateFilter = ALL_DATES): number {
-  const months = kept.get(dates) ?? new Map<number, number>();
-  const knownDays = months.get(month);
-  if (knownDays !== undefined) return knownDays;
-  const firstDay = firstDayOf(month);
-  let days = firesOn(month);
-  for (let date = 0; date < 31; date += 1) if (!allowsDay(dates, firstDay + date)) days &= ~(1 << date);
-  if (months.size >= MOST_MONTHS_KEPT) months.clear();
-  kept.set(dates, months.set(month, days));
+/** The days of a block on which an expression fires: bit 0 is the first. */
+function firingDays(times: CronTimes, block: number, dates?: DateFilter): number {
+  const blocks = dates ? blocksOf(times, dates) : times.blocks;
+  const known = blocks.get(block);
+  if (known !== undefined) return known;
+  const firstDay = block * BLOCK_DAYS;
+  let days = 0;
+  for (let month = monthOf(firstDay); firstDayOf(month) < firstDay + BLOCK_DAYS; month += 1) {
+    const place = firstDayOf(month) - firstDay;
+    days |= place < 0 ? times.firesOn(month) >>> -place : times.firesOn(month) << place;
+  }
+  for (let place = 0; dates && place < BLOCK_DAYS; place += 1) {
+    if (!allowsDay(dates, firstDay + place)) days &= ~(1 << place);
+  }
+  if (blocks.size >= MOST_BLOCKS_KEPT) blocks.clear();
+  blocks.set(block, days);
   return days;
+}
+
+function blocksOf(times: CronTimes, dates: DateFilter): Map<number, number> {
+  times.filtered ??= new WeakMap();
+  const known = times.filtered.get(dates) ?? new Map<number, number>();
+  times.filtered.set(dates, known);
+  return known;
 }
 
 function timesOf(cron: string): CronTimes {
@@ -139,7 +154,14 @@ function timesOf(cron: string): CronTimes {
     count: minutesOfDay.length,
     hasFixedHour: !/[*/]/.test(cron.split(' ')[1] ?? '*'),
   };
-  const times: CronTimes = { hours, minutes, ofDay, firesOn: daysOfMonths(fields), known: new WeakMap() };
+  const times: CronTimes = {
+    hours,
+    minutes,
+    ofDay,
+    firesOn: daysOfMonths(fields),
+    blocks: new Map(),
+    filtered: undefined,
+  };
   known.set(cron, times);
   return times;
 }

@@ -43,15 +43,28 @@ function placeIn({ sinceMs }: OffsetBlock, instantMs: number): number {
   return place;
 }
 
-/** The first instant after `beforeMs` and up to `afterMs` whose offset differs from that at `beforeMs`; there must be one. */
-export function offsetChangeBetween(zone: string, beforeMs: number, afterMs: number): number {
-  const offsetMs = offsetMsAt(zone, beforeMs);
-  return firstInstant(beforeMs, afterMs, (instantMs) => offsetMsAt(zone, instantMs) !== offsetMs);
+/** The first instant after `beforeMs` whose offset differs from that at `beforeMs`; there must be one soon. */
+export function offsetChangeAfter(zone: string, beforeMs: number): number {
+  const { offsetMs, toMs } = constantOffsetAround(zone, beforeMs);
+  let changeMs = toMs;
+  for (;;) {
+    const next = constantOffsetAround(zone, changeMs);
+    if (next.offsetMs !== offsetMs) return changeMs;
+    changeMs = next.toMs;
+  }
 }
 
+/** Nearly always the same is asked for again. */
+let recent: { zone: string; block: number; offsets: OffsetBlock } | undefined;
+
 function offsetBlock(zone: string, block: number): OffsetBlock {
-  const known = knownBlocks.get(zone)?.get(block);
-  if (known) return known;
+  if (recent?.zone === zone && recent.block === block) return recent.offsets;
+  const offsets = knownBlocks.get(zone)?.get(block) ?? addBlock(zone, block);
+  recent = { zone, block, offsets };
+  return offsets;
+}
+
+function addBlock(zone: string, block: number): OffsetBlock {
   if (blocksKept >= MOST_BLOCKS_KEPT) {
     knownBlocks.clear();
     blocksKept = 0;
@@ -121,5 +134,5 @@ export function instantOfLocal(zone: string, localMs: number): number {
   if (earlierOffsetMs === laterOffsetMs || offsetMsAt(zone, byEarlierMs) === earlierOffsetMs) return byEarlierMs;
   const byLaterMs = localMs - laterOffsetMs;
   if (offsetMsAt(zone, byLaterMs) === laterOffsetMs) return byLaterMs;
-  return offsetChangeBetween(zone, localMs - BRACKET_MS, localMs + BRACKET_MS);
+  return offsetChangeAfter(zone, localMs - BRACKET_MS);
 }
