@@ -53,6 +53,12 @@ export const METRICS = {
     labels: [],
     zero: [{}],
   },
+  ebb_renamed_into_scope_total: {
+    type: 'counter',
+    help: "Computes that a team's policies began to select because their project was renamed; their changes wait for a boundary.",
+    labels: [],
+    zero: [{}],
+  },
   ebb_team_policy_load_success: {
     type: 'gauge',
     help: "1 if the last load of a team's files succeeded; otherwise their last good version is current.",

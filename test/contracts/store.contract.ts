@@ -248,6 +248,8 @@ const FULL: Required<ComputeRecord> = {
     },
     other: { slot: 0, flipDelayMs: 0, baseline: null, terms: '', sinceMs: 1 },
   },
+  projectName: 'web-shop',
+  renamed: { from: 'shop', atMs: 14, by: ['team-web/office'] },
   restore: { owner: 'ann', askedAtMs: 12, expiresAtMs: 13, now: true },
 };
 

@@ -87,6 +87,8 @@ const Stored = z.looseObject({
       .exactOptional(),
     lastDisruption: z.looseObject({ atMs: z.number(), lowered: z.boolean() }).exactOptional(),
     trials: z.record(z.string(), OneTrial).exactOptional(),
+    projectName: z.string().exactOptional(),
+    renamed: z.looseObject({ from: z.string(), atMs: z.number(), by: z.array(z.string()) }).exactOptional(),
     restore: Restore.exactOptional(),
     oneFieldGroupAtATime: z.literal(true).exactOptional(),
   }),

@@ -1,7 +1,9 @@
 /** What the store keeps of a project's computes, brought up to date at the beginning of a reconcile. */
 
+import type { Compute } from '../../domain/compute/compute.ts';
 import { withCompliance } from '../../domain/evaluate/compliance.ts';
 import { type EvaluatedCompute, isReverted } from '../../domain/evaluate/evaluate.ts';
+import { withProjectName } from '../../domain/evaluate/project-names.ts';
 
 import { withTrials } from '../../domain/evaluate/trials.ts';
 import { withWanted } from '../../domain/evaluate/wanted-since.ts';
@@ -51,7 +53,8 @@ export async function currentRecords(
     const options = { signal, deadlineMs: READ_DEADLINE_MS };
     const answered = await confirmPendingWrites(deps, before, compute, options);
     const cleaned = forgetRestored(forgetOvercome(answered, compute), compute, nowMs);
-    const enforced = withEnforcedSince(cleaned, mode, nowMs);
+    const named = withProjectName(cleaned, compute, policies, nowMs);
+    const enforced = withEnforcedSince(named, mode, nowMs);
     const withArms = mode === 'observe' ? enforced : withTrials(policies, compute, enforced, nowMs);
     const situation = { policies, compute, record: withArms, nowMs, holds: overrides.holds, manualChanges };
     const after = detectManualChanges(withArms, compute, nowMs, (group) => isReverted(situation, group));
@@ -61,6 +64,7 @@ export async function currentRecords(
       throw new Error(`the lease on project ${projectId} was lost while it was reconciled`);
     }
     reportDegraded(deps, compute, before, after);
+    reportRenamed(deps, compute, before, after);
     records.set(compute.computeId, after);
   }
   await recordAbsent(deps, lease, cachedProject, stored);
@@ -100,6 +104,21 @@ export async function recordWanted(
     remembered.push(record === evaluatedCompute.record ? evaluatedCompute : { ...evaluatedCompute, record });
   }
   return remembered;
+}
+
+function reportRenamed(
+  { telemetry }: RecordsDeps,
+  { projectId: project, projectName: to, computeId: compute }: Compute,
+  before: ComputeRecord,
+  { renamed }: ComputeRecord,
+): void {
+  if (!renamed || renamed.atMs === before.renamed?.atMs) return;
+  const { from, by } = renamed;
+  telemetry.metrics.increment('ebb_renamed_into_scope_total', {});
+  telemetry.log.warn(
+    { event: 'ebb.project_renamed', project, compute, from, to, policies: by },
+    `project ${project} is now called "${to}", not "${from}", so ${by.join(', ')} selects ${compute}: nothing is changed before its next boundary`,
+  );
 }
 
 function withEnforcedSince(record: ComputeRecord, mode: RecordsDeps['mode'], nowMs: number): ComputeRecord {

@@ -41,6 +41,8 @@ export const REASONS = {
   clock_off: "the machine's clock differs too much from the store clock; nothing is written until it is corrected",
   newly_discovered:
     'ebb has just discovered this active compute; changes that would disconnect clients wait for sleep or the next boundary',
+  renamed:
+    'the project has got another name by which a team selects it; that is reported, and changes wait for the next boundary',
   frozen: 'a freeze is active: nothing is written',
   held: 'a person holds the compute as it is',
   manual_change: 'a person has changed the field; that is respected for a while',

@@ -116,6 +116,10 @@ export interface ComputeRecord {
   lastDisruption?: { atMs: number; lowered: boolean };
   /** Trials that have begun, and that the policies still have. */
   trials?: TrialRecords;
+  /** What its project was last called; remembered where policies belong to teams. */
+  projectName?: string;
+  /** Its project has got a name by which policies of a team select it that did not before. */
+  renamed?: { from: string; atMs: number; by: readonly string[] };
   /** A person wants the baseline back. */
   restore?: Restore;
   /** A PATCH of size and timeout together was refused: they are sent apart, so that one does not block the other. */

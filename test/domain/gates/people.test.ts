@@ -3,6 +3,7 @@ import type { Compute, Desired } from '../../../src/domain/compute/compute.ts';
 import type { ReasonCode } from '../../../src/domain/compute/reasons.ts';
 import { type Decision, decide } from '../../../src/domain/decide/decide.ts';
 import { isReverted } from '../../../src/domain/evaluate/evaluate.ts';
+import { withProjectName } from '../../../src/domain/evaluate/project-names.ts';
 import { detectManualChanges, withAgreed } from '../../../src/domain/plan/manual-changes.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
 import type { ComputeRecord } from '../../../src/domain/records/compute-record.ts';
@@ -69,6 +70,51 @@ describe('of a newly discovered compute', () => {
   it('is over once a size was applied', () => {
     const applied = aRecord({ lastApplied: size(1), enforcedSinceMs: NOON });
     expect(planWith([wanting(size(4))], { record: applied }).verdict).toBe('act');
+  });
+});
+
+describe('a project that another name brings into the scope of a team', () => {
+  const nameable = {
+    ...wanting(size(4)),
+    name: 'web/office',
+    team: 'web',
+    select: { projects: ['web-*'], minAgeMs: 0 },
+  };
+  const shop = aCompute({ projectName: 'shop', maxCu: 2 });
+  const web = aCompute({ projectName: 'web-shop', maxCu: 2 });
+  const office = { ...aSchedule(), name: 'web/office', team: 'web', select: nameable.select };
+  const renamedAt = (nowMs: number, policy: Policy) => {
+    const policies = compiled(policy);
+    const known = withProjectName(aRecord(), shop, policies, NOON - HOUR_MS);
+    return withProjectName(known, web, policies, nowMs);
+  };
+
+  it('is not changed before its next boundary, asleep or awake, or for a day without one', () => {
+    const record = renamedAt(NOON, office);
+    expect(record.renamed).toEqual({ from: 'shop', atMs: NOON, by: ['web/office'] });
+    const plan = planWith([office], { record, compute: { ...web, state: 'idle' } });
+    expect(plan).toMatchObject({ verdict: 'wait', heldBy: ['renamed'], untilMs: SIX });
+    expect(plan.reasons.at(-1)?.message).toBe(
+      'its project was called "shop" until 2026-03-02T12:00:00Z, and web/office did not select it: waiting for the next boundary',
+    );
+    expect(planWith([office], { record, compute: web, nowMs: SIX }).heldBy).not.toContain('renamed');
+    expect(planWith([nameable], { record, compute: web }).untilMs).toBe(NOON + 24 * HOUR_MS);
+  });
+
+  it('is changed as a person says', () => {
+    const holds = [aHold({ projectId: web.projectId, computeId: web.computeId, createdAtMs: NOON + 1, size: size(8) })];
+    const plan = planWith([office], { record: renamedAt(NOON, office), compute: web, holds, nowMs: NOON + 2 });
+    expect(plan.heldBy).not.toContain('renamed');
+  });
+
+  it('is nothing where the team had selected it before, where it leaves the scope, or where no policy is of a team', () => {
+    const all = { ...office, select: { projects: ['*'], minAgeMs: 0 } };
+    expect(renamedAt(NOON, all).renamed).toBeUndefined();
+    const back = withProjectName(renamedAt(NOON, office), shop, compiled(office), NOON + 1);
+    expect(back).toMatchObject({ projectName: 'shop' });
+    expect(back.renamed).toBeUndefined();
+    const plain = aRecord();
+    expect(withProjectName(plain, web, compiled(aSchedule()), NOON)).toBe(plain);
   });
 });
 

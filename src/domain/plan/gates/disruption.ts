@@ -114,3 +114,14 @@ export const newlyDiscovered: Gate = ({ change, record, nowMs, nextBoundaryAfter
   const message = 'ebb has just discovered this active compute: waiting for sleep or for the next boundary';
   return { code: 'newly_discovered', message, untilMs };
 };
+
+/** By another name a project must not slip into the hands of a team before its people had time to see it. */
+export const renamed: Gate = ({ change, record, nowMs, nextBoundaryAfter }) => {
+  if (!record?.renamed) return undefined;
+  const { from, atMs, by } = record.renamed;
+  if (change.askedAtMs !== undefined && change.askedAtMs >= atMs) return undefined;
+  const untilMs = nextBoundaryAfter(atMs) ?? atMs + MOST_WAITED_MS;
+  if (untilMs <= nowMs) return undefined;
+  const message = `its project was called "${from}" until ${isoInstant(atMs)}, and ${by.join(', ')} did not select it: waiting for the next boundary`;
+  return { code: 'renamed', message, untilMs };
+};

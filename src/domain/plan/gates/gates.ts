@@ -1,4 +1,4 @@
-import { atOnce, cooldown, deadline, disruption, newlyDiscovered } from './disruption.ts';
+import { atOnce, cooldown, deadline, disruption, newlyDiscovered, renamed } from './disruption.ts';
 import { answerUnknown, failedBefore, operationRunning } from './earlier-writes.ts';
 import type { Gate } from './gate.ts';
 import { fightStopped, freeze, hold, manualChange, observe } from './people.ts';
@@ -12,6 +12,7 @@ export const GATES: readonly Gate[] = [
   observe,
   freeze,
   hold,
+  renamed,
   newlyDiscovered,
   manualChange,
   trialFlip,
