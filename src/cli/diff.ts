@@ -3,10 +3,11 @@ import type { CompiledPolicies } from '../domain/policy/compiled-policies.ts';
 import type { Comparison } from './diff/compare.ts';
 import type { RenderOptions } from './diff/render.ts';
 import { UserError } from './fail.ts';
+import { type FilterFlags, filtered, withFilterFlags } from './filter.ts';
 import type { SpanFlags } from './forecast/span.ts';
 import { jsonText, writeErrLine, writeOut } from './output.ts';
 
-interface DiffFlags extends SpanFlags {
+interface DiffFlags extends SpanFlags, FilterFlags {
   config?: string;
   apiUrl?: string;
   queueUrl?: string;
@@ -29,7 +30,7 @@ Exit code 0: fine, with or without a change. 1: an error, or a part of the fleet
 
 /** `ebb diff OLD NEW`: what a change of policies would change, for those who review it. */
 export function diffCommand(): Command {
-  return new Command('diff')
+  return withFilterFlags(new Command('diff'))
     .description('compare two policy sets: which computes change, and when')
     .argument('<OLD>', 'policies as they are: a file, folder or glob')
     .argument('<NEW>', 'policies as they would be')
@@ -62,7 +63,8 @@ async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise
   const selectsByBranch = before.selectsByBranch || after.selectsByBranch;
   const read = await readForForecast({ settings: pricing, fleetFile: flags.fleet, selectsByBranch, nowMs });
   if (!read.ok) throw new UserError(read.problem);
-  const { knownAtMs, missing, notes, subjects } = read.value;
+  const { knownAtMs, missing, notes } = read.value;
+  const subjects = filtered(read.value.subjects, flags, { settings: pricing, policies: after });
   const outlooks = (policies: CompiledPolicies) => foresee({ ...span, knownAtMs, policies, subjects, pricing });
   const names = comparing.comparePolicies(before.set, after.set);
   const comparison = comparing.compare(outlooks(before), outlooks(after), names);

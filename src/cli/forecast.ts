@@ -1,12 +1,13 @@
 import { Command } from 'commander';
 import type { Span } from '../domain/forecast/forecast.ts';
 import { UserError } from './fail.ts';
+import { type FilterFlags, filtered, withFilterFlags } from './filter.ts';
 import type { Outlook } from './forecast/outlook.ts';
 import type { SpanFlags } from './forecast/span.ts';
 import { jsonText, writeErrLine, writeOut, writeWhole } from './output.ts';
 import { type DecidingFlags, settingsAndPolicies, withSourceFlags } from './plan/common-flags.ts';
 
-interface ForecastFlags extends Omit<DecidingFlags, 'at'>, SpanFlags {
+interface ForecastFlags extends Omit<DecidingFlags, 'at'>, SpanFlags, FilterFlags {
   zone?: string;
   svg?: string;
 }
@@ -26,7 +27,7 @@ Exit code 0: fine. 1: an error, or a part of the fleet that can't be read.`;
 
 /** `ebb forecast`: what computes will have, when, and what it may cost. */
 export function forecastCommand(): Command {
-  return withSourceFlags(new Command('forecast'))
+  return withFilterFlags(withSourceFlags(new Command('forecast')))
     .description('show which sizes computes will have, when, and the cost')
     .argument('[COMPUTE...]', 'ids or names of computes or projects, also globs (default: all)')
     .option('--fleet <file>', 'a snapshot, YAML or JSON, instead of the live fleet: no key is needed')
@@ -55,7 +56,7 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
     ...span,
     knownAtMs,
     policies,
-    subjects: selectComputes(read.value.subjects, names),
+    subjects: filtered(selectComputes(read.value.subjects, names), flags, { settings, policies }),
     pricing: settings,
   });
   for (const line of [...notes, ...missing.map((line) => `left out: ${line}`)]) writeErrLine(`note: ${line}`);

@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander';
 import { UserError } from './fail.ts';
+import { type FilterFlags, filtered, withFilterFlags } from './filter.ts';
 import { jsonText, writeOut, writeWhole } from './output.ts';
 import {
   type DecidingFlags,
@@ -10,7 +11,7 @@ import {
   withSubjectFlags,
 } from './plan/common-flags.ts';
 
-interface PlanFlags extends DecidingFlags {
+interface PlanFlags extends DecidingFlags, FilterFlags {
   mode: 'enforce' | 'observe';
   out?: string;
 }
@@ -28,7 +29,7 @@ Exit code 0: nothing to do. 2: something to do, now or later. 1: an error, or a 
 
 /** `ebb plan`: what would be changed and why, and what waits for what. */
 export function planCommand(): Command {
-  return withSubjectFlags(withSourceFlags(new Command('plan')))
+  return withFilterFlags(withSubjectFlags(withSourceFlags(new Command('plan'))))
     .description('show what would be changed, and why')
     .addOption(new Option('--mode <mode>', 'plan for this mode').choices(['enforce', 'observe']).default('enforce'))
     .option('--json', 'print the plan as JSON')
@@ -39,6 +40,9 @@ export function planCommand(): Command {
 
 async function plan(flags: PlanFlags): Promise<void> {
   const atMs = instantOf(flags.at);
+  if (flags.out !== undefined && (flags.owner ?? flags.select) !== undefined) {
+    throw new UserError('--out keeps the whole plan; leave out --owner and --select');
+  }
   const { settings, policies } = await settingsAndPolicies(flags);
   const [{ planOnce }, { fleetPlanJson }, { showProgress }] = await Promise.all([
     import('../compose/planning.ts'),
@@ -51,7 +55,9 @@ async function plan(flags: PlanFlags): Promise<void> {
     onProgress: (projectsRead, projects) => progress.fleet({ projectsRead, projects }),
   }).finally(progress.end);
   if (!planned.ok) throw new UserError(planned.problem);
-  const { value } = planned;
+  const { policies: compiled, plan: whole } = planned.value;
+  const computes = filtered(whole.computes, flags, { settings, policies: compiled });
+  const value = { ...planned.value, plan: { ...whole, computes } };
   const json = `${jsonText(fleetPlanJson(value.plan))}\n`;
   if (flags.out !== undefined) await writeWhole(flags.out, json);
   printAsides(value);

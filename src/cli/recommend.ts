@@ -1,13 +1,13 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Finding } from '../domain/recommend/finding.ts';
+import { type FilterFlags, filtered, withFilterFlags } from './filter.ts';
 import { parseFor } from './operator/parse-flags.ts';
 import { jsonText, writeErrLine, writeOut } from './output.ts';
 import { type PastFlags, printPastAsides, withPastFlags } from './past/flags.ts';
 import type { Past } from './past/read-past.ts';
 
-interface RecommendFlags extends PastFlags {
+interface RecommendFlags extends PastFlags, FilterFlags {
   policies?: string;
-  owner?: string;
   minUsd?: number;
   coldStartWorth?: number;
   write?: string;
@@ -29,11 +29,10 @@ Exit code 0: fine. 1: an error, or a part of the fleet that can't be read.`;
 
 /** `ebb recommend`: what would be better, and the policies for it. */
 export function recommendCommand(): Command {
-  return withPastFlags(new Command('recommend'))
+  return withFilterFlags(withPastFlags(new Command('recommend')))
     .description('show what would cost less, with the policies for it')
     .argument('[COMPUTE...]', 'ids or names of computes or projects, also globs (default: all)')
     .option('--policies <paths>', 'present policies, which are not contradicted (EBB_POLICIES; default: policies)')
-    .option('--owner <name>', 'only what this owner has')
     .option('--min-usd <dollars>', 'only what may save so much a month', parseDollars)
     .option('--cold-start-worth <duration>', 'how long awake a start is worth (default: 5m)', parseFor)
     .option('--write <dir>', 'write policies into a new or empty folder')
@@ -53,7 +52,9 @@ async function runRecommend(names: string[], flags: RecommendFlags): Promise<voi
   const { config: configFile, apiUrl, policies, coldStartWorth } = flags;
   const settings = settingsOrFail({ configFile, flags: { apiUrl, policies } });
   const past = await readPast(settings, flags, { branches: true });
-  const computes = selectComputes(past.computes, names);
+  // Whose a compute is comes with its findings: the policies need not be readable here.
+  const { owner: _owner, ...bySelector } = flags;
+  const computes = filtered(selectComputes(past.computes, names), bySelector, { settings, policies: undefined });
   const facts = await recommendFacts(settings, computes);
   const all = recommend(facts, {
     holidaysOf,

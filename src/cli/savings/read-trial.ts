@@ -17,12 +17,13 @@ import { type UsageSeries, type UsageUnit, unitName } from '../../domain/usage/u
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings.ts';
 import { UserError } from '../fail.ts';
+import { type FilterFlags, filtered } from '../filter.ts';
 import { type DecidingFlags, settingsAndPolicies } from '../plan/common-flags.ts';
 
 const DAY_MS = 86_400_000;
 
 /** Of `ebb savings`. */
-export interface SavingsFlags extends Omit<DecidingFlags, 'at'> {
+export interface SavingsFlags extends Omit<DecidingFlags, 'at'>, FilterFlags {
   trial?: string;
   by?: 'owner';
   from?: string;
@@ -60,9 +61,8 @@ export async function readTrial(flags: SavingsFlags): Promise<TrialRead> {
   const read = await readForForecast({ settings, fleetFile: flags.fleet, selectsByBranch, nowMs });
   if (!read.ok) throw new UserError(read.problem);
   const index = set.policies.indexOf(trial);
-  const subjects = read.value.subjects.filter(({ compute }) =>
-    policies.selects(index, compute, Number.POSITIVE_INFINITY),
-  );
+  const wanted = filtered(read.value.subjects, flags, { settings, policies });
+  const subjects = wanted.filter(({ compute }) => policies.selects(index, compute, Number.POSITIVE_INFINITY));
   const computes = subjects.map(({ compute }) => compute);
   const measured = subjects.map(({ compute }) => usageUnitOf(trial, compute));
   const asked = { name: trial.name, units: [...new Map(measured.map((unit) => [unitName(unit), unit])).values()] };

@@ -1,0 +1,42 @@
+import type { Command } from 'commander';
+import type { Compute } from '../domain/compute/compute.ts';
+import type { CompiledPolicies } from '../domain/policy/compiled-policies.ts';
+import { ownersOf } from '../domain/policy/owners.ts';
+import { compileSelector } from '../domain/policy/select.ts';
+import type { Settings } from '../settings.ts';
+import { UserError } from './fail.ts';
+import { gather, selectorOf } from './operator/parse-flags.ts';
+
+/** Flags of commands that show something of a fleet. */
+export interface FilterFlags {
+  owner?: string;
+  select?: string[];
+}
+
+/** Adds the flags that name a part of the fleet. */
+export function withFilterFlags(command: Command): Command {
+  return command
+    .option('--owner <name>', 'only computes of this owner')
+    .option('--select <key=globs>', 'only these, such as projects=web-*; can be given several times', gather);
+}
+
+/**
+ * Those that the flags ask for: all, if they ask for nothing in particular. Owners are those of costs: by `owners` of the settings, else
+ * by policies. Throws a UserError where nobody has the name, or a selector can't be read.
+ */
+export function filtered<T extends { compute: Compute }>(
+  all: readonly T[],
+  { owner, select }: FilterFlags,
+  { settings, policies }: { settings: Pick<Settings, 'owners'>; policies: CompiledPolicies | undefined },
+): T[] {
+  const matches = select && compileSelector(selectorOf(select));
+  const selected = matches
+    ? all.filter(({ compute }) => matches(compute, Number.POSITIVE_INFINITY) === 'yes')
+    : [...all];
+  if (owner === undefined) return selected;
+  const ownerOf = ownersOf({ rules: settings.owners, policies, computes: all.map(({ compute }) => compute) });
+  const owners = new Set(all.map(({ compute }) => ownerOf(compute)));
+  if (!owners.has(owner))
+    throw new UserError(`--owner: nothing belongs to ${owner}; owners are ${[...owners].join(', ')}`);
+  return selected.filter(({ compute }) => ownerOf(compute) === owner);
+}

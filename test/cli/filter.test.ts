@@ -1,0 +1,33 @@
+import { describe, expect, it } from 'vitest';
+import { filtered } from '../../src/cli/filter.ts';
+import { aCompute, aSchedule, compiled } from '../support/builders.ts';
+
+const all = ['web-eu', 'web-us', 'api-eu', 'x'].map((projectName) => ({
+  compute: aCompute({ projectName, projectId: `p-${projectName}`, computeId: `ep-${projectName}` }),
+}));
+const policies = compiled(
+  { ...aSchedule({ select: { projects: ['web-*'], minAgeMs: 0 } }), owner: 'team-web' },
+  { ...aSchedule({ name: 'api', select: { projects: ['api-*'], minAgeMs: 0 } }), owner: 'team-api' },
+);
+const names = (flags: Parameters<typeof filtered>[1], owners: [string, string][] = []) =>
+  filtered(all, flags, { settings: { owners }, policies }).map(({ compute }) => compute.projectName);
+
+describe('--owner and --select', () => {
+  it('ask for nothing in particular where they are not given', () => {
+    expect(names({})).toEqual(['web-eu', 'web-us', 'api-eu', 'x']);
+  });
+
+  it('leave the computes of an owner, by the settings first, and those that a selector matches', () => {
+    expect(names({ owner: 'team-web' })).toEqual(['web-eu', 'web-us']);
+    expect(names({ owner: 'team-web', select: ['projects=*-eu'] })).toEqual(['web-eu']);
+    expect(names({ owner: 'ann' }, [['web-us', 'ann']])).toEqual(['web-us']);
+    expect(names({ owner: 'unowned' })).toEqual(['x']);
+    expect(names({ select: ['projects=web-*,!web-us', 'types=read_write'] })).toEqual(['web-eu']);
+  });
+
+  it('name the owners that there are where nobody has the name', () => {
+    expect(() => names({ owner: 'team-wbe' })).toThrow(
+      '--owner: nothing belongs to team-wbe; owners are team-web, team-api, unowned',
+    );
+  });
+});
