@@ -22,7 +22,7 @@ interface JobQueueOptions {
   log: Log;
   /** Called for every job whose handler threw; the job is gone already. */
   onFailed(queue: QueueName, job: Job, error: Error): void;
-  /** 10 s and 5 s by default. */
+  /** Those of `RECOVERY` by default. */
   recovery?: Recovery;
 }
 

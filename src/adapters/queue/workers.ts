@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { type Job as BullJob, DelayedError, type IQueueBackend, WaitingError, Worker } from 'bullmq';
+import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import { type Clock, timerMs } from '../../ports/clock.ts';
 import type { Job, JobData, JobHandler, JobOutcome, JobQueue, QueueName } from '../../ports/job-queue.ts';
 import type { QueueBackend } from './backend.ts';
@@ -12,7 +13,10 @@ export interface Recovery {
   stalledIntervalMs: number;
 }
 
-export const DEFAULT_RECOVERY: Recovery = { lockDurationMs: 10_000, stalledIntervalMs: 5_000 };
+export const DEFAULT_RECOVERY: Recovery = {
+  lockDurationMs: RECOVERY.jobLockMs,
+  stalledIntervalMs: RECOVERY.stalledJobsMs,
+};
 /** A job is only ever a trigger, so one that daemons die of must not vanish too soon; ten deaths are no accident. */
 const MAX_STALLED_COUNT = 10;
 

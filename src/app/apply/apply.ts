@@ -7,24 +7,18 @@ import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import type { Action } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { isDegraded, worstFailures } from '../../domain/records/failures.ts';
+import { CALL_MS, RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { ControlApi, ControlApiError, Permit } from '../../ports/control-api.ts';
 import type { Notifier, WriteOrigin, WriteOutcome } from '../../ports/notifier.ts';
 import type { Lease, Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import { type EvaluateDeps, evaluateCompute } from '../evaluate/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
-import { LEASE_MS } from '../leases/locked-project.ts';
 import { SLOT_RETRY_MS, type Slots } from '../operations/restart-slots.ts';
 import type { Overrides } from '../overrides.ts';
 import { type OutageDeps, reportApiError } from '../telemetry/outages.ts';
 import type { DueWrite } from './due-writes.ts';
 import { outcomeOf, recordAfter, type WriteAnswer } from './record-update.ts';
-
-/** A call must end so long before the lease does, so that nobody else holds it while the call is under way. */
-const LEASE_MARGIN_MS = 3_000;
-
-/** A lease that holds for less is not enough for a call. */
-const SHORTEST_CALL_MS = 2_000;
 
 /** When to try again with a compute that was frozen between the plan and the write, in milliseconds. */
 const FROZEN_RETRY_MS = 60_000;
@@ -89,8 +83,8 @@ export async function applyAction(
   const intended = await step('storing the pending write', () => storeIntent(deps, lease, evaluatedCompute, action));
   // The lease was prolonged after that was asked; the answer may have waited for a process that was asleep.
   const intendedMs = deps.clock.monotonicMs();
-  const deadlineMs = LEASE_MS - (intendedMs - askedMs) - LEASE_MARGIN_MS;
-  if (!intended || deadlineMs < SHORTEST_CALL_MS) return callOff(deps, lease, evaluatedCompute, action);
+  const deadlineMs = CALL_MS - (intendedMs - askedMs);
+  if (!intended || deadlineMs < RECOVERY.shortestCallMs) return callOff(deps, lease, evaluatedCompute, action);
   deps.notify({ kind: 'write_started', compute, action, reasons: plan.why, origin: originOf(deps) });
   const answer = await step('sending the change', () => send(deps, compute, action, { deadlineMs, permits }));
   const answeredMs = deps.clock.now();
@@ -141,7 +135,7 @@ async function callOff(
 ): Promise<Written> {
   await deps.store.putRecord(compute.projectId, compute.computeId, record, lease);
   if (action.disconnects) await deps.slots.release(compute.computeId, action.policy);
-  return { goOn: false, retryAfterMs: SHORTEST_CALL_MS };
+  return { goOn: false, retryAfterMs: RECOVERY.shortestCallMs };
 }
 
 function originOf({ rules }: ApplyDeps): WriteOrigin {
@@ -182,7 +176,7 @@ async function storeIntent(
   const intent = { ...asked, atMs, policy: action.policy };
   const lastDecidedAtMs = Math.max(atMs, record.lastDecidedAtMs);
   const intended = { ...record, intent, lastDecidedAtMs, lastSentAtMs: atMs };
-  const stored = await deps.store.putRecord(compute.projectId, compute.computeId, intended, lease, LEASE_MS);
+  const stored = await deps.store.putRecord(compute.projectId, compute.computeId, intended, lease, RECOVERY.leaseMs);
   return stored ? intended : undefined;
 }
 

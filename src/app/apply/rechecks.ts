@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { hasSettings } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { Permit } from '../../ports/control-api.ts';
 import { type EvaluateDeps, evaluateCompute } from '../evaluate/evaluate.ts';
 import { withBranches } from '../fleet/branches.ts';
@@ -8,7 +9,7 @@ import { type ReadProjectDeps, readProject } from '../fleet/cached-projects.ts';
 import { type CachedProject, CONFIRMED_MS, FRESH_MS } from '../fleet/fleet.ts';
 
 import { branchesOf, type ReadComputesDeps } from '../fleet/read-computes.ts';
-import { READ_DEADLINE_MS, READ_RETRY_MS } from '../leases/locked-project.ts';
+import { READ_RETRY_MS } from '../leases/locked-project.ts';
 import { type OutageDeps, reportApiError } from '../telemetry/outages.ts';
 import { requestReconcile, type TriggerDeps, wakeAt } from '../triggers.ts';
 
@@ -78,7 +79,7 @@ export async function isBranchAsDecided(
   if (!mayDependOn || !plan.actions[0]?.disconnects) return true;
   const { fleet, clock } = deps;
   const { project } = cachedProject;
-  const options = { signal, deadlineMs: READ_DEADLINE_MS, branchesServeMs: FRESH_MS };
+  const options = { signal, deadlineMs: RECOVERY.readMs, branchesServeMs: FRESH_MS };
   const branches = await branchesOf(deps, project, [compute], options);
   if (!branches.ok) {
     if (!signal.aborted) reportApiError(deps, project.projectId, branches.error);

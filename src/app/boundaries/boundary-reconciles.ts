@@ -1,5 +1,6 @@
 import pLimit, { type LimitFunction } from 'p-limit';
 import { step } from '../../common/errors.ts';
+import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import { timerMs } from '../../ports/clock.ts';
 import type { JobHandler, JobOutcome } from '../../ports/job-queue.ts';
 import { createDueWrites } from '../apply/due-writes.ts';
@@ -7,7 +8,6 @@ import { findProject, LIST_SERVES_MS, readInTurn, readProjectQuietly } from '../
 import { FRESH_MS } from '../fleet/fleet.ts';
 import { createListWatch } from '../fleet/project-list.ts';
 import type { StoreClock } from '../group/clock-skew.ts';
-import { READ_DEADLINE_MS } from '../leases/locked-project.ts';
 import {
   expectedPermits,
   getPermits,
@@ -154,7 +154,7 @@ async function readEarly(deps: ReconcileDeps, { projectId, instantMs, signal }: 
   const project = deps.fleet.listed(projectId);
   // What can't be had in time is read after the instant, and then it is more urgent.
   const tooLate = AbortSignal.timeout(timerMs(deps.clock.realDelayMs(instantMs) - LIST_AHEAD_MS));
-  const waits = { signal: AbortSignal.any([signal, tooLate]), priority: 'read', deadlineMs: READ_DEADLINE_MS } as const;
+  const waits = { signal: AbortSignal.any([signal, tooLate]), priority: 'read', deadlineMs: RECOVERY.readMs } as const;
   if (!project || tooLate.aborted) return;
   await readInTurn(deps, project, waits).catch((error) => {
     if (!tooLate.aborted) throw error;

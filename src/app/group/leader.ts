@@ -1,6 +1,6 @@
+import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { Lease, Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
-import { LEASE_MS } from '../leases/locked-project.ts';
 
 const NAME = 'fleet';
 
@@ -60,8 +60,8 @@ export function createLeaderLease({ isAlone, store, telemetry, holder, blocked }
         lease = undefined;
         return;
       }
-      const isRenewed = lease !== undefined && (await store.renewLease(lease, LEASE_MS));
-      if (!isRenewed) lease = await store.acquireLease(NAME, holder, LEASE_MS);
+      const isRenewed = lease !== undefined && (await store.renewLease(lease, RECOVERY.leaderLeaseMs));
+      if (!isRenewed) lease = await store.acquireLease(NAME, holder, RECOVERY.leaderLeaseMs);
       become(lease !== undefined);
     },
     async release() {

@@ -1,12 +1,7 @@
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Lease, Store } from '../../ports/store.ts';
-
-/** How long a project's lease holds, in real milliseconds. It is prolonged with each intent. */
-export const LEASE_MS = 15_000;
-
-/** Reading under a lease must end well before the lease does, in real milliseconds. */
-export const READ_DEADLINE_MS = 6_000;
 
 /** When to try again with a project that could not be read, in milliseconds. */
 export const READ_RETRY_MS = 5_000;
@@ -45,7 +40,7 @@ export async function withProjectLease<T>(
 }
 
 function acquireProjectLease({ store, holder }: LeaseDeps, projectId: string): Promise<Lease | undefined> {
-  return store.acquireLease(`project-${projectId}`, holder, LEASE_MS);
+  return store.acquireLease(`project-${projectId}`, holder, RECOVERY.leaseMs);
 }
 
 /** Undefined while somebody else has it. Who gets it gives the lease back. */

@@ -4,13 +4,14 @@ import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { type FleetPlan, type FleetSituation, planFleet } from '../../domain/evaluate/plan-fleet.ts';
 import { type Action, inOrderOfWriting, reasonsOf } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Project } from '../../ports/control-api.ts';
 import type { Store } from '../../ports/store.ts';
 import { type ApplyDeps, applyAction, type Written } from '../apply/apply.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { type ReadComputesDeps, readComputes } from '../fleet/read-computes.ts';
-import { READ_DEADLINE_MS, withProjectLease } from '../leases/locked-project.ts';
+import { withProjectLease } from '../leases/locked-project.ts';
 import { type FollowDeps, followOperations } from '../operations/follow.ts';
 import type { Slots } from '../operations/restart-slots.ts';
 
@@ -136,7 +137,7 @@ async function planAgain(
   const { deps, situation } = options;
   const { projectId, computeId } = planned.compute;
   const project = deps.fleet.listed(projectId);
-  const read = project && (await readComputes(deps, project, { deadlineMs: READ_DEADLINE_MS, branchesServeMs: 0 }));
+  const read = project && (await readComputes(deps, project, { deadlineMs: RECOVERY.readMs, branchesServeMs: 0 }));
   if (!read?.ok) return skipped(`it can't be read: ${read?.error.message ?? 'its project is gone'}`);
   const nowMs = deps.clock.now();
   await deps.overrides.refresh(deps.store, nowMs);

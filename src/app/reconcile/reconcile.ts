@@ -12,11 +12,13 @@
  * begin with a permit of the rate budget at it. `ebb apply` (operator/apply-plan.ts) goes through the same steps with the same
  * parts for a plan that a person has agreed to, and schedules nothing.
  */
+
 import { step } from '../../common/errors.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { inOrderOfWriting } from '../../domain/plan/plan.ts';
 import type { Priority } from '../../domain/rate-budget/grant.ts';
+import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { JobHandler, JobQueue } from '../../ports/job-queue.ts';
 import type { Lease, Store } from '../../ports/store.ts';
@@ -28,7 +30,7 @@ import { type EvaluateProjectDeps, evaluateProject } from '../evaluate/evaluate.
 import { type FreshProjectDeps, findProject, readInTurn } from '../fleet/cached-projects.ts';
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
 import type { LockedAndRead } from '../fleet/known-records.ts';
-import { type LockDeps, lockProject, READ_DEADLINE_MS, READ_RETRY_MS } from '../leases/locked-project.ts';
+import { type LockDeps, lockProject, READ_RETRY_MS } from '../leases/locked-project.ts';
 import type { Slots } from '../operations/restart-slots.ts';
 import type { Overrides } from '../overrides.ts';
 import { requestFollowing, requestReconcile, type ScheduleDeps, scheduleBoundaries, wakeAt } from '../triggers.ts';
@@ -152,7 +154,7 @@ async function readUnlocked(
   const { fleet, clock } = deps;
   const begunMs = clock.monotonicMs();
   const project = await step('reading its state', () => findProject(deps, projectId, { signal }));
-  const options = { signal, priority, deadlineMs: READ_DEADLINE_MS };
+  const options = { signal, priority, deadlineMs: RECOVERY.readMs };
   const cachedProject = project && (await step('reading its state', () => readInTurn(deps, project, options)));
   signal.throwIfAborted();
   // What a list that is older than this reconcile does not have may be in the next.

@@ -4,15 +4,14 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import { withCompliance } from '../../domain/evaluate/compliance.ts';
 import { type EvaluatedCompute, isReverted } from '../../domain/evaluate/evaluate.ts';
 import { withProjectName } from '../../domain/evaluate/project-names.ts';
-
 import { withTrials } from '../../domain/evaluate/trials.ts';
 import { withWanted } from '../../domain/evaluate/wanted-since.ts';
 import { withoutInstantsAhead } from '../../domain/overrides/instants-ahead.ts';
 import { forgetRestored } from '../../domain/overrides/restore.ts';
 import { describeManualChange, detectManualChanges, withAgreed } from '../../domain/plan/manual-changes.ts';
 import { type ComputeRecord, firstRecord } from '../../domain/records/compute-record.ts';
-
 import { forgetOvercome } from '../../domain/records/failures.ts';
+import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { Notifier } from '../../ports/notifier.ts';
 import type { Lease, Store } from '../../ports/store.ts';
 import { reportDegraded } from '../apply/apply.ts';
@@ -21,7 +20,6 @@ import type { CachedProject, Fleet } from '../fleet/fleet.ts';
 import { recordAbsent, withoutAbsence } from '../fleet/forget-project.ts';
 import { knownRecord } from '../fleet/known-records.ts';
 import { isCorrected } from '../group/stored-times.ts';
-import { READ_DEADLINE_MS } from '../leases/locked-project.ts';
 import { confirmPendingWrites, type PendingWriteDeps } from './pending-writes.ts';
 
 export interface RecordsDeps extends EvaluateProjectDeps, PendingWriteDeps {
@@ -50,7 +48,7 @@ export async function currentRecords(
     const known = knownRecord(deps, stored, compute.computeId) ?? firstRecord(compute, nowMs);
     // What this daemon remembers itself may be of a clock that was ahead and has been set right.
     const before = withoutAbsence(withoutInstantsAhead(known, nowMs).record);
-    const options = { signal, deadlineMs: READ_DEADLINE_MS };
+    const options = { signal, deadlineMs: RECOVERY.readMs };
     const answered = await confirmPendingWrites(deps, before, compute, options);
     const cleaned = forgetRestored(forgetOvercome(answered, compute), compute, nowMs);
     const named = withProjectName(cleaned, compute, policies, nowMs);

@@ -2,6 +2,7 @@
 
 import { type Compute, type ComputeSettings, fieldsOf, hasSettings } from '../compute/compute.ts';
 import type { ChangeGroup, ComputeRecord, Failures } from './compute-record.ts';
+import { RECOVERY } from './recovery-times.ts';
 
 /** After so many failures in a row a compute is degraded: visible, and tried again rarely. */
 export const FAILURES_UNTIL_DEGRADED = 3;
@@ -74,9 +75,6 @@ function dropFailures(record: ComputeRecord, groups: ReadonlySet<ChangeGroup>): 
   return kept.length > 0 ? { ...rest, failures: Object.fromEntries(kept) } : rest;
 }
 
-/** How long a request that got no answer may still take effect, in milliseconds; longer than any call's deadline. */
-export const ANSWER_GRACE_MS = 20_000;
-
 /**
  * What became of a change whose answer never arrived: it is there (then it is what was last applied), it can no longer
  * arrive (then it has failed, and is wanted again), or it is too early to say. Nothing is ever sent to find out.
@@ -89,7 +87,7 @@ export function confirmWrite(record: ComputeRecord, actual: Compute, nowMs: numb
     return { ...answered, lastApplied: { ...record.lastApplied, ...fields } };
   }
   if (intent.restart && (actual.startedAtMs ?? 0) >= intent.atMs) return answered;
-  if (nowMs < intent.atMs + ANSWER_GRACE_MS) return record;
+  if (nowMs < intent.atMs + RECOVERY.answerGraceMs) return record;
   // It failed when it was sent: a daemon that finds it after a crash has waited already.
   return withFailure(answered, { desired: fields, message: 'no answer came', atMs: intent.atMs, permanent: false });
 }

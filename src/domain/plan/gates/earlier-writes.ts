@@ -1,12 +1,13 @@
 import type { Compute } from '../../compute/compute.ts';
 import type { ComputeRecord, Failures } from '../../records/compute-record.ts';
-import { ANSWER_GRACE_MS, isDegraded, sameFields } from '../../records/failures.ts';
+import { isDegraded, sameFields } from '../../records/failures.ts';
+import { RECOVERY } from '../../records/recovery-times.ts';
 import type { Gate } from './gate.ts';
 
 /** A change that was sent without an answer may still arrive: nothing is sent until it is seen, or surely lost. */
 export const answerUnknown: Gate = ({ record }) => {
   if (!record?.intent) return undefined;
-  const untilMs = record.intent.atMs + ANSWER_GRACE_MS;
+  const untilMs = record.intent.atMs + RECOVERY.answerGraceMs;
   return { code: 'answer_unknown', message: 'a change was sent and got no answer; it may still take effect', untilMs };
 };
 
