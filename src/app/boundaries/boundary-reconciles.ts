@@ -44,6 +44,13 @@ interface BoundaryJob {
   signal: AbortSignal;
 }
 
+/** What is known of a project shortly before its boundary. */
+interface Prepared {
+  sight: Sight;
+  /** What its most urgent change is going to need. In a crowd this is worked out before the instant: at it all would wait for that. */
+  expected: MissingPermits | undefined;
+}
+
 export interface BoundaryReconcileDeps extends ReconcileDeps, ReportListingDeps {
   storeClock: Pick<StoreClock, 'tooFarOff'>;
 }
@@ -59,9 +66,10 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
   const dueWrites = createDueWrites();
   const instants = createInstants(clock);
   const list = createListWatch(deps);
+  const isCrowdAt = (instantMs: number) => (fleet.boundaryReconciles.get(instantMs) ?? 0) > CROWD;
   let came = 0;
 
-  async function prepare(job: BoundaryJob): Promise<Sight> {
+  async function prepare(job: BoundaryJob): Promise<Prepared> {
     const { projectId, instantMs, signal, order } = job;
     const sight = sightOf(deps, { records: await deps.store.records(projectId) }, projectId);
     const isKnown = () => (fleet.cachedProject(projectId)?.readAtMs ?? 0) > sight.notBeforeMs;
@@ -78,18 +86,18 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
       const serves = ageMs <= FRESH_MS / 2 || fleet.confirmedAgeMs(projectId) <= LIST_AHEAD_MS;
       if (!isKnown() || !serves) await inTurnOf(account)(() => readLate(deps, job));
     }
-    return sight;
+    const isCrowded = isCrowdAt(instantMs);
+    return { sight, expected: isCrowded ? expectedAt(deps, job, sight, isCrowded) : undefined };
   }
 
-  async function reconcileAtBoundary(job: BoundaryJob, sight: Sight): Promise<JobOutcome> {
+  async function reconcileAtBoundary(job: BoundaryJob, { sight, ...prepared }: Prepared): Promise<JobOutcome> {
     const { projectId, instantMs, signal, order } = job;
     await instants.come(instantMs, signal, order);
     // A clock may have been set meanwhile: what is decided by it now, and stored, would be of another time.
     const isSet = clock.now() < instantMs || (await storeClock.tooFarOff()) !== undefined;
     if (isSet) return { kind: 'left' };
-    const isCrowded = (fleet.boundaryReconciles.get(instantMs) ?? 0) > CROWD;
-    const cachedProject = fleet.cachedProject(projectId);
-    const expected = cachedProject && expectedPermits(deps, cachedProject, sight.records, isCrowded);
+    const isCrowded = isCrowdAt(instantMs);
+    const expected = prepared.expected ?? expectedAt(deps, job, sight, isCrowded);
     const permits = expected && (await permitsOfListed(job, expected));
     await reconcile(deps, projectId, {
       ...{ signal, boundaryMs: instantMs, dueWrites, sight, isCrowded },
@@ -132,6 +140,18 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
       else fleet.boundaryReconciles.delete(instantMs);
     }
   };
+}
+
+/** What the most urgent change of a project is going to need at the instant, as far as that can be told; undefined if there is none. */
+function expectedAt(
+  deps: BoundaryReconcileDeps,
+  { projectId, instantMs }: BoundaryJob,
+  { records }: Sight,
+  isCrowded: boolean,
+): MissingPermits | undefined {
+  const cachedProject = deps.fleet.cachedProject(projectId);
+  const clock = { ...deps.clock, now: () => Math.max(deps.clock.now(), instantMs) };
+  return cachedProject && expectedPermits({ ...deps, clock }, cachedProject, records, isCrowded);
 }
 
 /** How many are read at a time, by account: accounts don't wait for each other. */
