@@ -9,8 +9,11 @@ import { boundsOf } from '../support/property-bound.ts';
 
 const SETUP = 'test/support/property-setup.ts';
 /** What would take the bound away again, or go around it. */
-const UNBOUND = /\b(configureGlobal|resetConfigureGlobal|installGlobalPlugin|interruptAfterTimeLimit|fc\.sample)\(/;
-const MAY = new Set(['support/property-bound.ts', 'house/property-tests.test.ts']);
+const UNBOUND =
+  /\b(configureGlobal|resetConfigureGlobal|installGlobalPlugin|interruptAfterTimeLimit|skipAllAfterTimeLimit|fc\.sample|fc\.statistics|fc\.check)\b|\bplugins:/;
+const MAY = new Set(['test/support/property-bound.ts', 'test/architecture/property-tests.test.ts']);
+/** Where a property may be: what vitest runs with the setup, and what that imports. The other one changes how mutation testing runs them. */
+const MAY_IMPORT = /^(test\/|scripts\/mutation-runner\.mjs$)/;
 
 describe('property tests', () => {
   it('are bounded by the setup of every vitest configuration', () => {
@@ -18,12 +21,16 @@ describe('property tests', () => {
   });
 
   it('change the bound nowhere, and draw nothing outside of it', async () => {
-    const files = (await readdir('test', { recursive: true })).filter((file) => file.endsWith('.ts') && !MAY.has(file));
-    const texts = await Promise.all(
-      files.map(async (file) => ({ file, text: await readFile(join('test', file), 'utf8') })),
-    );
-    expect(texts.filter(({ text }) => UNBOUND.test(text)).map(({ file }) => file)).toEqual([]);
-    expect(texts.filter(({ text }) => text.includes('fc.assert(')).length).toBeGreaterThan(15);
+    const texts = await sources();
+    const drawing = texts.filter(({ text }) => /['"]fast-check['"]/.test(text)).map(({ file }) => file);
+    expect(drawing.filter((file) => !MAY_IMPORT.test(file))).toEqual([]);
+    const tests = texts.filter(({ file }) => file.startsWith('test/') && !MAY.has(file));
+    expect(tests.filter(({ text }) => UNBOUND.test(text)).map(({ file }) => file)).toEqual([]);
+    const asserting = tests.filter(({ text }) => text.includes('fc.assert('));
+    expect(asserting.length).toBeGreaterThan(15);
+    // By one name: what is searched for above can't hide behind another.
+    expect(asserting.filter(({ text }) => !text.includes("import fc from 'fast-check';"))).toEqual([]);
+    expect(tests.filter(({ text }) => /import (?!fc from)[^;]*['"]fast-check['"]/.test(text))).toEqual([]);
   });
 
   it('stop at the bound, pass, and tell how far they came', () => {
@@ -68,3 +75,12 @@ describe('property tests', () => {
     expect(ended).toEqual({ signal: 'SIGKILL', stderr: 'a single run took longer than 0.2 s: for ever\n' });
   });
 });
+
+async function sources(): Promise<{ file: string; text: string }[]> {
+  const folders = ['src', 'test', 'bench', 'scripts'];
+  const listed = folders.map(async (folder) =>
+    (await readdir(folder, { recursive: true })).map((file) => join(folder, file)),
+  );
+  const files = (await Promise.all(listed)).flat().filter((file) => /\.m?ts$|\.mjs$/.test(file));
+  return Promise.all(files.map(async (file) => ({ file, text: await readFile(file, 'utf8') })));
+}
