@@ -17,10 +17,10 @@ export function slowest<P>({ name, boundMs, warmUp, ask }: Measured<P>) {
   let longer = 0;
   let most = { ms: 0, prepare: undefined as (() => P) | undefined, of: '' };
   return {
-    /** `prepare` makes equal things, of which nothing is known yet. */
-    try(prepare: () => P, drawn: unknown): void {
+    /** Asks about the first; `prepare` makes equal things, of which nothing is known yet. */
+    try(first: P, prepare: () => P, drawn: unknown): void {
       draws += 1;
-      const firstMs = timed(prepare(), ask);
+      const firstMs = timed(first, ask);
       if (draws <= warmUp || firstMs <= Math.min(most.ms, boundMs)) return;
       if (firstMs > boundMs) longerOnce += 1;
       const ms = again(prepare, ask, firstMs);

@@ -9,6 +9,8 @@ import { mostMeetings, mostSearches } from '../time/windows/stretch.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MINUTES = 1440;
+/** By so much clocks are set forward or back at most, with much to spare. */
+const MOST_CLOCK_CHANGE_MINUTES = 180;
 
 /** What asking one window takes, in steps; measured. A weekly window that goes on for days may have begun on any of them. */
 export function stepsOfAsking(spec: TimeSpec): number {
@@ -25,8 +27,7 @@ const STEPS_OF_DAY = 0.3;
  * microsecond.
  */
 export function stepsToFollow(specs: readonly TimeSpec[]): number {
-  const touching = specs.reduce((sum, spec) => sum + mostTouching(spec, specs.length === 1), 0);
-  const meetings = Math.min(mostMeetings(specs.length), 3 + touching);
+  const meetings = Math.min(mostMeetings(specs.length), 3 + mostTouching(specs));
   const days = specs.reduce((sum, spec) => sum + ('dates' in spec ? mostPassed(spec.dates) : 0), 0);
   return meetings * stepsToCheck(specs) + days * STEPS_OF_DAY;
 }
@@ -40,26 +41,37 @@ function stepsToCheck(specs: readonly TimeSpec[]): number {
   return specs.reduce((sum, spec) => sum + stepsOfAsking(spec), 0);
 }
 
-/** How many openings of a window may be followed one after the other, before one ends with nothing to go on. */
-function mostTouching(spec: TimeSpec, isAlone: boolean): number {
-  if (spec.kind === 'weekly') return isAlone && !touchesItself(spec) ? 1 : Number.POSITIVE_INFINITY;
-  if (spec.kind === 'cron') {
-    const { count, firstMinute, lastMinute, longestPauseMinutes, shortestPauseMinutes } = firingsOfDay(spec.cron);
-    if (isAlone && shortestPauseMinutes * MINUTE_MS > spec.forMs) return 1;
-    // One after the other on a day on which a clock changes; else the day is one.
-    const nightMinutes = firstMinute + DAY_MINUTES - lastMinute;
-    const isOnePerDay = longestPauseMinutes * MINUTE_MS <= spec.forMs;
-    return isOnePerDay && !(isAlone && nightMinutes * MINUTE_MS > spec.forMs) ? Number.POSITIVE_INFINITY : count;
-  }
-  if (spec.kind === 'cron-switch') {
-    return haveCommonFiring(spec.startCron, spec.endCron) ? Number.POSITIVE_INFINITY : 1;
-  }
-  return 1;
+/** How many openings may be followed one after the other, before one ends with nothing to go on. */
+function mostTouching(specs: readonly TimeSpec[]): number {
+  const [first] = specs;
+  if (first && specs.length === 1 && !mayTouchItself(first)) return 1;
+  const recurring = specs.map(ofDay).filter((each) => each !== undefined);
+  const openMinutes = recurring.reduce((sum, { minutes }) => sum + minutes, 0);
+  // What is not open for a whole day together has come to an end within one.
+  if (openMinutes >= DAY_MINUTES - MOST_CLOCK_CHANGE_MINUTES) return Number.POSITIVE_INFINITY;
+  const openings = recurring.reduce((sum, { count }) => sum + count + 1, 0);
+  const others = specs.length - recurring.length;
+  return openings * (1 + others) + others;
+}
+
+/** How many openings a recurring window has in 24 hours, and for how long it is open then, at most. */
+function ofDay(spec: TimeSpec): { count: number; minutes: number } | undefined {
+  if (spec.kind === 'weekly') return { count: 1, minutes: lengthMinutes(spec) };
+  if (spec.kind === 'cron-switch') return { count: Number.POSITIVE_INFINITY, minutes: Number.POSITIVE_INFINITY };
+  if (spec.kind !== 'cron') return undefined;
+  const { count } = firingsOfDay(spec.cron);
+  return { count, minutes: (count * spec.forMs) / MINUTE_MS };
 }
 
 /** Whether one opening may reach the next. */
-function touchesItself({ startMinute, endMinute, endDayOffset }: WeeklyWindow): boolean {
-  return endDayOffset * DAY_MINUTES + endMinute - startMinute >= DAY_MINUTES;
+function mayTouchItself(spec: TimeSpec): boolean {
+  if (spec.kind === 'weekly') return lengthMinutes(spec) >= DAY_MINUTES;
+  if (spec.kind === 'cron') return firingsOfDay(spec.cron).shortestPauseMinutes * MINUTE_MS <= spec.forMs;
+  return spec.kind === 'cron-switch' && haveCommonFiring(spec.startCron, spec.endCron);
+}
+
+function lengthMinutes({ startMinute, endMinute, endDayOffset }: WeeklyWindow): number {
+  return endDayOffset * DAY_MINUTES + endMinute - startMinute;
 }
 
 /** What a question about the windows of one list may take, 5 ms with much to spare, in steps of about a microsecond. */
