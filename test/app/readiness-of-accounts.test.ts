@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { type GaugeDeps, updateGauges } from '../../src/app/operator/fleet-metrics.ts';
 import { checkReadiness, type ReadinessDeps } from '../../src/app/operator/readiness.ts';
 import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import { createOutages, type ReportListingDeps, reportListing } from '../../src/app/telemetry/outages.ts';
@@ -26,6 +27,24 @@ function aDaemon() {
     reportListing(context, { projects: [{}], failures: new Map(failure && [['main', failure]]) });
   return { status, list, ready: () => checkReadiness(context) };
 }
+
+it('a gauge says for how long nothing could be sent', async () => {
+  const { status } = aDaemon();
+  status.splice(0, 1, { account: 'main', key: 'valid', stalledMs: 90_000 });
+  const set = new Map<string, number>();
+  const metrics = {
+    ...{ increment() {}, observe() {}, clear() {} },
+    set: (name: string, labels: object, value: number) => void set.set(`${name} ${JSON.stringify(labels)}`, value),
+  };
+  await updateGauges({
+    ...{ mode: 'observe', clock: { now: () => 0 }, leaderLease: { isHeld: () => false } },
+    ...{ api: { accountStatus: () => status }, queue: { counts: async () => Promise.reject(new Error('away')) } },
+    store: { holds: async () => [], freezes: async () => [] },
+    telemetry: { log: memoryLog(), metrics },
+  } as unknown as GaugeDeps);
+  expect(set.get('ebb_api_stalled_seconds {"account":"main"}')).toBe(90);
+  expect(set.get('ebb_api_stalled_seconds {"account":"other"}')).toBe(0);
+});
 
 describe('readiness', () => {
   it('is red once nothing could be sent for a minute, names the account, and is green again once it is answered', async () => {
