@@ -71,6 +71,17 @@ export function describeBudgetStore(start: () => Promise<TestBudgets>, { runs }:
     );
   });
 
+  test('a pause of a day ends after five minutes', async () => {
+    let nowMs = 1_790_000_000_000;
+    const source = await budgets.open(SMALL, () => nowMs);
+    const ask = async () => (await source.grant('main', { route: 'GET', count: 1, priority: 'raise' })).afterMs.length;
+    await source.learn('main', 86_400_000);
+    nowMs += 299_000;
+    expect(await ask()).toBe(0);
+    nowMs += 1_000;
+    expect(await ask()).toBe(1);
+  });
+
   test('two views of one log, asked in parallel, grant no more than one', async () => {
     const sources = [await budgets.open(LIMITS), await budgets.open(LIMITS)];
     const granted = await Promise.all(

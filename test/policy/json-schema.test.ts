@@ -45,6 +45,7 @@ describe('the JSON Schema of policies', () => {
     ['Mon-Fri 08:00-18:30', '2026-13-24/2026-12-27'],
     ['Mon-Fri 08:00-18:30', '{ cron: "0 4 * *", for: 2h }'],
     ['Mon-Fri 08:00-18:30', '{ cron: "0 4 * * *", for: 2 }'],
+    ['Mon-Fri 08:00-18:30', '{ cron: "0 4 * * *", for: 2 hours }'],
     ['Mon-Fri 08:00-18:30', '{ cron: "0 4 * * *", for: 2h, zone: Berlin }'],
   ])('marks what the parser refuses: for %s, %s', (part, wrong) => {
     expect(parse(valid(part, wrong)).ok).toBe(false);
