@@ -11,13 +11,16 @@ const testTimeout = 60_000 + 1000 * Number(process.env.EBB_PROPERTY_SECONDS ?? 0
 /** The command is built once for a run; a project without it can't start processes, and so stays fast. */
 const withBuild = { globalSetup: ['test/support/build-once.ts'], testTimeout, hookTimeout: 90_000 };
 
+/** These spend two thirds of their time waiting: for the end of a lease, a boundary, an operation. */
+const manyAtOnce = { maxWorkers: 2 * availableParallelism(), sequence: { groupOrder: 1 } };
+
 export default defineConfig({
   test: {
     // Bounds the time of every property test; what it stops tells how far it came.
     setupFiles: ['test/support/property-setup.ts'],
     // Real processes on a machine that somebody else uses too: what fails for that alone passes the second time.
     retry: process.env.CI ? 2 : 0,
-    // Most of the time goes into waiting for processes, so even a machine of two cores takes two files at a time.
+    // Even a machine of two cores takes two files at a time.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     // Concurrent cases spend their time waiting for leases that run out.
     maxConcurrency: 12,
@@ -34,7 +37,7 @@ export default defineConfig({
         },
       },
       { extends: true, test: { name: 'smoke', include: ['test/smoke/**/*.test.ts'], ...withBuild } },
-      { extends: true, test: { name: 'process', include: processTests, ...withBuild } },
+      { extends: true, test: { name: 'process', include: processTests, ...withBuild, ...manyAtOnce } },
     ],
   },
 });

@@ -1,7 +1,7 @@
 /** Policy sets of several teams, of real files: each team's part is read, staged and approved by itself. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { createOverrides } from '../../src/app/overrides.ts';
 import { type ActivateDeps, advanceRules, beginWithRules } from '../../src/app/rollout/activate.ts';
@@ -30,11 +30,6 @@ const TEAMS = ['a', 'b', 'c', 'd', 'e', 'f'];
 const SETTINGS = `teams:\n${TEAMS.map((team) => `  ${team}: { policies: "policies/${team}/**", projects: ["${team}-*"] }\n`).join('')}`;
 const signal = new AbortController().signal;
 
-const undo: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
-
 /** Everything of a team at this size, always. */
 const sized = (team: string, size: string) =>
   `version: 1\npolicies:\n  - { name: size, kind: schedule, select: { projects: ["${team}-*"] }, windows: [{ at: always, size: ${size} }], otherwise: leave, disruption: { lower: { when: any }, newly_discovered: act } }\n`;
@@ -51,7 +46,7 @@ const COMPUTES = TEAMS.flatMap((team) =>
 async function aDaemon(files: Record<string, string> = {}) {
   const all = Object.fromEntries(TEAMS.map((team) => [`policies/${team}/size.yaml`, sized(team, '0.25-2')]));
   const folder = await makeFolder({ 'ebb.yaml': SETTINGS });
-  undo.push(() => folder.remove());
+  onTestFinished(() => folder.remove());
   const write = async (path: string, text: string) => {
     await mkdir(dirname(join(folder.path, path)), { recursive: true });
     await writeFile(join(folder.path, path), text);
@@ -105,7 +100,7 @@ async function aDaemon(files: Record<string, string> = {}) {
     },
     storeClock: { wasTooFarOff: () => undefined },
   } as unknown as ActivateDeps & Parameters<typeof showSets>[0];
-  undo.push(() => deps.queue.close(0));
+  onTestFinished(() => deps.queue.close(0));
   return {
     ...{ deps, write, log },
     async reload() {

@@ -1,12 +1,7 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createPrometheusRecord } from '../../src/adapters/connections/prometheus-range.ts';
 import { aCompute } from '../support/builders.ts';
 import { type Reply, startMetricsServer } from '../support/metrics-server.ts';
-
-const undo: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
 
 const matrix = (...series: [number, string][][]) =>
   JSON.stringify({
@@ -19,9 +14,9 @@ const everySecond = (from: number, to: number) =>
 
 async function recordOf(reply: Reply) {
   const server = await startMetricsServer(reply);
-  undo.push(() => server.close());
+  onTestFinished(() => server.close());
   const record = createPrometheusRecord({ url: server.url, query: 'sum(c{id="$compute",p="$project"})' });
-  undo.push(() => record.close());
+  onTestFinished(() => record.close());
   const of = (seconds: number, computeId = 'ep-a') =>
     record.of(aCompute({ computeId }), { fromMs: 0, toMs: seconds * 1000, stepMs: 1000 });
   return { server, of };

@@ -1,19 +1,14 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createPrometheusCounter } from '../../src/adapters/connections/prometheus.ts';
 import { aCompute } from '../support/builders.ts';
 import { type MetricsServer, type Reply, startMetricsServer, vector } from '../support/metrics-server.ts';
 
 const NEVER = new AbortController().signal;
-const undo: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
-
 async function counting(query: string, reply: Reply, timeoutMs = 5_000) {
   const server: MetricsServer = await startMetricsServer(reply);
-  undo.push(() => server.close());
+  onTestFinished(() => server.close());
   const counter = createPrometheusCounter({ url: `${server.url}/base/`, query, timeoutMs });
-  undo.push(() => counter.close());
+  onTestFinished(() => counter.close());
   const count = async (...computeIds: string[]) => {
     const requests = computeIds.map((computeId) => ({ compute: aCompute({ computeId }) }));
     return Object.fromEntries(await counter.count(requests, NEVER));

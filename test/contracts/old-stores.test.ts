@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createStore } from '../../src/adapters/store/create-store.ts';
 import { embeddedFolder } from '../support/embedded-folder.ts';
 import { openTestEngine } from '../support/engines.ts';
@@ -13,14 +13,9 @@ const GROUP = 'pinned';
 const THEN_MS = Date.parse('2026-11-22T03:00:00Z');
 const PROJECTS = ['api-project-00002', 'dev-project-00003', 'shop-project-00004', 'web-project-00001'];
 
-const undo: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
-
 async function openOldStore(url: string) {
   const { engine, log } = await openTestEngine(url, GROUP);
-  undo.push(() => engine.close());
+  onTestFinished(() => engine.close());
   if (engine.kind === 'redis') {
     const dump: Record<string, string> = JSON.parse(await readFile(new URL('redis.json', FOLDER), 'utf8'));
     for (const [key, value] of Object.entries(dump))
@@ -55,7 +50,7 @@ async function expectEverything(url: string): Promise<void> {
 describeWith('redis-server', 'a store of 0.1.0 on Redis', () => {
   it('opens with every baseline, hold, freeze and history entry', async () => {
     const server = await startRedisServer();
-    undo.push(() => server.close());
+    onTestFinished(() => server.close());
     await expectEverything(server.url);
   });
 });
@@ -63,7 +58,7 @@ describeWith('redis-server', 'a store of 0.1.0 on Redis', () => {
 describeWith('postgres', 'a store of 0.1.0 on Postgres', () => {
   it('opens with every baseline, hold, freeze and history entry', async () => {
     const server = await startPostgresServer();
-    undo.push(() => server.close());
+    onTestFinished(() => server.close());
     await expectEverything(server.url);
   });
 });
@@ -71,7 +66,7 @@ describeWith('postgres', 'a store of 0.1.0 on Postgres', () => {
 describe('a store of 0.1.0 on the embedded engine', () => {
   it('opens with every baseline, hold, freeze and history entry', async () => {
     const folder = await embeddedFolder();
-    undo.push(() => folder.remove());
+    onTestFinished(() => folder.remove());
     await expectEverything(`embedded:${folder.path}`);
   });
 });

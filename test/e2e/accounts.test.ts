@@ -1,7 +1,7 @@
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { request } from 'undici';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { FleetProject } from '../../src/emulator/fleet.ts';
 import type { Readiness } from '../../src/ports/documents.ts';
 import { startTestDaemon, type TestDaemon } from '../support/daemon.ts';
@@ -22,20 +22,15 @@ const SETTINGS = `accounts:
   - { name: blue, api_key_env: EBB_API_KEY_BLUE, organization: org-blue }
 `;
 
-const undo: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
-
 /** Two organizations with a project each, and a folder whose settings have an account for each. */
 async function start(): Promise<{ platform: Platform; folder: string }> {
   const folder = await makeFolder({ 'policy.yaml': POLICY, 'ebb.yaml': SETTINGS });
-  undo.push(() => folder.remove());
+  onTestFinished(() => folder.remove());
   const platform = await startTestPlatform(
     {},
     { fleet: { projects: [project('red'), project('blue'), project('old', 'blue')] } },
   );
-  undo.push(() => platform.close());
+  onTestFinished(() => platform.close());
   await makeKey(platform, 'red', 'napi_red_1');
   await makeKey(platform, 'blue', 'napi_blue_1');
   return { platform, folder: folder.path };
@@ -73,7 +68,7 @@ async function deleteProject({ url }: Platform, id: string, key: string): Promis
 async function startOn(platform: Platform, folder: string): Promise<TestDaemon> {
   const env = { EBB_API_KEY: '', EBB_API_KEY_BLUE: 'napi_blue_1' };
   const daemon = await startTestDaemon({ platform, folder, env });
-  undo.push(() => daemon.stop());
+  onTestFinished(() => daemon.stop());
   return daemon;
 }
 

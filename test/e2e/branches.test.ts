@@ -1,5 +1,5 @@
 import { request } from 'undici';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { startTestDaemon } from '../support/daemon.ts';
 import { makeFolder, startTestPlatform } from '../support/platform.ts';
 
@@ -12,21 +12,16 @@ policies:
     otherwise: leave
 `;
 
-const undo: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
-
 it('selects computes by the names of their branches', async () => {
   const platform = await startTestPlatform({
     production: { branch: { name: 'production', default: true } },
     preview: { branch: { name: 'preview/login' } },
   });
-  undo.push(() => platform.close());
+  onTestFinished(() => platform.close());
   const folder = await makeFolder({ 'policy.yaml': POLICY });
-  undo.push(() => folder.remove());
+  onTestFinished(() => folder.remove());
   const daemon = await startTestDaemon({ platform, folder: folder.path });
-  undo.push(() => daemon.stop());
+  onTestFinished(() => daemon.stop());
   const changed = async () => (await platform.writes()).map(({ path }) => path.split('/').at(-1));
   await expect.poll(changed, { timeout: 50_000 }).toEqual(['ep-preview']);
   const requests = await platform.requests();
@@ -36,12 +31,12 @@ it('selects computes by the names of their branches', async () => {
 
 it('starts though no branches can be listed at the moment, and goes on once they can', async () => {
   const platform = await startTestPlatform({ preview: { branch: { name: 'preview/login' } } });
-  undo.push(() => platform.close());
+  onTestFinished(() => platform.close());
   await platform.control('faults', { kind: 'status', status: 500, route: '/projects/{project_id}/branches' });
   const folder = await makeFolder({ 'policy.yaml': POLICY });
-  undo.push(() => folder.remove());
+  onTestFinished(() => folder.remove());
   const daemon = await startTestDaemon({ platform, folder: folder.path });
-  undo.push(() => daemon.stop());
+  onTestFinished(() => daemon.stop());
   const named = () => daemon.logs.filter(({ event }) => event === 'ebb.project_refused').length;
   await expect.poll(named, { timeout: 50_000 }).toBe(1);
   expect(await platform.writes()).toEqual([]);
@@ -75,13 +70,13 @@ it('writes nothing where a branch may be excluded, or frozen, while the key may 
     production: { minCu: 8, maxCu: 8, branch: { name: 'main', default: true } },
     other: {},
   });
-  undo.push(() => platform.close());
+  onTestFinished(() => platform.close());
   await platform.control('faults', { kind: 'status', status: 403, route: '/projects/{project_id}/branches' });
   const [start, end] = [15_000, 3_600_000].map((ms) => `${new Date(Date.now() + ms).toISOString().slice(0, 19)}Z`);
   const folder = await makeFolder({ 'policy.yaml': guardedBefore(`${start}/${end}`) });
-  undo.push(() => folder.remove());
+  onTestFinished(() => folder.remove());
   const daemon = await startTestDaemon({ platform, folder: folder.path });
-  undo.push(() => daemon.stop());
+  onTestFinished(() => daemon.stop());
   const refusals = () => daemon.logs.filter(({ event }) => event === 'ebb.branch_names_refused');
   await expect.poll(() => refusals().length, { timeout: 50_000 }).toBe(2);
   const changed = async () => (await platform.writes()).map(({ path }) => path.split('/').at(-1));
@@ -100,11 +95,11 @@ policies:
 
 it('sizes a branch that CI has just made, where the policy acts on what is newly discovered', async () => {
   const platform = await startTestPlatform({ app: { minCu: 4, maxCu: 8, branch: { name: 'main', default: true } } });
-  undo.push(() => platform.close());
+  onTestFinished(() => platform.close());
   const folder = await makeFolder({ 'policy.yaml': NEW_PREVIEWS });
-  undo.push(() => folder.remove());
+  onTestFinished(() => folder.remove());
   const daemon = await startTestDaemon({ platform, folder: folder.path });
-  undo.push(() => daemon.stop());
+  onTestFinished(() => daemon.stop());
   await expect.poll(async () => (await platform.requests()).length, { timeout: 50_000 }).toBeGreaterThan(3);
 
   const answer = await request(`${platform.url}/projects/app/branches`, {

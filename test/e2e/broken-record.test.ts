@@ -1,16 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { startTestDaemon } from '../support/daemon.ts';
 import { askRedis } from '../support/engine-daemon.ts';
 import { makeFolder, startTestPlatform } from '../support/platform.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
-
-const undo: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
 
 const WAIT = { timeout: 60_000, interval: 100 };
 const SIZED = `version: 1
@@ -25,11 +20,11 @@ policies:
 describeWith('redis-server', 'a stored record that can not be read', () => {
   it('keeps its compute untouched and the daemon not ready, by its name, until it is gone; the others are changed', async () => {
     const redis = await startRedisServer();
-    undo.push(() => redis.close());
+    onTestFinished(() => redis.close());
     const platform = await startTestPlatform({ one: {}, two: {} }, { operationTimeMs: 100 });
-    undo.push(() => platform.close());
+    onTestFinished(() => platform.close());
     const folder = await makeFolder();
-    undo.push(() => folder.remove());
+    onTestFinished(() => folder.remove());
     await writeFile(join(folder.path, 'policy.yaml'), SIZED);
     const key = '{ebb-test}:store:records:one';
     await askRedis(redis.url, async (client) => {
@@ -37,7 +32,7 @@ describeWith('redis-server', 'a stored record that can not be read', () => {
       await client.sadd('{ebb-test}:store:projects', 'one');
     });
     const daemon = await startTestDaemon({ platform, folder: folder.path, env: { EBB_QUEUE_URL: redis.url } });
-    undo.push(() => daemon.stop());
+    onTestFinished(() => daemon.stop());
     const changed = async () => (await platform.writes()).map(({ path }) => path.split('/').at(-1));
     const ready = async () => {
       const answer = await fetch(`${daemon.url}/readyz`);

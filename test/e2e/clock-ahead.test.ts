@@ -1,14 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { clockByTable } from '../../src/compose.ts';
 import { startTestDaemon } from '../support/daemon.ts';
 import { boundarySoon, makeFolder, startTestPlatform } from '../support/platform.ts';
-
-const undo: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
 
 const WAIT = { timeout: 60_000, interval: 100 };
 const HOUR_MS = 3_600_000;
@@ -29,9 +24,9 @@ describe('an embedded store on which a daemon once ran by a clock that was', () 
     '%s: the next one decides by its own, says so, and is not ready for a while',
     async (_, aheadMs) => {
       const platform = await startTestPlatform({ one: {} }, { operationTimeMs: 100 });
-      undo.push(() => platform.close());
+      onTestFinished(() => platform.close());
       const folder = await makeFolder({ 'policy.yaml': ALWAYS });
-      undo.push(() => folder.remove());
+      onTestFinished(() => folder.remove());
       const sizes = async () =>
         (await platform.writes()).map(
           ({ body }) => (body as { endpoint: { autoscaling_limit_max_cu?: number } }).endpoint.autoscaling_limit_max_cu,
@@ -39,13 +34,13 @@ describe('an embedded store on which a daemon once ran by a clock that was', () 
       const nowMs = Date.now();
       const clock = clockByTable({ table: [{ realMs: 0, simulatedMs: nowMs + aheadMs }], startedAtMs: nowMs });
       const wrong = await startTestDaemon({ platform, folder: folder.path, clock });
-      undo.push(() => wrong.stop());
+      onTestFinished(() => wrong.stop());
       await expect.poll(sizes, WAIT).toEqual([4]);
       await wrong.stop();
 
       await writeFile(join(folder.path, 'policy.yaml'), boundarySoon(10_000, 'size: 1-2'));
       const right = await startTestDaemon({ platform, folder: folder.path });
-      undo.push(() => right.stop());
+      onTestFinished(() => right.stop());
       await expect.poll(async () => (await sizes()).at(-1), WAIT).toBe(2);
       expect(right.logs.filter(({ event }) => event === 'ebb.stored_time_ahead')).toHaveLength(1);
       const answer = await fetch(`${right.url}/readyz`);

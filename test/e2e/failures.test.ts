@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { request } from 'undici';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { fastClock, startTestDaemon, type TestDaemon } from '../support/daemon.ts';
 import { boundarySoon, makeFolder, type Platform, prepareQueue, startTestPlatform } from '../support/platform.ts';
 
@@ -15,11 +15,6 @@ policies:
     otherwise: leave
 `;
 
-const undo: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
-
 /** A platform and a daemon in one fast time; `before` runs while the platform stands alone. */
 async function start(options: {
   factor: number;
@@ -28,15 +23,15 @@ async function start(options: {
   before?: (platform: Platform) => Promise<void>;
 }): Promise<{ platform: Platform; daemon: TestDaemon }> {
   const folder = await makeFolder();
-  undo.push(() => folder.remove());
+  onTestFinished(() => folder.remove());
   await prepareQueue(folder.path);
   await writeFile(join(folder.path, 'policy.yaml'), options.policy?.() ?? POLICY);
   const clock = fastClock(options.factor);
   const platform = await startTestPlatform({ one: { maxCu: options.maxCu ?? 0.25 } }, { clock });
-  undo.push(() => platform.close());
+  onTestFinished(() => platform.close());
   await options.before?.(platform);
   const daemon = await startTestDaemon({ platform, folder: folder.path, clock });
-  undo.push(() => daemon.stop());
+  onTestFinished(() => daemon.stop());
   return { platform, daemon };
 }
 

@@ -1,7 +1,7 @@
 /** What a daemon makes of a source that fails, and several daemons of one source. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { fastClock, startTestDaemon } from '../support/daemon.ts';
 import { type MetricsServer, startMetricsServer, vector } from '../support/metrics-server.ts';
 import { makeFolder, startTestPlatform } from '../support/platform.ts';
@@ -9,23 +9,18 @@ import { startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
 import { scrape } from '../support/scrape.ts';
 
-const undo: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
-
 const WAIT = { timeout: 60_000, interval: 100 };
 
 /** Wants 0.25 CU of every compute, and 70 % of its connections free; counts are taken from a source every simulated 30 s. */
 async function startFleet(answer: () => string) {
   const source: MetricsServer = await startMetricsServer((_query, response) => response.end(answer()));
-  undo.push(() => source.close());
+  onTestFinished(() => source.close());
   const clock = fastClock(10);
   const shop = { state: 'active', maxCu: 1, suspendTimeoutSeconds: -1, connections: 3 } as const;
   const platform = await startTestPlatform({ shop }, { clock, operationTimeMs: 500 });
-  undo.push(() => platform.close());
+  onTestFinished(() => platform.close());
   const folder = await makeFolder();
-  undo.push(() => folder.remove());
+  onTestFinished(() => folder.remove());
   await writeFile(
     join(folder.path, 'ebb.yaml'),
     `sources: { counts: { from: prometheus, url: "${source.url}", query: 'sum(c{id="$compute"})', every: 30s } }\n`,
@@ -60,7 +55,7 @@ describe('a source that fails', () => {
     let answer = vector();
     const { source, clock, platform, folder, sizes } = await startFleet(() => answer);
     const daemon = await startTestDaemon({ platform, folder, clock });
-    undo.push(() => daemon.stop());
+    onTestFinished(() => daemon.stop());
     const told = (event: string) => daemon.logs.filter((line) => line.event === event).map(({ codes }) => codes);
     const asked = async (more: number) => {
       const before = source.queries.length;
@@ -86,10 +81,10 @@ describeWith('redis-server', 'several daemons of one source', () => {
       vector({ labels: { id: 'ep-shop' }, value: '99' }),
     );
     const redis = await startRedisServer();
-    undo.push(() => redis.close());
+    onTestFinished(() => redis.close());
     const options = { platform, folder, clock, env: { EBB_QUEUE_URL: redis.url } };
     const [one, other] = [await startTestDaemon(options), await startTestDaemon(options)];
-    for (const daemon of [one, other]) undo.push(() => daemon.stop());
+    for (const daemon of [one, other]) onTestFinished(() => daemon.stop());
     const startedMs = clock.now();
     const before = source.queries.length;
     await expect.poll(() => source.queries.length, WAIT).toBeGreaterThanOrEqual(before + 6);

@@ -3,17 +3,12 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import { request } from 'undici';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { clockByTable } from '../../src/compose.ts';
 import { findPostgres } from '../../src/emulator/postgres/binaries.ts';
 import { fastClock, startTestDaemon, type TestDaemon } from '../support/daemon.ts';
 import { makeFolder, type Platform, prepareQueue, startTestPlatform } from '../support/platform.ts';
 import { describeWith } from '../support/requirements.ts';
-
-const undo: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
 
 const WAIT = { timeout: 60_000, interval: 100 };
 const HOUR_MS = 3_600_000;
@@ -58,15 +53,15 @@ async function start(
   const postgres = findPostgres();
   if (postgres === undefined) throw new Error('no Postgres');
   const platform = await startTestPlatform({ shop: compute }, { postgres, clock, operationTimeMs: 2_000 });
-  undo.push(() => platform.close());
+  onTestFinished(() => platform.close());
   const folder = await makeFolder();
-  undo.push(() => folder.remove());
+  onTestFinished(() => folder.remove());
   await prepareQueue(folder.path);
   const sources = 'sources: { pg: { from: postgres, dsn_env: EBB_DSN_SHOP, every: 10s } }';
   await writeFile(join(folder.path, 'policy.yaml'), `version: 1\n${sources}\npolicies:\n${policies}`);
   const env = { EBB_DSN_SHOP: (await state(platform)).postgres_url };
   const daemon = await startTestDaemon({ platform, folder: folder.path, clock, env });
-  undo.push(() => daemon.stop());
+  onTestFinished(() => daemon.stop());
   return { platform, daemon, clock };
 }
 
@@ -111,7 +106,7 @@ async function stayConnected(url: string, many: number) {
     hasLeft = true;
     await Promise.all([...open].map((client) => client.end().catch(() => undefined)));
   };
-  undo.push(leave);
+  onTestFinished(leave);
   await Promise.all(Array.from({ length: many }, connect));
   return { errors, open: () => open.size, connected: () => connected, leave };
 }

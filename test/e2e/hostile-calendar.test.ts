@@ -1,16 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { request } from 'undici';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../support/child-server.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { copyDatabase } from '../support/embedded-folder.ts';
 import { makeFolder, startTestPlatform } from '../support/platform.ts';
-
-const undo: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
 
 const WAIT = { timeout: 40_000, interval: 50 };
 
@@ -38,9 +33,9 @@ const HOSTILE = [
 
 it.each(HOSTILE)('ebb validate refuses a calendar that %s', async (_, text) => {
   const folder = await makeFolder({ 'policy.yaml': POLICIES, 'off.ics': text });
-  undo.push(() => folder.remove());
+  onTestFinished(() => folder.remove());
   const ebb = startEbb(['validate', 'policy.yaml'], { cwd: folder.path });
-  undo.push(() => ebb.kill());
+  onTestFinished(() => ebb.kill());
   expect(await ebb.ended).toBe(1);
   expect(ebb.lines.join('\n') + ebb.stderr()).toContain('the event "Day off" repeats');
 });
@@ -49,16 +44,16 @@ it.each(HOSTILE)(
   'a daemon answers, and can be stopped, beside a calendar that %s',
   async (_, text) => {
     const folder = await makeFolder({ 'policy.yaml': POLICIES, 'off.ics': HARMLESS });
-    undo.push(() => folder.remove());
+    onTestFinished(() => folder.remove());
     await copyDatabase(join(folder.path, '.ebb'));
     const platform = await startTestPlatform({ one: {} });
-    undo.push(() => platform.close());
+    onTestFinished(() => platform.close());
     const listen = `127.0.0.1:${await freePort()}`;
     const ebb = startEbb(['run', '--policies', 'policy.yaml', '--listen', listen], {
       cwd: folder.path,
       env: { EBB_API_URL: platform.url, EBB_API_KEY: platform.apiKey },
     });
-    undo.push(() => ebb.kill());
+    onTestFinished(() => ebb.kill());
     const events = (event: string) => ebb.logs().filter((line) => line.event === event);
     await expect.poll(() => [events('ebb.start').length, ebb.stderr()], WAIT).toEqual([1, '']);
 

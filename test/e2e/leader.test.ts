@@ -1,5 +1,5 @@
 import { request } from 'undici';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { openOnceMet, startTestDaemon } from '../support/daemon.ts';
 import { boundarySoon, makeFolder, type Platform, startTestPlatform } from '../support/platform.ts';
 import { startRedisServer } from '../support/redis-server.ts';
@@ -9,23 +9,18 @@ import { type Scrape, scrape } from '../support/scrape.ts';
 const WAIT = { timeout: 60_000, interval: 100 };
 const NAMES = Array.from({ length: 20 }, (_, index) => `web-${index}`);
 
-const undo: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
-
 /** Two daemons on one Redis: who holds the leader lease first, and the other. */
 async function startTwo(computes: { state?: 'active' } = {}) {
   const redis = await startRedisServer();
-  undo.push(() => redis.close());
+  onTestFinished(() => redis.close());
   const platform = await startTestPlatform(Object.fromEntries(NAMES.map((name) => [name, computes])));
-  undo.push(() => platform.close());
+  onTestFinished(() => platform.close());
   const folder = await makeFolder({ 'policy.yaml': boundarySoon(3_600_000) });
-  undo.push(() => folder.remove());
+  onTestFinished(() => folder.remove());
   const start = async () => {
     const env = { EBB_QUEUE_URL: redis.url };
     const daemon = await startTestDaemon({ platform, folder: folder.path, env, reloads: true });
-    undo.push(() => daemon.stop());
+    onTestFinished(() => daemon.stop());
     return daemon;
   };
   return { platform, folder: folder.path, holder: await start(), other: await start() };

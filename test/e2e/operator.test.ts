@@ -1,17 +1,12 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { startTestDaemon } from '../support/daemon.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { boundarySoon, makeFolder, prepareQueue, startTestPlatform } from '../support/platform.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
-
-const undo: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
 
 const WAIT = { timeout: 60_000, interval: 100 };
 
@@ -26,15 +21,15 @@ policies:
 
 async function fleet(policy: string, queueUrl?: string) {
   const platform = await startTestPlatform({ one: {}, two: {} }, { operationTimeMs: 100 });
-  undo.push(() => platform.close());
+  onTestFinished(() => platform.close());
   const folder = await makeFolder();
-  undo.push(() => folder.remove());
+  onTestFinished(() => folder.remove());
   const queue = queueUrl === undefined ? await prepareQueue(folder.path) : { url: queueUrl, group: 'test' };
   await writeFile(join(folder.path, 'policy.yaml'), policy);
   const env = { EBB_QUEUE_URL: queue.url, EBB_GROUP: queue.group };
   const run = async () => {
     const daemon = await startTestDaemon({ platform, folder: folder.path, env });
-    undo.push(() => daemon.stop());
+    onTestFinished(() => daemon.stop());
     return daemon;
   };
   const ebb = async (...args: string[]) => {
@@ -132,7 +127,7 @@ describe('commands beside a daemon that has the embedded store for itself', () =
 describeWith('redis-server', 'commands beside daemons on Redis', () => {
   it('hold until it expires, and restore what no policy selects any more', async () => {
     const redis = await startRedisServer();
-    undo.push(() => redis.close());
+    onTestFinished(() => redis.close());
     const { run, json, sizes, platform } = await fleet(always('small', '0.5'), redis.url);
     const first = await run();
     await expect.poll(sizes, WAIT).toEqual([['ep-one', 0.5]]);
@@ -160,12 +155,12 @@ describeWith('redis-server', 'commands beside daemons on Redis', () => {
   /** Another daemon of the same group, with other policies. */
   async function withPolicy(platform: Awaited<ReturnType<typeof startTestPlatform>>, queueUrl: string, policy: string) {
     const folder = await makeFolder({ 'policy.yaml': policy });
-    undo.push(() => folder.remove());
+    onTestFinished(() => folder.remove());
     const env = { EBB_QUEUE_URL: queueUrl, EBB_GROUP: 'test' };
     return {
       async run() {
         const daemon = await startTestDaemon({ platform, folder: folder.path, env });
-        undo.push(() => daemon.stop());
+        onTestFinished(() => daemon.stop());
       },
       async json(...args: string[]) {
         const process = startEbb([...args, '--json'], { cwd: folder.path, env });
@@ -192,7 +187,7 @@ describe('commands that make no sense', () => {
 
   it.each(REFUSED)('say so in one line: %j', async (args, message) => {
     const folder = await makeFolder();
-    undo.push(() => folder.remove());
+    onTestFinished(() => folder.remove());
     const process = startEbb(args, { cwd: folder.path });
     expect(await process.ended).toBe(1);
     expect(process.stderr().trimEnd()).toMatch(message);

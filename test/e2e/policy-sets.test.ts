@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { request } from 'undici';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { createJobQueue } from '../../src/adapters/queue/job-queue.ts';
 import { createStore } from '../../src/adapters/store/create-store.ts';
@@ -11,11 +11,6 @@ import { openTestEngine } from '../support/engines.ts';
 import { makeFolder, startTestPlatform } from '../support/platform.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
-
-const undo: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
 
 const WAIT = { timeout: 40_000, interval: 30 };
 
@@ -42,18 +37,18 @@ const windowTomorrow = `
 
 async function aGroup(computes: number, usual: Partial<FleetCompute> = {}) {
   const redis = await startRedisServer();
-  undo.push(() => redis.close());
+  onTestFinished(() => redis.close());
   const names = Array.from({ length: computes }, (_, index) => `web-${index}`);
   const platform = await startTestPlatform(Object.fromEntries(names.map((name) => [name, usual])), {
     operationTimeMs: 50,
   });
-  undo.push(() => platform.close());
+  onTestFinished(() => platform.close());
   const start = async (policies: string, options: Partial<TestDaemonOptions> = {}) => {
     const folder = await makeFolder({ 'policy.yaml': policies });
-    undo.push(() => folder.remove());
+    onTestFinished(() => folder.remove());
     const env = { EBB_QUEUE_URL: redis.url };
     const daemon = await startTestDaemon({ platform, folder: folder.path, env, reloads: true, ...options });
-    undo.push(() => daemon.stop());
+    onTestFinished(() => daemon.stop());
     return { ...daemon, write: (text: string) => writeFile(join(folder.path, 'policy.yaml'), text) };
   };
   const sizes = async () => {
@@ -67,7 +62,7 @@ async function openRedisOf({ url }: RedisServer) {
   const { engine, log } = await openTestEngine(url);
   const store = await createStore({ engine, log });
   const queue = createJobQueue({ engine, clock: systemClock(), log, onFailed: () => {} });
-  undo.push(async () => {
+  onTestFinished(async () => {
     await queue.close(0);
     await engine.close();
   });

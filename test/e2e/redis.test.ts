@@ -1,31 +1,26 @@
 import { request } from 'undici';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { openOnceMet, startTestDaemon } from '../support/daemon.ts';
 import { boundarySoon, makeFolder, startTestPlatform } from '../support/platform.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
 
-const undo: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
-
 async function start(opensInMs: number, daemons: number, more: Record<string, string> = {}) {
   const redis = await startRedisServer();
-  undo.push(() => redis.close());
+  onTestFinished(() => redis.close());
   const names = Array.from({ length: 12 }, (_, index) => `web-${index}`);
   const computes = Object.fromEntries(
     names.map((name, index) => [name, index % 3 === 0 ? { state: 'active' as const } : {}]),
   );
   const platform = await startTestPlatform(computes, { operationTimeMs: 300 });
-  undo.push(() => platform.close());
+  onTestFinished(() => platform.close());
   const folder = await makeFolder({ 'policy.yaml': boundarySoon(3_600_000) });
-  undo.push(() => folder.remove());
+  onTestFinished(() => folder.remove());
   const env = { EBB_QUEUE_URL: redis.url, ...more };
   const running = await Promise.all(
     Array.from({ length: daemons }, () => startTestDaemon({ platform, folder: folder.path, env, reloads: true })),
   );
-  undo.push(...running.map((daemon) => () => daemon.stop()));
+  for (const daemon of running) onTestFinished(() => daemon.stop());
   await openOnceMet(folder.path, running, { computes: names.length, inMs: opensInMs, token: more.EBB_TOKEN });
   const changed = async () =>
     (await platform.writes()).filter(({ status }) => status === 200).map(({ path }) => path.split('/').at(-1));

@@ -1,17 +1,12 @@
 import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { request } from 'undici';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../support/child-server.ts';
 import { type EbbProcess, startEbb } from '../support/ebb-process.ts';
 import { makeFolder, startTestPlatform } from '../support/platform.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
-
-const undo: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
 
 const WAIT = { timeout: 40_000, interval: 50 };
 
@@ -44,18 +39,18 @@ async function mountedVolume(folder: string, firstText: string) {
 
 async function start() {
   const redis = await startRedisServer();
-  undo.push(() => redis.close());
+  onTestFinished(() => redis.close());
   const platform = await startTestPlatform({ one: {} });
-  undo.push(() => platform.close());
+  onTestFinished(() => platform.close());
   const listen = `127.0.0.1:${await freePort()}`;
   const folder = await makeFolder({ 'ebb.yaml': 'mode: enforce\nrevision: first\n' });
-  undo.push(() => folder.remove());
+  onTestFinished(() => folder.remove());
   const publish = await mountedVolume(folder.path, always('small', '0.5'));
   const ebb = startEbb(['run'], {
     cwd: folder.path,
     env: { EBB_API_URL: platform.url, EBB_API_KEY: platform.apiKey, EBB_QUEUE_URL: redis.url, EBB_LISTEN: listen },
   });
-  undo.push(() => ebb.kill());
+  onTestFinished(() => ebb.kill());
   return {
     ...{ ebb, publish, ebbUrl: `http://${listen}` },
     said: (event: string) => ebb.logs().filter((line) => line.event === event),

@@ -2,7 +2,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { answerProblems } from '../support/api-schema.ts';
 import { freePort } from '../support/child-server.ts';
 import { startEbb } from '../support/ebb-process.ts';
@@ -23,11 +23,6 @@ const PLANTED = {
 };
 
 const WAIT = { timeout: 60_000, interval: 200 };
-
-const undo: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
 
 const POLICIES = `version: 1
 policies:
@@ -76,25 +71,25 @@ async function startCanary(): Promise<{ port: number; asked: string[] }> {
   });
   const port = await freePort();
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-  undo.push(() => new Promise((resolve) => server.close(resolve)));
+  onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())));
   return { port, asked };
 }
 
 async function startAll() {
   const redis = await startRedisServer({ args: ['--requirepass', PLANTED.redis] });
-  undo.push(() => redis.close());
+  onTestFinished(() => redis.close());
   const redisUrl = redis.url.replace('//', `//:${PLANTED.redis}@`);
   const awake = { state: 'active', connections: 3, maxCu: 1 } as const;
   const platform = await startTestPlatform(
     { one: awake, two: awake, three: {} },
     { apiKey: PLANTED.apiKey, operationTimeMs: 100 },
   );
-  undo.push(() => platform.close());
+  onTestFinished(() => platform.close());
   const metrics = await startMetricsServer((_query, response) => {
     response.statusCode = 401;
     response.end(JSON.stringify({ status: 'error', error: `no such token: ${PLANTED.prometheus}` }));
   });
-  undo.push(() => metrics.close());
+  onTestFinished(() => metrics.close());
   const postgres = await startCanary();
   const folder = await makeFolder({
     'policy.yaml': POLICIES,
@@ -104,7 +99,7 @@ async function startAll() {
   sql: { from: postgres, dsn_env: EBB_DSN_WATCH, every: 10s }
 `,
   });
-  undo.push(() => folder.remove());
+  onTestFinished(() => folder.remove());
   const env = {
     EBB_API_URL: platform.url,
     EBB_API_KEY: PLANTED.apiKey,
@@ -121,7 +116,7 @@ async function startAll() {
     HTTPS_PROXY: `http://user:${PLANTED.proxy}@127.0.0.1:9`,
   };
   const daemon = startEbb(['run'], { cwd: folder.path, env });
-  undo.push(() => daemon.kill());
+  onTestFinished(() => daemon.kill());
   return { platform, metrics, postgres, redisUrl, folder: folder.path, env, daemon, url: `http://${env.EBB_LISTEN}` };
 }
 

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { wireProject } from '../control-api/samples.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { copyDatabase } from '../support/embedded-folder.ts';
@@ -12,11 +12,6 @@ policies:
   - { name: p, kind: schedule, select: { projects: ["*"] }, windows: [{ at: always, size: 1 }], otherwise: leave }
 `;
 
-const undo: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
-
 /** A control API whose list of projects always has another page. */
 async function startEndlessApi() {
   let pages = 0;
@@ -25,10 +20,10 @@ async function startEndlessApi() {
     response.end(JSON.stringify({ projects: [wireProject(`p-${pages}`)], pagination: { cursor: `c-${pages}` } }));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  undo.push(
-    () => server.closeAllConnections(),
-    () => server.close(),
-  );
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v2`, pages: () => pages };
 }
 
@@ -41,13 +36,13 @@ describe('a daemon that is stopped while it starts', () => {
     async (signal, code) => {
       const api = await startEndlessApi();
       const folder = await makeFolder({ 'policy.yaml': POLICY });
-      undo.push(() => folder.remove());
+      onTestFinished(() => folder.remove());
       await copyDatabase(join(folder.path, '.ebb'));
       const ebb = startEbb(['run', '--policies', 'policy.yaml', '--listen', '127.0.0.1:0'], {
         cwd: folder.path,
         env: { EBB_API_URL: api.url, EBB_API_KEY: 'napi_0123456789abcdef' },
       });
-      undo.push(() => ebb.kill());
+      onTestFinished(() => ebb.kill());
       // More than the budget gives at once: it is in the middle of the list.
       await expect.poll(api.pages, { timeout: 50_000 }).toBeGreaterThan(25);
       ebb.child.kill(signal);

@@ -1,23 +1,18 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { startTestDaemon } from '../support/daemon.ts';
 import { hourIn } from '../support/fault-case.ts';
 import { makeFolder, prepareQueue, startTestPlatform } from '../support/platform.ts';
-
-const undo: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
 
 const WAIT = { timeout: 60_000, interval: 50 };
 
 it('a compute that wakes up after it was read for a boundary is not lowered, and its clients stay connected', async () => {
   const size = { minCu: 1, maxCu: 2 };
   const platform = await startTestPlatform({ wakes: size, sleeps: size });
-  undo.push(() => platform.close());
+  onTestFinished(() => platform.close());
   const folder = await makeFolder();
-  undo.push(() => folder.remove());
+  onTestFinished(() => folder.remove());
   await prepareQueue(folder.path);
   const { startMs, at } = hourIn(25_000);
   const policy = `version: 1
@@ -30,7 +25,7 @@ policies:
 `;
   await writeFile(join(folder.path, 'policy.yaml'), policy);
   const daemon = await startTestDaemon({ platform, folder: folder.path });
-  undo.push(() => daemon.stop());
+  onTestFinished(() => daemon.stop());
 
   // Boundaries are prepared up to 5 s before.
   const readAhead = async () =>

@@ -1,11 +1,6 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { openOnceMet, startTestDaemon } from '../support/daemon.ts';
 import { boundarySoon, makeFolder, startTestPlatform } from '../support/platform.ts';
-
-const undo: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
 
 describe('a boundary', () => {
   it('changes each selected compute exactly once, and later passes change nothing', async () => {
@@ -19,11 +14,11 @@ describe('a boundary', () => {
       },
       { operationTimeMs: 300 },
     );
-    undo.push(() => platform.close());
+    onTestFinished(() => platform.close());
     const folder = await makeFolder({ 'policy.yaml': boundarySoon(3_600_000) });
-    undo.push(() => folder.remove());
+    onTestFinished(() => folder.remove());
     const daemon = await startTestDaemon({ platform, folder: folder.path, reloads: true });
-    undo.push(() => daemon.stop());
+    onTestFinished(() => daemon.stop());
     await openOnceMet(folder.path, [daemon], { computes: 5, inMs: 6_000 });
 
     const writes = async () =>
@@ -38,7 +33,7 @@ describe('a boundary', () => {
     await daemon.stop();
 
     const again = await startTestDaemon({ platform, folder: folder.path });
-    undo.push(() => again.stop());
+    onTestFinished(() => again.stop());
     const roundsAgain = await rounds();
     await expect.poll(rounds, { timeout: 50_000 }).toBeGreaterThan(roundsAgain + 6);
 

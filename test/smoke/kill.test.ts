@@ -1,20 +1,15 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { type EbbProcess, startEbb } from '../support/ebb-process.ts';
 import { boundarySoon, makeFolder, prepareQueue, startTestPlatform } from '../support/platform.ts';
-
-const undo: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
 
 describe('a daemon that is killed in the middle of an operation', () => {
   it('is succeeded by one that follows the operation to its end and sends nothing twice', async () => {
     const platform = await startTestPlatform({ one: { state: 'active', connections: 2 } }, { operationTimeMs: 2500 });
-    undo.push(() => platform.close());
+    onTestFinished(() => platform.close());
     const folder = await makeFolder();
-    undo.push(() => folder.remove());
+    onTestFinished(() => folder.remove());
     const queue = await prepareQueue(folder.path);
     // However long its start takes, it may change what it has just met.
     const policy = boundarySoon(15_000, 'size: 1-2').replace(
@@ -32,7 +27,7 @@ describe('a daemon that is killed in the middle of an operation', () => {
           EBB_GROUP: queue.group,
         },
       });
-      undo.push(() => ebb.kill());
+      onTestFinished(() => ebb.kill());
       return ebb;
     };
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { startEbb } from '../support/ebb-process.ts';
 import { copyDatabase } from '../support/embedded-folder.ts';
 import { makeFolder, startTestPlatform } from '../support/platform.ts';
@@ -13,23 +13,18 @@ policies:
     otherwise: leave
 `;
 
-const undo: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
-
 describe('ebb run without an explicit enforce', () => {
   it('says in the first line of the log that nothing is written, and writes nothing', async () => {
     const platform = await startTestPlatform({ one: {}, two: { state: 'active', connections: 1 }, three: {} });
-    undo.push(() => platform.close());
+    onTestFinished(() => platform.close());
     const folder = await makeFolder({ 'policy.yaml': EVERYTHING });
-    undo.push(() => folder.remove());
+    onTestFinished(() => folder.remove());
     await copyDatabase(join(folder.path, '.ebb'));
     const ebb = startEbb(['run', '--policies', 'policy.yaml', '--listen', '127.0.0.1:0'], {
       cwd: folder.path,
       env: { EBB_API_URL: platform.url, NEON_API_KEY: platform.apiKey },
     });
-    undo.push(() => ebb.kill());
+    onTestFinished(() => ebb.kill());
 
     const held = () => ebb.logs().filter(({ event }) => event === 'ebb.held_back');
     await expect.poll(held, { timeout: 50_000 }).toHaveLength(3);
