@@ -5,8 +5,8 @@ import {
   type OperatorError,
   type OperatorResult,
   type Page,
-  type PageQuery,
 } from '../../ports/operator.ts';
+import { API_PATHS, type RouteName } from './api/paths.ts';
 
 export interface OperatorClientOptions {
   /** Where the daemon's pages are, without a path. */
@@ -18,48 +18,45 @@ export interface OperatorClientOptions {
 }
 
 interface Call {
-  method?: 'GET' | 'POST' | 'DELETE';
+  id?: string;
   query?: Record<string, string | number | undefined>;
   body?: object;
 }
 
 /** A running daemon's operator, over its HTTP API. Never rejects: a daemon that does not answer is `unavailable`. */
 export function createOperatorClient(options: OperatorClientOptions): Operator {
-  const call = <T>(path: string, one: Call = {}) => callDaemon<T>(options, path, one);
-  const get = <T>(path: string, query: Call['query'] = {}) => call<T>(path, { query });
-  const post = <T>(path: string, body: object) => call<T>(path, { method: 'POST', body });
-  const end = <T>(path: string, owner: string) => call<T>(path, { method: 'DELETE', query: { owner } });
-  const page = async <T>(name: string, query: PageQuery & { account?: string }): Promise<OperatorResult<Page<T>>> => {
-    const got = await get<{ next: string | null } & Record<string, T[]>>(name, { ...query });
+  const ask = <T>(name: RouteName, call: Call = {}) => askDaemon<T>(options, name, call);
+  const page = async <T>(name: RouteName, query: Call['query'] = {}): Promise<OperatorResult<Page<T>>> => {
+    const got = await ask<{ next: string | null } & Record<string, T[]>>(name, { query });
     return got.ok ? { ok: true, value: { items: got.value[name] ?? [], next: got.value.next } } : got;
   };
   return {
-    status: () => get('status'),
-    computes: (query) => page('computes', query),
+    status: () => ask('status'),
+    computes: (query) => page('computes', { ...query }),
     async decisions(query) {
-      const got = await get<{ decisions: Value<Operator['decisions']> }>('decisions', query);
+      const got = await ask<{ decisions: Value<Operator['decisions']> }>('decisions', { query });
       return got.ok ? { ok: true, value: got.value.decisions } : got;
     },
-    holds: (query) => page('holds', query),
+    holds: (query) => page('holds', { ...query }),
     hold: ({ size, suspendTimeoutSeconds, forSeconds, ...body }) =>
-      post('holds', {
-        ...body,
-        for_seconds: forSeconds,
-        ...(size && { size: { min_cu: size.minCu, max_cu: size.maxCu } }),
-        ...(suspendTimeoutSeconds !== undefined && { suspend_timeout_seconds: suspendTimeoutSeconds }),
+      ask('hold', {
+        body: {
+          ...body,
+          for_seconds: forSeconds,
+          ...(size && { size: { min_cu: size.minCu, max_cu: size.maxCu } }),
+          ...(suspendTimeoutSeconds !== undefined && { suspend_timeout_seconds: suspendTimeoutSeconds }),
+        },
       }),
-    release: (body) => post('release', body),
-    freezes: (query) => page('freezes', query),
+    release: (body) => ask('release', { body }),
+    freezes: (query) => page('freezes', { ...query }),
     freeze: ({ forSeconds, allowRaise, ...body }) =>
-      post('freezes', { ...body, for_seconds: forSeconds, allow_raise: allowRaise }),
-    async unfreeze({ id, owner }) {
-      if (id !== 'all') return end(`freezes/${encodeURIComponent(id)}`, owner);
-      return end('freezes', owner);
-    },
-    approve: (body) => post('approve', body),
-    restore: (body) => post('restore', body),
-    records: (query) => page('records', query),
-    usage: (query) => page('usage', query),
+      ask('freeze', { body: { ...body, for_seconds: forSeconds, allow_raise: allowRaise } }),
+    unfreeze: ({ id, owner }) =>
+      id === 'all' ? ask('unfreezeAll', { query: { owner } }) : ask('unfreeze', { id, query: { owner } }),
+    approve: (body) => ask('approve', { body }),
+    restore: (body) => ask('restore', { body }),
+    records: (query) => page('records', { ...query }),
+    usage: (query) => page('usage', { ...query }),
   };
 }
 
@@ -68,13 +65,16 @@ type Value<M extends (...args: never[]) => Promise<OperatorResult<unknown>>> = E
   { ok: true }
 >['value'];
 
-async function callDaemon<T>(
+const METHODS = { get: 'GET', post: 'POST', delete: 'DELETE' } as const;
+
+async function askDaemon<T>(
   { url, token, answerMs = LONGEST_ANSWER_MS }: OperatorClientOptions,
-  path: string,
-  { method = 'GET', query = {}, body }: Call,
+  name: RouteName,
+  { id = '', query = {}, body }: Call,
 ): Promise<OperatorResult<T>> {
+  const [method, path] = API_PATHS[name];
   const given = Object.entries(query).filter(([, value]) => value !== undefined);
-  const target = `${url}/api/v1/${path}?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]))}`;
+  const target = `${url}/api/v1${path.replace('{id}', encodeURIComponent(id))}?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]))}`;
   const headers = {
     accept: 'application/json',
     ...(token !== undefined && { authorization: `Bearer ${token}` }),
@@ -82,7 +82,12 @@ async function callDaemon<T>(
   };
   try {
     const times = { headersTimeout: answerMs, bodyTimeout: answerMs };
-    const answer = await request(target, { method, headers, ...times, body: body ? JSON.stringify(body) : null });
+    const answer = await request(target, {
+      method: METHODS[method],
+      headers,
+      ...times,
+      body: body ? JSON.stringify(body) : null,
+    });
     const text = await answer.body.text();
     return answer.statusCode < 300 ? { ok: true, value: JSON.parse(text) } : errorOf(answer.statusCode, text, url);
   } catch (error) {

@@ -15,7 +15,7 @@ export const STATUS = {
 } as const satisfies Record<OperatorError['code'], number>;
 
 /** What reading it again would not make newer while the store is away is marked with its age. */
-export function withAge(context: Context<Guarded>, document: object): object {
+function withAge(context: Context<Guarded>, document: object): object {
   const stale = context.get('staleness')?.();
   if (!stale) return document;
   context.header('age', String(stale.seconds));
@@ -23,14 +23,13 @@ export function withAge(context: Context<Guarded>, document: object): object {
 }
 
 /** What was asked for, or the error with its status. */
-export function answer<T>(
+export function answer(
   context: Context<Guarded>,
-  result: OperatorResult<T>,
-  document: (value: T) => object,
-  status: 200 | 201 = 200,
+  result: OperatorResult<object>,
+  { status = 200, hasNoAge = false }: { status?: 200 | 201 | undefined; hasNoAge?: boolean | undefined },
 ): Response {
-  if (result.ok) return context.json(withAge(context, document(result.value)), status);
-  return context.json(result.error, STATUS[result.error.code]);
+  if (!result.ok) return context.json(result.error, STATUS[result.error.code]);
+  return context.json(hasNoAge ? result.value : withAge(context, result.value), status);
 }
 
 /** The body, checked; throws the answer to a broken one. */

@@ -1,5 +1,6 @@
-/** Every route of `/api/v1`, with what it takes and gives. A test holds that these are the routes that there are. */
+/** Every route of `/api/v1`: what it takes, what it gives, and who answers it. */
 import { z } from 'zod';
+import type { DaemonOperator, OperatorResult } from '../../../ports/operator.ts';
 import {
   ApproveBody,
   DecisionsQuery,
@@ -14,30 +15,74 @@ import {
 } from './bodies.ts';
 import { age, Compute, Decision, Freeze, Hold, Plan, Released, Restored, Status, text } from './documents.ts';
 import { ComputeDetail, Fleet } from './page-documents.ts';
+import { API_PATHS, type RouteName } from './paths.ts';
 
-export interface ApiRoute {
-  method: 'get' | 'post' | 'delete';
-  /** After `/api/v1`; `{id}` stands for an id. */
-  path: string;
-  /** Its name, for those who make clients of the document. */
-  name: string;
+/** A request, checked. */
+export interface Asked<Query = unknown, Body = unknown> {
+  operator: DaemonOperator;
+  query: Query;
+  body: Body;
+  /** Empty where the path has none. */
+  id: string;
+  /** Who asks for a change: the name that the token has, else the one that is given. */
+  owner: string;
+}
+
+interface Route {
   summary: string;
   query?: z.ZodObject;
   body?: z.ZodType;
   answer: z.ZodType;
   /** 200 unless something else is said. */
   status?: 200 | 201;
+  /** While the store can't be asked, a document says how old it is; not the plan, which has the form of `ebb plan --json`. */
+  hasNoAge?: true;
+  run(asked: Asked): Promise<OperatorResult<object>>;
+}
+
+export interface ApiRoute extends Route {
+  /** Its name, for those who make clients of the document. */
+  name: RouteName;
+  method: 'get' | 'post' | 'delete';
+  /** After `/api/v1`. */
+  path: string;
+}
+
+/** A route whose handler gets what its schemas read, and gives what its schema describes. */
+function route<Answer extends object, Query extends z.ZodObject = z.ZodObject, Body extends z.ZodType = z.ZodType>(
+  parts: Omit<Route, 'query' | 'body' | 'answer' | 'run'> & {
+    query?: Query;
+    body?: Body;
+    answer: z.ZodType<Answer>;
+    run(asked: Asked<z.output<Query>, z.output<Body>>): Promise<OperatorResult<Answer>>;
+  },
+): Route {
+  return parts as unknown as Route;
+}
+
+const HOLD_ID = /^h-[0-9a-f]+$/;
+
+/** The document of a result. */
+function mapped<T, D extends object>(result: OperatorResult<T>, document: (value: T) => D): OperatorResult<D> {
+  return result.ok ? { ok: true, value: document(result.value) } : result;
+}
+
+async function done<T>(value: Promise<T>): Promise<OperatorResult<T>> {
+  return { ok: true, value: await value };
 }
 
 const next = text.nullable().meta({ description: 'Where the next page begins: `after`; null on the last.' });
 const Unfrozen = z.object({ freezes: z.array(text) });
 const Approved = z.object({ hash: text });
+/** Its format may change, so it is not described. */
+const stored: z.ZodType<object> = z.looseObject({});
+const storedList: z.ZodType<readonly object[]> = z.array(stored);
 const Records = z.object({
   records: z.array(
     z.object({
       project_id: text,
-      records: z.record(text, z.looseObject({})),
-      samples: z.record(text, z.array(z.looseObject({}))).optional(),
+      records: z.record(text, stored),
+      samples: z.record(text, storedList).optional(),
     }),
   ),
   next,
@@ -45,88 +90,105 @@ const Records = z.object({
 
 const Usage = z.object({ usage: z.array(z.object({ unit: text, bytes: text })), next });
 
-export const API_ROUTES: readonly ApiRoute[] = [
-  { method: 'get', path: '/status', name: 'status', summary: 'Status of the daemon and its fleet', answer: Status },
-  {
-    ...{ method: 'get', path: '/computes', name: 'computes', summary: 'All computes, a page at a time' },
-    query: PageQuery,
+const ROUTES: Readonly<Record<RouteName, Route>> = {
+  status: route({
+    summary: 'Status of the daemon and its fleet',
+    answer: Status,
+    run: ({ operator }) => operator.status(),
+  }),
+  computes: route({
+    ...{ summary: 'All computes, a page at a time', query: PageQuery },
     answer: z.object({ computes: z.array(Compute), next, ...age }),
-  },
-  {
-    ...{ method: 'get', path: '/computes/{id}', name: 'compute', summary: 'One compute: why, and the week ahead' },
+    run: async ({ operator, query }) =>
+      mapped(await operator.computes(query), (page) => ({ computes: page.items, next: page.next })),
+  }),
+  compute: route({
+    summary: 'One compute: why, and the week ahead',
     answer: ComputeDetail,
-  },
-  {
-    ...{
-      method: 'get',
-      path: '/fleet',
-      name: 'fleet',
-      summary: 'Computes, what needs attention first, with their week',
-    },
-    query: FleetQuery,
-    answer: Fleet,
-  },
-  {
-    ...{ method: 'get', path: '/decisions', name: 'decisions', summary: 'The history, newest first' },
-    query: DecisionsQuery,
+    run: ({ operator, id }) => operator.compute(id),
+  }),
+  fleet: route({
+    ...{ summary: 'Computes, what needs attention first, with their week', query: FleetQuery, answer: Fleet },
+    run: ({ operator, query }) => done(operator.fleet(query)),
+  }),
+  decisions: route({
+    ...{ summary: 'The history, newest first', query: DecisionsQuery },
     answer: z.object({ decisions: z.array(Decision), ...age }),
-  },
-  { method: 'get', path: '/plan', name: 'plan', summary: 'As ebb plan --json', answer: Plan },
-  {
-    ...{ method: 'get', path: '/records', name: 'records', summary: 'Stored records; the format may change' },
-    query: PageQuery,
-    answer: Records,
-  },
-  {
-    ...{ method: 'get', path: '/usage', name: 'usage', summary: 'Stored usage; the format may change' },
-    query: UsageQuery,
-    answer: Usage,
-  },
-  {
-    ...{ method: 'get', path: '/holds', name: 'holds', summary: 'Active holds' },
-    query: PageQuery,
+    run: async ({ operator, query }) => mapped(await operator.decisions(query), (decisions) => ({ decisions })),
+  }),
+  plan: route({
+    ...{ summary: 'As ebb plan --json', answer: Plan, hasNoAge: true },
+    run: ({ operator }) => done(operator.plan()),
+  }),
+  records: route({
+    ...{ summary: 'Stored records; the format may change', query: PageQuery, answer: Records },
+    run: async ({ operator, query }) =>
+      mapped(await operator.records(query), (page) => ({ records: page.items, next: page.next })),
+  }),
+  usage: route({
+    ...{ summary: 'Stored usage; the format may change', query: UsageQuery, answer: Usage },
+    run: async ({ operator, query }) =>
+      mapped(await operator.usage(query), (page) => ({ usage: page.items, next: page.next })),
+  }),
+  holds: route({
+    ...{ summary: 'Active holds', query: PageQuery },
     answer: z.object({ holds: z.array(Hold), next, ...age }),
-  },
-  {
-    ...{ method: 'post', path: '/holds', name: 'hold', summary: 'Hold a compute for a while' },
-    ...{ body: HoldBody, answer: Hold, status: 201 },
-  },
-  {
-    ...{ method: 'delete', path: '/holds/{id}', name: 'endHold', summary: 'End a hold' },
-    ...{ query: EndQuery, answer: Released },
-  },
-  {
-    ...{ method: 'get', path: '/freezes', name: 'freezes', summary: 'Active freezes' },
-    query: PageQuery,
-    answer: z.object({ freezes: z.array(Freeze), next, ...age }),
-  },
-  {
-    ...{ method: 'post', path: '/freezes', name: 'freeze', summary: 'Stop all writes to what is selected' },
-    ...{ body: FreezeBody, answer: Freeze, status: 201 },
-  },
-  {
-    ...{ method: 'delete', path: '/freezes', name: 'unfreezeAll', summary: 'End all freezes' },
-    ...{ query: EndQuery, answer: Unfrozen },
-  },
-  {
-    ...{ method: 'delete', path: '/freezes/{id}', name: 'unfreeze', summary: 'End a freeze' },
-    ...{ query: EndQuery, answer: Unfrozen },
-  },
-  {
-    ...{
-      method: 'post',
-      path: '/release',
-      name: 'release',
-      summary: 'End a hold, or all holds, stopped fights and respected manual changes of a compute',
+    run: async ({ operator, query }) =>
+      mapped(await operator.holds(query), (page) => ({ holds: page.items, next: page.next })),
+  }),
+  hold: route({
+    ...{ summary: 'Hold a compute for a while', body: HoldBody, answer: Hold, status: 201 },
+    run({ operator, owner, body: { for_seconds, size, suspend_timeout_seconds, ...body } }) {
+      const fields = {
+        ...(size && { size: { minCu: size.min_cu, maxCu: size.max_cu } }),
+        ...(suspend_timeout_seconds !== undefined && { suspendTimeoutSeconds: suspend_timeout_seconds }),
+      };
+      return operator.hold({ ...body, owner, ...fields, forSeconds: for_seconds });
     },
+  }),
+  endHold: route({
+    ...{ summary: 'End a hold', query: EndQuery, answer: Released },
+    async run({ operator, owner, id: target }) {
+      if (HOLD_ID.test(target)) return operator.release({ target, owner });
+      // A compute is released in whole by POST /release: here that would be more than was asked for.
+      return { ok: false, error: { code: 'not_found', message: 'no hold has this id; see GET /api/v1/holds' } };
+    },
+  }),
+  freezes: route({
+    ...{ summary: 'Active freezes', query: PageQuery },
+    answer: z.object({ freezes: z.array(Freeze), next, ...age }),
+    run: async ({ operator, query }) =>
+      mapped(await operator.freezes(query), (page) => ({ freezes: page.items, next: page.next })),
+  }),
+  freeze: route({
+    ...{ summary: 'Stop all writes to what is selected', body: FreezeBody, answer: Freeze, status: 201 },
+    run: ({ operator, owner, body: { for_seconds, allow_raise, ...body } }) =>
+      operator.freeze({ ...body, owner, forSeconds: for_seconds, allowRaise: allow_raise }),
+  }),
+  unfreezeAll: route({
+    ...{ summary: 'End all freezes', query: EndQuery, answer: Unfrozen },
+    run: ({ operator, owner }) => operator.unfreeze({ id: 'all', owner }),
+  }),
+  unfreeze: route({
+    ...{ summary: 'End a freeze', query: EndQuery, answer: Unfrozen },
+    run: ({ operator, owner, id }) => operator.unfreeze({ id, owner }),
+  }),
+  release: route({
+    summary: 'End a hold, or all holds, stopped fights and respected manual changes of a compute',
     ...{ body: ReleaseBody, answer: Released },
-  },
-  {
-    ...{ method: 'post', path: '/approve', name: 'approve', summary: 'Make a staged policy set current' },
-    ...{ body: ApproveBody, answer: Approved },
-  },
-  {
-    ...{ method: 'post', path: '/restore', name: 'restore', summary: 'Set computes back to their baseline' },
-    ...{ body: RestoreBody, answer: Restored },
-  },
-];
+    run: ({ operator, owner, body }) => operator.release({ ...body, owner }),
+  }),
+  approve: route({
+    ...{ summary: 'Make a staged policy set current', body: ApproveBody, answer: Approved },
+    run: ({ operator, owner, body }) => operator.approve({ ...body, owner }),
+  }),
+  restore: route({
+    ...{ summary: 'Set computes back to their baseline', body: RestoreBody, answer: Restored },
+    run: ({ operator, owner, body }) => operator.restore({ ...body, owner }),
+  }),
+};
+
+export const API_ROUTES: readonly ApiRoute[] = (Object.keys(API_PATHS) as RouteName[]).map((name) => {
+  const [method, path] = API_PATHS[name];
+  return { name, method, path, ...ROUTES[name] };
+});
