@@ -12,6 +12,7 @@ interface DiffFlags extends SpanFlags, FilterFlags {
   apiUrl?: string;
   queueUrl?: string;
   fleet?: string;
+  usage?: string;
   zone?: string;
   format: 'text' | 'json' | 'markdown';
   json?: boolean;
@@ -38,6 +39,10 @@ export function diffCommand(): Command {
     .option('--api-url <url>', 'control API (EBB_API_URL)')
     .option('--queue-url <url>', 'where daemons store what they know (EBB_QUEUE_URL; default: embedded:.ebb)')
     .option('--fleet <file>', 'a snapshot, YAML or JSON, instead of the live fleet: no key is needed')
+    .option(
+      '--usage <file>',
+      'usage.csv of `ebb usage export`, for what is expected (default: what daemons have collected)',
+    )
     .option('--days <n>', 'how many days, 1 to 366 (default: 7)')
     .option('--from <iso>', 'where it starts; without offset local time of --zone (default: now)')
     .option('--to <iso>', 'where it ends, instead of --days')
@@ -49,8 +54,17 @@ export function diffCommand(): Command {
 }
 
 async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise<void> {
-  const { compilePolicies, comparing, displayZone, foresee, loadOrFail, readForForecast, readSpan, settingsOrFail } =
-    await parts();
+  const {
+    compilePolicies,
+    comparing,
+    displayZone,
+    foresee,
+    loadOrFail,
+    readForForecast,
+    readSpan,
+    readUsageProfiles,
+    settingsOrFail,
+  } = await parts();
   const { config: configFile, apiUrl, queueUrl } = flags;
   const pricing = settingsOrFail({ configFile, flags: { apiUrl, queueUrl } });
   // One of the two is usually a copy in another folder, where the teams' paths match nothing.
@@ -64,10 +78,16 @@ async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise
   const read = await readForForecast({ settings: pricing, fleetFile: flags.fleet, selectsByBranch, nowMs });
   if (!read.ok) throw new UserError(read.problem);
   const { knownAtMs, missing, notes } = read.value;
+  const computes = read.value.subjects.map(({ compute }) => compute);
   const subjects = filtered(read.value.subjects, flags, { settings: pricing, policies: after });
-  const outlooks = (policies: CompiledPolicies) => foresee({ ...span, knownAtMs, policies, subjects, pricing });
+  const files = { usageFile: flags.usage, fleetFile: flags.fleet };
+  const profiles = await readUsageProfiles({
+    ...{ settings: pricing, ...files, computes, projects: read.value.projects, nowMs },
+  });
+  const outlooks = (policies: CompiledPolicies) =>
+    foresee({ ...span, knownAtMs, policies, subjects, pricing, profiles });
   const names = comparing.comparePolicies(before.set, after.set);
-  const comparison = comparing.compare(outlooks(before), outlooks(after), names);
+  const comparison = comparing.compare(outlooks(before), outlooks(after), names, span);
   for (const line of [...notes, ...missing.map((line) => `left out: ${line}`)]) writeErrLine(`note: ${line}`);
   const format = flags.json ? 'json' : flags.format;
   writeOut(`${await rendered(comparison, { ...span, zone, format })}\n`);
@@ -75,7 +95,7 @@ async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise
 }
 
 async function parts() {
-  const [domain, comparing, settings, loading, reading, zones, outlooks, spans] = await Promise.all([
+  const [domain, comparing, settings, loading, reading, zones, outlooks, spans, usage] = await Promise.all([
     import('../domain/policy/compiled-policies.ts'),
     import('./diff/compare.ts'),
     import('./or-fail.ts'),
@@ -84,8 +104,9 @@ async function parts() {
     import('./forecast/local-time.ts'),
     import('./forecast/outlook.ts'),
     import('./forecast/span.ts'),
+    import('./forecast/known-usage.ts'),
   ]);
-  return { ...domain, comparing, ...settings, ...loading, ...reading, ...zones, ...outlooks, ...spans };
+  return { ...domain, comparing, ...settings, ...loading, ...reading, ...zones, ...outlooks, ...spans, ...usage };
 }
 
 async function rendered(

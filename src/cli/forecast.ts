@@ -10,6 +10,7 @@ import { type DecidingFlags, settingsAndPolicies, withSourceFlags } from './plan
 interface ForecastFlags extends Omit<DecidingFlags, 'at'>, SpanFlags, FilterFlags {
   zone?: string;
   svg?: string;
+  usage?: string;
 }
 
 const EXAMPLES = `
@@ -21,7 +22,7 @@ Examples:
 
 It shows what a daemon in enforce mode would set if policies stay as they are. It ignores policies with
 "mode: observe", assumes that waiting changes are made immediately, and does not predict connections, so headroom is
-not evaluated. CU-hours are a range: docs/forecast.md explains it.
+not evaluated. CU-hours are a range; what is expected within it rests on the usage of the last weeks: docs/forecast.md.
 Prices need the plan of the account: "plan: launch" in ebb.yaml.
 Exit code 0: fine. 1: an error, or a part of the fleet that can't be read.`;
 
@@ -31,6 +32,10 @@ export function forecastCommand(): Command {
     .description('show which sizes computes will have, when, and the cost')
     .argument('[COMPUTE...]', 'ids or names of computes or projects, also globs (default: all)')
     .option('--fleet <file>', 'a snapshot, YAML or JSON, instead of the live fleet: no key is needed')
+    .option(
+      '--usage <file>',
+      'usage.csv of `ebb usage export`, for what is expected (default: what daemons have collected)',
+    )
     .option('--days <n>', 'how many days, 1 to 366 (default: 7)')
     .option('--from <iso>', 'where it starts; without offset local time of --zone (default: now)')
     .option('--to <iso>', 'where it ends, instead of --days')
@@ -43,7 +48,8 @@ export function forecastCommand(): Command {
 
 async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
   const { settings, policies: set } = await settingsAndPolicies(flags);
-  const { compilePolicies, displayZone, foresee, readForForecast, readSpan, selectComputes } = await parts();
+  const { compilePolicies, displayZone, foresee, readForForecast, readSpan, readUsageProfiles, selectComputes } =
+    await parts();
   const nowMs = Date.now();
   const zone = displayZone(flags.zone, [set]);
   const span = readSpan(flags, { zone, nowMs });
@@ -52,13 +58,12 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
   const read = await readForForecast({ settings, fleetFile: flags.fleet, selectsByBranch, nowMs });
   if (!read.ok) throw new UserError(read.problem);
   const { knownAtMs, missing, notes } = read.value;
-  const outlooks = foresee({
-    ...span,
-    knownAtMs,
-    policies,
-    subjects: filtered(selectComputes(read.value.subjects, names), flags, { settings, policies }),
-    pricing: settings,
-  });
+  const subjects = filtered(selectComputes(read.value.subjects, names), flags, { settings, policies });
+  const computes = read.value.subjects.map(({ compute }) => compute);
+  const { projects } = read.value;
+  const files = { usageFile: flags.usage, fleetFile: flags.fleet };
+  const profiles = await readUsageProfiles({ settings, ...files, computes, projects, nowMs });
+  const outlooks = foresee({ ...span, knownAtMs, policies, subjects, pricing: settings, profiles });
   for (const line of [...notes, ...missing.map((line) => `left out: ${line}`)]) writeErrLine(`note: ${line}`);
   if (flags.svg !== undefined) await writeSvg(flags.svg, outlooks, { ...span, zone });
   writeOut(`${flags.json ? await asJson(span, outlooks) : await asText(outlooks, { ...span, zone })}\n`);
@@ -67,16 +72,16 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
 }
 
 async function parts() {
-  const [{ compilePolicies }, { readForForecast }, { displayZone }, { foresee }, { readSpan }, { selectComputes }] =
-    await Promise.all([
-      import('../domain/policy/compiled-policies.ts'),
-      import('../compose/foreseeing.ts'),
-      import('./forecast/local-time.ts'),
-      import('./forecast/outlook.ts'),
-      import('./forecast/span.ts'),
-      import('./select-named.ts'),
-    ]);
-  return { compilePolicies, readForForecast, displayZone, foresee, readSpan, selectComputes };
+  const [policies, reading, zones, outlooks, spans, usage, selecting] = await Promise.all([
+    import('../domain/policy/compiled-policies.ts'),
+    import('../compose/foreseeing.ts'),
+    import('./forecast/local-time.ts'),
+    import('./forecast/outlook.ts'),
+    import('./forecast/span.ts'),
+    import('./forecast/known-usage.ts'),
+    import('./select-named.ts'),
+  ]);
+  return { ...policies, ...reading, ...zones, ...outlooks, ...spans, ...usage, ...selecting };
 }
 
 async function asJson(span: Span, outlooks: readonly Outlook[]): Promise<string> {
@@ -98,7 +103,7 @@ async function asText(outlooks: readonly Outlook[], options: Span & { zone: stri
     formatSpan(options, options.zone),
     drawWeek(outlooks, { ...options, columns: columns || 80, color }),
     outlookTable(outlooks),
-    balanceLines(outlooks).join('\n'),
+    balanceLines(outlooks, options).join('\n'),
   ].join('\n\n');
 }
 

@@ -137,6 +137,7 @@ async function asText({ settings, projects, computes, findings, files, atMs }: F
           '',
           'What could cost less (ebb recommend has all, and the policies):',
           ...findingLines(findings).map((line) => `  ${line}`),
+          ...(findings.some(({ savesUsd }) => !savesUsd) ? ['  price unknown: set plan: in ebb.yaml'] : []),
         ]
       : []),
   ];
@@ -160,9 +161,10 @@ function asJson({ settings, projects, computes, findings, files, atMs }: FirstRe
     },
     computes: computes.map(jsonCompute),
     awake_longest: awakeLongest(computes).map(({ computeId }) => computeId),
-    findings: findings.map(({ finding, compute, figure, savesCuHours: { low, high } }) => ({
+    findings: findings.map(({ finding, compute, figure, savesCuHours: { low, high }, savesUsd }) => ({
       ...{ finding, compute_id: compute.computeId, figure },
       cu_hours_month: { low: Math.round(low), high: Math.round(high) },
+      usd_month: savesUsd ? { low: Math.round(savesUsd.low), high: Math.round(savesUsd.high) } : null,
     })),
   };
 }

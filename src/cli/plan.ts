@@ -14,6 +14,7 @@ import {
 interface PlanFlags extends DecidingFlags, FilterFlags {
   mode: 'enforce' | 'observe';
   out?: string;
+  usage?: string;
 }
 
 const EXAMPLES = `
@@ -32,6 +33,7 @@ export function planCommand(): Command {
   return withFilterFlags(withSubjectFlags(withSourceFlags(new Command('plan'))))
     .description('show what would be changed, and why')
     .addOption(new Option('--mode <mode>', 'plan for this mode').choices(['enforce', 'observe']).default('enforce'))
+    .option('--usage <file>', 'usage.csv of `ebb usage export`, for the cost (default: what daemons have collected)')
     .option('--json', 'print the plan as JSON')
     .option('--out <file>', 'write the plan to this file, as JSON, for ebb apply --plan')
     .addHelpText('after', EXAMPLES)
@@ -61,7 +63,12 @@ async function plan(flags: PlanFlags): Promise<void> {
   const json = `${jsonText(fleetPlanJson(value.plan))}\n`;
   if (flags.out !== undefined) await writeWhole(flags.out, json);
   printAsides(value);
-  writeOut(flags.json ? json : `${await asText(value.plan, flags, settings.mode)}\n`);
+  if (flags.json) writeOut(json);
+  else {
+    const { planMonth } = await import('./plan/month.ts');
+    const month = await planMonth(value, { settings, usageFile: flags.usage, fleetFile: flags.fleet });
+    writeOut(`${await asText(value.plan, flags, settings.mode)}\n${month}\n`);
+  }
   const toDo = value.plan.computes.some(({ plan: { verdict } }) => verdict !== 'none');
   if (toDo) process.exitCode = 2;
   if (value.missing.length > 0) process.exitCode = 1;

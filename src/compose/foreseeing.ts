@@ -1,6 +1,7 @@
 import { readFleet, refusedNotes } from '../app/fleet/read-fleet.ts';
 import type { Result } from '../common/result.ts';
 import type { ForecastSubject } from '../domain/forecast/alike.ts';
+import type { Project } from '../ports/control-api.ts';
 import type { Settings } from '../settings.ts';
 import { factsWithoutStore } from './daemon-facts.ts';
 import { openForReading, type Reading } from './reading.ts';
@@ -23,6 +24,7 @@ export interface Foreseeing {
   /** When the computes have what is said here: now, or when the snapshot was taken. Milliseconds since the epoch. */
   knownAtMs: number;
   subjects: ForecastSubject[];
+  projects: readonly Project[];
   /** One line for each part of the fleet that could not be read. */
   missing: string[];
   /** One line for each assumption that the reader must know. */
@@ -85,6 +87,12 @@ async function readSubjects(
   const knownAtMs = Math.floor((takenAtMs ?? nowMs) / MINUTE_MS) * MINUTE_MS;
   return {
     ok: true,
-    value: { knownAtMs, subjects, missing, notes: [...notes, ...refusedNotes(fleet.branchNamesRefused)] },
+    value: {
+      knownAtMs,
+      subjects,
+      projects: fleet.projects,
+      missing,
+      notes: [...notes, ...refusedNotes(fleet.branchNamesRefused)],
+    },
   };
 }

@@ -8,6 +8,7 @@ import { type Organization, organizationsOf, type StoredUsage, usageReader } fro
 import { OPERATIONS_HEADER, operationLine } from '../domain/awake/operations-csv.ts';
 import type { Compute } from '../domain/compute/compute.ts';
 import { DAY_MS } from '../domain/usage/known.ts';
+import type { UsageSeries } from '../domain/usage/usage.ts';
 import type { ControlApiError, Project } from '../ports/control-api.ts';
 import type { Settings } from '../settings.ts';
 import { openForReading, type Reading } from './reading.ts';
@@ -69,6 +70,35 @@ async function readAll(
   const organizations = organizationsOf(fleet.projects, settings.accounts);
   const trialDays = stored && trial ? await trialDaysOf(stored, organizations, trial) : new Map();
   return { usages, computes: fleet.computes, projects: fleet.projects, missing, trialDays };
+}
+
+/**
+ * The usage of projects that were read already: of what daemons have collected, or, of few projects, of the control API. Empty where it
+ * can't be read.
+ */
+export async function readUsageOf(options: {
+  settings: Settings;
+  projects: readonly Project[];
+  nowMs: number;
+  /** Of more projects the control API is not asked. */
+  mostProjectsAsked: number;
+}): Promise<UsageSeries[]> {
+  const { settings, projects, nowMs, mostProjectsAsked } = options;
+  if (organizationsOf(projects, settings.accounts).length === 0) return [];
+  const opened = await openForReading({ settings });
+  if (!opened.ok) return [];
+  const { api, explain, close } = opened.value;
+  const stored = await openStoredUsage(settings);
+  const refused = { code: 'not_found', route: 'usage', message: 'too many projects to ask for' } as const;
+  const isAsked = projects.length <= mostProjectsAsked;
+  const usageApi = { ...api, usage: isAsked ? api.usage : async () => ({ ok: false as const, error: refused }) };
+  try {
+    const { usages } = await usageOfProjects({ api: usageApi, explain, stored }, { projects, settings, nowMs });
+    return usages.flatMap(({ series }) => series);
+  } finally {
+    await stored?.close();
+    await close();
+  }
 }
 
 async function trialDaysOf(

@@ -136,6 +136,18 @@ export interface CostsDocument {
   /** Most CU-hours first. */
   owners: OwnerCostsDocument[];
   total: Pick<OwnerCostsDocument, 'cu_hours' | 'usd' | 'unknown_hours' | 'projected_usd'>;
+  /** In observe mode: what enforcing would have saved of the measured hours of the last two weeks; null otherwise. */
+  would_have_saved: CounterfactualDocument | null;
+}
+
+/** Measured hours, replayed under the sizes of policies. Negative: they would have cost more. */
+export interface CounterfactualDocument {
+  figure: 'replayed';
+  computes: number;
+  /** CU-hours that were used in these hours. */
+  used_cu_hours: number;
+  cu_hours: { low: number; high: number };
+  usd: { low: number; high: number } | null;
 }
 
 export interface StatusDocument {

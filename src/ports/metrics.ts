@@ -185,6 +185,11 @@ export const METRICS = {
     help: 'US dollars that the compute of this whole billing month will cost: the middle, and an interval of 80 %; an estimate.',
     labels: ['account', 'owner', 'bound'],
   },
+  ebb_counterfactual_saved_cu_seconds: {
+    type: 'gauge',
+    help: 'In observe mode: CU-seconds that enforcing would have saved of the measured hours of the last two weeks.',
+    labels: ['account', 'owner', 'bound'],
+  },
   ebb_spend_anomaly_cu_hours: {
     type: 'gauge',
     help: 'CU-hours of yesterday (UTC) beyond the 99 % interval of that weekday; 0 where it was ordinary or too little is known.',

@@ -1,4 +1,5 @@
 /** Costs and savings of what daemons have collected: longer than the control API knows it, and the same as on files. */
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { collectUsage } from '../../src/app/usage/collect-usage.ts';
@@ -176,6 +177,33 @@ describe('what daemons have collected', () => {
     await ebb('snapshot', '--out', 'fleet.yaml');
     const files = await ebb('savings', '--json', '--usage', 'usage.csv', '--fleet', 'fleet.yaml');
     expect(JSON.parse(files.stdout)).toEqual(report);
+  });
+
+  it('ebb forecast says what is expected, within its bounds', async () => {
+    const forecast = await ebb('forecast', '--json');
+    expect(forecast.status, forecast.stderr).toBe(0);
+    for (const { cu_hours, cu_hours_expected: expected } of JSON.parse(forecast.stdout).computes) {
+      const { figure, low, mid, high } = expected;
+      const ends = [cu_hours.low, low, mid, high, cu_hours.high];
+      expect([figure, ends]).toEqual(['estimate', ends.toSorted((a, b) => a - b)]);
+    }
+    await ebb('snapshot', '--out', 'fleet.yaml');
+    const fromFiles = ['forecast', '--fleet', 'fleet.yaml'];
+    const [known, unknown] = await Promise.all([ebb(...fromFiles, '--usage', 'usage.csv'), ebb(...fromFiles)]);
+    expect(known.stdout).toMatch(/^Expected: [\d,.]+ CU-hours \(.*\), \$[\d,.]+ a month \(\$/m);
+    expect(unknown.stdout).toContain('Expected: no usage data');
+  });
+
+  it('ebb diff and plan say what policies cost or save a month', async () => {
+    await ebb('snapshot', '--out', 'fleet.yaml');
+    await writeFile(join(cwd, 'larger.yaml'), POLICIES.replaceAll('size: 1-4', 'size: 4'));
+    const files = ['--fleet', 'fleet.yaml', '--usage', 'usage.csv'];
+    const [diff, plan] = await Promise.all([
+      ebb('diff', 'policies.yaml', 'larger.yaml', ...files),
+      ebb('plan', ...files),
+    ]);
+    expect(diff.stdout, diff.stderr).toMatch(/it costs \$[\d,.]+ a month \(.* to .*\): expected \$[\d,.]+ → \$[\d,.]+/);
+    expect(plan.stdout, plan.stderr).toMatch(/^With these policies it (saves|costs) \$[\d,.]+ a month \(/m);
   });
 
   it('what is exported of it gives the same bill', async () => {

@@ -38,6 +38,7 @@ function start(usage?: ControlApi['usage']) {
       listed: (id: string) => projects.find(({ projectId }) => projectId === id),
       cachedProjects: () => [],
     },
+    mode: 'enforce',
     rules: currentRules(),
     telemetry: {
       log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },

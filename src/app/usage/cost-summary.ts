@@ -26,6 +26,24 @@ export function costSummary(all: readonly MonthCosts[], nowMs: number): CostsDoc
       unknown_hours: owners.reduce((sum, { unknown_hours }) => sum + unknown_hours, 0),
       projected_usd: sumOfRanges(owners.map(({ projected_usd }) => projected_usd)),
     },
+    would_have_saved: savedDocument(all),
+  };
+}
+
+function savedDocument(all: readonly MonthCosts[]): CostsDocument['would_have_saved'] {
+  const parts = all.flatMap(({ counterfactual = [] }) => counterfactual);
+  if (parts.length === 0) return null;
+  const sum = (pick: (part: (typeof parts)[number]) => number) =>
+    rounded(parts.reduce((total, part) => total + pick(part), 0));
+  const isPriced = parts.every(({ savedUsd }) => savedUsd !== undefined);
+  return {
+    figure: 'replayed',
+    computes: sum(({ computes }) => computes),
+    used_cu_hours: sum(({ used }) => used / 3600),
+    cu_hours: { low: sum(({ saved }) => saved.low / 3600), high: sum(({ saved }) => saved.high / 3600) },
+    usd: isPriced
+      ? { low: sum(({ savedUsd }) => savedUsd?.low ?? 0), high: sum(({ savedUsd }) => savedUsd?.high ?? 0) }
+      : null,
   };
 }
 

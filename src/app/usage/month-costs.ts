@@ -1,3 +1,5 @@
+import type { Compute } from '../../domain/compute/compute.ts';
+import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import { addLine, type BillLine, billOf, dailyLines } from '../../domain/usage/bill.ts';
 import { DAY_MS } from '../../domain/usage/known.ts';
 import { type BillingMonth, billingMonth, priceAt } from '../../domain/usage/month.ts';
@@ -11,6 +13,7 @@ import {
 import { seriesOf } from '../../domain/usage/stored.ts';
 import type { UsageSeries, UsageUnit } from '../../domain/usage/usage.ts';
 import type { CostRules } from '../../ports/rules.ts';
+import { type Counterfactual, counterfactualOf } from './counterfactual.ts';
 import type { UsageReader } from './usage-account.ts';
 
 /** This billing month of one organization, as far as it is known. */
@@ -24,6 +27,8 @@ export interface MonthCosts {
   lines: (BillLine & { projectId: string })[];
   /** Most CU-seconds first. */
   owners: OwnerCosts[];
+  /** What enforcing would have saved, by owner; absent where ebb enforces. */
+  counterfactual?: Counterfactual[];
 }
 
 /** What an owner has used this month; `name` is the owner. */
@@ -48,8 +53,10 @@ export async function monthCosts(options: {
   nowMs: number;
   costs: CostRules;
   ownerOf: (unit: UsageUnit) => string;
+  /** Given where ebb only observes. */
+  observed?: { computes: readonly Compute[]; policies: CompiledPolicies };
 }): Promise<MonthCosts | undefined> {
-  const { kept, account, organization, nowMs, costs, ownerOf } = options;
+  const { kept, account, organization, nowMs, costs, ownerOf, observed } = options;
   const about = await kept.about();
   if (about === undefined) return undefined;
   const { plans } = about;
@@ -79,7 +86,10 @@ export async function monthCosts(options: {
       }
     }
   }
-  return { account, organization, month, knownUntilMs, lines, owners: ownersIn(lines, past, month) };
+  const counterfactual =
+    observed && (await counterfactualOf({ ...observed, kept, ownerOf, untilMs: month.untilMs, priceAt: bill.priceAt }));
+  const owners = ownersIn(lines, past, month);
+  return { account, organization, month, knownUntilMs, lines, owners, ...(counterfactual && { counterfactual }) };
 }
 
 /** By start of the day. */

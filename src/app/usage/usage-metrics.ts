@@ -1,6 +1,7 @@
 /** Series of usage and costs, and the events of days that are out of the ordinary. Only the leader has them. */
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
+import type { Counterfactual } from './counterfactual.ts';
 import type { MonthCosts, OwnerCosts } from './month-costs.ts';
 
 /** Removes all of them, as another daemon leads now. */
@@ -9,6 +10,7 @@ export function clearUsageMetrics({ metrics }: Telemetry): void {
   metrics.clear('ebb_cost_month_to_date_usd');
   metrics.clear('ebb_cost_month_projected_usd');
   metrics.clear('ebb_spend_anomaly_cu_hours');
+  metrics.clear('ebb_counterfactual_saved_cu_seconds');
   metrics.clear('ebb_usage_unknown_hours');
   metrics.clear('ebb_usage_age_seconds');
 }
@@ -26,7 +28,8 @@ export function showUsageMetrics(telemetry: Telemetry, costs: readonly MonthCost
   clearUsageMetrics(telemetry);
   const sums = new Map<string, Sums>();
   const unknown = new Map<string, number>();
-  for (const { account, lines, owners } of costs) {
+  for (const { account, lines, owners, counterfactual } of costs) {
+    showCounterfactual(telemetry, account, counterfactual ?? []);
     for (const { projectId: project, name: owner, cuSeconds, unknownHours } of lines) {
       metrics.set('ebb_usage_month_cu_seconds', { account, project, owner }, cuSeconds);
       unknown.set(account, (unknown.get(account) ?? 0) + unknownHours);
@@ -37,14 +40,24 @@ export function showUsageMetrics(telemetry: Telemetry, costs: readonly MonthCost
     }
   }
   for (const [account, hours] of unknown) metrics.set('ebb_usage_unknown_hours', { account }, hours);
-  for (const { account, owner, dollars, beyond } of sums.values()) {
-    const { usd, ...projected } = dollars;
-    if (usd !== undefined) metrics.set('ebb_cost_month_to_date_usd', { account, owner }, usd);
-    for (const [bound, value] of Object.entries(projected)) {
-      metrics.set('ebb_cost_month_projected_usd', { account, owner, bound }, value);
+  for (const one of sums.values()) showOwner(telemetry, one);
+}
+
+function showCounterfactual({ metrics }: Telemetry, account: string, owners: readonly Counterfactual[]): void {
+  for (const { owner, saved } of owners) {
+    for (const bound of ['low', 'high'] as const) {
+      metrics.set('ebb_counterfactual_saved_cu_seconds', { account, owner, bound }, saved[bound]);
     }
-    metrics.set('ebb_spend_anomaly_cu_hours', { account, owner }, beyond);
   }
+}
+
+function showOwner({ metrics }: Telemetry, { account, owner, dollars, beyond }: Sums): void {
+  const { usd, ...projected } = dollars;
+  if (usd !== undefined) metrics.set('ebb_cost_month_to_date_usd', { account, owner }, usd);
+  for (const [bound, value] of Object.entries(projected)) {
+    metrics.set('ebb_cost_month_projected_usd', { account, owner, bound }, value);
+  }
+  metrics.set('ebb_spend_anomaly_cu_hours', { account, owner }, beyond);
 }
 
 /** Of an owner over the organizations of an account. */

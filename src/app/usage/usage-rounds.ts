@@ -33,6 +33,7 @@ export interface UsageRoundsDeps {
   rules: CurrentRules;
   telemetry: Telemetry;
   leaderLease: { isHeld(): boolean };
+  mode: 'enforce' | 'observe';
   runInBackground: RunInBackground;
   /** Those of the settings. */
   accounts: readonly { name: string; organization?: string }[];
@@ -167,9 +168,12 @@ async function costsNow(deps: UsageRoundsDeps): Promise<MonthCosts[]> {
   const computes = [...fleet.cachedProjects()].flatMap((project) => project.computes);
   const ownerOf = ownersOf({ rules: costs.owners, policies, computes });
   const all: MonthCosts[] = [];
-  for (const { account, organization } of organizationsOf(listedProjects(deps), deps.accounts)) {
+  for (const { account, organization, projectIds } of organizationsOf(listedProjects(deps), deps.accounts)) {
     const kept = usageAccount(store, { account, organization });
-    const known = await monthCosts({ ...{ kept, account, organization, costs, ownerOf }, nowMs: clock.now() });
+    const own = computes.filter((compute) => projectIds.includes(compute.projectId));
+    const observed = deps.mode === 'observe' ? { observed: { computes: own, policies } } : {};
+    const asked = { kept, account, organization, costs, ownerOf, ...observed };
+    const known = await monthCosts({ ...asked, nowMs: clock.now() });
     if (known !== undefined) all.push(known);
   }
   return all;

@@ -25,7 +25,18 @@ export function costLines(costs: Costs): string[] {
     `compute since ${from.slice(0, 10)} (known until ${until.slice(0, 16)}Z): ${amountText(total)}`,
     ...shown,
     ...more,
+    ...savedLines(costs.would_have_saved ?? null),
   ];
+}
+
+/** In observe mode. */
+function savedLines(saved: NonNullable<Costs>['would_have_saved']): string[] {
+  if (saved === null) return [];
+  const { cu_hours: hours, usd, used_cu_hours: used } = saved;
+  const amount = usd
+    ? `${formatDollar(usd.low)} to ${formatDollar(usd.high)}`
+    : `${hours.low} to ${hours.high} CU-hours (price unknown: set plan: in ebb.yaml)`;
+  return [`enforcing would have saved ${amount} of the ${used} CU-hours of the last two weeks (replayed)`];
 }
 
 /** `$12.30 so far, $40.00 to $52.10 by the end of the month`. */

@@ -1,6 +1,8 @@
 import type { Compute } from '../../domain/compute/compute.ts';
-import { type Difference, differencesOf } from '../../domain/forecast/forecast.ts';
+import type { Expected } from '../../domain/forecast/expected.ts';
+import { type Difference, differencesOf, type Span } from '../../domain/forecast/forecast.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
+import { monthChange, sumExpected } from '../forecast/month.ts';
 import type { Outlook } from '../forecast/outlook.ts';
 import { type Range, sumOf, times } from '../forecast/sums.ts';
 
@@ -21,6 +23,10 @@ export interface Comparison {
   hours: { before: Range; after: Range };
   /** US dollars of those that have a price; absent if none has. */
   dollars?: { before: Range; after: Range };
+  /** What it is expected to cost a month; absent where usage or prices are not known. */
+  month?: { old: Expected; new: Expected; delta: Expected };
+  /** CU-hours that are expected of the computes with usage data. */
+  expected: { before: Expected | null; after: Expected | null };
   policies: PolicyNames;
 }
 
@@ -32,7 +38,12 @@ export interface PolicyNames {
 }
 
 /** Compares what is foreseen for the same computes, in the same order. */
-export function compare(before: readonly Outlook[], after: readonly Outlook[], policies: PolicyNames): Comparison {
+export function compare(
+  before: readonly Outlook[],
+  after: readonly Outlook[],
+  policies: PolicyNames,
+  span: Span,
+): Comparison {
   const changes = before.flatMap((old, index): ComputeChange[] => {
     const changed = after[index];
     if (!changed) return [];
@@ -42,11 +53,15 @@ export function compare(before: readonly Outlook[], after: readonly Outlook[], p
   const hoursOf = (outlooks: readonly Outlook[]) => sumOf(outlooks, ({ cuHours }) => cuHours);
   const dollarsOf = (outlooks: readonly Outlook[]) =>
     sumOf(outlooks, ({ cuHours, price = 0 }) => times(cuHours, price));
+  const month = monthChange(before, after, span);
+  const expectedOf = (outlooks: readonly Outlook[]) => sumExpected(outlooks, span)?.cuHours ?? null;
   const priced = before.some(({ price }) => price !== undefined);
   return {
     changes,
     computes: before.length,
     hours: { before: hoursOf(before), after: hoursOf(after) },
+    ...(month && { month }),
+    expected: { before: expectedOf(before), after: expectedOf(after) },
     ...(priced && { dollars: { before: dollarsOf(before), after: dollarsOf(after) } }),
     policies,
   };

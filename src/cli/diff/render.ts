@@ -3,6 +3,7 @@ import { type ComputeSettings, sameSize } from '../../domain/compute/compute.ts'
 import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
 import type { Difference, Span } from '../../domain/forecast/forecast.ts';
 import { formatDay, formatSpan, formatTime } from '../forecast/local-time.ts';
+import { changeText } from '../forecast/month.ts';
 import { differenceOf, formatChange, formatDollar, formatDollars, formatHours, type Range } from '../forecast/sums.ts';
 import type { Comparison, ComputeChange, PolicyNames } from './compare.ts';
 
@@ -114,13 +115,23 @@ function fromTo(before: Range, after: Range): string {
   return `${formatHours(before)} → ${formatHours(after)} (${formatChange(differenceOf(after, before))})`;
 }
 
-function totals({ hours, dollars }: Comparison, { group, line }: Marks): string {
+function totals({ hours, dollars, expected, month }: Comparison, { group, line }: Marks): string {
   const change = dollars && formatChange(differenceOf(dollars.after, dollars.before), formatDollar);
   return [
     group('All computes'),
     line(`CU-hours: ${fromTo(hours.before, hours.after)}`),
+    line(monthLine(month, expected.before !== null)),
     ...(dollars ? [line(`price: ${formatDollars(dollars.before)} → ${formatDollars(dollars.after)} (${change})`)] : []),
   ].join('\n');
+}
+
+/** What it means for a month, or why that is not known. */
+function monthLine(month: Comparison['month'], hasUsage: boolean): string {
+  if (month)
+    return `it ${changeText(month.delta)}: expected ${formatDollar(month.old.mid)} → ${formatDollar(month.new.mid)}`;
+  return hasUsage
+    ? 'a month: price unknown: set plan: in ebb.yaml'
+    : 'a month: no usage data (ebb run collects it, --usage reads it)';
 }
 
 /** Computes that change in the same way at the same times. */

@@ -1,11 +1,15 @@
 import type { Difference, Span } from '../../domain/forecast/forecast.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
+import { expectedJson } from '../forecast/month.ts';
 import { rounded } from '../forecast/report.ts';
 import { differenceOf, type Range, times } from '../forecast/sums.ts';
 import type { Comparison } from './compare.ts';
 
 /** As programs read it: instants in UTC, sizes in CU, timeouts in seconds; only computes that differ. */
-export function diffJson({ fromMs, toMs }: Span, { changes, computes, hours, dollars, policies }: Comparison) {
+export function diffJson(
+  { fromMs, toMs }: Span,
+  { changes, computes, hours, dollars, expected, month, policies }: Comparison,
+) {
   return {
     from: isoInstant(fromMs),
     to: isoInstant(toMs),
@@ -26,6 +30,10 @@ export function diffJson({ fromMs, toMs }: Span, { changes, computes, hours, dol
       }),
     })),
     cu_hours: bothAndDelta(hours.before, hours.after),
+    cu_hours_expected: { old: expectedJson(expected.before), new: expectedJson(expected.after) },
+    usd_month_expected: month
+      ? { old: expectedJson(month.old), new: expectedJson(month.new), delta: expectedJson(month.delta) }
+      : null,
     ...(dollars && { usd: bothAndDelta(dollars.before, dollars.after) }),
   };
 }

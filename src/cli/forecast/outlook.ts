@@ -1,15 +1,19 @@
 import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
 import type { CuSeconds, Prices } from '../../domain/compute/cost.ts';
 import type { ForecastSubject } from '../../domain/forecast/alike.ts';
+import { type Expected, either, expectedCuHours } from '../../domain/forecast/expected.ts';
 import { type Asked, type Forecast, forecastFleet, unchangedUse } from '../../domain/forecast/forecast.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import { type Account, accountFor } from '../../settings/accounts.ts';
+import type { UsageProfiles } from './known-usage.ts';
 
 /** What is foreseen for a compute, and what would be if ebb had never touched it. */
 export interface Outlook extends Forecast {
   compute: Compute;
   /** CU-hours with the baseline. */
   without: CuSeconds;
+  /** CU-hours if its clients come as they did before; null where its usage is not known. An estimate. */
+  expected: Expected | null;
   /** US dollars for a CU-hour; absent where nobody said which plan the account has. */
   price?: number;
 }
@@ -21,17 +25,26 @@ export interface Pricing {
 
 /** What is foreseen for computes, in their order. */
 export function foresee(
-  input: Asked & { policies: CompiledPolicies; subjects: readonly ForecastSubject[]; pricing: Pricing },
+  input: Asked & {
+    policies: CompiledPolicies;
+    subjects: readonly ForecastSubject[];
+    pricing: Pricing;
+    profiles?: UsageProfiles;
+  },
 ): Outlook[] {
-  const { subjects, pricing, fromMs, toMs } = input;
+  const { subjects, pricing, profiles = new Map(), fromMs, toMs } = input;
   return forecastFleet(input).map((forecast, index): Outlook => {
     const { compute, baseline } = subjects[index] as ForecastSubject;
     const price = priceFor(compute, pricing);
+    // A disabled compute can't be woken by anyone.
+    const profile = compute.disabled ? undefined : profiles.get(compute.computeId);
+    const had = either(settingsOf(compute), baseline ?? settingsOf(compute));
     const before = { ...(baseline ?? settingsOf(compute)), disabled: compute.disabled };
     return {
       ...forecast,
       compute,
       without: unchangedUse(before, { fromMs, toMs }),
+      expected: profile ? expectedCuHours(forecast.segments, profile, had) : null,
       ...(price !== undefined && { price }),
     };
   });

@@ -3,6 +3,7 @@ import type { Span } from '../../domain/forecast/forecast.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import { shortened } from '../output.ts';
 import { plainTable } from '../terminal.ts';
+import { expectedJson, expectedLine } from './month.ts';
 import type { Outlook } from './outlook.ts';
 import {
   differenceOf,
@@ -45,7 +46,7 @@ export function forecastJson({ fromMs, toMs }: Span, outlooks: readonly Outlook[
   return {
     from: isoInstant(fromMs),
     to: isoInstant(toMs),
-    computes: outlooks.map(({ compute, segments, cuHours, without, price }) => ({
+    computes: outlooks.map(({ compute, segments, cuHours, without, expected, price }) => ({
       project_id: compute.projectId,
       compute_id: compute.computeId,
       segments: segments.map((segment) => ({
@@ -58,6 +59,7 @@ export function forecastJson({ fromMs, toMs }: Span, outlooks: readonly Outlook[
       })),
       cu_hours: rounded(cuHours),
       cu_hours_without: rounded(without),
+      cu_hours_expected: expectedJson(expected),
       ...(price !== undefined && { usd: rounded(times(cuHours, price)) }),
     })),
   };
@@ -69,7 +71,7 @@ export function rounded({ low, high }: Range): Range {
 }
 
 /** What ebb changes in all, and what these figures rest on. */
-export function balanceLines(outlooks: readonly Outlook[]): string[] {
+export function balanceLines(outlooks: readonly Outlook[], span: Span): string[] {
   const change = differenceOf(
     sumOf(outlooks, ({ cuHours }) => cuHours),
     sumOf(outlooks, ({ without }) => without),
@@ -85,6 +87,7 @@ export function balanceLines(outlooks: readonly Outlook[]): string[] {
   ];
   return [
     `Against the baseline: ${formatChange(change)} CU-hours${dollars}.`,
+    expectedLine(outlooks, span),
     'Low: what may sleep always sleeps. High: all awake, at the maximum. The truth is between: docs/forecast.md.',
     ...(unpriced.length > 0
       ? [`No price for ${unpriced.map(printable).join(', ')}: say in ebb.yaml which plan it is (plan: launch).`]

@@ -2,7 +2,8 @@
 import { DAY_MS, HOUR_MS, joinDaysAndHours } from './known.ts';
 import type { UsageBucket, UsageSeries, UsageUnit } from './usage.ts';
 
-const HOURS_KEPT = 14 * 24;
+/** How many hours are kept of a unit. */
+export const HOURS_KEPT = 14 * 24;
 /** How many days are kept of a unit. */
 export const DAYS_KEPT = 400;
 

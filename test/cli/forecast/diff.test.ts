@@ -18,7 +18,7 @@ function comparison(before: Policy[], after: Policy[]) {
   const outlooks = [old, now].map((policies) =>
     foresee({ ...SPRING_WEEK, policies, subjects: SUBJECTS, pricing: PRICING }),
   );
-  return compare(outlooks[0] ?? [], outlooks[1] ?? [], comparePolicies(old.set, now.set));
+  return compare(outlooks[0] ?? [], outlooks[1] ?? [], comparePolicies(old.set, now.set), SPRING_WEEK);
 }
 
 const earlier = comparison(webAndDev(), webAndDev({ webFromHour: 7 }));
@@ -38,6 +38,7 @@ Mon 23 Mar 2026, 00:00 to Mon 30 Mar 2026, 00:00 (Europe/Berlin)
 
 All computes
   CU-hours: 100–688 → 110–718 (+10 to +30)
+  a month: no usage data (ebb run collects it, --usage reads it)
   price: $10.60–72.93 → $11.66–76.11 (+$1.06 to +$3.18)
 `);
   });
@@ -60,7 +61,7 @@ All computes
       foresee({ ...SPRING_WEEK, policies: compiled(...policies), subjects: [{ compute }], pricing: PRICING });
     const always = aSchedule({ windows: [], otherwise: { size: { minCu: 4, maxCu: 4 } } });
     const names = { added: ['always'], removed: [], changed: [] };
-    const markdown = diffMarkdown(compare(outlooksOf(), outlooksOf(always), names), options);
+    const markdown = diffMarkdown(compare(outlooksOf(), outlooksOf(always), names, SPRING_WEEK), options);
     expect(`\n${markdown}\n`).toBe(`
 ### ebb diff: 1 of 1 computes change
 
@@ -76,6 +77,7 @@ Mon 23 Mar 2026, 00:00 to Mon 30 Mar 2026, 00:00 (Europe/Berlin)
 **All computes**
 
 - CU-hours: 0–334 → 0–668 (0 to +334)
+- a month: no usage data (ebb run collects it, --usage reads it)
 - price: $0.00–35.40 → $0.00–70.81 ($0.00 to +$35.40)
 `);
   });

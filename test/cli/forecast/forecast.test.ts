@@ -32,7 +32,7 @@ A cell is 3 hours: the largest size in them. Days and hours of Europe/Berlin.
   });
 
   it('is a table with what it costs, and how that compares', () => {
-    expect(`\n${outlookTable(outlooks)}\n\n${balanceLines(outlooks).join('\n')}\n`).toBe(`
+    expect(`\n${outlookTable(outlooks)}\n\n${balanceLines(outlooks, SPRING_WEEK).join('\n')}\n`).toBe(`
 project   compute  CU-hours  without ebb         price
 web-shop  ep-shop    50–317      334–668   $5.30–33.60
 web-blog  ep-blog    50–317        0–334   $5.30–33.60
@@ -40,6 +40,7 @@ dev       ep-dev       0–54        0–334    $0.00–5.72
 all                 100–688    334–1,336  $10.60–72.93
 
 Against the baseline: −648 to −234 CU-hours, −$68.69 to −$24.80.
+Expected: no usage data, so from always asleep to always awake (ebb run collects it, --usage reads it).
 Low: what may sleep always sleeps. High: all awake, at the maximum. The truth is between: docs/forecast.md.
 `);
   });
@@ -115,6 +116,7 @@ Low: what may sleep always sleeps. High: all awake, at the maximum. The truth is
           ],
           cu_hours: { low: 1, high: 5 },
           cu_hours_without: { low: 4, high: 8 },
+          cu_hours_expected: null,
           usd: { low: 0.106, high: 0.53 },
         },
       ],
@@ -125,7 +127,7 @@ Low: what may sleep always sleeps. High: all awake, at the maximum. The truth is
     const accounts = PRICING.accounts.map(({ plan: _, ...account }) => account);
     const unpriced = foresee({ ...SPRING_WEEK, policies, subjects: SUBJECTS, pricing: { ...PRICING, accounts } });
     expect(outlookTable(unpriced)).not.toContain('$');
-    expect(balanceLines(unpriced).at(-1)).toBe(
+    expect(balanceLines(unpriced, SPRING_WEEK).at(-1)).toBe(
       'No price for default: say in ebb.yaml which plan it is (plan: launch).',
     );
   });

@@ -127,6 +127,7 @@ const Readiness = z.object({
   checks: z.array(z.object({ name: text, ok: z.boolean(), message: text })),
 });
 
+const lowHigh = z.object({ low: z.number(), high: z.number() });
 const known = { cu_hours: z.number(), usd: z.number().nullable(), unknown_hours: z.number() };
 const Projection: z.ZodType<ProjectionDocument> = z
   .object({ low: z.number(), mid: z.number(), high: z.number() })
@@ -144,6 +145,12 @@ export const Costs: z.ZodType<CostsDocument> = z
       }),
     ),
     total: z.object({ ...known, projected_usd: Projection.nullable() }),
+    would_have_saved: z
+      .object({
+        figure: z.literal('replayed'),
+        ...{ computes: z.number(), used_cu_hours: z.number(), cu_hours: lowHigh, usd: lowHigh.nullable() },
+      })
+      .nullable(),
   })
   .meta({ id: 'Costs' });
 

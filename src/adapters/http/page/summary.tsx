@@ -2,7 +2,7 @@ import type { CostsDocument, StatusDocument } from '../../../ports/documents.ts'
 import type { FleetDocument } from '../../../ports/status-page.ts';
 import { cuWords } from './fleet-filters.tsx';
 import { ComputeLink, Instant } from './parts.tsx';
-import { costWords, freezeWords, plural } from './words.ts';
+import { costWords, freezeWords, plural, savedWords } from './words.ts';
 
 /** Mode, and how many computes have which status. */
 export function Summary({ status, fleet }: { status: StatusDocument; fleet: FleetDocument }) {
@@ -38,7 +38,11 @@ export function Summary({ status, fleet }: { status: StatusDocument; fleet: Flee
 }
 
 /** What this month has cost; by owner it stands in the totals of the list. */
-function MonthCosts({ costs: { total, owners, known_until: until } }: { costs: CostsDocument }) {
+function MonthCosts({
+  costs: { total, owners, known_until: until, would_have_saved: saved },
+}: {
+  costs: CostsDocument;
+}) {
   const anomalies = owners.filter(({ anomaly }) => anomaly !== null);
   return (
     <p class="costs">
@@ -46,6 +50,13 @@ function MonthCosts({ costs: { total, owners, known_until: until } }: { costs: C
       {total.unknown_hours > 0 && `; ${plural(Math.round(total.unknown_hours), 'hour')} unknown`}.{' '}
       <span class="dim">Compute only, known until {until.slice(0, 16).replace('T', ' ')} UTC.</span>{' '}
       <a href="/?group=owner">By owner</a>
+      {saved && (
+        <>
+          <br />
+          Enforcing would have saved {savedWords(saved)} of the {saved.used_cu_hours.toLocaleString('en')} CU-hours of
+          the last two weeks.
+        </>
+      )}
       {anomalies.map(({ owner, anomaly }) => (
         <>
           <br />

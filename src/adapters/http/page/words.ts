@@ -79,6 +79,12 @@ export function costWords({ cu_hours: hours, usd, projected_usd: projected }: Co
   return `${dollars(usd)} so far${month}`;
 }
 
+/** `$12.30 to $40.00`; CU-hours where the price is not known. */
+export function savedWords({ cu_hours: hours, usd }: NonNullable<CostsDocument['would_have_saved']>): string {
+  if (usd) return `${dollars(usd.low)} to ${dollars(usd.high)}`;
+  return `${hours.low.toLocaleString('en')} to ${hours.high.toLocaleString('en')} CU-hours`;
+}
+
 function dollars(value: number): string {
   return `$${value.toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
 }

@@ -1,0 +1,46 @@
+import type { Planning } from '../../compose/planning.ts';
+import { settingsOf } from '../../domain/compute/compute.ts';
+import { either, expectedCuHours } from '../../domain/forecast/expected.ts';
+import { unchangedUse } from '../../domain/forecast/forecast.ts';
+import type { Settings } from '../../settings.ts';
+import { readUsageProfiles } from '../forecast/known-usage.ts';
+import { changeText, monthChange } from '../forecast/month.ts';
+import { foresee, type Outlook } from '../forecast/outlook.ts';
+import { formatDollar } from '../forecast/sums.ts';
+
+const WEEK_MS = 7 * 86_400_000;
+
+/** What the policies cost or save a month against leaving the computes of the plan as they are, in one line: from the week after it. */
+export async function planMonth(
+  { plan, policies, situation, projects }: Pick<Planning, 'plan' | 'policies' | 'situation' | 'projects'>,
+  { settings, ...files }: { settings: Settings; usageFile: string | undefined; fleetFile: string | undefined },
+): Promise<string> {
+  const { computes, records = new Map(), baselines = new Map(), holds = [], nowMs } = situation;
+  if (plan.computes.length === 0) return 'A month: no computes.';
+  const profiles = await readUsageProfiles({ settings, ...files, computes, projects, nowMs });
+  const span = { fromMs: nowMs, toMs: nowMs + WEEK_MS };
+  const subjects = plan.computes.map(({ compute }) => ({
+    compute,
+    baseline: records.get(compute.computeId)?.baseline ?? baselines.get(compute.computeId),
+    trials: records.get(compute.computeId)?.trials,
+    holds: holds.filter(({ computeId }) => computeId === compute.computeId),
+  }));
+  const after = foresee({ ...span, policies, subjects, pricing: settings, profiles });
+  const before = after.map((outlook, index): Outlook => {
+    const now = settingsOf(outlook.compute);
+    const had = either(now, subjects[index]?.baseline ?? now);
+    const profile = outlook.expected ? profiles.get(outlook.compute.computeId) : undefined;
+    const segments = [{ ...now, ...span, policies: [] }];
+    const cuHours = unchangedUse({ ...now, disabled: outlook.compute.disabled }, span);
+    return { ...outlook, segments, cuHours, expected: profile ? expectedCuHours(segments, profile, had) : null };
+  });
+  const month = monthChange(before, after, span);
+  if (month) {
+    const known = after.filter(({ expected }) => expected !== null).length;
+    const part = known < after.length ? ` (${known} of ${after.length} computes have usage data)` : '';
+    return `With these policies it ${changeText(month.delta)} against leaving all as it is now: expected ${formatDollar(month.new.mid)}${part}.`;
+  }
+  return after.some(({ expected }) => expected !== null)
+    ? 'A month: price unknown: set plan: in ebb.yaml.'
+    : 'A month: no usage data (ebb run collects it, --usage reads it); ebb forecast shows the bounds.';
+}

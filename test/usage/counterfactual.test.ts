@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest';
+import { counterfactualOf } from '../../src/app/usage/counterfactual.ts';
+import type { UsageReader } from '../../src/app/usage/usage-account.ts';
+import { mergeUsage, noUsage } from '../../src/domain/usage/stored.ts';
+import { unitName } from '../../src/domain/usage/usage.ts';
+import { aCompute, aSchedule, compiled } from '../support/builders.ts';
+import { HOUR_MS } from './support.ts';
+
+const UNTIL_MS = Date.parse('2026-03-16T00:00:00Z');
+const HOURS = 14 * 24;
+
+/** Every hour of the last two weeks used the same; one is not known. */
+function keptOf(names: readonly string[], cuSeconds: number): UsageReader {
+  const all = names.map((name) => {
+    const [projectId = '', branchId = null] = name.split('/');
+    const buckets = Array.from({ length: HOURS }, (_, hour) => ({
+      ...{ startMs: UNTIL_MS - (HOURS - hour) * HOUR_MS, seconds: 3600, cuSeconds: hour === 7 ? null : cuSeconds },
+    }));
+    return mergeUsage(noUsage({ projectId, branchId }), { buckets }).usage;
+  });
+  return {
+    about: async () => undefined,
+    units: async () => all.map(({ projectId, branchId }) => ({ projectId, branchId })),
+    read: async (units) => units.flatMap((unit) => all.find((one) => unitName(one) === unitName(unit)) ?? []),
+  };
+}
+
+const shared = { untilMs: UNTIL_MS, ownerOf: () => 'team-web', priceAt: () => 0.2 };
+const small = aSchedule({ windows: [], otherwise: { size: { minCu: 0.25, maxCu: 1 } } });
+
+describe('what enforcing would have saved', () => {
+  it('replays the known hours under the sizes of policies', async () => {
+    const compute = aCompute({ minCu: 1, maxCu: 1, suspendTimeoutSeconds: 300 });
+    const kept = keptOf([`${compute.projectId}/${compute.branchId}`], 1800);
+    const [saved] = await counterfactualOf({ ...shared, kept, computes: [compute], policies: compiled(small) });
+    // Awake for half of each hour at 1 CU, which is the maximum of the policy: then nothing is saved.
+    expect(saved).toMatchObject({
+      owner: 'team-web',
+      computes: 1,
+      used: 1800 * (HOURS - 1),
+      saved: { low: 0, high: 0 },
+    });
+    const large = aCompute({ minCu: 2, maxCu: 2, suspendTimeoutSeconds: 300 });
+    const [half] = await counterfactualOf({ ...shared, kept, computes: [large], policies: compiled(small) });
+    // A quarter of each hour at 2 CU, and at 1 CU under the policy.
+    expect(half?.saved).toEqual({ low: 900 * (HOURS - 1), high: 900 * (HOURS - 1) });
+    expect(half?.savedUsd?.high).toBeCloseTo(0.25 * 0.2 * (HOURS - 1), 6);
+  });
+
+  it('is from nothing to all of a compute that never slept', async () => {
+    const compute = aCompute({ minCu: 1, maxCu: 1, suspendTimeoutSeconds: -1 });
+    const sleeps = aSchedule({ windows: [], otherwise: { suspendTimeoutSeconds: 300 } });
+    const kept = keptOf([compute.projectId], 3600);
+    const [saved] = await counterfactualOf({ ...shared, kept, computes: [compute], policies: compiled(sleeps) });
+    expect(saved?.saved).toEqual({ low: 0, high: 3600 * (HOURS - 1) });
+  });
+
+  it('leaves out computes whose usage can not be told from that of others, and has no dollars without a price', async () => {
+    const computes = ['ep-a', 'ep-b'].map((computeId) => aCompute({ computeId }));
+    const kept = keptOf([`${computes[0]?.projectId}/${computes[0]?.branchId}`], 3600);
+    expect(await counterfactualOf({ ...shared, kept, computes, policies: compiled(small) })).toEqual([]);
+    const [unpriced] = await counterfactualOf({
+      ...{ ...shared, kept, computes: computes.slice(0, 1), policies: compiled(small) },
+      priceAt: () => undefined,
+    });
+    expect(unpriced?.savedUsd).toBeUndefined();
+  });
+});
