@@ -11,6 +11,7 @@ import { openControlApi } from '../../../src/compose/control-api.ts';
 import { startParts } from '../../../src/compose/daemon.ts';
 import { type Closer, type OpenOutside, openParts } from '../../../src/compose/daemon-parts.ts';
 import type { FleetCompute } from '../../../src/emulator/fleet.ts';
+import type { EmulatorOptions } from '../../../src/emulator/server.ts';
 import { loadPolicySet } from '../../../src/policy/load.ts';
 import { NO_SOURCES } from '../../../src/policy/sources.ts';
 import type { ApiResult, ControlApi } from '../../../src/ports/control-api.ts';
@@ -50,12 +51,14 @@ export async function startSimulatedDaemon(options: {
   fromMs: number;
   computes: Record<string, Partial<FleetCompute>>;
   policies: string;
+  /** Of the emulator; a fleet in it counts instead of `computes`. */
+  platform?: Partial<EmulatorOptions>;
   onEvent?: (event: ComputeEvent) => void;
 }): Promise<SimulatedDaemon> {
   const calls = { pending: 0, isOut: false };
   const clock = createSteppedClock(options.fromMs, () => calls.pending > 0);
   const platform = await startTestPlatform(options.computes, {
-    ...{ clock, operationTimeMs: 2_000, availabilityCheckMs: 0 },
+    ...{ clock, operationTimeMs: 2_000, availabilityCheckMs: 0, ...options.platform },
   });
   const folder = await makeFolder({ 'policy.yaml': options.policies });
   const opened: Closer[] = [() => folder.remove(), () => platform.close()];
@@ -140,6 +143,11 @@ function observed(client: ControlApi, calls: { pending: number; isOut: boolean }
     };
   return {
     ...client,
+    // Its limit is one of real time.
+    usage: async () => ({
+      ok: false,
+      error: { code: 'not_found', route: 'any', message: 'not simulated', status: 404 },
+    }),
     listProjects: pages(client.listProjects),
     listBranches: pages(client.listBranches),
     listOperations: pages(client.listOperations),
