@@ -1,4 +1,6 @@
 import { Command, Option } from 'commander';
+import type { Planning } from '../compose/planning.ts';
+import type { Settings } from '../settings.ts';
 import { UserError } from './fail.ts';
 import { type FilterFlags, filtered, withFilterFlags } from './filter.ts';
 import { jsonText, writeOut, writeWhole } from './output.ts';
@@ -63,29 +65,24 @@ async function plan(flags: PlanFlags): Promise<void> {
   const json = `${jsonText(fleetPlanJson(value.plan))}\n`;
   if (flags.out !== undefined) await writeWhole(flags.out, json);
   printAsides(value);
-  if (flags.json) writeOut(json);
-  else {
-    const { planMonth } = await import('./plan/month.ts');
-    const month = await planMonth(value, { settings, usageFile: flags.usage, fleetFile: flags.fleet });
-    writeOut(`${await asText(value.plan, flags, settings.mode)}\n${month}\n`);
-  }
+  writeOut(flags.json ? json : `${await asText(value, flags, settings)}\n`);
   const toDo = value.plan.computes.some(({ plan: { verdict } }) => verdict !== 'none');
   if (toDo) process.exitCode = 2;
   if (value.missing.length > 0) process.exitCode = 1;
 }
 
-async function asText(
-  fleetPlan: Parameters<typeof import('./plan/describe-plan.ts').describePlan>[0],
-  { mode, out, fleet }: PlanFlags,
-  settingsMode: 'enforce' | 'observe',
-): Promise<string> {
-  const [{ describePlan }, { colorsOf }] = await Promise.all([
+async function asText(planning: Planning, { mode, out, fleet, usage }: PlanFlags, settings: Settings): Promise<string> {
+  const [{ describePlan }, { colorsOf }, { planMonth }] = await Promise.all([
     import('./plan/describe-plan.ts'),
     import('./terminal.ts'),
+    import('./plan/month.ts'),
   ]);
-  const observes = fleet === undefined && mode === 'enforce' && settingsMode === 'observe';
+  const observes = fleet === undefined && mode === 'enforce' && settings.mode === 'observe';
+  // A snapshot has no usage.
+  const hasMonth = fleet === undefined || usage !== undefined;
   return [
-    describePlan(fleetPlan, colorsOf(process.stdout)),
+    describePlan(planning.plan, colorsOf(process.stdout)),
+    ...(hasMonth ? [await planMonth(planning, { settings, usageFile: usage, fleetFile: fleet })] : []),
     ...(observes
       ? ['A daemon with these settings observes: of this it would write nothing (mode: enforce, or ebb apply).']
       : []),
