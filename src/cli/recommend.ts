@@ -48,34 +48,36 @@ function parseDollars(text: string): number {
 }
 
 async function runRecommend(names: string[], flags: RecommendFlags): Promise<void> {
-  const { holidaysOf, readPast, settingsOrFail, recommend, recommendFacts, selectComputes } = await parts();
+  const { holidaysOf, readHolds, readPast, settingsOrFail, recommend, recommendFacts, selectComputes } = await parts();
   const { config: configFile, apiUrl, policies, coldStartWorth } = flags;
   const settings = settingsOrFail({ configFile, flags: { apiUrl, policies } });
   const past = await readPast(settings, flags, { branches: true });
   // Whose a compute is comes with its findings: the policies need not be readable here.
   const { owner: _owner, ...bySelector } = flags;
   const computes = filtered(selectComputes(past.computes, names), bySelector, { settings, policies: undefined });
-  const facts = await recommendFacts(settings, computes);
+  const known = flags.operations === undefined ? await readHolds(settings, past.toMs) : { holds: [], notes: [] };
+  const facts = await recommendFacts(settings, computes, known.holds);
   const all = recommend(facts, {
     holidaysOf,
     ...(coldStartWorth !== undefined && { coldStartWorthMs: coldStartWorth }),
   });
   const findings = all.filter((finding) => isWanted(finding, flags));
-  printPastAsides(past);
+  printPastAsides({ ...past, notes: [...past.notes, ...known.notes] });
   if (flags.write !== undefined) await writePolicies(flags.write, findings, past);
   writeOut(`${await rendered(findings, past, flags)}\n`);
 }
 
 async function parts() {
-  const [{ holidaysOf, recommendFacts }, { readPast }, { settingsOrFail }, { recommend }, { selectComputes }] =
+  const [recommending, { readHolds }, { readPast }, { settingsOrFail }, { recommend }, { selectComputes }] =
     await Promise.all([
       import('./recommend/facts.ts'),
+      import('../compose/daemon-facts.ts'),
       import('./past/read-past.ts'),
       import('./or-fail.ts'),
       import('../domain/recommend/recommend.ts'),
       import('./select-named.ts'),
     ]);
-  return { holidaysOf, readPast, settingsOrFail, recommend, recommendFacts, selectComputes };
+  return { ...recommending, readHolds, readPast, settingsOrFail, recommend, selectComputes };
 }
 
 /** What has no price is never too cheap: nobody knows. */
@@ -101,6 +103,8 @@ async function writePolicies(folder: string, findings: readonly Finding[], { com
       ? 'no finding has a policy: nothing was written'
       : `written: ${paths.map((path) => `${folder}/${path}`).join(', ')}`;
   writeErrLine(what);
+  const byHand = findings.filter(({ policy }) => policy === undefined).length;
+  if (byHand > 0) writeErrLine(`without a policy, for people to look at: ${byHand} of ${findings.length} findings`);
 }
 
 async function rendered(findings: readonly Finding[], past: Past, { json, format }: RecommendFlags): Promise<string> {

@@ -4,7 +4,7 @@ import type { ComputeRecord } from '../domain/records/compute-record.ts';
 import type { FreezeDocument, HoldDocument } from '../ports/documents.ts';
 import { MOST_PER_PAGE, type OperatorResult, type Page, type PageQuery } from '../ports/operator.ts';
 import type { Settings } from '../settings.ts';
-import { NOTHING_STORED, type StoredFacts } from './stored-facts.ts';
+import { NOTHING_STORED, openStoreToRead, type StoredFacts } from './stored-facts.ts';
 
 /** What is known where the store can't be read: what the daemon that holds it tells, else nothing, and a note that says so. */
 export async function factsWithoutStore(
@@ -13,6 +13,26 @@ export async function factsWithoutStore(
 ): Promise<{ facts: StoredFacts; notes: string[] }> {
   const facts = inUse ? await factsOfDaemon(settings) : undefined;
   return facts ? { facts, notes: [] } : { facts: NOTHING_STORED, notes: [note] };
+}
+
+/** The holds that are active, of the store or of the daemon that has it; none where there is no store. */
+export async function readHolds(
+  settings: Settings,
+  nowMs: number,
+): Promise<{ holds: readonly Hold[]; notes: string[] }> {
+  const stored = await openStoreToRead(settings);
+  if (!stored.ok) return { holds: [], notes: [`holds are not known: ${stored.problem}`] };
+  if (!('opened' in stored)) {
+    if (!stored.inUse) return { holds: [], notes: [] };
+    const facts = await factsOfDaemon(settings);
+    return facts ? { holds: facts.holds, notes: [] } : { holds: [], notes: [`holds are not known: ${stored.note}`] };
+  }
+  const { store, close } = stored.opened;
+  try {
+    return { holds: await store.holds(nowMs), notes: [] };
+  } finally {
+    await close();
+  }
 }
 
 /** What is stored, asked of the daemon that has an embedded store for itself; undefined if none answers. */

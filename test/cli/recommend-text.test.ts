@@ -11,16 +11,17 @@ const sleeping: Finding = {
 const never: Finding = {
   ...sleeping,
   ...{ compute: aCompute({ computeId: 'ep-never' }), policy: sleepAfter('5m') },
+  ...{ now: { suspend_timeout_seconds: -1 }, proposed: { suspend_timeout_seconds: 300 } },
 };
 
 it('counts unused computes that sleep and have no policy, and shows the rest', () => {
   const lines = recommendText([never, sleeping, sleeping]).split('\n');
   expect(lines.filter((line) => line.includes('/ep-'))).toEqual([
-    expect.stringMatching(/ep-never +unused; policy recommended-sleep-after-5m$/),
+    expect.stringMatching(/ep-never +suspend_after never → 5m$/),
   ]);
   expect(lines.slice(-2)).toEqual([
     'unused, but asleep anyway: 2 more, which save no CU-hours (--json lists them)',
-    'estimate: 1 finding, 0 CU-hours a month',
+    'with these policies, estimate: 1 finding, 0 CU-hours a month',
   ]);
 });
 
@@ -28,4 +29,16 @@ it('has no empty table', () => {
   expect(recommendText([sleeping])).toBe(
     'unused, but asleep anyway: 1 more, which save no CU-hours (--json lists them)',
   );
+});
+
+it('adds up apart what no policy does', () => {
+  const byHand: Finding = { ...sleeping, finding: 'awake', savesCuHours: { low: 0, high: 7 } };
+  expect(
+    recommendText([{ ...never, savesCuHours: { low: 1, high: 2 } }, byHand])
+      .split('\n')
+      .slice(-2),
+  ).toEqual([
+    'with these policies, estimate: 1 finding, 1–2 CU-hours a month',
+    'only by hand, estimate: 1 finding, 0–7 CU-hours a month',
+  ]);
 });

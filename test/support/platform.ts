@@ -29,7 +29,7 @@ export interface Platform extends Emulator {
 /** One compute for each name, each in a project of that name. */
 export async function startTestPlatform(
   computes: Record<string, Partial<FleetCompute>>,
-  options: Partial<EmulatorOptions> = {},
+  { historyMs, ...options }: Partial<EmulatorOptions> & { historyMs?: number } = {},
 ): Promise<Platform> {
   const projects = Object.entries(computes).map(([name, compute]) => ({
     id: name,
@@ -40,7 +40,7 @@ export async function startTestPlatform(
   }));
   const emulator = await startEmulator({
     listen: { host: '127.0.0.1', port: 0 },
-    fleet: { projects },
+    fleet: { projects, ...(historyMs !== undefined && { historyMs }) },
     seed: 1,
     ...options,
   });

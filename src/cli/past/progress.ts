@@ -3,16 +3,27 @@ import type { OperationsProgress } from '../../app/fleet/read-operations.ts';
 
 /** Who waits longer than this is told how far the reading has come, in milliseconds. */
 const SILENT_MS = 1_000;
+/** Where lines stay, as in a log, one is enough for so long. */
+const LINE_EVERY_MS = 10_000;
 
-/** Rewrites one line of a terminal; says nothing elsewhere, where it would only fill a log. */
-export function showProgress(terminal: NodeJS.WriteStream) {
-  const shownFromMs = performance.now() + SILENT_MS;
+/** Rewrites one line of a terminal; elsewhere it writes a line now and then. `monotonicMs`: real milliseconds from an arbitrary start. */
+export function showProgress(
+  terminal: Pick<NodeJS.WriteStream, 'isTTY' | 'write'>,
+  monotonicMs = () => performance.now(),
+) {
+  const isTerminal = terminal.isTTY === true;
+  let nextMs = monotonicMs() + (isTerminal ? SILENT_MS : LINE_EVERY_MS);
   let isShown = false;
 
   function show(line: string): void {
-    if (terminal.isTTY !== true || performance.now() < shownFromMs) return;
-    isShown = true;
-    terminal.write(`\r\u001b[K${line}`);
+    if (monotonicMs() < nextMs) return;
+    if (isTerminal) {
+      isShown = true;
+      terminal.write(`\r\u001b[K${line}`);
+    } else {
+      nextMs = monotonicMs() + LINE_EVERY_MS;
+      terminal.write(`${line}\n`);
+    }
   }
 
   return {

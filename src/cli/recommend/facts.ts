@@ -1,3 +1,4 @@
+import type { Hold } from '../../domain/overrides/holds.ts';
 import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
 import { ownersOf } from '../../domain/policy/owners.ts';
@@ -9,11 +10,13 @@ import type { Settings } from '../../settings.ts';
 import type { PastCompute } from '../past/read-past.ts';
 
 /**
- * The past of computes with what the settings and the present policies say of them, one after the other; policies are not needed.
+ * The past of computes with what the settings, the present policies and active holds say of them, one after the other; policies are
+ * not needed.
  */
 export async function recommendFacts(
   settings: Settings,
   past: readonly PastCompute[],
+  holds: readonly Hold[] = [],
 ): Promise<Iterable<RecommendFacts>> {
   const loaded = await loadPolicySet({ ...settings, paths: settings.policies });
   const policies = loaded.ok ? compilePolicies(loaded.set) : undefined;
@@ -22,14 +25,14 @@ export async function recommendFacts(
     for (const { readHistory, ...one } of past) {
       const profile = accountFor(settings.accounts, one.compute.account)?.profile ?? settings.accounts[0]?.profile;
       if (profile === undefined) throw new Error('settings without an account');
-      const decided = policies ? decidedFor(one, policies) : {};
+      const decided = { ...(policies && byPolicy(one, policies)), ...byHold(one, holds) };
       yield { ...one, history: readHistory(), profile, owner: ownerOf(one.compute), decided };
     }
   })();
 }
 
 /** Which policies set the fields of a compute. Those that observe set nothing. */
-function decidedFor(
+function byPolicy(
   { compute }: Pick<PastCompute, 'compute'>,
   { set, selecting }: CompiledPolicies,
 ): NonNullable<RecommendFacts['decided']> {
@@ -37,7 +40,22 @@ function decidedFor(
   for (const index of selecting(compute)) {
     const policy = set.policies[index];
     if (policy?.mode !== 'enforce') continue;
-    for (const group of ruleOf(policy).mayChange(policy)) decided[group] ??= policy.name;
+    for (const group of ruleOf(policy).mayChange(policy)) decided[group] ??= `policy ${policy.name}`;
+  }
+  return decided;
+}
+
+/** What a person holds stays as it is until the hold ends. */
+function byHold(
+  { compute }: Pick<PastCompute, 'compute'>,
+  holds: readonly Hold[],
+): NonNullable<RecommendFacts['decided']> {
+  const decided: NonNullable<RecommendFacts['decided']> = {};
+  for (const { computeId, size, suspendTimeoutSeconds, freeze, owner } of holds) {
+    if (computeId !== compute.computeId) continue;
+    const text = `the hold of ${owner}`;
+    if (size || freeze) decided.size ??= text;
+    if (suspendTimeoutSeconds !== undefined || freeze) decided.suspend_timeout ??= text;
   }
   return decided;
 }

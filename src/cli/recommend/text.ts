@@ -15,7 +15,7 @@ export function recommendText(findings: readonly Finding[]): string {
   const rows = shown.map((finding) => {
     const { compute, figure } = finding;
     const name = `${shortened(printable(compute.projectName), NAME_WIDTH)}/${shortened(printable(compute.computeId), NAME_WIDTH)}`;
-    return [savedText(finding), figure, finding.finding, name, `${changeText(finding)}${policyText(finding)}`];
+    return [savedText(finding), figure, finding.finding, name, changeText(finding)];
   });
   const table = plainTable(['saves a month', 'figure', 'finding', 'compute', 'change'], rows, ['right']);
   const left = findings.length - shown.length;
@@ -48,8 +48,19 @@ export function recommendMarkdown(findings: readonly Finding[]): string {
   ].join('\n');
 }
 
-/** What each kind of figure adds up to: they are not added to each other, since they promise different things. */
+/**
+ * What each kind of figure adds up to, and apart what no policy does: they are not added to each other, since they promise different
+ * things, and what only people can do saves nothing by itself.
+ */
 function sumLines(findings: readonly Finding[]): string[] {
+  const parts: [string, readonly Finding[]][] = [
+    ['with these policies', findings.filter(({ policy }) => policy !== undefined)],
+    ['only by hand', findings.filter(({ policy }) => policy === undefined)],
+  ];
+  return parts.flatMap(([title, those]) => sumsOf(those).map((line) => `${title}, ${line}`));
+}
+
+function sumsOf(findings: readonly Finding[]): string[] {
   return (['at_least', 'replayed', 'estimate', 'measured'] as const).flatMap((figure) => {
     const those = findings.filter((one) => one.figure === figure);
     if (those.length === 0) return [];
@@ -70,11 +81,6 @@ const ZERO: Range = { low: 0, high: 0 };
 /** What it saves a month, in dollars if a price is known. */
 export function savedText({ savesUsd, savesCuHours }: Finding): string {
   return savesUsd ? formatDollars(savesUsd) : `${formatHours(savesCuHours)} CUh`;
-}
-
-/** The policy of a finding that names no field: it would be written, too. */
-function policyText({ proposed, policy }: Finding): string {
-  return policy === undefined || Object.keys(proposed).length > 0 ? '' : `; policy recommended-${policy.name}`;
 }
 
 /** What would be changed; for what no policy changes, the first of the evidence. */

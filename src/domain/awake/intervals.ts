@@ -67,8 +67,11 @@ export function awakeHistory(
 
   function sleep(event: ComputeEvent): void {
     const unknownFromMs = suspended?.atMs ?? beginsMs;
-    if (awake) history.intervals.push({ ...awake, endMs: event.atMs, end: endOf(event, awake.startMs, events) });
-    else if (event.atMs > unknownFromMs) history.unknown.push({ fromMs: unknownFromMs, toMs: event.atMs });
+    if (awake) {
+      awake.endMs = event.atMs;
+      awake.end = endOf(event, awake.startMs, events);
+      history.intervals.push(awake);
+    } else if (event.atMs > unknownFromMs) history.unknown.push({ fromMs: unknownFromMs, toMs: event.atMs });
     awake = undefined;
     suspended = event;
   }

@@ -161,7 +161,7 @@ function createProjectLog(projectId: string, onAdded: (atS: number) => void): Pr
 }
 
 function grow(events: Events): void {
-  const capacity = Math.ceil(events.length * 1.5);
+  const capacity = Math.ceil(events.length * 1.25);
   events.atS = widened(events.atS, new Uint32Array(capacity));
   events.durationMs = widened(events.durationMs, new Uint32Array(capacity));
   events.code = widened(events.code, new Uint8Array(capacity));

@@ -42,9 +42,12 @@ export function createOperationsReader(log: OperationLog): {
   let line = 0;
 
   function readLine(text: string, from: number, to: number): string | undefined {
-    const comma = commasIn(text, from, to);
-    if (comma.length !== 5) return `not six fields; write ${OPERATIONS_HEADER}, without quotes`;
-    const [first, second, third, fourth, fifth] = comma as [number, number, number, number, number];
+    const first = commaAfter(text, from, to);
+    const second = commaAfter(text, first + 1, to);
+    const third = commaAfter(text, second + 1, to);
+    const fourth = commaAfter(text, third + 1, to);
+    const fifth = commaAfter(text, fourth + 1, to);
+    if (!isLastComma(text, fifth, to)) return `not six fields; write ${OPERATIONS_HEADER}, without quotes`;
     if (first === from) return 'no project_id';
     const atMs = instantIn(text, fourth + 1, fifth);
     if (atMs === undefined) return 'created_at is no instant with its zone; write for example 2026-03-02T08:00:00Z';
@@ -152,13 +155,15 @@ function dayOf(year: number, month: number, day: number): number {
   return era * 146_097 + dayOfEra - 719_468;
 }
 
-/** Where the commas of a line are; those after the sixth don't matter. */
-function commasIn(text: string, from: number, to: number): number[] {
-  const found: number[] = [];
-  for (let at = text.indexOf(',', from); at >= 0 && at < to && found.length < 6; at = text.indexOf(',', at + 1)) {
-    found.push(at);
-  }
-  return found;
+/** Where the next comma of a line is; its end where there is none. */
+function commaAfter(text: string, from: number, to: number): number {
+  if (from >= to) return to;
+  const at = text.indexOf(',', from);
+  return at < 0 || at > to ? to : at;
+}
+
+function isLastComma(text: string, at: number, to: number): boolean {
+  return at < to && commaAfter(text, at + 1, to) === to;
 }
 
 /** So many digits as a number; not a number where one of them is none. */

@@ -26,7 +26,7 @@ export interface RecommendFacts {
   price?: number;
   /** How many connections it accepts at a size. */
   profile: ConnectionProfile;
-  /** Groups of fields that a current policy sets; what they say is not contradicted. */
+  /** Who decides groups of fields now, such as `policy nights` or a hold: that is not contradicted. */
   decided?: { size?: string; suspend_timeout?: string };
   owner: string;
 }

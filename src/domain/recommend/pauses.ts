@@ -37,11 +37,11 @@ export interface ShorterGain {
  * that such pauses don't explain, as of visits that are long or that come in series, is taken for as many pauses as fit into it, of the worst
  * length: just longer than the timeout that is tried.
  */
-export function shorterGain(visits: Visits, { timeoutMs, startWorthMs }: ShorterTimeout): ShorterGain {
+export function pausesWithin(visits: Visits): (shorter: ShorterTimeout) => ShorterGain {
   const binMs = Math.max(LEAST_BIN_MS, visits.timeoutMs / MOST_BINS);
   const days = lengthsByDay(visits, binMs);
 
-  function gainOf(drawn: readonly DayLengths[]): number {
+  function gainOf(drawn: readonly DayLengths[], { timeoutMs, startWorthMs }: ShorterTimeout): number {
     const stretches = sumOf(drawn, (day) => day.stretches);
     const suspends = sumOf(drawn, (day) => day.suspends);
     const pauses = pausesOf(drawn, stretches);
@@ -59,10 +59,10 @@ export function shorterGain(visits: Visits, { timeoutMs, startWorthMs }: Shorter
     return suspends * (visits.timeoutMs - timeoutMs) + stretches * (savedMs - startWorthMs * starts);
   }
 
-  return {
-    gainMs: gainOf(days),
-    positiveShare: () => resample(days, visits.intervals.length, gainOf).positiveShare,
-  };
+  return (shorter) => ({
+    gainMs: gainOf(days, shorter),
+    positiveShare: () => resample(days, visits.intervals.length, (drawn) => gainOf(drawn, shorter)).positiveShare,
+  });
 }
 
 /** How many pauses a stretch has on average, by their length in bins; undefined where no stretch is short. */

@@ -100,14 +100,14 @@ const ABOUT_SIZE: readonly Check[] = [smallerMinimum, smallerMaximum];
 /** Of what should be deleted the size does not matter. */
 const IS_TO_GO = ['preview', 'unused'];
 
-/** What a current policy decides is changed there, not by another policy. */
+/** What a current policy or a hold decides is changed there, not by another policy. */
 function withoutContradiction(found: Unpriced, { decided = {} }: RecommendFacts): Unpriced {
   const by =
     ('suspend_timeout_seconds' in found.proposed && decided.suspend_timeout) ||
     (('min_cu' in found.proposed || 'max_cu' in found.proposed) && decided.size);
   if (!by) return found;
   const { policy: _ofAnother, ...rest } = found;
-  return { ...rest, evidence: [...found.evidence, `policy ${by} decides this: change it there`] };
+  return { ...rest, evidence: [...found.evidence, `${by} decides this: change it there`] };
 }
 
 function priced(found: Unpriced, { compute, owner, price }: RecommendFacts): Finding {

@@ -2,7 +2,7 @@
 import { MONTH_HOURS, type Range } from '../awake/causes.ts';
 import { awakeShare } from '../awake/intervals.ts';
 import { usageWhileAwake } from '../awake/usage-while-awake.ts';
-import { DEFAULT_SUSPEND_TIMEOUT_SECONDS, NEVER_SUSPENDS } from '../compute/compute.ts';
+import { type Compute, DEFAULT_SUSPEND_TIMEOUT_SECONDS, NEVER_SUSPENDS } from '../compute/compute.ts';
 import { COMPUTE_SIZES_CU, maySleep, sizeProblems } from '../compute/compute-units.ts';
 import { formatSize } from '../compute/settings-text.ts';
 import type { PolicyDraft, RecommendFacts, Unpriced } from './finding.ts';
@@ -52,17 +52,28 @@ export const neverSuspends: Check = (facts) => {
   };
 };
 
+/** Until somebody deletes it, it may sleep; nothing is proposed where it does so already. */
+function sleepingIfNever(compute: Compute): Pick<Unpriced, 'now' | 'proposed' | 'policy'> {
+  const { suspendTimeoutSeconds } = compute;
+  const canSleep = maySleep({ ...compute, suspendTimeoutSeconds: DEFAULT_SUSPEND_TIMEOUT_SECONDS });
+  if (suspendTimeoutSeconds !== NEVER_SUSPENDS || !canSleep) return { now: {}, proposed: {} };
+  return {
+    now: { suspend_timeout_seconds: NEVER_SUSPENDS },
+    proposed: { suspend_timeout_seconds: DEFAULT_SUSPEND_TIMEOUT_SECONDS },
+    policy: sleepAfter('5m'),
+  };
+}
+
 /** Nobody has used it for weeks. ebb deletes nothing. */
 export const unused: Check = (facts) => {
   const days = unusedDays(facts);
   if (days === undefined || days < UNUSED_DAYS || isPreview(facts)) return undefined;
   const { compute } = facts;
   return {
-    ...{ finding: 'unused', figure: 'estimate', now: {}, proposed: {} },
+    ...{ finding: 'unused', figure: 'estimate', ...sleepingIfNever(compute) },
     savesCuHours: { low: 0, high: costWhileAwake(facts) },
     evidence: [`last used ${days} days ago`, `${formatSize(compute)} CU, created ${ageDays(facts)} days ago`],
     risk: 'ask its owner before deleting it: ebb deletes nothing',
-    ...(!maySleep(compute) && compute.maxCu <= 16 && { policy: sleepAfter('5m') }),
   };
 };
 
@@ -71,12 +82,11 @@ export const leftOverPreview: Check = (facts) => {
   const days = unusedDays(facts) ?? 0;
   if (!isPreview(facts) || ageDays(facts) < PREVIEW_AGE_DAYS || days < PREVIEW_UNUSED_DAYS) return undefined;
   return {
-    ...{ finding: 'preview', figure: 'estimate', now: {}, proposed: {} },
+    ...{ finding: 'preview', figure: 'estimate', ...sleepingIfNever(facts.compute) },
     savesCuHours: { low: 0, high: costWhileAwake(facts) },
     savesOtherUsd: { low: 0, high: BRANCH_USD_MONTH },
     evidence: [`branch ${facts.compute.branchName}, ${ageDays(facts)} days old`, `last used ${days} days ago`],
     risk: 'its pull request may still be open: ebb deletes nothing',
-    ...(!maySleep(facts.compute) && { policy: sleepAfter('5m') }),
   };
 };
 

@@ -1,7 +1,7 @@
 import type { Range } from '../awake/causes.ts';
 import type { AwakeHistory } from '../awake/intervals.ts';
 import type { AccountPlan } from '../compute/cost.ts';
-import { shorterGain } from './pauses.ts';
+import { pausesWithin } from './pauses.ts';
 import { resampleDays } from './random.ts';
 import { areMemoryless, gapsOf, type Outcome, replay, type Visits, visitsUnder } from './visits.ts';
 
@@ -68,10 +68,11 @@ export function proposeTimeout(options: TimeoutOptions): TimeoutProposal | undef
   if (gaps.length < LEAST_GAPS || areMemoryless(gaps.map((ms) => ms - visits.timeoutMs))) return undefined;
   const now = replay(visits, visits.timeoutMs);
   const startMs = percentile95(history.startDurationsMs) ?? USUAL_START_MS;
+  const pauses = pausesWithin(visits);
   const tried = CANDIDATES_SECONDS.filter((seconds) => seconds !== suspendTimeoutSeconds).map((seconds) => {
     const isLonger = seconds > suspendTimeoutSeconds;
     const input = { visits, now, seconds, worthMs: coldStartWorthMs };
-    return isLonger ? tryLonger(input) : tryShorter({ ...input, startMs });
+    return isLonger ? tryLonger(input) : tryShorter({ ...input, startMs, pauses });
   });
   const byGain = tried.filter(({ gainMs }) => gainMs > 0).toSorted((a, b) => b.gainMs - a.gainMs);
   const best = byGain.find(({ positiveShare }) => positiveShare() >= SURE_SHARE);
@@ -114,7 +115,14 @@ function tryLonger({ visits, now, seconds, worthMs }: Trying): Tried {
   };
 }
 
-function tryShorter({ visits, now, seconds, worthMs, startMs }: Trying & { startMs: number }): Tried {
+function tryShorter({
+  visits,
+  now,
+  seconds,
+  worthMs,
+  startMs,
+  pauses,
+}: Trying & { startMs: number; pauses: ReturnType<typeof pausesWithin> }): Tried {
   const shorterMs = visits.timeoutMs - 1000 * seconds;
   const firstDay = Math.floor(visits.fromMs / DAY_MS);
   const days = now.days.map(() => ({ suspends: 0, extra: 0 }));
@@ -133,7 +141,7 @@ function tryShorter({ visits, now, seconds, worthMs, startMs }: Trying & { start
     gainMs: sumOf(gainByDay),
     positiveShare: () => resampleDays(gainByDay, visits.intervals.length).positiveShare,
   };
-  const expected = shorterGain(visits, { timeoutMs: 1000 * seconds, startWorthMs: worthMs + startMs });
+  const expected = pauses({ timeoutMs: 1000 * seconds, startWorthMs: worthMs + startMs });
   return {
     ...(expected.gainMs > sure.gainMs ? expected : sure),
     proposal: () => {

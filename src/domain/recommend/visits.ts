@@ -54,9 +54,11 @@ export function replay({ intervals, timeoutMs, fromMs, toMs, unknownFromMs }: Vi
   }));
   const outcome: Outcome = { awakeMs: 0, starts: 0, days };
   let awakeUntilMs = Number.NEGATIVE_INFINITY;
+  let unknown = 0;
   for (const { startMs, endMs, start, end } of intervals) {
+    while (unknown < unknownFromMs.length && (unknownFromMs[unknown] ?? 0) <= startMs) unknown += 1;
     const longer = end === 'timeout' ? endMs - timeoutMs + longerMs : endMs;
-    const untilMs = Math.min(longer, toMs, nextAfter(unknownFromMs, startMs));
+    const untilMs = Math.min(longer, toMs, unknownFromMs[unknown] ?? toMs);
     const fromHereMs = Math.max(startMs, awakeUntilMs);
     const awakeMs = Math.max(0, untilMs - fromHereMs);
     const starts = awakeUntilMs < startMs && start === 'client' ? 1 : 0;
@@ -70,10 +72,6 @@ export function replay({ intervals, timeoutMs, fromMs, toMs, unknownFromMs }: Vi
     awakeUntilMs = Math.max(awakeUntilMs, untilMs);
   }
   return outcome;
-}
-
-function nextAfter(sorted: readonly number[], atMs: number): number {
-  return sorted.find((ms) => ms > atMs) ?? Number.POSITIVE_INFINITY;
 }
 
 /** From the last activity of a client to the next start by a client, milliseconds: those gaps that the timeout ended. */

@@ -1,0 +1,28 @@
+import { expect, it } from 'vitest';
+import { recommendFacts } from '../../src/cli/recommend/facts.ts';
+import { awakeHistory } from '../../src/domain/awake/intervals.ts';
+import type { Hold } from '../../src/domain/overrides/holds.ts';
+import { readSettings } from '../../src/settings.ts';
+import { aCompute } from '../support/builders.ts';
+
+const hold: Hold = {
+  ...{ id: 'h', projectId: 'p', computeId: 'ep-held', owner: 'alex', reason: 'load test' },
+  ...{ createdAtMs: 0, expiresAtMs: Number.POSITIVE_INFINITY },
+};
+
+it('what somebody holds is decided by them, field by field', async () => {
+  const read = readSettings({ env: { EBB_POLICIES: 'none' }, cwd: '/' });
+  if (!read.ok) throw new Error(read.problems.join());
+  const past = ['ep-held', 'ep-other'].map((computeId) => ({
+    compute: aCompute({ computeId }),
+    readHistory: () => awakeHistory([], { fromMs: 0, toMs: 1 }),
+  }));
+  const decided = async (...holds: Hold[]) =>
+    [...(await recommendFacts(read.settings, past, holds))].map((facts) => facts.decided);
+  expect(await decided()).toEqual([{}, {}]);
+  expect(await decided({ ...hold, suspendTimeoutSeconds: 600 })).toEqual([{ suspend_timeout: 'the hold of alex' }, {}]);
+  expect(await decided({ ...hold, freeze: true })).toEqual([
+    { size: 'the hold of alex', suspend_timeout: 'the hold of alex' },
+    {},
+  ]);
+});
