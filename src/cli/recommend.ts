@@ -48,15 +48,24 @@ function parseDollars(text: string): number {
 }
 
 async function runRecommend(names: string[], flags: RecommendFlags): Promise<void> {
-  const { holidaysOf, readHolds, readPast, settingsOrFail, recommend, recommendFacts, selectComputes } = await parts();
+  const { findingLines, firstOf, holidaysOf, readHolds, readPast, recommend, recommendFacts, ...rest } = await parts();
+  const { selectComputes, settingsOrFail } = rest;
   const { config: configFile, apiUrl, policies, coldStartWorth } = flags;
   const settings = settingsOrFail({ configFile, flags: { apiUrl, policies } });
-  const past = await readPast(settings, flags, { branches: true });
   // Whose a compute is comes with its findings: the policies need not be readable here.
   const { owner: _owner, ...bySelector } = flags;
-  const computes = filtered(selectComputes(past.computes, names), bySelector, { settings, policies: undefined });
+  const selected = (computes: Past['computes']) =>
+    filtered(selectComputes(computes, names), bySelector, { settings, policies: undefined });
+  const onNewest = async ({ computes }: Past) => {
+    const facts = await recommendFacts(settings, selected(computes));
+    const lines = findingLines(firstOf(recommend(facts, { holidaysOf }).filter((one) => isWanted(one, flags))));
+    if (lines.length === 0) return;
+    writeErrLine('first findings, by the newest operations of each project; the rest is being read:');
+    for (const line of lines) writeErrLine(`  ${line}`);
+  };
+  const past = await readPast(settings, flags, { branches: true, onNewest });
   const known = flags.operations === undefined ? await readHolds(settings, past.toMs) : { holds: [], notes: [] };
-  const facts = await recommendFacts(settings, computes, known.holds);
+  const facts = await recommendFacts(settings, selected(past.computes), known.holds);
   const all = recommend(facts, {
     holidaysOf,
     ...(coldStartWorth !== undefined && { coldStartWorthMs: coldStartWorth }),
@@ -68,16 +77,17 @@ async function runRecommend(names: string[], flags: RecommendFlags): Promise<voi
 }
 
 async function parts() {
-  const [recommending, { readHolds }, { readPast }, { settingsOrFail }, { recommend }, { selectComputes }] =
+  const [recommending, first, { readHolds }, { readPast }, { settingsOrFail }, { recommend }, { selectComputes }] =
     await Promise.all([
       import('./recommend/facts.ts'),
+      import('./init/first-findings.ts'),
       import('../compose/daemon-facts.ts'),
       import('./past/read-past.ts'),
       import('./or-fail.ts'),
       import('../domain/recommend/recommend.ts'),
       import('./select-named.ts'),
     ]);
-  return { ...recommending, readHolds, readPast, settingsOrFail, recommend, selectComputes };
+  return { ...recommending, ...first, readHolds, readPast, settingsOrFail, recommend, selectComputes };
 }
 
 /** What has no price is never too cheap: nobody knows. */

@@ -47,6 +47,20 @@ describe('reading operations', () => {
     expect(read.errors).toEqual([]);
   });
 
+  it('tells once when the newest page of every project was read, if there is more', async () => {
+    const told = async (pages: Record<string, number>) => {
+      const api = fakeApi(pages);
+      const asked: number[] = [];
+      await readOperations({
+        ...{ api, projects: ['a', 'b'].map(project), sinceMs: 0, nowMs: NOW, monotonicMs, onPage: () => {} },
+        onNewest: async () => void asked.push(api.asked.length),
+      });
+      return asked;
+    };
+    expect(await told({ a: 3, b: 1 })).toEqual([2]);
+    expect(await told({ a: 0, b: 0 })).toEqual([]);
+  });
+
   it('stops at what is old enough', async () => {
     const api = fakeApi({ a: 100 });
     await readOperations({

@@ -39,6 +39,8 @@ export interface ReadOperationsOptions {
   /** Gets each page, those of one project newest first. `complete`: nothing older is kept. */
   onPage: (projectId: string, operations: readonly Operation[], complete: boolean) => void;
   onProgress?: (progress: OperationsProgress) => void;
+  /** The newest page of each project was read, and there is more to read. */
+  onNewest?: () => Promise<void>;
   /** Stops the reading; what was read counts, and it can be resumed. */
   signal?: AbortSignal;
   concurrency?: number;
@@ -58,7 +60,7 @@ export interface OperationsRead {
  * that something is known of every project early. A project that can't be read is left out and an error; one that is gone is left out.
  */
 export async function readOperations(options: ReadOperationsOptions): Promise<OperationsRead> {
-  const { api, projects, sinceMs, nowMs, resume, signal, onPage, onProgress } = options;
+  const { api, projects, sinceMs, nowMs, resume, signal, onPage, onProgress, onNewest } = options;
   const { concurrency = PROJECTS_AT_A_TIME, mostPages = MOST_PAGES, monotonicMs } = options;
   const beganAtMs = monotonicMs();
   const states = new Map(
@@ -66,6 +68,7 @@ export async function readOperations(options: ReadOperationsOptions): Promise<Op
   );
   const errors: ControlApiError[] = [];
   let pages = 0;
+  let isNewestReported = false;
 
   async function readPage(project: Pick<Project, 'account' | 'projectId'>): Promise<void> {
     const state = states.get(project.projectId);
@@ -106,6 +109,8 @@ export async function readOperations(options: ReadOperationsOptions): Promise<Op
       const state = states.get(projectId);
       return state?.read === 'in part' && state.pages < mostPages;
     });
+    if (!isNewestReported && round.length > 0 && !signal?.aborted) await onNewest?.();
+    isNewestReported = true;
   }
   return { states, errors };
 }

@@ -22,6 +22,11 @@ export async function firstFindings(settings: Settings, fleet: ReadFleet): Promi
   const reading = { ...fleet, projects, computes, errors: [] };
   const past = await readPast(settings, { days: DAYS }, { branches: true, fleet: reading, mostPages: 1 });
   const findings = recommend(await recommendFacts(settings, past.computes), { holidaysOf });
+  return firstOf(findings);
+}
+
+/** Those that may save most. */
+export function firstOf(findings: readonly Finding[]): Finding[] {
   return findings.filter(({ savesCuHours }) => savesCuHours.high > 0).slice(0, MOST_SHOWN);
 }
 

@@ -57,13 +57,15 @@ interface ReadOptions {
   fleet?: FleetReading | undefined;
   /** How many pages of operations are read of each project; by default all within the days. */
   mostPages?: number | undefined;
+  /** Gets what is known once the newest operations of each project were read, if there are more to read. */
+  onNewest?: ((past: Past) => Promise<void>) | undefined;
 }
 
 /** The past of the fleet, from the API or from files. Only reads; wakes no compute. Throws a UserError where nothing can be read. */
 export async function readPast(
   settings: Settings,
   flags: Omit<PastFlags, 'json'>,
-  options: Pick<ReadOptions, 'branches' | 'fleet' | 'mostPages'>,
+  options: Pick<ReadOptions, 'branches' | 'fleet' | 'mostPages' | 'onNewest'>,
 ): Promise<Past> {
   const { operations, fleet, days } = flags;
   if (operations === undefined && fleet !== undefined) throw new UserError('--fleet needs --operations; give both');
@@ -98,7 +100,7 @@ async function readFiles(reading: Reading, { flags: { operations = '' } }: ReadO
 
 /** The newest operations of each project come first: an interrupt ends the reading, and what was read is shown. */
 async function readLive(reading: Reading, options: ReadOptions): Promise<Sources> {
-  const { settings, branches, flags, mostPages } = options;
+  const { settings, branches, flags, mostPages, onNewest } = options;
   const { days } = flags;
   const progress = showProgress(process.stderr);
   const stop = new AbortController();
@@ -115,6 +117,11 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<Sources
       ...{ sinceMs: toMs - days * DAY_MS, nowMs: toMs, signal: stop.signal, onProgress: progress.operations },
       ...(mostPages !== undefined && { mostPages }),
       monotonicMs: () => performance.now(),
+      async onNewest() {
+        progress.end();
+        const sources = { fleet, log, toMs, usage: [], plans: new Map(), errors: [], notes: [] };
+        await onNewest?.(pastOf({ settings, sources, usage: [], fromMs: toMs - days * DAY_MS }));
+      },
       onPage(projectId, operations, complete) {
         const project = log.project(projectId);
         for (const { totalDurationMs, ...operation } of operations) {
