@@ -132,8 +132,20 @@ approvals carry the name from the file, whatever name the request gives. Both ca
 # NAME: TOKEN, or a TOKEN alone for one that is shared; openssl rand -hex 32 makes one
 ann: 6f1c…
 bob: 09ab…
-prometheus: 77de…
+prometheus [read]: 77de…
+carl [operate team-web, approve team-web]: 51f0…
 \`\`\`
+
+Without roles a token may do everything. With them it may read, and:
+
+| role | what it allows |
+|---|---|
+| \`read\` | nothing more |
+| \`operate\`, \`operate TEAM\` | hold, release and restore computes; of a [team](how-to-teams.md), those of projects in its scope |
+| \`freeze\` | freeze and unfreeze |
+| \`approve\`, \`approve TEAM\` | approve staged policy sets; of a team, those of its files |
+
+What the roles of a token lack is refused with 403, and logged (\`ebb.request_forbidden\`, with the name).
 
 The file is read again when it changes, so a removed token is invalid from the next request on. If the file can't be read or a line is
 invalid, none of its tokens is accepted, and the log says why. At the start that is an error.

@@ -6,6 +6,7 @@ import { type GaugeDeps, updateGauges } from '../app/operator/fleet-metrics.ts';
 import { computePage, fleetPage, knownCompute } from '../app/operator/fleet-page.ts';
 import { findHold } from '../app/operator/holds.ts';
 import { rememberReads } from '../app/operator/remembered-reads.ts';
+import { teamsOf } from '../app/operator/teams-of.ts';
 import { createWeekAhead } from '../app/operator/week-ahead.ts';
 import { policyProblems, type SetsDeps, stagedSets } from '../app/rollout/write-permission.ts';
 import { requestReconciles, type TriggerDeps } from '../app/triggers.ts';
@@ -56,6 +57,7 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
       await updateGauges(deps);
       return deps.metricsText();
     },
+    teamsOf: (kind, target) => teamsOf(parts, rules.current.teams, kind, target),
     plan: async () => currentPlan(deps),
     fleet: (query) => fleetPage(shown, query),
     findCompute: async (computeId) => knownCompute(parts, computeId),

@@ -17,7 +17,7 @@ import type {
 import type { ComputeDetailDocument, FleetDocument, FleetQuery } from './status-page.ts';
 
 export interface OperatorError {
-  code: 'invalid' | 'not_found' | 'full' | 'busy' | 'unavailable';
+  code: 'invalid' | 'forbidden' | 'not_found' | 'full' | 'busy' | 'unavailable';
   /** One line: what is wrong and what to do. */
   message: string;
 }
@@ -122,6 +122,8 @@ export interface DaemonOperator extends Operator {
   readiness(): Promise<Readiness>;
   /** The whole of /metrics in the Prometheus text format. */
   metricsText(): Promise<{ contentType: string; body: string }>;
+  /** The teams in whose scope a compute is, or the compute of a hold; or whose files a staged set is of. None where that is not known. */
+  teamsOf(kind: 'compute' | 'set', target: string): Promise<string[]>;
   /** The plan of the fleet, in the form of `ebb plan --json`. */
   plan(): Promise<object>;
   /** A page of the fleet, what needs attention first. */

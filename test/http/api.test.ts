@@ -49,6 +49,7 @@ beforeAll(async () => {
       plan: async () => ({ computes: [] }),
       fleet: async () => emptyFleet(''),
       compute: async () => NOT_FOUND,
+      teamsOf: async () => [],
       findCompute: async () => NOT_FOUND,
       findHold: async () => NOT_FOUND,
     },

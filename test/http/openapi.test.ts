@@ -15,11 +15,18 @@ describe('the OpenAPI document', () => {
 
   it('describes every route that there is, and no other', () => {
     const tokens = createTokens({ log: memoryLog(), local: 'known-to-this-machine' });
-    const api = apiRoutes({ operator: {} as DaemonOperator, tokens });
+    const api = apiRoutes({ operator: {} as DaemonOperator, tokens, log: memoryLog() });
     const served = api.routes.filter(({ path, method }) => !path.includes('*') && method !== 'ALL');
     const names = served.map(({ method, path }) => `${method} ${path.replace(':id', '{id}')}`);
-    const described = API_ROUTES.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
+    // What changes something is there twice: the guard of its role, and the route.
+    const described = API_ROUTES.flatMap(({ method, path, needs }) =>
+      Array.from({ length: needs ? 2 : 1 }, () => `${method.toUpperCase()} ${path}`),
+    );
     expect(names.toSorted()).toEqual([...described, 'GET /openapi.json'].toSorted());
+  });
+
+  it('has a role for every route that changes something, and for no other', () => {
+    for (const { method, needs } of API_ROUTES) expect(needs !== undefined).toBe(method !== 'get');
   });
 
   it('refers only to what is in it, and calls no two routes the same', () => {

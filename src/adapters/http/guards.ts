@@ -4,7 +4,9 @@ import { basicAuth } from 'hono/basic-auth';
 import { bearerAuth } from 'hono/bearer-auth';
 import { isLoopbackHost } from '../../common/loopback.ts';
 import type { DaemonOperator } from '../../ports/operator.ts';
-import type { TokenHolder, Tokens } from './tokens.ts';
+import type { Log } from '../../ports/telemetry.ts';
+import { logForbidden, type Role, type TargetsOf, type TokenHolder, whyForbidden } from './roles.ts';
+import type { Tokens } from './tokens.ts';
 
 /** What guards leave for those behind them. */
 export interface Guarded {
@@ -30,6 +32,27 @@ export function callerGuard(tokens: Tokens): MiddlewareHandler<Guarded> {
     invalidAuthenticationHeader: refused('send the header "Authorization: Bearer TOKEN"'),
     invalidToken: refused(NOT_KNOWN),
   });
+}
+
+interface RoleGuardOptions {
+  role: Role;
+  targets: TargetsOf;
+  teamsOf: DaemonOperator['teamsOf'];
+  log: Pick<Log, 'warn'>;
+}
+
+/** Refuses what the caller's roles don't allow, and logs who tried what. */
+export function roleGuard({ role, targets, teamsOf, log }: RoleGuardOptions): MiddlewareHandler<Guarded> {
+  return async (context, next) => {
+    const { req } = context;
+    const caller = context.get('caller');
+    const body: unknown = caller.grants && req.method === 'POST' ? await req.json().catch(() => undefined) : undefined;
+    const about = targets({ id: req.param('id'), body });
+    const message = await whyForbidden(caller, role, about, teamsOf);
+    if (message === undefined) return next();
+    logForbidden(log, { who: caller.name, role, what: `${req.method} ${req.path}`, targets: about, message });
+    return context.json({ code: 'forbidden', message }, 403);
+  };
 }
 
 /** Reading needs a token too: as programs send it, or as the password that a browser asks for, with any name. */

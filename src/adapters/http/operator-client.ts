@@ -96,7 +96,13 @@ async function askDaemon<T>(
   }
 }
 
-const KNOWN: ReadonlySet<string> = new Set<OperatorError['code']>(['invalid', 'not_found', 'full', 'busy']);
+const KNOWN: ReadonlySet<string> = new Set<OperatorError['code']>([
+  'invalid',
+  'forbidden',
+  'not_found',
+  'full',
+  'busy',
+]);
 
 function errorOf(status: number, text: string, url: string): { ok: false; error: OperatorError } {
   const { code, message } = parse(text);

@@ -63,7 +63,7 @@ export function routes({ operator, log, tokens, isLocal, hosts }: RoutesOptions)
     const { contentType, body } = await operator.metricsText();
     return context.body(body, 200, { 'content-type': contentType });
   });
-  app.route('/api/v1', apiRoutes({ operator, tokens }));
+  app.route('/api/v1', apiRoutes({ operator, tokens, log }));
   app.route('/', pageRoutes({ operator, tokens, log }));
   app.notFound((context) =>
     context.json({ code: 'not_found', message: `nothing is at ${context.req.path}; see /` }, 404),

@@ -5,11 +5,7 @@ import type { Result } from '../../common/result.ts';
 import { isShowable } from '../../common/safe-text.ts';
 import { MOST_CHARACTERS } from '../../ports/operator.ts';
 import type { Log } from '../../ports/telemetry.ts';
-
-/** Who has a token: a person, or everyone who shares it. */
-export interface TokenHolder {
-  name: string | undefined;
-}
+import { parseGrants, ROLES, type TokenHolder } from './roles.ts';
 
 /** Who may tell ebb something, and, where tokens are set, who may read. */
 export interface Tokens {
@@ -36,11 +32,14 @@ interface TokensOptions {
 interface Known {
   version: string;
   problem: string | undefined;
-  tokens: readonly { digest: Buffer; name: string | undefined }[];
+  tokens: readonly ({ digest: Buffer } & TokenHolder)[];
 }
 
 export function createTokens({ log, shared, file, local, hide = () => {} }: TokensOptions): Tokens {
-  const fixed = known([{ token: local }, ...(shared === undefined ? [] : [{ token: shared }])], hide);
+  const fixed = known(
+    [local, ...(shared === undefined ? [] : [shared])].map((token) => ({ token, name: undefined })),
+    hide,
+  );
   let last: Known | undefined;
 
   function fromFile(path: string): Known {
@@ -68,16 +67,16 @@ export function createTokens({ log, shared, file, local, hide = () => {} }: Toke
       const holders = all.filter((one) => timingSafeEqual(one.digest, digest));
       // A token that is shared and somebody's own as well is that person's.
       const holder = holders.find(({ name }) => name !== undefined) ?? holders[0];
-      return holder && { name: holder.name };
+      return holder && { name: holder.name, ...(holder.grants && { grants: holder.grants }) };
     },
     problem: () => (file === undefined ? undefined : fromFile(file).problem),
   };
 }
 
 function known(tokens: readonly NamedToken[], hide: (token: string) => void): Known['tokens'] {
-  return tokens.map(({ token, name }) => {
+  return tokens.map(({ token, ...holder }) => {
     hide(token);
-    return { digest: digestOf(token), name };
+    return { digest: digestOf(token), ...holder };
   });
 }
 
@@ -87,15 +86,13 @@ function digestOf(token: string): Buffer {
 }
 
 /** A token, and whose it is. */
-interface NamedToken {
+interface NamedToken extends TokenHolder {
   token: string;
-  /** Absent for one that people share. */
-  name?: string;
 }
 
 const MOST_BYTES = 64 * 1024;
 
-/** The tokens of a file: a line each, `NAME: TOKEN` or `TOKEN`; `#` begins a comment. A problem never holds a token. */
+/** The tokens of a file: a line each, `NAME: TOKEN`, `NAME [ROLES]: TOKEN` or `TOKEN`; `#` begins a comment. A problem never holds a token. */
 function readTokenFile(path: string): Result<readonly NamedToken[]> {
   let text: string;
   try {
@@ -142,13 +139,16 @@ function parseTokens(text: string, path: string): Result<readonly NamedToken[]> 
     : { ok: false, problem: `${path}: holds no token; ${EXPECTED}` };
 }
 
-const EXPECTED = `write NAME: TOKEN, with a token of ${BEARER_TOKEN_FORM}; make one with: openssl rand -hex 32`;
+const EXPECTED = `write NAME: TOKEN, or NAME [ROLE, ROLE TEAM]: TOKEN with roles of ${ROLES.join(', ')}, and a token of ${BEARER_TOKEN_FORM}; make one with: openssl rand -hex 32`;
 
 function parseLine(line: string): NamedToken | undefined {
   const [last = '', ...before] = line.split(':').toReversed();
   const token = last.trim();
   if (!isBearerToken(token) || before.length > 1) return undefined;
-  const name = before[0]?.trim();
-  if (name === undefined) return { token };
-  return isShowable(name) && name.length <= MOST_CHARACTERS.owner ? { token, name } : undefined;
+  const [written] = before;
+  if (written === undefined) return { token, name: undefined };
+  const [, name = '', roles] = /^\s*([^[\]]*?)\s*(?:\[([^[\]]*)\]\s*)?$/.exec(written) ?? [];
+  const grants = roles === undefined ? undefined : parseGrants(roles);
+  if (!isShowable(name) || name.length > MOST_CHARACTERS.owner || (roles !== undefined && !grants)) return undefined;
+  return { token, name, ...(grants && { grants }) };
 }

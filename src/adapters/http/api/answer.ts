@@ -8,6 +8,7 @@ import { problemOf } from './bodies.ts';
 /** The HTTP status of each error. */
 export const STATUS = {
   invalid: 400,
+  forbidden: 403,
   not_found: 404,
   full: 409,
   busy: 409,

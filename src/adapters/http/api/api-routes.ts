@@ -1,7 +1,8 @@
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import type { DaemonOperator } from '../../../ports/operator.ts';
-import { callerGuard, type Guarded, jsonGuard, sameOriginGuard } from '../guards.ts';
+import type { Log } from '../../../ports/telemetry.ts';
+import { callerGuard, type Guarded, jsonGuard, roleGuard, sameOriginGuard } from '../guards.ts';
 import type { Tokens } from '../tokens.ts';
 import { answer, bodyOf, idOf, queryOf } from './answer.ts';
 import { openApiDocument } from './openapi.ts';
@@ -12,8 +13,14 @@ const MOST_BODY_BYTES = 64 * 1024;
 
 type Api = Hono<Guarded>;
 
+interface ApiOptions {
+  operator: DaemonOperator;
+  tokens: Tokens;
+  log: Pick<Log, 'warn'>;
+}
+
 /** `/api/v1`: what people may ask and tell. Telling always needs the token. docs/http-api.md describes each route. */
-export function apiRoutes({ operator, tokens }: { operator: DaemonOperator; tokens: Tokens }): Api {
+export function apiRoutes({ operator, tokens, log }: ApiOptions): Api {
   const api: Api = new Hono();
   api.use(async (context, next) => {
     if (context.req.method === 'GET') context.set('staleness', operator.staleness);
@@ -22,7 +29,10 @@ export function apiRoutes({ operator, tokens }: { operator: DaemonOperator; toke
   api.on(['POST', 'PUT', 'PATCH', 'DELETE'], '/*', callerGuard(tokens), sameOriginGuard());
   api.on(['POST', 'PUT', 'PATCH'], '/*', jsonGuard(), bodyLimit({ maxSize: MOST_BODY_BYTES, onError: tooLarge }));
   for (const route of API_ROUTES) {
-    api.on(route.method.toUpperCase(), route.path.replace('{id}', ':id'), (context) => serve(context, operator, route));
+    const [method, path] = [route.method.toUpperCase(), route.path.replace('{id}', ':id')];
+    const { needs } = route;
+    if (needs) api.on(method, path, roleGuard({ ...needs, log, teamsOf: (...asked) => operator.teamsOf(...asked) }));
+    api.on(method, path, (context) => serve(context, operator, route));
   }
   let document: object | undefined;
   api.get('/openapi.json', (context) => {

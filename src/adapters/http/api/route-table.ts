@@ -1,6 +1,7 @@
 /** Every route of `/api/v1`: what it takes, what it gives, and who answers it. */
 import { z } from 'zod';
 import type { DaemonOperator, OperatorResult } from '../../../ports/operator.ts';
+import type { Role, Targets, TargetsOf } from '../roles.ts';
 import {
   ApproveBody,
   DecisionsQuery,
@@ -37,6 +38,8 @@ interface Route {
   status?: 200 | 201;
   /** While the store can't be asked, a document says how old it is; not the plan, which has the form of `ebb plan --json`. */
   hasNoAge?: true;
+  /** What a token must allow, and what a request is about; absent for what is only read. */
+  needs?: { role: Exclude<Role, 'read'>; targets: TargetsOf };
   run(asked: Asked): Promise<OperatorResult<object>>;
 }
 
@@ -59,6 +62,17 @@ function route<Answer extends object, Query extends z.ZodObject = z.ZodObject, B
 ): Route {
   return parts as unknown as Route;
 }
+
+/** A text, or a list of them, of a body that is not yet checked. */
+const inBody =
+  (key: string): TargetsOf =>
+  ({ body }): Targets => {
+    const value: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, key) : undefined;
+    const texts = [value].flat().filter((one) => typeof one === 'string');
+    return value === 'all' || texts.length < [value].flat().length ? 'all' : texts;
+  };
+const operates = (targets: TargetsOf) => ({ needs: { role: 'operate', targets } }) as const;
+const freezing = { needs: { role: 'freeze', targets: (): Targets => 'all' } } as const;
 
 const HOLD_ID = /^h-[0-9a-f]+$/;
 
@@ -138,6 +152,7 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
   }),
   hold: route({
     ...{ summary: 'Hold a compute for a while', body: HoldBody, answer: Hold, status: 201 },
+    ...operates(inBody('compute')),
     run({ operator, owner, body: { for_seconds, size, suspend_timeout_seconds, ...body } }) {
       const fields = {
         ...(size && { size: { minCu: size.min_cu, maxCu: size.max_cu } }),
@@ -148,6 +163,7 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
   }),
   endHold: route({
     ...{ summary: 'End a hold', query: EndQuery, answer: Released },
+    ...operates(({ id = '' }) => [id]),
     async run({ operator, owner, id: target }) {
       if (HOLD_ID.test(target)) return operator.release({ target, owner });
       // A compute is released in whole by POST /release: here that would be more than was asked for.
@@ -162,28 +178,34 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
   }),
   freeze: route({
     ...{ summary: 'Stop all writes to what is selected', body: FreezeBody, answer: Freeze, status: 201 },
+    ...freezing,
     run: ({ operator, owner, body: { for_seconds, allow_raise, ...body } }) =>
       operator.freeze({ ...body, owner, forSeconds: for_seconds, allowRaise: allow_raise }),
   }),
   unfreezeAll: route({
     ...{ summary: 'End all freezes', query: EndQuery, answer: Unfrozen },
+    ...freezing,
     run: ({ operator, owner }) => operator.unfreeze({ id: 'all', owner }),
   }),
   unfreeze: route({
     ...{ summary: 'End a freeze', query: EndQuery, answer: Unfrozen },
+    ...freezing,
     run: ({ operator, owner, id }) => operator.unfreeze({ id, owner }),
   }),
   release: route({
     summary: 'End a hold, or all holds, stopped fights and respected manual changes of a compute',
     ...{ body: ReleaseBody, answer: Released },
+    ...operates(inBody('target')),
     run: ({ operator, owner, body }) => operator.release({ ...body, owner }),
   }),
   approve: route({
     ...{ summary: 'Make a staged policy set current', body: ApproveBody, answer: Approved },
+    needs: { role: 'approve', targets: inBody('hash') },
     run: ({ operator, owner, body }) => operator.approve({ ...body, owner }),
   }),
   restore: route({
     ...{ summary: 'Set computes back to their baseline', body: RestoreBody, answer: Restored },
+    ...operates(inBody('computes')),
     run: ({ operator, owner, body }) => operator.restore({ ...body, owner }),
   }),
 };

@@ -1,8 +1,10 @@
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
-import { MOST_CHARACTERS, type OperatorResult } from '../../../ports/operator.ts';
+import { type DaemonOperator, MOST_CHARACTERS, type OperatorResult } from '../../../ports/operator.ts';
+import type { Log } from '../../../ports/telemetry.ts';
 import { STATUS } from '../api/answer.ts';
 import { problemOf } from '../api/bodies.ts';
+import { logForbidden, whyForbidden } from '../roles.ts';
 import type { Tokens } from '../tokens.ts';
 import type { Written } from './hold-form.tsx';
 import { errorAnswer, type Html, type PageStatus, pageAnswer } from './small-views.tsx';
@@ -12,6 +14,12 @@ const NO_TOKEN = 'This is no token of the daemon: check it, and send the form ag
 interface Subject {
   compute_id: string;
 }
+export interface FormOptions {
+  tokens: Tokens;
+  log: Pick<Log, 'warn'>;
+  teamsOf: DaemonOperator['teamsOf'];
+}
+
 type FormSchema = z.ZodType<{ owner: string; token: string }>;
 
 /** What somebody tells ebb by a form about a compute, or about something that it has. */
@@ -36,7 +44,7 @@ interface FormRoute<S extends Subject, Schema extends FormSchema, Shown> {
  */
 export function addForm<S extends Subject, Schema extends FormSchema, Shown>(
   app: Hono,
-  tokens: Tokens,
+  { tokens, log, teamsOf }: FormOptions,
   { path, schema, find, submit, read, view, done }: FormRoute<S, Schema, Shown>,
 ): void {
   app.post(path, async (context) => {
@@ -49,6 +57,12 @@ export function addForm<S extends Subject, Schema extends FormSchema, Shown>(
     if (!fields.ok) return again(fields.problem, 400);
     const holder = tokens.holderOf(fields.value.token);
     if (!holder) return again(NO_TOKEN, 401);
+    const id = context.req.param('id') ?? '';
+    const forbidden = await whyForbidden(holder, 'operate', [id], teamsOf);
+    if (forbidden !== undefined) {
+      logForbidden(log, { who: holder.name, role: 'operate', what: `POST ${path}`, targets: [id], message: forbidden });
+      return again(forbidden, 403);
+    }
     const result = await submit(found.value, { ...fields.value, owner: holder.name ?? fields.value.owner });
     if (!result.ok) return again(result.error.message, STATUS[result.error.code]);
     return context.redirect(`/computes/${found.value.compute_id}?done=${done}`, 303);

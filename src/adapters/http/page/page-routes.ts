@@ -10,7 +10,7 @@ import { ownFormGuard, unavailable } from '../guards.ts';
 import type { Tokens } from '../tokens.ts';
 import { computeView } from './compute-view.tsx';
 import { fleetView } from './fleet-view.tsx';
-import { addForm, HoldFields, ReleaseFields } from './form-route.ts';
+import { addForm, type FormOptions, HoldFields, ReleaseFields } from './form-route.ts';
 import { errorAnswer, errorView, pageAnswer, releaseView } from './small-views.tsx';
 
 const DECISIONS_SHOWN = 20;
@@ -33,8 +33,9 @@ export function pageRoutes({ operator, tokens, log }: PageOptions): Hono {
   const app = new Hono();
   app.on('POST', ['/', '/computes/*', '/holds/*'], ownFormGuard(), bodyLimit({ maxSize: MOST_FORM_BYTES }));
   addFleet(app, operator);
-  addCompute(app, operator, tokens);
-  addRelease(app, operator, tokens);
+  const forms = { tokens, log, teamsOf: operator.teamsOf };
+  addCompute(app, operator, forms);
+  addRelease(app, operator, forms);
   app.onError(async (error, context) => {
     if (error instanceof HTTPException) return error.getResponse();
     if (error instanceof EngineAwayError)
@@ -71,8 +72,8 @@ function fleetQuery(given: Record<string, string>): z.infer<typeof FleetQuery> {
   return FleetQuery.parse(Object.fromEntries(understood));
 }
 
-function addCompute(app: Hono, operator: DaemonOperator, tokens: Tokens): void {
-  const tokensAreSet = tokens.guardReading;
+function addCompute(app: Hono, operator: DaemonOperator, forms: FormOptions): void {
+  const tokensAreSet = forms.tokens.guardReading;
   app.get('/computes/:id', async (context) => {
     const done = DONE.get(context.req.query('done') ?? '');
     const found = await operator.compute(context.req.param('id'));
@@ -80,7 +81,7 @@ function addCompute(app: Hono, operator: DaemonOperator, tokens: Tokens): void {
       computeView({ compute, done, tokensAreSet, stale: operator.staleness() }),
     );
   });
-  addForm(app, tokens, {
+  addForm(app, forms, {
     path: '/computes/:id/holds',
     schema: HoldFields,
     find: (id) => operator.findCompute(id),
@@ -99,13 +100,13 @@ function addCompute(app: Hono, operator: DaemonOperator, tokens: Tokens): void {
   });
 }
 
-function addRelease(app: Hono, operator: DaemonOperator, tokens: Tokens): void {
-  const tokensAreSet = tokens.guardReading;
+function addRelease(app: Hono, operator: DaemonOperator, forms: FormOptions): void {
+  const tokensAreSet = forms.tokens.guardReading;
   app.get('/holds/:id', async (context) => {
     const found = await operator.findHold(context.req.param('id'));
     return pageAnswer(context, found, (hold) => releaseView({ hold, tokensAreSet }));
   });
-  addForm(app, tokens, {
+  addForm(app, forms, {
     path: '/holds/:id/release',
     schema: ReleaseFields,
     find: (id) => operator.findHold(id),

@@ -1,0 +1,73 @@
+/** What the holder of a token may do: everything, or what its roles allow. */
+import type { DaemonOperator } from '../../ports/operator.ts';
+import type { Log } from '../../ports/telemetry.ts';
+
+export const ROLES = ['read', 'operate', 'freeze', 'approve'] as const;
+export type Role = (typeof ROLES)[number];
+
+/** Roles that may be limited to what is in the scope of a team. */
+const OF_TEAMS: ReadonlySet<string> = new Set<Role>(['operate', 'approve']);
+
+/** A role, for everything or for what is in the scope of one team. */
+export interface Grant {
+  role: Role;
+  team?: string;
+}
+
+/** Who has a token: a person, or everyone who shares it. */
+export interface TokenHolder {
+  name: string | undefined;
+  /** Absent: everything is allowed. Any grant allows reading. */
+  grants?: readonly Grant[];
+}
+
+/** Roles as they are written: `operate, approve team-web`. Undefined for what is none. */
+export function parseGrants(text: string): Grant[] | undefined {
+  const grants = text.split(',').map((written): Grant | undefined => {
+    const [role = '', team, ...more] = written.trim().split(/\s+/);
+    if (!isRole(role) || more.length > 0) return undefined;
+    if (team === undefined) return { role };
+    return OF_TEAMS.has(role) ? { role, team } : undefined;
+  });
+  return grants.every((grant) => grant !== undefined) ? grants : undefined;
+}
+
+function isRole(text: string): text is Role {
+  return (ROLES as readonly string[]).includes(text);
+}
+
+/** What a request is about: targets as the operator's `teamsOf` takes them, or all computes. */
+export type Targets = readonly string[] | 'all';
+
+/** What a request is about, by the id in its path or its body, which nobody has checked yet. */
+export type TargetsOf = (given: { id: string | undefined; body: unknown }) => Targets;
+
+/** Why the holder of a token may not do something; undefined where that is allowed. What it is about must be known to be in a scope. */
+export async function whyForbidden(
+  { name, grants }: TokenHolder,
+  role: Role,
+  targets: Targets,
+  teamsOf: DaemonOperator['teamsOf'],
+): Promise<string | undefined> {
+  if (!grants || role === 'read') return undefined;
+  const own = grants.filter((grant) => grant.role === role);
+  if (own.some(({ team }) => team === undefined)) return undefined;
+  const who = name ?? 'this token';
+  if (own.length === 0) return `${who} has no role "${role}"`;
+  const teams = own.flatMap(({ team }) => team ?? []);
+  const allowed = `${who} may do this only in the scope of ${teams.join(', ')}`;
+  if (targets === 'all' || targets.length === 0) return allowed;
+  for (const target of targets) {
+    const scopes = await teamsOf(role === 'approve' ? 'set' : 'compute', target);
+    if (!teams.some((team) => scopes.includes(team))) return `${allowed}, and ${target.slice(0, 210)} is not in it`;
+  }
+  return undefined;
+}
+
+/** Says who tried what. */
+export function logForbidden(
+  log: Pick<Log, 'warn'>,
+  { message, ...fields }: { who: string | undefined; role: Role; what: string; targets: Targets; message: string },
+): void {
+  log.warn({ event: 'ebb.request_forbidden', ...fields }, `${fields.what} was refused: ${message}`);
+}

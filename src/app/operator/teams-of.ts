@@ -1,0 +1,29 @@
+import { compileSelector } from '../../domain/policy/select.ts';
+import type { TeamScope } from '../../domain/policy/team-parts.ts';
+import { findCompute } from './find-compute.ts';
+import type { DaemonParts, OperatorParts } from './parts.ts';
+
+/**
+ * The teams that a target belongs to: the compute of a hold (by its id), or a compute as people name it, by the scopes that its project
+ * is in; a staged policy set (by its hash), by the files that it is of. None where that is not known.
+ */
+export async function teamsOf(
+  parts: OperatorParts & { daemon: DaemonParts },
+  teams: readonly TeamScope[],
+  kind: 'compute' | 'set',
+  target: string,
+): Promise<string[]> {
+  if (kind === 'set') {
+    const staged = parts.daemon.staged().filter(({ hash }) => hash.startsWith(target));
+    return staged.length === 1 ? staged.map(({ team }) => team) : [];
+  }
+  const holds = await parts.store.holds(await parts.now());
+  const found = await findCompute(parts, target);
+  const place = holds.find(({ id }) => id === target) ?? (found.ok ? found.value : undefined);
+  const compute = place && parts.daemon.fleet.known(place.computeId)?.evaluatedCompute.compute;
+  // PROJECT/COMPUTE is believed elsewhere, also where the compute is another project's.
+  if (compute?.projectId !== place?.projectId || !compute) return [];
+  const isIn = ({ projects }: TeamScope) =>
+    compileSelector({ projects, minAgeMs: 0 })(compute, Number.POSITIVE_INFINITY);
+  return teams.filter((team) => isIn(team) === 'yes').map(({ name }) => name);
+}

@@ -1,0 +1,60 @@
+import { expect, it } from 'vitest';
+import type { DaemonParts, OperatorParts } from '../../src/app/operator/parts.ts';
+import { teamsOf } from '../../src/app/operator/teams-of.ts';
+import type { Compute } from '../../src/domain/compute/compute.ts';
+import { aCompute, aHold } from '../support/builders.ts';
+
+const TEAMS = [
+  { name: 'web', projects: ['web-*', '!web-secret'] },
+  { name: 'shop', projects: ['*-shop'] },
+];
+const computes = [
+  aCompute({ projectId: 'p-web', projectName: 'web-shop', computeId: 'ep-web' }),
+  aCompute({ projectId: 'p-api', projectName: 'api', computeId: 'ep-api' }),
+  aCompute({ projectId: 'p-secret', projectName: 'web-secret', computeId: 'ep-secret' }),
+  aCompute({ projectId: 'p-dark', projectName: 'p-dark', projectNameUnknown: true, computeId: 'ep-dark' }),
+];
+const evaluated = (compute: Compute) => ({ evaluatedCompute: { compute } });
+const daemon = {
+  fleet: {
+    known: (id: string) => computes.filter(({ computeId }) => computeId === id).map(evaluated)[0],
+    evaluatedComputes: () => computes.map((compute) => ({ compute })),
+  },
+  staged: () => [
+    { team: '', hash: 'a'.repeat(64), message: '' },
+    { team: 'web', hash: 'b'.repeat(64), message: '' },
+  ],
+} as unknown as DaemonParts;
+const parts = {
+  daemon,
+  now: async () => 0,
+  store: {
+    holds: async () => [aHold({ id: 'h-1', projectId: 'p-web', computeId: 'ep-web' })],
+    projectIds: async () => [],
+    records: async () => new Map(),
+  },
+} as unknown as OperatorParts & { daemon: DaemonParts };
+
+it.each([
+  ['ep-web', ['web', 'shop']],
+  ['p-web/ep-web', ['web', 'shop']],
+  ['web-shop', ['web', 'shop']],
+  ['h-1', ['web', 'shop']],
+  ['ep-api', []],
+  ['ep-secret', []],
+  // A project of the team does not bring another's compute with it.
+  ['p-web/ep-api', []],
+  ['p-web/ep-unknown', []],
+  ['ep-dark', []],
+  ['nonsense!', []],
+])('%s is in the scopes of %j', async (target, teams) => {
+  expect(await teamsOf(parts, TEAMS, 'compute', target)).toEqual(teams);
+});
+
+it.each([
+  ['b'.repeat(12), ['web']],
+  ['a'.repeat(12), ['']],
+  ['c'.repeat(12), []],
+])('the staged set %s is of %j', async (hash, teams) => {
+  expect(await teamsOf(parts, TEAMS, 'set', hash)).toEqual(teams);
+});

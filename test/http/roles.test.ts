@@ -1,0 +1,188 @@
+/** Every route of the table × every role, over HTTP: what a token's roles lack is refused before the operator hears of it. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { API_ROUTES, type ApiRoute } from '../../src/adapters/http/api/route-table.ts';
+import { parseGrants } from '../../src/adapters/http/roles.ts';
+import { startHttpServer } from '../../src/adapters/http/server.ts';
+import { createTokens } from '../../src/adapters/http/tokens.ts';
+import type { DaemonOperator } from '../../src/ports/operator.ts';
+import { memoryLog } from '../support/memory-log.ts';
+
+/** Name, roles as the file has them, and what they allow: a route's kind, of anything or of a team. */
+const PEOPLE: Record<string, { roles: string; may: string[] }> = {
+  all: { roles: '', may: ['operate web', 'operate api', 'operate all', 'freeze', 'approve web', 'approve api'] },
+  reader: { roles: '[read]', may: [] },
+  operator: { roles: '[operate]', may: ['operate web', 'operate api', 'operate all'] },
+  web: { roles: '[read, operate web]', may: ['operate web'] },
+  freezer: { roles: '[freeze]', may: ['freeze'] },
+  approver: { roles: '[approve]', may: ['approve web', 'approve api'] },
+  weblead: { roles: '[ operate web, approve web ]', may: ['operate web', 'approve web'] },
+  oncall: { roles: '[operate, freeze]', may: ['operate web', 'operate api', 'operate all', 'freeze'] },
+};
+const tokenOf = (name: string) => `token-of-${name}-0123456789`;
+
+/** What each route is about, said here once more: the table must not mark its own work. */
+const KINDS: Record<string, 'operate' | 'freeze' | 'approve'> = {
+  ...{ hold: 'operate', endHold: 'operate', release: 'operate', restore: 'operate' },
+  ...{ freeze: 'freeze', unfreeze: 'freeze', unfreezeAll: 'freeze', approve: 'approve' },
+};
+/** Every route may be asked about what is of team web, of team api, and, where that can be said, about everything. */
+const SUBJECTS = ['web', 'api', 'all', 'web and api'] as const;
+type Subject = (typeof SUBJECTS)[number];
+
+const computes: Record<Subject, unknown> = {
+  web: ['ep-web'],
+  api: ['ep-api'],
+  all: 'all',
+  'web and api': ['ep-web', 'ep-api'],
+};
+const one: Partial<Record<Subject, string>> = { web: 'ep-web', api: 'ep-api' };
+const holds: Partial<Record<Subject, string>> = { web: 'h-aaa', api: 'h-bbb' };
+const sets: Partial<Record<Subject, string>> = { web: 'a'.repeat(64), api: 'b'.repeat(64) };
+
+const log = memoryLog();
+const folder = mkdtempSync(join(tmpdir(), 'ebb-roles-'));
+const told: string[] = [];
+let url = '';
+let close = async () => {};
+
+beforeAll(async () => {
+  const file = join(folder, 'tokens');
+  writeFileSync(
+    file,
+    Object.entries(PEOPLE)
+      .map(([name, { roles }]) => `${name} ${roles}: ${tokenOf(name)}\n`)
+      .join(''),
+  );
+  const owners = new Map([...Object.entries({ 'ep-web': 'web', 'h-aaa': 'web', 'ep-api': 'api', 'h-bbb': 'api' })]);
+  const operator = new Proxy({} as DaemonOperator, {
+    get: (_, name: keyof DaemonOperator) => {
+      if (name === 'staleness') return () => undefined;
+      if (name === 'findCompute')
+        return async (id: string) => ({ ok: true, value: { project_id: 'p', compute_id: id } });
+      if (name === 'findHold')
+        return async (id: string) => ({ ok: true, value: { id, compute_id: `ep-${owners.get(id)}` } });
+      if (name === 'teamsOf')
+        return async (kind: string, target: string) =>
+          kind === 'set'
+            ? [target.startsWith('a') ? 'web' : 'api']
+            : [owners.get(target)].flatMap((team) => team ?? []);
+      return async () => {
+        told.push(name);
+        return { ok: false, error: { code: 'busy', message: 'told' } };
+      };
+    },
+  });
+  const tokens = createTokens({ log, local: 'known-to-this-machine', file });
+  expect(tokens.problem()).toBeUndefined();
+  const server = await startHttpServer({ listen: { host: '127.0.0.1', port: 0 }, log, tokens, operator });
+  if (!server.ok) throw new Error(server.error);
+  ({ url, close } = server);
+});
+afterAll(async () => {
+  await close();
+  rmSync(folder, { recursive: true });
+});
+
+/** A request to a route about a subject; undefined where the route can't be about it. */
+function requestTo({ name, path }: ApiRoute, subject: Subject): { path: string; body?: object } | undefined {
+  const common = { reason: 'test', for_seconds: 60, owner: 'somebody-else' };
+  const [id, compute, hash] = [holds[subject], one[subject], sets[subject]];
+  if (name === 'endHold') return id ? { path: path.replace('{id}', id) } : undefined;
+  if (name === 'hold') return compute ? { path, body: { ...common, compute, freeze: true } } : undefined;
+  if (name === 'release') return compute ? { path, body: { target: compute } } : undefined;
+  if (name === 'approve') return hash ? { path, body: { hash } } : undefined;
+  if (name === 'restore') return { path, body: { computes: computes[subject] } };
+  if (name === 'freeze') return { path, body: { ...common, select: { computes: ['ep-web'] } } };
+  return { path: path.replace('{id}', 'f-1') };
+}
+
+function isAllowed(person: string, route: ApiRoute, subject: Subject): boolean {
+  const kind = KINDS[route.name];
+  const may = PEOPLE[person]?.may ?? [];
+  if (route.method === 'get') return true;
+  if (kind === 'freeze') return may.includes('freeze');
+  return may.includes(`${kind} ${subject}`) || (subject === 'web and api' && may.includes(`${kind} api`));
+}
+
+const send = (name: string, method: string, path: string, body?: object) =>
+  fetch(`${url}/api/v1${path}`, {
+    method: method.toUpperCase(),
+    headers: { authorization: `Bearer ${tokenOf(name)}`, 'content-type': 'application/json' },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+
+describe.each(Object.keys(PEOPLE))('a token of %s', (person) => {
+  it.each(API_ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', async (_what, route) => {
+    for (const subject of SUBJECTS) {
+      const request = requestTo(route, subject);
+      if (!request) continue;
+      const [before, logged] = [told.length, log.lines.length];
+      const answer = await send(person, route.method, request.path, request.body);
+      const allowed = isAllowed(person, route, subject);
+      const what = `${person}, ${route.name}, ${subject}`;
+      expect(answer.status === 403, what).toBe(!allowed);
+      if (allowed) continue;
+      expect(told.length, `${what}: nothing is done`).toBe(before);
+      expect(log.lines.slice(logged).map(({ fields }) => fields)).toEqual([
+        expect.objectContaining({ event: 'ebb.request_forbidden', who: person }),
+      ]);
+    }
+  });
+});
+
+describe('a token of one team', () => {
+  it('is told what it lacks, and the log has who tried what', async () => {
+    const answer = await send('web', 'post', '/holds', {
+      compute: 'ep-api',
+      reason: 'x',
+      for_seconds: 60,
+      freeze: true,
+    });
+    expect(answer.status).toBe(403);
+    expect(await answer.json()).toEqual({
+      code: 'forbidden',
+      message: 'web may do this only in the scope of web, and ep-api is not in it',
+    });
+    expect(log.lines.at(-1)?.message).toBe(
+      'POST /api/v1/holds was refused: web may do this only in the scope of web, and ep-api is not in it',
+    );
+  });
+
+  it.each([{}, { compute: 7 }, { compute: ['ep-web'] }, { compute: 'ep-unknown' }])(
+    'can not get past its scope with %j',
+    async (body) => {
+      const before = told.length;
+      const answer = await send('web', 'post', '/holds', { reason: 'x', for_seconds: 60, freeze: true, ...body });
+      expect(answer.status).toBeGreaterThanOrEqual(400);
+      expect(told.length).toBe(before);
+    },
+  );
+
+  it.each([
+    ['/computes/ep-web/holds', false],
+    ['/computes/ep-api/holds', true],
+    ['/holds/h-aaa/release', false],
+    ['/holds/h-bbb/release', true],
+  ])('in the form of a page, %s', async (path, isRefused) => {
+    const before = told.filter((name) => name === 'hold' || name === 'release').length;
+    const fields = path.endsWith('release') ? {} : { reason: 'x', for_seconds: '60', freeze: 'on' };
+    await fetch(`${url}${path}`, {
+      method: 'POST',
+      headers: { origin: url, authorization: `Basic ${btoa(`x:${tokenOf('web')}`)}` },
+      body: new URLSearchParams({ ...fields, token: tokenOf('web') }),
+    });
+    expect(told.filter((name) => name === 'hold' || name === 'release').length - before).toBe(isRefused ? 0 : 1);
+  });
+});
+
+describe('roles of a token file', () => {
+  it.each(['', 'admin', 'operate web api', 'read web', 'freeze web', 'operate,', 'Operate'])(
+    'are refused: [%s]',
+    (text) => {
+      expect(parseGrants(text)).toBeUndefined();
+    },
+  );
+});
