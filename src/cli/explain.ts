@@ -46,13 +46,16 @@ async function explain(name: string, flags: DecidingFlags): Promise<void> {
   writeOut(`${describeExplanation(explanation, colorsOf(process.stdout))}\n`);
 }
 
-/** True if no other project matters to what is planned for these: there are some, and none is to be restarted. */
-function isAlone(computes: readonly EvaluatedCompute[]): boolean {
-  return computes.length > 0 && computes.every(({ plan }) => plan.actions.every(({ disconnects }) => !disconnects));
+/** True if no other project matters to what is planned for these: the compute is among them, and none is to be restarted. */
+function isAlone(computes: readonly EvaluatedCompute[], computeId: string | undefined): boolean {
+  return (
+    computes.some(({ compute }) => computeId === undefined || compute.computeId === computeId) &&
+    computes.every(({ plan }) => plan.actions.every(({ disconnects }) => !disconnects))
+  );
 }
 
 /**
- * Where its project is named, only that is read. What restarts a compute is planned together with the whole fleet, as a daemon does: of
+ * Where its project is named, or what is stored tells it, only that is read. What restarts a compute is planned together with the whole fleet, as a daemon does: of
  * those that a policy selects, only some may be restarted at once.
  */
 async function explanationOf(name: string, flags: DecidingFlags) {
@@ -64,20 +67,24 @@ async function explanationOf(name: string, flags: DecidingFlags) {
     import('./explain/find-compute.ts'),
   ]);
   const options = { settings, policies, fleetFile: flags.fleet, atMs, mode: 'enforce' } as const;
-  const [project] = name.split('/');
-  const ofProject = name.includes('/') ? await planOnce({ ...options, project }) : undefined;
-  const result = ofProject?.ok && isAlone(ofProject.value.plan.computes) ? ofProject : await planOnce(options);
+  const [project, second] = name.split('/');
+  const compute = second === undefined ? name : undefined;
+  const first = await planOnce({ ...options, ...(compute === undefined ? { project } : { compute }) });
+  const serves = first.ok
+    ? first.value.project === undefined || isAlone(first.value.plan.computes, compute)
+    : compute !== undefined;
+  const result = serves ? first : await planOnce(options);
   if (!result.ok) throw new UserError(result.problem);
   const { plan, situation } = result.value;
   const planned = findCompute(plan.computes, name);
-  const { compute, record, nextBoundaryMs } = planned;
+  const { compute: found, record, nextBoundaryMs } = planned;
   const next =
     nextBoundaryMs === undefined
       ? undefined
       : decide({
           ...{
             policies: situation.policies,
-            compute,
+            compute: found,
             baseline: record.baseline,
             trials: record.trials,
             holds: situation.holds,

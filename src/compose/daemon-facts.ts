@@ -50,7 +50,10 @@ async function factsOfDaemon(settings: Settings): Promise<StoredFacts | undefine
     if (!records || !holds || !freezes) return undefined;
     const byCompute = new Map<string, ComputeRecord>(records.flatMap((one) => Object.entries(one.records)));
     const samples = new Map(records.flatMap((one) => Object.entries(one.samples)));
-    return { records: byCompute, holds: holds.map(holdOf), freezes: freezes.map(freezeOf), samples };
+    const projects = new Map(
+      records.flatMap((one) => Object.keys(one.records).map((computeId) => [computeId, one.project_id] as const)),
+    );
+    return { records: byCompute, projects, holds: holds.map(holdOf), freezes: freezes.map(freezeOf), samples };
   } finally {
     await close();
   }

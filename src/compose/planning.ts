@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type FleetReading, readFleet, refusedNotes } from '../app/fleet/read-fleet.ts';
+import { findInStore } from '../app/operator/find-compute.ts';
 import type { Result } from '../common/result.ts';
 import type { ComputeSettings } from '../domain/compute/compute.ts';
 import { asksForConnections } from '../domain/connections/connection-samples.ts';
@@ -26,6 +27,8 @@ export interface PlanningOptions {
   mode: 'enforce' | 'observe';
   /** Plans for the computes of this project alone, by its id or name. What holds for the whole fleet, such as at_once, is left out. */
   project?: string | undefined;
+  /** The same for the project of this compute, where what is stored tells it. */
+  compute?: string | undefined;
   /** Called with how many projects have been read, and of how many. */
   onProgress?: (read: number, projects: number) => void;
 }
@@ -33,6 +36,8 @@ export interface PlanningOptions {
 export interface Planning {
   plan: FleetPlan;
   policies: CompiledPolicies;
+  /** The project that was planned for alone. */
+  project: string | undefined;
   /** From what it was made. */
   situation: FleetSituation;
   projects: readonly Project[];
@@ -75,6 +80,14 @@ async function planWith(
   }
 }
 
+async function projectOf(
+  { compute, facts }: PlanningOptions & { facts?: StoredFacts },
+  store: Store | undefined,
+): Promise<string | undefined> {
+  if (compute === undefined) return undefined;
+  return store ? (await findInStore({ store }, compute))?.projectId : facts?.projects?.get(compute);
+}
+
 /** Reads the fleet that is open, and what is stored of it, and plans. */
 export async function planReading(
   options: PlanningOptions & {
@@ -87,10 +100,11 @@ export async function planReading(
 ): Promise<Result<Planning>> {
   const { reading, store, onProgress } = options;
   const policies = compilePolicies(options.policies);
+  const project = options.project ?? (await projectOf(options, store));
   const fleet = await readFleet({
     api: reading.api,
     readBranches: policies.selectsByBranch,
-    project: options.project,
+    project,
     ...(onProgress && { onProgress: ({ projectsRead, projects }) => onProgress(projectsRead, projects) }),
   });
   const missing = fleet.errors.map((error) => reading.explain(error));
@@ -101,7 +115,15 @@ export async function planReading(
   const notes = [...options.notes, ...branchNotes(fleet)];
   return {
     ok: true,
-    value: { plan: planFleet(situation), policies, situation, projects: fleet.projects, missing, notes },
+    value: {
+      plan: planFleet(situation),
+      project,
+      policies,
+      situation,
+      projects: fleet.projects,
+      missing,
+      notes,
+    },
   };
 }
 

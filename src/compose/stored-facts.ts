@@ -22,6 +22,8 @@ export interface StoredFacts {
   holds: readonly Hold[];
   freezes: readonly Freeze[];
   samples: ReadonlyMap<string, readonly ConnectionSample[]>;
+  /** Projects of computes, where what is stored was told by a daemon. */
+  projects?: ReadonlyMap<string, string>;
 }
 
 interface OpenStore {

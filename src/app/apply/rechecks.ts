@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { hasSettings } from '../../domain/compute/compute.ts';
-import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import { type EvaluatedCompute, evaluateNow } from '../../domain/evaluate/evaluate.ts';
 import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { Permit } from '../../ports/control-api.ts';
-import { type EvaluateDeps, evaluateCompute } from '../evaluate/evaluate.ts';
+import { type EvaluateDeps, situationOf } from '../evaluate/evaluate.ts';
 import { withBranches } from '../fleet/branches.ts';
 import { type ReadProjectDeps, readProject } from '../fleet/cached-projects.ts';
 import { type CachedProject, CONFIRMED_MS, FRESH_MS } from '../fleet/fleet.ts';
@@ -59,7 +59,8 @@ export function needsReading(deps: AsleepDeps, evaluatedCompute: EvaluatedComput
 /** True if the same would not be written to the compute now were it awake. */
 function needsSleep(deps: EvaluateDeps, { compute, record, plan }: EvaluatedCompute): boolean {
   if (compute.state !== 'idle') return false;
-  const awake = evaluateCompute(deps, { compute: { ...compute, state: 'active' }, record, projectBusy: false }).plan;
+  const subject = { compute: { ...compute, state: 'active' }, record, projectBusy: false } as const;
+  const awake = evaluateNow(situationOf(deps, subject)).plan;
   return awake.verdict !== 'act' || !isDeepStrictEqual(awake.actions[0]?.fields, plan.actions[0]?.fields);
 }
 

@@ -47,7 +47,11 @@ async function computesOf({ daemon, store }: OperatorParts, project: string): Pr
   return [...records.keys()].map((computeId) => ({ projectId: project, computeId }));
 }
 
-async function findInStore({ store }: OperatorParts, computeId: string): Promise<ComputePlace | undefined> {
+/** Where the store remembers the compute to be; undefined if it does not know it. */
+export async function findInStore(
+  { store }: Pick<OperatorParts, 'store'>,
+  computeId: string,
+): Promise<ComputePlace | undefined> {
   const projectIds = await store.projectIds();
   for (let start = 0; start < projectIds.length; start += READ_AT_A_TIME) {
     const some = projectIds.slice(start, start + READ_AT_A_TIME);

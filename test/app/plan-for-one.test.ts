@@ -1,0 +1,43 @@
+import { expect, it } from 'vitest';
+import { type PlanningOptions, planReading } from '../../src/compose/planning.ts';
+import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
+import { aCompute, aRecord, aSchedule } from '../support/builders.ts';
+
+const PROJECTS = ['p-1', 'p-2', 'p-3'];
+
+/** The projects whose computes are read to plan for a compute, where the store knows one of them. */
+async function readFor(options: Partial<PlanningOptions>): Promise<{ read: string[]; project: string | undefined }> {
+  const read: string[] = [];
+  const api = {
+    async *listProjects() {
+      const value = PROJECTS.map((projectId) => ({ account: 'default', projectId, name: projectId, updatedAtMs: 0 }));
+      yield { ok: true, value };
+    },
+    async listComputes({ projectId }: { projectId: string }) {
+      read.push(projectId);
+      const computes = [aCompute({ projectId, computeId: `ep-of-${projectId}` })];
+      return { ok: true, value: { computes, unreadable: [] } };
+    },
+  };
+  const store = {
+    projectIds: async () => ['p-2'],
+    records: async () => new Map<string, ComputeRecord>([['ep-of-p-2', aRecord()]]),
+    ...{ holds: async () => [], freezes: async () => [], samples: async () => [] },
+  };
+  const planned = await planReading({
+    ...options,
+    ...{ settings: { accounts: [], disruption: {} }, mode: 'enforce', notes: [], store },
+    policies: { policies: [aSchedule()], hash: 'h', sources: new Map() },
+    reading: { api, facts: new Map(), takenAtMs: undefined, explain: String },
+  } as unknown as Parameters<typeof planReading>[0]);
+  if (!planned.ok) throw new Error(planned.problem);
+  return { read: read.toSorted(), project: planned.value.project };
+}
+
+it('of a compute that is stored only its project is read', async () => {
+  expect(await readFor({ compute: 'ep-of-p-2' })).toEqual({ read: ['p-2'], project: 'p-2' });
+});
+
+it('of a compute that is not stored the whole fleet is read, to find it', async () => {
+  expect(await readFor({ compute: 'ep-of-p-3' })).toEqual({ read: PROJECTS, project: undefined });
+});
