@@ -1,6 +1,7 @@
 /** What else is measured at a boundary under the rate limit, besides the size of the fleet. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
+import type { RateLimits } from '../src/domain/rate-budget/limits.ts';
 import { KEY, type Seen, type Stage } from './fleet-stage.ts';
 
 export interface Case {
@@ -16,7 +17,7 @@ export interface Case {
   /** Boundaries one after the other, 1 by default. */
   boundaries?: number;
   /** The last PATCH of so many changes, in seconds, where not the documented limits say it. */
-  boundS?: (changes: number) => number;
+  boundS?: (changes: number, limits: RateLimits) => number;
   /** What happens beside the daemons, from their start until it is aborted; what there is to say of it. */
   beside?: (stage: Stage, boundaryMs: number, signal: AbortSignal) => Promise<string>;
 }
@@ -24,7 +25,6 @@ export interface Case {
 /** Changes of one herd, where a case does not need another number. */
 const HERD = 500;
 const PER_MINUTE = 700;
-const BURST = 40;
 
 /** Computes that wake shortly before the instant. */
 const WOKEN = 50;
@@ -41,7 +41,7 @@ export const CASES: Readonly<Record<string, Case>> = {
     projects: HERD,
     emulator: ['--limit-kind', 'bucket'],
     boundaries: 2,
-    boundS: (changes) => ((changes - BURST) * 60) / PER_MINUTE,
+    boundS: (changes, { perMinute, perRouteSecond }) => ((changes - perRouteSecond) * 60) / perMinute,
   },
   latency300: { name: '300 ms latency', projects: HERD, beside: latency(300) },
   latency1000: { name: '1 s latency', projects: HERD, beside: latency(1_000) },

@@ -65,13 +65,14 @@ async function measure(one: Case): Promise<string[][]> {
   const { projects, accounts = 1, computesEach = 1, boundaries = 1 } = one;
   const limits = limitsOf(PER_MINUTE, RESERVE);
   const each = (projects * computesEach) / accounts;
-  const expectedS = Math.max(one.boundS?.(each) ?? 0, boundS(each, limits));
+  const bound = (one.boundS ?? boundS)(each, limits);
+  const whole = (one.boundS ?? boundS)(each, DEFAULT_RATE_LIMITS);
   // Once all have been read, which the limit makes slow; and so long that what was read doesn't weigh on the boundary.
   const readMs = 70_000 + (each * 60_000) / limits.perMinute;
   const warmMs = Math.ceil((Date.now() + 25_000) / 1000) * 1000;
   const preparedMs = PREPARED_MS + each * PREPARED_EACH_MS;
   const firstMs = Math.ceil((Date.now() + readMs + preparedMs + 20_000) / 1000) * 1000;
-  const gapMs = Math.ceil(4 * expectedS) * 1000 + AFTER_MS + preparedMs;
+  const gapMs = Math.ceil(4 * bound) * 1000 + AFTER_MS + preparedMs;
   const instants = Array.from({ length: boundaries }, (_, index) => firstMs + index * Math.ceil(gapMs / 1000) * 1000);
   const warmUp = WARM_UP * accounts;
   const stage = await startDaemon({
@@ -83,11 +84,10 @@ async function measure(one: Case): Promise<string[][]> {
     const beside = one.beside?.(stage, firstMs, stop.signal);
     const rows: string[][] = [];
     for (const boundaryMs of instants) {
-      const { all, patches } = await seenAt(stage, { boundaryMs, changes: projects * computesEach, expectedS });
+      const { all, patches } = await seenAt(stage, { boundaryMs, changes: projects * computesEach, expectedS: bound });
       if (process.env.EBB_BENCH_LOGS) await showLogs(stage);
       if (process.env.EBB_BENCH_KEEP) await keep(process.env.EBB_BENCH_KEEP, { stage, all, boundaryMs });
-      const bound = one.boundS?.(each) ?? boundS(each, limits);
-      rows.push([`${patches.length} ${one.name}`, ...figures(all, patches, { boundaryMs, each, bound })]);
+      rows.push([`${patches.length} ${one.name}`, ...figures(all, patches, { boundaryMs, each, bound, whole })]);
     }
     stop.abort();
     const said = (await beside) ?? '';
@@ -117,7 +117,7 @@ async function seenAt(
 function figures(
   all: readonly Seen[],
   patches: readonly Seen[],
-  { boundaryMs, each, bound }: { boundaryMs: number; each: number; bound: number },
+  { boundaryMs, each, bound, whole }: { boundaryMs: number; each: number; bound: number; whole: number },
 ): string[] {
   const late = patches.map(({ atMs }) => (atMs - boundaryMs) / 1000);
   const last = Math.max(...late);
@@ -131,7 +131,7 @@ function figures(
     `${last.toFixed(1)} s`,
     `${bound.toFixed(1)} s`,
     (last / bound).toFixed(2),
-    `${boundS(each, { ...DEFAULT_RATE_LIMITS }).toFixed(1)} s`,
+    `${whole.toFixed(1)} s`,
     String(around.filter(({ status }) => status === 429).length),
     forEach(around.filter(({ atMs }) => atMs < boundaryMs)),
     forEach(during),

@@ -4,7 +4,7 @@ import type { EvaluatedCompute } from '../domain/evaluate/evaluate.ts';
 import { gatesOf } from '../domain/plan/plan.ts';
 import type { Running } from './background.ts';
 import { type AdoptDeps, adoptProject } from './evaluate/adopt-project.ts';
-import type { Fleet } from './fleet/fleet.ts';
+import { type Fleet, isAtBoundary } from './fleet/fleet.ts';
 import type { StoreClock } from './group/clock-skew.ts';
 import type { WriteBlock } from './group/leader.ts';
 import { type CountSavingsDeps, countSavings } from './operator/fleet-metrics.ts';
@@ -83,8 +83,8 @@ const ENDS_BY_ITSELF: ReadonlySet<ReasonCode> = new Set([
 
 function isUnfinished({ fleet }: ResyncDeps, { plan, decision, ...ahead }: EvaluatedCompute, nowMs: number): boolean {
   const dueMs = ahead.nextBoundaryMs ?? searchAgainAt(decision.instantMs, ahead);
-  if (dueMs !== undefined && dueMs <= nowMs) return !fleet.boundaryReconciles.has(dueMs);
-  return plan.verdict === 'act' || gatesOf(plan).some((code) => !ENDS_BY_ITSELF.has(code));
+  const isDue = plan.verdict === 'act' || (dueMs !== undefined && dueMs <= nowMs);
+  return (isDue && !isAtBoundary(fleet, nowMs)) || gatesOf(plan).some((code) => !ENDS_BY_ITSELF.has(code));
 }
 
 function knownOf({ fleet }: ResyncDeps, projectId: string): EvaluatedCompute[] {

@@ -33,7 +33,7 @@ async function askedFor({ stored, reconciles = 0 }: { stored: Partial<ComputeRec
   } as unknown as ResyncDeps;
   time.ms = EIGHT + 20_000;
   await reconcileUnfinished(deps);
-  return { asked, fleet, computeId };
+  return { asked, fleet, computeId, again: () => reconcileUnfinished(deps) };
 }
 
 it('a boundary whose trigger was lost is reconciled', async () => {
@@ -60,6 +60,13 @@ it('what a person had set after ebb applied it is as it was read', async () => {
   expect(fleet.known(computeId)?.evaluatedCompute.compute).toMatchObject({ minCu: 0.25, maxCu: 1 });
 });
 
-it('projects that are being taken over a boundary are not read beside that', async () => {
-  expect((await askedFor({ stored: {}, reconciles: 5 })).asked).toEqual([]);
+it('while projects are taken over a boundary, what is due is left to that, also where it was evaluated after the instant', async () => {
+  const { asked, fleet, again } = await askedFor({ stored: {}, reconciles: 5 });
+  expect(asked).toEqual([]);
+  fleet.boundaryReconciles.clear();
+  await again();
+  expect(asked).toEqual(['reconcile p-one']);
+  fleet.boundaryReconciles.set(EIGHT, 5);
+  await again();
+  expect(asked).toHaveLength(1);
 });

@@ -74,6 +74,14 @@ export const FRESH_MS = 10_000;
 /** What the list of projects has shown unchanged serves for so long, in real milliseconds. */
 export const CONFIRMED_MS = 25_000;
 
+/** Who waits longer at a boundary, such as for an account that is refused, keeps others from nothing. Milliseconds. */
+const LONGEST_AT_BOUNDARY_MS = 600_000;
+
+/** Whether a daemon is taking projects over a boundary now; others of its group do so too. */
+export function isAtBoundary({ boundaryReconciles }: Pick<Fleet, 'boundaryReconciles'>, nowMs: number): boolean {
+  return [...boundaryReconciles.keys()].some((ms) => ms <= nowMs && nowMs - ms < LONGEST_AT_BOUNDARY_MS);
+}
+
 export function createFleet({ clock }: { clock: Clock }): Fleet {
   const listed = new Map<string, Project>();
   const cachedProjects = new Map<string, CachedProject>();

@@ -6,7 +6,7 @@ import type { Telemetry } from '../../ports/telemetry.ts';
 import type { RunInBackground, Running } from '../background.ts';
 import { adoptProject } from '../evaluate/adopt-project.ts';
 import type { EvaluateDeps } from '../evaluate/evaluate.ts';
-import type { CachedProject, Fleet } from '../fleet/fleet.ts';
+import { type CachedProject, type Fleet, isAtBoundary } from '../fleet/fleet.ts';
 import { askForProject } from '../fleet/forget-project.ts';
 import type { Overrides } from '../overrides.ts';
 import type { CompiledRules } from '../rules.ts';
@@ -58,8 +58,10 @@ export function startLeaderRefresh(deps: LeaderRefreshDeps): Running {
     }
     const current = groundsNow(deps);
     const isChanged = isOther(grounds, current);
-    const lastMs = (isChanged ? undefined : grounds?.atMonotonicMs) ?? Number.NEGATIVE_INFINITY;
-    const isRound = current.atMonotonicMs - lastMs >= rhythm.resyncMs;
+    const lastMs = grounds?.atMonotonicMs ?? Number.NEGATIVE_INFINITY;
+    // At a boundary there is better to do.
+    const isDue = current.atMonotonicMs - lastMs >= rhythm.resyncMs && !isAtBoundary(deps.fleet, clock.now());
+    const isRound = isChanged || isDue;
     const cachedProjects = [...deps.fleet.cachedProjects()].filter((cachedProject) => {
       return isChanged || (isRound && isOfOthers(deps, cachedProject)) || isBehind(deps, cachedProject);
     });
@@ -118,6 +120,6 @@ function isBehind(
     if (!known || known.atMonotonicMs < readAtMonotonicMs) return true;
     const { nextBoundaryMs, decision, ...ahead } = known.evaluatedCompute;
     const dueMs = nextBoundaryMs ?? searchAgainAt(decision.instantMs, ahead);
-    return dueMs !== undefined && dueMs <= nowMs && !fleet.boundaryReconciles.has(dueMs);
+    return dueMs !== undefined && dueMs <= nowMs && !isAtBoundary(fleet, clock.now());
   });
 }
