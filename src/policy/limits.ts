@@ -10,7 +10,7 @@ import {
 import { ruleOf } from '../domain/policy/kinds/kinds.ts';
 import type { Policy } from '../domain/policy/policy.ts';
 import { calendarsOf } from '../domain/time/windows/date-filter.ts';
-import { mostStepsOfOneCompute } from './one-compute.ts';
+import { mostStepsOfOneCompute, stepsToSelect } from './one-compute.ts';
 
 /**
  * What a set of policy files may be at most. Far above what people write, and low enough that a hostile file is refused
@@ -31,6 +31,8 @@ export const POLICY_LIMITS = {
   stepsOfOrdinaryPolicy: 500,
   /** Steps that it takes to ask all other policies of a set what they say. */
   stepsOfSet: 50_000,
+  /** Steps that it takes to find the policies of a set that select a compute. */
+  stepsToSelect: 5000,
   /** Zones of one set: what is known of one is read once, in about a millisecond. */
   zones: 100,
   /** Days of one trial. */
@@ -69,6 +71,9 @@ export function whySetTooCostly(policies: readonly Policy[]): string | undefined
   const stepsOf = (policy: Policy) => stepsToAsk(policy) + leadsOf(policy) * widest;
   if (mostStepsOfOneCompute(policies, stepsOf) > MOST_STEPS_OF_DECISION) {
     return 'the policies that may select one and the same compute take too long to decide; write fewer of them, or select by names that begin or end differently';
+  }
+  if (stepsToSelect(policies) > POLICY_LIMITS.stepsToSelect) {
+    return 'the globs of all selectors take too long to match with a compute; write fewer, with fewer wildcards and without "?"';
   }
   const times = policies.flatMap((policy) => ruleOf(policy).times(policy));
   const expressions = times.flatMap((time) => {

@@ -37,18 +37,39 @@ export function mostStepsOfOneCompute(policies: readonly Policy[], stepsOf: (pol
   );
 }
 
+/** What it takes to match one name with a glob: at least, with stars, and for each character of one with `?`, which goes back. */
+const STEPS_OF_GLOB = 0.05;
+const STEPS_OF_STARS = 0.5;
+const STEPS_OF_CHARACTER = 0.5;
+
+/** At most so many steps it takes to find the policies that select a compute, whatever its names are, of up to 256 characters. */
+export function stepsToSelect(policies: readonly Policy[]): number {
+  return KEYS.reduce((sum, { key, names }) => {
+    const globs = policies.flatMap(({ select }) => select[key] ?? []).map((glob) => glob.replace(/^!/, ''));
+    // One that begins otherwise than the name goes no further.
+    const { any, one } = mostOfOneName(globs.map((glob) => ({ heads: [headOf(glob)], steps: stepsToMatch(glob) })));
+    return sum + names * (globs.length * STEPS_OF_GLOB + any + one);
+  }, 0);
+}
+
+function stepsToMatch(glob: string): number {
+  if (glob.includes('?')) return 1 + glob.length * STEPS_OF_CHARACTER;
+  return /\*.+\*/.test(glob) ? STEPS_OF_STARS : 0;
+}
+
 /** With what names begin that a selector may match, or end, read backwards. No name contains the mark of a whole one. */
 function headsOf(select: Selector, key: GlobKey, fromEnd: boolean): string[] {
   const globs = select[key]?.filter((glob) => !glob.startsWith('!')) ?? ['*'];
-  const heads = globs.map((glob) => {
-    const read = fromEnd ? glob.split('').reverse().join('') : glob;
-    const [head = ''] = read.split(/[*?]/, 1);
-    return head.length === read.length ? `${head}\0` : head;
-  });
+  const heads = globs.map((glob) => headOf(fromEnd ? glob.split('').reverse().join('') : glob));
   // Of two that begin alike the shorter counts: then a name begins with one of them at most.
   const least: string[] = [];
   for (const head of heads.sort(ascending)) if (!head.startsWith(least.at(-1) ?? '\0')) least.push(head);
   return least;
+}
+
+function headOf(glob: string): string {
+  const [head = ''] = glob.split(/[*?]/, 1);
+  return head.length === glob.length ? `${head}\0` : head;
 }
 
 /** Steps of the policies that match any name, and the most that one name adds. */

@@ -155,6 +155,22 @@ describe('a hostile text', () => {
     expect([0, 20].map((count) => whySetTooCostly(leads(count)))).toEqual([undefined, TOO_LONG]);
   });
 
+  it('of more globs than can be matched with a compute in time is refused', () => {
+    const why = (count: number, globOf: (index: number) => string) =>
+      whySetTooCostly(
+        Array.from({ length: count / 10 }, (_, place) => {
+          const projects = Array.from({ length: 10 }, (_unused, index) => globOf(10 * place + index));
+          return aSchedule({ select: { projects: [`p${place}`, ...projects.map((glob) => `!${glob}`)], minAgeMs: 0 } });
+        }),
+      );
+    const TOO_MANY =
+      'the globs of all selectors take too long to match with a compute; write fewer, with fewer wildcards and without "?"';
+    expect([20_000, 50_000].map((count) => why(count, (index) => `web-${index}-*`))).toEqual([undefined, TOO_MANY]);
+    expect([4000, 6000].map((count) => why(count, () => '*-pr-*'))).toEqual([undefined, TOO_MANY]);
+    expect([10, 100].map((count) => why(count, () => `*${'a'.repeat(200)}?b`))).toEqual([undefined, TOO_MANY]);
+    expect(why(10_000, (index) => `team-${index}-?`)).toBeUndefined();
+  });
+
   it('of more zones than are kept, or of trials that take decades, is refused', () => {
     const zones = Intl.supportedValuesOf('timeZone');
     const set = (count: number) =>

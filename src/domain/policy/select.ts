@@ -87,17 +87,29 @@ function compileGlobs(globs: readonly string[]): (names: Names) => Selection {
 
 /** `*` is any text, also none, also with slashes; `?` is one character; everything else is itself. */
 export function compileGlob(glob: string): TextTest {
-  const firstWildcard = glob.search(/[*?]/);
-  if (firstWildcard < 0) return (text) => text === glob;
-  // Most names fail by their beginning already, and most globs have one star: no name is taken apart for those.
-  const head = glob.slice(0, firstWildcard);
-  const [, tail] = /^[^*?]*\*+([^*?]*)$/.exec(glob) ?? [];
-  if (tail !== undefined) {
-    const fixedLength = head.length + tail.length;
-    return (text) => text.length >= fixedLength && text.startsWith(head) && text.endsWith(tail);
-  }
+  if (!/[*?]/.test(glob)) return (text) => text === glob;
+  if (!glob.includes('?')) return compileStars(glob);
+  // Most names fail by their beginning already: no name is taken apart for those.
+  const [head = ''] = glob.split(/[*?]/, 1);
   const pattern = Array.from(glob.replaceAll(/\*+/g, '*'));
   return (text) => text.startsWith(head) && matchesPattern(pattern, Array.from(text));
+}
+
+/** Parts between stars are found one after the other, each as early as it can be. */
+function compileStars(glob: string): TextTest {
+  const parts = glob.split(/\*+/);
+  const head = parts.shift() ?? '';
+  const tail = parts.pop() ?? '';
+  return (text) => {
+    if (!text.startsWith(head) || !text.endsWith(tail)) return false;
+    let from = head.length;
+    for (const part of parts) {
+      const place = text.indexOf(part, from);
+      if (place < 0) return false;
+      from = place + part.length;
+    }
+    return from + tail.length <= text.length;
+  };
 }
 
 /** Greedy with one step back to the last `*`: time at most pattern × text, where a regular expression could explode. */
