@@ -1,10 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OPERATIONS_HEADER, operationLine } from '../../src/domain/awake/operations-csv.ts';
 import { cron, DAY, dice, MINUTE, simulate } from '../support/demand.ts';
 import { startEbb } from '../support/ebb-process.ts';
-import { makeFolder } from '../support/platform.ts';
+import { makeFolder, prepareQueue, startTestPlatform } from '../support/platform.ts';
 import { fleetFile } from './fleet-files.ts';
 
 const TO = Date.parse('2026-11-02T00:00:00Z');
@@ -131,4 +132,42 @@ describe('ebb recommend', () => {
     expect(stdout).toContain('### ebb recommend: 4 findings');
     expect(stdout).toContain('| `shop / ep-shop` | `unowned` | suspend_after 5m → 1m |');
   });
+});
+
+it('on a live Launch account it only reads, wakes nothing, and what it writes is not refused', async (test) => {
+  const platform = await startTestPlatform(
+    {
+      cron: { load: [{ class: 'cron_ping', cu: 0.1, everySeconds: 1800 }] },
+      never: { state: 'active', suspendTimeoutSeconds: -1 },
+      calm: {},
+    },
+    { historyMs: 10 * DAY },
+  );
+  test.onTestFinished(() => platform.close());
+  await platform.control('plan', { plan: 'launch' });
+  const own = await makeFolder({ 'ebb.yaml': 'plan: launch\nmode: enforce\n' });
+  test.onTestFinished(() => own.remove());
+  const queue = await prepareQueue(own.path);
+  const env = { EBB_API_URL: platform.url, EBB_API_KEY: platform.apiKey, EBB_QUEUE_URL: queue.url };
+  const live = async (...args: string[]) => {
+    const child = startEbb(args, { cwd: own.path, env: { ...env, EBB_GROUP: queue.group } });
+    expect({ status: await child.ended, stderr: child.stderr() }).toMatchObject({ status: 0 });
+    return child.lines.join('\n');
+  };
+  const { findings: found } = JSON.parse(await live('recommend', '--json', '--write', 'out')) as {
+    findings: { compute_id: string; proposed: object }[];
+  };
+  const proposed = found.filter((one) => Object.keys(one.proposed).length > 0);
+  expect(proposed).toEqual([
+    expect.objectContaining({ compute_id: 'ep-never', proposed: { suspend_timeout_seconds: 300 } }),
+  ]);
+  expect(await platform.writes()).toEqual([]);
+  const answer = await request(`${platform.origin}/_emulator/state`);
+  const { computes } = (await answer.body.json()) as { computes: { compute_id: string; active_seconds: number }[] };
+  expect(computes).toContainEqual(expect.objectContaining({ compute_id: 'ep-calm', active_seconds: 0 }));
+
+  await live('apply', '--yes', '--policies', 'out');
+  expect((await platform.writes()).map(({ route, status }) => `${route} ${status}`)).toEqual([
+    expect.stringMatching(/endpoint_id\} 200$/),
+  ]);
 });
