@@ -2,15 +2,12 @@
 
 import type { Compute } from '../../domain/compute/compute.ts';
 import { withCompliance } from '../../domain/evaluate/compliance.ts';
-import { type EvaluatedCompute, isReverted } from '../../domain/evaluate/evaluate.ts';
-import { withProjectName } from '../../domain/evaluate/project-names.ts';
-import { withTrials } from '../../domain/evaluate/trials.ts';
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import { updatedRecord } from '../../domain/evaluate/updated-record.ts';
 import { withWanted } from '../../domain/evaluate/wanted-since.ts';
 import { withoutInstantsAhead } from '../../domain/overrides/instants-ahead.ts';
-import { forgetRestored } from '../../domain/overrides/restore.ts';
-import { describeManualChange, detectManualChanges, withAgreed } from '../../domain/plan/manual-changes.ts';
+import { describeManualChange, withAgreed } from '../../domain/plan/manual-changes.ts';
 import { type ComputeRecord, firstRecord } from '../../domain/records/compute-record.ts';
-import { forgetOvercome } from '../../domain/records/failures.ts';
 import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { Notifier } from '../../ports/notifier.ts';
 import type { Lease, Store } from '../../ports/store.ts';
@@ -39,6 +36,10 @@ export async function currentRecords(
   const { policies, manualChanges } = deps.rules.current;
   const nowMs = deps.clock.now();
   const { projectId } = cachedProject.project;
+  const situation = {
+    ...{ policies, manualChanges, nowMs },
+    ...(mode === 'enforce' && { enforcedSinceMs: nowMs }),
+  };
   const records = new Map<string, ComputeRecord>();
   const broken = await store.brokenRecords();
   for (const compute of cachedProject.computes) {
@@ -50,12 +51,7 @@ export async function currentRecords(
     const before = withoutAbsence(withoutInstantsAhead(known, nowMs).record);
     const options = { signal, deadlineMs: RECOVERY.readMs };
     const answered = await confirmPendingWrites(deps, before, compute, options);
-    const cleaned = forgetRestored(forgetOvercome(answered, compute), compute, nowMs);
-    const named = withProjectName(cleaned, compute, policies, nowMs);
-    const enforced = withEnforcedSince(named, mode, nowMs);
-    const withArms = mode === 'observe' ? enforced : withTrials(policies, compute, enforced, nowMs);
-    const situation = { policies, compute, record: withArms, nowMs, holds: overrides.holds, manualChanges };
-    const after = detectManualChanges(withArms, compute, nowMs, (group) => isReverted(situation, group));
+    const after = updatedRecord(answered, compute, { ...situation, holds: overrides.holds });
     const inStore = stored.get(compute.computeId);
     const isNews = after !== inStore || isCorrected(inStore);
     if (isNews && !(await store.putRecord(projectId, compute.computeId, after, lease))) {
@@ -117,11 +113,6 @@ function reportRenamed(
     { event: 'ebb.project_renamed', project, compute, from, to, policies: by },
     `project ${project} is now called "${to}", not "${from}", so ${by.join(', ')} selects ${compute}: nothing is changed before its next boundary`,
   );
-}
-
-function withEnforcedSince(record: ComputeRecord, mode: RecordsDeps['mode'], nowMs: number): ComputeRecord {
-  if (mode === 'observe' || record.enforcedSinceMs !== undefined) return record;
-  return { ...record, enforcedSinceMs: nowMs };
 }
 
 interface ManualChangeDeps {

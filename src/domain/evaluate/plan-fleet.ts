@@ -4,14 +4,13 @@ import type { ConnectionHistory } from '../connections/connections.ts';
 import type { Change } from '../plan/change.ts';
 import { atOnceAllowed } from '../plan/gates/disruption.ts';
 import { hasOperationRunning } from '../plan/gates/earlier-writes.ts';
-import { detectManualChanges } from '../plan/manual-changes.ts';
 import { type Action, inOrderOfWriting, type Plan } from '../plan/plan.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import { type ComputeRecord, firstRecord } from '../records/compute-record.ts';
-import { confirmWrite, forgetOvercome } from '../records/failures.ts';
+import { confirmWrite } from '../records/failures.ts';
 import { ascending } from '../sorted.ts';
-import { type EvaluatedCompute, evaluate, isReverted, type Situation } from './evaluate.ts';
-import { withTrials } from './trials.ts';
+import { type EvaluatedCompute, evaluate, type Situation } from './evaluate.ts';
+import { updatedRecord } from './updated-record.ts';
 
 /** All that is known of a fleet at an instant. Maps are by compute id, but for profiles, which are by account. */
 export interface FleetSituation
@@ -94,10 +93,8 @@ function recordAt(fleet: FleetSituation, compute: Compute): ComputeRecord {
     const baseline = baselines?.get(compute.computeId) ?? settingsOf(compute);
     return { ...firstRecord(compute, metAtMs), baseline, enforcedSinceMs: metAtMs };
   }
-  const confirmed = forgetOvercome(confirmWrite(stored, compute, nowMs), compute);
-  const record = withTrials(policies, compute, { enforcedSinceMs: metAtMs, ...confirmed }, nowMs);
-  const situation = { policies, compute, record, nowMs, holds, ...(manualChanges && { manualChanges }) };
-  return detectManualChanges(record, compute, nowMs, (group) => isReverted(situation, group));
+  const about = { policies, nowMs, holds, enforcedSinceMs: metAtMs, ...(manualChanges && { manualChanges }) };
+  return updatedRecord(confirmWrite(stored, compute, nowMs), compute, about);
 }
 
 /** By project, the computes with an operation under way: the control API then refuses changes to the others. */

@@ -1,0 +1,42 @@
+import type { Compute } from '../compute/compute.ts';
+import { forgetRestored } from '../overrides/restore.ts';
+import { detectManualChanges } from '../plan/manual-changes.ts';
+import type { ComputeRecord } from '../records/compute-record.ts';
+import { forgetOvercome } from '../records/failures.ts';
+import { isReverted, type Situation } from './evaluate.ts';
+import { withProjectName } from './project-names.ts';
+import { withTrials } from './trials.ts';
+
+/** What a record is compared with. */
+export interface RecordSituation extends Pick<Situation, 'policies' | 'holds' | 'manualChanges'> {
+  /** Milliseconds since the epoch. */
+  nowMs: number;
+  /** When ebb began to enforce, for a record that does not know it; absent where it only observes. Milliseconds since the epoch. */
+  enforcedSinceMs?: number;
+}
+
+/**
+ * A record whose pending write is confirmed, with what its compute and the policies make of it by now: what is decided by, in a daemon
+ * and in a plan. The same object if nothing has changed.
+ */
+export function updatedRecord(confirmed: ComputeRecord, compute: Compute, about: RecordSituation): ComputeRecord {
+  const { enforcedSinceMs, ...given } = about;
+  const { policies, nowMs } = given;
+  const left = forgetRestored(forgetOvercome(confirmed, compute), compute, nowMs);
+  const named = withProjectName(left, compute, policies, nowMs);
+  const record = enforcedSinceMs === undefined ? named : enforced(named, compute, { ...about, enforcedSinceMs });
+  return detectManualChanges(record, compute, nowMs, (group) => isReverted({ ...given, compute, record }, group));
+}
+
+function enforced(
+  record: ComputeRecord,
+  compute: Compute,
+  { policies, nowMs, enforcedSinceMs }: RecordSituation & { enforcedSinceMs: number },
+): ComputeRecord {
+  return withTrials(
+    policies,
+    compute,
+    record.enforcedSinceMs === undefined ? { ...record, enforcedSinceMs } : record,
+    nowMs,
+  );
+}
