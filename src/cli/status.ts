@@ -1,7 +1,9 @@
 import { Command } from 'commander';
 import type { Operator } from '../compose/operator-access.ts';
 import { costLines } from './cost/month-lines.ts';
+import { type FilterFlags, withFilterFlags } from './filter.ts';
 import { type AccessFlags, answered, withAccessFlags, withOperator } from './operator/access.ts';
+import { selectorOf } from './operator/parse-flags.ts';
 import { describeFreeze, describeHold, printJson, printLines } from './operator/show.ts';
 
 const EXAMPLES = `
@@ -15,14 +17,16 @@ contain the current state of computes: --url shows more.`;
 
 /** `ebb status`: how things stand. */
 export function statusCommand(): Command {
-  return withAccessFlags(new Command('status'))
+  return withFilterFlags(withAccessFlags(new Command('status')))
     .description('show mode, policies, what waits and why, holds and freezes')
     .addHelpText('after', EXAMPLES)
     .action(showStatus);
 }
 
-async function showStatus(flags: AccessFlags): Promise<void> {
-  const status = await withOperator(flags, ({ operator }) => answered(operator.status()));
+async function showStatus({ owner, select, ...flags }: AccessFlags & FilterFlags): Promise<void> {
+  const status = await withOperator(flags, ({ operator }) =>
+    answered(operator.status({ owner, ...(select && { select: selectorOf(select) }) })),
+  );
   if (flags.json) printJson(status);
   else printLines(describeStatus(status));
 }

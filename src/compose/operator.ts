@@ -39,6 +39,7 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
     daemon: {
       ...{ fleet, mode, readiness },
       policies: () => rules.current.policies,
+      owners: () => rules.current.costs.owners,
       revision: () => rules.current.revision,
       staged: () => stagedSets(deps),
       policyProblems: () => [...policyProblems(deps), ...narrowKeysOf(deps).map(({ message }) => message)],

@@ -31,6 +31,12 @@ export interface PageQuery {
   limit: number;
 }
 
+/** Of which computes a status is; of all if nothing is given. Only a daemon knows owners and names. */
+export interface StatusQuery {
+  owner?: string | undefined;
+  select?: Selector | undefined;
+}
+
 export interface UsageQuery extends PageQuery {
   /** `ACCOUNT/ORGANIZATION`. */
   account: string;
@@ -87,7 +93,7 @@ export interface RestoreRequest {
 
 /** Everything that daemon and store can both answer. Rejects where the store can't be asked. */
 export interface Operator {
-  status(): Promise<OperatorResult<StatusDocument>>;
+  status(query?: StatusQuery): Promise<OperatorResult<StatusDocument>>;
   /** Sorted by project and compute. */
   computes(query: PageQuery): Promise<OperatorResult<Page<ComputeDocument>>>;
   /** Newest first; `limit` is 1..{@link MOST_PER_PAGE}. */

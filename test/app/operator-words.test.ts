@@ -37,7 +37,14 @@ function operatorOf(set: Policy[], compute = aCompute(), record = aRecord()) {
         void told.push(...entries.flatMap(({ reasons }) => reasons.map(({ message }) => message))),
     },
     daemon: {
-      ...{ fleet, mode: 'enforce', policies: () => policies, revision: () => undefined, staged: () => [] },
+      ...{
+        fleet,
+        mode: 'enforce',
+        policies: () => policies,
+        revision: () => undefined,
+        staged: () => [],
+        owners: () => [],
+      },
       ...{ policyProblems: () => [], readiness: async () => ({ ready: true, checks: [] }) },
     },
   } as unknown as OperatorParts;

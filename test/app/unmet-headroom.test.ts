@@ -40,6 +40,7 @@ beforeAll(async () => {
       policies: () => policies,
       revision: () => undefined,
       staged: () => [],
+      owners: () => [],
       week: { of: async (subjects) => subjects.map(() => ({ state: 'not_yet' })) } as DaemonParts['week'],
       policyProblems: () => [],
       readiness: async () => ({ ready: true, checks: [] }),

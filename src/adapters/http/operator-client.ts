@@ -31,7 +31,7 @@ export function createOperatorClient(options: OperatorClientOptions): Operator {
     return got.ok ? { ok: true, value: { items: got.value[name] ?? [], next: got.value.next } } : got;
   };
   return {
-    status: () => ask('status'),
+    status: ({ owner, select } = {}) => ask('status', { query: { owner, select: select && JSON.stringify(select) } }),
     computes: (query) => page('computes', { ...query }),
     async decisions(query) {
       const got = await ask<{ decisions: Value<Operator['decisions']> }>('decisions', { query });

@@ -17,7 +17,7 @@ const HASH = /^[0-9a-f]{12,64}$/;
 /** What people may ask and tell, on a store, with or without a daemon. Rejects where the store can't be asked. */
 export function createOperator(parts: OperatorParts): Operator {
   return {
-    status: () => status(parts),
+    status: (query) => status(parts, query),
     computes: (query) => listComputes(parts, query),
     async decisions({ compute, limit }) {
       const found = compute === undefined ? undefined : await findCompute(parts, compute);

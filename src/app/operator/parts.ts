@@ -1,4 +1,5 @@
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
+import type { OwnerRule } from '../../domain/policy/owners.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
 import type { HistoryEntry, HistoryKind } from '../../domain/records/history.ts';
 import type { Readiness } from '../../ports/documents.ts';
@@ -30,6 +31,8 @@ export interface DaemonParts {
   fleet: Fleet;
   mode: Mode;
   policies(): CompiledPolicies;
+  /** Who owns what, before the owners of policies. */
+  owners(): readonly OwnerRule[];
   /** What the policies were made from, such as a commit. */
   revision(): string | undefined;
   /** What of the policy set waits for a person's yes: of files of no team (an empty name), and of teams. */

@@ -1,25 +1,33 @@
 import { gatesOf } from '../../domain/plan/plan.ts';
+import { ownersOf } from '../../domain/policy/owners.ts';
+import { compileSelector } from '../../domain/policy/select.ts';
 import { NO_TEAM } from '../../domain/policy/team-parts.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { isDegraded, worstFailures } from '../../domain/records/failures.ts';
 import { stoppedGroups } from '../../domain/records/fights.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { StatusDocument } from '../../ports/documents.ts';
-import type { OperatorResult } from '../../ports/operator.ts';
+import type { OperatorResult, StatusQuery } from '../../ports/operator.ts';
 import { frozenBy, statusOf } from '../evaluate/compute-status.ts';
 import { readSummary } from '../usage/cost-summary.ts';
 import { freezeDocument, holdDocument, operationsOf, unmetHeadroom } from './documents.ts';
 import { limitsOf } from './hold-limits.ts';
-import type { DaemonParts, OperatorParts } from './parts.ts';
+import { type DaemonParts, fail, type OperatorParts } from './parts.ts';
 
 /** Of every list a status shows at most so many; the other pages have all. */
 const MOST_SHOWN = 100;
 
 /** How things stand, at a glance: of the daemon where there is one, else of what is stored. */
-export async function status(parts: OperatorParts): Promise<OperatorResult<StatusDocument>> {
-  const { store, daemon } = parts;
+export async function status(parts: OperatorParts, query: StatusQuery = {}): Promise<OperatorResult<StatusDocument>> {
+  const { store } = parts;
+  const isFiltered = query.owner !== undefined || query.select !== undefined;
+  if (isFiltered && !parts.daemon)
+    return fail('unavailable', 'only a daemon knows whose computes are: ask it by --url');
+  const daemon = isFiltered && parts.daemon ? withSome(parts.daemon, query) : parts.daemon;
   const nowMs = await parts.now();
-  const [holds, freezes] = await Promise.all([store.holds(nowMs), store.freezes(nowMs)]);
+  const [allHolds, freezes] = await Promise.all([store.holds(nowMs), store.freezes(nowMs)]);
+  const shown = new Set(isFiltered && daemon ? recordsOf(daemon).map(({ computeId }) => computeId) : []);
+  const holds = allHolds.filter(({ computeId }) => !isFiltered || shown.has(computeId));
   const known = daemon ? recordsOf(daemon) : await recordsIn(parts);
   const limitOf = await limitsOf(parts);
   const shared = {
@@ -60,6 +68,20 @@ export async function status(parts: OperatorParts): Promise<OperatorResult<Statu
     readiness: await daemon.readiness(),
   };
   return { ok: true, value };
+}
+
+/** The daemon as if it knew only the computes that are asked for. */
+function withSome(daemon: DaemonParts, { owner, select }: StatusQuery): DaemonParts {
+  const all = [...daemon.fleet.evaluatedComputes()];
+  const computes = all.map(({ compute }) => compute);
+  const ownerOf = ownersOf({ rules: daemon.owners(), policies: daemon.policies(), computes });
+  const matches = select && compileSelector(select);
+  const some = all.filter(
+    ({ compute }) =>
+      (owner === undefined || ownerOf(compute) === owner) &&
+      (!matches || matches(compute, Number.POSITIVE_INFINITY) === 'yes'),
+  );
+  return { ...daemon, fleet: { ...daemon.fleet, evaluatedComputes: () => some } };
 }
 
 function stagedDocuments(daemon: DaemonParts): Pick<StatusDocument, 'staged' | 'staged_teams'> {

@@ -1,5 +1,6 @@
 /** What may be told over HTTP. Unknown keys are refused: a word that is not understood must not be dropped. */
 import { z } from 'zod';
+import { parseJson } from '../../../common/result.ts';
 import { LONGEST_OVERRIDE_SECONDS, MOST_CHARACTERS, MOST_PER_PAGE } from '../../../ports/operator.ts';
 import { FLEET_GROUPS, FLEET_ORDERS } from '../../../ports/status-page.ts';
 
@@ -95,6 +96,16 @@ export const FleetQuery = z.strictObject({
   sort: z.enum(FLEET_ORDERS).optional(),
   group: z.enum(FLEET_GROUPS).optional(),
   page: z.coerce.number().int().min(1).default(1),
+});
+/** `select` is the JSON of a selector, as `POST /freezes` takes it. */
+export const StatusQuery = z.strictObject({
+  owner: wholeName,
+  select: z
+    .string()
+    .max(10_000)
+    .transform((text) => parseJson(text))
+    .pipe(Selector)
+    .optional(),
 });
 export const DecisionsQuery = z.strictObject({ compute: computePlace.optional(), limit: limit(100) });
 

@@ -12,6 +12,7 @@ import {
   PageQuery,
   ReleaseBody,
   RestoreBody,
+  StatusQuery,
   UsageQuery,
 } from './bodies.ts';
 import { age, Compute, Decision, Freeze, Hold, Plan, Released, Restored, Status, text } from './documents.ts';
@@ -106,9 +107,9 @@ const Usage = z.object({ usage: z.array(z.object({ unit: text, bytes: text })), 
 
 const ROUTES: Readonly<Record<RouteName, Route>> = {
   status: route({
-    summary: 'Status of the daemon and its fleet',
+    ...{ summary: 'Status of the daemon and its fleet, or of some computes', query: StatusQuery },
     answer: Status,
-    run: ({ operator }) => operator.status(),
+    run: ({ operator, query }) => operator.status(query),
   }),
   computes: route({
     ...{ summary: 'All computes, a page at a time', query: PageQuery },
