@@ -134,3 +134,22 @@ it('a list that is awaited for an account is of this account alone, and does not
   for (const _twice of [1, 2]) await list.ensure(1_000, { ...options, account: 'a' });
   expect(asked).toEqual(['b', 'a']);
 });
+
+it('what a list shows changed or used after it was read is not written by, although a list before confirmed it', async () => {
+  for (const changes of [{ updatedAtMs: START + 40_000 }, { computeLastActiveAtMs: START + 40_000 }]) {
+    const { time, fleet, read, list, change } = aDaemon();
+    await list();
+    await change(START);
+    time.ms += 5_000;
+    await list({ updatedAtMs: START });
+    read();
+    time.ms += 30_000;
+    await list({ updatedAtMs: START });
+    expect(fleet.isFresh('p')).toBe(true);
+    time.ms += 10_000;
+    await list({ updatedAtMs: START, ...changes });
+    expect(fleet.isFresh('p')).toBe(false);
+    read();
+    expect(fleet.isFresh('p')).toBe(true);
+  }
+});

@@ -60,7 +60,10 @@ export interface Fleet {
   changedAtMs: Map<string, number>;
   /** By instant, how many projects this daemon has still to take over that boundary. */
   boundaryReconciles: Map<number, number>;
-  /** The list that was asked for at this monotonic time shows the project as it was read. */
+  /**
+   * The list that was asked for at this monotonic time shows the project as it was read. {@link DOUBTED}: a list shows that somebody has changed or
+   * used it since, so it is not to be written by before it is read again.
+   */
   confirm(projectId: string, atMonotonicMs: number): void;
   /** Milliseconds since a list showed the project as it was read; infinite if none did. */
   confirmedAgeMs(projectId: string): number;
@@ -73,6 +76,9 @@ export const FRESH_MS = 10_000;
 
 /** What the list of projects has shown unchanged serves for so long, in real milliseconds. */
 export const CONFIRMED_MS = 25_000;
+
+/** When a project was confirmed that somebody has changed or used since it was read. */
+export const DOUBTED = Number.NEGATIVE_INFINITY;
 
 /** Who waits longer at a boundary, such as for an account that is refused, keeps others from nothing. Milliseconds. */
 const LONGEST_AT_BOUNDARY_MS = 600_000;
@@ -151,6 +157,6 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
     boundaryReconciles: new Map(),
     confirm: (projectId, atMonotonicMs) => void confirmed.set(projectId, atMonotonicMs),
     confirmedAgeMs,
-    isFresh: (projectId) => ageMs(projectId) <= FRESH_MS || confirmedAgeMs(projectId) <= CONFIRMED_MS,
+    isFresh: (id) => confirmedAgeMs(id) <= CONFIRMED_MS || (ageMs(id) <= FRESH_MS && confirmed.get(id) !== DOUBTED),
   };
 }

@@ -8,7 +8,7 @@ import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import { type ReportListingDeps, reportListing } from '../telemetry/outages.ts';
 import { type ProjectList, readProjectList } from './cached-projects.ts';
-import type { CachedProject, Fleet } from './fleet.ts';
+import { type CachedProject, DOUBTED, type Fleet } from './fleet.ts';
 
 /** The list shows whole seconds: a reading includes a change only if it began so long after the second that is shown. Milliseconds. */
 const WHOLE_SECONDS_MS = 2_000;
@@ -40,13 +40,7 @@ export async function takeList(
   for (const project of projects) {
     const cached = fleet.cachedProject(project.projectId);
     fleet.list(project);
-    if (!cached) due.push(project);
-    else if (includes(cached, project)) {
-      cached.project = project;
-      if (fleet.listShowsChanges.get(project.account) === true) fleet.confirm(project.projectId, askedAtMonotonicMs);
-    } else if (cached.project.updatedAtMs !== project.updatedAtMs && !(await isOwnChange(deps, project))) {
-      due.push(project);
-    }
+    if (!cached || (await isChanged(deps, cached, project, askedAtMonotonicMs))) due.push(project);
   }
   for (const account of new Set(projects.map((project) => project.account))) {
     if (!failures.has(account)) fleet.listTakenAtMonotonicMs.set(account, askedAtMonotonicMs);
@@ -54,11 +48,35 @@ export async function takeList(
   return due;
 }
 
+/** Whether somebody else has changed the project since it was read; keeps what the list says of the reading. */
+async function isChanged(
+  deps: TakeListDeps,
+  cached: CachedProject,
+  project: Project,
+  askedAtMonotonicMs: number,
+): Promise<boolean> {
+  const { fleet } = deps;
+  const { account, projectId, updatedAtMs } = project;
+  const { project: before } = cached;
+  if (includes(cached, project)) {
+    cached.project = project;
+    if (fleet.listShowsChanges.get(account) === true) fleet.confirm(projectId, askedAtMonotonicMs);
+    return false;
+  }
+  const hasMoved = before.updatedAtMs !== updatedAtMs;
+  const isOthers = hasMoved ? !(await isOwnChange(deps, project)) : wasUsed(before, project);
+  if (isOthers) fleet.confirm(projectId, DOUBTED);
+  return hasMoved && isOthers;
+}
+
 /** True if the reading began after everything that the list shows. */
 function includes({ readAtMs, project: before }: CachedProject, now: Project): boolean {
-  const activeAtMs = now.computeLastActiveAtMs ?? 0;
-  const wasUsed = activeAtMs !== (before.computeLastActiveAtMs ?? 0);
-  return readAtMs >= Math.max(now.updatedAtMs, wasUsed ? activeAtMs : 0) + WHOLE_SECONDS_MS;
+  const activeAtMs = wasUsed(before, now) ? (now.computeLastActiveAtMs ?? 0) : 0;
+  return readAtMs >= Math.max(now.updatedAtMs, activeAtMs) + WHOLE_SECONDS_MS;
+}
+
+function wasUsed(before: Project, now: Project): boolean {
+  return (now.computeLastActiveAtMs ?? 0) !== (before.computeLastActiveAtMs ?? 0);
 }
 
 /** ebb's own changes, by whichever daemon, are in the records: they need not be read to be known. */
