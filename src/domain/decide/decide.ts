@@ -14,8 +14,8 @@ import { ensureHeadroom, reportUnmet } from './stages/headroom.ts';
 import { clampToHardLimits, clampToLimits } from './stages/limits.ts';
 import { applyHolds, restoreBaseline } from './stages/people.ts';
 import { obeyPlatform } from './stages/platform.ts';
-import { decideSchedules } from './stages/schedules.ts';
-import { giveTrialBaseline } from './stages/trial.ts';
+import { decideSchedules, giveTrialBaseline } from './stages/schedules.ts';
+
 import type { TraceStep } from './trace.ts';
 
 export interface Decision {
