@@ -15,9 +15,13 @@ const MOST_CLOCK_CHANGE_MINUTES = 180;
 /** What asking one window takes, in steps; measured. A weekly window that goes on for days may have begun on any of them. */
 export function stepsOfAsking(spec: TimeSpec): number {
   if (spec.kind === 'weekly') return 0.6 + 0.1 * spec.endDayOffset;
+  if ('dates' in spec && spec.dates) return STEPS_OF_ASKING[spec.kind] + STEPS_OF_CRON_DATES;
   return STEPS_OF_ASKING[spec.kind];
 }
 const STEPS_OF_ASKING = { always: 0.1, interval: 0.1, cron: 0.75, 'cron-switch': 1 } as const;
+
+/** Dates on which an expression fires and those that calendars allow are compared for up to eight years. */
+const STEPS_OF_CRON_DATES = 4;
 
 /** Of each day that calendars leave out, one after the other. */
 const STEPS_OF_DAY = 0.3;
@@ -56,7 +60,7 @@ function mostTouching(specs: readonly TimeSpec[]): number {
 
 /** How many openings a recurring window has in 24 hours, and for how long it is open then, at most. */
 function ofDay(spec: TimeSpec): { count: number; minutes: number } | undefined {
-  if (spec.kind === 'weekly') return { count: 1, minutes: lengthMinutes(spec) };
+  if (spec.kind === 'weekly') return { count: 1, minutes: Math.max(0, lengthMinutes(spec)) };
   if (spec.kind === 'cron-switch') return { count: Number.POSITIVE_INFINITY, minutes: Number.POSITIVE_INFINITY };
   if (spec.kind !== 'cron') return undefined;
   const { count } = firingsOfDay(spec.cron);

@@ -1,13 +1,11 @@
 import { CronExpressionParser, type CronFieldCollection } from 'cron-parser';
 import { lowerBound } from '../../sorted.ts';
 import type { DateFilter } from '../time-spec.ts';
-import { allowsDay, nearestAllowedDay } from './date-filter.ts';
+import { allowedDays, BLOCK_DAYS, nearestAllowedDay } from './date-filter.ts';
 import { weekdayOf } from './local-time.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
-/** Days are seen so many at once, as the bits of a number. */
-const BLOCK_DAYS = 32;
 /** `0 0 29 2 *` may rest for eight years; what rests longer does not fire. */
 const MOST_BLOCKS = Math.ceil((8 * 366) / BLOCK_DAYS);
 /** Those of two sets, the one that counts and the one that is read. */
@@ -34,9 +32,8 @@ interface CronTimes {
   minutes: readonly number[];
   ofDay: FiringsOfDay;
   firesOn: DaysOfMonth;
-  /** For each block that was asked about: on all dates, or on those that a filter allows. */
+  /** For each block that was asked about. */
   blocks: Map<number, number>;
-  filtered: WeakMap<DateFilter, Map<number, number>> | undefined;
 }
 
 const known = new Map<string, CronTimes>();
@@ -111,28 +108,20 @@ export function haveCommonFiring(cron: string, other: string): boolean {
 
 /** The days of a block on which an expression fires: bit 0 is the first. */
 function firingDays(times: CronTimes, block: number, dates?: DateFilter): number {
-  const blocks = dates ? blocksOf(times, dates) : times.blocks;
-  const known = blocks.get(block);
-  if (known !== undefined) return known;
+  const days = times.blocks.get(block) ?? addBlock(times, block);
+  return dates && days !== 0 ? days & allowedDays(dates, block) : days;
+}
+
+function addBlock({ firesOn, blocks }: CronTimes, block: number): number {
   const firstDay = block * BLOCK_DAYS;
   let days = 0;
   for (let month = monthOf(firstDay); firstDayOf(month) < firstDay + BLOCK_DAYS; month += 1) {
     const place = firstDayOf(month) - firstDay;
-    days |= place < 0 ? times.firesOn(month) >>> -place : times.firesOn(month) << place;
-  }
-  for (let place = 0; dates && place < BLOCK_DAYS; place += 1) {
-    if (!allowsDay(dates, firstDay + place)) days &= ~(1 << place);
+    days |= place < 0 ? firesOn(month) >>> -place : firesOn(month) << place;
   }
   if (blocks.size >= MOST_BLOCKS_KEPT) blocks.clear();
   blocks.set(block, days);
   return days;
-}
-
-function blocksOf(times: CronTimes, dates: DateFilter): Map<number, number> {
-  times.filtered ??= new WeakMap();
-  const known = times.filtered.get(dates) ?? new Map<number, number>();
-  times.filtered.set(dates, known);
-  return known;
 }
 
 function timesOf(cron: string): CronTimes {
@@ -160,7 +149,6 @@ function timesOf(cron: string): CronTimes {
     ofDay,
     firesOn: daysOfMonths(fields),
     blocks: new Map(),
-    filtered: undefined,
   };
   known.set(cron, times);
   return times;

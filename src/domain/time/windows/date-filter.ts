@@ -9,15 +9,15 @@ interface ReadyFilter {
   excepted: { firstDays: readonly number[]; lastDays: readonly number[] };
   /** So many of its days a search for an opening may pass one after the other. */
   mostPassed: number;
-  /** For each block of days that was asked about, 1 for those that are allowed. */
-  blocks: Map<number, Uint8Array>;
+  /** For each block of days that was asked about, those that are allowed. */
+  blocks: Map<number, number>;
 }
 
 /** Days that are looked at for one answer; where calendars leave out more, the answer is how far it came. */
 export const MOST_SEARCHED = 100;
-/** Days of a block; many windows ask about the same. */
-const BLOCK_DAYS = 512;
-const MOST_BLOCKS_KEPT = 100;
+/** Days are seen so many at once, as the bits of a number. */
+export const BLOCK_DAYS = 32;
+const MOST_BLOCKS_KEPT = 1000;
 
 const ready = new WeakMap<DateFilter, ReadyFilter>();
 /** Windows that name the same calendars share what is made of them; by the first of them. */
@@ -28,17 +28,21 @@ let calendarsSeen = 0;
 /** True if a window may start on a local date, given as days since 1970-01-01. */
 export function allowsDay(filter: DateFilter | undefined, localDay: number): boolean {
   if (!filter) return true;
-  const known = readyFilter(filter);
   const block = Math.floor(localDay / BLOCK_DAYS);
-  const days = known.blocks.get(block) ?? readBlock(known, block);
-  return days[localDay - block * BLOCK_DAYS] === 1;
+  return ((allowedDays(filter, block) >>> (localDay - block * BLOCK_DAYS)) & 1) === 1;
 }
 
-function readBlock(filter: ReadyFilter, block: number): Uint8Array {
+/** The days of a block on which a window may start: bit 0 is the first. Found once for all windows of the same calendars. */
+export function allowedDays(filter: DateFilter, block: number): number {
+  const known = readyFilter(filter);
+  return known.blocks.get(block) ?? readBlock(known, block);
+}
+
+function readBlock(filter: ReadyFilter, block: number): number {
   const firstDay = block * BLOCK_DAYS;
-  const days = new Uint8Array(BLOCK_DAYS);
+  let days = 0;
   for (let day = nearestIn(filter, firstDay, 'next'); day !== undefined && day < firstDay + BLOCK_DAYS; ) {
-    days[day - firstDay] = 1;
+    days |= 1 << (day - firstDay);
     day = nearestIn(filter, day + 1, 'next');
   }
   if (filter.blocks.size >= MOST_BLOCKS_KEPT) filter.blocks.clear();
@@ -114,7 +118,7 @@ function numberOf(calendar: Calendar): number {
 function makeReady({ only, except = [] }: DateFilter): ReadyFilter {
   const days = daysOf(except);
   const excepted = stretchesOf(days);
-  const leftOut = { allowed: undefined, excepted, mostPassed: longestRow(days), blocks: new Map<number, Uint8Array>() };
+  const leftOut = { allowed: undefined, excepted, mostPassed: longestRow(days), blocks: new Map<number, number>() };
   if (!only) return leftOut;
   const allowed = daysOf(only).filter((day) => nearestIn(leftOut, day, 'next') === day);
   return { ...leftOut, allowed, mostPassed: Math.min(allowed.length, MOST_SEARCHED) };
