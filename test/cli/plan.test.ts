@@ -107,14 +107,14 @@ describe('ebb plan on a fleet file', () => {
     expect(stdout).toBe(`Plan for 2026-03-02T09:00:00Z
 
 To change now:
-  ↓ web-shop / ep-asleep  idle
-      size 2-8 → 1-4 CU: ${window}
-      suspend_after 5m → never: ${window}
   ~ web-shop / ep-busy  active
       suspend_after 5m → never: ${window}
       size 0.25-1 → 1-4 CU: ${window}
       waits: ebb has just discovered this active compute: waiting for sleep or for the next boundary [newly_discovered]
       next check at 2026-03-02T18:00:00Z
+  ↓ web-shop / ep-asleep  idle
+      size 2-8 → 1-4 CU: ${window}
+      suspend_after 5m → never: ${window}
 
 2 to change now, 0 waiting, 1 as wanted, 1 selected by no policy`);
   });
