@@ -3,7 +3,7 @@ import type { CompiledPolicies } from '../domain/policy/compiled-policies.ts';
 import type { Comparison } from './diff/compare.ts';
 import type { RenderOptions } from './diff/render.ts';
 import { UserError } from './fail.ts';
-import { type FilterFlags, filtered, withFilterFlags } from './filter.ts';
+import { type FilterFlags, filtered, filtersByBranch, withFilterFlags } from './filter.ts';
 import type { SpanFlags } from './forecast/span.ts';
 import { jsonText, writeErrLine, writeOut } from './output.ts';
 
@@ -74,7 +74,7 @@ async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise
   const nowMs = Date.now();
   const zone = displayZone(flags.zone, [after.set, before.set]);
   const span = readSpan(flags, { zone, nowMs });
-  const selectsByBranch = before.selectsByBranch || after.selectsByBranch;
+  const selectsByBranch = before.selectsByBranch || after.selectsByBranch || filtersByBranch(flags);
   const read = await readForForecast({ settings: pricing, fleetFile: flags.fleet, selectsByBranch, nowMs });
   if (!read.ok) throw new UserError(read.problem);
   const { knownAtMs, missing, notes } = read.value;

@@ -20,9 +20,16 @@ export function withFilterFlags(command: Command): Command {
     .option('--select <key=globs>', 'only these, such as projects=web-*; can be given several times', gather);
 }
 
+/** True if the flags ask for computes by their branches, so that these have to be read. */
+export function filtersByBranch({ select }: FilterFlags): boolean {
+  if (!select) return false;
+  const { branches, branchRoles } = selectorOf(select);
+  return (branches ?? branchRoles) !== undefined;
+}
+
 /**
  * Those that the flags ask for: all, if they ask for nothing in particular. Owners are those of costs: by `owners` of the settings, else
- * by policies. Throws a UserError where nobody has the name, or a selector can't be read.
+ * by policies. Throws a UserError where nobody has the name, no compute is selected, or a selector can't be read.
  */
 export function filtered<T extends { compute: Compute }>(
   all: readonly T[],
@@ -33,6 +40,8 @@ export function filtered<T extends { compute: Compute }>(
   const selected = matches
     ? all.filter(({ compute }) => matches(compute, Number.POSITIVE_INFINITY) === 'yes')
     : [...all];
+  if (select && selected.length === 0 && all.length > 0)
+    throw new UserError(`--select: none of ${all.length} computes matches ${select.join(' ')}; check the globs`);
   if (owner === undefined) return selected;
   const ownerOf = ownersOf({ rules: settings.owners, policies, computes: all.map(({ compute }) => compute) });
   const owners = new Set(all.map(({ compute }) => ownerOf(compute)));

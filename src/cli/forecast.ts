@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { Span } from '../domain/forecast/forecast.ts';
 import { UserError } from './fail.ts';
-import { type FilterFlags, filtered, withFilterFlags } from './filter.ts';
+import { type FilterFlags, filtered, filtersByBranch, withFilterFlags } from './filter.ts';
 import type { Outlook } from './forecast/outlook.ts';
 import type { SpanFlags } from './forecast/span.ts';
 import { jsonText, writeErrLine, writeOut, writeWhole } from './output.ts';
@@ -54,7 +54,7 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
   const zone = displayZone(flags.zone, [set]);
   const span = readSpan(flags, { zone, nowMs });
   const policies = compilePolicies(set);
-  const { selectsByBranch } = policies;
+  const selectsByBranch = policies.selectsByBranch || filtersByBranch(flags);
   const read = await readForForecast({ settings, fleetFile: flags.fleet, selectsByBranch, nowMs });
   if (!read.ok) throw new UserError(read.problem);
   const { knownAtMs, missing, notes } = read.value;

@@ -2,7 +2,7 @@ import { Command, Option } from 'commander';
 import type { Planning } from '../compose/planning.ts';
 import type { Settings } from '../settings.ts';
 import { UserError } from './fail.ts';
-import { type FilterFlags, filtered, withFilterFlags } from './filter.ts';
+import { type FilterFlags, filtered, filtersByBranch, withFilterFlags } from './filter.ts';
 import { jsonText, writeOut, writeWhole } from './output.ts';
 import {
   type DecidingFlags,
@@ -55,7 +55,7 @@ async function plan(flags: PlanFlags): Promise<void> {
   ]);
   const progress = showProgress(process.stderr);
   const planned = await planOnce({
-    ...{ settings, policies, fleetFile: flags.fleet, atMs, mode: flags.mode },
+    ...{ settings, policies, fleetFile: flags.fleet, atMs, mode: flags.mode, readBranches: filtersByBranch(flags) },
     onProgress: (projectsRead, projects) => progress.fleet({ projectsRead, projects }),
   }).finally(progress.end);
   if (!planned.ok) throw new UserError(planned.problem);

@@ -29,6 +29,8 @@ export interface PlanningOptions {
   project?: string | undefined;
   /** The same for the project of this compute, where what is stored tells it. */
   compute?: string | undefined;
+  /** Whether branches are read also where no policy selects by them. */
+  readBranches?: boolean;
   /** Called with how many projects have been read, and of how many. */
   onProgress?: (read: number, projects: number) => void;
 }
@@ -103,7 +105,7 @@ export async function planReading(
   const project = options.project ?? (await projectOf(options, store));
   const fleet = await readFleet({
     api: reading.api,
-    readBranches: policies.selectsByBranch,
+    readBranches: policies.selectsByBranch || options.readBranches === true,
     project,
     ...(onProgress && { onProgress: ({ projectsRead, projects }) => onProgress(projectsRead, projects) }),
   });

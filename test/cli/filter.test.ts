@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { filtered } from '../../src/cli/filter.ts';
+import { filtered, filtersByBranch } from '../../src/cli/filter.ts';
 import { aCompute, aSchedule, compiled } from '../support/builders.ts';
 
 const all = ['web-eu', 'web-us', 'api-eu', 'x'].map((projectName) => ({
@@ -29,5 +29,20 @@ describe('--owner and --select', () => {
     expect(() => names({ owner: 'team-wbe' })).toThrow(
       '--owner: nothing belongs to team-wbe; owners are team-web, team-api, unowned',
     );
+  });
+
+  it('are refused where no compute is selected: an empty list would look as if all were well', () => {
+    expect(() => names({ select: ['projects=nope-*'] })).toThrow(
+      '--select: none of 4 computes matches projects=nope-*; check the globs',
+    );
+  });
+
+  it.each([
+    [['branches=main'], true],
+    [['projects=web-*', 'branch_roles=default'], true],
+    [['projects=main'], false],
+    [undefined, false],
+  ])('%j asks for branches: %s', (select, expected) => {
+    expect(filtersByBranch({ ...(select && { select }) })).toBe(expected);
   });
 });

@@ -24,6 +24,7 @@ interface FileCompute {
   last_active?: string;
   connections?: number;
   baseline?: object;
+  branch?: object;
 }
 
 /** One project for each key but the last part: `web-shop/ep-busy`. */

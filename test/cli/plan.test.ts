@@ -119,6 +119,13 @@ To change now:
 2 to change now, 0 waiting, 1 as wanted, 1 selected by no policy`);
   });
 
+  it('reads branches for --select, also where no policy selects by them', async () => {
+    const main = { name: 'main', default: true, protected: false };
+    writeFileSync(join(folder, 'branches.json'), fleetFile({ 'web-shop/ep-a': { branch: main }, 'web-shop/ep-b': {} }));
+    const { stdout } = await plan('--fleet', 'branches.json', '--select', 'branch_roles=default', '--json');
+    expect(JSON.parse(stdout).computes).toMatchObject([{ compute_id: 'ep-a' }]);
+  });
+
   it('prints JSON of the promised form, the same for the same file and instant, and the timeout 0 as 300', async () => {
     const { status, stdout } = await plan('--json');
     const parsed = JSON.parse(stdout);

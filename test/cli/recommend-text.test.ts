@@ -17,7 +17,7 @@ const never: Finding = {
 it('counts unused computes that sleep and have no policy, and shows the rest', () => {
   const lines = recommendText([never, sleeping, sleeping]).split('\n');
   expect(lines.filter((line) => line.includes('/ep-'))).toEqual([
-    expect.stringMatching(/ep-never +suspend_after never → 5m$/),
+    expect.stringMatching(/ep-never +suspend_after never → 5m, unused$/),
   ]);
   expect(lines.slice(-2)).toEqual([
     'unused, but asleep anyway: 2 more, which save no CU-hours (--json lists them)',

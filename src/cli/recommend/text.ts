@@ -83,12 +83,13 @@ export function savedText({ savesUsd, savesCuHours }: Finding): string {
   return savesUsd ? formatDollars(savesUsd) : `${formatHours(savesCuHours)} CUh`;
 }
 
-/** What would be changed; for what no policy changes, the first of the evidence. */
-export function changeText({ now, proposed, evidence }: Finding): string {
+/** What would be changed; for what no policy changes, the first of the evidence, and for what is unused, since when. */
+export function changeText({ finding, now, proposed, evidence }: Finding): string {
   const changes = (Object.keys(proposed) as (keyof Fields)[]).map((field) => {
     return `${LABELS[field]} ${fieldText(field, now[field])} → ${fieldText(field, proposed[field])}`;
   });
-  return cell(changes.length > 0 ? changes.join(', ') : evidence.slice(0, 2).join(': '));
+  if (changes.length === 0) return cell(evidence.slice(0, 2).join(': '));
+  return cell([...changes, ...(finding === 'unused' ? evidence.slice(0, 1) : [])].join(', '));
 }
 
 const LABELS: Readonly<Record<keyof Fields, string>> = {

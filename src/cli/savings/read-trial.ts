@@ -17,7 +17,7 @@ import { type UsageSeries, type UsageUnit, unitName } from '../../domain/usage/u
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings.ts';
 import { UserError } from '../fail.ts';
-import { type FilterFlags, filtered } from '../filter.ts';
+import { type FilterFlags, filtered, filtersByBranch } from '../filter.ts';
 import { type DecidingFlags, settingsAndPolicies } from '../plan/common-flags.ts';
 
 const DAY_MS = 86_400_000;
@@ -57,7 +57,7 @@ export async function readTrial(flags: SavingsFlags): Promise<TrialRead> {
   }
   const policies = compilePolicies(set);
   const nowMs = Date.now();
-  const { selectsByBranch } = policies;
+  const selectsByBranch = policies.selectsByBranch || filtersByBranch(flags);
   const read = await readForForecast({ settings, fleetFile: flags.fleet, selectsByBranch, nowMs });
   if (!read.ok) throw new UserError(read.problem);
   const index = set.policies.indexOf(trial);

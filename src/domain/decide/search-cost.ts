@@ -79,7 +79,7 @@ function lengthMinutes({ startMinute, endMinute, endDayOffset }: WeeklyWindow): 
 }
 
 /** What a question about the windows of one list may take, 5 ms with much to spare, in steps of about a microsecond. */
-export const MOST_STEPS_OF_QUESTION = 2500;
+export const MOST_STEPS_OF_QUESTION = 1300;
 
 /** What a decision may take of all policies that select a compute: a boundary is decided before and after it, in 20 ms. */
 export const MOST_STEPS_OF_DECISION = 7500;
