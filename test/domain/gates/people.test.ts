@@ -101,6 +101,23 @@ describe('a project that another name brings into the scope of a team', () => {
     expect(planWith([nameable], { record, compute: web }).untilMs).toBe(NOON + 24 * HOUR_MS);
   });
 
+  it('is not changed sooner because it is renamed once more, and is held again if its boundary has passed', () => {
+    const policies = compiled(office, { ...nameable, name: 'web/shops', team: 'web' });
+    const again = aCompute({ projectName: 'web-site', maxCu: 2 });
+    const first = renamedAt(NOON, office);
+    const second = withProjectName(first, again, policies, NOON + 1);
+    expect(second).toMatchObject({
+      projectName: 'web-site',
+      renamed: { from: 'shop', by: ['web/office', 'web/shops'] },
+    });
+    expect(withProjectName(first, again, compiled(office), NOON + 1).renamed).toEqual(first.renamed);
+    expect(withProjectName(first, again, compiled(office), SIX).renamed).toBeUndefined();
+    const b = { ...office, name: 'b/office', team: 'b', select: { projects: ['web-site'], minAgeMs: 0 } };
+    expect(withProjectName(first, again, compiled(office, b), SIX).renamed).toEqual({
+      ...{ from: 'web-shop', atMs: SIX, by: ['b/office'] },
+    });
+  });
+
   it('is changed as a person says', () => {
     const holds = [aHold({ projectId: web.projectId, computeId: web.computeId, createdAtMs: NOON + 1, size: size(8) })];
     const plan = planWith([office], { record: renamedAt(NOON, office), compute: web, holds, nowMs: NOON + 2 });

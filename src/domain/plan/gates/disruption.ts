@@ -115,12 +115,17 @@ export const newlyDiscovered: Gate = ({ change, record, nowMs, nextBoundaryAfter
   return { code: 'newly_discovered', message, untilMs };
 };
 
+/** Until when a compute is left alone whose project got another name then; milliseconds since the epoch. */
+export function renamedUntil(atMs: number, nextBoundaryAfter: (afterMs: number) => number | undefined): number {
+  return nextBoundaryAfter(atMs) ?? atMs + MOST_WAITED_MS;
+}
+
 /** By another name a project must not slip into the hands of a team before its people had time to see it. */
 export const renamed: Gate = ({ change, record, nowMs, nextBoundaryAfter }) => {
   if (!record?.renamed) return undefined;
   const { from, atMs, by } = record.renamed;
   if (change.askedAtMs !== undefined && change.askedAtMs >= atMs) return undefined;
-  const untilMs = nextBoundaryAfter(atMs) ?? atMs + MOST_WAITED_MS;
+  const untilMs = renamedUntil(atMs, nextBoundaryAfter);
   if (untilMs <= nowMs) return undefined;
   const message = `its project was called "${from}" until ${isoInstant(atMs)}, and ${by.join(', ')} did not select it: waiting for the next boundary`;
   return { code: 'renamed', message, untilMs };
