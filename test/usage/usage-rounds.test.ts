@@ -1,14 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { readSummary } from '../../src/app/usage/cost-summary.ts';
+import { readTrialDays } from '../../src/app/usage/trial-days.ts';
+import { usageKey } from '../../src/app/usage/usage-account.ts';
 import { startUsageRounds, type UsageRoundsDeps } from '../../src/app/usage/usage-rounds.ts';
+import type { Policy } from '../../src/domain/policy/policy.ts';
+import { frozenPart } from '../../src/domain/policy/team-parts.ts';
 import type { ApiResult, ControlApi, UsagePages } from '../../src/ports/control-api.ts';
 import type { Store } from '../../src/ports/store.ts';
-import { currentRules } from '../support/builders.ts';
+import { aTrial, currentRules } from '../support/builders.ts';
 import { memoryUsageStore } from '../support/memory-usage.ts';
 import { DAY_MS, HOUR_MS, passTo, START_MS, usageApi, usageFleet, usageWorld } from './support.ts';
 
 /** Rounds of a daemon whose time and ticks the test makes. */
-function start(usage?: ControlApi['usage']) {
+function start(usage?: ControlApi['usage'], rules = currentRules()) {
   const world = usageWorld(usageFleet(), 3);
   passTo(world, START_MS + 2 * DAY_MS + 600_000);
   const said: { event: string; level: string }[] = [];
@@ -39,7 +43,7 @@ function start(usage?: ControlApi['usage']) {
       cachedProjects: () => [],
     },
     mode: 'enforce',
-    rules: currentRules(),
+    rules,
     telemetry: {
       log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
       metrics: {
@@ -114,6 +118,27 @@ describe('the rounds of the leader', () => {
     rounds.lead(true);
     await rounds.tick();
     expect(rounds.api.calls).toBe(before + 2);
+    await rounds.rounds.close();
+  });
+
+  it("keep the days of a trial while its team's policies are not loaded, and forget them once they are without it", async () => {
+    const rules = currentRules(aTrial({ name: 'web/proof', team: 'web' }));
+    const rounds = start(undefined, rules);
+    await firstRound(rounds);
+    const place = { account: 'main', organization: 'org-acme' };
+    const unit = { projectId: 'one', branchId: null };
+    await rounds.store.putUsage(
+      `${usageKey(place)}/trial/web/proof`,
+      new Map([['one', new TextEncoder().encode('{"from":0,"days":[1]}')]]),
+    );
+    const isKeptWith = async (...policies: Policy[]) => {
+      rules.current = currentRules(...policies).current;
+      passTo(rounds.world, rounds.world.nowMs + DAY_MS);
+      await rounds.tick();
+      return (await readTrialDays(rounds.store, place, 'web/proof', [unit])).has('one');
+    };
+    const frozen = frozenPart({ name: 'web', projects: ['*'] }).policies;
+    expect([await isKeptWith(...frozen), await isKeptWith(...frozen), await isKeptWith()]).toEqual([true, true, false]);
     await rounds.rounds.close();
   });
 

@@ -1,5 +1,6 @@
 import { unitOf, usageUnitOf } from '../../domain/decide/control-group.ts';
 import { ownersOf } from '../../domain/policy/owners.ts';
+import { mayBeOfFrozen } from '../../domain/policy/team-parts.ts';
 import { HOUR_MS } from '../../domain/usage/known.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi, ControlApiError, Project } from '../../ports/control-api.ts';
@@ -138,7 +139,7 @@ async function readOne(
   return 'old';
 }
 
-/** Keeps the days of the trials that the policies have, and forgets those of others. */
+/** Keeps the days of the trials that the policies have, and forgets those of others, unless the policies of their team are not loaded. */
 async function keepTrialsNow(
   { store, fleet, rules }: UsageRoundsDeps,
   organization: Organization,
@@ -158,7 +159,11 @@ async function keepTrialsNow(
     const trial = { name: policy.name, design: policy.design, units: [...units.values()] };
     await keepTrialDays(store, organization, { kept, trial, nowMs });
   }
-  for (const name of before) if (!names.includes(name)) await forgetTrialDays(store, organization, name);
+  for (const name of before) {
+    if (names.includes(name)) continue;
+    if (mayBeOfFrozen(policies.set, name)) names.push(name);
+    else await forgetTrialDays(store, organization, name);
+  }
   return names;
 }
 

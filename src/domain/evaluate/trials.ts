@@ -6,6 +6,7 @@ import { type DecideInput, decide } from '../decide/decide.ts';
 import type { TrialGateInput } from '../plan/gates/gate.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import type { TrialPolicy } from '../policy/kinds/trial.ts';
+import { mayBeOfFrozen } from '../policy/team-parts.ts';
 import type { ComputeRecord, TrialRecord } from '../records/compute-record.ts';
 import { periodAt, trialSpan } from '../trial/assignment.ts';
 
@@ -14,7 +15,7 @@ const MET_WITHIN_MS = 24 * 60 * 60_000;
 
 /**
  * A record that knows the trials of the compute that have begun, with what it had before, and none that the policies no longer have.
- * What is stored once stays. The same record if there is no news.
+ * What is stored once stays, also while the policies of its team are not loaded. The same record if there is no news.
  */
 export function withTrials(
   { set, selects }: CompiledPolicies,
@@ -22,13 +23,15 @@ export function withTrials(
   record: ComputeRecord,
   nowMs: number,
 ): ComputeRecord {
-  const trials = set.policies.flatMap((policy, index): (readonly [string, TrialRecord])[] => {
+  const known = set.policies.flatMap((policy, index): (readonly [string, TrialRecord])[] => {
     if (policy.kind !== 'trial') return [];
     const stored = record.trials?.[policy.name];
     if (stored) return [[policy.name, stored]];
     const begins = policy.mode === 'enforce' && selects(index, compute, nowMs) && isRunning(policy, compute, nowMs);
     return begins ? [[policy.name, firstTrialRecord(policy, compute, record, nowMs)]] : [];
   });
+  const ofFrozen = Object.entries(record.trials ?? {}).filter(([name]) => mayBeOfFrozen(set, name));
+  const trials = [...known, ...ofFrozen];
   const isSame = trials.every(([name, trial]) => record.trials?.[name] === trial);
   if (isSame && trials.length === Object.keys(record.trials ?? {}).length) return record;
   const { trials: _before, ...rest } = record;

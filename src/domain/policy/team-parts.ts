@@ -1,6 +1,6 @@
 /** A policy set by team: what each team's files are changes, fails and waits apart from the others. */
 
-import type { PolicySet } from './policy.ts';
+import type { Policy, PolicySet } from './policy.ts';
 import { policySet } from './policy-set.ts';
 
 /** A team, and globs on the projects that its policies may select. */
@@ -43,9 +43,16 @@ export function frozenPart({ name, projects }: TeamScope): PolicySet {
 
 /** True for a part as {@link frozenPart} makes it. */
 export function isFrozen({ policies }: PolicySet): boolean {
-  return policies.some(
-    ({ name, kind, file, team }) => kind === 'freeze' && file === 'ebb.yaml' && name === `${team}/not-loaded`,
-  );
+  return policies.some(isNotLoaded);
+}
+
+/** True for the name of a policy whose team has a {@link frozenPart} in the set: nobody knows whether it still exists. */
+export function mayBeOfFrozen({ policies }: PolicySet, name: string): boolean {
+  return policies.some((policy) => isNotLoaded(policy) && name.startsWith(`${policy.team}/`));
+}
+
+function isNotLoaded({ name, kind, file, team }: Policy): boolean {
+  return kind === 'freeze' && file === 'ebb.yaml' && name === `${team}/not-loaded`;
 }
 
 /** The set with each team's policies held to what the team may select now; the same set where that has not changed. */
