@@ -135,6 +135,32 @@ it('a list that is awaited for an account is of this account alone, and does not
   expect(asked).toEqual(['b', 'a']);
 });
 
+it('a list that could not be had in whole is not asked for again sooner than one that could, unless it was stopped', async () => {
+  const { fleet } = aDaemon();
+  let asked = 0;
+  const api = {
+    accountStatus: () => [],
+    async *listProjects({ account }: { account: string }) {
+      asked += 1;
+      yield { ok: true, value: [{ account, projectId: 'p', name: 'p', regionId: 'r', updatedAtMs: START - 60_000 }] };
+      yield { ok: false, error: { account, code: 'unavailable', status: 500, route: 'GET /projects', message: 'no' } };
+    },
+  };
+  const time = { ms: START };
+  const clock = { now: () => time.ms, monotonicMs: () => time.ms };
+  const outages = { up() {}, down() {} };
+  const deps = { ...{ fleet, api, clock, outages }, store: { records: async () => new Map() } };
+  const list = createListWatch(deps as unknown as ListWatchDeps);
+  const askedWith = async (signal: AbortSignal) => {
+    await list.ensure(1_000, { signal, account: 'a' });
+    return asked;
+  };
+  const goesOn = new AbortController().signal;
+  expect([await askedWith(AbortSignal.abort()), await askedWith(goesOn), await askedWith(goesOn)]).toEqual([1, 2, 2]);
+  time.ms += 1_001;
+  expect(await askedWith(goesOn)).toBe(3);
+});
+
 it('what a list shows changed or used after it was read is not written by, although a list before confirmed it', async () => {
   for (const changes of [{ updatedAtMs: START + 40_000 }, { computeLastActiveAtMs: START + 40_000 }]) {
     const { time, fleet, read, list, change } = aDaemon();

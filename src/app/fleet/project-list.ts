@@ -132,8 +132,8 @@ export interface ListWatchDeps extends TakeListDeps, ReportListingDeps {
 /** Reads the list for all who need a new one, once. */
 export interface ListWatch {
   /**
-   * Resolves once a list of the account that is at most so old has been taken over, in real milliseconds, or could not be had. Accounts
-   * don't wait for each other. Without one it is the list of all.
+   * Resolves once a list of the account that is at most so old has been taken over, in real milliseconds, or could not be had; that
+   * counts for as long. Accounts don't wait for each other. Without one it is the list of all.
    */
   ensure(maxAgeMs: number, options: ListOptions & { signal: AbortSignal }): Promise<void>;
 }
@@ -141,16 +141,20 @@ export interface ListWatch {
 export function createListWatch(deps: ListWatchDeps): ListWatch {
   const { fleet, clock } = deps;
   const running = new Map<string | undefined, Promise<void>>();
+  /** By account, when a list was last asked for and not stopped, on the clock's monotonic time. */
+  const askedAtMonotonicMs = new Map<string | undefined, number>();
 
   async function read(options: ListOptions): Promise<void> {
     const list = await readProjectList(deps, options);
     reportListing(deps, list, options.account);
     await takeList(deps, list);
+    if (!options.signal?.aborted) askedAtMonotonicMs.set(options.account, list.askedAtMonotonicMs);
   }
 
   function ageMs(account: string | undefined): number {
     const taken = account === undefined ? fleet.listAskedAtMonotonicMs : fleet.listTakenAtMonotonicMs.get(account);
-    return clock.monotonicMs() - (taken ?? Number.NEGATIVE_INFINITY);
+    const asked = askedAtMonotonicMs.get(account);
+    return clock.monotonicMs() - Math.max(taken ?? Number.NEGATIVE_INFINITY, asked ?? Number.NEGATIVE_INFINITY);
   }
 
   return {
