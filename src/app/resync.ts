@@ -4,7 +4,8 @@ import type { EvaluatedCompute } from '../domain/evaluate/evaluate.ts';
 import { gatesOf } from '../domain/plan/plan.ts';
 import type { Running } from './background.ts';
 import { type AdoptDeps, adoptProject } from './evaluate/adopt-project.ts';
-import { type Fleet, isAtBoundary } from './fleet/fleet.ts';
+import { isAtBoundary } from './fleet/at-boundary.ts';
+import type { Fleet } from './fleet/fleet.ts';
 import type { StoreClock } from './group/clock-skew.ts';
 import type { WriteBlock } from './group/leader.ts';
 import { type CountSavingsDeps, countSavings } from './operator/fleet-metrics.ts';
@@ -47,7 +48,7 @@ export function startResync(deps: ResyncDeps): Running {
 /**
  * Reconciles every compute that is not as it should be, or whose boundary has passed: what waits for sleep has no known
  * instant, and a trigger that was lost on the way must not matter. What other daemons have done is in the store, and a boundary that
- * computes are being taken over is left alone: reading either again would only cost requests.
+ * computes of the same account are being taken over is left alone: reading either again would only cost requests.
  */
 export async function reconcileUnfinished(deps: ResyncDeps): Promise<void> {
   const nowMs = deps.clock.now();
@@ -81,10 +82,16 @@ const ENDS_BY_ITSELF: ReadonlySet<ReasonCode> = new Set([
   'degraded',
 ]);
 
-function isUnfinished({ fleet }: ResyncDeps, { plan, decision, ...ahead }: EvaluatedCompute, nowMs: number): boolean {
+function isUnfinished(
+  { fleet }: ResyncDeps,
+  { compute, plan, decision, ...ahead }: EvaluatedCompute,
+  nowMs: number,
+): boolean {
   const dueMs = ahead.nextBoundaryMs ?? searchAgainAt(decision.instantMs, ahead);
   const isDue = plan.verdict === 'act' || (dueMs !== undefined && dueMs <= nowMs);
-  return (isDue && !isAtBoundary(fleet, nowMs)) || gatesOf(plan).some((code) => !ENDS_BY_ITSELF.has(code));
+  return (
+    (isDue && !isAtBoundary(fleet, nowMs, compute.account)) || gatesOf(plan).some((code) => !ENDS_BY_ITSELF.has(code))
+  );
 }
 
 function knownOf({ fleet }: ResyncDeps, projectId: string): EvaluatedCompute[] {

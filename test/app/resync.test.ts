@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { beginAtBoundary, endAtBoundary } from '../../src/app/fleet/at-boundary.ts';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { type ResyncDeps, reconcileUnfinished } from '../../src/app/resync.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
@@ -10,7 +11,7 @@ const EIGHT = Date.parse('2026-11-23T08:00:00Z');
 const OFFICE_HOURS = { minCu: 1, maxCu: 4 };
 
 /** A daemon that has read and evaluated one compute before a boundary, and what it asks for 20 s after it. */
-async function askedFor({ stored, reconciles = 0 }: { stored: Partial<ComputeRecord>; reconciles?: number }) {
+async function askedFor({ stored, atBoundary }: { stored: Partial<ComputeRecord>; atBoundary?: string }) {
   const time = { ms: SEVEN };
   const clock = { now: () => time.ms, monotonicMs: () => time.ms };
   const fleet = createFleet({ clock } as never);
@@ -22,7 +23,7 @@ async function askedFor({ stored, reconciles = 0 }: { stored: Partial<ComputeRec
   const record = aRecord({ lastApplied: { minCu: 0.25, maxCu: 1, suspendTimeoutSeconds: 300 } });
   const situation = { policies: rules.current.policies, compute, record, nowMs: SEVEN, mode: 'enforce' };
   fleet.putEvaluated({ compute, record, ...evaluate({ ...situation, projectBusy: false, disruption: {} } as never) });
-  if (reconciles > 0) fleet.boundaryReconciles.set(EIGHT, reconciles);
+  if (atBoundary) beginAtBoundary(fleet, EIGHT, atBoundary);
   const asked: string[] = [];
   const deps = {
     ...{ clock, fleet, rules, overrides: { holds: [], freezes: [] }, mode: 'enforce', blocked: () => undefined },
@@ -60,13 +61,17 @@ it('what a person had set after ebb applied it is as it was read', async () => {
   expect(fleet.known(computeId)?.evaluatedCompute.compute).toMatchObject({ minCu: 0.25, maxCu: 1 });
 });
 
-it('while projects are taken over a boundary, what is due is left to that, also where it was evaluated after the instant', async () => {
-  const { asked, fleet, again } = await askedFor({ stored: {}, reconciles: 5 });
+it('while projects of its account are taken over a boundary, what is due is left to that, also where it was evaluated after the instant', async () => {
+  const { asked, fleet, again } = await askedFor({ stored: {}, atBoundary: 'default' });
   expect(asked).toEqual([]);
-  fleet.boundaryReconciles.clear();
+  endAtBoundary(fleet, EIGHT, 'default');
   await again();
   expect(asked).toEqual(['reconcile p-one']);
-  fleet.boundaryReconciles.set(EIGHT, 5);
+  beginAtBoundary(fleet, EIGHT, 'default');
   await again();
   expect(asked).toHaveLength(1);
+});
+
+it('a boundary of one account keeps nothing of another from being reconciled', async () => {
+  expect((await askedFor({ stored: {}, atBoundary: 'other' })).asked).toEqual(['reconcile p-one']);
 });

@@ -4,6 +4,7 @@ import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import { timerMs } from '../../ports/clock.ts';
 import type { JobHandler, JobOutcome } from '../../ports/job-queue.ts';
 import { createDueWrites } from '../apply/due-writes.ts';
+import { beginAtBoundary, countAtBoundary, endAtBoundary } from '../fleet/at-boundary.ts';
 import { findProject, LIST_SERVES_MS, readInTurn, readProjectQuietly } from '../fleet/cached-projects.ts';
 import { FRESH_MS } from '../fleet/fleet.ts';
 import { createListWatch } from '../fleet/project-list.ts';
@@ -66,7 +67,7 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
   const dueWrites = createDueWrites();
   const instants = createInstants(clock);
   const list = createListWatch(deps);
-  const isCrowdAt = (instantMs: number) => (fleet.boundaryReconciles.get(instantMs) ?? 0) > CROWD;
+  const isCrowdAt = (instantMs: number) => countAtBoundary(fleet, instantMs) > CROWD;
   let came = 0;
 
   async function prepare(job: BoundaryJob): Promise<Prepared> {
@@ -131,13 +132,12 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
     if (clock.realDelayMs(instantMs) > LONGEST_LEAD_MS + MOST_CLOCK_SKEW_MS) return { kind: 'done' };
     came += 1;
     const job = { projectId, instantMs, signal, order: came };
-    fleet.boundaryReconciles.set(instantMs, (fleet.boundaryReconciles.get(instantMs) ?? 0) + 1);
+    const account = fleet.listed(projectId)?.account;
+    beginAtBoundary(fleet, instantMs, account);
     try {
       return await step(`project ${projectId}`, async () => reconcileAtBoundary(job, await prepare(job)));
     } finally {
-      const left = (fleet.boundaryReconciles.get(instantMs) ?? 0) - 1;
-      if (left > 0) fleet.boundaryReconciles.set(instantMs, left);
-      else fleet.boundaryReconciles.delete(instantMs);
+      endAtBoundary(fleet, instantMs, account);
     }
   };
 }

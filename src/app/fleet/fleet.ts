@@ -2,6 +2,7 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Project, UnreadableCompute } from '../../ports/control-api.ts';
+import type { BoundaryReconciles } from './at-boundary.ts';
 import type { KnownBranches } from './branches.ts';
 
 /** What was last seen of a project's computes. */
@@ -58,8 +59,8 @@ export interface Fleet {
   listShowsChanges: Map<string, boolean>;
   /** By project, when this daemon last changed something there that no list has been compared with, milliseconds since the epoch. */
   changedAtMs: Map<string, number>;
-  /** By instant, how many projects this daemon has still to take over that boundary. */
-  boundaryReconciles: Map<number, number>;
+  /** What this daemon has still to take over boundaries. */
+  boundaryReconciles: BoundaryReconciles;
   /**
    * The list that was asked for at this monotonic time shows the project as it was read. {@link DOUBTED}: a list shows that somebody has changed or
    * used it since, so it is not to be written by before it is read again.
@@ -79,14 +80,6 @@ export const CONFIRMED_MS = 25_000;
 
 /** When a project was confirmed that somebody has changed or used since it was read. */
 export const DOUBTED = Number.NEGATIVE_INFINITY;
-
-/** Who waits longer at a boundary, such as for an account that is refused, keeps others from nothing. Milliseconds. */
-const LONGEST_AT_BOUNDARY_MS = 600_000;
-
-/** Whether a daemon is taking projects over a boundary now; others of its group do so too. */
-export function isAtBoundary({ boundaryReconciles }: Pick<Fleet, 'boundaryReconciles'>, nowMs: number): boolean {
-  return [...boundaryReconciles.keys()].some((ms) => ms <= nowMs && nowMs - ms < LONGEST_AT_BOUNDARY_MS);
-}
 
 export function createFleet({ clock }: { clock: Clock }): Fleet {
   const listed = new Map<string, Project>();

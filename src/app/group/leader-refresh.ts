@@ -6,7 +6,8 @@ import type { Telemetry } from '../../ports/telemetry.ts';
 import type { RunInBackground, Running } from '../background.ts';
 import { adoptProject } from '../evaluate/adopt-project.ts';
 import type { EvaluateDeps } from '../evaluate/evaluate.ts';
-import { type CachedProject, type Fleet, isAtBoundary } from '../fleet/fleet.ts';
+import { isAtBoundary } from '../fleet/at-boundary.ts';
+import type { CachedProject, Fleet } from '../fleet/fleet.ts';
 import { askForProject } from '../fleet/forget-project.ts';
 import type { Overrides } from '../overrides.ts';
 import type { CompiledRules } from '../rules.ts';
@@ -109,10 +110,10 @@ function isOfOthers({ fleet }: Pick<LeaderRefreshDeps, 'fleet'>, { computes }: C
   );
 }
 
-/** Read since it was evaluated, never evaluated, or long past a boundary: while computes wait to be taken over it there is better to do. */
+/** Read since it was evaluated, never evaluated, or long past a boundary: while computes of the account wait to be taken over it there is better to do. */
 function isBehind(
   { fleet, clock }: Pick<LeaderRefreshDeps, 'fleet' | 'clock'>,
-  { computes, readAtMonotonicMs }: CachedProject,
+  { project, computes, readAtMonotonicMs }: CachedProject,
 ): boolean {
   const nowMs = clock.now() - PAST_BOUNDARY_MS;
   return computes.some(({ computeId }) => {
@@ -120,6 +121,6 @@ function isBehind(
     if (!known || known.atMonotonicMs < readAtMonotonicMs) return true;
     const { nextBoundaryMs, decision, ...ahead } = known.evaluatedCompute;
     const dueMs = nextBoundaryMs ?? searchAgainAt(decision.instantMs, ahead);
-    return dueMs !== undefined && dueMs <= nowMs && !isAtBoundary(fleet, clock.now());
+    return dueMs !== undefined && dueMs <= nowMs && !isAtBoundary(fleet, clock.now(), project.account);
   });
 }

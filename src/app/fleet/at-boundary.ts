@@ -1,0 +1,47 @@
+/** What this daemon is taking over boundaries: meanwhile others leave the same alone. Instants are milliseconds since the epoch. */
+
+/** By instant and account, how many projects this daemon has still to take over that boundary. */
+export type BoundaryReconciles = Map<number, Map<string | undefined, number>>;
+
+interface AtBoundary {
+  boundaryReconciles: BoundaryReconciles;
+}
+
+/** Who waits longer at a boundary, such as for an account that is refused, keeps others from nothing. Milliseconds. */
+const LONGEST_AT_BOUNDARY_MS = 600_000;
+
+/** Counts one more project of the account, undefined where that is not known. */
+export function beginAtBoundary(
+  { boundaryReconciles }: AtBoundary,
+  instantMs: number,
+  account: string | undefined,
+): void {
+  const accounts = boundaryReconciles.get(instantMs) ?? new Map<string | undefined, number>();
+  boundaryReconciles.set(instantMs, accounts.set(account, (accounts.get(account) ?? 0) + 1));
+}
+
+/** Counts one less; the same account as when it began. */
+export function endAtBoundary(
+  { boundaryReconciles }: AtBoundary,
+  instantMs: number,
+  account: string | undefined,
+): void {
+  const accounts = boundaryReconciles.get(instantMs);
+  const left = (accounts?.get(account) ?? 0) - 1;
+  if (left > 0) accounts?.set(account, left);
+  else accounts?.delete(account);
+  if (accounts?.size === 0) boundaryReconciles.delete(instantMs);
+}
+
+/** How many projects of all accounts this daemon has still to take over the boundary at this instant. */
+export function countAtBoundary({ boundaryReconciles }: AtBoundary, instantMs: number): number {
+  return [...(boundaryReconciles.get(instantMs)?.values() ?? [])].reduce((sum, count) => sum + count, 0);
+}
+
+/** Whether a daemon is taking projects over a boundary now, of this account or of any; others of its group do so too. */
+export function isAtBoundary({ boundaryReconciles }: AtBoundary, nowMs: number, account?: string): boolean {
+  return [...boundaryReconciles].some(([instantMs, accounts]) => {
+    const isNow = instantMs <= nowMs && nowMs - instantMs < LONGEST_AT_BOUNDARY_MS;
+    return isNow && (account === undefined || accounts.has(account));
+  });
+}
