@@ -57,17 +57,20 @@ export function beyondTeam({ kind, priority, select }: Policy, team: Team): { at
   const scope = team.projects.join(', ');
   if (!select.projects) report(['select'], `names no projects; add projects within ${scope}`);
   for (const [index, glob] of (select.projects ?? []).entries()) {
-    if (isWithin(glob, select.projects ?? [], team.projects)) continue;
-    report(['select', 'projects', index], `"${glob}" reaches beyond the projects ${scope}`);
+    const fix = fixFor(glob, select.projects ?? [], team.projects);
+    if (fix) report(['select', 'projects', index], `"${glob}" reaches beyond the projects ${scope}; ${fix}`);
   }
   return beyond;
 }
 
-function isWithin(glob: string, selected: readonly string[], scope: readonly string[]): boolean {
-  if (glob.startsWith('!')) return true;
-  const [included, excluded] = [scope.filter((one) => !one.startsWith('!')), excludesOf(scope)];
+/** What to do about a glob that is not within the scope; undefined if it is. */
+function fixFor(glob: string, selected: readonly string[], scope: readonly string[]): string | undefined {
+  if (glob.startsWith('!')) return undefined;
+  const included = scope.filter((one) => !one.startsWith('!'));
+  if (!included.some((one) => globCovers(one, glob))) return 'select only projects within these';
   const isExcluded = (out: string) => !globsMeet(out, glob) || excludesOf(selected).some((own) => globCovers(own, out));
-  return included.some((one) => globCovers(one, glob)) && excluded.every(isExcluded);
+  const missing = excludesOf(scope).filter((out) => !isExcluded(out));
+  return missing.length === 0 ? undefined : `add ${missing.map((out) => `"!${out}"`).join(', ')} to select.projects`;
 }
 
 function excludesOf(globs: readonly string[]): string[] {

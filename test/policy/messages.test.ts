@@ -107,6 +107,12 @@ describe('the message', () => {
       ['12:14 expected true or false; write true'],
     ],
     [
+      'for a key of the file in a policy',
+      '    otherwise',
+      '    owner: web\n    otherwise',
+      ['12:5 unknown key "owner" here; write it at the top of the file, for all its policies'],
+    ],
+    [
       'for a slip in the key of the kind',
       'kind: schedule',
       'knid: schedule',

@@ -68,11 +68,14 @@ describe('the files of a team', () => {
 
   const SCOPE = 'the projects web-*, !web-secret';
   it.each([
-    ['{ projects: ["*"] }', `58: "*" reaches beyond ${SCOPE}`],
-    ['{ projects: ["web-eu", "api-*"] }', `68: "api-*" reaches beyond ${SCOPE}`],
-    ['{ projects: ["web?*"] }', `58: "web?*" reaches beyond ${SCOPE}`],
-    ['{ projects: ["web-*"] }', `58: "web-*" reaches beyond ${SCOPE}`],
-    ['{ projects: ["web-s*", "!web-x"] }', `58: "web-s*" reaches beyond ${SCOPE}`],
+    ['{ projects: ["*"] }', `58: "*" reaches beyond ${SCOPE}; select only projects within these`],
+    ['{ projects: ["web-eu", "api-*"] }', `68: "api-*" reaches beyond ${SCOPE}; select only projects within these`],
+    ['{ projects: ["web?*"] }', `58: "web?*" reaches beyond ${SCOPE}; select only projects within these`],
+    ['{ projects: ["web-*"] }', `58: "web-*" reaches beyond ${SCOPE}; add "!web-secret" to select.projects`],
+    [
+      '{ projects: ["web-s*", "!web-x"] }',
+      `58: "web-s*" reaches beyond ${SCOPE}; add "!web-secret" to select.projects`,
+    ],
     ['{ branches: [main] }', '47: names no projects; add projects within web-*, !web-secret'],
   ])('may not select %s', async (select, problem) => {
     const problems = await problemsOf(file(schedule(select)));

@@ -29,7 +29,12 @@ export function mapping<Shape extends z.ZodRawShape>(shape: Shape, what = 'a map
   });
 }
 
+/** Keys that a file has once, for all its policies. */
+const KEYS_OF_FILE: readonly string[] = ['owner', 'timezone', 'sources', 'calendars', 'groups'];
+
 function unknownKey(key: string, known: readonly string[]): string {
+  if (KEYS_OF_FILE.includes(key))
+    return `unknown key "${key}" here; write it at the top of the file, for all its policies`;
   const suggestion = didYouMean(key, known) || `; expected ${known.map((name) => `"${name}"`).join(', ')}`;
   return `unknown key ${JSON.stringify(key.slice(0, 60))}${suggestion}`;
 }
