@@ -7,7 +7,7 @@ import { compileRules } from '../../src/app/rules.ts';
 import type { FreezePolicy } from '../../src/domain/policy/kinds/freeze.ts';
 import type { Policy, PolicySet } from '../../src/domain/policy/policy.ts';
 import type { Clock } from '../../src/ports/clock.ts';
-import type { Rules, RulesReading } from '../../src/ports/rules.ts';
+import type { CostRules, Rules, RulesReading } from '../../src/ports/rules.ts';
 import { aSchedule, aWindow, compiled, NO_COSTS } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
@@ -21,14 +21,14 @@ function setOf(hash: string, ...policies: Policy[]) {
   return { ...compiled(...policies).set, hash };
 }
 
-function rulesWith(policies: PolicySet): Rules {
+function rulesWith(policies: PolicySet, costs: CostRules = NO_COSTS): Rules {
   return {
     policies,
     disruption: {},
     manualChanges: undefined,
     profiles: new Map(),
     revision: undefined,
-    costs: NO_COSTS,
+    costs,
     teams: [],
   };
 }
@@ -128,5 +128,18 @@ describe('a set in which nothing has vanished', () => {
     const { current, read } = aDaemon();
     await read(setOf('more', aSchedule(), freeze, aSchedule({ name: 'more' })));
     expect(current()).toBe('more');
+  });
+});
+
+describe('settings of costs', () => {
+  it.each<Partial<CostRules>>([
+    { prices: { ...NO_COSTS.prices, launch: 0.2 } },
+    { owners: [['web-*', 'web']] },
+    { plans: new Map([['default', 'scale']]) },
+  ])('count at once where nothing else has changed: %j', async (changed) => {
+    const { deps, read } = aDaemon();
+    const costs = { ...NO_COSTS, ...changed };
+    await read({ ok: true, rules: rulesWith(whole, costs), warnings: [], needRestart: [], replaced: false });
+    expect(deps.rules.current.costs).toEqual(costs);
   });
 });

@@ -90,9 +90,10 @@ function delayCandidate({ clock, telemetry }: ActivateDeps, before: PolicySet, c
 }
 
 /** Equal for rules between which nothing need be exchanged. */
-function fingerprint({ policies, disruption, manualChanges, profiles, revision, teams }: Rules): string {
+function fingerprint({ policies, disruption, manualChanges, profiles, revision, teams, costs }: Rules): string {
   const files = policies.policies.map(({ file }) => file);
-  return JSON.stringify([policies.hash, files, disruption, manualChanges, [...profiles], revision, teams]);
+  const ofCosts = [costs.owners, costs.prices, [...costs.plans]];
+  return JSON.stringify([policies.hash, files, disruption, manualChanges, [...profiles], revision, teams, ofCosts]);
 }
 
 /** Said when it becomes so, and when something else is wrong: not each time that it still is. */
