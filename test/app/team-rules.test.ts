@@ -27,12 +27,23 @@ import { createMemoryStore } from '../support/simulated/store.ts';
 
 const NOW_MS = at('2026-03-04T12:00:00Z');
 const TEAMS = ['a', 'b', 'c', 'd', 'e', 'f'];
-const SETTINGS = `teams:\n${TEAMS.map((team) => `  ${team}: { policies: "policies/${team}/**", projects: ["${team}-*"] }\n`).join('')}`;
+const SETTINGS = settingsOf(...TEAMS);
+const COMMON = `version: 1
+policies:
+  - { name: stop, kind: freeze, select: { projects: [none] }, at: always }
+`;
 const signal = new AbortController().signal;
 
 /** Everything of a team at this size, always. */
-const sized = (team: string, size: string) =>
-  `version: 1\npolicies:\n  - { name: size, kind: schedule, select: { projects: ["${team}-*"] }, windows: [{ at: always, size: ${size} }], otherwise: leave, disruption: { lower: { when: any }, newly_discovered: act } }\n`;
+const sized = (team: string, size: string, more = 'priority: 0') =>
+  `version: 1\npolicies:\n  - { name: size, kind: schedule, ${more}, select: { projects: ["${team}-*"] }, windows: [{ at: always, size: ${size} }], otherwise: leave, disruption: { lower: { when: any }, newly_discovered: act } }\n`;
+
+/** Files of these teams, beside one of no team. */
+function settingsOf(...teams: string[]): string {
+  const scopes = teams.map((team) => `  ${team}: { policies: "policies/${team}/**", projects: ["${team}-*"] }\n`);
+  const paths = ['common.yaml', ...teams.map((team) => `${team}/**`)].map((path) => `"policies/${path}"`);
+  return `policies: [${paths.join()}]\n${teams.length === 0 ? '' : `teams:\n${scopes.join('')}`}`;
+}
 
 /** Ten active computes of each team, at 0.25-2. */
 const COMPUTES = TEAMS.flatMap((team) =>
@@ -51,8 +62,7 @@ async function aDaemon(files: Record<string, string> = {}) {
     await mkdir(dirname(join(folder.path, path)), { recursive: true });
     await writeFile(join(folder.path, path), text);
   };
-  const common = 'version: 1\npolicies:\n  - { name: stop, kind: freeze, select: { projects: [none] }, at: always }\n';
-  for (const [path, text] of Object.entries({ 'policies/common.yaml': common, ...all, ...files }))
+  for (const [path, text] of Object.entries({ 'policies/common.yaml': COMMON, ...all, ...files }))
     await write(path, text);
   const readAgain = () => readSettings({ env: { EBB_MODE: 'enforce' }, cwd: folder.path });
   const read = readAgain();
@@ -103,9 +113,9 @@ async function aDaemon(files: Record<string, string> = {}) {
   onTestFinished(() => deps.queue.close(0));
   return {
     ...{ deps, write, log },
-    async reload() {
+    async reload({ isAsked = true } = {}) {
       const reading = await source.read();
-      await takeReading(deps, reading, { isAsked: true, signal });
+      await takeReading(deps, reading, { isAsked, signal });
       showSets(deps);
       return reading;
     },
@@ -206,5 +216,87 @@ describe('a change that would disconnect many computes of a team', () => {
     expect(deps.sets.generation).toBeDefined();
     expect(sizes()).toEqual({ a: 'frozen', b: 2, c: 2, d: 2, e: 2, f: 2 });
     expect(stagedSets(deps).map(({ team }) => team)).toEqual(['a']);
+  });
+
+  it('is counted by the scope that comes with it, also where the team is new and the files of no team change too', async () => {
+    const { deps, write, reload, sizes } = await aDaemon({ 'ebb.yaml': settingsOf('b') });
+    await beginWithRules(deps);
+    await reload();
+    await write('ebb.yaml', settingsOf('a', 'b'));
+    await write('policies/a/size.yaml', sized('a', '4-8'));
+    await write('policies/common.yaml', COMMON.replace('stop', 'halt'));
+    await reload();
+    expect(stagedSets(deps)).toMatchObject([{ team: 'a', impact: { disconnected: 10, computes: 10 } }]);
+    expect(sizes()).toMatchObject({ a: undefined, b: 2 });
+  });
+
+  it('is approved for one team only, where two have emptied their files', async () => {
+    const files = TEAMS.map((team) => [`policies/${team}/size.yaml`, sized(team, '0.25-2', 'priority: 1')]);
+    const { deps, write, reload, sizes } = await aDaemon({
+      ...Object.fromEntries(files),
+      'policies/common.yaml': sized('?', '4-8'),
+    });
+    await beginWithRules(deps);
+    await reload();
+    expect(sizes()).toMatchObject({ a: 2, b: 2 });
+    for (const team of ['a', 'b']) await write(`policies/${team}/size.yaml`, 'version: 1\npolicies: []\n');
+    await reload();
+    const [staged, ...others] = stagedSets(deps);
+    expect([staged?.team, ...others.map(({ team }) => team)]).toEqual(['a', 'b']);
+    await deps.store.approve({ hash: staged?.hash ?? '', who: 'ann', atMs: NOW_MS });
+    await advanceRules(deps, signal);
+    expect(sizes()).toMatchObject({ a: 8, b: 2 });
+    expect(stagedSets(deps).map(({ team }) => team)).toEqual(['b']);
+  });
+});
+
+describe('a set that is staged at a start', () => {
+  const staged = sized('?', '4-8');
+  const ofTeam = { 'policies/b/size.yaml': sized('b', '0.25-2', 'priority: 1') };
+
+  it.each([
+    ['with a team', settingsOf('b'), 50],
+    ['without teams', settingsOf(), 60],
+  ])('still waits for approval where its files are edited and restored, %s', async (_title, settings, disconnected) => {
+    const { deps, write, reload, sizes } = await aDaemon({
+      ...ofTeam,
+      'ebb.yaml': settings,
+      'policies/common.yaml': staged,
+    });
+    await beginWithRules(deps);
+    await reload();
+    const [first] = stagedSets(deps);
+    expect(first).toMatchObject({ team: '', impact: { disconnected, computes: 60 } });
+    await write('policies/common.yaml', sized('?', '2-4'));
+    await reload();
+    expect(stagedSets(deps)).not.toMatchObject([{ hash: first?.hash }]);
+    await write('policies/common.yaml', staged);
+    await reload();
+    expect(stagedSets(deps)).toEqual([first]);
+    expect(deps.sets.generation).toBeUndefined();
+    await deps.store.approve({ hash: first?.hash ?? '', who: 'ann', atMs: NOW_MS });
+    await advanceRules(deps, signal);
+    expect(deps.sets.generation).toBeDefined();
+    expect(sizes()).toMatchObject({ a: 8 });
+  });
+
+  it('is not enforced for the part of a team that passes while the other files are broken', async () => {
+    const { deps, write, reload } = await aDaemon({
+      ...ofTeam,
+      'ebb.yaml': settingsOf('b'),
+      'policies/common.yaml': `${staged}${COMMON.split('\n')[2]}\n`,
+    });
+    await beginWithRules(deps);
+    await reload();
+    expect(stagedSets(deps)).toHaveLength(1);
+    await write('policies/common.yaml', sized('?', '2-4'));
+    await reload({ isAsked: false });
+    await write('policies/common.yaml', 'policies: [');
+    await reload({ isAsked: false });
+    await advanceRules(deps, signal);
+    expect(deps.sets.generation).toBeUndefined();
+    await write('policies/common.yaml', sized('c', '0.25-2'));
+    await reload();
+    expect(deps.sets.generation).toBeDefined();
   });
 });

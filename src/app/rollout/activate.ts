@@ -61,12 +61,12 @@ function isDelayOver({ clock }: ActivateDeps, { delay }: Candidate): boolean {
 
 /** Does what is left to do: activates what has become allowed, and does what follows. Called again and again. */
 export async function advanceRules(deps: ActivateDeps, signal: AbortSignal): Promise<void> {
-  const { sets } = deps;
+  const { sets, mode } = deps;
   const allowed = new Map<string, Rules>();
   for (const [team, { candidate }] of partStates(sets)) {
     // Where nothing is written at all, the parts of teams wait for that of no team.
-    const isBlocked = team !== NO_TEAM && sets.generation === undefined && sets.candidate && !allowed.has(NO_TEAM);
-    if (!candidate || isBlocked || !isDelayOver(deps, candidate)) continue;
+    const isWaiting = mode === 'enforce' && sets.generation === undefined && !allowed.has(NO_TEAM);
+    if (!candidate || (isWaiting && team !== NO_TEAM) || !isDelayOver(deps, candidate)) continue;
     if (await mayBecomeCurrent(deps, team, candidate, signal)) allowed.set(team, candidate.rules);
   }
   if (allowed.size > 0) await makeCurrent(deps, allowed);
@@ -87,7 +87,8 @@ async function mayBecomeCurrent(
   );
   const hashes = [candidate.rules, rules, withRulesOf(deps, new Map(all))].map(({ policies }) => policies.hash);
   if (await isAllowed(deps, hashes)) return true;
-  const scope = rules.teams.find(({ name }) => name === team);
+  // The scopes that are current may still be those of before: these come with the part of no team.
+  const scope = candidate.rules.teams.find(({ name }) => name === team);
   const isInScope = scope && compileSelector({ projects: scope.projects, minAgeMs: 0 });
   const isCounted = (compute: Compute) => isInScope?.(compute, Number.POSITIVE_INFINITY) !== 'no';
   const impact = candidate.impact ?? (await measureImpact(deps, rules, signal, isCounted));

@@ -72,8 +72,10 @@ function offerPart(deps: ActivateDeps, team: string, rules: Rules, mayCountAtOnc
   const { hash } = rules.policies;
   const isKnown = state.candidate?.rules.policies.hash === hash;
   const isCurrent = hash === before.hash;
+  // What a daemon starts with is decided by, and not yet enforced: restored, it waits as it did.
+  const isUnapproved = team === NO_TEAM && deps.mode === 'enforce' && deps.sets.generation === undefined;
   if (isKnown && state.candidate) state.candidate.rules = rules;
-  else state.candidate = isCurrent ? undefined : { rules };
+  else state.candidate = isCurrent && !isUnapproved ? undefined : { rules };
   if (state.candidate && mayCountAtOnce) delete state.candidate.delay;
   else if (state.candidate && !isKnown && !isFrozen(before)) delayCandidate(deps, before, state.candidate);
   const swapped = withRulesOf(deps, new Map([[team, rules]]));

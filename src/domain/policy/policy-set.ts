@@ -2,10 +2,18 @@ import { createHash } from 'node:crypto';
 import { ascending } from '../sorted.ts';
 import type { ConnectionSource, Policy, PolicySet } from './policy.ts';
 
-/** A set of policies, put in the order of the language, and the sources that they name. */
-export function policySet(policies: readonly Policy[], sources: ReadonlyMap<string, ConnectionSource>): PolicySet {
+/**
+ * A set of policies, put in the order of the language, and the sources that they name. The part of a team has the team in its hash:
+ * the empty parts of two teams are not the same, and one is not approved with the other.
+ */
+export function policySet(
+  policies: readonly Policy[],
+  sources: ReadonlyMap<string, ConnectionSource>,
+  team = '',
+): PolicySet {
   const ordered = policies.toSorted((a, b) => comparePaths(a.file, b.file));
-  return { policies: ordered, sources, hash: hashPolicies(ordered, sources) };
+  const hash = hashPolicies(ordered, sources);
+  return { policies: ordered, sources, hash: team === '' ? hash : digest(listOf([JSON.stringify(team), hash])) };
 }
 
 /** The order of the language: by the bytes of the paths, whatever the locale. */

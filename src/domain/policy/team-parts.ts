@@ -16,7 +16,7 @@ export const NO_TEAM = '';
 export function partOf({ policies, sources, hash }: PolicySet, team: string): PolicySet {
   if (team === NO_TEAM && policies.every((policy) => policy.team === undefined)) return { policies, sources, hash };
   const isOfTeam = (one: { team?: string }) => (one.team ?? NO_TEAM) === team;
-  return policySet(policies.filter(isOfTeam), new Map([...sources].filter(([, source]) => isOfTeam(source))));
+  return policySet(policies.filter(isOfTeam), new Map([...sources].filter(([, source]) => isOfTeam(source))), team);
 }
 
 /** The set with these parts instead of its own, by team. */
@@ -38,7 +38,7 @@ export function frozenPart({ name, projects }: TeamScope): PolicySet {
   const select = { projects, scope: projects, minAgeMs: 0 };
   const of = { name: `${name}/not-loaded`, file: 'ebb.yaml', owner: name, team: name };
   const freeze = { kind: 'freeze', mode: 'enforce', priority: 0, at: [{ kind: 'always' }], allowRaise: false } as const;
-  return policySet([{ ...of, ...freeze, select }], new Map());
+  return policySet([{ ...of, ...freeze, select }], new Map(), name);
 }
 
 /** True for a part as {@link frozenPart} makes it. */
