@@ -21,8 +21,8 @@ export type WeekDocument = { state: 'known'; segments: SegmentDocument[] } | { s
 
 export interface FleetRowDocument extends ComputeDocument {
   branch_name: string | null;
-  /** Of the policy that decides; null where none does. */
-  owner: string | null;
+  /** By `owners` of the settings, else by policies, as of costs; `unowned` if nobody is known. */
+  owner: string;
   week: WeekDocument;
 }
 

@@ -20,7 +20,11 @@ function known(projectId: string, computeId: string, more: Parameters<typeof aCo
   const compute = aCompute({ projectId, projectName: projectId, computeId, ...more });
   const record = aRecord({ baseline: compute });
   const situation = { policies, nowMs: NOON, mode: 'observe', projectBusy: false } as const;
-  return { evaluatedCompute: { ...evaluate({ ...situation, compute, record }), compute, record }, status: 'observed' };
+  return {
+    evaluatedCompute: { ...evaluate({ ...situation, compute, record }), compute, record },
+    status: 'observed',
+    owner: `team-${projectId}`,
+  };
 }
 const fleet = [
   known('web', 'ep-b', { state: 'active', minCu: 1, maxCu: 4 }),

@@ -40,6 +40,7 @@ it('a gauge says for how long nothing could be sent', async () => {
     ...{ mode: 'observe', clock: { now: () => 0 }, leaderLease: { isHeld: () => false } },
     ...{ api: { accountStatus: () => status }, queue: { counts: async () => Promise.reject(new Error('away')) } },
     store: { holds: async () => [], freezes: async () => [] },
+    rules: currentRules(aSchedule()),
     telemetry: { log: memoryLog(), metrics },
   } as unknown as GaugeDeps);
   expect(set.get('ebb_api_stalled_seconds {"account":"main"}')).toBe(90);

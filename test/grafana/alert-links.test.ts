@@ -7,6 +7,7 @@ import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { type GaugeDeps, updateGauges } from '../../src/app/operator/fleet-metrics.ts';
 import { matching } from '../../src/app/operator/fleet-selection.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
+import { ownersOf } from '../../src/domain/policy/owners.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { StatusDocument } from '../../src/ports/documents.ts';
 import type { DaemonOperator } from '../../src/ports/operator.ts';
@@ -110,12 +111,16 @@ describe('the link of an alert', () => {
     await updateGauges({
       ...{ fleet, mode: 'enforce', clock: { now: () => NOON }, leaderLease: { isHeld: () => true } },
       ...{ api: { accountStatus: () => [] }, queue: { counts: async () => Promise.reject(new Error('away')) } },
+      rules: { current: { policies, costs: { owners: [] } } },
       store: { holds: async () => [], freezes: async () => [] },
       telemetry: { log: memoryLog(), metrics },
     } as unknown as GaugeDeps);
+    const computes = [...fleet.evaluatedComputes()].map(({ compute }) => compute);
+    const ownerOf = ownersOf({ rules: [], policies, computes });
     const all = [...fleet.evaluatedComputes()].map((evaluatedCompute) => ({
       evaluatedCompute,
       status: 'degraded' as const,
+      owner: ownerOf(evaluatedCompute.compute),
     }));
     const listed = (query: Partial<FleetQuery>) =>
       matching(all, { q: '', page: 1, reason: 'degraded', ...query }).length;

@@ -20,7 +20,7 @@ const COMPUTE: ComputeDetailDocument = {
     compute_id: 'ep-one',
     branch_id: 'br-one',
     branch_name: null,
-    owner: null,
+    owner: 'unowned',
   },
   ...{ type: 'read_write', status: 'enforced', current: { ...NONE, state: 'idle' }, desired: NONE, baseline: NONE },
   ...{ verdict: 'none', reasons: [], until: null, next_boundary: null, week: { state: 'not_yet' }, region_id: 'r' },

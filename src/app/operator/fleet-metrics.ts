@@ -3,6 +3,7 @@ import { savedCuSeconds } from '../../domain/compute/cost.ts';
 import { CONNECTION_PROFILES } from '../../domain/connections/connection-profile.ts';
 import { connectionsAt } from '../../domain/connections/connections.ts';
 import { gatesOf } from '../../domain/plan/plan.ts';
+import { ownersOf, UNOWNED } from '../../domain/policy/owners.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
 import { COMPUTE_STATUSES, type ComputeStatus } from '../../ports/documents.ts';
@@ -16,7 +17,6 @@ import type { Fleet } from '../fleet/fleet.ts';
 import type { LeaderLease } from '../group/leader.ts';
 import type { Overrides } from '../overrides.ts';
 import type { CurrentRules } from '../rules.ts';
-import { ownerOf } from './fleet-selection.ts';
 
 interface FleetDeps {
   fleet: Fleet;
@@ -35,6 +35,7 @@ export interface GaugeDeps extends FleetDeps {
   mode: Mode;
   overrides: Overrides;
   queue: Pick<JobQueue, 'counts'>;
+  rules: CurrentRules;
   store: Pick<Store, 'holds' | 'freezes'>;
   telemetry: Telemetry;
 }
@@ -83,15 +84,17 @@ export async function updateGauges(deps: GaugeDeps): Promise<void> {
 }
 
 function countFleet(deps: GaugeDeps, isFrozen: ReturnType<typeof frozenBy>): void {
-  const { fleet, leaderLease } = deps;
+  const { fleet, leaderLease, rules } = deps;
   const { metrics } = deps.telemetry;
   const statuses = new Map<ComputeStatus, number>(COMPUTE_STATUSES.map((status) => [status, 0]));
   const pending = new Map<string, { reason: string; owner: string; computes: number }>();
   const inFlight = new Map<string, number>();
-  for (const evaluatedCompute of leaderLease.isHeld() ? fleet.evaluatedComputes() : []) {
+  const all = leaderLease.isHeld() ? [...fleet.evaluatedComputes()] : [];
+  const ownerLabel = ownerLabels(rules, all);
+  for (const evaluatedCompute of all) {
     count(statuses, statusOf(deps, evaluatedCompute, isFrozen));
     for (const reason of new Set(gatesOf(evaluatedCompute.plan))) {
-      const owner = ownerOf({ evaluatedCompute }) ?? '';
+      const owner = ownerLabel(evaluatedCompute.compute);
       const key = JSON.stringify([reason, owner]);
       pending.set(key, { reason, owner, computes: (pending.get(key)?.computes ?? 0) + 1 });
     }
@@ -110,6 +113,15 @@ function countFleet(deps: GaugeDeps, isFrozen: ReturnType<typeof frozenBy>): voi
   }
   metrics.set('ebb_computes_unreadable', {}, unreadable);
   metrics.set('ebb_inventory_age_seconds', {}, oldestMs / 1000);
+}
+
+/** Owners as the status page has them, since alerts link there by them; empty for what belongs to nobody. */
+function ownerLabels({ current: { policies, costs } }: CurrentRules, all: readonly { compute: Compute }[]) {
+  const ownerOf = ownersOf({ rules: costs.owners, policies, computes: all.map(({ compute }) => compute) });
+  return (compute: Compute): string => {
+    const owner = ownerOf(compute);
+    return owner === UNOWNED ? '' : owner;
+  };
 }
 
 /** What people have said; while the store can't be asked, as it was last read, since nothing is written then either. */

@@ -1,6 +1,8 @@
+import type { Compute } from '../../domain/compute/compute.ts';
 import { stepJson } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
+import { ownersOf } from '../../domain/policy/owners.ts';
 import { ascending } from '../../domain/sorted.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { ComputeName } from '../../ports/documents.ts';
@@ -16,15 +18,7 @@ import {
 import { frozenBy, statusOf } from '../evaluate/compute-status.ts';
 import { computeDocument, decisionDocument, holdDocument, operationsOf } from './documents.ts';
 import { isId, unknownCompute } from './find-compute.ts';
-import {
-  type ComputeWithStatus,
-  groupsOf,
-  inOrder,
-  matching,
-  ownerOf,
-  totalsOf,
-  withinAnHour,
-} from './fleet-selection.ts';
+import { type ComputeWithStatus, groupsOf, inOrder, matching, totalsOf, withinAnHour } from './fleet-selection.ts';
 import { limitsOfDaemon } from './hold-limits.ts';
 import { type DaemonParts, fail, type OperatorParts } from './parts.ts';
 import type { Week } from './week-ahead.ts';
@@ -37,8 +31,9 @@ type Parts = OperatorParts & { daemon: DaemonParts };
 /** A page of the fleet: of what was looked for, what needs attention first unless another order is asked for. */
 export async function fleetPage(parts: Parts, query: FleetQuery): Promise<FleetDocument> {
   const { daemon } = parts;
-  const { nowMs, holds, evaluate } = await situationOf(parts);
-  const known = [...daemon.fleet.evaluatedComputes()].map(evaluate);
+  const all = [...daemon.fleet.evaluatedComputes()];
+  const { nowMs, holds, evaluate } = await situationOf(parts, all);
+  const known = all.map(evaluate);
   const matched = matching(known, query);
   const pages = Math.max(1, Math.ceil(matched.length / COMPUTES_PER_PAGE));
   const shown = Math.min(Math.max(1, Math.floor(query.page)), pages);
@@ -57,7 +52,7 @@ export async function fleetPage(parts: Parts, query: FleetQuery): Promise<FleetD
     next_hour: withinAnHour(known, nowMs),
     totals: totalsOf(matched),
     groups: groupsOf(matched, query.group),
-    owners: [...new Set(known.flatMap((one) => ownerOf(one) ?? []))].toSorted(ascending),
+    owners: [...new Set(known.map(({ owner }) => owner))].toSorted(ascending),
     computes: some.map((one, index) => rowDocument(one, weeks[index])),
   };
 }
@@ -68,7 +63,10 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
   const found = evaluatedComputeOf(parts, computeId);
   if (!found.ok) return found;
   const evaluatedCompute = found.value;
-  const { nowMs, holds, evaluate } = await situationOf(parts);
+  const ofProject = [...daemon.fleet.evaluatedComputes()].filter(
+    (one) => one.compute.projectId === evaluatedCompute.compute.projectId,
+  );
+  const { nowMs, holds, evaluate } = await situationOf(parts, ofProject);
   const withStatus = evaluate(evaluatedCompute);
   const subject = subjectOf(withStatus, holds);
   const [week] = await daemon.week.of([subject], nowMs);
@@ -102,13 +100,17 @@ function evaluatedComputeOf({ daemon }: Parts, computeId: string): OperatorResul
   return evaluatedCompute ? { ok: true, value: evaluatedCompute } : fail('not_found', unknownCompute(computeId));
 }
 
-async function situationOf({ store, daemon, now }: Parts) {
+/** `known` has whole projects: who owns a compute depends on no other. */
+async function situationOf({ store, daemon, now }: Parts, known: readonly { compute: Compute }[]) {
   const nowMs = await now();
   const [holds, freezes] = await Promise.all([store.holds(nowMs), store.freezes(nowMs)]);
   const isFrozen = frozenBy(freezes, nowMs);
+  const computes = known.map(({ compute }) => compute);
+  const ownerOf = ownersOf({ rules: daemon.owners(), policies: daemon.policies(), computes });
   const evaluate = (evaluatedCompute: EvaluatedCompute): ComputeWithStatus => ({
     evaluatedCompute,
     status: statusOf(daemon, evaluatedCompute, isFrozen),
+    owner: ownerOf(evaluatedCompute.compute),
   });
   return { nowMs, holds, evaluate };
 }
@@ -118,11 +120,11 @@ function subjectOf({ evaluatedCompute: { compute, record } }: ComputeWithStatus,
   return { compute, baseline: record.baseline, trials: record.trials, holds: own };
 }
 
-function rowDocument({ evaluatedCompute, status }: ComputeWithStatus, week: Week | undefined): FleetRowDocument {
+function rowDocument({ evaluatedCompute, status, owner }: ComputeWithStatus, week: Week | undefined): FleetRowDocument {
   return {
     ...computeDocument(evaluatedCompute, status),
     branch_name: evaluatedCompute.compute.branchName ?? null,
-    owner: ownerOf({ evaluatedCompute }) ?? null,
+    owner,
     week: weekDocument(week),
   };
 }

@@ -12,10 +12,11 @@ import { unmetHeadroom } from './documents.ts';
 const MOST_WORDS = 10;
 const HOUR_MS = 3_600_000;
 
-/** An evaluation, and what ebb does with its compute. */
+/** An evaluation, what ebb does with its compute, and who owns it, as commands and costs have it. */
 export interface ComputeWithStatus {
   evaluatedCompute: EvaluatedCompute;
   status: ComputeStatus;
+  owner: string;
 }
 
 /** Those that every part of a query is true of. */
@@ -29,7 +30,7 @@ export function matching(
   return computes.filter((one) => {
     const { compute, plan } = one.evaluatedCompute;
     return (
-      is(owner, [ownerOf(one)]) &&
+      is(owner, [one.owner]) &&
       is(project, [compute.projectId, compute.projectName]) &&
       is(
         policy,
@@ -42,12 +43,7 @@ export function matching(
   });
 }
 
-/** Who answers for a compute: the owner of the policy that decides its size, or else its timeout. */
-export function ownerOf(one: Pick<ComputeWithStatus, 'evaluatedCompute'>): string | undefined {
-  return policiesOf(one).find(({ owner }) => owner !== undefined)?.owner;
-}
-
-function policiesOf({ evaluatedCompute: { decision } }: Pick<ComputeWithStatus, 'evaluatedCompute'>) {
+function policiesOf({ evaluatedCompute: { decision } }: ComputeWithStatus) {
   return Object.values(decision.deciders).flatMap((step) => step.policy ?? step.proposal?.policy ?? []);
 }
 
@@ -69,8 +65,7 @@ export function totalsOf(computes: readonly ComputeWithStatus[]): FleetTotals {
 /** Totals by owner or project, those that may use most first. */
 export function groupsOf(computes: readonly ComputeWithStatus[], group: FleetQuery['group']): FleetDocument['groups'] {
   if (group === undefined) return [];
-  const nameOf = (one: ComputeWithStatus) =>
-    group === 'owner' ? (ownerOf(one) ?? 'no owner') : one.evaluatedCompute.compute.projectName;
+  const nameOf = (one: ComputeWithStatus) => (group === 'owner' ? one.owner : one.evaluatedCompute.compute.projectName);
   const byName = new Map<string, ComputeWithStatus[]>();
   for (const one of computes) byName.set(nameOf(one), [...(byName.get(nameOf(one)) ?? []), one]);
   const groups = [...byName].map(([name, members]) => ({ name, ...totalsOf(members) }));

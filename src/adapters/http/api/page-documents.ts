@@ -17,7 +17,7 @@ const Week: z.ZodType<WeekDocument> = z
   ])
   .meta({ id: 'Week' });
 
-const rowFields = { ...computeFields, branch_name: text.nullable(), owner: text.nullable(), week: Week };
+const rowFields = { ...computeFields, branch_name: text.nullable(), owner: text, week: Week };
 
 const totals = { computes: z.number(), active: z.number(), min_cu: z.number(), max_cu: z.number() };
 

@@ -119,15 +119,15 @@ export function Groups({ fleet: { groups }, query, costs }: FiltersProps & { cos
   );
 }
 
-/** Of all accounts; costs go by the owner of the usage, which the settings may name otherwise than policies do. */
-function costsOf({ owners }: CostsDocument, name: string): string {
-  const own = owners.filter(({ owner }) => owner === (name === 'no owner' ? 'unowned' : name));
+/** Of all accounts. */
+export function costsOf({ owners }: CostsDocument, name: string): string {
+  const own = owners.filter(({ owner }) => owner === name);
   return own.length === 0 ? '–' : own.map(costWords).join(', ');
 }
 
 /** Owners whose computes are gone, and what belongs to nobody. */
 function withoutComputes(costs: CostsDocument, groups: FleetDocument['groups']) {
-  const shown = new Set(groups.map(({ name }) => (name === 'no owner' ? 'unowned' : name)));
+  const shown = new Set(groups.map(({ name }) => name));
   const names = new Set(costs.owners.map(({ owner }) => owner).filter((owner) => !shown.has(owner)));
   return [...names].map((name) => [<span class="dim">{name}</span>, '0', '0', '–', costsOf(costs, name)]);
 }

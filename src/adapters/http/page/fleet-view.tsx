@@ -30,7 +30,7 @@ export function fleetView({ status, fleet, decisions, query, stale }: FleetViewP
       <>
         <h1>Fleet</h1>
         <div id="summary" data-live>
-          <Summary status={status} fleet={fleet} />
+          <Summary status={status} fleet={fleet} owner={query.owner} />
         </div>
         <div id="notices" data-live>
           <Notices status={status} now={at} />
@@ -99,7 +99,7 @@ function cellsOf(row: FleetRowDocument, now: string, observing: boolean) {
       {project_name} <span class="dim">{branch_name ?? branch_id}</span>
       {type === 'read_only' && <span class="dim"> replica</span>}
     </>,
-    owner ?? <span class="dim">–</span>,
+    owner,
     <>
       {!(observing && status === 'observed') && <Badge kind={status} />} <span class="dim">{current.state}</span>
     </>,

@@ -1,11 +1,18 @@
 import type { CostsDocument, StatusDocument } from '../../../ports/documents.ts';
 import type { FleetDocument } from '../../../ports/status-page.ts';
-import { cuWords } from './fleet-filters.tsx';
+import { costsOf, cuWords } from './fleet-filters.tsx';
 import { ComputeLink, Instant } from './parts.tsx';
 import { costWords, freezeWords, plural, savedWords } from './words.ts';
 
+interface SummaryProps {
+  status: StatusDocument;
+  fleet: FleetDocument;
+  /** The list is narrowed to this one's. */
+  owner: string | undefined;
+}
+
 /** Mode, and how many computes have which status. */
-export function Summary({ status, fleet }: { status: StatusDocument; fleet: FleetDocument }) {
+export function Summary({ status, fleet, owner }: SummaryProps) {
   const { mode, computes, set_hash, revision, policies } = status;
   const words = mode === 'enforce' ? 'computes are changed' : 'nothing is written';
   return (
@@ -23,7 +30,7 @@ export function Summary({ status, fleet }: { status: StatusDocument; fleet: Flee
         {isFine(status) ? 'Nothing needs attention.' : 'See the notices below.'} <NextHour fleet={fleet} /> Active now:{' '}
         {fleet.totals.active.toLocaleString('en')}, at {cuWords(fleet.totals)}.
       </p>
-      {status.costs && <MonthCosts costs={status.costs} />}
+      {status.costs && <MonthCosts costs={status.costs} of={owner} />}
       <ul class="counts">
         {Object.entries(computes).map(([name, count]) => (
           <li>
@@ -37,17 +44,18 @@ export function Summary({ status, fleet }: { status: StatusDocument; fleet: Flee
   );
 }
 
-/** What this month has cost; by owner it stands in the totals of the list. */
-function MonthCosts({
-  costs: { total, owners, known_until: until, would_have_saved: saved },
-}: {
-  costs: CostsDocument;
-}) {
+/** What this month has cost, of all or of one owner; by owner it stands in the totals of the list. */
+function MonthCosts({ costs, of }: { costs: CostsDocument; of: string | undefined }) {
+  const { total, known_until: until } = costs;
+  const owners = costs.owners.filter(({ owner }) => of === undefined || owner === of);
   const anomalies = owners.filter(({ anomaly }) => anomaly !== null);
+  const unknown = of === undefined ? total.unknown_hours : owners.reduce((sum, one) => sum + one.unknown_hours, 0);
+  // What enforcing would have saved is known of all together only.
+  const saved = of === undefined ? costs.would_have_saved : null;
   return (
     <p class="costs">
-      This month: {costWords(total)}
-      {total.unknown_hours > 0 && `; ${plural(Math.round(total.unknown_hours), 'hour')} unknown`}.{' '}
+      This month{of !== undefined && ` of ${of}`}: {of === undefined ? costWords(total) : costsOf(costs, of)}
+      {unknown > 0 && `; ${plural(Math.round(unknown), 'hour')} unknown`}.{' '}
       <span class="dim">Compute only, known until {until.slice(0, 16).replace('T', ' ')} UTC.</span>{' '}
       <a href="/?group=owner">By owner</a>
       {saved && (
