@@ -28,9 +28,13 @@ export function savingsReport(read: TrialRead, flags: { from?: string; to?: stri
   const saved = savingsOf(input);
   const compliance = complianceOf(design, read.kept, read.nowMs);
   const lastDay = usedUntilMs === undefined ? design.fromDay : localDayAt(design.zone, usedUntilMs);
+  const fromDay = input.fromDay ?? design.fromDay;
+  const toDay = Math.min(input.untilDay ?? lastDay, lastDay, design.fromDay + design.periods * design.rotateDays);
   return {
-    from: isoDay(input.fromDay ?? design.fromDay),
-    to: isoDay(Math.min(input.untilDay ?? lastDay, lastDay, design.fromDay + design.periods * design.rotateDays)),
+    from: isoDay(fromDay),
+    to: isoDay(Math.max(fromDay, toDay)),
+    has_begun: Math.max(read.nowMs, usedUntilMs ?? 0) >= periodStartMs(design, 0),
+    starts_on: dateOf(design, 0),
     unit: trial.unit,
     trial: trial.name,
     state: saved.state,

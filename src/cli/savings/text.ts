@@ -8,6 +8,8 @@ type Range = { low: number; mid: number; high: number } | null;
 /** What a trial has measured, for people. */
 export function savingsText(report: SavingsReport): string {
   const { trial, units, effective_units: effective, unit_days: days, unit } = report;
+  if (!report.has_begun)
+    return [`Trial ${trial} has not begun; starts ${report.starts_on}`, ...leftOutLines(report.left_out)].join('\n');
   const hours = report.unknown_hours === 0 ? '' : `; hours not known: ${report.unknown_hours}`;
   const { control, treated, difference } = report.starts_per_unit_day;
   const starts = control === null || treated === null ? [] : [startsLine(control, treated, difference)];
