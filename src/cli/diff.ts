@@ -64,13 +64,16 @@ async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise
     readSpan,
     readUsageProfiles,
     settingsOrFail,
+    teamsIn,
   } = await parts();
   const { config: configFile, apiUrl, queueUrl } = flags;
   const pricing = settingsOrFail({ configFile, flags: { apiUrl, queueUrl } });
-  // One of the two is usually a copy in another folder, where the teams' paths match nothing.
-  const known = { knownSources: pricing.knownSources, teams: [] };
-  const before = compilePolicies(await loadOrFail([oldPath], known));
-  const after = compilePolicies(await loadOrFail([newPath], known));
+  const load = async (path: string, comparedWith: string) => {
+    const teams = await teamsIn(path, comparedWith, pricing);
+    return compilePolicies(await loadOrFail([path], { knownSources: pricing.knownSources, teams }));
+  };
+  const before = await load(oldPath, newPath);
+  const after = await load(newPath, oldPath);
   const nowMs = Date.now();
   const zone = displayZone(flags.zone, [after.set, before.set]);
   const span = readSpan(flags, { zone, nowMs });
@@ -95,7 +98,7 @@ async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise
 }
 
 async function parts() {
-  const [domain, comparing, settings, loading, reading, zones, outlooks, spans, usage] = await Promise.all([
+  const [domain, comparing, settings, loading, reading, zones, outlooks, spans, usage, copies] = await Promise.all([
     import('../domain/policy/compiled-policies.ts'),
     import('./diff/compare.ts'),
     import('./or-fail.ts'),
@@ -105,8 +108,20 @@ async function parts() {
     import('./forecast/outlook.ts'),
     import('./forecast/span.ts'),
     import('./forecast/known-usage.ts'),
+    import('./diff/teams-of-copy.ts'),
   ]);
-  return { ...domain, comparing, ...settings, ...loading, ...reading, ...zones, ...outlooks, ...spans, ...usage };
+  return {
+    ...domain,
+    comparing,
+    ...settings,
+    ...loading,
+    ...reading,
+    ...zones,
+    ...outlooks,
+    ...spans,
+    ...usage,
+    ...copies,
+  };
 }
 
 async function rendered(
