@@ -230,6 +230,22 @@ describe('a change that would disconnect many computes of a team', () => {
     expect(sizes()).toMatchObject({ a: undefined, b: 2 });
   });
 
+  it('waits no more where the scope has become smaller, so that no approval reaches beyond it', async () => {
+    const { deps, write, reload, sizes } = await aDaemon();
+    await beginWithRules(deps);
+    await reload();
+    await write('policies/a/size.yaml', sized('a', '4-8'));
+    await reload();
+    const [staged] = stagedSets(deps);
+    expect(staged?.team).toBe('a');
+    await write('ebb.yaml', SETTINGS.replace('["a-*"]', '["a-1"]'));
+    await reload();
+    await deps.store.approve({ hash: staged?.hash ?? '', who: 'ann', atMs: NOW_MS });
+    await advanceRules(deps, signal);
+    expect(stagedSets(deps)).toEqual([]);
+    expect(sizes()).toMatchObject({ a: undefined, b: 2 });
+  });
+
   it('is approved for one team only, where two have emptied their files', async () => {
     const files = TEAMS.map((team) => [`policies/${team}/size.yaml`, sized(team, '0.25-2', 'priority: 1')]);
     const { deps, write, reload, sizes } = await aDaemon({

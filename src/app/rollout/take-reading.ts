@@ -48,9 +48,17 @@ export async function takeReading(
   await advanceRules(deps, signal);
 }
 
-/** Another scope counts at once, also for policies of which only an older version is good. */
+/**
+ * Another scope counts at once, also for policies of which only an older version is good. What waits under an older scope waits no more:
+ * an approval must not make it current beyond the new one.
+ */
 async function rescope(deps: ActivateDeps, teams: Rules['teams']): Promise<void> {
   const { sets, rules, store } = deps;
+  const scopeOf = (of: Rules['teams'], team: string) => JSON.stringify(of.find(({ name }) => name === team));
+  for (const [team, state] of sets.teams) {
+    if (state.candidate && scopeOf(state.candidate.rules.teams, team) !== scopeOf(teams, team))
+      state.candidate = undefined;
+  }
   const { set } = rules.current.policies;
   const policies = withScopes(set, teams);
   if (policies === set) return;
