@@ -13,6 +13,8 @@ export function costSummary(all: readonly MonthCosts[], nowMs: number): CostsDoc
   const [first] = all;
   if (first === undefined) return undefined;
   const owners = all.flatMap(({ account, owners: own }) => own.map((one) => ownerDocument(account, one)));
+  // Sums are of what was not rounded: then they are those of `ebb cost`.
+  const parts = all.flatMap(({ owners: own }) => own);
   const { month } = first;
   return {
     at: isoInstant(nowMs),
@@ -21,10 +23,10 @@ export function costSummary(all: readonly MonthCosts[], nowMs: number): CostsDoc
     known_until: isoInstant(Math.min(...all.map(({ knownUntilMs }) => knownUntilMs))),
     owners: owners.toSorted((a, b) => b.cu_hours - a.cu_hours),
     total: {
-      cu_hours: rounded(owners.reduce((sum, { cu_hours }) => sum + cu_hours, 0)),
-      usd: sumOf(owners.map(({ usd }) => usd)),
+      cu_hours: rounded(parts.reduce((sum, { cuSeconds }) => sum + cuSeconds, 0) / 3600),
+      usd: sumOf(parts.map(({ usd }) => usd)),
       unknown_hours: owners.reduce((sum, { unknown_hours }) => sum + unknown_hours, 0),
-      projected_usd: sumOfRanges(owners.map(({ projected_usd }) => projected_usd)),
+      projected_usd: sumOfRanges(parts.map(({ projectedUsd }) => projectedUsd ?? null)),
     },
     would_have_saved: savedDocument(all),
   };
@@ -65,8 +67,9 @@ function ownerDocument(account: string, costs: MonthCosts['owners'][number]): Ow
 }
 
 /** Null if a part is not known. */
-function sumOf(parts: readonly (number | null)[]): number | null {
-  return parts.reduce<number | null>((sum, part) => (sum === null || part === null ? null : rounded(sum + part)), 0);
+function sumOf(parts: readonly (number | undefined)[]): number | null {
+  const known = parts.filter((part) => part !== undefined);
+  return known.length < parts.length ? null : rounded(known.reduce((sum, part) => sum + part, 0));
 }
 
 function sumOfRanges(ranges: readonly (Projected | null)[]): Projected | null {

@@ -89,8 +89,6 @@ export function balanceLines(outlooks: readonly Outlook[], span: Span): string[]
     `Against the baseline: ${formatChange(change)} CU-hours${dollars}.`,
     expectedLine(outlooks, span),
     'Low: what may sleep always sleeps. High: all awake, at the maximum. The truth is between: docs/forecast.md.',
-    ...(unpriced.length > 0
-      ? [`No price for ${unpriced.map(printable).join(', ')}: say in ebb.yaml which plan it is (plan: launch).`]
-      : []),
+    ...(unpriced.length > 0 ? [`${unpriced.map(printable).join(', ')}: price unknown: set plan: in ebb.yaml`] : []),
   ];
 }

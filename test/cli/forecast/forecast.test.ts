@@ -127,9 +127,7 @@ Low: what may sleep always sleeps. High: all awake, at the maximum. The truth is
     const accounts = PRICING.accounts.map(({ plan: _, ...account }) => account);
     const unpriced = foresee({ ...SPRING_WEEK, policies, subjects: SUBJECTS, pricing: { ...PRICING, accounts } });
     expect(outlookTable(unpriced)).not.toContain('$');
-    expect(balanceLines(unpriced, SPRING_WEEK).at(-1)).toBe(
-      'No price for default: say in ebb.yaml which plan it is (plan: launch).',
-    );
+    expect(balanceLines(unpriced, SPRING_WEEK).at(-1)).toBe('default: price unknown: set plan: in ebb.yaml');
   });
 });
 
