@@ -1,8 +1,9 @@
 import type { Foreseeing } from '../../compose/foreseeing.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
-import { type UsageProfile, usageProfile } from '../../domain/forecast/expected.ts';
+import { FEWEST_HOURS, knownHours, type UsageProfile, usageProfile } from '../../domain/forecast/expected.ts';
 import { type UsageSeries, unitName } from '../../domain/usage/usage.ts';
 import type { Settings } from '../../settings.ts';
+import { writeErrLine } from '../output.ts';
 
 /** Of more projects usage is only read from what daemons have collected: the routes for usage allow few requests. */
 const MOST_PROJECTS_ASKED = 200;
@@ -25,7 +26,9 @@ export async function readUsageProfiles(options: {
     const ofUnit = (projectId: string, branchId: string | null) =>
       computes.filter((one) => one.projectId === projectId && (branchId === null || one.branchId === branchId)).length;
     const series = await readUsageCsv(usageFile, ({ projectId, branchId }) => ofUnit(projectId, branchId) || undefined);
-    return profilesOf(computes, series);
+    const profiles = profilesOf(computes, series);
+    if (profiles.size === 0) writeErrLine(`note: ${usageFile}: ${whyNothing(computes, series)}`);
+    return profiles;
   }
   if (fleetFile !== undefined) return new Map();
   const { readUsageOf } = await import('../../compose/usage.ts');
@@ -35,18 +38,36 @@ export async function readUsageProfiles(options: {
 
 /** A compute's usage is that of its branch or project, where it is the only one there: usage never says which compute it was. */
 function profilesOf(computes: readonly Compute[], series: readonly UsageSeries[]): UsageProfiles {
-  const buckets = new Map(series.map((one) => [unitName(one), one.buckets]));
-  const counts = new Map<string, number>();
-  const unitsOf = ({ projectId, branchId }: Compute) => [
-    unitName({ projectId, branchId }),
-    unitName({ projectId, branchId: null }),
-  ];
-  for (const unit of computes.flatMap(unitsOf)) counts.set(unit, (counts.get(unit) ?? 0) + 1);
   return new Map(
-    computes.flatMap((compute) => {
-      const unit = unitsOf(compute).find((name) => buckets.has(name) && counts.get(name) === 1);
-      const profile = unit === undefined ? undefined : usageProfile(buckets.get(unit) ?? []);
-      return profile ? [[compute.computeId, profile] as const] : [];
+    bucketsOf(computes, series).own.flatMap(({ computeId, buckets }) => {
+      const profile = usageProfile(buckets);
+      return profile ? [[computeId, profile] as const] : [];
     }),
   );
+}
+
+/** What is known of computes that are alone in a unit, and how many share theirs with others. */
+function bucketsOf(computes: readonly Compute[], series: readonly UsageSeries[]) {
+  const buckets = new Map(series.map((one) => [unitName(one), one.buckets]));
+  const counts = new Map<string, number>();
+  for (const unit of computes.flatMap(unitsOf)) counts.set(unit, (counts.get(unit) ?? 0) + 1);
+  const own = computes.flatMap((compute) => {
+    const unit = unitsOf(compute).find((name) => buckets.has(name) && counts.get(name) === 1);
+    return unit === undefined ? [] : [{ computeId: compute.computeId, buckets: buckets.get(unit) ?? [] }];
+  });
+  const measured = computes.filter((compute) => unitsOf(compute).some((name) => buckets.has(name)));
+  return { own, sharing: measured.length - own.length };
+}
+
+function unitsOf({ projectId, branchId }: Compute): string[] {
+  return [unitName({ projectId, branchId }), unitName({ projectId, branchId: null })];
+}
+
+function whyNothing(computes: readonly Compute[], series: readonly UsageSeries[]): string {
+  const { own, sharing } = bucketsOf(computes, series);
+  const most = own.reduce((hours, { buckets }) => Math.max(hours, knownHours(buckets).length), 0);
+  const short = `of no compute ${FEWEST_HOURS} hours are known, which are needed; at most ${most} are`;
+  const shared = `${sharing} computes share a branch or project, so their usage can't be told apart`;
+  const why = [...(own.length > 0 ? [short] : []), ...(sharing > 0 ? [shared] : [])];
+  return why.join('; ') || 'it has no usage of these computes';
 }

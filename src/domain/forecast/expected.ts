@@ -8,7 +8,7 @@ const HOUR_MS = 3_600_000;
 const WEEK_HOURS = 168;
 
 /** With less than a week of known hours nothing is expected. */
-const FEWEST_HOURS = WEEK_HOURS;
+export const FEWEST_HOURS = WEEK_HOURS;
 
 /** Measurements are rounded; so much above the minimum is still the minimum. */
 const FLAT = 1.03;
@@ -24,15 +24,18 @@ export interface Expected {
 export type UsageProfile = readonly (readonly number[])[];
 
 /** Undefined if too little is known. */
-export function usageProfile(hours: readonly UsageBucket[]): UsageProfile | undefined {
+export function usageProfile(buckets: readonly UsageBucket[]): UsageProfile | undefined {
   const profile: number[][] = Array.from({ length: WEEK_HOURS }, () => []);
-  let known = 0;
-  for (const { startMs, seconds, cuSeconds } of hours) {
-    if (seconds !== 3600 || cuSeconds === null) continue;
-    profile[hourOfWeek(startMs)]?.push(cuSeconds / 3600);
-    known += 1;
-  }
-  return known < FEWEST_HOURS ? undefined : profile;
+  const hours = knownHours(buckets);
+  for (const { startMs, cuSeconds } of hours) profile[hourOfWeek(startMs)]?.push(cuSeconds / 3600);
+  return hours.length < FEWEST_HOURS ? undefined : profile;
+}
+
+/** The whole hours of which the usage is known. */
+export function knownHours(buckets: readonly UsageBucket[]): { startMs: number; cuSeconds: number }[] {
+  return buckets.flatMap(({ startMs, seconds, cuSeconds }) =>
+    seconds === 3600 && cuSeconds !== null ? [{ startMs, cuSeconds }] : [],
+  );
 }
 
 /**
