@@ -105,7 +105,7 @@ export const METRICS = {
   },
   ebb_computes_pending: {
     type: 'gauge',
-    help: 'Computes with a waiting change, by the gate that blocks it and by owner; one whose size and timeout wait for different gates counts for both.',
+    help: 'Computes with a waiting change, by the gate that blocks it and by owner (by `owners` of `ebb.yaml`, else by policies); one whose size and timeout wait for different gates counts for both.',
     labels: ['reason', 'owner'],
   },
   ebb_operation_duration_seconds: {
