@@ -23,7 +23,10 @@ import { outcomeOf, recordAfter, type WriteAnswer } from './record-update.ts';
 /** When to try again with a compute that was frozen between the plan and the write, in milliseconds. */
 const FROZEN_RETRY_MS = 60_000;
 
-/** When to try again after a change that was not made, by what stood in the way, in milliseconds. */
+/**
+ * When to try again after a change that was not made, by what stood in the way, in milliseconds. Failures that are counted (20 s, 40 s,
+ * then hourly) wait in the gate of earlier writes.
+ */
 const RETRY_AFTER_MS: Partial<Record<WriteOutcome, number>> = {
   locked: 5_000,
   throttled: 5_000,
