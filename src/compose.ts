@@ -18,7 +18,7 @@ import { announce, forgetOlder } from './compose/daemon-file.ts';
 import { type Closer, openParts, type PartsOptions, type ProcessTelemetry } from './compose/daemon-parts.ts';
 import { daemonOperator } from './compose/operator.ts';
 import { timerMs } from './ports/clock.ts';
-import type { ComputeEvent } from './ports/notifier.ts';
+import type { ComputeEvent } from './ports/compute-events.ts';
 import type { RulesSource } from './ports/rules.ts';
 import type { Metrics } from './ports/telemetry.ts';
 import { type Settings, secretsOf } from './settings.ts';

@@ -18,7 +18,7 @@ import type { EvaluatedCompute } from '../domain/evaluate/evaluate.ts';
 import type { PolicySet } from '../domain/policy/policy.ts';
 import { limitsOf } from '../domain/rate-budget/limits.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Notifier } from '../ports/notifier.ts';
+import type { ReportEvent } from '../ports/compute-events.ts';
 import type { Store } from '../ports/store.ts';
 import type { Settings } from '../settings.ts';
 import { readKeysAtStart } from './accounts.ts';
@@ -65,7 +65,7 @@ export async function openApplying(options: { settings: Settings; policies: Poli
       plan: () => planReading({ settings, policies, mode: 'enforce', reading, store, notes: [] }),
       applyPlan: (planning, listeners) =>
         applyPlan({
-          deps: depsOf({ settings, api, store, notify: memory.remember }, planning),
+          deps: depsOf({ settings, api, store, reportEvent: memory.remember }, planning),
           ...planning,
           ...listeners,
         }),
@@ -79,7 +79,12 @@ export async function openApplying(options: { settings: Settings; policies: Poli
 }
 
 function depsOf(
-  { settings, api, store, notify }: { settings: Settings; notify: Notifier } & Pick<ApplyPlanDeps, 'api' | 'store'>,
+  {
+    settings,
+    api,
+    store,
+    reportEvent,
+  }: { settings: Settings; reportEvent: ReportEvent } & Pick<ApplyPlanDeps, 'api' | 'store'>,
   { policies, situation }: Planning,
 ): ApplyPlanDeps {
   const clock = systemClock();
@@ -90,7 +95,7 @@ function depsOf(
   const current = { policies, disruption, manualChanges, profiles: situation.profiles, revision, costs, teams };
   return {
     ...{ clock, api, store, telemetry, rules: { current } },
-    notify,
+    reportEvent,
     fleet,
     outages: createOutages(telemetry),
     slots: createSlots({ store, clock, fleet }),

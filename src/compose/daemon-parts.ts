@@ -24,11 +24,11 @@ import type { Result } from '../common/result.ts';
 import type { PolicySet } from '../domain/policy/policy.ts';
 import { limitsOf } from '../domain/rate-budget/limits.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { ComputeEvent, ReportEvent } from '../ports/compute-events.ts';
 import type { ConnectionCounters } from '../ports/connections.ts';
 import type { ControlApi } from '../ports/control-api.ts';
 import type { Engine } from '../ports/engine.ts';
 import type { JobQueue } from '../ports/job-queue.ts';
-import type { ComputeEvent, Notifier } from '../ports/notifier.ts';
 import type { Store } from '../ports/store.ts';
 import type { Settings } from '../settings.ts';
 import { purposeOf } from './accounts.ts';
@@ -109,7 +109,7 @@ export interface DaemonParts {
   known: Known;
   deciding: Deciding;
   group: Group;
-  notify: Notifier;
+  reportEvent: ReportEvent;
   hasRunHere: boolean;
 }
 
@@ -141,11 +141,11 @@ export async function openParts(
     sets: createPolicySets(stagingOptions(options)),
   };
   // What jobs still do when they are stopped is history as well: it is closed after the queue.
-  const notify = openNotifier({ ...basics, store, ...known, ...deciding, onEvent: options.onEvent }, opened);
+  const reportEvent = openReportEvent({ ...basics, store, ...known, ...deciding, onEvent: options.onEvent }, opened);
   const outside: Outside = { ...others, queue: openQueue() };
   const isAlone = settings.queue.kind === 'embedded';
   const group = openGroup({ ...basics, ...outside, ...known, ...deciding, isAlone });
-  return { ok: true, value: { basics, outside, known, deciding, group, notify, hasRunHere } };
+  return { ok: true, value: { basics, outside, known, deciding, group, reportEvent, hasRunHere } };
 }
 
 /** Opens what is outside of the process; the queue a little later than the rest. */
@@ -190,13 +190,13 @@ function openQueueOn(engine: Engine, { clock, telemetry: { log, metrics } }: Bas
   return queue;
 }
 
-interface NotifierDeps extends Pick<Basics, 'clock' | 'telemetry'>, Pick<Known, 'samples'>, Pick<Deciding, 'rules'> {
+interface ReportEventDeps extends Pick<Basics, 'clock' | 'telemetry'>, Pick<Known, 'samples'>, Pick<Deciding, 'rules'> {
   store: Store;
   onEvent: PartsOptions['onEvent'];
 }
 
 /** Reports what happens to computes to the log, the metrics, the history, and an optional listener. */
-function openNotifier(deps: NotifierDeps, opened: Closer[]): Notifier {
+function openReportEvent(deps: ReportEventDeps, opened: Closer[]): ReportEvent {
   const { store, clock, telemetry, rules, onEvent } = deps;
   const record = logEvents(telemetry);
   const history = recordHistory({

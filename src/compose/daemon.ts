@@ -25,7 +25,7 @@ export async function startParts(
   const accounts = settings.accounts.map(({ name }) => name);
   const started = await startDaemon(
     {
-      ...{ ...basics, ...outside, ...known, ...deciding, ...group, hasRunHere, notify: parts.notify },
+      ...{ ...basics, ...outside, ...known, ...deciding, ...group, hasRunHere, reportEvent: parts.reportEvent },
       ...{ handlers: handlersOf(parts), background: backgroundOf(parts, settings) },
       startReloading: () => reloadingOf(parts, source),
     },
@@ -37,9 +37,9 @@ export async function startParts(
 }
 
 /** What does the jobs of each queue. */
-function handlersOf({ basics, outside, known, deciding, group, notify }: DaemonParts): DaemonDeps['handlers'] {
+function handlersOf({ basics, outside, known, deciding, group, reportEvent }: DaemonParts): DaemonDeps['handlers'] {
   const reading = { ...basics, ...outside, ...known, ...deciding };
-  const writing = { ...reading, ...group, notify };
+  const writing = { ...reading, ...group, reportEvent };
   return {
     inventory: onlyAsLeader(group, createInventory({ ...reading, ...group })),
     boundaries: withRightClock(group, createBoundaries(reading)),
@@ -61,6 +61,6 @@ function backgroundOf(parts: DaemonParts, { accounts }: Settings): DaemonDeps['b
 }
 
 function reloadingOf(parts: DaemonParts, source: RulesSource | undefined) {
-  const { basics, outside, known, deciding, group, notify } = parts;
-  return startReloading({ ...basics, ...outside, ...known, ...deciding, ...group, notify }, source);
+  const { basics, outside, known, deciding, group, reportEvent } = parts;
+  return startReloading({ ...basics, ...outside, ...known, ...deciding, ...group, reportEvent }, source);
 }

@@ -2,7 +2,7 @@ import { expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { recordHistory } from '../../src/app/telemetry/history.ts';
 import type { HistoryEntry } from '../../src/domain/records/history.ts';
-import type { ComputeEvent } from '../../src/ports/notifier.ts';
+import type { ComputeEvent } from '../../src/ports/compute-events.ts';
 import { aCompute } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 

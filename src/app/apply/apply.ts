@@ -8,8 +8,8 @@ import type { Action } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { isDegraded, worstFailures } from '../../domain/records/failures.ts';
 import { CALL_MS, RECOVERY } from '../../domain/records/recovery-times.ts';
+import type { ReportEvent, WriteOrigin, WriteOutcome } from '../../ports/compute-events.ts';
 import type { ControlApi, ControlApiError, Permit } from '../../ports/control-api.ts';
-import type { Notifier, WriteOrigin, WriteOutcome } from '../../ports/notifier.ts';
 import type { Lease, Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import { type EvaluateDeps, evaluateCompute } from '../evaluate/evaluate.ts';
@@ -39,7 +39,7 @@ export interface ApplyDeps extends EvaluateDeps, OutageDeps {
   store: Store;
   fleet: Fleet;
   telemetry: Telemetry;
-  notify: Notifier;
+  reportEvent: ReportEvent;
   overrides: Overrides;
   slots: Slots;
   /** Asked before each write. Rejects if that can't be told: then nothing may be written either. */
@@ -88,7 +88,7 @@ export async function applyAction(
   const intendedMs = deps.clock.monotonicMs();
   const deadlineMs = CALL_MS - (intendedMs - askedMs);
   if (!intended || deadlineMs < RECOVERY.shortestCallMs) return callOff(deps, lease, evaluatedCompute, action);
-  deps.notify({ kind: 'write_started', compute, action, reasons: plan.why, origin: originOf(deps) });
+  deps.reportEvent({ kind: 'write_started', compute, action, reasons: plan.why, origin: originOf(deps) });
   const answer = await step('sending the change', () => send(deps, compute, action, { deadlineMs, permits }));
   const answeredMs = deps.clock.now();
   const latenessMs = boundaryMs === undefined ? undefined : Math.max(0, answeredMs - boundaryMs);
@@ -216,7 +216,7 @@ function report(
 ): void {
   if (answer.ok) deps.outages.up('control API');
   else reportApiError(deps, compute.projectId, answer.error);
-  deps.notify({
+  deps.reportEvent({
     kind: 'write_ended',
     compute,
     action,
@@ -231,7 +231,7 @@ function report(
 
 /** Says it when a compute becomes degraded, not each time that it still is. */
 export function reportDegraded(
-  deps: Pick<ApplyDeps, 'notify'>,
+  deps: Pick<ApplyDeps, 'reportEvent'>,
   compute: Compute,
   before: ComputeRecord,
   after: ComputeRecord,
@@ -239,5 +239,5 @@ export function reportDegraded(
   const worst = worstFailures(after);
   if (!worst || !isDegraded(worst) || worst.count === worstFailures(before)?.count) return;
   const { desired, count, message } = worst;
-  deps.notify({ kind: 'degraded', compute, desired, failures: count, message });
+  deps.reportEvent({ kind: 'degraded', compute, desired, failures: count, message });
 }

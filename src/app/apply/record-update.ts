@@ -4,8 +4,8 @@ import type { Action } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { withFailure, withoutFailures } from '../../domain/records/failures.ts';
 import { withReversal } from '../../domain/records/fights.ts';
+import type { WriteOutcome } from '../../ports/compute-events.ts';
 import type { ApiResult, ChangeAnswer, ControlApiError, Operation } from '../../ports/control-api.ts';
-import type { WriteOutcome } from '../../ports/notifier.ts';
 
 /** What a PATCH or a restart is answered with; only a PATCH says what the compute is like afterwards. */
 export type WriteAnswer = ApiResult<Partial<ChangeAnswer> & { operations: Operation[] }>;

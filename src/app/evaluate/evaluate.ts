@@ -7,7 +7,7 @@ import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import { gatesOf, type Plan } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Notifier } from '../../ports/notifier.ts';
+import type { ReportEvent } from '../../ports/compute-events.ts';
 import type { StoredOverrides } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { Fleet } from '../fleet/fleet.ts';
@@ -26,7 +26,7 @@ export interface EvaluateDeps {
 }
 
 export interface EvaluateProjectDeps extends EvaluateDeps, LogHeadroomDeps {
-  notify: Notifier;
+  reportEvent: ReportEvent;
 }
 
 /** Decides and plans for every compute of a project, and says what is held back when that is news. */
@@ -40,7 +40,7 @@ export function evaluateProject(
   const seconds = (deps.clock.monotonicMs() - startedMs) / 1000;
   deps.telemetry.metrics.observe('ebb_decision_duration_seconds', {}, seconds);
   for (const evaluatedCompute of evaluatedComputes) {
-    notifyHeldBack(deps, evaluatedCompute);
+    reportHeldBack(deps, evaluatedCompute);
     logHeadroom(deps, evaluatedCompute);
   }
   return evaluatedComputes;
@@ -92,13 +92,13 @@ export function situationOf(deps: EvaluateDeps, { compute, record, projectBusy }
   };
 }
 
-function notifyHeldBack(
-  { fleet, notify }: Pick<EvaluateProjectDeps, 'fleet' | 'notify'>,
+function reportHeldBack(
+  { fleet, reportEvent }: Pick<EvaluateProjectDeps, 'fleet' | 'reportEvent'>,
   { compute, plan }: EvaluatedCompute,
 ): void {
   if (plan.waiting.length === 0) return;
   const before = fleet.evaluatedCompute(compute.computeId)?.plan;
-  if (!before || signature(before) !== signature(plan)) notify({ kind: 'held_back', compute, plan });
+  if (!before || signature(before) !== signature(plan)) reportEvent({ kind: 'held_back', compute, plan });
 }
 
 function signature(plan: Plan): string {

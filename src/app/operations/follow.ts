@@ -1,7 +1,7 @@
 import type { ComputeRecord, OpenOperation } from '../../domain/records/compute-record.ts';
+import type { ReportEvent } from '../../ports/compute-events.ts';
 import type { ControlApi, Operation } from '../../ports/control-api.ts';
 import type { JobHandler } from '../../ports/job-queue.ts';
-import type { Notifier } from '../../ports/notifier.ts';
 import type { Lease } from '../../ports/store.ts';
 import { type ReadProjectDeps, readProject } from '../fleet/cached-projects.ts';
 import type { Fleet } from '../fleet/fleet.ts';
@@ -21,7 +21,7 @@ const CHECK_AGAIN_MS = 5_000;
 export interface FollowDeps extends LockDeps, OutageDeps {
   api: ControlApi;
   fleet: Fleet;
-  notify: Notifier;
+  reportEvent: ReportEvent;
   slots: Pick<Slots, 'release'>;
   /** How long operations take, as far as it is known. */
   durations: OperationDurations;
@@ -132,7 +132,7 @@ async function recordCompute(
   const { projectId, computeId } = place;
   const { record: after, news } = recordOperations(place, record, found, deps.clock.now());
   if (after !== record && !(await deps.store.putRecord(projectId, computeId, after, lease))) return undefined;
-  for (const event of news) deps.notify(event);
+  for (const event of news) deps.reportEvent(event);
   if (after !== record && after.openOperations.length === 0) await releaseSlots(deps, computeId, record);
   const known = deps.fleet.evaluatedCompute(computeId);
   if (known) deps.fleet.putEvaluated({ ...known, record: after });

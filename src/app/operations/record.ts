@@ -1,7 +1,7 @@
 import type { ComputeRecord, OpenOperation } from '../../domain/records/compute-record.ts';
 import { isDegraded, withFailure, withoutFailures, worstFailures } from '../../domain/records/failures.ts';
+import type { ComputeEvent } from '../../ports/compute-events.ts';
 import type { Operation } from '../../ports/control-api.ts';
-import type { ComputeEvent } from '../../ports/notifier.ts';
 
 /** An operation that has not ended after this time counts as failed, in milliseconds. */
 export const OPERATION_DEADLINE_MS = 10 * 60 * 1000;

@@ -9,7 +9,7 @@ import { withoutInstantsAhead } from '../../domain/overrides/instants-ahead.ts';
 import { describeManualChange, withAgreed } from '../../domain/plan/manual-changes.ts';
 import { type ComputeRecord, firstRecord } from '../../domain/records/compute-record.ts';
 import { RECOVERY } from '../../domain/records/recovery-times.ts';
-import type { Notifier } from '../../ports/notifier.ts';
+import type { ReportEvent } from '../../ports/compute-events.ts';
 import type { Lease, Store } from '../../ports/store.ts';
 import { reportDegraded } from '../apply/apply.ts';
 import type { EvaluateProjectDeps } from '../evaluate/evaluate.ts';
@@ -117,7 +117,7 @@ function reportRenamed(
 
 interface ManualChangeDeps {
   fleet: Fleet;
-  notify: Notifier;
+  reportEvent: ReportEvent;
 }
 
 /** Says it when a change by hand is first seen; until when it is respected, only where policies want something else. */
@@ -135,6 +135,6 @@ export function reportManualChanges(
     const respected = plan.waiting.find(
       ({ gate: { code, message } }) => code === 'manual_change' && message.startsWith(change),
     );
-    deps.notify({ kind: 'manual_change', compute, group, applied, message: respected?.gate.message ?? change });
+    deps.reportEvent({ kind: 'manual_change', compute, group, applied, message: respected?.gate.message ?? change });
   }
 }

@@ -2,7 +2,7 @@ import type { ComputeSettings } from '../../domain/compute/compute.ts';
 import { type Action, reasonsOf } from '../../domain/plan/plan.ts';
 import type { HistoryEntry } from '../../domain/records/history.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { ComputeEvent } from '../../ports/notifier.ts';
+import type { ComputeEvent } from '../../ports/compute-events.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
 

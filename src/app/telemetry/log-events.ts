@@ -1,14 +1,14 @@
 import type { ComputeSettings } from '../../domain/compute/compute.ts';
 import { gatesOf, reasonsOf } from '../../domain/plan/plan.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
-import type { ComputeEvent, Notifier } from '../../ports/notifier.ts';
+import type { ComputeEvent, ReportEvent } from '../../ports/compute-events.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 
 type EventOf<K extends ComputeEvent['kind']> = Extract<ComputeEvent, { kind: K }>;
 type Recorders = { [K in ComputeEvent['kind']]: (telemetry: Telemetry, event: EventOf<K>) => void };
 
 /** Makes log lines and metrics of everything that happens to computes. */
-export function logEvents(telemetry: Telemetry): Notifier {
+export function logEvents(telemetry: Telemetry): ReportEvent {
   return <K extends ComputeEvent['kind']>(event: EventOf<K>) => RECORDERS[event.kind as K](telemetry, event);
 }
 

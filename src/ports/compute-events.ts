@@ -54,4 +54,4 @@ export type ComputeEvent =
     };
 
 /** Gets every event, in order, once. Must not throw. */
-export type Notifier = (event: ComputeEvent) => void;
+export type ReportEvent = (event: ComputeEvent) => void;
