@@ -12,7 +12,7 @@ import type { Policy } from '../../src/domain/policy/policy.ts';
 import type { TimeSpec } from '../../src/domain/time/time-spec.ts';
 import { type Firings, firingAfter, firingAtOrBefore } from '../../src/domain/time/windows/cron-firings.ts';
 import { daysOfMonths, firstDayOf, monthOf } from '../../src/domain/time/windows/cron-times.ts';
-import { anyOpenAt, mayChangeAfter, nextChangeOfAny } from '../../src/domain/time/windows.ts';
+import { anyOpenAt, kindOf, mayChangeAfter, nextChangeOfAny } from '../../src/domain/time/windows.ts';
 import { aCompute, aHold, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
 
 const DAY_MS = 86_400_000;
@@ -181,6 +181,28 @@ describe('a firing of a cron expression', () => {
             expect(looks).toBeLessThanOrEqual(MOST_LOOKS);
           }
         }
+      }
+    }
+  });
+
+  it('is looked for once to tell until when a window is open, and twice to tell since when', () => {
+    let looks = 0;
+    const dates = () => {
+      looks += 1;
+      return {};
+    };
+    const daily = { kind: 'cron', cron: '59 23 * * *', forMs: 108_000_000, zone: 'Europe/Berlin' } as const;
+    const window = Object.defineProperty({ ...daily }, 'dates', { get: dates }) as TimeSpec;
+    for (const minute of Array.from({ length: 240 }, (_, index) => index - 120)) {
+      const ms = at('2026-03-29T01:00:00Z') + minute * 60_000;
+      for (const [ask, most] of [
+        [kindOf(window).isOpenAt, 1],
+        [kindOf(window).endTouching, 1],
+        [kindOf(window).startTouching, 2],
+      ] as const) {
+        looks = 0;
+        ask(window, ms);
+        expect(looks).toBe(most);
       }
     }
   });

@@ -57,7 +57,7 @@ export function mayChangeAfter(specs: readonly TimeSpec[], instantMs: number): n
   if (!anyOpenAt(specs, instantMs)) return firstStart(specs, instantMs);
   const horizonMs = Math.max(instantMs, ...intervals(specs).map((spec) => spec.endMs)) + OPEN_FOR_EVER_MS;
   return followStretch(forward, specs, instantMs, {
-    step: (ms) => latest(answers(specs, (spec) => kindOf(spec).endTouching(spec, ms))) ?? ms,
+    step: (ms) => latest(specs, (spec) => kindOf(spec).endTouching(spec, ms)) ?? ms,
     isBeyondHorizon: (ms) => ms > horizonMs,
     never: undefined,
     unfinished: (reachedMs) => reachedMs,
@@ -79,7 +79,7 @@ export function openSince(specs: readonly TimeSpec[], instantMs: number): number
 export function mayHaveChangedUntil(specs: readonly TimeSpec[], instantMs: number): number {
   const sinceMs = followBack(specs, instantMs, (reachedMs) => reachedMs);
   if (sinceMs !== undefined) return sinceMs;
-  return latest(answers(specs, (spec) => kindOf(spec).latestEndUntil(spec, instantMs))) ?? Number.NEGATIVE_INFINITY;
+  return latest(specs, (spec) => kindOf(spec).latestEndUntil(spec, instantMs)) ?? Number.NEGATIVE_INFINITY;
 }
 
 function followBack(
@@ -91,7 +91,7 @@ function followBack(
   if (!anyOpenAt(specs, instantMs)) return undefined;
   const horizonMs = Math.min(instantMs, ...intervals(specs).map((spec) => spec.startMs)) - OPEN_FOR_EVER_MS;
   return followStretch(backward, specs, instantMs, {
-    step: (ms) => earliest(answers(specs, (spec) => kindOf(spec).startTouching(spec, ms))) ?? ms,
+    step: (ms) => earliest(specs, (spec) => kindOf(spec).startTouching(spec, ms)) ?? ms,
     isBeyondHorizon: (ms) => ms < horizonMs,
     never: Number.NEGATIVE_INFINITY,
     unfinished,
@@ -99,11 +99,7 @@ function followBack(
 }
 
 function firstStart(specs: readonly TimeSpec[], instantMs: number): number | undefined {
-  return earliest(answers(specs, (spec) => kindOf(spec).nextStartAfter(spec, instantMs)));
-}
-
-function answers(specs: readonly TimeSpec[], ask: (spec: TimeSpec) => number | undefined): number[] {
-  return specs.map(ask).filter((ms) => ms !== undefined);
+  return earliest(specs, (spec) => kindOf(spec).nextStartAfter(spec, instantMs));
 }
 
 function intervals(specs: readonly TimeSpec[]) {

@@ -2,27 +2,38 @@ import type { CronSwitch, CronWindow } from '../time-spec.ts';
 import { type Firing, firingAfter, firingAtOrBefore } from './cron-firings.ts';
 import { firingsOfDay } from './cron-times.ts';
 import { instantOfMinute } from './local-time.ts';
-import { byOpenings, type Opening, type WindowKind } from './opening.ts';
+import type { Opening, WindowKind } from './opening.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
-/** The one that started earliest and the one that ends last, of those that may touch the instant. */
-function openingsNear(spec: CronWindow, instantMs: number): Opening[] {
-  const latest = firingAtOrBefore(spec, instantMs);
-  const earliest = firingAfter(spec, instantMs - spec.forMs - 1);
-  return [earliest, latest]
-    .filter((firing) => firing !== undefined)
-    .map((firing) => wholeDayOf(spec, firing) ?? { startMs: firing.ms, endMs: firing.ms + spec.forMs });
+/** The opening that ends last of those that may touch an instant: a later firing never ends earlier. */
+function latestOpening(spec: CronWindow, instantMs: number): Opening | undefined {
+  const firing = firingAtOrBefore(spec, instantMs);
+  const opening = firing && openingOf(spec, firing);
+  return opening && instantMs <= opening.endMs ? opening : undefined;
 }
 
-export const cronWindow: WindowKind<CronWindow> = byOpenings(openingsNear, {
+export const cronWindow: WindowKind<CronWindow> = {
+  isOpenAt: (spec, instantMs) => instantMs < (latestOpening(spec, instantMs)?.endMs ?? instantMs),
+  endTouching: (spec, instantMs) => latestOpening(spec, instantMs)?.endMs,
+
+  startTouching(spec, instantMs) {
+    const earliest = firingAfter(spec, instantMs - spec.forMs - 1);
+    return earliest && earliest.ms <= instantMs ? openingOf(spec, earliest).startMs : undefined;
+  },
+
   nextStartAfter: (spec, instantMs) => firingAfter(spec, instantMs)?.ms,
+
   latestEndUntil(spec, instantMs) {
     const firing = firingAtOrBefore(spec, instantMs - spec.forMs);
     return firing && firing.ms + spec.forMs;
   },
-});
+};
+
+function openingOf(spec: CronWindow, firing: Firing): Opening {
+  return wholeDayOf(spec, firing) ?? { startMs: firing.ms, endMs: firing.ms + spec.forMs };
+}
 
 /**
  * All openings of a firing's day as one, where they touch each other and no clock changes on that day: an expression that

@@ -34,17 +34,29 @@ export function byOpenings<Spec>(
     );
   return {
     isOpenAt: (spec, instantMs) => touching(spec, instantMs).some(({ endMs }) => instantMs < endMs),
-    endTouching: (spec, instantMs) => latest(touching(spec, instantMs).map(({ endMs }) => endMs)),
-    startTouching: (spec, instantMs) => earliest(touching(spec, instantMs).map(({ startMs }) => startMs)),
+    endTouching: (spec, instantMs) => latest(touching(spec, instantMs), ({ endMs }) => endMs),
+    startTouching: (spec, instantMs) => earliest(touching(spec, instantMs), ({ startMs }) => startMs),
     nextStartAfter,
     latestEndUntil,
   };
 }
 
-export function latest(instants: readonly number[]): number | undefined {
-  return instants.length === 0 ? undefined : Math.max(...instants);
+/** The latest of the instants that all of them name; undefined if none names one. Called very often, so it makes no lists. */
+export function latest<T>(all: readonly T[], instantOf: (one: T) => number | undefined): number | undefined {
+  let latestMs: number | undefined;
+  for (const one of all) {
+    const ms = instantOf(one);
+    if (ms !== undefined && (latestMs === undefined || ms > latestMs)) latestMs = ms;
+  }
+  return latestMs;
 }
 
-export function earliest(instants: readonly number[]): number | undefined {
-  return instants.length === 0 ? undefined : Math.min(...instants);
+/** The earliest of the instants that all of them name; undefined if none names one. */
+export function earliest<T>(all: readonly T[], instantOf: (one: T) => number | undefined): number | undefined {
+  let earliestMs: number | undefined;
+  for (const one of all) {
+    const ms = instantOf(one);
+    if (ms !== undefined && (earliestMs === undefined || ms < earliestMs)) earliestMs = ms;
+  }
+  return earliestMs;
 }
