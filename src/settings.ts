@@ -43,6 +43,8 @@ export interface Settings {
   prices: Prices;
   /** Globs on projects and branches, and who owns what they match; the first match counts. */
   owners: readonly (readonly [glob: string, owner: string])[];
+  /** The same globs, and what a start is worth, in milliseconds awake. */
+  coldStartWorthMs: readonly (readonly [glob: string, ms: number])[];
   /** When changes may disturb, where the policies don't say; the rest is as the domain's defaults say. */
   disruption: PartialDisruption;
   /** What happens to what a person has set, where the policies don't say. */
@@ -150,6 +152,7 @@ function assemble({
     accounts,
     prices: values.prices,
     owners: Object.entries(values.owners),
+    coldStartWorthMs: Object.entries(values.cold_start_worth),
     disruption: toDisruption(values.disruption),
     manualChanges: values.manual_changes && toManualChanges(values.manual_changes),
     policies: policyPaths(values, given, cwd),

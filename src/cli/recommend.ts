@@ -9,6 +9,7 @@ import type { Past } from './past/read-past.ts';
 interface RecommendFlags extends PastFlags, FilterFlags {
   policies?: string;
   minUsd?: number;
+  /** Seconds. */
   coldStartWorth?: number;
   write?: string;
   format: 'text' | 'json' | 'markdown';
@@ -34,7 +35,11 @@ export function recommendCommand(): Command {
     .argument('[COMPUTE...]', 'ids or names of computes or projects, also globs (default: all)')
     .option('--policies <paths>', 'present policies, which are not contradicted (EBB_POLICIES; default: policies)')
     .option('--min-usd <dollars>', 'only what may save so much a month', parseDollars)
-    .option('--cold-start-worth <duration>', 'how long awake a start is worth (default: 5m)', parseFor)
+    .option(
+      '--cold-start-worth <duration>',
+      'how long awake a start is worth (default: as in ebb.yaml, else 5m)',
+      parseFor,
+    )
     .option('--write <dir>', 'write policies into a new or empty folder')
     .addOption(new Option('--format <format>', 'how to print').choices(['text', 'json', 'markdown']).default('text'))
     .option('--json', 'the same as --format json')
@@ -56,9 +61,10 @@ async function runRecommend(names: string[], flags: RecommendFlags): Promise<voi
   const { owner: _owner, ...bySelector } = flags;
   const selected = (computes: Past['computes']) =>
     filtered(selectComputes(computes, names), bySelector, { settings, policies: undefined });
+  const options = { holidaysOf, ...(coldStartWorth !== undefined && { coldStartWorthMs: 1000 * coldStartWorth }) };
   const onNewest = async ({ computes }: Past) => {
     const facts = await recommendFacts(settings, selected(computes));
-    const lines = findingLines(firstOf(recommend(facts, { holidaysOf }).filter((one) => isWanted(one, flags))));
+    const lines = findingLines(firstOf(recommend(facts, options).filter((one) => isWanted(one, flags))));
     if (lines.length === 0) return;
     writeErrLine('first findings, by the newest operations of each project; the rest is being read:');
     for (const line of lines) writeErrLine(`  ${line}`);
@@ -66,11 +72,7 @@ async function runRecommend(names: string[], flags: RecommendFlags): Promise<voi
   const past = await readPast(settings, flags, { branches: true, onNewest });
   const known = flags.operations === undefined ? await readHolds(settings, past.toMs) : { holds: [], notes: [] };
   const facts = await recommendFacts(settings, selected(past.computes), known.holds);
-  const all = recommend(facts, {
-    holidaysOf,
-    ...(coldStartWorth !== undefined && { coldStartWorthMs: coldStartWorth }),
-  });
-  const findings = all.filter((finding) => isWanted(finding, flags));
+  const findings = recommend(facts, options).filter((finding) => isWanted(finding, flags));
   printPastAsides({ ...past, notes: [...past.notes, ...known.notes] });
   if (flags.write !== undefined) await writePolicies(flags.write, findings, past);
   writeOut(`${await rendered(findings, past, flags)}\n`);

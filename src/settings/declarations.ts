@@ -62,6 +62,10 @@ export const SETTINGS = {
     fallback: '{}',
     help: 'Who owns which usage: globs on ids and names of projects, or on PROJECT/BRANCH, and an owner for each; the first match counts. Others belong to the owner of their schedule or limits policy.',
   },
+  cold_start_worth: {
+    fallback: '{}',
+    help: 'What a start is worth, in time awake, when a timeout is recommended: the same globs as owners, and a duration of 1s to 1d for each; the first match counts. Otherwise 5m.',
+  },
   policies: {
     variable: 'EBB_POLICIES',
     flag: '--policies',

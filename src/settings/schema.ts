@@ -2,6 +2,7 @@ import { delimiter } from 'node:path';
 import { z } from 'zod';
 import type { Result } from '../common/result.ts';
 import { Disruption, ManualChanges } from '../policy/schema/policy-base.ts';
+import { DAY_MS, duration } from '../policy/schema/scalars.ts';
 import { accountsSchema, connectionProfileSchema, planSchema, pricesSchema } from './account-schema.ts';
 import { parseApiUrl, parseListenAddress, parseQueueUrl } from './addresses.ts';
 import { keyPath, listOrText, oneOf, text } from './schema-parts.ts';
@@ -62,6 +63,11 @@ export const settingsSchema = z.strictObject({
   profile: connectionProfileSchema.prefault('specification'),
   prices: pricesSchema.prefault({}),
   owners: z.record(z.string().min(1), text(), { error: 'must map globs to owners' }).default({}),
+  cold_start_worth: z
+    .record(z.string().min(1), duration({ minMs: 1000, maxMs: DAY_MS, text: '1s to 1d' }), {
+      error: 'must map globs to durations',
+    })
+    .default({}),
   policies: z
     .union([text().transform(splitPolicyPaths), z.array(text())], { error: 'must be a path or a list of paths' })
     .refine((paths) => paths.length > 0, { error: 'names no path; write a file, folder or glob' })

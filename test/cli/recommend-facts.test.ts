@@ -26,3 +26,19 @@ it('what somebody holds is decided by them, field by field', async () => {
     {},
   ]);
 });
+
+it('what a start is worth follows the first glob of the settings that matches', async () => {
+  const read = readSettings({ env: { EBB_POLICIES: 'none' }, cwd: '/' });
+  if (!read.ok) throw new Error(read.problems.join());
+  const coldStartWorthMs = [
+    ['web-*/main', 60_000],
+    ['web-*', 900_000],
+  ] as const;
+  const past = [
+    aCompute({ projectName: 'web-shop', branchName: 'main' }),
+    aCompute({ projectName: 'web-shop', branchName: 'preview' }),
+    aCompute({ projectName: 'dev' }),
+  ].map((compute) => ({ compute, readHistory: () => awakeHistory([], { fromMs: 0, toMs: 1 }) }));
+  const facts = [...(await recommendFacts({ ...read.settings, coldStartWorthMs }, past))];
+  expect(facts.map((one) => one.coldStartWorthMs)).toEqual([60_000, 900_000, undefined]);
+});

@@ -1,7 +1,7 @@
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
-import { ownersOf } from '../../domain/policy/owners.ts';
+import { byGlob, ownersOf } from '../../domain/policy/owners.ts';
 import type { RecommendFacts } from '../../domain/recommend/finding.ts';
 import { publicHolidays } from '../../policy/calendars/public-holidays.ts';
 import { loadPolicySet } from '../../policy/load.ts';
@@ -21,12 +21,15 @@ export async function recommendFacts(
   const loaded = await loadPolicySet({ ...settings, paths: settings.policies });
   const policies = loaded.ok ? compilePolicies(loaded.set) : undefined;
   const ownerOf = ownersOf({ rules: settings.owners, policies, computes: past.map(({ compute }) => compute) });
+  const worthOf = byGlob(settings.coldStartWorthMs);
   return (function* () {
     for (const { readHistory, ...one } of past) {
       const profile = accountFor(settings.accounts, one.compute.account)?.profile ?? settings.accounts[0]?.profile;
       if (profile === undefined) throw new Error('settings without an account');
       const decided = { ...(policies && byPolicy(one, policies)), ...byHold(one, holds) };
-      yield { ...one, history: readHistory(), profile, owner: ownerOf(one.compute), decided };
+      const coldStartWorthMs = worthOf(one.compute);
+      const worth = coldStartWorthMs === undefined ? {} : { coldStartWorthMs };
+      yield { ...one, ...worth, history: readHistory(), profile, owner: ownerOf(one.compute), decided };
     }
   })();
 }

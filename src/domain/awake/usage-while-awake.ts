@@ -43,6 +43,29 @@ export function usageWhileAwake({
   return compute.minCu === compute.maxCu ? { averageCu } : { averageCu, flatShare: flat / counted };
 }
 
+/** Less was measured than this: nothing is said about a month. */
+const LEAST_SECONDS = 7 * 24 * 3600;
+
+/**
+ * What it used on average over the time of its history, in CU, asleep or awake; undefined where less than a week of it was measured. Nothing can
+ * cost, or save, more.
+ */
+export function averageUseCu({
+  history,
+  hours = [],
+}: {
+  history: Pick<AwakeHistory, 'fromMs' | 'toMs'>;
+  hours?: readonly UsageBucket[];
+}): number | undefined {
+  let [cuSeconds, seconds] = [0, 0];
+  for (const bucket of hours) {
+    if (bucket.cuSeconds === null || bucket.startMs < history.fromMs || bucket.startMs >= history.toMs) continue;
+    cuSeconds += bucket.cuSeconds;
+    seconds += bucket.seconds;
+  }
+  return seconds < LEAST_SECONDS ? undefined : cuSeconds / seconds;
+}
+
 /** How long it was awake in the hour that begins at an instant, milliseconds; undefined where that is not known. */
 function awakeMsByHour({ intervals, unknown, fromMs, toMs }: AwakeHistory): (startMs: number) => number | undefined {
   const awake = new Map<number, number>();

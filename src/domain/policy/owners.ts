@@ -6,8 +6,11 @@ import { compileGlob } from './select.ts';
 /** What belongs to nobody that is known. */
 export const UNOWNED = 'unowned';
 
-/** A glob on ids and names of projects, or on `PROJECT/BRANCH`, and who owns what it matches. */
-export type OwnerRule = readonly [glob: string, owner: string];
+/** A glob on ids and names of projects, or on `PROJECT/BRANCH`, and what counts for what it matches. */
+export type GlobRule<T> = readonly [glob: string, value: T];
+
+/** Who owns what a glob matches. */
+export type OwnerRule = GlobRule<string>;
 
 /** Policies whose owner owns what they select: those of others only protect or restrict for a time. */
 const OWNING_KINDS: ReadonlySet<string> = new Set(['schedule', 'limits']);
@@ -22,7 +25,7 @@ export function ownersOf(options: {
   computes: readonly Compute[];
 }): (unit: UsageUnit) => string {
   const { policies, computes } = options;
-  const rules = options.rules.map(([glob, owner]) => ({ matches: compileGlob(glob), owner }));
+  const ownerBy = firstMatch(options.rules);
   const byProject = new Map<string, Compute[]>();
   for (const compute of computes) {
     const known = byProject.get(compute.projectId);
@@ -34,12 +37,23 @@ export function ownersOf(options: {
     const ofUnit = branchId === null ? ofProject : ofProject.filter((compute) => compute.branchId === branchId);
     const projectNames = [projectId, ...ofProject.slice(0, 1).map(({ projectName }) => projectName)];
     const branchNames = branchId === null ? [] : [branchId, ...ofUnit.flatMap(({ branchName }) => branchName ?? [])];
-    const names = [
-      ...projectNames,
-      ...projectNames.flatMap((project) => branchNames.map((one) => `${project}/${one}`)),
-    ];
-    const rule = rules.find(({ matches }) => names.some(matches));
-    return rule?.owner ?? policyOwner(policies, ofUnit) ?? UNOWNED;
+    return ownerBy(projectNames, branchNames) ?? policyOwner(policies, ofUnit) ?? UNOWNED;
+  };
+}
+
+/** What the first rule gives that matches a compute; undefined if none does. */
+export function byGlob<T>(rules: readonly GlobRule<T>[]): (compute: Compute) => T | undefined {
+  const valueBy = firstMatch(rules);
+  return ({ projectId, projectName, branchId, branchName = [] }) =>
+    valueBy([projectId, projectName], [branchId, branchName].flat());
+}
+
+/** By ids and names of a project, and of a branch in it. */
+function firstMatch<T>(rules: readonly GlobRule<T>[]) {
+  const compiled = rules.map(([glob, value]) => ({ matches: compileGlob(glob), value }));
+  return (projects: readonly string[], branches: readonly string[]): T | undefined => {
+    const names = [...projects, ...projects.flatMap((project) => branches.map((one) => `${project}/${one}`))];
+    return compiled.find(({ matches }) => names.some(matches))?.value;
   };
 }
 

@@ -29,6 +29,8 @@ export interface RecommendFacts {
   /** Who decides groups of fields now, such as `policy nights` or a hold: that is not contradicted. */
   decided?: { size?: string; suspend_timeout?: string };
   owner: string;
+  /** What a start of this compute is worth, in milliseconds awake; absent: the default. */
+  coldStartWorthMs?: number;
 }
 
 /** Fields of a compute, in the words of the control API. */

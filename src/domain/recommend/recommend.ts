@@ -1,8 +1,9 @@
 import { findCause, MONTH_HOURS, type Range } from '../awake/causes.ts';
+import { averageUseCu } from '../awake/usage-while-awake.ts';
 import { formatSuspendTimeout } from '../compute/settings-text.ts';
 import type { Finding, PolicyDraft, RecommendFacts, Unpriced } from './finding.ts';
 import { leftOverPreview, neverSuspends, sleepAfter, smallerMaximum, smallerMinimum, unused } from './simple.ts';
-import { proposeTimeout } from './timeout.ts';
+import { DEFAULT_COLD_START_WORTH_MS, proposeTimeout } from './timeout.ts';
 import { windowFinding } from './window-finding.ts';
 import type { HolidaysOf } from './windows.ts';
 
@@ -11,7 +12,7 @@ const HOUR_MS = 3_600_000;
 type Check = (facts: RecommendFacts, options: RecommendOptions) => Unpriced | undefined;
 
 export interface RecommendOptions {
-  /** What a cold start is worth, in milliseconds awake. */
+  /** What a cold start is worth, in milliseconds awake, whatever is said of single computes. */
   coldStartWorthMs?: number;
   /** Public holidays of a country; without it no calendar is proposed. */
   holidaysOf?: HolidaysOf;
@@ -29,7 +30,7 @@ export function findingsOf(facts: RecommendFacts, options: RecommendOptions = {}
   const aboutTime = firstOf(ABOUT_TIME, facts, options);
   const aboutSize = aboutTime && IS_TO_GO.includes(aboutTime.finding) ? undefined : firstOf(ABOUT_SIZE, facts, options);
   const found = [aboutTime, aboutSize].filter((one) => one !== undefined);
-  return found.map((one) => priced(withoutContradiction(one, facts), facts));
+  return found.map((one) => priced(withinMeasured(withoutContradiction(one, facts), facts), facts));
 }
 
 function firstOf(checks: readonly Check[], facts: RecommendFacts, options: RecommendOptions): Unpriced | undefined {
@@ -44,7 +45,9 @@ function middleOf({ savesUsd, savesCuHours }: Finding): number {
 
 const betterTimeout: Check = (facts, options) => {
   const { compute, history, plan } = facts;
-  const found = proposeTimeout({ ...options, history, suspendTimeoutSeconds: compute.suspendTimeoutSeconds, plan });
+  const coldStartWorthMs = options.coldStartWorthMs ?? facts.coldStartWorthMs ?? DEFAULT_COLD_START_WORTH_MS;
+  const { suspendTimeoutSeconds } = compute;
+  const found = proposeTimeout({ history, suspendTimeoutSeconds, plan, coldStartWorthMs });
   if (!found) return undefined;
   const { suspendTimeoutSeconds: seconds, knownMs, figure } = found;
   const perMonth = (value: number) => (value / knownMs) * MONTH_HOURS * HOUR_MS;
@@ -54,7 +57,7 @@ const betterTimeout: Check = (facts, options) => {
   const text = formatSuspendTimeout(seconds);
   return {
     ...{ finding: 'timeout', figure },
-    now: { suspend_timeout_seconds: compute.suspendTimeoutSeconds },
+    now: { suspend_timeout_seconds: suspendTimeoutSeconds },
     proposed: { suspend_timeout_seconds: seconds },
     savesCuHours: mapped(found.savedMs, cuHours),
     startsMonth: { before: perMonth(found.starts.before), after: mapped(found.starts.after, perMonth) },
@@ -108,6 +111,12 @@ function withoutContradiction(found: Unpriced, { decided = {} }: RecommendFacts)
   if (!by) return found;
   const { policy: _ofAnother, ...rest } = found;
   return { ...rest, evidence: [...found.evidence, `${by} decides this: change it there`] };
+}
+
+/** Nothing saves more than the compute was measured to use. */
+function withinMeasured(found: Unpriced, facts: RecommendFacts): Unpriced {
+  const most = (averageUseCu(facts) ?? Number.POSITIVE_INFINITY) * MONTH_HOURS;
+  return { ...found, savesCuHours: mapped(found.savesCuHours, (hours) => Math.min(hours, most)) };
 }
 
 function priced(found: Unpriced, { compute, owner, price }: RecommendFacts): Finding {

@@ -2,7 +2,7 @@
 import { MONTH_HOURS, type Range } from '../awake/causes.ts';
 import { awakeShare } from '../awake/intervals.ts';
 import { usageWhileAwake } from '../awake/usage-while-awake.ts';
-import { type Compute, DEFAULT_SUSPEND_TIMEOUT_SECONDS, NEVER_SUSPENDS } from '../compute/compute.ts';
+import { DEFAULT_SUSPEND_TIMEOUT_SECONDS, NEVER_SUSPENDS } from '../compute/compute.ts';
 import { COMPUTE_SIZES_CU, maySleep, sizeProblems } from '../compute/compute-units.ts';
 import { formatSize } from '../compute/settings-text.ts';
 import type { PolicyDraft, RecommendFacts, Unpriced } from './finding.ts';
@@ -32,12 +32,16 @@ export function sleepAfter(text: string): PolicyDraft {
   return { name: `sleep-after-${text}`, body: { kind: 'limits', suspend_after: { max: text } } };
 }
 
+/** Free has one timeout for all: any change of it is answered with 412. */
+export function maySetTimeout({ plan }: Pick<RecommendFacts, 'plan'>): boolean {
+  return plan !== 'free';
+}
+
 /** Never suspends, although it has nothing to do for much of the time. Five minutes is what every plan allows. */
 export const neverSuspends: Check = (facts) => {
   const { compute } = facts;
   const awake = awakeShare(facts.history) ?? (compute.state === 'active' ? 1 : 0);
-  if (compute.suspendTimeoutSeconds !== NEVER_SUSPENDS || !maySleep({ ...compute, suspendTimeoutSeconds: 300 }))
-    return undefined;
+  if (!mayBeLetSleep(facts)) return undefined;
   const { flatShare } = usageWhileAwake(facts);
   if ((flatShare ?? 1) < 0.2) return undefined;
   const measured = flatShare === undefined ? [] : [`${Math.round(flatShare * 100)} % of its hours at the minimum`];
@@ -52,11 +56,18 @@ export const neverSuspends: Check = (facts) => {
   };
 };
 
+/** It never suspends by its timeout alone, and the plan allows another. */
+function mayBeLetSleep(facts: RecommendFacts): boolean {
+  const { compute } = facts;
+  const isNever = compute.suspendTimeoutSeconds === NEVER_SUSPENDS;
+  return (
+    isNever && maySetTimeout(facts) && maySleep({ ...compute, suspendTimeoutSeconds: DEFAULT_SUSPEND_TIMEOUT_SECONDS })
+  );
+}
+
 /** Until somebody deletes it, it may sleep; nothing is proposed where it does so already. */
-function sleepingIfNever(compute: Compute): Pick<Unpriced, 'now' | 'proposed' | 'policy'> {
-  const { suspendTimeoutSeconds } = compute;
-  const canSleep = maySleep({ ...compute, suspendTimeoutSeconds: DEFAULT_SUSPEND_TIMEOUT_SECONDS });
-  if (suspendTimeoutSeconds !== NEVER_SUSPENDS || !canSleep) return { now: {}, proposed: {} };
+function sleepingIfNever(facts: RecommendFacts): Pick<Unpriced, 'now' | 'proposed' | 'policy'> {
+  if (!mayBeLetSleep(facts)) return { now: {}, proposed: {} };
   return {
     now: { suspend_timeout_seconds: NEVER_SUSPENDS },
     proposed: { suspend_timeout_seconds: DEFAULT_SUSPEND_TIMEOUT_SECONDS },
@@ -70,7 +81,7 @@ export const unused: Check = (facts) => {
   if (days === undefined || days < UNUSED_DAYS || isPreview(facts)) return undefined;
   const { compute } = facts;
   return {
-    ...{ finding: 'unused', figure: 'estimate', ...sleepingIfNever(compute) },
+    ...{ finding: 'unused', figure: 'estimate', ...sleepingIfNever(facts) },
     savesCuHours: { low: 0, high: costWhileAwake(facts) },
     evidence: [`last used ${days} days ago`, `${formatSize(compute)} CU, created ${ageDays(facts)} days ago`],
     risk: 'ask its owner before deleting it: ebb deletes nothing',
@@ -82,7 +93,7 @@ export const leftOverPreview: Check = (facts) => {
   const days = unusedDays(facts) ?? 0;
   if (!isPreview(facts) || ageDays(facts) < PREVIEW_AGE_DAYS || days < PREVIEW_UNUSED_DAYS) return undefined;
   return {
-    ...{ finding: 'preview', figure: 'estimate', ...sleepingIfNever(facts.compute) },
+    ...{ finding: 'preview', figure: 'estimate', ...sleepingIfNever(facts) },
     savesCuHours: { low: 0, high: costWhileAwake(facts) },
     savesOtherUsd: { low: 0, high: BRANCH_USD_MONTH },
     evidence: [`branch ${facts.compute.branchName}, ${ageDays(facts)} days old`, `last used ${days} days ago`],

@@ -5,6 +5,7 @@ import { NEVER_SUSPENDS } from '../compute/compute.ts';
 import { MAX_AUTOSCALING_CU } from '../compute/compute-units.ts';
 import { formatSuspendTimeout } from '../compute/settings-text.ts';
 import type { RecommendFacts, Unpriced } from './finding.ts';
+import { maySetTimeout } from './simple.ts';
 import { type HolidaysOf, type UsePattern, type UseWindow, usePattern, usesByLog, usesByUsage } from './windows.ts';
 
 /** Shorter timeouts let a compute sleep at night by themselves. */
@@ -19,9 +20,9 @@ const WORKDAYS = 5;
 export function windowFinding(facts: RecommendFacts, holidaysOf?: HolidaysOf): Unpriced | undefined {
   const { compute, history } = facts;
   const hours = (facts.hours ?? []).filter((bucket) => bucket.seconds === 3600);
-  const { suspendTimeoutSeconds: seconds, regionId, maxCu, minCu } = compute;
+  const { suspendTimeoutSeconds: seconds, regionId, minCu } = compute;
   const isNever = seconds === NEVER_SUSPENDS;
-  if (maxCu > MAX_AUTOSCALING_CU || (!isNever && seconds < LONG_TIMEOUT_SECONDS)) return undefined;
+  if (!mayHaveWindows(facts)) return undefined;
   const [first, last] = [hours[0], hours.at(-1)];
   const span = isNever
     ? { fromMs: first?.startMs ?? 0, toMs: last ? last.startMs + 1000 * last.seconds : 0 }
@@ -50,6 +51,13 @@ export function windowFinding(facts: RecommendFacts, holidaysOf?: HolidaysOf): U
       body: { kind: 'schedule', windows, otherwise: { suspend_after: '5m' } },
     },
   };
+}
+
+/** It sleeps late or never, and its plan allows to set both timeouts: on Launch these are five minutes and never. */
+function mayHaveWindows(facts: RecommendFacts): boolean {
+  const { suspendTimeoutSeconds: seconds, maxCu } = facts.compute;
+  if (maxCu > MAX_AUTOSCALING_CU || !maySetTimeout(facts)) return false;
+  return seconds === NEVER_SUSPENDS || (seconds >= LONG_TIMEOUT_SECONDS && facts.plan !== 'launch');
 }
 
 function holidayText({ holidays }: UsePattern): string {

@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import { CONNECTION_PROFILES } from '../../../src/domain/connections/connection-profile.ts';
+import type { RecommendFacts } from '../../../src/domain/recommend/finding.ts';
+import { findingsOf } from '../../../src/domain/recommend/recommend.ts';
+import { aCompute } from '../../support/builders.ts';
+import { cron, DAY, dice, HOUR, inHours, MINUTE, simulate, visits } from '../../support/demand.ts';
+import { historyOf } from './history.ts';
+
+const TO = Date.parse('2026-11-02T00:00:00Z');
+const SPAN = { fromMs: TO - 28 * DAY, toMs: TO };
+/** A visit each half hour. */
+const VISITS = cron(dice(3), SPAN, 30 * MINUTE);
+
+function factsOf(timeoutSeconds: number, facts: Partial<RecommendFacts> = {}, activities = VISITS): RecommendFacts {
+  const simulated = simulate({ ...SPAN, random: dice(1), activities, timeoutSeconds });
+  return {
+    compute: aCompute({ minCu: 0.25, maxCu: 2, suspendTimeoutSeconds: timeoutSeconds }),
+    history: historyOf(simulated, SPAN),
+    ...{ profile: CONNECTION_PROFILES.specification, owner: 'unowned', plan: 'scale' },
+    ...facts,
+  };
+}
+
+/** So many CU-seconds in each hour of so many days, up to the end. */
+function measured(cuSeconds: number, days: number) {
+  return Array.from({ length: 24 * days }, (_, index) => {
+    return { startMs: TO - days * DAY + index * HOUR, seconds: 3600, cuSeconds };
+  });
+}
+
+describe('what a finding saves', () => {
+  it('is no more than was measured, low end and high end', () => {
+    const [unmeasured] = findingsOf(factsOf(300));
+    expect(unmeasured?.savesCuHours.low).toBeGreaterThan(20);
+    const [found] = findingsOf(factsOf(300, { hours: measured(36, 14), price: 0.2 }));
+    const most = (730 * 36) / 3600;
+    expect(found?.savesCuHours).toEqual({ low: most, high: most });
+    expect(found?.savesUsd?.high).toBeCloseTo(0.2 * most, 6);
+  });
+
+  it('is not limited by a measurement of less than a week, or from before the log', () => {
+    const [unmeasured] = findingsOf(factsOf(300));
+    for (const hours of [measured(36, 6), measured(36, 14).map((one) => ({ ...one, startMs: one.startMs - 40 * DAY }))])
+      expect(findingsOf(factsOf(300, { hours }))[0]?.savesCuHours).toEqual(unmeasured?.savesCuHours);
+  });
+});
+
+describe('what a start is worth', () => {
+  it('is as said for the compute, unless it is said for all', () => {
+    const secondsOf = (facts: RecommendFacts, options = {}) =>
+      findingsOf(facts, options)[0]?.proposed.suspend_timeout_seconds;
+    expect(secondsOf(factsOf(300))).toBe(60);
+    expect(secondsOf(factsOf(300, { coldStartWorthMs: 6 * HOUR }))).toBeGreaterThan(300);
+    expect(secondsOf(factsOf(300, { coldStartWorthMs: 6 * HOUR }), { coldStartWorthMs: 0 })).toBe(60);
+  });
+});
+
+describe('a plan that does not allow every timeout', () => {
+  const office = inHours(
+    visits(
+      SPAN,
+      () => 5 * MINUTE,
+      () => 2 * MINUTE,
+    ),
+    8,
+    17,
+  );
+
+  it.each([
+    [300, VISITS, 'timeout'],
+    [600, VISITS, 'timeout'],
+    [3600, office, 'window'],
+  ] as const)('is Launch or Free: neither a timeout nor a window is proposed (now %i s)', (seconds, seen, onScale) => {
+    expect(findingsOf(factsOf(seconds, {}, [...seen]))[0]?.finding).toBe(onScale);
+    for (const plan of ['launch', 'free'] as const) {
+      for (const activities of [VISITS, office]) {
+        for (const found of findingsOf(factsOf(seconds, { plan }, activities)))
+          expect(found).toMatchObject({ proposed: {}, finding: 'awake' });
+      }
+    }
+  });
+
+  it('lets what never suspends sleep after five minutes on Launch, and proposes nothing on Free', () => {
+    const never = (plan: 'launch' | 'free') =>
+      findingsOf(factsOf(-1, { plan })).map(({ finding, proposed }) => [finding, proposed]);
+    expect(never('launch')).toEqual([['never_suspends', { suspend_timeout_seconds: 300 }]]);
+    expect(never('free')).toEqual([]);
+  });
+});
