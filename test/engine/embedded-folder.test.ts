@@ -66,6 +66,8 @@ describe('the folder of an embedded engine', () => {
     for (const most of [3, 20 + (SEED % 800)]) await killedOnce(path, (files) => files.length >= most);
     // By this file a database is told from an empty folder, long before it is complete.
     await killedOnce(path, (files) => files.some((name) => /^[^/]+\/PG_VERSION$/.test(name)));
+    // What is not complete has another name.
+    expect(readdirSync(path)).not.toContain('db');
     await (await createStore({ engine: await open(path), log: memoryLog() })).storeId();
     expect(readdirSync(path).toSorted()).toEqual(['db', 'lock']);
   });

@@ -39,7 +39,7 @@ export async function mayStillBeMade(
   const cachedProject = project && (await readProject(deps, project, options));
   signal.throwIfAborted();
   const now = cachedProject?.computes.find((one) => one.computeId === computeId);
-  if (now?.state === 'idle' && hasSettings(now, compute)) return true;
+  if (now?.state === 'idle' && now.pendingState === undefined && hasSettings(now, compute)) return true;
   if (cachedProject) await requestReconcile(deps, projectId);
   else await wakeAt(deps, projectId, clock.now() + READ_RETRY_MS);
   return false;
