@@ -167,6 +167,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   plan: 'launch',
   sources: '{counts: {from: prometheus, url: "http://prometheus:9090", query: up}}',
   manual_changes: 'respect',
+  notify_before: '15m',
   disruption: `
   raise: { when: any }
   lower: { when: idle, deadline: 2h, then: apply }

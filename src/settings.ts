@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import type { z } from 'zod';
 import { printable } from './common/safe-text.ts';
 import type { Prices } from './domain/compute/cost.ts';
+import type { NotifyRules } from './domain/notifications/receivers.ts';
 import type { ManualChanges, PartialDisruption } from './domain/policy/disruption.ts';
 import type { KnownSources } from './policy/sources.ts';
 import type { Team } from './policy/teams.ts';
@@ -11,6 +12,7 @@ import { formerProfiles } from './settings/account-schema.ts';
 import { type Account, accountsOf } from './settings/accounts.ts';
 import { type ListenAddress, parseQueueUrl, type QueueLocation } from './settings/addresses.ts';
 import { readConfigFile } from './settings/config-file.ts';
+import { notifyRulesOf } from './settings/notify-schema.ts';
 import { combinationProblems, schemaProblems } from './settings/problems.ts';
 import { findProxy, type ProxySetting } from './settings/proxy.ts';
 import { type LOG_LEVELS, type MODES, type SettingName, settingsSchema } from './settings/schema.ts';
@@ -55,7 +57,9 @@ export interface Settings {
   teams: readonly Team[];
   /** Sources of connection counts, and what those of policy files may reach. */
   knownSources: KnownSources;
-  /** The secrets that sources may name, by their variable. */
+  /** Who is told what. */
+  notify: NotifyRules;
+  /** The secrets that sources and receivers may name, by their variable. */
   sourceVariables: ReadonlyMap<string, Secret>;
   queue: QueueLocation;
   /** Where this machine keeps what must outlive the store; absolute. */
@@ -160,6 +164,9 @@ function assemble({
     knownSources: knownSourcesOf(values.sources, values.sources_allowed_origins, {
       file,
       tokenOrigins: given.get('sources_allowed_origins')?.source === 'variable' ? values.sources_allowed_origins : [],
+    }),
+    notify: notifyRulesOf(values.notify, {
+      ...{ allowedOrigins: values.notify_allowed_origins, beforeMs: values.notify_before, file },
     }),
     sourceVariables: sourceVariables(env),
     queue: queueLocation(values, given, cwd),

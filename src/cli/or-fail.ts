@@ -1,6 +1,6 @@
 import type { PolicySet } from '../domain/policy/policy.ts';
 import { frozenPart, withParts } from '../domain/policy/team-parts.ts';
-import { type LoadOptions, loadPolicySet } from '../policy/load.ts';
+import { loadPolicySet } from '../policy/load.ts';
 import { formatProblem, type PolicyProblem } from '../policy/problem.ts';
 import { readSettings, type Settings } from '../settings.ts';
 import { UserError } from './fail.ts';
@@ -14,11 +14,15 @@ export function settingsOrFail(options: Parameters<typeof readSettings>[0]): Set
   return read.settings;
 }
 
-type Known = Required<Pick<LoadOptions, 'knownSources' | 'teams'>>;
+type Known = Pick<Settings, 'knownSources' | 'teams' | 'notify'>;
+
+function loadWith(paths: readonly string[], { knownSources, teams, notify }: Known) {
+  return loadPolicySet({ paths, knownSources, teams, receivers: notify.receivers });
+}
 
 /** The policies, or an error that shows every problem with its place. */
-export async function loadOrFail(paths: readonly string[], { knownSources, teams }: Known): Promise<PolicySet> {
-  const loaded = await loadPolicySet({ paths, knownSources, teams });
+export async function loadOrFail(paths: readonly string[], known: Known): Promise<PolicySet> {
+  const loaded = await loadWith(paths, known);
   if (loaded.ok) return loaded.set;
   throw refused(loaded.problems);
 }
@@ -27,11 +31,11 @@ export async function loadOrFail(paths: readonly string[], { knownSources, teams
  * The policies to start a daemon with: teams whose files have problems hinder nobody else. Nothing is written to the computes of those
  * until their files can be read; the daemon says what is wrong when it first reads them.
  */
-export async function loadToRun(paths: readonly string[], { knownSources, teams }: Known): Promise<PolicySet> {
-  const loaded = await loadPolicySet({ paths, knownSources, teams });
+export async function loadToRun(paths: readonly string[], known: Known): Promise<PolicySet> {
+  const loaded = await loadWith(paths, known);
   if (loaded.ok) return loaded.set;
   if (!loaded.others) throw refused(loaded.problems);
-  const broken = teams.filter(({ name }) => loaded.problems.some(({ team }) => team === name));
+  const broken = known.teams.filter(({ name }) => loaded.problems.some(({ team }) => team === name));
   return withParts(loaded.others.set, new Map(broken.map((team) => [team.name, frozenPart(team)])));
 }
 

@@ -25,7 +25,7 @@ import { readKeysAtStart } from './accounts.ts';
 import { explainApiError, openControlApi } from './control-api.ts';
 import { NO_METRICS } from './no-metrics.ts';
 import { type Planning, planReading } from './planning.ts';
-import { costRulesOf } from './rules-from-files.ts';
+import { rulesOf } from './rules-from-files.ts';
 import { openStore, SILENT_LOG } from './stored-facts.ts';
 
 const MOST_CLOCK_OFFSET_MS = 2_000;
@@ -90,9 +90,7 @@ function depsOf(
   const clock = systemClock();
   const fleet = createFleet({ clock });
   const telemetry = { log: SILENT_LOG, metrics: NO_METRICS };
-  const { disruption, manualChanges, revision, teams } = settings;
-  const costs = costRulesOf(settings);
-  const current = { policies, disruption, manualChanges, profiles: situation.profiles, revision, costs, teams };
+  const current = { ...rulesOf(settings, policies.set), policies, profiles: situation.profiles };
   return {
     ...{ clock, api, store, telemetry, rules: { current } },
     reportEvent,

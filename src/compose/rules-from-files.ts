@@ -17,6 +17,7 @@ const RELOADED: ReadonlySet<string> = new Set([
   'revision',
   'knownSources',
   'teams',
+  'notify',
 ]);
 const RELOADED_OF_ACCOUNT: ReadonlySet<string> = new Set(['plan', 'profile']);
 
@@ -45,8 +46,9 @@ export function rulesFromFiles(options: RulesFromFilesOptions): RulesSource {
     if (!settings.ok) return settings;
     paths = settings.settings.policies;
     const files: string[] = [];
-    const { knownSources, teams } = settings.settings;
-    const loaded = await loadPolicySet({ paths, cwd, knownSources, teams, onRead: (file) => files.push(file) });
+    const { knownSources, teams, notify } = settings.settings;
+    const known = { knownSources, teams, receivers: notify.receivers };
+    const loaded = await loadPolicySet({ paths, cwd, ...known, onRead: (file) => files.push(file) });
     readBefore = files;
     const usable = loaded.ok ? loaded : loaded.others;
     const problems = loaded.ok ? [] : loaded.problems;
@@ -72,9 +74,9 @@ export function rulesFromFiles(options: RulesFromFilesOptions): RulesSource {
 
 /** What the settings and a policy set say that may be exchanged while a daemon runs. */
 export function rulesOf(settings: Settings, policies: PolicySet): Rules {
-  const { disruption, manualChanges, revision, accounts, teams } = settings;
+  const { disruption, manualChanges, revision, accounts, teams, notify } = settings;
   const costs = costRulesOf(settings);
-  return { policies, disruption, manualChanges, revision, costs, profiles: profilesOf(accounts), teams };
+  return { policies, disruption, manualChanges, revision, costs, profiles: profilesOf(accounts), teams, notify };
 }
 
 /** Who owns usage, and what it costs. */

@@ -4,6 +4,7 @@ import { findPolicyFiles, shownPath } from './find-files.ts';
 import { POLICY_LIMITS } from './limits.ts';
 import { type PolicyFileText, type PolicySetResult, parsePolicyFiles } from './parse.ts';
 import type { PolicyProblem } from './problem.ts';
+import type { ReceiverNames } from './receivers.ts';
 import type { KnownSources } from './sources.ts';
 import { type Team, teamsOfFiles } from './teams.ts';
 
@@ -16,6 +17,8 @@ export interface LoadOptions {
   onRead?: (file: string) => void;
   /** What the settings say of sources of connection counts. */
   knownSources?: KnownSources;
+  /** Who can be told something: what policies may name. */
+  receivers?: ReceiverNames;
   /** Whose files may do what; files of no team may do everything. */
   teams?: readonly Team[];
 }
@@ -25,7 +28,7 @@ export interface LoadOptions {
  * there is no set; only teams don't hinder each other (`others`). Never throws for anything that is in the files or about them.
  */
 export async function loadPolicySet(options: LoadOptions): Promise<PolicySetResult> {
-  const { paths, cwd = process.cwd(), onRead, knownSources, teams = [] } = options;
+  const { paths, cwd = process.cwd(), onRead, knownSources, receivers, teams = [] } = options;
   const found = await findPolicyFiles(paths, cwd);
   const texts: PolicyFileText[] = [];
   const { teamOf, problems: ofTeams } = await teamsOfFiles(teams, cwd);
@@ -52,7 +55,8 @@ export async function loadPolicySet(options: LoadOptions): Promise<PolicySetResu
     onRead?.(file);
     return readText(file);
   };
-  return parsePolicyFiles(texts, { readReferenced, unread: problems, ...(knownSources && { knownSources }) });
+  const ofSettings = { ...(knownSources && { knownSources }), ...(receivers && { receivers }) };
+  return parsePolicyFiles(texts, { readReferenced, unread: problems, ...ofSettings });
 }
 
 type Read = { ok: true; text: string } | { ok: false; code: PolicyProblem['code']; message: string };

@@ -7,6 +7,7 @@ import { POLICY_LIMITS, whySetTooCostly } from './limits.ts';
 import { type ParsedFile, parsePolicyFile } from './parse-file.ts';
 import type { PolicyProblem } from './problem.ts';
 import type { WrittenPolicy } from './reader.ts';
+import { type ReceiverNames, unknownReceivers } from './receivers.ts';
 import { gatherSources, type KnownSources, NO_SOURCES, refusedSources, sourceName, unknownSources } from './sources.ts';
 import type { Team } from './teams.ts';
 
@@ -32,6 +33,8 @@ interface ParseOptions {
   readReferenced?: ReadReferenced;
   /** What the settings say of sources; without it policy files define all of them, and reach nothing. */
   knownSources?: KnownSources;
+  /** Who can be told something; without it nobody. */
+  receivers?: ReceiverNames;
   /** What is wrong with files that could not be read. */
   unread?: readonly PolicyProblem[];
 }
@@ -82,7 +85,7 @@ function whole(parts: readonly Part[]) {
 }
 
 function parsePart(files: readonly PolicyFileText[], options: ParseOptions & { knownSources: KnownSources }): Part {
-  const { readReferenced = readsNothing, knownSources } = options;
+  const { readReferenced = readsNothing, knownSources, receivers = [] } = options;
   const readIcal = icalReader(readReferenced);
   const parsed = files
     .toSorted((a, b) => comparePaths(a.path, b.path))
@@ -96,7 +99,12 @@ function parsePart(files: readonly PolicyFileText[], options: ParseOptions & { k
   const ofFiles = parsed.flatMap((file) => file.problems);
   // In a file with other problems a source may be missing from what was understood.
   const policies = parsed.flatMap((file) => file.policies);
-  const ofSet = () => [...gathered.problems, ...unknownSources(written, sources), ...trialProblems(policies, written)];
+  const ofSet = () => [
+    ...gathered.problems,
+    ...unknownSources(written, sources),
+    ...unknownReceivers(written, receivers),
+    ...trialProblems(policies, written),
+  ];
   const ofNames = ofFiles.length > 0 ? [] : ofSet();
   const problems = [...ofFiles, ...ofNames, ...duplicateNames(parsed), ...tooMuch(parsed)];
   const team = files[0]?.team?.name;

@@ -42,7 +42,8 @@ function dsnOf({ dsn = '', dsn_env, dsn_file }: Extract<Source, { from: 'postgre
   return placeOf(dsn_env, dsn_file) ?? { from: 'text', text: dsn };
 }
 
-function placeOf(name: string | undefined, path: string | undefined): SecretPlace | undefined {
+/** Where a secret is: in a variable of this name, or in a file at this path. */
+export function placeOf(name: string | undefined, path: string | undefined): SecretPlace | undefined {
   if (name !== undefined) return { from: 'variable', name };
   return path === undefined ? undefined : { from: 'file', path };
 }

@@ -23,6 +23,8 @@ interface WrittenBase {
   mode: 'enforce' | 'observe';
   disruption?: written.Disruption | undefined;
   manual_changes?: written.ManualChanges | undefined;
+  notify?: string[] | undefined;
+  notify_before?: number | undefined;
 }
 
 /** What every kind of policy has. Absent keys stay absent, so that the hash of a set does not depend on them. */
@@ -39,6 +41,8 @@ export function toBase(policy: WrittenBase, { file, owner, team, groups }: FileC
     priority: policy.priority,
     ...(policy.disruption && { disruption: toDisruption(policy.disruption) }),
     ...(policy.manual_changes && { manualChanges: toManualChanges(policy.manual_changes) }),
+    ...(policy.notify && { notify: policy.notify }),
+    ...(policy.notify_before !== undefined && { notifyBeforeMs: policy.notify_before }),
   };
 }
 

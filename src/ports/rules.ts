@@ -1,5 +1,6 @@
 import type { AccountPlan, Prices } from '../domain/compute/cost.ts';
 import type { ConnectionProfile } from '../domain/connections/connection-profile.ts';
+import type { NotifyRules } from '../domain/notifications/receivers.ts';
 import type { ManualChanges, PartialDisruption } from '../domain/policy/disruption.ts';
 import type { OwnerRule } from '../domain/policy/owners.ts';
 import type { PolicySet } from '../domain/policy/policy.ts';
@@ -23,6 +24,8 @@ export interface Rules {
   /** How many connections a size accepts, by account. */
   profiles: ReadonlyMap<string, ConnectionProfile>;
   costs: CostRules;
+  /** Who is told what. */
+  notify: NotifyRules;
   /** What the rules were made from, such as a commit. */
   revision: string | undefined;
 }

@@ -85,6 +85,19 @@ export const SETTINGS = {
     fallback: '[]',
     help: 'Origins, such as http://prometheus:9090, that sources in policy files may query. Sources in the settings need no entry, unless they send a bearer token: then the variable must list the origin.',
   },
+  notify: {
+    fallback: '{}',
+    help: 'Who is told of changes and problems: receivers by name, each with to (webhook or slack), where it is, the secret of its signature, and optionally owners and kinds. See docs/how-to-notifications.md.',
+  },
+  notify_allowed_origins: {
+    variable: 'EBB_NOTIFY_ALLOWED_ORIGINS',
+    fallback: '[]',
+    help: 'Origins, such as https://hooks.example, that receivers of notify may be on. This machine needs no entry, nor do incoming webhooks of Slack.',
+  },
+  notify_before: {
+    fallback: '',
+    help: 'How long before a change that disconnects clients receivers are told, 1m to 1d, for policies that do not set it, such as 15m. If absent, they are not told ahead.',
+  },
   disruption: {
     fallback: '',
     help: 'When disruptive changes are allowed, for policies that do not set it. The same keys as in a policy.',
@@ -148,6 +161,8 @@ export const SECRET_VARIABLES = {
     'Used if there is no other key, and only for reading: observe mode and commands that show something. Writing needs EBB_API_KEY or a key file.',
   'EBB_DSN_…': 'Connection strings that connection sources name as dsn_env.',
   'EBB_PROMETHEUS_TOKEN…': 'Bearer tokens that connection sources name as token_env.',
+  'EBB_NOTIFY_SECRET…': 'What messages to webhooks are signed with, where notify names it as secret_env.',
+  'EBB_NOTIFY_URL…': 'URLs of receivers that notify names as url_env: that of a Slack webhook is a secret.',
   EBB_TOKEN:
     'Bearer token of at least 16 characters that every page except /healthz requires; commands send it with --url. For one token per person: token_file.',
 } as const;

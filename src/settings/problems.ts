@@ -8,6 +8,7 @@ import { ACCOUNT_KEYS } from './account-schema.ts';
 import { isPlainAndRemote } from './addresses.ts';
 import type { ConfigFile } from './config-file.ts';
 import { MISPLACED_KEYS, SETTINGS } from './declarations.ts';
+import { destinationRefused, RECEIVER_KEYS } from './notify-schema.ts';
 import type { SettingName, settingsSchema } from './schema.ts';
 import type { Environment, Given } from './sources.ts';
 import { TEAM_KEYS } from './team-schema.ts';
@@ -88,6 +89,7 @@ function unknownKeys({ keys, message }: UnrecognizedKeys, path: readonly string[
 function unknownSetting(key: string, path: readonly string[]): string {
   if (path.length === 0) return unknown(key, Object.keys(SETTINGS));
   if (path[0] === 'accounts' && path.length === 2) return unknown(key, ACCOUNT_KEYS);
+  if (path[0] === 'notify' && path.length === 2) return unknown(key, RECEIVER_KEYS);
   if (path[0] === 'teams' && path.length === 2) return unknown(key, TEAM_KEYS);
   return unknown(key, NESTED_KEYS.get(path.at(-1) ?? '') ?? []);
 }
@@ -116,7 +118,20 @@ export function combinationProblems(values: Values, given: Sources, env: Environ
   if (env.EBB_TOKEN && !isBearerToken(env.EBB_TOKEN)) {
     problems.push(`EBB_TOKEN: must be ${BEARER_TOKEN_FORM}; make one with: openssl rand -hex 32`);
   }
-  return [...problems, ...homelessKeys(values, given, env), ...keyDestinationProblems(values, given, env)];
+  return [
+    ...problems,
+    ...homelessKeys(values, given, env),
+    ...keyDestinationProblems(values, given, env),
+    ...receiverProblems(values, given),
+  ];
+}
+
+/** Receivers that are where nothing may be sent. Those whose URL is a secret are checked when it is read. */
+function receiverProblems({ notify, notify_allowed_origins: allowed }: Values, given: Sources): string[] {
+  return Object.entries(notify).flatMap(([name, { to, url }]) => {
+    const refused = url === undefined ? undefined : destinationRefused(url, { to }, allowed);
+    return refused === undefined ? [] : [`${given.get('notify')?.where}: the receiver ${name}: ${refused}`];
+  });
 }
 
 /** Beside `accounts`, a key that none of them names: whose it would be is not for us to guess. */

@@ -5,6 +5,7 @@ import { Disruption, ManualChanges } from '../policy/schema/policy-base.ts';
 import { DAY_MS, duration } from '../policy/schema/scalars.ts';
 import { accountsSchema, connectionProfileSchema, planSchema, pricesSchema } from './account-schema.ts';
 import { parseApiUrl, parseListenAddress, parseQueueUrl } from './addresses.ts';
+import { notifyBeforeSchema, notifySchema } from './notify-schema.ts';
 import { keyPath, listOrText, oneOf, text } from './schema-parts.ts';
 import { allowedOriginsSchema, sourcesSchema } from './source-settings.ts';
 import { teamsSchema } from './team-schema.ts';
@@ -75,6 +76,9 @@ export const settingsSchema = z.strictObject({
   teams: teamsSchema.default({}),
   sources: sourcesSchema.default({}),
   sources_allowed_origins: allowedOriginsSchema.default([]),
+  notify: notifySchema.default({}),
+  notify_allowed_origins: allowedOriginsSchema.default([]),
+  notify_before: notifyBeforeSchema.optional(),
   disruption: Disruption.default({}),
   manual_changes: ManualChanges.optional(),
   queue_url: read(parseQueueUrl).prefault('embedded:.ebb'),

@@ -8,7 +8,7 @@ import type { FreezePolicy } from '../../src/domain/policy/kinds/freeze.ts';
 import type { Policy, PolicySet } from '../../src/domain/policy/policy.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { CostRules, Rules, RulesReading } from '../../src/ports/rules.ts';
-import { aSchedule, aWindow, compiled, NO_COSTS } from '../support/builders.ts';
+import { aSchedule, aWindow, compiled, NO_COSTS, NO_RECEIVERS } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
 const freeze: FreezePolicy = {
@@ -30,6 +30,7 @@ function rulesWith(policies: PolicySet, costs: CostRules = NO_COSTS): Rules {
     revision: undefined,
     costs,
     teams: [],
+    notify: NO_RECEIVERS,
   };
 }
 

@@ -168,6 +168,8 @@ const base = (kind: string) => ({
   team: fc.constant(undefined),
   disruption: disruptions,
   manualChanges,
+  notify: fc.constant(undefined),
+  notifyBeforeMs: fc.constant(undefined),
 });
 const BASE_KEYS = ['kind', 'name', 'file', 'mode', 'select', 'priority'] as const;
 

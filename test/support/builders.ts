@@ -156,10 +156,13 @@ export function compiled(...policies: Policy[]): CompiledPolicies {
 /** Nobody owns anything, and no price is known. */
 export const NO_COSTS = { owners: [], prices: { free: 0, launch: 0.1, scale: 0.2 }, plans: new Map() };
 
+/** Nobody is told anything. */
+export const NO_RECEIVERS = { receivers: [], allowedOrigins: [] };
+
 export function currentRules(...policies: Policy[]): CurrentRules {
   const [disruption, profiles] = [{}, new Map()];
   const current = { policies: compiled(...policies), disruption, profiles, manualChanges: undefined };
-  return { current: { ...current, revision: undefined, costs: NO_COSTS, teams: [] } };
+  return { current: { ...current, revision: undefined, costs: NO_COSTS, teams: [], notify: NO_RECEIVERS } };
 }
 
 /** A plan with all of its reasons in a row, as people are shown them, and the gates that hold what waits. */

@@ -56,7 +56,9 @@ async function playDemo(flags: DemoFlags, { cleanUp, signal, stopped }: Stage): 
   // The reader of the output may go before the day ends (`| head`): then nothing but this runs.
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   const own = flags.policies === POLICIES ? [await writeHeadroomPolicy(folder)] : [];
-  const policies = await loadOrFail([flags.policies, ...own], { knownSources: NO_SOURCES, teams: [] });
+  const policies = await loadOrFail([flags.policies, ...own], {
+    ...{ knownSources: NO_SOURCES, teams: [], notify: { receivers: [], allowedOrigins: [] } },
+  });
   introduce(policies.policies);
   const queueUrl = `embedded:${join(folder, 'queue')}`;
   await prepareQueue(queueUrl);

@@ -43,7 +43,11 @@ export async function examine(paths: readonly string[], flags: ValidateFlags): P
   const { settings, notes } = settingsFor(flags, paths.length === 0 || needsFleet);
   const loaded = await loadPolicySet({
     paths: paths.length > 0 ? paths : (settings?.policies ?? []),
-    ...(settings && { knownSources: settings.knownSources, teams: settings.teams }),
+    ...(settings && {
+      knownSources: settings.knownSources,
+      teams: settings.teams,
+      receivers: settings.notify.receivers,
+    }),
   });
   if (!loaded.ok) return { problems: loaded.problems, warnings: [], notes, written: { policies: 0, files: 0 } };
   const { set, written } = loaded;

@@ -35,4 +35,8 @@ export interface PolicyBase {
   /** When a change may disturb; what it leaves out is as the settings say. */
   disruption?: PartialDisruption;
   manualChanges?: ManualChanges;
+  /** Receivers that are told of its changes, besides those that take its owner. */
+  notify?: readonly string[];
+  /** How long before a change that disconnects clients people are told, in milliseconds; absent: as the settings say. */
+  notifyBeforeMs?: number;
 }

@@ -133,6 +133,15 @@ export const PolicyName = z
   .describe('Unique over all files; a label of metrics, logs and history.');
 export type PolicyName = z.infer<typeof PolicyName>;
 
+/** Names of receivers, which `notify` of the settings defines. */
+export const ReceiverList = z
+  .array(
+    z.string(expected('the name of a receiver')).min(1, 'expected the name of a receiver'),
+    expected('a list of receivers'),
+  )
+  .min(1, 'expected at least one receiver')
+  .max(20, 'a list has at most 20 receivers');
+
 /** The keys that every kind of policy has. */
 export const policyBase = {
   name: PolicyName,
@@ -152,4 +161,10 @@ export const policyBase = {
   enabled: z.boolean(expected('true or false')).default(true).describe('false: checked, then ignored.'),
   disruption: Disruption.describe('When disruptive changes are allowed.').optional(),
   manual_changes: ManualChanges.describe('What happens to manual changes.').optional(),
+  notify: ReceiverList.describe(
+    'Receivers that are told of changes by this policy, besides those that take its owner.',
+  ).optional(),
+  notify_before: duration({ minMs: MINUTE_MS, maxMs: DAY_MS, text: '1m to 1d' })
+    .describe('How long before a change that disconnects clients they are told.')
+    .optional(),
 };

@@ -1,0 +1,38 @@
+import type { SecretPlace } from '../policy/policy.ts';
+import type { Notification, NotificationKind } from './notification.ts';
+
+/** Who is told something, as the settings define it. Secrets are only named here, never held. */
+export interface Receiver {
+  name: string;
+  to: 'webhook' | 'slack';
+  url: SecretPlace | { from: 'text'; text: string };
+  /** What a webhook's messages are signed with. */
+  secret?: SecretPlace;
+  /** The settings file; relative paths in it start from its folder. */
+  file: string;
+  /** Takes only what concerns computes of these owners; absent: everything, also what concerns the whole fleet. */
+  owners?: readonly string[];
+  /** Takes only these; absent: all kinds. */
+  kinds?: readonly NotificationKind[];
+}
+
+/** What the settings say of notifications. */
+export interface NotifyRules {
+  receivers: readonly Receiver[];
+  /** Where messages may be sent, such as `https://hooks.example`. */
+  allowedOrigins: readonly string[];
+  /** How long before a change that disconnects clients people are told, where a policy does not say; absent: they are not. */
+  beforeMs?: number;
+}
+
+/** The receivers of a notification: those that take its owner and kind, and those that its policy names. */
+export function receiversOf(
+  receivers: readonly Receiver[],
+  { kind, owner, receivers: named = [] }: Pick<Notification, 'kind' | 'owner' | 'receivers'>,
+): Receiver[] {
+  return receivers.filter(
+    ({ name, owners, kinds }) =>
+      named.includes(name) ||
+      ((owners === undefined || (owner !== undefined && owners.includes(owner))) && (kinds?.includes(kind) ?? true)),
+  );
+}
