@@ -1,5 +1,6 @@
 import type { Compute, ComputeSettings, ComputeState } from '../domain/compute/compute.ts';
 import type { Priority } from '../domain/rate-budget/grant.ts';
+import type { Grant } from './rate-budget.ts';
 
 /** A project as the list of projects shows it: identity, and the cheap signs that something in it changed. */
 export interface Project {
@@ -114,8 +115,8 @@ export type ApiResult<T> = { ok: true; value: T } | { ok: false; error: ControlA
 /** A permit of the rate budget to send one request of a kind. */
 export interface Permit {
   isUsed(): boolean;
-  /** Uses it; undefined if it was used before, or has become so old that the budget must be asked again. */
-  take(): { waitedMs: number } | undefined;
+  /** Uses it; undefined if it was used before. */
+  take(): Pick<Grant, 'waitedMs' | 'comesDue'> | undefined;
   /** Nothing is sent by it: somebody else may. Does nothing once it was used. */
   giveBack(): void;
 }

@@ -7,11 +7,18 @@ export interface BudgetRequest {
   route: string;
   /** Who is more urgent goes first, in all processes that share the budget. */
   priority: Priority;
+  /** It had leave that came too late: it goes before others that are as urgent. */
+  isAgain?: boolean;
 }
 
-/** Leave to send one request. */
+/** Leave to send one request, at an instant that may be a little ahead: until then it can be prepared. */
 export interface Grant {
   waitedMs: number;
+  /**
+   * Waits for the instant at which the request is to be sent. False if that is over, or the service has refused requests since: then
+   * nothing may be sent by it, unless `orLater`, which only a 429 makes false. Rejects with the signal's reason when aborted.
+   */
+  comesDue(signal: AbortSignal, options?: { orLater?: boolean }): Promise<boolean>;
   /** Nothing is sent by it: it goes to the next that waits for the same, if any. */
   giveBack(): void;
 }
@@ -21,7 +28,7 @@ export interface Grant {
  * budget, as far as the implementation reaches. All times are real milliseconds.
  */
 export interface RateBudget {
-  /** Waits until the request may be sent. Rejects with the signal's reason when aborted. */
+  /** Waits until it is known when the request may be sent. Rejects with the signal's reason when aborted. */
   acquire(request: BudgetRequest, signal: AbortSignal): Promise<Grant>;
   /**
    * Tells that a request of the account was answered 429: nothing is sent for `retryAfterMs`, 5 minutes at most, and less from then

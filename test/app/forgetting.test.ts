@@ -31,7 +31,7 @@ function aDaemon() {
     async *listOperations() {
       yield platform.operations;
     },
-    permit: async () => ({ isUsed: () => false, take: () => ({ waitedMs: 0 }), giveBack() {} }),
+    permit: async () => ({ isUsed: () => false, take: () => undefined, giveBack() {} }),
     accountStatus: () => [{ account: 'a', key: 'valid' }],
   };
   const time = { ms: 0 };

@@ -29,7 +29,7 @@ async function readAt(computes: number, nextBoundaryMs: number, account = 'a'): 
       reads += 1;
       return { ok: true, value: { computes: [], unreadable: [] } };
     },
-    permit: async () => ({ isUsed: () => false, take: () => ({ waitedMs: 0 }), giveBack() {} }),
+    permit: async () => ({ isUsed: () => false, take: () => undefined, giveBack() {} }),
     accountStatus: () => [{ account: 'a', key: 'valid' }],
   };
   const deps = {

@@ -64,8 +64,8 @@ describe('each status has its code', () => {
       return undefined;
     });
     const api = client(url);
-    const busy = Array.from({ length: 16 }, () => api.listComputes(PROJECT, { deadlineMs: 5_000 }));
-    await expect.poll(() => held.length).toBe(16);
+    const busy = Array.from({ length: 128 }, () => api.listComputes(PROJECT, { deadlineMs: 5_000 }));
+    await expect.poll(() => held.length).toBe(128);
     const error = errorOf(await api.updateCompute('calm-sea-1', 'ep-1', { minCu: 1 }, { deadlineMs: 50 }));
     expect(error.code).toBe('timeout');
     for (const response of held) response.end(JSON.stringify({ endpoints: [] }));

@@ -11,7 +11,7 @@ function manualBudgets() {
     asked,
     grant: (_account: string, wanted: Wanted) =>
       new Promise<Granted>((resolve) =>
-        asked.push({ wanted, answer: (afterMs, waitMs = 1) => resolve({ afterMs, waitMs, level: 0 }) }),
+        asked.push({ wanted, answer: (afterMs, waitMs = 1) => resolve({ timeMs: 7_000, afterMs, waitMs, level: 0 }) }),
       ),
     learn: async () => 1,
   };
@@ -20,6 +20,7 @@ function manualBudgets() {
 /** Grants whatever is wanted, at once. */
 const GENEROUS = {
   grant: async (_account: string, { count }: Wanted): Promise<Granted> => ({
+    timeMs: 0,
     afterMs: new Array<number>(count).fill(0),
     waitMs: 0,
     level: 0,
@@ -53,8 +54,58 @@ test('the most urgent go first, then those who came first, and an abort gives it
     '1 raise',
     '2 read',
   ]);
+});
+
+test('what was sent counts as used, by account', async () => {
+  const budget = createRateBudget({ budgets: GENEROUS, perMinute: 10 });
+  const grants = await Promise.all(
+    Array.from({ length: 3 }, () => budget.acquire({ account: 'a', route: 'r', priority: 'read' }, NEVER)),
+  );
+  expect(budget.usedRatio('a')).toBe(0);
+  for (const grant of grants) expect(await grant.comesDue(NEVER)).toBe(true);
   expect(budget.usedRatio('a')).toBeCloseTo(0.3);
   expect(budget.usedRatio('b')).toBe(0);
+});
+
+test('leave that comes too late is not used, the log is told, and who had it goes before the others', async () => {
+  const budgets = manualBudgets();
+  const time = { nowMs: 1_000 };
+  const budget = createRateBudget({ budgets, perMinute: 10, monotonicMs: () => time.nowMs });
+  const order: string[] = [];
+  const enter = async (name: string, isAgain = false) => {
+    const grant = await budget.acquire({ account: 'a', route: 'r', priority: 'raise', isAgain }, NEVER);
+    order.push(name);
+    return grant;
+  };
+  const first = enter('first');
+  const others = enter('other');
+  await expect.poll(() => budgets.asked.length).toBe(1);
+  budgets.asked[0]?.answer([20]);
+  time.nowMs += 20;
+  const inTime = await first;
+  // Its process was busy between the grant and the sending.
+  time.nowMs += 126;
+  expect(await inTime.comesDue(NEVER)).toBe(false);
+  const again = enter('again', true);
+  await expect.poll(() => budgets.asked.length).toBe(2);
+  budgets.asked[1]?.answer([0, 0]);
+  expect(await (await again).comesDue(NEVER)).toBe(true);
+  await others;
+  expect(order).toEqual(['first', 'again', 'other']);
+  expect(budgets.asked.map(({ wanted }) => wanted.unsent)).toEqual([undefined, [7_020]]);
+});
+
+test('how long a question was under way counts as lateness too', async () => {
+  const budgets = manualBudgets();
+  const time = { nowMs: 1_000 };
+  const budget = createRateBudget({ budgets, perMinute: 10, monotonicMs: () => time.nowMs });
+  const waiting = budget.acquire({ account: 'a', route: 'r', priority: 'raise' }, NEVER);
+  await expect.poll(() => budgets.asked.length).toBe(1);
+  time.nowMs += 126;
+  budgets.asked[0]?.answer([0]);
+  const grant = await waiting;
+  expect(await grant.comesDue(NEVER)).toBe(false);
+  expect(await grant.comesDue(NEVER, { orLater: true })).toBe(true);
 });
 
 test('somebody more urgent does not wait for the next question of the others', async () => {

@@ -25,7 +25,7 @@ export function recordingMetrics(): Metrics & { values: Map<string, number> } {
 
 /** Holds nothing back. */
 export const UNLIMITED: RateBudget = {
-  acquire: async () => ({ waitedMs: 0, giveBack() {} }),
+  acquire: async () => ({ waitedMs: 0, comesDue: async () => true, giveBack() {} }),
   throttled: async () => {},
   answered: () => {},
   stalledMs: () => 0,

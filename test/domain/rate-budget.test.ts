@@ -86,16 +86,22 @@ test('whatever is wanted when, and however requests are delayed on their way, no
   fc.assert(
     fc.property(
       fc.array(step, { minLength: 60, maxLength: 200 }),
-      fc.infiniteStream(fc.integer({ min: 0, max: LIMITS.jitterMs - 1 })),
+      fc.infiniteStream(fc.integer({ min: 0, max: 2 * LIMITS.jitterMs })),
       (steps, delays) => {
         let state = newBudget(LIMITS, START, true);
         let nowMs = START;
         const arrived: Record<string, number[]> = { GET: [], [PATCH]: [] };
+        const unsent: Record<string, number[]> = { GET: [], [PATCH]: [] };
         for (const { gapMs, ...wanted } of steps) {
           nowMs += gapMs;
-          const granted = grant(LIMITS, state, nowMs, wanted);
+          const granted = grant(LIMITS, state, nowMs, { ...wanted, unsent: unsent[wanted.route]?.splice(0) ?? [] });
           state = granted.state;
-          for (const afterMs of granted.afterMs) arrived[wanted.route]?.push(nowMs + afterMs + delays.next().value);
+          for (const afterMs of granted.afterMs) {
+            const delayMs = delays.next().value;
+            // What would be too late is not sent.
+            if (delayMs < LIMITS.jitterMs) arrived[wanted.route]?.push(nowMs + afterMs + delayMs);
+            else unsent[wanted.route]?.push(granted.timeMs + afterMs);
+          }
         }
         expect(mostWithin(Object.values(arrived).flat(), 60_000)).toBeLessThanOrEqual(LIMITS.perMinute);
         for (const ofRoute of Object.values(arrived)) {
@@ -105,6 +111,16 @@ test('whatever is wanted when, and however requests are delayed on their way, no
     ),
     { numRuns: 50 },
   );
+});
+
+test('what was granted and not sent makes room again', () => {
+  const full = sendAll(LIMITS, newBudget(LIMITS, START, true), LIMITS.perMinute, { route: PATCH });
+  const wanted = { route: PATCH, count: 9, priority: 'raise' } as const;
+  const nowMs = full.state.lastMs + 2_000;
+  expect(grant(LIMITS, full.state, nowMs, wanted).afterMs).toEqual([]);
+  const unsent = [...full.sentMs.slice(-5), START - 1];
+  expect(grant(LIMITS, full.state, nowMs, { ...wanted, unsent }).afterMs).toHaveLength(5);
+  expect(grant(LIMITS, full.state, nowMs, { ...wanted, route: 'GET', unsent }).afterMs).toHaveLength(5);
 });
 
 test('a log of which nothing is known starts a minute at the steady rate, and so does one that misses what was sent', () => {

@@ -1,5 +1,5 @@
 import { LONGEST_PAUSE_MS, STEADY_LEVEL } from '../../domain/rate-budget/grant.ts';
-import type { RateBudget } from '../../ports/rate-budget.ts';
+import type { BudgetRequest, RateBudget } from '../../ports/rate-budget.ts';
 import type { Log, Metrics } from '../../ports/telemetry.ts';
 import { parseRetryAfter } from './answers.ts';
 import { type ApiCall, isWrite, routeOf } from './api-call.ts';
@@ -76,7 +76,7 @@ export function withBudget(
     const priority = call.priority ?? (isWrite(call) ? 'lowering' : 'read');
     try {
       const request = { account: call.account, route: routeOf(call), priority };
-      const { waitedMs } = call.permit?.take() ?? (await budget.acquire(request, signal));
+      const waitedMs = await inTurn(budget, request, { signal, permit: call.permit });
       reviewLevel(call.account);
       metrics.set('ebb_api_budget_used_ratio', { account: call.account }, budget.usedRatio(call.account));
       if (waitedMs > 0) metrics.increment('ebb_api_throttled_seconds_total', {}, waitedMs / 1000);
@@ -90,6 +90,24 @@ export function withBudget(
     else answered(call.account);
     return exchange;
   };
+}
+
+/** Leave that comes too late so often in a row is used all the same: a process that is always late would never send anything. */
+const MOST_TRIES = 4;
+
+/** Waits until the request is to be sent; for how many milliseconds the budget made it wait. Leave that comes too late is asked for again. */
+async function inTurn(
+  budget: RateBudget,
+  request: BudgetRequest,
+  { signal, permit }: { signal: AbortSignal; permit: ApiCall['permit'] },
+): Promise<number> {
+  let grant = permit?.take() ?? (await budget.acquire(request, signal));
+  let { waitedMs } = grant;
+  for (let tries = 1; !(await grant.comesDue(signal, { orLater: tries >= MOST_TRIES })); tries += 1) {
+    grant = await budget.acquire({ ...request, isAgain: true }, signal);
+    waitedMs += grant.waitedMs;
+  }
+  return waitedMs;
 }
 
 /** What a level of the budget means, for people. */

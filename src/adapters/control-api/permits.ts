@@ -9,27 +9,22 @@ const ROUTES: Readonly<Record<PermittedCall, string>> = {
   restartCompute: `POST ${RESTART}`,
 };
 
-/** Leave that is older counts for another second than that in which the request would be sent. Milliseconds. */
-const SERVES_MS = 1_000;
-
 /** A permit of the budget that is waited for ahead of a call: what the call needs besides, such as a lease, is taken after it. */
 export function permitsOf(budget: RateBudget, closing: AbortSignal): ControlApi['permit'] {
   return async (call, { account, priority, signal }) => {
     const request = { account, route: ROUTES[call], priority };
     const wait = { deadlineMs: Number.POSITIVE_INFINITY, parents: [closing, signal] };
-    const { waitedMs, giveBack } = await underDeadline(wait, (either) => budget.acquire(request, either));
-    const grantedMs = performance.now();
+    const grant = await underDeadline(wait, (either) => budget.acquire(request, either));
     let isUsed = false;
     return {
       isUsed: () => isUsed,
       take() {
-        const serves = !isUsed && performance.now() - grantedMs <= SERVES_MS;
+        if (isUsed) return undefined;
         isUsed = true;
-        if (!serves) return undefined;
-        return { waitedMs };
+        return grant;
       },
       giveBack() {
-        if (!isUsed) giveBack();
+        if (!isUsed) grant.giveBack();
         isUsed = true;
       },
     };

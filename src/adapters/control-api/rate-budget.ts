@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Granted, LONGEST_PAUSE_MS, PRIORITIES, type Wanted } from '../../domain/rate-budget/grant.ts';
+import { DEFAULT_RATE_LIMITS } from '../../domain/rate-budget/limits.ts';
 import { timerMs } from '../../ports/clock.ts';
 import type { BudgetRequest, Grant, RateBudget } from '../../ports/rate-budget.ts';
 
@@ -13,11 +14,19 @@ export interface BudgetStore {
 type Request = Omit<BudgetRequest, 'account'>;
 
 interface Waiter extends Request {
-  /** It was aborted. */
-  isGone: boolean;
   sinceMs: number;
   resolve(grant: Grant): void;
   reject(reason: unknown): void;
+}
+
+/** Leave to send one request on a route, on the process's monotonic time. */
+interface Slot {
+  route: string;
+  fromMs: number;
+  /** Later it would bunch with those that follow. */
+  untilMs: number;
+  /** Its entry in the log. */
+  loggedMs: number;
 }
 
 interface Line {
@@ -30,13 +39,15 @@ interface Line {
   isHurried: boolean;
   /** Ends the wait before the next question. */
   asking: AbortController;
+  /** By route, entries of the log by which nothing was sent. */
+  unsent: Map<string, number[]>;
   pausedUntilMs: number;
   /** Since when requests want to be sent and none is answered but with 429. */
   stalledSinceMs: number | undefined;
   /** When a request last wanted to be sent. */
   wantedAtMs: number;
-  /** When the requests of the last minute were let through. */
-  letThroughMs: number[];
+  /** When the requests of the last minute were sent. */
+  sentMs: number[];
   level: number;
   /** How often that was learnt from a 429. */
   learnt: number;
@@ -46,6 +57,9 @@ const MINUTE_MS = 60_000;
 
 /** No more is asked for at once: it would all have to be sent within a quarter of a second. */
 const MOST_AT_ONCE = 1_000;
+
+/** What is sent so much later than it was granted for still keeps within the jitter of the limits; the rest of that is the way's. */
+const LATE_MS = DEFAULT_RATE_LIMITS.jitterMs / 2;
 
 /**
  * A budget over a log. Requests of one account wait in one line, the most urgent first, then those who came first. Leave is asked for
@@ -95,7 +109,6 @@ function enter(line: Line, request: Request, signal: AbortSignal): Promise<Grant
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason);
     const leave = () => {
-      waiter.isGone = true;
       line.waiters = line.waiters.filter((other) => other !== waiter);
       reject(signal.reason);
     };
@@ -106,9 +119,10 @@ function enter(line: Line, request: Request, signal: AbortSignal): Promise<Grant
         end(value);
       };
     const sinceMs = line.monotonicMs();
-    const waiter: Waiter = { ...request, isGone: false, sinceMs, resolve: finish(resolve), reject: finish(reject) };
-    if (isFirst(waiter, line.waiters)) hurry(line);
-    line.waiters.push(waiter);
+    const waiter: Waiter = { ...request, sinceMs, resolve: finish(resolve), reject: finish(reject) };
+    if (request.isAgain || isFirst(waiter, line.waiters)) hurry(line);
+    if (request.isAgain) line.waiters.unshift(waiter);
+    else line.waiters.push(waiter);
     line.wantedAtMs = sinceMs;
     line.stalledSinceMs ??= sinceMs;
     signal.addEventListener('abort', leave, { once: true });
@@ -136,31 +150,57 @@ async function serve(line: Line): Promise<void> {
 
 /** Asks for permits, and gives them to those who wait; when to ask again, in milliseconds, infinite if there was enough for all. */
 async function ask(line: Line, wanted: Wanted): Promise<number> {
-  const { learnt, account, budgets } = line;
-  const granted = await budgets.grant(account, { ...wanted, count: Math.min(wanted.count, MOST_AT_ONCE) });
+  const { learnt, account, budgets, unsent } = line;
+  const { route } = wanted;
+  const count = Math.min(wanted.count, MOST_AT_ONCE);
+  const dropped = unsent.get(route) ?? [];
+  unsent.delete(route);
+  const askedMs = line.monotonicMs();
+  const granted = await budgets.grant(account, { ...wanted, count, ...(dropped.length > 0 && { unsent: dropped }) });
+  const answeredMs = line.monotonicMs();
   // An answer that is older than what was learnt doesn't have it.
   if (line.learnt === learnt) line.level = granted.level;
-  for (const afterMs of granted.afterMs) void letThrough(line, { route: wanted.route, afterMs });
-  return granted.afterMs.length < wanted.count ? Math.max(1, granted.waitMs) : Number.POSITIVE_INFINITY;
+  // After a 429 the rest of what was granted before it is let go: the service has just refused as many.
+  const isRefused = line.pausedUntilMs > answeredMs;
+  for (const afterMs of granted.afterMs) {
+    // The log was asked at some time between the two.
+    const [fromMs, untilMs] = [answeredMs + afterMs, askedMs + afterMs + LATE_MS];
+    const slot = { route, fromMs, untilMs, loggedMs: granted.timeMs + afterMs };
+    if (isRefused) drop(line, slot);
+    else letThrough(line, slot);
+  }
+  return isRefused || granted.afterMs.length < wanted.count ? Math.max(1, granted.waitMs) : Number.POSITIVE_INFINITY;
 }
 
-/** Leave to send one request on a route after so many milliseconds goes to the first who waits for it, if somebody does. */
-async function letThrough(line: Line, granted: { route: string; afterMs: number }): Promise<void> {
-  const waiter = takeFirst(line, granted.route);
-  if (waiter === undefined) return;
-  await pause(granted.afterMs);
+/** A slot goes to the first who waits for its route, if somebody does. It may be known ahead, so that what is sent can be prepared. */
+function letThrough(line: Line, slot: Slot): void {
+  const waiter = takeFirst(line, slot.route);
+  if (waiter === undefined) drop(line, slot);
+  waiter?.resolve({
+    waitedMs: Math.max(line.monotonicMs(), slot.fromMs) - waiter.sinceMs,
+    comesDue: (signal, options) => comesDue(line, slot, signal, options),
+    giveBack: () => (line.monotonicMs() > slot.untilMs ? drop(line, slot) : letThrough(line, slot)),
+  });
+}
+
+async function comesDue(
+  line: Line,
+  slot: Slot,
+  signal: AbortSignal,
+  { orLater = false }: { orLater?: boolean } = {},
+): Promise<boolean> {
+  await pause(slot.fromMs - line.monotonicMs(), signal).catch(() => {});
   const nowMs = line.monotonicMs();
-  if (line.pausedUntilMs > nowMs) {
-    // After a 429 the rest of what was granted before it is let go: the service has just refused as many.
-    if (waiter.isGone) return;
-    line.waiters.unshift(waiter);
-    if (!line.serving) void serve(line);
-    return;
-  }
-  const passOn = () => void letThrough(line, { ...granted, afterMs: 0 });
-  if (waiter.isGone) return passOn();
-  recent(line, nowMs).push(nowMs);
-  waiter.resolve({ waitedMs: nowMs - waiter.sinceMs, giveBack: passOn });
+  const serves = !signal.aborted && line.pausedUntilMs <= nowMs && (orLater || nowMs <= slot.untilMs);
+  if (serves) recent(line, nowMs).push(nowMs);
+  else drop(line, slot);
+  signal.throwIfAborted();
+  return serves;
+}
+
+/** Nothing is sent by it: the log is told with the next question. */
+function drop({ unsent }: Line, { route, loggedMs }: Slot): void {
+  unsent.set(route, [...(unsent.get(route) ?? []), loggedMs].slice(-MOST_AT_ONCE));
 }
 
 function newLine(about: Pick<Line, 'account' | 'budgets' | 'monotonicMs'>): Line {
@@ -170,10 +210,11 @@ function newLine(about: Pick<Line, 'account' | 'budgets' | 'monotonicMs'>): Line
     serving: false,
     isHurried: false,
     asking: new AbortController(),
+    unsent: new Map(),
     pausedUntilMs: 0,
     stalledSinceMs: undefined,
     wantedAtMs: 0,
-    letThroughMs: [],
+    sentMs: [],
     level: 0,
     learnt: 0,
   };
@@ -214,11 +255,11 @@ function takeFirst(line: Line, route: string): Waiter | undefined {
   return first;
 }
 
-/** When the requests of the last minute were let through; forgets those before. */
-function recent({ letThroughMs }: Line, nowMs: number): number[] {
+/** When the requests of the last minute were sent; forgets those before. */
+function recent({ sentMs }: Line, nowMs: number): number[] {
   const sinceMs = nowMs - MINUTE_MS;
-  while ((letThroughMs[0] ?? sinceMs) < sinceMs) letThroughMs.shift();
-  return letThroughMs;
+  while ((sentMs[0] ?? sinceMs) < sinceMs) sentMs.shift();
+  return sentMs;
 }
 
 /** Waits before the next question, or until somebody more urgent comes. */

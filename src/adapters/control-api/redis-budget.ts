@@ -26,8 +26,8 @@ const KEPT_MS = 7 * 86_400_000;
 /**
  * `grant` and `learn` of domain/rate-budget/grant.ts as one atomic step, by Redis' own clock; the contract suite holds the two
  * together. KEYS: the account's hash, its list of a minute, its list of the route. ARGV: requests in a minute, in a second, the
- * jitter, the instant (empty: Redis' clock), `grant` or `learn`; then how many, the priority from 1, whether some are unlogged; or
- * the pause.
+ * jitter, the instant (empty: Redis' clock), `grant` or `learn`; then how many, the priority from 1, whether some are unlogged, and
+ * entries by which nothing was sent; or the pause.
  */
 const SCRIPT = `
 local per_minute, per_second, jitter = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -92,7 +92,13 @@ local function trim(key, window)
   end
   return redis.call('LLEN', key)
 end
-local in_minute, in_second = trim(KEYS[2], minute_ms), trim(KEYS[3], second_ms)
+trim(KEYS[3], second_ms)
+local not_sent = 0
+for at = 9, #ARGV do
+  local entry = text(tonumber(ARGV[at]))
+  if redis.call('LREM', KEYS[2], -1, entry) > 0 then not_sent = not_sent + redis.call('LREM', KEYS[3], -1, entry) end
+end
+local in_minute, in_second = trim(KEYS[2], minute_ms), redis.call('LLEN', KEYS[3])
 local function room(key, length, limit, window)
   if length < limit then return -math.huge end
   return tonumber(redis.call('LINDEX', key, length - limit)) + window
@@ -108,6 +114,7 @@ local function newest(key) return tonumber(redis.call('LINDEX', key, -1) or -mat
 local sent_last, minute_last = newest(KEYS[3]), newest(KEYS[2])
 local steady = active >= ${STEADY_LEVEL} or now < unknown_until
 local step = step_at(active)
+steady_at = steady_at - not_sent * step
 local next_at = math.max(now, paused_until)
 local after = {}
 while true do
@@ -133,7 +140,7 @@ end
 write()
 redis.call('PEXPIRE', KEYS[2], math.ceil(2 * minute_ms))
 redis.call('PEXPIRE', KEYS[3], math.ceil(2 * minute_ms))
-return {active, text(again), unpack(after)}
+return {text(now), active, text(again), unpack(after)}
 `;
 
 const HASH = createHash('sha1').update(SCRIPT).digest('hex');
@@ -155,10 +162,11 @@ export function createRedisBudgets(options: {
   }
 
   return {
-    async grant(account, { route, count, priority, unlogged }) {
+    async grant(account, { route, count, priority, unlogged, unsent = [] }) {
       const rank = PRIORITIES.indexOf(priority) + 1;
-      const [level, waitMs, ...afterMs] = await run(account, route, ['grant', count, rank, unlogged ? 1 : 0]);
-      return { level: Number(level), waitMs: Number(waitMs), afterMs: afterMs.map(Number) };
+      const args = ['grant', count, rank, unlogged ? 1 : 0, ...unsent];
+      const [timeMs, level, waitMs, ...afterMs] = (await run(account, route, args)).map(Number);
+      return { timeMs: timeMs ?? 0, level: level ?? 0, waitMs: waitMs ?? 0, afterMs };
     },
     async learn(account, pauseMs = DEFAULT_PAUSE_MS) {
       const [level] = await run(account, '', ['learn', pauseMs]);

@@ -75,7 +75,7 @@ function apiOf(contents: readonly Content[]): ControlApi {
     usage: async () => refused('invalid', 'GET /consumption_history/v2/projects', 'a fleet file has no usage'),
     updateCompute: async () => readOnly(`PATCH ${COMPUTE}`),
     restartCompute: async () => readOnly(`POST ${RESTART}`),
-    permit: async () => ({ isUsed: () => false, take: () => ({ waitedMs: 0 }), giveBack() {} }),
+    permit: async () => ({ isUsed: () => false, take: () => undefined, giveBack() {} }),
     accountStatus() {
       const accounts = new Set(contents.map(({ project }) => project.account));
       return [...accounts].map((account) => ({ account, key: 'unknown' as const }));

@@ -39,9 +39,13 @@ export interface Wanted {
   priority: Priority;
   /** True if requests were sent since the last grant that the log doesn't have: the engine was away. */
   unlogged?: boolean;
+  /** Entries of the route by which nothing was sent, on the budget's own time: they no longer count. */
+  unsent?: readonly number[];
 }
 
 export interface Granted {
+  /** When that was, on the budget's own time. */
+  timeMs: number;
   /** In how many milliseconds each of them may be sent; fewer than wanted, or none, where there is no room now. */
   afterMs: number[];
   /** When to ask for the rest, milliseconds from now. */
@@ -136,7 +140,7 @@ export function grant(
   limits: RateLimits,
   before: BudgetState,
   nowMs: number,
-  { route, count, priority, unlogged = false }: Wanted,
+  { route, count, priority, unlogged = false, unsent = [] }: Wanted,
 ): Granted & { state: BudgetState } {
   const { timeMs, offsetMs } = budgetTime(before, nowMs);
   const minuteMs = MINUTE_MS + limits.jitterMs;
@@ -144,14 +148,15 @@ export function grant(
   const unknownUntilMs = unlogged ? timeMs + minuteMs : before.unknownUntilMs;
   const minute = since(before.minute, timeMs - minuteMs);
   const sent = since(before.routes[route] ?? [], timeMs - SECOND_MS - limits.jitterMs);
+  const notSent = unsent.filter((instant) => take(minute, instant) && take(sent, instant)).length;
   const rank = PRIORITIES.indexOf(priority);
   const urgentUntilMs = Math.max(0, ...before.waitingUntilMs.slice(0, rank));
 
-  let { steadyAtMs } = before;
   const instants: number[] = [];
   let nextMs = Math.max(timeMs, before.pausedUntilMs);
   const isSteady = level >= STEADY_LEVEL || timeMs < unknownUntilMs;
   const stepMs = steadyIntervalMs(limits, level);
+  let steadyAtMs = before.steadyAtMs - notSent * stepMs;
   for (;;) {
     nextMs = Math.max(
       nextMs,
@@ -174,6 +179,7 @@ export function grant(
     at === rank && !isDone ? Math.max(known, timeMs + waitMs + WAITING_SLACK_MS) : known,
   );
   return {
+    timeMs,
     afterMs: instants.map((instant) => instant - timeMs),
     waitMs,
     level,
@@ -223,6 +229,13 @@ function probeAfter({ level, learnedAtMs, probeMs }: BudgetState, known: number,
 
 function since(instants: readonly number[], fromMs: number): number[] {
   return instants.filter((instant) => instant > fromMs);
+}
+
+/** Takes the last that is equal out of them; false if there is none. */
+function take(instants: number[], instant: number): boolean {
+  const at = instants.lastIndexOf(instant);
+  if (at >= 0) instants.splice(at, 1);
+  return at >= 0;
 }
 
 /** When there is room for one more among `limit` in `windowMs`. */
