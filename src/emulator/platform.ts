@@ -76,6 +76,8 @@ interface Arrival {
   connections: number;
   forMs?: number;
   reconnects: boolean;
+  /** The size that serves them all, in CU. */
+  cu?: number;
 }
 
 /** Those who connect to computes, as `/_emulator` sends them. */

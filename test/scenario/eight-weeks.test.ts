@@ -3,7 +3,9 @@
  * measured saving contains what a second platform without policies shows. On demand: EBB_SCENARIO=1.
  */
 import { describe, expect, it } from 'vitest';
+import { type Compute, sameSize } from '../../src/domain/compute/compute.ts';
 import { lastBoundary } from '../../src/domain/decide/boundaries.ts';
+import { decide } from '../../src/domain/decide/decide.ts';
 import { complianceOf } from '../../src/domain/evaluate/compliance.ts';
 import { forecastFleet } from '../../src/domain/forecast/forecast.ts';
 import type { Segment } from '../../src/domain/forecast/walk.ts';
@@ -11,14 +13,7 @@ import { gatesOf } from '../../src/domain/plan/plan.ts';
 import { compilePolicies } from '../../src/domain/policy/compiled-policies.ts';
 import type { TrialPolicy } from '../../src/domain/policy/kinds/trial.ts';
 import { seededRandom } from '../../src/domain/random.ts';
-import {
-  armInPeriod,
-  drawOf,
-  flipsOf,
-  periodOfDay,
-  type TrialDesign,
-  trialSpan,
-} from '../../src/domain/trial/assignment.ts';
+import { armInPeriod, drawOf, periodOfDay, trialSpan } from '../../src/domain/trial/assignment.ts';
 import { localDays } from '../../src/domain/trial/local-days.ts';
 import { savingsOf, type TrialUnit } from '../../src/domain/trial/savings.ts';
 import type { UsageBucket } from '../../src/domain/usage/usage.ts';
@@ -170,7 +165,7 @@ describe('eight weeks with a trial', () => {
         writes.push(...(await daemon.platform.writes()).filter(({ at }) => Date.parse(at) >= fromMs));
       }
 
-      const { late, unforeseen, byTrial } = judgeWrites(daemon, { writes, policies, untilMs, design: trial.design });
+      const { late, unforeseen, byTrial } = judgeWrites(daemon, { writes, policies, untilMs });
       const held = daemon.events.flatMap(({ event }) => (event.kind === 'held_back' ? gatesOf(event.plan) : []));
       const records = await recordsOf(daemon);
       const kept = records.flatMap(({ trials }) => trials?.[trial.name]?.kept ?? []);
@@ -258,11 +253,18 @@ interface Judging {
   writes: readonly RecordedRequest[];
   policies: ReturnType<typeof compilePolicies>;
   untilMs: number;
-  design: TrialDesign;
 }
 
-/** What was written: unforeseen, late, and disconnecting although without the trial nothing would have changed then. */
-function judgeWrites(daemon: SimulatedDaemon, { writes, policies, untilMs, design }: Judging) {
+/**
+ * What was written: unforeseen, late, and disconnecting although without the trial it would not have been written then. Without it a
+ * boundary that changes the size restarts a compute once, and nothing that the trial does delays that.
+ */
+function judgeWrites(daemon: SimulatedDaemon, { writes, policies, untilMs }: Judging) {
+  const without = compilePolicies({
+    ...policies.set,
+    policies: policies.set.policies.filter(({ kind }) => kind !== 'trial'),
+  });
+  const restarted = new Set<string>();
   const names = Array.from({ length: PROJECTS }, (_, index) => `web-${index}`);
   const computes = names.map((name) =>
     aCompute({ projectId: name, projectName: name, computeId: `ep-${name}`, branchId: `br-${name}`, ...BEFORE }),
@@ -280,12 +282,40 @@ function judgeWrites(daemon: SimulatedDaemon, { writes, policies, untilMs, desig
     if (verdict.kind === 'late') found.late += 1;
     const [compute, atMs] = [computes[index], Date.parse(write.at)];
     if (!verdict.disconnects || !compute || atMs < FROM_MS + DAY_MS) continue;
-    // Something else than a flip must have changed the size last.
-    const boundaryMs = lastBoundary({ policies, compute, baseline: BEFORE, arm: 'treated' }, atMs, 'size') ?? FROM_MS;
-    const flips = flipsOf(design, drawOf(design, compute.projectId));
-    if (flips.some((flipMs) => boundaryMs < flipMs && flipMs <= atMs)) found.byTrial.push(line);
+    const boundaryMs = lastBoundary({ policies: without, compute, baseline: BEFORE }, atMs, 'size') ?? FROM_MS;
+    const why = whyByTrial({ without, compute, boundaryMs, atMs, write, events });
+    const isAgain = restarted.has(`${computeId} ${boundaryMs}`);
+    restarted.add(`${computeId} ${boundaryMs}`);
+    if (why !== undefined || isAgain) found.byTrial.push(`${line}: ${why ?? 'again after the same boundary'}`);
   }
   return found;
+}
+
+/** Why the trial has restarted a compute; undefined if the same would have been written without it. */
+function whyByTrial({ without, compute, boundaryMs, atMs, write, events }: Without): string | undefined {
+  const sizeAt = (instantMs: number) =>
+    decide({ policies: without, compute, baseline: BEFORE, instantMs }).enforced.size ?? BEFORE;
+  const size = sizeAt(atMs);
+  if (sameSize(sizeAt(boundaryMs - 1), size))
+    return `without the trial it would have had ${JSON.stringify(size)} before`;
+  const { suspend_timeout_seconds: suspendTimeoutSeconds = 0 } = (write.body as Endpoint).endpoint;
+  if (!agrees(write, { ...size, suspendTimeoutSeconds })) return `without the trial ${JSON.stringify(size)} was due`;
+  const isHeldByTrial = events.some(
+    ({ atMs: toldMs, event }) =>
+      event.kind === 'held_back' && toldMs > boundaryMs && toldMs <= atMs && gatesOf(event.plan).includes('trial_flip'),
+  );
+  return isHeldByTrial ? 'the trial has held it back until then' : undefined;
+}
+
+interface Without {
+  without: Judging['policies'];
+  compute: Compute;
+  /** When policies have last changed the size. */
+  boundaryMs: number;
+  atMs: number;
+  write: RecordedRequest;
+  /** Of the compute. */
+  events: Events;
 }
 
 type Events = SimulatedDaemon['events'];

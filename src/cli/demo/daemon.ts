@@ -1,6 +1,6 @@
 import { type DaemonEvent, prepareEngine, type RunningDaemon, type RunOptions, runDaemon } from '../../compose.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
-import { readSettings } from '../../settings.ts';
+import { readSettings, type Settings } from '../../settings.ts';
 import { UserError } from '../fail.ts';
 import { readVersion } from '../root.ts';
 import type { DemoPlatform } from './platform.ts';
@@ -44,7 +44,20 @@ export async function startDemoDaemon(options: DemoDaemonOptions): Promise<Runni
   return other.value;
 }
 
-async function start({ folder, queueUrl, policies, platform, clock, onEvent }: DemoDaemonOptions, listen: string) {
+async function start(options: DemoDaemonOptions, listen: string) {
+  const { policies, clock, onEvent } = options;
+  const settings = demoSettings({ ...options, listen });
+  const version = readVersion();
+  return runDaemon({ settings, policies, version, clock, rhythm: RHYTHM, logTo: process.stderr, onEvent });
+}
+
+/** As a user of the platform would set them. */
+export function demoSettings({
+  folder,
+  queueUrl,
+  platform,
+  listen = ANY_PORT,
+}: Pick<DemoDaemonOptions, 'folder' | 'queueUrl' | 'platform'> & { listen?: string }): Settings {
   const env = {
     EBB_API_URL: platform.url,
     EBB_API_KEY: platform.apiKey,
@@ -56,7 +69,5 @@ async function start({ folder, queueUrl, policies, platform, clock, onEvent }: D
   };
   const read = readSettings({ env, cwd: folder });
   if (!read.ok) throw new UserError(read.problems.join('\n'));
-  const { settings } = read;
-  const version = readVersion();
-  return runDaemon({ settings, policies, version, clock, rhythm: RHYTHM, logTo: process.stderr, onEvent });
+  return read.settings;
 }

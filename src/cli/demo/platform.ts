@@ -1,5 +1,6 @@
 import { request } from 'undici';
 import { z } from 'zod';
+import { type ComputeSettings, settingsOf } from '../../domain/compute/compute.ts';
 import type { Fleet } from '../../emulator/fleet.ts';
 import { type Emulator, startEmulator } from '../../emulator/server.ts';
 import type { Visit } from './working-day.ts';
@@ -24,6 +25,14 @@ const COMPUTES: readonly DemoCompute[] = [
   { project: 'demo-data-reports', minCu: 1, maxCu: 4, suspendTimeoutSeconds: -1, state: 'active' },
 ];
 
+/** Whose projects they are; the organization is the emulator's `org-ACCOUNT`. */
+const DEMO_ACCOUNT = 'demo';
+
+/** What each compute of the demo has before the day, by its id. */
+export const SETTINGS_BEFORE: ReadonlyMap<string, ComputeSettings> = new Map(
+  COMPUTES.map((compute) => [computeIdOf(compute.project), settingsOf(compute)]),
+);
+
 /** The compute of a demo project; each has one. */
 function computeIdOf(project: string): string {
   return `ep-${project}`;
@@ -36,9 +45,12 @@ export function projectOf(computeId: string): string {
 
 function demoFleet(): Fleet {
   return {
+    // Usage shows at once: the demo has no time to wait for it.
+    consumption: { delayMinutes: 0 },
     projects: COMPUTES.map(({ project, ...compute }) => ({
       id: project,
       name: project,
+      account: DEMO_ACCOUNT,
       regionId: 'aws-eu-central-1',
       pgVersion: 17,
       computes: [
@@ -61,6 +73,7 @@ const ComputeUse = z.object({
   project_id: z.string(),
   restarts: z.number(),
   connections_dropped: z.number(),
+  cu_seconds: z.number(),
   cu_seconds_low: z.number(),
   cu_seconds_high: z.number(),
 });
@@ -97,8 +110,8 @@ export async function startPlatform({ clock }: { clock: DemoTime }): Promise<Dem
     apiKey: emulator.apiKey,
     prometheusUrl: `${own}/prometheus`,
     onEvents: emulator.onEvents,
-    async visit({ project, connections, forMinutes }) {
-      const body = JSON.stringify({ connections, for_seconds: forMinutes * 60, reconnect: true });
+    async visit({ project, connections, cu, forMinutes }) {
+      const body = JSON.stringify({ connections, cu, for_seconds: forMinutes * 60, reconnect: true });
       const headers = { 'content-type': 'application/json' };
       const url = `${own}/computes/${computeIdOf(project)}/connect`;
       const answer = await request(url, { method: 'POST', headers, body });

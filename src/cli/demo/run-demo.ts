@@ -4,7 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { clockByTable } from '../../compose.ts';
+import { clockByTable, type DaemonEvent } from '../../compose.ts';
+import { settingsOf } from '../../domain/compute/compute.ts';
 import { cuHours } from '../../domain/compute/cost.ts';
 import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import { resolveDisruption } from '../../domain/policy/disruption.ts';
@@ -13,11 +14,13 @@ import { NO_SOURCES } from '../../policy/sources.ts';
 import { loadOrFail } from '../or-fail.ts';
 import { writeOut } from '../output.ts';
 import { stopSignal } from '../signals.ts';
-import { type ComputeDay, closingTable } from './closing-table.ts';
-import { type DemoFlags, prepareQueue, startDemoDaemon } from './daemon.ts';
+import { type ComputeDay, closingTable, type Range } from './closing-table.ts';
+import { type DemoFlags, demoSettings, prepareQueue, startDemoDaemon } from './daemon.ts';
 import { countingBy, POLICIES, writeHeadroomPolicy } from './demo-policies.ts';
+import { type MeasuredDay, measureDay } from './measured-day.ts';
 import { createNarrator, introduce, type Narrator } from './narrator.ts';
-import { type ComputeUse, type DemoPlatform, startPlatform } from './platform.ts';
+import { type ComputeUse, type DemoPlatform, SETTINGS_BEFORE, startPlatform } from './platform.ts';
+import { readEstimate, savingLines } from './saving-lines.ts';
 import { DAY_ENDS_MS, DAY_STARTS_MS, dayTimeTable, VISITS, visitStartsMs } from './working-day.ts';
 
 /** What the day takes in real milliseconds. */
@@ -70,6 +73,7 @@ async function playDemo(flags: DemoFlags, { cleanUp, signal, stopped }: Stage): 
   cleanUp.push(() => untouched.close());
   const narrator = createNarrator({ out: process.stdout, now: () => clock.now() });
   managed.onEvents(narrator.watch);
+  const had = settingsLog(clock);
   const daemon = await startDemoDaemon({
     flags,
     folder,
@@ -77,11 +81,17 @@ async function playDemo(flags: DemoFlags, { cleanUp, signal, stopped }: Stage): 
     policies: countingBy(policies, managed.prometheusUrl),
     platform: managed,
     clock,
-    onEvent: narrator.effectivePolicies,
+    onEvent(event) {
+      narrator.effectivePolicies(event);
+      had.add(event);
+    },
   });
   cleanUp.push(() => daemon.stop());
   await liveTheDay({ platforms: [managed, untouched], clock, signal, onTick: narrator.narrateUntil });
-  await narrateTheEnd(narrator, managed, untouched);
+  const estimate = await readEstimate(daemon.url);
+  const settings = demoSettings({ folder, queueUrl, platform: managed });
+  const measured = await measureDay({ settings, before: SETTINGS_BEFORE, hadOf: had.spansOf });
+  await narrateTheEnd({ narrator, managed, untouched, estimate, measured });
   if (!flags.keep) return;
   writeOut(`\nStill up: ${daemon.url}/metrics. Ctrl-C ends it.\n`);
   await stopped;
@@ -112,13 +122,43 @@ function wantsSizes(policy: Policy): boolean {
   return policy.kind === 'schedule' && policy.windows.some(({ size }) => size !== undefined);
 }
 
-async function narrateTheEnd(narrator: Narrator, managed: DemoPlatform, untouched: DemoPlatform): Promise<void> {
-  const without = new Map((await untouched.use()).map((use) => [use.compute_id, use]));
-  const days = (await managed.use()).map((use) => dayOf(use, without.get(use.compute_id) ?? use, narrator));
+/** What each compute had in the day, as the daemon has changed it. */
+function settingsLog(clock: DayTime) {
+  const changes = new Map([...SETTINGS_BEFORE].map(([id, settings]) => [id, [{ ...settings, fromMs: DAY_STARTS_MS }]]));
+  return {
+    add(event: DaemonEvent): void {
+      if (event.kind !== 'write_ended' || event.outcome !== 'applied') return;
+      const settings = settingsOf({ ...event.compute, ...event.action.fields });
+      changes.get(event.compute.computeId)?.push({ ...settings, fromMs: clock.now() });
+    },
+    spansOf(computeId: string) {
+      const own = changes.get(computeId) ?? [];
+      return own.map((one, index) => ({ ...one, toMs: own[index + 1]?.fromMs ?? Number.POSITIVE_INFINITY }));
+    },
+  };
+}
+
+interface End {
+  narrator: Narrator;
+  managed: DemoPlatform;
+  untouched: DemoPlatform;
+  estimate: Range;
+  measured: MeasuredDay;
+}
+
+async function narrateTheEnd({ narrator, managed, untouched, estimate, measured }: End): Promise<void> {
+  const [used, without] = await Promise.all([managed.use(), untouched.use()]);
+  const withoutBy = new Map(without.map((use) => [use.compute_id, use]));
+  const days = used.map((use) => dayOf(use, withoutBy.get(use.compute_id) ?? use, narrator));
+  const sum = (uses: readonly ComputeUse[]) => uses.reduce((all, { cu_seconds }) => all + cu_seconds, 0) / 3600;
   writeOut(`\n${closingTable(days)}\n`);
   writeOut(
     '"As it was" is the same day, with the same clients, on a second platform that nobody touched. A compute uses between its\n' +
-      'minimum and its maximum while it is awake; the control API does not report the size in between.\n',
+      'minimum and its maximum while it is awake; the control API does not report the size in between.\n\n',
+  );
+  writeOut(`${savingLines({ estimate, measured, truth: sum(without) - sum(used) })}\n`);
+  writeOut(
+    'In a real fleet there is no second platform: there a trial shows what was saved (ebb savings, docs/savings.md).\n',
   );
 }
 

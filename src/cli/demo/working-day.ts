@@ -9,23 +9,25 @@ export interface Visit {
   from: string;
   forMinutes: number;
   connections: number;
+  /** The size that would serve them best. */
+  cu: number;
 }
 
 export const VISITS: readonly Visit[] = [
-  { project: 'demo-web-shop', from: '05:10', forMinutes: 170, connections: 6 },
-  { project: 'demo-web-shop', from: '08:05', forMinutes: 820, connections: 40 },
-  { project: 'demo-web-blog', from: '08:20', forMinutes: 480, connections: 12 },
-  { project: 'demo-web-blog', from: '19:10', forMinutes: 25, connections: 3 },
-  { project: 'demo-web-checkout', from: '08:10', forMinutes: 560, connections: 25 },
-  { project: 'demo-web-checkout', from: '18:05', forMinutes: 100, connections: 1000 },
-  { project: 'demo-dev-alice', from: '09:05', forMinutes: 150, connections: 4 },
-  { project: 'demo-dev-alice', from: '13:20', forMinutes: 200, connections: 4 },
-  { project: 'demo-dev-bob', from: '09:40', forMinutes: 310, connections: 3 },
-  { project: 'demo-dev-ci', from: '09:15', forMinutes: 20, connections: 8 },
-  { project: 'demo-dev-ci', from: '11:45', forMinutes: 20, connections: 8 },
-  { project: 'demo-dev-ci', from: '16:30', forMinutes: 25, connections: 8 },
-  { project: 'demo-data-etl', from: '02:00', forMinutes: 75, connections: 10 },
-  { project: 'demo-data-reports', from: '07:30', forMinutes: 120, connections: 5 },
+  { project: 'demo-web-shop', from: '05:10', forMinutes: 170, connections: 6, cu: 0.8 },
+  { project: 'demo-web-shop', from: '08:05', forMinutes: 820, connections: 40, cu: 2.2 },
+  { project: 'demo-web-blog', from: '08:20', forMinutes: 480, connections: 12, cu: 0.9 },
+  { project: 'demo-web-blog', from: '19:10', forMinutes: 25, connections: 3, cu: 0.4 },
+  { project: 'demo-web-checkout', from: '08:10', forMinutes: 560, connections: 25, cu: 2.6 },
+  { project: 'demo-web-checkout', from: '18:05', forMinutes: 100, connections: 1000, cu: 3.2 },
+  { project: 'demo-dev-alice', from: '09:05', forMinutes: 150, connections: 4, cu: 0.6 },
+  { project: 'demo-dev-alice', from: '13:20', forMinutes: 200, connections: 4, cu: 0.7 },
+  { project: 'demo-dev-bob', from: '09:40', forMinutes: 310, connections: 3, cu: 0.4 },
+  { project: 'demo-dev-ci', from: '09:15', forMinutes: 20, connections: 8, cu: 1.5 },
+  { project: 'demo-dev-ci', from: '11:45', forMinutes: 20, connections: 8, cu: 1.5 },
+  { project: 'demo-dev-ci', from: '16:30', forMinutes: 25, connections: 8, cu: 1.8 },
+  { project: 'demo-data-etl', from: '02:00', forMinutes: 75, connections: 10, cu: 4.5 },
+  { project: 'demo-data-reports', from: '07:30', forMinutes: 120, connections: 5, cu: 1.6 },
 ];
 
 /** When a visit begins, milliseconds since the epoch: the first time that its time of day comes in the day. */

@@ -85,22 +85,25 @@ function meanUse(samples: readonly number[], had: ComputeSettings, will: Compute
 
 /**
  * What an hour in which a compute used `used` CU on average would use with other settings, in CU. It was awake from `used / maximum` to
- * `used / minimum` of the hour, and then had the size that makes it `used`; with other settings it has the nearest size that they allow. Of a
- * compute that never slept only the work above its minimum tells that it was needed.
+ * `used / minimum` of the hour. At most it then had the size that makes it `used`, and has the nearest one that the settings allow. At
+ * least it was at its maximum for as long as that takes, and had nothing to do in the rest, in which a smaller minimum shows, or sleep if it
+ * never slept. Work that its maximum held back is not known.
  */
 export function useInHour(used: number, had: ComputeSettings, will: ComputeSettings): { low: number; high: number } {
   const within = (size: number) => Math.min(Math.max(size, will.minCu), will.maxCu);
-  const sleeps = maySleep(will);
-  if (used <= 0) return sleeps ? { low: 0, high: 0 } : { low: will.minCu, high: will.minCu };
-  if (!maySleep(had)) {
-    const work = used > FLAT * had.minCu ? Math.min(used - had.minCu, will.maxCu) : 0;
-    return { low: sleeps ? Math.min(work, within(used)) : within(used), high: within(used) };
-  }
-  const asleep = sleeps ? 0 : will.minCu;
-  const useAt = (share: number) => share * within(used / share) + (1 - share) * asleep;
-  const [least, most] = [Math.min(1, used / had.maxCu), Math.min(1, used / had.minCu)];
-  const ends = [useAt(least), useAt(most)];
-  return { low: Math.min(...ends), high: Math.max(...ends) };
+  const asleep = maySleep(will) ? 0 : will.minCu;
+  if (used <= 0) return { low: asleep, high: asleep };
+  const slept = maySleep(had);
+  const shares = slept ? [Math.min(1, used / had.maxCu), Math.min(1, used / had.minCu)] : [1];
+  const mostAt = (share: number) => share * within(used / share) + (1 - share) * asleep;
+  const leastAt = (share: number) => {
+    const isFlat = used <= FLAT * share * had.minCu || had.minCu === had.maxCu;
+    const atMaximum = isFlat ? 0 : Math.min(share, (used - share * had.minCu) / (had.maxCu - had.minCu));
+    const atMinimum = (share - atMaximum) * (slept ? will.minCu : asleep);
+    return atMaximum * within(had.maxCu) + atMinimum + (1 - share) * asleep;
+  };
+  const high = Math.max(...shares.map(mostAt));
+  return { low: Math.min(high, ...shares.flatMap((share) => [leastAt(share), mostAt(share)])), high };
 }
 
 /** The widest of two settings: a compute may have had either while it was measured. */

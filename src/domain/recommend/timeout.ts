@@ -1,5 +1,5 @@
 import type { Range } from '../awake/causes.ts';
-import type { AwakeHistory } from '../awake/intervals.ts';
+import type { AwakeHistory, AwakeInterval } from '../awake/intervals.ts';
 import type { AccountPlan } from '../compute/cost.ts';
 import { pausesWithin } from './pauses.ts';
 import { resampleDays } from './random.ts';
@@ -67,7 +67,7 @@ export function proposeTimeout(options: TimeoutOptions): TimeoutProposal | undef
   const gaps = gapsOf(visits);
   if (gaps.length < LEAST_GAPS || areMemoryless(gaps.map((ms) => ms - visits.timeoutMs))) return undefined;
   const now = replay(visits, visits.timeoutMs);
-  const startMs = percentile95(history.startDurationsMs) ?? USUAL_START_MS;
+  const startMs = startTimeOf(history);
   const pauses = pausesWithin(visits);
   const tried = CANDIDATES_SECONDS.filter((seconds) => seconds !== suspendTimeoutSeconds).map((seconds) => {
     const isLonger = seconds > suspendTimeoutSeconds;
@@ -126,12 +126,11 @@ function tryShorter({
   const shorterMs = visits.timeoutMs - 1000 * seconds;
   const firstDay = Math.floor(visits.fromMs / DAY_MS);
   const days = now.days.map(() => ({ suspends: 0, extra: 0 }));
-  for (const { startMs: beganMs, endMs, end } of visits.intervals) {
-    const day = days[Math.floor(beganMs / DAY_MS) - firstDay];
+  for (const interval of visits.intervals) {
+    const day = days[Math.floor(interval.startMs / DAY_MS) - firstDay];
     if (!day) continue;
-    const passedMs = end === 'timeout' ? visits.timeoutMs : 0;
-    day.suspends += end === 'timeout' ? 1 : 0;
-    day.extra += Math.max(0, Math.floor((endMs - beganMs - passedMs + RESOLUTION_MS) / (1000 * seconds)));
+    day.suspends += interval.end === 'timeout' ? 1 : 0;
+    day.extra += mostMoreSuspends(interval, visits.timeoutMs, 1000 * seconds);
   }
   const savedByDay = days.map(({ suspends, extra }) => suspends * shorterMs - extra * startMs);
   const gainByDay = days.map(({ extra }, index) => (savedByDay[index] ?? 0) - extra * worthMs);
@@ -155,6 +154,21 @@ function tryShorter({
       };
     },
   };
+}
+
+/** How many more suspends a shorter timeout could have made of one stretch awake, at most. */
+export function mostMoreSuspends(
+  { startMs, endMs, end }: Pick<AwakeInterval, 'startMs' | 'endMs' | 'end'>,
+  timeoutMs: number,
+  shorterMs: number,
+): number {
+  const passedMs = end === 'timeout' ? timeoutMs : 0;
+  return Math.max(0, Math.floor((endMs - startMs - passedMs + RESOLUTION_MS) / shorterMs));
+}
+
+/** How long a start takes, milliseconds: as long as 95 % of those that were seen. */
+export function startTimeOf({ startDurationsMs }: Pick<AwakeHistory, 'startDurationsMs'>): number {
+  return percentile95(startDurationsMs) ?? USUAL_START_MS;
 }
 
 function same(value: number): Range {

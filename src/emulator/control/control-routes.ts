@@ -28,6 +28,7 @@ const connectBody = z.strictObject({
   connections: z.number().int().min(1).default(1),
   for_seconds: z.number().positive().optional(),
   reconnect: z.boolean().default(false),
+  cu: z.number().min(0).max(56).optional(),
 });
 
 const disconnectBody = z.strictObject({ connections: z.number().int().min(1).optional() });
@@ -68,9 +69,10 @@ function setClock(options: ControlOptions, change: z.output<typeof clockBody>): 
 
 function mountConnections(app: Hono, clients: Clients): void {
   app.post('/computes/:id/connect', (context) =>
-    withBody(context, connectBody, async ({ connections, reconnect, for_seconds: forSeconds }) => {
+    withBody(context, connectBody, async ({ connections, reconnect, for_seconds: forSeconds, cu }) => {
       const stay = forSeconds === undefined ? {} : { forMs: forSeconds * 1000 };
-      const arrival = { computeId: context.req.param('id'), connections, reconnects: reconnect, ...stay };
+      const needs = cu === undefined ? {} : { cu };
+      const arrival = { computeId: context.req.param('id'), connections, reconnects: reconnect, ...stay, ...needs };
       return connectionsAnswer(await clients.arrive(arrival));
     }),
   );

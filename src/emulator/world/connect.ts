@@ -8,6 +8,8 @@ interface Arrival {
   connections: number;
   forMs?: number;
   reconnects: boolean;
+  /** The size that serves them all, in CU. */
+  cu?: number;
   /** To name them in events, and to let them leave one by one. */
   groupId?: string;
 }
@@ -19,6 +21,7 @@ export function connectClients(world: WorldState, arrival: Arrival): Outcome {
   if (compute.disabled) return refuse('precondition', 'endpoint is disabled');
   const group: ConnectionGroup = { connections: arrival.connections, reconnects: arrival.reconnects, isBusy: true };
   if (arrival.forMs !== undefined) group.forMs = arrival.forMs;
+  if (arrival.cu !== undefined) group.cu = arrival.cu;
   if (arrival.groupId !== undefined) group.id = arrival.groupId;
   compute.waiting.push(group);
   admitWaiting(world, compute);

@@ -1,0 +1,115 @@
+import { readFleet } from '../../app/fleet/read-fleet.ts';
+import { readOperations } from '../../app/fleet/read-operations.ts';
+import { organizationsOf } from '../../app/usage/usage-account.ts';
+import { openForReading, type Reading } from '../../compose/reading.ts';
+import { awakeHistory } from '../../domain/awake/intervals.ts';
+import { createOperationLog } from '../../domain/awake/operation-log.ts';
+import type { Compute, ComputeSettings } from '../../domain/compute/compute.ts';
+import { either, useInHour } from '../../domain/forecast/expected.ts';
+import { replayTimeouts } from '../../domain/recommend/other-timeouts.ts';
+import type { Settings } from '../../settings.ts';
+import { UserError } from '../fail.ts';
+import type { Range } from './closing-table.ts';
+import { DAY_ENDS_MS, DAY_STARTS_MS } from './working-day.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** What a compute had, oldest first: [fromMs, toMs). */
+type HadSettings = readonly (ComputeSettings & { fromMs: number; toMs: number })[];
+
+/** In CU-hours. */
+export interface MeasuredDay {
+  used: number;
+  /** What would have been used besides with the settings of before the day: each measured hour is replayed with them. */
+  saved: Range;
+}
+
+/** What the day's usage says, as the control API shows it to anybody: CU-seconds by hour, and when computes were awake. */
+export async function measureDay(options: {
+  settings: Settings;
+  /** By id of the compute. */
+  before: ReadonlyMap<string, ComputeSettings>;
+  hadOf: (computeId: string) => HadSettings;
+}): Promise<MeasuredDay> {
+  const { settings, before, hadOf } = options;
+  const opened = await openForReading({ settings });
+  if (!opened.ok) throw new UserError(opened.problem);
+  try {
+    const fleet = await readFleet({ api: opened.value.api, readBranches: false });
+    const hours = await readHours(opened.value, fleet.projects, settings);
+    const eventsOf = await readEvents(opened.value, fleet.projects);
+    const sum = { used: 0, saved: { low: 0, high: 0 } };
+    for (const compute of fleet.computes) {
+      const was = before.get(compute.computeId) ?? compute;
+      const own = hours.get(compute.projectId) ?? new Map();
+      const without = replayDay({ compute, was, had: hadOf(compute.computeId), hours: own, events: eventsOf(compute) });
+      const used = [...own.values()].reduce((all, cuSeconds) => all + cuSeconds, 0) / 3600;
+      sum.used += used;
+      sum.saved.low += without.low - used;
+      sum.saved.high += without.high - used;
+    }
+    return sum;
+  } finally {
+    await opened.value.close();
+  }
+}
+
+interface Lived {
+  compute: Compute;
+  was: ComputeSettings;
+  had: HadSettings;
+  /** CU-seconds by the start of the hour; what is missing was not used. */
+  hours: ReadonlyMap<number, number>;
+  events: Parameters<typeof awakeHistory>[0];
+}
+
+function replayDay({ compute, was, had, hours, events }: Lived): Range {
+  const without = { low: 0, high: 0 };
+  for (let startMs = DAY_STARTS_MS; startMs < DAY_ENDS_MS; startMs += HOUR_MS) {
+    const settings = had.filter(({ fromMs, toMs }) => fromMs < startMs + HOUR_MS && startMs < toMs);
+    const widest = settings.reduce<ComputeSettings | undefined>(
+      (all, one) => (all ? either(all, one) : one),
+      undefined,
+    );
+    const would = useInHour((hours.get(startMs) ?? 0) / 3600, widest ?? was, was);
+    without.low += would.low;
+    without.high += would.high;
+  }
+  const history = awakeHistory(events, { fromMs: DAY_STARTS_MS, toMs: DAY_ENDS_MS, hint: compute });
+  const wanted = [{ ...was, fromMs: DAY_STARTS_MS, toMs: Number.POSITIVE_INFINITY }];
+  for (const { savedMs } of replayTimeouts(history, had, wanted)) {
+    // While it waits for its timeout it does nothing, so it has its minimum size.
+    without.low -= (savedMs.high / HOUR_MS) * was.minCu;
+    without.high -= (savedMs.low / HOUR_MS) * was.minCu;
+  }
+  return without;
+}
+
+type Projects = Awaited<ReturnType<typeof readFleet>>['projects'];
+
+async function readHours({ api, explain }: Reading, projects: Projects, { accounts }: Settings) {
+  const hours = new Map<string, Map<number, number>>();
+  for (const organization of organizationsOf(projects, accounts)) {
+    const asked = { level: 'projects', granularity: 'hourly', metrics: ['compute_unit_seconds'] } as const;
+    const answer = await api.usage({ ...organization, ...asked, fromMs: DAY_STARTS_MS, toMs: DAY_ENDS_MS });
+    if (!answer.ok) throw new UserError(explain(answer.error));
+    for (const { projectId, buckets } of answer.value.units) {
+      hours.set(projectId, new Map([...buckets].map(([ms, { compute_unit_seconds: used = 0 }]) => [ms, used])));
+    }
+  }
+  return hours;
+}
+
+async function readEvents({ api }: Reading, projects: Projects) {
+  const log = createOperationLog();
+  await readOperations({
+    ...{ api, projects, sinceMs: DAY_STARTS_MS, nowMs: DAY_ENDS_MS, monotonicMs: () => performance.now() },
+    onPage(projectId, operations) {
+      const project = log.project(projectId);
+      for (const { totalDurationMs, ...operation } of operations) {
+        project.add({ ...operation, ...(totalDurationMs !== undefined && { durationMs: totalDurationMs }) });
+      }
+    },
+  });
+  return ({ projectId, computeId }: Compute) => log.project(projectId).eventsOf(computeId);
+}

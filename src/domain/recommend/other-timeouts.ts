@@ -1,0 +1,63 @@
+import type { Range } from '../awake/causes.ts';
+import type { AwakeHistory } from '../awake/intervals.ts';
+import { mostMoreSuspends, startTimeOf } from './timeout.ts';
+
+/** Which timeout was set, or would have been: [fromMs, toMs), canonical seconds. A forecast's segments are such. */
+export interface TimeoutSpan {
+  fromMs: number;
+  toMs: number;
+  suspendTimeoutSeconds: number;
+}
+
+/** What another timeout would have made of the end of one stretch awake. */
+export interface TimeoutEffect {
+  /** When the compute would have been suspended, or was: the earlier of both. */
+  atMs: number;
+  /** Milliseconds awake that would have been saved; negative where it would have been awake for longer. */
+  savedMs: Range;
+  /** `replayed`: a longer timeout; exact if nothing runs by itself. `at_least`: a shorter one, of which only the low end is promised. */
+  figure: 'replayed' | 'at_least';
+}
+
+/**
+ * What other timeouts would have saved of the time awake, by stretch, as {@link proposeTimeout} counts it. Where one of the two never
+ * suspends nothing is told: see `useInHour`. Spans are in the order of time.
+ */
+export function replayTimeouts(
+  history: Pick<AwakeHistory, 'intervals' | 'unknown' | 'toMs' | 'startDurationsMs'>,
+  had: readonly TimeoutSpan[],
+  wanted: readonly TimeoutSpan[],
+): TimeoutEffect[] {
+  const startMs = startTimeOf(history);
+  const spanAt = (spans: readonly TimeoutSpan[], ms: number) =>
+    spans.find(({ fromMs, toMs }) => fromMs <= ms && ms < toMs);
+  return history.intervals.flatMap((interval, index): TimeoutEffect[] => {
+    const { endMs, end } = interval;
+    const hadMs = 1000 * (spanAt(had, endMs - 1)?.suspendTimeoutSeconds ?? 0);
+    const wantedMs = 1000 * (spanAt(wanted, endMs - 1)?.suspendTimeoutSeconds ?? 0);
+    if (hadMs <= 0 || wantedMs <= 0 || hadMs === wantedMs) return [];
+    const activeMs = endMs - hadMs;
+    if (wantedMs > hadMs) {
+      if (end !== 'timeout') return [];
+      const unknownMs = history.unknown.find(({ fromMs }) => fromMs >= endMs)?.fromMs ?? history.toMs;
+      const nextMs = Math.min(history.intervals[index + 1]?.startMs ?? history.toMs, unknownMs);
+      const moreMs = Math.max(0, Math.min(suspendedAt(wanted, activeMs), nextMs) - endMs);
+      return [{ atMs: endMs, savedMs: { low: -moreMs, high: -moreMs }, figure: 'replayed' }];
+    }
+    const extra = mostMoreSuspends(interval, hadMs, wantedMs);
+    const sooner =
+      end === 'timeout' ? Math.max(0, endMs - Math.max(suspendedAt(wanted, activeMs), interval.startMs)) : 0;
+    const savedMs = { low: sooner - extra * startMs, high: sooner + extra * (hadMs - wantedMs) };
+    return [{ atMs: endMs - sooner, savedMs, figure: 'at_least' }];
+  });
+}
+
+/** When a compute would be suspended whose clients were last active at an instant: the timeout may change meanwhile. */
+function suspendedAt(spans: readonly TimeoutSpan[], activeMs: number): number {
+  for (const { fromMs, toMs, suspendTimeoutSeconds } of spans) {
+    if (toMs <= activeMs || suspendTimeoutSeconds <= 0) continue;
+    const untilMs = Math.max(fromMs, activeMs + 1000 * suspendTimeoutSeconds);
+    if (untilMs < toMs) return untilMs;
+  }
+  return Number.POSITIVE_INFINITY;
+}
