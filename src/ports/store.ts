@@ -2,6 +2,7 @@ import type { Freeze } from '../domain/overrides/freezes.ts';
 import type { Hold } from '../domain/overrides/holds.ts';
 import type { ComputeRecord } from '../domain/records/compute-record.ts';
 import type { HistoryEntry } from '../domain/records/history.ts';
+import type { OutboxEntry, OutboxStore } from './outbox.ts';
 
 /**
  * Permission to write to a project. It holds for a bounded real time; the fencing token grows with each holder, so that one who
@@ -63,14 +64,14 @@ interface RecordStore {
   brokenRecords(): Promise<ReadonlyMap<string, string>>;
   /**
    * Stores one record if the lease is still held; false, and nothing written, if it is not. In the same step it prolongs the lease
-   * to `ttlMs` from now, if that is given.
+   * to `ttlMs` from now, and appends to the outbox, where that is given.
    */
   putRecord(
     projectId: string,
     computeId: string,
     record: ComputeRecord,
     lease: Lease,
-    ttlMs?: number,
+    also?: { ttlMs?: number; outbox?: readonly OutboxEntry[] },
   ): Promise<boolean>;
   /** Forgets a compute that no longer exists, its samples too, under the same condition. */
   deleteRecord(projectId: string, computeId: string, lease: Lease): Promise<boolean>;
@@ -178,6 +179,7 @@ export interface Store
     GenerationStore,
     SlotStore,
     HistoryStore,
+    OutboxStore,
     UsageStore {
   /** A random id made when the store was first used: another id means that the store came back empty. */
   storeId(): Promise<string>;

@@ -7,6 +7,7 @@ import type { TestEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { describeGenerations } from './store-generations.contract.ts';
 import { describeHistory } from './store-history.contract.ts';
+import { describeOutbox } from './store-outbox.contract.ts';
 import { describeOverrides } from './store-overrides.contract.ts';
 import { describeUsage } from './store-usage.contract.ts';
 
@@ -40,6 +41,7 @@ export function describeStore(open: () => Promise<TestEngine>): void {
   describeOverrides(current);
   describeGenerations(current);
   describeHistory(current);
+  describeOutbox(() => ({ store, createStore: (limits) => createStore({ ...on, limits }) }));
   describeUsage(current);
 
   describe('leases', () => {
@@ -82,9 +84,9 @@ export function describeStore(open: () => Promise<TestEngine>): void {
     it('prolongs a lease with a record, in the same step', async () => {
       const kept = await lease('project-1', 'daemon-1', 300);
       const short = await lease('project-2', 'daemon-1', 300);
-      expect(await store.putRecord('project-1', 'compute-a', SMALL, kept, TTL_MS)).toBe(true);
+      expect(await store.putRecord('project-1', 'compute-a', SMALL, kept, { ttlMs: TTL_MS })).toBe(true);
       await untilExpired(short);
-      expect(await store.putRecord('project-2', 'compute-b', SMALL, short, TTL_MS)).toBe(false);
+      expect(await store.putRecord('project-2', 'compute-b', SMALL, short, { ttlMs: TTL_MS })).toBe(false);
       expect([await isHeld(store, kept), await isHeld(store, short)]).toEqual([true, false]);
     });
 

@@ -11,6 +11,8 @@ export interface StoreLimits {
   historyEntryBytes: number;
   /** Of connections, per compute. */
   samples: number;
+  /** Messages that are remembered, sent or not. */
+  outbox: number;
 }
 
 export const DEFAULT_LIMITS: StoreLimits = {
@@ -23,4 +25,6 @@ export const DEFAULT_LIMITS: StoreLimits = {
   history: 50_000,
   historyEntryBytes: 1024,
   samples: 32,
+  // 500 bytes each are usual, 4 KB the most; of what was sent only the id is kept.
+  outbox: 10_000,
 };

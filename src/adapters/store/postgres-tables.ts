@@ -23,6 +23,11 @@ const TABLES = [
   `CREATE TABLE IF NOT EXISTS ebb_usage (
      account text NOT NULL, unit text NOT NULL, bytes bytea NOT NULL, PRIMARY KEY (account, unit)
    )`,
+  `CREATE TABLE IF NOT EXISTS ebb_outbox (
+     number bigserial PRIMARY KEY, id text NOT NULL UNIQUE, receiver text NOT NULL, subject text NOT NULL, at_ms double precision NOT NULL,
+     body text NOT NULL, state text NOT NULL DEFAULT 'waiting', tries integer NOT NULL DEFAULT 0, error text
+   )`,
+  `CREATE INDEX IF NOT EXISTS ebb_outbox_unsent ON ebb_outbox (receiver, number) WHERE state <> 'sent'`,
   'CREATE TABLE IF NOT EXISTS ebb_samples (compute_id text PRIMARY KEY, body text NOT NULL)',
 ] as const;
 

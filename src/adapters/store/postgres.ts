@@ -6,6 +6,7 @@ import type { StoreLimits } from './limits.ts';
 import type { OverrideReaders } from './override-json.ts';
 import { createPostgresGenerations } from './postgres-generations.ts';
 import { createPostgresHistory } from './postgres-history.ts';
+import { createPostgresOutbox, forgetOldOutbox, insertOutbox, outboxColumns } from './postgres-outbox.ts';
 import { createPostgresOverrides } from './postgres-overrides.ts';
 import { prepareTables } from './postgres-tables.ts';
 import { type RecordReader, recordToJson } from './record-json.ts';
@@ -61,13 +62,19 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
       );
     },
     brokenRecords: async () => records.broken,
-    putRecord: (projectId, computeId, record, { name, holder, token }, ttlMs) =>
-      changes(STATEMENTS.putRecord, [name, holder, token, projectId, computeId, recordToJson(record), ttlMs ?? null]),
+    putRecord: async (projectId, computeId, record, { name, holder, token }, { ttlMs = null, outbox = [] } = {}) => {
+      const params = [name, holder, token, projectId, computeId, recordToJson(record), ttlMs];
+      if (outbox.length === 0) return changes(STATEMENTS.putRecord, params);
+      const isStored = await changes(STATEMENTS.putRecordAndAppend, [...params, ...outboxColumns(outbox)]);
+      if (isStored) await forgetOldOutbox(engine, limits);
+      return isStored;
+    },
     deleteRecord: (projectId, computeId, { name, holder, token }) =>
       changes(STATEMENTS.deleteRecord, [name, holder, token, projectId, computeId]),
     ...createPostgresOverrides({ engine, readers: overrides, limits }),
     ...createPostgresGenerations({ engine }),
     ...createPostgresHistory({ engine, limits }),
+    ...createPostgresOutbox({ engine, limits }),
     ...createPostgresUsage(engine),
     projectIds: async () => {
       const rows = await rowsOf<{ project_id: string }>(STATEMENTS.projectIds, []);
@@ -84,6 +91,13 @@ const HELD = `held AS (
 )`;
 
 const AFTER = (parameter: string) => `clock_timestamp() + ${parameter}::double precision * interval '1 millisecond'`;
+
+const putRecord = (also: string) => `
+    WITH ${HELD}, prolonged AS (
+      UPDATE ebb_lease SET expires_at = ${AFTER('$7')} FROM held WHERE ebb_lease.name = held.name AND $7::double precision IS NOT NULL
+    )${also}
+    INSERT INTO ebb_record (project_id, compute_id, body) SELECT $4, $5, $6 FROM held
+    ON CONFLICT (project_id, compute_id) DO UPDATE SET body = excluded.body RETURNING compute_id`;
 
 /**
  * Each statement is one atomic step. Invariant: each change of a record proves in the same statement that the lease is still
@@ -106,12 +120,8 @@ const STATEMENTS = {
     WHERE name = $1 AND holder = $2 AND token = $3 AND expires_at > clock_timestamp() RETURNING name`,
   releaseLease: 'DELETE FROM ebb_lease WHERE name = $1 AND holder = $2 AND token = $3',
   records: 'SELECT compute_id, body FROM ebb_record WHERE project_id = $1',
-  putRecord: `
-    WITH ${HELD}, prolonged AS (
-      UPDATE ebb_lease SET expires_at = ${AFTER('$7')} FROM held WHERE ebb_lease.name = held.name AND $7::double precision IS NOT NULL
-    )
-    INSERT INTO ebb_record (project_id, compute_id, body) SELECT $4, $5, $6 FROM held
-    ON CONFLICT (project_id, compute_id) DO UPDATE SET body = excluded.body RETURNING compute_id`,
+  putRecord: putRecord(''),
+  putRecordAndAppend: putRecord(`, appended AS (${insertOutbox(8, 'held, ')})`),
   deleteRecord: `
     WITH ${HELD}, gone AS (
       DELETE FROM ebb_record USING held WHERE project_id = $4 AND compute_id = $5 RETURNING compute_id

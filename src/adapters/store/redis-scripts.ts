@@ -45,18 +45,50 @@ return 1
 `;
 
 /**
- * KEYS: lease, the project's records, the projects. ARGV: holder, token, project, compute, text, the lease's new ttl in ms or 0. Gives 1
- * if it was written.
+ * A function of a script: appends the entries of ARGV, beginning at `from`: what the keys start with, the most that are remembered, then id,
+ * receiver and text of each. `known` has the ids of all that are remembered by their number, `entries` the texts of those not sent.
  */
-const PUT_RECORD = `${HELD}
+export const APPEND_OUTBOX = `
+local function append(from)
+  local prefix = ARGV[from]
+  for at = from + 2, #ARGV, 3 do
+    local id, receiver = ARGV[at], ARGV[at + 1]
+    if not redis.call('ZSCORE', prefix .. 'known', id) then
+      local number = redis.call('INCR', prefix .. 'last')
+      redis.call('ZADD', prefix .. 'known', number, id)
+      redis.call('HSET', prefix .. 'entries', id, ARGV[at + 2])
+      redis.call('ZADD', prefix .. 'waiting:' .. receiver, number, id)
+      redis.call('SADD', prefix .. 'receivers', receiver)
+    end
+  end
+  while redis.call('ZCARD', prefix .. 'known') > tonumber(ARGV[from + 1]) do
+    local id = redis.call('ZPOPMIN', prefix .. 'known')[1]
+    local text = redis.call('HGET', prefix .. 'entries', id)
+    if text then
+      local receiver = cjson.decode(text).receiver
+      redis.call('HDEL', prefix .. 'entries', id)
+      redis.call('ZREM', prefix .. 'waiting:' .. receiver, id)
+      redis.call('ZREM', prefix .. 'dead:' .. receiver, id)
+      redis.call('INCR', prefix .. 'lost')
+    end
+  end
+end
+`;
+
+/**
+ * KEYS: lease, the project's records, the projects, the outbox. ARGV: holder, token, project, compute, text, the lease's new ttl in ms
+ * or 0, and what is appended to the outbox. Gives 1 if it was written.
+ */
+const PUT_RECORD = `${HELD}${APPEND_OUTBOX}
 if not held(KEYS[1], ARGV[1], ARGV[2]) then return 0 end
 redis.call('HSET', KEYS[2], ARGV[4], ARGV[5])
 redis.call('SADD', KEYS[3], ARGV[3])
 if tonumber(ARGV[6]) > 0 then redis.call('PEXPIRE', KEYS[1], ARGV[6]) end
+if #ARGV > 8 then append(7) end
 return 1
 `;
 
-/** KEYS as above, and samples. ARGV as above, without the text. */
+/** KEYS: the first three as above, and samples. ARGV: holder, token, project, compute. */
 const DELETE_RECORD = `${HELD}
 if not held(KEYS[1], ARGV[1], ARGV[2]) then return 0 end
 redis.call('HDEL', KEYS[2], ARGV[4])

@@ -6,6 +6,7 @@ import type { OverrideReaders } from './override-json.ts';
 import { type RecordReader, recordToJson } from './record-json.ts';
 import { createRedisGenerations } from './redis-generations.ts';
 import { createRedisHistory, samplesKeyOf } from './redis-history.ts';
+import { createRedisOutbox, outboxArguments } from './redis-outbox.ts';
 import { createRedisOverrides } from './redis-overrides.ts';
 import { createRunScript, SCRIPTS } from './redis-scripts.ts';
 
@@ -87,9 +88,10 @@ export function createRedisStore({ engine, records, overrides, limits }: RedisSt
     records: async (projectId) =>
       records.readAll(projectId, Object.entries(await redis.hgetall(keys.records(projectId)))),
     brokenRecords: async () => records.broken,
-    putRecord: async (projectId, computeId, record, lease, ttlMs = 0) => {
-      const scriptKeys = [keys.lease(lease.name), keys.records(projectId), keys.projects];
-      const args = [...proofOf(lease), projectId, computeId, recordToJson(record), Math.ceil(ttlMs)];
+    putRecord: async (projectId, computeId, record, lease, { ttlMs = 0, outbox = [] } = {}) => {
+      const told = outboxArguments(engine, limits, outbox);
+      const scriptKeys = [keys.lease(lease.name), keys.records(projectId), keys.projects, told.key];
+      const args = [...proofOf(lease), projectId, computeId, recordToJson(record), Math.ceil(ttlMs), ...told.args];
       return (await run('putRecord', scriptKeys, args)) === 1;
     },
     deleteRecord: async (projectId, computeId, lease) => {
@@ -99,6 +101,7 @@ export function createRedisStore({ engine, records, overrides, limits }: RedisSt
     ...createRedisOverrides({ engine, run: runScript, readers: overrides, limits }),
     ...createRedisGenerations({ engine, run: runScript }),
     ...createRedisHistory({ engine, run: runScript, limits }),
+    ...createRedisOutbox({ engine, run: runScript, limits }),
     ...createRedisUsage(engine),
     projectIds: async () => (await redis.smembers(keys.projects)).sort(),
     close: async () => {},

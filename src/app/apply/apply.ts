@@ -179,7 +179,9 @@ async function storeIntent(
   const intent = { ...asked, atMs, policy: action.policy };
   const lastDecidedAtMs = Math.max(atMs, record.lastDecidedAtMs);
   const intended = { ...record, intent, lastDecidedAtMs, lastSentAtMs: atMs };
-  const stored = await deps.store.putRecord(compute.projectId, compute.computeId, intended, lease, RECOVERY.leaseMs);
+  const stored = await deps.store.putRecord(compute.projectId, compute.computeId, intended, lease, {
+    ttlMs: RECOVERY.leaseMs,
+  });
   return stored ? intended : undefined;
 }
 

@@ -5,9 +5,11 @@ import type { HistoryEntry } from '../../../src/domain/records/history.ts';
 import type { Approval, ConnectionSample, Generation, Lease, Store, Stored } from '../../../src/ports/store.ts';
 import { memoryUsageStore } from '../memory-usage.ts';
 import type { SteppedClock } from './clock.ts';
+import { createMemoryOutbox } from './outbox.ts';
 
 /** The store of one daemon, in memory, on the time of a test. */
-export function createMemoryStore(clock: SteppedClock): Store {
+export function createMemoryStore(clock: SteppedClock, outboxLimit?: number): Store {
+  const queued = createMemoryOutbox(outboxLimit);
   const leases = new Map<string, { lease: Lease; untilMs: number }>();
   const records = new Map<string, Map<string, ComputeRecord>>();
   const slots = new Map<string, Map<string, number>>();
@@ -55,10 +57,11 @@ export function createMemoryStore(clock: SteppedClock): Store {
     },
     records: async (projectId) => structuredClone(recordsOf(projectId)),
     brokenRecords: async () => new Map(),
-    async putRecord(projectId, computeId, record, lease, ttlMs) {
+    async putRecord(projectId, computeId, record, lease, { ttlMs, outbox = [] } = {}) {
       if (!isHeld(lease)) return false;
       if (ttlMs !== undefined) leases.set(lease.name, { lease, untilMs: clock.now() + ttlMs });
       recordsOf(projectId).set(computeId, structuredClone(record));
+      await queued.appendOutbox(outbox);
       return true;
     },
     deleteRecord: async (projectId, computeId, lease) => isHeld(lease) && recordsOf(projectId).delete(computeId),
@@ -91,6 +94,7 @@ export function createMemoryStore(clock: SteppedClock): Store {
       history.filter((entry) => computeId === undefined || entry.computeId === computeId).slice(0, limit),
     putSamples: async (computeId, counted) => void samples.set(computeId, counted),
     samples: async (computeId) => [...(samples.get(computeId) ?? [])],
+    ...queued,
     ...usage,
     storeId: async () => 'memory',
     timeMs: async () => Date.now(),

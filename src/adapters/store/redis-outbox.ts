@@ -1,0 +1,106 @@
+import { z } from 'zod';
+import { parseJson } from '../../common/result.ts';
+import type { RedisEngine } from '../../ports/engine.ts';
+import type { OutboxEntry, OutboxStore, QueuedEntry } from '../../ports/outbox.ts';
+import type { StoreLimits } from './limits.ts';
+import { APPEND_OUTBOX, type RunScript } from './redis-scripts.ts';
+
+/** Grows when an entry written by this version would be misread by an older one. */
+const VERSION = 1;
+
+const Stored = z.looseObject({
+  version: z.literal(VERSION),
+  receiver: z.string(),
+  subject: z.string(),
+  atMs: z.number(),
+  body: z.string(),
+  state: z.literal(['waiting', 'dead']),
+  tries: z.number(),
+  error: z.string().exactOptional(),
+});
+
+/** KEYS: known. ARGV: what the keys start with, id, state, tries, error. Gives 1 if the entry was there. */
+const DEFER = `
+local text = redis.call('HGET', ARGV[1] .. 'entries', ARGV[2])
+local number = redis.call('ZSCORE', KEYS[1], ARGV[2])
+if not text or not number then return 0 end
+local entry = cjson.decode(text)
+redis.call('ZREM', ARGV[1] .. entry.state .. ':' .. entry.receiver, ARGV[2])
+redis.call('ZADD', ARGV[1] .. ARGV[3] .. ':' .. entry.receiver, number, ARGV[2])
+entry.state = ARGV[3]
+entry.tries = tonumber(ARGV[4])
+entry.error = ARGV[5] ~= '' and ARGV[5] or nil
+redis.call('HSET', ARGV[1] .. 'entries', ARGV[2], cjson.encode(entry))
+return 1
+`;
+
+/** KEYS: known. ARGV: what the keys start with, id. Gives 1 if the entry was there. Its id stays known. */
+const REMOVE = `
+local text = redis.call('HGET', ARGV[1] .. 'entries', ARGV[2])
+if not text then return 0 end
+local entry = cjson.decode(text)
+redis.call('HDEL', ARGV[1] .. 'entries', ARGV[2])
+redis.call('ZREM', ARGV[1] .. entry.state .. ':' .. entry.receiver, ARGV[2])
+return 1
+`;
+
+export interface RedisOutboxOptions {
+  engine: RedisEngine;
+  run: RunScript;
+  limits: StoreLimits;
+}
+
+/** What a script that appends takes besides its own: the key that leads a Cluster to the node, and the arguments of `append`. */
+export function outboxArguments({ prefix }: RedisEngine, limits: StoreLimits, entries: readonly OutboxEntry[]) {
+  const texts = entries.flatMap(({ id, ...entry }) => {
+    return [id, entry.receiver, JSON.stringify({ version: VERSION, ...entry, state: 'waiting', tries: 0 })];
+  });
+  return { key: `${prefix}:store:outbox:known`, args: [`${prefix}:store:outbox:`, limits.outbox, ...texts] };
+}
+
+/** The outbox on Redis: for each receiver, the ids of what waits and of what is dead, by their number. */
+export function createRedisOutbox({ engine, run, limits }: RedisOutboxOptions): OutboxStore {
+  const { commands: redis } = engine;
+  const prefix = `${engine.prefix}:store:outbox:`;
+  const known = `${prefix}known`;
+
+  async function read(ids: readonly string[]): Promise<QueuedEntry[]> {
+    if (ids.length === 0) return [];
+    const texts = await redis.hmget(`${prefix}entries`, ...ids);
+    return texts.flatMap((text, index) => {
+      const parsed = Stored.safeParse(text === null ? undefined : parseJson(text));
+      if (!parsed.success) return [];
+      const { version: _, ...entry } = parsed.data;
+      return [{ id: ids[index] ?? '', ...entry }];
+    });
+  }
+
+  return {
+    appendOutbox: async (entries) => {
+      if (entries.length === 0) return;
+      const { key, args } = outboxArguments(engine, limits, entries);
+      await run(`${APPEND_OUTBOX}append(1)\nreturn 1`, [key], args);
+    },
+    outbox: async ({ receiver, state, limit }) =>
+      limit < 1 ? [] : read(await redis.zrange(`${prefix}${state}:${receiver}`, 0, String(limit - 1))),
+    outboxCounts: async () => {
+      const names = (await redis.smembers(`${prefix}receivers`)).sort();
+      const counts = await Promise.all(
+        names.map(async (receiver) => {
+          const [waiting, dead, [oldestId]] = await Promise.all([
+            redis.zcard(`${prefix}waiting:${receiver}`),
+            redis.zcard(`${prefix}dead:${receiver}`),
+            redis.zrange(`${prefix}waiting:${receiver}`, 0, '0'),
+          ]);
+          const [oldest] = oldestId === undefined ? [] : await read([oldestId]);
+          return { receiver, waiting, dead, ...(oldest && { oldestAtMs: oldest.atMs }) };
+        }),
+      );
+      const receivers = counts.filter(({ waiting, dead }) => waiting + dead > 0);
+      return { receivers, lost: Number((await redis.get(`${prefix}lost`)) ?? 0) };
+    },
+    deferOutbox: async (id, { state, tries, error = '' }) =>
+      (await run(DEFER, [known], [prefix, id, state, tries, error])) === 1,
+    removeOutbox: async (id) => (await run(REMOVE, [known], [prefix, id])) === 1,
+  };
+}
