@@ -8,6 +8,7 @@ import { type Organization, organizationsOf, type StoredUsage, usageReader } fro
 import { OPERATIONS_HEADER, operationLine } from '../domain/awake/operations-csv.ts';
 import type { Compute } from '../domain/compute/compute.ts';
 import { DAY_MS } from '../domain/usage/known.ts';
+import { leastUsageOf } from '../domain/usage/least-usage.ts';
 import type { UsageSeries } from '../domain/usage/usage.ts';
 import type { ControlApiError, Project } from '../ports/control-api.ts';
 import type { Settings } from '../settings.ts';
@@ -64,7 +65,7 @@ async function readAll(
 ): Promise<FleetUsage> {
   const { api, explain, stored } = sources;
   const fleet = await readFleet({ api, readBranches, ...(onProgress && { onProgress }) });
-  const { usages, missing } = await usageOfProjects(sources, { projects: fleet.projects, settings, nowMs });
+  const { usages, missing } = await usageOfProjects(sources, { ...fleet, settings, nowMs });
   missing.unshift(...fleet.errors.map(explain));
   if (operations) missing.push(...(await addOperations(api, fleet.projects, { ...operations, nowMs })).map(explain));
   const organizations = organizationsOf(fleet.projects, settings.accounts);
@@ -113,13 +114,19 @@ async function trialDaysOf(
 /** The usage of the organizations that projects belong to, and one line for each part that could not be read. */
 export async function usageOfProjects(
   { api, explain, stored }: Sources,
-  { projects, settings, nowMs }: { projects: readonly Project[]; settings: Settings; nowMs: number },
+  {
+    projects,
+    computes = [],
+    settings,
+    nowMs,
+  }: { projects: readonly Project[]; computes?: readonly Compute[]; settings: Settings; nowMs: number },
 ): Promise<Pick<FleetUsage, 'usages' | 'missing'>> {
   const missing: string[] = [];
   const usages: OrganizationUsage[] = [];
+  const least = leastUsageOf(computes, nowMs);
   for (const { account, organization, projectIds } of organizationsOf(projects, settings.accounts)) {
     const kept = stored && usageReader(stored, { account, organization });
-    const read = await readKnownUsage(kept, { api, account, organization, projectIds, nowMs });
+    const read = await readKnownUsage(kept, { api, account, organization, projectIds, nowMs, least });
     if (read.ok) usages.push(read.value);
     else
       missing.push(

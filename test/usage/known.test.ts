@@ -1,8 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { arrivedUntil, joinDaysAndHours, knownBuckets } from '../../src/domain/usage/known.ts';
+import { leastUsageOf } from '../../src/domain/usage/least-usage.ts';
 import type { UsageBucket } from '../../src/domain/usage/usage.ts';
 import type { WorldState } from '../../src/emulator/world/entities.ts';
+import { aCompute } from '../support/builders.ts';
 import { answerOf, DAY_MS, HOUR_MS, passTo, START_MS, truthOf, usageFleet, usageWorld } from './support.ts';
 
 const hour = (start: number, cuSeconds: number | null): UsageBucket => ({
@@ -23,6 +25,38 @@ function worstDifference(world: WorldState, level: 'projects' | 'branches'): num
   });
   return Math.max(0, ...differences);
 }
+
+describe('usage that is smaller than computes show', () => {
+  const computes = [
+    aCompute({ projectId: 'p', branchId: 'b', minCu: 1, state: 'active', startedAtMs: START_MS + HOUR_MS }),
+    aCompute({
+      ...{ projectId: 'p', branchId: 'c', computeId: 'ep-c', minCu: 2, state: 'idle' },
+      ...{ startedAtMs: START_MS, lastActiveAtMs: START_MS + HOUR_MS / 2 },
+    }),
+  ];
+  const nowMs = START_MS + 6 * HOUR_MS;
+  const known = (unit: { projectId: string; branchId: string | null }, used: readonly number[]) => {
+    const buckets = new Map(used.map((cuSeconds, index) => [START_MS + index * HOUR_MS, cuSeconds]));
+    const answer = { seconds: 3600, fromMs: START_MS, toMs: START_MS + 3 * HOUR_MS, units: [{ ...unit, buckets }] };
+    const [series] = knownBuckets(answer, { nowMs, arrivedUntilMs: nowMs, least: leastUsageOf(computes, nowMs) });
+    return series?.buckets.map(({ cuSeconds }) => cuSeconds);
+  };
+
+  it('has not arrived', () => {
+    // One hour before it was started, then whole hours at 1 CU.
+    expect(known({ projectId: 'p', branchId: 'b' }, [0, 3600, 0])).toEqual([0, 3600, null]);
+    expect(known({ projectId: 'p', branchId: 'b' }, [0, 3239, 3240])).toEqual([0, null, 3240]);
+    // Half an hour at 2 CU, then asleep.
+    expect(known({ projectId: 'p', branchId: 'c' }, [0, 0, 0])).toEqual([null, 0, 0]);
+    expect(known({ projectId: 'p', branchId: null }, [3600, 3600, 3600])).toEqual([3600, 3600, 3600]);
+  });
+
+  it('says nothing of a compute that was awake for less than a minute, and of units that nobody knows', () => {
+    const least = leastUsageOf([aCompute({ state: 'active', startedAtMs: nowMs - 59_000 })], nowMs);
+    expect(least({ projectId: aCompute().projectId, branchId: null }, nowMs - HOUR_MS, 3600)).toBe(0);
+    expect(least({ projectId: 'other', branchId: null }, START_MS, 3600)).toBeUndefined();
+  });
+});
 
 describe('known usage', () => {
   const stall = fc.record({

@@ -1,8 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createControlApi } from '../../src/adapters/control-api/control-api.ts';
+import { readFleet } from '../../src/app/fleet/read-fleet.ts';
 import { readKnownUsage } from '../../src/app/usage/known-usage.ts';
 import { NO_METRICS } from '../../src/compose/no-metrics.ts';
 import { billOf } from '../../src/domain/usage/bill.ts';
+import type { LeastUsage } from '../../src/domain/usage/known.ts';
+import { leastUsageOf } from '../../src/domain/usage/least-usage.ts';
 import type { Consumption } from '../../src/emulator/fleet.ts';
 import type { EmulatorOptions } from '../../src/emulator/server.ts';
 import { startTestEmulator, type TestEmulator } from '../emulator/support.ts';
@@ -28,16 +31,16 @@ async function start(consumption: Partial<Consumption> = {}, options: Partial<Em
     () => api.close(),
   );
   const projectIds = ['one', 'two', 'three'];
-  const read = () =>
+  const read = (least?: LeastUsage) =>
     readKnownUsage(undefined, {
-      ...{ api, account: 'main', organization: 'org-acme', projectIds, nowMs: emulator.nowMs() },
+      ...{ api, account: 'main', organization: 'org-acme', projectIds, nowMs: emulator.nowMs(), least },
     });
   const usage = async () => {
     const answer = await read();
     if (!answer.ok) throw new Error(answer.error.message);
     return answer.value;
   };
-  return { emulator, read, usage };
+  return { emulator, api, read, usage };
 }
 
 /** CU-seconds that were really used in a span, by branch. */
@@ -93,6 +96,17 @@ describe('reading usage', () => {
     const { total } = billBetween(series, monthMs, Date.parse('2026-12-01T00:00:00Z'));
     expect(total.unknownHours).toBe(0);
     near(0.001, figure, total.cuSeconds);
+  });
+
+  it('doubts no hour that has arrived, whatever computes show', async () => {
+    const { emulator, api, read } = await start();
+    emulator.pass(5 * HOUR_MS);
+    const { computes } = await readFleet({ api, readBranches: false });
+    const hours = async (least?: LeastUsage) => {
+      const answer = await read(least);
+      return answer.ok ? answer.value.series : [];
+    };
+    expect(await hours(leastUsageOf(computes, emulator.nowMs()))).toEqual(await hours());
   });
 
   it('leaves a stall unknown, and knows it once it has been filled', async () => {

@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS } from '../../domain/usage/known.ts';
+import { DAY_MS, HOUR_MS, type LeastUsage } from '../../domain/usage/known.ts';
 import { addUsage, DAYS_KEPT, endOf, mergeUsage, noUsage, type UnitUsage } from '../../domain/usage/stored.ts';
 import { type UsageSeries, type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import type { ApiResult, ControlApi } from '../../ports/control-api.ts';
@@ -35,18 +35,20 @@ export async function collectUsage(options: {
   kept: UsageAccount;
   organization: Organization;
   nowMs: number;
+  /** What computes show of it. */
+  least?: LeastUsage;
   signal?: AbortSignal;
   /** Keeps the days of trials; gives their names. Once a day. */
   keepTrials?: (namesBefore: readonly string[]) => Promise<string[]>;
 }): Promise<ApiResult<Collected>> {
-  const { api, kept, organization, nowMs, signal, keepTrials } = options;
+  const { api, kept, organization, nowMs, least, signal, keepTrials } = options;
   const about = await kept.about();
   const hourMs = nowMs - (nowMs % HOUR_MS);
   const dayMs = hourMs - ((hourMs - DAY_KNOWN_AFTER_MS) % DAY_MS);
   if (about?.hourMs === hourMs) return { ok: true, value: { isRead: false, corrected: 0 } };
   const isNewDay = about === undefined || about.dayMs !== dayMs;
   const range = isNewDay ? EVERYTHING : EACH_HOUR;
-  const asked = await askUsage({ api, ...organization, nowMs, ...(signal && { signal }) }, range);
+  const asked = await askUsage({ api, ...organization, nowMs, least, signal }, range);
   if (!asked.ok) return asked;
   const corrected = await keep(kept, asked.value);
   const gone = isNewDay ? await foldDeleted(kept, { asked: asked.value, gone: about?.gone ?? [], nowMs }) : about.gone;

@@ -62,8 +62,9 @@ export interface ReadUsageOptions {
   /** Of which branches are asked for. */
   projectIds: readonly string[];
   nowMs: number;
-  least?: LeastUsage;
-  signal?: AbortSignal;
+  /** What computes show of it. */
+  least?: LeastUsage | undefined;
+  signal?: AbortSignal | undefined;
 }
 
 /**

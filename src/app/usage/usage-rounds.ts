@@ -1,7 +1,9 @@
+import type { Compute } from '../../domain/compute/compute.ts';
 import { unitOf, usageUnitOf } from '../../domain/decide/control-group.ts';
 import { ownersOf } from '../../domain/policy/owners.ts';
 import { mayBeOfFrozen } from '../../domain/policy/team-parts.ts';
 import { HOUR_MS } from '../../domain/usage/known.ts';
+import { leastUsageOf } from '../../domain/usage/least-usage.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi, ControlApiError, Project } from '../../ports/control-api.ts';
 import type { Store } from '../../ports/store.ts';
@@ -89,6 +91,10 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
   };
 }
 
+function computesOf({ fleet }: Pick<UsageRoundsDeps, 'fleet'>): Compute[] {
+  return [...fleet.cachedProjects()].flatMap((project) => project.computes);
+}
+
 function listedProjects({ fleet }: UsageRoundsDeps): Project[] {
   return fleet.projectIds().flatMap((projectId) => fleet.listed(projectId) ?? []);
 }
@@ -121,7 +127,8 @@ async function readOne(
   if (nowMs < (laterMs.get(key) ?? 0)) return 'old';
   const kept = usageAccount(store, organization);
   const keepTrials = (before: readonly string[]) => keepTrialsNow(deps, organization, { kept, nowMs, before });
-  const read = await collectUsage({ api, kept, organization, nowMs, signal, keepTrials });
+  const least = leastUsageOf(computesOf(deps), nowMs);
+  const read = await collectUsage({ api, kept, organization, nowMs, least, signal, keepTrials });
   if (read.ok) {
     if (laterMs.delete(key))
       log.info({ event: 'ebb.usage_available', account, organization: id }, `usage of ${id} can be read`);
@@ -147,9 +154,7 @@ async function keepTrialsNow(
 ): Promise<string[]> {
   const { policies } = rules.current;
   const ofOrganization = new Set(organization.projectIds);
-  const computes = [...fleet.cachedProjects()]
-    .flatMap((project) => project.computes)
-    .filter(({ projectId }) => ofOrganization.has(projectId));
+  const computes = computesOf({ fleet }).filter(({ projectId }) => ofOrganization.has(projectId));
   const names: string[] = [];
   for (const [index, policy] of policies.set.policies.entries()) {
     if (policy.kind !== 'trial') continue;
@@ -168,9 +173,9 @@ async function keepTrialsNow(
 }
 
 async function costsNow(deps: UsageRoundsDeps): Promise<MonthCosts[]> {
-  const { store, clock, fleet, rules } = deps;
+  const { store, clock, rules } = deps;
   const { costs, policies } = rules.current;
-  const computes = [...fleet.cachedProjects()].flatMap((project) => project.computes);
+  const computes = computesOf(deps);
   const ownerOf = ownersOf({ rules: costs.owners, policies, computes });
   const all: MonthCosts[] = [];
   for (const { account, organization, projectIds } of organizationsOf(listedProjects(deps), deps.accounts)) {

@@ -147,7 +147,7 @@ async function readUsage(
   { settings, flags, nowMs, fleet }: Pick<ReadOptions, 'settings' | 'flags'> & { nowMs: number; fleet: FleetReading },
 ): Promise<Pick<Sources, 'usage' | 'plans' | 'notes'>> {
   if (flags.usage !== undefined) return { usage: [], plans: new Map(), notes: [] };
-  const { usages, missing } = await usageOfProjects(reading, { projects: fleet.projects, settings, nowMs });
+  const { usages, missing } = await usageOfProjects(reading, { ...fleet, settings, nowMs });
   const plans = usages.flatMap(({ account, plans: [...all] }) => {
     const [, plan] = all.at(-1) ?? [];
     return plan === undefined ? [] : [[account, plan] as const];
