@@ -10,7 +10,16 @@ const READ_MS = EIGHT - 120_000;
 const NEVER = new AbortController().signal;
 
 /** What is asked of the control API, in its order, to take a project over a boundary where the permit comes so long after it. */
-async function asked({ waitMs, changedMs = READ_MS - 60_000 }: { waitMs: number; changedMs?: number }) {
+async function asked({
+  waitMs,
+  changedMs = READ_MS - 60_000,
+  times = 1,
+}: {
+  waitMs: number;
+  changedMs?: number;
+  /** The job comes so often. */
+  times?: number;
+}) {
   const time = { ms: EIGHT - 5_000 };
   const clock = {
     ...{ now: () => time.ms, monotonicMs: () => time.ms, realDelayMs: (ms: number) => ms - time.ms },
@@ -49,7 +58,9 @@ async function asked({ waitMs, changedMs = READ_MS - 60_000 }: { waitMs: number;
     store: { records: async () => records, acquireLease: async () => undefined, brokenRecords: async () => new Map() },
     queue: { addAt: async () => calls.push('begun') },
   } as unknown as BoundaryReconcileDeps;
-  await createBoundaryReconciles(deps)({ queue: 'crossings', id: 'c', data: { projectId, instantMs: EIGHT } }, NEVER);
+  const handle = createBoundaryReconciles(deps);
+  const job = { queue: 'crossings', id: 'c', data: { projectId, instantMs: EIGHT } } as const;
+  await Promise.all(Array.from({ length: times }, () => handle(job, NEVER)));
   return { calls, left: fleet.boundaryReconciles.size };
 }
 
@@ -67,4 +78,9 @@ it('what has waited for so long that it is no longer confirmed waits for the lis
 it('what the list then shows changed is left to be read', async () => {
   const { calls } = await asked({ waitMs: 60_000, changedMs: EIGHT + 30_000 });
   expect(calls.slice(0, 5)).toEqual(['list', 'updateCompute', 'list', 'given back', 'begun']);
+});
+
+it('a job that comes a second time, since its lock was lost, asks for nothing', async () => {
+  const once = await asked({ waitMs: 2_000 });
+  expect(await asked({ waitMs: 2_000, times: 2 })).toEqual(once);
 });

@@ -96,17 +96,21 @@ interface ErrorLog {
   report(error: Error): void;
 }
 
-/** Says each error of BullMQ once a minute at most, and none that only says that the engine is away: the engine does, once. */
-function createErrorLog({ engine, log }: { engine: Engine; log: Log }): ErrorLog {
+/**
+ * Says each error of BullMQ once a minute at most, whichever job it is about, and none that only says that the engine is away: the engine
+ * does, once. A process that was stalled loses the locks of all its jobs, and BullMQ names each of them every second.
+ */
+export function createErrorLog({ engine, log }: { engine: Pick<Engine, 'isAway'>; log: Log }): ErrorLog {
   const loggedAtMs = new Map<string, number>();
   return {
     report: (error) => {
       if (engine.isAway(error)) return;
       const nowMs = performance.now();
-      const lastMs = loggedAtMs.get(error.message);
+      const about = error.message.replace(/\bjob \S+/, 'job');
+      const lastMs = loggedAtMs.get(about);
       if (lastMs !== undefined && nowMs - lastMs < QUIET_MS) return;
       if (loggedAtMs.size >= MOST_REMEMBERED) loggedAtMs.clear();
-      loggedAtMs.set(error.message, nowMs);
+      loggedAtMs.set(about, nowMs);
       log.warn({ err: error }, 'queue error');
     },
   };

@@ -28,7 +28,7 @@ const READS_AT_A_TIME = 16;
 const LIST_AHEAD_MS = 5_000;
 
 /** After the instant the list is read again while computes wait for the rate budget, so often, in real milliseconds. */
-const LIST_AGAIN_MS = 15_000;
+const LIST_AGAIN_MS = 20_000;
 
 /** A daemon whose clock is behind gets its triggers even earlier, by so much at most, in real milliseconds. */
 const MOST_CLOCK_SKEW_MS = 3_000;
@@ -127,7 +127,7 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
     }
   }
 
-  return async ({ data: { projectId, instantMs } }, signal) => {
+  return sharing(async ({ data: { projectId, instantMs } }, signal) => {
     if (projectId === undefined || instantMs === undefined) return { kind: 'done' };
     if (clock.realDelayMs(instantMs) > LONGEST_LEAD_MS + MOST_CLOCK_SKEW_MS) return { kind: 'done' };
     came += 1;
@@ -139,6 +139,18 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
     } finally {
       endAtBoundary(fleet, instantMs, account);
     }
+  });
+}
+
+/** A job whose lock was lost while the process was stalled comes a second time: then its outcome is that of the first. */
+function sharing(handler: JobHandler): JobHandler {
+  const underWay = new Map<string, Promise<JobOutcome>>();
+  return (job, signal) => {
+    const { projectId, instantMs } = job.data;
+    const key = `${projectId} ${instantMs}`;
+    const work = underWay.get(key) ?? handler(job, signal).finally(() => underWay.delete(key));
+    underWay.set(key, work);
+    return work;
   };
 }
 

@@ -2,6 +2,7 @@
  * What the list of projects tells of the projects that are cached. It is the cheap way to see that something changed, but nowhere is it
  * documented that a change of a compute moves the `updated_at` of its project. So that is learnt for each account from ebb's own changes.
  */
+import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi, ListOptions, Project } from '../../ports/control-api.ts';
 import type { Store } from '../../ports/store.ts';
@@ -64,7 +65,10 @@ async function isChanged(
     return false;
   }
   const hasMoved = before.updatedAtMs !== updatedAtMs;
-  const isOthers = hasMoved ? !(await isOwnChange(deps, project)) : wasUsed(before, project);
+  const isOwn = hasMoved && (await isOwnChange(deps, project));
+  // The next list need not be asked about it again.
+  if (isOwn) cached.project = project;
+  const isOthers = hasMoved ? !isOwn : wasUsed(before, project);
   if (isOthers) fleet.confirm(projectId, DOUBTED);
   return hasMoved && isOthers;
 }
@@ -80,11 +84,11 @@ function wasUsed(before: Project, now: Project): boolean {
 }
 
 /** ebb's own changes, by whichever daemon, are in the records: they need not be read to be known. */
-async function isOwnChange({ store }: TakeListDeps, { projectId, updatedAtMs }: Project): Promise<boolean> {
+async function isOwnChange({ store, fleet }: TakeListDeps, { projectId, updatedAtMs }: Project): Promise<boolean> {
+  const isThat = ({ lastSentAtMs = 0 }: ComputeRecord) => Math.abs(updatedAtMs - lastSentAtMs) <= CLOCK_TOLERANCE_MS;
+  if (fleet.evaluatedOf(projectId).some(({ record }) => isThat(record))) return true;
   const records = await store.records(projectId);
-  return [...records.values()].some(
-    ({ lastSentAtMs = 0 }) => Math.abs(updatedAtMs - lastSentAtMs) <= CLOCK_TOLERANCE_MS,
-  );
+  return [...records.values()].some(isThat);
 }
 
 /**
