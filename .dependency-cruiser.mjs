@@ -19,7 +19,7 @@ export const LAYERS = {
 
 /** Folders of `src/domain` from the bottom up: each may import those before it. */
 export const DOMAIN_FOLDERS = [
-  ...['compute', 'time', 'rate-budget', 'usage', 'trial', 'records', 'policy', 'connections', 'overrides'],
+  ...['compute', 'time', 'rate-budget', 'usage', 'trial', 'budget', 'records', 'policy', 'connections', 'overrides'],
   ...['decide', 'plan', 'evaluate', 'notifications', 'forecast', 'backtest', 'awake', 'recommend'],
 ];
 

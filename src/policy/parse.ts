@@ -104,6 +104,7 @@ function parsePart(files: readonly PolicyFileText[], options: ParseOptions & { k
     ...unknownSources(written, sources),
     ...unknownReceivers(written, receivers),
     ...trialProblems(policies, written),
+    ...budgetProblems(policies, written),
   ];
   const ofNames = ofFiles.length > 0 ? [] : ofSet();
   const problems = [...ofFiles, ...ofNames, ...duplicateNames(parsed), ...tooMuch(parsed)];
@@ -202,4 +203,18 @@ function badSelector({ unit, select }: TrialPolicy): string | undefined {
   if (given.length === 0) return undefined;
   const what = unit === 'project' ? 'whole projects' : 'whole branches';
   return `a trial with unit: ${unit} selects ${what}; leave out ${given.map(([key]) => key).join(', ')}`;
+}
+
+/** Usage is measured by project and branch: what a part of one has spent can't be told. */
+function budgetProblems(policies: readonly Policy[], written: readonly WrittenPolicy[]): PolicyProblem[] {
+  return policies.flatMap((policy) => {
+    const place = written.find(({ name }) => name === policy.name);
+    if (policy.kind !== 'budget' || !place) return [];
+    const { computes, types, share, regions } = policy.select;
+    const given = Object.entries({ computes, types, share, regions }).filter(([, value]) => value !== undefined);
+    if (given.length === 0) return [];
+    const keys = given.map(([key]) => key).join(', ');
+    const message = `a budget selects by accounts, projects, branches and branch_roles, which are measured; leave out ${keys}`;
+    return [place.problemAt([...place.at, 'select'], 'value', message)];
+  });
 }

@@ -9,6 +9,7 @@ import { type Evaluation, evaluate, type Situation } from '../../src/domain/eval
 import { withWanted } from '../../src/domain/evaluate/wanted-since.ts';
 import { withoutMark } from '../../src/domain/plan/manual-changes.ts';
 import { gatesOf, type Plan } from '../../src/domain/plan/plan.ts';
+import { withBudgetSteps } from '../../src/domain/policy/compiled-policies.ts';
 import type { Bounds } from '../../src/domain/policy/directive.ts';
 import type { HeadroomPolicy } from '../../src/domain/policy/kinds/headroom.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
@@ -20,6 +21,7 @@ import {
   policySets,
   profiles,
   sizes,
+  stepSpans,
 } from '../support/arbitraries.ts';
 import { aRecord, at, compiled } from '../support/builders.ts';
 
@@ -50,12 +52,16 @@ function situations({ mayConflict = true, once = false } = {}): fc.Arbitrary<Giv
     connectionHistories(NOW),
     holdLists(NOW),
     profiles,
+    stepSpans(AROUND),
   ] as const;
-  return fc.tuple(...parts).map(([policies, compute, baseline, connections, holds, profile]) => ({
+  return fc.tuple(...parts).map(([policies, compute, baseline, connections, holds, profile, spans]) => ({
     policies,
     compute,
     baseline,
-    input: { policies: compiled(...policies), compute, baseline, connections, holds, profile, instantMs: NOW },
+    input: {
+      ...{ policies: withBudgetSteps(compiled(...policies), spans), compute, baseline },
+      ...{ connections, holds, profile, instantMs: NOW },
+    },
   }));
 }
 

@@ -128,7 +128,9 @@ const sets = fc
         const windows = policy.windows.map((window, index) => ({ ...window, at: index === 0 ? at : other }));
         return [{ ...policy, select, windows }];
       }
-      return [policy.kind === 'limits' ? { ...policy, select } : { ...policy, select, at }];
+      return ['limits', 'budget'].includes(policy.kind)
+        ? [{ ...policy, select }]
+        : [{ ...policy, select, at } as Policy];
     }),
   );
 

@@ -40,7 +40,7 @@ describe('a hostile text', () => {
     [
       'the kind constructor',
       valid('kind: schedule', 'kind: constructor'),
-      'expected one of schedule, headroom, limits, restart, freeze, trial',
+      'expected one of schedule, headroom, limits, restart, freeze, trial, budget',
     ],
     [
       'a huge number',

@@ -166,7 +166,7 @@ describe('teams in ebb.yaml', () => {
     ],
     [
       '{ web: { policies: p, projects: [x], kinds: [schedul] } }',
-      'ebb.yaml:1:53: entry 1 of kinds "schedul" is not known; use schedule, headroom, limits, restart, freeze or trial',
+      'ebb.yaml:1:53: entry 1 of kinds "schedul" is not known; use schedule, headroom, limits, restart, freeze, trial or budget',
     ],
     [
       '{ web: { policies: p, projects: [x], max_prioity: 3 } }',

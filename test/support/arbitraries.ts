@@ -1,5 +1,6 @@
 /** Whole policy sets and situations at random, as the parser could have made them: checked, sizes and zones valid. */
 import fc from 'fast-check';
+import type { StepSpan } from '../../src/domain/budget/terms.ts';
 import type { Compute, ComputeSettings, Size } from '../../src/domain/compute/compute.ts';
 import {
   COMPUTE_SIZES_CU,
@@ -10,6 +11,7 @@ import { CONNECTION_PROFILES } from '../../src/domain/connections/connection-pro
 import type { ConnectionHistory } from '../../src/domain/connections/connections.ts';
 import type { Hold } from '../../src/domain/overrides/holds.ts';
 import type { ManualChanges, PartialDisruption } from '../../src/domain/policy/disruption.ts';
+import type { BudgetPolicy } from '../../src/domain/policy/kinds/budget.ts';
 import type { FreezePolicy } from '../../src/domain/policy/kinds/freeze.ts';
 import type { HeadroomPolicy } from '../../src/domain/policy/kinds/headroom.ts';
 import type { PolicyKind, PolicyOf } from '../../src/domain/policy/kinds/kinds.ts';
@@ -265,6 +267,36 @@ function trials({ zone, fromMs, days }: Around): fc.Arbitrary<TrialPolicy> {
   );
 }
 
+/** Which of its steps limit is said by spans of the same names: see {@link stepSpans}. */
+const budgets: fc.Arbitrary<BudgetPolicy> = partial<BudgetPolicy>(
+  {
+    ...base('budget'),
+    month: fc.constant({ unit: 'cu_hours' as const, amount: 100 }),
+    steps: fc.tuple(some(0.25, 1, 2, 8), some(60, 300, 3600)).map(([maxCu, seconds]) => [
+      { at: 0.8, of: 'projected' as const, notify: ['team'] },
+      { at: 0.9, of: 'projected' as const, notify: [], limits: { suspend_timeout: { low: 0, high: seconds } } },
+      { at: 1, of: 'spent' as const, notify: [], limits: { size: { low: 0, high: maxCu } } },
+    ]),
+    includeProtected: fc.boolean(),
+    zone: some('UTC', 'Europe/Berlin'),
+  },
+  [...BASE_KEYS, 'month', 'steps', 'includeProtected', 'zone'],
+);
+
+/** Spans of the steps of generated budgets, around an instant. */
+export function stepSpans({ fromMs, days }: Around): fc.Arbitrary<StepSpan[]> {
+  const span = fc
+    .tuple(fc.nat(5), some([0.9, 'projected'], [1, 'spent']), fc.nat(days * 24), fc.nat(48))
+    .map(([index, [at, of], fromHour, hours]): StepSpan => {
+      const startMs = fromMs + fromHour * 60 * MINUTE_MS;
+      return {
+        ...{ policy: `budget-${index}`, account: 'default', at: at as number, of: of as StepSpan['of'] },
+        ...{ fromMs: startMs, untilMs: startMs + hours * 60 * MINUTE_MS },
+      };
+    });
+  return fc.array(span, { maxLength: 4 });
+}
+
 /** Policies of every kind, each with a name of its own. */
 export function policySets(around: Around, { mayConflict = true } = {}): fc.Arbitrary<Policy[]> {
   const kinds: { [K in PolicyKind]: { weight: number; arbitrary: fc.Arbitrary<PolicyOf<K>> } } = {
@@ -274,6 +306,7 @@ export function policySets(around: Around, { mayConflict = true } = {}): fc.Arbi
     restart: { weight: 1, arbitrary: restarts(around) },
     freeze: { weight: 1, arbitrary: freezes(around) },
     trial: { weight: 2, arbitrary: trials(around) },
+    budget: { weight: 2, arbitrary: budgets },
   };
   const policy: fc.Arbitrary<Policy> = fc.oneof(...Object.values(kinds));
   return fc

@@ -1,12 +1,14 @@
 /** Small, complete domain values for tests; each test names only what it is about. */
 
 import type { CurrentRules } from '../../src/app/rules.ts';
+import type { StepSpan } from '../../src/domain/budget/terms.ts';
 import type { Compute } from '../../src/domain/compute/compute.ts';
 import type { ConnectionHistory, ConnectionSample } from '../../src/domain/connections/connections.ts';
 import { evaluate, type Situation } from '../../src/domain/evaluate/evaluate.ts';
 import type { Hold } from '../../src/domain/overrides/holds.ts';
 import { gatesOf, type Plan, reasonsOf } from '../../src/domain/plan/plan.ts';
 import { type CompiledPolicies, compilePolicies } from '../../src/domain/policy/compiled-policies.ts';
+import type { BudgetPolicy } from '../../src/domain/policy/kinds/budget.ts';
 import type { FreezePolicy } from '../../src/domain/policy/kinds/freeze.ts';
 import type { HeadroomPolicy } from '../../src/domain/policy/kinds/headroom.ts';
 import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
@@ -124,6 +126,29 @@ export function aTrial(fields: Partial<TrialPolicy> = {}): TrialPolicy {
     design: { seed: 'a', oneOf: 4, rotateDays: 7, fromDay, periods: 8, zone: 'UTC' },
     ...fields,
   };
+}
+
+/** 100 CU-hours; 5m from 90 % projected on, 1 CU besides from 100 % spent on, unless said otherwise. */
+export function aBudget(fields: Partial<BudgetPolicy> = {}): BudgetPolicy {
+  return {
+    ...{ ...BASE, kind: 'budget', name: 'budget', month: { unit: 'cu_hours', amount: 100 } },
+    steps: [
+      { at: 0.8, of: 'projected', notify: ['team'] },
+      { at: 0.9, of: 'projected', notify: [], limits: { suspend_timeout: { low: 0, high: 300 } } },
+      {
+        ...{ at: 1, of: 'spent', notify: [] },
+        limits: { size: { low: 0, high: 1 }, suspend_timeout: { low: 0, high: 300 } },
+      },
+    ],
+    ...{ includeProtected: true, zone: 'UTC' },
+    ...fields,
+  };
+}
+
+/** The last step of {@link aBudget}, in March 2026 from the 20th on, unless said otherwise. */
+export function aStepSpan(fields: Partial<StepSpan> = {}): StepSpan {
+  const [fromMs, untilMs] = [at('2026-03-20T10:00:00Z'), at('2026-04-01T00:00:00Z')];
+  return { policy: 'budget', account: 'default', at: 1, of: 'spent', fromMs, untilMs, ...fields };
 }
 
 /** Holds nothing yet; from 1970 to 2100 unless said otherwise. */

@@ -19,6 +19,7 @@ export const REASONS = {
   limited: 'limits clamp the value',
   within_limits: 'limits select the compute, and the value is within them',
   limits_conflict: 'these limits exclude those of a later policy, which wins',
+  budget_step: 'a step of a budget has been reached, and its limits clamp the value',
   hard_limit: 'hard limits clamp the value of headroom or of a hold',
   headroom: 'the maximum is raised so that enough connections stay free',
   headroom_met: 'enough connections are free',
@@ -53,6 +54,8 @@ export const REASONS = {
   deadline: 'no safe window before the deadline; the change is skipped until the next boundary',
   trial_flip:
     'the unit has changed its arm of a trial; a trial adds no restart, so the size waits for sleep or for the next change without it',
+  budget_reset:
+    'a step of a budget has ended; that restarts nothing, so the size waits for sleep or for its next boundary',
   at_once: 'the limit of concurrent restarts of the policy is reached',
   operation_running: 'an operation runs in the project; the control API refuses changes until it ends',
   answer_unknown: 'a change was sent and no answer came; the compute is read before anything else is sent',

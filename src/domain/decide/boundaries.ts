@@ -7,6 +7,7 @@ import type { Policy } from '../policy/policy.ts';
 import type { TrialRecords } from '../records/compute-record.ts';
 import { ascending, lowerBound } from '../sorted.ts';
 import type { Arm } from '../trial/assignment.ts';
+import { stepInstants } from './budget-steps.ts';
 import { effectiveInTrial, flipsOfAll } from './control-group.ts';
 import { type Decision, decide } from './decide.ts';
 import { MOST_STEPS, MOST_STEPS_BACK, MOST_STEPS_OF_DECISION, stepsToDecide } from './search-cost.ts';
@@ -149,7 +150,10 @@ function otherChanges(input: BoundaryInput): number[] {
   const ages = policies.selecting(compute).map((index) => policies.set.policies[index]?.select.minAgeMs ?? 0);
   const flips = input.arm === undefined ? flipsOfAll(policies, input) : [];
   const heldMs = own.flatMap(({ createdAtMs, expiresAtMs }) => [createdAtMs, expiresAtMs]);
-  return [...new Set([...flips, ...heldMs, ...ages.map((ageMs) => compute.createdAtMs + ageMs)])].sort(ascending);
+  const steps = stepInstants(policies, compute);
+  return [...new Set([...flips, ...heldMs, ...steps, ...ages.map((ageMs) => compute.createdAtMs + ageMs)])].sort(
+    ascending,
+  );
 }
 
 function sameDesired(a: Decision, b: Decision, group?: FieldGroup): boolean {
@@ -188,8 +192,8 @@ function whoMayDecide({ effective, baseline, restarts }: Question): (policy: Pol
   const enforced = effective.enforced === effective.all ? all : winnersOf(effective.enforced);
   const opening = effective.enforced.restart[0] ?? effective.all.restart[0];
   return (policy, policyIndex) => {
-    // Freezes stop writes and want nothing; trials change at flips alone.
-    if (policy.kind === 'freeze' || policy.kind === 'trial') return false;
+    // Freezes stop writes and want nothing; trials change at flips alone, and budgets when a step begins or ends.
+    if (policy.kind === 'freeze' || policy.kind === 'trial' || policy.kind === 'budget') return false;
     if (policy.kind === 'restart') return restarts && !isOutranked(policy, policyIndex, opening);
     if (policy.kind !== 'schedule') return true;
     const views = policy.mode === 'enforce' ? [all, enforced] : [all];

@@ -9,6 +9,7 @@ import type { Policy } from '../policy/policy.ts';
 import type { Restore, TrialRecords } from '../records/compute-record.ts';
 import type { Arm } from '../trial/assignment.ts';
 import { effectiveInTrial } from './control-group.ts';
+import { clampToBudgetSteps } from './stages/budget.ts';
 import { emptyDraft, type Stage, type StageInput, stage } from './stages/draft.ts';
 import { ensureHeadroom, reportUnmet } from './stages/headroom.ts';
 import { clampToHardLimits, clampToLimits } from './stages/limits.ts';
@@ -79,6 +80,7 @@ const ORDER = [
   decideSchedules,
   giveTrialBaseline,
   clampToLimits,
+  clampToBudgetSteps,
   ensureHeadroom,
   restoreBaseline,
   applyHolds,
@@ -104,7 +106,8 @@ export function decide(input: DecideInput): Decision {
   const holds = holdsAt(input.holds ?? [], compute, instantMs);
   const matched = holds.length > 0 || effective.matched;
   const { baseline, restore, connections } = input;
-  const about = { compute, baseline, trials, instantMs, holds, restore, connections, profile };
+  const { budgetSteps } = input.policies;
+  const about = { compute, budgetSteps, baseline, trials, instantMs, holds, restore, connections, profile };
   const all = runStages({ ...about, effective: effective.all });
   const enforcing = effective.enforced === effective.all ? all : runStages({ ...about, effective: effective.enforced });
   return {

@@ -1,3 +1,4 @@
+import { type StepThreshold, stepText } from '../budget/terms.ts';
 import type { FieldGroup, Size } from '../compute/compute.ts';
 import { REASONS, type ReasonCode } from '../compute/reasons.ts';
 import { formatSize, formatSuspendTimeout } from '../compute/settings-text.ts';
@@ -15,6 +16,8 @@ export interface TraceStep {
   proposal?: ProposedValues;
   /** The policy of another kind that spoke. */
   policy?: PolicyBase;
+  /** The step of the policy's budget. */
+  budgetStep?: StepThreshold;
   hold?: Hold;
   restore?: Restore;
   /** What the field was before and after the step, where the step changed it. */
@@ -35,11 +38,12 @@ export function describeStep(step: TraceStep): string {
 }
 
 /** Which part of which policy, or which hold, speaks; undefined where nothing does. */
-function describeSpeaker({ proposal, policy, hold, restore }: TraceStep): string | undefined {
+function describeSpeaker({ proposal, policy, budgetStep, hold, restore }: TraceStep): string | undefined {
   if (proposal) return describeProposal(proposal);
   if (hold) return `hold of ${hold.owner} until ${isoInstant(hold.expiresAtMs)}: ${hold.reason}`;
   if (restore) return `back to the baseline, as ${restore.owner} asked`;
-  return policy && `${policy.kind} ${policy.name}`;
+  const step = budgetStep ? `, step ${stepText(budgetStep)}` : '';
+  return policy && `${policy.kind} ${policy.name}${step}`;
 }
 
 function describeProposal({ policy, source, windowIndex, openSinceMs, leads }: ProposedValues): string {
@@ -78,6 +82,8 @@ interface StepJson {
   code: string;
   policy?: string;
   mode?: string;
+  /** The step of a budget, such as `95% projected`. */
+  step?: string;
   hold?: string;
   before?: ValueJson;
   after?: ValueJson;
@@ -91,10 +97,12 @@ type ValueJson = { min_cu: number; max_cu: number } | number | null;
 
 export function stepJson(step: TraceStep): StepJson {
   const { group, code, proposal, policy = proposal?.policy, hold, before, after, connections, minimum } = step;
+  const { budgetStep } = step;
   return {
     group,
     code,
     ...(policy && { policy: policy.name, mode: policy.mode }),
+    ...(budgetStep && { step: stepText(budgetStep) }),
     ...(hold && { hold: hold.id }),
     ...(before !== undefined && { before: valueJson(before) }),
     ...(after !== undefined && { after: valueJson(after) }),

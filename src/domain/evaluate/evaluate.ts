@@ -1,7 +1,8 @@
 import type { Compute, FieldGroup } from '../compute/compute.ts';
 import type { ConnectionProfile } from '../connections/connection-profile.ts';
 import { type ConnectionHistory, connectionsAt } from '../connections/connections.ts';
-import { nextBoundary, searchBoundary } from '../decide/boundaries.ts';
+import { lastBoundary, nextBoundary, searchBoundary } from '../decide/boundaries.ts';
+import { lastStepEnd } from '../decide/budget-steps.ts';
 import { trialOf } from '../decide/control-group.ts';
 import { type Decision, decide } from '../decide/decide.ts';
 import { type Freeze, freezesAt } from '../overrides/freezes.ts';
@@ -63,6 +64,8 @@ export function evaluateNow(situation: Situation): Omit<Evaluation, 'nextBoundar
   const restore = restoreAt(record, nowMs);
   const decision = decide({ ...input, connections, profile, restore, instantMs: nowMs });
   const trial = trialGateInput(situation, input);
+  const endedAtMs = lastStepEnd(policies, compute, nowMs);
+  const isLastChange = endedAtMs !== undefined && lastBoundary(input, nowMs, 'size') === endedAtMs;
   const askedAtMs = (group: FieldGroup) =>
     decision.enforcedDeciders[group]?.restore?.askedAtMs ?? Number.NEGATIVE_INFINITY;
   return {
@@ -79,6 +82,7 @@ export function evaluateNow(situation: Situation): Omit<Evaluation, 'nextBoundar
       wantedSince: (group) =>
         Math.max(askedAtMs(group), wantedSince({ ...input, record, decision }, group), releasedAt(trial, group, nowMs)),
       trial,
+      ...(isLastChange && { stepEndedAtMs: endedAtMs }),
     }),
   };
 }

@@ -1,3 +1,4 @@
+import type { StepSpan } from '../budget/terms.ts';
 import type { Compute } from '../compute/compute.ts';
 import { prepareDates } from '../time/windows/date-filter.ts';
 import { compareProposals, type Directive, type Directives, type DirectiveType } from './directive.ts';
@@ -8,6 +9,8 @@ import { type ComputeMatcher, compileSelector } from './select.ts';
 /** A policy set made ready to be asked often: selectors compiled, what each policy says at an instant kept. */
 export interface CompiledPolicies {
   readonly set: PolicySet;
+  /** When which steps of budgets limit, as far as that is known; see {@link withBudgetSteps}. */
+  readonly budgetSteps: readonly StepSpan[];
   /** True if a policy selects by branch: then the names and roles of branches must be known. */
   readonly selectsByBranch: boolean;
   /**
@@ -50,7 +53,10 @@ export function compilePolicies(set: PolicySet): CompiledPolicies {
   const minAgeMs = (index: number) => policies[index]?.select.minAgeMs ?? Number.POSITIVE_INFINITY;
   return {
     set,
-    selectsByBranch: policies.some(({ select }) => (select.branches ?? select.branchRoles) !== undefined),
+    budgetSteps: [],
+    selectsByBranch: policies.some(
+      (policy) => (policy.select.branches ?? policy.select.branchRoles) !== undefined || asksForRoles(policy),
+    ),
     selecting: (compute) => audienceOf(compute, Number.POSITIVE_INFINITY).policyIndexes,
     selects: (policyIndex, compute, instantMs) =>
       instantMs - compute.createdAtMs >= minAgeMs(policyIndex) &&
@@ -69,6 +75,16 @@ export function compilePolicies(set: PolicySet): CompiledPolicies {
       return policy ? ruleOf(policy).lastChangeUntil(policy, instantMs) : Number.NEGATIVE_INFINITY;
     },
   };
+}
+
+/** The limits of a budget leave out branches with some roles. */
+function asksForRoles(policy: Policy): boolean {
+  return policy.kind === 'budget' && !policy.includeProtected && ruleOf(policy).mayChange(policy).length > 0;
+}
+
+/** The same policies with other steps of budgets: what these depend on, what was spent, is in no policy. */
+export function withBudgetSteps(policies: CompiledPolicies, budgetSteps: readonly StepSpan[]): CompiledPolicies {
+  return { ...policies, budgetSteps };
 }
 
 /** What a policy says from one change of it to the next. */
@@ -171,6 +187,7 @@ function sortOut(directives: readonly Directive[]): Directives {
     restart: ofType('restart').sort(byImportance),
     freeze: ofType('freeze'),
     trial: ofType('trial').sort(byImportance),
+    budget: ofType('budget'),
   };
 }
 

@@ -3,9 +3,11 @@
  * kind may give it; of the policy they read nothing but what every policy has.
  */
 
+import type { BudgetTerms } from '../budget/terms.ts';
 import type { FieldGroup, Size } from '../compute/compute.ts';
 import type { TimeSpec } from '../time/time-spec.ts';
 import type { TrialDesign } from '../trial/assignment.ts';
+import type { PartialDisruption } from './disruption.ts';
 import type { PolicyBase } from './policy-base.ts';
 
 /** A value, or "what the compute had when ebb first saw it". */
@@ -59,11 +61,13 @@ export interface Range {
   high: number;
 }
 
+/** Of the groups that are bounded. */
+export type Ranges = { readonly [G in FieldGroup]?: Range };
+
 /** Clamps what comes before. */
 export interface Bounds extends FromPolicy {
   type: 'bounds';
-  /** Of the groups that it bounds. */
-  ranges: { readonly [G in FieldGroup]?: Range };
+  ranges: Ranges;
   /** Wins over headroom and over what a person set. */
   hard: boolean;
 }
@@ -126,8 +130,14 @@ export interface Trial extends FromPolicy {
   groups: readonly FieldGroup[];
 }
 
+/** Steps of a budget may limit, those that what was spent has reached. */
+export interface Budget extends FromPolicy {
+  type: 'budget';
+  terms: BudgetTerms<PartialDisruption>;
+}
+
 /** A new member needs a place in the order of compiled-policies.ts and a stage in decide.ts; without them, these do not compile. */
-export type Directive = ProposedValues | Bounds | Need | RestartWindow | FreezeWindow | Trial;
+export type Directive = ProposedValues | Bounds | Need | RestartWindow | FreezeWindow | Trial | Budget;
 
 /** What directives can say. */
 export type DirectiveType = Directive['type'];

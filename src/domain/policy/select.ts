@@ -67,7 +67,7 @@ function all(selections: readonly Selection[]): Selection {
 }
 
 /** Where an id stands in [0, 1), the same for ever: FNV-1a with a final mix, since ids of one fleet look alike. */
-function partOf(id: string): number {
+export function partOf(id: string): number {
   let hash = 0x811c9dc5;
   for (const character of id) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193);
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { PolicyKind, PolicyOf } from '../../domain/policy/kinds/kinds.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
+import { budgetText } from './budget.ts';
 import { freezeText } from './freeze.ts';
 import { headroomText } from './headroom.ts';
 import type { KindText } from './kind.ts';
@@ -17,6 +18,7 @@ export const KINDS: { readonly [K in PolicyKind]: KindText<PolicyOf<K>> } = {
   restart: restartText,
   freeze: freezeText,
   trial: trialText,
+  budget: budgetText,
 };
 
 const [first, ...others] = Object.values(KINDS).map(({ schema }) => schema);

@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
 import { impossibleSize, isAllowedSize } from '../../domain/compute/compute-units.ts';
-import type * as domain from '../../domain/policy/kinds/limits.ts';
+import type { Ranges } from '../../domain/policy/directive.ts';
+import * as domain from '../../domain/policy/kinds/limits.ts';
+import type { Path } from '../read-yaml.ts';
 import { SIZE_BOUNDS_PATTERN } from '../schema/patterns.ts';
 import { policyBase } from '../schema/policy-base.ts';
 import { expected, mapping, SuspendAfter, singleSize } from '../schema/scalars.ts';
@@ -18,9 +20,12 @@ const Bounds = mapping(
 );
 
 /** Bounds of the size. They may be further apart than the ends of an autoscaling range. */
-const SizeBounds = z
+export const SizeBounds = z
   .union(
-    [z.string().regex(RANGE, `expected ${SIZES}`).meta({ pattern: SIZE_BOUNDS_PATTERN }).transform(toBounds), Bounds],
+    [
+      z.string().regex(RANGE, `expected ${SIZES}`).meta({ pattern: SIZE_BOUNDS_PATTERN }).transform(toSizeBounds),
+      Bounds,
+    ],
     expected(SIZES),
   )
   .superRefine(({ min, max }, context) => {
@@ -30,7 +35,8 @@ const SizeBounds = z
     context.addIssue({ code: 'custom', message });
   });
 
-const TimeoutBounds = mapping(
+/** Bounds of the timeout. */
+export const TimeoutBounds = mapping(
   {
     min: SuspendAfter.describe('The shortest timeout.').optional(),
     max: SuspendAfter.describe('The longest timeout.').optional(),
@@ -56,7 +62,7 @@ const LimitsPolicy = mapping({
 });
 type LimitsPolicy = z.infer<typeof LimitsPolicy>;
 
-function toBounds(text: string, context: z.RefinementCtx<string>): z.infer<typeof Bounds> {
+function toSizeBounds(text: string, context: z.RefinementCtx<string>): z.infer<typeof Bounds> {
   const [, min, max] = RANGE.exec(text) ?? [];
   const bounds = { min: Number(min), max: Number(max) };
   for (const size of new Set([bounds.min, bounds.max])) {
@@ -69,11 +75,12 @@ function length(seconds: number): number {
   return seconds === NEVER_SUSPENDS ? Number.POSITIVE_INFINITY : seconds;
 }
 
-function toLimits(policy: LimitsPolicy, context: FileContext): domain.LimitsPolicy {
-  const { size, suspend_after: timeout } = policy;
+/** Bounds as the domain knows them. */
+export function toBounds({
+  size,
+  suspend_after: timeout,
+}: Pick<LimitsPolicy, 'size' | 'suspend_after'>): domain.LimitBounds {
   return {
-    kind: 'limits',
-    ...toBase(policy, context),
     ...(size && {
       size: { ...(size.min !== undefined && { minCu: size.min }), ...(size.max !== undefined && { maxCu: size.max }) },
     }),
@@ -83,15 +90,20 @@ function toLimits(policy: LimitsPolicy, context: FileContext): domain.LimitsPoli
         ...(timeout.max !== undefined && { maxSeconds: timeout.max }),
       },
     }),
-    hard: policy.hard,
   };
 }
 
-function boundsOf({ size, suspendTimeout }: domain.LimitsPolicy): WrittenSetting[] {
-  const { minSeconds = 0, maxSeconds = NEVER_SUSPENDS } = suspendTimeout ?? {};
+function toLimits(policy: LimitsPolicy, context: FileContext): domain.LimitsPolicy {
+  return { kind: 'limits', ...toBase(policy, context), ...toBounds(policy), hard: policy.hard };
+}
+
+/** Where bounds are written; `ranges` as plain numbers. */
+export function writtenBounds({ size, suspend_timeout: timeout }: Ranges, at: Path): WrittenSetting[] {
+  const seconds = (length: number) => (Number.isFinite(length) ? length : NEVER_SUSPENDS);
+  const ends = timeout && { minSeconds: seconds(timeout.low), maxSeconds: seconds(timeout.high) };
   return [
-    ...(size ? [{ field: 'size' as const, at: ['size'], maxCu: size.minCu ?? 0 }] : []),
-    ...(suspendTimeout ? [{ field: 'suspend_after' as const, at: ['suspend_after'], minSeconds, maxSeconds }] : []),
+    ...(size ? [{ field: 'size' as const, at: [...at, 'size'], maxCu: size.low }] : []),
+    ...(ends ? [{ field: 'suspend_after' as const, at: [...at, 'suspend_after'], ...ends }] : []),
   ];
 }
 
@@ -100,6 +112,6 @@ export const limitsText = kindText({
   schema: LimitsPolicy,
   toDomain: toLimits,
   times: () => [],
-  settings: boundsOf,
+  settings: (policy) => writtenBounds(domain.rangesOf(policy), []),
   onlyRaises: false,
 });

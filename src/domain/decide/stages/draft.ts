@@ -1,3 +1,4 @@
+import type { StepSpan } from '../../budget/terms.ts';
 import type { Compute, ComputeSettings, Desired, FieldGroup, Size } from '../../compute/compute.ts';
 import type { ConnectionProfile } from '../../connections/connection-profile.ts';
 import type { ConnectionHistory } from '../../connections/connections.ts';
@@ -14,6 +15,8 @@ export interface StageInput<S extends DirectiveType = never> {
   instantMs: number;
   /** What the policies that select the compute say. */
   effective: Pick<Directives, S>;
+  /** When which steps of budgets limit, of any compute. */
+  budgetSteps: readonly StepSpan[];
   /** Active for the compute, newest first. */
   holds: readonly Hold[];
   restore?: Restore | undefined;

@@ -8,7 +8,7 @@ import {
 } from '../../compute/compute.ts';
 import type { ReasonCode } from '../../compute/reasons.ts';
 import type { Bounds, Range } from '../../policy/directive.ts';
-import type { PolicyBase } from '../../policy/policy-base.ts';
+import type { TraceStep } from '../trace.ts';
 import { type Draft, note, type StageInput, stage } from './draft.ts';
 
 /** Second stage: limits clamp what schedules want or, where none sets a value, the baseline. */
@@ -31,45 +31,53 @@ export function intersect(a: Range, b: Range): Range | undefined {
   return both.low <= both.high ? both : undefined;
 }
 
-function clampGroup(
+/** Clamps one group to bounds, which may be of several policies, or of steps of budgets. */
+export function clampGroup(
   draft: Draft,
   input: StageInput,
   group: FieldGroup,
-  bounds: readonly Bounds[],
-  code: Extract<ReasonCode, 'limited' | 'hard_limit'>,
+  bounds: readonly StepBounds[],
+  code: Extract<ReasonCode, 'limited' | 'hard_limit' | 'budget_step'>,
 ): void {
   const range = intersectAll(draft, group, bounds);
   if (!range) return;
   const wanted = group === 'size' ? draft.size : draft.suspendTimeoutSeconds;
   const before = wanted ?? baselineOf(group, input);
   if (before === undefined) {
-    note(draft, { group, code: 'baseline_unknown', policy: range.highOf });
+    note(draft, { group, code: 'baseline_unknown', ...speakerOf(range.highOf) });
     return;
   }
   const after = clamp(before, range);
-  const policy = highestOf(before) > range.high ? range.highOf : range.lowOf;
-  if (!sameValue(after, before)) note(draft, { group, code, policy, before, after });
-  else if (wanted === null) note(draft, { group, code: 'within_limits', policy, after });
-  else if (code === 'limited') note(draft, { group, code: 'within_limits', policy });
+  const speaker = speakerOf(highestOf(before) > range.high ? range.highOf : range.lowOf);
+  if (!sameValue(after, before)) note(draft, { group, code, ...speaker, before, after });
+  else if (wanted === null) note(draft, { group, code: 'within_limits', ...speaker, after });
+  else if (code !== 'hard_limit') note(draft, { group, code: 'within_limits', ...speaker });
 }
 
-/** Bounds of several policies together, and of which policy each is. */
+/** Bounds of a policy, or of a step of its budget. */
+export type StepBounds = Bounds & Pick<TraceStep, 'budgetStep'>;
+
+/** Bounds of several policies together, and whose each is. */
 interface SharedRange extends Range {
-  lowOf: PolicyBase;
-  highOf: PolicyBase;
+  lowOf: StepBounds;
+  highOf: StepBounds;
+}
+
+function speakerOf({ policy, budgetStep }: StepBounds): Pick<TraceStep, 'policy' | 'budgetStep'> {
+  return { policy, ...(budgetStep && { budgetStep }) };
 }
 
 /** All bounds together; of those that exclude each other the later wins. */
-function intersectAll(draft: Draft, group: FieldGroup, bounds: readonly Bounds[]): SharedRange | undefined {
+function intersectAll(draft: Draft, group: FieldGroup, bounds: readonly StepBounds[]): SharedRange | undefined {
   let all: SharedRange | undefined;
-  for (const { policy, ranges } of bounds.toReversed()) {
-    const range = ranges[group];
+  for (const one of bounds.toReversed()) {
+    const range = one.ranges[group];
     if (!range) continue;
     const both = all ? intersect(all, range) : range;
-    if (!both) note(draft, { group, code: 'limits_conflict', policy });
+    if (!both) note(draft, { group, code: 'limits_conflict', ...speakerOf(one) });
     else {
-      const lowOf = all?.low === both.low ? all.lowOf : policy;
-      all = { ...both, lowOf, highOf: all?.high === both.high ? all.highOf : policy };
+      const lowOf = all?.low === both.low ? all.lowOf : one;
+      all = { ...both, lowOf, highOf: all?.high === both.high ? all.highOf : one };
     }
   }
   return all;

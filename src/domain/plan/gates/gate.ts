@@ -29,6 +29,8 @@ export interface GateInput {
   manualChanges?: ManualChanges | undefined;
   /** Absent where the compute is in no trial. */
   trial?: TrialGateInput | undefined;
+  /** When a step of a budget ended, if nothing has changed since what is wanted of the size. Milliseconds since the epoch. */
+  stepEndedAtMs?: number | undefined;
   /** True if so many computes of the policy are disturbed already that no more may be. Absent: nobody counts. */
   isAtOnceFull?(change: Change, share: number): boolean;
 }

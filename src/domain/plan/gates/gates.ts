@@ -1,3 +1,4 @@
+import { budgetReset } from './budget-reset.ts';
 import { atOnce, cooldown, deadline, disruption, newlyDiscovered, renamed } from './disruption.ts';
 import { answerUnknown, failedBefore, operationRunning } from './earlier-writes.ts';
 import type { Gate } from './gate.ts';
@@ -16,6 +17,7 @@ export const GATES: readonly Gate[] = [
   newlyDiscovered,
   manualChange,
   trialFlip,
+  budgetReset,
   fightStopped,
   answerUnknown,
   operationRunning,

@@ -1,4 +1,5 @@
 import type { PolicyBase } from '../policy-base.ts';
+import { budgetRule } from './budget.ts';
 import { freezeRule } from './freeze.ts';
 import { headroomRule } from './headroom.ts';
 import type { Rule } from './kind.ts';
@@ -18,6 +19,7 @@ const RULES = registered({
   restart: restartRule,
   freeze: freezeRule,
   trial: trialRule,
+  budget: budgetRule,
 });
 
 /** The kinds of policies. Everything else that differs by kind is keyed by this union. */

@@ -1,14 +1,18 @@
 import { FIELD_GROUPS, type FieldGroup, timeoutLength } from '../../compute/compute.ts';
-import type { Range } from '../directive.ts';
+import type { Range, Ranges } from '../directive.ts';
 import type { PolicyBase } from '../policy-base.ts';
 import { type Rule, timeless } from './kind.ts';
 
-/** Clamps what schedules want. Absent bounds do not bound. */
-export interface LimitsPolicy extends PolicyBase {
-  kind: 'limits';
+/** Absent bounds do not bound. */
+export interface LimitBounds {
   size?: { minCu?: number; maxCu?: number };
   /** Canonical seconds; −1, never, is longer than any other. */
   suspendTimeout?: { minSeconds?: number; maxSeconds?: number };
+}
+
+/** Clamps what schedules want. */
+export interface LimitsPolicy extends PolicyBase, LimitBounds {
+  kind: 'limits';
   /** Wins over headroom and over what a person set. */
   hard: boolean;
 }
@@ -17,17 +21,21 @@ export interface LimitsPolicy extends PolicyBase {
 export const limitsRule: Rule<LimitsPolicy> = {
   ...timeless,
   directivesAt(policy, policyIndex) {
-    const [size, timeout] = [rangeOf('size', policy), rangeOf('suspend_timeout', policy)];
-    const ranges = { ...(size && { size }), ...(timeout && { suspend_timeout: timeout }) };
-    return [{ type: 'bounds', policy, policyIndex, hard: policy.hard, ranges }];
+    return [{ type: 'bounds', policy, policyIndex, hard: policy.hard, ranges: rangesOf(policy) }];
   },
   need: () => undefined,
   guard: ({ hard }) => (hard ? 'hard limit' : undefined),
   mayChange: (policy) => FIELD_GROUPS.filter((group) => rangeOf(group, policy) !== undefined),
 };
 
-/** The bounds that a policy sets to a group; undefined if it sets none. */
-function rangeOf(group: FieldGroup, { size, suspendTimeout }: LimitsPolicy): Range | undefined {
+/** Bounds as plain numbers, of the groups that they bound. */
+export function rangesOf(bounds: LimitBounds): Ranges {
+  const [size, timeout] = [rangeOf('size', bounds), rangeOf('suspend_timeout', bounds)];
+  return { ...(size && { size }), ...(timeout && { suspend_timeout: timeout }) };
+}
+
+/** The bounds of a group; undefined if there are none. */
+function rangeOf(group: FieldGroup, { size, suspendTimeout }: LimitBounds): Range | undefined {
   if (group === 'size') return size && { low: size.minCu ?? 0, high: size.maxCu ?? Number.POSITIVE_INFINITY };
   if (suspendTimeout === undefined) return undefined;
   const { minSeconds = 0, maxSeconds } = suspendTimeout;

@@ -1,0 +1,14 @@
+import { isoInstant } from '../../time/instants.ts';
+import type { Gate } from './gate.ts';
+
+/**
+ * The end of a step of a budget restarts nothing. A size that is wanted only since then waits for sleep, or for the next boundary, at
+ * which it may be changed anyway.
+ */
+export const budgetReset: Gate = ({ change, nowMs, stepEndedAtMs, nextBoundaryAfter }) => {
+  if (change.group !== 'size' || !change.disconnects || change.urgent || change.hard) return undefined;
+  if (change.code === 'budget_step' || stepEndedAtMs === undefined) return undefined;
+  const untilMs = nextBoundaryAfter(nowMs, 'size');
+  const message = `a step of a budget ended at ${isoInstant(stepEndedAtMs)}: waiting for sleep, or for the next boundary`;
+  return { code: 'budget_reset', message, ...(untilMs !== undefined && { untilMs }) };
+};

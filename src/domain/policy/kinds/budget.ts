@@ -1,0 +1,19 @@
+import type { BudgetTerms } from '../../budget/terms.ts';
+import { FIELD_GROUPS } from '../../compute/compute.ts';
+import type { PartialDisruption } from '../disruption.ts';
+import type { PolicyBase } from '../policy-base.ts';
+import { type Rule, timeless } from './kind.ts';
+
+/** An amount for a month, with steps that notify and limit. */
+export interface BudgetPolicy extends PolicyBase, BudgetTerms<PartialDisruption> {
+  kind: 'budget';
+}
+
+/** `kind: budget`: which of its steps limit at an instant depends on what was spent; see decide/budget-steps.ts. */
+export const budgetRule: Rule<BudgetPolicy> = {
+  ...timeless,
+  directivesAt: (policy, policyIndex) => [{ type: 'budget', policy, policyIndex, terms: policy }],
+  need: () => undefined,
+  guard: () => undefined,
+  mayChange: ({ steps }) => FIELD_GROUPS.filter((group) => steps.some(({ limits }) => limits?.[group] !== undefined)),
+};
