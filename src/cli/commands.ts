@@ -119,6 +119,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./history.ts')).historyCommand(),
   },
   {
+    name: 'audit',
+    summary: 'show who changed what, when, and why',
+    load: async () => (await import('./audit.ts')).auditCommand(),
+  },
+  {
     name: 'snapshot',
     summary: 'write the fleet to a file that other commands read instead of the API',
     load: async () => (await import('./snapshot.ts')).snapshotCommand(),

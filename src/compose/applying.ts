@@ -11,6 +11,7 @@ import {
   applyPlan,
 } from '../app/operator/apply-plan.ts';
 import { createOverrides } from '../app/overrides.ts';
+import { compileRules } from '../app/rules.ts';
 import { recordHistory } from '../app/telemetry/history.ts';
 import { createOutages } from '../app/telemetry/outages.ts';
 import type { Result } from '../common/result.ts';
@@ -22,6 +23,7 @@ import type { ReportEvent } from '../ports/compute-events.ts';
 import type { Store } from '../ports/store.ts';
 import type { Settings } from '../settings.ts';
 import { readKeysAtStart } from './accounts.ts';
+import { commandLineCaller } from './command-line-caller.ts';
 import { explainApiError, openControlApi } from './control-api.ts';
 import { NO_METRICS } from './no-metrics.ts';
 import { type Planning, planReading } from './planning.ts';
@@ -55,8 +57,7 @@ export async function openApplying(options: { settings: Settings; policies: Poli
   const api = openControlApi({ settings, purpose: 'write', hide: () => {}, metrics: NO_METRICS, budget });
   const memory = recordHistory({
     ...{ store, log: SILENT_LOG, clock: systemClock() },
-    setHash: () => policies.hash,
-    revision: () => settings.revision,
+    rules: { current: compileRules(rulesOf(settings, policies)) },
   });
   const reading = { api, facts: new Map(), explain: explainApiError.bind(undefined, settings) };
   return {
@@ -93,7 +94,7 @@ function depsOf(
   const current = { ...rulesOf(settings, policies.set), policies, profiles: situation.profiles };
   return {
     ...{ clock, api, store, telemetry, rules: { current } },
-    reportEvent,
+    ...{ reportEvent, caller: commandLineCaller() },
     fleet,
     outages: createOutages(telemetry),
     slots: createSlots({ store, clock, fleet }),

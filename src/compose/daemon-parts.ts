@@ -32,6 +32,7 @@ import type { JobQueue } from '../ports/job-queue.ts';
 import type { Store } from '../ports/store.ts';
 import type { Settings } from '../settings.ts';
 import { purposeOf } from './accounts.ts';
+import { commandLineCaller } from './command-line-caller.ts';
 import { openCounters } from './connections.ts';
 import { openControlApi } from './control-api.ts';
 import { type Group, openGroup } from './group.ts';
@@ -200,9 +201,7 @@ function openReportEvent(deps: ReportEventDeps, opened: Closer[]): ReportEvent {
   const { store, clock, telemetry, rules, onEvent } = deps;
   const record = logEvents(telemetry);
   const history = recordHistory({
-    ...{ store, clock, log: telemetry.log },
-    setHash: () => rules.current.policies.set.hash,
-    revision: () => rules.current.revision,
+    ...{ store, clock, rules, log: telemetry.log },
   });
   opened.push(() => history.close());
   return (event) => {
@@ -214,5 +213,8 @@ function openReportEvent(deps: ReportEventDeps, opened: Closer[]): ReportEvent {
 }
 
 function stagingOptions({ settings, accept, stageOnLoopback = false }: PartsOptions) {
-  return { stages: stageOnLoopback || !isLoopbackHost(new URL(settings.apiUrl).hostname), accepted: accept };
+  return {
+    stages: stageOnLoopback || !isLoopbackHost(new URL(settings.apiUrl).hostname),
+    accepted: accept === undefined ? undefined : { hash: accept, caller: commandLineCaller() },
+  };
 }

@@ -15,6 +15,7 @@ import type { Engine } from '../ports/engine.ts';
 import type { Operator as OperatorPort } from '../ports/operator.ts';
 import type { Store } from '../ports/store.ts';
 import { type Settings, secretsOf } from '../settings.ts';
+import { commandLineCaller } from './command-line-caller.ts';
 import { folderOf, readDaemonFile } from './daemon-file.ts';
 
 export type Operator = OperatorPort;
@@ -84,7 +85,7 @@ async function daemonOnceStarted(folder: string, waitMs: number): ReturnType<typ
 
 function overHttp(daemon: { url: string; token: string | undefined }): OperatorAccess {
   const { url, token } = daemon;
-  const operator = createOperatorClient({ url: url.replace(/\/+$/, ''), token });
+  const operator = createOperatorClient({ url: url.replace(/\/+$/, ''), token, from: commandLineCaller().who });
   return { operator, via: 'daemon', close: async () => {} };
 }
 
@@ -98,6 +99,7 @@ async function onStore(engine: Engine, { log, settings }: { log: Log; settings: 
   const operator = createOperator({
     ...{ store, log },
     holder: randomUUID(),
+    caller: commandLineCaller(),
     now: () => store.timeMs(),
     requestReconciles: async (projectIds) => queue && requestReconciles({ queue }, projectIds),
     policies: () => policiesHere(settings, store),

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Mode } from '../app/evaluate/evaluate.ts';
 import { narrowKeysOf } from '../app/fleet/narrow-keys.ts';
+import { createRefusals } from '../app/operator/audit.ts';
 import { createOperator } from '../app/operator/create-operator.ts';
 import { type GaugeDeps, updateGauges } from '../app/operator/fleet-metrics.ts';
 import { computePage, fleetPage, knownCompute } from '../app/operator/fleet-page.ts';
@@ -59,6 +60,7 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
       return deps.metricsText();
     },
     teamsOf: (kind, target) => teamsOf(parts, rules.current.teams, kind, target),
+    refused: createRefusals(parts),
     plan: async () => currentPlan(deps),
     fleet: (query) => fleetPage(shown, query),
     findCompute: async (computeId) => knownCompute(parts, computeId),

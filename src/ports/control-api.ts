@@ -133,6 +133,8 @@ export interface CallOptions {
   signal?: AbortSignal;
   /** Who goes first, while requests of an account wait for its rate budget. By default writes are lowerings, anything else is read. */
   priority?: Priority;
+  /** Sent with the request, so that it can be found again; a random one by default. */
+  requestId?: string;
   /** The first request of the call doesn't wait for the rate budget. */
   permit?: Permit | undefined;
   /**

@@ -63,6 +63,13 @@ export interface DecisionDocument {
   to: Partial<SettingsDocument> | null;
   reasons: readonly { code: string; policy?: string; message: string }[];
   who: string | null;
+  /** A token named that person. */
+  verified: boolean;
+  request_id: string | null;
+  /** Who owned the compute. */
+  owner: string | null;
+  /** Entries of the audit have one. */
+  id: string | null;
 }
 
 interface OverrideDocument {

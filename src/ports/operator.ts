@@ -91,23 +91,54 @@ export interface RestoreRequest {
   now: boolean;
 }
 
-/** Everything that daemon and store can both answer. Rejects where the store can't be asked. */
+/** Who commands something, for the audit: by a token that names a person, or by their own word. */
+export interface Caller {
+  /** Such as `ann`, or `ann@laptop` of a command line. */
+  who: string;
+  verified?: true;
+  /** The same for all that one command does. */
+  requestId: string;
+}
+
+/** Which lines of the audit. Instants are milliseconds since the epoch. */
+export interface AuditListQuery extends PageQuery {
+  compute?: string | undefined;
+  /** Whose computes. */
+  owner?: string | undefined;
+  sinceMs: number;
+  untilMs: number;
+}
+
+/** A request that a token does not allow. */
+export interface Refusal {
+  what: string;
+  message: string;
+  /** Computes or holds, or all. */
+  targets: readonly string[] | 'all';
+}
+
+/** Everything that daemon and store can both answer. Rejects where the store can't be asked. What changes something leaves a line in the audit. */
 export interface Operator {
   status(query?: StatusQuery): Promise<OperatorResult<StatusDocument>>;
   /** Sorted by project and compute. */
   computes(query: PageQuery): Promise<OperatorResult<Page<ComputeDocument>>>;
   /** Newest first; `limit` is 1..{@link MOST_PER_PAGE}. */
   decisions(query: { compute?: string | undefined; limit: number }): Promise<OperatorResult<DecisionDocument[]>>;
+  /** What was sent to the control API, and what people commanded; newest first. */
+  audit(query: AuditListQuery): Promise<OperatorResult<Page<DecisionDocument>>>;
   holds(query: PageQuery): Promise<OperatorResult<Page<HoldDocument>>>;
-  hold(request: HoldRequest): Promise<OperatorResult<HoldDocument>>;
+  hold(request: HoldRequest, caller?: Caller): Promise<OperatorResult<HoldDocument>>;
   /** Deletes a hold; or, of a compute, every hold, stopped fights and respected manual changes. */
-  release(request: { target: string; owner: string }): Promise<OperatorResult<ReleaseDocument>>;
+  release(request: { target: string; owner: string }, caller?: Caller): Promise<OperatorResult<ReleaseDocument>>;
   freezes(query: PageQuery): Promise<OperatorResult<Page<FreezeDocument>>>;
-  freeze(request: FreezeRequest): Promise<OperatorResult<FreezeDocument>>;
+  freeze(request: FreezeRequest, caller?: Caller): Promise<OperatorResult<FreezeDocument>>;
   /** One by its id, or all. Gives the ids of those that are gone. */
-  unfreeze(request: { id: string | 'all'; owner: string }): Promise<OperatorResult<{ freezes: string[] }>>;
-  approve(request: { hash: string; owner: string }): Promise<OperatorResult<{ hash: string }>>;
-  restore(request: RestoreRequest): Promise<OperatorResult<RestoreDocument>>;
+  unfreeze(
+    request: { id: string | 'all'; owner: string },
+    caller?: Caller,
+  ): Promise<OperatorResult<{ freezes: string[] }>>;
+  approve(request: { hash: string; owner: string }, caller?: Caller): Promise<OperatorResult<{ hash: string }>>;
+  restore(request: RestoreRequest, caller?: Caller): Promise<OperatorResult<RestoreDocument>>;
   /** What the store remembers, to plan while a daemon has the store. */
   records(query: PageQuery): Promise<OperatorResult<Page<RecordsDocument>>>;
   /** The usage that is kept of an organization. */
@@ -130,6 +161,8 @@ export interface DaemonOperator extends Operator {
   metricsText(): Promise<{ contentType: string; body: string }>;
   /** The teams in whose scope a compute is, or the compute of a hold; or whose files a staged set is of. None where that is not known. */
   teamsOf(kind: 'compute' | 'set', target: string): Promise<string[]>;
+  /** Leaves a line in the audit. Never rejects. */
+  refused(refusal: Refusal, caller: Caller): Promise<void>;
   /** The plan of the fleet, in the form of `ebb plan --json`. */
   plan(): Promise<object>;
   /** A page of the fleet, what needs attention first. */

@@ -45,6 +45,12 @@ export interface ConnectionSample {
 /** `full`: as many are kept as the store takes; some must be deleted or expire first. */
 export type PutOutcome = { ok: true } | { ok: false; error: { code: 'full'; limit: number } };
 
+/** What is stored in the same step as that to which it belongs, or not at all. */
+export interface Also {
+  /** One of {@link AUDIT_KINDS}. */
+  audit?: HistoryEntry;
+}
+
 interface LeaseStore {
   /**
    * The lease, or undefined while it is held, also by this holder: two jobs of one daemon keep each other out too. `ttlMs` is
@@ -64,14 +70,14 @@ interface RecordStore {
   brokenRecords(): Promise<ReadonlyMap<string, string>>;
   /**
    * Stores one record if the lease is still held; false, and nothing written, if it is not. In the same step it prolongs the lease
-   * to `ttlMs` from now, and appends to the outbox, where that is given.
+   * to `ttlMs` from now, and stores what belongs to the record, where that is given.
    */
   putRecord(
     projectId: string,
     computeId: string,
     record: ComputeRecord,
     lease: Lease,
-    also?: { ttlMs?: number; outbox?: readonly OutboxEntry[] },
+    also?: { ttlMs?: number; outbox?: readonly OutboxEntry[] } & Also,
   ): Promise<boolean>;
   /** Forgets a compute that no longer exists, its samples too, under the same condition. */
   deleteRecord(projectId: string, computeId: string, lease: Lease): Promise<boolean>;
@@ -103,16 +109,16 @@ export interface OverrideStore {
    * Adds a hold or replaces the one with its id. Those that expired before its `createdAtMs` make room. What was deleted stays so:
    * to put it again, by a daemon that does not know of that, does nothing.
    */
-  putHold(hold: Hold): Promise<PutOutcome>;
-  /** False if there was none. */
-  deleteHold(id: string): Promise<boolean>;
+  putHold(hold: Hold, also?: Also): Promise<PutOutcome>;
+  /** False if there was none: then nothing else is stored either. */
+  deleteHold(id: string, also?: Also): Promise<boolean>;
   /** A freeze that this version can't read counts as one of everything. */
   freezes(nowMs: number): Promise<Freeze[]>;
   /** As {@link OverrideStore.putHold}. */
-  putFreeze(freeze: Freeze): Promise<PutOutcome>;
-  deleteFreeze(id: string): Promise<boolean>;
+  putFreeze(freeze: Freeze, also?: Also): Promise<PutOutcome>;
+  deleteFreeze(id: string, also?: Also): Promise<boolean>;
   /** Remembers that a set may become current; of the oldest, beyond a hundred, nothing is remembered. */
-  approve(approval: Approval): Promise<void>;
+  approve(approval: Approval, also?: Also): Promise<void>;
   /** Newest first. */
   approvals(): Promise<Approval[]>;
 }
@@ -149,10 +155,26 @@ interface SlotStore {
   slotsInUse(policy: string, nowMs: number): Promise<string[]>;
 }
 
+/** Which entries of the audit, and where a page begins. */
+export interface AuditQuery {
+  computeId?: string | undefined;
+  /** Milliseconds since the epoch, both included. */
+  sinceMs: number;
+  untilMs: number;
+  limit: number;
+  /** The `next` of the page before. */
+  after?: string | undefined;
+}
+
 interface HistoryStore {
-  /** Keeps the last 200 entries of each compute, for 90 days, and some 50,000 in all. An entry above 1 KB loses words. */
+  /**
+   * What the audit does not keep: the last 200 entries of each compute, for 90 days, and some 50,000 in all. The audit: a year on
+   * Postgres, 30 days on Redis, and the newest 50,000 entries of a year on an embedded store. An entry above 1 KB loses words.
+   */
   appendHistory(entries: readonly HistoryEntry[]): Promise<void>;
-  /** Newest first, `limit` at most: of one compute, or of the fleet. */
+  /** Newest first; `next` is absent on the last page. Nothing of the audit is ever changed. */
+  audit(query: AuditQuery): Promise<{ entries: HistoryEntry[]; next?: string }>;
+  /** Newest first, `limit` at most: of one compute, or of the fleet. What the audit keeps is part of it. */
   history(query: { computeId?: string; limit: number }): Promise<HistoryEntry[]>;
   /** Replaces what is known of a compute; the newest 32 stay. */
   putSamples(computeId: string, samples: readonly ConnectionSample[]): Promise<void>;

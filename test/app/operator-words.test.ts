@@ -10,6 +10,7 @@ import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import type { Clock } from '../../src/ports/clock.ts';
+import type { Also } from '../../src/ports/store.ts';
 import { aCompute, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
@@ -27,14 +28,16 @@ function operatorOf(set: Policy[], compute = aCompute(), record = aRecord()) {
   const judgement = evaluate({ policies, compute, record, nowMs: NOON, mode: 'enforce', projectBusy: false });
   fleet.putEvaluated({ compute, record, ...judgement });
   const told: string[] = [];
+  const put = async (_entry: unknown, { audit }: Also) => {
+    told.push(...(audit?.reasons ?? []).map(({ message }) => message));
+    return { ok: true };
+  };
   const parts = {
     ...{ log: memoryLog(), now: async () => NOON, requestReconciles: async () => {} },
     store: {
-      ...{ putHold: async () => ({ ok: true }), putFreeze: async () => ({ ok: true }) },
+      ...{ putHold: put, putFreeze: put, generation: async () => undefined },
       ...{ holds: async () => [], freezes: async () => [], records: async () => new Map(), projectIds: async () => [] },
       usage: async () => new Map(),
-      appendHistory: async (entries: { reasons: { message: string }[] }[]) =>
-        void told.push(...entries.flatMap(({ reasons }) => reasons.map(({ message }) => message))),
     },
     daemon: {
       ...{

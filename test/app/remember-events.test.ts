@@ -1,5 +1,6 @@
 import { expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
+import type { CurrentRules } from '../../src/app/rules.ts';
 import { recordHistory } from '../../src/app/telemetry/history.ts';
 import type { HistoryEntry } from '../../src/domain/records/history.ts';
 import type { ComputeEvent } from '../../src/ports/compute-events.ts';
@@ -7,42 +8,38 @@ import { aCompute } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
 const compute = aCompute();
+const reasons = [{ code: 'degraded', message: '3 failures, last: 409' }];
+const EVENTS: ComputeEvent[] = [
+  { kind: 'degraded', compute, desired: { maxCu: 4 }, failures: 3, message: '409' },
+  { kind: 'manual_change', compute, group: 'size', applied: { maxCu: 4 }, message: 'by hand: 4 → 2 CU' },
+];
+
 const action = {
   ...{ kind: 'update' as const, fields: { maxCu: 4 }, disconnects: true, raises: true },
   ...{ policy: 'office-hours', priority: 0 },
 };
-const reasons = [{ code: 'window_open' as const, message: 'size 2 → 4 CU' }];
-const WRITES: ComputeEvent[] = [
-  { kind: 'write_started', compute, action, reasons },
-  { kind: 'write_ended', compute, action, reasons, outcome: 'applied', operations: [] },
-  { kind: 'write_ended', compute, action, reasons, outcome: 'locked', operations: [] },
-];
+const WRITE: ComputeEvent = { kind: 'write_ended', compute, action, reasons: [], outcome: 'applied', operations: [] };
 
 function remembering(appendHistory: (entries: readonly HistoryEntry[]) => Promise<void>) {
   const log = memoryLog();
   const clock = systemClock();
   const memory = recordHistory({
     ...{ store: { appendHistory }, log, clock },
-    setHash: () => 'abc',
-    revision: () => 'commit-1',
+    rules: { current: { policies: { set: { hash: 'abc' } }, revision: 'commit-1' } } as CurrentRules,
   });
   return { log, memory };
 }
 
-it('tells each write once, with what was and what came, and what became of it', async () => {
+it('tells what happened, by which policies, and leaves writes to the audit', async () => {
   const stored: HistoryEntry[] = [];
   const { memory } = remembering(async (entries) => void stored.push(...entries));
-  for (const event of WRITES) memory.remember(event);
+  for (const event of [...EVENTS, WRITE]) memory.remember(event);
   await memory.close();
-  const usual = {
-    kind: 'write',
-    policy: 'office-hours',
-    setHash: 'abc',
-    revision: 'commit-1',
-    from: { maxCu: 2 },
-    to: { maxCu: 4 },
-  };
-  expect(stored).toMatchObject([usual, { ...usual, reasons: [...reasons, { code: 'locked' }] }]);
+  const usual = { setHash: 'abc', revision: 'commit-1', to: { maxCu: 4 } };
+  expect(stored).toMatchObject([
+    { ...usual, kind: 'operation', reasons },
+    { ...usual, kind: 'manual', from: { maxCu: 4 }, to: { maxCu: 2 } },
+  ]);
 });
 
 it('carries on while the store is away, and says so once', async () => {
@@ -52,10 +49,10 @@ it('carries on while the store is away, and says so once', async () => {
     if (isAway) throw new Error('away');
     stored.push(...entries);
   });
-  for (const event of WRITES) memory.remember(event);
+  for (const event of EVENTS) memory.remember(event);
   await vi.waitFor(() => expect(log.lines).toHaveLength(1), 10_000);
   isAway = false;
-  for (const event of WRITES) memory.remember(event);
+  for (const event of EVENTS) memory.remember(event);
   await memory.close();
   expect(stored).toHaveLength(2);
   expect(log.lines).toHaveLength(1);

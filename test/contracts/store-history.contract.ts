@@ -16,6 +16,10 @@ const FULL: Required<HistoryEntry> = {
   to: { maxCu: 4 },
   reasons: [{ code: 'window_open', policy: 'büro "zeiten"', message: 'the window is open' }],
   who: 'zoe',
+  verified: true,
+  requestId: 'r-1',
+  owner: 'team-web',
+  id: '0001abcd',
 };
 
 const entry = (computeId: string, atMs: number): HistoryEntry => ({

@@ -5,6 +5,7 @@ import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import type { Lease, Store } from '../../src/ports/store.ts';
 import type { TestEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
+import { describeAudit } from './store-audit.contract.ts';
 import { describeGenerations } from './store-generations.contract.ts';
 import { describeHistory } from './store-history.contract.ts';
 import { describeOutbox } from './store-outbox.contract.ts';
@@ -42,6 +43,7 @@ export function describeStore(open: () => Promise<TestEngine>): void {
   describeGenerations(current);
   describeHistory(current);
   describeOutbox(() => ({ store, createStore: (limits) => createStore({ ...on, limits }) }));
+  describeAudit(current);
   describeUsage(current);
 
   describe('leases', () => {

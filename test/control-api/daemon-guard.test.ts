@@ -12,7 +12,7 @@ async function passes(method: string, path: string, body?: string): Promise<bool
     sent.push(request);
     return { kind: 'answer', status: 200, text: '{}' };
   });
-  const request = { method: method as Method, path, key: 'k', ...(body === undefined ? {} : { body }) };
+  const request = { method: method as Method, path, key: 'k', requestId: 'r', ...(body === undefined ? {} : { body }) };
   const exchange = await guarded(request, new AbortController().signal);
   if (sent.length === 0) expect(exchange).toMatchObject({ kind: 'failure', code: 'forbidden', mayHaveArrived: false });
   return sent.length > 0;

@@ -50,6 +50,7 @@ beforeAll(async () => {
       fleet: async () => emptyFleet(''),
       compute: async () => NOT_FOUND,
       teamsOf: async () => [],
+      refused: async () => {},
       findCompute: async () => NOT_FOUND,
       findHold: async () => NOT_FOUND,
     },
@@ -71,6 +72,7 @@ interface Body {
   freezes: unknown[];
   computes: unknown[];
   decisions: { kind: string; who: string }[];
+  audit: { id: string }[];
   next: string | null;
 }
 
@@ -120,6 +122,24 @@ describe('holds over HTTP', () => {
     );
     expect((await tell('DELETE', `holds/${set.body.id}?owner=bob`)).status).toBe(404);
     expect((await tell('DELETE', 'holds/ep-one?owner=bob')).status).toBe(404);
+  });
+
+  it('leave lines in the audit: who as they say, why, and the id of the request', async () => {
+    const headers = { ...AUTHORIZED, from: 'ann@laptop', 'x-request-id': 'request-7' };
+    const since = new Date().toISOString();
+    const { body } = await tell('POST', 'holds', { ...HOLD, reason: 'an audited import' }, headers);
+    await tell('DELETE', `holds/${body.id}?owner=team-web`, undefined, headers);
+    const { audit } = (await tell('GET', `audit?compute=ep-one&since=${encodeURIComponent(since)}`)).body;
+    const usual = { compute_id: 'ep-one', kind: 'hold', who: 'ann@laptop', verified: false, request_id: 'request-7' };
+    expect(audit).toMatchObject([
+      { ...usual, reasons: [{ message: `released: hold ${body.id} of ann (in the name of team-web)` }] },
+      { ...usual, reasons: [{ message: expect.stringMatching(/^held: size 2-4 CU, until .*: an audited import$/) }] },
+    ]);
+    expect((await tell('GET', 'audit?until=2000-01-01T00:00:00Z')).body).toMatchObject({ audit: [], next: null });
+    const first = (await tell('GET', 'audit?limit=1')).body;
+    const next = (await tell('GET', `audit?limit=1&after=${encodeURIComponent(first.next ?? '')}`)).body;
+    expect([...first.audit, ...next.audit].map(({ id }) => id)).toEqual(audit.map(({ id }) => id));
+    expect((await tell('GET', 'audit?since=yesterday')).status).toBe(400);
   });
 
   it('come in pages', async () => {

@@ -45,6 +45,8 @@ const sets: Partial<Record<Subject, string>> = { web: 'a'.repeat(64), api: 'b'.r
 const log = memoryLog();
 const folder = mkdtempSync(join(tmpdir(), 'ebb-roles-'));
 const told: string[] = [];
+type Refused = Parameters<DaemonOperator['refused']>;
+const refused: Refused[] = [];
 let url = '';
 let close = async () => {};
 
@@ -69,6 +71,7 @@ beforeAll(async () => {
           kind === 'set'
             ? [target.startsWith('a') ? 'web' : 'api']
             : [owners.get(target)].flatMap((team) => team ?? []);
+      if (name === 'refused') return async (...given: Refused) => void refused.push(given);
       return async () => {
         told.push(name);
         return { ok: false, error: { code: 'busy', message: 'told' } };
@@ -119,7 +122,7 @@ describe.each(Object.keys(PEOPLE))('a token of %s', (person) => {
     for (const subject of SUBJECTS) {
       const request = requestTo(route, subject);
       if (!request) continue;
-      const [before, logged] = [told.length, log.lines.length];
+      const [before, logged, noted] = [told.length, log.lines.length, refused.length];
       const answer = await send(person, route.method, request.path, request.body);
       const allowed = isAllowed(person, route, subject);
       const what = `${person}, ${route.name}, ${subject}`;
@@ -128,6 +131,9 @@ describe.each(Object.keys(PEOPLE))('a token of %s', (person) => {
       expect(told.length, `${what}: nothing is done`).toBe(before);
       expect(log.lines.slice(logged).map(({ fields }) => fields)).toEqual([
         expect.objectContaining({ event: 'ebb.request_forbidden', who: person }),
+      ]);
+      expect(refused.slice(noted), `${what}: it leaves a line in the audit`).toMatchObject([
+        [{ what: `${route.method.toUpperCase()} /api/v1${request.path}` }, { who: person, verified: true }],
       ]);
     }
   });

@@ -19,6 +19,7 @@ export interface ApiCall {
   /** By default writes are lowerings, anything else is read. */
   priority?: Priority;
   permit?: Permit;
+  requestId?: string;
   signal?: AbortSignal;
 }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { LONGEST_PAUSE_MS, STEADY_LEVEL } from '../../domain/rate-budget/grant.ts';
 import type { BudgetRequest, RateBudget } from '../../ports/rate-budget.ts';
 import type { Log, Metrics } from '../../ports/telemetry.ts';
@@ -11,8 +12,8 @@ export type SendExchange = (call: ApiCall, key: string, signal: AbortSignal) => 
 
 /** Calls as requests of a transport. */
 export function exchangeOver(transport: Transport): SendExchange {
-  return ({ method, path, body }, key, signal) =>
-    transport({ method, path, key, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }, signal);
+  return ({ method, path, body, requestId = randomUUID() }, key, signal) =>
+    transport({ method, path, key, requestId, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }, signal);
 }
 
 /** Counts and times what goes over the wire; a request without an answer is counted under the code of its failure. */

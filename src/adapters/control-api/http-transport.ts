@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { Dispatcher } from 'undici';
 import type { ControlApiErrorCode } from '../../ports/control-api.ts';
 import type { Method } from './api-call.ts';
@@ -10,6 +9,7 @@ export interface WireRequest {
   path: string;
   /** JSON text; absent for a request without a body. */
   body?: string;
+  requestId: string;
   key: string;
 }
 
@@ -50,7 +50,7 @@ export function createHttpTransport(options: { baseUrl: URL; dispatcher: Dispatc
   const { baseUrl, dispatcher, userAgent } = options;
   const basePath = baseUrl.pathname === '/' ? '' : baseUrl.pathname;
 
-  async function exchange(request: WireRequest, requestId: string, signal: AbortSignal): Promise<Exchange> {
+  async function exchange(request: WireRequest, signal: AbortSignal): Promise<Exchange> {
     const { statusCode, headers, body } = await dispatcher.request({
       origin: baseUrl.origin,
       path: `${basePath}${request.path}`,
@@ -59,22 +59,21 @@ export function createHttpTransport(options: { baseUrl: URL; dispatcher: Dispatc
         accept: 'application/json',
         authorization: `Bearer ${request.key}`,
         'user-agent': userAgent,
-        'x-request-id': requestId,
+        'x-request-id': request.requestId,
         ...(request.body === undefined ? {} : { 'content-type': 'application/json' }),
       },
       body: request.body ?? null,
       signal,
     });
     const text = await body.text();
-    return { kind: 'answer', status: statusCode, text, requestId, ...answerHeaders(headers) };
+    return { kind: 'answer', status: statusCode, text, requestId: request.requestId, ...answerHeaders(headers) };
   }
 
   return async (request, signal) => {
-    const requestId = randomUUID();
     try {
-      return await orAborted(exchange(request, requestId, signal), signal);
+      return await orAborted(exchange(request, signal), signal);
     } catch (error) {
-      return { ...failureOf(error, signal), requestId };
+      return { ...failureOf(error, signal), requestId: request.requestId };
     }
   };
 }

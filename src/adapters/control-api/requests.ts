@@ -52,6 +52,7 @@ export function apiCall(request: Request, options: CallOptions): ApiCall {
     deadlineMs: options.deadlineMs ?? DEFAULT_DEADLINE_MS,
     ...(options.priority === undefined ? {} : { priority: options.priority }),
     ...(options.permit === undefined ? {} : { permit: options.permit }),
+    ...(options.requestId === undefined ? {} : { requestId: options.requestId }),
     ...(options.signal === undefined ? {} : { signal: options.signal }),
   };
 }

@@ -5,12 +5,12 @@ import { bearerAuth } from 'hono/bearer-auth';
 import { isLoopbackHost } from '../../common/loopback.ts';
 import type { DaemonOperator } from '../../ports/operator.ts';
 import type { Log } from '../../ports/telemetry.ts';
-import { logForbidden, type Role, type TargetsOf, type TokenHolder, whyForbidden } from './roles.ts';
+import { callerOf, noteForbidden, type Role, type TargetsOf, type TokenHolder, whyForbidden } from './roles.ts';
 import type { Tokens } from './tokens.ts';
 
 /** What guards leave for those behind them. */
 export interface Guarded {
-  Variables: { caller: TokenHolder; staleness: DaemonOperator['staleness'] };
+  Variables: { caller: TokenHolder; requestId: string; staleness: DaemonOperator['staleness'] };
 }
 
 const NOT_KNOWN = 'no token of this daemon: check EBB_TOKEN, or your line in its file of tokens';
@@ -37,20 +37,21 @@ export function callerGuard(tokens: Tokens): MiddlewareHandler<Guarded> {
 interface RoleGuardOptions {
   role: Role;
   targets: TargetsOf;
-  teamsOf: DaemonOperator['teamsOf'];
+  operator: Pick<DaemonOperator, 'teamsOf' | 'refused'>;
   log: Pick<Log, 'warn'>;
 }
 
-/** Refuses what the caller's roles don't allow, and logs who tried what. */
-export function roleGuard({ role, targets, teamsOf, log }: RoleGuardOptions): MiddlewareHandler<Guarded> {
+/** Refuses what the caller's roles don't allow, and notes who tried what. */
+export function roleGuard({ role, targets, operator, log }: RoleGuardOptions): MiddlewareHandler<Guarded> {
   return async (context, next) => {
     const { req } = context;
     const caller = context.get('caller');
     const body: unknown = caller.grants && req.method === 'POST' ? await req.json().catch(() => undefined) : undefined;
     const about = targets({ id: req.param('id'), body });
-    const message = await whyForbidden(caller, role, about, teamsOf);
+    const message = await whyForbidden(caller, role, about, (...asked) => operator.teamsOf(...asked));
     if (message === undefined) return next();
-    logForbidden(log, { who: caller.name, role, what: `${req.method} ${req.path}`, targets: about, message });
+    const refusal = { role, what: `${req.method} ${req.path}`, targets: about, message };
+    await noteForbidden({ operator, log }, callerOf(caller, context), refusal);
     return context.json({ code: 'forbidden', message }, 403);
   };
 }

@@ -1,4 +1,5 @@
 import { request } from 'undici';
+import { isoInstant } from '../../domain/time/instants.ts';
 import {
   LONGEST_ANSWER_MS,
   type Operator,
@@ -13,9 +14,14 @@ export interface OperatorClientOptions {
   url: string;
   /** Sent with every request; absent where nothing is to be changed and the daemon asks for none. */
   token?: string | undefined;
+  /** Who asks, as `ann@laptop`, where the token does not say. */
+  from?: string;
   /** How long an answer may take; as long as one ever takes if absent. */
   answerMs?: number;
 }
+
+/** Of an instant that ISO 8601 can say. */
+const LATEST_MS = 8.64e15;
 
 interface Call {
   id?: string;
@@ -36,6 +42,10 @@ export function createOperatorClient(options: OperatorClientOptions): Operator {
     async decisions(query) {
       const got = await ask<{ decisions: Value<Operator['decisions']> }>('decisions', { query });
       return got.ok ? { ok: true, value: got.value.decisions } : got;
+    },
+    audit({ sinceMs, untilMs, ...query }) {
+      const until = untilMs < LATEST_MS ? isoInstant(untilMs) : undefined;
+      return page('audit', { ...query, since: isoInstant(sinceMs), until });
     },
     holds: (query) => page('holds', { ...query }),
     hold: ({ size, suspendTimeoutSeconds, forSeconds, ...body }) =>
@@ -68,7 +78,7 @@ type Value<M extends (...args: never[]) => Promise<OperatorResult<unknown>>> = E
 const METHODS = { get: 'GET', post: 'POST', delete: 'DELETE' } as const;
 
 async function askDaemon<T>(
-  { url, token, answerMs = LONGEST_ANSWER_MS }: OperatorClientOptions,
+  { url, token, from, answerMs = LONGEST_ANSWER_MS }: OperatorClientOptions,
   name: RouteName,
   { id = '', query = {}, body }: Call,
 ): Promise<OperatorResult<T>> {
@@ -78,6 +88,7 @@ async function askDaemon<T>(
   const headers = {
     accept: 'application/json',
     ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    ...(from !== undefined && /^[\x21-\x7e]+$/.test(from) && { from }),
     ...(body && { 'content-type': 'application/json' }),
   };
   try {

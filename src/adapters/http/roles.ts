@@ -1,5 +1,7 @@
 /** What the holder of a token may do: everything, or what its roles allow. */
-import type { DaemonOperator } from '../../ports/operator.ts';
+import type { Context } from 'hono';
+import { isShowable } from '../../common/safe-text.ts';
+import { type Caller, type DaemonOperator, MOST_CHARACTERS, type Refusal } from '../../ports/operator.ts';
 import type { Log } from '../../ports/telemetry.ts';
 
 export const ROLES = ['read', 'operate', 'freeze', 'approve'] as const;
@@ -64,10 +66,25 @@ export async function whyForbidden(
   return undefined;
 }
 
-/** Says who tried what. */
-export function logForbidden(
-  log: Pick<Log, 'warn'>,
-  { message, ...fields }: { who: string | undefined; role: Role; what: string; targets: Targets; message: string },
-): void {
-  log.warn({ event: 'ebb.request_forbidden', ...fields }, `${fields.what} was refused: ${message}`);
+/** Who commands something, for the audit. A person's own word counts where the token names nobody. */
+export function callerOf({ name }: TokenHolder, context: Context, owner = ''): Caller {
+  const requestId = String(context.get('requestId'));
+  if (name !== undefined) return { who: name, verified: true, requestId };
+  const from = context.req.header('from') ?? '';
+  const isUsable = from.length <= MOST_CHARACTERS.owner && isShowable(from);
+  return { who: isUsable ? from : owner, requestId };
+}
+
+/** Leaves in log and audit who tried what. */
+export async function noteForbidden(
+  { operator, log }: { operator: Pick<DaemonOperator, 'refused'>; log: Pick<Log, 'warn'> },
+  caller: Caller,
+  { role, ...refusal }: Refusal & { role: Role },
+): Promise<void> {
+  const { what, message, targets } = refusal;
+  log.warn(
+    { event: 'ebb.request_forbidden', who: caller.who, role, what, targets, request_id: caller.requestId },
+    `${what} was refused: ${message}`,
+  );
+  await operator.refused(refusal, caller);
 }

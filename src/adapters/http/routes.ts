@@ -1,5 +1,6 @@
 import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
+import { requestId } from 'hono/request-id';
 import { secureHeaders } from 'hono/secure-headers';
 import { EngineAwayError } from '../../ports/engine.ts';
 import type { DaemonOperator } from '../../ports/operator.ts';
@@ -45,6 +46,8 @@ export function routes({ operator, log, tokens, isLocal, hosts }: RoutesOptions)
       strictTransportSecurity: false,
     }),
   );
+  // That of the request, if it has one: the audit holds it.
+  app.use(requestId({ limitLength: 64 }));
   app.get(OPEN_PATH, (context) => context.json({ alive: true }));
   // A browser sends no password for them unasked, and they tell nothing.
   app.route('/', assetRoutes());

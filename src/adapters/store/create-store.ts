@@ -1,7 +1,7 @@
 import type { Engine } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
-import { DEFAULT_LIMITS, type StoreLimits } from './limits.ts';
+import { limitsOf, type StoreLimits } from './limits.ts';
 import { createOverrideReaders } from './override-json.ts';
 import { createPostgresStore } from './postgres.ts';
 import { createRecordReader } from './record-json.ts';
@@ -17,7 +17,7 @@ export async function createStore(options: {
   const parts = {
     records: createRecordReader({ log }),
     overrides: createOverrideReaders({ log }),
-    limits: { ...DEFAULT_LIMITS, ...options.limits },
+    limits: { ...limitsOf(engine), ...options.limits },
   };
   if (engine.kind === 'redis') return engine.guard(createRedisStore({ engine, ...parts }));
   return engine.guard(await createPostgresStore({ engine, ...parts }));

@@ -21,6 +21,10 @@ const StoredEntry = z.looseObject({
   to: SomeSettings.exactOptional(),
   reasons: z.array(z.looseObject({ code: z.string(), policy: z.string().exactOptional(), message: z.string() })),
   who: z.string().exactOptional(),
+  verified: z.literal(true).exactOptional(),
+  requestId: z.string().exactOptional(),
+  owner: z.string().exactOptional(),
+  id: z.string().exactOptional(),
 }) satisfies z.ZodType<HistoryEntry>;
 
 /** How many reasons stay, and how many characters of each of their texts, until an entry fits. */
@@ -28,6 +32,7 @@ const CUTS = [
   { reasons: 8, characters: 300 },
   { reasons: 6, characters: 100 },
   { reasons: 3, characters: 40 },
+  { reasons: 1, characters: 40 },
   { reasons: 0, characters: 20 },
 ] as const;
 
@@ -40,13 +45,15 @@ export function historyToJson(entry: HistoryEntry, maxBytes: number): string {
 }
 
 function shorten(entry: HistoryEntry, cut: (typeof CUTS)[number]): HistoryEntry {
-  const { policy, revision, who } = entry;
+  const { policy, revision, who, requestId, owner } = entry;
   const clip = (text: string) => Array.from(text).slice(0, cut.characters).join('');
   return {
     ...entry,
     ...(policy !== undefined && { policy: clip(policy) }),
     ...(revision !== undefined && { revision: clip(revision) }),
     ...(who !== undefined && { who: clip(who) }),
+    ...(requestId !== undefined && { requestId: clip(requestId) }),
+    ...(owner !== undefined && { owner: clip(owner) }),
     reasons: entry.reasons.slice(0, cut.reasons).map((reason) => ({
       ...reason,
       ...(reason.policy !== undefined && { policy: clip(reason.policy) }),
@@ -63,7 +70,7 @@ const FORMER_CODES: Readonly<Record<string, string>> = {
 };
 
 /** The entry, with the codes of this version; undefined for a text that it can't read. */
-function readHistory(text: string): HistoryEntry | undefined {
+export function readHistory(text: string): HistoryEntry | undefined {
   const entry = StoredEntry.safeParse(parseJson(text)).data;
   return (
     entry && { ...entry, reasons: entry.reasons.map((one) => ({ ...one, code: FORMER_CODES[one.code] ?? one.code })) }
@@ -71,11 +78,8 @@ function readHistory(text: string): HistoryEntry | undefined {
 }
 
 /** Entries newest first; those of one instant as they were given. At most `limit`. */
-export function newestFirst(texts: readonly string[], limit: number): HistoryEntry[] {
-  return texts
-    .flatMap((text) => readHistory(text) ?? [])
-    .toSorted((a, b) => b.atMs - a.atMs)
-    .slice(0, limit);
+export function newestFirst(entries: readonly HistoryEntry[], limit: number): HistoryEntry[] {
+  return entries.toSorted((a, b) => b.atMs - a.atMs).slice(0, limit);
 }
 
 const Optional = z.number().nullish();

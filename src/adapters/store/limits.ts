@@ -1,3 +1,7 @@
+import type { Engine } from '../../ports/engine.ts';
+
+const DAY_MS = 86_400_000;
+
 /** How much the store keeps. */
 export interface StoreLimits {
   holds: number;
@@ -9,22 +13,33 @@ export interface StoreLimits {
   /** Over all computes; on Postgres up to a hundredth more. */
   history: number;
   historyEntryBytes: number;
+  /** How long the audit is kept, in milliseconds; what is older is looked for when later entries come. */
+  auditMs: number;
+  /** Entries of the audit: on Redis of one compute, on Postgres in all. */
+  audit: number;
   /** Of connections, per compute. */
   samples: number;
   /** Messages that are remembered, sent or not. */
   outbox: number;
 }
 
-export const DEFAULT_LIMITS: StoreLimits = {
+export const DEFAULT_LIMITS: Omit<StoreLimits, 'auditMs' | 'audit'> = {
   holds: 10_000,
   freezes: 1000,
   approvals: 100,
   // With entries of at most 1 KB these are at most 200 KB a compute, and 50 MB in all; 300 bytes an entry are usual.
   historyPerCompute: 200,
-  historyMs: 90 * 86_400_000,
+  historyMs: 90 * DAY_MS,
   history: 50_000,
   historyEntryBytes: 1024,
   samples: 32,
   // 500 bytes each are usual, 4 KB the most; of what was sent only the id is kept.
   outbox: 10_000,
 };
+
+/** How much the audit keeps depends on the engine; docs/benchmarks.md has its bytes. */
+export function limitsOf(engine: Engine): StoreLimits {
+  if (engine.kind === 'redis') return { ...DEFAULT_LIMITS, auditMs: 30 * DAY_MS, audit: 10_000 };
+  const audit = engine.name === 'embedded' ? 50_000 : Number.MAX_SAFE_INTEGER;
+  return { ...DEFAULT_LIMITS, auditMs: 366 * DAY_MS, audit };
+}

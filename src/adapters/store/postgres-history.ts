@@ -1,7 +1,9 @@
+import { AUDIT_KINDS } from '../../domain/records/history.ts';
 import type { PostgresEngine } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
-import { historyToJson, newestFirst, readSamples, samplesToJson } from './history-json.ts';
+import { historyToJson, newestFirst, readHistory, readSamples, samplesToJson } from './history-json.ts';
 import type { StoreLimits } from './limits.ts';
+import type { PostgresAudit } from './postgres-audit.ts';
 import { alone } from './postgres-tables.ts';
 
 const APPEND = `INSERT INTO ebb_history (compute_id, at_ms, body)
@@ -19,16 +21,26 @@ const PUT_SAMPLES = `INSERT INTO ebb_samples (compute_id, body) VALUES ($1, $2)
   ON CONFLICT (compute_id) DO UPDATE SET body = excluded.body`;
 const SAMPLES = 'SELECT body FROM ebb_samples WHERE compute_id = $1';
 
-type HistoryAndSamples = Pick<Store, 'appendHistory' | 'history' | 'putSamples' | 'samples'>;
+type HistoryAndSamples = Pick<Store, 'appendHistory' | 'audit' | 'history' | 'putSamples' | 'samples'>;
 
-export function createPostgresHistory(options: { engine: PostgresEngine; limits: StoreLimits }): HistoryAndSamples {
-  const { engine, limits } = options;
+export interface PostgresHistoryOptions {
+  engine: PostgresEngine;
+  limits: StoreLimits;
+  audit: PostgresAudit;
+}
+
+export function createPostgresHistory({ engine, limits, audit }: PostgresHistoryOptions): HistoryAndSamples {
   const { pool } = engine;
   /** Counting all entries takes milliseconds, so it is done for one in a hundred of them. */
   const countEvery = Math.ceil(limits.history / 100);
 
   return {
-    appendHistory: async (entries) => {
+    audit: audit.audit,
+    appendHistory: async (given) => {
+      const audited = given.filter(({ kind }) => AUDIT_KINDS.has(kind));
+      await audit.add(audited, pool.query.bind(pool));
+      if (audited.length > 0) await audit.added();
+      const entries = given.filter(({ kind }) => !AUDIT_KINDS.has(kind));
       if (entries.length === 0) return;
       const computeIds = entries.map(({ computeId }) => computeId);
       const texts = entries.map((entry) => historyToJson(entry, limits.historyEntryBytes));
@@ -50,8 +62,8 @@ export function createPostgresHistory(options: { engine: PostgresEngine; limits:
       const { rows } = await (computeId === undefined
         ? pool.query<{ body: string }>(OF_ALL, [limit])
         : pool.query<{ body: string }>(OF_COMPUTE, [computeId, limit]));
-      const texts = rows.map(({ body }) => body);
-      return newestFirst(texts, limit);
+      const audited = await audit.audit({ computeId, limit, sinceMs: 0, untilMs: Number.MAX_VALUE });
+      return newestFirst([...audited.entries, ...rows.flatMap(({ body }) => readHistory(body) ?? [])], limit);
     },
     putSamples: async (computeId, samples) => {
       await pool.query(PUT_SAMPLES, [computeId, samplesToJson(samples, limits.samples)]);

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { PgPoolClient } from 'bullmq';
 import type { PostgresEngine } from '../../ports/engine.ts';
-import type { OverrideStore, PutOutcome } from '../../ports/store.ts';
+import type { Also, OverrideStore, PutOutcome } from '../../ports/store.ts';
 import type { StoreLimits } from './limits.ts';
 import type { OverrideReaders } from './override-json.ts';
+import type { PostgresAudit } from './postgres-audit.ts';
 import { alone } from './postgres-tables.ts';
 import { activeAt, createRevisedEntries, oldestFirst, type ReadRevised, storedAt } from './revised-entries.ts';
 
@@ -35,23 +36,31 @@ export interface PostgresOverridesOptions {
   engine: PostgresEngine;
   readers: OverrideReaders;
   limits: StoreLimits;
+  audit: PostgresAudit;
 }
 
-export function createPostgresOverrides({ engine, readers, limits }: PostgresOverridesOptions): OverrideStore {
+export function createPostgresOverrides({ engine, readers, limits, audit }: PostgresOverridesOptions): OverrideStore {
   const { pool } = engine;
-  const put = (kind: Kind, entry: PutEntry) =>
-    alone(engine, kind, (client) => putEntry({ client, kind, entry, limit: limits[kind] }));
+  const addAudit = (client: PgPoolClient, also: Also = {}) =>
+    audit.add(also.audit ? [also.audit] : [], client.query.bind(client));
+  const put = (kind: Kind, entry: PutEntry, also?: Also) =>
+    alone(engine, kind, async (client) => {
+      const outcome = await putEntry({ client, kind, entry, limit: limits[kind] });
+      if (outcome.ok) await addAudit(client, also);
+      return outcome;
+    });
   const reader = (kind: Kind) => createReader({ engine, kind });
   const holds = createRevisedEntries({ read: reader('holds'), entry: readers.hold, compare: oldestFirst });
   const freezes = createRevisedEntries({ read: reader('freezes'), entry: readers.freeze, compare: oldestFirst });
 
-  const remove = (kind: Kind, id: string) =>
+  const remove = (kind: Kind, id: string, also?: Also) =>
     alone(engine, kind, async (client) => {
       const [gone] = (await client.query<{ expires_at_ms: number }>(DELETE, [kind, id])).rows;
       if (!gone) return false;
       await client.query(PUT, [endedKind(kind), id, gone.expires_at_ms, '']);
       await client.query(FORGET_ENDED, [endedKind(kind), limits[kind]]);
       await client.query(SET_REVISION, [revisionKey(kind), randomUUID()]);
+      await addAudit(client, also);
       return true;
     });
 
@@ -61,15 +70,16 @@ export function createPostgresOverrides({ engine, readers, limits }: PostgresOve
       return { holds: storedAt(held, nowMs), freezes: storedAt(frozen, nowMs) };
     },
     holds: async (nowMs) => activeAt((await holds()).entries, nowMs),
-    putHold: (hold) => put('holds', hold),
-    deleteHold: (id) => remove('holds', id),
+    putHold: (hold, also) => put('holds', hold, also),
+    deleteHold: (id, also) => remove('holds', id, also),
     freezes: async (nowMs) => activeAt((await freezes()).entries, nowMs),
-    putFreeze: (freeze) => put('freezes', freeze),
-    deleteFreeze: (id) => remove('freezes', id),
-    approve: (approval) =>
+    putFreeze: (freeze, also) => put('freezes', freeze, also),
+    deleteFreeze: (id, also) => remove('freezes', id, also),
+    approve: (approval, also) =>
       alone(engine, 'approvals', async (client) => {
         await client.query(APPROVE, [approval.atMs, JSON.stringify(approval)]);
         await client.query(FORGET_APPROVALS, [limits.approvals]);
+        await addAudit(client, also);
       }),
     approvals: async () =>
       (await pool.query<{ body: string }>(APPROVALS)).rows.flatMap(({ body }) => readers.approval('', body) ?? []),

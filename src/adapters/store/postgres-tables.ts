@@ -1,5 +1,6 @@
 import type { PgPoolClient } from 'bullmq';
 import type { PostgresEngine } from '../../ports/engine.ts';
+import { AUDIT_TABLES } from './postgres-audit.ts';
 
 const TABLES = [
   'CREATE TABLE IF NOT EXISTS ebb_meta (key text PRIMARY KEY, value text NOT NULL)',
@@ -29,6 +30,7 @@ const TABLES = [
    )`,
   `CREATE INDEX IF NOT EXISTS ebb_outbox_unsent ON ebb_outbox (receiver, number) WHERE state <> 'sent'`,
   'CREATE TABLE IF NOT EXISTS ebb_samples (compute_id text PRIMARY KEY, body text NOT NULL)',
+  ...AUDIT_TABLES,
 ] as const;
 
 /** Different from the locks of other parts on the same server. */

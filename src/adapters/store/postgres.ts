@@ -4,6 +4,7 @@ import type { PostgresEngine } from '../../ports/engine.ts';
 import type { Store, UsageStore } from '../../ports/store.ts';
 import type { StoreLimits } from './limits.ts';
 import type { OverrideReaders } from './override-json.ts';
+import { addWhereHeld, createPostgresAudit } from './postgres-audit.ts';
 import { createPostgresGenerations } from './postgres-generations.ts';
 import { createPostgresHistory } from './postgres-history.ts';
 import { createPostgresOutbox, forgetOldOutbox, insertOutbox, outboxColumns } from './postgres-outbox.ts';
@@ -23,6 +24,7 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
   const { engine, records, overrides, limits } = options;
   const { pool } = engine;
   await prepareTables(engine);
+  const audit = createPostgresAudit({ engine, limits });
 
   async function rowsOf<Row>(text: string, params: readonly unknown[]): Promise<Row[]> {
     return (await pool.query<Row>(text, params)).rows;
@@ -62,18 +64,22 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
       );
     },
     brokenRecords: async () => records.broken,
-    putRecord: async (projectId, computeId, record, { name, holder, token }, { ttlMs = null, outbox = [] } = {}) => {
-      const params = [name, holder, token, projectId, computeId, recordToJson(record), ttlMs];
-      if (outbox.length === 0) return changes(STATEMENTS.putRecord, params);
-      const isStored = await changes(STATEMENTS.putRecordAndAppend, [...params, ...outboxColumns(outbox)]);
-      if (isStored) await forgetOldOutbox(engine, limits);
+    putRecord: async (projectId, computeId, record, { name, holder, token }, also = {}) => {
+      const { ttlMs = null, outbox = [], audit: entry } = also;
+      const own = [name, holder, token, projectId, computeId, recordToJson(record), ttlMs];
+      const params = [...own, ...audit.columns(entry)];
+      const isStored = await (outbox.length === 0
+        ? changes(STATEMENTS.putRecord, params)
+        : changes(STATEMENTS.putRecordAndAppend, [...params, ...outboxColumns(outbox)]));
+      if (isStored && outbox.length > 0) await forgetOldOutbox(engine, limits);
+      if (isStored && entry) await audit.added();
       return isStored;
     },
     deleteRecord: (projectId, computeId, { name, holder, token }) =>
       changes(STATEMENTS.deleteRecord, [name, holder, token, projectId, computeId]),
-    ...createPostgresOverrides({ engine, readers: overrides, limits }),
+    ...createPostgresOverrides({ engine, readers: overrides, limits, audit }),
     ...createPostgresGenerations({ engine }),
-    ...createPostgresHistory({ engine, limits }),
+    ...createPostgresHistory({ engine, limits, audit }),
     ...createPostgresOutbox({ engine, limits }),
     ...createPostgresUsage(engine),
     projectIds: async () => {
@@ -95,7 +101,7 @@ const AFTER = (parameter: string) => `clock_timestamp() + ${parameter}::double p
 const putRecord = (also: string) => `
     WITH ${HELD}, prolonged AS (
       UPDATE ebb_lease SET expires_at = ${AFTER('$7')} FROM held WHERE ebb_lease.name = held.name AND $7::double precision IS NOT NULL
-    )${also}
+    ), audited AS (${addWhereHeld(8)})${also}
     INSERT INTO ebb_record (project_id, compute_id, body) SELECT $4, $5, $6 FROM held
     ON CONFLICT (project_id, compute_id) DO UPDATE SET body = excluded.body RETURNING compute_id`;
 
@@ -121,7 +127,7 @@ const STATEMENTS = {
   releaseLease: 'DELETE FROM ebb_lease WHERE name = $1 AND holder = $2 AND token = $3',
   records: 'SELECT compute_id, body FROM ebb_record WHERE project_id = $1',
   putRecord: putRecord(''),
-  putRecordAndAppend: putRecord(`, appended AS (${insertOutbox(8, 'held, ')})`),
+  putRecordAndAppend: putRecord(`, appended AS (${insertOutbox(12, 'held, ')})`),
   deleteRecord: `
     WITH ${HELD}, gone AS (
       DELETE FROM ebb_record USING held WHERE project_id = $4 AND compute_id = $5 RETURNING compute_id

@@ -19,6 +19,7 @@ const Intent = z.looseObject({
   restart: z.literal(true).exactOptional(),
   atMs: z.number(),
   policy: z.string().exactOptional(),
+  requestId: z.string().exactOptional(),
 });
 const OpenOperation = z.looseObject({
   operationId: z.string(),

@@ -1,8 +1,9 @@
-import type { HistoryEntry } from '../../domain/records/history.ts';
+import { AUDIT_KINDS, type HistoryEntry } from '../../domain/records/history.ts';
 import type { RedisEngine } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
-import { historyToJson, newestFirst, readSamples, samplesToJson } from './history-json.ts';
+import { historyToJson, newestFirst, readHistory, readSamples, samplesToJson } from './history-json.ts';
 import type { StoreLimits } from './limits.ts';
+import type { RedisAudit } from './redis-audit.ts';
 import type { RunScript } from './redis-scripts.ts';
 
 /**
@@ -54,11 +55,12 @@ export interface RedisHistoryOptions {
   engine: RedisEngine;
   run: RunScript;
   limits: StoreLimits;
+  audit: RedisAudit;
 }
 
-type HistoryAndSamples = Pick<Store, 'appendHistory' | 'history' | 'putSamples' | 'samples'>;
+type HistoryAndSamples = Pick<Store, 'appendHistory' | 'audit' | 'history' | 'putSamples' | 'samples'>;
 
-export function createRedisHistory({ engine, run, limits }: RedisHistoryOptions): HistoryAndSamples {
+export function createRedisHistory({ engine, run, limits, audit }: RedisHistoryOptions): HistoryAndSamples {
   const { commands: redis, prefix } = engine;
   const entriesPrefix = `${prefix}:store:history:of:`;
   const computesKey = `${prefix}:store:history:computes`;
@@ -84,7 +86,10 @@ export function createRedisHistory({ engine, run, limits }: RedisHistoryOptions)
   }
 
   return {
-    appendHistory: async (entries) => {
+    audit: audit.audit,
+    appendHistory: async (given) => {
+      for (const entry of given.filter(({ kind }) => AUDIT_KINDS.has(kind))) await audit.append(entry);
+      const entries = given.filter(({ kind }) => !AUDIT_KINDS.has(kind));
       for (const computeId of new Set(entries.map((entry) => entry.computeId))) {
         const ofCompute = entries.filter((entry) => entry.computeId === computeId);
         await append(computeId, ofCompute.slice(-limits.historyPerCompute));
@@ -94,7 +99,11 @@ export function createRedisHistory({ engine, run, limits }: RedisHistoryOptions)
       if (limit < 1) return [];
       // The newest entries of all are among those of the computes that something happened to last.
       const computeIds = computeId === undefined ? await redis.zrevrange(computesKey, 0, limit - 1) : [computeId];
-      return newestFirst(await textsOf(computeIds, limit), limit);
+      const [texts, audited] = await Promise.all([
+        textsOf(computeIds, limit),
+        audit.audit({ computeId, limit, sinceMs: 0, untilMs: Number.MAX_SAFE_INTEGER }),
+      ]);
+      return newestFirst([...audited.entries, ...texts.flatMap((text) => readHistory(text) ?? [])], limit);
     },
     putSamples: async (computeId, samples) => {
       await redis.hset(samplesKey, computeId, samplesToJson(samples, limits.samples));

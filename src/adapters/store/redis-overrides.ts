@@ -1,16 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import type { RedisEngine } from '../../ports/engine.ts';
-import type { OverrideStore, PutOutcome } from '../../ports/store.ts';
+import type { Also, OverrideStore, PutOutcome } from '../../ports/store.ts';
 import type { StoreLimits } from './limits.ts';
 import type { OverrideReaders } from './override-json.ts';
+import { AUDIT, type RedisAudit } from './redis-audit.ts';
 import type { RunScript } from './redis-scripts.ts';
 import { activeAt, createRevisedEntries, oldestFirst, type ReadRevised, storedAt } from './revised-entries.ts';
 
 /**
  * KEYS: texts by id, ids by their expiry, revision, ids that were deleted by their expiry. ARGV: id, text, expiry, now, most, new
- * revision. Gives 1 if it was put, or had been deleted. What has expired by now makes room.
+ * revision; then what {@link AUDIT} takes. Gives 1 if it was put, or had been deleted. What has expired by now makes room.
  */
-const PUT = `
+const PUT = `${AUDIT}
 redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', ARGV[4])
 if redis.call('ZSCORE', KEYS[4], ARGV[1]) then return 1 end
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', ARGV[4])) do redis.call('HDEL', KEYS[1], id) end
@@ -19,18 +20,20 @@ local put = redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 or redis.call('HLEN', K
 if put then
   redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
   redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
+  if #KEYS > 4 then audit(5, 7) end
 end
 redis.call('SET', KEYS[3], ARGV[6])
 return put and 1 or 0
 `;
 
-/** KEYS as above. ARGV: id, new revision, most. Gives 1 if it was there; so many that were deleted are remembered. */
-const DELETE = `
+/** KEYS as above. ARGV: id, new revision, most; then what {@link AUDIT} takes. Gives 1 if it was there; so many that were deleted are remembered. */
+const DELETE = `${AUDIT}
 if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then return 0 end
 redis.call('ZADD', KEYS[4], redis.call('ZSCORE', KEYS[2], ARGV[1]) or '+inf', ARGV[1])
 redis.call('ZREMRANGEBYRANK', KEYS[4], 0, -1 - tonumber(ARGV[3]))
 redis.call('ZREM', KEYS[2], ARGV[1])
 redis.call('SET', KEYS[3], ARGV[2])
+if #KEYS > 4 then audit(5, 4) end
 return 1
 `;
 
@@ -41,10 +44,11 @@ if revision == ARGV[1] then return false end
 return {revision, redis.call('HGETALL', KEYS[1]), redis.call('ZRANGE', KEYS[4], 0, -1)}
 `;
 
-/** KEYS: approvals by time. ARGV: text, time, most. */
-const APPROVE = `
+/** KEYS: approvals by time. ARGV: text, time, most; then what {@link AUDIT} takes. */
+const APPROVE = `${AUDIT}
 redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1])
 redis.call('ZREMRANGEBYRANK', KEYS[1], 0, -1 - tonumber(ARGV[3]))
+if #KEYS > 1 then audit(2, 4) end
 return 1
 `;
 
@@ -53,22 +57,27 @@ export interface RedisOverridesOptions {
   run: RunScript;
   readers: OverrideReaders;
   limits: StoreLimits;
+  audit: RedisAudit;
 }
 
-export function createRedisOverrides({ engine, run, readers, limits }: RedisOverridesOptions): OverrideStore {
+export function createRedisOverrides({ engine, run, readers, limits, audit }: RedisOverridesOptions): OverrideStore {
   const { commands: redis, prefix } = engine;
   const keysOf = (kind: 'holds' | 'freezes') =>
     ['', ':ends', ':revision', ':ended'].map((part) => `${prefix}:store:${kind}${part}`);
   const keys = { holds: keysOf('holds'), freezes: keysOf('freezes'), approvals: `${prefix}:store:approvals` };
 
-  const put = async (kind: 'holds' | 'freezes', entry: PutEntry): Promise<PutOutcome> => {
+  const runAudited = (script: string, [scriptKeys, args]: [string[], (string | number)[]], also: Also = {}) => {
+    const audited = audit.part(also.audit);
+    return run(script, [...scriptKeys, ...audited.keys], [...args, ...audited.args]);
+  };
+  const put = async (kind: 'holds' | 'freezes', entry: PutEntry, also?: Also): Promise<PutOutcome> => {
     const { id, expiresAtMs, createdAtMs } = entry;
     const args = [id, JSON.stringify(entry), expiresAtMs, createdAtMs, limits[kind], randomUUID()];
-    if ((await run(PUT, keys[kind], args)) === 1) return { ok: true };
+    if ((await runAudited(PUT, [keys[kind], args], also)) === 1) return { ok: true };
     return { ok: false, error: { code: 'full', limit: limits[kind] } };
   };
-  const remove = async (kind: 'holds' | 'freezes', id: string) =>
-    (await run(DELETE, keys[kind], [id, randomUUID(), limits[kind]])) === 1;
+  const remove = async (kind: 'holds' | 'freezes', id: string, also?: Also) =>
+    (await runAudited(DELETE, [keys[kind], [id, randomUUID(), limits[kind]]], also)) === 1;
   const reader =
     (kind: 'holds' | 'freezes'): ReadRevised =>
     async (known) => {
@@ -86,13 +95,14 @@ export function createRedisOverrides({ engine, run, readers, limits }: RedisOver
       return { holds: storedAt(held, nowMs), freezes: storedAt(frozen, nowMs) };
     },
     holds: async (nowMs) => activeAt((await holds()).entries, nowMs),
-    putHold: (hold) => put('holds', hold),
-    deleteHold: (id) => remove('holds', id),
+    putHold: (hold, also) => put('holds', hold, also),
+    deleteHold: (id, also) => remove('holds', id, also),
     freezes: async (nowMs) => activeAt((await freezes()).entries, nowMs),
-    putFreeze: (freeze) => put('freezes', freeze),
-    deleteFreeze: (id) => remove('freezes', id),
-    approve: async (approval) => {
-      await run(APPROVE, [keys.approvals], [JSON.stringify(approval), approval.atMs, limits.approvals]);
+    putFreeze: (freeze, also) => put('freezes', freeze, also),
+    deleteFreeze: (id, also) => remove('freezes', id, also),
+    approve: async (approval, also) => {
+      const args = [JSON.stringify(approval), approval.atMs, limits.approvals];
+      await runAudited(APPROVE, [[keys.approvals], args], also);
     },
     approvals: async () =>
       (await redis.zrevrange(keys.approvals, 0, -1)).flatMap((text) => readers.approval('', text) ?? []),

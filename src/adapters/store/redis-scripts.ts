@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { MOST_AHEAD_MS } from '../../domain/overrides/instants-ahead.ts';
 import type { RedisEngine } from '../../ports/engine.ts';
+import { AUDIT } from './redis-audit.ts';
 
 /**
  * Each script is one atomic step. Invariant: a lease is a hash {holder, token} that Redis itself lets expire, and the one who
@@ -77,14 +78,19 @@ end
 
 /**
  * KEYS: lease, the project's records, the projects, the outbox. ARGV: holder, token, project, compute, text, the lease's new ttl in ms
- * or 0, and what is appended to the outbox. Gives 1 if it was written.
+ * or 0; what {@link AUDIT} takes, if there are keys for it; and what is appended to the outbox. Gives 1 if it was written.
  */
-const PUT_RECORD = `${HELD}${APPEND_OUTBOX}
+const PUT_RECORD = `${HELD}${APPEND_OUTBOX}${AUDIT}
 if not held(KEYS[1], ARGV[1], ARGV[2]) then return 0 end
 redis.call('HSET', KEYS[2], ARGV[4], ARGV[5])
 redis.call('SADD', KEYS[3], ARGV[3])
 if tonumber(ARGV[6]) > 0 then redis.call('PEXPIRE', KEYS[1], ARGV[6]) end
-if #ARGV > 8 then append(7) end
+local outboxFrom = 7
+if #KEYS > 4 then
+  audit(5, 7)
+  outboxFrom = 12
+end
+if #ARGV > outboxFrom + 1 then append(outboxFrom) end
 return 1
 `;
 

@@ -4,6 +4,7 @@ import type { Lease, Store, UsageStore } from '../../ports/store.ts';
 import type { StoreLimits } from './limits.ts';
 import type { OverrideReaders } from './override-json.ts';
 import { type RecordReader, recordToJson } from './record-json.ts';
+import { createRedisAudit } from './redis-audit.ts';
 import { createRedisGenerations } from './redis-generations.ts';
 import { createRedisHistory, samplesKeyOf } from './redis-history.ts';
 import { createRedisOutbox, outboxArguments } from './redis-outbox.ts';
@@ -65,6 +66,7 @@ export function createRedisStore({ engine, records, overrides, limits }: RedisSt
   };
 
   const runScript = createRunScript(engine);
+  const audit = createRedisAudit({ engine, run: runScript, limits });
   const run = (script: keyof typeof SCRIPTS, scriptKeys: string[], args: (string | number)[]) =>
     runScript(SCRIPTS[script], scriptKeys, args);
 
@@ -88,19 +90,22 @@ export function createRedisStore({ engine, records, overrides, limits }: RedisSt
     records: async (projectId) =>
       records.readAll(projectId, Object.entries(await redis.hgetall(keys.records(projectId)))),
     brokenRecords: async () => records.broken,
-    putRecord: async (projectId, computeId, record, lease, { ttlMs = 0, outbox = [] } = {}) => {
-      const told = outboxArguments(engine, limits, outbox);
-      const scriptKeys = [keys.lease(lease.name), keys.records(projectId), keys.projects, told.key];
-      const args = [...proofOf(lease), projectId, computeId, recordToJson(record), Math.ceil(ttlMs), ...told.args];
+    putRecord: async (projectId, computeId, record, lease, { ttlMs = 0, outbox = [], audit: entry } = {}) => {
+      const appended = outboxArguments(engine, limits, outbox);
+      const audited = audit.part(entry);
+      const ownKeys = [keys.lease(lease.name), keys.records(projectId), keys.projects];
+      const own = [...proofOf(lease), projectId, computeId, recordToJson(record), Math.ceil(ttlMs)];
+      const scriptKeys = [...ownKeys, appended.key, ...audited.keys];
+      const args = [...own, ...audited.args, ...appended.args];
       return (await run('putRecord', scriptKeys, args)) === 1;
     },
     deleteRecord: async (projectId, computeId, lease) => {
       const scriptKeys = [keys.lease(lease.name), keys.records(projectId), keys.projects, keys.samples];
       return (await run('deleteRecord', scriptKeys, [...proofOf(lease), projectId, computeId])) === 1;
     },
-    ...createRedisOverrides({ engine, run: runScript, readers: overrides, limits }),
+    ...createRedisOverrides({ engine, run: runScript, readers: overrides, limits, audit }),
     ...createRedisGenerations({ engine, run: runScript }),
-    ...createRedisHistory({ engine, run: runScript, limits }),
+    ...createRedisHistory({ engine, run: runScript, limits, audit }),
     ...createRedisOutbox({ engine, run: runScript, limits }),
     ...createRedisUsage(engine),
     projectIds: async () => (await redis.smembers(keys.projects)).sort(),

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { step } from '../../common/errors.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { Reason } from '../../domain/compute/reasons.ts';
@@ -7,6 +8,7 @@ import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import type { Action } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { isDegraded, worstFailures } from '../../domain/records/failures.ts';
+import type { HistoryEntry } from '../../domain/records/history.ts';
 import { CALL_MS, RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { ReportEvent, WriteOrigin, WriteOutcome } from '../../ports/compute-events.ts';
 import type { ControlApi, ControlApiError, Permit } from '../../ports/control-api.ts';
@@ -17,6 +19,7 @@ import type { Fleet } from '../fleet/fleet.ts';
 import { SLOT_RETRY_MS, type Slots } from '../operations/restart-slots.ts';
 import type { Overrides } from '../overrides.ts';
 import { type OutageDeps, reportApiError } from '../telemetry/outages.ts';
+import { type AuditDeps, auditOfWrite } from './audit.ts';
 import type { DueWrite } from './due-writes.ts';
 import { outcomeOf, recordAfter, type WriteAnswer } from './record-update.ts';
 
@@ -34,7 +37,7 @@ const RETRY_AFTER_MS: Partial<Record<WriteOutcome, number>> = {
   unknown: 5_000,
 };
 
-export interface ApplyDeps extends EvaluateDeps, OutageDeps {
+export interface ApplyDeps extends EvaluateDeps, OutageDeps, Pick<AuditDeps, 'caller'> {
   api: ControlApi;
   store: Store;
   fleet: Fleet;
@@ -83,13 +86,18 @@ export async function applyAction(
   const obstacle = await obstacleTo(deps, evaluatedCompute, action);
   if (obstacle) return obstacle;
   const askedMs = deps.clock.monotonicMs();
-  const intended = await step('storing the pending write', () => storeIntent(deps, lease, evaluatedCompute, action));
+  const requestId = randomUUID();
+  const intended = await step('storing the pending write', () =>
+    storeIntent(deps, lease, evaluatedCompute, { action, requestId }),
+  );
   // The lease was prolonged after that was asked; the answer may have waited for a process that was asleep.
   const intendedMs = deps.clock.monotonicMs();
   const deadlineMs = CALL_MS - (intendedMs - askedMs);
   if (!intended || deadlineMs < RECOVERY.shortestCallMs) return callOff(deps, lease, evaluatedCompute, action);
   deps.reportEvent({ kind: 'write_started', compute, action, reasons: plan.why, origin: originOf(deps) });
-  const answer = await step('sending the change', () => send(deps, compute, action, { deadlineMs, permits }));
+  const answer = await step('sending the change', () =>
+    send(deps, compute, action, { deadlineMs, permits, requestId }),
+  );
   const answeredMs = deps.clock.now();
   const latenessMs = boundaryMs === undefined ? undefined : Math.max(0, answeredMs - boundaryMs);
   await due?.endAndGiveWay(Math.max(0, deadlineMs - (deps.clock.monotonicMs() - intendedMs)));
@@ -99,13 +107,15 @@ export async function applyAction(
   if (action.disconnects && record.openOperations.length === 0 && outcome !== 'unknown') {
     await deps.slots.release(compute.computeId, action.policy);
   }
-  await step('storing what became of it', () => keep(deps, lease, evaluatedCompute, record, answer));
+  const error = answer.ok ? undefined : answer.error;
+  const audit = auditOfWrite(deps, { evaluatedCompute, action, outcome, error, requestId, atMs: answeredMs });
+  await step('storing what became of it', () => keep(deps, lease, evaluatedCompute, { record, answer, audit }));
   report(deps, evaluatedCompute, action, answer, latenessMs);
   reportDegraded(deps, compute, intended, record);
   const retryAfterMs = RETRY_AFTER_MS[outcome];
   return {
     goOn: outcome === 'refused' || (answer.ok && answer.value.operations.length === 0),
-    ended: { outcome, ...(!answer.ok && { error: answer.error }) },
+    ended: { outcome, ...(error && { error }) },
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   };
 }
@@ -151,9 +161,9 @@ function send(
   { api }: ApplyDeps,
   { projectId, computeId }: Compute,
   action: Action,
-  { deadlineMs, permits }: { deadlineMs: number; permits: NonNullable<WriteOccasion['permits']> },
+  { permits, ...sent }: { deadlineMs: number; permits: NonNullable<WriteOccasion['permits']>; requestId: string },
 ) {
-  const options = { deadlineMs, priority: action.raises ? 'raise' : 'lowering' } as const;
+  const options = { ...sent, priority: action.raises ? 'raise' : 'lowering' } as const;
   if (action.kind === 'restart') {
     return api.restartCompute(projectId, computeId, { ...options, permit: permits.restartCompute });
   }
@@ -172,33 +182,32 @@ async function storeIntent(
   deps: ApplyDeps,
   lease: Lease,
   { compute, record }: EvaluatedCompute,
-  action: Action,
+  { action, requestId }: { action: Action; requestId: string },
 ): Promise<ComputeRecord | undefined> {
   const atMs = deps.clock.now();
   const asked = action.kind === 'restart' ? { restart: true as const } : { fields: action.fields };
-  const intent = { ...asked, atMs, policy: action.policy };
+  const intent = { ...asked, atMs, policy: action.policy, requestId };
   const lastDecidedAtMs = Math.max(atMs, record.lastDecidedAtMs);
   const intended = { ...record, intent, lastDecidedAtMs, lastSentAtMs: atMs };
-  const stored = await deps.store.putRecord(compute.projectId, compute.computeId, intended, lease, {
-    ttlMs: RECOVERY.leaseMs,
-  });
+  const { projectId, computeId } = compute;
+  const stored = await deps.store.putRecord(projectId, computeId, intended, lease, { ttlMs: RECOVERY.leaseMs });
   return stored ? intended : undefined;
 }
 
-/** Stores the record, and evaluates again; the resync loop finds what is left to do. */
+/** Stores the record with its line of the audit, and evaluates again; the resync loop finds what is left to do. */
 async function keep(
   deps: ApplyDeps,
   lease: Lease,
   evaluatedCompute: EvaluatedCompute,
-  record: ComputeRecord,
-  answer: WriteAnswer,
+  { record, answer, audit }: { record: ComputeRecord; answer: WriteAnswer; audit: HistoryEntry },
 ): Promise<void> {
   const compute = answer.ok ? changed(evaluatedCompute.compute, answer.value) : evaluatedCompute.compute;
   const projectBusy = deps.fleet
     .evaluatedOf(compute.projectId)
     .some((other) => other.compute.computeId !== compute.computeId && hasOperationRunning(other.compute, other.record));
   deps.fleet.putEvaluated(evaluateCompute(deps, { compute, record, projectBusy }));
-  if (await deps.store.putRecord(compute.projectId, compute.computeId, record, lease)) return;
+  if (await deps.store.putRecord(compute.projectId, compute.computeId, record, lease, { audit })) return;
+  await deps.store.appendHistory([audit]);
   const fields = { event: 'ebb.lease_lost', project: compute.projectId, compute: compute.computeId };
   deps.telemetry.log.warn(fields, 'the lease was lost during a write; the pending write tells the next daemon');
 }

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Lease } from '../../ports/store.ts';
 import { withProjectLease } from '../leases/locked-project.ts';
-import type { OperatorParts } from './parts.ts';
+import { auditOf, type Command, type OperatorParts } from './parts.ts';
 
 /** How long a project's lease is waited for, and how often it is asked for, in real milliseconds. */
 const PATIENCE_MS = 10_000;
@@ -12,16 +12,19 @@ type ChangeRecord = (computeId: string, record: ComputeRecord) => ComputeRecord;
 type ChangeOutcome = { ok: true; changed: string[] } | { ok: false };
 
 /**
- * Changes records of a project under its lease, as every writer does; gives the ids of the computes whose record is another now.
+ * Changes records of a project under its lease, as every writer does, each with its line of the audit; gives the ids of the computes whose record is another now.
  * `busy`: somebody else kept the lease for as long as a person would wait.
  */
 export async function changeRecords(
   parts: OperatorParts,
   projectId: string,
+  command: Command,
   change: ChangeRecord,
 ): Promise<ChangeOutcome> {
   for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += ASK_EVERY_MS) {
-    const outcome = await withProjectLease(parts, projectId, (lease) => changeUnder(lease, parts, projectId, change));
+    const outcome = await withProjectLease(parts, projectId, (lease) =>
+      changeUnder(lease, parts, { projectId, ...command }, change),
+    );
     if (outcome) return outcome;
     await wait(ASK_EVERY_MS);
   }
@@ -30,15 +33,18 @@ export async function changeRecords(
 
 async function changeUnder(
   lease: Lease,
-  { store }: OperatorParts,
-  projectId: string,
+  parts: OperatorParts,
+  command: Command & { projectId: string },
   change: ChangeRecord,
 ): Promise<ChangeOutcome> {
+  const { store } = parts;
+  const { projectId } = command;
   const changed: string[] = [];
   for (const [computeId, record] of await store.records(projectId)) {
     const after = change(computeId, record);
     if (after === record) continue;
-    if (!(await store.putRecord(projectId, computeId, after, lease))) return { ok: false };
+    const audit = await auditOf(parts, { ...command, computeId });
+    if (!(await store.putRecord(projectId, computeId, after, lease, { audit }))) return { ok: false };
     changed.push(computeId);
   }
   return { ok: true, changed };

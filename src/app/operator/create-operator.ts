@@ -1,11 +1,11 @@
-import type { Operator, OperatorResult } from '../../ports/operator.ts';
+import type { Caller, Operator, OperatorResult } from '../../ports/operator.ts';
+import { computeIdOf, listAudit } from './audit.ts';
 import { ownerProblem } from './check-request.ts';
 import { listComputes } from './computes.ts';
 import { boundedLimit, decisionDocument } from './documents.ts';
-import { findCompute, isId, unknownCompute } from './find-compute.ts';
 import { listFreezes, setFreeze, unfreeze } from './freezes.ts';
 import { listHolds, setHold } from './holds.ts';
-import { fail, type OperatorParts, recordAuditEvents } from './parts.ts';
+import { auditOf, fail, type OperatorParts } from './parts.ts';
 import { release } from './release.ts';
 import { restore } from './restore.ts';
 import { status } from './status.ts';
@@ -16,29 +16,29 @@ const HASH = /^[0-9a-f]{12,64}$/;
 
 /** What people may ask and tell, on a store, with or without a daemon. Rejects where the store can't be asked. */
 export function createOperator(parts: OperatorParts): Operator {
+  const by = (caller: Caller | undefined) => (caller ? { ...parts, caller } : parts);
   return {
     status: (query) => status(parts, query),
     computes: (query) => listComputes(parts, query),
     async decisions({ compute, limit }) {
-      const found = compute === undefined ? undefined : await findCompute(parts, compute);
-      if (found?.ok === false && found.error.code === 'invalid') return found;
-      // A compute that is gone has a history too.
-      const computeId = found?.ok ? found.value.computeId : compute?.split('/').at(-1);
-      if (computeId !== undefined && !isId(computeId)) return fail('invalid', unknownCompute(computeId));
+      const found = await computeIdOf(parts, compute);
+      if (!found.ok) return found;
+      const { value: computeId } = found;
       const entries = await parts.store.history({
         limit: boundedLimit(limit),
         ...(computeId !== undefined && { computeId }),
       });
       return { ok: true, value: entries.map(decisionDocument) };
     },
+    audit: (query) => listAudit(parts, query),
     holds: (query) => listHolds(parts, query),
-    hold: (request) => setHold(parts, request),
-    release: (request) => release(parts, request),
+    hold: (request, caller) => setHold(by(caller), request),
+    release: (request, caller) => release(by(caller), request),
     freezes: (query) => listFreezes(parts, query),
-    freeze: (request) => setFreeze(parts, request),
-    unfreeze: (request) => unfreeze(parts, request),
-    approve: (request) => approve(parts, request),
-    restore: (request) => restore(parts, request),
+    freeze: (request, caller) => setFreeze(by(caller), request),
+    unfreeze: (request, caller) => unfreeze(by(caller), request),
+    approve: (request, caller) => approve(by(caller), request),
+    restore: (request, caller) => restore(by(caller), request),
     records: (query) => listRecords(parts, query),
     usage: (query) => listUsage(parts, query),
   };
@@ -57,9 +57,9 @@ async function approve(
     return fail('not_found', staged.length > 0 ? message : 'no policy set waits for approval');
   }
   const atMs = await parts.now();
-  await parts.store.approve({ hash, who: owner, atMs });
   const message = `policy set ${hash} may become current`;
-  await recordAuditEvents(parts, [{ kind: 'approve', code: 'approved', message, who: owner, atMs }]);
+  const audit = await auditOf(parts, { kind: 'approve', code: 'approved', message, owner, atMs });
+  await parts.store.approve({ hash, who: owner, atMs }, { audit });
   await parts.requestReconciles(await parts.store.projectIds());
   return { ok: true, value: { hash } };
 }

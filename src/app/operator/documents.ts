@@ -79,7 +79,7 @@ export function freezeDocument(freeze: Freeze): FreezeDocument {
 }
 
 export function decisionDocument(entry: HistoryEntry): DecisionDocument {
-  const { policy = null, revision = null, who = null, from, to } = entry;
+  const { policy = null, revision = null, who = null, owner = null, id = null, requestId = null, from, to } = entry;
   return {
     at: isoInstant(entry.atMs),
     project_id: entry.projectId,
@@ -92,6 +92,9 @@ export function decisionDocument(entry: HistoryEntry): DecisionDocument {
     to: to ? someSettings(to) : null,
     reasons: entry.reasons,
     who,
+    verified: entry.verified ?? false,
+    request_id: requestId,
+    ...{ owner, id },
   };
 }
 

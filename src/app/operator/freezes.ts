@@ -6,7 +6,7 @@ import type { FreezeDocument } from '../../ports/documents.ts';
 import type { FreezeRequest, OperatorResult, Page, PageQuery } from '../../ports/operator.ts';
 import { overrideProblem, ownerProblem } from './check-request.ts';
 import { freezeDocument, pageOf } from './documents.ts';
-import { fail, type OperatorParts, recordAuditEvents } from './parts.ts';
+import { auditOf, fail, type OperatorParts } from './parts.ts';
 
 /** Stops every write to the computes that are selected. It counts as soon as it is stored: each write asks before. */
 export async function setFreeze(parts: OperatorParts, request: FreezeRequest): Promise<OperatorResult<FreezeDocument>> {
@@ -18,10 +18,10 @@ export async function setFreeze(parts: OperatorParts, request: FreezeRequest): P
     id: `f-${randomBytes(5).toString('hex')}`,
     ...{ owner, reason, createdAtMs, expiresAtMs: createdAtMs + forSeconds * 1000, select, allowRaise },
   };
-  const put = await parts.store.putFreeze(freeze);
-  if (!put.ok) return fail('full', `there are ${put.error.limit} freezes already: unfreeze some`);
   const message = `frozen: ${describeSelect(freeze)}, until ${isoInstant(freeze.expiresAtMs)}: ${reason}`;
-  await recordAuditEvents(parts, [{ kind: 'freeze', code: 'frozen', message, who: owner, atMs: createdAtMs }]);
+  const audit = await auditOf(parts, { kind: 'freeze', code: 'frozen', message, owner, atMs: createdAtMs });
+  const put = await parts.store.putFreeze(freeze, { audit });
+  if (!put.ok) return fail('full', `there are ${put.error.limit} freezes already: unfreeze some`);
   await parts.requestReconciles(await projectsOf(parts, [freeze]));
   return { ok: true, value: freezeDocument(freeze) };
 }
@@ -47,12 +47,11 @@ export async function unfreeze(
   const known = await parts.store.freezes(atMs);
   const ended = id === 'all' ? known : known.filter((freeze) => freeze.id === id);
   if (ended.length === 0 && id !== 'all') return fail('not_found', `there is no freeze ${id.slice(0, 80)}: ebb status`);
-  for (const freeze of ended) await parts.store.deleteFreeze(freeze.id);
-  const auditEvents = ended.map((freeze) => ({
-    ...({ kind: 'freeze', code: 'unfrozen', who: owner, atMs } as const),
-    message: `unfrozen: ${describeSelect(freeze)}`,
-  }));
-  if (auditEvents.length > 0) await recordAuditEvents(parts, auditEvents);
+  for (const freeze of ended) {
+    const message = `unfrozen: ${describeSelect(freeze)}`;
+    const audit = await auditOf(parts, { kind: 'freeze', code: 'unfrozen', message, owner, atMs });
+    await parts.store.deleteFreeze(freeze.id, { audit });
+  }
   if (ended.length > 0) await parts.requestReconciles(await projectsOf(parts, ended));
   return { ok: true, value: { freezes: ended.map((freeze) => freeze.id) } };
 }

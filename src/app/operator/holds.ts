@@ -8,7 +8,7 @@ import { holdProblem } from './check-request.ts';
 import { holdDocument, pageOf } from './documents.ts';
 import { findCompute } from './find-compute.ts';
 import { limitOfNew, limitsOf } from './hold-limits.ts';
-import { fail, type OperatorParts, recordAuditEvents } from './parts.ts';
+import { auditOf, fail, type OperatorParts } from './parts.ts';
 
 /** Sets a hold, and has its project looked at. */
 export async function setHold(parts: OperatorParts, request: HoldRequest): Promise<OperatorResult<HoldDocument>> {
@@ -18,10 +18,10 @@ export async function setHold(parts: OperatorParts, request: HoldRequest): Promi
   if (!found.ok) return found;
   const place = found.value;
   const hold = newHold(request, place, await parts.now());
-  const put = await parts.store.putHold(hold);
+  const { owner, createdAtMs: atMs } = hold;
+  const command = { kind: 'hold', code: 'hold', message: describeHold(hold), owner, atMs, ...place } as const;
+  const put = await parts.store.putHold(hold, { audit: await auditOf(parts, command) });
   if (!put.ok) return fail('full', `there are ${put.error.limit} holds already: release some`);
-  const { owner: who, createdAtMs: atMs } = hold;
-  await recordAuditEvents(parts, [{ kind: 'hold', code: 'hold', message: describeHold(hold), who, atMs, ...place }]);
   await parts.requestReconciles([hold.projectId]);
   return { ok: true, value: holdDocument(hold, await limitOfNew(parts, hold)) };
 }

@@ -3,9 +3,10 @@ import type { OwnerRule } from '../../domain/policy/owners.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
 import type { HistoryEntry, HistoryKind } from '../../domain/records/history.ts';
 import type { Readiness } from '../../ports/documents.ts';
-import type { OperatorError, OperatorResult } from '../../ports/operator.ts';
+import type { Caller, OperatorError, OperatorResult } from '../../ports/operator.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
+import { ownerNow } from '../apply/audit.ts';
 import type { Mode } from '../evaluate/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { WeekAhead } from './week-ahead.ts';
@@ -20,6 +21,8 @@ export interface OperatorParts {
   requestReconciles(projectIds: readonly string[]): Promise<void>;
   /** Names the holder of a lease. */
   holder: string;
+  /** Who commands, where that is known better than by the owner that a command names. */
+  caller?: Caller | undefined;
   /** Absent where no daemon is asked. */
   daemon?: DaemonParts;
   /** Where no daemon is asked: the policies of this machine, if they can be read, and whether they are those of the daemons. */
@@ -47,32 +50,38 @@ export function fail<T>(code: OperatorError['code'], message: string): OperatorR
   return { ok: false, error: { code, message } };
 }
 
-/** What a person did, as an entry of the history; of the whole fleet if it names no compute. */
-interface AuditEvent {
+/** What a person did; of the whole fleet if it names no compute. */
+export interface Command {
   kind: HistoryKind;
   code: string;
   message: string;
-  who: string;
+  /** In whose name. */
+  owner: string;
   atMs: number;
   projectId?: string;
   computeId?: string;
 }
 
-/** Remembers what people did. What they did counts all the same if that fails. */
-export async function recordAuditEvents(parts: OperatorParts, auditEvents: readonly AuditEvent[]): Promise<void> {
-  const { store, log, daemon } = parts;
+/** The line of the audit, to be stored with what the person did. */
+export async function auditOf(parts: OperatorParts, command: Command): Promise<HistoryEntry> {
+  const { store, daemon, caller } = parts;
+  const { kind, code, message, owner, atMs, projectId = '', computeId = '' } = command;
+  const { who, ...more } = caller ?? { who: owner };
+  const isOwn = who === owner || who.startsWith(`${owner}@`);
+  const computeOwner = ownerOf(parts, computeId);
   const revision = daemon?.revision();
-  try {
-    const setHash = daemon?.policies().set.hash ?? (await store.generation())?.setHash ?? '';
-    const entries = auditEvents.map(
-      ({ kind, code, message, who, atMs, projectId = '', computeId = '' }): HistoryEntry => ({
-        ...{ atMs, projectId, computeId, kind, setHash, who },
-        ...(revision !== undefined && { revision }),
-        reasons: [{ code, message }],
-      }),
-    );
-    await store.appendHistory(entries);
-  } catch (error) {
-    log.warn({ event: 'ebb.history_failed', err: error }, 'the history could not be written; nothing else is lost');
-  }
+  return {
+    ...{ atMs, projectId, computeId, kind, who, ...more },
+    setHash: daemon?.policies().set.hash ?? (await store.generation())?.setHash ?? '',
+    ...(revision !== undefined && { revision }),
+    ...(computeOwner !== undefined && { owner: computeOwner }),
+    reasons: [{ code, message: isOwn ? message : `${message} (in the name of ${owner})` }],
+  };
+}
+
+/** Who owns a compute that a daemon knows. */
+export function ownerOf({ daemon }: Pick<OperatorParts, 'daemon'>, computeId: string): string | undefined {
+  const compute = daemon?.fleet.known(computeId)?.evaluatedCompute.compute;
+  if (!daemon || !compute) return undefined;
+  return ownerNow(daemon.fleet, { owners: daemon.owners(), policies: daemon.policies() }, compute);
 }

@@ -5,7 +5,7 @@ import type { OperatorResult } from '../../ports/operator.ts';
 import { changeRecords, projectBusy } from './change-records.ts';
 import { ownerProblem } from './check-request.ts';
 import { type ComputePlace, findCompute } from './find-compute.ts';
-import { fail, type OperatorParts, recordAuditEvents } from './parts.ts';
+import { auditOf, fail, type OperatorParts } from './parts.ts';
 
 interface ReleaseRequest {
   /** Id of a hold, or of a compute. */
@@ -37,38 +37,27 @@ async function releaseCompute(
   { owner, holds }: { owner: string; holds: readonly Hold[] },
 ): Promise<OperatorResult<ReleaseDocument>> {
   const { projectId, computeId } = place;
-  const changed = await changeRecords(parts, projectId, (id, record) =>
+  const message = 'released: stopped fights and respected manual changes no longer count';
+  const command = { kind: 'hold', code: 'released', message, owner, atMs: await parts.now() } as const;
+  const changed = await changeRecords(parts, projectId, command, (id, record) =>
     id === computeId ? releaseRecord(record) : record,
   );
   if (!changed.ok) return fail('busy', projectBusy(projectId));
   const own = holds.filter((hold) => hold.computeId === computeId);
-  if (changed.changed.length > 0) {
-    const message = 'released: stopped fights and respected manual changes no longer count';
-    const auditEvent = {
-      kind: 'hold',
-      code: 'released',
-      message,
-      who: owner,
-      atMs: await parts.now(),
-      ...place,
-    } as const;
-    await recordAuditEvents(parts, [auditEvent]);
-    await parts.requestReconciles([projectId]);
-  }
+  if (changed.changed.length > 0) await parts.requestReconciles([projectId]);
   await endHolds(parts, own, owner);
   const computes = changed.changed.map((id) => ({ project_id: projectId, compute_id: id }));
   return { ok: true, value: { holds: own.map(({ id }) => id), computes } };
 }
 
-async function endHolds(parts: OperatorParts, holds: readonly Hold[], who: string): Promise<void> {
+async function endHolds(parts: OperatorParts, holds: readonly Hold[], by: string): Promise<void> {
   if (holds.length === 0) return;
-  for (const { id } of holds) await parts.store.deleteHold(id);
   const atMs = await parts.now();
-  const auditEvents = holds.map(({ id, projectId, computeId, owner }) => ({
-    ...({ kind: 'hold', code: 'released', who, atMs, projectId, computeId } as const),
-    message: `released: hold ${id} of ${owner}`,
-  }));
-  await recordAuditEvents(parts, auditEvents);
+  for (const { id, projectId, computeId, owner } of holds) {
+    const message = `released: hold ${id} of ${owner}`;
+    const command = { kind: 'hold', code: 'released', message, owner: by, atMs, projectId, computeId } as const;
+    await parts.store.deleteHold(id, { audit: await auditOf(parts, command) });
+  }
   await parts.requestReconciles([...new Set(holds.map(({ projectId }) => projectId))]);
 }
 

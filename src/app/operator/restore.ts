@@ -6,8 +6,8 @@ import type { OperatorResult, RestoreRequest } from '../../ports/operator.ts';
 import { changeRecords, projectBusy } from './change-records.ts';
 import { ownerProblem } from './check-request.ts';
 import { settingsDocument } from './documents.ts';
-import { type ComputePlace, findCompute } from './find-compute.ts';
-import { fail, type OperatorParts, recordAuditEvents } from './parts.ts';
+import { findCompute } from './find-compute.ts';
+import { fail, type OperatorParts } from './parts.ts';
 
 type Restored = RestoreDocument['computes'][number];
 
@@ -59,7 +59,9 @@ async function restoreProject(parts: OperatorParts, request: ProjectRequest): Pr
   const { projectId, computeIds, owner, now } = request;
   const nowMs = await parts.now();
   const restored: Restored[] = [];
-  const changed = await changeRecords(parts, projectId, (computeId, record) => {
+  const message = `wanted back as it was before ebb${now ? ', without waiting for sleep' : ''}`;
+  const command = { kind: 'restore', code: 'restore', message, owner, atMs: nowMs } as const;
+  const changed = await changeRecords(parts, projectId, command, (computeId, record) => {
     if (computeIds && !computeIds.has(computeId)) return record;
     const outcome = outcomeOf(parts, computeId, record);
     const names = { project_id: projectId, compute_id: computeId };
@@ -67,14 +69,7 @@ async function restoreProject(parts: OperatorParts, request: ProjectRequest): Pr
     return outcome === 'requested' ? withRestore(record, { owner, nowMs, now }) : record;
   });
   if (!changed.ok) return undefined;
-  const auditEvents = changed.changed.map((computeId) => ({
-    ...auditEventOf({ projectId, computeId }, owner),
-    atMs: nowMs,
-  }));
-  if (auditEvents.length > 0) {
-    await recordAuditEvents(parts, auditEvents);
-    await parts.requestReconciles([projectId]);
-  }
+  if (changed.changed.length > 0) await parts.requestReconciles([projectId]);
   return restored;
 }
 
@@ -86,9 +81,4 @@ function outcomeOf({ daemon }: OperatorParts, computeId: string, record: Compute
     return 'nothing_to_do';
   const { size = null, suspendTimeoutSeconds = null } = seen?.decision.enforced ?? {};
   return size !== null && suspendTimeoutSeconds !== null ? 'policies_decide' : 'requested';
-}
-
-function auditEventOf({ projectId, computeId }: ComputePlace, who: string) {
-  const message = 'wanted back as it was before ebb';
-  return { kind: 'restore', code: 'restore', message, who, projectId, computeId } as const;
 }

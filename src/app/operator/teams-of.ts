@@ -1,3 +1,4 @@
+import type { Compute } from '../../domain/compute/compute.ts';
 import { compileSelector } from '../../domain/policy/select.ts';
 import type { TeamScope } from '../../domain/policy/team-parts.ts';
 import { findCompute } from './find-compute.ts';
@@ -17,13 +18,22 @@ export async function teamsOf(
     const staged = parts.daemon.staged().filter(({ hash }) => hash.startsWith(target));
     return staged.length === 1 ? staged.map(({ team }) => team) : [];
   }
+  const compute = await computeOf(parts, target);
+  if (!compute) return [];
+  const isIn = ({ projects }: TeamScope) =>
+    compileSelector({ projects, minAgeMs: 0 })(compute, Number.POSITIVE_INFINITY);
+  return teams.filter((team) => isIn(team) === 'yes').map(({ name }) => name);
+}
+
+/** The compute of a hold, or one as people name it; undefined for what the daemon does not know. */
+export async function computeOf(
+  parts: OperatorParts & { daemon: DaemonParts },
+  target: string,
+): Promise<Compute | undefined> {
   const holds = await parts.store.holds(await parts.now());
   const found = await findCompute(parts, target);
   const place = holds.find(({ id }) => id === target) ?? (found.ok ? found.value : undefined);
   const compute = place && parts.daemon.fleet.known(place.computeId)?.evaluatedCompute.compute;
   // PROJECT/COMPUTE is believed elsewhere, also where the compute is another project's.
-  if (compute?.projectId !== place?.projectId || !compute) return [];
-  const isIn = ({ projects }: TeamScope) =>
-    compileSelector({ projects, minAgeMs: 0 })(compute, Number.POSITIVE_INFINITY);
-  return teams.filter((team) => isIn(team) === 'yes').map(({ name }) => name);
+  return compute?.projectId === place?.projectId ? compute : undefined;
 }

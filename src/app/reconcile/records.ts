@@ -12,6 +12,7 @@ import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { ReportEvent } from '../../ports/compute-events.ts';
 import type { Lease, Store } from '../../ports/store.ts';
 import { reportDegraded } from '../apply/apply.ts';
+import { type AuditDeps, auditOfConfirmed } from '../apply/audit.ts';
 import type { EvaluateProjectDeps } from '../evaluate/evaluate.ts';
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
 import { recordAbsent, withoutAbsence } from '../fleet/forget-project.ts';
@@ -19,7 +20,7 @@ import { knownRecord } from '../fleet/known-records.ts';
 import { isCorrected } from '../group/stored-times.ts';
 import { confirmPendingWrites, type PendingWriteDeps } from './pending-writes.ts';
 
-export interface RecordsDeps extends EvaluateProjectDeps, PendingWriteDeps {
+export interface RecordsDeps extends EvaluateProjectDeps, PendingWriteDeps, AuditDeps {
   store: Store;
   fleet: Fleet;
 }
@@ -54,7 +55,9 @@ export async function currentRecords(
     const after = updatedRecord(answered, compute, { ...situation, holds: overrides.holds });
     const inStore = stored.get(compute.computeId);
     const isNews = after !== inStore || isCorrected(inStore);
-    if (isNews && !(await store.putRecord(projectId, compute.computeId, after, lease))) {
+    const audit = auditOfConfirmed(deps, compute, { before, after: answered, nowMs });
+    const also = audit && { audit };
+    if (isNews && !(await store.putRecord(projectId, compute.computeId, after, lease, also))) {
       throw new Error(`the lease on project ${projectId} was lost while it was reconciled`);
     }
     reportDegraded(deps, compute, before, after);

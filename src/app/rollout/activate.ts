@@ -106,10 +106,15 @@ async function mayBecomeCurrent(
 async function isAllowed({ mode, sets, store }: ActivateDeps, hashes: readonly string[]): Promise<boolean> {
   const isOne = (given: string) => hashes.some((hash) => names(given, hash));
   if (mode === 'observe' || !sets.stages) return true;
-  if (sets.accepted !== undefined && isOne(sets.accepted)) return true;
   const current = (await store.generation())?.setHash;
   if (current !== undefined && hashes.includes(current)) return true;
-  return (await store.approvals()).some(({ hash }) => isOne(hash));
+  if ((await store.approvals()).some(({ hash }) => isOne(hash))) return true;
+  const { accepted } = sets;
+  if (!accepted || !isOne(accepted.hash)) return false;
+  const reasons = [{ code: 'approved', message: `policy set ${accepted.hash} may become current: ebb run --accept` }];
+  const place = { projectId: '', computeId: '', setHash: current ?? '', atMs: await store.timeMs() };
+  await store.appendHistory([{ ...place, kind: 'approve', ...accepted.caller, reasons }]);
+  return true;
 }
 
 function names(given: string, hash: string): boolean {

@@ -1,5 +1,6 @@
 import type { Reason, ReasonCode } from '../../domain/compute/reasons.ts';
 import { NO_TEAM } from '../../domain/policy/team-parts.ts';
+import type { Caller } from '../../ports/operator.ts';
 import type { Rules } from '../../ports/rules.ts';
 import type { Generation, Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
@@ -36,7 +37,7 @@ export interface PolicySets extends PartState {
   /** False where nothing has to be approved: the control API is on this machine. */
   readonly stages: boolean;
   /** The hash of a set that may become current without another word, or its beginning. */
-  readonly accepted: string | undefined;
+  readonly accepted: { hash: string; caller: Caller } | undefined;
   /** Number of the set that is decided by; undefined while nothing may be written by it. */
   generation: number | undefined;
   /** The one that another daemon has made current since. */

@@ -5,6 +5,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { ComputeEvent } from '../../ports/compute-events.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
+import type { CurrentRules } from '../rules.ts';
 
 /** What has happened is written together, so often, in real milliseconds. */
 const FLUSH_EVERY_MS = 500;
@@ -16,10 +17,7 @@ export interface RememberingOptions {
   store: Pick<Store, 'appendHistory'>;
   log: Log;
   clock: Pick<Clock, 'now' | 'every'>;
-  /** Of the policies that decide now. */
-  setHash(): string;
-  /** What the policies were made from, such as a commit. */
-  revision(): string | undefined;
+  rules: CurrentRules;
 }
 
 export interface EventMemory {
@@ -59,9 +57,7 @@ export function recordHistory(options: RememberingOptions): EventMemory {
     remember(event) {
       const entry = entryOf(event);
       if (!entry) return;
-      const revision = options.revision();
-      const base = { atMs: clock.now(), setHash: options.setHash(), ...(revision !== undefined && { revision }) };
-      waiting.push({ ...base, ...entry });
+      waiting.push({ ...entry, atMs: clock.now(), ...decidedBy(options.rules) });
       if (waiting.length > MOST_WAITING) waiting.shift();
     },
     async close() {
@@ -71,15 +67,20 @@ export function recordHistory(options: RememberingOptions): EventMemory {
   };
 }
 
+/** The policies that decide now, and what they were made from. */
+export function decidedBy({
+  current: { policies, revision },
+}: CurrentRules): Pick<HistoryEntry, 'setHash' | 'revision'> {
+  return { setHash: policies.set.hash, ...(revision !== undefined && { revision }) };
+}
+
 type Entry = Omit<HistoryEntry, 'atMs' | 'setHash' | 'revision'>;
 
-/** What people ask about later; undefined for what is only a step on the way. */
+/** What people ask about later, and the audit does not keep; undefined for what is only a step on the way. */
 function entryOf(event: ComputeEvent): Entry | undefined {
   const { projectId, computeId } = event.compute;
   const place = { projectId, computeId };
   switch (event.kind) {
-    case 'write_ended':
-      return { ...place, ...changeOf(event.compute, event.action), ...outcomeOf(event) };
     case 'held_back': {
       const action = event.plan.held?.[0];
       if (!action) return undefined;
@@ -107,19 +108,11 @@ function entryOf(event: ComputeEvent): Entry | undefined {
   }
 }
 
-function outcomeOf({
-  action,
-  outcome,
-  reasons,
-  error,
-}: Extract<ComputeEvent, { kind: 'write_ended' }>): Pick<HistoryEntry, 'kind' | 'reasons'> {
-  const kind = action.kind === 'restart' ? 'restart' : 'write';
-  if (outcome === 'applied') return { kind, reasons };
-  const message = `not changed: ${outcome}${error ? `: ${error.message}` : ''}`;
-  return { kind, reasons: [...reasons, { code: outcome, message }] };
-}
-
-function changeOf(compute: ComputeSettings, { policy, fields }: Action): Pick<HistoryEntry, 'policy' | 'from' | 'to'> {
+/** The values that a change has, before and after. */
+export function changeOf(
+  compute: ComputeSettings,
+  { policy, fields }: Action,
+): Pick<HistoryEntry, 'policy' | 'from' | 'to'> {
   return { policy, from: fieldsLike(fields, compute), to: fields };
 }
 

@@ -22,6 +22,8 @@ export interface Intent {
   restart?: true;
   atMs: number;
   policy?: string;
+  /** That of the request. */
+  requestId?: string;
 }
 
 /** An operation that ebb started and follows. */

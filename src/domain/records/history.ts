@@ -11,8 +11,15 @@ export const HISTORY_KINDS = [
   'freeze',
   'restore',
   'approve',
+  'refused',
 ] as const;
 export type HistoryKind = (typeof HISTORY_KINDS)[number];
+
+/** What the audit keeps: what was sent to the control API, what people commanded, and what they were refused. */
+export const AUDIT_KINDS: ReadonlySet<HistoryKind> = new Set([
+  ...(['write', 'restart'] as const),
+  ...(['hold', 'freeze', 'restore', 'approve', 'refused'] as const),
+]);
 
 /** One line of what happened to a compute and why, small enough to keep thousands of them. */
 export interface HistoryEntry {
@@ -32,4 +39,12 @@ export interface HistoryEntry {
   reasons: readonly { code: string; policy?: string; message: string }[];
   /** The person behind it, where there is one. */
   who?: string;
+  /** A token named that person; otherwise the name is what a command or a request said of itself. */
+  verified?: true;
+  /** Of the request to the control API, or of the command: the same for all entries that one command leaves. */
+  requestId?: string;
+  /** Who owned the compute then, where that was known. */
+  owner?: string;
+  /** Entries of the audit have one: no two have the same. */
+  id?: string;
 }

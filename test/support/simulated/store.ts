@@ -1,8 +1,8 @@
 import type { Freeze } from '../../../src/domain/overrides/freezes.ts';
 import type { Hold } from '../../../src/domain/overrides/holds.ts';
 import type { ComputeRecord } from '../../../src/domain/records/compute-record.ts';
-import type { HistoryEntry } from '../../../src/domain/records/history.ts';
-import type { Approval, ConnectionSample, Generation, Lease, Store, Stored } from '../../../src/ports/store.ts';
+import { AUDIT_KINDS, type HistoryEntry } from '../../../src/domain/records/history.ts';
+import type { Also, Approval, ConnectionSample, Generation, Lease, Store, Stored } from '../../../src/ports/store.ts';
 import { memoryUsageStore } from '../memory-usage.ts';
 import type { SteppedClock } from './clock.ts';
 import { createMemoryOutbox } from './outbox.ts';
@@ -38,6 +38,11 @@ export function createMemoryStore(clock: SteppedClock, outboxLimit?: number): St
     return known;
   };
 
+  const audited = async <T>(also: Also | undefined, outcome: Promise<T>): Promise<T> => {
+    if (also?.audit) history.unshift(also.audit);
+    return outcome;
+  };
+
   return {
     async acquireLease(name, holder, ttlMs) {
       const known = leases.get(name);
@@ -57,11 +62,12 @@ export function createMemoryStore(clock: SteppedClock, outboxLimit?: number): St
     },
     records: async (projectId) => structuredClone(recordsOf(projectId)),
     brokenRecords: async () => new Map(),
-    async putRecord(projectId, computeId, record, lease, { ttlMs, outbox = [] } = {}) {
+    async putRecord(projectId, computeId, record, lease, { ttlMs, outbox = [], audit } = {}) {
       if (!isHeld(lease)) return false;
       if (ttlMs !== undefined) leases.set(lease.name, { lease, untilMs: clock.now() + ttlMs });
       recordsOf(projectId).set(computeId, structuredClone(record));
       await queued.appendOutbox(outbox);
+      if (audit) history.unshift(audit);
       return true;
     },
     deleteRecord: async (projectId, computeId, lease) => isHeld(lease) && recordsOf(projectId).delete(computeId),
@@ -69,8 +75,11 @@ export function createMemoryStore(clock: SteppedClock, outboxLimit?: number): St
     holds: async (nowMs) => [...holds.at(nowMs).entries],
     freezes: async (nowMs) => [...freezes.at(nowMs).entries],
     overrides: async (nowMs) => ({ holds: holds.at(nowMs), freezes: freezes.at(nowMs) }),
-    ...{ putHold: holds.put, deleteHold: holds.delete, putFreeze: freezes.put, deleteFreeze: freezes.delete },
-    approve: async (approval) => void approvals.unshift(approval),
+    putHold: (hold, also) => audited(also, holds.put(hold)),
+    deleteHold: (id, also) => audited(also, holds.delete(id)),
+    putFreeze: (freeze, also) => audited(also, freezes.put(freeze)),
+    deleteFreeze: (id, also) => audited(also, freezes.delete(id)),
+    approve: (approval, also) => audited(also, Promise.resolve(void approvals.unshift(approval))),
     approvals: async () => approvals,
     async raiseGeneration(setHash) {
       if (generation?.setHash !== setHash) generation = { number: (generation?.number ?? 0) + 1, setHash };
@@ -90,6 +99,12 @@ export function createMemoryStore(clock: SteppedClock, outboxLimit?: number): St
     releaseSlot: async (policy, computeId) => void slots.get(policy)?.delete(computeId),
     slotsInUse: async (policy, nowMs) => [...slotsOf(policy, nowMs).keys()].toSorted(),
     appendHistory: async (entries) => void history.unshift(...entries),
+    audit: async ({ computeId, sinceMs, untilMs, limit }) => ({
+      entries: history
+        .filter((entry) => AUDIT_KINDS.has(entry.kind) && entry.atMs >= sinceMs && entry.atMs <= untilMs)
+        .filter((entry) => computeId === undefined || entry.computeId === computeId)
+        .slice(0, limit),
+    }),
     history: async ({ computeId, limit }) =>
       history.filter((entry) => computeId === undefined || entry.computeId === computeId).slice(0, limit),
     putSamples: async (computeId, counted) => void samples.set(computeId, counted),

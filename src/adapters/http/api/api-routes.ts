@@ -3,6 +3,7 @@ import { bodyLimit } from 'hono/body-limit';
 import type { DaemonOperator } from '../../../ports/operator.ts';
 import type { Log } from '../../../ports/telemetry.ts';
 import { callerGuard, type Guarded, jsonGuard, roleGuard, sameOriginGuard } from '../guards.ts';
+import { callerOf } from '../roles.ts';
 import type { Tokens } from '../tokens.ts';
 import { answer, bodyOf, idOf, queryOf } from './answer.ts';
 import { openApiDocument } from './openapi.ts';
@@ -31,7 +32,7 @@ export function apiRoutes({ operator, tokens, log }: ApiOptions): Api {
   for (const route of API_ROUTES) {
     const [method, path] = [route.method.toUpperCase(), route.path.replace('{id}', ':id')];
     const { needs } = route;
-    if (needs) api.on(method, path, roleGuard({ ...needs, log, teamsOf: (...asked) => operator.teamsOf(...asked) }));
+    if (needs) api.on(method, path, roleGuard({ ...needs, log, operator }));
     api.on(method, path, (context) => serve(context, operator, route));
   }
   let document: object | undefined;
@@ -53,6 +54,9 @@ async function serve(context: Context<Guarded>, operator: DaemonOperator, route:
   const id = path.includes('{id}') ? idOf(context) : '';
   const asked = { id, query: query && queryOf(context, query), body: body && (await bodyOf(context, body)) };
   const { owner: given } = (asked.body ?? asked.query ?? {}) as { owner?: string };
-  const owner = context.get('caller')?.name ?? given ?? '';
-  return answer(context, await route.run({ operator, owner, ...asked }), { status, hasNoAge });
+  // Who only reads may have none.
+  const holder = context.get('caller') ?? { name: undefined };
+  const owner = holder.name ?? given ?? '';
+  const caller = callerOf(holder, context, owner);
+  return answer(context, await route.run({ operator, owner, caller, ...asked }), { status, hasNoAge });
 }

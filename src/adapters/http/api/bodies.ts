@@ -109,6 +109,14 @@ export const StatusQuery = z.strictObject({
 });
 export const DecisionsQuery = z.strictObject({ compute: computePlace.optional(), limit: limit(100) });
 
+const instantMs = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
+export const AuditQuery = PageQuery.extend({
+  compute: computePlace.optional(),
+  owner: wholeName,
+  since: instantMs.default(0),
+  until: instantMs.default(Number.MAX_SAFE_INTEGER),
+});
+
 /** The first problem in one line, with its place. */
 export function problemOf({ issues }: z.ZodError): string {
   const [issue] = issues;

@@ -109,6 +109,10 @@ export const Decision: z.ZodType<Omit<DecisionDocument, 'reasons'>> = z
     to: changed.nullable(),
     reasons,
     who: text.nullable(),
+    verified: z.boolean().meta({ description: 'A token named that person.' }),
+    request_id: text.nullable(),
+    owner: text.nullable().meta({ description: 'Who owned the compute.' }),
+    id: text.nullable(),
   })
   .meta({ id: 'Decision' });
 

@@ -5,6 +5,7 @@ export const API_PATHS = {
   compute: ['get', '/computes/{id}'],
   fleet: ['get', '/fleet'],
   decisions: ['get', '/decisions'],
+  audit: ['get', '/audit'],
   plan: ['get', '/plan'],
   records: ['get', '/records'],
   usage: ['get', '/usage'],

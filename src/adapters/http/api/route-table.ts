@@ -1,9 +1,10 @@
 /** Every route of `/api/v1`: what it takes, what it gives, and who answers it. */
 import { z } from 'zod';
-import type { DaemonOperator, OperatorResult } from '../../../ports/operator.ts';
+import type { Caller, DaemonOperator, OperatorResult } from '../../../ports/operator.ts';
 import type { Role, Targets, TargetsOf } from '../roles.ts';
 import {
   ApproveBody,
+  AuditQuery,
   DecisionsQuery,
   EndQuery,
   FleetQuery,
@@ -28,6 +29,8 @@ export interface Asked<Query = unknown, Body = unknown> {
   id: string;
   /** Who asks for a change: the name that the token has, else the one that is given. */
   owner: string;
+  /** The same, for the audit. */
+  caller: Caller;
 }
 
 interface Route {
@@ -131,6 +134,15 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
     answer: z.object({ decisions: z.array(Decision), ...age }),
     run: async ({ operator, query }) => mapped(await operator.decisions(query), (decisions) => ({ decisions })),
   }),
+  audit: route({
+    ...{ summary: 'What was sent to the control API, and what people commanded, newest first', query: AuditQuery },
+    answer: z.object({ audit: z.array(Decision), next }),
+    run: async ({ operator, query: { since: sinceMs, until: untilMs, ...query } }) =>
+      mapped(await operator.audit({ ...query, sinceMs, untilMs }), ({ items, next: after }) => ({
+        audit: items,
+        next: after,
+      })),
+  }),
   plan: route({
     ...{ summary: 'As ebb plan --json', answer: Plan, hasNoAge: true },
     run: ({ operator }) => done(operator.plan()),
@@ -154,19 +166,19 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
   hold: route({
     ...{ summary: 'Hold a compute for a while', body: HoldBody, answer: Hold, status: 201 },
     ...operates(inBody('compute')),
-    run({ operator, owner, body: { for_seconds, size, suspend_timeout_seconds, ...body } }) {
+    run({ operator, owner, caller, body: { for_seconds, size, suspend_timeout_seconds, ...body } }) {
       const fields = {
         ...(size && { size: { minCu: size.min_cu, maxCu: size.max_cu } }),
         ...(suspend_timeout_seconds !== undefined && { suspendTimeoutSeconds: suspend_timeout_seconds }),
       };
-      return operator.hold({ ...body, owner, ...fields, forSeconds: for_seconds });
+      return operator.hold({ ...body, owner, ...fields, forSeconds: for_seconds }, caller);
     },
   }),
   endHold: route({
     ...{ summary: 'End a hold', query: EndQuery, answer: Released },
     ...operates(({ id = '' }) => [id]),
-    async run({ operator, owner, id: target }) {
-      if (HOLD_ID.test(target)) return operator.release({ target, owner });
+    async run({ operator, owner, caller, id: target }) {
+      if (HOLD_ID.test(target)) return operator.release({ target, owner }, caller);
       // A compute is released in whole by POST /release: here that would be more than was asked for.
       return { ok: false, error: { code: 'not_found', message: 'no hold has this id; see GET /api/v1/holds' } };
     },
@@ -180,34 +192,34 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
   freeze: route({
     ...{ summary: 'Stop all writes to what is selected', body: FreezeBody, answer: Freeze, status: 201 },
     ...freezing,
-    run: ({ operator, owner, body: { for_seconds, allow_raise, ...body } }) =>
-      operator.freeze({ ...body, owner, forSeconds: for_seconds, allowRaise: allow_raise }),
+    run: ({ operator, owner, caller, body: { for_seconds, allow_raise, ...body } }) =>
+      operator.freeze({ ...body, owner, forSeconds: for_seconds, allowRaise: allow_raise }, caller),
   }),
   unfreezeAll: route({
     ...{ summary: 'End all freezes', query: EndQuery, answer: Unfrozen },
     ...freezing,
-    run: ({ operator, owner }) => operator.unfreeze({ id: 'all', owner }),
+    run: ({ operator, owner, caller }) => operator.unfreeze({ id: 'all', owner }, caller),
   }),
   unfreeze: route({
     ...{ summary: 'End a freeze', query: EndQuery, answer: Unfrozen },
     ...freezing,
-    run: ({ operator, owner, id }) => operator.unfreeze({ id, owner }),
+    run: ({ operator, owner, caller, id }) => operator.unfreeze({ id, owner }, caller),
   }),
   release: route({
     summary: 'End a hold, or all holds, stopped fights and respected manual changes of a compute',
     ...{ body: ReleaseBody, answer: Released },
     ...operates(inBody('target')),
-    run: ({ operator, owner, body }) => operator.release({ ...body, owner }),
+    run: ({ operator, owner, caller, body }) => operator.release({ ...body, owner }, caller),
   }),
   approve: route({
     ...{ summary: 'Make a staged policy set current', body: ApproveBody, answer: Approved },
     needs: { role: 'approve', targets: inBody('hash') },
-    run: ({ operator, owner, body }) => operator.approve({ ...body, owner }),
+    run: ({ operator, owner, caller, body }) => operator.approve({ ...body, owner }, caller),
   }),
   restore: route({
     ...{ summary: 'Set computes back to their baseline', body: RestoreBody, answer: Restored },
     ...operates(inBody('computes')),
-    run: ({ operator, owner, body }) => operator.restore({ ...body, owner }),
+    run: ({ operator, owner, caller, body }) => operator.restore({ ...body, owner }, caller),
   }),
 };
 

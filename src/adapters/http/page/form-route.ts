@@ -1,10 +1,10 @@
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
-import { type DaemonOperator, MOST_CHARACTERS, type OperatorResult } from '../../../ports/operator.ts';
+import { type Caller, type DaemonOperator, MOST_CHARACTERS, type OperatorResult } from '../../../ports/operator.ts';
 import type { Log } from '../../../ports/telemetry.ts';
 import { STATUS } from '../api/answer.ts';
 import { problemOf } from '../api/bodies.ts';
-import { logForbidden, whyForbidden } from '../roles.ts';
+import { callerOf, noteForbidden, whyForbidden } from '../roles.ts';
 import type { Tokens } from '../tokens.ts';
 import type { Written } from './hold-form.tsx';
 import { errorAnswer, type Html, type PageStatus, pageAnswer } from './small-views.tsx';
@@ -17,7 +17,7 @@ interface Subject {
 export interface FormOptions {
   tokens: Tokens;
   log: Pick<Log, 'warn'>;
-  teamsOf: DaemonOperator['teamsOf'];
+  operator: Pick<DaemonOperator, 'teamsOf' | 'refused'>;
 }
 
 type FormSchema = z.ZodType<{ owner: string; token: string }>;
@@ -30,7 +30,7 @@ interface FormRoute<S extends Subject, Schema extends FormSchema, Shown> {
   /** What the form is about; asked for whenever one is sent, so at little cost. */
   find(id: string): Promise<OperatorResult<S>>;
   /** `owner` is the name of the token, else the one that was written. */
-  submit(subject: S, fields: z.output<Schema>): Promise<OperatorResult<unknown>>;
+  submit(subject: S, fields: z.output<Schema>, caller: Caller): Promise<OperatorResult<unknown>>;
   /** What the page with the form shows; asked for only where the form is shown again. */
   read(subject: S): Promise<OperatorResult<Shown>>;
   view(shown: Shown, again: { written: Written; problem: string }): Html;
@@ -44,7 +44,7 @@ interface FormRoute<S extends Subject, Schema extends FormSchema, Shown> {
  */
 export function addForm<S extends Subject, Schema extends FormSchema, Shown>(
   app: Hono,
-  { tokens, log, teamsOf }: FormOptions,
+  { tokens, log, operator }: FormOptions,
   { path, schema, find, submit, read, view, done }: FormRoute<S, Schema, Shown>,
 ): void {
   app.post(path, async (context) => {
@@ -58,12 +58,15 @@ export function addForm<S extends Subject, Schema extends FormSchema, Shown>(
     const holder = tokens.holderOf(fields.value.token);
     if (!holder) return again(NO_TOKEN, 401);
     const id = context.req.param('id') ?? '';
-    const forbidden = await whyForbidden(holder, 'operate', [id], teamsOf);
+    const owner = holder.name ?? fields.value.owner;
+    const caller = callerOf(holder, context, owner);
+    const forbidden = await whyForbidden(holder, 'operate', [id], (...asked) => operator.teamsOf(...asked));
     if (forbidden !== undefined) {
-      logForbidden(log, { who: holder.name, role: 'operate', what: `POST ${path}`, targets: [id], message: forbidden });
+      const refusal = { role: 'operate', what: `POST ${path}`, targets: [id], message: forbidden } as const;
+      await noteForbidden({ operator, log }, caller, refusal);
       return again(forbidden, 403);
     }
-    const result = await submit(found.value, { ...fields.value, owner: holder.name ?? fields.value.owner });
+    const result = await submit(found.value, { ...fields.value, owner }, caller);
     if (!result.ok) return again(result.error.message, STATUS[result.error.code]);
     return context.redirect(`/computes/${found.value.compute_id}?done=${done}`, 303);
   });

@@ -33,7 +33,7 @@ export function pageRoutes({ operator, tokens, log }: PageOptions): Hono {
   const app = new Hono();
   app.on('POST', ['/', '/computes/*', '/holds/*'], ownFormGuard(), bodyLimit({ maxSize: MOST_FORM_BYTES }));
   addFleet(app, operator);
-  const forms = { tokens, log, teamsOf: operator.teamsOf };
+  const forms = { tokens, log, operator };
   addCompute(app, operator, forms);
   addRelease(app, operator, forms);
   app.onError(async (error, context) => {
@@ -85,14 +85,16 @@ function addCompute(app: Hono, operator: DaemonOperator, forms: FormOptions): vo
     path: '/computes/:id/holds',
     schema: HoldFields,
     find: (id) => operator.findCompute(id),
-    submit({ compute_id: compute }, { for_seconds, min_cu, max_cu, suspend_timeout_seconds, freeze, reason, owner }) {
+    submit({ compute_id: compute }, fields, caller) {
+      const { for_seconds, min_cu, max_cu, suspend_timeout_seconds, freeze, reason, owner } = fields;
       const [minCu, maxCu] = [min_cu ?? max_cu, max_cu ?? min_cu];
-      return operator.hold({
+      const hold = {
         ...{ compute, owner, reason, forSeconds: for_seconds },
         ...(minCu !== undefined && maxCu !== undefined && { size: { minCu, maxCu } }),
         ...(suspend_timeout_seconds !== undefined && { suspendTimeoutSeconds: suspend_timeout_seconds }),
         ...(freeze && { freeze: true }),
-      });
+      };
+      return operator.hold(hold, caller);
     },
     read: ({ compute_id }) => operator.compute(compute_id),
     view: (compute, again) => computeView({ compute, ...again, tokensAreSet }),
@@ -110,7 +112,7 @@ function addRelease(app: Hono, operator: DaemonOperator, forms: FormOptions): vo
     path: '/holds/:id/release',
     schema: ReleaseFields,
     find: (id) => operator.findHold(id),
-    submit: ({ id: target }, { owner }) => operator.release({ target, owner }),
+    submit: ({ id: target }, { owner }, caller) => operator.release({ target, owner }, caller),
     read: ({ id }) => operator.findHold(id),
     view: (hold, again) => releaseView({ hold, ...again, tokensAreSet }),
     done: 'released',

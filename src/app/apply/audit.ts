@@ -1,0 +1,79 @@
+import { type Compute, hasSettings } from '../../domain/compute/compute.ts';
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import type { Action } from '../../domain/plan/plan.ts';
+import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
+import { type OwnerRule, ownersOf } from '../../domain/policy/owners.ts';
+import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import type { HistoryEntry } from '../../domain/records/history.ts';
+import type { WriteOutcome } from '../../ports/compute-events.ts';
+import type { ControlApiError } from '../../ports/control-api.ts';
+import type { Caller } from '../../ports/operator.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import type { CurrentRules } from '../rules.ts';
+import { changeOf, decidedBy } from '../telemetry/history.ts';
+
+export interface AuditDeps {
+  rules: CurrentRules;
+  fleet: Pick<Fleet, 'evaluatedOf'>;
+  /** The person whose command a write is; absent for a daemon. */
+  caller?: Caller | undefined;
+}
+
+interface EndedWrite {
+  evaluatedCompute: EvaluatedCompute;
+  action: Action;
+  outcome: WriteOutcome;
+  error: ControlApiError | undefined;
+  requestId: string;
+  atMs: number;
+}
+
+/** The entry of a request that was sent to the control API: what for, from what to what, and what became of it. */
+export function auditOfWrite(deps: AuditDeps, write: EndedWrite): HistoryEntry {
+  const { evaluatedCompute, action, outcome, error, requestId, atMs } = write;
+  const { compute, plan } = evaluatedCompute;
+  const failed = { code: outcome, message: `not changed: ${outcome}${error ? `: ${error.message}` : ''}` };
+  return {
+    ...entryOf(deps, compute, action.kind === 'restart' ? 'restart' : 'write'),
+    ...changeOf(compute, action),
+    ...{ atMs, requestId: error?.requestId ?? requestId },
+    reasons: outcome === 'applied' ? plan.why : [...plan.why, failed],
+  };
+}
+
+/** The entry of a pending write that `after` no longer has: whether it took effect. Undefined where `before` had none, or it is still open. */
+export function auditOfConfirmed(
+  deps: AuditDeps,
+  compute: Compute,
+  { before, after, nowMs }: { before: ComputeRecord; after: ComputeRecord; nowMs: number },
+): HistoryEntry | undefined {
+  const { intent } = before;
+  if (!intent || after.intent) return undefined;
+  const { fields, policy, requestId } = intent;
+  const tookEffect = fields ? hasSettings(compute, fields) : after.failures === before.failures;
+  const message = `no answer came, and it ${tookEffect ? 'took effect' : 'did not take effect'}`;
+  return {
+    ...entryOf(deps, compute, intent.restart ? 'restart' : 'write'),
+    ...(policy !== undefined && { policy }),
+    ...(fields && { to: fields }),
+    ...(requestId !== undefined && { requestId }),
+    ...{ atMs: nowMs, reasons: [{ code: 'confirmed', message }] },
+  };
+}
+
+function entryOf({ rules, fleet, caller }: AuditDeps, compute: Compute, kind: HistoryEntry['kind']) {
+  const { projectId, computeId } = compute;
+  const { policies, costs } = rules.current;
+  const owner = ownerNow(fleet, { owners: costs.owners, policies }, compute);
+  return { projectId, computeId, kind, ...decidedBy(rules), ...caller, owner };
+}
+
+/** Who owns a compute. */
+export function ownerNow(
+  fleet: Pick<Fleet, 'evaluatedOf'>,
+  { owners, policies }: { owners: readonly OwnerRule[]; policies: CompiledPolicies },
+  compute: Compute,
+): string {
+  const others = fleet.evaluatedOf(compute.projectId).map((one) => one.compute);
+  return ownersOf({ rules: owners, policies, computes: [...others, compute] })(compute);
+}

@@ -1,0 +1,83 @@
+import { Command } from 'commander';
+import { printable } from '../common/safe-text.ts';
+import type { Operator } from '../compose/operator-access.ts';
+import { UserError } from './fail.ts';
+import { type AccessFlags, answered, withAccessFlags, withOperator } from './operator/access.ts';
+import { type AuditLine, CSV_HEAD, csvLine } from './operator/audit-csv.ts';
+import { printLines, printTable } from './operator/show.ts';
+import { writeErrLine } from './output.ts';
+
+const EXAMPLES = `
+Examples:
+  $ ebb audit
+  $ ebb audit --since 2026-11-01T00:00Z --until 2026-12-01T00:00Z --csv > november.csv
+  $ ebb audit --compute ep-cool-sea-12345678 --since 90d
+  $ ebb audit --owner team-web --json | jq 'select(.kind == "refused")'
+
+One line for each request that ebb has sent to the control API, each command of a person, and each request that a token did not
+allow: who, what, from what to what, why, by which policies, and the id of the request. A name is followed by "?" if no token has
+verified it. --json prints a line for each entry. It is kept for a year on Postgres, for 30 days on Redis, and on an embedded store
+the newest 50,000 entries.`;
+
+interface AuditFlags extends AccessFlags {
+  since: string;
+  until?: string;
+  compute?: string;
+  owner?: string;
+  csv?: boolean;
+}
+
+/** `ebb audit`: who did what, when, and why. */
+export function auditCommand(): Command {
+  return withAccessFlags(new Command('audit'))
+    .description('show who changed what, when, and why')
+    .option('--since <when>', 'a duration such as 7d, or an instant', '7d')
+    .option('--until <when>', 'a duration or an instant (default: now)')
+    .option('--compute <compute>', 'id of a compute, or a project that has only one')
+    .option('--owner <name>', 'only computes of this owner, and what concerns all')
+    .option('--csv', 'print CSV')
+    .addHelpText('after', EXAMPLES)
+    .action(audit);
+}
+
+async function audit(flags: AuditFlags): Promise<void> {
+  const { compute, owner, json, csv } = flags;
+  if (json && csv) throw new UserError('give --json or --csv: one of them');
+  const nowMs = Date.now();
+  const { parseWhen } = await import('./operator/parse-when.ts');
+  const untilMs = flags.until === undefined ? Number.MAX_SAFE_INTEGER : parseWhen('--until', flags.until, nowMs);
+  const query = { compute, owner, sinceMs: parseWhen('--since', flags.since, nowMs), untilMs };
+  await withOperator(flags, async ({ operator, via }) => {
+    if (owner !== undefined && via === 'store')
+      writeErrLine('note: without a daemon, owners are those of when it happened; commands on the store name none');
+    const lines = pagesOf(operator, query);
+    if (!json && !csv) return showTable(lines);
+    if (csv) printLines([CSV_HEAD]);
+    for await (const page of lines) printLines(page.map((line) => (csv ? csvLine(line) : JSON.stringify(line))));
+  });
+}
+
+async function* pagesOf(
+  operator: Operator,
+  query: Omit<Parameters<Operator['audit']>[0], 'limit'>,
+): AsyncGenerator<AuditLine[]> {
+  let after: string | undefined;
+  do {
+    const page = await answered(operator.audit({ ...query, after, limit: 1000 }));
+    yield page.items;
+    after = page.next ?? undefined;
+  } while (after !== undefined);
+}
+
+async function showTable(pages: AsyncIterable<AuditLine[]>): Promise<void> {
+  const rows: string[][] = [];
+  for await (const page of pages) {
+    for (const { at, who, verified, policy, compute_id, kind, reasons } of page) {
+      const by = who === null ? (policy ?? '') : `${who}${verified ? '' : '?'}`;
+      const why = reasons.map(({ message }) => message).join('; ');
+      rows.push([at, by, kind, compute_id === '' ? '–' : compute_id, why].map(printable));
+    }
+  }
+  if (rows.length === 0) return printLines(['nothing was changed, and nobody commanded anything']);
+  printTable(['at', 'by', 'what', 'compute', 'why'], rows);
+}

@@ -1,0 +1,41 @@
+import type { Operator } from '../../compose/operator-access.ts';
+
+export type AuditLine = Extract<Awaited<ReturnType<Operator['audit']>>, { ok: true }>['value']['items'][number];
+
+const COLUMNS = {
+  at: ({ at }) => at,
+  who: ({ who }) => who,
+  verified: ({ verified }) => (verified ? 'yes' : 'no'),
+  kind: ({ kind }) => kind,
+  project_id: ({ project_id }) => project_id,
+  compute_id: ({ compute_id }) => compute_id,
+  owner: ({ owner }) => owner,
+  policy: ({ policy }) => policy,
+  from: ({ from }) => settingsText(from),
+  to: ({ to }) => settingsText(to),
+  reasons: ({ reasons }) => reasons.map(({ message }) => message).join('; '),
+  set_hash: ({ set_hash }) => set_hash,
+  revision: ({ revision }) => revision,
+  request_id: ({ request_id }) => request_id,
+  id: ({ id }) => id,
+} satisfies Record<string, (line: AuditLine) => string | null>;
+
+export const CSV_HEAD = Object.keys(COLUMNS).join(',');
+
+export function csvLine(line: AuditLine): string {
+  return Object.values(COLUMNS)
+    .map((textOf) => field(textOf(line) ?? ''))
+    .join(',');
+}
+
+function settingsText(settings: AuditLine['from']): string {
+  return Object.entries(settings ?? {})
+    .map(([name, value]) => `${name}=${value}`)
+    .join(' ');
+}
+
+/** Quoted where it must be. What a spreadsheet would take for a formula begins with an apostrophe. */
+function field(text: string): string {
+  const plain = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\n\r]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
+}
