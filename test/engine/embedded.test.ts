@@ -8,13 +8,17 @@ import { openEngine } from '../../src/adapters/engine/open-engine.ts';
 import { createJobQueue } from '../../src/adapters/queue/job-queue.ts';
 import { createStore } from '../../src/adapters/store/create-store.ts';
 import type { Engine, EngineState } from '../../src/ports/engine.ts';
-import type { Job } from '../../src/ports/job-queue.ts';
+import type { Job, QueueName } from '../../src/ports/job-queue.ts';
 import { endServer, startServer } from '../support/child-server.ts';
 import { type EmbeddedFolder, embeddedFolder, temporaryFolder } from '../support/embedded-folder.ts';
 import { eventually } from '../support/eventually.ts';
+import { createFakedClock } from '../support/faked-clock.ts';
 import { memoryLog } from '../support/memory-log.ts';
+import { describeWith } from '../support/requirements.ts';
 
 const CHILD = fileURLToPath(new URL('../support/embedded-child.ts', import.meta.url));
+
+const YEAR_SECONDS = 365 * 86_400;
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -52,9 +56,9 @@ async function storeIdOn(engine: Engine): Promise<string> {
   return (await createStore({ engine, log: memoryLog() })).storeId();
 }
 
-async function child(path: string) {
+async function child(path: string, env: Record<string, string> = {}) {
   const args = ['--import', 'tsx', CHILD, `embedded:${path}`];
-  const process_ = await startServer(process.execPath, args, /working p-1/);
+  const process_ = await startServer(process.execPath, args, /working p-1/, { env: { ...process.env, ...env } });
   cleanups.push(() => endServer(process_, 'SIGKILL'));
   return process_;
 }
@@ -161,5 +165,33 @@ describe('the embedded engine', () => {
       const opened = await openEngine({ url, group, log: memoryLog() });
       expect(opened).toEqual({ ok: false, error: { message: expect.stringMatching(message) } });
     }
+  });
+});
+
+describeWith('faketime', 'the queue of a killed process whose clock was a year ahead', () => {
+  it('is worked at once by one whose clock is right: its running job, its schedule, and operations that wait', async () => {
+    const path = await folder();
+    const clock = await createFakedClock();
+    cleanups.push(() => clock.remove());
+    await clock.setAhead(YEAR_SECONDS);
+    await endServer(await child(path, clock.env), 'SIGKILL');
+    const engine = await open(path);
+    const recovery = { lockDurationMs: 400, stalledIntervalMs: 200 };
+    const queue = createJobQueue({ engine, log: memoryLog(), clock: systemClock(), onFailed: () => {}, recovery });
+    cleanups.push(() => queue.close(5000));
+    const worked: QueueName[] = [];
+    const handler = async (job: Job) => {
+      worked.push(job.queue);
+      return { kind: 'done' as const };
+    };
+    // As a daemon does in every round.
+    await queue.every('inventory', 1_000);
+    for (const name of ['reconcile', 'inventory', 'operations'] as const) {
+      await queue.work(name, handler, { concurrency: 1 });
+      await eventually(() => worked).toContain(name);
+    }
+    const timesInventoried = () => worked.filter((name) => name === 'inventory').length;
+    await eventually(timesInventoried).toBeGreaterThan(2);
+    expect(await queue.delayedIds('boundaries')).toEqual(['b-later']);
   });
 });

@@ -9,7 +9,8 @@ import { createJobQueue } from '../../src/adapters/queue/job-queue.ts';
 import { createStore } from '../../src/adapters/store/create-store.ts';
 import { memoryLog } from './memory-log.ts';
 
-const HOUR_MS = 3_600_000;
+const SECOND_MS = 1_000;
+const HOUR_MS = 3_600 * SECOND_MS;
 /** Longer than any test, and no longer than a lease that a right clock has given. */
 const LEASE_MS = 4 * 60_000;
 
@@ -34,7 +35,16 @@ await store.putRecord('p-1', 'c-1', {
 const recovery = { lockDurationMs: 400, stalledIntervalMs: 200 };
 const queue = createJobQueue({ engine, log, clock: systemClock(), onFailed: () => {}, recovery });
 await queue.addAt('boundaries', { id: 'b-later', atMs: Date.now() + HOUR_MS, data: { instantMs: 7 } });
-await queue.every('inventory', HOUR_MS);
+// Nobody works on the first; the other runs once, so that its next run is a delayed one.
+await queue.addAt('operations', { id: 'o-soon', atMs: Date.now() + SECOND_MS, data: { projectId: 'p-1' } });
+await queue.every('inventory', SECOND_MS);
+await new Promise<void>((resolve, reject) => {
+  const handler = async () => {
+    resolve();
+    return { kind: 'done' as const };
+  };
+  queue.work('inventory', handler, { concurrency: 1 }).catch(reject);
+});
 await queue.work(
   'reconcile',
   ({ data }) => {

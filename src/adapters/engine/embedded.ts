@@ -126,4 +126,6 @@ async function bringJobsNear(pool: PgPool, nowMs = Date.now()): Promise<void> {
     `UPDATE job SET process_at_ms = $1 WHERE state = 'delayed' AND queue = 'operations' AND process_at_ms > $2`,
     [nowMs, latestMs],
   );
+  // Jobs of a killed daemon are looked for again so long after this instant.
+  await pool.query(`DELETE FROM meta WHERE field = 'stalled-check'`);
 }
