@@ -3,6 +3,7 @@ import { readOperations } from '../app/fleet/read-operations.ts';
 import { readKnownUsage } from '../app/usage/known-usage.ts';
 import type { OrganizationUsage } from '../app/usage/read-usage.ts';
 import { type KeptTrial, readTrialDays, type TrialDays } from '../app/usage/trial-days.ts';
+import { type PoliciesSince, readPolicyChanges } from '../app/usage/trial-policies.ts';
 import { type Organization, organizationsOf, type StoredUsage, usageReader } from '../app/usage/usage-account.ts';
 
 import { OPERATIONS_HEADER, operationLine } from '../domain/awake/operations-csv.ts';
@@ -23,6 +24,8 @@ export interface FleetUsage {
   missing: string[];
   /** What daemons keep of the trial that was asked for, by name of the unit. */
   trialDays: ReadonlyMap<string, TrialDays>;
+  /** When policies were changed during it; undefined if daemons have noted nothing. */
+  policyChanges?: readonly PoliciesSince[];
 }
 
 type Opened<T> = { ok: true; value: T } | { ok: false; problem: string };
@@ -70,7 +73,9 @@ async function readAll(
   if (operations) missing.push(...(await addOperations(api, fleet.projects, { ...operations, nowMs })).map(explain));
   const organizations = organizationsOf(fleet.projects, settings.accounts);
   const trialDays = stored && trial ? await trialDaysOf(stored, organizations, trial) : new Map();
-  return { usages, computes: fleet.computes, projects: fleet.projects, missing, trialDays };
+  const policyChanges = stored && trial && (await policyChangesOf(stored, organizations, trial.name));
+  const { computes, projects } = fleet;
+  return { usages, computes, projects, missing, trialDays, ...(policyChanges && { policyChanges }) };
 }
 
 /**
@@ -109,6 +114,18 @@ async function trialDaysOf(
 ): Promise<Map<string, TrialDays>> {
   const all = await Promise.all(organizations.map((place) => readTrialDays(stored, place, name, units)));
   return new Map(all.flatMap((days) => [...days]));
+}
+
+/** Of all organizations of the trial: each daemon group has one set at a time, and notes it in each. */
+async function policyChangesOf(
+  stored: StoredUsage,
+  organizations: readonly Organization[],
+  name: string,
+): Promise<PoliciesSince[] | undefined> {
+  const all = await Promise.all(organizations.map((place) => readPolicyChanges(stored, place, name)));
+  const noted = all.filter((changes) => changes !== undefined);
+  const longest = noted.toSorted((a, b) => b.length - a.length);
+  return longest[0];
 }
 
 /** The usage of the organizations that projects belong to, and one line for each part that could not be read. */

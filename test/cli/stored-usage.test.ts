@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { collectUsage } from '../../src/app/usage/collect-usage.ts';
 import { keepTrialDays } from '../../src/app/usage/trial-days.ts';
+import { keepTrialPolicies } from '../../src/app/usage/trial-policies.ts';
 import { usageAccount } from '../../src/app/usage/usage-account.ts';
 import { openStore } from '../../src/compose/stored-facts.ts';
 import { seededRandom } from '../../src/domain/random.ts';
@@ -147,6 +148,10 @@ describe('what daemons have collected', () => {
       const done = await collectUsage({ api: { usage: usageAt(nowMs) }, kept, organization, nowMs, keepTrials });
       if (!done.ok) throw new Error(done.error.message);
     }
+    for (const [day, revision] of ['v1', 'v1', 'v2'].entries()) {
+      const now = { atMs: FROM_MS + (1 + day) * DAY_MS, setHash: `hash of ${revision}`, revision };
+      await keepTrialPolicies(store, PLACE, trial, now);
+    }
     await close();
   }, 60_000);
 
@@ -176,7 +181,10 @@ describe('what daemons have collected', () => {
     expect(report.unit_days.control + report.unit_days.treated).toBe(3 * 48);
     await ebb('snapshot', '--out', 'fleet.yaml');
     const files = await ebb('savings', '--json', '--usage', 'usage.csv', '--fleet', 'fleet.yaml');
-    expect(JSON.parse(files.stdout)).toEqual(report);
+    expect(JSON.parse(files.stdout)).toEqual({ ...report, policies_changed: null });
+    const at = new Date(FROM_MS + 3 * DAY_MS).toISOString().replace('.000', '');
+    expect(report.policies_changed).toEqual([{ at, set_hash: 'hash of v2', revision: 'v2' }]);
+    expect((await ebb('savings')).stdout).toContain(`changed   policies, during the trial: ${at} (v2)`);
   });
 
   it('ebb forecast says what is expected, within its bounds', async () => {

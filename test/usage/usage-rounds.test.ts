@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readSummary } from '../../src/app/usage/cost-summary.ts';
 import { readTrialDays } from '../../src/app/usage/trial-days.ts';
+import { readPolicyChanges } from '../../src/app/usage/trial-policies.ts';
 import { usageKey } from '../../src/app/usage/usage-account.ts';
 import { startUsageRounds, type UsageRoundsDeps } from '../../src/app/usage/usage-rounds.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
@@ -139,6 +140,32 @@ describe('the rounds of the leader', () => {
     };
     const frozen = frozenPart({ name: 'web', projects: ['*'] }).policies;
     expect([await isKeptWith(...frozen), await isKeptWith(...frozen), await isKeptWith()]).toEqual([true, true, false]);
+    await rounds.rounds.close();
+  });
+
+  it('note when policies change while a trial runs', async () => {
+    const trial = aTrial({ design: { ...aTrial().design, fromDay: START_MS / DAY_MS } });
+    const rules = currentRules(trial);
+    const rounds = start(undefined, rules);
+    await firstRound(rounds);
+    const changes = async () => {
+      const place = { account: 'main', organization: 'org-acme' };
+      return readPolicyChanges(rounds.store, place, trial.name);
+    };
+    expect(await changes()).toEqual([]);
+    const { current } = rules;
+    rules.current = { ...current, revision: 'v2' };
+    passTo(rounds.world, rounds.world.nowMs + HOUR_MS);
+    const atMs = rounds.world.nowMs;
+    await rounds.tick();
+    await rounds.tick();
+    expect(await changes()).toEqual([{ atMs, setHash: current.policies.set.hash, revision: 'v2' }]);
+    // After its end nothing is noted any more.
+    passTo(rounds.world, START_MS + 56 * DAY_MS);
+    rules.current = current;
+    await rounds.tick();
+    expect(await changes()).toHaveLength(1);
+    expect(rounds.failures).toEqual([]);
     await rounds.rounds.close();
   });
 

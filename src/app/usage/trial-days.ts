@@ -19,12 +19,14 @@ export type TrialDays = ReadonlyMap<number, LocalDay>;
 
 const UNITS_AT_ONCE = 500;
 
-interface Place {
+/** An organization of an account. */
+export interface Place {
   account: string;
   organization: string;
 }
 
-function trialKey(place: Place, name: string): string {
+/** Under which name a store keeps what belongs to a trial. */
+export function trialKey(place: Place, name: string): string {
   return `${usageKey(place)}/trial/${name}`;
 }
 

@@ -2,6 +2,7 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import { unitOf, usageUnitOf } from '../../domain/decide/control-group.ts';
 import { ownersOf } from '../../domain/policy/owners.ts';
 import { mayBeOfFrozen } from '../../domain/policy/team-parts.ts';
+import { trialSpan } from '../../domain/trial/assignment.ts';
 import { HOUR_MS } from '../../domain/usage/known.ts';
 import { leastUsageOf } from '../../domain/usage/least-usage.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -15,7 +16,8 @@ import { collectUsage } from './collect-usage.ts';
 import { costSummary, keepSummary } from './cost-summary.ts';
 import { type MonthCosts, monthCosts } from './month-costs.ts';
 import { forgetTrialDays, keepTrialDays } from './trial-days.ts';
-import { type Organization, organizationsOf, type UsageAccount, usageAccount } from './usage-account.ts';
+import { keepTrialPolicies } from './trial-policies.ts';
+import { type Organization, organizationsOf, type UsageAccount, usageAccount, usageKey } from './usage-account.ts';
 import { clearUsageMetrics, logAnomalies, showUsageAge, showUsageMetrics } from './usage-metrics.ts';
 
 /** How often it is looked whether an hour has passed, in real milliseconds. */
@@ -50,6 +52,7 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
   const stop = new AbortController();
   const laterMs = new Map<string, number>();
   const loggedAnomalies = new Set<string>();
+  const noted = new Map<string, string>();
   let shown: MonthCosts[] = [];
 
   async function round(): Promise<void> {
@@ -59,6 +62,7 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
       return;
     }
     const results = await readAll(deps, laterMs, stop.signal);
+    await notePolicies(deps, noted);
     if (stop.signal.aborted) return;
     const isNew = shown.length === 0 || results.includes('new');
     if (isNew) {
@@ -144,6 +148,23 @@ async function readOne(
   const message = `the control API gives no usage of ${id} (${error.message}): costs are not known; it needs a paid plan and a key that is not scoped to a project`;
   if (isNews) log.info(fields, message);
   return 'old';
+}
+
+/** Notes for each trial that runs which policies count; `noted` has what this daemon has noted, by trial. */
+async function notePolicies(deps: UsageRoundsDeps, noted: Map<string, string>): Promise<void> {
+  const { policies, revision = null } = deps.rules.current;
+  const now = { atMs: deps.clock.now(), setHash: policies.set.hash, revision };
+  const rules = `${now.setHash} ${revision}`;
+  const running = policies.set.policies.filter((policy) => policy.kind === 'trial');
+  if (running.length === 0) return;
+  for (const organization of organizationsOf(listedProjects(deps), deps.accounts)) {
+    for (const trial of running) {
+      const key = `${usageKey(organization)}/${trial.name}`;
+      if (noted.get(key) === rules || now.atMs < trialSpan(trial.design).fromMs) continue;
+      await keepTrialPolicies(deps.store, organization, trial, now);
+      noted.set(key, rules);
+    }
+  }
 }
 
 /** Keeps the days of the trials that the policies have, and forgets those of others, unless the policies of their team are not loaded. */

@@ -42,6 +42,8 @@ export interface TrialRead {
   /** How long computes had what their arm is to have, as the store knows it. */
   kept: Compliance[];
   nowMs: number;
+  /** When policies were changed during it, as daemons have noted it; undefined if they have noted nothing. */
+  policyChanges: FleetUsage['policyChanges'];
   /** Until when usage is known, milliseconds since the epoch; undefined if none is. */
   usedUntilMs: number | undefined;
   missing: readonly string[];
@@ -78,7 +80,9 @@ export async function readTrial(flags: SavingsFlags): Promise<TrialRead> {
   const usedUntilMs = ends.length === 0 ? undefined : ends.reduce((latest, ms) => Math.max(latest, ms));
   const missing = [...read.value.missing, ...(used?.missing ?? [])];
   const kept = subjects.flatMap(({ trials }) => trials?.[trial.name]?.kept ?? []);
-  return { trial, policies, computes, units, kept, nowMs, usedUntilMs, missing, notes: [...read.value.notes] };
+  const { policyChanges } = used ?? {};
+  const notes = [...read.value.notes];
+  return { trial, policies, computes, units, kept, policyChanges, nowMs, usedUntilMs, missing, notes };
 }
 
 function findTrial(policies: readonly Policy[], name: string | undefined): TrialPolicy {
@@ -97,13 +101,13 @@ async function usageKnown(
   settings: Settings,
   { fleet }: SavingsFlags,
   { nowMs, trial }: { nowMs: number; trial: { name: string; units: readonly UsageUnit[] } },
-): Promise<{ series: readonly UsageSeries[]; missing: readonly string[]; trialDays: FleetUsage['trialDays'] }> {
+): Promise<Pick<FleetUsage, 'missing' | 'trialDays' | 'policyChanges'> & { series: readonly UsageSeries[] }> {
   if (fleet !== undefined) return { series: [], missing: [], trialDays: new Map() };
   const { readFleetUsage } = await import('../../compose/usage.ts');
   const read = await readFleetUsage({ settings, nowMs, trial });
   if (!read.ok) throw new UserError(read.problem);
-  const { usages, missing, trialDays } = read.value;
-  return { series: usages.flatMap(({ series }) => series), missing, trialDays };
+  const { usages, ...others } = read.value;
+  return { ...others, series: usages.flatMap(({ series }) => series) };
 }
 
 async function readUsage(file: string, computes: readonly Compute[]): Promise<UsageSeries[]> {

@@ -52,6 +52,12 @@ export function savingsReport(read: TrialRead, flags: { from?: string; to?: stri
       from: dateOf(design, period),
       reason: 'more than a fifth of it was frozen',
     })),
+    policies_changed:
+      read.policyChanges?.map(({ atMs, setHash, revision }) => ({
+        at: isoInstant(atMs),
+        set_hash: setHash,
+        revision,
+      })) ?? null,
     ...(flags.by === 'owner' && {
       owners: savingsByOwner(input).map(({ owner, ...of }) => ({ owner, ...savedJson(of) })),
     }),

@@ -22,6 +22,7 @@ export function savingsText(report: SavingsReport): string {
     `  rests on  ${units} ${unit === 'project' ? 'projects' : 'branches'} (as good as ${effective} of one size), ${days.treated} unit-days with the policies and ${days.control} without${hours}`,
     ...complianceLines(report.compliance),
     ...report.periods_left_out.map(({ from, reason }) => `  left out  the period from ${from}: ${reason}`),
+    ...changedLines(report.policies_changed),
     ...leftOutLines(report.left_out),
     ...('owners' in report && report.owners ? ['', ownersTable(report.owners)] : []),
   ].join('\n');
@@ -56,6 +57,15 @@ function complianceLines({ control, treated }: SavingsReport['compliance']): str
   if (control === null && treated === null) return [];
   const percent = (value: number | null) => (value === null ? 'never seen' : `${(100 * value).toFixed(1)} %`);
   return [`  kept to   ${percent(treated)} of the time with the policies, ${percent(control)} without`];
+}
+
+function changedLines(changed: SavingsReport['policies_changed']): string[] {
+  if (!changed || changed.length === 0) return [];
+  const named = changed
+    .slice(0, MOST_NAMED)
+    .map(({ at, revision, set_hash: hash }) => `${at} (${printable(revision ?? hash.slice(0, 12))})`);
+  const more = changed.length > MOST_NAMED ? `, and ${changed.length - MOST_NAMED} times more` : '';
+  return [`  changed   policies, during the trial: ${named.join(', ')}${more}`];
 }
 
 function ownersTable(owners: NonNullable<SavingsReport['owners']>): string {
