@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import type { Planning } from '../compose/planning.ts';
 import type { EvaluatedCompute } from '../domain/evaluate/evaluate.ts';
 import type { Explanation } from './explain/describe-explanation.ts';
 import { UserError } from './fail.ts';
@@ -46,18 +47,17 @@ async function explain(name: string, flags: DecidingFlags): Promise<void> {
   writeOut(`${describeExplanation(explanation, colorsOf(process.stdout))}\n`);
 }
 
-/** True if no other project matters to what is planned for these: the compute is among them, and none is to be restarted. */
-function isAlone(computes: readonly EvaluatedCompute[], computeId: string | undefined): boolean {
-  return (
-    computes.some(({ compute }) => computeId === undefined || compute.computeId === computeId) &&
-    computes.every(({ plan }) => plan.actions.every(({ disconnects }) => !disconnects))
+/** What a person must know who sees a restart that was planned for one project alone. */
+function atOnceNote(computes: readonly EvaluatedCompute[]): string[] {
+  const names = computes.flatMap(({ plan }) =>
+    plan.actions.flatMap(({ disconnects, policy }) => (disconnects ? [policy] : [])),
+  );
+  return [...new Set(names)].map(
+    (policy) => `only this project was read: how many others ${policy} restarts now (at_once) is in ebb plan`,
   );
 }
 
-/**
- * Where its project is named, or what is stored tells it, only that is read. What restarts a compute is planned together with the whole fleet, as a daemon does: of
- * those that a policy selects, only some may be restarted at once.
- */
+/** Where its project is named, or what is stored tells it, only that is read. */
 async function explanationOf(name: string, flags: DecidingFlags) {
   const atMs = instantOf(flags.at);
   const { settings, policies } = await settingsAndPolicies(flags);
@@ -70,12 +70,14 @@ async function explanationOf(name: string, flags: DecidingFlags) {
   const [project, second] = name.split('/');
   const compute = second === undefined ? name : undefined;
   const first = await planOnce({ ...options, ...(compute === undefined ? { project } : { compute }) });
+  const isThere = ({ plan: { computes } }: Planning) => computes.some((one) => one.compute.computeId === compute);
+  // What is stored may name a project that the compute is no longer in, and a name may be of a compute or of a project.
   const serves = first.ok
-    ? first.value.project === undefined || isAlone(first.value.plan.computes, compute)
+    ? compute === undefined || first.value.project === undefined || isThere(first.value)
     : compute !== undefined;
   const result = serves ? first : await planOnce(options);
   if (!result.ok) throw new UserError(result.problem);
-  const { plan, situation } = result.value;
+  const { plan, situation, project: alone } = result.value;
   const planned = findCompute(plan.computes, name);
   const { compute: found, record, nextBoundaryMs } = planned;
   const next =
@@ -92,5 +94,6 @@ async function explanationOf(name: string, flags: DecidingFlags) {
           instantMs: nextBoundaryMs,
         });
   const explanation: Explanation = { atMs: plan.atMs, planned, ...(next && { next }) };
-  return { explanation, aside: result.value };
+  const notes = alone === undefined ? [] : atOnceNote([planned]);
+  return { explanation, aside: { ...result.value, notes: [...result.value.notes, ...notes] } };
 }

@@ -8,6 +8,11 @@ const CHECK_MS = 60_000;
 /** A start that comes before the suspend has ended, or just then, is the second half of a restart: instants are whole seconds. */
 const RESTART_MS = 2_000;
 
+/** Nobody restarts a compute more often than this, on as many occasions. */
+const MOST_RESTARTS_A_DAY = 2;
+const LEAST_RESTARTS = 20;
+const DAY_MS = 86_400_000;
+
 /** One stretch in which a compute was awake: [startMs, endMs). */
 export interface AwakeInterval {
   startMs: number;
@@ -79,6 +84,28 @@ export function awakeHistory(
   for (const event of effective) event.effect === 'start' ? wake(event) : sleep(event);
   if (awake) history.intervals.push(awake);
   else history.asleepSinceMs = suspended?.atMs;
+  return withClientsAtTimeout(history, events);
+}
+
+/**
+ * What looks like a restart many times a day is a client that comes just when the timeout has passed, such as a ping each five minutes under
+ * a timeout of five minutes. A restart after which settings are changed is one.
+ */
+function withClientsAtTimeout(history: AwakeHistory, events: readonly ComputeEvent[]): AwakeHistory {
+  const { intervals, fromMs, toMs } = history;
+  const suspends = new Map(events.filter(({ effect }) => effect === 'suspend').map((event) => [event.atMs, event]));
+  const found = intervals.flatMap((one, index) => {
+    const [next, suspend] = [intervals[index + 1], suspends.get(one.endMs)];
+    if (next?.start !== 'restart' || !suspend) return [];
+    const nearby = events.slice(firstFrom(events, one.endMs - NEARBY_MS), firstFrom(events, one.endMs + NEARBY_MS + 1));
+    const others = nearby.filter(({ atMs }) => atMs !== next.startMs);
+    return endOf(suspend, one.startMs, others) === 'timeout' ? [{ one, next }] : [];
+  });
+  if (found.length < Math.max(LEAST_RESTARTS, (MOST_RESTARTS_A_DAY * (toMs - fromMs)) / DAY_MS)) return history;
+  for (const { one, next } of found) {
+    one.end = 'timeout';
+    next.start = 'client';
+  }
   return history;
 }
 

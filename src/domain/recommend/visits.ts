@@ -92,8 +92,10 @@ const ROUNDED_MS = 1_000;
 /**
  * Whether gaps could as well come from visits that don't remember each other: then how long the last one was ago says nothing
  * about the next, and no timeout is better than another but by what a start is worth. Kolmogorov-Smirnov against the exponential distribution.
+ * If most come at once after the timeout they are not: such visits would come each few seconds, and no timeout would ever pass.
  */
 export function areMemoryless(excessMs: readonly number[]): boolean {
+  if (excessMs.filter((ms) => ms < SOONEST_MS).length > excessMs.length / 2) return false;
   const sorted = excessMs.filter((ms) => ms >= SOONEST_MS).toSorted((a, b) => a - b);
   const count = sorted.length;
   if (count < 5) return true;
