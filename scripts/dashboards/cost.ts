@@ -26,6 +26,7 @@ export function costDashboard(): DashboardBuilder {
     .withVariable(labelVariable(ACCOUNT))
     .withVariable(labelVariable(OWNER));
   addRow(dashboard, 'This month', month());
+  addRow(dashboard, 'Waste', waste());
   addRow(dashboard, 'How sure that is', certainty());
   return dashboard;
 }
@@ -72,6 +73,41 @@ function month(): Panel[] {
       title: 'Twenty largest projects',
       description: 'CU-hours of this billing month; "unattributed" is what belongs to none of its branches.',
       queries: [{ expr: `topk(20, ${USAGE})` }],
+      value: 'CU-hours',
+      width: 24,
+    }),
+  ];
+}
+
+/** Once for each owner, finding and figure: for a moment, when one daemon takes over from another, two may export it. */
+const WASTE = (metric: 'usd' | 'cu_hours', bound: 'low' | 'high') =>
+  `max by (account, owner, finding, figure) (ebb_waste_month_${metric}{account=~"$account", owner=~"$owner", bound="${bound}"})`;
+
+function waste(): Panel[] {
+  const byFigure = (metric: 'usd' | 'cu_hours') =>
+    (['low', 'high'] as const).map((bound) => ({
+      expr: `sum by (figure) (${WASTE(metric, bound)})`,
+      legend: `{{figure}}, ${bound}`,
+    }));
+  return [
+    numbers({
+      title: 'What would cost less, dollars a month',
+      description:
+        'What the findings of ebb recommend would save, by what the figure promises (docs/recommend.md), where prices are known. The page /waste lists them.',
+      queries: byFigure('usd'),
+      unit: 'currencyUSD',
+      width: 12,
+    }),
+    numbers({
+      title: 'What would cost less, CU-hours a month',
+      description: 'The same in CU-hours. Figures promise different things: they are not added up.',
+      queries: byFigure('cu_hours'),
+      width: 12,
+    }),
+    list({
+      title: 'Waste by owner and finding',
+      description: 'CU-hours a month, the high end; what is found anew once a day.',
+      queries: [{ expr: `topk(20, ${WASTE('cu_hours', 'high')})` }],
       value: 'CU-hours',
       width: 24,
     }),

@@ -28,6 +28,8 @@ export interface Rhythm {
   rulesMs: number;
   /** Between two looks whether a source of connections is due. */
   samplingMs: number;
+  /** Between two looks of which projects it is due to find what would cost less. */
+  wasteMs: number;
 }
 
 /** At the start, an API that does not answer in this time is unavailable; real milliseconds. */

@@ -79,17 +79,26 @@ async function runRecommend(names: string[], flags: RecommendFlags): Promise<voi
 }
 
 async function parts() {
-  const [recommending, first, { readHolds }, { readPast }, { settingsOrFail }, { recommend }, { selectComputes }] =
-    await Promise.all([
-      import('./recommend/facts.ts'),
-      import('./init/first-findings.ts'),
-      import('../compose/daemon-facts.ts'),
-      import('./past/read-past.ts'),
-      import('./or-fail.ts'),
-      import('../domain/recommend/recommend.ts'),
-      import('./select-named.ts'),
-    ]);
-  return { ...recommending, ...first, readHolds, readPast, settingsOrFail, recommend, selectComputes };
+  const [
+    recommending,
+    first,
+    { readHolds },
+    { readPast },
+    { settingsOrFail },
+    { recommend },
+    { selectComputes },
+    days,
+  ] = await Promise.all([
+    import('./recommend/facts.ts'),
+    import('./init/first-findings.ts'),
+    import('../compose/daemon-facts.ts'),
+    import('./past/read-past.ts'),
+    import('./or-fail.ts'),
+    import('../domain/recommend/recommend.ts'),
+    import('./select-named.ts'),
+    import('../policy/calendars/public-holidays.ts'),
+  ]);
+  return { ...recommending, ...first, ...days, readHolds, readPast, settingsOrFail, recommend, selectComputes };
 }
 
 /** What has no price is never too cheap: nobody knows. */
@@ -100,7 +109,7 @@ function isWanted({ owner, savesUsd }: Finding, flags: RecommendFlags): boolean 
 
 async function writePolicies(folder: string, findings: readonly Finding[], { computes }: Past): Promise<void> {
   const [{ policyFiles }, { refuseIfThere, writeFiles }] = await Promise.all([
-    import('./recommend/policies.ts'),
+    import('../app/recommend/policies.ts'),
     import('./init/files.ts'),
   ]);
   const files = policyFiles(
@@ -121,7 +130,7 @@ async function writePolicies(folder: string, findings: readonly Finding[], { com
 
 async function rendered(findings: readonly Finding[], past: Past, { json, format }: RecommendFlags): Promise<string> {
   if (json || format === 'json') {
-    const { recommendJson } = await import('./recommend/to-json.ts');
+    const { recommendJson } = await import('../app/recommend/finding-document.ts');
     return jsonText(recommendJson(past, findings));
   }
   const { recommendMarkdown, recommendText } = await import('./recommend/text.ts');

@@ -49,6 +49,7 @@ const RHYTHM: Rhythm = {
   waitingMs: 60_000,
   rulesMs: 2_000,
   samplingMs: 1_000,
+  wasteMs: 60_000,
 };
 
 export type Closer = () => Promise<void>;

@@ -6,11 +6,13 @@ import { createInventory } from '../app/fleet/inventory.ts';
 import { startLeaderRefresh } from '../app/group/leader-refresh.ts';
 import { onlyAsLeader, withRightClock } from '../app/group/pause-queues.ts';
 import { createFollowOperations } from '../app/operations/follow.ts';
+import { startWasteRounds } from '../app/recommend/waste-rounds.ts';
 import { createReconcile } from '../app/reconcile/reconcile.ts';
 import { startResync } from '../app/resync.ts';
 import { startReloading } from '../app/rollout/reload.ts';
 import { startUsageRounds } from '../app/usage/usage-rounds.ts';
 import type { Result } from '../common/result.ts';
+import { holidaysOf } from '../policy/calendars/public-holidays.ts';
 import type { RulesSource } from '../ports/rules.ts';
 import type { Settings } from '../settings.ts';
 import { explainApiError } from './control-api.ts';
@@ -54,6 +56,7 @@ function backgroundOf(parts: DaemonParts, { accounts }: Settings): DaemonDeps['b
   const { basics, outside, known, deciding, group } = parts;
   return [
     () => startUsageRounds({ ...basics, ...outside, ...known, ...deciding, ...group, accounts }),
+    () => startWasteRounds({ ...basics, ...outside, ...known, ...deciding, ...group, holidaysOf }),
     () => startResync({ ...basics, ...outside, ...known, ...deciding, ...group }),
     () => startSampling({ ...basics, ...outside, ...known, ...deciding, ...group }),
     () => startLeaderRefresh({ ...basics, ...outside, ...known, ...deciding, ...group }),

@@ -14,6 +14,7 @@ const RELOADED: ReadonlySet<string> = new Set([
   'manualChanges',
   'prices',
   'owners',
+  'coldStartWorthMs',
   'revision',
   'knownSources',
   'teams',
@@ -80,9 +81,9 @@ export function rulesOf(settings: Settings, policies: PolicySet): Rules {
 }
 
 /** Who owns usage, and what it costs. */
-export function costRulesOf({ accounts, owners, prices }: Settings): CostRules {
+export function costRulesOf({ accounts, owners, coldStartWorthMs, prices }: Settings): CostRules {
   const plans = new Map(accounts.flatMap(({ name, plan }) => (plan === undefined ? [] : [[name, plan] as const])));
-  return { owners, prices, plans };
+  return { owners, coldStartWorthMs, prices, plans };
 }
 
 function profilesOf(accounts: Settings['accounts']): Rules['profiles'] {

@@ -15,6 +15,7 @@ import type {
   UsageDocument,
 } from './documents.ts';
 import type { ComputeDetailDocument, FleetDocument, FleetQuery } from './status-page.ts';
+import type { WasteDocument, WasteQuery } from './waste.ts';
 
 export interface OperatorError {
   code: 'invalid' | 'forbidden' | 'not_found' | 'full' | 'busy' | 'unavailable';
@@ -143,6 +144,8 @@ export interface Operator {
   records(query: PageQuery): Promise<OperatorResult<Page<RecordsDocument>>>;
   /** The usage that is kept of an organization. */
   usage(query: UsageQuery): Promise<OperatorResult<Page<UsageDocument>>>;
+  /** What the leader has found that would cost less. */
+  waste(query: WasteQuery): Promise<OperatorResult<WasteDocument>>;
 }
 
 /** While the store can't be asked: what is shown is of this instant. */

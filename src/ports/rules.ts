@@ -2,13 +2,15 @@ import type { AccountPlan, Prices } from '../domain/compute/cost.ts';
 import type { ConnectionProfile } from '../domain/connections/connection-profile.ts';
 import type { NotifyRules } from '../domain/notifications/receivers.ts';
 import type { ManualChanges, PartialDisruption } from '../domain/policy/disruption.ts';
-import type { OwnerRule } from '../domain/policy/owners.ts';
+import type { GlobRule, OwnerRule } from '../domain/policy/owners.ts';
 import type { PolicySet } from '../domain/policy/policy.ts';
 import type { TeamScope } from '../domain/policy/team-parts.ts';
 
 /** Who owns usage, and what it costs. */
 export interface CostRules {
   owners: readonly OwnerRule[];
+  /** What a start is worth, in milliseconds awake. */
+  coldStartWorthMs: readonly GlobRule<number>[];
   prices: Prices;
   /** By account, where the settings say it. */
   plans: ReadonlyMap<string, AccountPlan>;

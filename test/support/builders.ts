@@ -179,7 +179,12 @@ export function compiled(...policies: Policy[]): CompiledPolicies {
 
 /** Rules of which only the policies matter. */
 /** Nobody owns anything, and no price is known. */
-export const NO_COSTS = { owners: [], prices: { free: 0, launch: 0.1, scale: 0.2 }, plans: new Map() };
+export const NO_COSTS = {
+  owners: [],
+  coldStartWorthMs: [],
+  prices: { free: 0, launch: 0.1, scale: 0.2 },
+  plans: new Map(),
+};
 
 /** Nobody is told anything. */
 export const NO_RECEIVERS = { receivers: [], allowedOrigins: [] };

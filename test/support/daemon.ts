@@ -28,6 +28,8 @@ export interface TestDaemonOptions {
   reloads?: boolean;
   accept?: string;
   stageOnLoopback?: boolean;
+  /** How often it looks which projects it is due to look for waste in, in real milliseconds; a minute if it is left out. */
+  wasteMs?: number;
   /** Hears of each event when it happens, besides `events`. */
   onEvent?: (event: DaemonEvent) => void;
 }
@@ -59,7 +61,14 @@ export async function startTestDaemon(options: TestDaemonOptions): Promise<TestD
     settings,
     policies: loaded.set,
     version: 'test',
-    rhythm: { inventoryMs: 200, resyncMs: 500, waitingMs: 300, rulesMs: 200, samplingMs: 1_000 },
+    rhythm: {
+      inventoryMs: 200,
+      resyncMs: 500,
+      waitingMs: 300,
+      rulesMs: 200,
+      samplingMs: 1_000,
+      wasteMs: options.wasteMs ?? 60_000,
+    },
     logTo: new Writable({
       write(chunk, _encoding, done) {
         logs.push(JSON.parse(String(chunk)));

@@ -67,6 +67,7 @@ export function createOperatorClient(options: OperatorClientOptions): Operator {
     restore: (body) => ask('restore', { body }),
     records: (query) => page('records', { ...query }),
     usage: (query) => page('usage', { ...query }),
+    waste: (query) => ask('waste', { query: { ...query } }),
   };
 }
 

@@ -10,6 +10,7 @@ import { release } from './release.ts';
 import { restore } from './restore.ts';
 import { status } from './status.ts';
 import { listRecords, listUsage } from './stored.ts';
+import { waste } from './waste.ts';
 
 /** The digest of a policy set, or enough of its beginning, as the log and `ebb status` give it. */
 const HASH = /^[0-9a-f]{12,64}$/;
@@ -41,6 +42,7 @@ export function createOperator(parts: OperatorParts): Operator {
     restore: (request, caller) => restore(by(caller), request),
     records: (query) => listRecords(parts, query),
     usage: (query) => listUsage(parts, query),
+    waste: (query) => waste(parts, query),
   };
 }
 

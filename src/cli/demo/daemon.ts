@@ -12,7 +12,14 @@ export interface DemoFlags {
 }
 
 /** In real time: a simulated day has room for many more inventories than a real minute, and an hour passes in less than a second. */
-const RHYTHM = { inventoryMs: 1_000, resyncMs: 1_000, waitingMs: 500, rulesMs: 2_000, samplingMs: 100 };
+const RHYTHM = {
+  inventoryMs: 1_000,
+  resyncMs: 1_000,
+  waitingMs: 500,
+  rulesMs: 2_000,
+  samplingMs: 100,
+  wasteMs: 60_000,
+};
 
 const GROUP = 'demo';
 const USUAL_LISTEN = '127.0.0.1:9464';

@@ -1,10 +1,11 @@
 import { printable } from '../../common/safe-text.ts';
 import type { Finding } from '../../domain/recommend/finding.ts';
 import { recommend } from '../../domain/recommend/recommend.ts';
+import { holidaysOf } from '../../policy/calendars/public-holidays.ts';
 import type { Settings } from '../../settings.ts';
 import { readPast } from '../past/read-past.ts';
 import type { ReadFleet } from '../read-fleet.ts';
-import { holidaysOf, recommendFacts } from '../recommend/facts.ts';
+import { recommendFacts } from '../recommend/facts.ts';
 import { changeText, savedText } from '../recommend/text.ts';
 
 const MOST_SHOWN = 5;

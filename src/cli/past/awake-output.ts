@@ -1,9 +1,10 @@
+import type { PastCompute } from '../../app/recommend/past.ts';
 import { printable } from '../../common/safe-text.ts';
 import { type AwakeFinding, findCause, type Range } from '../../domain/awake/causes.ts';
 import { formatDuration } from '../../domain/compute/settings-text.ts';
 import { formatDollars, formatHours } from '../forecast/sums.ts';
 import { shortened } from '../output.ts';
-import type { Past, PastCompute } from './read-past.ts';
+import type { Past } from './read-past.ts';
 
 const NAME_WIDTH = 40;
 

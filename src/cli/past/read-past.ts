@@ -1,12 +1,12 @@
 import { type FleetReading, readFleet, refusedNotes } from '../../app/fleet/read-fleet.ts';
 import { readOperations } from '../../app/fleet/read-operations.ts';
+import { type PastCompute, pastOfComputes } from '../../app/recommend/past.ts';
 import { openForReading, type Reading } from '../../compose/reading.ts';
 import { usageOfProjects } from '../../compose/usage.ts';
-import { type AwakeHistory, awakeHistory, within } from '../../domain/awake/intervals.ts';
 import { createOperationLog, type OperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
-import { ACCOUNT_PLANS, type AccountPlan } from '../../domain/compute/cost.ts';
-import type { UsageBucket, UsageSeries } from '../../domain/usage/usage.ts';
+import { ACCOUNT_PLANS } from '../../domain/compute/cost.ts';
+import type { UsageSeries } from '../../domain/usage/usage.ts';
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings.ts';
 import { UserError } from '../fail.ts';
@@ -14,18 +14,6 @@ import type { PastFlags } from './flags.ts';
 import { showProgress } from './progress.ts';
 
 const DAY_MS = 86_400_000;
-
-/** What is known of one compute and its past. */
-export interface PastCompute {
-  compute: Compute;
-  /** Made when it is asked for: those of a large fleet together would fill the memory. */
-  readHistory(): AwakeHistory;
-  /** CU-seconds of its branch, where it is the branch's only compute. */
-  hours?: readonly UsageBucket[];
-  plan?: AccountPlan;
-  /** US dollars for a CU-hour; absent where nobody said which plan the account has. */
-  price?: number;
-}
 
 export interface Past {
   /** How far is looked back, milliseconds since the epoch. */
@@ -177,24 +165,8 @@ function pastOf(options: {
   const { fleet, log, toMs, errors, notes } = options.sources;
   const [first] = errors;
   if (first !== undefined && fleet.projects.length === 0) throw new UserError(first);
-  const projects = new Map(log.projects.map((project) => [project.projectId, project]));
-  const hours = new Map(usage.map((series) => [`${series.projectId} ${series.branchId}`, series.buckets]));
-  const onBranch = countBy(fleet.computes, branchKey);
-  const computes = fleet.computes.map((compute): PastCompute => {
-    const project = projects.get(compute.projectId);
-    const coveredFromMs = Math.max(project?.fromMs ?? toMs, fromMs);
-    const readHistory = () => {
-      const events = project?.eventsOf(compute.computeId) ?? [];
-      return within(awakeHistory(events, { fromMs: project?.fromMs ?? toMs, toMs, hint: compute }), coveredFromMs);
-    };
-    const ofBranch = onBranch.get(branchKey(compute)) === 1 ? hours.get(branchKey(compute)) : undefined;
-    return {
-      compute,
-      readHistory,
-      ...(ofBranch && { hours: ofBranch }),
-      ...pricing(settings, compute, options.sources.plans),
-    };
-  });
+  const pricing = (compute: Compute) => pricingOf(settings, compute, options.sources.plans);
+  const computes = pastOfComputes({ computes: fleet.computes, log, usage, fromMs, toMs, pricing });
   return {
     fromMs,
     toMs,
@@ -204,18 +176,8 @@ function pastOf(options: {
   };
 }
 
-function branchKey({ projectId, branchId }: Compute): string {
-  return `${projectId} ${branchId}`;
-}
-
-function countBy<T>(all: readonly T[], keyOf: (one: T) => string): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const one of all) counts.set(keyOf(one), (counts.get(keyOf(one)) ?? 0) + 1);
-  return counts;
-}
-
 /** The plan of the settings, else that of the usage. */
-function pricing(
+function pricingOf(
   { accounts, prices }: Settings,
   { account }: Compute,
   plans: Sources['plans'],

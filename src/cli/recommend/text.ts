@@ -1,7 +1,6 @@
 import { printable } from '../../common/safe-text.ts';
 import type { Range } from '../../domain/awake/causes.ts';
-import { formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
-import type { Fields, Finding } from '../../domain/recommend/finding.ts';
+import { changesIn, type Finding } from '../../domain/recommend/finding.ts';
 import { formatDollars, formatHours, sumOf } from '../forecast/sums.ts';
 import { shortened } from '../output.ts';
 import { plainTable } from '../terminal.ts';
@@ -85,22 +84,9 @@ export function savedText({ savesUsd, savesCuHours }: Finding): string {
 
 /** What would be changed; for what no policy changes, the first of the evidence, and for what is unused, since when. */
 export function changeText({ finding, now, proposed, evidence }: Finding): string {
-  const changes = (Object.keys(proposed) as (keyof Fields)[]).map((field) => {
-    return `${LABELS[field]} ${fieldText(field, now[field])} → ${fieldText(field, proposed[field])}`;
-  });
+  const changes = changesIn({ now, proposed });
   if (changes.length === 0) return cell(evidence.slice(0, 2).join(': '));
   return cell([...changes, ...(finding === 'unused' ? evidence.slice(0, 1) : [])].join(', '));
-}
-
-const LABELS: Readonly<Record<keyof Fields, string>> = {
-  suspend_timeout_seconds: 'suspend_after',
-  min_cu: 'minimum',
-  max_cu: 'maximum',
-};
-
-function fieldText(field: keyof Fields, value: number | undefined): string {
-  if (value === undefined) return '?';
-  return field === 'suspend_timeout_seconds' ? formatSuspendTimeout(value) : `${value} CU`;
 }
 
 function cell(text: string): string {

@@ -2,18 +2,15 @@ import type { Figure, Range } from '../awake/causes.ts';
 import type { AwakeHistory } from '../awake/intervals.ts';
 import type { Compute } from '../compute/compute.ts';
 import type { AccountPlan } from '../compute/cost.ts';
+import { formatSuspendTimeout } from '../compute/settings-text.ts';
 import type { ConnectionProfile } from '../connections/connection-profile.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 
-export type FindingKind =
-  | 'timeout'
-  | 'window'
-  | 'never_suspends'
-  | 'minimum'
-  | 'maximum'
-  | 'unused'
-  | 'preview'
-  | 'awake';
+export const FINDING_KINDS = [
+  ...(['timeout', 'window', 'never_suspends', 'minimum', 'maximum'] as const),
+  ...(['unused', 'preview', 'awake'] as const),
+] as const;
+export type FindingKind = (typeof FINDING_KINDS)[number];
 
 /** What is known of one compute: what recommendations are computed from. */
 export interface RecommendFacts {
@@ -75,3 +72,21 @@ export interface Finding {
 
 /** A finding before it has a price. */
 export type Unpriced = Omit<Finding, 'savesUsd' | 'owner' | 'compute'>;
+
+const LABELS: Readonly<Record<keyof Fields, string>> = {
+  suspend_timeout_seconds: 'suspend_after',
+  min_cu: 'minimum',
+  max_cu: 'maximum',
+};
+
+/** What is proposed, in words: `suspend_after 5m → 1m`; one text for each field. */
+export function changesIn({ now, proposed }: Pick<Finding, 'now' | 'proposed'>): string[] {
+  return (Object.keys(proposed) as (keyof Fields)[]).map((field) => {
+    return `${LABELS[field]} ${fieldText(field, now[field])} → ${fieldText(field, proposed[field])}`;
+  });
+}
+
+function fieldText(field: keyof Fields, value: number | undefined): string {
+  if (value === undefined) return '?';
+  return field === 'suspend_timeout_seconds' ? formatSuspendTimeout(value) : `${value} CU`;
+}

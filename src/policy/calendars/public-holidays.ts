@@ -21,6 +21,12 @@ export function publicHolidays(place: HolidayPlace): DaysResult {
   return result;
 }
 
+/** Those that a whole country has, as days since 1970-01-01; undefined if the country is not known. */
+export function holidaysOf(country: string): readonly number[] | undefined {
+  const found = publicHolidays({ country, state: undefined, region: undefined });
+  return found.ok ? found.days : undefined;
+}
+
 function readHolidays({ country, state, region }: HolidayPlace): DaysResult {
   const holidays = openHolidays();
   const wrong =

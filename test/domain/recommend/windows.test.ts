@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { policyYaml } from '../../../src/cli/recommend/policies.ts';
+import { policyYaml } from '../../../src/app/recommend/policies.ts';
 import { awakeHistory } from '../../../src/domain/awake/intervals.ts';
 import { CONNECTION_PROFILES } from '../../../src/domain/connections/connection-profile.ts';
 import { recommend } from '../../../src/domain/recommend/recommend.ts';
 import { type UsePattern, usePattern, usesByLog, usesByUsage } from '../../../src/domain/recommend/windows.ts';
 import { instantOfMinute, localDayAt, weekdayOf } from '../../../src/domain/time/windows/local-time.ts';
-import { publicHolidays } from '../../../src/policy/calendars/public-holidays.ts';
+import { holidaysOf } from '../../../src/policy/calendars/public-holidays.ts';
 import { parsePolicyFiles } from '../../../src/policy/parse.ts';
 import { aCompute } from '../../support/builders.ts';
 import { type Activity, between, DAY, type Dice, dice, HOUR, MINUTE, simulate, visits } from '../../support/demand.ts';
@@ -15,11 +15,6 @@ import { historyOf } from './history.ts';
 /** Twelve weeks with the change of the clocks in Europe and America, and with holidays in the three countries. */
 const TO = Date.parse('2026-12-29T00:00:00Z');
 const SPAN = { fromMs: TO - 84 * DAY, toMs: TO };
-
-function holidaysOf(country: string): readonly number[] | undefined {
-  const found = publicHolidays({ country, state: undefined, region: undefined });
-  return found.ok ? found.days : undefined;
-}
 
 interface Office {
   zone: string;

@@ -1,6 +1,7 @@
 /** What may be told over HTTP. Unknown keys are refused: a word that is not understood must not be dropped. */
 import { z } from 'zod';
 import { parseJson } from '../../../common/result.ts';
+import { FINDING_KINDS } from '../../../domain/recommend/finding.ts';
 import { LONGEST_OVERRIDE_SECONDS, MOST_CHARACTERS, MOST_PER_PAGE } from '../../../ports/operator.ts';
 import { FLEET_GROUPS, FLEET_ORDERS } from '../../../ports/status-page.ts';
 
@@ -95,6 +96,11 @@ export const FleetQuery = z.strictObject({
   reason: wholeName,
   sort: z.enum(FLEET_ORDERS).optional(),
   group: z.enum(FLEET_GROUPS).optional(),
+  page: z.coerce.number().int().min(1).default(1),
+});
+export const WasteQuery = z.strictObject({
+  owner: wholeName,
+  finding: z.enum(FINDING_KINDS).optional(),
   page: z.coerce.number().int().min(1).default(1),
 });
 /** `select` is the JSON of a selector, as `POST /freezes` takes it. */

@@ -9,6 +9,7 @@ export const API_PATHS = {
   plan: ['get', '/plan'],
   records: ['get', '/records'],
   usage: ['get', '/usage'],
+  waste: ['get', '/waste'],
   holds: ['get', '/holds'],
   hold: ['post', '/holds'],
   endHold: ['delete', '/holds/{id}'],

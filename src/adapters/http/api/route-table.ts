@@ -15,10 +15,12 @@ import {
   RestoreBody,
   StatusQuery,
   UsageQuery,
+  WasteQuery,
 } from './bodies.ts';
 import { age, Compute, Decision, Freeze, Hold, Plan, Released, Restored, Status, text } from './documents.ts';
 import { ComputeDetail, Fleet } from './page-documents.ts';
 import { API_PATHS, type RouteName } from './paths.ts';
+import { Waste } from './waste-documents.ts';
 
 /** A request, checked. */
 export interface Asked<Query = unknown, Body = unknown> {
@@ -156,6 +158,10 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
     ...{ summary: 'Stored usage; the format may change', query: UsageQuery, answer: Usage },
     run: async ({ operator, query }) =>
       mapped(await operator.usage(query), (page) => ({ usage: page.items, next: page.next })),
+  }),
+  waste: route({
+    ...{ summary: 'What would cost less, as ebb recommend', query: WasteQuery, answer: Waste },
+    run: ({ operator, query }) => operator.waste(query),
   }),
   holds: route({
     ...{ summary: 'Active holds', query: PageQuery },

@@ -74,7 +74,7 @@ interface ChoiceProps {
   options: readonly string[];
 }
 
-function Choice({ name, label, value, any, options }: ChoiceProps) {
+export function Choice({ name, label, value, any, options }: ChoiceProps) {
   const all = value === undefined || options.includes(value) ? options : [...options, value];
   return (
     <>

@@ -17,6 +17,7 @@ interface LayoutProps {
 
 const NAVIGATION = [
   ['/', 'Fleet'],
+  ['/waste', 'Waste'],
   ['/readyz', 'Readiness'],
   ['/metrics', 'Metrics'],
   ['/api/v1/openapi.json', 'API'],

@@ -5,13 +5,14 @@ import type { z } from 'zod';
 import { EngineAwayError } from '../../../ports/engine.ts';
 import { type DaemonOperator, MOST_CHARACTERS } from '../../../ports/operator.ts';
 import type { Log } from '../../../ports/telemetry.ts';
-import { FleetQuery } from '../api/bodies.ts';
+import { FleetQuery, WasteQuery } from '../api/bodies.ts';
 import { ownFormGuard, unavailable } from '../guards.ts';
 import type { Tokens } from '../tokens.ts';
 import { computeView } from './compute-view.tsx';
 import { fleetView } from './fleet-view.tsx';
 import { addForm, type FormOptions, HoldFields, ReleaseFields } from './form-route.ts';
 import { errorAnswer, errorView, pageAnswer, releaseView } from './small-views.tsx';
+import { wasteView } from './waste-view.tsx';
 
 const DECISIONS_SHOWN = 20;
 const MOST_FORM_BYTES = 16 * 1024;
@@ -33,6 +34,7 @@ export function pageRoutes({ operator, tokens, log }: PageOptions): Hono {
   const app = new Hono();
   app.on('POST', ['/', '/computes/*', '/holds/*'], ownFormGuard(), bodyLimit({ maxSize: MOST_FORM_BYTES }));
   addFleet(app, operator);
+  addWaste(app, operator);
   const forms = { tokens, log, operator };
   addCompute(app, operator, forms);
   addRelease(app, operator, forms);
@@ -49,7 +51,7 @@ export function pageRoutes({ operator, tokens, log }: PageOptions): Hono {
 
 function addFleet(app: Hono, operator: DaemonOperator): void {
   app.get('/', async (context) => {
-    const query = fleetQuery(context.req.query());
+    const query = queryOf(FleetQuery, context.req.query());
     const [status, fleet, decisions] = await Promise.all([
       operator.status(),
       operator.fleet(query),
@@ -63,13 +65,18 @@ function addFleet(app: Hono, operator: DaemonOperator): void {
   });
 }
 
+function addWaste(app: Hono, operator: DaemonOperator): void {
+  app.get('/waste', async (context) => {
+    const query = queryOf(WasteQuery, context.req.query());
+    return pageAnswer(context, await operator.waste(query), (found) => wasteView({ found, query }));
+  });
+}
+
 /** Of an address that a person may have written: what is not understood is left out. */
-function fleetQuery(given: Record<string, string>): z.infer<typeof FleetQuery> {
+function queryOf<Schema extends z.ZodObject>(schema: Schema, given: Record<string, string>): z.output<Schema> {
   const cut = Object.entries(given).map(([key, value]) => [key, value.trim().slice(0, MOST_CHARACTERS.query)]);
-  const understood = cut.filter(
-    ([key, value]) => value !== '' && FleetQuery.safeParse({ [key as string]: value }).success,
-  );
-  return FleetQuery.parse(Object.fromEntries(understood));
+  const understood = cut.filter(([key, value]) => value !== '' && schema.safeParse({ [key as string]: value }).success);
+  return schema.parse(Object.fromEntries(understood));
 }
 
 function addCompute(app: Hono, operator: DaemonOperator, forms: FormOptions): void {

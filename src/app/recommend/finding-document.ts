@@ -1,18 +1,21 @@
 import type { Range } from '../../domain/awake/causes.ts';
 import type { Finding } from '../../domain/recommend/finding.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
+import type { FindingDocument } from '../../ports/waste.ts';
 import { policyYaml } from './policies.ts';
 
 /** Findings as `ebb recommend --json` shows them. */
 export function recommendJson({ fromMs, toMs }: { fromMs: number; toMs: number }, findings: readonly Finding[]) {
-  return { from: isoInstant(fromMs), to: isoInstant(toMs), findings: findings.map(findingJson) };
+  return { from: isoInstant(fromMs), to: isoInstant(toMs), findings: findings.map(findingDocument) };
 }
 
-function findingJson(finding: Finding) {
+/** One finding, its numbers rounded. */
+export function findingDocument(finding: Finding): FindingDocument {
   const { compute, owner, now, proposed, figure, savesCuHours, savesUsd, startsMonth, awakeShare, evidence, risk } =
     finding;
   return {
-    ...{ finding: finding.finding, project_id: compute.projectId, compute_id: compute.computeId, owner },
+    ...{ finding: finding.finding, project_id: compute.projectId, project_name: compute.projectName },
+    ...{ compute_id: compute.computeId, owner },
     ...{ now, proposed, figure },
     saves: { cu_hours_month: range(savesCuHours), usd_month: savesUsd ? range(savesUsd) : null },
     starts_month: startsMonth ? change(startsMonth) : null,
@@ -21,12 +24,9 @@ function findingJson(finding: Finding) {
   };
 }
 
-function change({ before, after }: { before: number; after: Range }) {
-  const entries: [string, unknown][] = [
-    ['now', rounded(before)],
-    ['then', range(after)],
-  ];
-  return Object.fromEntries(entries);
+function change({ before, after }: { before: number; after: Range }): { now: number; then: Range } {
+  // biome-ignore lint/suspicious/noThenProperty: the name of the field; a number or range is no promise
+  return { now: rounded(before), then: range(after) };
 }
 
 function range({ low, high }: Range): Range {

@@ -1,0 +1,142 @@
+import { changesIn, FINDING_KINDS } from '../../../domain/recommend/finding.ts';
+import type { FindingDocument, WasteDocument, WasteQuery, WasteTotal } from '../../../ports/waste.ts';
+import { Choice } from './fleet-filters.tsx';
+import { wholePage } from './layout.tsx';
+import { ComputeLink, Table } from './parts.tsx';
+import { plural } from './words.ts';
+
+interface WasteViewProps {
+  found: WasteDocument;
+  query: WasteQuery;
+}
+
+type Range = WasteTotal['cu_hours_month'];
+
+/** `/waste`: what would cost less, what is saved most first, as `ebb recommend` lists it. */
+export function wasteView({ found, query }: WasteViewProps) {
+  const { findings, totals, matched, projects, from, to } = found;
+  return wholePage({
+    title: 'Waste',
+    children: (
+      <>
+        <h1>Waste</h1>
+        <p>
+          What would cost less, as <code>ebb recommend</code> lists it: from the operations of four weeks and from
+          measured usage.{' '}
+          {from === null || to === null ? (
+            <span>
+              No project has been looked at yet: the leader begins within a minute, and looks at each once a day.
+            </span>
+          ) : (
+            <span>
+              {plural(projects, 'project')} looked at between <Minute iso={from} /> and <Minute iso={to} />.
+            </span>
+          )}{' '}
+          ebb applies none of it by itself.
+        </p>
+        <Filters found={found} query={query} />
+        {totals.length > 0 && <Totals totals={totals} />}
+        {matched === 0 ? (
+          <p class="dim">Nothing is found{from === null ? ' yet' : ''}.</p>
+        ) : (
+          <>
+            <Table
+              caption={`${plural(matched, 'finding')}, the largest saving first`}
+              head={['Compute', 'Saves a month', 'Figure', 'Finding', 'Change', 'Owner', 'Why, and the policy']}
+              rows={findings.map((one) => [
+                <>
+                  {one.project_name} <ComputeLink id={one.compute_id} />
+                </>,
+                <Saves cuHours={one.saves.cu_hours_month} usd={one.saves.usd_month} />,
+                one.figure,
+                one.finding,
+                changesIn(one).join(', ') || one.evidence.slice(0, 2).join(': '),
+                one.owner,
+                <Why finding={one} />,
+              ])}
+            />
+            <Pages found={found} query={query} />
+          </>
+        )}
+      </>
+    ),
+  });
+}
+
+function Filters({ found: { owners }, query: { owner, finding } }: WasteViewProps) {
+  return (
+    <search>
+      <form method="get" action="/waste">
+        <Choice name="owner" label="Owner" value={owner} any="any owner" options={owners} />
+        <Choice name="finding" label="Finding" value={finding} any="any finding" options={FINDING_KINDS} />
+        <button type="submit">Show</button>
+        {(owner !== undefined || finding !== undefined) && <a href="/waste">Show all</a>}
+      </form>
+    </search>
+  );
+}
+
+/** Figures are not added to each other: they promise different things. */
+function Totals({ totals }: { totals: readonly WasteTotal[] }) {
+  return (
+    <Table
+      caption="Totals by what the figure promises"
+      head={['Figure', 'Done by', 'Findings', 'Saves a month']}
+      rows={totals.map(({ figure, by_policy, findings, cu_hours_month, usd_month }) => [
+        figure,
+        by_policy ? 'policies' : 'people',
+        findings.toLocaleString('en'),
+        <Saves cuHours={cu_hours_month} usd={usd_month} />,
+      ])}
+    />
+  );
+}
+
+function Saves({ cuHours, usd }: { cuHours: Range; usd: Range | null }) {
+  const hours = `${rangeWords(cuHours, 1)} CU-hours`;
+  return usd === null ? (
+    hours
+  ) : (
+    <>
+      ${rangeWords(usd, 2)} <span class="dim">{hours}</span>
+    </>
+  );
+}
+
+/** `1.5–12`. */
+function rangeWords({ low, high }: Range, digits: number): string {
+  const words = [low, high].map((value) => value.toLocaleString('en', { maximumFractionDigits: digits }));
+  return words[0] === words[1] ? `${words[0]}` : words.join('–');
+}
+
+function Why({ finding: { finding, compute_id: id, evidence, risk, policy } }: { finding: FindingDocument }) {
+  return (
+    <details>
+      <summary>
+        {policy === null ? 'Why' : 'Why, and policy'}
+        <span class="unseen"> of {`${finding} of ${id}`}</span>
+      </summary>
+      <p>{evidence.join('; ')}.</p>
+      <p>Mind: {risk}.</p>
+      {policy !== null && <pre>{policy}</pre>}
+    </details>
+  );
+}
+
+function Pages({ found: { page, pages }, query }: WasteViewProps) {
+  if (pages === 1) return null;
+  const address = (to: number) => {
+    const given = Object.entries({ ...query, page: to }).filter(([, value]) => value !== undefined);
+    return `/waste?${new URLSearchParams(given.map(([key, value]): [string, string] => [key, String(value)]))}`;
+  };
+  return (
+    <nav aria-label="Pages of findings" class="pages">
+      {page > 1 && <a href={address(page - 1)}>Before</a>} Page {page} of {pages}{' '}
+      {page < pages && <a href={address(page + 1)}>Next</a>}
+    </nav>
+  );
+}
+
+function Minute({ iso }: { iso: string }) {
+  return <time datetime={iso}>{iso.slice(0, 16).replace('T', ' ')} UTC</time>;
+}

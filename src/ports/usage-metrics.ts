@@ -1,0 +1,53 @@
+/** Metrics of what was used, what it costs and what could be saved: a part of those in metrics.ts. Only the leader exports them. */
+export const USAGE_METRICS = {
+  ebb_usage_month_cu_seconds: {
+    type: 'gauge',
+    help: 'Measured CU-seconds of this billing month, by project and owner; corrections move it. Only the leader exports it.',
+    labels: ['account', 'project', 'owner'],
+  },
+  ebb_usage_age_seconds: {
+    type: 'gauge',
+    help: 'Time since the end of the last hour of which the usage of the account is known.',
+    labels: ['account'],
+  },
+  ebb_usage_unknown_hours: {
+    type: 'gauge',
+    help: 'Hours of projects in this billing month of which the usage should be known and is not.',
+    labels: ['account'],
+  },
+  ebb_usage_corrections_total: {
+    type: 'counter',
+    help: 'Hours and days of units whose usage was corrected after it had been read.',
+    labels: ['account'],
+  },
+  ebb_cost_month_to_date_usd: {
+    type: 'gauge',
+    help: 'US dollars for the measured compute of this billing month, where prices are known; without storage and transfer.',
+    labels: ['account', 'owner'],
+  },
+  ebb_cost_month_projected_usd: {
+    type: 'gauge',
+    help: 'US dollars that the compute of this whole billing month will cost: the middle, and an interval of 80 %; an estimate.',
+    labels: ['account', 'owner', 'bound'],
+  },
+  ebb_counterfactual_saved_cu_seconds: {
+    type: 'gauge',
+    help: 'In observe mode: CU-seconds that enforcing would have saved of the measured hours of the last two weeks.',
+    labels: ['account', 'owner', 'bound'],
+  },
+  ebb_spend_anomaly_cu_hours: {
+    type: 'gauge',
+    help: 'CU-hours of yesterday (UTC) beyond the 99 % interval of that weekday; 0 where it was ordinary or too little is known.',
+    labels: ['account', 'owner'],
+  },
+  ebb_waste_month_cu_hours: {
+    type: 'gauge',
+    help: 'CU-hours a month that findings (as of ebb recommend) would save, by owner, kind and figure: the low and the high end. Figures promise different things: do not add them up. Only the leader exports it.',
+    labels: ['account', 'owner', 'finding', 'figure', 'bound'],
+  },
+  ebb_waste_month_usd: {
+    type: 'gauge',
+    help: 'The same in US dollars, where prices are known.',
+    labels: ['account', 'owner', 'finding', 'figure', 'bound'],
+  },
+} as const;
