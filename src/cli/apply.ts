@@ -87,8 +87,9 @@ async function refuseIfDifferent(
 
 /** With `--json` the plan and the progress go to standard error, so that standard output holds the result alone. */
 async function showAndApply(applying: Applying, planning: Planning, flags: ApplyFlags): Promise<void> {
-  const [{ describePlan }, { colorsOf }, report] = await Promise.all([
+  const [{ describePlan }, { displayZone }, { colorsOf }, report] = await Promise.all([
     import('./plan/describe-plan.ts'),
+    import('./forecast/local-time.ts'),
     import('./terminal.ts'),
     import('./apply/report.ts'),
   ]);
@@ -97,7 +98,7 @@ async function showAndApply(applying: Applying, planning: Planning, flags: Apply
   const write = flags.json ? writeErr : writeOut;
   const colors = colorsOf(screen);
   printAsides(planning);
-  write(`${describePlan(plan, colors)}\n\n`);
+  write(`${describePlan(plan, { colors, zone: displayZone(undefined, [planning.policies.set]) })}\n\n`);
   await askUnlessAgreed(plan.computes.filter((one) => one.plan.verdict === 'act').length, flags, screen);
   const interruption = interruptible();
   const results = await applying.applyPlan(planning, {

@@ -17,11 +17,13 @@ interface PlanFlags extends DecidingFlags, FilterFlags {
   mode: 'enforce' | 'observe';
   out?: string;
   usage?: string;
+  zone?: string;
 }
 
 const EXAMPLES = `
 Examples:
   $ ebb plan                                         what a daemon in enforce mode would do now
+  $ ebb plan 'web-*' --zone Europe/Berlin            of these projects, in times of this zone
   $ ebb plan --out plan.json                         and then: ebb apply --plan plan.json
   $ ebb plan --fleet snapshot.yaml --at 2026-03-02T08:00:00+01:00
   $ ebb plan --json | jq '.computes[] | select(.verdict == "act")'
@@ -34,25 +36,24 @@ Exit code 0: nothing to do. 2: something to do, now or later. 1: an error, or a 
 export function planCommand(): Command {
   return withFilterFlags(withSubjectFlags(withSourceFlags(new Command('plan'))))
     .description('show what would be changed, and why')
+    .argument('[COMPUTE...]', 'ids or names of computes or projects, also globs (default: all)')
     .addOption(new Option('--mode <mode>', 'plan for this mode').choices(['enforce', 'observe']).default('enforce'))
     .option('--usage <file>', 'usage.csv of `ebb usage export`, for the cost (default: what daemons have collected)')
-    .option('--json', 'print the plan as JSON')
+    .option('--zone <name>', 'IANA zone of times (default: that of the first window, else UTC)')
+    .option('--json', 'print the plan as JSON, instants in UTC')
     .option('--out <file>', 'write the plan to this file, as JSON, for ebb apply --plan')
     .addHelpText('after', EXAMPLES)
     .action(plan);
 }
 
-async function plan(flags: PlanFlags): Promise<void> {
+async function plan(names: string[], flags: PlanFlags): Promise<void> {
   const atMs = instantOf(flags.at);
-  if (flags.out !== undefined && (flags.owner ?? flags.select) !== undefined) {
-    throw new UserError('--out keeps the whole plan; leave out --owner and --select');
+  if (flags.out !== undefined && (names.length > 0 || (flags.owner ?? flags.select) !== undefined)) {
+    throw new UserError('--out keeps the whole plan; leave out names, --owner and --select');
   }
   const { settings, policies } = await settingsAndPolicies(flags);
-  const [{ planOnce }, { fleetPlanJson }, { showProgress }] = await Promise.all([
-    import('../compose/planning.ts'),
-    import('../domain/evaluate/fleet-plan-json.ts'),
-    import('./past/progress.ts'),
-  ]);
+  const { planOnce, fleetPlanJson, showProgress, displayZone, selectComputes } = await parts();
+  const zone = displayZone(flags.zone, [policies]);
   const progress = showProgress(process.stderr);
   const planned = await planOnce({
     ...{ settings, policies, fleetFile: flags.fleet, atMs, mode: flags.mode, readBranches: filtersByBranch(flags) },
@@ -60,18 +61,33 @@ async function plan(flags: PlanFlags): Promise<void> {
   }).finally(progress.end);
   if (!planned.ok) throw new UserError(planned.problem);
   const { policies: compiled, plan: whole } = planned.value;
-  const computes = filtered(whole.computes, flags, { settings, policies: compiled });
+  const computes = filtered(selectComputes(whole.computes, names), flags, { settings, policies: compiled });
   const value = { ...planned.value, plan: { ...whole, computes } };
   const json = `${jsonText(fleetPlanJson(value.plan))}\n`;
   if (flags.out !== undefined) await writeWhole(flags.out, json);
   printAsides(value);
-  writeOut(flags.json ? json : `${await asText(value, flags, settings)}\n`);
+  writeOut(flags.json ? json : `${await asText(value, { ...flags, zone }, settings)}\n`);
   const toDo = value.plan.computes.some(({ plan: { verdict } }) => verdict !== 'none');
   if (toDo) process.exitCode = 2;
   if (value.missing.length > 0) process.exitCode = 1;
 }
 
-async function asText(planning: Planning, { mode, out, fleet, usage }: PlanFlags, settings: Settings): Promise<string> {
+async function parts() {
+  const [planning, json, progress, zones, selecting] = await Promise.all([
+    import('../compose/planning.ts'),
+    import('../domain/evaluate/fleet-plan-json.ts'),
+    import('./past/progress.ts'),
+    import('./forecast/local-time.ts'),
+    import('./select-named.ts'),
+  ]);
+  return { ...planning, ...json, ...progress, ...zones, ...selecting };
+}
+
+async function asText(
+  planning: Planning,
+  { mode, out, fleet, usage, zone }: PlanFlags & { zone: string },
+  settings: Settings,
+): Promise<string> {
   const [{ describePlan }, { colorsOf }, { planMonth }] = await Promise.all([
     import('./plan/describe-plan.ts'),
     import('./terminal.ts'),
@@ -81,7 +97,7 @@ async function asText(planning: Planning, { mode, out, fleet, usage }: PlanFlags
   // A snapshot has no usage.
   const hasMonth = fleet === undefined || usage !== undefined;
   return [
-    describePlan(planning.plan, colorsOf(process.stdout)),
+    describePlan(planning.plan, { colors: colorsOf(process.stdout), zone }),
     ...(hasMonth ? [await planMonth(planning, { settings, usageFile: usage, fleetFile: fleet })] : []),
     ...(observes
       ? ['A daemon with these settings observes: of this it would write nothing (mode: enforce, or ebb apply).']

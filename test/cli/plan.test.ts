@@ -103,20 +103,39 @@ describe('ebb plan on a fleet file', () => {
   it('shows what is to be changed now, what waits and why, and sums up; exit code 2', async () => {
     const { status, stdout, stderr } = await plan();
     expect({ status, stderr }).toEqual({ status: 2, stderr: '' });
-    const window = 'window 1 of office-hours, priority 100, open since 2026-03-02T08:00:00Z [window_open]';
-    expect(stdout).toBe(`Plan for 2026-03-02T09:00:00Z
+    const window = 'window 1 of office-hours, priority 100, open since Mon 2 Mar 2026, 08:00 [window_open]';
+    expect(stdout).toBe(`Plan for Mon 2 Mar 2026, 09:00 (UTC)
 
 To change now:
   ~ web-shop / ep-busy  active
       suspend_after 5m → never: ${window}
       size 0.25-1 → 1-4 CU: ${window}
       waits: ebb has just discovered this active compute: waiting for sleep or for the next boundary [newly_discovered]
-      next check at 2026-03-02T18:00:00Z
+      next check at Mon 2 Mar 2026, 18:00
   ↓ web-shop / ep-asleep  idle
       size 2-8 → 1-4 CU: ${window}
       suspend_after 5m → never: ${window}
 
 2 to change now, 0 waiting, 1 as wanted, 1 selected by no policy`);
+  });
+
+  it('shows computes to which the same is done once, with their names, in the times of a zone', async () => {
+    const shops = Array.from({ length: 10 }, (_, index) => [`web-${index}/ep-${index}`, { state: 'idle' }]);
+    writeFileSync(join(folder, 'many.json'), fleetFile(Object.fromEntries(shops)));
+    const { stdout } = await plan('--fleet', 'many.json', '--zone', 'America/New_York');
+    const window = 'window 1 of office-hours, priority 100, open since Mon 2 Mar 2026, 03:00 [window_open]';
+    expect(stdout).toBe(`Plan for Mon 2 Mar 2026, 04:00 (America/New_York)
+
+To change now:
+  ↑ 10 computes: ${[0, 1, 2, 3, 4, 5, 6, 7].map((one) => `web-${one} / ep-${one}`).join(', ')}, and 2 more  idle
+      size 0.25-1 → 1-4 CU: ${window}
+      suspend_after 5m → never: ${window}
+
+10 to change now, 0 waiting, 0 as wanted`);
+    const { stdout: one } = await plan('--fleet', 'many.json', 'web-3', 'ep-4');
+    expect(one).toContain('2 computes: web-3 / ep-3, web-4 / ep-4  idle');
+    expect((await plan('--fleet', 'many.json', 'shop')).stderr).toContain('no compute or project is called shop');
+    expect((await plan('--out', 'plan.json', 'web-3')).stderr).toContain('leave out names, --owner and --select');
   });
 
   it('reads branches for --select, also where no policy selects by them', async () => {
@@ -167,7 +186,8 @@ To change now:
     const { stdout, status } = await ebb(['plan', '--fleet', 'done.json', ...at7]);
     expect({ stdout, status }).toEqual({
       status: 0,
-      stdout: 'Plan for 2026-03-02T07:00:00Z\n\n0 to change now, 0 waiting, 1 as wanted, 1 selected by no policy',
+      stdout:
+        'Plan for Mon 2 Mar 2026, 07:00 (UTC)\n\n0 to change now, 0 waiting, 1 as wanted, 1 selected by no policy',
     });
   });
 
@@ -271,7 +291,7 @@ describe('ebb plan beside a daemon that has the embedded store for itself', () =
 });
 
 describe('a plan for people', () => {
-  const noColors = createColors(false);
+  const plain = { colors: createColors(false), zone: 'UTC' };
   const situation = {
     ...{
       policies: compiled(aSchedule()),
@@ -290,7 +310,7 @@ describe('a plan for people', () => {
       aCompute({ computeId: 'ep-soon', projectId: 'p-4', minCu: 4, maxCu: 8 }),
     ];
     const records = new Map([['ep-soon', aRecord({ lastApplied: { minCu: 4, maxCu: 8 } })]]);
-    const text = describePlan(planFleet({ ...situation, computes, records }), noColors);
+    const text = describePlan(planFleet({ ...situation, computes, records }), plain);
     const order = ['ep-high', 'ep-low', 'ep-soon', 'ep-later'].map((id) => text.indexOf(id));
     expect(order).toEqual(order.toSorted((a, b) => a - b));
     expect(order).not.toContain(-1);
@@ -299,8 +319,8 @@ describe('a plan for people', () => {
   it('colours on request only, and never lets a name steer the terminal', () => {
     const computes = [aCompute({ projectName: 'web\u001b[31m', state: 'idle' })];
     const fleet = planFleet({ ...situation, computes, records: new Map() });
-    expect(describePlan(fleet, noColors)).not.toContain('\u001b');
-    const coloured = describePlan(fleet, createColors(true));
+    expect(describePlan(fleet, plain)).not.toContain('\u001b');
+    const coloured = describePlan(fleet, { ...plain, colors: createColors(true) });
     expect(coloured).toContain('\u001b[1mPlan for');
     expect(coloured).toContain('web?[31m');
   });

@@ -8,6 +8,7 @@ export function isSame(one: string, other: string): boolean {
 function steady(text: string): string {
   return text
     .replace(/\b20(?!30)\d\d-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
+    .replace(/\b[A-Z][a-z]{2} \d{1,2} [A-Z][a-z]{2} 20(?!30)\d\d, \d\d:\d\d/g, 'TIME')
     .replace(/\bh-[0-9a-f]{10}\b/g, 'ID')
     .replace(/(policy set:) [0-9a-f]{12}/, '$1 HASH')
     .replace(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT')

@@ -5,6 +5,7 @@ import type { Difference, Span } from '../../domain/forecast/forecast.ts';
 import { formatDay, formatSpan, formatTime } from '../forecast/local-time.ts';
 import { changeText } from '../forecast/month.ts';
 import { differenceOf, formatChange, formatDollar, formatDollars, formatHours, type Range } from '../forecast/sums.ts';
+import { type AlikeGroup, groupAlike, namesOf } from '../group-alike.ts';
 import type { Comparison, ComputeChange, PolicyNames } from './compare.ts';
 
 export interface RenderOptions extends Span {
@@ -20,9 +21,6 @@ interface Marks {
   /** Text from outside. */
   name(text: string): string;
 }
-
-/** Computes of a group that are named; of more only their number. */
-const MOST_NAMES = 8;
 
 const TEXT: Marks = {
   heading: (text) => text,
@@ -78,18 +76,15 @@ function policyNames({ added, removed, changed }: PolicyNames, { name }: Marks):
   );
 }
 
-function groupText({ changes, lines }: Group, marks: Marks): string {
-  const named = changes.slice(0, MOST_NAMES).map((change) => nameOf(change, marks));
-  const more = changes.length > MOST_NAMES ? `, and ${changes.length - MOST_NAMES} more` : '';
-  const head = changes.length === 1 ? (named[0] ?? '') : `${changes.length} computes: ${named.join(', ')}${more}`;
+function groupText({ members, seen: lines }: Group, marks: Marks): string {
   return [
-    marks.group(head),
+    marks.group(namesOf(members.map((change) => nameOf(change, marks)))),
     ...lines.flatMap(({ what, when: [first, ...others] }) =>
       others.length === 0
         ? [marks.line(`${what}: ${first}`)]
         : [marks.line(`${what}:`), ...[first, ...others].map((time) => marks.detail(String(time)))],
     ),
-    marks.line(`CU-hours: ${hoursOf(changes)}`),
+    marks.line(`CU-hours: ${hoursOf(members)}`),
   ].join('\n');
 }
 
@@ -134,30 +129,25 @@ function monthLine(month: Comparison['month'], hasUsage: boolean): string {
     : 'a month: no usage data (ebb run collects it, --usage reads it)';
 }
 
-/** Computes that change in the same way at the same times. */
-export interface Group {
-  changes: ComputeChange[];
-  /** What changes, and when. */
-  lines: { what: string; when: string[] }[];
+/** What changes, and when. */
+interface ChangeLine {
+  what: string;
+  when: string[];
 }
+
+/** Computes that change in the same way at the same times. */
+type Group = AlikeGroup<ComputeChange, ChangeLine[]>;
 
 /** Days that are named one by one; of more only the first and their number. */
 const MOST_DAYS = 7;
 
 /** Puts computes together that a reader would see as one change; the largest group first. */
 export function groupChanges(changes: readonly ComputeChange[], zone: string): Group[] {
-  const groups = new Map<string, Group>();
-  for (const change of changes) {
-    const lines = linesOf(change.differences, zone);
-    const key = JSON.stringify(lines);
-    const group = groups.get(key) ?? { changes: [], lines };
-    group.changes.push(change);
-    groups.set(key, group);
-  }
-  return [...groups.values()].sort((a, b) => b.changes.length - a.changes.length);
+  const groups = groupAlike(changes, ({ differences }) => linesOf(differences, zone));
+  return groups.sort((a, b) => b.members.length - a.members.length);
 }
 
-function linesOf(differences: readonly Difference[], zone: string): Group['lines'] {
+function linesOf(differences: readonly Difference[], zone: string): ChangeLine[] {
   const byWhat = new Map<string, Difference[]>();
   for (const difference of differences) {
     const what = describeValues(difference.before, difference.after);

@@ -15,6 +15,13 @@ export function formatInstant(ms: number, zone: string): string {
   return inZone(ms, zone).toFormat('ccc d LLL yyyy, HH:mm');
 }
 
+const INSTANT = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
+
+/** The text with each instant in it, as reasons have them (`2026-03-02T07:00:00Z`), as local time of the zone. */
+export function localInstants(text: string, zone: string): string {
+  return text.replaceAll(INSTANT, (iso) => formatInstant(Date.parse(iso), zone));
+}
+
 /** `Mon 2 Mar`. */
 export function formatDay(ms: number, zone: string): string {
   return inZone(ms, zone).toFormat('ccc d LLL');

@@ -6,23 +6,29 @@ import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { FleetPlan } from '../../domain/evaluate/plan-fleet.ts';
 import { type Action, inOrderOfWriting, type Plan } from '../../domain/plan/plan.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
+import { localInstants } from '../forecast/local-time.ts';
+import { groupAlike, namesOf } from '../group-alike.ts';
 
 type Colors = ReturnType<typeof createColors>;
 
-/** A plan for people: what is to be changed now in its order, what waits and for what, and a line that sums up. */
-export function describePlan(plan: FleetPlan, colors: Colors): string {
+/**
+ * A plan for people: what is to be changed now in its order, what waits and for what, and a line that sums up. Computes to which the same
+ * is done are one entry, at the place of the first. Instants are local times of the zone.
+ */
+export function describePlan(plan: FleetPlan, { colors, zone }: { colors: Colors; zone: string }): string {
   const now = inOrderOfWriting(plan.computes);
   const waiting = plan.computes.filter(({ plan: { verdict } }) => verdict === 'wait').toSorted(soonestFirst);
   const sections = [
-    [colors.bold(`Plan for ${isoInstant(plan.atMs)}`)],
+    [colors.bold(`Plan for ${isoInstant(plan.atMs)} (${zone})`)],
     section('To change now:', now, colors),
     section('Waiting:', waiting, colors),
     [colors.bold(summarise(plan))],
   ];
-  return sections
+  const text = sections
     .filter((lines) => lines.length > 0)
     .map((lines) => lines.join('\n'))
     .join('\n\n');
+  return localInstants(text, zone);
 }
 
 /** As `3 to change now (1 disconnects clients), 2 waiting, 15 as wanted, 1 selected by no policy`. */
@@ -48,22 +54,28 @@ export function nameOf({ projectName, projectId, computeId }: Compute): string {
 
 function section(title: string, computes: readonly EvaluatedCompute[], colors: Colors): string[] {
   if (computes.length === 0) return [];
-  return [colors.bold(title), ...computes.flatMap((planned) => describeCompute(planned, colors))];
+  const groups = groupAlike(computes, (one) => describeEntry(one, colors));
+  return [
+    colors.bold(title),
+    ...groups.flatMap(({ members, seen: { sign, state, lines } }) => {
+      const names = namesOf(members.map(({ compute }) => nameOf(compute)));
+      return [`  ${sign} ${names}  ${state}`, ...lines];
+    }),
+  ];
 }
 
-function describeCompute({ compute, plan }: EvaluatedCompute, colors: Colors): string[] {
-  const sign = signOf(plan, colors);
+/** All that an entry says besides of which compute it is. */
+function describeEntry({ compute, plan }: EvaluatedCompute, colors: Colors) {
   const disconnects = plan.actions.some((action) => action.disconnects);
   const effect = plan.verdict === 'act' ? 'disconnects clients' : 'would disconnect clients';
-  const state = colors.dim(compute.state);
-  const head = `  ${sign} ${nameOf(compute)}  ${state}${disconnects ? `, ${colors.red(effect)}` : ''}`;
+  const state = `${colors.dim(compute.state)}${disconnects ? `, ${colors.red(effect)}` : ''}`;
   const until = plan.untilMs === undefined ? [] : [`      next check at ${isoInstant(plan.untilMs)}`];
   const why = (reason: Reason) => `      ${describeReason(reason, colors)}`;
   const waiting = plan.waiting.flatMap(({ why: wanted, gate }) => [
     why(wanted),
     `      ${colors.yellow('waits')}: ${describeReason(gate, colors)}`,
   ]);
-  return [head, ...plan.why.map(why), ...waiting, ...until];
+  return { sign: signOf(plan, colors), state, lines: [...plan.why.map(why), ...waiting, ...until] };
 }
 
 /** What a reason says, with its code. */

@@ -1,0 +1,31 @@
+/** What reads the same of many computes is shown once, with their names. */
+
+/** Computes of a group that are named; of more only their number. */
+const MOST_NAMES = 8;
+
+export interface AlikeGroup<T, Seen> {
+  /** In their order; at least one. */
+  members: T[];
+  /** What is seen of each of them. */
+  seen: Seen;
+}
+
+/** Puts together those of which the same is seen, as JSON tells it; a group stands where its first member stood. */
+export function groupAlike<T, Seen>(all: readonly T[], look: (one: T) => Seen): AlikeGroup<T, Seen>[] {
+  const groups = new Map<string, AlikeGroup<T, Seen>>();
+  for (const one of all) {
+    const seen = look(one);
+    const key = JSON.stringify(seen);
+    const group = groups.get(key);
+    if (group) group.members.push(one);
+    else groups.set(key, { members: [one], seen });
+  }
+  return [...groups.values()];
+}
+
+/** The name of one, or `12 computes: a, b, c, d, e, f, g, h, and 4 more`. */
+export function namesOf(names: readonly string[]): string {
+  if (names.length === 1) return `${names[0]}`;
+  const more = names.length > MOST_NAMES ? `, and ${names.length - MOST_NAMES} more` : '';
+  return `${names.length} computes: ${names.slice(0, MOST_NAMES).join(', ')}${more}`;
+}
