@@ -61,6 +61,9 @@ export const clockByTable = simulatedClock;
 /** A whole stop takes at most so long, in real milliseconds. */
 const STOP_MS = 9_000;
 
+/** The last line of the log: what a stop closes comes after it. */
+const STOPPING = 'stopping: what is being written is finished, the next start goes on with the rest';
+
 /** What a daemon says of itself before it has begun its work. */
 const STARTING = { ready: false, checks: [{ name: 'start', ok: false, message: 'starting' }] };
 
@@ -161,6 +164,7 @@ async function openAll(
   daemon = started.value;
   opened.push(() => started.value.stop());
   opened.push(await announce(settings.queue, { url: http.url, token: local }));
+  opened.push(async () => telemetry.log.info({ event: 'ebb.stop' }, STOPPING));
   return { ok: true, value: { url: http.url, reload: started.value.reload } };
 }
 

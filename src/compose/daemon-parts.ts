@@ -15,7 +15,7 @@ import { createSlots, type Slots } from '../app/operations/restart-slots.ts';
 import type { Overrides } from '../app/overrides.ts';
 import { createPolicySets, type PolicySets } from '../app/rollout/write-permission.ts';
 import { type CurrentRules, compileRules } from '../app/rules.ts';
-import { recordHistory } from '../app/telemetry/history.ts';
+import { recordHistory, repeatsOf } from '../app/telemetry/history.ts';
 import { logEvents } from '../app/telemetry/log-events.ts';
 import { createOutages, type Outages } from '../app/telemetry/outages.ts';
 import { describeChain } from '../common/errors.ts';
@@ -143,7 +143,10 @@ export async function openParts(
     sets: createPolicySets(stagingOptions(options)),
   };
   // What jobs still do when they are stopped is history as well: it is closed after the queue.
-  const reportEvent = openReportEvent({ ...basics, store, ...known, ...deciding, onEvent: options.onEvent }, opened);
+  const reportEvent = await openReportEvent(
+    { ...basics, store, ...known, ...deciding, onEvent: options.onEvent },
+    opened,
+  );
   const outside: Outside = { ...others, queue: openQueue() };
   const isAlone = settings.queue.kind === 'embedded';
   const group = openGroup({ ...basics, ...outside, ...known, ...deciding, isAlone });
@@ -198,14 +201,16 @@ interface ReportEventDeps extends Pick<Basics, 'clock' | 'telemetry'>, Pick<Know
 }
 
 /** Reports what happens to computes to the log, the metrics, the history, and an optional listener. */
-function openReportEvent(deps: ReportEventDeps, opened: Closer[]): ReportEvent {
+async function openReportEvent(deps: ReportEventDeps, opened: Closer[]): Promise<ReportEvent> {
   const { store, clock, telemetry, rules, onEvent } = deps;
   const record = logEvents(telemetry);
   const history = recordHistory({
     ...{ store, clock, rules, log: telemetry.log },
   });
   opened.push(() => history.close());
+  const isRepeated = await repeatsOf(store);
   return (event) => {
+    if (isRepeated(event)) return;
     record(event);
     countDropped(deps, event);
     history.remember(event);

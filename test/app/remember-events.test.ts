@@ -1,7 +1,8 @@
 import { expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import type { CurrentRules } from '../../src/app/rules.ts';
-import { recordHistory } from '../../src/app/telemetry/history.ts';
+import { recordHistory, repeatsOf } from '../../src/app/telemetry/history.ts';
+import type { Reason } from '../../src/domain/compute/reasons.ts';
 import type { HistoryEntry } from '../../src/domain/records/history.ts';
 import type { ComputeEvent } from '../../src/ports/compute-events.ts';
 import { aCompute } from '../support/builders.ts';
@@ -56,4 +57,27 @@ it('carries on while the store is away, and says so once', async () => {
   await memory.close();
   expect(stored).toHaveLength(2);
   expect(log.lines).toHaveLength(1);
+});
+
+it('knows after a restart what it has told of what waits, and tells again what is new', async () => {
+  const stored: HistoryEntry[] = [];
+  const { memory } = remembering(async (entries) => void stored.unshift(...entries));
+  const held = (maxCu: number): ComputeEvent => ({
+    kind: 'held_back',
+    compute,
+    plan: {
+      ...{ verdict: 'wait', actions: [], why: [] },
+      held: [{ ...action, fields: { maxCu } }],
+      waiting: [{ why: reasons[0] as Reason, gate: { code: 'observe', message: 'ebb runs in observe mode' } }],
+    },
+  });
+  memory.remember(held(4));
+  await memory.close();
+  const store = { history: async () => JSON.parse(JSON.stringify(stored)) };
+  const isRepeated = await repeatsOf(store);
+  expect([held(4), held(4)].map(isRepeated)).toEqual([true, false]);
+  expect([held(8)].map(await repeatsOf(store))).toEqual([false]);
+  expect(WRITES.map(await repeatsOf(store))).toEqual([false, false, false]);
+  const away = async () => Promise.reject(new Error('away'));
+  expect([held(4)].map(await repeatsOf({ history: away }))).toEqual([false]);
 });

@@ -54,8 +54,28 @@ describe('the log', () => {
     expect(JSON.parse(run(false).stdout)).toMatchObject({ msg: 'hello', value: '[redacted]' });
     const readable = run(true).stdout;
     expect(readable).toMatch(/INFO.*hello/);
-    expect(readable).toContain('[redacted]');
     expect(readable).not.toContain('pl4nted');
+  });
+});
+
+describe('the log for people', () => {
+  it('has one line for each event, which tells what an error says', () => {
+    const { log, written } = loggingInto({ pretty: true });
+    log.info({ event: 'ebb.write', compute: 'ep-one', new: { min_cu: 1 } }, 'changed ep-one: size 1-4 → 1 CU');
+    log.error({ err: new Error('no answer', { cause: new Error('socket closed') }) }, 'a page failed');
+    log.error({ err: new Error('no answer') }, 'it failed: no answer');
+    expect(written.map((line) => line.replace(/^\[[\d:]+\] /, ''))).toEqual([
+      'INFO: changed ep-one: size 1-4 → 1 CU\n',
+      'ERROR: a page failed: no answer: socket closed\n',
+      'ERROR: it failed: no answer\n',
+    ]);
+  });
+
+  it('has all fields and the stack of an error at level debug', () => {
+    const { log, written } = loggingInto({ pretty: true, level: 'debug' });
+    log.error({ compute: 'ep-one', err: new Error('no answer') }, 'it failed');
+    expect(written.join('')).toContain('"compute":"ep-one"');
+    expect(written.join('')).toContain('at ');
   });
 });
 
@@ -77,7 +97,7 @@ describe('a secret', () => {
     ['in JSON inside a string', { body: JSON.stringify({ key, password }) }, ''],
   ])('never reaches the log: %s', (_name, fields, message) => {
     for (const pretty of [false, true]) {
-      const { log, written } = loggingInto({ secrets: [key, password], pretty });
+      const { log, written } = loggingInto({ secrets: [key, password], pretty, level: 'debug' });
       log.error(fields, message);
       expect(written.join('')).toContain('[redacted]');
       expect(written.join('')).not.toContain('pl4nted');

@@ -38,7 +38,10 @@ export function createLog({ level, destination, pretty: readable, redact }: LogO
     hooks: { streamWrite: (line) => printableJson(redact(line)) },
   };
   const out = destination ?? fileDestination({ fd: STDOUT_FD, sync: true });
-  const logger = pino(options, readable ? readableLines(out, destination === undefined) : out);
+  const logger = pino(
+    options,
+    readable ? readableLines(out, { colorize: destination === undefined, isWhole: level === 'debug' }) : out,
+  );
   return {
     debug: (fields, message) => logger.debug(fields, message),
     info: (fields, message) => logger.info(fields, message),
@@ -47,17 +50,30 @@ export function createLog({ level, destination, pretty: readable, redact }: LogO
   };
 }
 
-/** Formats in this thread and at once, unlike the transports and streams that pino offers for it. */
-function readableLines(out: DestinationStream, colorize: boolean): DestinationStream {
+/**
+ * One line for each event: its message, which stands for itself, and what an error says; with all fields and the stack only if `isWhole`.
+ * Formats in this thread and at once, unlike the transports and streams that pino offers for it.
+ */
+function readableLines(
+  out: DestinationStream,
+  { colorize, isWhole }: { colorize: boolean; isWhole: boolean },
+): DestinationStream {
   const format = prettyFactory({
-    ...{ singleLine: true, translateTime: 'SYS:HH:MM:ss', ...(!colorize && { colorize }) },
-    messageFormat: (line, messageKey) => printable(String(line[messageKey])),
+    ...{ translateTime: 'SYS:HH:MM:ss', ...(!colorize && { colorize }) },
+    ...(isWhole ? { singleLine: true } : { hideObject: true, errorLikeObjectKeys: [] }),
+    messageFormat: (line, messageKey) => printable(messageOf(line, messageKey)),
   });
   return {
     write(line) {
       out.write(printableLines(String(format(line))));
     },
   };
+}
+
+function messageOf(line: Record<string, unknown>, messageKey: string): string {
+  const message = String(line[messageKey]);
+  const cause = typeof line.err === 'object' && line.err !== null && 'message' in line.err ? `${line.err.message}` : '';
+  return cause === '' || message.includes(cause) ? message : `${message}: ${cause}`;
 }
 
 const SECRET_FIELDS: ReadonlySet<string> = new Set([

@@ -74,6 +74,32 @@ export function decidedBy({
   return { setHash: policies.set.hash, ...(revision !== undefined && { revision }) };
 }
 
+/** Entries that are searched at a start for what had been told before. */
+const MOST_SEARCHED = 5_000;
+
+/**
+ * Whether an event only repeats what the newest entry of its compute tells, so that a restart does not tell again all that waits: true at
+ * most once for a compute. Without the history nothing is taken for a repetition.
+ */
+export async function repeatsOf(store: Pick<Store, 'history'>): Promise<(event: ComputeEvent) => boolean> {
+  const newest = new Map<string, HistoryEntry>();
+  for (const entry of await store.history({ limit: MOST_SEARCHED }).catch(() => [])) {
+    if (!newest.has(entry.computeId)) newest.set(entry.computeId, entry);
+  }
+  return (event) => {
+    const { computeId } = event.compute;
+    const before = newest.get(computeId);
+    newest.delete(computeId);
+    const entry = event.kind === 'held_back' ? entryOf(event) : undefined;
+    return before !== undefined && entry !== undefined && contentOf(before) === contentOf(entry);
+  };
+}
+
+function contentOf({ kind, policy, from, to, reasons }: Entry): string {
+  const values = [from, to].map((one) => [one?.minCu, one?.maxCu, one?.suspendTimeoutSeconds]);
+  return JSON.stringify([kind, policy, values, reasons.map(({ code }) => code)]);
+}
+
 type Entry = Omit<HistoryEntry, 'atMs' | 'setHash' | 'revision'>;
 
 /** What people ask about later, and the audit does not keep; undefined for what is only a step on the way. */

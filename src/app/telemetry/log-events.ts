@@ -1,5 +1,6 @@
-import type { ComputeSettings } from '../../domain/compute/compute.ts';
-import { gatesOf, reasonsOf } from '../../domain/plan/plan.ts';
+import type { Compute, ComputeSettings } from '../../domain/compute/compute.ts';
+import { formatChange } from '../../domain/compute/settings-text.ts';
+import { type Action, gatesOf, reasonsOf } from '../../domain/plan/plan.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { ComputeEvent, ReportEvent } from '../../ports/compute-events.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
@@ -16,7 +17,7 @@ const RECORDERS: Recorders = {
   write_started({ log }, { compute, action, reasons, origin }) {
     log.info(
       { event: 'ebb.write', phase: 'before', ...describeWrite(compute, action), reasons, ...origin },
-      `changing ${compute.computeId}: ${reasons[0]?.message ?? action.policy}`,
+      `changing ${nameOf(compute)}: ${reasons.map(({ message }) => message).join('; ') || action.policy}`,
     );
   },
 
@@ -34,22 +35,26 @@ const RECORDERS: Recorders = {
       operations: operations.map(({ operationId, action: name }) => ({ id: operationId, action: name })),
       ...(error && { error: { code: error.code, status: error.status, route: error.route, request: error.requestId } }),
     };
-    if (outcome === 'applied') log.info(fields, `changed ${compute.computeId}`);
-    else log.warn(fields, `did not change ${compute.computeId}: ${outcome}${error ? `: ${error.message}` : ''}`);
+    const what = `${nameOf(compute)}: ${changeText(compute, action)}`;
+    if (outcome === 'applied') log.info(fields, `changed ${what}`);
+    else log.warn(fields, `did not change ${what}: ${outcome}${error ? `: ${error.message}` : ''}`);
   },
 
   held_back({ log, metrics }, { compute, plan }) {
-    const action = plan.held?.[0];
-    const held = plan.waiting.at(-1)?.gate;
-    if (!action || !held) return;
+    const { held = [], waiting } = plan;
+    const [action] = held;
+    if (!action) return;
     for (const reason of gatesOf(plan)) metrics.increment('ebb_skipped_total', { reason });
-    if (held.code === 'observe') {
+    const isObserved = waiting.at(-1)?.gate.code === 'observe';
+    if (isObserved) {
       metrics.increment('ebb_actions_total', { kind: action.kind, policy: action.policy, outcome: 'observed' });
     }
     const until = plan.untilMs === undefined ? {} : { until: isoInstant(plan.untilMs) };
+    const what = `${nameOf(compute)}: ${held.map((one) => changeText(compute, one)).join(', ')}`;
+    const why = new Set(waiting.map((one) => (isObserved ? one.why : one.gate).message));
     log.info(
       { event: 'ebb.held_back', ...describeWrite(compute, action), reasons: reasonsOf(plan), ...until },
-      `${held.code === 'observe' ? 'would change' : 'not changing yet'} ${compute.computeId}: ${held.message}`,
+      isObserved ? `would change ${nameOf(compute)}: ${[...why].join('; ')}` : `waits: ${what}: ${[...why].join('; ')}`,
     );
   },
 
@@ -67,8 +72,9 @@ const RECORDERS: Recorders = {
       duration_ms: durationMs,
       ...(policy !== undefined && { policy }),
     };
-    if (operation.outcome === 'succeeded') log.info(fields, `${operation.action} took ${durationMs} ms`);
-    else log.warn({ ...fields, error: operation.error }, `${operation.action} ended as ${operation.status}`);
+    const what = `${operation.action} of ${compute.computeId} of ${compute.projectId}`;
+    if (operation.outcome === 'succeeded') log.info(fields, `${what} took ${durationMs} ms`);
+    else log.warn({ ...fields, error: operation.error }, `${what} ended as ${operation.status}`);
   },
 
   manual_change({ log }, { compute, group, applied, message }) {
@@ -82,7 +88,7 @@ const RECORDERS: Recorders = {
         applied: writtenOut(applied),
         now,
       },
-      `${compute.computeId}: ${message}`,
+      `${nameOf(compute)}: ${message}`,
     );
   },
 
@@ -93,6 +99,14 @@ const RECORDERS: Recorders = {
     );
   },
 };
+
+function nameOf({ computeId, projectName, projectId }: Compute): string {
+  return `${computeId} of ${projectName || projectId}`;
+}
+
+function changeText(compute: Compute, { kind, fields }: Action): string {
+  return kind === 'restart' ? 'restart' : formatChange(compute, fields);
+}
 
 function describeWrite(
   compute: EventOf<'write_started'>['compute'],

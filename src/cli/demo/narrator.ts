@@ -3,7 +3,7 @@ import { DateTime } from 'luxon';
 import pc from 'picocolors';
 import type { DaemonEvent } from '../../compose.ts';
 import type { ReasonCode } from '../../domain/compute/reasons.ts';
-import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
+import { formatChange } from '../../domain/compute/settings-text.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
 import type { WorldEvent } from '../../emulator/world/entities.ts';
 import { projectOf } from './platform.ts';
@@ -97,7 +97,7 @@ function describeDaemonEvent(event: DaemonEvent): string | undefined {
       return pc.dim(`└ ${action} ${status}, took ${seconds} s`);
     }
     case 'held_back':
-      return pc.yellow(`waits: ${event.plan.waiting.at(-1)?.gate.message ?? ''}`);
+      return pc.yellow(`waits: ${describeHeld(event)}`);
     case 'degraded':
       return pc.red(`can't be changed: ${event.message}`);
     default:
@@ -119,15 +119,14 @@ const WHY: Partial<Record<ReasonCode, string>> = {
   stabilising: 'for its connections',
 };
 
+/** The part that waits, and for what. */
+function describeHeld({ compute, plan }: Extract<DaemonEvent, { kind: 'held_back' }>): string {
+  const what = plan.held?.map(({ fields }) => formatChange(compute, fields)).join(', ');
+  return `${what}: ${plan.waiting.at(-1)?.gate.message ?? ''}`;
+}
+
 function describeWrite({ compute, action, outcome, reasons }: Extract<DaemonEvent, { kind: 'write_ended' }>): string {
-  const after = { ...compute, ...action.fields };
-  const parts: string[] = [];
-  if (action.fields.maxCu !== undefined) parts.push(`${formatSize(compute)} → ${formatSize(after)} CU`);
-  if (action.fields.suspendTimeoutSeconds !== undefined) {
-    const [from, to] = [compute, after].map(({ suspendTimeoutSeconds }) => formatSuspendTimeout(suspendTimeoutSeconds));
-    parts.push(`sleeps after ${from} → ${to}`);
-  }
-  const what = parts.join(', ');
+  const what = formatChange(compute, action.fields);
   if (outcome !== 'applied') return pc.yellow(`${what}: not now (${outcome}), ebb tries again`);
   const how = action.disconnects ? pc.magenta('restarts') : 'disturbs nobody';
   const why = (reasons[0] && WHY[reasons[0].code]) ?? 'in its window';

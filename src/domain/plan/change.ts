@@ -9,7 +9,7 @@ import {
   wantedFields,
 } from '../compute/compute.ts';
 import type { ReasonCode } from '../compute/reasons.ts';
-import { formatSize, formatSuspendTimeout } from '../compute/settings-text.ts';
+import { formatChange } from '../compute/settings-text.ts';
 import type { Decision } from '../decide/decide.ts';
 import { isBeyond } from '../decide/stages/limits.ts';
 import { describeStep, type TraceStep } from '../decide/trace.ts';
@@ -94,7 +94,7 @@ function changeOf(
     ...(policy?.manualChanges && { manualChanges: policy.manualChanges }),
     ...(windowStartMs !== undefined && { windowStartMs }),
     code: decider.code,
-    message: `${describeChange(group, compute, fields)}: ${describeStep(decider)}`,
+    message: `${formatChange(compute, fields)}: ${describeStep(decider)}`,
   };
 }
 
@@ -126,12 +126,6 @@ function restartOf({ restart, instantMs }: Decision, compute: Compute): Change |
 /** One end up and the other down counts as a lowering if the maximum falls, else as a raise. */
 export function isRaise(from: Size, to: Size): boolean {
   return to.maxCu === from.maxCu ? to.minCu > from.minCu : to.maxCu > from.maxCu;
-}
-
-function describeChange(group: FieldGroup, compute: Compute, fields: Partial<ComputeSettings>): string {
-  const after = { ...compute, ...fields };
-  if (group === 'size') return `size ${formatSize(compute)} → ${formatSize(after)} CU`;
-  return `suspend_after ${formatSuspendTimeout(compute.suspendTimeoutSeconds)} → ${formatSuspendTimeout(after.suspendTimeoutSeconds)}`;
 }
 
 /**
