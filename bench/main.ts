@@ -6,6 +6,7 @@ const BENCHES: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   fleet: () => import('./fleet.ts'),
   forecast: () => import('./forecast.ts'),
   limit: () => import('./limit.ts'),
+  page: () => import('./page.ts'),
   plan: () => import('./plan.ts'),
   queue: () => import('./queue.ts'),
   savings: () => import('./savings.ts'),

@@ -11,10 +11,10 @@ export interface AlikeGroup<T, Seen> {
 }
 
 /** Puts together those of which the same is seen, as JSON tells it; a group stands where its first member stood. */
-export function groupAlike<T, Seen>(all: readonly T[], look: (one: T) => Seen): AlikeGroup<T, Seen>[] {
+export function groupAlike<T, Seen>(all: readonly T[], seenOf: (one: T) => Seen): AlikeGroup<T, Seen>[] {
   const groups = new Map<string, AlikeGroup<T, Seen>>();
   for (const one of all) {
-    const seen = look(one);
+    const seen = seenOf(one);
     const key = JSON.stringify(seen);
     const group = groups.get(key);
     if (group) group.members.push(one);

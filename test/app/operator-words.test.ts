@@ -126,6 +126,8 @@ describe('what people are told', () => {
     expect(log.lines[0]?.fields).toMatchObject({
       new: { min_cu: 0.25, max_cu: 1, suspend_timeout_seconds: undefined },
     });
-    expect(log.lines[0]?.message).toMatch(/^waits: ep-one of web-shop: size \S+ → 0.25-1 CU: it would disconnect clients/);
+    expect(log.lines[0]?.message).toMatch(
+      /^waits: ep-one of web-shop: size \S+ → 0.25-1 CU: it would disconnect clients/,
+    );
   });
 });
