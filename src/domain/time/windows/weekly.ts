@@ -60,8 +60,9 @@ function searchFrom(spec: WeeklyWindow, fromDay: number, direction: 'next' | 'pr
 
 export const weekly: WindowKind<WeeklyWindow> = byOpenings(openingsNear, { nextStartAfter, latestEndUntil });
 
-/** After so many days there is none: days of the week, and the excepted ones among them. */
-function mostDaysOf({ days, endDayOffset, dates }: WeeklyWindow): number {
+/** After so many days there is none: days of the week, and the excepted ones among them. It ends after it starts, or is never open. */
+function mostDaysOf({ days, startMinute, endMinute, endDayOffset, dates }: WeeklyWindow): number {
+  if (endDayOffset === 0 && endMinute <= startMinute) return 0;
   if (dates?.only) return MOST_ALLOWED_DAYS;
   const excepted = (dates?.except ?? []).reduce((sum, calendar) => sum + calendar.days.length, 0);
   return days.length * (DAYS_TO_SEARCH + endDayOffset) + excepted;
