@@ -87,7 +87,11 @@ function slowProposals(
   const schedules = policies.filter((policy): policy is SchedulePolicy => policy.kind === 'schedule');
   const limits = policies.filter((policy): policy is LimitsPolicy => policy.kind === 'limits');
   const hard = limits.filter((policy) => policy.hard);
-  const scheduled = slowDecide(schedules, { windows, actual: compute, baseline }, instantMs);
+  // What a window that is about to open is compared with where nothing else asks for a value.
+  const sizeHolder = limits.some(sizeRange) ? baseline : compute;
+  const timeoutHolder = limits.some(timeoutRange) ? baseline : compute;
+  const actual = { ...sizeHolder, suspendTimeoutSeconds: timeoutHolder.suspendTimeoutSeconds };
+  const scheduled = slowDecide(schedules, { windows, actual, baseline }, instantMs);
   const current = holds.filter(({ createdAtMs, expiresAtMs }) => createdAtMs <= instantMs && instantMs < expiresAtMs);
   const newest = current.toSorted((a, b) => b.createdAtMs - a.createdAtMs);
 

@@ -3,7 +3,7 @@ import { nextBoundary } from '../../../src/domain/decide/boundaries.ts';
 import { decide } from '../../../src/domain/decide/decide.ts';
 import type { ScheduleWindow } from '../../../src/domain/policy/kinds/schedule.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
-import { aCompute, aHold, aSchedule, at, aWindow, compiled } from '../../support/builders.ts';
+import { aCompute, aHold, aLimits, aSchedule, at, aWindow, compiled } from '../../support/builders.ts';
 import { traceOf } from '../../support/trace-text.ts';
 
 const MINUTE_MS = 60_000;
@@ -75,6 +75,20 @@ describe('a window with ready', () => {
     expect(sizeTrace('07:55:00', alone)).toEqual(['ready day → 2-4 CU']);
     const small = aSchedule({ name: 'day', windows: [ready({ size: size(0.25) })], otherwise: 'leave' });
     expect(sizeTrace('07:55:00', small)).toEqual(['not_yet day']);
+  });
+
+  it('keeps what it has raised, though limits give back the baseline where nothing else asks for a value', () => {
+    const alone = aSchedule({ name: 'day', windows: [ready()], otherwise: 'leave' });
+    const ceiling = aLimits({ size: { maxCu: 8 } });
+    const baseline = { minCu: 0.25, maxCu: 1, suspendTimeoutSeconds: 300 };
+    for (const has of [size(0.25, 1), size(2, 4)]) {
+      const about = { policies: compiled(alone, ceiling), compute: aCompute(has), baseline };
+      const sizeAt = (time: string) => decide({ ...about, instantMs: at(`2026-03-02T${time}Z`) }).desired.size;
+      expect(['07:49:59', '07:50:00', '07:59:59', '08:00:00'].map(sizeAt)).toEqual([
+        size(0.25, 1),
+        ...[size(2, 4), size(2, 4), size(2, 4)],
+      ]);
+    }
   });
 
   it('lengthens a timeout early, never shortens it', () => {

@@ -15,8 +15,8 @@ interface Group<T> {
   group: FieldGroup;
   proposedBy(proposal: ProposedValues): ProposedValue<T> | undefined;
   baseline: T | undefined;
-  /** What the compute has: what an opening window is compared with where nothing else sets a value. */
-  actual: T;
+  /** What an opening window is compared with where no proposal sets a value. */
+  unproposed: T;
   /** The larger of two values; `a` itself where `b` is not larger in any part. */
   larger(a: T, b: T): T;
 }
@@ -25,7 +25,7 @@ interface Group<T> {
 const decided = new WeakMap<Pick<Directives, 'values'>, Draft>();
 
 /** First stage: of the proposed values, in their order, the first on a group decides it. */
-export const decideSchedules = stage(['values'], (draft, input) => {
+export const decideSchedules = stage(['values', 'bounds', 'trial'], (draft, input) => {
   const { effective } = input;
   if (effective.values.some(dependsOnCompute)) {
     decideBoth(draft, input);
@@ -42,21 +42,34 @@ function dependsOnCompute({ leads, size, suspendTimeoutSeconds }: ProposedValues
   return leads !== undefined || size === 'baseline' || suspendTimeoutSeconds === 'baseline';
 }
 
-function decideBoth(draft: Draft, { effective, compute, baseline }: StageInput<'values'>): void {
+type ScheduleInput = StageInput<'values' | 'bounds' | 'trial'>;
+
+function decideBoth(draft: Draft, input: ScheduleInput): void {
+  const { effective, baseline } = input;
   decideGroup<Size>(draft, effective.values, {
     group: 'size',
     proposedBy: ({ size }) => size,
     baseline: baseline && sizeOf(baseline),
-    actual: sizeOf(compute),
+    unproposed: sizeOf(unproposed(input, 'size')),
     larger: largerSize,
   });
   decideGroup<number>(draft, effective.values, {
     group: 'suspend_timeout',
     proposedBy: ({ suspendTimeoutSeconds }) => suspendTimeoutSeconds,
     baseline: baseline?.suspendTimeoutSeconds,
-    actual: compute.suspendTimeoutSeconds,
+    unproposed: unproposed(input, 'suspend_timeout').suspendTimeoutSeconds,
     larger: longerTimeout,
   });
+}
+
+/**
+ * What a compute has where no proposal sets a value: what later stages give it, and else what it has now. Were it always what it has
+ * now, a window that is about to open would raise a compute, find the raise made, and leave it to limits to take that back.
+ */
+function unproposed(input: ScheduleInput, group: FieldGroup): ComputeSettings {
+  const { effective, baseline, compute } = input;
+  if (effective.trial[0]?.groups.includes(group)) return beforeTrial(input, effective.trial[0].policy.name) ?? compute;
+  return (effective.bounds.some(({ ranges }) => ranges[group]) ? baseline : undefined) ?? compute;
 }
 
 function decideGroup<T extends Size | number>(draft: Draft, proposals: readonly ProposedValues[], of: Group<T>): void {
@@ -80,7 +93,7 @@ function decideGroup<T extends Size | number>(draft: Draft, proposals: readonly 
       note(draft, { ...step, after: value });
     }
   }
-  leadUp(draft, of, leading, won?.value ?? of.actual);
+  leadUp(draft, of, leading, won?.value ?? of.unproposed);
   if (won === undefined && leading.length === 0) note(draft, { group: of.group, code: 'no_value' });
 }
 
@@ -145,11 +158,11 @@ function largerSize(a: Size, b: Size): Size {
  * After schedules, before limits: in the control group of a trial a field that a withdrawn policy may change, and that no other decides,
  * is as it was before the trial.
  */
-export const giveTrialBaseline = stage(['trial'], (draft, { effective, baseline, trials }) => {
-  const [trial] = effective.trial;
+export const giveTrialBaseline = stage(['trial'], (draft, input) => {
+  const [trial] = input.effective.trial;
   if (!trial) return;
   const { policy } = trial;
-  const before: ComputeSettings | undefined = trials?.[policy.name]?.baseline ?? baseline;
+  const before = beforeTrial(input, policy.name);
   for (const group of trial.groups) {
     const decided = (group === 'size' ? draft.size : draft.suspendTimeoutSeconds) !== null;
     if (decided) note(draft, { group, code: 'control_group', policy });
@@ -157,6 +170,10 @@ export const giveTrialBaseline = stage(['trial'], (draft, { effective, baseline,
     else note(draft, { group, code: 'control_group', policy, after: settingOf(group, before) });
   }
 });
+
+function beforeTrial({ trials, baseline }: StageInput, name: string): ComputeSettings | undefined {
+  return trials?.[name]?.baseline ?? baseline;
+}
 
 function settingOf(group: 'size' | 'suspend_timeout', { minCu, maxCu, suspendTimeoutSeconds }: ComputeSettings) {
   return group === 'size' ? { minCu, maxCu } : suspendTimeoutSeconds;
