@@ -25,7 +25,7 @@ export const DOMAIN_FOLDERS = [
 
 /** Folders of `src/app` from the bottom up: each may import those before it. */
 export const APP_FOLDERS = [
-  ...['telemetry', 'leases', 'fleet', 'usage', 'recommend', 'evaluate', 'group', 'connections'],
+  ...['telemetry', 'notifications', 'leases', 'fleet', 'usage', 'recommend', 'evaluate', 'group', 'connections'],
   ...['operations', 'apply', 'rollout', 'reconcile', 'boundaries', 'operator'],
 ];
 

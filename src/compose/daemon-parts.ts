@@ -29,6 +29,7 @@ import type { ConnectionCounters } from '../ports/connections.ts';
 import type { ControlApi } from '../ports/control-api.ts';
 import type { Engine } from '../ports/engine.ts';
 import type { JobQueue } from '../ports/job-queue.ts';
+import type { Sender } from '../ports/sender.ts';
 import type { Store } from '../ports/store.ts';
 import type { Settings } from '../settings.ts';
 import { purposeOf } from './accounts.ts';
@@ -38,6 +39,7 @@ import { openControlApi } from './control-api.ts';
 import { type Group, openGroup } from './group.ts';
 import { rememberOverrides } from './remembered-overrides.ts';
 import { rulesOf } from './rules-from-files.ts';
+import { openSender } from './sender.ts';
 
 /** What runs may end for so long; then it is cut off, and its intents tell the successor. Real milliseconds. */
 const STOP_GRACE_MS = 6_000;
@@ -84,6 +86,7 @@ interface Outside {
   /** Under which outages tell of what queue and store rest on. */
   engineName: string;
   queue: JobQueue;
+  sender: Sender;
   store: Store;
   storedTimes: StoredTimes;
 }
@@ -178,7 +181,9 @@ const openOutside: OpenOutside = async (settings, basics, opened) => {
   opened.push(() => counters.close());
   const storedTimes = createStoredTimes({ clock, telemetry });
   const store = storedTimes.correcting(await createStore({ engine, log }));
-  const outside = { api, counters, store, storedTimes, engineName: engine.name };
+  const sender = openSender({ settings, hide });
+  opened.push(() => sender.close());
+  const outside = { api, counters, sender, store, storedTimes, engineName: engine.name };
   return { ok: true, value: { ...outside, openQueue: () => openQueueOn(engine, basics, opened) } };
 };
 

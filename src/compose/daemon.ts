@@ -5,6 +5,7 @@ import { type Daemon, type DaemonDeps, startDaemon } from '../app/daemon.ts';
 import { createInventory } from '../app/fleet/inventory.ts';
 import { startLeaderRefresh } from '../app/group/leader-refresh.ts';
 import { onlyAsLeader, withRightClock } from '../app/group/pause-queues.ts';
+import { startDelivery } from '../app/notifications/delivery.ts';
 import { createFollowOperations } from '../app/operations/follow.ts';
 import { startWasteRounds } from '../app/recommend/waste-rounds.ts';
 import { createReconcile } from '../app/reconcile/reconcile.ts';
@@ -58,6 +59,7 @@ function backgroundOf(parts: DaemonParts, { accounts }: Settings): DaemonDeps['b
     () => startUsageRounds({ ...basics, ...outside, ...known, ...deciding, ...group, accounts }),
     () => startWasteRounds({ ...basics, ...outside, ...known, ...deciding, ...group, holidaysOf }),
     () => startResync({ ...basics, ...outside, ...known, ...deciding, ...group }),
+    () => startDelivery({ ...basics, ...outside, ...deciding, ...group }),
     () => startSampling({ ...basics, ...outside, ...known, ...deciding, ...group }),
     () => startLeaderRefresh({ ...basics, ...outside, ...known, ...deciding, ...group }),
   ];

@@ -1,7 +1,8 @@
 import { COMPUTE_STATUSES } from './documents.ts';
 import { QUEUE_NAMES } from './job-queue.ts';
-import { USAGE_METRICS } from './usage-metrics.ts';
+import { NOTIFICATION_METRICS } from './notification-metrics.ts';
 
+import { USAGE_METRICS } from './usage-metrics.ts';
 /** Every metric of ebb: name, type, labels, help, and the label sets that exist from the start. docs/metrics.md is checked against it. */
 export interface MetricDeclaration {
   type: 'counter' | 'gauge' | 'histogram';
@@ -28,6 +29,7 @@ const BACKGROUND_TASKS = [
   'connection_counts',
   'usage',
   'waste',
+  'notifications',
 ] as const;
 
 export type BackgroundTask = (typeof BACKGROUND_TASKS)[number];
@@ -247,6 +249,7 @@ export const METRICS = {
     labels: ['dependency'],
     zero: [{ dependency: 'control API' }],
   },
+  ...NOTIFICATION_METRICS,
 } as const satisfies Record<string, MetricDeclaration>;
 
 export type MetricName = keyof typeof METRICS;

@@ -75,8 +75,7 @@ const SLACK = 'https://hooks.slack.com';
 /** Why nothing may be sent to this URL; undefined if it may. It names the origin only: the rest of a URL may be a secret. */
 export function destinationRefused(
   url: string,
-  { to }: Pick<Receiver, 'to'>,
-  allowedOrigins: readonly string[],
+  { to, allowedOrigins }: Pick<Receiver, 'to' | 'allowedOrigins'>,
 ): string | undefined {
   const { origin, hostname } = URL.canParse(url) ? new URL(url) : { origin: 'null', hostname: '' };
   if (!/^https?:/.test(origin)) return 'its URL is not an http or https URL';
@@ -95,14 +94,13 @@ export function notifyRulesOf(
       ([name, { to, url, url_env, url_file, secret_env, secret_file, ...takes }]) => {
         const secret = placeOf(secret_env, secret_file);
         return {
-          ...{ name, to, file, url: placeOf(url_env, url_file) ?? { from: 'text', text: url ?? '' } },
+          ...{ name, to, allowedOrigins, file, url: placeOf(url_env, url_file) ?? { from: 'text', text: url ?? '' } },
           ...(secret && { secret }),
           ...(takes.owners && { owners: takes.owners }),
           ...(takes.kinds && { kinds: takes.kinds }),
         };
       },
     ),
-    allowedOrigins,
     ...(beforeMs !== undefined && { beforeMs }),
   };
 }

@@ -127,9 +127,9 @@ export function combinationProblems(values: Values, given: Sources, env: Environ
 }
 
 /** Receivers that are where nothing may be sent. Those whose URL is a secret are checked when it is read. */
-function receiverProblems({ notify, notify_allowed_origins: allowed }: Values, given: Sources): string[] {
+function receiverProblems({ notify, notify_allowed_origins: allowedOrigins }: Values, given: Sources): string[] {
   return Object.entries(notify).flatMap(([name, { to, url }]) => {
-    const refused = url === undefined ? undefined : destinationRefused(url, { to }, allowed);
+    const refused = url === undefined ? undefined : destinationRefused(url, { to, allowedOrigins });
     return refused === undefined ? [] : [`${given.get('notify')?.where}: the receiver ${name}: ${refused}`];
   });
 }

@@ -2,7 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { type Receiver, receiversOf } from '../../src/domain/notifications/receivers.ts';
 
 const at = (name: string, takes: Pick<Receiver, 'owners' | 'kinds'> = {}): Receiver => ({
-  ...{ name, to: 'webhook', file: 'ebb.yaml', url: { from: 'text', text: `https://hooks.example/${name}` } },
+  ...{
+    name,
+    to: 'webhook',
+    allowedOrigins: [],
+    file: 'ebb.yaml',
+    url: { from: 'text', text: `https://hooks.example/${name}` },
+  },
   ...takes,
 });
 

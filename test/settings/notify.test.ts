@@ -33,16 +33,29 @@ notify:
     };
     const result = read(yaml, env);
     if (!result.ok) throw new Error(result.problems.join('\n'));
+    const allowedOrigins = ['https://hooks.example'];
     expect(result.settings.notify).toEqual({
-      allowedOrigins: ['https://hooks.example'],
       beforeMs: 900_000,
       receivers: [
         {
-          ...{ name: 'web', to: 'webhook', file: 'ebb.yaml', owners: ['team-web'], kinds: ['change_coming', 'digest'] },
+          ...{
+            name: 'web',
+            to: 'webhook',
+            allowedOrigins,
+            file: 'ebb.yaml',
+            owners: ['team-web'],
+            kinds: ['change_coming', 'digest'],
+          },
           url: { from: 'text', text: 'https://hooks.example/ebb' },
           secret: { from: 'variable', name: 'EBB_NOTIFY_SECRET_WEB' },
         },
-        { name: 'ops', to: 'slack', file: 'ebb.yaml', url: { from: 'variable', name: 'EBB_NOTIFY_URL' } },
+        {
+          name: 'ops',
+          to: 'slack',
+          allowedOrigins,
+          file: 'ebb.yaml',
+          url: { from: 'variable', name: 'EBB_NOTIFY_URL' },
+        },
       ],
     });
     expect(JSON.stringify(result.settings)).not.toContain('of-the-web-team');

@@ -187,7 +187,7 @@ export const NO_COSTS = {
 };
 
 /** Nobody is told anything. */
-export const NO_RECEIVERS = { receivers: [], allowedOrigins: [] };
+export const NO_RECEIVERS = { receivers: [] };
 
 export function currentRules(...policies: Policy[]): CurrentRules {
   const [disruption, profiles] = [{}, new Map()];

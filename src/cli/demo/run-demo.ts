@@ -60,7 +60,7 @@ async function playDemo(flags: DemoFlags, { cleanUp, signal, stopped }: Stage): 
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   const own = flags.policies === POLICIES ? [await writeHeadroomPolicy(folder)] : [];
   const policies = await loadOrFail([flags.policies, ...own], {
-    ...{ knownSources: NO_SOURCES, teams: [], notify: { receivers: [], allowedOrigins: [] } },
+    ...{ knownSources: NO_SOURCES, teams: [], notify: { receivers: [] } },
   });
   introduce(policies.policies);
   const queueUrl = `embedded:${join(folder, 'queue')}`;

@@ -8,6 +8,8 @@ export interface Receiver {
   url: SecretPlace | { from: 'text'; text: string };
   /** What a webhook's messages are signed with. */
   secret?: SecretPlace;
+  /** Where messages may be sent besides this machine, such as `https://hooks.example`. */
+  allowedOrigins: readonly string[];
   /** The settings file; relative paths in it start from its folder. */
   file: string;
   /** Takes only what concerns computes of these owners; absent: everything, also what concerns the whole fleet. */
@@ -19,8 +21,6 @@ export interface Receiver {
 /** What the settings say of notifications. */
 export interface NotifyRules {
   receivers: readonly Receiver[];
-  /** Where messages may be sent, such as `https://hooks.example`. */
-  allowedOrigins: readonly string[];
   /** How long before a change that disconnects clients people are told, where a policy does not say; absent: they are not. */
   beforeMs?: number;
 }

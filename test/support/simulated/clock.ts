@@ -16,7 +16,11 @@ export interface SteppedClock extends Clock {
 }
 
 /** `isBusy`: somebody waits for an answer from outside of the process. */
-export function createSteppedClock(startMs: number, isBusy: () => boolean): SteppedClock {
+export function createSteppedClock(
+  startMs: number,
+  isBusy: () => boolean,
+  shortestRoundMs = SHORTEST_ROUND_MS,
+): SteppedClock {
   const timers = new Set<{ instantMs: number; callback: () => void }>();
   let nowMs = startMs;
 
@@ -42,7 +46,7 @@ export function createSteppedClock(startMs: number, isBusy: () => boolean): Step
   }
 
   function every(intervalMs: number, tick: () => Promise<void>) {
-    const step = Math.max(intervalMs, SHORTEST_ROUND_MS);
+    const step = Math.max(intervalMs, shortestRoundMs);
     let running = Promise.resolve();
     const round = () => {
       running = tick();

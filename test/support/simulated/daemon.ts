@@ -10,6 +10,7 @@ import { requestReconciles } from '../../../src/app/triggers.ts';
 import { openControlApi } from '../../../src/compose/control-api.ts';
 import { startParts } from '../../../src/compose/daemon.ts';
 import { type Closer, type OpenOutside, openParts } from '../../../src/compose/daemon-parts.ts';
+import { openSender } from '../../../src/compose/sender.ts';
 import type { FleetCompute } from '../../../src/emulator/fleet.ts';
 import type { EmulatorOptions } from '../../../src/emulator/server.ts';
 import { loadPolicySet } from '../../../src/policy/load.ts';
@@ -79,9 +80,19 @@ export async function startSimulatedDaemon(options: {
     const store = createMemoryStore(clock);
     const storedTimes = createStoredTimes({ clock, telemetry });
     const api = observed(client, calls);
+    const sender = openSender({ settings, hide });
+    opened.push(() => sender.close());
     return {
       ok: true,
-      value: { api, counters, store, storedTimes, engineName: 'memory', openQueue: () => createMemoryQueue(clock) },
+      value: {
+        api,
+        counters,
+        sender,
+        store,
+        storedTimes,
+        engineName: 'memory',
+        openQueue: () => createMemoryQueue(clock),
+      },
     };
   };
   const onEvent = (event: ComputeEvent) => {

@@ -1,0 +1,99 @@
+import { createHmac } from 'node:crypto';
+import { Agent } from 'undici';
+import type { Receiver } from '../../domain/notifications/receivers.ts';
+import type { SecretPlace } from '../../domain/policy/policy.ts';
+import { timerMs } from '../../ports/clock.ts';
+import type { Sender, SendOutcome } from '../../ports/sender.ts';
+import { slackText } from './slack.ts';
+
+export interface SenderOptions {
+  /** Reads a URL or a secret where it stands; rejects with a message that holds neither. */
+  readSecret(place: SecretPlace, file: string): Promise<string>;
+  /** Why nothing may be sent to this URL; undefined if it may. */
+  refusedDestination(url: string, receiver: Receiver): string | undefined;
+  /** Milliseconds since the epoch, real: receivers compare it with their own clock. */
+  nowMs(): number;
+  /** For a whole exchange, in real milliseconds. */
+  timeoutMs?: number;
+}
+
+const TIMEOUT_MS = 10_000;
+const CONNECTIONS = 4;
+/** Of an answer only its status counts. */
+const MOST_ANSWER_BYTES = 64 * 1024;
+
+/** Statuses by which a receiver says that another time may be better; all others of 300 to 499 refuse the message. */
+const OF_A_MOMENT: ReadonlySet<number> = new Set([408, 425, 429]);
+
+/**
+ * Sends messages with undici: no redirect is followed, no proxy used. Webhooks get the JSON, signed as
+ * https://www.standardwebhooks.com says (`webhook-id`, `webhook-timestamp`, `webhook-signature`); Slack gets its text.
+ */
+export function createSender({ readSecret, refusedDestination, nowMs, timeoutMs = TIMEOUT_MS }: SenderOptions): Sender {
+  const dispatcher = new Agent({
+    connections: CONNECTIONS,
+    connect: { timeout: timeoutMs },
+    headersTimeout: timeoutMs,
+    bodyTimeout: timeoutMs,
+    maxResponseSize: MOST_ANSWER_BYTES,
+  });
+
+  async function post(receiver: Receiver, { id, body }: { id: string; body: string }, signal: AbortSignal) {
+    const url = receiver.url.from === 'text' ? receiver.url.text : await readSecret(receiver.url, receiver.file);
+    const refused = refusedDestination(url, receiver);
+    if (refused !== undefined) return refusal(refused);
+    const { origin, pathname, search } = new URL(url);
+    const secret = receiver.secret && (await readSecret(receiver.secret, receiver.file));
+    const text = receiver.to === 'slack' ? JSON.stringify({ text: slackText(body) }) : body;
+    const { statusCode, body: answer } = await dispatcher.request({
+      ...{ origin, path: `${pathname}${search}`, method: 'POST', body: text, signal },
+      headers: {
+        'content-type': 'application/json',
+        'user-agent': 'ebb',
+        ...(secret !== undefined && signatureOf(secret, { id, body: text, atMs: nowMs() })),
+      },
+    });
+    await answer.dump();
+    return outcomeOf(statusCode);
+  }
+
+  return {
+    async send(receiver, message, stopped) {
+      const signal = AbortSignal.any([stopped, AbortSignal.timeout(timerMs(timeoutMs))]);
+      try {
+        return await post(receiver, message, signal);
+      } catch (error) {
+        if (signal.aborted) return failure('no answer in time');
+        const code = error instanceof Error && 'code' in error ? String(error.code) : undefined;
+        // Messages of the network name hosts and ports, which may be of a secret URL; our own name the place of a secret.
+        return failure(code ?? (error instanceof Error ? error.message : 'failed'));
+      }
+    },
+    close: () => dispatcher.destroy(),
+  };
+}
+
+function outcomeOf(status: number): SendOutcome {
+  if (status >= 200 && status < 300) return { ok: true };
+  const message = `answered ${status}`;
+  return status >= 300 && status < 500 && !OF_A_MOMENT.has(status) ? refusal(message) : failure(message);
+}
+
+function refusal(message: string): SendOutcome {
+  return { ok: false, isRefused: true, message };
+}
+
+function failure(message: string): SendOutcome {
+  return { ok: false, isRefused: false, message };
+}
+
+/** The headers of a signed message. A secret that begins with `whsec_` is base64, as others make it; else its bytes are the key. */
+export function signatureOf(
+  secret: string,
+  { id, body, atMs }: { id: string; body: string; atMs: number },
+): Record<string, string> {
+  const key = secret.startsWith('whsec_') ? Buffer.from(secret.slice('whsec_'.length), 'base64') : Buffer.from(secret);
+  const timestamp = String(Math.floor(atMs / 1000));
+  const digest = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64');
+  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${digest}` };
+}

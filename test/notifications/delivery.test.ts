@@ -1,0 +1,195 @@
+import { describe, expect, it } from 'vitest';
+import { createRunInBackground } from '../../src/app/background.ts';
+import { startDelivery } from '../../src/app/notifications/delivery.ts';
+import { outboxEntries } from '../../src/app/notifications/outbox-entries.ts';
+import type { Notification } from '../../src/domain/notifications/notification.ts';
+import type { Receiver } from '../../src/domain/notifications/receivers.ts';
+import type { SendOutcome } from '../../src/ports/sender.ts';
+import type { Store } from '../../src/ports/store.ts';
+import { currentRules } from '../support/builders.ts';
+import { memoryLog } from '../support/memory-log.ts';
+import { createSteppedClock } from '../support/simulated/clock.ts';
+import { createMemoryStore } from '../support/simulated/store.ts';
+
+const MINUTE_MS = 60_000;
+const DOWN: SendOutcome = { ok: false, isRefused: false, message: 'answered 500' };
+const REFUSED: SendOutcome = { ok: false, isRefused: true, message: 'answered 400' };
+
+const receiver = (name: string): Receiver => ({
+  ...{
+    name,
+    to: 'webhook',
+    file: 'ebb.yaml',
+    allowedOrigins: [],
+    url: { from: 'text', text: `http://127.0.0.1/${name}` },
+  },
+});
+
+const about = (id: string, computeId?: string): Notification => ({
+  ...{ id, kind: 'degraded', atMs: 0, text: id, ...(computeId && { projectId: 'p-1', computeId }) },
+});
+
+/** A daemon that delivers, on time that the test drives; `answer` says what receivers say to a message. */
+function daemonWith(options: {
+  receivers?: readonly string[];
+  /** Between two checks of the outbox, at least. */
+  roundMs?: number;
+  answer?: (to: string, id: string) => SendOutcome | Promise<SendOutcome>;
+}) {
+  const receivers = (options.receivers ?? ['ops']).map(receiver);
+  const clock = createSteppedClock(0, () => false, options.roundMs ?? 1_000);
+  const store = createMemoryStore(clock);
+  const rules = currentRules();
+  rules.current = { ...rules.current, notify: { receivers } };
+  const got: string[] = [];
+  const numbers = new Map<string, number>();
+  const log = memoryLog();
+  const metrics = {
+    increment: (name: string, labels: object) => {
+      const key = `${name} ${Object.values(labels).join(' ')}`;
+      numbers.set(key, (numbers.get(key) ?? 0) + 1);
+    },
+    set: (name: string, labels: object, value: number) =>
+      void numbers.set(`${name} ${Object.values(labels).join(' ')}`, value),
+    clear: () => {},
+    observe: () => {},
+  };
+  const start = (holder = 'daemon-1', of: Store = store) =>
+    startDelivery({
+      ...{ store: of, rules, clock, holder, telemetry: { log, metrics } },
+      runInBackground: createRunInBackground({ log, metrics }),
+      sender: {
+        async send({ name }, { id }) {
+          got.push(`${name} ${id}`);
+          return (await options.answer?.(name, id)) ?? { ok: true };
+        },
+        close: async () => {},
+      },
+    });
+  const append = (...notifications: Notification[]) =>
+    store.appendOutbox(outboxEntries(rules.current.notify, notifications));
+  return { clock, store, rules, got, log, start, append, numberOf: (key: string) => numbers.get(key) };
+}
+
+const deadOf = (store: Store, name = 'ops') => store.outbox({ receiver: name, state: 'dead', limit: 9 });
+
+describe('the delivery of notifications', () => {
+  it('sends each once, in order for each compute', async () => {
+    const daemon = daemonWith({});
+    await daemon.append(about('1', 'a'), about('2', 'b'), about('3', 'a'), about('4'), about('3', 'a'));
+    const running = daemon.start();
+    await daemon.clock.runTo(5_000);
+    await running.close();
+    expect(daemon.got.toSorted()).toEqual(['ops 1', 'ops 2', 'ops 3', 'ops 4']);
+    expect(daemon.got.indexOf('ops 1')).toBeLessThan(daemon.got.indexOf('ops 3'));
+    expect(await daemon.store.outboxCounts()).toEqual({ receivers: [], lost: 0 });
+    expect(daemon.numberOf('ebb_notifications_total ops sent')).toBe(4);
+  });
+
+  it('tries again what a receiver could not take for ten minutes, and loses and reorders nothing', async () => {
+    const daemon: ReturnType<typeof daemonWith> = daemonWith({
+      answer: () => (daemon.clock.now() < 10 * MINUTE_MS ? DOWN : { ok: true }),
+    });
+    const running = daemon.start();
+    for (let at = 0; at < 20; at += 1) {
+      await daemon.append({ ...about(`a-${at}`, 'a'), atMs: daemon.clock.now() }, about(`b-${at}`, 'b'));
+      await daemon.clock.runTo((at + 1) * 30_000);
+    }
+    const before = daemon.got.length;
+    expect(daemon.numberOf('ebb_notifications_oldest_seconds ops')).toBeGreaterThan(9 * 60);
+    await daemon.clock.runTo(20 * MINUTE_MS);
+    await running.close();
+    const received = daemon.got.slice(before);
+    for (const compute of ['a', 'b']) {
+      const ofCompute = received.filter((one) => one.startsWith(`ops ${compute}-`));
+      const inOrder = Array.from({ length: 20 }, (_, at) => `ops ${compute}-${at}`);
+      expect(ofCompute.filter((one, at) => ofCompute.indexOf(one) === at)).toEqual(inOrder);
+    }
+    // Each failure doubles the pause: a receiver that is down is not hammered.
+    expect(before).toBeLessThan(20);
+    expect(daemon.log.lines.filter(({ message }) => message.includes('does not take notifications'))).toHaveLength(1);
+    expect(await daemon.store.outboxCounts()).toMatchObject({ receivers: [] });
+  });
+
+  it('does not let a receiver that never answers delay another', async () => {
+    const daemon = daemonWith({
+      receivers: ['hanging', 'ops'],
+      answer: (to) => (to === 'hanging' ? new Promise<SendOutcome>((_, reject) => reject) : { ok: true }),
+    });
+    daemon.start();
+    await daemon.append(about('1', 'a'));
+    await daemon.clock.runTo(2_000);
+    await daemon.append(about('2', 'a'));
+    await daemon.clock.runTo(5_000);
+    expect(daemon.got).toEqual(['hanging 1', 'ops 1', 'ops 2']);
+  });
+
+  it('puts aside what is refused, says so, goes on with the rest, and sends it again when a person says so', async () => {
+    let refuses = true;
+    const daemon = daemonWith({ answer: (_, id) => (id === '1' && refuses ? REFUSED : { ok: true }) });
+    await daemon.append(about('1', 'a'), about('2', 'a'));
+    const running = daemon.start();
+    await daemon.clock.runTo(5_000);
+    expect(daemon.got).toEqual(['ops 1', 'ops 2']);
+    expect(await deadOf(daemon.store)).toMatchObject([{ id: '1>ops', tries: 1, error: 'answered 400' }]);
+    expect(daemon.numberOf('ebb_notifications_dead ops')).toBe(1);
+    expect(daemon.log.lines).toMatchObject([{ level: 'error', fields: { receiver: 'ops', id: '1>ops' } }]);
+    refuses = false;
+    await daemon.store.deferOutbox('1>ops', { state: 'waiting', tries: 0 });
+    await daemon.clock.runTo(10_000);
+    await running.close();
+    expect(daemon.got).toEqual(['ops 1', 'ops 2', 'ops 1']);
+    expect(await deadOf(daemon.store)).toEqual([]);
+  });
+
+  it('gives up what could not be sent for a day', async () => {
+    const daemon = daemonWith({ answer: () => DOWN, roundMs: MINUTE_MS });
+    await daemon.append(about('1', 'a'));
+    const running = daemon.start();
+    await daemon.clock.runTo(24 * 60 * MINUTE_MS - 10 * MINUTE_MS);
+    expect(await deadOf(daemon.store)).toEqual([]);
+    await daemon.clock.runTo(24 * 60 * MINUTE_MS + 10 * MINUTE_MS);
+    await running.close();
+    expect(await deadOf(daemon.store)).toMatchObject([{ id: '1>ops', error: 'answered 500' }]);
+  });
+
+  it('puts aside what is for a receiver that the settings no longer have', async () => {
+    const daemon = daemonWith({});
+    await daemon.append(about('1', 'a'));
+    daemon.rules.current = { ...daemon.rules.current, notify: { receivers: [] } };
+    const running = daemon.start();
+    await daemon.clock.runTo(5_000);
+    await running.close();
+    expect(daemon.got).toEqual([]);
+    expect(await deadOf(daemon.store)).toMatchObject([{ error: 'ebb.yaml no longer defines this receiver' }]);
+  });
+
+  it('is done by one daemon at a time for each receiver', async () => {
+    let release = () => {};
+    const daemon = daemonWith({ answer: () => new Promise((resolve) => (release = () => resolve({ ok: true }))) });
+    await daemon.append(about('1', 'a'), about('2', 'a'));
+    const all = [daemon.start('daemon-1'), daemon.start('daemon-2'), daemon.start('daemon-3')];
+    await daemon.clock.runTo(10_000);
+    expect(daemon.got).toEqual(['ops 1']);
+    release();
+    await daemon.clock.runTo(20_000);
+    expect(daemon.got).toEqual(['ops 1', 'ops 2']);
+    release();
+    await Promise.all(all.map((one) => one.close()));
+  });
+
+  it('sends again what it could not remove from the outbox, by the same id', async () => {
+    const daemon = daemonWith({});
+    await daemon.append(about('1', 'a'));
+    let fails = true;
+    const removeOutbox: Store['removeOutbox'] = async (id) => {
+      if (!fails) return daemon.store.removeOutbox(id);
+      fails = false;
+      throw new Error('the store is away');
+    };
+    const running = daemon.start('daemon-1', { ...daemon.store, removeOutbox });
+    await daemon.clock.runTo(10_000);
+    await running.close();
+    expect(daemon.got).toEqual(['ops 1', 'ops 1']);
+  });
+});

@@ -1,0 +1,168 @@
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Ajv } from 'ajv';
+import { afterEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { Message } from '../../src/adapters/notifications/message.ts';
+import { createSender, signatureOf } from '../../src/adapters/notifications/sender.ts';
+import { messageOf } from '../../src/domain/notifications/message.ts';
+import type { Receiver } from '../../src/domain/notifications/receivers.ts';
+import { destinationRefused } from '../../src/settings/notify-schema.ts';
+
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+/** A receiver that answers so, or not at all. */
+async function receiving(status: number | 'never', headers: Record<string, string> = {}) {
+  const got: { path: string; headers: IncomingHttpHeaders; body: string }[] = [];
+  const server = createServer(async (request, response) => {
+    const parts: Buffer[] = [];
+    for await (const part of request) parts.push(part as Buffer);
+    got.push({ path: request.url ?? '', headers: request.headers, body: Buffer.concat(parts).toString() });
+    if (status !== 'never') response.writeHead(status, headers).end('thanks');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closing.push(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return { got, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook?team=web` };
+}
+
+const SECRETS: Readonly<Record<string, string>> = { EBB_NOTIFY_SECRET: 'of-this-receiver' };
+const NEVER = new AbortController().signal;
+
+function senderWith(secrets = SECRETS, timeoutMs = 10_000) {
+  const sender = createSender({
+    readSecret: async (place) => {
+      const value = place.from === 'variable' ? secrets[place.name] : undefined;
+      if (value === undefined) throw new Error('the variable EBB_NOTIFY_SECRET is not set');
+      return value;
+    },
+    refusedDestination: destinationRefused,
+    nowMs: () => 1_700_000_000_500,
+    timeoutMs,
+  });
+  closing.push(() => sender.close());
+  return sender;
+}
+
+const webhook = (url: string): Receiver => ({
+  ...{ name: 'ops', to: 'webhook', file: 'ebb.yaml', allowedOrigins: [], url: { from: 'text', text: url } },
+  secret: { from: 'variable', name: 'EBB_NOTIFY_SECRET' },
+});
+const MESSAGE = { id: 'manual_change:ep-1:5', body: '{"text":"größer"}' };
+
+describe('a signature', () => {
+  it('is the one of the published example of Standard Webhooks', () => {
+    const message = { id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', body: '{"test": 2432232314}', atMs: 1_614_265_330_000 };
+    expect(signatureOf('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', message)).toEqual({
+      'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+      'webhook-timestamp': '1614265330',
+      'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
+    });
+  });
+});
+
+describe('sending', () => {
+  it('posts the JSON to a webhook as it is, with its id and a signature', async () => {
+    const { got, url } = await receiving(204);
+    expect(await senderWith().send(webhook(url), MESSAGE, NEVER)).toEqual({ ok: true });
+    const expected = signatureOf('of-this-receiver', { ...MESSAGE, atMs: 1_700_000_000_500 });
+    expect(got).toMatchObject([
+      { path: '/hook?team=web', body: MESSAGE.body, headers: { ...expected, 'content-type': 'application/json' } },
+    ]);
+    expect(JSON.stringify(got)).not.toContain('of-this-receiver');
+  });
+
+  it('gives Slack the sentence and the command, unable to be taken for marks of its own', async () => {
+    const { got, url } = await receiving(200);
+    const place = { projectId: 'p-1', projectName: 'web <!channel>', computeId: 'ep-1', owner: 'team-web' };
+    const body = JSON.stringify(
+      messageOf({
+        id: 'x',
+        kind: 'change_coming',
+        atMs: 0,
+        text: '4 → 2 CU & more',
+        command: 'ebb hold ep-1',
+        ...place,
+      }),
+    );
+    const slack: Receiver = {
+      name: 'ops',
+      to: 'slack',
+      file: 'ebb.yaml',
+      allowedOrigins: [],
+      url: { from: 'variable', name: 'U' },
+    };
+    expect(await senderWith({ U: url }).send(slack, { id: 'x', body }, NEVER)).toEqual({ ok: true });
+    expect(JSON.parse(got[0]?.body ?? '')).toEqual({
+      text: '4 → 2 CU &amp; more (web &lt;!channel&gt; / ep-1, owner team-web)\n`ebb hold ep-1`',
+    });
+    expect(got[0]?.headers).not.toHaveProperty('webhook-signature');
+  });
+
+  it.each<[number, boolean]>([
+    [500, false],
+    [503, false],
+    [429, false],
+    [408, false],
+    [400, true],
+    [401, true],
+    [404, true],
+  ])('answered %i', async (status, isRefused) => {
+    const { url } = await receiving(status);
+    expect(await senderWith().send(webhook(url), MESSAGE, NEVER)).toEqual({
+      ...{ ok: false, isRefused, message: `answered ${status}` },
+    });
+  });
+
+  it('follows no redirect', async () => {
+    const other = await receiving(200);
+    const { url } = await receiving(307, { location: other.url });
+    expect(await senderWith().send(webhook(url), MESSAGE, NEVER)).toEqual({
+      ...{ ok: false, isRefused: true, message: 'answered 307' },
+    });
+    expect(other.got).toEqual([]);
+  });
+
+  it('does not wait for ever, and ends when it is told to', async () => {
+    const { url } = await receiving('never');
+    const failure = { ok: false, isRefused: false, message: 'no answer in time' };
+    expect(await senderWith(SECRETS, 50).send(webhook(url), MESSAGE, NEVER)).toEqual(failure);
+    expect(await senderWith().send(webhook(url), MESSAGE, AbortSignal.timeout(50))).toEqual(failure);
+  });
+
+  it('says why it could not, without a URL or a secret', async () => {
+    const { url } = await receiving(200);
+    const { port } = new URL(url);
+    for (const close of closing.splice(0)) await close();
+    const gone = await senderWith().send(webhook(url), MESSAGE, NEVER);
+    expect(gone).toEqual({ ok: false, isRefused: false, message: 'ECONNREFUSED' });
+    expect(JSON.stringify(gone)).not.toContain(port);
+    expect(await senderWith({}).send(webhook(url), MESSAGE, NEVER)).toEqual({
+      ...{ ok: false, isRefused: false, message: 'the variable EBB_NOTIFY_SECRET is not set' },
+    });
+    const elsewhere = await senderWith().send(webhook('https://elsewhere.example/secret-path'), MESSAGE, NEVER);
+    expect(elsewhere).toEqual({
+      ...{ ok: false, isRefused: true },
+      message: 'https://elsewhere.example is not allowed: add it to notify_allowed_origins',
+    });
+  });
+});
+
+describe('the JSON Schema of a message', () => {
+  it('that is committed is the one that the code generates (npx tsx scripts/write-schemas.ts)', () => {
+    const committed = JSON.parse(readFileSync('schema/notification.schema.json', 'utf8'));
+    expect(committed).toEqual(JSON.parse(JSON.stringify(z.toJSONSchema(Message, { target: 'draft-7' }))));
+    const validate = new Ajv({ strict: false }).compile(committed);
+    expect(
+      validate(messageOf({ id: 'x', kind: 'freeze', atMs: 0, text: 'frozen' })),
+      JSON.stringify(validate.errors),
+    ).toBe(true);
+    expect(validate({ id: 'x', kind: 'thaw' })).toBe(false);
+  });
+});
