@@ -26,7 +26,7 @@ export const DOMAIN_FOLDERS = [
 /** Folders of `src/app` from the bottom up: each may import those before it. */
 export const APP_FOLDERS = [
   ...['telemetry', 'notifications', 'leases', 'fleet', 'usage', 'recommend', 'evaluate', 'group', 'connections'],
-  ...['operations', 'apply', 'rollout', 'reconcile', 'boundaries', 'operator'],
+  ...['operations', 'apply', 'rollout', 'reconcile', 'boundaries', 'announcements', 'operator'],
 ];
 
 /** Single arrows that the table does not have. */

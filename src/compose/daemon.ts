@@ -1,3 +1,4 @@
+import { startAnnouncements } from '../app/announcements/announcements.ts';
 import { createBoundaries } from '../app/boundaries/boundaries.ts';
 import { createBoundaryReconciles } from '../app/boundaries/boundary-reconciles.ts';
 import { startSampling } from '../app/connections/sampler.ts';
@@ -59,6 +60,7 @@ function backgroundOf(parts: DaemonParts, { accounts }: Settings): DaemonDeps['b
     () => startUsageRounds({ ...basics, ...outside, ...known, ...deciding, ...group, accounts }),
     () => startWasteRounds({ ...basics, ...outside, ...known, ...deciding, ...group, holidaysOf }),
     () => startResync({ ...basics, ...outside, ...known, ...deciding, ...group }),
+    () => startAnnouncements({ ...basics, ...outside, ...known, ...deciding, ...group }),
     () => startDelivery({ ...basics, ...outside, ...deciding, ...group }),
     () => startSampling({ ...basics, ...outside, ...known, ...deciding, ...group }),
     () => startLeaderRefresh({ ...basics, ...outside, ...known, ...deciding, ...group }),

@@ -1,8 +1,8 @@
 import { COMPUTE_STATUSES } from './documents.ts';
 import { QUEUE_NAMES } from './job-queue.ts';
 import { NOTIFICATION_METRICS } from './notification-metrics.ts';
-
 import { USAGE_METRICS } from './usage-metrics.ts';
+
 /** Every metric of ebb: name, type, labels, help, and the label sets that exist from the start. docs/metrics.md is checked against it. */
 export interface MetricDeclaration {
   type: 'counter' | 'gauge' | 'histogram';

@@ -20,6 +20,8 @@ const Intent = z.looseObject({
   atMs: z.number(),
   policy: z.string().exactOptional(),
   requestId: z.string().exactOptional(),
+  dropped: z.number().exactOptional(),
+  urgent: z.literal(true).exactOptional(),
 });
 const OpenOperation = z.looseObject({
   operationId: z.string(),

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { step } from '../../common/errors.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { Reason } from '../../domain/compute/reasons.ts';
+import { connectionsAt } from '../../domain/connections/connections.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { freezesAt } from '../../domain/overrides/freezes.ts';
 import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
@@ -16,6 +17,7 @@ import type { Lease, Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import { type EvaluateDeps, evaluateCompute } from '../evaluate/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
+import { recordEntries } from '../notifications/notify.ts';
 import { SLOT_RETRY_MS, type Slots } from '../operations/restart-slots.ts';
 import type { Overrides } from '../overrides.ts';
 import { type OutageDeps, reportApiError } from '../telemetry/outages.ts';
@@ -109,7 +111,9 @@ export async function applyAction(
   }
   const error = answer.ok ? undefined : answer.error;
   const audit = auditOfWrite(deps, { evaluatedCompute, action, outcome, error, requestId, atMs: answeredMs });
-  await step('storing what became of it', () => keep(deps, lease, evaluatedCompute, { record, answer, audit }));
+  await step('storing what became of it', () =>
+    keep(deps, lease, { ...evaluatedCompute, record: intended }, { record, answer, audit }),
+  );
   report(deps, evaluatedCompute, action, answer, latenessMs);
   reportDegraded(deps, compute, intended, record);
   const retryAfterMs = RETRY_AFTER_MS[outcome];
@@ -181,12 +185,17 @@ function isFrozen({ overrides, clock }: ApplyDeps, { compute, plan }: EvaluatedC
 async function storeIntent(
   deps: ApplyDeps,
   lease: Lease,
-  { compute, record }: EvaluatedCompute,
+  { compute, record, decision }: EvaluatedCompute,
   { action, requestId }: { action: Action; requestId: string },
 ): Promise<ComputeRecord | undefined> {
   const atMs = deps.clock.now();
+  const dropped = action.disconnects ? connectionsAt(deps.samples.historyOf(compute.computeId), compute, atMs) : 0;
   const asked = action.kind === 'restart' ? { restart: true as const } : { fields: action.fields };
-  const intent = { ...asked, atMs, policy: action.policy, requestId };
+  const intent = {
+    ...{ ...asked, atMs, policy: action.policy, requestId },
+    ...(dropped && { dropped }),
+    ...(decision.urgent && action.raises && { urgent: true as const }),
+  };
   const lastDecidedAtMs = Math.max(atMs, record.lastDecidedAtMs);
   const intended = { ...record, intent, lastDecidedAtMs, lastSentAtMs: atMs };
   const { projectId, computeId } = compute;
@@ -206,7 +215,9 @@ async function keep(
     .evaluatedOf(compute.projectId)
     .some((other) => other.compute.computeId !== compute.computeId && hasOperationRunning(other.compute, other.record));
   deps.fleet.putEvaluated(evaluateCompute(deps, { compute, record, projectBusy }));
-  if (await deps.store.putRecord(compute.projectId, compute.computeId, record, lease, { audit })) return;
+  const change = { compute, before: evaluatedCompute.record, after: record, nowMs: deps.clock.now() };
+  const outbox = recordEntries(deps.rules.current, change);
+  if (await deps.store.putRecord(compute.projectId, compute.computeId, record, lease, { audit, outbox })) return;
   await deps.store.appendHistory([audit]);
   const fields = { event: 'ebb.lease_lost', project: compute.projectId, compute: compute.computeId };
   deps.telemetry.log.warn(fields, 'the lease was lost during a write; the pending write tells the next daemon');

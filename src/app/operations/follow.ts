@@ -6,6 +6,8 @@ import type { Lease } from '../../ports/store.ts';
 import { type ReadProjectDeps, readProject } from '../fleet/cached-projects.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { type LockDeps, withProjectLease } from '../leases/locked-project.ts';
+import { recordEntries } from '../notifications/notify.ts';
+import type { CurrentRules } from '../rules.ts';
 import { type OutageDeps, reportApiError } from '../telemetry/outages.ts';
 import { requestReconcile, type TriggerDeps } from '../triggers.ts';
 import type { OperationDurations } from './durations.ts';
@@ -22,6 +24,7 @@ export interface FollowDeps extends LockDeps, OutageDeps {
   api: ControlApi;
   fleet: Fleet;
   reportEvent: ReportEvent;
+  rules: CurrentRules;
   slots: Pick<Slots, 'release'>;
   /** How long operations take, as far as it is known. */
   durations: OperationDurations;
@@ -130,11 +133,14 @@ async function recordCompute(
   found: ReadonlyMap<string, Operation>,
 ): Promise<ComputeRecord | undefined> {
   const { projectId, computeId } = place;
-  const { record: after, news } = recordOperations(place, record, found, deps.clock.now());
-  if (after !== record && !(await deps.store.putRecord(projectId, computeId, after, lease))) return undefined;
+  const nowMs = deps.clock.now();
+  const { record: after, news } = recordOperations(place, record, found, nowMs);
+  const known = deps.fleet.evaluatedCompute(computeId);
+  const outbox = known ? recordEntries(deps.rules.current, { ...known, before: record, after, nowMs }) : [];
+  if (after !== record && !(await deps.store.putRecord(projectId, computeId, after, lease, { outbox })))
+    return undefined;
   for (const event of news) deps.reportEvent(event);
   if (after !== record && after.openOperations.length === 0) await releaseSlots(deps, computeId, record);
-  const known = deps.fleet.evaluatedCompute(computeId);
   if (known) deps.fleet.putEvaluated({ ...known, record: after });
   return after;
 }

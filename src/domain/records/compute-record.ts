@@ -24,6 +24,10 @@ export interface Intent {
   policy?: string;
   /** That of the request. */
   requestId?: string;
+  /** How many clients it was known to disconnect; absent if none, or if that is not known. */
+  dropped?: number;
+  /** It raised the size at once, because few connections were left. */
+  urgent?: true;
 }
 
 /** An operation that ebb started and follows. */

@@ -1,0 +1,120 @@
+/**
+ * What people are told of the whole fleet, by its leader: again and again from what is so, by ids that stay the same, so that nothing is
+ * lost with a daemon and nothing is queued twice.
+ */
+
+import { comingChange } from '../../domain/notifications/coming-change.ts';
+import type { Notification } from '../../domain/notifications/notification.ts';
+import { NO_TEAM } from '../../domain/policy/team-parts.ts';
+import { isoInstant } from '../../domain/time/instants.ts';
+import type { ControlApi } from '../../ports/control-api.ts';
+import type { OutboxEntry } from '../../ports/outbox.ts';
+import type { Store } from '../../ports/store.ts';
+import type { RunInBackground, Running } from '../background.ts';
+import { type EvaluateDeps, situationOf } from '../evaluate/evaluate.ts';
+import { isAtBoundary } from '../fleet/at-boundary.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import type { LeaderLease } from '../group/leader.ts';
+import { entriesOf } from '../notifications/notify.ts';
+import { outboxEntries } from '../notifications/outbox-entries.ts';
+import { type SetsDeps, stagedSets } from '../rollout/write-permission.ts';
+import { readSummary } from '../usage/cost-summary.ts';
+
+/** How often it is searched for what to tell, in real milliseconds. */
+const SEARCH_EVERY_MS = 5_000;
+
+/** Ids that this daemon has queued; the store knows them too. */
+const MOST_REMEMBERED = 20_000;
+
+const DAY_MS = 86_400_000;
+
+export interface AnnounceDeps extends EvaluateDeps, SetsDeps {
+  api: Pick<ControlApi, 'accountStatus'>;
+  store: Pick<Store, 'appendOutbox' | 'usage'>;
+  fleet: Fleet;
+  leaderLease: LeaderLease;
+  runInBackground: RunInBackground;
+}
+
+export function startAnnouncements(deps: AnnounceDeps): Running {
+  const { clock, leaderLease, fleet } = deps;
+  const queued = new Set<string>();
+
+  async function search(): Promise<void> {
+    const { receivers } = deps.rules.current.notify;
+    // At a boundary there is better to do.
+    if (!leaderLease.isHeld() || receivers.length === 0 || isAtBoundary(fleet, clock.now())) return;
+    const entries = [...ofComputes(deps), ...outboxEntries(deps.rules.current.notify, await ofFleet(deps))];
+    const fresh = entries.filter(({ id }) => !queued.has(id));
+    if (fresh.length === 0) return;
+    await deps.store.appendOutbox(fresh);
+    if (queued.size > MOST_REMEMBERED) queued.clear();
+    for (const { id } of fresh) queued.add(id);
+  }
+
+  return clock.every(SEARCH_EVERY_MS, () => deps.runInBackground('notifications', search));
+}
+
+/** Changes that will disconnect clients. */
+function ofComputes(deps: AnnounceDeps): OutboxEntry[] {
+  const { policies, notify } = deps.rules.current;
+  const ownLeads = new Map(policies.set.policies.map(({ name, notifyBeforeMs }) => [name, notifyBeforeMs]));
+  const beforeMs = (policy: string) => ownLeads.get(policy) ?? notify.beforeMs;
+  const longestMs = Math.max(0, ...policies.set.policies.map(({ name }) => beforeMs(name) ?? 0), notify.beforeMs ?? 0);
+  if (longestMs === 0) return [];
+  const untilMs = deps.clock.now() + longestMs;
+  return [...deps.fleet.evaluatedComputes()].flatMap((evaluated) => {
+    const { compute, record, plan, nextBoundaryMs } = evaluated;
+    if (Math.min(plan.untilMs ?? Number.POSITIVE_INFINITY, nextBoundaryMs ?? Number.POSITIVE_INFINITY) > untilMs)
+      return [];
+    const situation = situationOf(deps, { compute, record, projectBusy: false });
+    const coming = comingChange(evaluated, situation, beforeMs);
+    return coming ? entriesOf(deps.rules.current, compute, [coming]) : [];
+  });
+}
+
+async function ofFleet(deps: AnnounceDeps): Promise<Notification[]> {
+  return [...freezes(deps), ...staged(deps), ...refusedKeys(deps), ...(await spendAnomalies(deps))];
+}
+
+function freezes({ overrides }: AnnounceDeps): Notification[] {
+  return overrides.freezes.map(({ id, owner, reason, createdAtMs, expiresAtMs, select }) => {
+    const what = select === 'all' ? 'all computes' : 'some computes';
+    return {
+      ...{ id: `freeze:${id}`, kind: 'freeze', atMs: createdAtMs },
+      text: `${owner} has frozen ${what} until ${isoInstant(expiresAtMs)}: ${reason}`,
+      command: `ebb unfreeze ${id}`,
+    };
+  });
+}
+
+function staged(deps: AnnounceDeps): Notification[] {
+  return stagedSets(deps).map(({ team, hash, message }) => ({
+    ...{ id: `staged:${hash}`, kind: 'staged', atMs: deps.clock.now(), text: message },
+    ...(team !== NO_TEAM && { owner: team }),
+    command: `ebb approve ${hash}`,
+  }));
+}
+
+/** Once a day for as long as it is so. */
+function refusedKeys({ api, clock }: AnnounceDeps): Notification[] {
+  const nowMs = clock.now();
+  const refused = api.accountStatus().filter(({ key }) => key === 'refused');
+  return refused.map(({ account, message }) => ({
+    ...{ id: `key_refused:${account}:${Math.floor(nowMs / DAY_MS)}`, kind: 'key_refused', atMs: nowMs },
+    text: message ?? `the control API refuses the key of the account ${account}`,
+  }));
+}
+
+async function spendAnomalies({ store, clock }: AnnounceDeps): Promise<Notification[]> {
+  const summary = await readSummary(store);
+  return (summary?.owners ?? []).flatMap(({ account, owner, anomaly }) => {
+    if (!anomaly) return [];
+    const { day, cu_hours: used, ordinary_cu_hours: ordinary } = anomaly;
+    return {
+      ...{ id: `spend_anomaly:${account}:${owner}:${day}`, kind: 'spend_anomaly' as const, atMs: clock.now(), owner },
+      text: `${owner} used ${used} CU-hours on ${day} in the account ${account}; up to ${ordinary} are usual for that weekday`,
+      command: 'ebb cost',
+    };
+  });
+}

@@ -1,0 +1,50 @@
+import type { Compute } from '../compute/compute.ts';
+import { formatSize } from '../compute/settings-text.ts';
+import { type EvaluatedCompute, evaluateNow, type Situation } from '../evaluate/evaluate.ts';
+import type { Action } from '../plan/plan.ts';
+import { isoInstant } from '../time/instants.ts';
+import type { Notification } from './notification.ts';
+
+/**
+ * The next change that will disconnect clients of a compute, if it is awake and stays as it is: at its next boundary, or when what holds a
+ * change back now lets it pass. `beforeMs` says how long before a change by a policy people are told, in milliseconds; undefined: never.
+ */
+export function comingChange(
+  { compute, plan, nextBoundaryMs }: EvaluatedCompute,
+  situation: Situation,
+  beforeMs: (policy: string) => number | undefined,
+): Notification | undefined {
+  const { nowMs } = situation;
+  const instants = [plan.untilMs, nextBoundaryMs].filter((ms) => ms !== undefined && ms > nowMs) as number[];
+  for (const instantMs of instants.toSorted((a, b) => a - b)) {
+    const [action] = actionsAt(situation, instantMs);
+    if (!action?.disconnects) continue;
+    const leadMs = beforeMs(action.policy);
+    return leadMs !== undefined && instantMs - nowMs <= leadMs
+      ? notificationOf(compute, action, { instantMs, nowMs })
+      : undefined;
+  }
+  return undefined;
+}
+
+function actionsAt(situation: Situation, instantMs: number): readonly Action[] {
+  const { plan } = evaluateNow({ ...situation, nowMs: instantMs });
+  return plan.verdict === 'act' ? plan.actions : [];
+}
+
+function notificationOf(
+  { projectId, projectName, computeId, ...settings }: Compute,
+  { kind, fields, policy }: Action,
+  { instantMs, nowMs }: { instantMs: number; nowMs: number },
+): Notification {
+  const change =
+    kind === 'restart'
+      ? 'restarted'
+      : `changed from ${formatSize(settings)} to ${formatSize({ ...settings, ...fields })} CU`;
+  return {
+    id: `change_coming:${computeId}:${instantMs}`,
+    ...{ kind: 'change_coming', atMs: nowMs, projectId, projectName, computeId, policy },
+    text: `${computeId} will be ${change} at ${isoInstant(instantMs)} (${policy}), which disconnects its clients`,
+    command: `ebb hold ${computeId} --for 2h --reason 'not now' --freeze`,
+  };
+}

@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest';
+import { evaluate, type Situation } from '../../src/domain/evaluate/evaluate.ts';
+import { comingChange } from '../../src/domain/notifications/coming-change.ts';
+import { aCompute, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
+
+const MINUTE_MS = 60_000;
+/** A Monday; the window of `aSchedule` ends at 18:00. */
+const EVENING = at('2026-03-02T18:00:00Z');
+const AT_ONCE = { lower: { when: 'any', atDeadline: 'apply' } } as const;
+
+function coming(options: {
+  minutesBefore: number;
+  schedule?: Parameters<typeof aSchedule>[0];
+  also?: Partial<Situation>;
+}) {
+  const compute = options.also?.compute ?? aCompute({ minCu: 1, maxCu: 4 });
+  const record = aRecord({ lastApplied: { minCu: 1, maxCu: 4 } });
+  const situation: Situation = {
+    ...{ policies: compiled(aSchedule({ disruption: AT_ONCE, ...options.schedule })), compute, record },
+    ...{ mode: 'enforce', projectBusy: false, nowMs: EVENING - options.minutesBefore * MINUTE_MS, ...options.also },
+  };
+  return comingChange({ compute, record, ...evaluate(situation) }, situation, () => 15 * MINUTE_MS);
+}
+
+describe('a change that is coming', () => {
+  it('is told when so much time is left, with the command that holds it', () => {
+    expect(coming({ minutesBefore: 16 })).toBeUndefined();
+    const found = coming({ minutesBefore: 15 });
+    expect(found).toMatchObject({ kind: 'change_coming', computeId: 'ep-one', policy: 'office-hours' });
+    expect(found?.text).toBe(
+      'ep-one will be changed from 1-4 to 0.25-1 CU at 2026-03-02T18:00:00Z (office-hours), which disconnects its clients',
+    );
+    expect(found?.command).toBe("ebb hold ep-one --for 2h --reason 'not now' --freeze");
+    expect(coming({ minutesBefore: 3 })?.id).toBe(found?.id);
+  });
+
+  it('is told of what waits for sleep, before its deadline', () => {
+    const schedule = {
+      disruption: { lower: { when: 'idle', deadlineMs: 60 * MINUTE_MS, atDeadline: 'apply' } },
+    } as const;
+    expect(coming({ minutesBefore: 10, schedule })).toBeUndefined();
+    expect(coming({ minutesBefore: -44, schedule })).toBeUndefined();
+    expect(coming({ minutesBefore: -45, schedule })?.text).toContain('at 2026-03-02T19:00:00Z');
+  });
+
+  it('is not told where nobody will be disconnected', () => {
+    const skipped = {
+      disruption: { lower: { when: 'idle', deadlineMs: 60 * MINUTE_MS, atDeadline: 'skip' } },
+    } as const;
+    expect(coming({ minutesBefore: -50, schedule: skipped })).toBeUndefined();
+    expect(
+      coming({ minutesBefore: 5, also: { compute: aCompute({ minCu: 1, maxCu: 4, state: 'idle' }) } }),
+    ).toBeUndefined();
+    expect(coming({ minutesBefore: 5, also: { mode: 'observe' } })).toBeUndefined();
+    const hold = { id: 'h', owner: 'ann', reason: 'r', createdAtMs: 0, projectId: 'p-one', computeId: 'ep-one' };
+    const held = { holds: [{ ...hold, freeze: true as const, expiresAtMs: EVENING + MINUTE_MS }] };
+    expect(coming({ minutesBefore: 5, also: held })).toBeUndefined();
+  });
+});

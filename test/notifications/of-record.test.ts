@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import { recordNotifications } from '../../src/domain/notifications/of-record.ts';
+import type { ComputeRecord, Intent } from '../../src/domain/records/compute-record.ts';
+import { withFailure } from '../../src/domain/records/failures.ts';
+import { aCompute, aRecord } from '../support/builders.ts';
+
+const COMPUTE = aCompute({ computeId: 'ep-1', projectId: 'p-1', projectName: 'web', minCu: 2, maxCu: 2 });
+const PLACE = { projectId: 'p-1', projectName: 'web', computeId: 'ep-1' };
+
+const told = (before: ComputeRecord, after: ComputeRecord, compute = COMPUTE) =>
+  recordNotifications({ compute, before, after, nowMs: 9_000 });
+
+const intent = (also: Partial<Intent> = {}): Intent => ({
+  ...{ fields: { minCu: 2, maxCu: 2 }, atMs: 5_000, policy: 'office', dropped: 7 },
+  ...also,
+});
+
+describe('what people are told when a record changes', () => {
+  it('is nothing where nothing happened', () => {
+    const mark = { fields: { minCu: 4, maxCu: 4 }, seenAtMs: 5, raises: true };
+    const record = aRecord({ manual: { size: mark } });
+    expect(told(record, { ...record, lastDecidedAtMs: 7 })).toEqual([]);
+  });
+
+  it('is a change by somebody else, once', () => {
+    const before = aRecord({ lastApplied: { minCu: 2, maxCu: 2 } });
+    const after = { ...before, manual: { size: { fields: { minCu: 4, maxCu: 4 }, seenAtMs: 5_000, raises: true } } };
+    expect(told(before, after)).toEqual([
+      {
+        ...{ ...PLACE, id: 'manual_change:ep-1:size:5000', kind: 'manual_change', atMs: 5_000 },
+        text: 'ep-1: size changed by a person: 2 CU → 4 CU',
+        command: 'ebb release ep-1',
+      },
+    ]);
+    expect(told(after, { ...after, lastDecidedAtMs: 7 })).toEqual([]);
+  });
+
+  it('is a change that disconnected clients, by the daemon that made it or by one that finds it pending', () => {
+    const { intent: _, ...after } = aRecord({ intent: intent(), lastApplied: { minCu: 2, maxCu: 2 } });
+    const found = told(aRecord({ intent: intent() }), after);
+    expect(found).toMatchObject([
+      { ...PLACE, id: 'connections_dropped:ep-1:5000', kind: 'connections_dropped', policy: 'office' },
+    ]);
+    expect(found[0]?.text).toBe('ep-1 was changed to 2 CU, which disconnected 7 clients');
+  });
+
+  it('is no such change where it did not take effect, is still pending, or disconnected nobody that is known', () => {
+    const pending = aRecord({ intent: intent() });
+    const { intent: _, ...answered } = pending;
+    expect(told(pending, answered, { ...COMPUTE, minCu: 4, maxCu: 4 })).toEqual([]);
+    expect(told(pending, pending)).toEqual([]);
+    const { dropped: __, ...nobody } = intent();
+    expect(told(aRecord({ intent: nobody }), answered)).toEqual([]);
+  });
+
+  it('is a raise that did not wait, because few connections were left', () => {
+    const pending = aRecord({ intent: intent({ dropped: 0, urgent: true }) });
+    const { intent: _, ...answered } = pending;
+    expect(told(pending, answered)).toMatchObject([
+      { ...PLACE, id: 'raised_by_critical:ep-1:5000', kind: 'raised_by_critical', policy: 'office' },
+    ]);
+  });
+
+  it('is a compute that keeps failing, when it becomes so', () => {
+    const failure = { desired: { minCu: 2, maxCu: 2 }, message: '500: out of luck', atMs: 5_000, permanent: false };
+    const [zero, one, two, three] = [0, 1, 2, 3].map((count) =>
+      Array.from({ length: count }).reduce<ComputeRecord>((record) => withFailure(record, failure), aRecord()),
+    ) as [ComputeRecord, ComputeRecord, ComputeRecord, ComputeRecord];
+    expect([told(zero, one), told(one, two)]).toEqual([[], []]);
+    const degraded = told(two, three);
+    expect(degraded).toMatchObject([{ ...PLACE, id: 'degraded:ep-1:5000', kind: 'degraded' }]);
+    expect(degraded[0]?.text).toContain('500: out of luck');
+    expect(told(three, { ...three, lastDecidedAtMs: 9 })).toEqual([]);
+  });
+});
