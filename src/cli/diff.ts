@@ -6,6 +6,7 @@ import { UserError } from './fail.ts';
 import { type FilterFlags, filtered, filtersByBranch, withFilterFlags } from './filter.ts';
 import type { SpanFlags } from './forecast/span.ts';
 import { jsonText, writeErrLine, writeOut } from './output.ts';
+import { parsePastDays } from './past/flags.ts';
 
 interface DiffFlags extends SpanFlags, FilterFlags {
   config?: string;
@@ -13,6 +14,8 @@ interface DiffFlags extends SpanFlags, FilterFlags {
   queueUrl?: string;
   fleet?: string;
   usage?: string;
+  operations?: string;
+  pastDays: number;
   zone?: string;
   format: 'text' | 'json' | 'markdown';
   json?: boolean;
@@ -43,6 +46,8 @@ export function diffCommand(): Command {
       '--usage <file>',
       'usage.csv of `ebb usage export`, for what is expected (default: what daemons have collected)',
     )
+    .option('--operations <file>', 'operations.csv, for what ebb recommend promises of the changes; needs --fleet')
+    .option('--past-days <n>', 'how far that looks back, as --days of ebb recommend, 2 to 180 days', parsePastDays, 28)
     .option('--days <n>', 'how many days, 1 to 366 (default: 7)')
     .option('--from <iso>', 'where it starts; without offset local time of --zone (default: now)')
     .option('--to <iso>', 'where it ends, instead of --days')
@@ -91,9 +96,14 @@ async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise
     foresee({ ...span, knownAtMs, policies, subjects, pricing, profiles });
   const names = comparing.comparePolicies(before.set, after.set);
   const comparison = comparing.compare(outlooks(before), outlooks(after), names, span);
-  for (const line of [...notes, ...missing.map((line) => `left out: ${line}`)]) writeErrLine(`note: ${line}`);
+  const { promisedOf } = await import('./diff/promised.ts');
+  const pastFlags = { ...flags, days: flags.pastDays };
+  const promised = await promisedOf({ settings: pricing, flags: pastFlags, changes: comparison.changes });
+  for (const line of [...notes, ...promised.notes, ...missing.map((line) => `left out: ${line}`)]) {
+    writeErrLine(`note: ${line}`);
+  }
   const format = flags.json ? 'json' : flags.format;
-  writeOut(`${await rendered(comparison, { ...span, zone, format })}\n`);
+  writeOut(`${await rendered({ ...comparison, promised: promised.findings }, { ...span, zone, format })}\n`);
   if (missing.length > 0) process.exitCode = 1;
 }
 

@@ -26,14 +26,17 @@ export interface FindingDocument {
 }
 
 /** What findings of one figure add up to. Figures are not added to each other, since they promise different things. */
-export interface WasteTotal {
+export interface FigureTotal {
   figure: Figure;
-  /** False: only people can do it. */
-  by_policy: boolean;
   findings: number;
   cu_hours_month: Range;
   /** Of those that have a price; null if none has. */
   usd_month: Range | null;
+}
+
+export interface WasteTotal extends FigureTotal {
+  /** False: only people can do it. */
+  by_policy: boolean;
 }
 
 /** The findings of the whole fleet, those that may save most first. */

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -115,6 +115,46 @@ describe('ebb recommend', () => {
     expect(diff.stdout).toContain('suspends after 5m → 1m');
     const again = await ebb(['recommend', '--config', 'scale.yaml', ...FILES, '--write', 'out']);
     expect(again).toMatchObject({ status: 1, stderr: expect.stringContaining('is there already') });
+  });
+
+  it('promises in ebb diff what it promised itself, compute by compute', async () => {
+    const written = await ebb(['recommend', '--json', '--config', 'scale.yaml', ...FILES, '--write', 'promised']);
+    const promised = JSON.parse(written.stdout).findings as Record<string, unknown>[];
+    const diff = await ebb(['diff', 'none.yaml', 'promised', '--json', '--config', 'scale.yaml', ...FILES]);
+    expect(diff).toMatchObject({ status: 0, stderr: '' });
+    const { computes, saves } = JSON.parse(diff.stdout);
+    const byPolicy = promised.filter(({ policy }) => policy !== null);
+    expect(byPolicy.map(({ figure }) => figure)).toEqual(['estimate', 'at_least', 'at_least']);
+    expect(Object.fromEntries(computes.map((one: Record<string, unknown>) => [one.compute_id, one.saves]))).toEqual(
+      Object.fromEntries(
+        byPolicy.map(({ compute_id: id, finding, figure, saves: own }) => [
+          id,
+          [{ finding, figure, ...(own as object) }],
+        ]),
+      ),
+    );
+    expect(saves.map(({ figure, findings: many }: Record<string, unknown>) => [figure, many])).toEqual([
+      ['estimate', 1],
+      ['at_least', 2],
+    ]);
+    const text = await ebb(['diff', 'none.yaml', 'promised', '--config', 'scale.yaml', ...FILES]);
+    const table = await ebb(['recommend', '--config', 'scale.yaml', ...FILES]);
+    const sums = table.stdout.split('\n').flatMap((line) => /^with these policies, (.+)$/.exec(line)?.[1] ?? []);
+    expect(sums).toHaveLength(2);
+    for (const sum of sums) expect(text.stdout).toContain(`saves, as ebb recommend says, ${sum}`);
+  });
+
+  it('says nothing in ebb diff of what it would not propose', async () => {
+    await ebb(['recommend', '--config', 'scale.yaml', ...FILES, '--write', 'other']);
+    const [file = ''] = readdirSync(join(folder.path, 'other'));
+    const path = join(folder.path, 'other', file);
+    writeFileSync(path, readFileSync(path, 'utf8').replace('max: 1m', 'max: 4m'));
+    const diff = await ebb(['diff', 'none.yaml', 'other', '--json', '--config', 'scale.yaml', ...FILES]);
+    expect(JSON.parse(diff.stdout).saves).toMatchObject([{ figure: 'estimate', findings: 1 }]);
+    const without = await ebb([
+      ...['diff', 'none.yaml', 'other', '--json', '--config', 'scale.yaml', '--fleet', 'fleet.json'],
+    ]);
+    expect(JSON.parse(without.stdout).saves).toEqual([]);
   });
 
   it('contradicts no policy that sets the field already', async () => {

@@ -56,11 +56,16 @@ interface State {
   max_cu: number;
 }
 
+interface Range {
+  low: number;
+  high: number;
+}
+
 interface Shown {
   compute_id: string;
   figure: string;
   proposed: object;
-  saves: { cu_hours_month: { low: number } };
+  saves: { cu_hours_month: Range; usd_month: Range };
   policy: string | null;
 }
 
@@ -114,12 +119,29 @@ it('saves in a fortnight at least what was promised, and drops no client', async
   expect(promised).toBeGreaterThan(0);
 
   await ebb(asItIs, 'validate', 'out', '--strict');
-  const diff = JSON.parse(await ebb(asItIs, 'diff', 'none.yaml', 'out', '--json')) as { computes: Changed[] };
+  const diff = JSON.parse(await ebb(asItIs, 'diff', 'none.yaml', 'out', '--json')) as {
+    computes: Changed[];
+    saves: { figure: string; cu_hours_month: Range; usd_month: Range }[];
+  };
   const shown = diff.computes.flatMap(({ compute_id: id, differences }) => differences.map((one) => [id, one.new]));
   const withPolicy = findings.filter(({ policy }) => policy !== null);
   expect(new Map(shown as [string, object][])).toEqual(
     new Map(withPolicy.map(({ compute_id: id, proposed }) => [id, expect.objectContaining(proposed)])),
   );
+  // What is promised of a change is the same in both; a moment later the log is a moment longer.
+  const byPolicy = (figure: string) => withPolicy.filter((one) => one.figure === figure);
+  expect(diff.saves.map(({ figure }) => figure).toSorted()).toEqual(
+    [...new Set(withPolicy.map(({ figure }) => figure))].toSorted(),
+  );
+  for (const { figure, ...saves } of diff.saves) {
+    for (const unit of ['cu_hours_month', 'usd_month'] as const) {
+      for (const end of ['low', 'high'] as const) {
+        const same = byPolicy(figure).reduce((sum, one) => sum + one.saves[unit][end], 0);
+        process.stdout.write(`${figure} ${unit} ${end}: recommend ${same.toFixed(2)}, diff ${saves[unit][end]}\n`);
+        expect(Math.abs(saves[unit][end] - same)).toBeLessThanOrEqual(0.01 * Math.abs(same) + 0.05);
+      }
+    }
+  }
   expect(await asItIs.writes()).toEqual([]);
   await ebb(recommended, 'apply', '--yes', '--policies', 'out');
 

@@ -30,6 +30,8 @@ export interface ReadFleetOptions {
   readBranches: boolean;
   /** Only the computes of this project are read, by its id or name; of all if absent. */
   project?: string | undefined;
+  /** Only the computes of these projects are read; of all if absent. */
+  projectIds?: ReadonlySet<string> | undefined;
   concurrency?: number;
   onProgress?: (progress: FleetProgress) => void;
   signal?: AbortSignal;
@@ -44,8 +46,11 @@ type ProjectReading =
 export async function readFleet(options: ReadFleetOptions): Promise<FleetReading> {
   const { api, onProgress, concurrency = PROJECTS_AT_A_TIME } = options;
   const { projects: listed, errors } = await listAll(options);
-  const { project: only } = options;
-  const projects = listed.filter(({ projectId, name }) => only === undefined || only === projectId || only === name);
+  const { project: only, projectIds } = options;
+  const projects = listed.filter(
+    ({ projectId, name }) =>
+      (only === undefined || only === projectId || only === name) && (projectIds?.has(projectId) ?? true),
+  );
   const readings = new Map<string, ProjectReading>();
   const progress: FleetProgress = { projectsRead: 0, projects: projects.length, computes: 0 };
   await pLimit(concurrency).map(projects, async (project) => {

@@ -8,6 +8,7 @@ import {
   type WasteQuery,
   type WasteTotal,
 } from '../../ports/waste.ts';
+import { totalsByFigure } from '../recommend/finding-document.ts';
 import { readFindings } from '../recommend/stored-findings.ts';
 import type { OperatorParts } from './parts.ts';
 
@@ -46,28 +47,12 @@ function savedBy({ saves }: FindingDocument): number {
   return low + high;
 }
 
+/** What policies can do, and apart what only people can. */
 function totalsOf(findings: readonly FindingDocument[]): WasteTotal[] {
-  const totals = new Map<string, WasteTotal>();
-  for (const { figure, policy, saves } of findings) {
-    const by_policy = policy !== null;
-    const key = `${figure} ${by_policy}`;
-    const { findings: many, cu_hours_month, usd_month } = totals.get(key) ?? EMPTY;
-    totals.set(key, {
-      ...{ figure, by_policy, findings: many + 1 },
-      cu_hours_month: plus(cu_hours_month, saves.cu_hours_month),
-      usd_month: saves.usd_month ? plus(usd_month ?? NOTHING, saves.usd_month) : usd_month,
-    });
-  }
-  return [...totals.values()].toSorted(
-    (a, b) => Number(b.by_policy) - Number(a.by_policy) || b.cu_hours_month.high - a.cu_hours_month.high,
+  return [true, false].flatMap((by_policy) =>
+    totalsByFigure(findings.filter(({ policy }) => (policy !== null) === by_policy)).map((total) => ({
+      ...total,
+      by_policy,
+    })),
   );
-}
-
-const NOTHING = { low: 0, high: 0 };
-const EMPTY = { findings: 0, cu_hours_month: NOTHING, usd_month: null };
-
-/** Rounded, as what is added is. */
-function plus(one: typeof NOTHING, two: typeof NOTHING): typeof NOTHING {
-  const rounded = (value: number) => Math.round(value * 1e4) / 1e4;
-  return { low: rounded(one.low + two.low), high: rounded(one.high + two.high) };
 }

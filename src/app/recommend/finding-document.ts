@@ -1,7 +1,7 @@
 import type { Range } from '../../domain/awake/causes.ts';
 import type { Finding } from '../../domain/recommend/finding.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
-import type { FindingDocument } from '../../ports/waste.ts';
+import type { FigureTotal, FindingDocument } from '../../ports/waste.ts';
 import { policyYaml } from './policies.ts';
 
 /** Findings as `ebb recommend --json` shows them. */
@@ -22,6 +22,26 @@ export function findingDocument(finding: Finding): FindingDocument {
     awake_share: awakeShare ? change(awakeShare) : null,
     ...{ evidence, risk, policy: finding.policy ? policyYaml(finding, finding.policy) : null },
   };
+}
+
+/** What findings add up to, by figure: figures are not added to each other. The largest first. */
+export function totalsByFigure(findings: readonly Pick<FindingDocument, 'figure' | 'saves'>[]): FigureTotal[] {
+  const totals = new Map<FindingDocument['figure'], FigureTotal>();
+  for (const { figure, saves } of findings) {
+    const { findings: many, cu_hours_month, usd_month } = totals.get(figure) ?? EMPTY;
+    totals.set(figure, {
+      ...{ figure, findings: many + 1, cu_hours_month: plus(cu_hours_month, saves.cu_hours_month) },
+      usd_month: saves.usd_month ? plus(usd_month ?? NOTHING, saves.usd_month) : usd_month,
+    });
+  }
+  return [...totals.values()].toSorted((a, b) => b.cu_hours_month.high - a.cu_hours_month.high);
+}
+
+const NOTHING: Range = { low: 0, high: 0 };
+const EMPTY = { findings: 0, cu_hours_month: NOTHING, usd_month: null };
+
+function plus(one: Range, two: Range): Range {
+  return range({ low: one.low + two.low, high: one.high + two.high });
 }
 
 function change({ before, after }: { before: number; after: Range }): { now: number; then: Range } {

@@ -2,6 +2,7 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import type { Expected } from '../../domain/forecast/expected.ts';
 import { type Difference, differencesOf, type Span } from '../../domain/forecast/forecast.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
+import type { Finding } from '../../domain/recommend/finding.ts';
 import { monthChange, sumExpected } from '../forecast/month.ts';
 import type { Outlook } from '../forecast/outlook.ts';
 import { type Range, sumOf, times } from '../forecast/sums.ts';
@@ -28,6 +29,8 @@ export interface Comparison {
   /** CU-hours that are expected of the computes with usage data. */
   expected: { before: Expected | null; after: Expected | null };
   policies: PolicyNames;
+  /** What `ebb recommend` promises of these changes; absent where that was not looked up. */
+  promised?: readonly Finding[];
 }
 
 export interface PolicyNames {

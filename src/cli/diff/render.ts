@@ -6,6 +6,7 @@ import { formatDay, formatSpan, formatTime } from '../forecast/local-time.ts';
 import { changeText } from '../forecast/month.ts';
 import { differenceOf, formatChange, formatDollar, formatDollars, formatHours, type Range } from '../forecast/sums.ts';
 import { type AlikeGroup, groupAlike, namesOf } from '../group-alike.ts';
+import { sumsOf } from '../recommend/text.ts';
 import type { Comparison, ComputeChange, PolicyNames } from './compare.ts';
 
 export interface RenderOptions extends Span {
@@ -110,12 +111,13 @@ function fromTo(before: Range, after: Range): string {
   return `${formatHours(before)} → ${formatHours(after)} (${formatChange(differenceOf(after, before))})`;
 }
 
-function totals({ hours, dollars, expected, month }: Comparison, { group, line }: Marks): string {
+function totals({ hours, dollars, expected, month, promised = [] }: Comparison, { group, line }: Marks): string {
   const change = dollars && formatChange(differenceOf(dollars.after, dollars.before), formatDollar);
   return [
     group('All computes'),
     line(`CU-hours: ${fromTo(hours.before, hours.after)}`),
     line(monthLine(month, expected.before !== null)),
+    ...sumsOf(promised).map((sum) => line(`saves, as ebb recommend says, ${sum}`)),
     ...(dollars ? [line(`price: ${formatDollars(dollars.before)} → ${formatDollars(dollars.after)} (${change})`)] : []),
   ].join('\n');
 }

@@ -1,3 +1,4 @@
+import { findingDocument, totalsByFigure } from '../../app/recommend/finding-document.ts';
 import type { Difference, Span } from '../../domain/forecast/forecast.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import { expectedJson } from '../forecast/month.ts';
@@ -8,8 +9,9 @@ import type { Comparison } from './compare.ts';
 /** As programs read it: instants in UTC, sizes in CU, timeouts in seconds; only computes that differ. */
 export function diffJson(
   { fromMs, toMs }: Span,
-  { changes, computes, hours, dollars, expected, month, policies }: Comparison,
+  { changes, computes, hours, dollars, expected, month, policies, promised = [] }: Comparison,
 ) {
+  const promises = promised.map(findingDocument);
   return {
     from: isoInstant(fromMs),
     to: isoInstant(toMs),
@@ -25,6 +27,9 @@ export function diffJson(
         new: valuesOf(difference.after),
       })),
       cu_hours: bothAndDelta(before.cuHours, after.cuHours),
+      saves: promises
+        .filter(({ compute_id: id }) => id === compute.computeId)
+        .map(({ finding, figure, saves }) => ({ finding, figure, ...saves })),
       ...(before.price !== undefined && {
         usd: bothAndDelta(times(before.cuHours, before.price), times(after.cuHours, before.price)),
       }),
@@ -35,6 +40,7 @@ export function diffJson(
       ? { old: expectedJson(month.old), new: expectedJson(month.new), delta: expectedJson(month.delta) }
       : null,
     ...(dollars && { usd: bothAndDelta(dollars.before, dollars.after) }),
+    saves: totalsByFigure(promises),
   };
 }
 

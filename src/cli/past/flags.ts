@@ -18,7 +18,7 @@ const MOST_DAYS = 180;
 /** Adds the flags that say where the past comes from. */
 export function withPastFlags(command: Command): Command {
   return command
-    .option('--days <n>', `how far to look back, 2 to ${MOST_DAYS} days`, parseDays, 28)
+    .option('--days <n>', `how far to look back, 2 to ${MOST_DAYS} days`, parsePastDays, 28)
     .option('--operations <file>', 'operations.csv instead of the API; needs --fleet, and no key')
     .option('--usage <file>', 'usage.csv: CU-seconds by hours')
     .option('--fleet <file>', 'a snapshot, YAML or JSON, for --operations')
@@ -26,7 +26,7 @@ export function withPastFlags(command: Command): Command {
     .option('--api-url <url>', 'control API (EBB_API_URL)');
 }
 
-function parseDays(text: string): number {
+export function parsePastDays(text: string): number {
   const days = Number(text);
   if (/^\d{1,3}$/.test(text) && days >= 2 && days <= MOST_DAYS) return days;
   throw new InvalidArgumentError(`write whole days from 2 to ${MOST_DAYS}`);

@@ -43,6 +43,8 @@ interface ReadOptions {
   branches: boolean;
   /** The fleet, if it was read already. */
   fleet?: FleetReading | undefined;
+  /** Only of these projects; of all if absent. */
+  projectIds?: ReadonlySet<string> | undefined;
   /** How many pages of operations are read of each project; by default all within the days. */
   mostPages?: number | undefined;
   /** Gets what is known once the newest operations of each project were read, if there are more to read. */
@@ -53,7 +55,7 @@ interface ReadOptions {
 export async function readPast(
   settings: Settings,
   flags: Omit<PastFlags, 'json'>,
-  options: Pick<ReadOptions, 'branches' | 'fleet' | 'mostPages' | 'onNewest'>,
+  options: Pick<ReadOptions, 'branches' | 'fleet' | 'projectIds' | 'mostPages' | 'onNewest'>,
 ): Promise<Past> {
   const { operations, fleet, days } = flags;
   if (operations === undefined && fleet !== undefined) throw new UserError('--fleet needs --operations; give both');
@@ -88,14 +90,16 @@ async function readFiles(reading: Reading, { flags: { operations = '' } }: ReadO
 
 /** The newest operations of each project come first: an interrupt ends the reading, and what was read is shown. */
 async function readLive(reading: Reading, options: ReadOptions): Promise<Sources> {
-  const { settings, branches, flags, mostPages, onNewest } = options;
+  const { settings, branches, flags, mostPages, onNewest, projectIds } = options;
   const { days } = flags;
   const progress = showProgress(process.stderr);
   const stop = new AbortController();
   const interrupt = () => stop.abort();
   process.once('SIGINT', interrupt);
   try {
-    const wanted = { api: reading.api, readBranches: branches, onProgress: progress.fleet, signal: stop.signal };
+    const wanted = {
+      ...{ api: reading.api, readBranches: branches, onProgress: progress.fleet, signal: stop.signal, projectIds },
+    };
     const fleet = options.fleet ?? (await readFleet(wanted));
     const toMs = Date.now();
     const log = createOperationLog();

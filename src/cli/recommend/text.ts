@@ -59,7 +59,8 @@ function sumLines(findings: readonly Finding[]): string[] {
   return parts.flatMap(([title, those]) => sumsOf(those).map((line) => `${title}, ${line}`));
 }
 
-function sumsOf(findings: readonly Finding[]): string[] {
+/** What findings add up to, a line for each figure. */
+export function sumsOf(findings: readonly Finding[]): string[] {
   return (['at_least', 'replayed', 'estimate', 'measured'] as const).flatMap((figure) => {
     const those = findings.filter((one) => one.figure === figure);
     if (those.length === 0) return [];

@@ -1,0 +1,60 @@
+/** What `ebb recommend` promises of the changes that two policy sets differ in. */
+import type { Finding } from '../../domain/recommend/finding.ts';
+import { recommend } from '../../domain/recommend/recommend.ts';
+import { holidaysOf } from '../../policy/calendars/public-holidays.ts';
+import type { Settings } from '../../settings.ts';
+import type { PastFlags } from '../past/flags.ts';
+import { readPast } from '../past/read-past.ts';
+import { recommendFacts } from '../recommend/facts.ts';
+import type { ComputeChange } from './compare.ts';
+
+/** Of more projects the operations are not read: that would take long. */
+const MOST_PROJECTS_ASKED = 200;
+
+export interface Promised {
+  /** Findings whose proposal is among the changes: what they save is promised of the change as well. */
+  findings: readonly Finding[];
+  notes: readonly string[];
+}
+
+const NOTHING: Promised = { findings: [], notes: [] };
+
+/**
+ * Finds again what `ebb recommend` would propose for computes that change, from the same log. Nothing of a snapshot without operations: the
+ * past of a live fleet is another one's.
+ */
+export async function promisedOf(options: {
+  settings: Settings;
+  flags: Omit<PastFlags, 'json'>;
+  changes: readonly ComputeChange[];
+}): Promise<Promised> {
+  const { settings, flags, changes } = options;
+  const projectIds = new Set(changes.map(({ compute }) => compute.projectId));
+  if (projectIds.size === 0 || (flags.fleet !== undefined && flags.operations === undefined)) return NOTHING;
+  if (projectIds.size > MOST_PROJECTS_ASKED && flags.operations === undefined) {
+    const note = `${projectIds.size} projects change: what ebb recommend promises is only looked up for ${MOST_PROJECTS_ASKED}, or with --operations`;
+    return { findings: [], notes: [note] };
+  }
+  const past = await readPast(settings, flags, { branches: true, projectIds });
+  const byCompute = new Map(changes.map((change) => [change.compute.computeId, change]));
+  const facts = await recommendFacts(
+    settings,
+    past.computes.filter(({ compute }) => byCompute.has(compute.computeId)),
+  );
+  const findings = recommend(facts, { holidaysOf }).filter((one) =>
+    isMadeBy(one, byCompute.get(one.compute.computeId)),
+  );
+  return { findings, notes: [...past.notes, ...past.missing.map((one) => `left out: ${one}`)] };
+}
+
+/** True if some of the time the compute gets all that is proposed. */
+function isMadeBy({ proposed }: Finding, change: ComputeChange | undefined): boolean {
+  const { suspend_timeout_seconds: seconds, min_cu: minCu, max_cu: maxCu } = proposed;
+  if (Object.keys(proposed).length === 0 || !change) return false;
+  return change.differences.some(
+    ({ after }) =>
+      (seconds ?? after.suspendTimeoutSeconds) === after.suspendTimeoutSeconds &&
+      (minCu ?? after.minCu) === after.minCu &&
+      (maxCu ?? after.maxCu) === after.maxCu,
+  );
+}
