@@ -1,6 +1,6 @@
 /** How long clients pause while a compute is awake: operations don't show it, the lengths of its stretches awake tell. */
 import { resample } from './random.ts';
-import type { Visits } from './visits.ts';
+import { areMemoryless, type Visits } from './visits.ts';
 
 const DAY_MS = 86_400_000;
 /** Lengths are sorted into bins of a minute, or into more where the timeout is longer than an hour. */
@@ -40,10 +40,15 @@ export interface ShorterGain {
 export function pausesWithin(visits: Visits): (shorter: ShorterTimeout) => ShorterGain {
   const binMs = Math.max(LEAST_BIN_MS, visits.timeoutMs / MOST_BINS);
   const days = lengthsByDay(visits, binMs);
+  const isRegular = comesWithTheTimeout(visits);
 
   function gainOf(drawn: readonly DayLengths[], { timeoutMs, startWorthMs }: ShorterTimeout): number {
     const stretches = sumOf(drawn, (day) => day.stretches);
     const suspends = sumOf(drawn, (day) => day.suspends);
+    if (isRegular) {
+      const many = sumOf(drawn, (day) => day.totalMs) / visits.timeoutMs;
+      return (suspends + many) * (visits.timeoutMs - timeoutMs) - many * startWorthMs;
+    }
     const pauses = pausesOf(drawn, stretches);
     if (!pauses) return Number.NEGATIVE_INFINITY;
     let [longer, savedMs, explainedMs] = [0, 0, pauses.shortestMs];
@@ -63,6 +68,25 @@ export function pausesWithin(visits: Visits): (shorter: ShorterTimeout) => Short
     gainMs: gainOf(days, shorter),
     positiveShare: () => resample(days, visits.intervals.length, (drawn) => gainOf(drawn, shorter)).positiveShare,
   });
+}
+
+/** So much of the lengths must be whole timeouts, give or take so much. */
+const REGULAR_SHARE = 0.95;
+const REGULAR_MS = 10_000;
+const LEAST_STRETCHES = 20;
+
+/**
+ * A client comes each time that the timeout passes, and now and then a little later, which ends the stretch: stretches are whole timeouts
+ * long, and how long one is does not depend on those before. Then each pause within them is as long as the timeout.
+ */
+function comesWithTheTimeout({ intervals, timeoutMs }: Visits): boolean {
+  const lengths = intervals.flatMap(({ startMs, endMs, start, end }) =>
+    start === 'client' && end === 'timeout' ? [endMs - startMs - timeoutMs] : [],
+  );
+  const whole = lengths.filter((ms) => Math.abs(ms - Math.round(ms / timeoutMs) * timeoutMs) <= REGULAR_MS);
+  if (whole.length < Math.max(LEAST_STRETCHES, REGULAR_SHARE * lengths.length)) return false;
+  const longer = lengths.filter((ms) => ms > timeoutMs / 2);
+  return longer.length > lengths.length / 2 && areMemoryless(longer.map((ms) => ms - timeoutMs / 2));
 }
 
 /** How many pauses a stretch has on average, by their length in bins; undefined where no stretch is short. */

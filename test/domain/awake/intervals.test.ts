@@ -43,6 +43,21 @@ describe('awake intervals', () => {
     expect(shown(history([start(10), suspend(20, { result: 'none' })])).awake).toEqual([[10, 100, 'client', 'open']]);
   });
 
+  it('begin by a client where what looks like a restart comes many times a day', () => {
+    // A start each 55 minutes, a second after the suspend.
+    const restarts = (many: number, extra: (minute: number) => ComputeEvent[] = () => []) => {
+      const minutes = Array.from({ length: many }, (_, index) => 55 * (index + 1));
+      const events = minutes.flatMap((minute) => [...extra(minute), suspend(minute), start(minute + 1 / 60)]);
+      const toMs = at(55 * (many + 1));
+      return awakeHistory([start(0), ...events], { fromMs: at(0), toMs }).intervals;
+    };
+    const [first, second] = restarts(40);
+    expect([first?.end, second?.start, second?.end]).toEqual(['timeout', 'client', 'timeout']);
+    // A few are restarts, as are those before which settings were changed.
+    for (const [one, two] of [restarts(15), restarts(40, (minute) => [other(minute - 0.1)])])
+      expect([one?.end, two?.start]).toEqual(['operation', 'restart']);
+  });
+
   it('are unknown between two starts, and between two suspends', () => {
     expect(shown(history([start(10), start(30), suspend(40), suspend(60)]))).toEqual({
       awake: [[30, 40, 'client', 'timeout']],
