@@ -147,7 +147,7 @@ export interface CostsDocument {
   would_have_saved: CounterfactualDocument | null;
 }
 
-/** Measured hours, replayed under the sizes of policies. Negative: they would have cost more. */
+/** Measured hours, replayed under the sizes and timeouts of policies. Negative: they would have cost more. */
 export interface CounterfactualDocument {
   figure: 'replayed';
   computes: number;
@@ -155,6 +155,12 @@ export interface CounterfactualDocument {
   used_cu_hours: number;
   cu_hours: { low: number; high: number };
   usd: { low: number; high: number } | null;
+  /** What makes it up. Of shorter timeouts only the low end is promised: `at_least`; `unknown`: when computes were awake is not known. */
+  parts: {
+    part: 'sizes' | 'timeouts';
+    figure: 'replayed' | 'at_least' | 'unknown';
+    cu_hours: { low: number; high: number };
+  }[];
 }
 
 export interface StatusDocument {

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { counterfactualOf } from '../../src/app/usage/counterfactual.ts';
 import type { UsageReader } from '../../src/app/usage/usage-account.ts';
+import type { AwakeHistory } from '../../src/domain/awake/intervals.ts';
 import { mergeUsage, noUsage } from '../../src/domain/usage/stored.ts';
 import { unitName } from '../../src/domain/usage/usage.ts';
 import { aCompute, aSchedule, compiled } from '../support/builders.ts';
-import { HOUR_MS } from './support.ts';
+import { DAY_MS, HOUR_MS } from './support.ts';
 
 const UNTIL_MS = Date.parse('2026-03-16T00:00:00Z');
 const HOURS = 14 * 24;
@@ -53,6 +54,41 @@ describe('what enforcing would have saved', () => {
     const kept = keptOf([compute.projectId], 3600);
     const [saved] = await counterfactualOf({ ...shared, kept, computes: [compute], policies: compiled(sleeps) });
     expect(saved?.saved).toEqual({ low: 0, high: 3600 * (HOURS - 1) });
+  });
+
+  /** Each day clients come at nine, and the compute is suspended at eleven. */
+  const days = Array.from({ length: 14 }, (_, day) => UNTIL_MS - (14 - day) * DAY_MS + 9 * HOUR_MS);
+  const history: AwakeHistory = {
+    ...{ fromMs: UNTIL_MS - 14 * DAY_MS, toMs: UNTIL_MS, unknown: [], startDurationsMs: [], asleepSinceMs: undefined },
+    intervals: days.map((startMs) => ({ startMs, endMs: startMs + 2 * HOUR_MS, start: 'client', end: 'timeout' })),
+  };
+  const under = async (suspendTimeoutSeconds: number, cuSeconds = 1800) => {
+    const compute = aCompute({ minCu: 1, maxCu: 1, suspendTimeoutSeconds: 3600 });
+    const policy = aSchedule({ windows: [], otherwise: { suspendTimeoutSeconds } });
+    const kept = keptOf([`${compute.projectId}/${compute.branchId}`], cuSeconds);
+    const asked = { ...shared, kept, computes: [compute], policies: compiled(policy) };
+    const [saved] = await counterfactualOf({ ...asked, historyOf: () => history });
+    return saved;
+  };
+
+  it('replays shorter timeouts: at least what the suspends would have saved, less the starts that may come', async () => {
+    const saved = await under(300);
+    // 55 minutes sooner; in the hour with clients twelve suspends more are possible, each with a start of 5 s.
+    expect(saved?.byTimeouts).toEqual({ low: 14 * (3300 - 12 * 5), high: 14 * 13 * 3300 });
+    expect(saved?.saved).toEqual(saved?.byTimeouts);
+    const little = await under(300, 900);
+    expect(little?.saved.high).toBe(little?.used);
+    expect(saved?.timeoutsFigure).toBe('at_least');
+    expect(saved?.savedUsd?.low).toBeCloseTo((0.2 * (saved?.saved.low ?? 0)) / 3600, 6);
+  });
+
+  it('replays longer timeouts exactly, and says so where nothing is known', async () => {
+    const saved = await under(7200);
+    expect(saved).toMatchObject({ saved: { low: -14 * 3600, high: -14 * 3600 }, timeoutsFigure: 'replayed' });
+    const compute = aCompute();
+    const kept = keptOf([compute.projectId], 3600);
+    const [unknown] = await counterfactualOf({ ...shared, kept, computes: [compute], policies: compiled(small) });
+    expect(unknown).toMatchObject({ byTimeouts: { low: 0, high: 0 }, timeoutsFigure: 'unknown' });
   });
 
   it('leaves out computes whose usage can not be told from that of others, and has no dollars without a price', async () => {

@@ -29,7 +29,7 @@ function start(usage?: ControlApi['usage'], rules = currentRules()) {
   }));
   const store = memoryUsageStore();
   const deps: UsageRoundsDeps = {
-    api: usage === undefined ? api : { usage },
+    api: { usage: usage ?? api.usage, operationsFrom: async () => Promise.reject(new Error('not in enforce mode')) },
     store: store as unknown as Store,
     clock: {
       now: () => world.nowMs,

@@ -1,4 +1,5 @@
 import pLimit from 'p-limit';
+import type { ProjectLog } from '../../domain/awake/operation-log.ts';
 import type { ApiResult, ControlApi, ControlApiError, Operation, Project } from '../../ports/control-api.ts';
 
 /** How many projects are asked at a time: enough to use the rate budget, few enough to stop soon. */
@@ -41,6 +42,8 @@ export interface ReadOperationsOptions {
   onProgress?: (progress: OperationsProgress) => void;
   /** The newest page of each project was read, and there is more to read. */
   onNewest?: () => Promise<void>;
+  /** In the background of a daemon; absent: as a person waits for it. */
+  priority?: 'background';
   /** Stops the reading; what was read counts, and it can be resumed. */
   signal?: AbortSignal;
   concurrency?: number;
@@ -60,7 +63,7 @@ export interface OperationsRead {
  * that something is known of every project early. A project that can't be read is left out and an error; one that is gone is left out.
  */
 export async function readOperations(options: ReadOperationsOptions): Promise<OperationsRead> {
-  const { api, projects, sinceMs, nowMs, resume, signal, onPage, onProgress, onNewest } = options;
+  const { api, projects, sinceMs, nowMs, resume, signal, priority, onPage, onProgress, onNewest } = options;
   const { concurrency = PROJECTS_AT_A_TIME, mostPages = MOST_PAGES, monotonicMs } = options;
   const beganAtMs = monotonicMs();
   const states = new Map(
@@ -76,6 +79,7 @@ export async function readOperations(options: ReadOperationsOptions): Promise<Op
     const answer = await api.operationsFrom(project, state.cursor, {
       deadlineMs: DEADLINE_MS,
       ...(signal && { signal }),
+      ...(priority && { priority }),
     });
     if (signal?.aborted) return;
     pages += 1;
@@ -113,6 +117,13 @@ export async function readOperations(options: ReadOperationsOptions): Promise<Op
     isNewestReported = true;
   }
   return { states, errors };
+}
+
+/** Adds a page to what is known of a project. */
+export function addOperations(project: ProjectLog, operations: readonly Operation[]): void {
+  for (const { totalDurationMs, ...operation } of operations) {
+    project.add({ ...operation, ...(totalDurationMs !== undefined && { durationMs: totalDurationMs }) });
+  }
 }
 
 const UNREAD: ReadingState = { cursor: undefined, pages: 0, oldestMs: undefined, read: 'in part' };

@@ -10,7 +10,7 @@ import type { ApiResult, CallOptions, ControlApi, Project } from '../../ports/co
 import type { UsageStore } from '../../ports/store.ts';
 import type { FindingDocument } from '../../ports/waste.ts';
 import { readBranches, refusesBranches, withBranches } from '../fleet/branches.ts';
-import { readOperations } from '../fleet/read-operations.ts';
+import { addOperations, readOperations } from '../fleet/read-operations.ts';
 import type { CompiledRules } from '../rules.ts';
 import { usageAccount } from '../usage/usage-account.ts';
 import { recommendFacts } from './facts.ts';
@@ -46,12 +46,9 @@ export async function findInProject(options: FindInProjectOptions): Promise<ApiR
   const log = createOperationLog();
   const ofProject = log.project(project.projectId);
   const read = await readOperations({
-    api: { operationsFrom: (one, cursor, call) => api.operationsFrom(one, cursor, { ...call, ...background }) },
-    ...{ projects: [project], sinceMs: fromMs, nowMs, signal, monotonicMs },
+    ...{ api, projects: [project], sinceMs: fromMs, nowMs, monotonicMs, ...background },
     onPage(_, operations, complete) {
-      for (const { totalDurationMs, ...operation } of operations) {
-        ofProject.add({ ...operation, ...(totalDurationMs !== undefined && { durationMs: totalDurationMs }) });
-      }
+      addOperations(ofProject, operations);
       if (complete) ofProject.coverFrom(fromMs);
     },
   });

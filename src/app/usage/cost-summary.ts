@@ -32,6 +32,9 @@ export function costSummary(all: readonly MonthCosts[], nowMs: number): CostsDoc
   };
 }
 
+/** Of a sum the weakest counts. */
+const FIGURES = ['at_least', 'replayed'] as const;
+
 function savedDocument(all: readonly MonthCosts[]): CostsDocument['would_have_saved'] {
   const parts = all.flatMap(({ counterfactual = [] }) => counterfactual);
   if (parts.length === 0) return null;
@@ -43,6 +46,24 @@ function savedDocument(all: readonly MonthCosts[]): CostsDocument['would_have_sa
     computes: sum(({ computes }) => computes),
     used_cu_hours: sum(({ used }) => used / 3600),
     cu_hours: { low: sum(({ saved }) => saved.low / 3600), high: sum(({ saved }) => saved.high / 3600) },
+    parts: [
+      {
+        part: 'sizes',
+        figure: 'replayed',
+        cu_hours: {
+          low: sum(({ saved, byTimeouts }) => (saved.low - byTimeouts.low) / 3600),
+          high: sum(({ saved, byTimeouts }) => (saved.high - byTimeouts.high) / 3600),
+        },
+      },
+      {
+        part: 'timeouts',
+        figure: FIGURES.find((figure) => parts.some(({ timeoutsFigure }) => timeoutsFigure === figure)) ?? 'unknown',
+        cu_hours: {
+          low: sum(({ byTimeouts }) => byTimeouts.low / 3600),
+          high: sum(({ byTimeouts }) => byTimeouts.high / 3600),
+        },
+      },
+    ],
     usd: isPriced
       ? { low: sum(({ savedUsd }) => savedUsd?.low ?? 0), high: sum(({ savedUsd }) => savedUsd?.high ?? 0) }
       : null,

@@ -1,9 +1,12 @@
 /** What enforcing would have saved while ebb only observed: the measured hours, replayed under what policies wanted at the time. */
+import type { AwakeHistory } from '../../domain/awake/intervals.ts';
 import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
 import { useInHour } from '../../domain/forecast/expected.ts';
 import { forecastFleet } from '../../domain/forecast/forecast.ts';
 import type { Segment } from '../../domain/forecast/walk.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
+import { replayTimeouts, type TimeoutEffect } from '../../domain/recommend/other-timeouts.ts';
+import { visitsUnder } from '../../domain/recommend/visits.ts';
 import { HOURS_KEPT, seriesOf } from '../../domain/usage/stored.ts';
 import { type UsageBucket, type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import type { UsageReader } from './usage-account.ts';
@@ -18,24 +21,30 @@ export interface Counterfactual {
   /** CU-seconds that were used, and that would have been saved of them. */
   used: number;
   saved: { low: number; high: number };
+  /** The part of it by other timeouts; the rest is by sizes. */
+  byTimeouts: { low: number; high: number };
+  /** `at_least`: there are shorter timeouts, of which only the low end is promised; `unknown`: of no compute it is known when it was awake. */
+  timeoutsFigure: 'replayed' | 'at_least' | 'unknown';
   /** The same in US dollars; undefined where a price is not known. */
   savedUsd: { low: number; high: number } | undefined;
 }
 
 /**
  * By owner, over the hours that are kept (two weeks): sizes are replayed, and a compute that never slept may have slept from all the time in
- * which it was at its minimum to none of it. What shorter timeouts would have saved besides is not in it. Computes whose usage can't be told
- * from that of others are left out.
+ * which it was at its minimum to none of it. Timeouts are replayed as far as it is known when a compute was awake. Computes whose usage can't
+ * be told from that of others are left out.
  */
 export async function counterfactualOf(options: {
   kept: UsageReader;
   computes: readonly Compute[];
   policies: CompiledPolicies;
+  /** When a compute was awake, if that is known. */
+  historyOf?: (compute: Compute) => AwakeHistory | undefined;
   untilMs: number;
   ownerOf: (unit: UsageUnit) => string;
   priceAt: (startMs: number) => number | undefined;
 }): Promise<Counterfactual[]> {
-  const { kept, policies, untilMs, ownerOf, priceAt } = options;
+  const { kept, policies, historyOf, untilMs, ownerOf, priceAt } = options;
   const fromMs = untilMs - HOURS_KEPT * HOUR_MS;
   const owners = new Map<string, Counterfactual>();
   const measured = unitsOf(options.computes, new Set((await kept.units()).map(unitName)));
@@ -52,44 +61,111 @@ export async function counterfactualOf(options: {
       const own = usage[index];
       if (!own) continue;
       const owner = ownerOf(unit);
-      const sum = owners.get(owner) ?? { owner, computes: 0, used: 0, saved: ZERO, savedUsd: ZERO };
+      const sum = owners.get(owner) ?? { ...NOTHING, owner };
       const hours = seriesOf(own).buckets.filter(({ seconds, startMs }) => seconds === 3600 && startMs >= fromMs);
-      owners.set(
-        owner,
-        replayed(sum, { hours, had: settingsOf(compute), segments: forecasts[index]?.segments ?? [], priceAt }),
-      );
+      const segments = forecasts[index]?.segments ?? [];
+      const past = { hours, had: settingsOf(compute), segments, history: historyOf?.(compute), priceAt, fromMs };
+      owners.set(owner, added(sum, past));
     }
   }
   return [...owners.values()].sort((a, b) => b.saved.high - a.saved.high);
 }
 
 const ZERO = { low: 0, high: 0 };
+const NOTHING: Omit<Counterfactual, 'owner'> = {
+  ...{ computes: 0, used: 0, saved: ZERO, byTimeouts: ZERO },
+  ...{ timeoutsFigure: 'unknown', savedUsd: ZERO },
+};
 
 interface Past {
   hours: readonly UsageBucket[];
   had: ReturnType<typeof settingsOf>;
   segments: readonly Segment[];
+  history: AwakeHistory | undefined;
+  fromMs: number;
   priceAt: (startMs: number) => number | undefined;
 }
 
-function replayed(sum: Counterfactual, { hours, had, segments, priceAt }: Past): Counterfactual {
+/** CU-seconds and dollars. */
+interface Amount {
+  low: number;
+  high: number;
+  usd: { low: number; high: number } | undefined;
+}
+
+/** A compute more. */
+function added(sum: Counterfactual, past: Past): Counterfactual {
+  const { used, ...bySizes } = replayedSizes(past);
+  const byTimeouts = replayedTimeouts(past);
+  const parts = [bySizes, byTimeouts ?? NONE];
+  const total = (pick: (part: Amount) => number) => parts.reduce((all, part) => all + pick(part), 0);
+  // What was not used can't be saved, whichever part says so.
+  const high = Math.min(
+    used,
+    total((part) => part.high),
+  );
+  const isPriced = parts.every(({ usd }) => usd !== undefined);
+  const usd = { low: total((part) => part.usd?.low ?? 0), high: total((part) => part.usd?.high ?? 0) };
+  const figures = [sum.timeoutsFigure, byTimeouts?.figure ?? 'unknown'];
+  return {
+    ...{ owner: sum.owner, computes: sum.computes + 1, used: sum.used + used },
+    saved: { low: sum.saved.low + total((part) => part.low), high: sum.saved.high + high },
+    byTimeouts: plus(sum.byTimeouts, byTimeouts ?? ZERO),
+    timeoutsFigure: (['at_least', 'replayed'] as const).find((figure) => figures.includes(figure)) ?? 'unknown',
+    savedUsd: sum.savedUsd && isPriced ? plus(sum.savedUsd, usd) : undefined,
+  };
+}
+
+const NONE: Amount = { ...ZERO, usd: ZERO };
+
+function plus(one: { low: number; high: number }, two: { low: number; high: number }) {
+  return { low: one.low + two.low, high: one.high + two.high };
+}
+
+/** What the sizes of policies would have saved of the known hours, and what was used in these. */
+function replayedSizes({ hours, had, segments, priceAt }: Past): Amount & { used: number } {
   let next = 0;
-  let { used, saved, savedUsd } = sum;
+  let used = 0;
+  let sum: Amount = NONE;
   for (const { startMs, cuSeconds } of hours) {
     while ((segments[next]?.toMs ?? Number.POSITIVE_INFINITY) <= startMs) next += 1;
     const segment = segments[next];
     if (cuSeconds === null || !segment || segment.fromMs > startMs) continue;
     const would = useInHour(cuSeconds / 3600, had, segment);
-    const [low, high] = [cuSeconds - would.high * 3600, cuSeconds - would.low * 3600];
-    const price = priceAt(startMs);
     used += cuSeconds;
-    saved = { low: saved.low + low, high: saved.high + high };
-    savedUsd =
-      savedUsd && price !== undefined
-        ? { low: savedUsd.low + (low / 3600) * price, high: savedUsd.high + (high / 3600) * price }
-        : undefined;
+    sum = more(sum, { low: cuSeconds - would.high * 3600, high: cuSeconds - would.low * 3600 }, priceAt(startMs));
   }
-  return { ...sum, computes: sum.computes + 1, used, saved, savedUsd };
+  return { ...sum, used };
+}
+
+/** What their timeouts would have saved besides, at the smallest size: while a compute waits for its timeout it does nothing. */
+function replayedTimeouts({ had, segments, history, fromMs, priceAt }: Past) {
+  const { suspendTimeoutSeconds } = had;
+  const visits = history && visitsUnder(history, suspendTimeoutSeconds);
+  if (!history || !visits) return undefined;
+  const span = { fromMs: visits.fromMs, toMs: Number.POSITIVE_INFINITY, suspendTimeoutSeconds };
+  const effects = replayTimeouts({ ...history, intervals: [...visits.intervals] }, [span], segments);
+  const amountOf = (figure: TimeoutEffect['figure']) =>
+    effects.reduce<Amount>((sum, { atMs, savedMs, ...effect }) => {
+      const segment = segments.find((one) => one.fromMs <= atMs && atMs < one.toMs);
+      if (effect.figure !== figure || !segment || atMs < fromMs) return sum;
+      const cuSeconds = (ms: number) => (ms / 1000) * segment.minCu;
+      return more(sum, { low: cuSeconds(savedMs.low), high: cuSeconds(savedMs.high) }, priceAt(atMs));
+    }, NONE);
+  const [longer, shorter] = [amountOf('replayed'), amountOf('at_least')];
+  // Where more starts could cost more than the sooner suspends save, nothing is promised.
+  const promised = (low: number) => Math.max(0, low);
+  return {
+    ...plus(longer, { ...shorter, low: promised(shorter.low) }),
+    usd: longer.usd && shorter.usd && plus(longer.usd, { ...shorter.usd, low: promised(shorter.usd.low) }),
+    figure: shorter.high === 0 ? ('replayed' as const) : ('at_least' as const),
+  };
+}
+
+function more({ usd, ...sum }: Amount, saved: { low: number; high: number }, price: number | undefined): Amount {
+  if (!usd || price === undefined) return { ...plus(sum, saved), usd: undefined };
+  const dollars = { low: (saved.low / 3600) * price, high: (saved.high / 3600) * price };
+  return { ...plus(sum, saved), usd: plus(usd, dollars) };
 }
 
 /** Computes that are alone on a branch, or in a project, whose usage is kept. */

@@ -1,3 +1,4 @@
+import type { AwakeHistory } from '../../domain/awake/intervals.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import { addLine, type BillLine, billOf, dailyLines } from '../../domain/usage/bill.ts';
@@ -54,7 +55,11 @@ export async function monthCosts(options: {
   costs: CostRules;
   ownerOf: (unit: UsageUnit) => string;
   /** Given where ebb only observes. */
-  observed?: { computes: readonly Compute[]; policies: CompiledPolicies };
+  observed?: {
+    computes: readonly Compute[];
+    policies: CompiledPolicies;
+    historyOf: (compute: Compute) => AwakeHistory | undefined;
+  };
 }): Promise<MonthCosts | undefined> {
   const { kept, account, organization, nowMs, costs, ownerOf, observed } = options;
   const about = await kept.about();

@@ -12,6 +12,7 @@ import type { Telemetry } from '../../ports/telemetry.ts';
 import type { RunInBackground, Running } from '../background.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { CurrentRules } from '../rules.ts';
+import { type AwakeLog, createAwakeLog } from './awake-log.ts';
 import { collectUsage } from './collect-usage.ts';
 import { costSummary, keepSummary } from './cost-summary.ts';
 import { type MonthCosts, monthCosts } from './month-costs.ts';
@@ -31,7 +32,7 @@ const FAILED_MS = HOUR_MS / 6;
 const REFUSED: ReadonlySet<ControlApiError['code']> = new Set(['not_found', 'forbidden', 'unauthorised']);
 
 export interface UsageRoundsDeps {
-  api: Pick<ControlApi, 'usage'>;
+  api: Pick<ControlApi, 'usage' | 'operationsFrom'>;
   store: Store;
   clock: Clock;
   fleet: Pick<Fleet, 'projectIds' | 'listed' | 'cachedProjects'>;
@@ -53,7 +54,21 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
   const laterMs = new Map<string, number>();
   const loggedAnomalies = new Set<string>();
   const noted = new Map<string, string>();
+  const awake = createAwakeLog(deps);
+  let reading: Promise<void> | undefined;
+  let isAwakeNew = false;
   let shown: MonthCosts[] = [];
+
+  /** Of a large fleet that takes long, and costs are known without. */
+  function readAwake(): void {
+    if (deps.mode !== 'observe') return;
+    const read = async () => {
+      isAwakeNew ||= await awake.refresh(listedProjects(deps), clock.now(), stop.signal);
+    };
+    reading ??= runInBackground('usage', read).finally(() => {
+      reading = undefined;
+    });
+  }
 
   async function round(): Promise<void> {
     if (!leaderLease.isHeld()) {
@@ -64,9 +79,11 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
     const results = await readAll(deps, laterMs, stop.signal);
     await notePolicies(deps, noted);
     if (stop.signal.aborted) return;
-    const isNew = shown.length === 0 || results.includes('new');
+    readAwake();
+    const isNew = shown.length === 0 || results.includes('new') || isAwakeNew;
     if (isNew) {
-      shown = await costsNow(deps);
+      isAwakeNew = false;
+      shown = await costsNow(deps, awake);
       await keepSummary(deps.store, costSummary(shown, clock.now()));
       showUsageMetrics(telemetry, shown);
       logAnomalies(telemetry, shown, loggedAnomalies);
@@ -91,6 +108,7 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
       stop.abort(new Error('the daemon stops'));
       await rounds.close();
       await running;
+      await reading;
     },
   };
 }
@@ -193,7 +211,7 @@ async function keepTrialsNow(
   return names;
 }
 
-async function costsNow(deps: UsageRoundsDeps): Promise<MonthCosts[]> {
+async function costsNow(deps: UsageRoundsDeps, { historyOf }: AwakeLog): Promise<MonthCosts[]> {
   const { store, clock, rules } = deps;
   const { costs, policies } = rules.current;
   const computes = computesOf(deps);
@@ -202,7 +220,7 @@ async function costsNow(deps: UsageRoundsDeps): Promise<MonthCosts[]> {
   for (const { account, organization, projectIds } of organizationsOf(listedProjects(deps), deps.accounts)) {
     const kept = usageAccount(store, { account, organization });
     const own = computes.filter((compute) => projectIds.includes(compute.projectId));
-    const observed = deps.mode === 'observe' ? { observed: { computes: own, policies } } : {};
+    const observed = deps.mode === 'observe' ? { observed: { computes: own, policies, historyOf } } : {};
     const asked = { kept, account, organization, costs, ownerOf, ...observed };
     const known = await monthCosts({ ...asked, nowMs: clock.now() });
     if (known !== undefined) all.push(known);

@@ -36,7 +36,10 @@ function savedLines(saved: NonNullable<Costs>['would_have_saved']): string[] {
   const amount = usd
     ? `${formatDollar(usd.low)} to ${formatDollar(usd.high)}`
     : `${hours.low} to ${hours.high} CU-hours (price unknown: set plan: in ebb.yaml)`;
-  return [`enforcing would have saved ${amount} of the ${used} CU-hours of the last two weeks (replayed)`];
+  const parts = saved.parts.map(({ part, figure, cu_hours: { low, high } }) =>
+    figure === 'unknown' ? `by ${part} unknown` : `by ${part} ${low} to ${high} CU-hours (${figure.replace('_', ' ')})`,
+  );
+  return [`enforcing would have saved ${amount} of the ${used} CU-hours of the last two weeks: ${parts.join(', ')}`];
 }
 
 /** `$12.30 so far, $40.00 to $52.10 by the end of the month`. */

@@ -1,5 +1,5 @@
 import { readFleet } from '../../app/fleet/read-fleet.ts';
-import { readOperations } from '../../app/fleet/read-operations.ts';
+import { addOperations, readOperations } from '../../app/fleet/read-operations.ts';
 import { organizationsOf } from '../../app/usage/usage-account.ts';
 import { openForReading, type Reading } from '../../compose/reading.ts';
 import { awakeHistory } from '../../domain/awake/intervals.ts';
@@ -105,10 +105,7 @@ async function readEvents({ api }: Reading, projects: Projects) {
   await readOperations({
     ...{ api, projects, sinceMs: DAY_STARTS_MS, nowMs: DAY_ENDS_MS, monotonicMs: () => performance.now() },
     onPage(projectId, operations) {
-      const project = log.project(projectId);
-      for (const { totalDurationMs, ...operation } of operations) {
-        project.add({ ...operation, ...(totalDurationMs !== undefined && { durationMs: totalDurationMs }) });
-      }
+      addOperations(log.project(projectId), operations);
     },
   });
   return ({ projectId, computeId }: Compute) => log.project(projectId).eventsOf(computeId);

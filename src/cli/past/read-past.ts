@@ -1,5 +1,5 @@
 import { type FleetReading, readFleet, refusedNotes } from '../../app/fleet/read-fleet.ts';
-import { readOperations } from '../../app/fleet/read-operations.ts';
+import { addOperations, readOperations } from '../../app/fleet/read-operations.ts';
 import { type PastCompute, pastOfComputes } from '../../app/recommend/past.ts';
 import { openForReading, type Reading } from '../../compose/reading.ts';
 import { usageOfProjects } from '../../compose/usage.ts';
@@ -116,9 +116,7 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<Sources
       },
       onPage(projectId, operations, complete) {
         const project = log.project(projectId);
-        for (const { totalDurationMs, ...operation } of operations) {
-          project.add({ ...operation, ...(totalDurationMs !== undefined && { durationMs: totalDurationMs }) });
-        }
+        addOperations(project, operations);
         if (complete) project.coverFrom(toMs - days * DAY_MS);
       },
     });

@@ -153,6 +153,13 @@ export const Costs: z.ZodType<CostsDocument> = z
       .object({
         figure: z.literal('replayed'),
         ...{ computes: z.number(), used_cu_hours: z.number(), cu_hours: lowHigh, usd: lowHigh.nullable() },
+        parts: z.array(
+          z.object({
+            part: z.enum(['sizes', 'timeouts']),
+            figure: z.enum(['replayed', 'at_least', 'unknown']),
+            cu_hours: lowHigh,
+          }),
+        ),
       })
       .nullable(),
   })
