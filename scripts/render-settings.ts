@@ -149,6 +149,8 @@ What the roles of a token lack is refused with 403, and logged (\`ebb.request_fo
 
 The file is read again when it changes, so a removed token is invalid from the next request on. If the file can't be read or a line is
 invalid, none of its tokens is accepted, and the log says why. At the start that is an error.
+
+With \`login\`, tokens (JWTs) of a login provider are accepted besides, and its groups have roles: [how-to-login.md](how-to-login.md).
 `;
 }
 
@@ -162,6 +164,11 @@ export function renderExampleYaml(): string {
 
 const EXAMPLES: Readonly<Record<string, string>> = {
   token_file: '/run/secrets/ebb-tokens',
+  login: `
+  issuer: https://login.example.com
+  audience: ebb
+  jwks_url: https://login.example.com/jwks
+  groups: { platform: [operate, freeze, approve] }`,
   api_key_file: '/run/secrets/ebb-api-key',
   group: 'production',
   plan: 'launch',

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { simulatedClock } from './adapters/clock/simulated-clock.ts';
 import { openEngine } from './adapters/engine/open-engine.ts';
+import { withLogin } from './adapters/http/login.ts';
 import { startHttpServer } from './adapters/http/server.ts';
 import { createTokens, type Tokens } from './adapters/http/tokens.ts';
 import { createTelemetry } from './adapters/telemetry/telemetry.ts';
@@ -183,13 +184,14 @@ function openTelemetry({ settings, version, logTo, policies }: RunOptions, keys:
 
 /** Who may tell the daemon something. A file of tokens that is broken at the start is an error of the start. */
 function openTokens(
-  { token, tokenFile: file }: Settings,
+  { token, tokenFile: file, login: provider }: Settings,
   { log, hide }: ProcessTelemetry,
   local: string,
 ): Result<Tokens> {
   const tokens = createTokens({ log, hide, local, file, shared: token?.reveal() });
   const problem = tokens.problem();
-  return problem === undefined ? { ok: true, value: tokens } : { ok: false, problem };
+  if (problem !== undefined) return { ok: false, problem };
+  return { ok: true, value: provider ? withLogin(tokens, { provider, log }) : tokens };
 }
 
 function declareFixedMetrics(metrics: Metrics, settings: Settings): void {

@@ -8,10 +8,12 @@ import type { ManualChanges, PartialDisruption } from './domain/policy/disruptio
 import type { KnownSources } from './policy/sources.ts';
 import type { Team } from './policy/teams.ts';
 import { toDisruption, toManualChanges } from './policy/to-domain.ts';
+import type { LoginProvider } from './ports/roles.ts';
 import { formerProfiles } from './settings/account-schema.ts';
 import { type Account, accountsOf } from './settings/accounts.ts';
 import { type ListenAddress, parseQueueUrl, type QueueLocation } from './settings/addresses.ts';
 import { readConfigFile } from './settings/config-file.ts';
+import { loginOf } from './settings/login-schema.ts';
 import { notifyRulesOf } from './settings/notify-schema.ts';
 import { combinationProblems, schemaProblems } from './settings/problems.ts';
 import { findProxy, type ProxySetting } from './settings/proxy.ts';
@@ -72,6 +74,8 @@ export interface Settings {
   token: Secret | undefined;
   /** A file of such tokens, one for each person; absolute. */
   tokenFile: string | undefined;
+  /** Whose tokens are accepted besides. */
+  login: LoginProvider | undefined;
   /** Names, besides those of this machine, under which the pages answer without a token; in small letters. */
   httpHosts: readonly string[];
   /** Serve HTTP beyond this machine without a token. */
@@ -177,6 +181,7 @@ function assemble({
     httpHosts: values.http_hosts,
     token: env.EBB_TOKEN ? secret(env.EBB_TOKEN) : undefined,
     tokenFile: values.token_file && resolve(given.get('token_file')?.base ?? cwd, values.token_file),
+    login: loginOf(values.login),
     logLevel: values.log_level,
     perComputeMetrics: values.per_compute_metrics,
   };

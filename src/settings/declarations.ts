@@ -143,6 +143,10 @@ export const SETTINGS = {
     fallback: '',
     help: 'File of tokens that the pages require, one line per person: NAME: TOKEN. Read again when it changes. See "Listening beyond this machine" in docs/settings.md.',
   },
+  login: {
+    fallback: '',
+    help: 'A login provider whose tokens (JWTs) are accepted besides: issuer, audience, jwks_url, groups and their roles, and optionally name_claim and groups_claim. See docs/how-to-login.md.',
+  },
   log_level: {
     variable: 'EBB_LOG_LEVEL',
     fallback: 'info',

@@ -8,6 +8,7 @@ import { ACCOUNT_KEYS } from './account-schema.ts';
 import { isPlainAndRemote } from './addresses.ts';
 import type { ConfigFile } from './config-file.ts';
 import { MISPLACED_KEYS, SETTINGS } from './declarations.ts';
+import { LOGIN_KEYS, unknownTeams } from './login-schema.ts';
 import { destinationRefused, RECEIVER_KEYS } from './notify-schema.ts';
 import type { SettingName, settingsSchema } from './schema.ts';
 import type { Environment, Given } from './sources.ts';
@@ -19,6 +20,7 @@ type Sources = ReadonlyMap<SettingName, Given>;
 
 /** The keys of mappings within a setting, by its name. */
 const NESTED_KEYS: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
+  ['login', LOGIN_KEYS],
   ['prices', ACCOUNT_PLANS],
   ['profile', ['max_connections', 'reserved']],
 ]);
@@ -123,6 +125,9 @@ export function combinationProblems(values: Values, given: Sources, env: Environ
     ...homelessKeys(values, given, env),
     ...keyDestinationProblems(values, given, env),
     ...receiverProblems(values, given),
+    ...(values.login ? unknownTeams(values.login, Object.keys(values.teams)) : []).map(
+      (problem) => `${given.get('login')?.where}: login: ${problem}`,
+    ),
   ];
 }
 

@@ -5,6 +5,7 @@ import { Disruption, ManualChanges } from '../policy/schema/policy-base.ts';
 import { DAY_MS, duration } from '../policy/schema/scalars.ts';
 import { accountsSchema, connectionProfileSchema, planSchema, pricesSchema } from './account-schema.ts';
 import { parseApiUrl, parseListenAddress, parseQueueUrl } from './addresses.ts';
+import { loginSchema } from './login-schema.ts';
 import { notifyBeforeSchema, notifySchema } from './notify-schema.ts';
 import { keyPath, listOrText, oneOf, text } from './schema-parts.ts';
 import { allowedOriginsSchema, sourcesSchema } from './source-settings.ts';
@@ -90,6 +91,7 @@ export const settingsSchema = z.strictObject({
   listen: read(parseListenAddress).prefault('127.0.0.1:9464'),
   http_hosts: listOrText(hostName, 'must be a list of names').default([]),
   token_file: keyPath().optional(),
+  login: loginSchema.optional(),
   log_level: oneOf(LOG_LEVELS).default('info'),
   per_compute_metrics: yesOrNo().default(true),
 });

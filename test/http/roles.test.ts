@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { API_ROUTES, type ApiRoute } from '../../src/adapters/http/api/route-table.ts';
-import { parseGrants } from '../../src/adapters/http/roles.ts';
 import { startHttpServer } from '../../src/adapters/http/server.ts';
 import { createTokens } from '../../src/adapters/http/tokens.ts';
 import type { DaemonOperator } from '../../src/ports/operator.ts';
+import { parseGrants } from '../../src/ports/roles.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
 /** Name, roles as the file has them, and what they allow: a route's kind, of anything or of a team. */

@@ -4,8 +4,9 @@ import { basicAuth } from 'hono/basic-auth';
 import { bearerAuth } from 'hono/bearer-auth';
 import { isLoopbackHost } from '../../common/loopback.ts';
 import type { DaemonOperator } from '../../ports/operator.ts';
+import type { Role, TokenHolder } from '../../ports/roles.ts';
 import type { Log } from '../../ports/telemetry.ts';
-import { callerOf, noteForbidden, type Role, type TargetsOf, type TokenHolder, whyForbidden } from './roles.ts';
+import { callerOf, noteForbidden, type TargetsOf, whyForbidden } from './roles.ts';
 import type { Tokens } from './tokens.ts';
 
 /** What guards leave for those behind them. */
@@ -22,8 +23,8 @@ const NOT_KNOWN = 'no token of this daemon: check EBB_TOKEN, or your line in its
 export function callerGuard(tokens: Tokens): MiddlewareHandler<Guarded> {
   const refused = (message: string) => ({ message: { code: 'unauthorised', message } });
   return bearerAuth({
-    verifyToken: (token, context: Context<Guarded>) => {
-      const holder = tokens.holderOf(token);
+    verifyToken: async (token, context: Context<Guarded>) => {
+      const holder = await tokens.holderOf(token);
       if (holder) context.set('caller', holder);
       return holder !== undefined;
     },
@@ -46,7 +47,8 @@ export function roleGuard({ role, targets, operator, log }: RoleGuardOptions): M
   return async (context, next) => {
     const { req } = context;
     const caller = context.get('caller');
-    const body: unknown = caller.grants && req.method === 'POST' ? await req.json().catch(() => undefined) : undefined;
+    const isWrite = caller.grants && role !== 'read' && req.method === 'POST';
+    const body: unknown = isWrite ? await req.json().catch(() => undefined) : undefined;
     const about = targets({ id: req.param('id'), body });
     const message = await whyForbidden(caller, role, about, (...asked) => operator.teamsOf(...asked));
     if (message === undefined) return next();
@@ -57,10 +59,14 @@ export function roleGuard({ role, targets, operator, log }: RoleGuardOptions): M
 }
 
 /** Reading needs a token too: as programs send it, or as the password that a browser asks for, with any name. */
-export function readerGuard(tokens: Tokens): MiddlewareHandler {
+export function readerGuard(tokens: Tokens): MiddlewareHandler<Guarded> {
   const bearer = callerGuard(tokens);
   const password = basicAuth({
-    verifyUser: (_name, token) => tokens.holderOf(token) !== undefined,
+    verifyUser: async (_name, token, context: Context<Guarded>) => {
+      const holder = await tokens.holderOf(token);
+      if (holder) context.set('caller', holder);
+      return holder !== undefined;
+    },
     realm: 'ebb: any name, and a token as the password',
     invalidUserMessage: { code: 'unauthorised', message: NOT_KNOWN },
   });

@@ -2,41 +2,8 @@
 import type { Context } from 'hono';
 import { isShowable } from '../../common/safe-text.ts';
 import { type Caller, type DaemonOperator, MOST_CHARACTERS, type Refusal } from '../../ports/operator.ts';
+import type { Role, TokenHolder } from '../../ports/roles.ts';
 import type { Log } from '../../ports/telemetry.ts';
-
-export const ROLES = ['read', 'operate', 'freeze', 'approve'] as const;
-export type Role = (typeof ROLES)[number];
-
-/** Roles that may be limited to what is in the scope of a team. */
-const OF_TEAMS: ReadonlySet<string> = new Set<Role>(['operate', 'approve']);
-
-/** A role, for everything or for what is in the scope of one team. */
-export interface Grant {
-  role: Role;
-  team?: string;
-}
-
-/** Who has a token: a person, or everyone who shares it. */
-export interface TokenHolder {
-  name: string | undefined;
-  /** Absent: everything is allowed. Any grant allows reading. */
-  grants?: readonly Grant[];
-}
-
-/** Roles as they are written: `operate, approve team-web`. Undefined for what is none. */
-export function parseGrants(text: string): Grant[] | undefined {
-  const grants = text.split(',').map((written): Grant | undefined => {
-    const [role = '', team, ...more] = written.trim().split(/\s+/);
-    if (!isRole(role) || more.length > 0) return undefined;
-    if (team === undefined) return { role };
-    return OF_TEAMS.has(role) ? { role, team } : undefined;
-  });
-  return grants.every((grant) => grant !== undefined) ? grants : undefined;
-}
-
-function isRole(text: string): text is Role {
-  return (ROLES as readonly string[]).includes(text);
-}
 
 /** What a request is about: targets as the operator's `teamsOf` takes them, or all computes. */
 export type Targets = readonly string[] | 'all';
@@ -51,7 +18,9 @@ export async function whyForbidden(
   targets: Targets,
   teamsOf: DaemonOperator['teamsOf'],
 ): Promise<string | undefined> {
-  if (!grants || role === 'read') return undefined;
+  if (!grants) return undefined;
+  if (grants.length === 0) return `${name} is in no group that login of ebb.yaml gives a role`;
+  if (role === 'read') return undefined;
   const own = grants.filter((grant) => grant.role === role);
   if (own.some(({ team }) => team === undefined)) return undefined;
   const who = name ?? 'this token';

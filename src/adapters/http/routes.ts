@@ -6,9 +6,10 @@ import { EngineAwayError } from '../../ports/engine.ts';
 import type { DaemonOperator } from '../../ports/operator.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { apiRoutes } from './api/api-routes.ts';
-import { knownHostGuard, readerGuard, unavailable } from './guards.ts';
+import { type Guarded, knownHostGuard, readerGuard, roleGuard, unavailable } from './guards.ts';
 import { assetRoutes } from './page/assets.ts';
 import { pageRoutes } from './page/page-routes.ts';
+import type { Targets } from './roles.ts';
 import type { Tokens } from './tokens.ts';
 
 /** The only page that a token doesn't guard: an orchestrator's probe has none. */
@@ -25,8 +26,8 @@ interface RoutesOptions {
 }
 
 /** All routes of the daemon. Nothing that went wrong inside is told to the outside: it goes to the log. */
-export function routes({ operator, log, tokens, isLocal, hosts }: RoutesOptions): Hono {
-  const app = new Hono();
+export function routes({ operator, log, tokens, isLocal, hosts }: RoutesOptions): Hono<Guarded> {
+  const app = new Hono<Guarded>();
   app.use(
     secureHeaders({
       contentSecurityPolicy: {
@@ -56,7 +57,8 @@ export function routes({ operator, log, tokens, isLocal, hosts }: RoutesOptions)
     await next();
     context.header('cache-control', 'no-store');
   });
-  if (tokens.guardReading) app.use(readerGuard(tokens));
+  const anything = { role: 'read', targets: (): Targets => 'all', operator, log } as const;
+  if (tokens.guardReading) app.use(readerGuard(tokens), roleGuard(anything));
   else app.use(knownHostGuard({ isLocal, hosts }));
   app.get('/readyz', async (context) => {
     const readiness = await operator.readiness();

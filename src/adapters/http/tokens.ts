@@ -4,15 +4,15 @@ import { BEARER_TOKEN_FORM, isBearerToken } from '../../common/bearer-token.ts';
 import type { Result } from '../../common/result.ts';
 import { isShowable } from '../../common/safe-text.ts';
 import { MOST_CHARACTERS } from '../../ports/operator.ts';
+import { parseGrants, ROLES, type TokenHolder } from '../../ports/roles.ts';
 import type { Log } from '../../ports/telemetry.ts';
-import { parseGrants, ROLES, type TokenHolder } from './roles.ts';
 
 /** Who may tell ebb something, and, where tokens are set, who may read. */
 export interface Tokens {
   /** True if reading wants a token as well. */
   guardReading: boolean;
   /** Undefined for a token that nobody has. Takes as long for each that is tried. */
-  holderOf(token: string): TokenHolder | undefined;
+  holderOf(token: string): TokenHolder | undefined | Promise<TokenHolder | undefined>;
   /** What is wrong with the file of tokens, in one line. */
   problem(): string | undefined;
 }
@@ -35,7 +35,12 @@ interface Known {
   tokens: readonly ({ digest: Buffer } & TokenHolder)[];
 }
 
-export function createTokens({ log, shared, file, local, hide = () => {} }: TokensOptions): Tokens {
+/** Tokens that are compared with known ones, at once. */
+interface KnownTokens extends Tokens {
+  holderOf(token: string): TokenHolder | undefined;
+}
+
+export function createTokens({ log, shared, file, local, hide = () => {} }: TokensOptions): KnownTokens {
   const fixed = known(
     [local, ...(shared === undefined ? [] : [shared])].map((token) => ({ token, name: undefined })),
     hide,

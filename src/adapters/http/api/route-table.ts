@@ -1,7 +1,8 @@
 /** Every route of `/api/v1`: what it takes, what it gives, and who answers it. */
 import { z } from 'zod';
 import type { Caller, DaemonOperator, OperatorResult } from '../../../ports/operator.ts';
-import type { Role, Targets, TargetsOf } from '../roles.ts';
+import type { Role } from '../../../ports/roles.ts';
+import type { Targets, TargetsOf } from '../roles.ts';
 import {
   ApproveBody,
   AuditQuery,

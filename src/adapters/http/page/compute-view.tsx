@@ -2,7 +2,7 @@ import type { SettingsDocument } from '../../../ports/documents.ts';
 import type { Staleness } from '../../../ports/operator.ts';
 import type { ComputeDetailDocument, TraceStepDocument } from '../../../ports/status-page.ts';
 import { Decisions } from './decisions.tsx';
-import { HoldForm, Holds, type Written } from './hold-form.tsx';
+import { HoldForm, Holds, type TokenNeed, type Written } from './hold-form.tsx';
 import { wholePage } from './layout.tsx';
 import { NextChange } from './next-change.tsx';
 import { Badge, Operations, Section, Table } from './parts.tsx';
@@ -15,12 +15,12 @@ export interface ComputeViewProps {
   done?: string | undefined;
   written?: Written;
   problem?: string | undefined;
-  tokensAreSet: boolean;
+  token: TokenNeed;
   stale?: Staleness | undefined;
 }
 
 /** `/computes/ID`: one compute, why it has what it has, and what comes. */
-export function computeView({ compute, done, written = {}, problem, tokensAreSet, stale }: ComputeViewProps) {
+export function computeView({ compute, done, written = {}, problem, token, stale }: ComputeViewProps) {
   const { compute_id: id, at } = compute;
   return wholePage({
     title: id,
@@ -49,7 +49,7 @@ export function computeView({ compute, done, written = {}, problem, tokensAreSet
         <section aria-labelledby="hold-title">
           <h2 id="hold-title">Set a hold</h2>
           <p class="dim">It comes before policies for a while, then ends by itself.</p>
-          <HoldForm computeId={id} written={written} problem={problem} tokensAreSet={tokensAreSet} />
+          <HoldForm computeId={id} written={written} problem={problem} token={token} />
         </section>
         <Section id="operations" title="Operations in flight">
           <Operations operations={compute.operations} now={at} />

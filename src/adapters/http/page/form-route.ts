@@ -6,7 +6,7 @@ import { STATUS } from '../api/answer.ts';
 import { problemOf } from '../api/bodies.ts';
 import { callerOf, noteForbidden, whyForbidden } from '../roles.ts';
 import type { Tokens } from '../tokens.ts';
-import type { Written } from './hold-form.tsx';
+import type { TokenNeed, Written } from './hold-form.tsx';
 import { errorAnswer, type Html, type PageStatus, pageAnswer } from './small-views.tsx';
 
 const NO_TOKEN = 'This is no token of the daemon: check it, and send the form again';
@@ -33,7 +33,7 @@ interface FormRoute<S extends Subject, Schema extends FormSchema, Shown> {
   submit(subject: S, fields: z.output<Schema>, caller: Caller): Promise<OperatorResult<unknown>>;
   /** What the page with the form shows; asked for only where the form is shown again. */
   read(subject: S): Promise<OperatorResult<Shown>>;
-  view(shown: Shown, again: { written: Written; problem: string }): Html;
+  view(shown: Shown, again: { written: Written; problem: string; token: TokenNeed }): Html;
   /** The word that the address of the compute's page has afterwards. */
   done: string;
 }
@@ -52,10 +52,11 @@ export function addForm<S extends Subject, Schema extends FormSchema, Shown>(
     if (!found.ok) return errorAnswer(context, found.error);
     const fields = parseFields(schema, await formOf(context));
     const { written } = fields;
+    const token = tokenNeed(context, tokens);
     const again = async (problem: string, status: PageStatus) =>
-      pageAnswer(context, await read(found.value), (shown) => view(shown, { written, problem }), status);
+      pageAnswer(context, await read(found.value), (shown) => view(shown, { written, problem, token }), status);
     if (!fields.ok) return again(fields.problem, 400);
-    const holder = tokens.holderOf(fields.value.token);
+    const holder = await tokens.holderOf(fields.value.token || bearerOf(context));
     if (!holder) return again(NO_TOKEN, 401);
     const id = context.req.param('id') ?? '';
     const owner = holder.name ?? fields.value.owner;
@@ -70,6 +71,16 @@ export function addForm<S extends Subject, Schema extends FormSchema, Shown>(
     if (!result.ok) return again(result.error.message, STATUS[result.error.code]);
     return context.redirect(`/computes/${found.value.compute_id}?done=${done}`, 303);
   });
+}
+
+/** What the page must know of the token: a proxy in front of it may add one to each request, since only pages of ours send forms. */
+export function tokenNeed(context: Context, { guardReading }: Tokens): TokenNeed {
+  if (bearerOf(context) !== '') return 'sent';
+  return guardReading ? 'set' : 'unset';
+}
+
+function bearerOf({ req }: Context): string {
+  return /^Bearer +(\S+)$/i.exec(req.header('authorization') ?? '')?.[1] ?? '';
 }
 
 /** What is no form has no fields: what is missing is then said. */

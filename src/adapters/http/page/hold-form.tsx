@@ -4,6 +4,9 @@ import { MOST_CHARACTERS } from '../../../ports/operator.ts';
 import { ComputeLink, Instant, Table } from './parts.tsx';
 import { holdWords, timeoutWords } from './words.ts';
 
+/** Whether tokens are set, so that people may know one; or each request of the page has one already. */
+export type TokenNeed = 'set' | 'unset' | 'sent';
+
 /** What somebody has written, given back where it can't be taken; never the token. */
 export type Written = Readonly<Record<string, string>>;
 
@@ -23,8 +26,7 @@ const TIMEOUTS = [60, 300, 900, 1800, HOUR, 6 * HOUR, 24 * HOUR, -1];
 interface FormProps {
   written: Written;
   problem?: string | undefined;
-  /** False where no token was set for the daemon, so that people may not know one. */
-  tokensAreSet: boolean;
+  token: TokenNeed;
 }
 
 interface HoldFormProps extends FormProps {
@@ -32,7 +34,7 @@ interface HoldFormProps extends FormProps {
 }
 
 /** Sets a hold without a script: plain fields, and the token in one of them. */
-export function HoldForm({ computeId, written, problem, tokensAreSet }: HoldFormProps) {
+export function HoldForm({ computeId, written, problem, token }: HoldFormProps) {
   return (
     <form method="post" action={`/computes/${computeId}/holds`} class="fields">
       <FormProblem problem={problem} />
@@ -51,14 +53,14 @@ export function HoldForm({ computeId, written, problem, tokensAreSet }: HoldForm
         written={written}
         most={MOST_CHARACTERS.owner}
       />
-      <TokenField isSet={tokensAreSet} />
+      <TokenField token={token} />
       <button type="submit">Hold</button>
     </form>
   );
 }
 
 /** Ends a hold. */
-export function ReleaseForm({ holdId, written, problem, tokensAreSet }: FormProps & { holdId: string }) {
+export function ReleaseForm({ holdId, written, problem, token }: FormProps & { holdId: string }) {
   return (
     <form method="post" action={`/holds/${holdId}/release`} class="fields">
       <FormProblem problem={problem} />
@@ -68,7 +70,7 @@ export function ReleaseForm({ holdId, written, problem, tokensAreSet }: FormProp
         written={written}
         most={MOST_CHARACTERS.owner}
       />
-      <TokenField isSet={tokensAreSet} />
+      <TokenField token={token} />
       <button type="submit">Release</button>
     </form>
   );
@@ -120,15 +122,28 @@ function Text({ name, label, written, most, needed = false }: FieldProps & { mos
   );
 }
 
-function TokenField({ isSet }: { isSet: boolean }) {
+const TOKEN_HELP: Readonly<Record<TokenNeed, string>> = {
+  set: 'A token of this daemon. It is sent with this form and kept nowhere.',
+  unset:
+    'This daemon runs without EBB_TOKEN. On an embedded store its token is in daemon.json there; else use ebb hold and ebb release.',
+  sent: 'You are logged in: leave it empty.',
+};
+
+function TokenField({ token }: { token: TokenNeed }) {
+  const isNeeded = token !== 'sent';
   return (
     <p>
       <label for="token">Token</label>
-      <input id="token" name="token" type="password" autocomplete="off" required aria-describedby="token-help" />
+      <input
+        id="token"
+        name="token"
+        type="password"
+        autocomplete="off"
+        required={isNeeded}
+        aria-describedby="token-help"
+      />
       <small id="token-help" class="dim">
-        {isSet
-          ? 'A token of this daemon. It is sent with this form and kept nowhere.'
-          : 'This daemon runs without EBB_TOKEN. On an embedded store its token is in daemon.json there; else use ebb hold and ebb release.'}
+        {TOKEN_HELP[token]}
       </small>
     </p>
   );

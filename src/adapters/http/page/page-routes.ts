@@ -10,7 +10,7 @@ import { ownFormGuard, unavailable } from '../guards.ts';
 import type { Tokens } from '../tokens.ts';
 import { computeView } from './compute-view.tsx';
 import { fleetView } from './fleet-view.tsx';
-import { addForm, type FormOptions, HoldFields, ReleaseFields } from './form-route.ts';
+import { addForm, type FormOptions, HoldFields, ReleaseFields, tokenNeed } from './form-route.ts';
 import { errorAnswer, errorView, pageAnswer, releaseView } from './small-views.tsx';
 import { wasteView } from './waste-view.tsx';
 
@@ -80,12 +80,11 @@ function queryOf<Schema extends z.ZodObject>(schema: Schema, given: Record<strin
 }
 
 function addCompute(app: Hono, operator: DaemonOperator, forms: FormOptions): void {
-  const tokensAreSet = forms.tokens.guardReading;
   app.get('/computes/:id', async (context) => {
     const done = DONE.get(context.req.query('done') ?? '');
     const found = await operator.compute(context.req.param('id'));
     return pageAnswer(context, found, (compute) =>
-      computeView({ compute, done, tokensAreSet, stale: operator.staleness() }),
+      computeView({ compute, done, token: tokenNeed(context, forms.tokens), stale: operator.staleness() }),
     );
   });
   addForm(app, forms, {
@@ -104,16 +103,15 @@ function addCompute(app: Hono, operator: DaemonOperator, forms: FormOptions): vo
       return operator.hold(hold, caller);
     },
     read: ({ compute_id }) => operator.compute(compute_id),
-    view: (compute, again) => computeView({ compute, ...again, tokensAreSet }),
+    view: (compute, again) => computeView({ compute, ...again }),
     done: 'held',
   });
 }
 
 function addRelease(app: Hono, operator: DaemonOperator, forms: FormOptions): void {
-  const tokensAreSet = forms.tokens.guardReading;
   app.get('/holds/:id', async (context) => {
     const found = await operator.findHold(context.req.param('id'));
-    return pageAnswer(context, found, (hold) => releaseView({ hold, tokensAreSet }));
+    return pageAnswer(context, found, (hold) => releaseView({ hold, token: tokenNeed(context, forms.tokens) }));
   });
   addForm(app, forms, {
     path: '/holds/:id/release',
@@ -121,7 +119,7 @@ function addRelease(app: Hono, operator: DaemonOperator, forms: FormOptions): vo
     find: (id) => operator.findHold(id),
     submit: ({ id: target }, { owner }, caller) => operator.release({ target, owner }, caller),
     read: ({ id }) => operator.findHold(id),
-    view: (hold, again) => releaseView({ hold, ...again, tokensAreSet }),
+    view: (hold, again) => releaseView({ hold, ...again }),
     done: 'released',
   });
 }

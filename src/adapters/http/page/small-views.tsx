@@ -2,7 +2,7 @@ import type { Context } from 'hono';
 import type { HoldDocument, Readiness } from '../../../ports/documents.ts';
 import type { OperatorError, OperatorResult } from '../../../ports/operator.ts';
 import { STATUS } from '../api/answer.ts';
-import { ReleaseForm, type Written } from './hold-form.tsx';
+import { ReleaseForm, type TokenNeed, type Written } from './hold-form.tsx';
 import { wholePage } from './layout.tsx';
 import { ComputeLink } from './parts.tsx';
 import { holdWords } from './words.ts';
@@ -11,11 +11,11 @@ interface ReleaseViewProps {
   hold: HoldDocument;
   written?: Written;
   problem?: string;
-  tokensAreSet: boolean;
+  token: TokenNeed;
 }
 
 /** `/holds/ID`: a hold, and the form that ends it. */
-export function releaseView({ hold, written = {}, problem, tokensAreSet }: ReleaseViewProps) {
+export function releaseView({ hold, written = {}, problem, token }: ReleaseViewProps) {
   return wholePage({
     title: `Release ${hold.compute_id}`,
     children: (
@@ -35,7 +35,7 @@ export function releaseView({ hold, written = {}, problem, tokensAreSet }: Relea
           <dt>Until</dt>
           <dd>{hold.expires_at?.slice(0, 16).replace('T', ' ') ?? 'released'}</dd>
         </dl>
-        <ReleaseForm holdId={hold.id} written={written} problem={problem} tokensAreSet={tokensAreSet} />
+        <ReleaseForm holdId={hold.id} written={written} problem={problem} token={token} />
       </>
     ),
   });

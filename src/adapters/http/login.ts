@@ -1,0 +1,71 @@
+import { createRemoteJWKSet, errors, jwtVerify } from 'jose';
+import { isShowable } from '../../common/safe-text.ts';
+import { MOST_CHARACTERS } from '../../ports/operator.ts';
+import type { LoginProvider, TokenHolder } from '../../ports/roles.ts';
+import type { Log } from '../../ports/telemetry.ts';
+import type { Tokens } from './tokens.ts';
+
+/** Signatures that only the provider can make. Of a symmetric algorithm, everyone who knows the key could make tokens. */
+const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];
+const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+/** How far the clocks of provider and daemon may be apart, in seconds. */
+const CLOCK_TOLERANCE_S = 5;
+/** The keys are read again after this time, and at most so often for a token of an unknown key; milliseconds. */
+const KEYS = { cacheMaxAge: 600_000, cooldownDuration: 30_000, timeoutDuration: 5_000 };
+
+interface LoginOptions {
+  provider: LoginProvider;
+  log: Pick<Log, 'info' | 'error'>;
+  now?: () => Date;
+}
+
+/** Accepts the tokens (JWTs) of a login provider besides others. A token whose person is in no group that has roles allows nothing. */
+export function withLogin(tokens: Tokens, options: LoginOptions): Tokens {
+  const verify = createVerifier(options);
+  return {
+    ...tokens,
+    guardReading: true,
+    holderOf: async (token) => (await tokens.holderOf(token)) ?? (JWT.test(token) ? verify(token) : undefined),
+  };
+}
+
+/** Rejects nothing: a token that can't be verified is nobody's. That the keys can't be read is logged once. */
+function createVerifier({ provider, log, now = () => new Date() }: LoginOptions) {
+  const { issuer, audience, jwksUrl, nameClaim, groupsClaim, groups } = provider;
+  const keys = createRemoteJWKSet(new URL(jwksUrl), KEYS);
+  const checks = { issuer, audience, algorithms: ALGORITHMS, clockTolerance: CLOCK_TOLERANCE_S };
+  let isFailing = false;
+
+  return async (token: string): Promise<TokenHolder | undefined> => {
+    try {
+      const requiredClaims = ['exp', nameClaim];
+      const { payload } = await jwtVerify(token, keys, { ...checks, requiredClaims, currentDate: now() });
+      if (isFailing) log.info({ event: 'ebb.login_recovered' }, 'the keys of the login provider can be read again');
+      isFailing = false;
+      const { [nameClaim]: name, [groupsClaim]: claimed } = payload;
+      if (typeof name !== 'string' || !isShowable(name) || name.length > MOST_CHARACTERS.owner) return undefined;
+      const own = [claimed].flat().filter((group) => typeof group === 'string');
+      return { name, grants: own.flatMap((group) => groups.get(group) ?? []) };
+    } catch (error) {
+      if (isOfToken(error)) return undefined;
+      const message = `the keys of the login provider at ${jwksUrl} can't be read: none of its tokens is accepted`;
+      if (!isFailing) log.error({ event: 'ebb.login_failed', err: error }, message);
+      isFailing = true;
+      return undefined;
+    }
+  };
+}
+
+/** The token is wrong, rather than the way to the keys. */
+function isOfToken(error: unknown): boolean {
+  return (
+    error instanceof errors.JWTClaimValidationFailed ||
+    error instanceof errors.JWTExpired ||
+    error instanceof errors.JWTInvalid ||
+    error instanceof errors.JWSInvalid ||
+    error instanceof errors.JWSSignatureVerificationFailed ||
+    error instanceof errors.JOSEAlgNotAllowed ||
+    error instanceof errors.JOSENotSupported ||
+    error instanceof errors.JWKSNoMatchingKey
+  );
+}

@@ -1,0 +1,51 @@
+/** What the holder of a token may do: everything, or what its roles allow. */
+
+export const ROLES = ['read', 'operate', 'freeze', 'approve'] as const;
+export type Role = (typeof ROLES)[number];
+
+/** Roles that may be limited to what is in the scope of a team. */
+const OF_TEAMS: ReadonlySet<string> = new Set<Role>(['operate', 'approve']);
+
+/** A role, for everything or for what is in the scope of one team. */
+export interface Grant {
+  role: Role;
+  team?: string;
+}
+
+/** Who has a token: a person, or everyone who shares it. */
+export interface TokenHolder {
+  name: string | undefined;
+  /** Absent: everything is allowed. Any grant allows reading; none allows nothing. */
+  grants?: readonly Grant[];
+}
+
+/** Roles as they are written: `operate, approve team-web`. Undefined for what is none. */
+export function parseGrants(text: string): Grant[] | undefined {
+  const grants = text.split(',').map((written): Grant | undefined => {
+    const [role = '', team, ...more] = written.trim().split(/\s+/);
+    if (!isRole(role) || more.length > 0) return undefined;
+    if (team === undefined) return { role };
+    return OF_TEAMS.has(role) ? { role, team } : undefined;
+  });
+  return grants.every((grant) => grant !== undefined) ? grants : undefined;
+}
+
+function isRole(text: string): text is Role {
+  return (ROLES as readonly string[]).includes(text);
+}
+
+/** A login provider whose tokens (JWTs) are accepted. */
+export interface LoginProvider {
+  /** The `iss` of its tokens. */
+  issuer: string;
+  /** The `aud` that they must have. */
+  audience: string;
+  /** Where its keys are. */
+  jwksUrl: string;
+  /** The claim that names the person. */
+  nameClaim: string;
+  /** The claim that lists the person's groups. */
+  groupsClaim: string;
+  /** What the members of a group may do. */
+  groups: ReadonlyMap<string, readonly Grant[]>;
+}
