@@ -9,6 +9,7 @@ const BENCHES: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   limit: () => import('./limit.ts'),
   page: () => import('./page.ts'),
   plan: () => import('./plan.ts'),
+  projection: () => import('./projection.ts'),
   queue: () => import('./queue.ts'),
   savings: () => import('./savings.ts'),
   validate: () => import('./validate.ts'),

@@ -27,6 +27,7 @@ export function costDashboard(): DashboardBuilder {
     .withVariable(labelVariable(OWNER));
   addRow(dashboard, 'This month', month());
   addRow(dashboard, 'Waste', waste());
+  addRow(dashboard, 'Budgets', budgets());
   addRow(dashboard, 'How sure that is', certainty());
   return dashboard;
 }
@@ -49,7 +50,7 @@ function month(): Panel[] {
     numbers({
       title: 'Whole month, projected',
       description:
-        'US dollars, with an interval of 80 % for each owner: an estimate from the weekdays of the last four weeks.',
+        'US dollars, with an interval of 80 % for each owner: an estimate from the weekdays of the last eight weeks.',
       queries: ['low', 'mid', 'high'].map((bound) => ({ expr: PROJECTED(bound), legend: bound })),
       unit: 'currencyUSD',
       width: 6,
@@ -110,6 +111,29 @@ function waste(): Panel[] {
       queries: [{ expr: `topk(20, ${WASTE('cu_hours', 'high')})` }],
       value: 'CU-hours',
       width: 24,
+    }),
+  ];
+}
+
+function budgets(): Panel[] {
+  const ofBudgets = (metric: string, more = '') => `max by (account, policy) (${metric}{account=~"$account"${more}})`;
+  return [
+    chart({
+      title: 'Budgets',
+      description: 'What is spent of the amount for this month, and the middle of what is projected.',
+      queries: [
+        { expr: ofBudgets('ebb_budget_spent_ratio'), legend: '{{policy}} spent' },
+        { expr: ofBudgets('ebb_budget_projected_ratio', ', bound="mid"'), legend: '{{policy}} projected' },
+      ],
+      unit: 'percentunit',
+      width: 16,
+    }),
+    list({
+      title: 'Steps',
+      description: 'The highest step of each budget that is reached; 0 if none is.',
+      queries: [{ expr: ofBudgets('ebb_budget_step') }],
+      value: 'step',
+      width: 8,
     }),
   ];
 }

@@ -1,4 +1,4 @@
-import { type CompiledPolicies, compilePolicies } from '../domain/policy/compiled-policies.ts';
+import { type CompiledPolicies, compilePolicies, withBudgetSteps } from '../domain/policy/compiled-policies.ts';
 import type { Rules } from '../ports/rules.ts';
 
 /** Rules with their policies ready to decide by. */
@@ -11,6 +11,8 @@ export interface CurrentRules {
   current: CompiledRules;
 }
 
-export function compileRules({ policies, ...others }: Rules): CompiledRules {
-  return { policies: compilePolicies(policies), ...others };
+/** `before`: the rules that these follow. The steps of budgets that limit are those of what was spent, whatever the policies. */
+export function compileRules({ policies, ...others }: Rules, before?: CompiledRules): CompiledRules {
+  const compiled = compilePolicies(policies);
+  return { policies: before ? withBudgetSteps(compiled, before.policies.budgetSteps) : compiled, ...others };
 }

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import type { Span } from '../domain/forecast/forecast.ts';
 import { UserError } from './fail.ts';
 import { type FilterFlags, filtered, filtersByBranch, withFilterFlags } from './filter.ts';
+import type { KnownBudgets } from './forecast/budget-steps.ts';
 import type { Outlook } from './forecast/outlook.ts';
 import type { SpanFlags } from './forecast/span.ts';
 import { jsonText, writeErrLine, writeOut, writeWhole } from './output.ts';
@@ -48,16 +49,28 @@ export function forecastCommand(): Command {
 
 async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
   const { settings, policies: set } = await settingsAndPolicies(flags);
-  const { compilePolicies, displayZone, foresee, readForForecast, readSpan, readUsageProfiles, selectComputes } =
-    await parts();
+  const {
+    compilePolicies,
+    withBudgetSteps,
+    displayZone,
+    foresee,
+    readForForecast,
+    readSpan,
+    readUsageProfiles,
+    selectComputes,
+  } = await parts();
   const nowMs = Date.now();
   const zone = displayZone(flags.zone, [set]);
   const span = readSpan(flags, { zone, nowMs });
-  const policies = compilePolicies(set);
-  const selectsByBranch = policies.selectsByBranch || filtersByBranch(flags);
+  const compiled = compilePolicies(set);
+  const selectsByBranch = compiled.selectsByBranch || filtersByBranch(flags);
   const read = await readForForecast({ settings, fleetFile: flags.fleet, selectsByBranch, nowMs });
   if (!read.ok) throw new UserError(read.problem);
-  const { knownAtMs, missing, notes } = read.value;
+  const { knownAtMs, missing, notes, budgets } = read.value;
+  const policies = withBudgetSteps(
+    compiled,
+    budgets.flatMap(({ spans }) => spans),
+  );
   const subjects = filtered(selectComputes(read.value.subjects, names), flags, { settings, policies });
   const computes = read.value.subjects.map(({ compute }) => compute);
   const { projects } = read.value;
@@ -66,7 +79,9 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
   const outlooks = foresee({ ...span, knownAtMs, policies, subjects, pricing: settings, profiles });
   for (const line of [...notes, ...missing.map((line) => `left out: ${line}`)]) writeErrLine(`note: ${line}`);
   if (flags.svg !== undefined) await writeSvg(flags.svg, outlooks, { ...span, zone });
-  writeOut(`${flags.json ? await asJson(span, outlooks) : await asText(outlooks, { ...span, zone })}\n`);
+  writeOut(
+    `${flags.json ? await asJson(span, outlooks, { policies, budgets, nowMs }) : await asText(outlooks, { ...span, zone })}\n`,
+  );
   if (flags.svg !== undefined) writeErrLine(`drawn into ${flags.svg}`);
   if (missing.length > 0) process.exitCode = 1;
 }
@@ -84,9 +99,12 @@ async function parts() {
   return { ...policies, ...reading, ...zones, ...outlooks, ...spans, ...usage, ...selecting };
 }
 
-async function asJson(span: Span, outlooks: readonly Outlook[]): Promise<string> {
-  const { forecastJson } = await import('./forecast/report.ts');
-  return jsonText(forecastJson(span, outlooks));
+async function asJson(span: Span, outlooks: readonly Outlook[], known: KnownBudgets): Promise<string> {
+  const [{ forecastJson }, { budgetStepsJson }] = await Promise.all([
+    import('./forecast/report.ts'),
+    import('./forecast/budget-steps.ts'),
+  ]);
+  return jsonText({ ...forecastJson(span, outlooks), budget_steps: budgetStepsJson(known) });
 }
 
 async function asText(outlooks: readonly Outlook[], options: Span & { zone: string }): Promise<string> {

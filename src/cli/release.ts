@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { UserError } from './fail.ts';
 import { type AccessFlags, answered, ownerOf, withAccessFlags, withOperator } from './operator/access.ts';
 import { printJson, printLines } from './operator/show.ts';
 
@@ -6,6 +7,7 @@ const EXAMPLES = `
 Examples:
   $ ebb release ep-cool-sea-12345678          its holds, a stopped fight, manual changes
   $ ebb release h-0a1b2c3d4e                  one hold
+  $ ebb release --budget dev-budget           the steps of a budget that limit now, for this month
 
 After that policies decide again, and gates still apply. Manual changes are no longer respected, and ebb manages a
 field again that it had left alone because it was changed back too often.`;
@@ -14,13 +16,15 @@ field again that it had left alone because it was changed back too often.`;
 export function releaseCommand(): Command {
   return withAccessFlags(new Command('release'))
     .description('end holds, stopped fights and the respect for manual changes')
-    .argument('<COMPUTE|HOLD_ID>', 'id of a compute or of a hold')
+    .argument('[COMPUTE|HOLD_ID]', 'id of a compute or of a hold')
+    .option('--budget <name>', 'a budget instead: its steps that limit now end, and do not begin again this month')
     .option('--owner <name>', 'who (default: the user)')
     .addHelpText('after', EXAMPLES)
     .action(release);
 }
 
-async function release(target: string, flags: AccessFlags & { owner?: string }): Promise<void> {
+async function release(id: string | undefined, flags: AccessFlags & ReleaseFlags): Promise<void> {
+  const target = targetOf(id, flags);
   const owner = ownerOf(flags);
   const released = await withOperator(flags, ({ operator }) => answered(operator.release({ target, owner })));
   if (flags.json) return printJson(released);
@@ -28,7 +32,21 @@ async function release(target: string, flags: AccessFlags & { owner?: string }):
     ...released.holds.map((id) => `hold ${id} is released`),
     ...released.computes.map((compute) => `${compute.compute_id}: stopped fights and manual changes no longer count`),
   ];
+  lines.push(...(released.budgets ?? []).map((name) => `budget ${name}: its steps end within a minute`));
   printLines(
-    lines.length > 0 ? lines : [`${target} has no hold, no stopped fight and no manual change: nothing to do`],
+    lines.length > 0
+      ? lines
+      : [`${target} has no hold, no stopped fight, no manual change and no step that limits: nothing to do`],
   );
+}
+
+interface ReleaseFlags {
+  owner?: string;
+  budget?: string;
+}
+
+function targetOf(id: string | undefined, { budget }: ReleaseFlags): string {
+  if (id !== undefined && budget === undefined) return id;
+  if (id === undefined && budget !== undefined) return `budget:${budget}`;
+  throw new UserError('give the id of a compute or of a hold, or --budget and the name of a budget');
 }

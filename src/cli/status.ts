@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import type { Operator } from '../compose/operator-access.ts';
+import { budgetLines } from './cost/budget-lines.ts';
 import { costLines } from './cost/month-lines.ts';
 import { type FilterFlags, withFilterFlags } from './filter.ts';
 import { type AccessFlags, answered, withAccessFlags, withOperator } from './operator/access.ts';
@@ -43,6 +44,7 @@ export function describeStatus(status: Status): string[] {
     ),
     ...daemonLines(status),
     ...costLines(status.costs ?? null),
+    ...budgetLines(status.budgets ?? [], status.at),
     ...[staged ?? [], status.staged_teams ?? []].flat().map(({ message }) => `staged: ${message}`),
     ...(status.policy_problems ?? []).map((problem) => `policies: ${problem}`),
     ...status.waiting.map(({ reason, computes }) => `waiting (${reason}): ${computes}`),

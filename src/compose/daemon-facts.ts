@@ -1,7 +1,8 @@
+import type { BudgetOutlook } from '../domain/budget/expected-steps.ts';
 import type { Freeze } from '../domain/overrides/freezes.ts';
 import type { Hold } from '../domain/overrides/holds.ts';
 import type { ComputeRecord } from '../domain/records/compute-record.ts';
-import type { FreezeDocument, HoldDocument } from '../ports/documents.ts';
+import type { BudgetDocument, FreezeDocument, HoldDocument } from '../ports/documents.ts';
 import { MOST_PER_PAGE, type OperatorResult, type Page, type PageQuery } from '../ports/operator.ts';
 import type { Settings } from '../settings.ts';
 import { NOTHING_STORED, openStoreToRead, type StoredFacts } from './stored-facts.ts';
@@ -42,10 +43,11 @@ async function factsOfDaemon(settings: Settings): Promise<StoredFacts | undefine
   if (!opened.ok) return undefined;
   const { operator, close } = opened.value;
   try {
-    const [records, holds, freezes] = await Promise.all([
+    const [records, holds, freezes, status] = await Promise.all([
       all((query) => operator.records(query)),
       all((query) => operator.holds(query)),
       all((query) => operator.freezes(query)),
+      operator.status(),
     ]);
     if (!records || !holds || !freezes) return undefined;
     const byCompute = new Map<string, ComputeRecord>(records.flatMap((one) => Object.entries(one.records)));
@@ -53,7 +55,9 @@ async function factsOfDaemon(settings: Settings): Promise<StoredFacts | undefine
     const projects = new Map(
       records.flatMap((one) => Object.keys(one.records).map((computeId) => [computeId, one.project_id] as const)),
     );
-    return { records: byCompute, projects, holds: holds.map(holdOf), freezes: freezes.map(freezeOf), samples };
+    // A daemon of an older version does not say.
+    const budgets = (status.ok ? (status.value.budgets ?? []) : []).map(outlookOf);
+    return { records: byCompute, projects, holds: holds.map(holdOf), freezes: freezes.map(freezeOf), samples, budgets };
   } finally {
     await close();
   }
@@ -84,6 +88,24 @@ function holdOf(document: HoldDocument): Hold {
 
 function freezeOf(document: FreezeDocument): Freeze {
   return { ...overrideOf(document), select: document.select, allowRaise: document.allow_raise };
+}
+
+function outlookOf(document: BudgetDocument): BudgetOutlook {
+  const { budget: policy, account, month, spent, projected } = document;
+  const spans = document.limiting.map(({ at, of, from, until }) => ({
+    ...{ policy, account, at, of, fromMs: Date.parse(from), untilMs: Date.parse(until) },
+  }));
+  const instants = { fromMs: Date.parse(document.from), toMs: Date.parse(document.to) };
+  return {
+    policy,
+    account,
+    month,
+    ...instants,
+    knownUntilMs: Date.parse(document.known_until),
+    spent,
+    projected,
+    spans,
+  };
 }
 
 function overrideOf({

@@ -1,5 +1,6 @@
 import { readFleet, refusedNotes } from '../app/fleet/read-fleet.ts';
 import type { Result } from '../common/result.ts';
+import type { BudgetOutlook } from '../domain/budget/expected-steps.ts';
 import type { ForecastSubject } from '../domain/forecast/alike.ts';
 import type { Project } from '../ports/control-api.ts';
 import type { Settings } from '../settings.ts';
@@ -25,6 +26,8 @@ export interface Foreseeing {
   knownAtMs: number;
   subjects: ForecastSubject[];
   projects: readonly Project[];
+  /** What is known of budgets. */
+  budgets: readonly BudgetOutlook[];
   /** One line for each part of the fleet that could not be read. */
   missing: string[];
   /** One line for each assumption that the reader must know. */
@@ -91,6 +94,7 @@ async function readSubjects(
       knownAtMs,
       subjects,
       projects: fleet.projects,
+      budgets: stored.budgets,
       missing,
       notes: [...notes, ...refusedNotes(fleet.branchNamesRefused)],
     },

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { type FleetReading, readFleet, refusedNotes } from '../app/fleet/read-fleet.ts';
 import { findInStore } from '../app/operator/find-compute.ts';
+import { spansOf } from '../app/usage/budget-store.ts';
 import type { Result } from '../common/result.ts';
 import type { ComputeSettings } from '../domain/compute/compute.ts';
 import { asksForConnections } from '../domain/connections/connection-samples.ts';
 import { STALE_AFTER_MS } from '../domain/connections/connections.ts';
 import { type FleetPlan, type FleetSituation, planFleet } from '../domain/evaluate/plan-fleet.ts';
-import { type CompiledPolicies, compilePolicies } from '../domain/policy/compiled-policies.ts';
+import { type CompiledPolicies, compilePolicies, withBudgetSteps } from '../domain/policy/compiled-policies.ts';
 import type { PolicySet } from '../domain/policy/policy.ts';
 import type { ControlApi, Project } from '../ports/control-api.ts';
 import type { Store } from '../ports/store.ts';
@@ -113,7 +114,11 @@ export async function planReading(
   const [first] = missing;
   if (first !== undefined && fleet.projects.length === 0) return { ok: false, problem: first };
   const stored = await storedFacts(store, options, fleet);
-  const situation = situationOf(options, { policies, fleet, stored });
+  const situation = situationOf(options, {
+    policies: withBudgetSteps(policies, spansOf(stored.budgets)),
+    fleet,
+    stored,
+  });
   const notes = [...options.notes, ...branchNotes(fleet)];
   return {
     ok: true,

@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import pLimit from 'p-limit';
 import { readSamples } from '../app/connections/samples.ts';
 import { lostFrom } from '../app/overrides.ts';
+import { readBudgets } from '../app/usage/budget-store.ts';
 import type { Result } from '../common/result.ts';
+import type { BudgetOutlook } from '../domain/budget/expected-steps.ts';
 import type { Freeze } from '../domain/overrides/freezes.ts';
 import type { Hold } from '../domain/overrides/holds.ts';
 import type { ComputeRecord } from '../domain/records/compute-record.ts';
@@ -22,6 +24,7 @@ export interface StoredFacts {
   holds: readonly Hold[];
   freezes: readonly Freeze[];
   samples: ReadonlyMap<string, readonly ConnectionSample[]>;
+  budgets: readonly BudgetOutlook[];
   /** Projects of computes, where what is stored was told by a daemon. */
   projects?: ReadonlyMap<string, string>;
 }
@@ -33,7 +36,9 @@ interface OpenStore {
 }
 
 /** Nothing is known of any compute: what a plan starts from without a store. */
-export const NOTHING_STORED: StoredFacts = { records: new Map(), holds: [], freezes: [], samples: new Map() };
+export const NOTHING_STORED: StoredFacts = {
+  ...{ records: new Map(), holds: [], freezes: [], samples: new Map(), budgets: [] },
+};
 
 /** For commands that say themselves what goes wrong. */
 export const SILENT_LOG: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -122,5 +127,6 @@ export async function factsIn(
   });
   const samples = await readSamples(store, wanted.computeIds);
   const [holds, freezes] = await Promise.all([store.holds(wanted.nowMs), store.freezes(wanted.nowMs)]);
-  return { records, holds, freezes, samples };
+  const budgets = (await readBudgets(store)) ?? [];
+  return { records, holds, freezes, samples, budgets };
 }

@@ -163,6 +163,24 @@ export interface CounterfactualDocument {
   }[];
 }
 
+/** A budget in one account: amounts in the unit of `month`; null is not known. */
+export interface BudgetDocument {
+  budget: string;
+  account: string;
+  month: { unit: 'cu_hours' | 'usd'; amount: number };
+  /** The billing month. */
+  from: string;
+  to: string;
+  known_until: string;
+  spent: number | null;
+  projected: ProjectionDocument | null;
+  unknown_hours: number;
+  /** Steps of which receivers were notified this month, such as `80% projected`. */
+  notified: string[];
+  /** Steps that limit now; `until` is the end of the month, or when the step ended: computes follow over the next six hours. */
+  limiting: { at: number; of: 'projected' | 'spent'; from: string; until: string }[];
+}
+
 export interface StatusDocument {
   at: string;
   /** `store`: no daemon was asked, so what only a daemon knows is null. */
@@ -194,6 +212,8 @@ export interface StatusDocument {
   readiness: Readiness | null;
   /** What this month has cost; null while nothing was measured. */
   costs: CostsDocument | null;
+  /** Of which anything is known. */
+  budgets: BudgetDocument[];
 }
 
 export interface ReleaseDocument {
@@ -201,6 +221,8 @@ export interface ReleaseDocument {
   holds: string[];
   /** Computes whose stopped fights or respected manual changes are forgotten. */
   computes: ComputeName[];
+  /** Names of budgets whose steps end as soon as the leader comes to it. */
+  budgets: string[];
 }
 
 export interface RestoreDocument {

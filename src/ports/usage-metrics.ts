@@ -35,6 +35,21 @@ export const USAGE_METRICS = {
     help: 'In observe mode: CU-seconds that enforcing would have saved of the measured hours of the last two weeks.',
     labels: ['account', 'owner', 'bound'],
   },
+  ebb_budget_spent_ratio: {
+    type: 'gauge',
+    help: 'What a budget has spent this billing month, as a share of its amount.',
+    labels: ['account', 'policy'],
+  },
+  ebb_budget_projected_ratio: {
+    type: 'gauge',
+    help: 'What a budget will have spent at the end of this billing month, as a share of its amount: the middle, and an interval of 80 %; an estimate.',
+    labels: ['account', 'policy', 'bound'],
+  },
+  ebb_budget_step: {
+    type: 'gauge',
+    help: 'The highest step of a budget that is reached, from 1 on; 0 if none is.',
+    labels: ['account', 'policy'],
+  },
   ebb_spend_anomaly_cu_hours: {
     type: 'gauge',
     help: 'CU-hours of yesterday (UTC) beyond the 99 % interval of that weekday; 0 where it was ordinary or too little is known.',

@@ -53,7 +53,7 @@ beforeAll(async () => {
     findHold: async (id) => (id === HOLD.id ? { ok: true, value: HOLD } : NOT_FOUND),
     release: async (request) => {
       released.push(request);
-      return { ok: true, value: { holds: [HOLD.id], computes: [] } };
+      return { ok: true, value: { holds: [HOLD.id], computes: [], budgets: [] } };
     },
     readiness: async () => ({ ready: false, checks: [{ name: 'store', ok: false, message: 'is <away>' }] }),
     status: () => Promise.reject(new Error('inner detail')),

@@ -80,7 +80,8 @@ function comingsAndGoings(dice: Dice, days: number): (day: number) => boolean {
   return (day) => dice.uniform() >= 0.02 && day >= comes && day < goes;
 }
 
-function dailyUse({ tails }: SimulatedTrial, dice: Dice, shared: readonly number[]): number[] {
+/** What one project uses day by day. */
+export function dailyUse({ tails }: Pick<SimulatedTrial, 'tails'>, dice: Dice, shared: readonly number[]): number[] {
   const idle = dice.uniform() < 0.3 ? 0.2 : 0.01;
   let level = 1.3 * dice.normal();
   let wobble = 0.35 * dice.normal();
@@ -101,7 +102,8 @@ function effectOf({ effect, effects = 'own' }: SimulatedTrial, dice: Dice): numb
   }
 }
 
-function weeklyWalk(dice: Dice, weeks: number): number[] {
+/** By week, the logarithm of what all projects have in common. */
+export function weeklyWalk(dice: Dice, weeks: number): number[] {
   let level = 0;
   return Array.from({ length: weeks }, () => {
     level += 0.05 * dice.normal();
@@ -116,7 +118,8 @@ interface Dice {
   t4(): number;
 }
 
-function diceFrom(seed: number): Dice {
+/** Numbers that a seed decides. */
+export function diceFrom(seed: number): Dice {
   const uniform = seededRandom(seed);
   // Box and Muller.
   const normal = () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());

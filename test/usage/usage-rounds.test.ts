@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { refreshBudgetSteps } from '../../src/app/rollout/budget-steps.ts';
+import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
+import { addRelease, readBudgets } from '../../src/app/usage/budget-store.ts';
 import { readSummary } from '../../src/app/usage/cost-summary.ts';
 import { readTrialDays } from '../../src/app/usage/trial-days.ts';
 import { readPolicyChanges } from '../../src/app/usage/trial-policies.ts';
@@ -8,7 +11,7 @@ import type { Policy } from '../../src/domain/policy/policy.ts';
 import { frozenPart } from '../../src/domain/policy/team-parts.ts';
 import type { ApiResult, ControlApi, UsagePages } from '../../src/ports/control-api.ts';
 import type { Store } from '../../src/ports/store.ts';
-import { aTrial, currentRules } from '../support/builders.ts';
+import { aBudget, aTrial, currentRules } from '../support/builders.ts';
 import { memoryUsageStore } from '../support/memory-usage.ts';
 import { DAY_MS, HOUR_MS, passTo, START_MS, usageApi, usageFleet, usageWorld } from './support.ts';
 
@@ -190,6 +193,60 @@ describe('the rounds of the leader', () => {
     passTo(rounds.world, rounds.world.nowMs + HOUR_MS / 5);
     await rounds.tick();
     expect(rounds.failures.length).toBe(2);
+    await rounds.rounds.close();
+  });
+
+  it('decide the steps of budgets, which every daemon then reads with its policies', async () => {
+    const spent = 0.9;
+    const amounts = aBudget({
+      month: { unit: 'cu_hours', amount: spent },
+      select: { projects: ['on*', '!none'], minAgeMs: 0 },
+    });
+    const rules = currentRules(amounts);
+    const rounds = start(undefined, rules);
+    await firstRound(rounds);
+    const [state] = (await readBudgets(rounds.store)) ?? [];
+    expect(state).toMatchObject({ policy: 'budget', account: 'main', spans: [{ at: 1, of: 'spent' }] });
+    const used = rounds.gauges.get('ebb_usage_month_cu_seconds main one unowned') ?? 0;
+    expect(state?.spent).toBeCloseTo(used / 3600, 6);
+    expect(rounds.gauges.get('ebb_budget_spent_ratio main budget')).toBeCloseTo(used / 3600 / spent, 6);
+    expect(rounds.gauges.get('ebb_budget_step main budget')).toBe(3);
+    expect(rounds.said).toContainEqual({ event: 'ebb.budget_step', level: 'warn' });
+    const daemon = { rules: currentRules(amounts), sets: createPolicySets({ stages: false, accepted: undefined }) };
+    await refreshBudgetSteps({ ...daemon, store: rounds.store });
+    expect(daemon.rules.current.policies.budgetSteps).toEqual(state?.spans);
+    expect(daemon.sets.needsReevaluation).toBe(true);
+    // A store that came back empty takes nothing away.
+    await refreshBudgetSteps({ ...daemon, store: memoryUsageStore() });
+    expect(daemon.rules.current.policies.budgetSteps).toEqual(state?.spans);
+    await addRelease(rounds.store, { policy: 'budget', who: 'ann', atMs: rounds.world.nowMs });
+    await rounds.tick();
+    await refreshBudgetSteps({ ...daemon, store: rounds.store });
+    expect(daemon.rules.current.policies.budgetSteps).toMatchObject([{ untilMs: rounds.world.nowMs }]);
+    rounds.lead(false);
+    await rounds.tick();
+    expect([...rounds.gauges.keys()].filter((key) => key.startsWith('ebb_budget'))).toEqual([]);
+    await rounds.rounds.close();
+  });
+
+  it('count the branches that a budget selects, and forget a budget that is gone', async () => {
+    const rules = currentRules(
+      aBudget({ month: { unit: 'usd', amount: 1 }, select: { branches: ['main'], minAgeMs: 0 } }),
+    );
+    const rounds = start(undefined, rules);
+    await firstRound(rounds);
+    // No branch is known.
+    expect(await readBudgets(rounds.store)).toEqual([]);
+    const inAnHour = async () => {
+      passTo(rounds.world, rounds.world.nowMs + HOUR_MS);
+      await rounds.tick();
+    };
+    rules.current = currentRules(aBudget()).current;
+    await inAnHour();
+    expect(await readBudgets(rounds.store)).toHaveLength(1);
+    rules.current = currentRules().current;
+    await inAnHour();
+    expect(await readBudgets(rounds.store)).toEqual([]);
     await rounds.rounds.close();
   });
 });

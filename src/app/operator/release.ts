@@ -2,16 +2,20 @@ import type { Hold } from '../../domain/overrides/holds.ts';
 import { releaseRecord } from '../../domain/records/fights.ts';
 import type { ReleaseDocument } from '../../ports/documents.ts';
 import type { OperatorResult } from '../../ports/operator.ts';
+import { addRelease, readBudgets } from '../usage/budget-store.ts';
 import { changeRecords, projectBusy } from './change-records.ts';
 import { ownerProblem } from './check-request.ts';
 import { type ComputePlace, findCompute } from './find-compute.ts';
 import { auditOf, fail, type OperatorParts } from './parts.ts';
 
 interface ReleaseRequest {
-  /** Id of a hold, or of a compute. */
+  /** Id of a hold, or of a compute; or `budget:NAME`. */
   target: string;
   owner: string;
 }
+
+/** `budget:NAME`. */
+const BUDGET = /^budget:(.+)$/;
 
 /** Takes a person's word back: one hold, or everything that people's doing keeps ebb from on one compute. */
 export async function release(
@@ -20,15 +24,31 @@ export async function release(
 ): Promise<OperatorResult<ReleaseDocument>> {
   const problem = ownerProblem(owner);
   if (problem !== undefined) return fail('invalid', problem);
+  const budget = BUDGET.exec(target)?.[1];
+  if (budget !== undefined) return releaseBudget(parts, budget, owner);
   const holds = await parts.store.holds(await parts.now());
   const hold = holds.find(({ id }) => id === target);
   if (hold) {
     await endHolds(parts, [hold], owner);
-    return { ok: true, value: { holds: [hold.id], computes: [] } };
+    return { ok: true, value: { holds: [hold.id], computes: [], budgets: [] } };
   }
   const found = await findCompute(parts, target);
   if (!found.ok) return /^h-/.test(target) ? fail('not_found', noHold(target)) : found;
   return releaseCompute(parts, found.value, { owner, holds });
+}
+
+/** The leader ends the steps: it alone decides them. */
+async function releaseBudget(
+  { store, now }: OperatorParts,
+  policy: string,
+  who: string,
+): Promise<OperatorResult<ReleaseDocument>> {
+  const nowMs = await now();
+  const states = ((await readBudgets(store)) ?? []).filter((state) => state.policy === policy);
+  if (states.length === 0) return fail('not_found', `nothing is known of a budget ${policy.slice(0, 80)}: ebb status`);
+  const isLimiting = states.some(({ spans }) => spans.some(({ untilMs }) => untilMs > nowMs));
+  if (isLimiting) await addRelease(store, { policy, who, atMs: nowMs });
+  return { ok: true, value: { holds: [], computes: [], budgets: isLimiting ? [policy] : [] } };
 }
 
 async function releaseCompute(
@@ -47,7 +67,7 @@ async function releaseCompute(
   if (changed.changed.length > 0) await parts.requestReconciles([projectId]);
   await endHolds(parts, own, owner);
   const computes = changed.changed.map((id) => ({ project_id: projectId, compute_id: id }));
-  return { ok: true, value: { holds: own.map(({ id }) => id), computes } };
+  return { ok: true, value: { holds: own.map(({ id }) => id), computes, budgets: [] } };
 }
 
 async function endHolds(parts: OperatorParts, holds: readonly Hold[], by: string): Promise<void> {

@@ -9,6 +9,7 @@ import { isoInstant } from '../../domain/time/instants.ts';
 import type { StatusDocument } from '../../ports/documents.ts';
 import type { OperatorResult, StatusQuery } from '../../ports/operator.ts';
 import { frozenBy, statusOf } from '../evaluate/compute-status.ts';
+import { budgetDocument, readBudgets } from '../usage/budget-store.ts';
 import { readSummary } from '../usage/cost-summary.ts';
 import { freezeDocument, holdDocument, operationsOf, unmetHeadroom } from './documents.ts';
 import { limitsOf } from './hold-limits.ts';
@@ -39,6 +40,7 @@ export async function status(parts: OperatorParts, query: StatusQuery = {}): Pro
     degraded: degraded(known),
     operations: operationsOf(known).slice(0, MOST_SHOWN),
     costs: await readSummary(store),
+    budgets: ((await readBudgets(store)) ?? []).map((state) => budgetDocument(state, nowMs)),
   };
   if (!daemon) {
     const setHash = (await store.generation())?.setHash ?? null;

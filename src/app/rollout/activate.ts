@@ -45,7 +45,8 @@ export async function beginWithRules(deps: ActivateDeps): Promise<void> {
     const part = partOf(policies, name);
     if (part.hash !== hash) stateOf(sets, name).candidate = { rules: { ...rules, policies: part } };
   }
-  if (teams.length > 0) deps.rules.current = compileRules({ ...rules, policies: withParts(policies, frozen) });
+  if (teams.length > 0)
+    deps.rules.current = compileRules({ ...rules, policies: withParts(policies, frozen) }, deps.rules.current);
 }
 
 /** The current rules with other parts; the settings come with the part of no team. */
@@ -135,7 +136,7 @@ async function makeCurrent(deps: ActivateDeps, parts: ReadonlyMap<string, Rules>
 /** One assignment: each decision uses the old rules throughout, or the new ones. */
 export function swapRules(deps: ActivateDeps, rules: Rules): void {
   const { log, metrics } = deps.telemetry;
-  deps.rules.current = compileRules(rules);
+  deps.rules.current = compileRules(rules, deps.rules.current);
   deps.sets.needsReevaluation = true;
   showPolicies(metrics, rules.policies.policies);
   const { policies, hash } = rules.policies;

@@ -53,7 +53,7 @@ export async function measureImpact(
   signal: AbortSignal,
   isCounted: (compute: Compute) => boolean = () => true,
 ): Promise<DisruptionImpact | undefined> {
-  const asIf: MeasureImpactDeps = { ...deps, rules: { current: compileRules(rules) } };
+  const asIf: MeasureImpactDeps = { ...deps, rules: { current: compileRules(rules, deps.rules.current) } };
   if (!(await readMissing(asIf, signal))) return undefined;
   await deps.overrides.refresh(deps.store, deps.clock.now());
   const impact = { disconnected: 0, computes: 0 };

@@ -13,6 +13,7 @@ import type { RunInBackground, Running } from '../background.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { CurrentRules } from '../rules.ts';
 import { type AwakeLog, createAwakeLog } from './awake-log.ts';
+import { createBudgetRounds } from './budget-rounds.ts';
 import { collectUsage } from './collect-usage.ts';
 import { costSummary, keepSummary } from './cost-summary.ts';
 import { type MonthCosts, monthCosts } from './month-costs.ts';
@@ -58,6 +59,7 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
   let reading: Promise<void> | undefined;
   let isAwakeNew = false;
   let shown: MonthCosts[] = [];
+  const budgets = createBudgetRounds(deps);
 
   /** Of a large fleet that takes long, and costs are known without. */
   function readAwake(): void {
@@ -74,6 +76,7 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
     if (!leaderLease.isHeld()) {
       if (shown.length > 0) clearUsageMetrics(telemetry);
       shown = [];
+      budgets.forget();
       return;
     }
     const results = await readAll(deps, laterMs, stop.signal);
@@ -88,6 +91,7 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
       showUsageMetrics(telemetry, shown);
       logAnomalies(telemetry, shown, loggedAnomalies);
     }
+    await budgets.decide(isNew);
     showUsageAge(telemetry, shown, clock.now());
     const failure = results.find((result) => typeof result === 'object');
     if (failure) throw new Error(`usage of account ${failure.account}: ${failure.message}`);

@@ -24,18 +24,12 @@ interface Names {
  */
 export function compileSelector(selector: Selector): ComputeMatcher {
   const { types, branchRoles, share, minAgeMs } = selector;
-  const keys: ((compute: Compute) => Selection)[] = [];
+  const keys: ((compute: Compute) => Selection)[] = projectKeys(selector);
   const byGlobs = (globs: readonly string[] | undefined, namesOf: (compute: Compute) => Names) => {
     if (!globs) return;
     const matches = compileGlobs(globs);
     keys.push((compute) => matches(namesOf(compute)));
   };
-  byGlobs(selector.accounts, ({ account }) => named(account));
-  for (const globs of [selector.projects, selector.scope]) {
-    byGlobs(globs, ({ projectId, projectName, projectNameUnknown }) =>
-      named(projectId, projectNameUnknown ? undefined : projectName),
-    );
-  }
   byGlobs(selector.branches, ({ branchId, branchName }) => named(branchId, branchName));
   byGlobs(selector.computes, ({ computeId }) => named(computeId));
   byGlobs(selector.regions, ({ regionId }) => named(regionId));
@@ -46,6 +40,28 @@ export function compileSelector(selector: Selector): ComputeMatcher {
   if (share !== undefined) keys.push(({ computeId }) => known(partOf(computeId) < share));
   return (compute, nowMs) =>
     nowMs - compute.createdAtMs < minAgeMs ? 'no' : all(keys.map((matches) => matches(compute)));
+}
+
+/** What selects a project, whatever is in it. */
+type ProjectNames = Pick<Compute, 'account' | 'projectId' | 'projectName' | 'projectNameUnknown'>;
+
+function projectKeys({ accounts, projects, scope }: Selector): ((project: ProjectNames) => Selection)[] {
+  const ofAccount = accounts && compileGlobs(accounts);
+  return [
+    ...(ofAccount ? [({ account }: ProjectNames) => ofAccount(named(account))] : []),
+    ...[projects, scope].flatMap((globs) => {
+      if (!globs) return [];
+      const matches = compileGlobs(globs);
+      return ({ projectId, projectName, projectNameUnknown }: ProjectNames) =>
+        matches(named(projectId, projectNameUnknown ? undefined : projectName));
+    }),
+  ];
+}
+
+/** Whether the keys of a selector that are about projects select one, also one without computes. */
+export function compileProjectSelector(selector: Selector): (project: ProjectNames) => Selection {
+  const keys = projectKeys(selector);
+  return (project) => all(keys.map((matches) => matches(project)));
 }
 
 function named(...names: readonly (string | undefined)[]): Names {

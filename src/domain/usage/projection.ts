@@ -1,5 +1,6 @@
 /** From what was used by day: what a month will be, and which day is out of the ordinary. Days are those of UTC. */
 import { DAY_MS } from './known.ts';
+import { predictSum } from './level-model.ts';
 import type { BillingMonth } from './month.ts';
 
 /** By start of the day, milliseconds since the epoch: CU-seconds or dollars; a day that is missing, or of which an hour is, is unknown. */
@@ -11,46 +12,40 @@ export interface Projected {
   high: number;
 }
 
-/** A projection looks back so far, and needs so many known days. */
-const PAST_DAYS = 28;
+/** A projection looks back so far, in days, and needs so many of them known. */
+export const PAST_DAYS = 56;
 const FEWEST_DAYS = 7;
-/** Of the standard normal distribution: 80 % lie within. */
-const OF_80_PERCENT = 1.2816;
 
 /**
- * What a month will be in all, with an interval of 80 %: what is known of it, and for each day that is left the mean of that weekday in
- * the last 28 known days. The spread is that of days around the mean of their weekday, and that of these means. Undefined with fewer
- * than a week of known days.
+ * What a month will be in all, with an interval of 80 %: what is known of it, and the days that are left as the same weekdays of the last
+ * eight weeks were, the last of them most; see {@link predictSum}. Undefined with fewer than a week of known days.
  */
 export function projectMonth(
   days: KnownDays,
   { month, spent, unknownHours }: { month: BillingMonth; spent: number; unknownHours: number },
 ): Projected | undefined {
-  const todayMs = month.untilMs - (month.untilMs % DAY_MS);
-  const past = [...days].filter(([dayMs]) => dayMs < todayMs && dayMs >= todayMs - PAST_DAYS * DAY_MS);
+  const { untilMs, toMs } = month;
+  const todayMs = untilMs - (untilMs % DAY_MS);
+  const past = [...days]
+    .filter(([dayMs]) => dayMs < todayMs && dayMs >= todayMs - PAST_DAYS * DAY_MS)
+    .sort(([a], [b]) => a - b)
+    .map(([dayMs, value]) => ({ ...dayOf(dayMs), value }));
   if (past.length < FEWEST_DAYS) return undefined;
-  const byWeekday = new Map<number, number[]>();
-  for (const [dayMs, value] of past)
-    byWeekday.set(weekdayOf(dayMs), [...(byWeekday.get(weekdayOf(dayMs)) ?? []), value]);
-  const means = new Map([...byWeekday].map(([weekday, values]) => [weekday, meanOf(values)]));
-  const all = meanOf(past.map(([, value]) => value));
-  const meanAt = (dayMs: number) => means.get(weekdayOf(dayMs)) ?? all;
-  const squares = past.reduce((sum, [dayMs, value]) => sum + (value - meanAt(dayMs)) ** 2, 0);
-  const variance = squares / Math.max(1, past.length - means.size);
-  let mid = spent + (unknownHours / 24) * all;
-  let spread = 0;
-  const left = new Map<number, number>();
-  for (let dayMs = todayMs; dayMs < month.toMs; dayMs += DAY_MS) {
-    const part = (Math.min(dayMs + DAY_MS, month.toMs) - Math.max(dayMs, month.untilMs)) / DAY_MS;
-    mid += part * meanAt(dayMs);
-    spread += part ** 2 * variance;
-    left.set(weekdayOf(dayMs), (left.get(weekdayOf(dayMs)) ?? 0) + part);
-  }
-  for (const [weekday, parts] of left) {
-    spread += (parts ** 2 * variance) / (byWeekday.get(weekday)?.length ?? past.length);
-  }
-  const half = OF_80_PERCENT * Math.sqrt(spread);
-  return { low: Math.max(spent, mid - half), mid, high: mid + half };
+  const known = spent + (unknownHours / 24) * meanOf(past.map(({ value }) => value));
+  const ahead = Array.from({ length: Math.ceil((toMs - todayMs) / DAY_MS) }, (_, index) => {
+    const dayMs = todayMs + index * DAY_MS;
+    return { ...dayOf(dayMs), part: (Math.min(dayMs + DAY_MS, toMs) - Math.max(dayMs, untilMs)) / DAY_MS };
+  });
+  const rest = predictSum(past, ahead);
+  // Levels multiply: what is above the middle is further from it than what is as likely below.
+  const { mean } = rest;
+  const end = (probability: number) => (mean > 0 ? mean * Math.exp(rest.quantile(probability) / mean - 1) : 0);
+  const upTo = (value: number) => Math.max(spent, known + value);
+  return { low: upTo(end(0.1)), mid: upTo(mean), high: upTo(end(0.9)) };
+}
+
+function dayOf(dayMs: number) {
+  return { day: Math.floor(dayMs / DAY_MS), weekday: weekdayOf(dayMs) };
 }
 
 /** A day that used far more than that weekday does. */

@@ -4,6 +4,7 @@ import { COMPUTE_STATES } from '../../../domain/compute/compute.ts';
 import type { FleetPlanJson } from '../../../domain/evaluate/fleet-plan-json.ts';
 import { HISTORY_KINDS } from '../../../domain/records/history.ts';
 import {
+  type BudgetDocument,
   COMPUTE_STATUSES,
   type ComputeDocument,
   type CostsDocument,
@@ -165,6 +166,17 @@ export const Costs: z.ZodType<CostsDocument> = z
   })
   .meta({ id: 'Costs' });
 
+const basis = z.enum(['projected', 'spent']);
+const Budget: z.ZodType<BudgetDocument> = z
+  .object({
+    ...{ budget: text, account: text },
+    month: z.object({ unit: z.enum(['cu_hours', 'usd']), amount: z.number() }),
+    ...{ from: instant, to: instant, known_until: instant, spent: z.number().nullable() },
+    ...{ projected: Projection.nullable(), unknown_hours: z.number(), notified: texts },
+    limiting: z.array(z.object({ at: z.number(), of: basis, from: instant, until: instant })),
+  })
+  .meta({ id: 'Budget', description: 'A budget in one account, in CU-hours or dollars.' });
+
 export const Status: z.ZodType<StatusDocument> = z
   .object({
     at: instant,
@@ -187,12 +199,13 @@ export const Status: z.ZodType<StatusDocument> = z
     manual_changes: z.array(z.object({ ...computeName, message: text })).nullable(),
     readiness: Readiness.nullable(),
     costs: Costs.nullable(),
+    budgets: z.array(Budget),
     ...age,
   })
   .meta({ id: 'Status' });
 
 export const Released: z.ZodType<ReleaseDocument> = z
-  .object({ holds: texts, computes: z.array(z.object(computeName)) })
+  .object({ holds: texts, computes: z.array(z.object(computeName)), budgets: texts })
   .meta({ id: 'Released' });
 
 export const Restored: z.ZodType<RestoreDocument> = z

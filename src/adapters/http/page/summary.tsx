@@ -1,4 +1,4 @@
-import type { CostsDocument, StatusDocument } from '../../../ports/documents.ts';
+import type { BudgetDocument, CostsDocument, StatusDocument } from '../../../ports/documents.ts';
 import type { FleetDocument } from '../../../ports/status-page.ts';
 import { costsOf, cuWords } from './fleet-filters.tsx';
 import { ComputeLink, Instant } from './parts.tsx';
@@ -31,6 +31,7 @@ export function Summary({ status, fleet, owner }: SummaryProps) {
         {fleet.totals.active.toLocaleString('en')}, at {cuWords(fleet.totals)}.
       </p>
       {status.costs && <MonthCosts costs={status.costs} of={owner} />}
+      {owner === undefined && <Budgets budgets={status.budgets} />}
       <ul class="counts">
         {Object.entries(computes).map(([name, count]) => (
           <li>
@@ -42,6 +43,29 @@ export function Summary({ status, fleet, owner }: SummaryProps) {
       </ul>
     </>
   );
+}
+
+/** How much of each budget is used up, and which of its steps limit. */
+function Budgets({ budgets }: { budgets: readonly BudgetDocument[] }) {
+  if (budgets.length === 0) return null;
+  return (
+    <p class="costs">
+      {budgets.map(({ budget, account, month, spent, projected, limiting }, index) => (
+        <>
+          {index > 0 && <br />}
+          Budget {budget} of {account}:{' '}
+          {spent === null ? 'its price is unknown' : `${percent(spent / month.amount)} spent`}
+          {projected &&
+            `, ${percent(projected.low / month.amount)} to ${percent(projected.high / month.amount)} projected`}
+          {limiting.length > 0 && `; limited since ${limiting[0]?.from.slice(0, 10)}`}.
+        </>
+      ))}
+    </p>
+  );
+}
+
+function percent(share: number): string {
+  return `${Math.round(100 * share)} %`;
 }
 
 /** What this month has cost, of all or of one owner; by owner it stands in the totals of the list. */

@@ -1,0 +1,116 @@
+/** The leader decides the steps of budgets from usage that is stored, keeps them for all daemons, and says what has happened. */
+import { type BudgetState, stepReached } from '../../domain/budget/state.ts';
+import { stepText } from '../../domain/budget/terms.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Store } from '../../ports/store.ts';
+import type { Telemetry } from '../../ports/telemetry.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import type { CurrentRules } from '../rules.ts';
+import { keepBudgets, readBudgets, readReleases } from './budget-store.ts';
+import { advanceBudgets, type BudgetEvent } from './budgets.ts';
+import { organizationsOf, usageAccount } from './usage-account.ts';
+
+export interface BudgetRoundsDeps {
+  store: Store;
+  clock: Clock;
+  rules: CurrentRules;
+  fleet: Pick<Fleet, 'projectIds' | 'listed' | 'cachedProjects'>;
+  telemetry: Telemetry;
+  accounts: readonly { name: string; organization?: string }[];
+}
+
+export interface BudgetRounds {
+  /** Decides if there is new usage, or something else has changed by which steps are decided. */
+  decide(isNewUsage: boolean): Promise<void>;
+  /** Another daemon leads now: what this one knows is old. */
+  forget(): void;
+}
+
+export function createBudgetRounds(deps: BudgetRoundsDeps): BudgetRounds {
+  const { store, rules, telemetry, clock } = deps;
+  let known: BudgetState[] | undefined;
+  let grounds: string | undefined;
+
+  return {
+    async decide(isNewUsage) {
+      const { policies, costs } = rules.current;
+      const hasBudgets = policies.set.policies.some(({ kind }) => kind === 'budget');
+      if (!hasBudgets && known?.length === 0) return;
+      const releases = await readReleases(store);
+      const now = JSON.stringify([policies.set.hash, releases]);
+      if (!isNewUsage && now === grounds) return;
+      // A store that came back empty takes nothing away.
+      const before = (await readBudgets(store)) ?? known ?? [];
+      const projects = deps.fleet.projectIds().flatMap((projectId) => deps.fleet.listed(projectId) ?? []);
+      const { states, events } = await advanceBudgets({
+        ...{ policies, costs, before, releases, projects, nowMs: clock.now() },
+        computes: [...deps.fleet.cachedProjects()].flatMap((project) => project.computes),
+        organizations: organizationsOf(projects, deps.accounts).map((one) => ({
+          ...one,
+          kept: usageAccount(store, one),
+        })),
+      });
+      await keepBudgets(store, states);
+      known = states;
+      grounds = now;
+      for (const event of events) logStep(telemetry, event);
+      showBudgets(deps, states);
+    },
+    forget() {
+      if (known === undefined) return;
+      clearBudgets(telemetry);
+      known = undefined;
+      grounds = undefined;
+    },
+  };
+}
+
+function clearBudgets({ metrics }: Telemetry): void {
+  metrics.clear('ebb_budget_spent_ratio');
+  metrics.clear('ebb_budget_projected_ratio');
+  metrics.clear('ebb_budget_step');
+}
+
+function showBudgets({ telemetry, rules, clock }: BudgetRoundsDeps, states: readonly BudgetState[]): void {
+  const { metrics } = telemetry;
+  clearBudgets(telemetry);
+  for (const state of states) {
+    const { policy, account, month, spent, projected } = state;
+    const budget = rules.current.policies.set.policies.find(({ name }) => name === policy);
+    if (budget?.kind !== 'budget') continue;
+    metrics.set('ebb_budget_step', { account, policy }, stepReached(state, budget, clock.now()));
+    if (spent !== null) metrics.set('ebb_budget_spent_ratio', { account, policy }, spent / month.amount);
+    for (const [bound, value] of Object.entries(projected ?? {})) {
+      metrics.set('ebb_budget_projected_ratio', { account, policy, bound }, value / month.amount);
+    }
+  }
+}
+
+const WHAT = {
+  reached: 'is reached',
+  begun: 'is reached, and its limits hold from now on',
+  ended: 'has ended: its limits hold no longer',
+} as const;
+
+/** `dev-budget: step 95% projected is reached, …`. */
+export function describeBudgetEvent({ kind, step, budget, state }: BudgetEvent): string {
+  const { month, spent, projected } = state;
+  const percent = (value: number) => `${Math.round((100 * value) / month.amount)} %`;
+  const amount = month.unit === 'usd' ? `$${month.amount}` : `${month.amount} CUh`;
+  const parts = [
+    ...(spent === null ? [] : [`${percent(spent)} spent`]),
+    ...(projected ? [`${percent(projected.low)} to ${percent(projected.high)} projected`] : []),
+  ];
+  return `${budget.name}: step ${stepText(step)} ${WHAT[kind]}; of ${amount} ${parts.join(', ')}`;
+}
+
+function logStep({ log }: Telemetry, event: BudgetEvent): void {
+  const { kind, step, budget, state } = event;
+  const fields = {
+    ...{ event: 'ebb.budget_step', policy: budget.name, account: state.account, step: stepText(step), change: kind },
+    ...{ spent: state.spent, projected: state.projected, amount: state.month.amount, unit: state.month.unit },
+    ...(budget.owner !== undefined && { owner: budget.owner }),
+  };
+  if (kind === 'ended') log.info(fields, describeBudgetEvent(event));
+  else log.warn(fields, describeBudgetEvent(event));
+}
