@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { budgetStepNotifications } from '../../src/app/announcements/budget-steps.ts';
 import { refreshBudgetSteps } from '../../src/app/rollout/budget-steps.ts';
 import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import { addRelease, readBudgets } from '../../src/app/usage/budget-store.ts';
@@ -7,6 +8,7 @@ import { readTrialDays } from '../../src/app/usage/trial-days.ts';
 import { readPolicyChanges } from '../../src/app/usage/trial-policies.ts';
 import { usageKey } from '../../src/app/usage/usage-account.ts';
 import { startUsageRounds, type UsageRoundsDeps } from '../../src/app/usage/usage-rounds.ts';
+import type { BudgetState } from '../../src/domain/budget/state.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import { frozenPart } from '../../src/domain/policy/team-parts.ts';
 import type { ApiResult, ControlApi, UsagePages } from '../../src/ports/control-api.ts';
@@ -216,6 +218,8 @@ describe('the rounds of the leader', () => {
     await refreshBudgetSteps({ ...daemon, store: rounds.store });
     expect(daemon.rules.current.policies.budgetSteps).toEqual(state?.spans);
     expect(daemon.sets.needsReevaluation).toBe(true);
+    const [told] = budgetStepNotifications([state as BudgetState], rules.current.policies.set, rounds.world.nowMs);
+    expect(told).toMatchObject({ kind: 'budget_step', policy: 'budget', command: 'ebb release --budget budget' });
     // A store that came back empty takes nothing away.
     await refreshBudgetSteps({ ...daemon, store: memoryUsageStore() });
     expect(daemon.rules.current.policies.budgetSteps).toEqual(state?.spans);

@@ -18,7 +18,9 @@ import type { LeaderLease } from '../group/leader.ts';
 import { entriesOf } from '../notifications/notify.ts';
 import { outboxEntries } from '../notifications/outbox-entries.ts';
 import { type SetsDeps, stagedSets } from '../rollout/write-permission.ts';
+import { readBudgets } from '../usage/budget-store.ts';
 import { readSummary } from '../usage/cost-summary.ts';
+import { budgetStepNotifications } from './budget-steps.ts';
 
 /** How often it is searched for what to tell, in real milliseconds. */
 const SEARCH_EVERY_MS = 5_000;
@@ -74,7 +76,11 @@ function ofComputes(deps: AnnounceDeps): OutboxEntry[] {
 }
 
 async function ofFleet(deps: AnnounceDeps): Promise<Notification[]> {
-  return [...freezes(deps), ...staged(deps), ...refusedKeys(deps), ...(await spendAnomalies(deps))];
+  return [
+    ...[freezes(deps), staged(deps), refusedKeys(deps)].flat(),
+    ...(await spendAnomalies(deps)),
+    ...(await budgetSteps(deps)),
+  ];
 }
 
 function freezes({ overrides }: AnnounceDeps): Notification[] {
@@ -104,6 +110,12 @@ function refusedKeys({ api, clock }: AnnounceDeps): Notification[] {
     ...{ id: `key_refused:${account}:${Math.floor(nowMs / DAY_MS)}`, kind: 'key_refused', atMs: nowMs },
     text: message ?? `the control API refuses the key of the account ${account}`,
   }));
+}
+
+async function budgetSteps({ store, clock, rules }: AnnounceDeps): Promise<Notification[]> {
+  const { set } = rules.current.policies;
+  if (!set.policies.some(({ kind }) => kind === 'budget')) return [];
+  return budgetStepNotifications((await readBudgets(store)) ?? [], set, clock.now());
 }
 
 async function spendAnomalies({ store, clock }: AnnounceDeps): Promise<Notification[]> {

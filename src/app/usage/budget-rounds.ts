@@ -1,5 +1,5 @@
 /** The leader decides the steps of budgets from usage that is stored, keeps them for all daemons, and says what has happened. */
-import { type BudgetState, stepReached } from '../../domain/budget/state.ts';
+import { type BudgetState, describeBudget, stepReached } from '../../domain/budget/state.ts';
 import { stepText } from '../../domain/budget/terms.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Store } from '../../ports/store.ts';
@@ -92,16 +92,8 @@ const WHAT = {
   ended: 'has ended: its limits hold no longer',
 } as const;
 
-/** `dev-budget: step 95% projected is reached, …`. */
-export function describeBudgetEvent({ kind, step, budget, state }: BudgetEvent): string {
-  const { month, spent, projected } = state;
-  const percent = (value: number) => `${Math.round((100 * value) / month.amount)} %`;
-  const amount = month.unit === 'usd' ? `$${month.amount}` : `${month.amount} CUh`;
-  const parts = [
-    ...(spent === null ? [] : [`${percent(spent)} spent`]),
-    ...(projected ? [`${percent(projected.low)} to ${percent(projected.high)} projected`] : []),
-  ];
-  return `${budget.name}: step ${stepText(step)} ${WHAT[kind]}; of ${amount} ${parts.join(', ')}`;
+function describeEvent({ kind, step, budget, state }: BudgetEvent): string {
+  return `${budget.name}: step ${stepText(step)} ${WHAT[kind]}; ${describeBudget(state)}`;
 }
 
 function logStep({ log }: Telemetry, event: BudgetEvent): void {
@@ -111,6 +103,6 @@ function logStep({ log }: Telemetry, event: BudgetEvent): void {
     ...{ spent: state.spent, projected: state.projected, amount: state.month.amount, unit: state.month.unit },
     ...(budget.owner !== undefined && { owner: budget.owner }),
   };
-  if (kind === 'ended') log.info(fields, describeBudgetEvent(event));
-  else log.warn(fields, describeBudgetEvent(event));
+  if (kind === 'ended') log.info(fields, describeEvent(event));
+  else log.warn(fields, describeEvent(event));
 }

@@ -123,6 +123,14 @@ export function stepReached({ notified, spans }: BudgetState, { steps }: BudgetT
   return 1 + steps.findLastIndex((step) => [...notified, ...active].some((one) => sameStep(one, step)));
 }
 
+/** `60 % of 2000 CUh spent, 95 % to 120 % projected`. */
+export function describeBudget({ month, spent, projected }: BudgetState): string {
+  const percent = (value: number) => `${Math.round((100 * value) / month.amount)} %`;
+  const amount = month.unit === 'usd' ? `$${month.amount}` : `${month.amount} CUh`;
+  const used = spent === null ? `what is spent of ${amount} is unknown` : `${percent(spent)} of ${amount} spent`;
+  return projected ? `${used}, ${percent(projected.low)} to ${percent(projected.high)} projected` : used;
+}
+
 function thresholdOf({ at, of }: StepThreshold): StepThreshold {
   return { at, of };
 }

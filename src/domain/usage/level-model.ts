@@ -87,7 +87,10 @@ interface Problem {
 function fitted(problem: Problem, { walk, memory }: (typeof MODELS)[number]): Fit {
   const { known, values, ahead, parts, indicators, means, freedom } = problem;
   const first = known[0]?.day ?? 0;
-  const together = (a: Day, b: Day) => memory ** Math.abs(a.day - b.day) + walk * (Math.min(a.day, b.day) - first + 1);
+  const last = ahead.at(-1)?.day ?? first;
+  const remembered = Array.from({ length: last - first + 1 }, (_, days) => memory ** days);
+  const together = (a: Day, b: Day) =>
+    (remembered[Math.abs(a.day - b.day)] ?? 0) + walk * (Math.min(a.day, b.day) - first + 1);
   const root = cholesky(known.map((a) => known.map((b) => together(a, b))));
   const solved = (right: readonly number[]) => forward(root, right);
   const y = solved(values);
