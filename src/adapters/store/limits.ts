@@ -15,7 +15,7 @@ export interface StoreLimits {
   historyEntryBytes: number;
   /** How long the audit is kept, in milliseconds; what is older is looked for when later entries come. */
   auditMs: number;
-  /** Entries of the audit: on Redis of one compute, on Postgres in all. */
+  /** Entries of the audit: on Redis of one in 64 computes, on Postgres in all. */
   audit: number;
   /** Of connections, per compute. */
   samples: number;
@@ -39,7 +39,7 @@ export const DEFAULT_LIMITS: Omit<StoreLimits, 'auditMs' | 'audit'> = {
 
 /** How much the audit keeps depends on the engine; docs/benchmarks.md has its bytes. */
 export function limitsOf(engine: Engine): StoreLimits {
-  if (engine.kind === 'redis') return { ...DEFAULT_LIMITS, auditMs: 30 * DAY_MS, audit: 10_000 };
+  if (engine.kind === 'redis') return { ...DEFAULT_LIMITS, auditMs: 30 * DAY_MS, audit: 50_000 };
   const audit = engine.name === 'embedded' ? 50_000 : Number.MAX_SAFE_INTEGER;
   return { ...DEFAULT_LIMITS, auditMs: 366 * DAY_MS, audit };
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { HistoryEntry } from '../../domain/records/history.ts';
 import type { RedisEngine } from '../../ports/engine.ts';
 import type { AuditQuery, Store } from '../../ports/store.ts';
@@ -5,26 +6,21 @@ import { type AuditPlace, auditPage, auditPlace, auditToJson } from './audit-jso
 import type { StoreLimits } from './limits.ts';
 
 /**
- * A function for scripts. KEYS from k: the stream of the compute, the computes by their last entry. ARGV from a: compute, instant, how
- * long an entry is kept in ms, how many of a compute, entry. Ids of a stream grow, and are never of the future: an entry of a clock
- * that is ahead stands where it arrived, and makes no other old.
+ * A function for scripts. KEYS at k: the stream. ARGV from a: instant, how long an entry is kept in ms, how many of a stream, entry. Ids
+ * of a stream grow, and are never of the future: an entry of a clock that is ahead stands where it arrived, and makes no other old.
  */
 export const AUDIT = `
 local function audit(k, a)
   local time = redis.call('TIME')
-  local ms = math.min(tonumber(ARGV[a + 1]), time[1] * 1000 + math.floor(time[2] / 1000))
+  local ms = math.min(tonumber(ARGV[a]), time[1] * 1000 + math.floor(time[2] / 1000))
   local seq = 0
   local last = redis.call('XREVRANGE', KEYS[k], '+', '-', 'COUNT', 1)[1]
   if last then
     local lastMs, lastSeq = string.match(last[1], '(%d+)-(%d+)')
     if tonumber(lastMs) >= ms then ms, seq = tonumber(lastMs), tonumber(lastSeq) + 1 end
   end
-  redis.call('XADD', KEYS[k], 'MAXLEN', ARGV[a + 3], string.format('%.0f-%.0f', ms, seq), 'e', ARGV[a + 4])
-  local oldest = string.format('%.0f', math.max(0, ms - tonumber(ARGV[a + 2])))
-  redis.call('XTRIM', KEYS[k], 'MINID', oldest)
-  redis.call('PEXPIRE', KEYS[k], ARGV[a + 2])
-  redis.call('ZADD', KEYS[k + 1], string.format('%.0f', ms), ARGV[a])
-  redis.call('ZREMRANGEBYSCORE', KEYS[k + 1], '-inf', '(' .. oldest)
+  redis.call('XADD', KEYS[k], 'MAXLEN', ARGV[a + 2], string.format('%.0f-%.0f', ms, seq), 'e', ARGV[a + 3])
+  redis.call('XTRIM', KEYS[k], 'MINID', string.format('%.0f', math.max(0, ms - tonumber(ARGV[a + 1]))))
 end
 `;
 
@@ -33,8 +29,8 @@ const APPEND = `${AUDIT} audit(1, 1) return 1`;
 /** The page of the whole fleet is looked for in a slice of time that grows; this is the first, in milliseconds. */
 const FIRST_SLICE_MS = 15 * 60_000;
 const SLICE_GROWS = 4;
-/** How many streams one round trip asks. */
-const STREAMS_AT_ONCE = 200;
+/** Computes share streams: one for each would take 4 KB, also for a single entry. */
+const STREAMS = 64;
 
 export interface RedisAudit extends Pick<Store, 'audit'> {
   /** The keys and arguments that {@link AUDIT} takes; empty where there is no entry. */
@@ -51,24 +47,29 @@ export function createRedisAudit(options: {
 }): RedisAudit {
   const { engine, run, limits } = options;
   const { commands: redis, prefix } = engine;
-  const streamPrefix = `${prefix}:store:audit:of:`;
-  const computesKey = `${prefix}:store:audit:computes`;
+  const streams = Array.from({ length: STREAMS }, (_, index) => `${prefix}:store:audit:${index}`);
 
   function part(entry: HistoryEntry | undefined) {
     if (!entry) return { keys: [], args: [] };
     const { computeId, atMs, text } = auditToJson(entry, limits.historyEntryBytes);
-    const args = [computeId, atMs, limits.auditMs, limits.audit, text];
-    return { keys: [streamPrefix + computeId, computesKey], args };
+    return { keys: [streamOf(computeId)], args: [atMs, limits.auditMs, limits.audit, text] };
   }
 
-  async function slice(computeIds: readonly string[], fromMs: number, toMs: number): Promise<Found[]> {
-    const found: Found[] = [];
-    for (let at = 0; at < computeIds.length; at += STREAMS_AT_ONCE) {
-      const chunk = computeIds.slice(at, at + STREAMS_AT_ONCE);
-      const streams = await Promise.all(chunk.map((id) => redis.xrevrange(streamPrefix + id, toMs, fromMs)));
-      found.push(...streams.flat().map(([streamId, [, text = '']]) => placeOf(streamId, text)));
-    }
-    return found;
+  function streamOf(computeId: string): string {
+    const [byte = 0] = createHash('sha256').update(computeId).digest();
+    return streams[byte % STREAMS] ?? '';
+  }
+
+  /** Newest first. */
+  async function slice(keys: readonly string[], fromMs: number, toMs: number): Promise<Found[]> {
+    const found = await Promise.all(keys.map((key) => redis.xrevrange(key, toMs, fromMs)));
+    const placed = found.flat().map(([streamId, [, text = '']]) => placeOf(streamId, text));
+    return placed.toSorted((a, b) => b.atMs - a.atMs || (b.id < a.id ? -1 : 1));
+  }
+
+  async function newestMs(keys: readonly string[]): Promise<number> {
+    const last = await Promise.all(keys.map((key) => redis.xrevrange(key, '+', '-', 'COUNT', 1)));
+    return Math.max(0, ...last.flat().map(([streamId]) => msOf(streamId)));
   }
 
   return {
@@ -82,16 +83,17 @@ export function createRedisAudit(options: {
       const place = auditPlace(after);
       const isAfter = ({ atMs, id }: AuditPlace) =>
         !place || atMs < place.atMs || (atMs === place.atMs && id < place.id);
-      const [, newest] = await redis.zrevrange(computesKey, 0, 0, 'WITHSCORES');
-      const oldestMs = Math.max(0, sinceMs, Number(newest ?? 0) - limits.auditMs);
-      let toMs = Math.min(untilMs, place?.atMs ?? untilMs, Number(newest ?? 0));
+      const isOf = ({ text }: Found) =>
+        computeId === undefined || text.includes(`"computeId":${JSON.stringify(computeId)}`);
+      const keys = computeId === undefined ? streams : [streamOf(computeId)];
+      const newest = await newestMs(keys);
+      const oldestMs = Math.max(0, sinceMs, newest - limits.auditMs);
+      let toMs = Math.min(untilMs, place?.atMs ?? untilMs, newest);
       const found: Found[] = [];
       for (let spanMs = FIRST_SLICE_MS; found.length < limit && toMs >= oldestMs; spanMs *= SLICE_GROWS) {
         const fromMs = computeId === undefined ? Math.max(oldestMs, toMs - spanMs) : oldestMs;
-        const computeIds =
-          computeId === undefined ? await redis.zrangebyscore(computesKey, fromMs, '+inf') : [computeId];
-        const some = await slice(computeIds, fromMs, toMs);
-        found.push(...some.filter(isAfter).toSorted((a, b) => b.atMs - a.atMs || (b.id < a.id ? -1 : 1)));
+        const some = await slice(keys, fromMs, toMs);
+        found.push(...some.filter((one) => isAfter(one) && isOf(one)));
         toMs = fromMs - 1;
       }
       return auditPage(found, limit);
@@ -101,5 +103,9 @@ export function createRedisAudit(options: {
 
 /** The instant of the stream, and the id of the entry. */
 function placeOf(streamId: string, text: string): Found {
-  return { atMs: Number(streamId.split('-')[0]), id: /"id":"([^"]*)"/.exec(text)?.[1] ?? '', text };
+  return { atMs: msOf(streamId), id: /"id":"([^"]*)"/.exec(text)?.[1] ?? '', text };
+}
+
+function msOf(streamId: string): number {
+  return Number(streamId.split('-')[0]);
 }

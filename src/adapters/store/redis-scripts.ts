@@ -88,7 +88,7 @@ if tonumber(ARGV[6]) > 0 then redis.call('PEXPIRE', KEYS[1], ARGV[6]) end
 local outboxFrom = 7
 if #KEYS > 4 then
   audit(5, 7)
-  outboxFrom = 12
+  outboxFrom = 11
 end
 if #ARGV > outboxFrom + 1 then append(outboxFrom) end
 return 1
