@@ -12,6 +12,8 @@ import { OPERATION_DEADLINE_MS } from './record.ts';
 /** After a refusal a policy counts as full for so long, in milliseconds; then it is tried again. */
 export const SLOT_RETRY_MS = 5_000;
 
+const UNLIMITED = Number.MAX_SAFE_INTEGER;
+
 /** How much is disturbed at once is up to these rules. */
 type SlotRules = Pick<CompiledRules, 'policies' | 'disruption'>;
 
@@ -19,7 +21,10 @@ type SlotRules = Pick<CompiledRules, 'policies' | 'disruption'>;
 export interface Slots {
   /** True if a policy had no room a moment ago. */
   isFull(policy: string): boolean;
-  /** True if the compute may be disturbed now for this policy, over all daemons. Holds until released, or its deadline. */
+  /**
+   * True if the compute may be disturbed now for this policy, over all daemons. Holds until released, or its deadline. What is urgent
+   * waits for no other, but others wait for it.
+   */
   take(rules: SlotRules, computeId: string, action: Action): Promise<boolean>;
   release(computeId: string, policy: string): Promise<void>;
 }
@@ -34,12 +39,12 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
   const fullUntilMs = new Map<string, number>();
   return {
     isFull: (policy) => (fullUntilMs.get(policy) ?? 0) > clock.now(),
-    async take(rules, computeId, { policy }) {
+    async take(rules, computeId, { policy, urgent = false }) {
       const nowMs = clock.now();
-      const isTaken = await store.takeSlot({
-        ...{ policy, computeId, nowMs, allowed: allowedFor(rules, [...fleet.evaluatedComputes()], policy, nowMs) },
-        untilMs: nowMs + OPERATION_DEADLINE_MS,
-      });
+      const allowed = urgent ? UNLIMITED : allowedFor(rules, [...fleet.evaluatedComputes()], policy, nowMs);
+      const untilMs = nowMs + OPERATION_DEADLINE_MS;
+      const isTaken = await store.takeSlot({ policy, computeId, nowMs, allowed, untilMs });
+      if (urgent) return isTaken;
       if (isTaken) fullUntilMs.delete(policy);
       else fullUntilMs.set(policy, nowMs + SLOT_RETRY_MS);
       return isTaken;
@@ -64,7 +69,7 @@ function allowedFor(
   const index = policies.set.policies.findIndex((policy) => policy.name === name);
   const policy = policies.set.policies[index];
   if (name === RESTORE) return atOnceAllowed(fleet.length, resolveDisruption(undefined, disruption).atOnce);
-  if (!policy) return Number.MAX_SAFE_INTEGER;
+  if (!policy) return UNLIMITED;
   const selected = fleet.filter(({ compute }) => policies.selects(index, compute, nowMs)).length;
   return atOnceAllowed(selected, resolveDisruption(policy.disruption, disruption).atOnce);
 }

@@ -12,6 +12,8 @@ export interface Action {
   /** True if it restarts the compute and drops its connections. */
   disconnects: boolean;
   raises: boolean;
+  /** Connections are so scarce that it waits for no slot either. */
+  urgent?: true;
   /** The policy that decided; of several the one that decided the size. */
   policy: string;
   priority: number;
@@ -115,6 +117,7 @@ function mergeChanges(kind: Action['kind'], changes: readonly Change[]): Action 
     fields: Object.assign({}, ...changes.map((change) => change.fields)),
     disconnects: changes.some((change) => change.disconnects),
     raises: changes.some((change) => change.raises),
+    ...(changes.some((change) => change.urgent) && { urgent: true }),
     policy: leading?.policy ?? '',
     priority: leading?.priority ?? 0,
   };

@@ -1,0 +1,46 @@
+import { expect, it } from 'vitest';
+import { createSlots, SLOT_RETRY_MS } from '../../src/app/operations/restart-slots.ts';
+import {
+  aCompute,
+  aHeadroom,
+  aRecord,
+  aSchedule,
+  at,
+  compiled,
+  countsUntil,
+  currentRules,
+  planFor,
+} from '../support/builders.ts';
+import { createSteppedClock } from '../support/simulated/clock.ts';
+import { createMemoryStore } from '../support/simulated/store.ts';
+
+const EIGHT = at('2026-03-02T08:00:00Z');
+/** However few computes a policy selects, it may disturb so many at once. */
+const ALLOWED = 5;
+
+it('a raise that connections at critical ask for takes a slot where there is none left, and what is not urgent waits', async () => {
+  const policies = [aSchedule(), aHeadroom({ criticalShare: 0.9, targetShare: 0.9 })];
+  const actionAt = (connections: number) => {
+    const about = { policies: compiled(...policies), compute: aCompute({ minCu: 0.25, maxCu: 1 }), nowMs: EIGHT };
+    const counted = countsUntil(EIGHT, connections);
+    const [action] = planFor({ ...about, record: aRecord(), connections: counted }).actions;
+    if (!action) throw new Error('nothing to do');
+    return action;
+  };
+  const clock = createSteppedClock(EIGHT, () => false);
+  const store = createMemoryStore(clock);
+  const slots = createSlots({ store, clock, fleet: { evaluatedComputes: () => [] } });
+  const rules = currentRules(...policies).current;
+  const take = (computeId: string, connections: number) => slots.take(rules, computeId, actionAt(connections));
+  const { policy } = actionAt(0);
+  for (let index = 0; index < ALLOWED; index += 1) expect(await take(`ep-${index}`, 0)).toBe(true);
+  expect([await take('ep-waits', 0), slots.isFull(policy)]).toEqual([false, true]);
+  expect(await take('ep-urgent', 405)).toBe(true);
+  expect(await store.slotsInUse(policy, EIGHT)).toHaveLength(ALLOWED + 1);
+  expect([await take('ep-waits', 0), slots.isFull(policy)]).toEqual([false, true]);
+  await clock.runTo(EIGHT + SLOT_RETRY_MS);
+  await slots.release('ep-urgent', policy);
+  expect(await take('ep-waits', 0)).toBe(false);
+  await slots.release('ep-0', policy);
+  expect(await take('ep-waits', 0)).toBe(true);
+});
