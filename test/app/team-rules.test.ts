@@ -183,6 +183,30 @@ describe('a team whose files are broken', () => {
   });
 });
 
+it('a scope that changes together with policies supersedes no daemon that has loaded both already', async () => {
+  const [first, second] = [await aDaemon(), await aDaemon()];
+  const { store } = first.deps;
+  const raised: string[] = [];
+  const raiseGeneration = (hash: string) => {
+    raised.push(hash);
+    return store.raiseGeneration(hash);
+  };
+  second.deps.store = { ...store, raiseGeneration };
+  for (const { deps, write, reload } of [first, second]) {
+    await beginWithRules(deps);
+    await reload();
+    await write('ebb.yaml', SETTINGS.replace('["a-*"]', '["a-*", "x-*"]'));
+    await write('policies/a/size.yaml', sized('a', '0.25-2').replace('name: size', 'name: other'));
+  }
+  await first.reload();
+  const { hash } = first.deps.rules.current.policies.set;
+  raised.length = 0;
+  await second.reload();
+  expect(second.deps.rules.current.policies.set.hash).toBe(hash);
+  expect(raised).toEqual([hash]);
+  expect(second.deps.sets.generation).toBe(first.deps.sets.generation);
+});
+
 describe('a change that would disconnect many computes of a team', () => {
   it('is staged for that team alone, by its own number of computes, and approved by its own hash', async () => {
     const { deps, write, reload, sizes, gauge } = await aDaemon();

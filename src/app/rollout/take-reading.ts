@@ -62,7 +62,9 @@ async function rescope(deps: ActivateDeps, teams: Rules['teams']): Promise<void>
   const { set } = rules.current.policies;
   const policies = withScopes(set, teams);
   if (policies === set) return;
-  if (sets.generation !== undefined) sets.generation = await store.raiseGeneration(policies.hash);
+  // What another daemon has made current since may have newer policies too: those are not superseded by the older ones.
+  const isNewest = sets.generation === ((await store.generation())?.number ?? sets.generation);
+  if (sets.generation !== undefined && isNewest) sets.generation = await store.raiseGeneration(policies.hash);
   swapRules(deps, { ...currentRules(deps), policies });
 }
 
