@@ -50,7 +50,7 @@ async function cost(flags: CostFlags): Promise<void> {
   const report = reportCost(read, { monthMs: monthOf(flags.month, nowMs), by: flags.by, nowMs });
   const asTable = flags.csv ? costCsv : costText;
   writeOut(flags.json ? costJson(report) : asTable(report));
-  if (differs(report)) process.exitCode = DIFFERS;
+  if (differs(report)) process.exitCode ??= DIFFERS;
 }
 
 function differs({ difference }: CostReport): boolean {

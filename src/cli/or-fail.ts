@@ -1,6 +1,7 @@
 import type { PolicySet } from '../domain/policy/policy.ts';
 import { frozenPart, withParts } from '../domain/policy/team-parts.ts';
 import { loadPolicySet } from '../policy/load.ts';
+import type { PolicySetResult } from '../policy/parse.ts';
 import { formatProblem, type PolicyProblem } from '../policy/problem.ts';
 import { readSettings, type Settings } from '../settings.ts';
 import { UserError } from './fail.ts';
@@ -20,11 +21,20 @@ function loadWith(paths: readonly string[], { knownSources, teams, notify }: Kno
   return loadPolicySet({ paths, knownSources, teams, receivers: notify.receivers });
 }
 
-/** The policies, or an error that shows every problem with its place. */
+/**
+ * The policies, or an error that shows every problem with its place. Problems of teams hinder nobody else: they are said, the exit code is 1
+ * unless a team has no files at all, and the computes of such a team are left as they are.
+ */
 export async function loadOrFail(paths: readonly string[], known: Known): Promise<PolicySet> {
   const loaded = await loadWith(paths, known);
   if (loaded.ok) return loaded.set;
-  throw refused(loaded.problems);
+  const set = withoutBroken(loaded, known);
+  for (const problem of loaded.problems) {
+    const isBroken = problem.code !== 'no-files';
+    writeErrLine(`${isBroken ? 'error' : 'warning'}: ${formatProblem(problem)}`);
+    if (isBroken) process.exitCode = 1;
+  }
+  return set;
 }
 
 /**
@@ -33,10 +43,14 @@ export async function loadOrFail(paths: readonly string[], known: Known): Promis
  */
 export async function loadToRun(paths: readonly string[], known: Known): Promise<PolicySet> {
   const loaded = await loadWith(paths, known);
-  if (loaded.ok) return loaded.set;
-  if (!loaded.others) throw refused(loaded.problems);
-  const broken = known.teams.filter(({ name }) => loaded.problems.some(({ team }) => team === name));
-  return withParts(loaded.others.set, new Map(broken.map((team) => [team.name, frozenPart(team)])));
+  return loaded.ok ? loaded.set : withoutBroken(loaded, known);
+}
+
+/** What is right, with a freeze for each team of which something is not. */
+function withoutBroken({ others, problems }: PolicySetResult & { ok: false }, { teams }: Known): PolicySet {
+  if (!others) throw refused(problems);
+  const broken = teams.filter(({ name }) => problems.some(({ team }) => team === name));
+  return withParts(others.set, new Map(broken.map((team) => [team.name, frozenPart(team)])));
 }
 
 function refused(problems: readonly PolicyProblem[]): UserError {

@@ -68,7 +68,7 @@ async function plan(names: string[], flags: PlanFlags): Promise<void> {
   printAsides(value);
   writeOut(flags.json ? json : `${await asText(value, { ...flags, zone }, settings)}\n`);
   const toDo = value.plan.computes.some(({ plan: { verdict } }) => verdict !== 'none');
-  if (toDo) process.exitCode = 2;
+  if (toDo) process.exitCode ??= 2;
   if (value.missing.length > 0) process.exitCode = 1;
 }
 

@@ -25,7 +25,7 @@ export type PolicySetResult =
       ok: false;
       problems: PolicyProblem[];
       /** The files in which nothing is wrong, where all that is wrong is in the files of teams: of those nothing is in it. */
-      others?: { set: PolicySet; warnings: PolicyProblem[] };
+      others?: { set: PolicySet; warnings: PolicyProblem[]; written: readonly WrittenPolicy[] };
     };
 
 interface ParseOptions {

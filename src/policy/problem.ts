@@ -4,6 +4,7 @@ import { printable } from '../common/safe-text.ts';
 /** What kind of problem it is; stable, for programs that read `--json`. */
 export type ProblemCode =
   | 'files'
+  | 'no-files'
   | 'limit'
   | 'yaml'
   | 'structure'

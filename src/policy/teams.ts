@@ -27,10 +27,14 @@ export async function teamsOfFiles(
   for (const team of teams) {
     const found = await findPolicyFiles(team.policies, cwd);
     for (const file of found.files) if (!teamOf.has(file)) teamOf.set(file, team);
-    const message = (text: string) => `policies of team ${team.name}: ${text}`;
-    problems.push(
-      ...found.problems.map((problem) => ({ ...problem, message: message(problem.message), team: team.name })),
-    );
+    for (const { code, message, ...place } of found.problems) {
+      const what = `policies of team ${team.name}: ${message}`;
+      const isEmpty = found.files.length === 0;
+      problems.push({
+        ...{ ...place, team: team.name, code: isEmpty ? 'no-files' : code },
+        message: isEmpty ? `${what}; a file that is meant for it counts without a team, and may select anything` : what,
+      });
+    }
   }
   return { teamOf, problems };
 }

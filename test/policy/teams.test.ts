@@ -139,7 +139,11 @@ describe('the files of a team', () => {
     const loaded = await load({ 'policies/api/a.yaml': API });
     const [problem, ...others] = loaded.ok ? [] : loaded.problems;
     expect(others).toEqual([]);
-    expect(problem).toMatchObject({ team: 'team-web', message: 'policies of team team-web: matches no file' });
+    expect(problem).toMatchObject({
+      ...{ team: 'team-web', code: 'no-files' },
+      message:
+        'policies of team team-web: matches no file; a file that is meant for it counts without a team, and may select anything',
+    });
   });
 });
 

@@ -41,16 +41,9 @@ export async function examine(paths: readonly string[], flags: ValidateFlags): P
   const nowMs = instantOf(flags.at);
   const needsFleet = flags.matches === true || flags.fleet !== undefined;
   const { settings, notes } = settingsFor(flags, paths.length === 0 || needsFleet);
-  const loaded = await loadPolicySet({
-    paths: paths.length > 0 ? paths : (settings?.policies ?? []),
-    ...(settings && {
-      knownSources: settings.knownSources,
-      teams: settings.teams,
-      receivers: settings.notify.receivers,
-    }),
-  });
-  if (!loaded.ok) return { problems: loaded.problems, warnings: [], notes, written: { policies: 0, files: 0 } };
-  const { set, written } = loaded;
+  const { right, refused } = await load(paths.length > 0 ? paths : (settings?.policies ?? []), settings);
+  if (!right) return { problems: refused, warnings: [], notes, written: { policies: 0, files: 0 } };
+  const { set, written } = right;
   const fleet = needsFleet && settings ? await readFleet(settings, flags, set, nowMs) : undefined;
   const isWhole = fleet !== undefined && fleet.missing.length === 0;
   const findings = lintPolicySet({
@@ -65,13 +58,33 @@ export async function examine(paths: readonly string[], flags: ValidateFlags): P
   const examined = {
     set,
     written: { policies: written.length, files: new Set(written.map(({ file }) => file)).size },
-    problems: findings.filter(({ severity }) => severity === 'error'),
-    warnings: [...loaded.warnings, ...findings.filter(({ severity }) => severity === 'warning')],
+    problems: [
+      ...refused.filter(({ code }) => code !== 'no-files'),
+      ...findings.filter(({ severity }) => severity === 'error'),
+    ],
+    warnings: [
+      ...refused.filter(({ code }) => code === 'no-files'),
+      ...right.warnings,
+      ...findings.filter(({ severity }) => severity === 'warning'),
+    ],
     notes: [...notes, ...(fleet ? notesOn(fleet, set) : [])],
     ...(fleet && { fleet }),
     ...(fleet && flags.matches && { matches: matchesOf(set.policies, fleet.computes, nowMs) }),
   };
   return flags.strict ? withoutWarnings(examined) : examined;
+}
+
+/** What can be read, and what is wrong with the rest: with the files of a team the others are still looked at. */
+async function load(paths: readonly string[], settings: Settings | undefined) {
+  const loaded = await loadPolicySet({
+    paths,
+    ...(settings && {
+      knownSources: settings.knownSources,
+      teams: settings.teams,
+      receivers: settings.notify.receivers,
+    }),
+  });
+  return loaded.ok ? { right: loaded, refused: [] } : { right: loaded.others, refused: loaded.problems };
 }
 
 /** Every warning as an error. */

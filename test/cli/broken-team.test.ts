@@ -1,0 +1,58 @@
+/** Files of teams of which some can't be read: commands go on with those of the others, and say so. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { startEbb } from '../support/ebb-process.ts';
+import { makeFolder } from '../support/platform.ts';
+import { fleetFile, MONDAY_NINE } from './fleet-files.ts';
+
+const SETTINGS = `policies: ["*.team.yaml"]
+teams:
+  web: { policies: "web.*", projects: ["web-*"] }
+  api: { policies: "api.*", projects: ["api-*"] }
+`;
+const sized = (team: string) =>
+  `version: 1\npolicies:\n  - { name: size, kind: schedule, select: { projects: ["${team}-*"] }, windows: [{ at: always, size: 4 }], otherwise: leave }\n`;
+
+async function aFolder() {
+  const folder = await makeFolder({
+    'ebb.yaml': SETTINGS,
+    'api.team.yaml': sized('api'),
+    'fleet.json': fleetFile({ 'web-eu/ep-web': {}, 'api-eu/ep-api': {} }),
+  });
+  onTestFinished(() => folder.remove());
+  return {
+    write: (name: string, text: string) => writeFile(join(folder.path, name), text),
+    async ebb(...args: string[]) {
+      const run = startEbb(args, { cwd: folder.path });
+      return { status: await run.ended, stdout: run.lines.join('\n'), stderr: run.stderr() };
+    },
+  };
+}
+
+const PLAN = ['plan', '--fleet', 'fleet.json', '--at', MONDAY_NINE];
+
+it('a team without files is a warning, and an error for who is strict', async () => {
+  const { ebb } = await aFolder();
+  const said = 'policies of team web: matches no file; a file that is meant for it counts without a team';
+  const [validated, strict, plan] = await Promise.all([
+    ebb('validate'),
+    ebb('validate', '--strict'),
+    ebb(...PLAN, '--owner', 'api'),
+  ]);
+  expect([validated.status, validated.stderr]).toEqual([0, expect.stringContaining(said)]);
+  expect([strict.status, strict.stderr]).toEqual([1, expect.stringContaining(said)]);
+  expect([plan.status, plan.stderr]).toEqual([2, expect.stringMatching(/^warning: .*web\.\*: policies of team web/)]);
+  expect(plan.stdout).toContain('ep-api');
+});
+
+it('broken files of a team hinder no other: they are named, the others are planned, and the exit code is 1', async () => {
+  const { write, ebb } = await aFolder();
+  await write('web.team.yaml', 'version: 1\npolicies: [{ name: x, kind: schedul }]\n');
+  const [validated, plan] = await Promise.all([ebb('validate'), ebb(...PLAN)]);
+  const said = expect.stringContaining('web.team.yaml:2:');
+  expect([validated.status, validated.stderr]).toEqual([1, said]);
+  expect([plan.status, plan.stderr]).toEqual([1, said]);
+  expect(plan.stdout).toMatch(/ep-api[\s\S]*4 CU/);
+  expect(plan.stdout).not.toMatch(/ep-web[\s\S]*4 CU/);
+});
