@@ -27,6 +27,7 @@ export interface Stage extends PlatformStage {
   daemonUrl: string;
   /** The first of them. */
   daemon: ChildProcess;
+  daemons: readonly ChildProcess[];
   redisUrl: string;
   /** The log of each daemon. */
   logs: readonly string[];
@@ -156,7 +157,8 @@ export async function startDaemon({
     }
     const [first] = started;
     if (first === undefined) throw new Error('no daemon');
-    return { ...platform, ...first, redisUrl: redis.url, logs: started.map(({ log }) => log) };
+    const all = { logs: started.map(({ log }) => log), daemons: started.map(({ daemon: one }) => one) };
+    return { ...platform, ...first, ...all, redisUrl: redis.url };
   } catch (error) {
     await platform.close();
     throw error;

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
 import type { RateLimits } from '../src/domain/rate-budget/limits.ts';
+import { percentile } from './figures.ts';
 import { KEY, type Seen, type Stage } from './fleet-stage.ts';
 
 export interface Case {
@@ -10,6 +11,8 @@ export interface Case {
   computesEach?: number;
   state?: 'idle' | 'active';
   accounts?: number;
+  /** 2 by default. */
+  daemons?: number;
   /** More arguments of the emulator. */
   emulator?: readonly string[];
   /** Of the policy, as YAML; raises at any time by default. */
@@ -55,6 +58,10 @@ export const CASES: Readonly<Record<string, Case>> = {
     ...{ name: 'active, 10% at once', projects: 200, state: 'active' },
     disruption: '{ raise: { when: any }, at_once: 10% }',
   },
+  killed: {
+    ...{ name: 'active, one of three daemons killed', projects: 200, state: 'active', daemons: 3 },
+    ...{ disruption: '{ raise: { when: any }, at_once: 100% }', beside: killOne },
+  },
   accounts: { name: 'five accounts', projects: 5 * HERD, accounts: 5 },
 };
 
@@ -78,6 +85,21 @@ function latency(ms: number): NonNullable<Case['beside']> {
     await control(platformUrl, 'faults', { kind: 'latency', ms });
     return '';
   };
+}
+
+/** SIGKILL to a daemon at the instant; how late the others then made the changes. */
+async function killOne(stage: Stage, boundaryMs: number, signal: AbortSignal): Promise<string> {
+  await pause(boundaryMs - Date.now(), signal);
+  stage.daemons.at(-1)?.kill('SIGKILL');
+  await pause(3_600_000, signal);
+  const requests = await stage.requests();
+  const changed = new Map<string, number>();
+  for (const { method, status, path, atMs } of requests) {
+    const isChange = method === 'PATCH' && status === 200 && path.includes('/p-bench-') && atMs >= boundaryMs;
+    if (isChange && !changed.has(path)) changed.set(path, (atMs - boundaryMs) / 1000);
+  }
+  const late = [...changed.values()];
+  return `${late.length} changed, p95 ${percentile(late, 0.95).toFixed(1)} s, last ${Math.max(...late).toFixed(1)} s`;
 }
 
 /** Clients come to some computes before the instant. Those that the last list showed must not be dropped. */

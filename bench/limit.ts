@@ -62,7 +62,7 @@ export function boundS(count: number, { perMinute, perRouteSecond, jitterMs }: R
 
 /** One row for each boundary. */
 async function measure(one: Case): Promise<string[][]> {
-  const { projects, accounts = 1, computesEach = 1, boundaries = 1 } = one;
+  const { projects, accounts = 1, computesEach = 1, boundaries = 1, daemons = DAEMONS } = one;
   const limits = limitsOf(PER_MINUTE, RESERVE);
   const each = (projects * computesEach) / accounts;
   const bound = (one.boundS ?? boundS)(each, limits);
@@ -76,7 +76,7 @@ async function measure(one: Case): Promise<string[][]> {
   const instants = Array.from({ length: boundaries }, (_, index) => firstMs + index * Math.ceil(gapMs / 1000) * 1000);
   const warmUp = WARM_UP * accounts;
   const stage = await startDaemon({
-    ...{ ...one, warmUp, perMinute: PER_MINUTE, daemons: DAEMONS },
+    ...{ ...one, warmUp, perMinute: PER_MINUTE, daemons },
     policy: `version: 1\npolicies:\n${schedule('warm', [warmMs])}${schedule('bench', instants, one.disruption)}`,
   });
   const stop = new AbortController();
