@@ -4,6 +4,7 @@ const BENCHES: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   'control-api': () => import('./control-api.ts'),
   decide: () => import('./decide.ts'),
   emulator: () => import('./emulator.ts'),
+  explain: () => import('./explain.ts'),
   fleet: () => import('./fleet.ts'),
   forecast: () => import('./forecast.ts'),
   limit: () => import('./limit.ts'),
