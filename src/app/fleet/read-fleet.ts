@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import type { Compute } from '../../domain/compute/compute.ts';
-import type { ControlApi, ControlApiError, Project, UnreadableCompute } from '../../ports/control-api.ts';
+import type { ControlApi, ControlApiError, ListOptions, Project, UnreadableCompute } from '../../ports/control-api.ts';
 import { readBranches, refusesBranches, withBranches } from './branches.ts';
 
 /** How many projects are read at a time: enough to use the rate budget, few enough to stop soon. */
@@ -63,10 +63,10 @@ export async function readFleet(options: ReadFleetOptions): Promise<FleetReading
   return collect(projects, readings, errors);
 }
 
-async function listAll({ api, signal }: ReadFleetOptions): Promise<{ projects: Project[]; errors: ControlApiError[] }> {
+async function listAll(options: ReadFleetOptions): Promise<{ projects: Project[]; errors: ControlApiError[] }> {
   const projects: Project[] = [];
   const errors: ControlApiError[] = [];
-  for await (const page of api.listProjects(callOptions(signal))) {
+  for await (const page of options.api.listProjects(callOptions(options))) {
     if (page.ok) projects.push(...page.value);
     else errors.push(page.error);
   }
@@ -76,15 +76,15 @@ async function listAll({ api, signal }: ReadFleetOptions): Promise<{ projects: P
 async function readProject(
   api: ReadFleetOptions['api'],
   project: Project,
-  { readBranches: wantsBranches, signal }: ReadFleetOptions,
+  options: ReadFleetOptions,
 ): Promise<ProjectReading> {
-  const answer = await api.listComputes(project, callOptions(signal));
+  const answer = await api.listComputes(project, callOptions(options));
   if (!answer.ok) return answer.error.code === 'not_found' ? { kind: 'gone' } : failed(project, answer.error);
   const { computes } = answer.value;
   const unreadable = answer.value.unreadable.map((compute) => unreadableError(project, compute));
   const read = { kind: 'read', computes, unreadable, branchesRefused: false } as const;
-  if (!wantsBranches || computes.length === 0) return read;
-  const branches = await readBranches(api, project.projectId, callOptions(signal));
+  if (!options.readBranches || computes.length === 0) return read;
+  const branches = await readBranches(api, project.projectId, callOptions(options));
   if (branches.ok) return { ...read, computes: withBranches(computes, branches.value) };
   if (refusesBranches(branches.error)) return { ...read, branchesRefused: true };
   return failed(project, branches.error);
@@ -118,8 +118,9 @@ function collect(
   return fleet;
 }
 
-function callOptions(signal: AbortSignal | undefined): { signal?: AbortSignal } {
-  return signal ? { signal } : {};
+/** A person waits for one project, which takes a few requests: these go before what daemons read. */
+function callOptions({ signal, project }: Pick<ReadFleetOptions, 'signal' | 'project'>): ListOptions {
+  return { ...(signal && { signal }), ...(project !== undefined && { priority: 'raise' }) };
 }
 
 /** What is to be told of projects whose branches the key may not list, where policies select by branch. */
