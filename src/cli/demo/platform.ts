@@ -45,8 +45,8 @@ export function projectOf(computeId: string): string {
 
 function demoFleet(): Fleet {
   return {
-    // Usage shows at once: the demo has no time to wait for it.
-    consumption: { delayMinutes: 0 },
+    // Hours pass in less than a second: an answer would be too late for the hours that a daemon asks for.
+    consumption: { routes: 'none', delayMinutes: 0 },
     projects: COMPUTES.map(({ project, ...compute }) => ({
       id: project,
       name: project,
@@ -90,6 +90,8 @@ export interface DemoPlatform {
   /** Clients connect, stay, and reconnect when a restart drops them. */
   visit(visit: Visit): Promise<void>;
   use(): Promise<ComputeUse[]>;
+  /** The control API tells usage, or no longer. */
+  tellUsage(isTold: boolean): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -116,6 +118,11 @@ export async function startPlatform({ clock }: { clock: DemoTime }): Promise<Dem
       const url = `${own}/computes/${computeIdOf(project)}/connect`;
       const answer = await request(url, { method: 'POST', headers, body });
       await answer.body.dump();
+    },
+    async tellUsage(isTold) {
+      const body = JSON.stringify({ routes: isTold ? 'both' : 'none' });
+      const headers = { 'content-type': 'application/json' };
+      await (await request(`${own}/consumption`, { method: 'POST', headers, body })).body.dump();
     },
     async use() {
       const answer = await request(`${own}/state`);
