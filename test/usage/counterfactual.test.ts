@@ -73,11 +73,13 @@ describe('what enforcing would have saved', () => {
 
   it('replays shorter timeouts: at least what the suspends would have saved, less the starts that may come', async () => {
     const saved = await under(300);
-    // 55 minutes sooner; in the hour with clients twelve suspends more are possible, each with a start of 5 s.
-    expect(saved?.byTimeouts).toEqual({ low: 14 * (3300 - 12 * 5), high: 14 * 13 * 3300 });
+    // 55 minutes sooner; in the hour with clients twelve suspends more are possible, each with a start of 5 s. It was awake for two hours.
+    expect(saved?.byTimeouts).toEqual({ low: 14 * (3300 - 12 * 5), high: 14 * 7200 });
     expect(saved?.saved).toEqual(saved?.byTimeouts);
-    const little = await under(300, 900);
+    const little = await under(300, 200);
     expect(little?.saved.high).toBe(little?.used);
+    expect(little?.savedUsd?.high).toBeCloseTo((0.2 * (little?.used ?? 0)) / 3600, 6);
+    expect(little?.bySizes).toEqual({ low: 0, high: 0 });
     expect(saved?.timeoutsFigure).toBe('at_least');
     expect(saved?.savedUsd?.low).toBeCloseTo((0.2 * (saved?.saved.low ?? 0)) / 3600, 6);
   });

@@ -51,8 +51,8 @@ function savedDocument(all: readonly MonthCosts[]): CostsDocument['would_have_sa
         part: 'sizes',
         figure: 'replayed',
         cu_hours: {
-          low: sum(({ saved, byTimeouts }) => (saved.low - byTimeouts.low) / 3600),
-          high: sum(({ saved, byTimeouts }) => (saved.high - byTimeouts.high) / 3600),
+          low: sum(({ bySizes }) => bySizes.low / 3600),
+          high: sum(({ bySizes }) => bySizes.high / 3600),
         },
       },
       {

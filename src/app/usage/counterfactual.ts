@@ -21,7 +21,8 @@ export interface Counterfactual {
   /** CU-seconds that were used, and that would have been saved of them. */
   used: number;
   saved: { low: number; high: number };
-  /** The part of it by other timeouts; the rest is by sizes. */
+  /** By sizes alone, and by timeouts alone: together they save no more than was used. */
+  bySizes: { low: number; high: number };
   byTimeouts: { low: number; high: number };
   /** `at_least`: there are shorter timeouts, of which only the low end is promised; `unknown`: of no compute it is known when it was awake. */
   timeoutsFigure: 'replayed' | 'at_least' | 'unknown';
@@ -73,7 +74,7 @@ export async function counterfactualOf(options: {
 
 const ZERO = { low: 0, high: 0 };
 const NOTHING: Omit<Counterfactual, 'owner'> = {
-  ...{ computes: 0, used: 0, saved: ZERO, byTimeouts: ZERO },
+  ...{ computes: 0, used: 0, saved: ZERO, bySizes: ZERO, byTimeouts: ZERO },
   ...{ timeoutsFigure: 'unknown', savedUsd: ZERO },
 };
 
@@ -95,25 +96,23 @@ interface Amount {
 
 /** A compute more. */
 function added(sum: Counterfactual, past: Past): Counterfactual {
-  const { used, ...bySizes } = replayedSizes(past);
+  const { used, usedUsd, ...bySizes } = replayedSizes(past);
   const byTimeouts = replayedTimeouts(past);
-  const parts = [bySizes, byTimeouts ?? NONE];
-  const total = (pick: (part: Amount) => number) => parts.reduce((all, part) => all + pick(part), 0);
-  // What was not used can't be saved, whichever part says so.
-  const high = Math.min(
-    used,
-    total((part) => part.high),
-  );
-  const isPriced = parts.every(({ usd }) => usd !== undefined);
-  const usd = { low: total((part) => part.usd?.low ?? 0), high: total((part) => part.usd?.high ?? 0) };
+  const { usd } = byTimeouts ?? NONE;
   const figures = [sum.timeoutsFigure, byTimeouts?.figure ?? 'unknown'];
   return {
     ...{ owner: sum.owner, computes: sum.computes + 1, used: sum.used + used },
-    saved: { low: sum.saved.low + total((part) => part.low), high: sum.saved.high + high },
-    byTimeouts: plus(sum.byTimeouts, byTimeouts ?? ZERO),
+    saved: plus(sum.saved, atMost(used, plus(bySizes, byTimeouts ?? ZERO))),
+    bySizes: plus(sum.bySizes, bySizes),
+    byTimeouts: plus(sum.byTimeouts, atMost(used, byTimeouts ?? ZERO)),
     timeoutsFigure: (['at_least', 'replayed'] as const).find((figure) => figures.includes(figure)) ?? 'unknown',
-    savedUsd: sum.savedUsd && isPriced ? plus(sum.savedUsd, usd) : undefined,
+    savedUsd: sum.savedUsd && bySizes.usd && usd && plus(sum.savedUsd, atMost(usedUsd, plus(bySizes.usd, usd))),
   };
+}
+
+/** What was not used can't be saved, whatever the parts say together. */
+function atMost(used: number, { low, high }: { low: number; high: number }) {
+  return { low: Math.min(low, used), high: Math.min(high, used) };
 }
 
 const NONE: Amount = { ...ZERO, usd: ZERO };
@@ -123,19 +122,21 @@ function plus(one: { low: number; high: number }, two: { low: number; high: numb
 }
 
 /** What the sizes of policies would have saved of the known hours, and what was used in these. */
-function replayedSizes({ hours, had, segments, priceAt }: Past): Amount & { used: number } {
+function replayedSizes({ hours, had, segments, priceAt }: Past): Amount & { used: number; usedUsd: number } {
   let next = 0;
-  let used = 0;
+  let [used, usedUsd] = [0, 0];
   let sum: Amount = NONE;
   for (const { startMs, cuSeconds } of hours) {
     while ((segments[next]?.toMs ?? Number.POSITIVE_INFINITY) <= startMs) next += 1;
     const segment = segments[next];
     if (cuSeconds === null || !segment || segment.fromMs > startMs) continue;
     const would = useInHour(cuSeconds / 3600, had, segment);
+    const price = priceAt(startMs);
     used += cuSeconds;
-    sum = more(sum, { low: cuSeconds - would.high * 3600, high: cuSeconds - would.low * 3600 }, priceAt(startMs));
+    usedUsd += (cuSeconds / 3600) * (price ?? 0);
+    sum = more(sum, { low: cuSeconds - would.high * 3600, high: cuSeconds - would.low * 3600 }, price);
   }
-  return { ...sum, used };
+  return { ...sum, used, usedUsd };
 }
 
 /** What their timeouts would have saved besides, at the smallest size: while a compute waits for its timeout it does nothing. */

@@ -47,7 +47,10 @@ export function replayTimeouts(
     const extra = mostMoreSuspends(interval, hadMs, wantedMs);
     const sooner =
       end === 'timeout' ? Math.max(0, endMs - Math.max(suspendedAt(wanted, activeMs), interval.startMs)) : 0;
-    const savedMs = { low: sooner - extra * startMs, high: sooner + extra * (hadMs - wantedMs) };
+    const savedMs = {
+      low: sooner - extra * startMs,
+      high: Math.min(endMs - interval.startMs, sooner + extra * (hadMs - wantedMs)),
+    };
     return [{ atMs: endMs - sooner, savedMs, figure: 'at_least' }];
   });
 }
