@@ -51,6 +51,30 @@ it('is of all computes, or of those of an owner, or of those that a selector mat
   expect(await shown({ select, owner: 'team-api' })).toEqual([1, ['ep-api-eu']]);
 });
 
+it('has the costs of an owner alone, and none of a selector; an owner whom nobody knows is refused', async () => {
+  const line = (owner: string, usd: number) => ({
+    ...{ account: 'main', owner, cu_hours: 10 * usd, usd, unknown_hours: 0, anomaly: null },
+    ...{ projected_usd: { low: usd, mid: 2 * usd, high: 3 * usd }, projected_cu_hours: null },
+  });
+  const costs = {
+    ...{ at: '', from: '', to: '', known_until: '', owners: [line('team-web', 5), line('gone', 2)] },
+    ...{ total: { cu_hours: 70, usd: 7, unknown_hours: 0, projected_usd: null }, would_have_saved: null },
+  };
+  const bytes = new TextEncoder().encode(JSON.stringify(costs));
+  const store = { ...parts.store, usage: async () => new Map([['costs', bytes]]) };
+  const costsOf = async (query: object) => {
+    const found = await status({ ...parts, store }, query);
+    return found.ok ? (found.value.costs?.total.usd ?? null) : found.error.message;
+  };
+  expect(await costsOf({})).toBe(7);
+  expect(await costsOf({ owner: 'team-web' })).toBe(5);
+  expect(await costsOf({ owner: 'gone' })).toBe(2);
+  expect(await costsOf({ select: { projects: ['web-*'] } })).toBeNull();
+  expect(await costsOf({ owner: 'team-wbe' })).toBe(
+    'nothing belongs to team-wbe; owners are ann, gone, team-api, team-web',
+  );
+});
+
 it('can not be of some where no daemon knows whose they are', async () => {
   const { daemon: _, ...store } = parts;
   expect(await status(store, { owner: 'ann' })).toMatchObject({ ok: false, error: { code: 'unavailable' } });

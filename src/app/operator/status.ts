@@ -6,11 +6,11 @@ import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { isDegraded, worstFailures } from '../../domain/records/failures.ts';
 import { stoppedGroups } from '../../domain/records/fights.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
-import type { StatusDocument } from '../../ports/documents.ts';
+import type { CostsDocument, StatusDocument } from '../../ports/documents.ts';
 import type { OperatorResult, StatusQuery } from '../../ports/operator.ts';
 import { frozenBy, statusOf } from '../evaluate/compute-status.ts';
 import { budgetDocument, readBudgets } from '../usage/budget-store.ts';
-import { readSummary } from '../usage/cost-summary.ts';
+import { readSummary, summaryOfOwner } from '../usage/cost-summary.ts';
 import { freezeDocument, holdDocument, operationsOf, unmetHeadroom } from './documents.ts';
 import { limitsOf } from './hold-limits.ts';
 import { type DaemonParts, fail, type OperatorParts } from './parts.ts';
@@ -24,6 +24,9 @@ export async function status(parts: OperatorParts, query: StatusQuery = {}): Pro
   const isFiltered = query.owner !== undefined || query.select !== undefined;
   if (isFiltered && !parts.daemon)
     return fail('unavailable', 'only a daemon knows whose computes are: ask it by --url');
+  const summary = await readSummary(store);
+  const unknown = parts.daemon && unknownOwner(parts.daemon, summary, query.owner);
+  if (unknown !== undefined) return fail('invalid', unknown);
   const daemon = isFiltered && parts.daemon ? withSome(parts.daemon, query) : parts.daemon;
   const nowMs = await parts.now();
   const [allHolds, freezes] = await Promise.all([store.holds(nowMs), store.freezes(nowMs)]);
@@ -39,7 +42,7 @@ export async function status(parts: OperatorParts, query: StatusQuery = {}): Pro
     stopped_fights: stoppedFights(known),
     degraded: degraded(known),
     operations: operationsOf(known).slice(0, MOST_SHOWN),
-    costs: await readSummary(store),
+    costs: summary && costsFor(summary, query),
     budgets: ((await readBudgets(store)) ?? []).map((state) => budgetDocument(state, nowMs)),
   };
   if (!daemon) {
@@ -70,6 +73,21 @@ export async function status(parts: OperatorParts, query: StatusQuery = {}): Pro
     readiness: await daemon.readiness(),
   };
   return { ok: true, value };
+}
+
+/** Why nothing can be shown of an owner; undefined if there is one of this name, or none is asked for. */
+function unknownOwner(daemon: DaemonParts, costs: CostsDocument | null, owner: string | undefined): string | undefined {
+  if (owner === undefined) return undefined;
+  const computes = [...daemon.fleet.evaluatedComputes()].map(({ compute }) => compute);
+  const ownerOf = ownersOf({ rules: daemon.owners(), policies: daemon.policies(), computes });
+  const owners = new Set([...computes.map(ownerOf), ...(costs?.owners ?? []).map((one) => one.owner)]);
+  return owners.has(owner) ? undefined : `nothing belongs to ${owner}; owners are ${[...owners].sort().join(', ')}`;
+}
+
+/** Costs are known by owner alone: not of computes that a selector names. */
+function costsFor(costs: CostsDocument, { owner, select }: StatusQuery): CostsDocument | null {
+  if (select !== undefined) return null;
+  return owner === undefined ? costs : summaryOfOwner(costs, owner);
 }
 
 /** The daemon as if it knew only the computes that are asked for. */

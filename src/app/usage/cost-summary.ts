@@ -32,6 +32,18 @@ export function costSummary(all: readonly MonthCosts[], nowMs: number): CostsDoc
   };
 }
 
+/** The part of a summary that belongs to an owner. What enforcing would have saved is known of all together only. */
+export function summaryOfOwner(summary: CostsDocument, owner: string): CostsDocument {
+  const owners = summary.owners.filter((one) => one.owner === owner);
+  const total = {
+    cu_hours: rounded(owners.reduce((sum, { cu_hours }) => sum + cu_hours, 0)),
+    usd: sumOf(owners.map(({ usd }) => usd ?? undefined)),
+    unknown_hours: owners.reduce((sum, { unknown_hours }) => sum + unknown_hours, 0),
+    projected_usd: sumOfRanges(owners.map(({ projected_usd }) => projected_usd)),
+  };
+  return { ...summary, owners, total, would_have_saved: null };
+}
+
 /** Of a sum the weakest counts. */
 const FIGURES = ['at_least', 'replayed'] as const;
 
