@@ -3,7 +3,13 @@ import { DateTime, IANAZone } from 'luxon';
 import { describe, expect, it } from 'vitest';
 import type { TimeSpec } from '../../src/domain/time/time-spec.ts';
 import { instantOfLocal, offsetMsAt } from '../../src/domain/time/windows/local-time.ts';
-import { anyOpenAt, mayChangeAfter, mayHaveChangedUntil, openSince } from '../../src/domain/time/windows.ts';
+import {
+  anyOpenAt,
+  mayChangeAfter,
+  mayHaveChangedUntil,
+  nextChangeOfAny,
+  openSince,
+} from '../../src/domain/time/windows.ts';
 import { timeSpecs } from '../support/arbitraries.ts';
 import { MINUTE_MS, minutesOf, slowWindows } from './windows-oracle.ts';
 
@@ -66,6 +72,43 @@ describe('windows against a walk minute by minute', () => {
         }
       }),
       { numRuns: RUNS },
+    );
+  });
+});
+
+describe('an answer about windows', () => {
+  const [fromMs, days] = [DateTime.fromISO('2026-10-23', { zone: 'utc' }).toMillis(), DAYS];
+  const minutes = fc.array(fc.integer({ min: 0, max: 720 }), { minLength: 2, maxLength: 8 });
+  /** Hours that touch: a bounded search follows some of them. */
+  const chain = fc.integer({ min: 8, max: 14 }).map((count) =>
+    Array.from({ length: count }, (_, index) => {
+      const startMs = fromMs + index * 60 * MINUTE_MS;
+      return { kind: 'interval' as const, startMs, endMs: startMs + 60 * MINUTE_MS };
+    }),
+  );
+  const dense = timeSpecs({ zone: 'Europe/Berlin', fromMs, days }).map((given): TimeSpec[] => [
+    ...given,
+    { kind: 'cron-switch', startCron: '* * * * *', endCron: '0 * * * *', zone: 'UTC' },
+  ]);
+
+  it('is the same whatever was asked before', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(chain, dense, timeSpecs({ zone: 'Europe/Berlin', fromMs, days })),
+        minutes,
+        (given, asked) => {
+          const answers = (specs: readonly TimeSpec[], minute: number) => {
+            const ms = fromMs + minute * MINUTE_MS;
+            return [
+              nextChangeOfAny(specs, ms),
+              mayChangeAfter(specs, ms),
+              openSince(specs, ms),
+              mayHaveChangedUntil(specs, ms),
+            ];
+          };
+          for (const minute of asked) expect(answers(given, minute)).toEqual(answers([...given], minute));
+        },
+      ),
     );
   });
 });

@@ -18,6 +18,7 @@ const DAY_MS = 86_400_000;
 const DAYS = 10;
 /** A day before the clocks of Berlin go back. */
 const NOW = at('2026-10-24T00:00:00Z');
+const selector = (...projects: string[]) => ({ projects, minAgeMs: 0 });
 
 const some = <T>(...values: T[]) => fc.constantFrom(...values);
 const zone = some('UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata');
@@ -219,6 +220,14 @@ describe('lint of any set', () => {
       }),
       { numRuns: 150 },
     );
+  });
+
+  it('finds the same again, wherever its steps run out', () => {
+    for (let steps = 0; steps < 0.1; steps += 0.001) {
+      const [a, b] = [aSchedule({ select: selector('b*', 'aaab', '!a*b') }), aSchedule({ select: selector('b*') })];
+      const meet = () => overlapOfSelectors([a, b], createBudget(steps)).mayMeet(a, b);
+      expect(meet()).toBe(meet());
+    }
   });
 
   it('finds of two selectors that they meet, if a compute matches both', () => {

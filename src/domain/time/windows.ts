@@ -7,7 +7,7 @@ import type { TimeSpec } from './time-spec.ts';
 import { coverWholeWeek } from './windows/coverage.ts';
 import { cronSwitch, cronWindow } from './windows/cron-windows.ts';
 import { byOpenings, earliest, latest, type WindowKind } from './windows/opening.ts';
-import { followStretch, type KnownStretches, mostSearches } from './windows/stretch.ts';
+import { followStretch, type KnownSteps, mostSearches } from './windows/stretch.ts';
 import { weekly } from './windows/weekly.ts';
 
 /**
@@ -16,8 +16,8 @@ import { weekly } from './windows/weekly.ts';
  */
 const OPEN_FOR_EVER_MS = 3 * 366 * 86_400_000;
 
-const forward: KnownStretches = new WeakMap();
-const backward: KnownStretches = new WeakMap();
+const forward: KnownSteps = new WeakMap();
+const backward: KnownSteps = new WeakMap();
 
 /** True if the window is open at an instant (milliseconds since the epoch). */
 export function isOpenAt(spec: TimeSpec, instantMs: number): boolean {

@@ -30,7 +30,8 @@ type GlobLists = Partial<Record<keyof typeof ID_PATTERNS, GlobList>>;
 const COMPARISONS_PER_STEP = 200;
 const CELLS_PER_STEP = 2000;
 
-const known = new WeakMap<Selector, GlobLists>();
+/** Of each run apart: taking globs apart costs steps, and where they run out a list is not whole. */
+const known = new WeakMap<Budget, Map<Selector, GlobLists>>();
 
 /**
  * False if no compute can match both selectors, whatever the fleet. Names of projects and branches are taken to differ from
@@ -49,14 +50,16 @@ export function selectorsMeet(a: Selector, b: Selector, budget: Budget): boolean
 }
 
 function listsOf(selector: Selector, budget: Budget): GlobLists {
-  const kept = known.get(selector);
+  const ofRun = known.get(budget) ?? new Map<Selector, GlobLists>();
+  known.set(budget, ofRun);
+  const kept = ofRun.get(selector);
   if (kept) return kept;
   const lists: GlobLists = {};
   for (const key of KEYS) {
     const globs = selector[key];
     if (globs) lists[key] = toList(globs, ID_PATTERNS[key], budget);
   }
-  known.set(selector, lists);
+  ofRun.set(selector, lists);
   return lists;
 }
 

@@ -10,12 +10,8 @@ const LEAST_MEETINGS = 4;
 /** Where only a change is an answer, so many searches of a few windows go on from each other. */
 const MOST_SEARCHES = 8;
 
-/** A stretch of time without a break, as far as it was followed, and what was found at its end. */
-interface Stretch {
-  fromMs: number;
-  toMs: number;
-  end: number | undefined;
-}
+/** So many steps of a list of windows are remembered, more than one search takes. */
+const MOST_REMEMBERED = 4 * MOST_ASKED;
 
 /** How often each of so many windows is asked, at most, before the search says how far it came. */
 export function mostMeetings(windows: number): number {
@@ -27,8 +23,11 @@ export function mostSearches(windows: number): number {
   return Math.max(1, Math.floor((MOST_SEARCHES * MOST_ASKED) / (mostMeetings(windows) * windows)));
 }
 
-/** Stretches that were followed already, in one direction: who asks minute by minute must not follow them each time. */
-export type KnownStretches = WeakMap<readonly TimeSpec[], Stretch>;
+/**
+ * The steps that were made, in one direction: who asks minute by minute must not ask every window each time. Only steps are
+ * remembered, not where a search ended, so an answer never depends on what was asked before.
+ */
+export type KnownSteps = WeakMap<readonly TimeSpec[], Map<number, number>>;
 
 export interface Direction {
   /** Where the openings that touch an instant end in this direction; the instant itself if none goes on. */
@@ -42,27 +41,22 @@ export interface Direction {
 
 /** Follows openings that touch each other, from an instant at which one is open, to the end of the last. */
 export function followStretch(
-  stretches: KnownStretches,
+  known: KnownSteps,
   specs: readonly TimeSpec[],
   instantMs: number,
   { step, isBeyondHorizon, never, unfinished }: Direction,
 ): number | undefined {
-  const known = stretches.get(specs);
+  const before = known.get(specs);
+  const steps = before && before.size < MOST_REMEMBERED ? before : new Map<number, number>();
+  known.set(specs, steps);
   let reachedMs = instantMs;
   const most = mostMeetings(specs.length);
   for (let meetings = 0; !isBeyondHorizon(reachedMs); meetings += 1) {
     if (meetings >= most) return unfinished(reachedMs);
-    if (known && known.fromMs <= reachedMs && reachedMs <= known.toMs) return remember(known.end, known);
-    const furtherMs = step(reachedMs);
-    if (furtherMs === reachedMs) return remember(reachedMs);
+    const furtherMs = steps.get(reachedMs) ?? step(reachedMs);
+    steps.set(reachedMs, furtherMs);
+    if (furtherMs === reachedMs) return reachedMs;
     reachedMs = furtherMs;
   }
-  return remember(never);
-
-  function remember(end: number | undefined, joined?: Stretch): number | undefined {
-    const fromMs = Math.min(instantMs, reachedMs, joined?.fromMs ?? instantMs);
-    const toMs = Math.max(instantMs, reachedMs, joined?.toMs ?? instantMs);
-    stretches.set(specs, { fromMs, toMs, end });
-    return end;
-  }
+  return never;
 }
