@@ -1,0 +1,153 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, it, type TestContext } from 'vitest';
+import { openEngine } from '../../src/adapters/engine/open-engine.ts';
+import { createStore } from '../../src/adapters/store/create-store.ts';
+import { outboxEntries } from '../../src/app/notifications/outbox-entries.ts';
+import type { NotificationKind } from '../../src/domain/notifications/notification.ts';
+import type { Receiver } from '../../src/domain/notifications/receivers.ts';
+import { CASE_MS, eventually, hourIn, sizedAt, startFaultCase } from '../support/fault-case.ts';
+import { memoryLog } from '../support/memory-log.ts';
+import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
+import { describeWith } from '../support/requirements.ts';
+
+type Answer = (response: ServerResponse, count: number) => void;
+
+interface Got {
+  id: string;
+  kind: NotificationKind;
+  compute: string | null;
+  body: string;
+}
+
+/** A receiver that keeps what it gets and answers as it is told. */
+async function receiving(test: Pick<TestContext, 'onTestFinished'>, answer: Answer) {
+  const got: Got[] = [];
+  const server = createServer(async (request: IncomingMessage, response) => {
+    let body = '';
+    for await (const part of request) body += part;
+    const { id, kind, compute } = JSON.parse(body);
+    expect(request.headers['webhook-id']).toBe(id);
+    got.push({ id, kind, compute, body });
+    answer(response, got.length);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  test.onTestFinished(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return { got, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` };
+}
+
+const ok = (response: ServerResponse) => void response.writeHead(204).end();
+
+/** How each receiver misbehaves; in the end all but one take everything. */
+const MANNERS: Readonly<Record<string, Answer>> = {
+  slow: (response) => void setTimeout(() => ok(response), 2_500),
+  failing: (response, count) => (count <= 4 ? void response.writeHead(500).end() : ok(response)),
+  dying: (response, count) => (count % 3 === 0 ? void response.destroy() : ok(response)),
+  hanging: () => {},
+};
+const RELIABLE = ['slow', 'failing', 'dying'];
+
+const COMPUTES = ['shop', 'blog', 'docs'];
+/** Of each compute, as others queued them before. */
+const EARLIER = 8;
+
+const isFirst = ({ id }: Got, at: number, all: readonly Got[]) => all.findIndex((one) => one.id === id) === at;
+
+describeWith('redis-server', 'notifications while daemons are killed and receivers misbehave', () => {
+  let redis: RedisServer;
+  beforeAll(async () => {
+    redis = await startRedisServer();
+  });
+  afterAll(() => redis.close());
+
+  /** What waits already when the daemon starts. */
+  async function queueEarlier(group: string): Promise<void> {
+    const opened = await openEngine({ url: redis.url, group, log: memoryLog() });
+    if (!opened.ok) throw new Error(opened.error.message);
+    const store = await createStore({ engine: opened.engine, log: memoryLog() });
+    const receivers = Object.keys(MANNERS).map(
+      (name): Receiver => ({
+        ...{ name, to: 'webhook', file: 'ebb.yaml', allowedOrigins: [], url: { from: 'text', text: '' } },
+      }),
+    );
+    const earlier = Array.from({ length: EARLIER }, (_, at) =>
+      COMPUTES.map((name) => ({
+        ...{ id: `earlier:ep-${name}:${at}`, kind: 'degraded' as const, atMs: Date.now(), text: `number ${at}` },
+        ...{ projectId: name, computeId: `ep-${name}` },
+      })),
+    ).flat();
+    await store.appendOutbox(outboxEntries({ receivers }, earlier));
+    await opened.engine.close();
+  }
+
+  it(
+    'arrive all, in order for each compute, by one id each, and no change waits for them',
+    async (test) => {
+      const group = 'told';
+      await queueEarlier(group);
+      const receivers = new Map<string, Awaited<ReturnType<typeof receiving>>>();
+      for (const [name, answer] of Object.entries(MANNERS)) receivers.set(name, await receiving(test, answer));
+      const places = [...receivers].map(
+        ([name, { url }]) => `  ${name}: { to: webhook, url: "${url}", secret_env: EBB_NOTIFY_SECRET }`,
+      );
+      const { startMs, at } = hourIn(20_000);
+      const disruption = 'disruption: { raise: { when: any }, newly_discovered: act }\nnotify_before: 15m\n';
+      const awake = { state: 'active', connections: 2 } as const;
+      const at0 = await startFaultCase({
+        ...{ redisPort: Number(new URL(redis.url).port), group, policies: sizedAt('2-4', at), test },
+        computes: Object.fromEntries(COMPUTES.map((name) => [name, awake])),
+        settings: `${disruption}notify:\n${places.join('\n')}\n`,
+      });
+      const more = { EBB_NOTIFY_SECRET: 'of-these-receivers' };
+      const killed = await at0.start(undefined, more);
+      const gotBy = (name: string) => receivers.get(name)?.got ?? [];
+      const ofComputes = (name: string, kind: NotificationKind) =>
+        new Set(
+          gotBy(name)
+            .filter((one) => one.kind === kind && one.compute !== null)
+            .map(({ compute }) => compute),
+        );
+
+      // Every change is made at the boundary, though one receiver has answered nothing at all.
+      await eventually(async () => expect((await at0.afterApply()).length).toBe(COMPUTES.length));
+      const writes = await at0.platform.writes();
+      const latenessMs = writes.map((write) => Date.parse(write.at) - startMs);
+      process.stdout.write(`while a receiver hangs, writes came ${latenessMs.join(', ')} ms after the boundary\n`);
+      expect(gotBy('hanging').length).toBeGreaterThan(0);
+
+      // Killed in the middle: its leases must end before the next daemon goes on.
+      await killed.kill('SIGKILL');
+      const before = gotBy('slow').length;
+      expect(before).toBeGreaterThan(0);
+      await at0.start(undefined, more);
+      const all = COMPUTES.flatMap((name) =>
+        Array.from({ length: EARLIER }, (_, number) => `earlier:ep-${name}:${number}`),
+      );
+      await eventually(() => {
+        for (const name of RELIABLE) {
+          expect(gotBy(name).map(({ id }) => id)).toEqual(expect.arrayContaining(all));
+          expect([...ofComputes(name, 'change_coming')].toSorted()).toEqual(
+            COMPUTES.map((one) => `ep-${one}`).toSorted(),
+          );
+        }
+      });
+      for (const name of RELIABLE) {
+        const got = gotBy(name);
+        const once = got.filter(isFirst);
+        for (const compute of COMPUTES.map((one) => `ep-${one}`)) {
+          const ids = once.filter((one) => one.compute === compute).map(({ id }) => id);
+          const inOrder = Array.from({ length: EARLIER }, (_, number) => `earlier:${compute}:${number}`);
+          expect(ids.slice(0, EARLIER)).toEqual(inOrder);
+          expect(ids.slice(EARLIER)).toEqual([`change_coming:${compute}:${startMs}`]);
+        }
+        for (const { id, body } of got) expect(body).toBe(got.find((one) => one.id === id)?.body);
+        process.stdout.write(`${name}: ${once.length} messages, ${got.length - once.length} came twice\n`);
+      }
+      await at0.expectNothingForbidden();
+    },
+    CASE_MS,
+  );
+});
