@@ -75,6 +75,7 @@ export function toDisruption({
   quiet_below,
   cooldown,
   at_once,
+  at_most,
   newly_discovered,
 }: written.Disruption): Partial<Disruption> {
   return {
@@ -83,6 +84,7 @@ export function toDisruption({
     ...(quiet_below !== undefined && { quietBelow: quiet_below }),
     ...(cooldown !== undefined && { cooldownMs: cooldown }),
     ...(at_once !== undefined && { atOnce: at_once }),
+    ...(at_most && { atMost: at_most }),
     ...(newly_discovered !== undefined && { newlyDiscovered: newly_discovered }),
   };
 }

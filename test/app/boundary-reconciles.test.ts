@@ -52,7 +52,7 @@ async function asked({
   const deps = {
     ...{ api, clock, fleet, telemetry, outages: createOutages(telemetry), rules: currentRules(aSchedule()) },
     ...{ mode: 'enforce', overrides: { holds: [], freezes: [] }, holder: 'me' },
-    ...{ samples: { historyOf: () => [] }, slots: { isFull: () => false } },
+    ...{ samples: { historyOf: () => [] }, slots: { isFull: () => false, isAtMostFull: () => false } },
     storeClock: { tooFarOff: async () => undefined },
     // Nothing is locked, so it ends where it would begin to write.
     store: { records: async () => records, acquireLease: async () => undefined, brokenRecords: async () => new Map() },

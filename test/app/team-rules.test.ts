@@ -102,7 +102,11 @@ async function aDaemon(files: Record<string, string> = {}) {
       queue: createMemoryQueue(clock),
       overrides: createOverrides({ telemetry } as never),
     },
-    ...{ samples: { historyOf: () => new Map() }, slots: { isFull: () => false }, reportEvent: () => {} },
+    ...{
+      samples: { historyOf: () => new Map() },
+      slots: { isFull: () => false, isAtMostFull: () => false },
+      reportEvent: () => {},
+    },
     api: {
       async *listProjects() {
         yield { ok: true, value: projects };

@@ -56,6 +56,25 @@ describe('planFleet', () => {
     expect(verdicts(wide)).toEqual(Array(7).fill('act'));
   });
 
+  it('counts what was restarted within the time of at_most, by whichever daemon', () => {
+    const all = computes(10, { minCu: 0.25, maxCu: 1 });
+    const records = recordsOf(all);
+    const minutesAgo = [9, 9, 10];
+    const ids = all.map(({ computeId }) => computeId).sort();
+    for (const [at, minutes] of minutesAgo.entries()) {
+      const id = ids[at] ?? '';
+      const lastDisruption = { atMs: NOON - minutes * 60_000, lowered: true };
+      records.set(id, { ...(records.get(id) ?? aRecord()), lastDisruption });
+    }
+    const disruption = { atOnce: 1, cooldownMs: 0, atMost: { share: 0.3, windowMs: 10 * 60_000 } };
+    const plan = planOf({ computes: all, records, disruption });
+    expect(gates(plan).filter((gate) => gate === 'at_most')).toHaveLength(7);
+    expect(gates(plan).slice(0, 2)).toEqual(['', '']);
+    expect(
+      gates(planOf({ computes: all, records, disruption: { ...disruption, atMost: { share: 1, windowMs: 60_000 } } })),
+    ).toEqual(Array(10).fill(''));
+  });
+
   it('counts computes that ebb is restarting already, and none of those that sleep', () => {
     const busy = computes(5, { state: 'active', minCu: 1, maxCu: 4 });
     const idle = aCompute({ computeId: 'z-idle', projectId: 'z-idle', state: 'idle' });

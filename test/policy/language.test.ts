@@ -206,6 +206,7 @@ policies:
       quiet_below: 3
       cooldown: 10m
       at_once: 10%
+      at_most: 30% in 10m
 `;
 
   it('is read all the same', () => {
@@ -257,6 +258,7 @@ policies:
           quietBelow: 3,
           cooldownMs: 600_000,
           atOnce: 0.1,
+          atMost: { share: 0.3, windowMs: 600_000 },
         },
       },
     ]);
@@ -287,6 +289,8 @@ policies:
     [schedule('disruption: { lower: { deadline: 2h } }'), 'missing key "when"; expected any or idle or quiet'],
     [schedule('disruption: { cooldown: 2d }'), 'expected a duration of 0s to 1d, such as "90s", "5m", "1h30m"'],
     [schedule('disruption: { at_once: 5 }'), 'expected a share such as "70%", from 1% to 100%; write "5%"'],
+    [schedule('disruption: { at_most: 30% }'), 'expected a share and a time of 1m to 1d, such as "30% in 10m"'],
+    [schedule('disruption: { at_most: 30% in 2d }'), 'expected a share and a time of 1m to 1d, such as "30% in 10m"'],
     [schedule('disruption: { quiet_below: -1 }'), 'expected a number of connections'],
     [
       valid('        size', '        ready: 45m\n        size'),

@@ -150,6 +150,7 @@ const disruptions = partial<PartialDisruption>(
     quietBelow: fc.nat({ max: 5 }),
     cooldownMs: fc.nat({ max: 60 }).map((minutes) => minutes * MINUTE_MS),
     atOnce: some(0.1, 1),
+    atMost: some({ share: 0.3, windowMs: 10 * MINUTE_MS }),
     newlyDiscovered: some('wait', 'act'),
   },
   [],

@@ -185,7 +185,7 @@ function isFrozen({ overrides, clock }: ApplyDeps, { compute, plan }: EvaluatedC
 async function storeIntent(
   deps: ApplyDeps,
   lease: Lease,
-  { compute, record, decision }: EvaluatedCompute,
+  { compute, record }: EvaluatedCompute,
   { action, requestId }: { action: Action; requestId: string },
 ): Promise<ComputeRecord | undefined> {
   const atMs = deps.clock.now();
@@ -194,7 +194,7 @@ async function storeIntent(
   const intent = {
     ...{ ...asked, atMs, policy: action.policy, requestId },
     ...(dropped && { dropped }),
-    ...(decision.urgent && action.raises && { urgent: true as const }),
+    ...(action.urgent && { urgent: true as const }),
   };
   const lastDecidedAtMs = Math.max(atMs, record.lastDecidedAtMs);
   const intended = { ...record, intent, lastDecidedAtMs, lastSentAtMs: atMs };

@@ -22,7 +22,7 @@ export interface EvaluateDeps {
   rules: CurrentRules;
   overrides: StoredOverrides;
   samples: { historyOf(computeId: string): ConnectionHistory };
-  slots: { isFull(policy: string): boolean };
+  slots: { isFull(policy: string): boolean; isAtMostFull(policy: string): boolean };
 }
 
 export interface EvaluateProjectDeps extends EvaluateDeps, LogHeadroomDeps {
@@ -89,6 +89,7 @@ export function situationOf(deps: EvaluateDeps, { compute, record, projectBusy }
     ...(profile && { profile }),
     ...{ disruption, manualChanges },
     isAtOnceFull: ({ policy }) => deps.slots.isFull(policy),
+    isAtMostFull: ({ policy }) => deps.slots.isAtMostFull(policy),
   };
 }
 

@@ -1,10 +1,10 @@
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { RESTORE } from '../../domain/overrides/restore.ts';
-import { atOnceAllowed } from '../../domain/plan/gates/disruption.ts';
+import { atMostAllowed, atMostRetryMs, atOnceAllowed } from '../../domain/plan/gates/disruption.ts';
 import type { Action } from '../../domain/plan/plan.ts';
-import { resolveDisruption } from '../../domain/policy/disruption.ts';
+import { type AtMost, resolveDisruption } from '../../domain/policy/disruption.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Store } from '../../ports/store.ts';
+import type { SlotRequest, Store } from '../../ports/store.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { CompiledRules } from '../rules.ts';
 import { OPERATION_DEADLINE_MS } from './record.ts';
@@ -19,11 +19,13 @@ type SlotRules = Pick<CompiledRules, 'policies' | 'disruption'>;
 
 /** How many computes a policy selects, and which policies have no room for another restart: of this daemon. */
 export interface Slots {
-  /** True if a policy had no room a moment ago. */
+  /** True if as many computes of a policy were being disturbed a moment ago as may be at once. */
   isFull(policy: string): boolean;
+  /** The same for those that may be within the time of `at_most`. */
+  isAtMostFull(policy: string): boolean;
   /**
-   * True if the compute may be disturbed now for this policy, over all daemons. Holds until released, or its deadline. What is urgent
-   * waits for no other, but others wait for it.
+   * True if the compute may be disturbed now for this policy, over all daemons. It holds until released, or its deadline; of those that may
+   * be disturbed within a time it stays one for that time. What is urgent waits for no other, but others wait for it.
    */
   take(rules: SlotRules, computeId: string, action: Action): Promise<boolean>;
   release(computeId: string, policy: string): Promise<void>;
@@ -37,23 +39,45 @@ interface SlotDeps {
 
 export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
   const fullUntilMs = new Map<string, number>();
+  const atMostFullUntilMs = new Map<string, number>();
+
+  async function takeAtMost(limit: AtMost, request: Omit<SlotRequest, 'untilMs'>): Promise<boolean> {
+    const { policy, nowMs } = request;
+    // No policy has a name with a blank.
+    const named = `${policy} at_most`;
+    const isTaken = await store.takeSlot({ ...request, policy: named, untilMs: nowMs + limit.windowMs });
+    if (isTaken) atMostFullUntilMs.delete(policy);
+    else atMostFullUntilMs.set(policy, nowMs + atMostRetryMs(limit));
+    return isTaken;
+  }
+
   return {
     isFull: (policy) => (fullUntilMs.get(policy) ?? 0) > clock.now(),
+    isAtMostFull: (policy) => (atMostFullUntilMs.get(policy) ?? 0) > clock.now(),
     async take(rules, computeId, { policy, urgent = false }) {
       const nowMs = clock.now();
-      const allowed = urgent ? UNLIMITED : allowedFor(rules, [...fleet.evaluatedComputes()], policy, nowMs);
+      const { atOnce, atMost } = allowedFor(rules, [...fleet.evaluatedComputes()], policy, nowMs);
+      const request = { policy, computeId, nowMs };
       const untilMs = nowMs + OPERATION_DEADLINE_MS;
-      const isTaken = await store.takeSlot({ policy, computeId, nowMs, allowed, untilMs });
-      if (urgent) return isTaken;
-      if (isTaken) fullUntilMs.delete(policy);
-      else fullUntilMs.set(policy, nowMs + SLOT_RETRY_MS);
-      return isTaken;
+      const isTaken = await store.takeSlot({ ...request, allowed: urgent ? UNLIMITED : atOnce, untilMs });
+      if (isTaken && !urgent) fullUntilMs.delete(policy);
+      if (!isTaken) fullUntilMs.set(policy, nowMs + SLOT_RETRY_MS);
+      if (!isTaken || !atMost) return isTaken;
+      if (await takeAtMost(atMost.limit, { ...request, allowed: urgent ? UNLIMITED : atMost.allowed })) return true;
+      await store.releaseSlot(policy, computeId);
+      return false;
     },
     async release(computeId, policy) {
       await store.releaseSlot(policy, computeId);
       fullUntilMs.delete(policy);
     },
   };
+}
+
+/** How many computes a policy may disturb at once, and within a time where it has such a limit. */
+interface Allowed {
+  atOnce: number;
+  atMost?: { allowed: number; limit: AtMost };
 }
 
 /**
@@ -65,11 +89,16 @@ function allowedFor(
   fleet: readonly EvaluatedCompute[],
   name: string,
   nowMs: number,
-): number {
+): Allowed {
   const index = policies.set.policies.findIndex((policy) => policy.name === name);
   const policy = policies.set.policies[index];
-  if (name === RESTORE) return atOnceAllowed(fleet.length, resolveDisruption(undefined, disruption).atOnce);
-  if (!policy) return UNLIMITED;
-  const selected = fleet.filter(({ compute }) => policies.selects(index, compute, nowMs)).length;
-  return atOnceAllowed(selected, resolveDisruption(policy.disruption, disruption).atOnce);
+  if (!policy && name !== RESTORE) return { atOnce: UNLIMITED };
+  const selected = policy
+    ? fleet.filter(({ compute }) => policies.selects(index, compute, nowMs)).length
+    : fleet.length;
+  const { atOnce, atMost: limit } = resolveDisruption(policy?.disruption, disruption);
+  return {
+    atOnce: atOnceAllowed(selected, atOnce),
+    ...(limit && { atMost: { allowed: atMostAllowed(selected, limit), limit } }),
+  };
 }

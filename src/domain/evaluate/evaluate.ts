@@ -18,7 +18,7 @@ import { wantedSince } from './wanted-since.ts';
 
 /** All that is known of one compute at an instant. */
 export interface Situation
-  extends Pick<GateInput, 'mode' | 'projectBusy' | 'disruption' | 'manualChanges' | 'isAtOnceFull'> {
+  extends Pick<GateInput, 'mode' | 'projectBusy' | 'disruption' | 'manualChanges' | 'isAtOnceFull' | 'isAtMostFull'> {
   policies: CompiledPolicies;
   compute: Compute;
   record: ComputeRecord | undefined;

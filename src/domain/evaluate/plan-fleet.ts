@@ -2,10 +2,11 @@ import { type Compute, type ComputeSettings, settingsOf } from '../compute/compu
 import type { ConnectionProfile } from '../connections/connection-profile.ts';
 import type { ConnectionHistory } from '../connections/connections.ts';
 import type { Change } from '../plan/change.ts';
-import { atOnceAllowed } from '../plan/gates/disruption.ts';
+import { atMostAllowed, atOnceAllowed } from '../plan/gates/disruption.ts';
 import { hasOperationRunning } from '../plan/gates/earlier-writes.ts';
 import { type Action, inOrderOfWriting, type Plan } from '../plan/plan.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
+import type { AtMost } from '../policy/disruption.ts';
 import { type ComputeRecord, firstRecord } from '../records/compute-record.ts';
 import { confirmWrite } from '../records/failures.ts';
 import { ascending } from '../sorted.ts';
@@ -76,6 +77,7 @@ function planOne(
     ...{ policies, compute, record, mode, nowMs, disruption, manualChanges },
     projectBusy: others.length > 0,
     isAtOnceFull: isFull,
+    isAtMostFull: (change, limit) => count?.isAtMostFull(computeId, change.policy, limit) === true,
     ...(holds && { holds }),
     ...(freezes && { freezes }),
     ...(connections && { connections }),
@@ -121,6 +123,8 @@ interface CountedCompute {
 interface RestartCount {
   /** True if the policy may not disturb this compute besides those that it disturbs already. */
   isFull(computeId: string, policy: string, share: number): boolean;
+  /** True if the policy has disturbed as many as it may within the time of the limit, without this one. */
+  isAtMostFull(computeId: string, policy: string, limit: AtMost): boolean;
   /** Counts what would be done; a change that disconnects nobody takes no place. */
   add(computeId: string, action: Action): void;
 }
@@ -146,6 +150,12 @@ export function countRestarts(
     selected.set(name, many);
     return many;
   };
+  /** Records don't say by which policy: those that it selects count. */
+  const disturbedSince = (name: string, sinceMs: number): string[] => {
+    const index = policies.set.policies.findIndex((policy) => policy.name === name);
+    const disturbed = known.filter(({ record }) => (record.lastDisruption?.atMs ?? Number.NEGATIVE_INFINITY) > sinceMs);
+    return disturbed.flatMap(({ compute }) => (policies.selects(index, compute, nowMs) ? [compute.computeId] : []));
+  };
   return {
     isFull(computeId, policy, share) {
       const held = restarting.get(policy);
@@ -153,6 +163,11 @@ export function countRestarts(
       // A hold is no policy: one person's word on one compute is never too many.
       if (held === undefined || many === undefined || held.has(computeId)) return false;
       return held.size >= atOnceAllowed(many, share);
+    },
+    isAtMostFull(computeId, policy, limit) {
+      const many = selectedBy(policy);
+      const ids = new Set([...(restarting.get(policy) ?? []), ...disturbedSince(policy, nowMs - limit.windowMs)]);
+      return many !== undefined && !ids.has(computeId) && ids.size >= atMostAllowed(many, limit);
     },
     add(computeId, { policy, disconnects }) {
       if (disconnects) place(policy, computeId);

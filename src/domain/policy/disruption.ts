@@ -11,6 +11,12 @@ export interface DisruptionRule {
   atDeadline: 'apply' | 'skip';
 }
 
+/** A share in (0, 1] of the computes of a policy, and the time in which no more may be disturbed, in milliseconds. */
+export interface AtMost {
+  share: number;
+  windowMs: number;
+}
+
 export interface Disruption {
   raise: DisruptionRule;
   lower: DisruptionRule;
@@ -20,6 +26,8 @@ export interface Disruption {
   cooldownMs: number;
   /** Share of the computes of a policy that may be disturbed at once, in (0, 1]. */
   atOnce: number;
+  /** Share of the computes of a policy that may be disturbed within a time; absent: as many as `atOnce` lets through. */
+  atMost?: AtMost;
   /** Whether an active compute that was just discovered waits for its next boundary, or is changed like any other. */
   newlyDiscovered: 'wait' | 'act';
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DAY_MS, duration, expected, MINUTE_MS, mapping, Share } from './scalars.ts';
+import { DAY_MS, duration, expected, MINUTE_MS, mapping, parseDurationMs, Share } from './scalars.ts';
 
 const CONNECTIONS = 'a number of connections';
 
@@ -20,6 +20,21 @@ const Rule = mapping(
   'a rule such as {when: idle, deadline: 2h}',
 );
 
+const AT_MOST = 'a share and a time of 1m to 1d, such as "30% in 10m"';
+
+/** So large a share within so long. */
+const AtMost = z
+  .string(expected(AT_MOST))
+  .meta({ title: 'a share, and a time of 1m to 1d', pattern: '^([1-9]\\d?|100)% in [0-9dhms]+$' })
+  .transform((text, context) => {
+    const [, percent, time = ''] = /^([1-9]\d?|100)% in (\S+)$/.exec(text) ?? [];
+    const windowMs = parseDurationMs(time);
+    if (percent !== undefined && windowMs !== undefined && windowMs >= MINUTE_MS && windowMs <= DAY_MS)
+      return { share: Number(percent) / 100, windowMs };
+    context.issues.push({ code: 'custom', message: `expected ${AT_MOST}`, input: text });
+    return z.NEVER;
+  });
+
 /** When disruptive changes are allowed. */
 export const Disruption = mapping(
   {
@@ -35,6 +50,9 @@ export const Disruption = mapping(
       .optional(),
     at_once: Share.describe(
       "Share of the policy's computes that may be restarted at the same time, at least 5; 10% if absent.",
+    ).optional(),
+    at_most: AtMost.describe(
+      "Share of the policy's computes that may be restarted within a time, such as 30% in 10m, at least 1; no limit if absent.",
     ).optional(),
     newly_discovered: z
       .enum(['wait', 'act'])

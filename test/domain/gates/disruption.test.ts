@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ComputeSettings } from '../../../src/domain/compute/compute.ts';
-import { atOnceAllowed } from '../../../src/domain/plan/gates/disruption.ts';
+import { atMostAllowed, atOnceAllowed } from '../../../src/domain/plan/gates/disruption.ts';
 import type { DisruptionRule, PartialDisruption } from '../../../src/domain/policy/disruption.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
 import type { ComputeRecord } from '../../../src/domain/records/compute-record.ts';
@@ -229,9 +229,30 @@ describe('the budget at once', () => {
   });
 });
 
+describe('the limit of restarts within a time', () => {
+  const limited = { atMost: { share: 0.3, windowMs: 10 * MINUTE_MS } };
+
+  it('is a share of the computes of a policy, rounded down, and one at least', () => {
+    expect([0, 3, 4, 10, 99].map((selected) => atMostAllowed(selected, limited.atMost))).toEqual([1, 1, 1, 3, 29]);
+  });
+
+  it('holds what would restart one more, where the policy has such a limit', () => {
+    const asked: unknown[] = [];
+    const isAtMostFull = ({ policy }: { policy: string }, limit: object) => asked.push([policy, limit]) > 0;
+    const plan = planWith(day(limited), { compute: small, nowMs: EIGHT, isAtMostFull });
+    expect(plan).toMatchObject({ verdict: 'wait', heldBy: ['at_most'], untilMs: EIGHT + 30_000 });
+    expect(plan.reasons.at(-1)?.message).toBe(
+      '30% of the computes of office-hours were restarted within 10m, which is the most',
+    );
+    expect(asked).toEqual([['office-hours', limited.atMost]]);
+    expect(held(day(), { compute: small, nowMs: EIGHT, isAtMostFull })).toEqual([]);
+    expect(held(day(limited), { compute: { ...small, state: 'idle' }, nowMs: EIGHT, isAtMostFull })).toEqual([]);
+  });
+});
+
 it('at critical a raise waits for neither moment nor cooldown nor budget', () => {
   const policies = [
-    day({ raise: { when: 'idle', deadlineMs: 0, atDeadline: 'skip' } }),
+    day({ raise: { when: 'idle', deadlineMs: 0, atDeadline: 'skip' }, atMost: { share: 0.3, windowMs: 60_000 } }),
     aHeadroom({ criticalShare: 0.9, targetShare: 0.9 }),
   ];
   const scarce = (connections: number) => ({
@@ -240,6 +261,7 @@ it('at critical a raise waits for neither moment nor cooldown nor budget', () =>
     record: aRecord({ lastDisruption: { atMs: EIGHT, lowered: false } }),
     connections: countsUntil(EIGHT + MINUTE_MS, connections),
     isAtOnceFull: () => true,
+    isAtMostFull: () => true,
   });
   expect(planWith(policies, scarce(405))).toMatchObject({ verdict: 'act', actions: [{ raises: true }] });
   expect(planWith(policies, scarce(404)).heldBy).toEqual(['cooldown']);

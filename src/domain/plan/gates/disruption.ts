@@ -1,5 +1,6 @@
 import type { FieldGroup } from '../../compute/compute.ts';
-import { type DisruptionRule, type Moment, resolveDisruption } from '../../policy/disruption.ts';
+import { formatDuration } from '../../compute/settings-text.ts';
+import { type AtMost, type DisruptionRule, type Moment, resolveDisruption } from '../../policy/disruption.ts';
 import { isoInstant } from '../../time/instants.ts';
 import type { Gate, GateInput, Held } from './gate.ts';
 
@@ -95,6 +96,26 @@ export const atOnce: Gate = ({ change, nowMs, disruption, isAtOnceFull }) => {
   if (!isAtOnceFull?.(change, share)) return undefined;
   const message = `as many computes of ${change.policy} as may be are being restarted`;
   return { code: 'at_once', message, untilMs: nowMs + NEXT_ASK_MS };
+};
+
+/** How many computes of a policy may be disturbed within the time of its `at_most`, of those that it selects: one always may. */
+export function atMostAllowed(selected: number, { share }: AtMost): number {
+  return Math.max(1, Math.floor(selected * share));
+}
+
+/** When to ask again while as many were disturbed as may be, in milliseconds: often enough for the time that it is about. */
+export function atMostRetryMs({ windowMs }: AtMost): number {
+  return Math.min(60_000, Math.max(NEXT_ASK_MS, windowMs / 20));
+}
+
+/** Only so many computes of a policy are disturbed within a time, over all daemons. What is urgent does not wait. */
+export const atMost: Gate = ({ change, nowMs, disruption, isAtMostFull }) => {
+  if (!change.disconnects || change.urgent) return undefined;
+  const limit = resolveDisruption(change.disruption, disruption).atMost;
+  if (!limit || !isAtMostFull?.(change, limit)) return undefined;
+  const time = formatDuration(limit.windowMs / 1000);
+  const message = `${Math.round(limit.share * 100)}% of the computes of ${change.policy} were restarted within ${time}, which is the most`;
+  return { code: 'at_most', message, untilMs: nowMs + atMostRetryMs(limit) };
 };
 
 /** Where no boundary is in sight, what was decided is applied after so long. */

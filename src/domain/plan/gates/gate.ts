@@ -2,7 +2,7 @@ import type { Compute, FieldGroup } from '../../compute/compute.ts';
 import type { ReasonCode } from '../../compute/reasons.ts';
 import type { Decision } from '../../decide/decide.ts';
 import type { Freeze } from '../../overrides/freezes.ts';
-import type { ManualChanges, PartialDisruption } from '../../policy/disruption.ts';
+import type { AtMost, ManualChanges, PartialDisruption } from '../../policy/disruption.ts';
 import type { ComputeRecord } from '../../records/compute-record.ts';
 import type { Change } from '../change.ts';
 
@@ -33,6 +33,8 @@ export interface GateInput {
   stepEndedAtMs?: number | undefined;
   /** True if so many computes of the policy are disturbed already that no more may be. Absent: nobody counts. */
   isAtOnceFull?(change: Change, share: number): boolean;
+  /** True if so many were disturbed within the time of the limit that no more may be. Absent: nobody counts. */
+  isAtMostFull?(change: Change, limit: AtMost): boolean;
 }
 
 /** The trial of a compute, as gates see it. Instants are milliseconds since the epoch. */

@@ -1,5 +1,5 @@
 import { budgetReset } from './budget-reset.ts';
-import { atOnce, cooldown, deadline, disruption, newlyDiscovered, renamed } from './disruption.ts';
+import { atMost, atOnce, cooldown, deadline, disruption, newlyDiscovered, renamed } from './disruption.ts';
 import { answerUnknown, failedBefore, operationRunning } from './earlier-writes.ts';
 import type { Gate } from './gate.ts';
 import { fightStopped, freeze, hold, manualChange, observe } from './people.ts';
@@ -26,4 +26,5 @@ export const GATES: readonly Gate[] = [
   disruption,
   deadline,
   atOnce,
+  atMost,
 ];
