@@ -99,6 +99,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./freeze.ts')).unfreezeCommand(),
   },
   {
+    name: 'notify',
+    summary: 'show, try, retry or drop notifications',
+    load: async () => (await import('./notify.ts')).notifyCommand(),
+  },
+  {
     name: 'approve',
     summary: 'approve a staged policy set, so that it becomes current',
     load: async () => (await import('./approve.ts')).approveCommand(),

@@ -14,6 +14,7 @@ import type {
   StatusDocument,
   UsageDocument,
 } from './documents.ts';
+import type { NotificationsDocument, SettledDocument, SettleNotifications } from './notifications.ts';
 import type { ComputeDetailDocument, FleetDocument, FleetQuery } from './status-page.ts';
 import type { WasteDocument, WasteQuery } from './waste.ts';
 
@@ -146,6 +147,9 @@ export interface Operator {
   usage(query: UsageQuery): Promise<OperatorResult<Page<UsageDocument>>>;
   /** What the leader has found that would cost less. */
   waste(query: WasteQuery): Promise<OperatorResult<WasteDocument>>;
+  /** What waits to be sent to receivers, and what could not be. */
+  notifications(): Promise<OperatorResult<NotificationsDocument>>;
+  settleNotifications(request: SettleNotifications): Promise<OperatorResult<SettledDocument>>;
 }
 
 /** While the store can't be asked: what is shown is of this instant. */

@@ -36,6 +36,7 @@ const CALLS: Record<string, { words: string[]; exit?: number; asks?: true }> = {
   release: { words: ['ep-web-a'], asks: true },
   freeze: { words: ['--all', '--for', '1h', '--reason', 'x'], asks: true },
   unfreeze: { words: ['--all'], asks: true },
+  notify: { words: ['list'], asks: true },
   approve: { words: ['993fc3095d2f'], exit: 1, asks: true },
   restore: { words: ['--all'], asks: true },
   status: { words: [], asks: true },

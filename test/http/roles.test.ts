@@ -26,6 +26,7 @@ const tokenOf = (name: string) => `token-of-${name}-0123456789`;
 /** What each route is about, said here once more: the table must not mark its own work. */
 const KINDS: Record<string, 'operate' | 'freeze' | 'approve'> = {
   ...{ hold: 'operate', endHold: 'operate', release: 'operate', restore: 'operate' },
+  settleNotifications: 'operate',
   ...{ freeze: 'freeze', unfreeze: 'freeze', unfreezeAll: 'freeze', approve: 'approve' },
 };
 /** Every route may be asked about what is of team web, of team api, and, where that can be said, about everything. */
@@ -89,6 +90,11 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
+/** What can be said of everything only: a receiver may be that of several teams. */
+const OF_ALL: Record<string, { body: object }> = {
+  settleNotifications: { body: { action: 'drop', target: 'ops' } },
+};
+
 /** A request to a route about a subject; undefined where the route can't be about it. */
 function requestTo({ name, path }: ApiRoute, subject: Subject): { path: string; body?: object } | undefined {
   const common = { reason: 'test', for_seconds: 60, owner: 'somebody-else' };
@@ -99,7 +105,7 @@ function requestTo({ name, path }: ApiRoute, subject: Subject): { path: string; 
   if (name === 'approve') return hash ? { path, body: { hash } } : undefined;
   if (name === 'restore') return { path, body: { computes: computes[subject] } };
   if (name === 'freeze') return { path, body: { ...common, select: { computes: ['ep-web'] } } };
-  return { path: path.replace('{id}', 'f-1') };
+  return { path: path.replace('{id}', 'f-1'), ...OF_ALL[name] };
 }
 
 function isAllowed(person: string, route: ApiRoute, subject: Subject): boolean {
@@ -119,7 +125,7 @@ const send = (name: string, method: string, path: string, body?: object) =>
 
 describe.each(Object.keys(PEOPLE))('a token of %s', (person) => {
   it.each(API_ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', async (_what, route) => {
-    for (const subject of SUBJECTS) {
+    for (const subject of route.name in OF_ALL ? (['all'] as const) : SUBJECTS) {
       const request = requestTo(route, subject);
       if (!request) continue;
       const [before, logged, noted] = [told.length, log.lines.length, refused.length];

@@ -68,6 +68,8 @@ export function createOperatorClient(options: OperatorClientOptions): Operator {
     records: (query) => page('records', { ...query }),
     usage: (query) => page('usage', { ...query }),
     waste: (query) => ask('waste', { query: { ...query } }),
+    notifications: () => ask('notifications'),
+    settleNotifications: (body) => ask('settleNotifications', { body }),
   };
 }
 

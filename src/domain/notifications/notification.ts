@@ -11,6 +11,7 @@ export const NOTIFICATION_KINDS = {
   spend_anomaly: 'an owner has spent far more in a day than is usual',
   key_refused: 'the control API refuses the key of an account',
   digest: 'what changed in a week, what it cost, and what was saved',
+  test: 'a message of `ebb notify test`',
 } as const;
 
 export type NotificationKind = keyof typeof NOTIFICATION_KINDS;

@@ -10,6 +10,8 @@ export const API_PATHS = {
   records: ['get', '/records'],
   usage: ['get', '/usage'],
   waste: ['get', '/waste'],
+  notifications: ['get', '/notifications'],
+  settleNotifications: ['post', '/notifications'],
   holds: ['get', '/holds'],
   hold: ['post', '/holds'],
   endHold: ['delete', '/holds/{id}'],

@@ -19,6 +19,7 @@ import {
   WasteQuery,
 } from './bodies.ts';
 import { age, Compute, Decision, Freeze, Hold, Plan, Released, Restored, Status, text } from './documents.ts';
+import { Notifications, Settled, SettleNotificationsBody } from './notification-documents.ts';
 import { ComputeDetail, Fleet } from './page-documents.ts';
 import { API_PATHS, type RouteName } from './paths.ts';
 import { Waste } from './waste-documents.ts';
@@ -163,6 +164,15 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
   waste: route({
     ...{ summary: 'What would cost less, as ebb recommend', query: WasteQuery, answer: Waste },
     run: ({ operator, query }) => operator.waste(query),
+  }),
+  notifications: route({
+    ...{ summary: 'Notifications that wait, or could not be sent', answer: Notifications },
+    run: ({ operator }) => operator.notifications(),
+  }),
+  settleNotifications: route({
+    ...{ summary: 'Send dead notifications again, or drop them', body: SettleNotificationsBody, answer: Settled },
+    ...operates(() => 'all'),
+    run: ({ operator, body }) => operator.settleNotifications(body),
   }),
   holds: route({
     ...{ summary: 'Active holds', query: PageQuery },
