@@ -19,6 +19,18 @@ export interface ReadingState {
   read: 'in part' | 'all' | 'failed';
 }
 
+/** What of an operation the awake log needs. */
+export type LoggedOperation = Pick<Operation, 'computeId' | 'action' | 'status' | 'createdAtMs' | 'totalDurationMs'>;
+
+export function loggedPart(operation: Operation): LoggedOperation {
+  const { computeId, action, status, createdAtMs, totalDurationMs } = operation;
+  return {
+    ...{ action, status, createdAtMs },
+    ...(computeId !== undefined && { computeId }),
+    ...(totalDurationMs !== undefined && { totalDurationMs }),
+  };
+}
+
 export interface OperationsProgress {
   /** Projects of which at least the newest page was read: of these there are findings. */
   projectsBegun: number;
@@ -37,8 +49,8 @@ export interface ReadOperationsOptions {
   nowMs: number;
   /** Where an earlier reading stopped, by project. */
   resume?: ReadonlyMap<string, ReadingState>;
-  /** Gets each page, those of one project newest first. `complete`: nothing older is kept. */
-  onPage: (projectId: string, operations: readonly Operation[], complete: boolean) => void;
+  /** Gets each page, those of one project newest first, and the state after it. `complete`: nothing older is kept. */
+  onPage: (projectId: string, operations: readonly Operation[], complete: boolean, state: ReadingState) => void;
   onProgress?: (progress: OperationsProgress) => void;
   /** The newest page of each project was read, and there is more to read. */
   onNewest?: () => Promise<void>;
@@ -103,11 +115,12 @@ export async function readOperations(options: ReadOperationsOptions): Promise<Op
     const complete = cursor === undefined;
     if (complete || (state.oldestMs ?? Number.POSITIVE_INFINITY) < sinceMs) state.read = 'all';
     state.cursor = cursor;
-    onPage(projectId, operations, complete);
+    onPage(projectId, operations, complete, { ...state });
     return undefined;
   }
 
-  for (let round = projects; round.length > 0 && !signal?.aborted; ) {
+  const unread = projects.filter(({ projectId }) => states.get(projectId)?.read !== 'all');
+  for (let round = unread; round.length > 0 && !signal?.aborted; ) {
     await pLimit(concurrency).map(round, readPage);
     round = round.filter(({ projectId }) => {
       const state = states.get(projectId);
@@ -120,7 +133,7 @@ export async function readOperations(options: ReadOperationsOptions): Promise<Op
 }
 
 /** Adds a page to what is known of a project. */
-export function addOperations(project: ProjectLog, operations: readonly Operation[]): void {
+export function addOperations(project: ProjectLog, operations: readonly LoggedOperation[]): void {
   for (const { totalDurationMs, ...operation } of operations) {
     project.add({ ...operation, ...(totalDurationMs !== undefined && { durationMs: totalDurationMs }) });
   }

@@ -1,16 +1,18 @@
 import { type FleetReading, readFleet, refusedNotes } from '../../app/fleet/read-fleet.ts';
-import { addOperations, readOperations } from '../../app/fleet/read-operations.ts';
+import { addOperations, loggedPart, readOperations } from '../../app/fleet/read-operations.ts';
 import { type PastCompute, pastOfComputes } from '../../app/recommend/past.ts';
 import { openForReading, type Reading } from '../../compose/reading.ts';
 import { usageOfProjects } from '../../compose/usage.ts';
 import { createOperationLog, type OperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { ACCOUNT_PLANS } from '../../domain/compute/cost.ts';
+import { isoInstant } from '../../domain/time/instants.ts';
 import type { UsageSeries } from '../../domain/usage/usage.ts';
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings.ts';
 import { UserError } from '../fail.ts';
 import type { PastFlags } from './flags.ts';
+import type { PagesJournal } from './pages-journal.ts';
 import { showProgress } from './progress.ts';
 
 const DAY_MS = 86_400_000;
@@ -101,34 +103,57 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<Sources
       ...{ api: reading.api, readBranches: branches, onProgress: progress.fleet, signal: stop.signal, projectIds },
     };
     const fleet = options.fleet ?? (await readFleet(wanted));
-    const toMs = Date.now();
     const log = createOperationLog();
+    const { toMs, journal, notes } = await goOn(log, { settings, days, isWhole: !mostPages && !projectIds });
+    const fromMs = toMs - days * DAY_MS;
+    for (const [projectId, { cursor }] of journal?.states ?? [])
+      if (cursor === undefined) log.project(projectId).coverFrom(fromMs);
     const inUse = new Set(fleet.computes.map(({ projectId }) => projectId));
     const read = await readOperations({
       ...{ api: reading.api, projects: fleet.projects.filter(({ projectId }) => inUse.has(projectId)) },
-      ...{ sinceMs: toMs - days * DAY_MS, nowMs: toMs, signal: stop.signal, onProgress: progress.operations },
+      ...{ sinceMs: fromMs, nowMs: toMs, signal: stop.signal, onProgress: progress.operations },
       ...(mostPages !== undefined && { mostPages }),
+      ...(journal && { resume: journal.states }),
       monotonicMs: () => performance.now(),
       async onNewest() {
         progress.end();
         const sources = { fleet, log, toMs, usage: [], plans: new Map(), errors: [], notes: [] };
-        await onNewest?.(pastOf({ settings, sources, usage: [], fromMs: toMs - days * DAY_MS }));
+        await onNewest?.(pastOf({ settings, sources, usage: [], fromMs }));
       },
-      onPage(projectId, operations, complete) {
-        const project = log.project(projectId);
-        addOperations(project, operations);
-        if (complete) project.coverFrom(toMs - days * DAY_MS);
+      onPage(projectId, operations, complete, state) {
+        addOperations(log.project(projectId), operations);
+        if (complete) log.project(projectId).coverFrom(fromMs);
+        journal?.add({ projectId, state, operations: operations.map(loggedPart) });
       },
     });
     const errors = [...fleet.errors, ...read.errors];
     const cut = [...read.states.values()].filter(({ read: state }) => state === 'in part').length;
-    const notes = stop.signal.aborted ? [`interrupted: of ${cut} projects only a part of the time is known`] : [];
+    if (stop.signal.aborted) {
+      notes.push(`interrupted: of ${cut} projects only a part of the time is known; the next run goes on from here`);
+    } else if (!read.errors.some(({ code }) => code === 'unavailable' || code === 'timeout')) journal?.forget();
     const measured = await readUsage(reading, { settings, flags, nowMs: toMs, fleet });
     return { fleet, log, toMs, ...measured, errors: explained(errors, reading), notes: [...notes, ...measured.notes] };
   } finally {
     process.off('SIGINT', interrupt);
     progress.end();
   }
+}
+
+/** Of a run that reads everything, what an earlier one that was cut off has read; its log ends when that began. */
+async function goOn(
+  log: OperationLog,
+  { settings, days, isWhole }: { settings: Settings; days: number; isWhole: boolean },
+): Promise<{ toMs: number; journal?: PagesJournal; notes: string[] }> {
+  const nowMs = Date.now();
+  if (!isWhole) return { toMs: nowMs, notes: [] };
+  const { openJournal } = await import('./pages-journal.ts');
+  const journal = await openJournal({
+    ...{ folder: settings.stateDir, asked: { apiUrl: settings.apiUrl, group: settings.group, days }, nowMs },
+    onPage: ({ projectId, operations }) => addOperations(log.project(projectId), operations),
+  });
+  const { earlierToMs: toMs = nowMs } = journal;
+  const since = `what was read of operations until ${isoInstant(toMs)} is not read again: newer ones are not in it`;
+  return { toMs, journal, notes: toMs === nowMs ? [] : [since] };
 }
 
 /** The usage of the last days, where the account has the route for it; without it sizes and windows are not known. */

@@ -1,0 +1,99 @@
+/** The pages of operations that a run has read, kept on this machine until it ends: a run that was cut off is gone on with by the next. */
+import { appendFileSync, createReadStream, existsSync, mkdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { LoggedOperation, ReadingState } from '../../app/fleet/read-operations.ts';
+import { parseJson } from '../../common/result.ts';
+
+const VERSION = 1;
+const FILE = 'operations-being-read.jsonl';
+/** What was read longer ago is read again, milliseconds. */
+const OLDEST_MS = 24 * 3_600_000;
+
+interface JournalPage {
+  projectId: string;
+  /** The state after this page. */
+  state: ReadingState;
+  operations: LoggedOperation[];
+}
+
+export interface PagesJournal {
+  /** Until when the earlier run looked, milliseconds since the epoch; undefined if there is nothing to go on with. */
+  readonly earlierToMs: number | undefined;
+  /** Where the earlier run left each project. */
+  readonly states: ReadonlyMap<string, ReadingState>;
+  /** Keeps a page. A disk that is full or read-only only costs that this run can't be gone on with. */
+  add(page: JournalPage): void;
+  /** Everything was read: nothing is kept. */
+  forget(): void;
+}
+
+/** Opens the journal of runs that ask the same; each page of an earlier one is given to `onPage`, in the order in which they were read. */
+export async function openJournal(options: {
+  folder: string;
+  /** What was asked: another question begins anew. */
+  asked: { apiUrl: string; group: string; days: number };
+  nowMs: number;
+  onPage: (page: JournalPage) => void;
+}): Promise<PagesJournal> {
+  const { folder, nowMs, onPage } = options;
+  const path = join(folder, FILE);
+  const asked = JSON.stringify(options.asked);
+  const states = new Map<string, ReadingState>();
+  let earlierToMs: number | undefined;
+  for await (const line of linesOf(path)) {
+    const entry = parseJson(line);
+    if (earlierToMs === undefined) {
+      earlierToMs = toMsOf(entry, asked, nowMs);
+      if (earlierToMs === undefined) break;
+    } else if (isPage(entry) && entry.state.pages === (states.get(entry.projectId)?.pages ?? 0) + 1) {
+      states.set(entry.projectId, entry.state);
+      onPage(entry);
+    }
+  }
+  let hasFolder = true;
+  const begin = () => {
+    hasFolder = mkdirSync(folder, { recursive: true, mode: 0o700 }) === undefined;
+    writeFileSync(path, `${JSON.stringify({ version: VERSION, asked, toMs: nowMs })}\n`, { mode: 0o600 });
+  };
+  // The last line may have been cut off.
+  let isKept = succeeds(earlierToMs === undefined ? begin : () => appendFileSync(path, '\n'));
+  return {
+    ...{ earlierToMs, states },
+    add(page) {
+      if (isKept) isKept = succeeds(() => appendFileSync(path, `${JSON.stringify(page)}\n`));
+    },
+    forget() {
+      succeeds(() => rmSync(path, { force: true }));
+      // Not where something else is in it by now.
+      if (!hasFolder) succeeds(() => rmdirSync(folder));
+    },
+  };
+}
+
+/** False where the disk refuses. */
+function succeeds(act: () => void): boolean {
+  try {
+    act();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The lines of a file, none where there is none. */
+async function* linesOf(path: string): AsyncGenerator<string> {
+  if (existsSync(path)) yield* createInterface({ input: createReadStream(path, 'utf8') });
+}
+
+function toMsOf(head: unknown, asked: string, nowMs: number): number | undefined {
+  const { version, asked: before, toMs } = (head ?? {}) as Record<string, unknown>;
+  const isSame = version === VERSION && before === asked && typeof toMs === 'number';
+  return isSame && toMs > nowMs - OLDEST_MS && toMs <= nowMs ? toMs : undefined;
+}
+
+/** A line that was cut off is none. */
+function isPage(entry: unknown): entry is JournalPage {
+  const { projectId, state, operations } = (entry ?? {}) as Partial<JournalPage>;
+  return typeof projectId === 'string' && typeof state?.pages === 'number' && Array.isArray(operations);
+}
