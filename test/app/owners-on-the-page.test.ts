@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { Summary } from '../../src/adapters/http/page/summary.tsx';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
-import { type GaugeDeps, updateGauges } from '../../src/app/operator/fleet-metrics.ts';
+import {
+  type ComputeSeriesDeps,
+  computeSeries,
+  type GaugeDeps,
+  updateGauges,
+} from '../../src/app/operator/fleet-metrics.ts';
 import { fleetPage } from '../../src/app/operator/fleet-page.ts';
 import { filtered } from '../../src/cli/filter.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
@@ -61,6 +66,23 @@ describe('owners on the status page', () => {
     } as unknown as GaugeDeps);
     expect(labels).toContainEqual({ reason: 'observe', owner: 'team-shop' });
     expect(labels).toContainEqual({ reason: 'observe', owner: '' });
+  });
+
+  it('are those of the series of each compute', () => {
+    const series = computeSeries({
+      ...{ fleet, clock: { now: () => NOON }, leaderLease: { isHeld: () => true } },
+      ...{ rules: { current: { policies, costs: { owners } } }, samples: { historyOf: () => new Map() } },
+    } as unknown as ComputeSeriesDeps);
+    expect(Object.fromEntries([...series].map(({ compute, owner }) => [compute.computeId, owner]))).toEqual({
+      ...{ 'ep-shop': 'team-shop', 'ep-web': 'team-platform', 'ep-lab': '', 'ep-misc': '' },
+    });
+  });
+
+  it('follow other rules at once', async () => {
+    const moved = { ...parts, daemon: { ...parts.daemon, owners: () => [['web', 'team-new']] as const } };
+    const page = await fleetPage(moved, { q: '', page: 1, owner: 'team-new' });
+    expect(page.computes.map((one) => one.compute_id)).toEqual(['ep-web']);
+    expect((await fleetPage(parts, { q: '', page: 1, owner: 'team-shop' })).matched).toBe(1);
   });
 
   it('have the month to themselves where one is asked for', () => {

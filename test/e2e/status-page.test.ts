@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { request } from 'undici';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { accessibilityProblems, launchBrowser } from '../support/browser.ts';
 import { startTestDaemon, type TestDaemon } from '../support/daemon.ts';
@@ -135,6 +136,13 @@ describeWith('chromium', 'the status page of 1,000 computes', () => {
       method: 'DELETE',
       headers: { authorization: `Bearer ${TOKEN}` },
     });
+  });
+
+  it('is sent compressed, at less than 150 kB', async () => {
+    const headers = { authorization: `Bearer ${TOKEN}`, 'accept-encoding': 'gzip' };
+    const { body, headers: answered } = await request(`${daemon.url}/`, { headers });
+    expect(answered['content-encoding']).toBe('gzip');
+    expect((await body.arrayBuffer()).byteLength).toBeLessThan(150_000);
   });
 
   it('shows three hundred at a time, with their week, and finds the others', async () => {

@@ -3,7 +3,7 @@ import { savedCuSeconds } from '../../domain/compute/cost.ts';
 import { CONNECTION_PROFILES } from '../../domain/connections/connection-profile.ts';
 import { connectionsAt } from '../../domain/connections/connections.ts';
 import { gatesOf } from '../../domain/plan/plan.ts';
-import { ownersOf, UNOWNED } from '../../domain/policy/owners.ts';
+import { computeOwners, UNOWNED } from '../../domain/policy/owners.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
 import { COMPUTE_STATUSES, type ComputeStatus } from '../../ports/documents.ts';
@@ -43,14 +43,15 @@ export interface GaugeDeps extends FleetDeps {
 /** Every compute as the per-compute series show it, straight from the view of the fleet; none where another daemon exports them. */
 export function* computeSeries(deps: ComputeSeriesDeps): Iterable<ComputeSeries> {
   if (!deps.leaderLease.isHeld()) return;
-  for (const { compute, decision, record } of deps.fleet.evaluatedComputes()) {
+  const all = [...deps.fleet.evaluatedComputes()];
+  const ownerLabel = ownerLabels(deps.rules, all);
+  for (const { compute, decision, record } of all) {
     const { size, suspendTimeoutSeconds } = decision.desired;
-    const decider = decision.deciders.size ?? decision.deciders.suspend_timeout;
     yield {
       compute,
       desired: { minCu: size?.minCu ?? null, maxCu: size?.maxCu ?? null, suspendTimeoutSeconds },
       baseline: record.baseline,
-      owner: decider?.policy?.owner,
+      owner: ownerLabel(compute),
       ...connectionsOf(deps, compute),
     };
   }
@@ -117,7 +118,7 @@ function countFleet(deps: GaugeDeps, isFrozen: ReturnType<typeof frozenBy>): voi
 
 /** Owners as the status page has them, since alerts link there by them; empty for what belongs to nobody. */
 function ownerLabels({ current: { policies, costs } }: CurrentRules, all: readonly { compute: Compute }[]) {
-  const ownerOf = ownersOf({ rules: costs.owners, policies, computes: all.map(({ compute }) => compute) });
+  const ownerOf = computeOwners({ rules: costs.owners, policies, computes: all.map(({ compute }) => compute) });
   return (compute: Compute): string => {
     const owner = ownerOf(compute);
     return owner === UNOWNED ? '' : owner;

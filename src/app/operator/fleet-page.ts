@@ -2,7 +2,7 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import { stepJson } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
-import { ownersOf } from '../../domain/policy/owners.ts';
+import { computeOwners } from '../../domain/policy/owners.ts';
 import { ascending } from '../../domain/sorted.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { ComputeName } from '../../ports/documents.ts';
@@ -43,6 +43,8 @@ export async function fleetPage(parts: Parts, query: FleetQuery): Promise<FleetD
     some.map((one) => subjectOf(one, holds)),
     nowMs,
   );
+  const documents = new Map([...new Set(weeks)].map((week) => [week, weekDocument(week)]));
+  const documentOf = (week: Week | undefined) => (week && documents.get(week)) ?? weekDocument(undefined);
   return {
     at: isoInstant(nowMs),
     known: known.length,
@@ -53,7 +55,7 @@ export async function fleetPage(parts: Parts, query: FleetQuery): Promise<FleetD
     totals: totalsOf(matched),
     groups: groupsOf(matched, query.group),
     owners: [...new Set(known.map(({ owner }) => owner))].toSorted(ascending),
-    computes: some.map((one, index) => rowDocument(one, weeks[index])),
+    computes: some.map((one, index) => rowDocument(one, documentOf(weeks[index]))),
   };
 }
 
@@ -76,7 +78,7 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
   return {
     ok: true,
     value: {
-      ...rowDocument(withStatus, week),
+      ...rowDocument(withStatus, weekDocument(week)),
       at: isoInstant(nowMs),
       region_id: regionId,
       disabled,
@@ -106,7 +108,7 @@ async function situationOf({ store, daemon, now }: Parts, known: readonly { comp
   const [holds, freezes] = await Promise.all([store.holds(nowMs), store.freezes(nowMs)]);
   const isFrozen = frozenBy(freezes, nowMs);
   const computes = known.map(({ compute }) => compute);
-  const ownerOf = ownersOf({ rules: daemon.owners(), policies: daemon.policies(), computes });
+  const ownerOf = computeOwners({ rules: daemon.owners(), policies: daemon.policies(), computes });
   const evaluate = (evaluatedCompute: EvaluatedCompute): ComputeWithStatus => ({
     evaluatedCompute,
     status: statusOf(daemon, evaluatedCompute, isFrozen),
@@ -120,12 +122,12 @@ function subjectOf({ evaluatedCompute: { compute, record } }: ComputeWithStatus,
   return { compute, baseline: record.baseline, trials: record.trials, holds: own };
 }
 
-function rowDocument({ evaluatedCompute, status, owner }: ComputeWithStatus, week: Week | undefined): FleetRowDocument {
+function rowDocument({ evaluatedCompute, status, owner }: ComputeWithStatus, week: WeekDocument): FleetRowDocument {
   return {
     ...computeDocument(evaluatedCompute, status),
     branch_name: evaluatedCompute.compute.branchName ?? null,
     owner,
-    week: weekDocument(week),
+    week,
   };
 }
 

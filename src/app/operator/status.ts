@@ -1,5 +1,5 @@
 import { gatesOf } from '../../domain/plan/plan.ts';
-import { ownersOf } from '../../domain/policy/owners.ts';
+import { computeOwners } from '../../domain/policy/owners.ts';
 import { compileSelector } from '../../domain/policy/select.ts';
 import { NO_TEAM } from '../../domain/policy/team-parts.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
@@ -94,7 +94,7 @@ function costsFor(costs: CostsDocument, { owner, select }: StatusQuery): CostsDo
 function withSome(daemon: DaemonParts, { owner, select }: StatusQuery): DaemonParts {
   const all = [...daemon.fleet.evaluatedComputes()];
   const computes = all.map(({ compute }) => compute);
-  const ownerOf = ownersOf({ rules: daemon.owners(), policies: daemon.policies(), computes });
+  const ownerOf = computeOwners({ rules: daemon.owners(), policies: daemon.policies(), computes });
   const matches = select && compileSelector(select);
   const some = all.filter(
     ({ compute }) =>

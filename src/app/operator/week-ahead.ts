@@ -26,7 +26,7 @@ const MOST_KEPT = 2_000;
 export type Week = { state: 'known'; segments: readonly Segment[] } | { state: 'not_yet' | 'too_often' };
 
 export interface WeekAhead {
-  /** In the order of the subjects; never blocks the event loop for long. */
+  /** In the order of the subjects, one object for all that have the same; never blocks the event loop for long. */
   of(subjects: readonly ForecastSubject[], nowMs: number): Promise<Week[]>;
 }
 
@@ -97,11 +97,14 @@ export function createWeekAhead({ policies, clock }: WeekAheadOptions): WeekAhea
             workOut(current, kind, subject, nowMs),
       );
       await work(current, forecasting, spentMs);
+      const known = new Map<string, Week>();
       return kinds.map((kind, at) => {
         if (selecting[at]?.some((index) => restless.get(index))) return { state: 'too_often' };
-        if (kind === undefined) return { state: 'not_yet' };
-        const fresh = freshOf(kept, kind, nowMs);
-        return fresh ? { state: 'known', segments: cut(fresh.segments, nowMs) } : { state: 'not_yet' };
+        const fresh = kind === undefined ? undefined : freshOf(kept, kind, nowMs);
+        if (kind === undefined || fresh === undefined) return { state: 'not_yet' };
+        const week = known.get(kind) ?? { state: 'known', segments: cut(fresh.segments, nowMs) };
+        known.set(kind, week);
+        return week;
       });
     },
   };

@@ -57,6 +57,30 @@ function firstMatch<T>(rules: readonly GlobRule<T>[]) {
   };
 }
 
+/** Who owns computes by these policies, as long as the rules are the same too. A compute that is read again is another object. */
+const known = new WeakMap<CompiledPolicies, { rules: readonly OwnerRule[]; owners: WeakMap<Compute, string> }>();
+
+/** As {@link ownersOf}, of computes, of which each is looked up once. `computes` has whole projects. */
+export function computeOwners(options: {
+  rules: readonly OwnerRule[];
+  policies: CompiledPolicies;
+  computes: readonly Compute[];
+}): (compute: Compute) => string {
+  const { rules, policies } = options;
+  const before = known.get(policies);
+  const { owners } = before?.rules === rules ? before : { owners: new WeakMap<Compute, string>() };
+  known.set(policies, { rules, owners });
+  let ownerOf: ((unit: UsageUnit) => string) | undefined;
+  return (compute) => {
+    const owner = owners.get(compute);
+    if (owner !== undefined) return owner;
+    ownerOf ??= ownersOf(options);
+    const found = ownerOf(compute);
+    owners.set(compute, found);
+    return found;
+  };
+}
+
 function policyOwner(policies: CompiledPolicies | undefined, computes: readonly Compute[]): string | undefined {
   if (policies === undefined) return undefined;
   const indexes = new Set(computes.flatMap((compute) => policies.selecting(compute)));

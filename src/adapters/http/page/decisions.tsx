@@ -16,7 +16,7 @@ export function Decisions({ decisions, now }: DecisionsProps) {
       head={['When', 'What', 'Change', 'Why']}
       rows={decisions.map((decision) => [
         <Instant iso={decision.at} now={now} />,
-        <Badge kind={decision.kind} />,
+        <Badge kind={kindOf(decision)} />,
         changeWords(decision),
         <Why decision={decision} />,
       ])}
@@ -33,12 +33,18 @@ export function DecisionList({ decisions, now }: DecisionsProps) {
         <li>
           <Instant iso={decision.at} now={now} />{' '}
           {decision.compute_id === '' ? 'the fleet' : <ComputeLink id={decision.compute_id} />}{' '}
-          <Badge kind={decision.kind} /> {changeWords(decision)}{' '}
+          <Badge kind={kindOf(decision)} /> {changeWords(decision)}{' '}
           <span class="dim">{decision.reasons.findLast(({ code }) => code !== 'observe')?.message}</span>
         </li>
       ))}
     </ul>
   );
+}
+
+/** What was held back waits, or was only observed: it has nothing to do with holds. */
+function kindOf({ kind, reasons }: DecisionDocument): string {
+  if (kind !== 'held') return kind;
+  return reasons.some(({ code }) => code === 'observe') ? 'observed' : 'waits';
 }
 
 function Why({ decision: { reasons, policy, who } }: { decision: DecisionDocument }) {

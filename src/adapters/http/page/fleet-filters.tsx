@@ -31,26 +31,23 @@ export function Filters({ query, fleet }: FiltersProps) {
   return (
     <search>
       <form method="get" action="/">
-        <label for="q">Find</label>
-        <input
-          id="q"
-          name="q"
-          type="search"
-          value={q}
-          autocomplete="off"
-          placeholder="id, project, branch, state, policy"
-        />
+        <span class="choice">
+          <label for="q">Find</label>
+          <input id="q" name="q" type="search" value={q} autocomplete="off" placeholder="id, project, policy …" />
+        </span>
         <Choice name="status" label="Status" value={status} any="any status" options={STATUSES} />
         <Choice name="owner" label="Owner" value={owner} any="any owner" options={fleet.owners} />
         <Choice name="group" label="Totals" value={group} any="no totals" options={FLEET_GROUPS} />
-        <label for="sort">Order</label>
-        <select id="sort" name="sort">
-          {FLEET_ORDERS.map((order) => (
-            <option value={order} selected={order === sort}>
-              {ORDER_WORDS[order]}
-            </option>
-          ))}
-        </select>
+        <span class="choice">
+          <label for="sort">Order</label>
+          <select id="sort" name="sort">
+            {FLEET_ORDERS.map((order) => (
+              <option value={order} selected={order === sort}>
+                {ORDER_WORDS[order]}
+              </option>
+            ))}
+          </select>
+        </span>
         {chosen.map((key) => (
           <>
             <input type="hidden" name={key} value={query[key]} />
@@ -77,7 +74,7 @@ interface ChoiceProps {
 export function Choice({ name, label, value, any, options }: ChoiceProps) {
   const all = value === undefined || options.includes(value) ? options : [...options, value];
   return (
-    <>
+    <span class="choice">
       <label for={name}>{label}</label>
       <select id={name} name={name}>
         <option value="">{any}</option>
@@ -87,7 +84,7 @@ export function Choice({ name, label, value, any, options }: ChoiceProps) {
           </option>
         ))}
       </select>
-    </>
+    </span>
   );
 }
 

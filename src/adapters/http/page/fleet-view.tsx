@@ -1,3 +1,4 @@
+import type { Child } from 'hono/jsx';
 import type { DecisionDocument, SettingsDocument, StatusDocument } from '../../../ports/documents.ts';
 import type { Staleness } from '../../../ports/operator.ts';
 import type { FleetDocument, FleetQuery, FleetRowDocument } from '../../../ports/status-page.ts';
@@ -8,7 +9,7 @@ import { wholePage } from './layout.tsx';
 import { NextChange } from './next-change.tsx';
 import { Badge, ComputeLink, Operations, Section, Table } from './parts.tsx';
 import { Notices, Summary, Waiting } from './summary.tsx';
-import { WeekBand } from './week.tsx';
+import { weekBands } from './week.tsx';
 import { sizeWords, timeoutWords } from './words.ts';
 
 export interface FleetViewProps {
@@ -78,20 +79,21 @@ interface ComputesProps {
 
 function Computes({ fleet, query, observing }: ComputesProps) {
   const { computes, known, page, pages, at } = fleet;
+  const bandOf = weekBands(at);
   if (computes.length === 0) return <p class="dim">{known === 0 ? 'No compute is known yet.' : `None of ${known}.`}</p>;
   return (
     <>
       <Table
         caption={captionOf({ fleet, query })}
         head={['Compute', 'Project', 'Owner', 'Status', 'Has', 'Wanted', 'Next change', 'Week ahead']}
-        rows={computes.map((row) => cellsOf(row, at, observing))}
+        rows={computes.map((row) => cellsOf(row, { now: at, observing, band: bandOf(row.week) }))}
       />
       {pages > 1 && <Pages query={query} page={page} pages={pages} />}
     </>
   );
 }
 
-function cellsOf(row: FleetRowDocument, now: string, observing: boolean) {
+function cellsOf(row: FleetRowDocument, { now, observing, band }: { now: string; observing: boolean; band: Child }) {
   const { compute_id, project_name, branch_name, branch_id, owner, status, current, desired, type } = row;
   return [
     <ComputeLink id={compute_id} />,
@@ -106,7 +108,7 @@ function cellsOf(row: FleetRowDocument, now: string, observing: boolean) {
     <SettingsCell settings={current} />,
     <Wanted desired={desired} current={current} />,
     <NextChange row={row} now={now} />,
-    <WeekBand week={row.week} now={now} />,
+    band,
   ];
 }
 

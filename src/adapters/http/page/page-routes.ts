@@ -1,5 +1,6 @@
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
+import { compress } from 'hono/compress';
 import { HTTPException } from 'hono/http-exception';
 import type { z } from 'zod';
 import { EngineAwayError } from '../../../ports/engine.ts';
@@ -32,6 +33,7 @@ interface PageOptions {
 /** The pages for people. */
 export function pageRoutes({ operator, tokens, log }: PageOptions): Hono {
   const app = new Hono();
+  app.use(compress());
   app.on('POST', ['/', '/computes/*', '/holds/*'], ownFormGuard(), bodyLimit({ maxSize: MOST_FORM_BYTES }));
   addFleet(app, operator);
   addWaste(app, operator);

@@ -1,3 +1,5 @@
+import { raw } from 'hono/html';
+import type { Child } from 'hono/jsx';
 import type { SegmentDocument, WeekDocument } from '../../../ports/status-page.ts';
 import { Table } from './parts.tsx';
 import { instantWords, plural, sizeWords, suspendWords, timeoutWords } from './words.ts';
@@ -15,8 +17,18 @@ const ABSENT = {
   too_often: 'a policy changes too often to draw it',
 } as const;
 
+/** Bands by week, each drawn once: in a fleet few weeks differ, and they are most of a page. */
+export function weekBands(now: string): (week: WeekDocument) => Child {
+  const drawn = new Map<WeekDocument, Child>();
+  return (week) => {
+    const band = drawn.get(week) ?? raw(`${<WeekBand week={week} now={now} />}`);
+    drawn.set(week, band);
+    return band;
+  };
+}
+
 /** The week of one compute in a row of a table: its minimum over its maximum. */
-export function WeekBand({ week, now }: { week: WeekDocument; now: string }) {
+function WeekBand({ week, now }: { week: WeekDocument; now: string }) {
   if (week.state !== 'known') return <span class="dim">{ABSENT[week.state]}</span>;
   const { segments } = week;
   const top = Math.max(...segments.map(({ max_cu }) => level(max_cu)), level(1));
