@@ -13,8 +13,8 @@ Examples:
   $ ebb status --url http://127.0.0.1:9464      ask that daemon
   $ ebb status --json | jq .waiting
 
-With an embedded store it asks the daemon that has it open. On Redis and Postgres it reads the store, which doesn't
-contain the current state of computes: --url shows more.`;
+With an embedded store it asks the daemon that has it open. On Redis and Postgres it reads the store: the daemons, and
+what the leader last told of what waits. The current state of computes is not there: --url shows more.`;
 
 /** `ebb status`: how things stand. */
 export function statusCommand(): Command {
@@ -32,6 +32,7 @@ async function showStatus({ owner, select, ...flags }: AccessFlags & FilterFlags
   else printLines(describeStatus(status));
 }
 
+type DaemonDocument = NonNullable<Status['daemons']>[number];
 type Status = Extract<Awaited<ReturnType<Operator['status']>>, { ok: true }>['value'];
 
 /** A status as lines: connections that are missing, what is current, then what else is out of the ordinary. */
@@ -61,17 +62,26 @@ export function describeStatus(status: Status): string[] {
   ];
 }
 
-function daemonLines({ source, mode, set_hash, revision, policies, computes, readiness }: Status): string[] {
+function daemonLines({ source, mode, set_hash, revision, policies, computes, readiness, daemons }: Status): string[] {
   const counts = Object.entries(computes).map(([name, count]) => `${count} ${name}`);
   const set =
     set_hash === null ? [] : [`policy set: ${set_hash.slice(0, 12)}${revision === null ? '' : `, ${revision}`}`];
   const bad = readiness?.checks.filter(({ ok }) => !ok) ?? [];
   return [
-    source === 'store' ? 'from the store, without a daemon' : `mode: ${mode}`,
+    ...(source === 'store' ? ['from the store, without a daemon'] : []),
+    ...(mode === null ? [] : [`mode: ${mode}`]),
+    ...(daemons ?? []).map(daemonLine),
+    ...[...new Set((daemons ?? []).flatMap((one) => one.staged))].map((message) => `staged: ${message}`),
     ...set,
     ...(policies === null ? [] : [`policies: ${policies.map(({ name }) => name).join(', ') || 'none'}`]),
     `computes: ${counts.join(', ') || 'none'}`,
     ...(readiness?.ready ? ['ready'] : []),
     ...bad.map(({ name, message }) => `not ready: ${name}: ${message}`),
   ];
+}
+
+/** `daemon: worker-1:4711, leader, enforce, version 1.2.0, last seen 2026-03-02T09:00:00Z`. */
+function daemonLine({ host, leader, mode, version, last_seen }: DaemonDocument): string {
+  const parts = [host, ...(leader ? ['leader'] : []), mode, `version ${version}`, `last seen ${last_seen}`];
+  return `daemon: ${parts.join(', ')}`;
 }

@@ -55,9 +55,15 @@ async function factsOfDaemon(settings: Settings): Promise<StoredFacts | undefine
     const projects = new Map(
       records.flatMap((one) => Object.keys(one.records).map((computeId) => [computeId, one.project_id] as const)),
     );
+    const staged = status.ok ? [status.value.staged ?? [], status.value.staged_teams].flat() : [];
     // A daemon of an older version does not say.
     const budgets = (status.ok ? (status.value.budgets ?? []) : []).map(outlookOf);
-    return { records: byCompute, projects, holds: holds.map(holdOf), freezes: freezes.map(freezeOf), samples, budgets };
+    const told = {
+      holds: holds.map(holdOf),
+      freezes: freezes.map(freezeOf),
+      staged: staged.map(({ message }) => message),
+    };
+    return { records: byCompute, projects, samples, budgets, ...told };
   } finally {
     await close();
   }

@@ -8,6 +8,7 @@ import { startLeaderRefresh } from '../app/group/leader-refresh.ts';
 import { onlyAsLeader, withRightClock } from '../app/group/pause-queues.ts';
 import { startDelivery } from '../app/notifications/delivery.ts';
 import { createFollowOperations } from '../app/operations/follow.ts';
+import { startReporting } from '../app/operator/daemon-reports.ts';
 import { startWasteRounds } from '../app/recommend/waste-rounds.ts';
 import { createReconcile } from '../app/reconcile/reconcile.ts';
 import { startResync } from '../app/resync.ts';
@@ -23,14 +24,15 @@ import type { DaemonParts } from './daemon-parts.ts';
 /** Starts the daemon that these parts make. */
 export async function startParts(
   parts: DaemonParts,
-  { settings, source, signal }: { settings: Settings; source: RulesSource | undefined; signal: AbortSignal },
+  options: { settings: Settings; source: RulesSource | undefined; signal: AbortSignal; version: string },
 ): Promise<Result<Daemon>> {
+  const { settings, source, signal } = options;
   const { basics, outside, known, deciding, group, hasRunHere } = parts;
   const accounts = settings.accounts.map(({ name }) => name);
   const started = await startDaemon(
     {
       ...{ ...basics, ...outside, ...known, ...deciding, ...group, hasRunHere, reportEvent: parts.reportEvent },
-      ...{ handlers: handlersOf(parts), background: backgroundOf(parts, settings) },
+      ...{ handlers: handlersOf(parts), background: backgroundOf(parts, options) },
       startReloading: () => reloadingOf(parts, source),
     },
     { apiUrl: settings.apiUrl, accounts, queue: settings.queue.shown },
@@ -54,7 +56,10 @@ function handlersOf({ basics, outside, known, deciding, group, reportEvent }: Da
 }
 
 /** What runs by itself. */
-function backgroundOf(parts: DaemonParts, { accounts }: Settings): DaemonDeps['background'] {
+function backgroundOf(
+  parts: DaemonParts,
+  { settings: { accounts }, version }: { settings: Settings; version: string },
+): DaemonDeps['background'] {
   const { basics, outside, known, deciding, group } = parts;
   return [
     () => startUsageRounds({ ...basics, ...outside, ...known, ...deciding, ...group, accounts }),
@@ -64,6 +69,7 @@ function backgroundOf(parts: DaemonParts, { accounts }: Settings): DaemonDeps['b
     () => startDelivery({ ...basics, ...outside, ...deciding, ...group }),
     () => startSampling({ ...basics, ...outside, ...known, ...deciding, ...group }),
     () => startLeaderRefresh({ ...basics, ...outside, ...known, ...deciding, ...group }),
+    () => startReporting({ ...basics, ...outside, ...known, ...deciding, ...group, version }),
   ];
 }
 

@@ -119,7 +119,8 @@ export async function planReading(
     fleet,
     stored,
   });
-  const notes = [...options.notes, ...branchNotes(fleet)];
+  const staged = (stored.staged ?? []).map((message) => `staged: ${message}`);
+  const notes = [...options.notes, ...staged, ...branchNotes(fleet)];
   return {
     ok: true,
     value: {

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
 import { readSamples } from '../app/connections/samples.ts';
+import { readReports } from '../app/operator/daemon-reports.ts';
 import { lostFrom } from '../app/overrides.ts';
 import { readBudgets } from '../app/usage/budget-store.ts';
 import type { Result } from '../common/result.ts';
@@ -25,6 +26,8 @@ export interface StoredFacts {
   freezes: readonly Freeze[];
   samples: ReadonlyMap<string, readonly ConnectionSample[]>;
   budgets: readonly BudgetOutlook[];
+  /** What daemons have staged, one line each. */
+  staged?: readonly string[];
   /** Projects of computes, where what is stored was told by a daemon. */
   projects?: ReadonlyMap<string, string>;
 }
@@ -128,5 +131,6 @@ export async function factsIn(
   const samples = await readSamples(store, wanted.computeIds);
   const [holds, freezes] = await Promise.all([store.holds(wanted.nowMs), store.freezes(wanted.nowMs)]);
   const budgets = (await readBudgets(store)) ?? [];
-  return { records, holds, freezes, samples, budgets };
+  const staged = (await readReports(store, wanted.nowMs)).flatMap((daemon) => daemon.staged);
+  return { records, holds, freezes, samples, budgets, staged: [...new Set(staged)] };
 }

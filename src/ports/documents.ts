@@ -214,6 +214,26 @@ export interface StatusDocument {
   costs: CostsDocument | null;
   /** Of which anything is known. */
   budgets: BudgetDocument[];
+  /** Who shares the store, the leader first; null where one of them was asked. */
+  daemons: DaemonDocument[] | null;
+}
+
+/** What a daemon tells of itself in the store every 30 s. */
+export interface DaemonDocument {
+  /** `HOST:PID`. */
+  host: string;
+  version: string;
+  mode: 'enforce' | 'observe';
+  leader: boolean;
+  /** One that has ended gracefully is gone; what was killed stays for a day. */
+  last_seen: string;
+  /** Of the policies that it decides by. */
+  set_hash: string;
+  /** One line each. */
+  staged: string[];
+  waiting: StatusDocument['waiting'];
+  /** The first few. */
+  unmet_headroom: NonNullable<StatusDocument['unmet_headroom']>;
 }
 
 export interface ReleaseDocument {

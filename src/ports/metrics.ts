@@ -30,6 +30,7 @@ const BACKGROUND_TASKS = [
   'usage',
   'waste',
   'notifications',
+  'daemon_report',
 ] as const;
 
 export type BackgroundTask = (typeof BACKGROUND_TASKS)[number];

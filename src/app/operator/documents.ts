@@ -5,7 +5,7 @@ import { describeStep } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { Freeze } from '../../domain/overrides/freezes.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
-import { reasonsOf } from '../../domain/plan/plan.ts';
+import { gatesOf, reasonsOf } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { HistoryEntry } from '../../domain/records/history.ts';
 import { ascending } from '../../domain/sorted.ts';
@@ -18,8 +18,10 @@ import type {
   HoldDocument,
   OperationDocument,
   SettingsDocument,
+  StatusDocument,
 } from '../../ports/documents.ts';
 import { MOST_PER_PAGE, type Page, type PageQuery } from '../../ports/operator.ts';
+import type { Fleet } from '../fleet/fleet.ts';
 
 export function settingsDocument(settings: Partial<ComputeSettings>): SettingsDocument {
   const { minCu = null, maxCu = null, suspendTimeoutSeconds = null } = settings;
@@ -145,4 +147,31 @@ export function boundedLimit(limit: number): number {
 export function unmetHeadroom({ decision }: Pick<EvaluatedCompute, 'decision'>): string | undefined {
   const step = decision.trace.find(({ code }) => code === 'headroom_unmet');
   return step && describeStep(step);
+}
+
+/** Of every list a status shows at most so many; the other pages have all. */
+export const MOST_SHOWN = 100;
+
+/** What tells how the fleet stands. */
+export interface FleetDeps {
+  fleet: Pick<Fleet, 'evaluatedComputes'>;
+}
+
+/** Computes that have fewer connections than they need, and no size that policies allow gives them. */
+export function unmetOf({ fleet }: FleetDeps): NonNullable<StatusDocument['unmet_headroom']> {
+  const unmet = [...fleet.evaluatedComputes()].flatMap((evaluatedCompute) => {
+    const { projectId, computeId } = evaluatedCompute.compute;
+    const message = unmetHeadroom(evaluatedCompute);
+    return message === undefined ? [] : [{ project_id: projectId, compute_id: computeId, message }];
+  });
+  return unmet.slice(0, MOST_SHOWN);
+}
+
+/** What waits, by the gate that holds it, the most first. */
+export function countWaiting({ fleet }: FleetDeps): StatusDocument['waiting'] {
+  const counts = new Map<string, number>();
+  for (const { plan } of fleet.evaluatedComputes()) {
+    for (const reason of new Set(gatesOf(plan))) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  }
+  return [...counts].map(([reason, computes]) => ({ reason, computes })).toSorted((a, b) => b.computes - a.computes);
 }

@@ -1,4 +1,4 @@
-import { gatesOf } from '../../domain/plan/plan.ts';
+import type { Freeze } from '../../domain/overrides/freezes.ts';
 import { computeOwners } from '../../domain/policy/owners.ts';
 import { compileSelector } from '../../domain/policy/select.ts';
 import { NO_TEAM } from '../../domain/policy/team-parts.ts';
@@ -11,12 +11,10 @@ import type { OperatorResult, StatusQuery } from '../../ports/operator.ts';
 import { frozenBy, statusOf } from '../evaluate/compute-status.ts';
 import { budgetDocument, readBudgets } from '../usage/budget-store.ts';
 import { readSummary, summaryOfOwner } from '../usage/cost-summary.ts';
-import { freezeDocument, holdDocument, operationsOf, unmetHeadroom } from './documents.ts';
+import { readReports } from './daemon-reports.ts';
+import { countWaiting, freezeDocument, holdDocument, MOST_SHOWN, operationsOf, unmetOf } from './documents.ts';
 import { limitsOf } from './hold-limits.ts';
 import { type DaemonParts, fail, type OperatorParts } from './parts.ts';
-
-/** Of every list a status shows at most so many; the other pages have all. */
-const MOST_SHOWN = 100;
 
 /** How things stand, at a glance: of the daemon where there is one, else of what is stored. */
 export async function status(parts: OperatorParts, query: StatusQuery = {}): Promise<OperatorResult<StatusDocument>> {
@@ -36,7 +34,6 @@ export async function status(parts: OperatorParts, query: StatusQuery = {}): Pro
   const limitOf = await limitsOf(parts);
   const shared = {
     at: isoInstant(nowMs),
-    revision: null,
     holds: holds.slice(0, MOST_SHOWN).map((hold) => holdDocument(hold, limitOf(hold))),
     freezes: freezes.slice(0, MOST_SHOWN).map(freezeDocument),
     stopped_fights: stoppedFights(known),
@@ -45,20 +42,19 @@ export async function status(parts: OperatorParts, query: StatusQuery = {}): Pro
     costs: summary && costsFor(summary, query),
     budgets: ((await readBudgets(store)) ?? []).map((state) => budgetDocument(state, nowMs)),
   };
-  if (!daemon) {
-    const setHash = (await store.generation())?.setHash ?? null;
-    const computes = {
-      known: known.length,
-      degraded: known.filter(({ record }) => isDegraded(worstFailures(record))).length,
-    };
-    const unknown = { mode: null, policies: null, staged: null, staged_teams: [], policy_problems: null };
-    const unseen = { unmet_headroom: null, manual_changes: null };
-    const stored = { set_hash: setHash, computes, waiting: [], readiness: null };
-    return { ok: true, value: { ...shared, ...unknown, ...unseen, ...stored, source: 'store' } };
-  }
+  const own = daemon ? await ofDaemon(daemon, freezes, nowMs) : await ofStore(parts, known, nowMs);
+  return { ok: true, value: { ...shared, ...own } };
+}
+
+type Shared = 'at' | 'holds' | 'freezes' | 'stopped_fights' | 'degraded' | 'operations' | 'costs' | 'budgets';
+
+async function ofDaemon(
+  daemon: DaemonParts,
+  freezes: readonly Freeze[],
+  nowMs: number,
+): Promise<Omit<StatusDocument, Shared>> {
   const { set } = daemon.policies();
-  const value: StatusDocument = {
-    ...shared,
+  return {
     source: 'daemon',
     mode: daemon.mode,
     set_hash: set.hash,
@@ -71,15 +67,37 @@ export async function status(parts: OperatorParts, query: StatusQuery = {}): Pro
     ...stagedDocuments(daemon),
     policy_problems: daemon.policyProblems().slice(0, MOST_SHOWN),
     readiness: await daemon.readiness(),
+    daemons: null,
   };
-  return { ok: true, value };
+}
+
+/** What is stored, and what the leader tells there: it has the whole fleet; the others may have a part of it. */
+async function ofStore(
+  { store }: OperatorParts,
+  known: readonly Known[],
+  nowMs: number,
+): Promise<Omit<StatusDocument, Shared>> {
+  const daemons = await readReports(store, nowMs);
+  const [first] = daemons;
+  const failed = known.filter(({ record }) => isDegraded(worstFailures(record)));
+  return {
+    source: 'store',
+    mode: first?.mode ?? null,
+    set_hash: (await store.generation())?.setHash ?? null,
+    revision: null,
+    computes: { known: known.length, degraded: failed.length },
+    waiting: first?.waiting ?? [],
+    unmet_headroom: first?.unmet_headroom ?? null,
+    ...{ policies: null, staged: null, staged_teams: [], policy_problems: null, manual_changes: null, readiness: null },
+    daemons,
+  };
 }
 
 /** Why nothing can be shown of an owner; undefined if there is one of this name, or none is asked for. */
 function unknownOwner(daemon: DaemonParts, costs: CostsDocument | null, owner: string | undefined): string | undefined {
   if (owner === undefined) return undefined;
   const computes = [...daemon.fleet.evaluatedComputes()].map(({ compute }) => compute);
-  const ownerOf = ownersOf({ rules: daemon.owners(), policies: daemon.policies(), computes });
+  const ownerOf = computeOwners({ rules: daemon.owners(), policies: daemon.policies(), computes });
   const owners = new Set([...computes.map(ownerOf), ...(costs?.owners ?? []).map((one) => one.owner)]);
   return owners.has(owner) ? undefined : `nothing belongs to ${owner}; owners are ${[...owners].sort().join(', ')}`;
 }
@@ -158,15 +176,6 @@ function manualChangesOf({ fleet }: DaemonParts): NonNullable<StatusDocument['ma
   return changed.slice(0, MOST_SHOWN);
 }
 
-function unmetOf({ fleet }: DaemonParts): NonNullable<StatusDocument['unmet_headroom']> {
-  const unmet = [...fleet.evaluatedComputes()].flatMap((evaluatedCompute) => {
-    const { projectId, computeId } = evaluatedCompute.compute;
-    const message = unmetHeadroom(evaluatedCompute);
-    return message === undefined ? [] : [{ project_id: projectId, compute_id: computeId, message }];
-  });
-  return unmet.slice(0, MOST_SHOWN);
-}
-
 function countStatuses(daemon: DaemonParts, isFrozen: ReturnType<typeof frozenBy>): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const evaluatedCompute of daemon.fleet.evaluatedComputes()) {
@@ -174,12 +183,4 @@ function countStatuses(daemon: DaemonParts, isFrozen: ReturnType<typeof frozenBy
     counts[one] = (counts[one] ?? 0) + 1;
   }
   return counts;
-}
-
-function countWaiting({ fleet }: DaemonParts): StatusDocument['waiting'] {
-  const counts = new Map<string, number>();
-  for (const { plan } of fleet.evaluatedComputes()) {
-    for (const reason of new Set(gatesOf(plan))) counts.set(reason, (counts.get(reason) ?? 0) + 1);
-  }
-  return [...counts].map(([reason, computes]) => ({ reason, computes })).toSorted((a, b) => b.computes - a.computes);
 }

@@ -104,7 +104,12 @@ export async function startSimulatedDaemon(options: {
   if (!parts.ok) throw new Error(parts.problem);
   const { store, queue } = parts.value.outside;
   opened.push(() => queue.close(0));
-  const starting = startParts(parts.value, { settings, source: undefined, signal: new AbortController().signal });
+  const starting = startParts(parts.value, {
+    settings,
+    source: undefined,
+    signal: new AbortController().signal,
+    version: '1.2.3',
+  });
   await clock.runTo(options.fromMs + 1);
   const started = await starting;
   if (!started.ok) throw new Error(started.problem);

@@ -177,6 +177,12 @@ const Budget: z.ZodType<BudgetDocument> = z
   })
   .meta({ id: 'Budget', description: 'A budget in one account, in CU-hours or dollars.' });
 
+const Daemon = z.object({
+  ...{ host: text, version: text, mode: z.enum(['enforce', 'observe']), leader: z.boolean(), last_seen: instant },
+  ...{ set_hash: hash, staged: texts, waiting: z.array(z.object({ reason: text, computes: z.number() })) },
+  unmet_headroom: z.array(z.object({ ...computeName, message: text })),
+});
+
 export const Status: z.ZodType<StatusDocument> = z
   .object({
     at: instant,
@@ -200,6 +206,7 @@ export const Status: z.ZodType<StatusDocument> = z
     readiness: Readiness.nullable(),
     costs: Costs.nullable(),
     budgets: z.array(Budget),
+    daemons: z.array(Daemon).nullable(),
     ...age,
   })
   .meta({ id: 'Status' });

@@ -1,0 +1,85 @@
+import { expect, it } from 'vitest';
+import { type ReportDeps, readReports, startReporting } from '../../src/app/operator/daemon-reports.ts';
+import type { OperatorParts } from '../../src/app/operator/parts.ts';
+import { status } from '../../src/app/operator/status.ts';
+import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
+import { describeStatus } from '../../src/cli/status.ts';
+import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
+import { aCompute, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
+
+const NOON = at('2026-03-02T12:00:00Z');
+const policies = compiled(aSchedule());
+const compute = aCompute();
+const record = aRecord();
+const situation = { policies, compute, record, mode: 'observe', projectBusy: false, nowMs: NOON } as const;
+const evaluated = { compute, record, ...evaluate(situation) };
+
+/** A store of bytes, with what two daemons share. */
+function group() {
+  const kept = new Map<string, Uint8Array>();
+  const store = {
+    usageUnits: async () => [...kept.keys()],
+    usage: async (_account: string, units: readonly string[]) =>
+      new Map(units.flatMap((unit) => (kept.has(unit) ? [[unit, kept.get(unit) as Uint8Array] as const] : []))),
+    putUsage: async (_account: string, usage: ReadonlyMap<string, Uint8Array>) => {
+      for (const [unit, bytes] of usage) kept.set(unit, bytes);
+    },
+    deleteUsage: async (_account: string, units: readonly string[]) => units.forEach((unit) => void kept.delete(unit)),
+    ...{
+      holds: async () => [],
+      freezes: async () => [],
+      projectIds: async () => [],
+      generation: async () => undefined,
+    },
+  };
+  return { kept, store };
+}
+
+function daemonOf(store: object, { isHeld = false, nowMs = NOON, isAlone = false } = {}) {
+  return startReporting({
+    ...{ store, mode: 'observe', version: '1.2.3', rhythm: { resyncMs: 30_000 } },
+    clock: { now: () => nowMs, every: () => ({ close: async () => {} }) },
+    leaderLease: { isHeld: () => isHeld, isAlone },
+    fleet: { evaluatedComputes: () => (isHeld ? [evaluated] : []) },
+    sets: createPolicySets({ stages: false, accepted: undefined }),
+    rules: { current: { policies } },
+    runInBackground: async (_task: string, round: () => Promise<void>) => round(),
+  } as unknown as ReportDeps);
+}
+
+it('daemons tell the store of themselves, the leader also what waits, until they end', async () => {
+  const { store } = group();
+  const follower = daemonOf(store);
+  const leader = daemonOf(store, { isHeld: true });
+  const found = await status({ store, now: async () => NOON } as unknown as OperatorParts);
+  if (!found.ok) throw new Error(found.error.message);
+  expect(found.value).toMatchObject({
+    ...{ source: 'store', mode: 'observe', waiting: [{ reason: 'observe', computes: 1 }], unmet_headroom: [] },
+    daemons: [
+      { leader: true, version: '1.2.3', set_hash: policies.set.hash },
+      { leader: false, waiting: [] },
+    ],
+  });
+  expect(describeStatus(found.value).join('\n')).toMatch(
+    /daemon: \S+:\d+, leader, observe, version 1\.2\.3, last seen 2026-03-02T12:00:00Z\n(.|\n)*waiting \(observe\): 1/,
+  );
+  await leader.close();
+  expect(await readReports(store, NOON)).toMatchObject([{ leader: false }]);
+  await follower.close();
+  expect(await readReports(store, NOON)).toEqual([]);
+});
+
+it('a daemon that was killed is shown for a day, and what nobody can read is left out', async () => {
+  const { store, kept } = group();
+  daemonOf(store, { nowMs: NOON - 23 * 3_600_000 });
+  daemonOf(store, { nowMs: NOON - 25 * 3_600_000 });
+  kept.set('daemon x', new TextEncoder().encode('{"later":true}'));
+  expect(await readReports(store, NOON)).toMatchObject([{ last_seen: '2026-03-01T13:00:00Z' }]);
+  expect(kept.size).toBe(2);
+});
+
+it('a daemon on a store of its own is asked itself', async () => {
+  const { store, kept } = group();
+  daemonOf(store, { isAlone: true });
+  expect(kept.size).toBe(0);
+});
