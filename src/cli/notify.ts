@@ -27,7 +27,7 @@ async function notify(action: Action, target: string | undefined, flags: AccessF
   if (target === undefined) throw new UserError(`notify ${action}: name a receiver of ebb.yaml`);
   if (action === 'test') return test(target, flags);
   const { ids } = await withOperator(flags, ({ operator }) =>
-    answered(operator.settleNotifications({ action, target })),
+    answered(operator.retryOrDropNotifications({ action, target })),
   );
   if (flags.json) printJson({ ids });
   else printLines([`${ids.length} ${action === 'retry' ? 'will be sent again' : 'dropped'}`]);

@@ -21,13 +21,13 @@ export interface NotificationsDocument {
   notifications: QueuedNotificationDocument[];
 }
 
-export interface SettleNotifications {
+export interface RetryOrDropNotifications {
   /** Sends dead ones again, or forgets what is dead or waits. */
   action: 'retry' | 'drop';
   /** A receiver, of which all dead ones are meant; or the id of one notification. */
   target: string;
 }
 
-export interface SettledDocument {
+export interface NotificationIdsDocument {
   ids: string[];
 }

@@ -14,7 +14,7 @@ import type {
   StatusDocument,
   UsageDocument,
 } from './documents.ts';
-import type { NotificationsDocument, SettledDocument, SettleNotifications } from './notifications.ts';
+import type { NotificationIdsDocument, NotificationsDocument, RetryOrDropNotifications } from './notifications.ts';
 import type { ComputeDetailDocument, FleetDocument, FleetQuery } from './status-page.ts';
 import type { WasteDocument, WasteQuery } from './waste.ts';
 
@@ -149,7 +149,7 @@ export interface Operator {
   waste(query: WasteQuery): Promise<OperatorResult<WasteDocument>>;
   /** What waits to be sent to receivers, and what could not be. */
   notifications(): Promise<OperatorResult<NotificationsDocument>>;
-  settleNotifications(request: SettleNotifications): Promise<OperatorResult<SettledDocument>>;
+  retryOrDropNotifications(request: RetryOrDropNotifications): Promise<OperatorResult<NotificationIdsDocument>>;
 }
 
 /** While the store can't be asked: what is shown is of this instant. */

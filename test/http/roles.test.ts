@@ -26,7 +26,7 @@ const tokenOf = (name: string) => `token-of-${name}-0123456789`;
 /** What each route is about, said here once more: the table must not mark its own work. */
 const KINDS: Record<string, 'operate' | 'freeze' | 'approve'> = {
   ...{ hold: 'operate', endHold: 'operate', release: 'operate', restore: 'operate' },
-  settleNotifications: 'operate',
+  retryOrDropNotifications: 'operate',
   ...{ freeze: 'freeze', unfreeze: 'freeze', unfreezeAll: 'freeze', approve: 'approve' },
 };
 /** Every route may be asked about what is of team web, of team api, and, where that can be said, about everything. */
@@ -92,7 +92,7 @@ afterAll(async () => {
 
 /** What can be said of everything only: a receiver may be that of several teams. */
 const OF_ALL: Record<string, { body: object }> = {
-  settleNotifications: { body: { action: 'drop', target: 'ops' } },
+  retryOrDropNotifications: { body: { action: 'drop', target: 'ops' } },
 };
 
 /** A request to a route about a subject; undefined where the route can't be about it. */

@@ -46,20 +46,20 @@ describe('what people see of notifications, and do with those that are dead', ()
 
   it('sends the dead ones of a receiver again, or one of them', async () => {
     const all = await queued();
-    const done = await all.operator.settleNotifications({ action: 'retry', target: 'ops' });
+    const done = await all.operator.retryOrDropNotifications({ action: 'retry', target: 'ops' });
     expect(done).toEqual({ ok: true, value: { ids: ['a>ops', 'b>ops'] } });
     expect([await all.idsOf('ops', 'waiting'), await all.idsOf('ops', 'dead')]).toEqual([['a>ops', 'b>ops'], []]);
     const one = await queued();
-    await one.operator.settleNotifications({ action: 'retry', target: 'b>ops' });
+    await one.operator.retryOrDropNotifications({ action: 'retry', target: 'b>ops' });
     expect(await one.idsOf('ops', 'waiting')).toEqual(['b>ops']);
   });
 
   it('drops the dead ones of a receiver, or one that waits, and says where there is none', async () => {
     const { operator, idsOf } = await queued();
-    expect(await operator.settleNotifications({ action: 'drop', target: 'ops' })).toMatchObject({ ok: true });
-    expect(await operator.settleNotifications({ action: 'drop', target: 'a>web' })).toMatchObject({ ok: true });
+    expect(await operator.retryOrDropNotifications({ action: 'drop', target: 'ops' })).toMatchObject({ ok: true });
+    expect(await operator.retryOrDropNotifications({ action: 'drop', target: 'a>web' })).toMatchObject({ ok: true });
     expect([await idsOf('ops', 'dead'), await idsOf('web', 'waiting')]).toEqual([[], ['b>web']]);
-    expect(await operator.settleNotifications({ action: 'drop', target: 'web' })).toMatchObject({
+    expect(await operator.retryOrDropNotifications({ action: 'drop', target: 'web' })).toMatchObject({
       ok: false,
       error: { code: 'not_found' },
     });

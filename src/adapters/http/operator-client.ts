@@ -69,7 +69,7 @@ export function createOperatorClient(options: OperatorClientOptions): Operator {
     usage: (query) => page('usage', { ...query }),
     waste: (query) => ask('waste', { query: { ...query } }),
     notifications: () => ask('notifications'),
-    settleNotifications: (body) => ask('settleNotifications', { body }),
+    retryOrDropNotifications: (body) => ask('retryOrDropNotifications', { body }),
   };
 }
 

@@ -5,7 +5,7 @@ import { listComputes } from './computes.ts';
 import { boundedLimit, decisionDocument } from './documents.ts';
 import { listFreezes, setFreeze, unfreeze } from './freezes.ts';
 import { listHolds, setHold } from './holds.ts';
-import { listNotifications, settleNotifications } from './notifications.ts';
+import { listNotifications, retryOrDropNotifications } from './notifications.ts';
 import { auditOf, fail, type OperatorParts } from './parts.ts';
 import { release } from './release.ts';
 import { restore } from './restore.ts';
@@ -45,7 +45,7 @@ export function createOperator(parts: OperatorParts): Operator {
     usage: (query) => listUsage(parts, query),
     waste: (query) => waste(parts, query),
     notifications: () => listNotifications(parts),
-    settleNotifications: (request) => settleNotifications(parts, request),
+    retryOrDropNotifications: (request) => retryOrDropNotifications(parts, request),
   };
 }
 

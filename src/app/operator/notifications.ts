@@ -1,9 +1,9 @@
 import { isoInstant } from '../../domain/time/instants.ts';
 import type {
+  NotificationIdsDocument,
   NotificationsDocument,
   QueuedNotificationDocument,
-  SettledDocument,
-  SettleNotifications,
+  RetryOrDropNotifications,
 } from '../../ports/notifications.ts';
 import type { OperatorResult } from '../../ports/operator.ts';
 import type { QueuedEntry } from '../../ports/outbox.ts';
@@ -11,8 +11,8 @@ import { fail, type OperatorParts } from './parts.ts';
 
 /** So many of each receiver and state are listed. */
 const MOST_LISTED = 50;
-/** So many dead ones are settled at a time. */
-const MOST_SETTLED = 10_000;
+/** So many dead ones are retried or dropped at a time. */
+const MOST_AT_ONCE = 10_000;
 
 /** What waits in the outbox, and what could not be sent. */
 export async function listNotifications({ store }: OperatorParts): Promise<OperatorResult<NotificationsDocument>> {
@@ -36,18 +36,18 @@ function documentOf({ id, receiver, state, tries, error, atMs, body }: QueuedEnt
 }
 
 /** Sends dead notifications again, or forgets them; one that waits can be forgotten by its id. */
-export async function settleNotifications(
+export async function retryOrDropNotifications(
   { store }: OperatorParts,
-  { action, target }: SettleNotifications,
-): Promise<OperatorResult<SettledDocument>> {
-  const dead = await store.outbox({ receiver: target, state: 'dead', limit: MOST_SETTLED });
+  { action, target }: RetryOrDropNotifications,
+): Promise<OperatorResult<NotificationIdsDocument>> {
+  const dead = await store.outbox({ receiver: target, state: 'dead', limit: MOST_AT_ONCE });
   const ids = dead.length > 0 ? dead.map(({ id }) => id) : [target];
-  const settled: string[] = [];
+  const done: string[] = [];
   for (const id of ids) {
     const isDone =
       action === 'drop' ? await store.removeOutbox(id) : await store.deferOutbox(id, { state: 'waiting', tries: 0 });
-    if (isDone) settled.push(id);
+    if (isDone) done.push(id);
   }
-  if (settled.length > 0) return { ok: true, value: { ids: settled } };
+  if (done.length > 0) return { ok: true, value: { ids: done } };
   return fail('not_found', `${target} is no receiver with dead notifications, and the id of none: see ebb notify list`);
 }

@@ -31,7 +31,7 @@ export interface PagesJournal {
 /** Opens the journal of runs that ask the same; each page of an earlier one is given to `onPage`, in the order in which they were read. */
 export async function openJournal(options: {
   folder: string;
-  /** What was asked: another question begins anew. */
+  /** What was asked: another question starts over. */
   asked: { apiUrl: string; group: string; days: number };
   nowMs: number;
   onPage: (page: JournalPage) => void;

@@ -1,6 +1,10 @@
 /** Notifications as the API shows them, and what may be told about them. */
 import { z } from 'zod';
-import type { NotificationsDocument, SettledDocument, SettleNotifications } from '../../../ports/notifications.ts';
+import type {
+  NotificationIdsDocument,
+  NotificationsDocument,
+  RetryOrDropNotifications,
+} from '../../../ports/notifications.ts';
 import { age, instant, text } from './documents.ts';
 
 const Queued = z.object({
@@ -27,13 +31,13 @@ export const Notifications: z.ZodType<NotificationsDocument> = z.object({
   ...age,
 });
 
-export const Settled: z.ZodType<SettledDocument> = z.object({ ids: z.array(text) });
+export const NotificationIds: z.ZodType<NotificationIdsDocument> = z.object({ ids: z.array(text) });
 
-export const SettleNotificationsBody = z.strictObject({
+export const RetryOrDropBody = z.strictObject({
   action: z.enum(['retry', 'drop']),
   target: z
     .string()
     .min(1)
     .max(500)
     .describe('A receiver, of which all dead ones are meant; or the id of one notification.'),
-}) satisfies z.ZodType<SettleNotifications>;
+}) satisfies z.ZodType<RetryOrDropNotifications>;

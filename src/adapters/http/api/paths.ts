@@ -11,7 +11,7 @@ export const API_PATHS = {
   usage: ['get', '/usage'],
   waste: ['get', '/waste'],
   notifications: ['get', '/notifications'],
-  settleNotifications: ['post', '/notifications'],
+  retryOrDropNotifications: ['post', '/notifications'],
   holds: ['get', '/holds'],
   hold: ['post', '/holds'],
   endHold: ['delete', '/holds/{id}'],

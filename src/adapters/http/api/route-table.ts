@@ -19,7 +19,7 @@ import {
   WasteQuery,
 } from './bodies.ts';
 import { age, Compute, Decision, Freeze, Hold, Plan, Released, Restored, Status, text } from './documents.ts';
-import { Notifications, Settled, SettleNotificationsBody } from './notification-documents.ts';
+import { NotificationIds, Notifications, RetryOrDropBody } from './notification-documents.ts';
 import { ComputeDetail, Fleet } from './page-documents.ts';
 import { API_PATHS, type RouteName } from './paths.ts';
 import { Waste } from './waste-documents.ts';
@@ -169,10 +169,10 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
     ...{ summary: 'Notifications that wait, or could not be sent', answer: Notifications },
     run: ({ operator }) => operator.notifications(),
   }),
-  settleNotifications: route({
-    ...{ summary: 'Send dead notifications again, or drop them', body: SettleNotificationsBody, answer: Settled },
+  retryOrDropNotifications: route({
+    ...{ summary: 'Send dead notifications again, or drop them', body: RetryOrDropBody, answer: NotificationIds },
     ...operates(() => 'all'),
-    run: ({ operator, body }) => operator.settleNotifications(body),
+    run: ({ operator, body }) => operator.retryOrDropNotifications(body),
   }),
   holds: route({
     ...{ summary: 'Active holds', query: PageQuery },
