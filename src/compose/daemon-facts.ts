@@ -58,12 +58,12 @@ async function factsOfDaemon(settings: Settings): Promise<StoredFacts | undefine
     const staged = status.ok ? [status.value.staged ?? [], status.value.staged_teams].flat() : [];
     // A daemon of an older version does not say.
     const budgets = (status.ok ? (status.value.budgets ?? []) : []).map(outlookOf);
-    const told = {
+    const stated = {
       holds: holds.map(holdOf),
       freezes: freezes.map(freezeOf),
       staged: staged.map(({ message }) => message),
     };
-    return { records: byCompute, projects, samples, budgets, ...told };
+    return { records: byCompute, projects, samples, budgets, ...stated };
   } finally {
     await close();
   }

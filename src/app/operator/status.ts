@@ -71,7 +71,7 @@ async function ofDaemon(
   };
 }
 
-/** What is stored, and what the leader tells there: it has the whole fleet; the others may have a part of it. */
+/** What is stored, and what the leader reports there: it has the whole fleet; the others may have a part of it. */
 async function ofStore(
   { store }: OperatorParts,
   known: readonly Known[],

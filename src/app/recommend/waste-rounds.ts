@@ -64,7 +64,7 @@ export function startWasteRounds(deps: WasteRoundsDeps): Running {
     const errors: ControlApiError[] = [];
     await pLimit(AT_A_TIME).map(dueProjects(deps, ofLeader), async (cached) => {
       if (stop.signal.aborted || !leaderLease.isHeld()) return;
-      const error = await look(deps, cached, ofLeader, stop.signal);
+      const error = await refreshFindings(deps, cached, ofLeader, stop.signal);
       if (error) errors.push(error);
     });
     if (stop.signal.aborted) return;
@@ -114,7 +114,7 @@ function dueProjects({ fleet, clock }: WasteRoundsDeps, known: ReadonlyMap<strin
     .sort((a, b) => dueMs(a) - dueMs(b));
 }
 
-async function look(
+async function refreshFindings(
   deps: WasteRoundsDeps,
   { project, computes }: CachedProject,
   known: Map<string, Known>,

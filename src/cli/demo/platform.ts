@@ -90,8 +90,8 @@ export interface DemoPlatform {
   /** Clients connect, stay, and reconnect when a restart drops them. */
   visit(visit: Visit): Promise<void>;
   use(): Promise<ComputeUse[]>;
-  /** The control API tells usage, or no longer. */
-  tellUsage(isTold: boolean): Promise<void>;
+  /** The control API serves usage, or no longer. */
+  serveUsage(isServed: boolean): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -119,8 +119,8 @@ export async function startPlatform({ clock }: { clock: DemoTime }): Promise<Dem
       const answer = await request(url, { method: 'POST', headers, body });
       await answer.body.dump();
     },
-    async tellUsage(isTold) {
-      const body = JSON.stringify({ routes: isTold ? 'both' : 'none' });
+    async serveUsage(isServed) {
+      const body = JSON.stringify({ routes: isServed ? 'both' : 'none' });
       const headers = { 'content-type': 'application/json' };
       await (await request(`${own}/consumption`, { method: 'POST', headers, body })).body.dump();
     },

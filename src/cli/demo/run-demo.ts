@@ -90,9 +90,9 @@ async function playDemo(flags: DemoFlags, { cleanUp, signal, stopped }: Stage): 
   await liveTheDay({ platforms: [managed, untouched], clock, signal, onTick: narrator.narrateUntil });
   const estimate = await readEstimate(daemon.url);
   const settings = demoSettings({ folder, queueUrl, platform: managed });
-  await managed.tellUsage(true);
+  await managed.serveUsage(true);
   const measured = await measureDay({ settings, before: SETTINGS_BEFORE, hadOf: had.spansOf });
-  await managed.tellUsage(false);
+  await managed.serveUsage(false);
   await narrateTheEnd({ narrator, managed, untouched, estimate, measured });
   if (!flags.keep) return;
   writeOut(`\nStill up: ${daemon.url}/metrics. Ctrl-C ends it.\n`);
