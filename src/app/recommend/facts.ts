@@ -6,8 +6,8 @@ import { byGlob, type GlobRule, type OwnerRule, ownersOf } from '../../domain/po
 import type { RecommendFacts } from '../../domain/recommend/finding.ts';
 import type { PastCompute } from './past.ts';
 
-/** What people have said that findings depend on. */
-export interface SaidOfComputes {
+/** What people have written that findings depend on. */
+export interface GivenByPeople {
   owners: readonly OwnerRule[];
   coldStartWorthMs: readonly GlobRule<number>[];
   /** Absent: there are none, or they can't be read. */
@@ -18,16 +18,16 @@ export interface SaidOfComputes {
 }
 
 /** The past of computes with what the settings, the present policies and active holds say of them, one after the other. */
-export function* recommendFacts(past: readonly PastCompute[], said: SaidOfComputes): Generator<RecommendFacts> {
-  const { owners, policies, holds } = said;
+export function* recommendFacts(past: readonly PastCompute[], given: GivenByPeople): Generator<RecommendFacts> {
+  const { owners, policies, holds } = given;
   const ownerOf = ownersOf({ rules: owners, policies, computes: past.map(({ compute }) => compute) });
-  const worthOf = byGlob(said.coldStartWorthMs);
+  const worthOf = byGlob(given.coldStartWorthMs);
   for (const { readHistory, ...one } of past) {
     const coldStartWorthMs = worthOf(one.compute);
     yield {
       ...one,
       ...(coldStartWorthMs !== undefined && { coldStartWorthMs }),
-      ...{ history: readHistory(), profile: said.profileOf(one.compute.account), owner: ownerOf(one.compute) },
+      ...{ history: readHistory(), profile: given.profileOf(one.compute.account), owner: ownerOf(one.compute) },
       decided: { ...(policies && byPolicy(one, policies)), ...byHold(one, holds) },
     };
   }
