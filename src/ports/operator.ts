@@ -149,7 +149,10 @@ export interface Operator {
   waste(query: WasteQuery): Promise<OperatorResult<WasteDocument>>;
   /** What waits to be sent to receivers, and what could not be. */
   notifications(): Promise<OperatorResult<NotificationsDocument>>;
-  retryOrDropNotifications(request: RetryOrDropNotifications): Promise<OperatorResult<NotificationIdsDocument>>;
+  retryOrDropNotifications(
+    request: RetryOrDropNotifications,
+    caller?: Caller,
+  ): Promise<OperatorResult<NotificationIdsDocument>>;
 }
 
 /** While the store can't be asked: what is shown is of this instant. */

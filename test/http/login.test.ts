@@ -151,6 +151,17 @@ describe('tokens of a login provider', () => {
     expect((await lines())[0]).toMatchObject({ kind: 'refused', who: person });
   });
 
+  it('leave a line in the audit when they retry or drop notifications', async () => {
+    const waiting = { id: 'a>ops', receiver: 'ops', subject: 'fleet', atMs: 0, body: '{}' };
+    await parts.store.appendOutbox([waiting]);
+    const body = { action: 'drop', target: 'a>ops' };
+    expect(await ask(await provider.tokenFor('root'), 'POST', '/api/v1/notifications', body)).toMatchObject({
+      ...{ status: 200, body: { ids: ['a>ops'] } },
+    });
+    const line = { kind: 'notification', who: 'root', verified: true, requestId: 'asked-1' };
+    expect((await lines())[0]).toMatchObject({ ...line, reasons: [{ message: 'dropped: a notification, a>ops' }] });
+  });
+
   it('allow reading to all that have a role, and to nobody else', async () => {
     for (const person of ['ann', 'carl', 'root'])
       expect((await ask(await provider.tokenFor(person), 'GET', '/readyz')).status, person).toBe(200);

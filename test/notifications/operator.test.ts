@@ -17,11 +17,16 @@ async function queued() {
   await store.appendOutbox(outboxEntries({ receivers: [receiver('ops'), receiver('web')] }, [about('a'), about('b')]));
   for (const id of ['a>ops', 'b>ops']) await store.deferOutbox(id, { state: 'dead', tries: 3, error: 'answered 404' });
   const operator = createOperator({
-    ...{ store, log: memoryLog(), holder: 'test', now: async () => 0, requestReconciles: async () => {} },
+    ...{ store, log: memoryLog(), holder: 'test', now: async () => 5_000, requestReconciles: async () => {} },
+    caller: { who: 'ann@laptop', requestId: 'r-1' },
   });
   const idsOf = async (name: string, state: 'waiting' | 'dead') =>
     (await store.outbox({ receiver: name, state, limit: 9 })).map(({ id }) => id);
-  return { operator, idsOf };
+  const auditLines = async () =>
+    (await store.history({ limit: 9 })).map(({ kind, who, verified, requestId, reasons }) => ({
+      ...{ kind, who, verified, requestId, message: reasons[0]?.message },
+    }));
+  return { operator, idsOf, auditLines };
 }
 
 describe('what people see of notifications, and do with those that are dead', () => {
@@ -64,5 +69,18 @@ describe('what people see of notifications, and do with those that are dead', ()
       error: { code: 'not_found' },
     });
     expect(await idsOf('web', 'waiting')).toEqual(['b>web']);
+  });
+
+  it('leaves a line in the audit for each command that does something: who, and what', async () => {
+    const { operator, auditLines } = await queued();
+    await operator.retryOrDropNotifications({ action: 'retry', target: 'ops' });
+    await operator.retryOrDropNotifications({ action: 'drop', target: 'nobody' });
+    await operator.retryOrDropNotifications({ action: 'drop', target: 'z>ops' });
+    const bob = { who: 'bob', verified: true, requestId: 'r-2' } as const;
+    await operator.retryOrDropNotifications({ action: 'drop', target: 'a>web' }, bob);
+    expect(await auditLines()).toEqual([
+      { kind: 'notification', ...bob, message: 'dropped: a notification, a>web' },
+      { kind: 'notification', who: 'ann@laptop', requestId: 'r-1', message: 'sent again: 2 notifications, ops' },
+    ]);
   });
 });

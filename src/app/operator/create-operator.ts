@@ -45,7 +45,7 @@ export function createOperator(parts: OperatorParts): Operator {
     usage: (query) => listUsage(parts, query),
     waste: (query) => waste(parts, query),
     notifications: () => listNotifications(parts),
-    retryOrDropNotifications: (request) => retryOrDropNotifications(parts, request),
+    retryOrDropNotifications: (request, caller) => retryOrDropNotifications(by(caller), request),
   };
 }
 

@@ -1,3 +1,4 @@
+import type { HistoryEntry } from '../../domain/records/history.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type {
   NotificationIdsDocument,
@@ -7,7 +8,7 @@ import type {
 } from '../../ports/notifications.ts';
 import type { OperatorResult } from '../../ports/operator.ts';
 import type { QueuedEntry } from '../../ports/outbox.ts';
-import { fail, type OperatorParts } from './parts.ts';
+import { auditOf, fail, type OperatorParts } from './parts.ts';
 
 /** So many of each receiver and state are listed. */
 const MOST_LISTED = 50;
@@ -37,17 +38,48 @@ function documentOf({ id, receiver, state, tries, error, atMs, body }: QueuedEnt
 
 /** Sends dead notifications again, or forgets them; one that waits can be forgotten by its id. */
 export async function retryOrDropNotifications(
-  { store }: OperatorParts,
+  parts: OperatorParts,
   { action, target }: RetryOrDropNotifications,
 ): Promise<OperatorResult<NotificationIdsDocument>> {
-  const dead = await store.outbox({ receiver: target, state: 'dead', limit: MOST_AT_ONCE });
-  const ids = dead.length > 0 ? dead.map(({ id }) => id) : [target];
+  const { store } = parts;
+  const ids = await meantBy(parts, target);
+  if (ids.length === 0) {
+    const message = `${target} is no receiver with dead notifications, and the id of none: see ebb notify list`;
+    return fail('not_found', message);
+  }
+  // The line comes first: there may be many entries, and none is touched without it.
+  await store.appendHistory([await auditLine(parts, action, { target, count: ids.length })]);
   const done: string[] = [];
   for (const id of ids) {
     const isDone =
       action === 'drop' ? await store.removeOutbox(id) : await store.deferOutbox(id, { state: 'waiting', tries: 0 });
     if (isDone) done.push(id);
   }
-  if (done.length > 0) return { ok: true, value: { ids: done } };
-  return fail('not_found', `${target} is no receiver with dead notifications, and the id of none: see ebb notify list`);
+  return { ok: true, value: { ids: done } };
+}
+
+/** Ids of the dead notifications of a receiver; or the id that is given, if it waits or is dead. */
+async function meantBy({ store }: OperatorParts, target: string): Promise<string[]> {
+  const receiver = target.slice(target.lastIndexOf('>') + 1);
+  const dead = await store.outbox({ receiver, state: 'dead', limit: MOST_AT_ONCE });
+  if (receiver === target) return dead.map(({ id }) => id);
+  const waiting = await store.outbox({ receiver, state: 'waiting', limit: MOST_AT_ONCE });
+  return [...dead, ...waiting].some(({ id }) => id === target) ? [target] : [];
+}
+
+async function auditLine(
+  parts: OperatorParts,
+  action: RetryOrDropNotifications['action'],
+  { target, count }: { target: string; count: number },
+): Promise<HistoryEntry> {
+  const what = action === 'retry' ? 'sent again' : 'dropped';
+  const message = `${what}: ${count === 1 ? 'a notification' : `${count} notifications`}, ${target}`;
+  const owner = parts.caller?.who ?? '';
+  return auditOf(parts, {
+    kind: 'notification',
+    code: `notifications_${action}`,
+    message,
+    owner,
+    atMs: await parts.now(),
+  });
 }

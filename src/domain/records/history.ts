@@ -11,6 +11,7 @@ export const HISTORY_KINDS = [
   'freeze',
   'restore',
   'approve',
+  'notification',
   'refused',
 ] as const;
 export type HistoryKind = (typeof HISTORY_KINDS)[number];
@@ -18,7 +19,7 @@ export type HistoryKind = (typeof HISTORY_KINDS)[number];
 /** What the audit keeps: what was sent to the control API, what people commanded, and what they were refused. */
 export const AUDIT_KINDS: ReadonlySet<HistoryKind> = new Set([
   ...(['write', 'restart'] as const),
-  ...(['hold', 'freeze', 'restore', 'approve', 'refused'] as const),
+  ...(['hold', 'freeze', 'restore', 'approve', 'notification', 'refused'] as const),
 ]);
 
 /** One line of what happened to a compute and why, small enough to keep thousands of them. */

@@ -172,7 +172,7 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
   retryOrDropNotifications: route({
     ...{ summary: 'Send dead notifications again, or drop them', body: RetryOrDropBody, answer: NotificationIds },
     ...operates(() => 'all'),
-    run: ({ operator, body }) => operator.retryOrDropNotifications(body),
+    run: ({ operator, caller, body }) => operator.retryOrDropNotifications(body, caller),
   }),
   holds: route({
     ...{ summary: 'Active holds', query: PageQuery },
