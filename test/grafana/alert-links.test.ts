@@ -59,6 +59,7 @@ beforeAll(async () => {
     revision: null,
     staged: null,
     readiness: null,
+    budgets: [],
   } as StatusDocument;
   const operator: Partial<DaemonOperator> = {
     status: async () => ({ ok: true, value }),
