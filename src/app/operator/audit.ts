@@ -1,3 +1,4 @@
+import type { HistoryEntry } from '../../domain/records/history.ts';
 import type { DecisionDocument } from '../../ports/documents.ts';
 import type { AuditListQuery, Caller, OperatorResult, Page, Refusal } from '../../ports/operator.ts';
 import { decisionDocument } from './documents.ts';
@@ -8,6 +9,8 @@ import { computeOf } from './teams-of.ts';
 /** How many refused requests of a minute leave a line; the log has all of them. */
 const MOST_REFUSED = 60;
 const MINUTE_MS = 60_000;
+/** Of an owner's lines so many are looked through at a time, however few are still wanted. */
+const OWNER_PAGE = 500;
 
 /** Lines of the audit, newest first. Of an owner: those of its computes, and those that concern the whole fleet. */
 export async function listAudit(
@@ -16,18 +19,24 @@ export async function listAudit(
 ): Promise<OperatorResult<Page<DecisionDocument>>> {
   const found = await computeIdOf(parts, compute);
   if (!found.ok) return found;
+  const isOwn = (entry: HistoryEntry) =>
+    owner === undefined || entry.computeId === '' || (entry.owner ?? ownerOf(parts, entry.computeId)) === owner;
   const items: DecisionDocument[] = [];
   let after = first;
-  do {
-    const asked = { computeId: found.value, sinceMs, untilMs, limit: limit - items.length, after };
-    const page = await parts.store.audit(asked);
-    const own = page.entries.filter((entry) => {
-      if (owner === undefined || entry.computeId === '') return true;
-      return (entry.owner ?? ownerOf(parts, entry.computeId)) === owner;
-    });
+  let size = owner === undefined ? limit : Math.max(limit, OWNER_PAGE);
+  for (;;) {
+    const { entries, next } = await parts.store.audit({ computeId: found.value, sinceMs, untilMs, limit: size, after });
+    const own = entries.filter(isOwn);
+    const last = own[limit - items.length - 1];
+    // The next page begins after the last line of this one: what has more is asked for again, up to that line.
+    if (last && last !== own.at(-1)) {
+      size = entries.indexOf(last) + 1;
+      continue;
+    }
     items.push(...own.map(decisionDocument));
-    after = page.next;
-  } while (after !== undefined && items.length < limit);
+    after = next;
+    if (after === undefined || items.length >= limit) break;
+  }
   return { ok: true, value: { items, next: after ?? null } };
 }
 
