@@ -39,15 +39,21 @@ export async function release(
 
 /** The leader ends the steps: it alone decides them. */
 async function releaseBudget(
-  { store, now }: OperatorParts,
+  parts: OperatorParts,
   policy: string,
-  who: string,
+  owner: string,
 ): Promise<OperatorResult<ReleaseDocument>> {
-  const nowMs = await now();
+  const { store } = parts;
+  const nowMs = await parts.now();
   const states = ((await readBudgets(store)) ?? []).filter((state) => state.policy === policy);
   if (states.length === 0) return fail('not_found', `nothing is known of a budget ${policy.slice(0, 80)}: ebb status`);
   const isLimiting = states.some(({ spans }) => spans.some(({ untilMs }) => untilMs > nowMs));
-  if (isLimiting) await addRelease(store, { policy, who, atMs: nowMs });
+  if (isLimiting) {
+    const message = `released: the steps of budget ${policy} that limit now end for this month`;
+    // The line comes first: nobody ends limits without one.
+    await store.appendHistory([await auditOf(parts, { kind: 'hold', code: 'released', message, owner, atMs: nowMs })]);
+    await addRelease(store, { policy, who: owner, atMs: nowMs });
+  }
   return { ok: true, value: { holds: [], computes: [], budgets: isLimiting ? [policy] : [] } };
 }
 
