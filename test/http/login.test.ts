@@ -1,6 +1,6 @@
 /** Tokens of a real OpenID provider, against routes, roles and audit as a daemon has them. */
 import { createPublicKey, type JsonWebKey } from 'node:crypto';
-import { SignJWT } from 'jose';
+import { generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { withLogin } from '../../src/adapters/http/login.ts';
 import { startHttpServer } from '../../src/adapters/http/server.ts';
@@ -229,6 +229,22 @@ describe('tokens of a login provider', () => {
     aheadMs = 0;
     expect(log.lines.filter(({ level }) => level === 'error')).toEqual([]);
     expect(JSON.stringify(log.lines)).not.toContain(signature);
+  });
+
+  it('that name no key of several are refused, and nobody can make the log say that the keys can not be read', async () => {
+    const rotating = await startLoginProvider(PEOPLE, { moreKeys: ['key-2'] });
+    undo.push(() => rotating.close());
+    const memory = memoryLog();
+    const claims = { audience: 'urn:ebb', nameClaim: 'sub', groupsClaim: 'groups', groups: new Map() };
+    const tokens = withLogin(createTokens({ log: memory, local: 'known-to-this-machine' }), {
+      provider: { ...claims, issuer: rotating.issuer, jwksUrl: rotating.jwksUrl },
+      log: memory,
+    });
+    const { privateKey } = await generateKeyPair('RS256');
+    const nameless = await new SignJWT({}).setProtectedHeader({ alg: 'RS256' }).setSubject('root').sign(privateKey);
+    expect(await tokens.holderOf(nameless)).toBeUndefined();
+    expect(await tokens.holderOf(await rotating.tokenFor('root'))).toMatchObject({ name: 'root' });
+    expect(memory.lines).toEqual([]);
   });
 
   it('are not accepted while the keys of the provider can not be read, which is logged once', async () => {

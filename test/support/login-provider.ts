@@ -14,15 +14,22 @@ export interface TestLoginProvider {
 /** A real OpenID provider on this machine. The groups of each client are a claim of its tokens. */
 export async function startLoginProvider(
   groups: Readonly<Record<string, readonly string[]>>,
-  { issuer: pretended, kid = 'key-1' }: { issuer?: string; kid?: string } = {},
+  {
+    issuer: pretended,
+    kid = 'key-1',
+    moreKeys = [],
+  }: { issuer?: string; kid?: string; moreKeys?: readonly string[] } = {},
 ): Promise<TestLoginProvider> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const issuer = pretended ?? origin;
-  const { privateKey } = await generateKeyPair('RS256', { extractable: true });
+  const keyOf = async (id: string) => {
+    const { privateKey } = await generateKeyPair('RS256', { extractable: true });
+    return { ...(await exportJWK(privateKey)), kid: id, alg: 'RS256', use: 'sig' };
+  };
   const provider = new Provider(issuer, {
-    jwks: { keys: [{ ...(await exportJWK(privateKey)), kid, alg: 'RS256', use: 'sig' }] },
+    jwks: { keys: await Promise.all([kid, ...moreKeys].map(keyOf)) },
     clients: Object.keys(groups).map((client_id) => ({
       ...{ client_id, client_secret: 'secret', grant_types: ['client_credentials'], redirect_uris: [] },
       response_types: [],

@@ -66,6 +66,8 @@ function isOfToken(error: unknown): boolean {
     error instanceof errors.JWSSignatureVerificationFailed ||
     error instanceof errors.JOSEAlgNotAllowed ||
     error instanceof errors.JOSENotSupported ||
-    error instanceof errors.JWKSNoMatchingKey
+    error instanceof errors.JWKSNoMatchingKey ||
+    // It names no key, and there are several: https://openid.net/specs/openid-connect-core-1_0.html#Signing
+    error instanceof errors.JWKSMultipleMatchingKeys
   );
 }
