@@ -153,15 +153,33 @@ describe('the delivery of notifications', () => {
     expect(await deadOf(daemon.store)).toMatchObject([{ id: '1>ops', error: 'answered 500' }]);
   });
 
-  it('puts aside what is for a receiver that the settings no longer have', async () => {
-    const daemon = daemonWith({});
-    await daemon.append(about('1', 'a'));
-    daemon.rules.current = { ...daemon.rules.current, notify: { receivers: [] } };
+  it('leaves what is for a receiver that it does not know to daemons that do, for a day', async () => {
+    const daemon = daemonWith({ roundMs: MINUTE_MS });
+    const { current } = daemon.rules;
+    await daemon.append(about('1', 'a'), { ...about('2', 'b'), atMs: 12 * 60 * MINUTE_MS });
+    daemon.rules.current = { ...current, notify: { receivers: [] } };
     const running = daemon.start();
-    await daemon.clock.runTo(5_000);
+    await daemon.clock.runTo(10 * MINUTE_MS);
+    expect([daemon.got, await deadOf(daemon.store)]).toEqual([[], []]);
+    await daemon.clock.runTo(25 * 60 * MINUTE_MS);
+    const error = 'ebb.yaml of this daemon does not define this receiver';
+    expect(await deadOf(daemon.store)).toMatchObject([{ id: '1>ops', error }]);
+    daemon.rules.current = current;
+    await daemon.clock.runTo(26 * 60 * MINUTE_MS);
     await running.close();
-    expect(daemon.got).toEqual([]);
-    expect(await deadOf(daemon.store)).toMatchObject([{ error: 'ebb.yaml no longer defines this receiver' }]);
+    expect(daemon.got).toEqual(['ops 2']);
+  });
+
+  it('takes several messages that fail at once for one failure', async () => {
+    const daemon: ReturnType<typeof daemonWith> = daemonWith({
+      answer: () => (daemon.clock.now() < 2_500 ? DOWN : { ok: true }),
+    });
+    await daemon.append(about('1', 'a'), about('2', 'b'), about('3', 'c'), about('4', 'd'));
+    const running = daemon.start();
+    await daemon.clock.runTo(6_000);
+    await running.close();
+    expect(new Set(daemon.got.slice(-4))).toEqual(new Set(['ops 1', 'ops 2', 'ops 3', 'ops 4']));
+    expect(await daemon.store.outboxCounts()).toMatchObject({ receivers: [] });
   });
 
   it('is done by one daemon at a time for each receiver', async () => {

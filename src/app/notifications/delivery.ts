@@ -32,6 +32,9 @@ const LONGEST_PAUSE_MS = 5 * 60_000;
 /** What could not be sent for so long is dead: a person may try it again. Milliseconds. */
 const GIVE_UP_AFTER_MS = 24 * 3_600_000;
 
+/** Another daemon of the group may have newer settings, which define it: the message waits for that one. */
+const UNKNOWN = 'ebb.yaml of this daemon does not define this receiver';
+
 type DeliveryStore = Pick<
   Store,
   'acquireLease' | 'renewLease' | 'releaseLease' | 'outbox' | 'outboxCounts' | 'deferOutbox' | 'removeOutbox'
@@ -151,7 +154,7 @@ async function deliverOne(
   if (signal.aborted || !(await isHeld())) return false;
   const outcome: SendOutcome = receiver
     ? await deps.sender.send(receiver, { id: messageId(entry), body: entry.body }, signal)
-    : { ok: false, isRefused: true, message: 'ebb.yaml no longer defines this receiver' };
+    : { ok: false, isRefused: false, message: UNKNOWN };
   if (!outcome.ok) return signal.aborted ? false : failed(deps, entry, outcome, pace);
   await sent(deps, entry, pace);
   return true;
@@ -181,6 +184,8 @@ async function failed(
     );
     return isRefused;
   }
+  // Of several that were on their way at once the first has said it.
+  if (clock.monotonicMs() < pace.untilMs) return false;
   pace.failures += 1;
   const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (pace.failures - 1));
   pace.untilMs = clock.monotonicMs() + pauseMs;
