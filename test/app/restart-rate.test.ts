@@ -1,6 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { createSlots } from '../../src/app/operations/restart-slots.ts';
-import { aCompute, aRecord, aSchedule, currentRules } from '../support/builders.ts';
+import { withBudgetSteps } from '../../src/domain/policy/compiled-policies.ts';
+import {
+  aBudget,
+  aCompute,
+  aRecord,
+  aSchedule,
+  aStepSpan,
+  at,
+  compiled,
+  currentRules,
+  planFor,
+} from '../support/builders.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
 
@@ -19,7 +30,7 @@ function group(disruption: object) {
     clock,
     daemon,
     take: (slots: ReturnType<typeof daemon>, at: number, isUrgent = false) =>
-      slots.take(rules, `ep-${at}`, { policy: 'office-hours', ...(isUrgent && { urgent: true }) } as never),
+      slots.take(rules, `ep-${at}`, { policy: 'office-hours', disruption, ...(isUrgent && { urgent: true }) } as never),
   };
 }
 
@@ -68,5 +79,24 @@ describe('the restarts of a policy within a time', () => {
     const { daemon, take } = group({ atOnce: 1 });
     const slots = daemon();
     for (let at = 0; at < 10; at += 1) expect(await take(slots, at)).toBe(true);
+  });
+
+  it('are those that the step of a budget says, where it decides', async () => {
+    const step = { at: 1, of: 'spent', notify: [], limits: { size: { low: 0, high: 1 } } } as const;
+    const lower = { when: 'any', atDeadline: 'apply' } as const;
+    const budget = aBudget({ steps: [{ ...step, disruption: { lower, ...limit } }] });
+    const clock = createSteppedClock(at('2026-03-25T12:00:00Z'), () => false);
+    const policies = withBudgetSteps(compiled(budget), [aStepSpan()]);
+    const rules = { ...currentRules(budget).current, policies };
+    const computes = Array.from({ length: 10 }, (_, id) => aCompute({ computeId: `ep-${id}`, minCu: 1, maxCu: 2 }));
+    const evaluatedComputes = () => computes.map((compute) => ({ compute, record: aRecord() })) as never;
+    const slots = createSlots({ store: createMemoryStore(clock), clock, fleet: { evaluatedComputes } });
+    const record = aRecord({ lastApplied: { maxCu: 2 } });
+    const taken: boolean[] = [];
+    for (const compute of computes) {
+      const { actions } = planFor({ policies, compute, record, nowMs: clock.now() });
+      for (const action of actions) taken.push(await slots.take(rules, compute.computeId, action));
+    }
+    expect(taken).toEqual([true, true, true, ...Array.from({ length: 7 }, () => false)]);
   });
 });

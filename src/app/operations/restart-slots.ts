@@ -54,9 +54,10 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
   return {
     isFull: (policy) => (fullUntilMs.get(policy) ?? 0) > clock.now(),
     isAtMostFull: (policy) => (atMostFullUntilMs.get(policy) ?? 0) > clock.now(),
-    async take(rules, computeId, { policy, urgent = false }) {
+    async take(rules, computeId, action) {
+      const { policy, urgent = false } = action;
       const nowMs = clock.now();
-      const { atOnce, atMost } = allowedFor(rules, [...fleet.evaluatedComputes()], policy, nowMs);
+      const { atOnce, atMost } = allowedFor(rules, [...fleet.evaluatedComputes()], action, nowMs);
       const request = { policy, computeId, nowMs };
       const untilMs = nowMs + OPERATION_DEADLINE_MS;
       const isTaken = await store.takeSlot({ ...request, allowed: urgent ? UNLIMITED : atOnce, untilMs });
@@ -87,7 +88,7 @@ interface Allowed {
 function allowedFor(
   { policies, disruption }: SlotRules,
   fleet: readonly EvaluatedCompute[],
-  name: string,
+  { policy: name, disruption: own }: Action,
   nowMs: number,
 ): Allowed {
   const index = policies.set.policies.findIndex((policy) => policy.name === name);
@@ -96,7 +97,7 @@ function allowedFor(
   const selected = policy
     ? fleet.filter(({ compute }) => policies.selects(index, compute, nowMs)).length
     : fleet.length;
-  const { atOnce, atMost: limit } = resolveDisruption(policy?.disruption, disruption);
+  const { atOnce, atMost: limit } = resolveDisruption(own, disruption);
   return {
     atOnce: atOnceAllowed(selected, atOnce),
     ...(limit && { atMost: { allowed: atMostAllowed(selected, limit), limit } }),

@@ -1,5 +1,6 @@
 import type { Compute, ComputeSettings } from '../compute/compute.ts';
 import type { Reason, ReasonCode } from '../compute/reasons.ts';
+import type { PartialDisruption } from '../policy/disruption.ts';
 import { type Change, changesOf } from './change.ts';
 import type { GateInput, Held } from './gates/gate.ts';
 import { GATES } from './gates/gates.ts';
@@ -17,6 +18,8 @@ export interface Action {
   /** The policy that decided; of several the one that decided the size. */
   policy: string;
   priority: number;
+  /** What bounds how many computes are disturbed as this one is: what the policy says, or the step of a budget; the rest is as elsewhere. */
+  disruption?: PartialDisruption;
   /** It ends what a trial has respected of a person's change, which is no fight. */
   endsRespect?: true;
 }
@@ -120,6 +123,7 @@ function mergeChanges(kind: Action['kind'], changes: readonly Change[]): Action 
     ...(changes.some((change) => change.urgent) && { urgent: true }),
     policy: leading?.policy ?? '',
     priority: leading?.priority ?? 0,
+    ...(leading?.disconnects && leading.disruption && { disruption: leading.disruption }),
   };
 }
 
