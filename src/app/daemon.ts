@@ -12,7 +12,7 @@ import type { StoreClock } from './group/clock-skew.ts';
 import { ATTEND_MS, type LeaderLease } from './group/leader.ts';
 import type { StoreWatch } from './group/store-loss.ts';
 import { type ActivateDeps, beginWithRules } from './rollout/activate.ts';
-import { refreshBudgetSteps } from './rollout/budget-steps.ts';
+import { refreshLeaderDecisions } from './rollout/leader-decisions.ts';
 import type { Reloading } from './rollout/reload.ts';
 import { type ShowSetsDeps, showSets } from './rollout/write-permission.ts';
 import { type EnsureTriggersDeps, ensureTriggers, requestReconcile } from './triggers.ts';
@@ -127,7 +127,7 @@ export async function startDaemon(
 async function joinGroup(deps: JoinGroupDeps): Promise<void> {
   const { store, storeWatch, storeClock, overrides, clock } = deps;
   await overrides.refresh(store, clock.now());
-  await refreshBudgetSteps(deps);
+  await refreshLeaderDecisions(deps);
   await storeWatch.check();
   await storeClock.compare();
   await deps.leaderLease.attend();

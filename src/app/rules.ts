@@ -1,4 +1,9 @@
-import { type CompiledPolicies, compilePolicies, withBudgetSteps } from '../domain/policy/compiled-policies.ts';
+import {
+  type CompiledPolicies,
+  compilePolicies,
+  withBudgetSteps,
+  withTrialStops,
+} from '../domain/policy/compiled-policies.ts';
 import type { Rules } from '../ports/rules.ts';
 
 /** Rules with their policies ready to decide by. */
@@ -11,8 +16,10 @@ export interface CurrentRules {
   current: CompiledRules;
 }
 
-/** `before`: the rules that these follow. The steps of budgets that limit are those of what was spent, whatever the policies. */
+/** `before`: the rules that these follow. Which steps of budgets limit and which trials were ended follows from what was used, whatever the policies. */
 export function compileRules({ policies, ...others }: Rules, before?: CompiledRules): CompiledRules {
   const compiled = compilePolicies(policies);
-  return { policies: before ? withBudgetSteps(compiled, before.policies.budgetSteps) : compiled, ...others };
+  if (!before) return { policies: compiled, ...others };
+  const { budgetSteps, trialStops } = before.policies;
+  return { policies: withTrialStops(withBudgetSteps(compiled, budgetSteps), trialStops), ...others };
 }

@@ -245,6 +245,7 @@ const FULL: Required<ComputeRecord> = {
     proof: {
       slot: 3,
       flipDelayMs: 21_599_000,
+      stoppedAtMs: 1_700_000_000_003,
       baseline: { minCu: 1, maxCu: 2, suspendTimeoutSeconds: -1 },
       terms: '0123456789abcdef',
       sinceMs: 1_700_000_000_001,

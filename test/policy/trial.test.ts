@@ -47,10 +47,16 @@ describe('the text of a trial', () => {
         fromDay: at('2027-01-11T00:00:00Z') / 86_400_000,
       },
     });
+    expect(trialOf({ stop_if: '{ cost: $200.50 }' })).toMatchObject({
+      stopIf: { costUsd: 200.5 },
+      digest: trialOf().digest,
+    });
     expect(trialOf()).toMatchObject({ unit: 'project', design: { seed: '', oneOf: 4, rotateDays: 7, periods: 8 } });
   });
 
   it.each<[string, Record<string, string>, string]>([
+    ['a cost', { stop_if: '{ cost: 200 }' }, '10 «200» expected dollars such as "$200"'],
+    ['a cost of nothing', { stop_if: '{ cost: $0 }' }, '10 «$0» expected dollars such as "$200"'],
     ['a share', { control: '40%' }, '10 «40%» expected one of 50%, 33%, 25%, 20%, 10%; did you mean "50%"?'],
     ['a period', { rotate: '8d' }, '10 «8d» expected one of 7d, 14d, 28d; did you mean "7d"?'],
     [

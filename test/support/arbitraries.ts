@@ -263,6 +263,7 @@ function trials({ zone, fromMs, days }: Around): fc.Arbitrary<TrialPolicy> {
     {
       ...base('trial'),
       ...{ of, design, unit: some('project', 'branch'), digest: fc.constant('digest') },
+      stopIf: fc.constant({ costUsd: 200 }),
     },
     [...BASE_KEYS, 'of', 'unit', 'design', 'digest'],
   );

@@ -15,10 +15,13 @@ const design = {
 };
 
 /** A trial without units at an instant, with usage known until one. */
-function reportAt(now: string, usedUntil: string) {
+function reportAt(now: string, usedUntil: string, stoppedAtMs?: number) {
   const trial = { name: 'proof', unit: 'project', design };
   const none = { policies: compiled(), computes: [], units: [], kept: [] };
-  return savingsReport({ ...none, trial, nowMs: at(now), usedUntilMs: at(usedUntil) } as unknown as TrialRead, {});
+  return savingsReport(
+    { ...none, trial, stoppedAtMs, nowMs: at(now), usedUntilMs: at(usedUntil) } as unknown as TrialRead,
+    {},
+  );
 }
 
 describe('ebb savings about the start of a trial', () => {
@@ -35,5 +38,14 @@ describe('ebb savings about the start of a trial', () => {
     expect(savingsText(reportAt('2026-11-22T12:00:00Z', '2026-12-05T00:00:00Z'))).toMatch(
       /^Trial proof, 2026-11-30 to 2026-12-05: not measurable/,
     );
+  });
+
+  it('says when it was ended by its cost, and counts no day from then on', () => {
+    const report = reportAt('2027-03-01T00:00:00Z', '2027-03-01T00:00:00Z', at('2026-12-20T07:00:00Z'));
+    expect(report).toMatchObject({
+      ...{ state: 'stopped', stopped_at: '2026-12-20T07:00:00Z', to: '2026-12-20', distinguishable: null },
+    });
+    expect(savingsText(report)).toContain('stopped   2026-12-20T07:00:00Z, by stop_if');
+    expect(reportAt('2026-12-01T00:00:00Z', '2026-12-01T00:00:00Z').stopped_at).toBeNull();
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { budgetStepNotifications } from '../../src/app/announcements/budget-steps.ts';
-import { refreshBudgetSteps } from '../../src/app/rollout/budget-steps.ts';
+import { refreshLeaderDecisions } from '../../src/app/rollout/leader-decisions.ts';
 import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import { addRelease, readBudgets } from '../../src/app/usage/budget-store.ts';
 import { readSummary } from '../../src/app/usage/cost-summary.ts';
@@ -215,17 +215,17 @@ describe('the rounds of the leader', () => {
     expect(rounds.gauges.get('ebb_budget_step main budget')).toBe(3);
     expect(rounds.said).toContainEqual({ event: 'ebb.budget_step', level: 'warn' });
     const daemon = { rules: currentRules(amounts), sets: createPolicySets({ stages: false, accepted: undefined }) };
-    await refreshBudgetSteps({ ...daemon, store: rounds.store });
+    await refreshLeaderDecisions({ ...daemon, store: rounds.store });
     expect(daemon.rules.current.policies.budgetSteps).toEqual(state?.spans);
     expect(daemon.sets.needsReevaluation).toBe(true);
     const [told] = budgetStepNotifications([state as BudgetState], rules.current.policies.set, rounds.world.nowMs);
     expect(told).toMatchObject({ kind: 'budget_step', policy: 'budget', command: 'ebb release --budget budget' });
     // A store that came back empty takes nothing away.
-    await refreshBudgetSteps({ ...daemon, store: memoryUsageStore() });
+    await refreshLeaderDecisions({ ...daemon, store: memoryUsageStore() });
     expect(daemon.rules.current.policies.budgetSteps).toEqual(state?.spans);
     await addRelease(rounds.store, { policy: 'budget', who: 'ann', atMs: rounds.world.nowMs });
     await rounds.tick();
-    await refreshBudgetSteps({ ...daemon, store: rounds.store });
+    await refreshLeaderDecisions({ ...daemon, store: rounds.store });
     expect(daemon.rules.current.policies.budgetSteps).toMatchObject([{ untilMs: rounds.world.nowMs }]);
     rounds.lead(false);
     await rounds.tick();

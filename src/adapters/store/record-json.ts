@@ -61,6 +61,7 @@ const Kept = z.looseObject({
 const OneTrial = z.looseObject({
   slot: z.number(),
   flipDelayMs: z.number(),
+  stoppedAtMs: z.number().exactOptional(),
   baseline: Settings.nullable(),
   terms: z.string(),
   sinceMs: z.number(),

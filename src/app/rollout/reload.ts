@@ -4,7 +4,7 @@ import type { RunInBackground } from '../background.ts';
 import type { StoreClock } from '../group/clock-skew.ts';
 import { type PauseQueuesDeps, pauseQueues } from '../group/pause-queues.ts';
 import { type ActivateDeps, advanceRules } from './activate.ts';
-import { refreshBudgetSteps } from './budget-steps.ts';
+import { refreshLeaderDecisions } from './leader-decisions.ts';
 import { takeReading } from './take-reading.ts';
 import { type CompareGenerationsDeps, compareGenerations, type ShowSetsDeps, showSets } from './write-permission.ts';
 
@@ -46,7 +46,7 @@ export function startReloading(deps: ReloadDeps, source: RulesSource | undefined
   async function round(isAsked: boolean): Promise<void> {
     if (stop.signal.aborted) return;
     await deps.storeClock.tooFarOff();
-    await refreshBudgetSteps(deps);
+    await refreshLeaderDecisions(deps);
     if (source && (isAsked || (await source.changed()))) await readAgain(source, isAsked);
     await advanceRules(deps, stop.signal);
     await compareGenerations(deps);

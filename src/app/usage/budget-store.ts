@@ -74,7 +74,8 @@ function rounded(value: number): number {
   return Math.round(value * 100) / 100;
 }
 
-async function readEntries<Entry>(store: Pick<UsageStore, 'usage'>, unit: string): Promise<Entry[] | undefined> {
+/** The entries of a list that the leader keeps for the whole group; undefined if there is none, or of another version. */
+export async function readEntries<Entry>(store: Pick<UsageStore, 'usage'>, unit: string): Promise<Entry[] | undefined> {
   const bytes = (await store.usage(ACCOUNT, [unit])).get(unit);
   if (bytes === undefined) return undefined;
   try {
@@ -85,7 +86,7 @@ async function readEntries<Entry>(store: Pick<UsageStore, 'usage'>, unit: string
   }
 }
 
-function putEntries(store: UsageStore, unit: string, entries: readonly unknown[]): Promise<void> {
+export function putEntries(store: UsageStore, unit: string, entries: readonly unknown[]): Promise<void> {
   const bytes = new TextEncoder().encode(JSON.stringify({ version: VERSION, entries }));
   return store.putUsage(ACCOUNT, new Map([[unit, bytes]]));
 }

@@ -19,6 +19,7 @@ import { costSummary, keepSummary } from './cost-summary.ts';
 import { type MonthCosts, monthCosts } from './month-costs.ts';
 import { forgetTrialDays, keepTrialDays } from './trial-days.ts';
 import { keepTrialPolicies } from './trial-policies.ts';
+import { createTrialStops, type TrialStops } from './trial-stops.ts';
 import { type Organization, organizationsOf, type UsageAccount, usageAccount, usageKey } from './usage-account.ts';
 import { clearUsageMetrics, logAnomalies, showUsageAge, showUsageMetrics } from './usage-metrics.ts';
 
@@ -60,6 +61,7 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
   let isAwakeNew = false;
   let shown: MonthCosts[] = [];
   const budgets = createBudgetRounds(deps);
+  const trialStops = createTrialStops();
 
   /** Of a large fleet that takes long, and costs are known without. */
   function readAwake(): void {
@@ -92,6 +94,7 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
       logAnomalies(telemetry, shown, loggedAnomalies);
     }
     await budgets.decide(isNew);
+    await stopTrials(deps, trialStops);
     showUsageAge(telemetry, shown, clock.now());
     const failure = results.find((result) => typeof result === 'object');
     if (failure) throw new Error(`usage of account ${failure.account}: ${failure.message}`);
@@ -187,6 +190,20 @@ async function notePolicies(deps: UsageRoundsDeps, noted: Map<string, string>): 
       noted.set(key, rules);
     }
   }
+}
+
+function stopTrials(deps: UsageRoundsDeps, trialStops: TrialStops): Promise<void> {
+  const { store, rules, clock, telemetry } = deps;
+  const organizations = organizationsOf(listedProjects(deps), deps.accounts);
+  const { log } = telemetry;
+  return trialStops({
+    store,
+    log,
+    rules: rules.current,
+    computes: computesOf(deps),
+    organizations,
+    nowMs: clock.now(),
+  });
 }
 
 /** Keeps the days of the trials that the policies have, and forgets those of others, unless the policies of their team are not loaded. */

@@ -5,6 +5,7 @@ import type { Decision } from '../../domain/decide/decide.ts';
 import { describeStep, describeValue, stepJson, type TraceStep } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { desiredJson, plannedComputeJson, settingsJson, wantedOf } from '../../domain/evaluate/fleet-plan-json.ts';
+import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import { describeReason, nameOf } from '../plan/describe-plan.ts';
 
@@ -27,6 +28,9 @@ export function describeExplanation({ atMs, planned, next }: Explanation, colors
     `  has       ${describeSettings(compute.minCu, compute.maxCu, compute.suspendTimeoutSeconds)}`,
     `  wanted    ${describeWanted(wantedOf(decision, compute))}`,
     `  baseline  ${describeSettings(record.baseline.minCu, record.baseline.maxCu, record.baseline.suspendTimeoutSeconds)}`,
+    ...stoppedTrials(record).map(
+      ({ trial, at }) => `  trial     ${trial} was stopped at ${at}: its policies have their effect`,
+    ),
   ];
   const sections = [
     facts,
@@ -39,6 +43,13 @@ export function describeExplanation({ atMs, planned, next }: Explanation, colors
     .filter((lines) => lines.length > 0)
     .map((lines) => lines.join('\n'))
     .join('\n\n');
+}
+
+/** The trials of the compute that were ended early because of their cost. */
+function stoppedTrials({ trials = {} }: ComputeRecord): { trial: string; at: string }[] {
+  return Object.entries(trials).flatMap(([trial, { stoppedAtMs }]) =>
+    stoppedAtMs === undefined ? [] : [{ trial, at: isoInstant(stoppedAtMs) }],
+  );
 }
 
 function stepsOf(title: string, trace: readonly TraceStep[], group: TraceStep['group'], colors: Colors): string[] {
@@ -103,10 +114,12 @@ export function explanationJson({ atMs, planned, next }: Explanation): object {
     nextBoundaryMs === undefined || next === undefined
       ? null
       : { at: isoInstant(nextBoundaryMs), desired: desiredJson(next, compute) };
+  const stopped = stoppedTrials(record);
   return {
     at: isoInstant(atMs),
     ...plannedComputeJson(planned),
     baseline: settingsJson(record.baseline),
+    ...(stopped.length > 0 && { stopped_trials: stopped }),
     trace: decision.trace.map(stepJson),
     next_boundary: boundary,
   };

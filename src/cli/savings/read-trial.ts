@@ -3,7 +3,8 @@ import type { FleetUsage } from '../../compose/usage.ts';
 import { awakeHistory } from '../../domain/awake/intervals.ts';
 import type { OperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
-import { pureDraw, unitOf, usageUnitOf } from '../../domain/decide/control-group.ts';
+import { unitOf, usageUnitOf } from '../../domain/decide/control-group.ts';
+import { measuredUnit } from '../../domain/evaluate/trial-units.ts';
 import type { ForecastSubject } from '../../domain/forecast/alike.ts';
 import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import type { TrialPolicy } from '../../domain/policy/kinds/trial.ts';
@@ -11,7 +12,6 @@ import { ownersOf } from '../../domain/policy/owners.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
 import type { Compliance } from '../../domain/records/compute-record.ts';
 import { localDayAt } from '../../domain/time/windows/local-time.ts';
-import { localDays, moreKnown } from '../../domain/trial/local-days.ts';
 import type { TrialUnit } from '../../domain/trial/savings.ts';
 import { type UsageSeries, type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import { accountFor } from '../../settings/accounts.ts';
@@ -19,8 +19,6 @@ import type { Settings } from '../../settings.ts';
 import { UserError } from '../fail.ts';
 import { type FilterFlags, filtered, filtersByBranch } from '../filter.ts';
 import { type DecidingFlags, settingsAndPolicies } from '../plan/common-flags.ts';
-
-const DAY_MS = 86_400_000;
 
 /** Of `ebb savings`. */
 export interface SavingsFlags extends Omit<DecidingFlags, 'at'>, FilterFlags {
@@ -41,6 +39,8 @@ export interface TrialRead {
   units: TrialUnit[];
   /** How long computes had what their arm is to have, as the store knows it. */
   kept: Compliance[];
+  /** When it was ended early because of its cost, milliseconds since the epoch; undefined if it was not. */
+  stoppedAtMs: number | undefined;
   nowMs: number;
   /** When policies were changed during it, as daemons have noted it; undefined if they have noted nothing. */
   policyChanges: FleetUsage['policyChanges'];
@@ -79,10 +79,12 @@ export async function readTrial(flags: SavingsFlags): Promise<TrialRead> {
     .map(({ startMs, seconds }) => startMs + seconds * 1000);
   const usedUntilMs = ends.length === 0 ? undefined : ends.reduce((latest, ms) => Math.max(latest, ms));
   const missing = [...read.value.missing, ...(used?.missing ?? [])];
-  const kept = subjects.flatMap(({ trials }) => trials?.[trial.name]?.kept ?? []);
+  const records = subjects.flatMap(({ trials }) => trials?.[trial.name] ?? []);
+  const kept = records.flatMap((record) => record.kept ?? []);
+  const stoppedAtMs = records.find((record) => record.terms === trial.digest && record.stoppedAtMs)?.stoppedAtMs;
   const { policyChanges } = used ?? {};
   const notes = [...read.value.notes];
-  return { trial, policies, computes, units, kept, policyChanges, nowMs, usedUntilMs, missing, notes };
+  return { trial, policies, computes, units, kept, stoppedAtMs, policyChanges, nowMs, usedUntilMs, missing, notes };
 }
 
 function findTrial(policies: readonly Policy[], name: string | undefined): TrialPolicy {
@@ -154,37 +156,17 @@ function unitOfSubjects(
   { trial, settings, ownerOf, trialDays, log }: Found,
   series: UsageSeries | undefined,
 ): TrialUnit {
-  const { zone, fromDay } = trial.design;
-  const [first] = subjects as [ForecastSubject, ...ForecastSubject[]];
-  const stored = subjects.flatMap(({ trials }) => trials?.[trial.name] ?? []);
-  const buckets = series?.buckets ?? [];
-  const last = buckets.at(-1);
-  const begins = buckets[0] ? Math.min(fromDay, localDayAt(zone, buckets[0].startMs)) : fromDay;
-  const ends = last ? localDayAt(zone, last.startMs + last.seconds * 1000 - 1) + 1 : fromDay;
-  const plan = accountFor(settings.accounts, first.compute.account)?.plan;
-  return {
-    unit,
-    owner: ownerOf(usageUnitOf(trial, first.compute)),
-    draw: stored[0] ?? pureDraw(trial, first.compute),
-    leftOut: whyLeftOut(trial, stored, series),
+  const [{ compute }] = subjects as [ForecastSubject, ...ForecastSubject[]];
+  const plan = accountFor(settings.accounts, compute.account)?.plan;
+  const measured = measuredUnit(trial, {
+    compute,
+    stored: subjects.flatMap(({ trials }) => trials?.[trial.name] ?? []),
+    buckets: series?.buckets ?? [],
+    days: trialDays.get(unit) ?? new Map(),
+    owner: ownerOf(usageUnitOf(trial, compute)),
     usdPerCuHour: plan === undefined ? undefined : settings.prices[plan],
-    usage: moreKnown(trialDays.get(unit) ?? new Map(), localDays(buckets, { zone, fromDay: begins, untilDay: ends })),
-    ...(log && { starts: startsOf(log, subjects, zone) }),
-  };
-}
-
-function whyLeftOut(
-  { digest, unit, design }: TrialPolicy,
-  stored: readonly { baseline: object | null; terms: string }[],
-  series: UsageSeries | undefined,
-): string | undefined {
-  if (stored.some(({ baseline }) => baseline === null)) return 'what it had before the trial is not known';
-  if (stored.some(({ terms }) => terms !== digest)) return 'it was assigned under other terms';
-  const [first, last] = [series?.buckets[0], series?.buckets.at(-1)];
-  if (!first || !last) return 'its usage is not known';
-  const livedMs = last.startMs + last.seconds * 1000 - first.startMs;
-  const rotationMs = design.oneOf * design.rotateDays * DAY_MS;
-  return unit === 'branch' && livedMs < rotationMs ? 'it did not live through a whole rotation' : undefined;
+  });
+  return { ...measured, ...(log && { starts: startsOf(log, subjects, trial.design.zone) }) };
 }
 
 /** Cold starts by local day, of the days of which the operations of the project are known. */

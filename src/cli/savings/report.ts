@@ -17,12 +17,12 @@ const METHOD = 'randomisation test by draw of units, inverted; 2000 draws; docs/
 
 /** What a trial has measured, as `ebb savings --json` shows it. */
 export function savingsReport(read: TrialRead, flags: { from?: string; to?: string; by?: string }) {
-  const { trial, policies, computes, units, usedUntilMs } = read;
+  const { trial, policies, computes, units, stoppedAtMs, usedUntilMs } = read;
   const { design } = trial;
   const input: SavingsInput = {
     ...{ design, units, nowMs: usedUntilMs ?? 0 },
     fromDay: dayOf('--from', flags.from),
-    untilDay: dayOf('--to', flags.to),
+    untilDay: untilDay(dayOf('--to', flags.to), stoppedAtMs, design),
     periodsLeftOut: frozenPeriods(policies, trial, computes),
   };
   const saved = savingsOf(input);
@@ -37,7 +37,8 @@ export function savingsReport(read: TrialRead, flags: { from?: string; to?: stri
     starts_on: dateOf(design, 0),
     unit: trial.unit,
     trial: trial.name,
-    state: saved.state,
+    state: stoppedAtMs === undefined ? saved.state : ('stopped' as const),
+    stopped_at: stoppedAtMs === undefined ? null : isoInstant(stoppedAtMs),
     ...savedJson(saved),
     distinguishable: saved.distinguishable,
     unknown_hours: saved.unknownHours,
@@ -63,6 +64,12 @@ export function savingsReport(read: TrialRead, flags: { from?: string; to?: stri
     }),
     method: METHOD,
   };
+}
+
+/** The day on which a trial was ended counts for nobody. */
+function untilDay(asked: number | undefined, stoppedAtMs: number | undefined, { zone }: TrialDesign) {
+  if (stoppedAtMs === undefined) return asked;
+  return Math.min(asked ?? Number.POSITIVE_INFINITY, localDayAt(zone, stoppedAtMs));
 }
 
 export type SavingsReport = ReturnType<typeof savingsReport>;

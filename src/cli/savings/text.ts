@@ -19,6 +19,7 @@ export function savingsText(report: SavingsReport): string {
     `  saved     ${share(report.relative)}${amounts(report)}`,
     `  its cost  ${amounts(report.trial_cost).replace(/^, /, '') || 'not measurable'}`,
     ...starts,
+    ...(report.stopped_at === null ? [] : [`  stopped   ${report.stopped_at}, by stop_if`]),
     `  rests on  ${units} ${unit === 'project' ? 'projects' : 'branches'} (as good as ${effective} of one size), ${days.treated} unit-days with the policies and ${days.control} without${hours}`,
     ...complianceLines(report.compliance),
     ...report.periods_left_out.map(({ from, reason }) => `  left out  the period from ${from}: ${reason}`),
@@ -30,6 +31,7 @@ export function savingsText(report: SavingsReport): string {
 
 function verdict({ state, distinguishable, relative }: SavingsReport): string {
   if (!relative) return 'not measurable with these units and days.';
+  if (state === 'stopped') return 'it was ended early because of its cost, so nothing is claimed.';
   if (state === 'interim') return 'interim, so nothing is claimed yet.';
   return distinguishable ? 'the policies have an effect.' : 'an effect can not be told from chance.';
 }

@@ -155,7 +155,9 @@ export function trialOf(
     isControlFirst: armInPeriod(policy.design, draw.slot, 0) === 'control',
     periodEndMs(instantMs) {
       const period = periodAt(policy.design, draw, instantMs);
-      return period === undefined ? undefined : periodStartMs(policy.design, period + 1) + draw.flipDelayMs;
+      if (period === undefined) return undefined;
+      const { flipDelayMs, stoppedAtMs = Number.POSITIVE_INFINITY } = draw;
+      return Math.min(periodStartMs(policy.design, period + 1), stoppedAtMs) + flipDelayMs;
     },
   };
 }

@@ -9,6 +9,7 @@ import type { TrialPolicy } from '../policy/kinds/trial.ts';
 import { mayBeOfFrozen } from '../policy/team-parts.ts';
 import type { ComputeRecord, TrialRecord } from '../records/compute-record.ts';
 import { periodAt, trialSpan } from '../trial/assignment.ts';
+import { isStopOf } from '../trial/stop.ts';
 
 /** A compute that is new when the trial has begun is discovered within this time, or what it has may be ebb's own. */
 const MET_WITHIN_MS = 24 * 60 * 60_000;
@@ -18,7 +19,7 @@ const MET_WITHIN_MS = 24 * 60 * 60_000;
  * What is stored once stays, also while the policies of its team are not loaded. The same record if there is no news.
  */
 export function withTrials(
-  { set, selects }: CompiledPolicies,
+  { set, selects, trialStops }: CompiledPolicies,
   compute: Compute,
   record: ComputeRecord,
   nowMs: number,
@@ -26,9 +27,11 @@ export function withTrials(
   const known = set.policies.flatMap((policy, index): (readonly [string, TrialRecord])[] => {
     if (policy.kind !== 'trial') return [];
     const stored = record.trials?.[policy.name];
-    if (stored) return [[policy.name, stored]];
+    const stoppedAtMs = trialStops.find((stop) => isStopOf(stop, policy))?.stoppedAtMs;
+    if (stored) return [[policy.name, stopped(stored, stoppedAtMs)]];
     const begins = policy.mode === 'enforce' && selects(index, compute, nowMs) && isRunning(policy, compute, nowMs);
-    return begins ? [[policy.name, firstTrialRecord(policy, compute, record, nowMs)]] : [];
+    if (!begins) return [];
+    return [[policy.name, stopped(firstTrialRecord(policy, compute, record, nowMs), stoppedAtMs)]];
   });
   const ofFrozen = Object.entries(record.trials ?? {}).filter(([name]) => mayBeOfFrozen(set, name));
   const trials = [...known, ...ofFrozen];
@@ -36,6 +39,11 @@ export function withTrials(
   if (isSame && trials.length === Object.keys(record.trials ?? {}).length) return record;
   const { trials: _before, ...rest } = record;
   return trials.length === 0 ? rest : { ...rest, trials: Object.fromEntries(trials) };
+}
+
+/** Once it is stopped it stays so, whatever is known later. */
+function stopped(trial: TrialRecord, stoppedAtMs: number | undefined): TrialRecord {
+  return stoppedAtMs === undefined || trial.stoppedAtMs !== undefined ? trial : { ...trial, stoppedAtMs };
 }
 
 function isRunning({ design }: TrialPolicy, compute: Compute, nowMs: number): boolean {

@@ -1,6 +1,7 @@
 import type { StepSpan } from '../budget/terms.ts';
 import type { Compute } from '../compute/compute.ts';
 import { prepareDates } from '../time/windows/date-filter.ts';
+import type { TrialStop } from '../trial/stop.ts';
 import { compareProposals, type Directive, type Directives, type DirectiveType } from './directive.ts';
 import { ruleOf } from './kinds/kinds.ts';
 import type { Policy, PolicySet } from './policy.ts';
@@ -11,6 +12,8 @@ export interface CompiledPolicies {
   readonly set: PolicySet;
   /** When which steps of budgets limit, as far as that is known; see {@link withBudgetSteps}. */
   readonly budgetSteps: readonly StepSpan[];
+  /** Which trials were ended early, as far as that is known; see {@link withTrialStops}. */
+  readonly trialStops: readonly TrialStop[];
   /** True if a policy selects by branch: then the names and roles of branches must be known. */
   readonly selectsByBranch: boolean;
   /**
@@ -54,6 +57,7 @@ export function compilePolicies(set: PolicySet): CompiledPolicies {
   return {
     set,
     budgetSteps: [],
+    trialStops: [],
     selectsByBranch: policies.some(
       (policy) => (policy.select.branches ?? policy.select.branchRoles) !== undefined || asksForRoles(policy),
     ),
@@ -85,6 +89,11 @@ function asksForRoles(policy: Policy): boolean {
 /** The same policies with other steps of budgets: what these depend on, what was spent, is in no policy. */
 export function withBudgetSteps(policies: CompiledPolicies, budgetSteps: readonly StepSpan[]): CompiledPolicies {
   return { ...policies, budgetSteps };
+}
+
+/** The same policies with other trials that were ended early: what these have cost is in no policy. */
+export function withTrialStops(policies: CompiledPolicies, trialStops: readonly TrialStop[]): CompiledPolicies {
+  return { ...policies, trialStops };
 }
 
 /** What a policy says from one change of it to the next. */

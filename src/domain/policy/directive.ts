@@ -120,6 +120,8 @@ export interface TrialTerms {
   design: TrialDesign;
   /** Of all that must not change while the trial runs: seed, control, unit, rotate, from, zone and of. */
   digest: string;
+  /** It ends for all units once withdrawing the policies has cost more than this; absent where it may cost what it does. */
+  stopIf?: { costUsd: number };
 }
 
 /** Policies have no effect in a control group. */

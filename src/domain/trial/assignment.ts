@@ -30,6 +30,8 @@ const FLIPS_SPREAD_SECONDS = 6 * 3600;
 export interface Draw {
   slot: number;
   flipDelayMs: number;
+  /** When the trial was ended early for all units; each leaves it with its delay. Absent where it was not. */
+  stoppedAtMs?: number;
 }
 
 /** Drawn from the first 16 hex digits of SHA-256 of `seed/unit`: 8 for the place, 8 for the delay. */
@@ -62,13 +64,14 @@ export function trialSpan(design: TrialDesign): { fromMs: number; untilMs: numbe
 
 /**
  * The period in which a unit is at an instant: with its delay, so the last one goes on for a while after the end of the trial.
- * Undefined before its first and after its last.
+ * Undefined before its first and after its last, and once the trial was ended early.
  */
 export function periodAt(
   design: TrialDesign,
-  { flipDelayMs }: Pick<Draw, 'flipDelayMs'>,
+  { flipDelayMs, stoppedAtMs = Number.POSITIVE_INFINITY }: Omit<Draw, 'slot'>,
   instantMs: number,
 ): number | undefined {
+  if (instantMs >= stoppedAtMs + flipDelayMs) return undefined;
   return periodOfDay(design, localDayAt(design.zone, instantMs - flipDelayMs));
 }
 
@@ -86,5 +89,9 @@ export function flipsOf(design: TrialDesign, draw: Draw): number[] {
   for (let period = 0; period <= design.periods; period += 1) {
     if (isControl(period - 1) !== isControl(period)) flips.push(periodStartMs(design, period) + draw.flipDelayMs);
   }
-  return flips;
+  if (draw.stoppedAtMs === undefined) return flips;
+  const endMs = draw.stoppedAtMs + draw.flipDelayMs;
+  const before = flips.filter((flipMs) => flipMs < endMs);
+  // Each first flip enters the control group, so after an odd number the unit is in it.
+  return before.length % 2 === 0 ? before : [...before, endMs];
 }

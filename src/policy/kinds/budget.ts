@@ -12,7 +12,8 @@ import { SizeBounds, TimeoutBounds, toBounds, writtenBounds } from './limits.ts'
 
 const MONTH = 'CU-hours such as "2000 CUh", or dollars such as "$400"';
 const CU_HOURS = /^(\d{1,9}(?:\.\d{1,4})?) ?CUh$/;
-const DOLLARS = /^\$(\d{1,9}(?:\.\d{1,2})?)$/;
+/** Dollars and at most two digits of cents, above zero or not. */
+export const DOLLARS = /^\$(\d{1,9}(?:\.\d{1,2})?)$/;
 
 const Month = z
   .string(expected(MONTH))

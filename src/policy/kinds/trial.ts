@@ -7,6 +7,7 @@ import { PolicyName, policyBase } from '../schema/policy-base.ts';
 import { DAY_MS, expected, mapping } from '../schema/scalars.ts';
 import { qualifiedName } from '../teams.ts';
 import { type FileContext, toBase } from '../to-domain.ts';
+import { DOLLARS } from './budget.ts';
 import { kindText } from './kind.ts';
 
 /** The shares that a control group may have, and of how many units one is in it. */
@@ -26,6 +27,21 @@ function localDate(what: string) {
       return z.NEVER;
     });
 }
+
+const AMOUNT = 'dollars such as "$200"';
+
+const StopIf = mapping({
+  cost: z
+    .string(expected(AMOUNT))
+    .meta({ title: AMOUNT, pattern: DOLLARS.source })
+    .transform((text, context) => {
+      const dollars = Number(DOLLARS.exec(text)?.[1]);
+      if (dollars > 0) return dollars;
+      context.issues.push({ code: 'custom', message: `expected ${AMOUNT}`, input: text });
+      return z.NEVER;
+    })
+    .describe('Dollars that withdrawing the policies from the control group may cost, as measured.'),
+});
 
 const TrialPolicy = mapping({
   ...policyBase,
@@ -57,6 +73,7 @@ const TrialPolicy = mapping({
     .max(64, 'expected at most 64 characters')
     .default('')
     .describe('Another seed draws other units.'),
+  stop_if: StopIf.describe('Ends the trial early, for all units: the policies have their effect again.').optional(),
 }).superRefine(({ from, until, control, rotate }, context) => {
   const rotation = SHARES[control] * ROTATIONS[rotate];
   const days = until - from;
@@ -98,6 +115,7 @@ function toTrial(policy: TrialPolicy, context: FileContext): domain.TrialPolicy 
     of,
     unit,
     design,
+    ...(policy.stop_if && { stopIf: { costUsd: policy.stop_if.cost } }),
     digest: createHash('sha256')
       .update(JSON.stringify([fixed, unit, of.toSorted()]))
       .digest('hex')

@@ -2,11 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { recordAfter } from '../../../src/app/apply/record-update.ts';
 import { nextBoundary, searchBoundary } from '../../../src/domain/decide/boundaries.ts';
+import { trialOf } from '../../../src/domain/decide/control-group.ts';
 import { decide } from '../../../src/domain/decide/decide.ts';
 import { evaluate, isReverted } from '../../../src/domain/evaluate/evaluate.ts';
 import { changesSizeAtFirstFlip, withTrials } from '../../../src/domain/evaluate/trials.ts';
 import { forecast, forecastFleet } from '../../../src/domain/forecast/forecast.ts';
 import type { Action } from '../../../src/domain/plan/plan.ts';
+import { withTrialStops } from '../../../src/domain/policy/compiled-policies.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
 import { frozenPart } from '../../../src/domain/policy/team-parts.ts';
 import { armAt, drawOf, flipsOf } from '../../../src/domain/trial/assignment.ts';
@@ -56,6 +58,38 @@ describe('the control group of a trial', () => {
     const { enforced, deciders } = decided();
     expect(enforced).toEqual({ size: { minCu: 2, maxCu: 2 }, suspendTimeoutSeconds: -1 });
     expect(deciders.size).toMatchObject({ code: 'control_group', policy: { name: 'proof' } });
+  });
+
+  it('has its policies again once the trial was ended, with the delay of its flips, and for good', () => {
+    const stoppedAtMs = FROM + 3 * DAY;
+    const stop = { policy: TRIAL.name, terms: TRIAL.digest, stoppedAtMs, costUsd: 201 };
+    const policies = compiled(OFFICE, TRIAL);
+    const before = withTrials(policies, compute, aRecord({ baseline: BASELINE }), FROM + DAY);
+    const after = withTrials(withTrialStops(policies, [stop]), compute, before, stoppedAtMs + 1);
+    const endMs = stoppedAtMs + drawOf(design, compute.projectId).flipDelayMs;
+    const wanted = (instantMs: number, { trials, baseline } = after) =>
+      decide({ policies, compute, baseline, trials, instantMs }).enforced;
+    expect(wanted(endMs - 1).size).toEqual({ minCu: 2, maxCu: 2 });
+    expect(wanted(endMs).suspendTimeoutSeconds).toBe(300);
+    // Also in the next period of this unit as control, and after a restart of a daemon that doesn't know why.
+    expect(wanted(flipMs + 29 * DAY).suspendTimeoutSeconds).toBe(300);
+    expect(withTrials(policies, compute, after, endMs)).toBe(after);
+    expect(trialOf(policies, { compute, trials: after.trials })).toMatchObject({ flips: [flipMs, endMs] });
+    expect(trialOf(policies, { compute, trials: after.trials })?.periodEndMs(stoppedAtMs)).toBe(endMs);
+    const input = { policies, compute, trials: after.trials, baseline: BASELINE };
+    expect(nextBoundary(input, endMs - 1)).toBe(endMs);
+  });
+
+  it('goes on if another trial under its name was ended', () => {
+    const stop = { policy: TRIAL.name, terms: 'other', stoppedAtMs: FROM, costUsd: 201 };
+    const record = withTrials(withTrialStops(compiled(OFFICE, TRIAL), [stop]), compute, aRecord({}), FROM + DAY);
+    expect(record.trials?.proof?.stoppedAtMs).toBeUndefined();
+  });
+
+  it('does not take in a compute that is met after the end', () => {
+    const stop = { policy: TRIAL.name, terms: TRIAL.digest, stoppedAtMs: FROM, costUsd: 201 };
+    const record = withTrials(withTrialStops(compiled(OFFICE, TRIAL), [stop]), compute, aRecord({}), FROM + DAY);
+    expect(record.trials?.proof?.stoppedAtMs).toBe(FROM);
   });
 
   it('is as all others before its flip and in other periods', () => {

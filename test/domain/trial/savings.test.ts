@@ -5,6 +5,7 @@ import { armInPeriod, drawOf, type TrialDesign } from '../../../src/domain/trial
 import { localDays } from '../../../src/domain/trial/local-days.ts';
 import { expectedPower } from '../../../src/domain/trial/power.ts';
 import { type SavingsInput, savingsByOwner, savingsOf, type TrialUnit } from '../../../src/domain/trial/savings.ts';
+import { tooHighCost } from '../../../src/domain/trial/stop.ts';
 import { aCompute, aFreeze, aTrial, at, compiled } from '../../support/builders.ts';
 
 const HOUR = 3_600_000;
@@ -172,6 +173,26 @@ describe('what a trial has measured', () => {
     const alone = savingsOf(input({ units: fleet(40).filter(({ owner }) => owner === 'many') })).relative;
     expect((many?.relative?.high ?? 0) - (many?.relative?.low ?? 0)).toBeGreaterThan(
       (alone?.high ?? 0) - (alone?.low ?? 0),
+    );
+  });
+});
+
+describe('the cost that ends a trial', () => {
+  const { mid = 0 } = savingsOf(input()).trialCost.usd ?? {};
+
+  it('is the middle of what is measured, once it is more than the amount', () => {
+    expect(mid).toBeGreaterThan(1);
+    expect(tooHighCost(input(), mid - 0.01)).toBeCloseTo(mid, 6);
+    expect(tooHighCost(input(), mid)).toBeUndefined();
+  });
+
+  it('is not known where a price, the usage or an interval is missing', () => {
+    const units = fleet(40);
+    const noPrice = units.map((unit, index) => (index === 3 ? { ...unit, usdPerCuHour: undefined } : unit));
+    const noUsage = units.map((unit) => ({ ...unit, usage: new Map() }));
+    const few = units.slice(0, 1);
+    expect([noPrice, noUsage, few, []].map((one) => tooHighCost(input({ units: one }), 0))).toEqual(
+      Array(4).fill(undefined),
     );
   });
 });
