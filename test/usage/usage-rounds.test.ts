@@ -233,6 +233,17 @@ describe('the rounds of the leader', () => {
     await rounds.rounds.close();
   });
 
+  it('keep nothing of a reading in which another daemon became the leader', async () => {
+    const rounds: ReturnType<typeof start> = start((...asked) => {
+      rounds.lead(false);
+      return rounds.api.usage(...asked);
+    }, currentRules(aBudget()));
+    await firstRound(rounds);
+    expect([await readBudgets(rounds.store), await readSummary(rounds.store)]).toEqual([undefined, null]);
+    expect(rounds.gauges).toEqual(new Map());
+    await rounds.rounds.close();
+  });
+
   it('count the branches that a budget selects, and forget a budget that is gone', async () => {
     const rules = currentRules(
       aBudget({ month: { unit: 'usd', amount: 1 }, select: { branches: ['main'], minAgeMs: 0 } }),

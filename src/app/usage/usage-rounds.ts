@@ -82,8 +82,9 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
       return;
     }
     const results = await readAll(deps, laterMs, stop.signal);
+    // Reading may take minutes, in which another daemon may have become the leader: what it keeps is not overwritten.
+    if (stop.signal.aborted || !leaderLease.isHeld()) return;
     await notePolicies(deps, noted);
-    if (stop.signal.aborted) return;
     readAwake();
     const isNew = shown.length === 0 || results.includes('new') || isAwakeNew;
     if (isNew) {
