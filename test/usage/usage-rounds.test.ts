@@ -9,16 +9,22 @@ import { readPolicyChanges } from '../../src/app/usage/trial-policies.ts';
 import { usageKey } from '../../src/app/usage/usage-account.ts';
 import { startUsageRounds, type UsageRoundsDeps } from '../../src/app/usage/usage-rounds.ts';
 import type { BudgetState } from '../../src/domain/budget/state.ts';
+import type { Receiver } from '../../src/domain/notifications/receivers.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import { frozenPart } from '../../src/domain/policy/team-parts.ts';
 import type { ApiResult, ControlApi, UsagePages } from '../../src/ports/control-api.ts';
-import type { Store } from '../../src/ports/store.ts';
-import { aBudget, aTrial, currentRules } from '../support/builders.ts';
+import { aBudget, aTrial, currentRules, NO_COSTS } from '../support/builders.ts';
 import { memoryUsageStore } from '../support/memory-usage.ts';
-import { DAY_MS, HOUR_MS, passTo, START_MS, usageApi, usageFleet, usageWorld } from './support.ts';
+import { createSteppedClock } from '../support/simulated/clock.ts';
+import { createMemoryStore } from '../support/simulated/store.ts';
+import { DAY_MS, HOUR_MS, passTo, START_MS, truthOf, usageApi, usageFleet, usageWorld } from './support.ts';
 
 /** Rounds of a daemon whose time and ticks the test makes. */
-function start(usage?: ControlApi['usage'], rules = currentRules()) {
+function start(
+  usage?: ControlApi['usage'],
+  rules = currentRules(),
+  store = createMemoryStore(createSteppedClock(0, () => false)),
+) {
   const world = usageWorld(usageFleet(), 3);
   passTo(world, START_MS + 2 * DAY_MS + 600_000);
   const said: { event: string; level: string }[] = [];
@@ -32,10 +38,9 @@ function start(usage?: ControlApi['usage'], rules = currentRules()) {
   const projects = ['one', 'two', 'three'].map((projectId) => ({
     ...{ account: 'main', projectId, name: projectId, regionId: 'r', updatedAtMs: 0, organizationId: 'org-acme' },
   }));
-  const store = memoryUsageStore();
   const deps: UsageRoundsDeps = {
     api: { usage: usage ?? api.usage, operationsFrom: async () => Promise.reject(new Error('not in enforce mode')) },
-    store: store as unknown as Store,
+    store,
     clock: {
       now: () => world.nowMs,
       every: (_: number, look: () => Promise<void>) => {
@@ -263,5 +268,69 @@ describe('the rounds of the leader', () => {
     await inAnHour();
     expect(await readBudgets(rounds.store)).toEqual([]);
     await rounds.rounds.close();
+  });
+});
+
+describe('the digest of a week', () => {
+  const receiver = (name: string, takes: Pick<Receiver, 'owners' | 'kinds'>): Receiver => ({
+    ...{ name, to: 'webhook', file: 'ebb.yaml', allowedOrigins: [], url: { from: 'text', text: 'http://127.0.0.1/' } },
+    ...takes,
+  });
+  const rules = currentRules();
+  const receivers = [receiver('web', { owners: ['team-web'] }), receiver('ops', { kinds: ['digest'] })];
+  rules.current = {
+    ...{ ...rules.current, notify: { receivers } },
+    costs: { ...NO_COSTS, owners: [['one', 'team-web']] },
+  };
+  const entry = { projectId: 'one', kind: 'write', setHash: '', owner: 'team-web' } as const;
+  const changed = { code: 'window', message: 'by a window' };
+  const monday = START_MS + 7 * DAY_MS;
+
+  it('comes once, from Monday 08:00 UTC on, from whichever daemon leads: for each owner what changed and what it cost', async () => {
+    const rounds = start(undefined, rules);
+    const { store, world } = rounds;
+    const told = async (name: string) =>
+      (await store.outbox({ receiver: name, state: 'waiting', limit: 9 })).map(({ id, body }) => ({
+        ...{ id, text: String(JSON.parse(body).text) },
+      }));
+    await store.appendHistory([
+      { ...entry, computeId: 'ep-a', atMs: START_MS, reasons: [changed] },
+      { ...entry, computeId: 'ep-b', atMs: monday - 1, reasons: [changed] },
+      { ...entry, computeId: 'ep-b', atMs: monday - 1, kind: 'restart', reasons: [changed] },
+      {
+        ...entry,
+        computeId: 'ep-c',
+        atMs: monday - 1,
+        reasons: [changed, { code: 'failed', message: 'not changed: failed' }],
+      },
+      { ...entry, computeId: 'ep-c', atMs: monday, reasons: [changed] },
+    ]);
+    await firstRound(rounds);
+    passTo(world, monday + 8 * HOUR_MS - 1);
+    await rounds.tick();
+    // Of the week before the data nothing is told.
+    expect(await told('ops')).toEqual([]);
+    passTo(world, monday + 8 * HOUR_MS);
+    await rounds.tick();
+    const used = [...truthOf(world, { projectId: 'one', branchId: null })].filter(([startMs]) => startMs < monday);
+    const cuHours = used.reduce((sum, [, cuSeconds]) => sum + cuSeconds / 3600, 0);
+    const web = await told('web');
+    expect(web).toMatchObject([{ id: 'digest:team-web:2026-11-23>web' }]);
+    expect(web[0]?.text).toContain('2 changes and 1 restart of 2 computes; ');
+    expect(web[0]?.text).toContain(
+      `; cost: ${cuHours.toFixed(1)} CU-hours ($${(cuHours * 0.2).toFixed(2)}); saved: unknown`,
+    );
+    const all = await told('ops');
+    expect(all.map(({ id }) => id)).toEqual(['digest:team-web:2026-11-23>ops', 'digest:unowned:2026-11-23>ops']);
+    await rounds.rounds.close();
+
+    const next = start(undefined, rules, store);
+    await firstRound(next);
+    passTo(next.world, monday + 30 * HOUR_MS);
+    await next.tick();
+    await next.tick();
+    expect([await told('web'), await told('ops')]).toEqual([web, all]);
+    expect([...rounds.failures, ...next.failures]).toEqual([]);
+    await next.rounds.close();
   });
 });

@@ -148,7 +148,7 @@ function ownersIn(lines: MonthCosts['lines'], past: ReadonlyMap<string, Days>, m
 }
 
 /** The units of some projects at a time: those of a project stay together. */
-function* projectsOf(units: readonly UsageUnit[]): Generator<UsageUnit[]> {
+export function* projectsOf(units: readonly UsageUnit[]): Generator<UsageUnit[]> {
   const byProject = new Map<string, UsageUnit[]>();
   for (const unit of units) byProject.set(unit.projectId, [...(byProject.get(unit.projectId) ?? []), unit]);
   const all = [...byProject.values()];

@@ -22,6 +22,7 @@ import { keepTrialPolicies } from './trial-policies.ts';
 import { createTrialStops, type TrialStops } from './trial-stops.ts';
 import { type Organization, organizationsOf, type UsageAccount, usageAccount, usageKey } from './usage-account.ts';
 import { clearUsageMetrics, logAnomalies, showUsageAge, showUsageMetrics } from './usage-metrics.ts';
+import { createWeeklyDigest } from './weekly-digest.ts';
 
 /** How often it is looked whether an hour has passed, in real milliseconds. */
 const CHECK_EVERY_MS = 60_000;
@@ -62,6 +63,7 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
   let shown: MonthCosts[] = [];
   const budgets = createBudgetRounds(deps);
   const trialStops = createTrialStops();
+  const sendDigests = createWeeklyDigest(deps);
 
   /** Of a large fleet that takes long, and costs are known without. */
   function readAwake(): void {
@@ -96,6 +98,7 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
     }
     await budgets.decide(isNew);
     await stopTrials(deps, trialStops);
+    await sendDigests(() => ({ ...spendersOf(deps), months: shown }));
     showUsageAge(telemetry, shown, clock.now());
     const failure = results.find((result) => typeof result === 'object');
     if (failure) throw new Error(`usage of account ${failure.account}: ${failure.message}`);
@@ -233,13 +236,19 @@ async function keepTrialsNow(
   return names;
 }
 
+function spendersOf(deps: UsageRoundsDeps) {
+  const { costs, policies } = deps.rules.current;
+  const computes = computesOf(deps);
+  const ownerOf = ownersOf({ rules: costs.owners, policies, computes });
+  return { computes, ownerOf, organizations: organizationsOf(listedProjects(deps), deps.accounts) };
+}
+
 async function costsNow(deps: UsageRoundsDeps, { historyOf }: AwakeLog): Promise<MonthCosts[]> {
   const { store, clock, rules } = deps;
   const { costs, policies } = rules.current;
-  const computes = computesOf(deps);
-  const ownerOf = ownersOf({ rules: costs.owners, policies, computes });
+  const { computes, ownerOf, organizations } = spendersOf(deps);
   const all: MonthCosts[] = [];
-  for (const { account, organization, projectIds } of organizationsOf(listedProjects(deps), deps.accounts)) {
+  for (const { account, organization, projectIds } of organizations) {
     const kept = usageAccount(store, { account, organization });
     const own = computes.filter((compute) => projectIds.includes(compute.projectId));
     const observed = deps.mode === 'observe' ? { observed: { computes: own, policies, historyOf } } : {};

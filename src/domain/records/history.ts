@@ -49,3 +49,8 @@ export interface HistoryEntry {
   /** Entries of the audit have one: no two have the same. */
   id?: string;
 }
+
+/** True for the entry of a write that took effect, as far as the last of its reasons says. */
+export function tookEffect({ reasons }: Pick<HistoryEntry, 'reasons'>): boolean {
+  return !/^not changed: |did not take effect$/.test(reasons.at(-1)?.message ?? '');
+}

@@ -19,7 +19,7 @@ export interface Bill {
 }
 
 /** What a project used beyond its branches goes to this line, unless lines are projects. */
-const UNATTRIBUTED = 'unattributed';
+export const UNATTRIBUTED = 'unattributed';
 
 export interface BillInput {
   /** Of one account: its projects and, as far as they are known, their branches. */

@@ -1,0 +1,118 @@
+/** The leader tells the receivers of each owner once a week what changed, what it cost, and what was saved. */
+import { digestOf, digestWeek, type Week, type WeekOfOwner } from '../../domain/notifications/digest.ts';
+import { tookEffect } from '../../domain/records/history.ts';
+import { addLine, type BillLine, billOf, UNATTRIBUTED } from '../../domain/usage/bill.ts';
+import { priceAt } from '../../domain/usage/month.ts';
+import { seriesOf } from '../../domain/usage/stored.ts';
+import type { UsageUnit } from '../../domain/usage/usage.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { CostRules } from '../../ports/rules.ts';
+import type { Store } from '../../ports/store.ts';
+import { outboxEntries } from '../notifications/outbox-entries.ts';
+import type { CurrentRules } from '../rules.ts';
+import { type MonthCosts, projectsOf } from './month-costs.ts';
+import { type Organization, usageAccount } from './usage-account.ts';
+
+/** Lines of the audit that are read at once. */
+const PAGE = 1000;
+
+export interface WeeklyDigestDeps {
+  store: Store;
+  clock: Pick<Clock, 'now'>;
+  rules: CurrentRules;
+}
+
+/** What the leader knows besides. */
+export interface Spending {
+  organizations: readonly Organization[];
+  ownerOf: (unit: UsageUnit) => string;
+  /** Has what enforcing would have saved, where ebb observes. */
+  months: readonly MonthCosts[];
+}
+
+/** Gives what puts the digests of a week into the outbox once they are due. Another leader may do it again: their ids are the same. */
+export function createWeeklyDigest({
+  store,
+  clock,
+  rules,
+}: WeeklyDigestDeps): (known: () => Spending) => Promise<void> {
+  let doneMs = Number.NEGATIVE_INFINITY;
+  return async (known) => {
+    const { notify, costs } = rules.current;
+    const week = digestWeek(clock.now());
+    if (week.toMs <= doneMs || notify.receivers.length === 0) return;
+    const owners = await ownersOfWeek(store, known(), { week, costs });
+    const digests = owners.map((one) => digestOf(one, week));
+    await store.appendOutbox(outboxEntries(notify, digests));
+    doneMs = week.toMs;
+  };
+}
+
+/** Everybody for whom something was changed or used in the week. */
+async function ownersOfWeek(
+  store: Store,
+  { organizations, ownerOf, months }: Spending,
+  { week, costs }: { week: Week; costs: CostRules },
+): Promise<WeekOfOwner[]> {
+  const changed = await changesOf(store, week);
+  const used = new Map<string, BillLine>();
+  for (const one of organizations) await addUsage(used, { store, organization: one, ownerOf, week, costs });
+  for (const [owner, { cuSeconds }] of used) if (cuSeconds === 0 || owner === UNATTRIBUTED) used.delete(owner);
+  const saved = months.flatMap(({ counterfactual = [] }) => counterfactual);
+  return [...new Set([...changed.keys(), ...used.keys()])].sort().map((owner) => {
+    const { changes = 0, restarts = 0, computes } = changed.get(owner) ?? {};
+    const line = used.get(owner);
+    const own = saved.filter((one) => one.owner === owner);
+    const sum = (end: 'low' | 'high') => own.reduce((total, one) => total + one.saved[end] / 3600, 0);
+    return {
+      ...{ owner, changes, restarts, computes: computes?.size ?? 0 },
+      ...(line && { cost: { cuHours: line.cuSeconds / 3600, usd: line.usd, unknownHours: line.unknownHours } }),
+      ...(own.length > 0 && { wouldHaveSaved: { low: sum('low'), high: sum('high') } }),
+    };
+  });
+}
+
+interface Changes {
+  changes: number;
+  restarts: number;
+  computes: Set<string>;
+}
+
+/** What took effect in the week, by who owned the compute then. */
+async function changesOf(store: Store, { fromMs, toMs }: Week): Promise<Map<string, Changes>> {
+  const owners = new Map<string, Changes>();
+  let after: string | undefined;
+  do {
+    const page = await store.audit({ sinceMs: fromMs, untilMs: toMs - 1, limit: PAGE, after });
+    for (const entry of page.entries) {
+      const { kind, owner, computeId } = entry;
+      if (owner === undefined || (kind !== 'write' && kind !== 'restart') || !tookEffect(entry)) continue;
+      const known = owners.get(owner) ?? { changes: 0, restarts: 0, computes: new Set() };
+      known[kind === 'write' ? 'changes' : 'restarts'] += 1;
+      known.computes.add(computeId);
+      owners.set(owner, known);
+    }
+    after = page.next;
+  } while (after !== undefined);
+  return owners;
+}
+
+async function addUsage(
+  used: Map<string, BillLine>,
+  options: { store: Store; organization: Organization; ownerOf: Spending['ownerOf']; week: Week; costs: CostRules },
+): Promise<void> {
+  const { store, organization, ownerOf, week, costs } = options;
+  const kept = usageAccount(store, organization);
+  const about = await kept.about();
+  if (!about) return;
+  const prices = { plans: about.plans, prices: costs.prices, otherwise: costs.plans.get(organization.account) };
+  for (const units of projectsOf(await kept.units())) {
+    const series = (await kept.read(units)).map(seriesOf);
+    const bill = { series, lineOf: ownerOf, byProject: false, priceAt: (startMs: number) => priceAt(startMs, prices) };
+    for (const line of billOf({ ...bill, ...week }).lines) {
+      const known = used.get(line.name);
+      if (known) addLine(known, line);
+      else used.set(line.name, line);
+    }
+  }
+}

@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest';
+import { digestOf, digestWeek } from '../../src/domain/notifications/digest.ts';
+import { isoInstant } from '../../src/domain/time/instants.ts';
+import { at } from '../support/builders.ts';
+
+describe('the week of a digest', () => {
+  it.each([
+    ['2026-11-30T07:59:59Z', '2026-11-16T00:00:00Z', '2026-11-23T00:00:00Z'],
+    ['2026-11-30T08:00:00Z', '2026-11-23T00:00:00Z', '2026-11-30T00:00:00Z'],
+    ['2026-12-07T07:59:59Z', '2026-11-23T00:00:00Z', '2026-11-30T00:00:00Z'],
+  ])('at %s is that from %s to %s', (now, from, to) => {
+    const { fromMs, toMs } = digestWeek(at(now));
+    expect([isoInstant(fromMs), isoInstant(toMs)]).toEqual([from, to]);
+  });
+});
+
+describe('a digest', () => {
+  const week = digestWeek(at('2026-11-30T08:00:00Z'));
+
+  it('tells what changed, what it cost, and what enforcing would have saved', () => {
+    const known = {
+      ...{ owner: 'team-web', changes: 12, restarts: 1, computes: 3 },
+      ...{ cost: { cuHours: 31.24, usd: 4.998, unknownHours: 3 }, wouldHaveSaved: { low: -0.5, high: 8 } },
+    };
+    expect(digestOf(known, week)).toEqual({
+      ...{ id: 'digest:team-web:2026-11-23', kind: 'digest', owner: 'team-web', atMs: at('2026-11-30T00:00:00Z') },
+      text:
+        'week of 2026-11-23, team-web: 12 changes and 1 restart of 3 computes; cost: 31.2 CU-hours ($5.00), without 3 hours ' +
+        'of which nothing is known; enforcing would have saved -0.5 to 8.0 CU-hours of the last two weeks',
+    });
+  });
+
+  it('says what is not known', () => {
+    const nothing = { owner: 'team-api', changes: 0, restarts: 0, computes: 0 };
+    expect(digestOf(nothing, week).text).toBe(
+      'week of 2026-11-23, team-api: nothing was changed; cost: unknown; saved: unknown',
+    );
+    const cost = { cuHours: 1, usd: undefined, unknownHours: 0 };
+    expect(digestOf({ ...nothing, cost }, week).text).toContain('cost: 1.0 CU-hours (price unknown); ');
+  });
+});
