@@ -53,14 +53,13 @@ function parseDollars(text: string): number {
 }
 
 async function runRecommend(names: string[], flags: RecommendFlags): Promise<void> {
-  const { findingLines, firstOf, holidaysOf, readHolds, readPast, recommend, recommendFacts, ...rest } = await parts();
-  const { selectComputes, settingsOrFail } = rest;
+  const { findingLines, firstOf, holidaysOf, readHolds, readPast, recommend, ...rest } = await parts();
+  const { readablePolicies, recommendFacts, selectComputes, settingsOrFail } = rest;
   const { config: configFile, apiUrl, policies, coldStartWorth } = flags;
   const settings = settingsOrFail({ configFile, flags: { apiUrl, policies } });
-  // Whose a compute is comes with its findings: the policies need not be readable here.
-  const { owner: _owner, ...bySelector } = flags;
+  const policySet = flags.owner === undefined ? undefined : await readablePolicies(settings);
   const selected = (computes: Past['computes']) =>
-    filtered(selectComputes(computes, names), bySelector, { settings, policies: undefined });
+    filtered(selectComputes(computes, names), flags, { settings, policies: policySet });
   const options = { holidaysOf, ...(coldStartWorth !== undefined && { coldStartWorthMs: 1000 * coldStartWorth }) };
   const onNewest = async ({ computes }: Past) => {
     const facts = await recommendFacts(settings, selected(computes));
@@ -70,10 +69,10 @@ async function runRecommend(names: string[], flags: RecommendFlags): Promise<voi
     for (const line of lines) writeErrLine(`  ${line}`);
   };
   const past = await readPast(settings, flags, { branches: true, onNewest });
-  const known = flags.operations === undefined ? await readHolds(settings, past.toMs) : { holds: [], notes: [] };
-  const facts = await recommendFacts(settings, selected(past.computes), known.holds);
+  const held = flags.operations === undefined ? await readHolds(settings, past.toMs) : { holds: [], notes: [] };
+  const facts = await recommendFacts(settings, selected(past.computes), held.holds);
   const findings = recommend(facts, options).filter((finding) => isWanted(finding, flags));
-  printPastAsides({ ...past, notes: [...past.notes, ...known.notes] });
+  printPastAsides({ ...past, notes: [...past.notes, ...held.notes] });
   if (flags.write !== undefined) await writePolicies(flags.write, findings, past);
   writeOut(`${await rendered(findings, past, flags)}\n`);
 }
@@ -102,8 +101,7 @@ async function parts() {
 }
 
 /** What has no price is never too cheap: nobody knows. */
-function isWanted({ owner, savesUsd }: Finding, flags: RecommendFlags): boolean {
-  if (flags.owner !== undefined && owner !== flags.owner) return false;
+function isWanted({ savesUsd }: Finding, flags: RecommendFlags): boolean {
   return flags.minUsd === undefined || savesUsd === undefined || savesUsd.high >= flags.minUsd;
 }
 

@@ -66,6 +66,20 @@ describe('ebb awake', () => {
     expect(text.stdout).toContain('web / ep-web: periodic_probe every 20m, awake');
   });
 
+  it('shows what an owner has, or what is selected, and refuses an owner of nothing', async () => {
+    const idsOf = async (...flags: string[]) => {
+      const { stdout } = await ebb(['awake', '--json', ...FILES, ...flags]);
+      return (JSON.parse(stdout) as { compute_id: string }[]).map(({ compute_id: id }) => id);
+    };
+    expect(await idsOf('--owner', 'unowned', '--select', 'projects=web')).toEqual(['ep-web']);
+    expect(await idsOf('--select', 'projects=never')).toEqual([]);
+    const refused = await ebb(['awake', ...FILES, '--owner', 'somebody']);
+    expect(refused).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('--owner: nothing belongs to somebody; owners are unowned'),
+    });
+  });
+
   it('says in which line a file is wrong, and which flags belong together', async () => {
     const wrong = await ebb(['awake', '--operations', 'broken.csv', '--fleet', 'fleet.json']);
     expect(wrong).toMatchObject({

@@ -91,10 +91,14 @@ describe('ebb recommend', () => {
     expect(timeouts.filter((seconds) => seconds !== undefined)).toEqual([300]);
   });
 
-  it('leaves out what saves less than --min-usd, and what others own', async () => {
+  it('leaves out what saves less than --min-usd, and refuses an owner of nothing', async () => {
     const found = await findings('scale', '--min-usd', '10');
     expect(found.map(({ compute_id: id }) => id)).toEqual(['ep-never']);
-    expect(await findings('scale', '--owner', 'somebody')).toEqual([]);
+    const refused = await ebb(['recommend', '--config', 'scale.yaml', ...FILES, '--owner', 'somebody']);
+    expect(refused).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('--owner: nothing belongs to somebody; owners are unowned'),
+    });
   });
 
   it('writes few policies that validate, and that change in ebb diff what was proposed', async () => {
