@@ -41,6 +41,7 @@ const CALLS: Record<string, { words: string[]; exit?: number; asks?: true }> = {
   restore: { words: ['--all'], asks: true },
   status: { words: [], asks: true },
   history: { words: [], asks: true },
+  audit: { words: [], asks: true },
   snapshot: { words: [] },
   terraform: { words: AT },
   awake: { words: [] },

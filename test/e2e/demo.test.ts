@@ -94,14 +94,16 @@ describe('ebb demo', () => {
     ).toEqual(raised);
     expect(told(/2-4 → 0\.5-2 CU.*office-hours-web, outside its windows/)).toEqual(expect.arrayContaining(web));
     // It has clients all day, so it waits for sleep until its deadline.
-    expect(lines.join('\n')).toMatch(/^Mon 2[01]:\d\d:\d\d +demo-web-shop +2-4 → 0\.5-2 CU .*restarts$/m);
+    expect(lines.join('\n')).toMatch(/^Mon 2[01]:\d\d:\d\d +demo-web-shop +size 2-4 → 0\.5-2 CU .*restarts$/m);
     expect(lines.join('\n')).toMatch(/demo-web-shop +└ start_compute finished, took \d+\.\d s/);
   });
 
   it('keeps a compute large enough for its clients, whatever its schedule says', () => {
     expect(day.metrics).toMatch(/^ebb_connections\{.*compute="ep-demo-web-checkout"\} 0$/m);
     // A thousand clients until a quarter to eight need more than the 2 CU that its schedule wants from half past six on.
-    const lowered = day.lines.filter((line) => /^Mon (18:[345]|19|2).* demo-web-checkout +\S+ → 0\.5-2 CU/.test(line));
+    const lowered = day.lines.filter((line) =>
+      /^Mon (18:[345]|19|2).* demo-web-checkout +size \S+ → 0\.5-2 CU/.test(line),
+    );
     expect(lowered).toEqual([expect.stringMatching(/^Mon (19:[45]|2).*office-hours-web, outside its windows/)]);
   });
 

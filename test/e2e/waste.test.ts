@@ -7,6 +7,7 @@ import { startTestDaemon, type TestDaemon } from '../support/daemon.ts';
 import { DAY } from '../support/demand.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { makeFolder, type Platform, startTestPlatform } from '../support/platform.ts';
+import { startPrometheus } from '../support/prometheus-server.ts';
 import { describeWith } from '../support/requirements.ts';
 
 const CRON = { class: 'cron_ping', cu: 0.1, everySeconds: 1800 } as const;
@@ -105,6 +106,19 @@ describe('the waste of a fleet', () => {
     await expect.poll(async () => (await ask()).projects).toBe(4);
     expect((await read()).length).toBe(before);
   });
+});
+
+describeWith('prometheus', 'the dashboard of it', () => {
+  it('has an answer to each query', async () => {
+    const prometheus = await startPrometheus({ folder: folder.path, target: new URL(daemon.url).host });
+    try {
+      const unanswered = async () =>
+        (await prometheus.unanswered(60)).map(({ name }) => name).filter((name) => /cost less|Waste/.test(name));
+      await expect.poll(unanswered, { timeout: 30_000, interval: 500 }).toEqual([]);
+    } finally {
+      await prometheus.close();
+    }
+  }, 60_000);
 });
 
 describeWith('chromium', 'the page of it', () => {
