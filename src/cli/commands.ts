@@ -129,6 +129,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./audit.ts')).auditCommand(),
   },
   {
+    name: 'store',
+    summary: 'copy holds, freezes, baselines, history and audit to a file, and back',
+    load: async () => (await import('./store.ts')).storeCommand(),
+  },
+  {
     name: 'snapshot',
     summary: 'write the fleet to a file that other commands read instead of the API',
     load: async () => (await import('./snapshot.ts')).snapshotCommand(),

@@ -40,14 +40,20 @@ export function shortened(text: string, most: number): string {
   return characters.length <= most ? text : `${characters.slice(0, most - 1).join('')}…`;
 }
 
-/** Writes a whole file or none: readers see the old one meanwhile. */
-export async function writeWhole(path: string, text: string, flag = '--out'): Promise<void> {
+/** Writes a whole file or none: readers see the old one meanwhile. What the text itself throws as a {@link UserError} is thrown. */
+export async function writeWhole(
+  path: string,
+  text: string | AsyncIterable<string>,
+  flag = '--out',
+  mode = 0o666,
+): Promise<void> {
   const unfinished = `${path}.${process.pid}.tmp`;
   try {
-    await writeFile(unfinished, text, { flag: 'wx' });
+    await writeFile(unfinished, text, { flag: 'wx', mode });
     await rename(unfinished, path);
   } catch (error) {
     await unlink(unfinished).catch(() => {});
+    if (error instanceof UserError) throw error;
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'error';
     throw new UserError(`${flag}: ${path} can not be written (${code}): check the path`);
   }

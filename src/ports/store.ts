@@ -174,8 +174,8 @@ interface HistoryStore {
   appendHistory(entries: readonly HistoryEntry[]): Promise<void>;
   /** Newest first; `next` is absent on the last page. Nothing of the audit is ever changed. */
   audit(query: AuditQuery): Promise<{ entries: HistoryEntry[]; next?: string }>;
-  /** Newest first, `limit` at most: of one compute, or of the fleet. What the audit keeps is part of it. */
-  history(query: { computeId?: string; limit: number }): Promise<HistoryEntry[]>;
+  /** Newest first, `limit` at most: of one compute, or of the fleet. What the audit keeps is part of it, unless that is not wanted. */
+  history(query: { computeId?: string; limit: number; withoutAudit?: true }): Promise<HistoryEntry[]>;
   /** Replaces what is known of a compute; the newest 32 stay. */
   putSamples(computeId: string, samples: readonly ConnectionSample[]): Promise<void>;
   /** Oldest first. */

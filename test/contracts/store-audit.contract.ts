@@ -27,6 +27,8 @@ export function describeAudit(current: () => { store: Store; on: TestEngine }): 
       expect((await read()).map(({ kind }) => kind)).toEqual([...kinds].reverse());
       const shown = await store.history({ computeId: 'compute-a', limit: 99 });
       expect(shown.map(({ kind }) => kind)).toEqual([...kinds, ...others].reverse());
+      const kept = await store.history({ limit: 99, withoutAudit: true });
+      expect(kept.map(({ kind }) => kind)).toEqual([...others].reverse());
       expect(await store.history({ limit: 3 })).toHaveLength(3);
     });
 

@@ -6,6 +6,7 @@ import type { Lease, Store } from '../../src/ports/store.ts';
 import type { TestEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { describeAudit } from './store-audit.contract.ts';
+import { describeDump } from './store-dump.contract.ts';
 import { describeGenerations } from './store-generations.contract.ts';
 import { describeHistory } from './store-history.contract.ts';
 import { describeOutbox } from './store-outbox.contract.ts';
@@ -44,6 +45,7 @@ export function describeStore(open: () => Promise<TestEngine>): void {
   describeHistory(current);
   describeOutbox(() => ({ store, createStore: (limits) => createStore({ ...on, limits }) }));
   describeAudit(current);
+  describeDump(current);
   describeUsage(current);
 
   describe('leases', () => {

@@ -9,7 +9,7 @@ const SomeSettings = z.looseObject({
   suspendTimeoutSeconds: z.number().exactOptional(),
 });
 
-const StoredEntry = z.looseObject({
+export const StoredEntry = z.looseObject({
   atMs: z.number(),
   projectId: z.string(),
   computeId: z.string(),

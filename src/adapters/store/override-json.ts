@@ -13,7 +13,7 @@ const Common = {
   expiresAtMs: z.number(),
 };
 
-const StoredHold = z.looseObject({
+export const StoredHold = z.looseObject({
   ...Common,
   projectId: z.string(),
   computeId: z.string(),
@@ -34,7 +34,7 @@ const StoredSelector = z.looseObject({
   share: z.number().exactOptional(),
   minAgeMs: z.number(),
 });
-const StoredFreeze = z.looseObject({
+export const StoredFreeze = z.looseObject({
   ...Common,
   select: z.union([z.literal('all'), StoredSelector]),
   allowRaise: z.boolean(),

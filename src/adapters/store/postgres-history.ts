@@ -57,13 +57,15 @@ export function createPostgresHistory({ engine, limits, audit }: PostgresHistory
         await client.query(FORGET_OLDEST, [limits.history]);
       });
     },
-    history: async ({ computeId, limit }) => {
+    history: async ({ computeId, limit, withoutAudit }) => {
       if (limit < 1) return [];
       const { rows } = await (computeId === undefined
         ? pool.query<{ body: string }>(OF_ALL, [limit])
         : pool.query<{ body: string }>(OF_COMPUTE, [computeId, limit]));
+      const entries = rows.flatMap(({ body }) => readHistory(body) ?? []);
+      if (withoutAudit) return entries;
       const audited = await audit.audit({ computeId, limit, sinceMs: 0, untilMs: Number.MAX_VALUE });
-      return newestFirst([...audited.entries, ...rows.flatMap(({ body }) => readHistory(body) ?? [])], limit);
+      return newestFirst([...audited.entries, ...entries], limit);
     },
     putSamples: async (computeId, samples) => {
       await pool.query(PUT_SAMPLES, [computeId, samplesToJson(samples, limits.samples)]);

@@ -97,6 +97,7 @@ const Stored = z.looseObject({
     oneFieldGroupAtATime: z.literal(true).exactOptional(),
   }),
 }) satisfies z.ZodType<{ version: number; record: ComputeRecord }>;
+export const StoredRecord = Stored.shape.record;
 
 export function recordToJson(record: ComputeRecord): string {
   return JSON.stringify({ version: VERSION, record });

@@ -95,13 +95,13 @@ export function createRedisHistory({ engine, run, limits, audit }: RedisHistoryO
         await append(computeId, ofCompute.slice(-limits.historyPerCompute));
       }
     },
-    history: async ({ computeId, limit }) => {
+    history: async ({ computeId, limit, withoutAudit }) => {
       if (limit < 1) return [];
       // The newest entries of all are among those of the computes that something happened to last.
       const computeIds = computeId === undefined ? await redis.zrevrange(computesKey, 0, limit - 1) : [computeId];
       const [texts, audited] = await Promise.all([
         textsOf(computeIds, limit),
-        audit.audit({ computeId, limit, sinceMs: 0, untilMs: Number.MAX_SAFE_INTEGER }),
+        audit.audit({ computeId, limit: withoutAudit ? 0 : limit, sinceMs: 0, untilMs: Number.MAX_SAFE_INTEGER }),
       ]);
       return newestFirst([...audited.entries, ...texts.flatMap((text) => readHistory(text) ?? [])], limit);
     },

@@ -2,7 +2,8 @@ import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { Lease, Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 
-const NAME = 'fleet';
+/** Its name in the store. */
+export const LEADER_LEASE = 'fleet';
 
 /** How often the lease is attended to, in real milliseconds: it lives through several failures in a row. */
 export const ATTEND_MS = 3_000;
@@ -61,7 +62,7 @@ export function createLeaderLease({ isAlone, store, telemetry, holder, blocked }
         return;
       }
       const isRenewed = lease !== undefined && (await store.renewLease(lease, RECOVERY.leaderLeaseMs));
-      if (!isRenewed) lease = await store.acquireLease(NAME, holder, RECOVERY.leaderLeaseMs);
+      if (!isRenewed) lease = await store.acquireLease(LEADER_LEASE, holder, RECOVERY.leaderLeaseMs);
       become(lease !== undefined);
     },
     async release() {

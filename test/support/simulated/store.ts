@@ -105,8 +105,11 @@ export function createMemoryStore(clock: SteppedClock, outboxLimit?: number): St
         .filter((entry) => computeId === undefined || entry.computeId === computeId)
         .slice(0, limit),
     }),
-    history: async ({ computeId, limit }) =>
-      history.filter((entry) => computeId === undefined || entry.computeId === computeId).slice(0, limit),
+    history: async ({ computeId, limit, withoutAudit }) =>
+      history
+        .filter((entry) => computeId === undefined || entry.computeId === computeId)
+        .filter(({ kind }) => !withoutAudit || !AUDIT_KINDS.has(kind))
+        .slice(0, limit),
     putSamples: async (computeId, counted) => void samples.set(computeId, counted),
     samples: async (computeId) => [...(samples.get(computeId) ?? [])],
     ...queued,

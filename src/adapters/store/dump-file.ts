@@ -1,0 +1,79 @@
+import { open } from 'node:fs/promises';
+import { z } from 'zod';
+import { parseJson } from '../../common/result.ts';
+import type { Dumped } from '../../ports/store-dump.ts';
+import { StoredEntry } from './history-json.ts';
+import { StoredFreeze, StoredHold } from './override-json.ts';
+import { StoredRecord } from './record-json.ts';
+
+/** Grows when a dump written by this version would be misread by an older one. */
+const VERSION = 1;
+
+const Head = z.looseObject({ ebb_store_dump: z.number() });
+const End = z.strictObject({ end: z.number() });
+const Line = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('hold'), hold: StoredHold }),
+  z.object({ kind: z.literal('freeze'), freeze: StoredFreeze }),
+  z.object({ kind: z.literal('record'), projectId: z.string(), computeId: z.string(), record: StoredRecord }),
+  z.object({ kind: z.literal('history'), entry: StoredEntry }),
+]) satisfies z.ZodType<Dumped>;
+
+/** The file can't be read as a dump. Its message is one line that says where, what, and what to do. */
+export class DumpProblem extends Error {}
+
+/** A dump as lines of JSON: which version it is, each entry, and how many there are, so that a file that was cut off is noticed. */
+export async function* dumpLines(entries: AsyncIterable<Dumped>): AsyncGenerator<string> {
+  yield `${JSON.stringify({ ebb_store_dump: VERSION })}\n`;
+  let count = 0;
+  for await (const entry of entries) {
+    count += 1;
+    yield `${JSON.stringify(entry)}\n`;
+  }
+  yield `${JSON.stringify({ end: count })}\n`;
+}
+
+/** The entries of a dump, line by line; throws a {@link DumpProblem} at the first line that can't be read. */
+export async function* readDump(path: string): AsyncGenerator<Dumped> {
+  const file = await open(path).catch((error: NodeJS.ErrnoException) => {
+    throw new DumpProblem(`${path}: can't be read (${error.code}): check the path`);
+  });
+  try {
+    let number = 0;
+    let isWhole = false;
+    for await (const text of file.readLines()) {
+      number += 1;
+      const line = parseJson(text);
+      if (number === 1) checkHead(path, line);
+      else if (isWhole) throw broken(path, number, 'something comes after its last line');
+      else if (End.safeParse(line).data?.end === number - 2) isWhole = true;
+      else yield entryOf(path, number, line);
+    }
+    if (number === 0) checkHead(path, undefined);
+    if (!isWhole) throw broken(path, number, 'the file ends here, before its last line');
+  } finally {
+    await file.close();
+  }
+}
+
+function checkHead(path: string, line: unknown): void {
+  const head = Head.safeParse(line).data;
+  if (!head) throw new DumpProblem(`${path}:1: is not a dump of a store: make one with ebb store dump --out FILE`);
+  const { ebb_store_dump: version } = head;
+  if (version === VERSION) return;
+  throw new DumpProblem(
+    `${path}:1: has version ${version}, and this ebb reads version ${VERSION}: use the ebb that wrote it`,
+  );
+}
+
+function entryOf(path: string, number: number, line: unknown): Dumped {
+  if (line === undefined) throw broken(path, number, 'is not JSON');
+  const parsed = Line.safeParse(line);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const place = issue?.path.length ? `${issue.path.join('.')}: ` : '';
+  throw broken(path, number, `${place}${issue?.message}`);
+}
+
+function broken(path: string, number: number, what: string): DumpProblem {
+  return new DumpProblem(`${path}:${number}: ${what}; nothing is loaded: take another dump`);
+}

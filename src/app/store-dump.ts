@@ -1,0 +1,120 @@
+import type { Result } from '../common/result.ts';
+import type { HistoryEntry } from '../domain/records/history.ts';
+import type { PutOutcome, Store } from '../ports/store.ts';
+import type { Dumped } from '../ports/store-dump.ts';
+import { type LeaseDeps, withProjectLease } from './leases/locked-project.ts';
+
+const DAY_MS = 86_400_000;
+/** No store keeps the audit longer. */
+const AUDIT_DAYS = 367;
+const PAGE = 1000;
+
+/**
+ * What a store has of holds, freezes, records, history and audit, with history and audit oldest first. What it can't read is left
+ * out: {@link Store.brokenRecords} names those records afterwards.
+ */
+export async function* dumpedFrom(store: Store, nowMs: number): AsyncGenerator<Dumped> {
+  for (const hold of await store.holds(nowMs)) yield { kind: 'hold', hold };
+  for (const freeze of await store.freezes(nowMs)) yield { kind: 'freeze', freeze };
+  for (const projectId of (await store.projectIds()).sort()) {
+    const records = [...(await store.records(projectId))];
+    for (const [computeId, record] of records.sort(([a], [b]) => (a < b ? -1 : 1))) {
+      yield { kind: 'record', projectId, computeId, record };
+    }
+  }
+  const history = await store.history({ limit: Number.MAX_SAFE_INTEGER, withoutAudit: true });
+  for (const entry of history.reverse()) yield { kind: 'history', entry };
+  for (let days = AUDIT_DAYS; days >= 0; days -= 1) {
+    const sinceMs = nowMs - days * DAY_MS;
+    const untilMs = days === 0 ? Number.MAX_SAFE_INTEGER : sinceMs + DAY_MS - 1;
+    for (const entry of await auditBetween(store, sinceMs, untilMs)) yield { kind: 'history', entry };
+  }
+}
+
+/** Oldest first. Pages begin with the newest, so all of them are read. */
+async function auditBetween(store: Store, sinceMs: number, untilMs: number): Promise<HistoryEntry[]> {
+  const entries: HistoryEntry[] = [];
+  let after: string | undefined;
+  do {
+    const page = await store.audit({ sinceMs, untilMs, limit: PAGE, after });
+    entries.push(...page.entries);
+    after = page.next;
+  } while (after !== undefined);
+  return entries.reverse();
+}
+
+/** What a store has already, named as {@link keyOf} names it. */
+export async function keysIn(store: Store, nowMs: number): Promise<ReadonlySet<string>> {
+  const { holds, freezes } = await store.overrides(nowMs);
+  const keys = new Set([
+    ...[...holds.entries.map(({ id }) => id), ...holds.endedIds].map((id) => `hold ${id}`),
+    ...[...freezes.entries.map(({ id }) => id), ...freezes.endedIds].map((id) => `freeze ${id}`),
+  ]);
+  for (const projectId of await store.projectIds()) {
+    for (const computeId of (await store.records(projectId)).keys()) keys.add(`record ${projectId}/${computeId}`);
+  }
+  for (const [computeId, projectId] of await store.brokenRecords()) keys.add(`record ${projectId}/${computeId}`);
+  if ((await store.history({ limit: 1 })).length > 0) keys.add(HISTORY);
+  return keys;
+}
+
+/** Entries are added in the order of time, so a store that has some takes no older ones. */
+const HISTORY = 'history and audit';
+
+/** What a line of a dump is about. */
+export function keyOf(dumped: Dumped): string {
+  switch (dumped.kind) {
+    case 'hold':
+      return `hold ${dumped.hold.id}`;
+    case 'freeze':
+      return `freeze ${dumped.freeze.id}`;
+    case 'record':
+      return `record ${dumped.projectId}/${dumped.computeId}`;
+    case 'history':
+      return HISTORY;
+  }
+}
+
+/** Writes all of a dump that is not left, and no hold or freeze that has expired. A problem is one line. */
+export async function writeDumped(
+  deps: LeaseDeps,
+  dump: AsyncIterable<Dumped>,
+  { nowMs, left }: { nowMs: number; left: ReadonlySet<string> },
+): Promise<Result<undefined>> {
+  const { store } = deps;
+  let entries: HistoryEntry[] = [];
+  for await (const dumped of dump) {
+    if (left.has(keyOf(dumped))) continue;
+    if (dumped.kind === 'history') {
+      entries.push(dumped.entry);
+      if (entries.length < PAGE) continue;
+      await store.appendHistory(entries);
+      entries = [];
+      continue;
+    }
+    const problem = await write(deps, dumped, nowMs);
+    if (problem !== undefined) return { ok: false, problem };
+  }
+  await store.appendHistory(entries);
+  return { ok: true, value: undefined };
+}
+
+async function write(
+  deps: LeaseDeps,
+  dumped: Exclude<Dumped, { kind: 'history' }>,
+  nowMs: number,
+): Promise<string | undefined> {
+  const { store } = deps;
+  if (dumped.kind === 'record') {
+    const { projectId, computeId, record } = dumped;
+    const put = (lease: Parameters<Store['putRecord']>[3]) => store.putRecord(projectId, computeId, record, lease);
+    if (await withProjectLease(deps, projectId, put)) return undefined;
+    return `${projectId} is in use by a daemon: stop all daemons, and load again with --keep`;
+  }
+  const entry = dumped.kind === 'hold' ? dumped.hold : dumped.freeze;
+  if (entry.expiresAtMs <= nowMs) return undefined;
+  const outcome: PutOutcome = await (dumped.kind === 'hold'
+    ? store.putHold(dumped.hold)
+    : store.putFreeze(dumped.freeze));
+  return outcome.ok ? undefined : `the store takes no more than ${outcome.error.limit} of ${dumped.kind}: ${entry.id}`;
+}

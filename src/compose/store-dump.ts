@@ -1,0 +1,142 @@
+import { randomUUID } from 'node:crypto';
+import { createStore } from '../adapters/store/create-store.ts';
+import { DumpProblem, dumpLines, readDump } from '../adapters/store/dump-file.ts';
+import { LEADER_LEASE } from '../app/group/leader.ts';
+import { dumpedFrom, keyOf, keysIn, writeDumped } from '../app/store-dump.ts';
+import type { Result } from '../common/result.ts';
+import { AUDIT_KINDS } from '../domain/records/history.ts';
+import { RECOVERY } from '../domain/records/recovery-times.ts';
+import type { Store } from '../ports/store.ts';
+import type { Dumped } from '../ports/store-dump.ts';
+import type { Settings } from '../settings.ts';
+import { commandLineCaller } from './command-line-caller.ts';
+import { openStore, openStoreToRead, SILENT_LOG } from './stored-facts.ts';
+
+/** How many of a kind. */
+export type Counts = Record<'hold' | 'freeze' | 'record' | 'history' | 'audit', number>;
+
+export interface OpenDump {
+  lines: AsyncIterable<string>;
+  /** Of what was read so far. */
+  counts: Counts;
+  /** PROJECT/COMPUTE of records that could not be read, after all lines are. */
+  leftOut(): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+/** The store of the settings as lines of a file. */
+export async function openDump(settings: Settings): Promise<Result<OpenDump>> {
+  const { shown } = settings.queue;
+  const stored = await openStoreToRead(settings);
+  if (!stored.ok) return stored;
+  if (!('opened' in stored)) {
+    const problem = stored.inUse ? `a daemon uses ${shown}: stop it first` : `nothing is stored in ${shown} yet`;
+    return { ok: false, problem };
+  }
+  const { store, close } = stored.opened;
+  const counts = noCounts();
+  const lines = dumpLines(counted(dumpedFrom(store, await store.timeMs()), counts));
+  const leftOut = async () => [...(await store.brokenRecords())].map(([compute, project]) => `${project}/${compute}`);
+  return { ok: true, value: { lines, counts, leftOut, close } };
+}
+
+export interface Loaded {
+  /** What the file has that is, or would be, written. */
+  counts: Counts;
+  /** What the file has too, and the store keeps as it is. */
+  left: string[];
+}
+
+export interface LoadOptions {
+  settings: Settings;
+  path: string;
+  /** Writes; without it, it is only found out what would be written. */
+  write: boolean;
+  /** A store that is not empty keeps what it has, and gets the rest. */
+  keep: boolean;
+}
+
+/** Loads a dump into the store of the settings. The whole file is read before anything is written. */
+export async function loadDump({ settings, path, write, keep }: LoadOptions): Promise<Result<Loaded>> {
+  try {
+    const opening = await openStore(settings);
+    if (!opening.ok) return opening;
+    const { engine, close } = opening.value;
+    try {
+      // Without what this machine keeps of holds and freezes: only what is in the store itself is left as it is.
+      const store = await createStore({ engine, log: SILENT_LOG });
+      return await withoutDaemons(store, settings, (holder) => load({ store, holder }, { path, write, keep }));
+    } finally {
+      await close();
+    }
+  } catch (error) {
+    if (error instanceof DumpProblem) return { ok: false, problem: error.message };
+    return { ok: false, problem: `the store: ${error instanceof Error ? error.message : String(error)}` };
+  }
+}
+
+async function load(
+  deps: { store: Store; holder: string },
+  { path, write, keep }: Omit<LoadOptions, 'settings'>,
+): Promise<Result<Loaded>> {
+  const { store } = deps;
+  const nowMs = await store.timeMs();
+  const inStore = await keysIn(store, nowMs);
+  if (inStore.size > 0 && !keep) {
+    const problem = `the store is not empty, it has ${inStore.size} entries: load into an empty one, or give --keep to leave them`;
+    return { ok: false, problem };
+  }
+  const counts = noCounts();
+  const left = new Set<string>();
+  for await (const dumped of readDump(path)) {
+    const key = keyOf(dumped);
+    if (inStore.has(key)) left.add(key);
+    else counts[kindOf(dumped)] += 1;
+  }
+  if (write) {
+    const written = await writeDumped(deps, readDump(path), { nowMs, left });
+    if (!written.ok) return written;
+    await store.appendHistory([auditOf(counts, nowMs)]);
+  }
+  return { ok: true, value: { counts, left: [...left] } };
+}
+
+/** Nobody becomes the leader meanwhile; a load that takes longer than the lease has the leases of the projects besides. */
+async function withoutDaemons<T>(
+  store: Store,
+  { queue }: Settings,
+  work: (holder: string) => Promise<Result<T>>,
+): Promise<Result<T>> {
+  const holder = randomUUID();
+  const lease = await store.acquireLease(LEADER_LEASE, holder, RECOVERY.leaderLeaseMs);
+  if (!lease) return { ok: false, problem: `a daemon runs on ${queue.shown}: stop all daemons, and load again` };
+  try {
+    return await work(holder);
+  } finally {
+    await store.releaseLease(lease);
+  }
+}
+
+/** That a person has loaded it is a line of the audit as well. */
+function auditOf(counts: Counts, atMs: number) {
+  const { who, requestId } = commandLineCaller();
+  const { hold, freeze, record } = counts;
+  const message = `the store was loaded from a dump: ${hold} holds, ${freeze} freezes, ${record} records`;
+  const reasons = [{ code: 'restore', message }];
+  return { atMs, projectId: '', computeId: '', kind: 'restore', setHash: '', reasons, who, requestId } as const;
+}
+
+function noCounts(): Counts {
+  return { hold: 0, freeze: 0, record: 0, history: 0, audit: 0 };
+}
+
+function kindOf(dumped: Dumped): keyof Counts {
+  return dumped.kind === 'history' && AUDIT_KINDS.has(dumped.entry.kind) ? 'audit' : dumped.kind;
+}
+
+async function* counted(entries: AsyncIterable<Dumped>, counts: Counts): AsyncGenerator<Dumped> {
+  for await (const dumped of entries) {
+    counts[kindOf(dumped)] += 1;
+    yield dumped;
+  }
+}

@@ -1,0 +1,11 @@
+import type { Freeze } from '../domain/overrides/freezes.ts';
+import type { Hold } from '../domain/overrides/holds.ts';
+import type { ComputeRecord } from '../domain/records/compute-record.ts';
+import type { HistoryEntry } from '../domain/records/history.ts';
+
+/** One line of a dump of a store. Entries of history and audit are oldest first. */
+export type Dumped =
+  | { kind: 'hold'; hold: Hold }
+  | { kind: 'freeze'; freeze: Freeze }
+  | { kind: 'record'; projectId: string; computeId: string; record: ComputeRecord }
+  | { kind: 'history'; entry: HistoryEntry };

@@ -1,0 +1,62 @@
+/** `ebb store dump` and `ebb store load`, from Redis to an embedded store. */
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startEbb } from '../support/ebb-process.ts';
+import { makeFolder } from '../support/platform.ts';
+import { startRedisServer } from '../support/redis-server.ts';
+import { describeWith } from '../support/requirements.ts';
+
+describeWith('redis-server', 'ebb store', () => {
+  const undo: (() => Promise<unknown>)[] = [];
+  let cwd = '';
+  let redis = '';
+  beforeAll(async () => {
+    const server = await startRedisServer();
+    undo.push(() => server.close());
+    const folder = await makeFolder();
+    undo.push(() => folder.remove());
+    cwd = folder.path;
+    redis = server.url;
+  });
+  afterAll(async () => {
+    for (const step of undo.splice(0).reverse()) await step();
+  });
+
+  async function ebb(on: string, ...args: string[]) {
+    const run = startEbb(args, { cwd, env: { EBB_QUEUE_URL: on, EBB_GROUP: 'dump' } });
+    const status = await run.ended;
+    return { status, lines: run.lines, stderr: run.stderr().trimEnd() };
+  }
+
+  // Nine processes, one after the other.
+  it('copies a store to one of another kind, after it has said what it would write', async () => {
+    const embedded = `embedded:${join(cwd, 'other')}`;
+    const why = ['--for', '1h', '--reason', 'import'];
+    expect((await ebb(redis, 'freeze', '--all', ...why)).status).toBe(0);
+    const counts = 'holds 0, freezes 1, records 0, history 0, audit 1';
+    const dumped = await ebb(redis, 'store', 'dump', '--out', 'store.jsonl');
+    expect(dumped).toEqual({ status: 0, lines: [`store.jsonl: ${counts}`], stderr: '' });
+    expect((await stat(join(cwd, 'store.jsonl'))).mode & 0o777).toBe(0o600);
+    expect((await readFile(join(cwd, 'store.jsonl'), 'utf8')).split('\n')).toHaveLength(5);
+
+    const asked = await ebb(embedded, 'store', 'load', 'store.jsonl');
+    expect(asked.lines).toEqual([`would be written: ${counts}`]);
+    expect([asked.status, asked.stderr]).toEqual([1, 'ebb: nothing is written yet: load again with --yes']);
+    const loaded = await ebb(embedded, 'store', 'load', 'store.jsonl', '--yes');
+    expect(loaded).toEqual({ status: 0, lines: [`written: ${counts}`], stderr: '' });
+    expect((await ebb(embedded, 'status', '--json')).lines.join('\n')).toContain('"reason": "import"');
+    const audit = (await ebb(embedded, 'audit', '--json')).lines.map((line) => JSON.parse(line));
+    expect(audit.map(({ kind }) => kind)).toEqual(['restore', 'freeze']);
+
+    const again = await ebb(embedded, 'store', 'load', 'store.jsonl', '--yes');
+    expect([again.status, again.lines]).toEqual([1, []]);
+    expect(again.stderr).toMatch(/^ebb: the store is not empty, it has 2 entries: .*--keep.*$/);
+    const kept = await ebb(embedded, 'store', 'load', 'store.jsonl', '--yes', '--keep');
+    expect(kept.lines).toEqual([
+      expect.stringMatching(/^left as it is: freeze /),
+      'left as it is: history and audit',
+      'written: holds 0, freezes 0, records 0, history 0, audit 0',
+    ]);
+  }, 180_000);
+});

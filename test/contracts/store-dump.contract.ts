@@ -1,0 +1,105 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createStore } from '../../src/adapters/store/create-store.ts';
+import { dumpLines, readDump } from '../../src/adapters/store/dump-file.ts';
+import { withProjectLease } from '../../src/app/leases/locked-project.ts';
+import { dumpedFrom, keysIn, writeDumped } from '../../src/app/store-dump.ts';
+import type { HistoryEntry } from '../../src/domain/records/history.ts';
+import type { Store } from '../../src/ports/store.ts';
+import { aRecord } from '../support/builders.ts';
+import type { TestEngine } from '../support/engines.ts';
+import { makeFolder } from '../support/platform.ts';
+
+const HOUR_MS = 3_600_000;
+const NOTHING_LEFT = new Set<string>();
+
+export function describeDump(current: () => { store: Store; on: TestEngine }): void {
+  describe('dump', () => {
+    const read = async (store: Store, nowMs: number) =>
+      (await Readable.from(dumpLines(dumpedFrom(store, nowMs))).toArray()).join('');
+
+    /** A compute with a record of its own, holds, a freeze, and three days of history and audit, some in the same instant. */
+    async function fill(store: Store, nowMs: number): Promise<void> {
+      const said = {
+        owner: 'ann',
+        reason: 'an "import"\n',
+        createdAtMs: nowMs - HOUR_MS,
+        expiresAtMs: nowMs + HOUR_MS,
+      };
+      const place = { projectId: 'project-1', computeId: 'compute-a' };
+      await store.putHold({ ...said, ...place, id: 'h1', size: { minCu: 1, maxCu: 2 } });
+      await store.putHold({ ...said, ...place, id: 'h2', expiresAtMs: nowMs + 1 });
+      await store.putFreeze({ ...said, id: 'f1', select: { projects: ['web-*'], minAgeMs: 0 }, allowRaise: true });
+      for (const [projectId, computeId] of [
+        ['project-1', 'compute-a'],
+        ['project-1', 'compute-b'],
+        ['project-2', 'compute-c'],
+      ] as const) {
+        const record = aRecord({ firstSeenAtMs: nowMs, projectName: computeId });
+        await withProjectLease({ store, holder: 'test' }, projectId, (lease) =>
+          store.putRecord(projectId, computeId, record, lease),
+        );
+      }
+      const kinds = ['write', 'held', 'hold', 'operation', 'refused'] as const;
+      const entries = Array.from(
+        { length: 60 },
+        (_, n): HistoryEntry => ({
+          atMs: nowMs - (20 - Math.floor(n / 3)) * 4 * HOUR_MS,
+          projectId: 'project-1',
+          computeId: `compute-${n % 4}`,
+          kind: kinds[n % kinds.length] ?? 'write',
+          setHash: 'a1',
+          reasons: [{ code: 'window_open', message: `entry ${n}` }],
+        }),
+      );
+      await store.appendHistory(entries);
+    }
+
+    it('gives another store all that it has, so that its dump is the same', async () => {
+      const { store, on } = current();
+      const folder = await makeFolder();
+      onTestFinished(folder.remove);
+      const path = join(folder.path, 'store.jsonl');
+      const nowMs = await store.timeMs();
+      await fill(store, nowMs);
+      const text = await read(store, nowMs);
+      expect(text.split('\n')).toHaveLength(1 + 3 + 3 + 60 + 1 + 1);
+      await writeFile(path, text);
+
+      await on.reset();
+      const other = await createStore(on);
+      expect(await keysIn(other, nowMs)).toEqual(NOTHING_LEFT);
+      const written = await writeDumped({ store: other, holder: 'load' }, readDump(path), {
+        nowMs,
+        left: NOTHING_LEFT,
+      });
+      expect(written).toEqual({ ok: true, value: undefined });
+      expect(await read(other, nowMs)).toBe(text);
+      expect([...(await keysIn(other, nowMs))].sort()).toEqual([
+        ...['freeze f1', 'history and audit', 'hold h1', 'hold h2'],
+        ...['record project-1/compute-a', 'record project-1/compute-b', 'record project-2/compute-c'],
+      ]);
+    });
+
+    it('leaves what it is told to leave, what has expired, and a project that somebody else writes to', async () => {
+      const { store, on } = current();
+      const folder = await makeFolder();
+      onTestFinished(folder.remove);
+      const path = join(folder.path, 'store.jsonl');
+      const nowMs = await store.timeMs();
+      await fill(store, nowMs);
+      await writeFile(path, await read(store, nowMs));
+      await on.reset();
+      const deps = { store: await createStore(on), holder: 'load' };
+      const left = new Set(['record project-1/compute-a', 'history and audit']);
+      const later = { nowMs: nowMs + 1, left };
+      const busy = await withProjectLease({ ...deps, holder: 'daemon' }, 'project-2', () =>
+        writeDumped(deps, readDump(path), later),
+      );
+      expect(busy).toEqual({ ok: false, problem: expect.stringMatching(/^project-2 is in use by a daemon/) });
+      expect([...(await keysIn(deps.store, nowMs))]).toEqual(['hold h1', 'freeze f1', 'record project-1/compute-b']);
+    });
+  });
+}
