@@ -12,11 +12,11 @@ Examples:
   $ ebb audit
   $ ebb audit --since 2026-11-01T00:00Z --until 2026-12-01T00:00Z --csv > november.csv
   $ ebb audit --compute ep-cool-sea-12345678 --since 90d
-  $ ebb audit --owner team-web --json | jq 'select(.kind == "refused")'
+  $ ebb audit --owner team-web --json | jq '.[] | select(.kind == "refused")'
 
 One line for each request that ebb has sent to the control API, each command of a person, and each request that a token did not
 allow: who, what, from what to what, why, by which policies, and the id of the request. A name is followed by "?" if no token has
-verified it. --json prints a line for each entry. It is kept for a year on Postgres, for 30 days on Redis, and on an embedded store
+verified it. It is kept for a year on Postgres, for 30 days on Redis, and on an embedded store
 the newest 50,000 entries.`;
 
 interface AuditFlags extends AccessFlags {
@@ -51,9 +51,10 @@ async function audit(flags: AuditFlags): Promise<void> {
     if (owner !== undefined && via === 'store')
       writeErrLine('note: without a daemon, owners are those of when it happened; commands on the store name none');
     const lines = pagesOf(operator, query);
-    if (!json && !csv) return showTable(lines);
-    if (csv) printLines([CSV_HEAD]);
-    for await (const page of lines) printLines(page.map((line) => (csv ? csvLine(line) : JSON.stringify(line))));
+    if (json) return printArray(lines);
+    if (!csv) return showTable(lines);
+    printLines([CSV_HEAD]);
+    for await (const page of lines) printLines(page.map(csvLine));
   });
 }
 
@@ -67,6 +68,18 @@ async function* pagesOf(
     yield page.items;
     after = page.next ?? undefined;
   } while (after !== undefined);
+}
+
+/** One document, a page at a time: a year of it need not fit into memory. */
+async function printArray(pages: AsyncIterable<AuditLine[]>): Promise<void> {
+  let before = '[';
+  for await (const page of pages) {
+    for (const line of page) {
+      printLines([`${before}${JSON.stringify(line)}`]);
+      before = ',';
+    }
+  }
+  printLines([before === '[' ? '[]' : ']']);
 }
 
 async function showTable(pages: AsyncIterable<AuditLine[]>): Promise<void> {

@@ -2,6 +2,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { AuditLine } from '../../src/cli/operator/audit-csv.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { makeFolder } from '../support/platform.ts';
 import { startRedisServer } from '../support/redis-server.ts';
@@ -46,7 +47,7 @@ describeWith('redis-server', 'ebb store', () => {
     const loaded = await ebb(embedded, 'store', 'load', 'store.jsonl', '--yes');
     expect(loaded).toEqual({ status: 0, lines: [`written: ${counts}`], stderr: '' });
     expect((await ebb(embedded, 'status', '--json')).lines.join('\n')).toContain('"reason": "import"');
-    const audit = (await ebb(embedded, 'audit', '--json')).lines.map((line) => JSON.parse(line));
+    const audit = JSON.parse((await ebb(embedded, 'audit', '--json')).lines.join('\n')) as AuditLine[];
     expect(audit.map(({ kind }) => kind)).toEqual(['restore', 'freeze']);
 
     const again = await ebb(embedded, 'store', 'load', 'store.jsonl', '--yes');

@@ -104,7 +104,7 @@ describe('a daemon with two accounts', () => {
         blue: { ok: true },
       });
     const [refusals, successes] = [await answered(platform, 401), await answered(platform, 200)];
-    await expect.poll(() => answered(platform, 200)).toBeGreaterThan(successes + 8);
+    await expect.poll(() => answered(platform, 200), { timeout: 30_000 }).toBeGreaterThan(successes + 8);
     // One more at most: the first probe.
     expect((await answered(platform, 401)) - refusals).toBeLessThanOrEqual(1);
     const during = await metrics(daemon);

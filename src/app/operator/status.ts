@@ -182,5 +182,6 @@ function countStatuses(daemon: DaemonParts, isFrozen: ReturnType<typeof frozenBy
     const one = statusOf(daemon, evaluatedCompute, isFrozen);
     counts[one] = (counts[one] ?? 0) + 1;
   }
-  return counts;
+  // The most first: the order does not depend on which compute was evaluated first.
+  return Object.fromEntries(Object.entries(counts).sort(([a, many], [b, few]) => few - many || a.localeCompare(b)));
 }
