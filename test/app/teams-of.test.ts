@@ -13,6 +13,8 @@ const computes = [
   aCompute({ projectId: 'p-api', projectName: 'api', computeId: 'ep-api' }),
   aCompute({ projectId: 'p-secret', projectName: 'web-secret', computeId: 'ep-secret' }),
   aCompute({ projectId: 'p-dark', projectName: 'p-dark', projectNameUnknown: true, computeId: 'ep-dark' }),
+  // A name that says what a budget is called.
+  aCompute({ projectId: 'p-named', projectName: 'budget:shop', computeId: 'ep-named' }),
 ];
 const evaluated = (compute: Compute) => ({ evaluatedCompute: { compute } });
 const daemon = {
@@ -20,6 +22,16 @@ const daemon = {
     known: (id: string) => computes.filter(({ computeId }) => computeId === id).map(evaluated)[0],
     evaluatedComputes: () => computes.map((compute) => ({ compute })),
   },
+  policies: () => ({
+    set: {
+      policies: [
+        { name: 'web/costs', kind: 'budget', team: 'web' },
+        { name: 'shop', kind: 'budget', team: 'shop' },
+        { name: 'web/hours', kind: 'schedule', team: 'web' },
+        { name: 'costs', kind: 'budget' },
+      ],
+    },
+  }),
   staged: () => [
     { team: '', hash: 'a'.repeat(64), message: '' },
     { team: 'web', hash: 'b'.repeat(64), message: '' },
@@ -47,6 +59,11 @@ it.each([
   ['p-web/ep-unknown', []],
   ['ep-dark', []],
   ['nonsense!', []],
+  ['budget:web/costs', ['web']],
+  ['budget:shop', []],
+  ['budget:web/hours', []],
+  ['budget:costs', []],
+  ['budget:none', []],
 ])('%s is in the scopes of %j', async (target, teams) => {
   expect(await teamsOf(parts, TEAMS, 'compute', target)).toEqual(teams);
 });

@@ -70,3 +70,8 @@ export function unknownCompute(written: string): string {
   }
   return `ebb does not know a compute ${written}: check the id, or write PROJECT/COMPUTE`;
 }
+
+/** The budget that `budget:NAME` names; undefined for any other target. */
+export function budgetNamed(target: string): string | undefined {
+  return /^budget:(.+)$/.exec(target)?.[1];
+}

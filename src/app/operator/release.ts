@@ -5,7 +5,7 @@ import type { OperatorResult } from '../../ports/operator.ts';
 import { addRelease, readBudgets } from '../usage/budget-store.ts';
 import { changeRecords, projectBusy } from './change-records.ts';
 import { ownerProblem } from './check-request.ts';
-import { type ComputePlace, findCompute } from './find-compute.ts';
+import { budgetNamed, type ComputePlace, findCompute } from './find-compute.ts';
 import { auditOf, fail, type OperatorParts } from './parts.ts';
 
 interface ReleaseRequest {
@@ -14,9 +14,6 @@ interface ReleaseRequest {
   owner: string;
 }
 
-/** `budget:NAME`. */
-const BUDGET = /^budget:(.+)$/;
-
 /** Takes a person's word back: one hold, or everything that people's doing keeps ebb from on one compute. */
 export async function release(
   parts: OperatorParts,
@@ -24,7 +21,7 @@ export async function release(
 ): Promise<OperatorResult<ReleaseDocument>> {
   const problem = ownerProblem(owner);
   if (problem !== undefined) return fail('invalid', problem);
-  const budget = BUDGET.exec(target)?.[1];
+  const budget = budgetNamed(target);
   if (budget !== undefined) return releaseBudget(parts, budget, owner);
   const holds = await parts.store.holds(await parts.now());
   const hold = holds.find(({ id }) => id === target);

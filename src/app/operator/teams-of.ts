@@ -1,12 +1,12 @@
 import type { Compute } from '../../domain/compute/compute.ts';
 import { compileSelector } from '../../domain/policy/select.ts';
 import type { TeamScope } from '../../domain/policy/team-parts.ts';
-import { findCompute } from './find-compute.ts';
+import { budgetNamed, findCompute } from './find-compute.ts';
 import type { DaemonParts, OperatorParts } from './parts.ts';
 
 /**
  * The teams that a target belongs to: the compute of a hold (by its id), or a compute as people name it, by the scopes that its project
- * is in; a staged policy set (by its hash), by the files that it is of. None where that is not known.
+ * is in; the team of a budget; a staged policy set (by its hash), by the files that it is of. None where that is not known.
  */
 export async function teamsOf(
   parts: OperatorParts & { daemon: DaemonParts },
@@ -18,11 +18,18 @@ export async function teamsOf(
     const staged = parts.daemon.staged().filter(({ hash }) => hash.startsWith(target));
     return staged.length === 1 ? staged.map(({ team }) => team) : [];
   }
-  const compute = await computeOf(parts, target);
+  const [compute, budget] = [await computeOf(parts, target), budgetNamed(target)];
+  if (budget !== undefined) return compute ? [] : teamsOfBudget(parts.daemon, budget);
   if (!compute) return [];
   const isIn = ({ projects }: TeamScope) =>
     compileSelector({ projects, minAgeMs: 0 })(compute, Number.POSITIVE_INFINITY);
   return teams.filter((team) => isIn(team) === 'yes').map(({ name }) => name);
+}
+
+/** A project may be called like a budget: what then is meant is of no team. */
+function teamsOfBudget(daemon: DaemonParts, budget: string): string[] {
+  const { policies } = daemon.policies().set;
+  return policies.flatMap(({ name, kind, team }) => (kind === 'budget' && name === budget && team ? [team] : []));
 }
 
 /** The compute of a hold, or one as people name it; undefined for what the daemon does not know. */
