@@ -46,7 +46,7 @@ async function liveTheDay(): Promise<Day> {
         if (url === undefined) throw new Error(`the day does not end: ${demo.stderr()}`);
         return url;
       },
-      { timeout: 220_000, interval: 250 },
+      { timeout: 200_000, interval: 250 },
     );
     const unanswered = prometheus && (await unansweredBy(prometheus));
     const { body } = await request(metricsUrl);
@@ -65,7 +65,7 @@ async function liveTheDay(): Promise<Day> {
   }
 }
 
-/** Asked several times: a scrape of a busy machine may come too late, and leave a gap. */
+/** Asked for more than a minute: some queries take a value by the minute, and a scrape of a busy machine may come too late. */
 async function unansweredBy(prometheus: Prometheus): Promise<string[]> {
   let names: string[] = [];
   const ask = async () => {
@@ -74,7 +74,7 @@ async function unansweredBy(prometheus: Prometheus): Promise<string[]> {
     names = queries.map(({ name }) => name).filter((name) => !name.startsWith('ebb-cost.json'));
     if (names.length > 0) throw new Error('not yet');
   };
-  await vi.waitFor(ask, { timeout: 20_000, interval: 1_000 }).catch(() => {});
+  await vi.waitFor(ask, { timeout: 75_000, interval: 1_000 }).catch(() => {});
   return names;
 }
 
