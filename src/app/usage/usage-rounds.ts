@@ -250,7 +250,8 @@ async function costsNow(deps: UsageRoundsDeps, { historyOf }: AwakeLog): Promise
   const all: MonthCosts[] = [];
   for (const { account, organization, projectIds } of organizations) {
     const kept = usageAccount(store, { account, organization });
-    const own = computes.filter((compute) => projectIds.includes(compute.projectId));
+    const ofOrganization = new Set(projectIds);
+    const own = computes.filter(({ projectId }) => ofOrganization.has(projectId));
     const observed = deps.mode === 'observe' ? { observed: { computes: own, policies, historyOf } } : {};
     const asked = { kept, account, organization, costs, ownerOf, ...observed };
     const known = await monthCosts({ ...asked, nowMs: clock.now() });
