@@ -193,6 +193,21 @@ export interface UsageStore {
   deleteUsage(account: string, units: readonly string[]): Promise<void>;
 }
 
+/** Small documents that the daemons of a group share, by collection and name: text that only the writer interprets. */
+export interface DocumentStore {
+  /** All of a collection, by name. */
+  documents(collection: string): Promise<Map<string, string>>;
+  document(collection: string, name: string): Promise<string | undefined>;
+  putDocument(collection: string, name: string, text: string): Promise<void>;
+  /** Puts it in one step if it still is what it was when it was read, undefined if there was none; else false, and nothing written. */
+  replaceDocument(
+    collection: string,
+    name: string,
+    change: { was: string | undefined; text: string },
+  ): Promise<boolean>;
+  deleteDocuments(collection: string, names: readonly string[]): Promise<void>;
+}
+
 /** What must outlive a daemon. Everything in it is bounded; no secret is ever stored. */
 export interface Store
   extends LeaseStore,
@@ -202,7 +217,8 @@ export interface Store
     SlotStore,
     HistoryStore,
     OutboxStore,
-    UsageStore {
+    UsageStore,
+    DocumentStore {
   /** A random id made when the store was first used: another id means that the store came back empty. */
   storeId(): Promise<string>;
   /** The group's time, milliseconds since the epoch: Redis' own clock, so that several daemons agree. */

@@ -6,6 +6,7 @@ import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import { describeStatus } from '../../src/cli/status.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import { aCompute, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
+import { memoryDocumentStore } from '../support/memory-documents.ts';
 
 const NOON = at('2026-03-02T12:00:00Z');
 const policies = compiled(aSchedule());
@@ -14,17 +15,10 @@ const record = aRecord();
 const situation = { policies, compute, record, mode: 'observe', projectBusy: false, nowMs: NOON } as const;
 const evaluated = { compute, record, ...evaluate(situation) };
 
-/** A store of bytes, with what two daemons share. */
+/** What daemons share. */
 function group() {
-  const kept = new Map<string, Uint8Array>();
-  const store = {
-    usageUnits: async () => [...kept.keys()],
-    usage: async (_account: string, units: readonly string[]) =>
-      new Map(units.flatMap((unit) => (kept.has(unit) ? [[unit, kept.get(unit) as Uint8Array] as const] : []))),
-    putUsage: async (_account: string, usage: ReadonlyMap<string, Uint8Array>) => {
-      for (const [unit, bytes] of usage) kept.set(unit, bytes);
-    },
-    deleteUsage: async (_account: string, units: readonly string[]) => units.forEach((unit) => void kept.delete(unit)),
+  return {
+    ...memoryDocumentStore(),
     ...{
       holds: async () => [],
       freezes: async () => [],
@@ -32,7 +26,6 @@ function group() {
       generation: async () => undefined,
     },
   };
-  return { kept, store };
 }
 
 function daemonOf(store: object, { isHeld = false, nowMs = NOON, isAlone = false } = {}) {
@@ -48,7 +41,7 @@ function daemonOf(store: object, { isHeld = false, nowMs = NOON, isAlone = false
 }
 
 it('daemons tell the store of themselves, the leader also what waits, until they end', async () => {
-  const { store } = group();
+  const store = group();
   const follower = daemonOf(store);
   const leader = daemonOf(store, { isHeld: true });
   const found = await status({ store, now: async () => NOON } as unknown as OperatorParts);
@@ -70,16 +63,16 @@ it('daemons tell the store of themselves, the leader also what waits, until they
 });
 
 it('a daemon that was killed is shown for a day, and what nobody can read is left out', async () => {
-  const { store, kept } = group();
+  const store = group();
   daemonOf(store, { nowMs: NOON - 23 * 3_600_000 });
   daemonOf(store, { nowMs: NOON - 25 * 3_600_000 });
-  kept.set('daemon x', new TextEncoder().encode('{"later":true}'));
+  await store.putDocument('daemons', 'x', '{"version":2,"value":{}}');
   expect(await readReports(store, NOON)).toMatchObject([{ last_seen: '2026-03-01T13:00:00Z' }]);
-  expect(kept.size).toBe(2);
+  expect((await store.documents('daemons')).size).toBe(2);
 });
 
 it('a daemon on a store of its own is asked itself', async () => {
-  const { store, kept } = group();
+  const store = group();
   daemonOf(store, { isAlone: true });
-  expect(kept.size).toBe(0);
+  expect((await store.documents('daemons')).size).toBe(0);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createOperator } from '../../src/app/operator/create-operator.ts';
-import { keepBudgets, readReleases } from '../../src/app/usage/budget-store.ts';
+import { openBudgets, readReleases } from '../../src/app/usage/budget-store.ts';
 import { at } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
@@ -15,7 +15,7 @@ const ann = { who: 'ann', verified: true, requestId: 'asked-1' } as const;
 async function withBudget(limitsUntilMs: number) {
   const store = createMemoryStore(createSteppedClock(NOW, () => false));
   const step = { at: 1, of: 'spent' } as const;
-  await keepBudgets(store, [
+  await (await openBudgets(store)).replace([
     {
       ...{ policy: 'dev-budget', account: 'main', month: { unit: 'usd', amount: 400 }, fromMs: FROM, toMs: TO },
       ...{

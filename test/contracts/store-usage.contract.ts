@@ -1,9 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createStore } from '../../src/adapters/store/create-store.ts';
-import { addRelease, keepBudgets, readBudgets, readReleases } from '../../src/app/usage/budget-store.ts';
-import { advanceBudget } from '../../src/domain/budget/state.ts';
 import type { Store } from '../../src/ports/store.ts';
-import { aBudget } from '../support/builders.ts';
 import type { TestEngine } from '../support/engines.ts';
 
 /** Bytes of every value, as many as a unit has. */
@@ -42,25 +39,6 @@ export function describeUsage(current: () => { store: Store; on: TestEngine }): 
       expect((await store.usage('main/org-a', names)).size).toBe(700);
       await store.deleteUsage('main/org-a', names.slice(1));
       expect(await store.usageUnits('main/org-a')).toEqual([names[0]]);
-    });
-
-    it('keeps budgets with a version, and the releases of people until the leader comes to them', async () => {
-      const { store, on } = current();
-      expect([await readBudgets(store), await readReleases(store)]).toEqual([undefined, []]);
-      const facts = {
-        ...{ nowMs: 0, month: { fromMs: 0, toMs: 1, untilMs: 0 } },
-        ...{ spent: 120, unknownHours: 0, knownUntilMs: 0, days: new Map() },
-      };
-      const { state } = advanceBudget(undefined, { policy: 'budget', account: 'default', terms: aBudget() }, facts);
-      await keepBudgets(store, [state]);
-      await addRelease(store, { policy: 'budget', who: 'ann', atMs: 1 });
-      await addRelease(store, { policy: 'budget', who: 'bob', atMs: 2 });
-      const other = await createStore(on);
-      expect(await readBudgets(other)).toEqual([state]);
-      expect(await readReleases(other)).toEqual([{ policy: 'budget', who: 'bob', atMs: 2 }]);
-      const later = new TextEncoder().encode(JSON.stringify({ version: 2, entries: [] }));
-      await store.putUsage(' ', new Map([['budgets', later]]));
-      expect(await readBudgets(store)).toBeUndefined();
     });
 
     it('has nothing of an account that it does not know', async () => {

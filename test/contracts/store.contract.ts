@@ -6,6 +6,7 @@ import type { Lease, Store } from '../../src/ports/store.ts';
 import type { TestEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { describeAudit } from './store-audit.contract.ts';
+import { describeDocuments } from './store-documents.contract.ts';
 import { describeDump } from './store-dump.contract.ts';
 import { describeGenerations } from './store-generations.contract.ts';
 import { describeHistory } from './store-history.contract.ts';
@@ -47,6 +48,7 @@ export function describeStore(open: () => Promise<TestEngine>): void {
   describeAudit(current);
   describeDump(current);
   describeUsage(current);
+  describeDocuments(() => ({ store, other: () => createStore(on) }));
 
   describe('leases', () => {
     it('gives a lease to one holder at a time, also when many ask at once', async () => {

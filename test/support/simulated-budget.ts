@@ -1,5 +1,5 @@
 /** A billing month of a few projects under a budget, in steps of 15 minutes, decided by the functions that the daemon calls. */
-import { keepBudgets, readBudgets, spansOf } from '../../src/app/usage/budget-store.ts';
+import { openBudgets, spansOf } from '../../src/app/usage/budget-store.ts';
 import { advanceBudgets } from '../../src/app/usage/budgets.ts';
 import { usageAccount } from '../../src/app/usage/usage-account.ts';
 import type { StepSpan } from '../../src/domain/budget/terms.ts';
@@ -12,6 +12,7 @@ import { DAY_MS, HOUR_MS } from '../../src/domain/usage/known.ts';
 import { mergeUsage, noUsage, type UnitUsage } from '../../src/domain/usage/stored.ts';
 import type { UsageBucket } from '../../src/domain/usage/usage.ts';
 import { aBudget, aCompute, aRecord, compiled, NO_COSTS } from './builders.ts';
+import { memoryDocumentStore } from './memory-documents.ts';
 import { memoryUsageStore } from './memory-usage.ts';
 import { diceFrom } from './simulated-trial.ts';
 
@@ -269,8 +270,8 @@ type Leader = Awaited<ReturnType<typeof createLeader>>;
 async function createLeader(projects: readonly Project[], month: { unit: 'usd' | 'cu_hours'; amount: number }) {
   let policies = compiled(aBudget({ month, steps: STEPS, includeProtected: false }));
   let crossingMs: number | undefined;
-  const store = memoryUsageStore();
-  const kept = usageAccount(store, ORGANIZATION);
+  const documents = memoryDocumentStore();
+  const kept = usageAccount(memoryUsageStore(), ORGANIZATION);
   const about = { hourMs: 0, dayMs: 0, months: [], gone: [], quantities: [], trials: [] };
   const launch: [number, string][] = [START_MS, FROM_MS].map((ms) => [ms, 'launch']);
   await kept.putAbout({ ...about, plans: [...launch, [PLAN_CHANGE_MS, 'scale']] });
@@ -284,13 +285,13 @@ async function createLeader(projects: readonly Project[], month: { unit: 'usd' |
       await kept.put(projects.map(({ usage }) => usage));
     },
     async decide(nowMs: number) {
-      const before = (await readBudgets(store)) ?? [];
+      const budgets = await openBudgets(documents);
       const { states } = await advanceBudgets({
-        ...{ policies, costs: { ...NO_COSTS, plans: new Map() }, before, releases: [], nowMs },
+        ...{ policies, costs: { ...NO_COSTS, plans: new Map() }, before: budgets.value ?? [], releases: [], nowMs },
         ...{ organizations: [{ ...ORGANIZATION, projectIds: [], kept }], computes: [] },
         projects: projects.map(({ projectId }) => ({ ...LISTED, projectId, name: projectId })),
       });
-      await keepBudgets(store, states);
+      await budgets.replace(states);
       const [state] = states;
       if (state && (state.spent ?? 0) >= state.month.amount) crossingMs ??= nowMs;
       policies = withBudgetSteps(policies, spansOf(states));

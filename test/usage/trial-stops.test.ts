@@ -10,6 +10,7 @@ import { armInPeriod, drawOf } from '../../src/domain/trial/assignment.ts';
 import { mergeUsage, noUsage } from '../../src/domain/usage/stored.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { aCompute, aRecord, aSchedule, aTrial, currentRules } from '../support/builders.ts';
+import { memoryDocumentStore } from '../support/memory-documents.ts';
 import { memoryUsageStore } from '../support/memory-usage.ts';
 import { DAY_MS, HOUR_MS } from './support.ts';
 
@@ -38,7 +39,7 @@ async function start({ days = 28, unknown = false, priced = true, records = new 
       return mergeUsage(noUsage({ projectId, branchId: null }), { buckets }).usage;
     }),
   );
-  const store = { ...usage, records: async () => records } as unknown as Store;
+  const store = { ...usage, ...memoryDocumentStore(), records: async () => records } as unknown as Store;
   const rules = currentRules(aSchedule(), TRIAL);
   const { costs } = rules.current;
   if (priced) rules.current = { ...rules.current, costs: { ...costs, plans: new Map([['main', 'scale' as const]]) } };
@@ -78,14 +79,14 @@ describe('a trial that costs more than stop_if', () => {
     expect(sets.needsReevaluation).toBe(true);
     expect(wanted()).toBe(300);
     // A store that came back empty takes nothing away.
-    await refreshLeaderDecisions({ rules, sets, store: memoryUsageStore() });
+    await refreshLeaderDecisions({ rules, sets, store: memoryDocumentStore() });
     expect(wanted()).toBe(300);
   });
 
   it('is not asked about again on the same day', async () => {
     const { decideAt, store, nowMs } = await start();
     await decideAt(nowMs);
-    await store.deleteUsage(' ', ['trial-stops']);
+    await store.deleteDocuments('trial-stops', ['all']);
     await decideAt(nowMs + HOUR_MS);
     expect(await readTrialStops(store)).toBeUndefined();
   });

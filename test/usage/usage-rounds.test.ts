@@ -14,7 +14,7 @@ import type { Policy } from '../../src/domain/policy/policy.ts';
 import { frozenPart } from '../../src/domain/policy/team-parts.ts';
 import type { ApiResult, ControlApi, UsagePages } from '../../src/ports/control-api.ts';
 import { aBudget, aTrial, currentRules, NO_COSTS } from '../support/builders.ts';
-import { memoryUsageStore } from '../support/memory-usage.ts';
+import { memoryDocumentStore } from '../support/memory-documents.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
 import { DAY_MS, HOUR_MS, passTo, START_MS, truthOf, usageApi, usageFleet, usageWorld } from './support.ts';
@@ -31,6 +31,7 @@ function start(
   const gauges = new Map<string, number>();
   const failures: unknown[] = [];
   let isLeader = true;
+  let mayWrite = true;
   let tick = async () => {};
   const api = usageApi(world);
   const log = (level: string) => (fields: object) =>
@@ -67,6 +68,7 @@ function start(
       },
     },
     leaderLease: { isHeld: () => isLeader },
+    mayWrite: async () => ({ ok: mayWrite }),
     runInBackground: async (_, round) => round().catch((error: unknown) => void failures.push(error)),
     accounts: [{ name: 'main' }],
   };
@@ -76,6 +78,9 @@ function start(
     tick: () => tick(),
     lead: (held: boolean) => {
       isLeader = held;
+    },
+    permit: (ok: boolean) => {
+      mayWrite = ok;
     },
   };
 }
@@ -226,7 +231,7 @@ describe('the rounds of the leader', () => {
     const [told] = budgetStepNotifications([state as BudgetState], rules.current.policies.set, rounds.world.nowMs);
     expect(told).toMatchObject({ kind: 'budget_step', policy: 'budget', command: 'ebb release --budget budget' });
     // A store that came back empty takes nothing away.
-    await refreshLeaderDecisions({ ...daemon, store: memoryUsageStore() });
+    await refreshLeaderDecisions({ ...daemon, store: memoryDocumentStore() });
     expect(daemon.rules.current.policies.budgetSteps).toEqual(state?.spans);
     await addRelease(rounds.store, { policy: 'budget', who: 'ann', atMs: rounds.world.nowMs });
     await rounds.tick();
@@ -246,6 +251,42 @@ describe('the rounds of the leader', () => {
     await firstRound(rounds);
     expect([await readBudgets(rounds.store), await readSummary(rounds.store)]).toEqual([undefined, null]);
     expect(rounds.gauges).toEqual(new Map());
+    await rounds.rounds.close();
+  });
+
+  it('leave the budgets of the group alone while other policies are the newest or the clock is wrong', async () => {
+    const rules = currentRules(aBudget());
+    const rounds = start(undefined, rules);
+    await firstRound(rounds);
+    const kept = await readBudgets(rounds.store);
+    expect(kept).toHaveLength(1);
+    rules.current = currentRules(aBudget({ name: 'renamed' })).current;
+    rounds.permit(false);
+    passTo(rounds.world, rounds.world.nowMs + HOUR_MS);
+    await rounds.tick();
+    expect(await readBudgets(rounds.store)).toEqual(kept);
+    rounds.permit(true);
+    await rounds.tick();
+    expect(await readBudgets(rounds.store)).toMatchObject([{ policy: 'renamed' }]);
+    await rounds.rounds.close();
+  });
+
+  it('decide nothing by what another leader has decided upon meanwhile', async () => {
+    const store = createMemoryStore(createSteppedClock(0, () => false));
+    const other = [{ policy: 'budget', account: 'main', spent: 7 }];
+    let isFirst = true;
+    const racing = {
+      ...store,
+      replaceDocument: async (...change: Parameters<typeof store.replaceDocument>) => {
+        if (isFirst) await store.putDocument('budgets', 'all', JSON.stringify({ version: 1, value: other }));
+        isFirst = false;
+        return store.replaceDocument(...change);
+      },
+    };
+    const rounds = start(undefined, currentRules(aBudget({ month: { unit: 'cu_hours', amount: 0.1 } })), racing);
+    await firstRound(rounds);
+    expect(await readBudgets(store)).toEqual(other);
+    expect(rounds.said.filter(({ event }) => event === 'ebb.budget_step')).toEqual([]);
     await rounds.rounds.close();
   });
 

@@ -1,6 +1,7 @@
 import type { PgPoolClient } from 'bullmq';
 import type { PostgresEngine } from '../../ports/engine.ts';
 import { AUDIT_TABLES } from './postgres-audit.ts';
+import { DOCUMENT_TABLES } from './postgres-documents.ts';
 
 const TABLES = [
   'CREATE TABLE IF NOT EXISTS ebb_meta (key text PRIMARY KEY, value text NOT NULL)',
@@ -30,6 +31,7 @@ const TABLES = [
    )`,
   `CREATE INDEX IF NOT EXISTS ebb_outbox_unsent ON ebb_outbox (receiver, number) WHERE state <> 'sent'`,
   'CREATE TABLE IF NOT EXISTS ebb_samples (compute_id text PRIMARY KEY, body text NOT NULL)',
+  ...DOCUMENT_TABLES,
   ...AUDIT_TABLES,
 ] as const;
 

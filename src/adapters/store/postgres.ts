@@ -5,6 +5,7 @@ import type { Store, UsageStore } from '../../ports/store.ts';
 import type { StoreLimits } from './limits.ts';
 import type { OverrideReaders } from './override-json.ts';
 import { addWhereHeld, createPostgresAudit } from './postgres-audit.ts';
+import { createPostgresDocuments } from './postgres-documents.ts';
 import { createPostgresGenerations } from './postgres-generations.ts';
 import { createPostgresHistory } from './postgres-history.ts';
 import { createPostgresOutbox, forgetOldOutbox, insertOutbox, outboxColumns } from './postgres-outbox.ts';
@@ -82,6 +83,7 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
     ...createPostgresHistory({ engine, limits, audit }),
     ...createPostgresOutbox({ engine, limits }),
     ...createPostgresUsage(engine),
+    ...createPostgresDocuments(engine),
     projectIds: async () => {
       const rows = await rowsOf<{ project_id: string }>(STATEMENTS.projectIds, []);
       return rows.map((row) => row.project_id);

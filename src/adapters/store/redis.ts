@@ -5,6 +5,7 @@ import type { StoreLimits } from './limits.ts';
 import type { OverrideReaders } from './override-json.ts';
 import { type RecordReader, recordToJson } from './record-json.ts';
 import { createRedisAudit } from './redis-audit.ts';
+import { createRedisDocuments } from './redis-documents.ts';
 import { createRedisGenerations } from './redis-generations.ts';
 import { createRedisHistory, samplesKeyOf } from './redis-history.ts';
 import { createRedisOutbox, outboxArguments } from './redis-outbox.ts';
@@ -108,6 +109,7 @@ export function createRedisStore({ engine, records, overrides, limits }: RedisSt
     ...createRedisHistory({ engine, run: runScript, limits, audit }),
     ...createRedisOutbox({ engine, run: runScript, limits }),
     ...createRedisUsage(engine),
+    ...createRedisDocuments({ engine, run: runScript }),
     projectIds: async () => (await redis.smembers(keys.projects)).sort(),
     close: async () => {},
   };

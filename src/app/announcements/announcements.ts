@@ -32,7 +32,7 @@ const DAY_MS = 86_400_000;
 
 export interface AnnounceDeps extends EvaluateDeps, SetsDeps {
   api: Pick<ControlApi, 'accountStatus'>;
-  store: Pick<Store, 'appendOutbox' | 'usage'>;
+  store: Pick<Store, 'appendOutbox' | 'document'>;
   fleet: Fleet;
   leaderLease: LeaderLease;
   runInBackground: RunInBackground;

@@ -4,15 +4,15 @@ import { hostname } from 'node:os';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { DaemonDocument } from '../../ports/documents.ts';
-import type { Store, UsageStore } from '../../ports/store.ts';
+import type { DocumentStore } from '../../ports/store.ts';
 import type { RunInBackground, Running } from '../background.ts';
 import type { LeaderLease } from '../group/leader.ts';
 import { type SetsDeps, stagedSets } from '../rollout/write-permission.ts';
+import { sharedDocuments } from '../shared-documents.ts';
 import { countWaiting, type FleetDeps, unmetOf } from './documents.ts';
 
-/** Where reports are in the store: no account has this name, and no unit. */
-const ACCOUNT = ' ';
-const PREFIX = 'daemon ';
+/** By a random name of the daemon. */
+const REPORTS = sharedDocuments<DaemonDocument>('daemons', 1);
 
 /** A daemon that has not reported for so long is forgotten, in milliseconds. */
 const FORGOTTEN_AFTER_MS = 86_400_000;
@@ -24,7 +24,7 @@ const MOST_CHARACTERS = 240;
 
 export interface ReportDeps extends FleetDeps, SetsDeps {
   clock: Clock;
-  store: Store;
+  store: Pick<DocumentStore, 'putDocument' | 'deleteDocuments'>;
   mode: DaemonDocument['mode'];
   leaderLease: Pick<LeaderLease, 'isHeld' | 'isAlone'>;
   /** Between two reports, in real milliseconds. */
@@ -37,17 +37,14 @@ export interface ReportDeps extends FleetDeps, SetsDeps {
 export function startReporting(deps: ReportDeps): Running {
   const { clock, store, rhythm, leaderLease, runInBackground } = deps;
   if (leaderLease.isAlone) return { close: async () => {} };
-  const unit = `${PREFIX}${randomUUID()}`;
-  const report = () =>
-    runInBackground('daemon_report', async () => {
-      await store.putUsage(ACCOUNT, new Map([[unit, new TextEncoder().encode(JSON.stringify(documentOf(deps)))]]));
-    });
+  const name = randomUUID();
+  const report = () => runInBackground('daemon_report', async () => REPORTS.put(store, name, documentOf(deps)));
   void report();
   const rounds = clock.every(rhythm.resyncMs, report);
   return {
     async close() {
       await rounds.close();
-      await runInBackground('daemon_report', () => store.deleteUsage(ACCOUNT, [unit]));
+      await runInBackground('daemon_report', () => REPORTS.delete(store, [name]));
     },
   };
 }
@@ -70,31 +67,15 @@ function documentOf(deps: ReportDeps): DaemonDocument {
   };
 }
 
-/** The daemons that have reported within a day, the leader first; what a later version reports otherwise is left out. */
+/** The daemons that have reported within a day, the leader first; what another version reports otherwise is left out. */
 export async function readReports(
-  store: Pick<UsageStore, 'usageUnits' | 'usage' | 'deleteUsage'>,
+  store: Pick<DocumentStore, 'documents' | 'deleteDocuments'>,
   nowMs: number,
 ): Promise<DaemonDocument[]> {
-  const units = (await store.usageUnits(ACCOUNT)).filter((unit) => unit.startsWith(PREFIX));
-  if (units.length === 0) return [];
-  const reports = [...(await store.usage(ACCOUNT, units))].map(([unit, bytes]) => ({ unit, report: parsed(bytes) }));
   const oldest = isoInstant(nowMs - FORGOTTEN_AFTER_MS);
-  const isOld = (report: DaemonDocument) => report.last_seen < oldest;
-  const old = reports.filter(({ report }) => report && isOld(report));
-  if (old.length > 0)
-    await store.deleteUsage(
-      ACCOUNT,
-      old.map(({ unit }) => unit),
-    );
-  const current = reports.flatMap(({ report }) => (report && !isOld(report) ? [report] : []));
+  const reports = [...(await REPORTS.all(store))];
+  const old = reports.filter(([, { last_seen }]) => last_seen < oldest).map(([name]) => name);
+  if (old.length > 0) await REPORTS.delete(store, old);
+  const current = reports.flatMap(([name, report]) => (old.includes(name) ? [] : [report]));
   return current.toSorted((a, b) => Number(b.leader) - Number(a.leader) || b.last_seen.localeCompare(a.last_seen));
-}
-
-function parsed(bytes: Uint8Array): DaemonDocument | undefined {
-  try {
-    const report: DaemonDocument = JSON.parse(new TextDecoder().decode(bytes));
-    return Array.isArray(report.waiting) && Array.isArray(report.staged) ? report : undefined;
-  } catch {
-    return undefined;
-  }
 }

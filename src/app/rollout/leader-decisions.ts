@@ -1,5 +1,5 @@
 import { withBudgetSteps, withTrialStops } from '../../domain/policy/compiled-policies.ts';
-import type { UsageStore } from '../../ports/store.ts';
+import type { DocumentStore } from '../../ports/store.ts';
 import type { CurrentRules } from '../rules.ts';
 import { readBudgets, spansOf } from '../usage/budget-store.ts';
 import { readTrialStops } from '../usage/trial-stops.ts';
@@ -8,7 +8,7 @@ import type { PolicySets } from './write-permission.ts';
 export interface LeaderDecisionsDeps {
   rules: CurrentRules;
   sets: PolicySets;
-  store: Pick<UsageStore, 'usage'>;
+  store: Pick<DocumentStore, 'document'>;
 }
 
 /**

@@ -6,7 +6,7 @@ import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { CurrentRules } from '../rules.ts';
-import { keepBudgets, readBudgets, readReleases } from './budget-store.ts';
+import { openBudgets, readReleases } from './budget-store.ts';
 import { advanceBudgets, type BudgetEvent } from './budgets.ts';
 import { organizationsOf, usageAccount } from './usage-account.ts';
 
@@ -17,6 +17,9 @@ export interface BudgetRoundsDeps {
   fleet: Pick<Fleet, 'projectIds' | 'listed' | 'cachedProjects'>;
   telemetry: Telemetry;
   accounts: readonly { name: string; organization?: string }[];
+  mode: 'enforce' | 'observe';
+  /** Says no where these policies are not those of the group, or the clock is wrong. */
+  mayWrite(): Promise<{ ok: boolean }>;
 }
 
 export interface BudgetRounds {
@@ -28,7 +31,7 @@ export interface BudgetRounds {
 
 export function createBudgetRounds(deps: BudgetRoundsDeps): BudgetRounds {
   const { store, rules, telemetry, clock } = deps;
-  let known: BudgetState[] | undefined;
+  let known: readonly BudgetState[] | undefined;
   let grounds: string | undefined;
 
   return {
@@ -39,8 +42,12 @@ export function createBudgetRounds(deps: BudgetRoundsDeps): BudgetRounds {
       const releases = await readReleases(store);
       const now = JSON.stringify([policies.set.hash, releases]);
       if (!isNewUsage && now === grounds) return;
+      grounds = undefined;
+      const kept = await openBudgets(store);
+      // Asked after what is kept was opened: what a newer leader keeps from now on is not overwritten.
+      if (deps.mode === 'enforce' && !(await deps.mayWrite()).ok) return;
       // A store that came back empty takes nothing away.
-      const before = (await readBudgets(store)) ?? known ?? [];
+      const before = kept.value ?? known ?? [];
       const projects = deps.fleet.projectIds().flatMap((projectId) => deps.fleet.listed(projectId) ?? []);
       const { states, events } = await advanceBudgets({
         ...{ policies, costs, before, releases, projects, nowMs: clock.now() },
@@ -50,7 +57,7 @@ export function createBudgetRounds(deps: BudgetRoundsDeps): BudgetRounds {
           kept: usageAccount(store, one),
         })),
       });
-      await keepBudgets(store, states);
+      if (!(await kept.replace(states))) return;
       known = states;
       grounds = now;
       for (const event of events) logStep(telemetry, event);

@@ -4,13 +4,15 @@ import { type StepSpan, stepText } from '../../domain/budget/terms.ts';
 import { SPREAD_MS } from '../../domain/decide/budget-steps.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { BudgetDocument } from '../../ports/documents.ts';
-import type { UsageStore } from '../../ports/store.ts';
+import type { DocumentStore } from '../../ports/store.ts';
+import { type OpenDocument, sharedDocuments } from '../shared-documents.ts';
 
-/** Where it is: no account has this name. */
-const ACCOUNT = ' ';
-const STATES = 'budgets';
-const RELEASES = 'budget-releases';
-const VERSION = 1;
+const STATES = sharedDocuments<readonly BudgetState[]>('budgets', 1);
+const RELEASES = sharedDocuments<readonly BudgetRelease[]>('budget-releases', 1);
+const NAME = 'all';
+
+/** What reads and changes documents. */
+type Documents = Pick<DocumentStore, 'document' | 'replaceDocument'>;
 
 /** A person's word that the steps of a budget that limit now are to end. */
 export interface BudgetRelease {
@@ -23,23 +25,31 @@ export interface BudgetRelease {
 /** More are not kept: each counts for a month at most, and only the last of a budget. */
 const MOST_RELEASES = 200;
 
+/** How often a release is tried while others come in between. */
+const MOST_TRIES = 50;
+
 /** What is kept of every budget; undefined if nothing is, or by another version: then what is known stays. */
-export async function readBudgets(store: Pick<UsageStore, 'usage'>): Promise<BudgetState[] | undefined> {
-  return readEntries(store, STATES);
+export function readBudgets(store: Pick<DocumentStore, 'document'>): Promise<readonly BudgetState[] | undefined> {
+  return STATES.read(store, NAME);
 }
 
-export async function keepBudgets(store: UsageStore, states: readonly BudgetState[]): Promise<void> {
-  await putEntries(store, STATES, states);
+/** The same, for the leader to replace: that fails if another daemon has decided meanwhile. */
+export function openBudgets(store: Documents): Promise<OpenDocument<readonly BudgetState[]>> {
+  return STATES.open(store, NAME);
 }
 
-export async function readReleases(store: Pick<UsageStore, 'usage'>): Promise<BudgetRelease[]> {
-  return (await readEntries<BudgetRelease>(store, RELEASES)) ?? [];
+export async function readReleases(store: Pick<DocumentStore, 'document'>): Promise<readonly BudgetRelease[]> {
+  return (await RELEASES.read(store, NAME)) ?? [];
 }
 
-/** Keeps a release until the leader comes to it; of a budget the newest counts. */
-export async function addRelease(store: UsageStore, release: BudgetRelease): Promise<void> {
-  const others = (await readReleases(store)).filter(({ policy }) => policy !== release.policy);
-  await putEntries(store, RELEASES, [...others, release].slice(-MOST_RELEASES));
+/** Keeps a release until the leader comes to it; of a budget the newest counts. Throws if others come in between all the time. */
+export async function addRelease(store: Documents, release: BudgetRelease): Promise<void> {
+  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+    const kept = await RELEASES.open(store, NAME);
+    const others = (kept.value ?? []).filter(({ policy }) => policy !== release.policy);
+    if (await kept.replace([...others, release].slice(-MOST_RELEASES))) return;
+  }
+  throw new Error(`the release of budget ${release.policy} could not be kept: others are being kept all the time`);
 }
 
 /** When which steps limit, of all budgets. */
@@ -72,21 +82,4 @@ export function budgetDocument(state: BudgetState, nowMs: number): BudgetDocumen
 
 function rounded(value: number): number {
   return Math.round(value * 100) / 100;
-}
-
-/** The entries of a list that the leader keeps for the whole group; undefined if there is none, or of another version. */
-export async function readEntries<Entry>(store: Pick<UsageStore, 'usage'>, unit: string): Promise<Entry[] | undefined> {
-  const bytes = (await store.usage(ACCOUNT, [unit])).get(unit);
-  if (bytes === undefined) return undefined;
-  try {
-    const { version, entries } = JSON.parse(new TextDecoder().decode(bytes));
-    return version === VERSION && Array.isArray(entries) ? entries : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-export function putEntries(store: UsageStore, unit: string, entries: readonly unknown[]): Promise<void> {
-  const bytes = new TextEncoder().encode(JSON.stringify({ version: VERSION, entries }));
-  return store.putUsage(ACCOUNT, new Map([[unit, bytes]]));
 }

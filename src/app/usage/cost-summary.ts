@@ -2,11 +2,12 @@
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { Projected } from '../../domain/usage/projection.ts';
 import type { CostsDocument, OwnerCostsDocument } from '../../ports/documents.ts';
-import type { UsageStore } from '../../ports/store.ts';
+import type { DocumentStore } from '../../ports/store.ts';
+import { sharedDocuments } from '../shared-documents.ts';
 import type { MonthCosts } from './month-costs.ts';
 
-/** Where it is in the store: no account has this name, and no unit. */
-const PLACE = { account: ' ', unit: 'costs' };
+const SUMMARY = sharedDocuments<CostsDocument>('costs', 1);
+const NAME = 'month';
 
 /** All organizations together; undefined if nothing is known of any. Sums of ranges take the organizations for independent. */
 export function costSummary(all: readonly MonthCosts[], nowMs: number): CostsDocument | undefined {
@@ -122,20 +123,14 @@ function rounded(value: number): number {
 }
 
 /** Keeps it for those who show it; without one what was kept is forgotten. */
-export async function keepSummary(store: UsageStore, summary: CostsDocument | undefined): Promise<void> {
-  if (!summary) return store.deleteUsage(PLACE.account, [PLACE.unit]);
-  const bytes = new TextEncoder().encode(JSON.stringify(summary));
-  return store.putUsage(PLACE.account, new Map([[PLACE.unit, bytes]]));
+export function keepSummary(
+  store: Pick<DocumentStore, 'putDocument' | 'deleteDocuments'>,
+  summary: CostsDocument | undefined,
+): Promise<void> {
+  return summary ? SUMMARY.put(store, NAME, summary) : SUMMARY.delete(store, [NAME]);
 }
 
 /** What was kept last; null if nothing was, or by another version. */
-export async function readSummary(store: Pick<UsageStore, 'usage'>): Promise<CostsDocument | null> {
-  const bytes = (await store.usage(PLACE.account, [PLACE.unit])).get(PLACE.unit);
-  if (bytes === undefined) return null;
-  try {
-    const summary: CostsDocument = JSON.parse(new TextDecoder().decode(bytes));
-    return Array.isArray(summary.owners) ? summary : null;
-  } catch {
-    return null;
-  }
+export async function readSummary(store: Pick<DocumentStore, 'document'>): Promise<CostsDocument | null> {
+  return (await SUMMARY.read(store, NAME)) ?? null;
 }

@@ -11,21 +11,22 @@ import { isStopOf, type TrialStop, tooHighCost } from '../../domain/trial/stop.t
 import { DAY_MS } from '../../domain/usage/known.ts';
 import { seriesOf } from '../../domain/usage/stored.ts';
 import { unitName } from '../../domain/usage/usage.ts';
-import type { Store, UsageStore } from '../../ports/store.ts';
+import type { DocumentStore, Store } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import type { CompiledRules } from '../rules.ts';
-import { putEntries, readEntries } from './budget-store.ts';
+import { sharedDocuments } from '../shared-documents.ts';
 import { readTrialDays } from './trial-days.ts';
 import { type Organization, usageAccount } from './usage-account.ts';
 
-const STOPS = 'trial-stops';
+const STOPS = sharedDocuments<readonly TrialStop[]>('trial-stops', 1);
+const NAME = 'all';
 
 /** Older ones are forgotten: records of computes know them. */
 const MOST_STOPS = 200;
 
 /** The trials that were ended; undefined if nothing is kept. */
-export function readTrialStops(store: Pick<UsageStore, 'usage'>): Promise<TrialStop[] | undefined> {
-  return readEntries(store, STOPS);
+export function readTrialStops(store: Pick<DocumentStore, 'document'>): Promise<readonly TrialStop[] | undefined> {
+  return STOPS.read(store, NAME);
 }
 
 /** What the leader knows when it decides. */
@@ -49,11 +50,13 @@ export function createTrialStops(): TrialStops {
     const trials = runningTrials(rules, nowMs).filter(({ policy }) => decidedOn.get(policy.digest) !== today);
     if (trials.length === 0) return;
     // A store that came back empty takes nothing away.
-    const before = (await readTrialStops(store)) ?? rules.policies.trialStops;
+    const kept = await STOPS.open(store, NAME);
+    const before = kept.value ?? rules.policies.trialStops;
     const running = trials.filter(({ policy }) => !before.some((stop) => isStopOf(stop, policy)));
     const stops: TrialStop[] = [];
     for (const trial of running) stops.push(...(await stopOf(trial, facts)));
-    if (stops.length > 0) await putEntries(store, STOPS, [...before, ...stops].slice(-MOST_STOPS));
+    // Another daemon that leads by now decides itself.
+    if (stops.length > 0 && !(await kept.replace([...before, ...stops].slice(-MOST_STOPS)))) return;
     for (const { policy } of trials) decidedOn.set(policy.digest, today);
     for (const stop of stops) logStop(log, stop);
   };

@@ -43,6 +43,8 @@ export interface UsageRoundsDeps {
   telemetry: Telemetry;
   leaderLease: { isHeld(): boolean };
   mode: 'enforce' | 'observe';
+  /** As for a write. */
+  mayWrite(): Promise<{ ok: boolean }>;
   runInBackground: RunInBackground;
   /** Those of the settings. */
   accounts: readonly { name: string; organization?: string }[];

@@ -3,6 +3,7 @@ import type { Hold } from '../../../src/domain/overrides/holds.ts';
 import type { ComputeRecord } from '../../../src/domain/records/compute-record.ts';
 import { AUDIT_KINDS, type HistoryEntry } from '../../../src/domain/records/history.ts';
 import type { Also, Approval, ConnectionSample, Generation, Lease, Store, Stored } from '../../../src/ports/store.ts';
+import { memoryDocumentStore } from '../memory-documents.ts';
 import { memoryUsageStore } from '../memory-usage.ts';
 import type { SteppedClock } from './clock.ts';
 import { createMemoryOutbox } from './outbox.ts';
@@ -114,6 +115,7 @@ export function createMemoryStore(clock: SteppedClock, outboxLimit?: number): St
     samples: async (computeId) => [...(samples.get(computeId) ?? [])],
     ...queued,
     ...usage,
+    ...memoryDocumentStore(),
     storeId: async () => 'memory',
     timeMs: async () => Date.now(),
     close: async () => {},

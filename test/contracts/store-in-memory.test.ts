@@ -1,12 +1,17 @@
 import { describe } from 'vitest';
 import { createSteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
+import { describeDocuments } from './store-documents.contract.ts';
 import { describeOutbox } from './store-outbox.contract.ts';
 
-describe('outbox in memory', () => {
+describe('the store in memory', () => {
   const clock = createSteppedClock(0, () => false);
   describeOutbox(() => ({
     store: createMemoryStore(clock),
     createStore: async ({ outbox }) => createMemoryStore(clock, outbox),
   }));
+  describeDocuments(() => {
+    const store = createMemoryStore(clock);
+    return { store, other: async () => store };
+  });
 });
