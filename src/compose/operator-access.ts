@@ -4,16 +4,17 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../adapters/clock/system-clock.ts';
 import { openEngine } from '../adapters/engine/open-engine.ts';
-import { createOperatorClient } from '../adapters/http/operator-client.ts';
-import { createJobQueue } from '../adapters/queue/job-queue.ts';
 import { createStore } from '../adapters/store/create-store.ts';
-import { createTelemetry } from '../adapters/telemetry/telemetry.ts';
+import { createLog } from '../adapters/telemetry/log.ts';
+import { createRedactor } from '../adapters/telemetry/redactor.ts';
 import { createOperator } from '../app/operator/create-operator.ts';
 import { requestReconciles } from '../app/triggers.ts';
 import type { Result } from '../common/result.ts';
 import type { Engine } from '../ports/engine.ts';
+import type { JobQueue } from '../ports/job-queue.ts';
 import type { Operator as OperatorPort } from '../ports/operator.ts';
 import type { Store } from '../ports/store.ts';
+import type { Log } from '../ports/telemetry.ts';
 import { type Settings, secretsOf } from '../settings.ts';
 import { commandLineCaller } from './command-line-caller.ts';
 import { folderOf, readDaemonFile } from './daemon-file.ts';
@@ -50,13 +51,9 @@ export async function openOperator({
   url,
   waitMs = STARTING_MS,
 }: OperatorAccessOptions): Promise<Result<OperatorAccess>> {
-  if (url !== undefined) return { ok: true, value: overHttp({ url, token: settings.token?.reveal() }) };
-  const { log } = createTelemetry({
-    level: 'error',
-    version: '',
-    secrets: secretsOf(settings),
-    destination: process.stderr,
-  });
+  if (url !== undefined) return { ok: true, value: await overHttp({ url, token: settings.token?.reveal() }) };
+  const { redact } = createRedactor(secretsOf(settings));
+  const log = createLog({ level: 'error', destination: process.stderr, pretty: false, redact });
   const { queue } = settings;
   if (queue.kind === 'embedded' && !existsSync(join(folderOf(queue), 'db'))) {
     const problem = `no daemon has used ${queue.shown} yet: start ebb run, or name its store with EBB_QUEUE_URL`;
@@ -66,7 +63,7 @@ export async function openOperator({
   if (!opening.ok) {
     if (opening.error.code !== 'in_use') return { ok: false, problem: opening.error.message };
     const daemon = await daemonOnceStarted(folderOf(queue), waitMs);
-    if (daemon) return { ok: true, value: overHttp(daemon) };
+    if (daemon) return { ok: true, value: await overHttp(daemon) };
     const problem = `a daemon is starting on ${queue.shown}, or another command uses it: ask again in a few seconds`;
     return { ok: false, problem };
   }
@@ -83,25 +80,31 @@ async function daemonOnceStarted(folder: string, waitMs: number): ReturnType<typ
   }
 }
 
-function overHttp(daemon: { url: string; token: string | undefined }): OperatorAccess {
-  const { url, token } = daemon;
+async function overHttp({ url, token }: { url: string; token: string | undefined }): Promise<OperatorAccess> {
+  const { createOperatorClient } = await import('../adapters/http/operator-client.ts');
   const operator = createOperatorClient({ url: url.replace(/\/+$/, ''), token, from: commandLineCaller().who });
   return { operator, via: 'daemon', close: async () => {} };
 }
 
-type Log = ReturnType<typeof createTelemetry>['log'];
-
 async function onStore(engine: Engine, { log, settings }: { log: Log; settings: Settings }): Promise<OperatorAccess> {
   const store = await createStore({ engine, log });
   const embedded = settings.queue.kind === 'embedded';
-  // Nobody else has an embedded store now: a daemon that starts on it reconciles everything anyway.
-  const queue = embedded ? undefined : createJobQueue({ engine, clock: systemClock(), log, onFailed: () => {} });
+  let queue: JobQueue | undefined;
+  // BullMQ takes longer to load than most commands take, and few of them add a job.
+  async function openQueue(): Promise<JobQueue> {
+    const { createJobQueue } = await import('../adapters/queue/job-queue.ts');
+    queue ??= createJobQueue({ engine, clock: systemClock(), log, onFailed: () => {} });
+    return queue;
+  }
   const operator = createOperator({
     ...{ store, log },
     holder: randomUUID(),
     caller: commandLineCaller(),
     now: () => store.timeMs(),
-    requestReconciles: async (projectIds) => queue && requestReconciles({ queue }, projectIds),
+    requestReconciles: async (projectIds) => {
+      // Nobody else has an embedded store now: a daemon that starts on it reconciles everything anyway.
+      if (!embedded) await requestReconciles({ queue: await openQueue() }, projectIds);
+    },
     policies: () => policiesHere(settings, store),
   });
   return {

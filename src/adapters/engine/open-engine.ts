@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Log } from '../../ports/telemetry.ts';
-import { openEmbedded } from './embedded.ts';
 import { type OpenedEngine, refused } from './opened-engine.ts';
-import { openPostgres } from './postgres.ts';
-import { openRedis } from './redis.ts';
 import { isRedisUrl } from './redis-place.ts';
 
 export interface OpenEngineOptions {
@@ -15,16 +12,24 @@ export interface OpenEngineOptions {
 }
 
 /**
- * Opens what queue and store rest on, within some 6 s for the first start in an embedded folder and 3 s else.
+ * Opens what queue and store rest on, within some 6 s for the first start in an embedded folder and 3 s else. Only the driver that it
+ * needs is loaded: a command must not wait for the others.
  */
 export async function openEngine({ url, group, log }: OpenEngineOptions): Promise<OpenedEngine> {
   const problem = groupProblem(group);
   if (problem !== undefined) return refused(problem);
   if (url.startsWith('embedded:')) {
+    const { openEmbedded } = await import('./embedded.ts');
     return openEmbedded({ folder: url.slice('embedded:'.length), schema: postgresSchema(group), log });
   }
-  if (isRedisUrl(url)) return openRedis({ url, prefix: redisPrefix(group), log });
-  if (/^postgres(ql)?:\/\//.test(url)) return openPostgres({ url, schema: postgresSchema(group) });
+  if (isRedisUrl(url)) {
+    const { openRedis } = await import('./redis.ts');
+    return openRedis({ url, prefix: redisPrefix(group), log });
+  }
+  if (/^postgres(ql)?:\/\//.test(url)) {
+    const { openPostgres } = await import('./postgres.ts');
+    return openPostgres({ url, schema: postgresSchema(group) });
+  }
   // The URL is not repeated: whatever it is, it may hold a password.
   return refused('EBB_QUEUE_URL must start with embedded:, redis://, rediss:// or postgres://');
 }
