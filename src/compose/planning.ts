@@ -72,12 +72,13 @@ async function planWith(
   notes: string[],
 ): Promise<Result<Planning>> {
   const { settings, fleetFile, atMs: nowMs = Date.now() } = options;
+  const project = options.project ?? (await projectOf(options, stored?.store));
   const shared = stored && settings.queue.kind !== 'embedded' ? { engine: stored.engine } : {};
-  const opened = await openForReading({ settings, fleetFile, nowMs, ...shared });
+  const opened = await openForReading({ settings, fleetFile, nowMs, usesReserve: project !== undefined, ...shared });
   if (!opened.ok) return opened;
   const reading = opened.value;
   try {
-    return await planReading({ ...options, reading, store: stored?.store, notes });
+    return await planReading({ ...options, project, reading, store: stored?.store, notes });
   } finally {
     await reading.close();
   }
@@ -101,9 +102,8 @@ export async function planReading(
     notes: string[];
   },
 ): Promise<Result<Planning>> {
-  const { reading, store, onProgress } = options;
+  const { reading, store, project, onProgress } = options;
   const policies = compilePolicies(options.policies);
-  const project = options.project ?? (await projectOf(options, store));
   const fleet = await readFleet({
     api: reading.api,
     readBranches: policies.selectsByBranch || options.readBranches === true,

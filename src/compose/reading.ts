@@ -21,6 +21,8 @@ export interface ReadingOptions {
   nowMs?: number;
   /** An open engine of the daemons' group, whose rate budget is then shared. */
   engine?: Engine;
+  /** For a few requests that a person waits for: they may use what `api_reserve` leaves free, however busy the daemons are. */
+  usesReserve?: boolean;
 }
 
 /** A fleet that can be read, and not written. */
@@ -48,11 +50,11 @@ export async function openForReading(options: ReadingOptions): Promise<Result<Re
   return fleetFile === undefined ? openApi(options) : openFile(fleetFile, options.nowMs ?? Date.now());
 }
 
-async function openApi({ settings, engine }: ReadingOptions): Promise<Result<Reading>> {
+async function openApi({ settings, engine, usesReserve = false }: ReadingOptions): Promise<Result<Reading>> {
   const keys = readKeysAtStart(settings.accounts, 'read');
   if (!keys.ok) return keys;
   const alone = isLoopbackHost(new URL(settings.apiUrl).hostname);
-  const limits = limitsOf(settings.apiRequestsPerMinute, settings.apiReserve);
+  const limits = limitsOf(settings.apiRequestsPerMinute, usesReserve ? 0 : settings.apiReserve);
   const budget = engine ? await createGroupBudget({ engine, limits }) : createReadingBudget({ alone, limits });
   const api = openControlApi({ settings, purpose: 'read', hide: () => {}, metrics: NO_METRICS, budget });
   const explain = (error: ControlApiError) => explainApiError(settings, error);

@@ -1,7 +1,12 @@
 /** What `ebb explain` costs a large fleet: it reads one project, whatever is to be done there. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createRedisBudgets } from '../../src/adapters/control-api/redis-budget.ts';
+import { limitsOf } from '../../src/domain/rate-budget/limits.ts';
 import { startEbb } from '../support/ebb-process.ts';
+import { openTestEngine } from '../support/engines.ts';
 import { makeFolder, type Platform, startTestPlatform } from '../support/platform.ts';
+import { startRedisServer } from '../support/redis-server.ts';
+import { describeWith } from '../support/requirements.ts';
 
 const PROJECTS = 300;
 const MOST_REQUESTS = 5;
@@ -51,5 +56,39 @@ describe('ebb explain on 300 projects, without a daemon', () => {
     const { requests, notes } = await explain('shop-7/ep-shop-7');
     expect(notes).toContain('at_once');
     expect(requests).toBeLessThanOrEqual(MOST_REQUESTS);
+  });
+});
+
+describeWith('redis-server', 'ebb explain beside daemons that have used all of the limit but the reserve', () => {
+  it('does not wait until a minute has passed', async ({ onTestFinished }) => {
+    const platform = await startTestPlatform({ shop: {} });
+    onTestFinished(platform.close);
+    const redis = await startRedisServer();
+    onTestFinished(redis.close);
+    const { path: cwd, remove } = await makeFolder({ 'policy.yaml': POLICY });
+    onTestFinished(remove);
+    const { engine } = await openTestEngine(redis.url);
+    onTestFinished(engine.close);
+    if (engine.kind !== 'redis') throw new Error('not a Redis');
+    const logged = () => engine.commands.llen(`${engine.prefix}:api-log:default:minute`);
+    const daemons = limitsOf(700, 0.05);
+    let nowMs = Date.now();
+    const budgets = createRedisBudgets({ engine, limits: daemons, clock: () => nowMs });
+    const grant = (count: number) => budgets.grant('default', { route: 'GET', count, priority: 'read' });
+    await grant(1);
+    // The first minute of a log goes at the steady rate; from the second on all is granted within 17 s, so 43 s are left.
+    nowMs += 61_000;
+    for (let left = daemons.perMinute; left > 0; ) {
+      const granted = await grant(left);
+      left -= granted.afterMs.length;
+      nowMs += granted.waitMs;
+    }
+    expect(await logged()).toBe(daemons.perMinute);
+
+    const env = { EBB_API_URL: platform.url, EBB_API_KEY: platform.apiKey, EBB_POLICIES: 'policy.yaml' };
+    const args = ['explain', 'shop/ep-shop', '--json'];
+    const run = startEbb(args, { cwd, env: { ...env, EBB_QUEUE_URL: redis.url, EBB_GROUP: 'test' } });
+    expect(await run.ended).toBe(0);
+    expect(await logged()).toBeGreaterThan(daemons.perMinute);
   });
 });
