@@ -244,7 +244,7 @@ const FULL: Required<ComputeRecord> = {
   wanted: { suspend_timeout: { fields: { suspendTimeoutSeconds: 60 }, sinceMs: 12 } },
   manual: { size: { fields: { minCu: 1, maxCu: 2 }, seenAtMs: 8, raises: true } },
   reversals: { suspend_timeout: [9, 10] },
-  lastDisruption: { atMs: 11, lowered: true },
+  lastDisruption: { atMs: 11, lowered: true, policy: 'office-hours' },
   trials: {
     proof: {
       slot: 3,

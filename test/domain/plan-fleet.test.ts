@@ -73,6 +73,16 @@ describe('planFleet', () => {
     expect(
       gates(planOf({ computes: all, records, disruption: { ...disruption, atMost: { share: 1, windowMs: 60_000 } } })),
     ).toEqual(Array(10).fill(''));
+    // What another policy has restarted is not among those of this one, as in the daemon.
+    const heldAfter = (policy: string) => {
+      for (const id of ids.slice(0, 3)) {
+        const lastDisruption = { atMs: NOON - 60_000, lowered: false, policy };
+        records.set(id, { ...(records.get(id) ?? aRecord()), lastDisruption });
+      }
+      const again = planOf({ computes: all, records, disruption: { ...disruption, cooldownMs: 3_600_000 } });
+      return gates(again).filter((gate) => gate === 'at_most').length;
+    };
+    expect([heldAfter('office-hours'), heldAfter('another')]).toEqual([7, 4]);
   });
 
   it('counts computes that ebb is restarting already, and none of those that sleep', () => {

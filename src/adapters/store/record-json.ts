@@ -89,7 +89,9 @@ const Stored = z.looseObject({
     reversals: z
       .looseObject({ size: Instants.exactOptional(), suspend_timeout: Instants.exactOptional() })
       .exactOptional(),
-    lastDisruption: z.looseObject({ atMs: z.number(), lowered: z.boolean() }).exactOptional(),
+    lastDisruption: z
+      .looseObject({ atMs: z.number(), lowered: z.boolean(), policy: z.string().exactOptional() })
+      .exactOptional(),
     trials: z.record(z.string(), OneTrial).exactOptional(),
     projectName: z.string().exactOptional(),
     renamed: z.looseObject({ from: z.string(), atMs: z.number(), by: z.array(z.string()) }).exactOptional(),

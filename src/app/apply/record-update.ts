@@ -68,7 +68,7 @@ function withApplied(
   const sent: ComputeRecord = {
     ...withReversals(record, action, nowMs),
     openOperations: [...record.openOperations, ...started],
-    ...(action.disconnects && { lastDisruption: { atMs: nowMs, lowered: !action.raises } }),
+    ...(action.disconnects && { lastDisruption: { atMs: nowMs, lowered: !action.raises, policy } }),
   };
   if (settings && !hasSettings(settings, fields)) {
     const message = 'the control API accepted the change, but the compute does not have it';

@@ -57,7 +57,7 @@ export function simulateDaemon(
     record = {
       ...record,
       lastApplied: { ...record.lastApplied, ...fields },
-      ...(disconnects && { lastDisruption: { atMs: nowMs, lowered: !raises } }),
+      ...(disconnects && { lastDisruption: { atMs: nowMs, lowered: !raises, policy } }),
     };
     if (fields.maxCu === undefined && !disconnects) return;
     const dropped = disconnects ? connected : 0;

@@ -150,11 +150,14 @@ export function countRestarts(
     selected.set(name, many);
     return many;
   };
-  /** Records don't say by which policy: those that it selects count. */
+  /** As the daemons count: those that the policy itself has disturbed. Older records don't say by which: then those that it selects count. */
   const disturbedSince = (name: string, sinceMs: number): string[] => {
     const index = policies.set.policies.findIndex((policy) => policy.name === name);
-    const disturbed = known.filter(({ record }) => (record.lastDisruption?.atMs ?? Number.NEGATIVE_INFINITY) > sinceMs);
-    return disturbed.flatMap(({ compute }) => (policies.selects(index, compute, nowMs) ? [compute.computeId] : []));
+    return known.flatMap(({ compute, record: { lastDisruption: last } }) => {
+      if (!last || last.atMs <= sinceMs) return [];
+      const isOwn = last.policy === undefined ? policies.selects(index, compute, nowMs) : last.policy === name;
+      return isOwn ? [compute.computeId] : [];
+    });
   };
   return {
     isFull(computeId, policy, share) {

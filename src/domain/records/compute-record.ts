@@ -119,7 +119,7 @@ export interface ComputeRecord {
   /** When ebb wrote over what a person had set, oldest first. */
   reversals?: Partial<Record<FieldGroup, readonly number[]>>;
   /** The last change by ebb that restarted the compute. */
-  lastDisruption?: { atMs: number; lowered: boolean };
+  lastDisruption?: { atMs: number; lowered: boolean; policy?: string };
   /** Trials that have begun, and that the policies still have. */
   trials?: TrialRecords;
   /** What its project was last called; remembered where policies belong to teams. */

@@ -1,0 +1,152 @@
+/** What the leader tells of the whole fleet: a staged set, a freeze, a key that is refused, a day that cost more than usual. */
+import { describe, expect, it } from 'vitest';
+import { type AnnounceDeps, startAnnouncements } from '../../src/app/announcements/announcements.ts';
+import { createPolicySets, type PartState } from '../../src/app/rollout/write-permission.ts';
+import { keepSummary } from '../../src/app/usage/cost-summary.ts';
+import type { Receiver } from '../../src/domain/notifications/receivers.ts';
+import type { Freeze } from '../../src/domain/overrides/freezes.ts';
+import type { AccountStatus } from '../../src/ports/control-api.ts';
+import type { CostsDocument } from '../../src/ports/documents.ts';
+import type { QueuedEntry } from '../../src/ports/outbox.ts';
+import { at, currentRules } from '../support/builders.ts';
+import { createSteppedClock } from '../support/simulated/clock.ts';
+import { createMemoryStore } from '../support/simulated/store.ts';
+
+const NOON = at('2026-03-04T12:00:00Z');
+const DAY_MS = 86_400_000;
+
+const receiver = (name: string, takes: Pick<Receiver, 'owners' | 'kinds'> = {}): Receiver => ({
+  ...{ name, to: 'webhook', file: 'ebb.yaml', allowedOrigins: [], url: { from: 'text', text: 'http://127.0.0.1/' } },
+  ...takes,
+});
+
+/** A leader whose rounds the test makes; `platform` takes all, `web` what concerns its computes. */
+function aLeader(receivers: readonly Receiver[] = [receiver('platform'), receiver('web', { owners: ['web'] })]) {
+  let nowMs = NOON;
+  let round = async () => {};
+  const rules = currentRules();
+  rules.current = { ...rules.current, notify: { receivers } };
+  const store = createMemoryStore(createSteppedClock(NOON, () => false));
+  const sets = createPolicySets({ stages: true, accepted: undefined });
+  const is = { leader: true, freezes: [] as Freeze[], accounts: [] as AccountStatus[] };
+  startAnnouncements({
+    ...{ rules, sets, store },
+    clock: {
+      now: () => nowMs,
+      every: (_: number, search: () => Promise<void>) => {
+        round = search;
+        return { close: async () => {} };
+      },
+    },
+    api: { accountStatus: () => is.accounts },
+    overrides: {
+      get freezes() {
+        return is.freezes;
+      },
+    },
+    fleet: { evaluatedComputes: () => [], boundaryReconciles: new Map() },
+    leaderLease: { isHeld: () => is.leader },
+    runInBackground: async (_task: string, work: () => Promise<void>) => work(),
+  } as unknown as AnnounceDeps);
+  return {
+    ...{ is, sets, store },
+    /** What waits for a receiver after another round. */
+    async told(name = 'platform') {
+      await round();
+      const entries = await store.outbox({ receiver: name, state: 'waiting', limit: 100 });
+      return entries.map(messageOf);
+    },
+    later: (ms: number) => {
+      nowMs += ms;
+    },
+  };
+}
+
+const messageOf = ({ body }: QueuedEntry): Record<string, unknown> => JSON.parse(body);
+
+/** A part that waits for a person. */
+function staged(hash: string): PartState {
+  const impact = { disconnected: 40, computes: 50 };
+  return { candidate: { rules: { policies: { hash } }, impact }, problems: [] } as unknown as PartState;
+}
+
+const FREEZE: Freeze = {
+  ...{ id: 'f-1', owner: 'ann', reason: 'migration', select: 'all', allowRaise: true },
+  ...{ createdAtMs: NOON - 60_000, expiresAtMs: NOON + DAY_MS },
+};
+
+const COSTS = (anomaly: CostsDocument['owners'][number]['anomaly']) =>
+  ({ owners: [{ account: 'main', owner: 'web', anomaly }] }) as unknown as CostsDocument;
+
+describe('receivers get once', () => {
+  it('that a policy set waits for them, with the command that makes it current', async () => {
+    const leader = aLeader();
+    expect(await leader.told()).toEqual([]);
+    Object.assign(leader.sets, staged('abcdef0123456789'));
+    leader.sets.teams.set('web', staged('fedcba9876543210'));
+    expect(await leader.told()).toMatchObject([
+      { kind: 'staged', command: 'ebb approve abcdef0123456789', text: expect.stringContaining('disconnect 40 of 50') },
+      { kind: 'staged', owner: 'web', command: 'ebb approve fedcba9876543210' },
+    ]);
+    leader.later(DAY_MS);
+    expect(await leader.told()).toHaveLength(2);
+    // A team hears of its own files only.
+    expect(await leader.told('web')).toMatchObject([{ owner: 'web' }]);
+  });
+
+  it('that somebody has frozen computes, why, until when, and how it ends', async () => {
+    const leader = aLeader();
+    leader.is.freezes = [FREEZE, { ...FREEZE, id: 'f-2', select: { projects: ['web-*'] } as never }];
+    expect(await leader.told()).toMatchObject([
+      {
+        ...{ kind: 'freeze', at: '2026-03-04T11:59:00Z', command: 'ebb unfreeze f-1' },
+        text: 'ann has frozen all computes until 2026-03-05T12:00:00Z: migration',
+      },
+      { command: 'ebb unfreeze f-2', text: expect.stringContaining('ann has frozen some computes') },
+    ]);
+    leader.later(60_000);
+    expect(await leader.told()).toHaveLength(2);
+  });
+
+  it('a day that the key of an account is refused', async () => {
+    const leader = aLeader();
+    const refused: AccountStatus = { account: 'shop', key: 'refused', message: 'shop: 401, the key is not valid' };
+    leader.is.accounts = [{ account: 'main', key: 'valid' }, refused];
+    const once = [{ kind: 'key_refused', text: 'shop: 401, the key is not valid' }];
+    expect(await leader.told()).toMatchObject(once);
+    leader.later(60_000);
+    expect(await leader.told()).toMatchObject(once);
+    leader.later(DAY_MS);
+    expect(await leader.told()).toMatchObject([...once, ...once]);
+  });
+
+  it('that yesterday cost more than usual, whose computes they were, and the owner too', async () => {
+    const leader = aLeader();
+    await keepSummary(leader.store, COSTS(null));
+    expect(await leader.told()).toEqual([]);
+    await keepSummary(leader.store, COSTS({ day: '2026-03-03', cu_hours: 90.5, ordinary_cu_hours: 31 }));
+    const spent = [
+      {
+        ...{ kind: 'spend_anomaly', owner: 'web', command: 'ebb cost' },
+        text: 'web used 90.5 CU-hours on 2026-03-03 in the account main; up to 31 are usual for that weekday',
+      },
+    ];
+    expect(await leader.told()).toMatchObject(spent);
+    leader.later(3_600_000);
+    expect(await leader.told('web')).toMatchObject(spent);
+    await keepSummary(leader.store, COSTS({ day: '2026-03-04', cu_hours: 80, ordinary_cu_hours: 31 }));
+    expect(await leader.told()).toHaveLength(2);
+  });
+});
+
+it('who does not lead tells nothing, and without receivers nothing is queued', async () => {
+  const follower = aLeader();
+  follower.is.leader = false;
+  follower.is.freezes = [FREEZE];
+  expect(await follower.told()).toEqual([]);
+  follower.is.leader = true;
+  expect(await follower.told()).toHaveLength(1);
+  const alone = aLeader([]);
+  alone.is.freezes = [FREEZE];
+  expect(await alone.told()).toEqual([]);
+});
