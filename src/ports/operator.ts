@@ -91,6 +91,16 @@ export interface RestoreRequest {
   owner: string;
   /** Without waiting for sleep. */
   now: boolean;
+  /** What the computes go back to, where it is not what is stored; it replaces that. */
+  baselines?: readonly ComputeBaseline[] | undefined;
+}
+
+/** What a compute had once: sizes in CU, the timeout in seconds (−1: never). */
+export interface ComputeBaseline {
+  compute_id: string;
+  min_cu: number;
+  max_cu: number;
+  suspend_timeout_seconds: number;
 }
 
 /** Who commands something, for the audit: by a token that names a person, or by their own word. */

@@ -1,7 +1,12 @@
 import { isShowable } from '../../common/safe-text.ts';
 import { NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
 import { sizeProblems } from '../../domain/compute/compute-units.ts';
-import { type HoldRequest, LONGEST_OVERRIDE_SECONDS, MOST_CHARACTERS } from '../../ports/operator.ts';
+import {
+  type ComputeBaseline,
+  type HoldRequest,
+  LONGEST_OVERRIDE_SECONDS,
+  MOST_CHARACTERS,
+} from '../../ports/operator.ts';
 
 const SHORTEST_TIMEOUT_SECONDS = 60;
 const LONGEST_TIMEOUT_SECONDS = 7 * 86_400;
@@ -32,6 +37,15 @@ export function holdProblem(request: HoldRequest): string | undefined {
   if (!freeze && !names) return 'a hold needs a size, a timeout, or freeze: it would change nothing';
   const problem = overrideProblem(request);
   return problem ?? (size && sizeProblems(size)[0]) ?? timeoutProblem(suspendTimeoutSeconds);
+}
+
+/** The first baseline that no compute can have. */
+export function baselineProblem(baselines: readonly ComputeBaseline[]): string | undefined {
+  for (const { compute_id, min_cu: minCu, max_cu: maxCu, suspend_timeout_seconds: seconds } of baselines) {
+    const problem = sizeProblems({ minCu, maxCu })[0] ?? timeoutProblem(seconds);
+    if (problem !== undefined) return `${compute_id}: ${problem}`;
+  }
+  return undefined;
 }
 
 function timeoutProblem(seconds: number | undefined): string | undefined {

@@ -2,9 +2,9 @@ import { hasSettings } from '../../domain/compute/compute.ts';
 import { withRestore } from '../../domain/overrides/restore.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { RestoreDocument } from '../../ports/documents.ts';
-import type { OperatorResult, RestoreRequest } from '../../ports/operator.ts';
+import type { ComputeBaseline, OperatorResult, RestoreRequest } from '../../ports/operator.ts';
 import { changeRecords, projectBusy } from './change-records.ts';
-import { ownerProblem } from './check-request.ts';
+import { baselineProblem, ownerProblem } from './check-request.ts';
 import { settingsDocument } from './documents.ts';
 import { findCompute } from './find-compute.ts';
 import { fail, type OperatorParts } from './parts.ts';
@@ -12,13 +12,14 @@ import { fail, type OperatorParts } from './parts.ts';
 type Restored = RestoreDocument['computes'][number];
 
 /**
- * Stores the request that computes go back to their baseline. It is applied like every other change, by a daemon or by
- * `ebb apply`, where no policy sets a value.
+ * Stores the request that computes go back to their baseline, or to the one that the request brings. It is applied like every other
+ * change, by a daemon or by `ebb apply`, where no policy sets a value.
  */
 export async function restore(parts: OperatorParts, request: RestoreRequest): Promise<OperatorResult<RestoreDocument>> {
-  const problem = ownerProblem(request.owner);
+  const { baselines = [] } = request;
+  const problem = ownerProblem(request.owner) ?? baselineProblem(baselines);
   if (problem !== undefined) return fail('invalid', problem);
-  const wanted = await wantedComputes(parts, request.computes);
+  const wanted = await wantedComputes(parts, request);
   if (!wanted.ok) return wanted;
   const computes: Restored[] = [];
   for (const [projectId, computeIds] of wanted.value) {
@@ -34,7 +35,7 @@ type Wanted = Map<string, Set<string> | undefined>;
 
 async function wantedComputes(
   parts: OperatorParts,
-  computes: RestoreRequest['computes'],
+  { computes, baselines = [] }: RestoreRequest,
 ): Promise<OperatorResult<Wanted>> {
   if (computes === 'all') {
     const projectIds = await parts.store.projectIds();
@@ -43,6 +44,8 @@ async function wantedComputes(
   const wanted = new Map<string, Set<string>>();
   for (const written of computes) {
     const found = await findCompute(parts, written);
+    // A file may be older than the fleet: who brings it sees which computes are not in the answer.
+    if (!found.ok && found.error.code === 'not_found' && baselines.some((one) => one.compute_id === written)) continue;
     if (!found.ok) return found;
     const place = found.value;
     wanted.set(place.projectId, (wanted.get(place.projectId) ?? new Set()).add(place.computeId));
@@ -56,14 +59,17 @@ interface ProjectRequest extends Omit<RestoreRequest, 'computes'> {
 }
 
 async function restoreProject(parts: OperatorParts, request: ProjectRequest): Promise<Restored[] | undefined> {
-  const { projectId, computeIds, owner, now } = request;
+  const { projectId, computeIds, owner, now, baselines = [] } = request;
+  const brought = new Map(baselines.map((one) => [one.compute_id, one]));
   const nowMs = await parts.now();
   const restored: Restored[] = [];
-  const message = `wanted back as it was before ebb${now ? ', without waiting for sleep' : ''}`;
+  const before = baselines.length > 0 ? 'at the values of a file' : 'as it was before ebb';
+  const message = `wanted back ${before}${now ? ', without waiting for sleep' : ''}`;
   const command = { kind: 'restore', code: 'restore', message, owner, atMs: nowMs } as const;
-  const changed = await changeRecords(parts, projectId, command, (computeId, record) => {
-    if (computeIds && !computeIds.has(computeId)) return record;
-    const outcome = outcomeOf(parts, computeId, record);
+  const changed = await changeRecords(parts, projectId, command, (computeId, stored) => {
+    if (computeIds && !computeIds.has(computeId)) return stored;
+    const record = withBaseline(stored, brought.get(computeId));
+    const outcome = outcomeOf(parts, computeId, { stored, record });
     const names = { project_id: projectId, compute_id: computeId };
     restored.push({ ...names, baseline: settingsDocument(record.baseline), outcome });
     return outcome === 'requested' ? withRestore(record, { owner, nowMs, now }) : record;
@@ -73,11 +79,23 @@ async function restoreProject(parts: OperatorParts, request: ProjectRequest): Pr
   return restored;
 }
 
+/** A baseline that a person brings counts from then on: what is stored was taken when ebb had changed the compute already. */
+function withBaseline(record: ComputeRecord, brought: ComputeBaseline | undefined): ComputeRecord {
+  if (!brought) return record;
+  const { min_cu: minCu, max_cu: maxCu, suspend_timeout_seconds: suspendTimeoutSeconds } = brought;
+  const baseline = { minCu, maxCu, suspendTimeoutSeconds };
+  return hasSettings(record.baseline, baseline) ? record : { ...record, baseline };
+}
+
 /** Only a daemon knows what policies say; a store alone is asked without them, and the request counts where they are silent. */
-function outcomeOf({ daemon }: OperatorParts, computeId: string, record: ComputeRecord): Restored['outcome'] {
+function outcomeOf(
+  { daemon }: OperatorParts,
+  computeId: string,
+  { stored, record: { baseline } }: { stored: ComputeRecord; record: ComputeRecord },
+): Restored['outcome'] {
   const seen = daemon?.fleet.known(computeId)?.evaluatedCompute;
-  if (Object.keys(record.lastApplied).length === 0) return 'nothing_to_do';
-  if (hasSettings(seen?.compute ?? { ...record.baseline, ...record.lastApplied }, record.baseline))
+  const isUntouched = Object.keys(stored.lastApplied).length === 0 && baseline === stored.baseline;
+  if (isUntouched || hasSettings(seen?.compute ?? { ...stored.baseline, ...stored.lastApplied }, baseline))
     return 'nothing_to_do';
   const { size = null, suspendTimeoutSeconds = null } = seen?.decision.enforced ?? {};
   return size !== null && suspendTimeoutSeconds !== null ? 'policies_decide' : 'requested';

@@ -72,10 +72,18 @@ export const ReleaseBody = z.strictObject({ target: computePlace, owner });
 
 export const ApproveBody = z.strictObject({ hash: text(64), owner });
 
+const Baseline = z.strictObject({
+  compute_id: text(100),
+  min_cu: z.number().positive(),
+  max_cu: z.number().positive(),
+  suspend_timeout_seconds: z.number().int().min(-1),
+});
+
 export const RestoreBody = z.strictObject({
   computes: z.union([z.literal('all'), z.array(computePlace).min(1).max(MOST_COMPUTES)]),
   owner,
   now: z.boolean().default(false),
+  baselines: z.array(Baseline).max(MOST_COMPUTES).optional().describe('Replace what is stored of these computes.'),
 });
 
 /** Who ends something: there is no body to say so. */
