@@ -164,6 +164,7 @@ export function renderExampleYaml(): string {
 
 const EXAMPLES: Readonly<Record<string, string>> = {
   token_file: '/run/secrets/ebb-tokens',
+  audit: '{ file: log/audit.jsonl }',
   login: `
   issuer: https://login.example.com
   audience: ebb

@@ -76,6 +76,8 @@ export interface Settings {
   tokenFile: string | undefined;
   /** Whose tokens are accepted besides. */
   login: LoginProvider | undefined;
+  /** Where lines of the audit are written besides the store. */
+  auditFile: string | undefined;
   /** Names, besides those of this machine, under which the pages answer without a token; in small letters. */
   httpHosts: readonly string[];
   /** Serve HTTP beyond this machine without a token. */
@@ -182,6 +184,7 @@ function assemble({
     token: env.EBB_TOKEN ? secret(env.EBB_TOKEN) : undefined,
     tokenFile: values.token_file && resolve(given.get('token_file')?.base ?? cwd, values.token_file),
     login: loginOf(values.login),
+    auditFile: values.audit && resolve(given.get('audit')?.base ?? cwd, values.audit.file),
     logLevel: values.log_level,
     perComputeMetrics: values.per_compute_metrics,
   };

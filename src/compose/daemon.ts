@@ -1,3 +1,4 @@
+import { createAuditFile } from '../adapters/store/audit-file.ts';
 import { startAnnouncements } from '../app/announcements/announcements.ts';
 import { createBoundaries } from '../app/boundaries/boundaries.ts';
 import { createBoundaryReconciles } from '../app/boundaries/boundary-reconciles.ts';
@@ -8,6 +9,7 @@ import { startLeaderRefresh } from '../app/group/leader-refresh.ts';
 import { onlyAsLeader, withRightClock } from '../app/group/pause-queues.ts';
 import { startDelivery } from '../app/notifications/delivery.ts';
 import { createFollowOperations } from '../app/operations/follow.ts';
+import { startAuditExport } from '../app/operator/audit-export.ts';
 import { startReporting } from '../app/operator/daemon-reports.ts';
 import { startWasteRounds } from '../app/recommend/waste-rounds.ts';
 import { createReconcile } from '../app/reconcile/reconcile.ts';
@@ -58,9 +60,10 @@ function handlersOf({ basics, outside, known, deciding, group, reportEvent }: Da
 /** What runs by itself. */
 function backgroundOf(
   parts: DaemonParts,
-  { settings: { accounts }, version }: { settings: Settings; version: string },
+  { settings: { accounts, auditFile: path }, version }: { settings: Settings; version: string },
 ): DaemonDeps['background'] {
   const { basics, outside, known, deciding, group } = parts;
+  const auditFile = path === undefined ? undefined : createAuditFile({ path, now: () => basics.clock.now() });
   return [
     () => startUsageRounds({ ...basics, ...outside, ...known, ...deciding, ...group, accounts }),
     () => startWasteRounds({ ...basics, ...outside, ...known, ...deciding, ...group, holidaysOf }),
@@ -70,6 +73,7 @@ function backgroundOf(
     () => startSampling({ ...basics, ...outside, ...known, ...deciding, ...group }),
     () => startLeaderRefresh({ ...basics, ...outside, ...known, ...deciding, ...group }),
     () => startReporting({ ...basics, ...outside, ...known, ...deciding, ...group, version }),
+    () => startAuditExport({ ...basics, ...outside, ...known, auditFile }),
   ];
 }
 

@@ -31,6 +31,7 @@ const BACKGROUND_TASKS = [
   'waste',
   'notifications',
   'daemon_report',
+  'audit_export',
 ] as const;
 
 export type BackgroundTask = (typeof BACKGROUND_TASKS)[number];

@@ -147,6 +147,10 @@ export const SETTINGS = {
     fallback: '',
     help: 'A login provider whose tokens (JWTs) are accepted besides: issuer, audience, jwks_url, groups and their roles, and optionally name_claim and groups_claim. See docs/how-to-login.md.',
   },
+  audit: {
+    fallback: '',
+    help: 'A file to which the daemon also writes each line of the audit as it happens, as {file: PATH}. A new one for each day (UTC), kept for a year. See docs/operations.md.',
+  },
   log_level: {
     variable: 'EBB_LOG_LEVEL',
     fallback: 'info',

@@ -20,6 +20,7 @@ type Sources = ReadonlyMap<SettingName, Given>;
 
 /** The keys of mappings within a setting, by its name. */
 const NESTED_KEYS: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
+  ['audit', ['file']],
   ['login', LOGIN_KEYS],
   ['prices', ACCOUNT_PLANS],
   ['profile', ['max_connections', 'reserved']],

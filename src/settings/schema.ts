@@ -92,6 +92,9 @@ export const settingsSchema = z.strictObject({
   http_hosts: listOrText(hostName, 'must be a list of names').default([]),
   token_file: keyPath().optional(),
   login: loginSchema.optional(),
+  audit: z
+    .strictObject({ file: keyPath() }, { error: 'must be a mapping such as {file: /var/log/ebb/audit.jsonl}' })
+    .optional(),
   log_level: oneOf(LOG_LEVELS).default('info'),
   per_compute_metrics: yesOrNo().default(true),
 });

@@ -92,12 +92,13 @@ describe('settings', () => {
 
   it('take paths in a file of another folder as relative to that file', () => {
     const elsewhere = folderWith({
-      'ops.yaml': 'policies: rules\nqueue_url: embedded:state\napi_key_file: key\n',
+      'ops.yaml': 'policies: rules\nqueue_url: embedded:state\napi_key_file: key\naudit: { file: log/audit.jsonl }\n',
       key: 'k-1\n',
     });
     const result = readSettings({ env: {}, cwd: folderWith(), configFile: join(elsewhere, 'ops.yaml') });
     if (!result.ok) throw new Error(result.problems.join('\n'));
     expect(result.settings.policies).toEqual([join(elsewhere, 'rules')]);
+    expect(result.settings.auditFile).toBe(join(elsewhere, 'log/audit.jsonl'));
     expect(result.settings.queue.url.reveal()).toBe(`embedded:${join(elsewhere, 'state')}`);
     const key = keyOf(result.settings, 'write');
     expect(key.ok && key.value.reveal()).toBe('k-1');
@@ -122,6 +123,11 @@ describe('each wrong setting', () => {
       'a key that resembles nothing',
       { yaml: 'colour: red\n' },
       'ebb.yaml:1:1: unknown setting "colour"; see docs/settings.md',
+    ],
+    [
+      'an audit without a file',
+      { yaml: 'audit: /var/log/audit.jsonl\n' },
+      'ebb.yaml:1:1: audit must be a mapping such as {file: /var/log/ebb/audit.jsonl}',
     ],
     ['a key twice', { yaml: 'mode: observe\nmode: enforce\n' }, 'ebb.yaml:2:1: Map keys must be unique'],
     ['a file that is no map', { yaml: '- a\n' }, 'ebb.yaml:1:1: must be a list of settings, one "name: value" a line'],

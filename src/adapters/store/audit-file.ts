@@ -1,0 +1,70 @@
+import { appendFile, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { parseJson } from '../../common/result.ts';
+import type { AuditFile } from '../../ports/audit-file.ts';
+
+/** As many rotated files are kept: one for each day on which something happened, so a year at least. */
+const MOST_DAYS = 366;
+
+/**
+ * One line of JSON for each entry. What was written on another day (UTC) is moved to `PATH.2026-11-22` before the next line. Only the
+ * user of the daemon can read it.
+ */
+export function createAuditFile({ path, now }: { path: string; now: () => number }): AuditFile {
+  /** The last line may have been cut off with the daemon that wrote it. */
+  let isCut = false;
+  let lastDay: string | undefined;
+
+  return {
+    async written() {
+      const texts = await Promise.all([...(await rotated(path)).slice(-1), path].map(textOf));
+      isCut = !/(^|\n)$/.test(texts.at(-1) ?? '');
+      const found = new Map<string, number>();
+      for (const line of texts.join('\n').split('\n')) {
+        const { id, at } = (parseJson(line) ?? {}) as { id?: unknown; at?: unknown };
+        if (typeof id === 'string' && typeof at === 'string') found.set(id, Date.parse(at));
+      }
+      return found;
+    },
+    async append(lines) {
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      const today = dayOf(now());
+      lastDay ??= await lastDayOf(path);
+      if (lastDay !== undefined && lastDay !== today) await rotate(path, lastDay);
+      const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+      await appendFile(path, `${isCut ? '\n' : ''}${text}`, { mode: 0o600 });
+      isCut = false;
+      lastDay = today;
+    },
+  };
+}
+
+async function lastDayOf(path: string): Promise<string | undefined> {
+  const written = await stat(path).catch(ifThere);
+  return written && dayOf(written.mtimeMs);
+}
+
+async function rotate(path: string, day: string): Promise<void> {
+  await rename(path, `${path}.${day}`);
+  for (const old of (await rotated(path)).slice(0, -MOST_DAYS)) await rm(old, { force: true });
+}
+
+/** Paths of the rotated files, oldest first. */
+async function rotated(path: string): Promise<string[]> {
+  const names = (await readdir(dirname(path)).catch(ifThere)) ?? [];
+  const start = `${basename(path)}.`;
+  const own = names.filter((name) => name.startsWith(start) && /^\d{4}-\d\d-\d\d$/.test(name.slice(start.length)));
+  return own.sort().map((name) => join(dirname(path), name));
+}
+
+async function textOf(path: string): Promise<string> {
+  return (await readFile(path, 'utf8').catch(ifThere)) ?? '';
+}
+
+function ifThere(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error;
+}
+
+function dayOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10);
+}
