@@ -2,10 +2,11 @@ import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import { ruleOf } from '../policy/kinds/kinds.ts';
 import type { ScheduleWindow } from '../policy/kinds/schedule.ts';
 import type { Policy } from '../policy/policy.ts';
-import type { TimeSpec, WeeklyWindow } from '../time/time-spec.ts';
+import type { TimeSpec } from '../time/time-spec.ts';
 import { firingsOfDay, haveCommonFiring } from '../time/windows/cron-times.ts';
 import { mostPassed } from '../time/windows/date-filter.ts';
 import { mostMeetings, mostSearches } from '../time/windows/stretch.ts';
+import { lengthMinutes } from '../time/windows/weekly.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MINUTES = 1440;
@@ -60,7 +61,7 @@ function mostTouching(specs: readonly TimeSpec[]): number {
 
 /** How many openings a recurring window has in 24 hours, and for how long it is open then, at most. */
 function ofDay(spec: TimeSpec): { count: number; minutes: number } | undefined {
-  if (spec.kind === 'weekly') return { count: 1, minutes: Math.max(0, lengthMinutes(spec)) };
+  if (spec.kind === 'weekly') return { count: 1, minutes: lengthMinutes(spec) };
   if (spec.kind === 'cron-switch') return { count: Number.POSITIVE_INFINITY, minutes: Number.POSITIVE_INFINITY };
   if (spec.kind !== 'cron') return undefined;
   const { count } = firingsOfDay(spec.cron);
@@ -72,10 +73,6 @@ function mayTouchItself(spec: TimeSpec): boolean {
   if (spec.kind === 'weekly') return lengthMinutes(spec) >= DAY_MINUTES;
   if (spec.kind === 'cron') return firingsOfDay(spec.cron).shortestPauseMinutes * MINUTE_MS <= spec.forMs;
   return spec.kind === 'cron-switch' && haveCommonFiring(spec.startCron, spec.endCron);
-}
-
-function lengthMinutes({ startMinute, endMinute, endDayOffset }: WeeklyWindow): number {
-  return endDayOffset * DAY_MINUTES + endMinute - startMinute;
 }
 
 /** What a question about the windows of one list may take, 5 ms with much to spare, in steps of about a microsecond. */

@@ -107,7 +107,7 @@ interface Stretch {
 /** Between two changes a policy says the same, so it is asked once for all instants between them. */
 function rememberStretches(policy: Policy, index: number): (instantMs: number) => Stretch {
   const rule = ruleOf(policy);
-  let kept: Stretch[] = [];
+  const kept: Stretch[] = [];
   return (instantMs) => {
     const known = kept.find(
       ({ fromMs, untilMs }) => fromMs <= instantMs && (untilMs === undefined || instantMs < untilMs),
@@ -115,7 +115,8 @@ function rememberStretches(policy: Policy, index: number): (instantMs: number) =
     if (known) return known;
     const untilMs = rule.nextChangeAfter(policy, instantMs);
     const stretch = { fromMs: instantMs, untilMs, directives: rule.directivesAt(policy, index, instantMs) };
-    kept = [stretch, ...kept.slice(0, MOST_STRETCHES_KEPT - 1)];
+    kept.unshift(stretch);
+    if (kept.length > MOST_STRETCHES_KEPT) kept.pop();
     return stretch;
   };
 }

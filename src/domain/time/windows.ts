@@ -3,10 +3,10 @@
  * The rules for changes of the clocks are those of `windows/local-time.ts`: every boundary happens exactly once.
  */
 
-import type { TimeSpec } from './time-spec.ts';
+import type { AbsoluteInterval, TimeSpec } from './time-spec.ts';
 import { coverWholeWeek } from './windows/coverage.ts';
 import { cronSwitch, cronWindow } from './windows/cron-windows.ts';
-import { byOpenings, earliest, latest, type WindowKind } from './windows/opening.ts';
+import { earliest, latest, type WindowKind } from './windows/opening.ts';
 import { followStretch, type KnownSteps, mostSearches } from './windows/stretch.ts';
 import { weekly } from './windows/weekly.ts';
 
@@ -55,7 +55,8 @@ export function nextChangeOfAny(specs: readonly TimeSpec[], instantMs: number): 
 export function mayChangeAfter(specs: readonly TimeSpec[], instantMs: number): number | undefined {
   if (coverWholeWeek(specs)) return undefined;
   if (!anyOpenAt(specs, instantMs)) return firstStart(specs, instantMs);
-  const horizonMs = Math.max(instantMs, ...intervals(specs).map((spec) => spec.endMs)) + OPEN_FOR_EVER_MS;
+  const lastEndMs = latest(specs, (spec) => (spec.kind === 'interval' ? spec.endMs : undefined)) ?? instantMs;
+  const horizonMs = Math.max(instantMs, lastEndMs) + OPEN_FOR_EVER_MS;
   return followStretch(forward, specs, instantMs, {
     step: (ms) => latest(specs, (spec) => kindOf(spec).endTouching(spec, ms)) ?? ms,
     isBeyondHorizon: (ms) => ms > horizonMs,
@@ -89,7 +90,8 @@ function followBack(
 ): number | undefined {
   if (coverWholeWeek(specs)) return Number.NEGATIVE_INFINITY;
   if (!anyOpenAt(specs, instantMs)) return undefined;
-  const horizonMs = Math.min(instantMs, ...intervals(specs).map((spec) => spec.startMs)) - OPEN_FOR_EVER_MS;
+  const firstStartMs = earliest(specs, (spec) => (spec.kind === 'interval' ? spec.startMs : undefined)) ?? instantMs;
+  const horizonMs = Math.min(instantMs, firstStartMs) - OPEN_FOR_EVER_MS;
   return followStretch(backward, specs, instantMs, {
     step: (ms) => earliest(specs, (spec) => kindOf(spec).startTouching(spec, ms)) ?? ms,
     isBeyondHorizon: (ms) => ms < horizonMs,
@@ -102,8 +104,8 @@ function firstStart(specs: readonly TimeSpec[], instantMs: number): number | und
   return earliest(specs, (spec) => kindOf(spec).nextStartAfter(spec, instantMs));
 }
 
-function intervals(specs: readonly TimeSpec[]) {
-  return specs.filter((spec) => spec.kind === 'interval');
+function touches({ startMs, endMs }: AbsoluteInterval, instantMs: number): boolean {
+  return startMs <= instantMs && instantMs <= endMs && startMs < endMs;
 }
 
 /** Every kind of window: a new one is one file and one line here. */
@@ -111,14 +113,20 @@ const KINDS: { [K in TimeSpec['kind']]: WindowKind<Extract<TimeSpec, { kind: K }
   weekly,
   cron: cronWindow,
   'cron-switch': cronSwitch,
-  interval: byOpenings((spec) => [spec], {
+  interval: {
+    isOpenAt: ({ startMs, endMs }, instantMs) => startMs <= instantMs && instantMs < endMs,
+    endTouching: (spec, instantMs) => (touches(spec, instantMs) ? spec.endMs : undefined),
+    startTouching: (spec, instantMs) => (touches(spec, instantMs) ? spec.startMs : undefined),
     nextStartAfter: ({ startMs, endMs }, instantMs) => (startMs > instantMs && startMs < endMs ? startMs : undefined),
     latestEndUntil: ({ startMs, endMs }, instantMs) => (endMs <= instantMs && startMs < endMs ? endMs : undefined),
-  }),
-  always: byOpenings(() => [{ startMs: Number.NEGATIVE_INFINITY, endMs: Number.POSITIVE_INFINITY }], {
+  },
+  always: {
+    isOpenAt: () => true,
+    endTouching: () => Number.POSITIVE_INFINITY,
+    startTouching: () => Number.NEGATIVE_INFINITY,
     nextStartAfter: () => undefined,
     latestEndUntil: () => undefined,
-  }),
+  },
 };
 
 /** How the kind of a window answers. */

@@ -30,11 +30,13 @@ export interface SchedulePolicy extends PolicyBase {
 export const scheduleRule: Rule<SchedulePolicy> = {
   stopsWrites: false,
   directivesAt(policy, policyIndex, instantMs) {
-    const proposals = policy.windows.flatMap((window, windowIndex): ProposedValues[] => {
+    const proposals: ProposedValues[] = [];
+    for (const [windowIndex, window] of policy.windows.entries()) {
       const spoken = openingOf(window, instantMs);
+      if (!spoken) continue;
       const { at } = window;
-      return spoken ? [{ type: 'values', policy, policyIndex, windowIndex, at, ...spoken, ...valuesOf(window) }] : [];
-    });
+      proposals.push({ type: 'values', policy, policyIndex, windowIndex, at, ...spoken, ...valuesOf(window) });
+    }
     const otherwise = otherwiseOf(policy);
     if (otherwise) {
       proposals.push({ type: 'values', policy, policyIndex, windowIndex: -1, source: 'otherwise', ...otherwise });
@@ -57,22 +59,27 @@ export const scheduleRule: Rule<SchedulePolicy> = {
   times: ({ windows }) => windows.flatMap(({ at }) => at),
 
   nextChangeAfter(policy, instantMs) {
-    const changes = policy.windows.flatMap(({ at, readyLeadMs }) => [
-      mayChangeAfter(at, instantMs),
-      isMixed(at) ? mayChangeAfter(at.filter(isAbsolute), instantMs) : undefined,
-      readyLeadMs === undefined ? undefined : led(mayChangeAfter(at, instantMs + readyLeadMs), readyLeadMs),
-    ]);
-    const known = changes.filter((ms) => ms !== undefined);
-    return known.length === 0 ? undefined : Math.min(...known);
+    let next = Number.POSITIVE_INFINITY;
+    for (const { at, readyLeadMs } of policy.windows) {
+      next = Math.min(next, mayChangeAfter(at, instantMs) ?? next);
+      if (isMixed(at)) next = Math.min(next, mayChangeAfter(at.filter(isAbsolute), instantMs) ?? next);
+      if (readyLeadMs !== undefined) {
+        next = Math.min(next, led(mayChangeAfter(at, instantMs + readyLeadMs), readyLeadMs) ?? next);
+      }
+    }
+    return Number.isFinite(next) ? next : undefined;
   },
 
   lastChangeUntil(policy, instantMs) {
-    const changes = policy.windows.flatMap(({ at, readyLeadMs }) => [
-      mayHaveChangedUntil(at, instantMs),
-      ...(isMixed(at) ? [mayHaveChangedUntil(at.filter(isAbsolute), instantMs)] : []),
-      ...(readyLeadMs === undefined ? [] : [mayHaveChangedUntil(at, instantMs + readyLeadMs) - readyLeadMs]),
-    ]);
-    return Math.max(Number.NEGATIVE_INFINITY, ...changes);
+    let last = Number.NEGATIVE_INFINITY;
+    for (const { at, readyLeadMs } of policy.windows) {
+      last = Math.max(last, mayHaveChangedUntil(at, instantMs));
+      if (isMixed(at)) last = Math.max(last, mayHaveChangedUntil(at.filter(isAbsolute), instantMs));
+      if (readyLeadMs !== undefined) {
+        last = Math.max(last, mayHaveChangedUntil(at, instantMs + readyLeadMs) - readyLeadMs);
+      }
+    }
+    return last;
   },
 };
 

@@ -1,9 +1,10 @@
 import type { TimeSpec, WeeklyWindow } from '../time-spec.ts';
+import { lengthMinutes } from './weekly.ts';
 
 const DAY_MINUTES = 1440;
 const WEEK_MINUTES = 7 * DAY_MINUTES;
 
-/** Asked at every instant, and the same for ever: windows don't change. */
+/** Of windows that are open for so long that every minute has to be looked at; the same for ever: windows don't change. */
 const known = new WeakMap<readonly TimeSpec[], boolean>();
 
 /**
@@ -11,9 +12,23 @@ const known = new WeakMap<readonly TimeSpec[], boolean>();
  * whatever the clocks do, since an end and the start that follows it are the same local time.
  */
 export function coverWholeWeek(specs: readonly TimeSpec[]): boolean {
-  const answer = known.get(specs) ?? leaveNoMinute(specs);
+  if (!areOpenForWeek(specs)) return false;
+  const before = known.get(specs);
+  if (before !== undefined) return before;
+  const answer = leaveNoMinute(specs);
   known.set(specs, answer);
   return answer;
+}
+
+/** Nearly all are not: asked at every instant, so it makes no lists. */
+function areOpenForWeek(specs: readonly TimeSpec[]): boolean {
+  let minutes = 0;
+  for (const spec of specs) {
+    const { kind } = spec;
+    if (kind === 'always') return true;
+    if (kind === 'weekly' && !spec.dates) minutes += spec.days.length * lengthMinutes(spec);
+  }
+  return minutes >= WEEK_MINUTES;
 }
 
 function leaveNoMinute(specs: readonly TimeSpec[]): boolean {

@@ -86,9 +86,11 @@ export function calendarsOf(spec: TimeSpec): { key: string; days: number } {
 }
 
 function readyFilter(filter: DateFilter): ReadyFilter {
-  const known = ready.get(filter) ?? sharedFilter(filter);
-  ready.set(filter, known);
-  return known;
+  const known = ready.get(filter);
+  if (known) return known;
+  const made = sharedFilter(filter);
+  ready.set(filter, made);
+  return made;
 }
 
 function sharedFilter(filter: DateFilter): ReadyFilter {

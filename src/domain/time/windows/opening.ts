@@ -23,24 +23,6 @@ export interface WindowKind<Spec> {
   latestEndUntil(spec: Spec, instantMs: number): number | undefined;
 }
 
-/** For a kind that knows its openings around an instant one by one. They may be more than those that touch it. */
-export function byOpenings<Spec>(
-  openingsNear: (spec: Spec, instantMs: number) => Opening[],
-  { nextStartAfter, latestEndUntil }: Pick<WindowKind<Spec>, 'nextStartAfter' | 'latestEndUntil'>,
-): WindowKind<Spec> {
-  const touching = (spec: Spec, instantMs: number) =>
-    openingsNear(spec, instantMs).filter(
-      ({ startMs, endMs }) => startMs <= instantMs && instantMs <= endMs && startMs < endMs,
-    );
-  return {
-    isOpenAt: (spec, instantMs) => touching(spec, instantMs).some(({ endMs }) => instantMs < endMs),
-    endTouching: (spec, instantMs) => latest(touching(spec, instantMs), ({ endMs }) => endMs),
-    startTouching: (spec, instantMs) => earliest(touching(spec, instantMs), ({ startMs }) => startMs),
-    nextStartAfter,
-    latestEndUntil,
-  };
-}
-
 /** The latest of the instants that all of them name; undefined if none names one. Called very often, so it makes no lists. */
 export function latest<T>(all: readonly T[], instantOf: (one: T) => number | undefined): number | undefined {
   let latestMs: number | undefined;

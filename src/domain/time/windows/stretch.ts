@@ -47,16 +47,24 @@ export function followStretch(
   { step, isBeyondHorizon, never, unfinished }: Direction,
 ): number | undefined {
   const before = known.get(specs);
-  const steps = before && before.size < MOST_REMEMBERED ? before : new Map<number, number>();
-  known.set(specs, steps);
+  let steps = before && before.size < MOST_REMEMBERED ? before : undefined;
   let reachedMs = instantMs;
   const most = mostMeetings(specs.length);
   for (let meetings = 0; !isBeyondHorizon(reachedMs); meetings += 1) {
     if (meetings >= most) return unfinished(reachedMs);
-    const furtherMs = steps.get(reachedMs) ?? step(reachedMs);
-    steps.set(reachedMs, furtherMs);
+    const knownMs = steps?.get(reachedMs);
+    const furtherMs = knownMs ?? step(reachedMs);
+    // One opening that touches no other is as quickly asked about as remembered.
+    if (meetings > 0 && furtherMs !== reachedMs) steps ??= remember(known, specs);
+    if (knownMs === undefined) steps?.set(reachedMs, furtherMs);
     if (furtherMs === reachedMs) return reachedMs;
     reachedMs = furtherMs;
   }
   return never;
+}
+
+function remember(known: KnownSteps, specs: readonly TimeSpec[]): Map<number, number> {
+  const steps = new Map<number, number>();
+  known.set(specs, steps);
+  return steps;
 }

@@ -1,22 +1,36 @@
 import type { WeeklyWindow } from '../time-spec.ts';
 import { allowsDay, MOST_SEARCHED, nearestAllowedDay } from './date-filter.ts';
 import { instantOfMinute, localDayAt, weekdayOf } from './local-time.ts';
-import { byOpenings, type Opening, type WindowKind } from './opening.ts';
+import type { Opening, WindowKind } from './opening.ts';
 
+const DAY_MINUTES = 1440;
 /** Days without an opening before there is none at all: a change of the clocks empties a window on one day at most. */
 const DAYS_TO_SEARCH = 5;
 /** With `only`, a day that is allowed may be another day of the week for years; a calendar has no more days than this. */
 const MOST_ALLOWED_DAYS = 20_000;
 
-function openingsNear(spec: WeeklyWindow, instantMs: number): Opening[] {
+/**
+ * The opening that has begun by an instant and ends last: openings begin and end in the order of their days. Tomorrow's as well: when
+ * the clocks go back over midnight, tomorrow has been, and today comes back. Undefined if none that may touch the instant has begun.
+ */
+function lastBegun(spec: WeeklyWindow, instantMs: number): Opening | undefined {
   const today = localDayAt(spec.zone, instantMs);
-  const openings: Opening[] = [];
-  // Tomorrow as well: when the clocks go back over midnight, tomorrow has been, and today comes back.
+  for (let day = today + 1; day >= today - spec.endDayOffset - 1; day -= 1) {
+    const startMs = startOfDay(spec, day);
+    const opening = startMs !== undefined && startMs <= instantMs ? openingFrom(spec, day, startMs) : undefined;
+    if (opening) return opening;
+  }
+  return undefined;
+}
+
+/** The opening that has not ended before an instant and begins first. */
+function firstNotEnded(spec: WeeklyWindow, instantMs: number): Opening | undefined {
+  const today = localDayAt(spec.zone, instantMs);
   for (let day = today - spec.endDayOffset - 1; day <= today + 1; day += 1) {
     const opening = openingOfDay(spec, day);
-    if (opening) openings.push(opening);
+    if (opening && opening.endMs >= instantMs) return opening;
   }
-  return openings;
+  return undefined;
 }
 
 function nextStartAfter(spec: WeeklyWindow, instantMs: number): number | undefined {
@@ -58,11 +72,29 @@ function searchFrom(spec: WeeklyWindow, fromDay: number, direction: 'next' | 'pr
   return undefined;
 }
 
-export const weekly: WindowKind<WeeklyWindow> = byOpenings(openingsNear, { nextStartAfter, latestEndUntil });
+export const weekly: WindowKind<WeeklyWindow> = {
+  isOpenAt: (spec, instantMs) => instantMs < (lastBegun(spec, instantMs)?.endMs ?? instantMs),
+  endTouching(spec, instantMs) {
+    const endMs = lastBegun(spec, instantMs)?.endMs;
+    return endMs !== undefined && instantMs <= endMs ? endMs : undefined;
+  },
+  startTouching(spec, instantMs) {
+    const startMs = firstNotEnded(spec, instantMs)?.startMs;
+    return startMs !== undefined && startMs <= instantMs ? startMs : undefined;
+  },
+  nextStartAfter,
+  latestEndUntil,
+};
+
+/** How long the wall clock goes on from the start to the end; 0 for a window that is never open. */
+export function lengthMinutes({ startMinute, endMinute, endDayOffset }: WeeklyWindow): number {
+  return Math.max(0, endDayOffset * DAY_MINUTES + endMinute - startMinute);
+}
 
 /** After so many days there is none: days of the week, and the excepted ones among them. It ends after it starts, or is never open. */
-function mostDaysOf({ days, startMinute, endMinute, endDayOffset, dates }: WeeklyWindow): number {
-  if (endDayOffset === 0 && endMinute <= startMinute) return 0;
+function mostDaysOf(spec: WeeklyWindow): number {
+  const { days, endDayOffset, dates } = spec;
+  if (lengthMinutes(spec) === 0) return 0;
   if (dates?.only) return MOST_ALLOWED_DAYS;
   const excepted = (dates?.except ?? []).reduce((sum, calendar) => sum + calendar.days.length, 0);
   return days.length * (DAYS_TO_SEARCH + endDayOffset) + excepted;
@@ -70,8 +102,16 @@ function mostDaysOf({ days, startMinute, endMinute, endDayOffset, dates }: Weekl
 
 /** The opening that belongs to a local day; undefined if there is none, or the change of the clocks leaves nothing of it. */
 function openingOfDay(spec: WeeklyWindow, localDay: number): Opening | undefined {
+  const startMs = startOfDay(spec, localDay);
+  return startMs === undefined ? undefined : openingFrom(spec, localDay, startMs);
+}
+
+function startOfDay(spec: WeeklyWindow, localDay: number): number | undefined {
   if (!spec.days.includes(weekdayOf(localDay)) || !allowsDay(spec.dates, localDay)) return undefined;
-  const startMs = instantOfMinute(spec.zone, localDay, spec.startMinute);
+  return instantOfMinute(spec.zone, localDay, spec.startMinute);
+}
+
+function openingFrom(spec: WeeklyWindow, localDay: number, startMs: number): Opening | undefined {
   const endMs = instantOfMinute(spec.zone, localDay + spec.endDayOffset, spec.endMinute);
   return startMs < endMs ? { startMs, endMs } : undefined;
 }
