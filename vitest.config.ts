@@ -8,8 +8,11 @@ const processTests = PROCESS_FOLDERS.map((folder) => `test/${folder}/**/*.test.t
 /** A long run of the properties, EBB_PROPERTY_SECONDS=3600, has the time for it. */
 const testTimeout = 60_000 + 1000 * Number(process.env.EBB_PROPERTY_SECONDS ?? 0);
 
-/** The command is built once for a run; a project without it can't start processes, and so stays fast. */
-const withBuild = { globalSetup: ['test/support/build-once.ts'], testTimeout, hookTimeout: 90_000 };
+/**
+ * The command is built once for a run; a project without it can't start processes, and so stays fast. Its tests have time for several
+ * waits on a busy machine.
+ */
+const withBuild = { globalSetup: ['test/support/build-once.ts'], testTimeout: 240_000, hookTimeout: 240_000 };
 
 /** These spend two thirds of their time waiting: for the end of a lease, a boundary, an operation. */
 const manyAtOnce = { maxWorkers: 2 * availableParallelism(), sequence: { groupOrder: 1 } };
@@ -24,6 +27,8 @@ export default defineConfig({
     maxWorkers: Math.max(2, availableParallelism() - 1),
     // Concurrent cases spend their time waiting for leases that run out.
     maxConcurrency: 12,
+    // What takes a moment may take many times as long on a busy machine; no longer than a test may.
+    expect: { poll: { timeout: 50_000 } },
     coverage: { provider: 'v8', include: ['src/**'], reporter: ['text-summary', 'lcov'] },
     projects: [
       {
