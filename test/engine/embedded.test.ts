@@ -89,7 +89,7 @@ describe('the embedded engine', () => {
     const store = await createStore({ engine, log });
     expect([...(await store.records('p-1')).keys()]).toEqual(['c-1']);
     expect(await store.acquireLease('p-1', 'another', 1000)).toBeUndefined();
-    const recovery = { lockDurationMs: 400, stalledIntervalMs: 200 };
+    const recovery = { lockDurationMs: 10_000, stalledIntervalMs: 200 };
     const queue = createJobQueue({ engine, log, clock: systemClock(), onFailed: () => {}, recovery });
     cleanups.push(() => queue.close(5000));
     expect(await queue.delayedIds('boundaries')).toEqual(['b-later']);
@@ -176,7 +176,7 @@ describeWith('faketime', 'the queue of a killed process whose clock was a year a
     await clock.setAhead(YEAR_SECONDS);
     await endServer(await child(path, clock.env), 'SIGKILL');
     const engine = await open(path);
-    const recovery = { lockDurationMs: 400, stalledIntervalMs: 200 };
+    const recovery = { lockDurationMs: 10_000, stalledIntervalMs: 200 };
     const queue = createJobQueue({ engine, log: memoryLog(), clock: systemClock(), onFailed: () => {}, recovery });
     cleanups.push(() => queue.close(5000));
     const worked: QueueName[] = [];

@@ -1,3 +1,4 @@
+import { utimesSync } from 'node:fs';
 import { readFile, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -24,14 +25,11 @@ describe('the heartbeat file', () => {
   it.concurrent('is not taken while a process elsewhere touches it, and is taken once none does', async () => {
     const path = await file();
     await writeFile(path, ELSEWHERE);
-    let lastBeat = Promise.resolve();
-    const beating = setInterval(() => {
-      lastBeat = utimes(path, new Date(), new Date());
-    }, 500);
+    const beating = setInterval(() => utimesSync(path, new Date(), new Date()), 500);
+    cleanups.push(() => clearInterval(beating));
     expect(await take(path)).toEqual({ ok: false });
     expect(await readFile(path, 'utf8')).toBe(ELSEWHERE);
     clearInterval(beating);
-    await lastBeat;
     const locked = await take(path);
     expect(locked.ok).toBe(true);
     if (locked.ok) locked.stop();

@@ -1,24 +1,18 @@
-import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { openEngine } from '../../src/adapters/engine/open-engine.ts';
 import { createJobQueue } from '../../src/adapters/queue/job-queue.ts';
 import type { EngineState } from '../../src/ports/engine.ts';
 import type { Job } from '../../src/ports/job-queue.ts';
 import { freePort } from '../support/child-server.ts';
+import { untilWorkedOff } from '../support/engine-daemon.ts';
 import { openTestEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { memoryLog } from '../support/memory-log.ts';
-import { type PostgresServer, startPostgresServer } from '../support/postgres-server.ts';
+import { startPostgresServer } from '../support/postgres-server.ts';
 import { describeWith } from '../support/requirements.ts';
 
 describeWith('postgres', 'a Postgres server that is not there', () => {
-  let server: PostgresServer;
-  beforeAll(async () => {
-    server = await startPostgresServer();
-  });
-  afterAll(() => server.close());
-
   it('is refused at the start in one line without a password', async () => {
     const port = await freePort();
     const opened = await openEngine({ url: `postgres://u:secret@127.0.0.1:${port}/db`, group: 'g', log: memoryLog() });
@@ -27,21 +21,23 @@ describeWith('postgres', 'a Postgres server that is not there', () => {
   });
 
   it('is reported once when it goes, fails what is asked at once, and is worked again when it is back', async () => {
-    // A group of its own, so that a second try meets no worker of the first.
-    const { engine, log } = await openTestEngine(server.url, randomUUID());
+    const server = await startPostgresServer();
+    onTestFinished(() => server.close());
+    const { engine, log } = await openTestEngine(server.url);
     const states: EngineState[] = [];
     engine.onStateChange((state) => states.push(state));
     const jobs: Job[] = [];
-    const recovery = { lockDurationMs: 1000, stalledIntervalMs: 500 };
-    const queue = createJobQueue({ engine, log, clock: systemClock(), onFailed: () => {}, recovery });
+    const queue = createJobQueue({ engine, log, clock: systemClock(), onFailed: () => {} });
+    let closed: Promise<void> | undefined;
+    const close = () => (closed ??= queue.close(2000).then(() => engine.close()));
+    onTestFinished(close);
     const handler = async (job: Job) => {
       jobs.push(job);
       return { kind: 'done' as const };
     };
     await queue.work('reconcile', handler, { concurrency: 2 });
     await queue.add('reconcile', { key: 'before', data: {} });
-    // A job whose end is not stored when the server dies runs again, as it should.
-    await eventually(async () => (await queue.counts()).reconcile).toMatchObject({ waiting: 0, active: 0 });
+    await untilWorkedOff(queue);
     expect(jobs).toHaveLength(1);
     await server.kill();
     await expect(queue.counts()).rejects.toThrow('Postgres is not reachable');
@@ -54,8 +50,7 @@ describeWith('postgres', 'a Postgres server that is not there', () => {
     // It is up again once a write of its own has succeeded, which may come after the first job.
     await eventually(() => states).toMatchObject([{ up: false }, { up: true }]);
     expect(log.lines).toEqual([]);
-    await queue.close(2000);
-    await engine.close();
+    await close();
     expect(states).toHaveLength(2);
   });
 });

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { openEngine } from '../../src/adapters/engine/open-engine.ts';
-import { askRedis, engineDaemon } from '../support/engine-daemon.ts';
+import { askRedis, engineDaemon, untilWorkedOff } from '../support/engine-daemon.ts';
 import { eventually } from '../support/eventually.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
@@ -14,10 +14,10 @@ afterEach(async () => {
 
 describeWith('redis-server', 'a Redis that is there and does not work', () => {
   let server: RedisServer;
-  beforeAll(async () => {
+  beforeEach(async () => {
     server = await startRedisServer();
+    cleanups.push(server.close);
   });
-  afterAll(() => server.close());
 
   const ask = (question: (client: Redis) => Promise<unknown>) => askRedis(server.url, question);
 
@@ -26,8 +26,9 @@ describeWith('redis-server', 'a Redis that is there and does not work', () => {
     cleanups.push(daemon.close);
     const before = await daemon.store.storeId();
     await daemon.addJob('before');
-    await eventually(() => daemon.done).toEqual(['before']);
-    await daemon.queue.addAt('reconcile', { id: 'r-1', atMs: Date.now() + 300, data: { projectId: 'meanwhile' } });
+    await untilWorkedOff(daemon.queue);
+    expect(daemon.done).toEqual(['before']);
+    await daemon.queue.addAt('reconcile', { id: 'r-1', atMs: Date.now() + 2_000, data: { projectId: 'meanwhile' } });
     return { ...daemon, before };
   }
 
@@ -40,14 +41,12 @@ describeWith('redis-server', 'a Redis that is there and does not work', () => {
     expect(await daemon.store.acquireLease('healed', 'daemon-1', 1)).toBeDefined();
     expect(daemon.failed).toEqual([]);
     expect(daemon.log.lines).toEqual([]);
-    await ask((client) => client.del('{ebb-test}:reconcile:r-1'));
   }
 
   it('is logged once when it is full, lets nothing be claimed, and works again when there is room', async () => {
     const daemon = await start();
     const lease = await daemon.store.acquireLease('project-1', 'daemon-1', 60_000);
     await ask((client) => client.config('SET', 'maxmemory', '100kb'));
-    cleanups.push(() => ask((client) => client.config('SET', 'maxmemory', '0')));
     const message = `Redis at 127.0.0.1:${server.port} does not work: it is out of memory: raise its maxmemory`;
     await eventually(() => daemon.states).toEqual([{ up: false, message }]);
     const problem = 'Redis does not work: it is out of memory';
@@ -62,7 +61,6 @@ describeWith('redis-server', 'a Redis that is there and does not work', () => {
   it('is logged once when it became a read-only replica, and works again when it is a primary', async () => {
     const daemon = await start();
     await ask((client) => client.replicaof('127.0.0.1', 1));
-    cleanups.push(() => ask((client) => client.replicaof('NO', 'ONE')));
     await eventually(() => daemon.states).toHaveLength(1);
     expect(daemon.states[0]).toMatchObject({ up: false });
     await expect(daemon.store.acquireLease('project-3', 'daemon-1', 1000)).rejects.toThrow(
@@ -75,7 +73,6 @@ describeWith('redis-server', 'a Redis that is there and does not work', () => {
   it('is logged once when it accepts writes and never answers them', async () => {
     const daemon = await start();
     await ask((client) => client.client('PAUSE', 60_000, 'WRITE'));
-    cleanups.push(() => ask((client) => client.client('UNPAUSE')));
     await eventually(() => daemon.states).toHaveLength(1);
     await expect(daemon.store.acquireLease('project-4', 'daemon-1', 1000)).rejects.toThrow('Redis is not reachable');
     await ask((client) => client.client('UNPAUSE'));
@@ -99,7 +96,6 @@ describeWith('redis-server', 'a Redis that is there and does not work', () => {
 
   it('is warned about once at the start when it may throw keys away, and not on the console', async () => {
     await ask((client) => client.config('SET', 'maxmemory-policy', 'allkeys-lru'));
-    cleanups.push(() => ask((client) => client.config('SET', 'maxmemory-policy', 'noeviction')));
     const daemon = await engineDaemon(server.url);
     cleanups.push(daemon.close);
     await daemon.addJob('evictable');

@@ -32,7 +32,7 @@ describeWith('redis-server', 'Redis through TLS', () => {
       await askRedis(server.url, async (client) => {
         await client.cluster('ADDSLOTSRANGE', 0, 16_383);
         const complete = async () => expect(String(await client.cluster('INFO'))).toContain('cluster_state:ok');
-        await vi.waitFor(complete, { timeout: 15_000 });
+        await vi.waitFor(complete, { timeout: 50_000 });
       });
     });
     afterAll(async () => {

@@ -1,6 +1,6 @@
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { openEngine } from '../../src/adapters/engine/open-engine.ts';
-import { askRedis, engineDaemon } from '../support/engine-daemon.ts';
+import { askRedis, engineDaemon, untilWorkedOff } from '../support/engine-daemon.ts';
 import { eventually } from '../support/eventually.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts';
@@ -27,10 +27,10 @@ async function refusal(url: string): Promise<string> {
 
 describeWith('redis-server', 'Redis by Sentinels', () => {
   let watched: WatchedRedis;
-  beforeAll(async () => {
+  beforeEach(async () => {
     watched = await startWatchedRedis();
+    cleanups.push(watched.close);
   });
-  afterAll(() => watched.close());
 
   it('is refused at the start when no Sentinel answers or none knows the name', async () => {
     const unknown = watched.url.replace('/main', '/other');
@@ -47,8 +47,9 @@ describeWith('redis-server', 'Redis by Sentinels', () => {
     const { addJob, queue, store, states, done, failed, log } = await daemonOn(watched.url);
     const id = await store.storeId();
     await addJob('before');
-    await eventually(() => done).toEqual(['before']);
-    await queue.addAt('reconcile', { id: 'r-later', atMs: Date.now() + 1000, data: { projectId: 'later' } });
+    await untilWorkedOff(queue);
+    expect(done).toEqual(['before']);
+    await queue.addAt('reconcile', { id: 'r-later', atMs: Date.now() + 3_000, data: { projectId: 'later' } });
     await untilReplicated(watched);
 
     await watched.master.kill();
@@ -66,10 +67,10 @@ describeWith('redis-server', 'Redis by Sentinels', () => {
 
 describeWith('redis-server', 'a Redis Cluster', () => {
   let cluster: RedisCluster;
-  beforeAll(async () => {
+  beforeEach(async () => {
     cluster = await startRedisCluster();
+    cleanups.push(cluster.close);
   });
-  afterAll(() => cluster.close());
 
   it('is refused at the start when a node is named as if it were alone', async () => {
     expect(await refusal(cluster.nodes[0]?.url ?? '')).toContain('it is part of a Cluster; write redis+cluster://');
@@ -77,11 +78,12 @@ describeWith('redis-server', 'a Redis Cluster', () => {
   });
 
   it('is found from any one of its nodes, and told to be down while the node that counts is', async () => {
-    const { addJob, store, states, done, failed, log } = await daemonOn(
+    const { addJob, queue, store, states, done, failed, log } = await daemonOn(
       `redis+cluster://127.0.0.1:1,127.0.0.1:${cluster.nodes[0]?.port}`,
     );
     await addJob('before');
-    await eventually(() => done).toEqual(['before']);
+    await untilWorkedOff(queue);
+    expect(done).toEqual(['before']);
     const node = await nodeWithKeys(cluster);
     await node.kill();
     await eventually(() => states).toMatchObject([{ up: false }]);

@@ -1,5 +1,5 @@
 import { createServer } from 'node:net';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { openEngine } from '../../src/adapters/engine/open-engine.ts';
 import { createJobQueue } from '../../src/adapters/queue/job-queue.ts';
@@ -7,6 +7,7 @@ import { createStore } from '../../src/adapters/store/create-store.ts';
 import type { Engine, EngineState } from '../../src/ports/engine.ts';
 import type { Job } from '../../src/ports/job-queue.ts';
 import { freePort } from '../support/child-server.ts';
+import { untilWorkedOff } from '../support/engine-daemon.ts';
 import { openTestEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { type MemoryLog, memoryLog } from '../support/memory-log.ts';
@@ -35,9 +36,8 @@ async function open(url: string): Promise<{ engine: Engine; log: MemoryLog; stat
 function workingQueue({ engine, log }: { engine: Engine; log: MemoryLog }) {
   const jobs: Job[] = [];
   const failed: string[] = [];
-  const recovery = { lockDurationMs: 1000, stalledIntervalMs: 500 };
   const onFailed = (_queue: string, job: Job) => failed.push(job.id);
-  const queue = createJobQueue({ engine, log, clock: systemClock(), onFailed, recovery });
+  const queue = createJobQueue({ engine, log, clock: systemClock(), onFailed });
   cleanups.push(() => queue.close(2000));
   const handler = async (job: Job) => {
     jobs.push(job);
@@ -81,10 +81,10 @@ describeWith('redis-server', 'a Redis that is not as it should be', () => {
 
 describeWith('redis-server', 'a Redis that goes away while workers run', () => {
   let server: RedisServer;
-  beforeAll(async () => {
+  beforeEach(async () => {
     server = await startRedisServer();
+    cleanups.push(server.close);
   });
-  afterAll(() => server.close());
 
   it('is reported once, fails what is asked meanwhile at once, and is worked again when it is back', async () => {
     const opened = await open(server.url);
@@ -92,8 +92,9 @@ describeWith('redis-server', 'a Redis that goes away while workers run', () => {
     const store = await createStore(opened);
     await work();
     await queue.add('reconcile', { key: 'before', data: { projectId: 'before' } });
-    await eventually(() => jobs).toHaveLength(1);
-    await queue.addAt('reconcile', { id: 'r-later', atMs: Date.now() + 500, data: { projectId: 'later' } });
+    await untilWorkedOff(queue);
+    expect(jobs).toHaveLength(1);
+    await queue.addAt('reconcile', { id: 'r-later', atMs: Date.now() + 3_000, data: { projectId: 'later' } });
 
     await server.kill();
     await eventually(() => opened.states).toHaveLength(1);
@@ -115,12 +116,10 @@ describeWith('redis-server', 'a Redis that goes away while workers run', () => {
   });
 
   it('lets a daemon stop within its grace', async () => {
-    const own = await startRedisServer();
-    cleanups.push(() => own.close());
-    const opened = await open(own.url);
+    const opened = await open(server.url);
     const { queue, work } = workingQueue(opened);
     await work();
-    await own.kill();
+    await server.kill();
     await eventually(() => opened.states).toHaveLength(1);
     await queue.close(1000);
     await opened.engine.close();

@@ -3,7 +3,9 @@ import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { createJobQueue } from '../../src/adapters/queue/job-queue.ts';
 import { createStore } from '../../src/adapters/store/create-store.ts';
 import type { EngineState } from '../../src/ports/engine.ts';
+import type { JobQueue } from '../../src/ports/job-queue.ts';
 import { openTestEngine } from './engines.ts';
+import { eventually } from './eventually.ts';
 
 /** A queue and a store as a daemon has them, and what came of it. */
 export async function engineDaemon(url: string) {
@@ -17,7 +19,6 @@ export async function engineDaemon(url: string) {
     engine,
     log,
     clock: systemClock(),
-    recovery: { lockDurationMs: 1000, stalledIntervalMs: 500 },
     onFailed: (_queue, job) => failed.push(job.id),
   });
   const handler = async ({ data }: { data: { projectId?: string } }) => {
@@ -39,6 +40,11 @@ export async function engineDaemon(url: string) {
       await engine.close();
     },
   };
+}
+
+/** Waits until the end of every job is stored: one whose end is not, when its server dies, runs again, as it should. */
+export async function untilWorkedOff(queue: JobQueue): Promise<void> {
+  await eventually(async () => (await queue.counts()).reconcile).toMatchObject({ waiting: 0, active: 0 });
 }
 
 /** Asks a Redis something on a connection of its own. */
