@@ -20,13 +20,13 @@ describeWith('redis-server', 'at a boundary', () => {
     const kinds = ['down', 'up', 'urgent'];
     const names = Array.from({ length: OF_EACH }, (_, index) => kinds.map((kind) => `${kind}-${index}`)).flat();
     const at = await startFaultCase({
-      ...{ redisPort: redis.port, group: 'order', test, policies: upAndDown(NEVER) },
+      ...{ redisPort: redis.port, test, policies: upAndDown(NEVER) },
       computes: Object.fromEntries(names.map((name) => [name, { minCu: 0.5, maxCu: 0.5 }])),
       settings: 'api_requests_per_minute: 20000\n',
     });
     const daemon = await at.start();
     await eventually(async () => expect((await at.records()).size).toBeGreaterThanOrEqual(names.length));
-    const { at: hour } = hourIn(10_000);
+    const { at: hour } = hourIn(20_000);
     await at.writePolicies(upAndDown(hour));
     const sent = () => daemon.logs().filter(({ event, phase }) => event === 'ebb.write' && phase === 'before');
     await eventually(() => expect(sent()).toHaveLength(names.length));

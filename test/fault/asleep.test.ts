@@ -41,11 +41,11 @@ describeWith('redis-server', 'a daemon that is stopped past its lease when', () 
   });
   afterAll(() => server.close());
 
-  for (const [index, { moment, reach, sends, intends }] of MOMENTS.entries()) {
+  for (const { moment, reach, sends, intends } of MOMENTS) {
     const title = `${moment}, leaves the change to another, does not make it again when it wakes up, and works on`;
     it.concurrent(title, { timeout: CASE_MS }, async (test) => {
       const at = await startFaultCase({
-        ...{ redisPort: server.port, group: `asleep-${index}`, test },
+        ...{ redisPort: server.port, test },
         computes: { one: {} },
       });
       const there = reach(at);

@@ -25,12 +25,12 @@ describeWith('faketime', "a daemon's clock that is set", () => {
       const clock = await createFakedClock();
       test.onTestFinished(() => clock.remove());
       const at = await startFaultCase({
-        ...{ redisPort: server.port, group: `clock-${aheadSeconds}`, test, policies: sizedAt('1-2', NEVER) },
+        ...{ redisPort: server.port, test, policies: sizedAt('1-2', NEVER) },
         computes: { one: {}, two: {} },
       });
       const daemon = await at.start(undefined, clock.env);
       await eventually(async () => expect(await at.record('two')).toBeDefined());
-      const { startMs, at: hour } = hourIn(15_000);
+      const { startMs, at: hour } = hourIn(20_000);
       await at.writePolicies(sizedAt('1-2', hour));
       await eventually(() => expect(said(daemon, 'ebb.policies_loaded')).toBe(1));
 
@@ -57,12 +57,12 @@ describeWith('faketime', "a daemon's clock that is set", () => {
     test.onTestFinished(() => clock.remove());
     await clock.setAhead(HOUR_SECONDS);
     const at = await startFaultCase({
-      ...{ redisPort: server.port, group: 'clock-of-one', test, policies: sizedAt('1-2', NEVER) },
+      ...{ redisPort: server.port, test, policies: sizedAt('1-2', NEVER) },
       computes: { one: {}, two: {} },
     });
     const [wrong, right] = await Promise.all([at.start(undefined, clock.env), at.start()]);
     await eventually(() => expect(said(wrong, 'ebb.clock_off')).toBe(1));
-    const { startMs, at: hour } = hourIn(15_000);
+    const { startMs, at: hour } = hourIn(20_000);
     await at.writePolicies(sizedAt('1-2', hour));
     await eventually(() => expect([wrong, right].map((one) => said(one, 'ebb.policies_loaded'))).toEqual([1, 1]));
     await eventually(async () => expect(await at.sizes()).toEqual({ 'ep-one': '1-2', 'ep-two': '1-2' }));

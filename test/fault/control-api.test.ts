@@ -48,11 +48,10 @@ describeWith('redis-server', 'while the control API', () => {
   afterAll(() => server.close());
 
   const names = ['one', 'two', 'three', 'four'];
-  const prepare = (group: string, test: Parameters<typeof startFaultCase>[0]['test'], operationTimeMs = 200) =>
+  const prepare = (test: Parameters<typeof startFaultCase>[0]['test']) =>
     startFaultCase({
-      ...{ redisPort: server.port, group, test, policies: sizedAt('0.5') },
+      ...{ redisPort: server.port, test, policies: sizedAt('0.5') },
       computes: Object.fromEntries(names.map((name) => [name, {}])),
-      options: { operationTimeMs },
     });
 
   /** The daemon has given each of them a first size, and then clients have come. */
@@ -75,9 +74,9 @@ describeWith('redis-server', 'while the control API', () => {
     await at.expectNothingForbidden();
   }
 
-  for (const [index, storm] of STORMS.entries()) {
+  for (const storm of STORMS) {
     it.concurrent(`${storm.it}, a daemon goes on, and makes each change once`, { timeout: CASE_MS }, async (test) => {
-      const at = await prepare(`storm-${index}`, test);
+      const at = await prepare(test);
       await at.start();
       await settleAndWake(at);
       for (const fault of storm.faults) await at.platform.control('faults', fault);
@@ -94,7 +93,7 @@ describeWith('redis-server', 'while the control API', () => {
   it.concurrent('is away, a daemon waits for it, and then makes each change once', {
     timeout: CASE_MS,
   }, async (test) => {
-    const at = await prepare('away', test);
+    const at = await prepare(test);
     const daemon = await at.start();
     await settleAndWake(at);
     at.api.shut();
@@ -111,7 +110,7 @@ describeWith('redis-server', 'while the control API', () => {
   it.concurrent('lets operations hang, a daemon waits for their end, and sends nothing in the meantime', {
     timeout: CASE_MS,
   }, async (test) => {
-    const at = await prepare('hanging', test);
+    const at = await prepare(test);
     await at.start();
     await settleAndWake(at);
     await at.platform.control('faults', { kind: 'operation', action: 'apply_config', outcome: 'hang' });

@@ -119,7 +119,7 @@ describeWith('redis-server', 'while a freeze and holds are active, a store that 
   }, async (test) => {
     const { world } = await aWorld(test);
     const { at, server } = world;
-    const { startMs, at: hour } = hourIn(10_000);
+    const { startMs, at: hour } = hourIn(20_000);
     await at.writePolicies(sizedAt('1-2', hour));
     const leases = ['one', 'frozen'].map((name) => `{ebb-test}:store:lease:project-${name}`);
     const locked = () => askRedis(server.url, (client) => client.exists(...leases));

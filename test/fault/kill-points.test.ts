@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { askRedis } from '../support/engine-daemon.ts';
 import {
@@ -99,11 +100,10 @@ describeWith('redis-server', 'a daemon that is killed when', () => {
     });
   }
 
-  for (const [index, { point, reach, arrived }] of ASLEEP.entries()) {
+  for (const { point, reach, arrived } of ASLEEP) {
     const title = `${point}, is succeeded by one that makes the change once`;
     it.concurrent(title, { timeout: CASE_MS }, async (test) => {
-      const inGroup = { redisPort: server.port, group: `asleep-${index}` };
-      const at = await startFaultCase({ ...inGroup, computes: { one: {} }, test });
+      const at = await startFaultCase({ redisPort: server.port, computes: { one: {} }, test });
       const there = reach(at);
       const first = await at.start();
       await there;
@@ -117,16 +117,12 @@ describeWith('redis-server', 'a daemon that is killed when', () => {
     });
   }
 
-  for (const [index, { point, reach, arrived }] of AWAKE.entries()) {
+  for (const { point, reach, arrived } of AWAKE) {
     const title = `${point}, is succeeded by one that follows what was begun and sends nothing twice`;
     it.concurrent(title, { timeout: CASE_MS }, async (test) => {
-      const inGroup = { redisPort: server.port, group: `awake-${index}` };
-      const policies = sizedAt('0.25');
       const at = await startFaultCase({
-        ...inGroup,
+        ...{ redisPort: server.port, test, policies: sizedAt('0.25') },
         computes: { one: { maxCu: 0.5 } },
-        policies,
-        test,
       });
       const first = await at.start();
       await eventually(async () => expect((await at.record('one'))?.lastApplied.maxCu).toBe(0.25));
@@ -148,13 +144,13 @@ describeWith('redis-server', 'a daemon that is killed when', () => {
   it.concurrent(fanOut, { timeout: CASE_MS }, async (test) => {
     const names = Array.from({ length: 12 }, (_, index) => `web-${index}`);
     const at = await startFaultCase({
-      ...{ redisPort: server.port, group: 'fan-out', policies: sizedAt('1-2', NEVER) },
+      ...{ redisPort: server.port, policies: sizedAt('1-2', NEVER) },
       computes: Object.fromEntries(names.map((name) => [name, {}])),
       test,
     });
     const first = await at.start();
     await eventually(async () => expect(await at.record('web-11')).toBeDefined());
-    const { startMs, at: hour } = hourIn(8000);
+    const { startMs, at: hour } = hourIn(20_000);
     const fanningOut = at.redis.stopAt(new RegExp(`:crossings:.*"projectId":"web-5".*"instantMs":${startMs}`, 's'));
     await at.writePolicies(sizedAt('1-2', hour));
     await fanningOut;
@@ -171,14 +167,14 @@ describeWith('redis-server', 'a daemon that is killed when', () => {
     const waiting = `has taken the projects of a boundary and waits for the instant, by ${signal}, is succeeded by one that changes each compute once`;
     it.concurrent(waiting, { timeout: CASE_MS }, async (test) => {
       const names = Array.from({ length: 5 }, (_, index) => `web-${index}`);
-      const group = `waiting-${signal}`.toLowerCase();
+      const group = randomUUID();
       const at = await startFaultCase({
         ...{ redisPort: server.port, group, policies: sizedAt('1-2', NEVER), test },
         computes: Object.fromEntries(names.map((name) => [name, {}])),
       });
       const first = await at.start();
       await eventually(async () => expect(await at.record('web-4')).toBeDefined());
-      const { at: hour } = hourIn(10_000);
+      const { at: hour } = hourIn(20_000);
       await at.writePolicies(sizedAt('1-2', hour));
       const taken = () => askRedis(server.url, (client) => client.llen(`{ebb-${group}}:crossings:active`));
       await eventually(async () => expect(await taken()).toBeGreaterThanOrEqual(names.length));

@@ -15,7 +15,7 @@ describeWith('redis-server', 'when the daemon that exports the fleet is killed',
     const redis = await startRedisServer();
     test.onTestFinished(() => redis.close());
     const at = await startFaultCase({
-      ...{ redisPort: redis.port, group: 'lease', test, policies: sizedAt('1-2', NEVER) },
+      ...{ redisPort: redis.port, test, policies: sizedAt('1-2', NEVER) },
       computes: Object.fromEntries(NAMES.map((name) => [name, {}])),
     });
     const start = async () => {
@@ -35,7 +35,7 @@ describeWith('redis-server', 'when the daemon that exports the fleet is killed',
     expect((await scrape(other.url)).value('ebb_leader')).toBe('1');
 
     const third = await start();
-    const { at: hour } = hourIn(8_000);
+    const { at: hour } = hourIn(20_000);
     await at.writePolicies(sizedAt('1-2', hour));
     await eventually(async () => {
       const now = (await scrape(other.url)).byCompute('ebb_compute_max_cu');

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, it, type TestContext } from 'vitest';
@@ -86,14 +87,14 @@ describeWith('redis-server', 'notifications while daemons are killed and receive
   it(
     'arrive all, in order for each compute, by one id each, and no change waits for them',
     async (test) => {
-      const group = 'told';
+      const group = randomUUID();
       await queueEarlier(group);
       const receivers = new Map<string, Awaited<ReturnType<typeof receiving>>>();
       for (const [name, answer] of Object.entries(MANNERS)) receivers.set(name, await receiving(test, answer));
       const places = [...receivers].map(
         ([name, { url }]) => `  ${name}: { to: webhook, url: "${url}", secret_env: EBB_NOTIFY_SECRET }`,
       );
-      const { startMs, at } = hourIn(20_000);
+      const { startMs, at } = hourIn(30_000);
       const disruption = 'disruption: { raise: { when: any }, newly_discovered: act }\nnotify_before: 15m\n';
       const awake = { state: 'active', connections: 2 } as const;
       const at0 = await startFaultCase({
@@ -111,17 +112,15 @@ describeWith('redis-server', 'notifications while daemons are killed and receive
             .map(({ compute }) => compute),
         );
 
+      await eventually(() => expect([gotBy('hanging').length, gotBy('slow').length]).not.toContain(0));
       // Every change is made at the boundary, though one receiver has answered nothing at all.
       await eventually(async () => expect((await at0.afterApply()).length).toBe(COMPUTES.length));
       const writes = await at0.platform.writes();
       const latenessMs = writes.map((write) => Date.parse(write.at) - startMs);
       process.stdout.write(`while a receiver hangs, writes came ${latenessMs.join(', ')} ms after the boundary\n`);
-      expect(gotBy('hanging').length).toBeGreaterThan(0);
 
       // Killed in the middle: its leases must end before the next daemon goes on.
       await killed.kill('SIGKILL');
-      const before = gotBy('slow').length;
-      expect(before).toBeGreaterThan(0);
       await at0.start(undefined, more);
       const all = COMPUTES.flatMap((name) =>
         Array.from({ length: EARLIER }, (_, number) => `earlier:ep-${name}:${number}`),

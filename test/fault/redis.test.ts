@@ -62,7 +62,7 @@ describeWith('redis-server', 'while its Redis', () => {
       test.onTestFinished(() => server.close());
       const names = ['one', 'two', 'three'];
       const at = await startFaultCase({
-        ...{ redisPort: server.port, group: 'test', test, policies: sizedAt('1-2', NEVER) },
+        ...{ redisPort: server.port, test, policies: sizedAt('1-2', NEVER) },
         computes: Object.fromEntries(names.map((name) => [name, {}])),
       });
       const daemon = await at.start();
@@ -70,7 +70,7 @@ describeWith('redis-server', 'while its Redis', () => {
       await eventually(async () => {
         for (const name of names) expect(await at.record(name)).toBeDefined();
       });
-      const { startMs, at: hour } = hourIn(10_000);
+      const { startMs, at: hour } = hourIn(20_000);
       await at.writePolicies(sizedAt('1-2', hour));
       await eventually(() => expect(said('ebb.policies_loaded')).toBe(1));
 

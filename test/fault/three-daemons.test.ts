@@ -13,14 +13,14 @@ describeWith('redis-server', 'three daemons', () => {
     test.onTestFinished(() => redis.close());
     const names = Array.from({ length: COMPUTES }, (_, index) => `web-${index}`);
     const at = await startFaultCase({
-      ...{ redisPort: redis.port, group: 'three', test, policies: sizedAt('1-2', NEVER) },
+      ...{ redisPort: redis.port, test, policies: sizedAt('1-2', NEVER) },
       computes: Object.fromEntries(names.map((name) => [name, {}])),
       // The limit of the API is another test's matter.
       settings: 'api_requests_per_minute: 20000\n',
     });
     const daemons = await Promise.all([at.start(), at.start(), at.start()]);
     await eventually(async () => expect((await at.records()).size).toBeGreaterThanOrEqual(COMPUTES));
-    const { at: hour } = hourIn(10_000);
+    const { at: hour } = hourIn(20_000);
     await at.writePolicies(sizedAt('1-2', hour));
 
     await eventually(async () => expect(await at.afterApply()).not.toEqual([]));

@@ -11,7 +11,7 @@ describeWith('redis-server', 'two daemons with different policy sets', () => {
     test.onTestFinished(() => redis.close());
     const names = ['one', 'two', 'three'];
     const at = await startFaultCase({
-      ...{ redisPort: redis.port, group: 'sets', test, policies: sizedAt('1-2') },
+      ...{ redisPort: redis.port, test, policies: sizedAt('1-2') },
       computes: Object.fromEntries(names.map((name) => [name, {}])),
     });
     const each = (...sizes: string[]) => Object.fromEntries(names.map((name) => [`ep-${name}`, sizes.join()]));

@@ -1,4 +1,5 @@
 /** A small fleet under real daemons, each a process of its own, with a gate before the API and one before Redis. */
+import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
@@ -58,15 +59,15 @@ export interface FaultCase {
 
 export interface FaultCaseOptions {
   redisPort: number;
-  /** Names the group: cases that share a Redis must not share it. */
-  group: string;
+  /** One of its own if it is left out: neither another case on this Redis nor an earlier try of this one has used it. */
+  group?: string;
   computes: Record<string, Partial<FleetCompute>>;
   policies?: string;
   /** An `ebb.yaml`. */
   settings?: string;
   options?: Partial<EmulatorOptions>;
   /** The test's own, since cases run side by side. */
-  test: Pick<TestContext, 'onTestFinished' | 'onTestFailed'>;
+  test: Pick<TestContext, 'onTestFinished' | 'onTestFailed' | 'task'>;
 }
 
 /** Computes that stand beside those of every case, and must not be touched: clients are connected, and a freeze. */
@@ -108,7 +109,7 @@ export function hourIn(inMs: number): { startMs: number; at: string } {
 }
 
 export async function startFaultCase(options: FaultCaseOptions): Promise<FaultCase> {
-  const { test, redisPort, group, computes, policies = sizedAt('1-2'), settings = '' } = options;
+  const { test, redisPort, group = randomUUID(), computes, policies = sizedAt('1-2'), settings = '' } = options;
   const onEnd = (end: () => Promise<unknown>) => test.onTestFinished(() => end().then(() => {}));
   const fleet = { ...computes, ...FORBIDDEN };
   const platform = await startTestPlatform(fleet, { operationTimeMs: 200, seed: SEED, ...options.options });
@@ -136,7 +137,9 @@ export async function startFaultCase(options: FaultCaseOptions): Promise<FaultCa
       const args = ['run', '--mode', 'enforce', '--policies', 'policy.yaml'];
       const ebb = startEbb(args, { cwd, env: { ...env, ...more } });
       onEnd(() => ebb.kill());
-      test.onTestFailed(() => void process.stdout.write(`${[group, ...ebb.lines, ebb.stderr()].join('\n')}\n`));
+      test.onTestFailed(
+        () => void process.stdout.write(`${[test.task.name, ...ebb.lines, ebb.stderr()].join('\n')}\n`),
+      );
       const isUp = eventually(() => expect(ebb.logs()).toContainEqual(expect.objectContaining({ event: 'ebb.start' })));
       const isOver = ebb.ended.then((how) => {
         throw new Error(`the daemon ended with ${how}: ${ebb.stderr()}`);
