@@ -13,6 +13,20 @@ export async function freePort(): Promise<number> {
   return address.port;
 }
 
+/** Starts a server on a free port; on another one if somebody else has taken that in the meantime. */
+export async function onFreePort<Started>(
+  start: (port: number) => Promise<Started>,
+): Promise<{ port: number; started: Started }> {
+  for (let tries = 1; ; tries += 1) {
+    const port = await freePort();
+    try {
+      return { port, started: await start(port) };
+    } catch (error) {
+      if (tries === 3 || !/in use/i.test(String(error))) throw error;
+    }
+  }
+}
+
 const running = new Set<ChildProcess>();
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chown, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { endServer, freePort, startServer } from './child-server.ts';
+import { endServer, onFreePort, startServer } from './child-server.ts';
 import { programPath } from './programs.ts';
 
 export interface PostgresServer {
@@ -25,17 +25,18 @@ export async function startPostgresServer(): Promise<PostgresServer> {
   const data = join(folder, 'data');
   const initdb = join(dirname(program), 'initdb');
   execFileSync(initdb, ['-D', data, '-U', 'ebb', '-A', 'trust', '-N'], { ...owner, stdio: 'ignore' });
-  const port = await freePort();
-  const settings = ['-D', data, '-p', `${port}`, '-h', '127.0.0.1', '-k', folder, '-F'];
-  const run = () => startServer(program, settings, /ready to accept connections/, { ...owner, cwd: folder });
-  let child = await run();
+  const settings = ['-D', data, '-h', '127.0.0.1', '-k', folder, '-F'];
+  const run = (on: number) =>
+    startServer(program, [...settings, '-p', `${on}`], /ready to accept connections/, { ...owner, cwd: folder });
+  const { port, started } = await onFreePort(run);
+  let child = started;
   return {
     url: `postgres://ebb@127.0.0.1:${port}/postgres`,
     port,
     // SIGQUIT ends the server's own processes too, without tidying up.
     kill: () => endServer(child, 'SIGQUIT'),
     start: async () => {
-      child = await run();
+      child = await run(port);
     },
     close: async () => {
       await endServer(child, 'SIGQUIT');

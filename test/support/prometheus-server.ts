@@ -3,7 +3,7 @@ import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { type DashboardQuery, dashboardQueries, filledIn } from '../grafana/dashboard-queries.ts';
-import { endServer, freePort, startServer } from './child-server.ts';
+import { endServer, onFreePort, startServer } from './child-server.ts';
 import { programPath } from './programs.ts';
 
 export interface PrometheusSample {
@@ -34,12 +34,13 @@ export async function startPrometheus(options: {
     text.replace('ebb:9464', target).replaceAll('interval: 15s', 'interval: 1s'),
   );
   await rewrite(join(configFolder, 'rules', 'ebb.yml'), (text) => text.replaceAll(/for: \w+/g, 'for: 0s'));
-  const port = await freePort();
   const here = command.map((word) =>
     word.replace('/etc/prometheus', configFolder).replace('=/prometheus', `=${join(folder, 'tsdb')}`),
   );
-  const args = [...here, `--web.listen-address=127.0.0.1:${port}`];
-  const child = await startServer(programPath('prometheus'), args, /Server is ready to receive web requests/);
+  const { port, started: child } = await onFreePort((on) => {
+    const args = [...here, `--web.listen-address=127.0.0.1:${on}`];
+    return startServer(programPath('prometheus'), args, /Server is ready to receive web requests/);
+  });
   const ask = async <T>(path: string): Promise<T> => {
     const { body } = await request(`http://127.0.0.1:${port}/api/v1/${path}`);
     const answer = (await body.json()) as { status: string; error?: string; data: T };

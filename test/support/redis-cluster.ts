@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { vi } from 'vitest';
-import { freePort } from './child-server.ts';
+import { onFreePort } from './child-server.ts';
 import { type RedisServer, startRedisServer } from './redis-server.ts';
 
 const SLOTS = 16_384;
@@ -30,7 +30,7 @@ export async function startRedisCluster(): Promise<RedisCluster> {
       const isComplete = info.includes('cluster_state:ok') && info.includes('cluster_known_nodes:3');
       if (!isComplete) throw new Error(`no complete cluster: ${info}`);
     };
-    await vi.waitFor(complete, { timeout: 15_000, interval: 50 });
+    await vi.waitFor(complete, { timeout: 50_000, interval: 50 });
     client.disconnect();
   }
   const nodes = started.map(({ node }) => node);
@@ -45,7 +45,9 @@ export async function startRedisCluster(): Promise<RedisCluster> {
 
 /** The bus has a port of its own, since the usual one (10,000 above) may not exist. */
 async function startNode(): Promise<{ node: RedisServer; busPort: number }> {
-  const busPort = await freePort();
-  const args = ['--cluster-enabled', 'yes', '--cluster-port', `${busPort}`, '--cluster-node-timeout', '1000'];
-  return { node: await startRedisServer({ args }), busPort };
+  const { port: busPort, started: node } = await onFreePort((on) => {
+    const args = ['--cluster-enabled', 'yes', '--cluster-port', `${on}`, '--cluster-node-timeout', '1000'];
+    return startRedisServer({ args });
+  });
+  return { node, busPort };
 }

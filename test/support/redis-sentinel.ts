@@ -38,7 +38,7 @@ export async function startWatchedRedis({ args = [] }: { args?: readonly string[
     const replicas = JSON.stringify(await client.call('SENTINEL', 'replicas', 'main'));
     if (!replicas.includes('"master-link-status","ok"')) throw new Error(`the Sentinel sees no replica: ${replicas}`);
   };
-  await vi.waitFor(complete, { timeout: 30_000, interval: 50 });
+  await vi.waitFor(complete, { timeout: 50_000, interval: 50 });
   client.disconnect();
   return {
     url: `redis+sentinel://127.0.0.1:${absent},127.0.0.1:${port}/main`,

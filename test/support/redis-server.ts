@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { endServer, freePort, startServer } from './child-server.ts';
+import { endServer, onFreePort, startServer } from './child-server.ts';
 import { programPath } from './programs.ts';
 
 export interface RedisServer {
@@ -28,16 +28,16 @@ export interface RedisServerOptions {
 export async function startRedisServer(options: RedisServerOptions = {}): Promise<RedisServer> {
   const { args = [], program = programPath('redis-server') } = options;
   const folder = await mkdtemp(join(tmpdir(), 'ebb-redis-'));
-  const port = await freePort();
-  const settings = ['--bind', '127.0.0.1', '--port', `${port}`, '--dir', folder, '--save', '', '--appendonly', 'yes'];
-  const run = () => startServer(program, [...settings, ...args], /Ready to accept connections/);
-  let child = await run();
+  const settings = ['--bind', '127.0.0.1', '--dir', folder, '--save', '', '--appendonly', 'yes', ...args];
+  const run = (on: number) => startServer(program, ['--port', `${on}`, ...settings], /Ready to accept connections/);
+  const { port, started } = await onFreePort(run);
+  let child = started;
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
     kill: () => endServer(child, 'SIGKILL'),
     start: async () => {
-      child = await run();
+      child = await run(port);
     },
     signal: (signal) => {
       child.kill(signal);
