@@ -6,8 +6,10 @@ import { boundarySoon, makeFolder, prepareQueue, startTestPlatform } from '../su
 
 describe('a daemon that is killed in the middle of an operation', () => {
   it('is succeeded by one that follows the operation to its end and sends nothing twice', async () => {
-    const platform = await startTestPlatform({ one: { state: 'active', connections: 2 } }, { operationTimeMs: 2500 });
+    const platform = await startTestPlatform({ one: { state: 'active', connections: 2 } }, { operationTimeMs: 300 });
     onTestFinished(() => platform.close());
+    // It lasts until there is a successor.
+    await platform.control('faults', { kind: 'operation', action: 'apply_config', outcome: 'hang' });
     const folder = await makeFolder();
     onTestFinished(() => folder.remove());
     const queue = await prepareQueue(folder.path);
@@ -36,6 +38,7 @@ describe('a daemon that is killed in the middle of an operation', () => {
     await first.kill('SIGKILL');
 
     const second = start();
+    await platform.clearFaults();
     const ended = () => second.logs().filter(({ event }) => event === 'ebb.operation');
     await expect.poll(ended, { timeout: 80_000 }).toContainEqual(expect.objectContaining({ status: 'finished' }));
     expect(await platform.writes()).toHaveLength(1);

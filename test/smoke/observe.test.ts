@@ -35,5 +35,5 @@ describe('ebb run without an explicit enforce', () => {
     expect(await ebb.ended).toBe(0);
     expect(await platform.writes()).toEqual([]);
     expect(ebb.lines.join('\n') + ebb.stderr()).not.toContain(platform.apiKey);
-  }, 120_000);
+  });
 });
