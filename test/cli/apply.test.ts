@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -217,14 +217,13 @@ describeWith('redis-server', 'ebb apply', () => {
   });
 
   it('does not write past a freeze that a daemon kept here, though the store came back empty', async () => {
-    const kept = join(folder, 'kept');
+    const kept = mkdtempSync(join(folder, 'kept-'));
     const env: Env = { ...(await onPlatform(redis.url)), EBB_STATE_DIR: kept };
     const nowMs = Date.now();
     const freeze: Freeze = {
       ...{ id: 'f-kept', owner: 'anna', reason: 'release', select: 'all', allowRaise: false },
       ...{ createdAtMs: nowMs - 1000, expiresAtMs: nowMs + 3_600_000 },
     };
-    mkdirSync(kept);
     writeFileSync(join(kept, `${env.EBB_GROUP}.json`), JSON.stringify({ holds: [], freezes: [freeze] }));
     const { planning } = await applied(env);
     const gates = planning.plan.computes.flatMap(({ plan }) => plan.waiting.map(({ gate }) => gate.code));

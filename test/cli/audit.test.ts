@@ -1,6 +1,6 @@
 /** `ebb audit`, and that commands on the store leave their lines there. */
 import { hostname, userInfo } from 'node:os';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { AuditLine } from '../../src/cli/operator/audit-csv.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { makeFolder } from '../support/platform.ts';
@@ -12,7 +12,7 @@ describeWith('redis-server', 'ebb audit', () => {
   const undo: (() => Promise<unknown>)[] = [];
   let cwd = '';
   let env: Record<string, string> = {};
-  beforeAll(async () => {
+  beforeEach(async () => {
     const redis = await startRedisServer();
     undo.push(() => redis.close());
     const folder = await makeFolder();
@@ -20,7 +20,7 @@ describeWith('redis-server', 'ebb audit', () => {
     cwd = folder.path;
     env = { EBB_QUEUE_URL: redis.url, EBB_GROUP: 'audit' };
   });
-  afterAll(async () => {
+  afterEach(async () => {
     for (const step of undo.splice(0).reverse()) await step();
   });
 

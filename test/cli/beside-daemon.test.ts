@@ -61,8 +61,8 @@ describe('beside a daemon that has the embedded store for itself', () => {
       const { records } = (await (await fetch(`${daemon.url}/api/v1/records`)).json()) as { records: unknown[] };
       expect(records).toHaveLength(2);
     };
-    await vi.waitFor(hasMetBoth, { timeout: 30_000, interval: 100 });
-  }, 60_000);
+    await vi.waitFor(hasMetBoth, { timeout: 100_000, interval: 100 });
+  });
 
   async function ebb(...args: string[]) {
     const run = startEbb(args, { cwd, env });

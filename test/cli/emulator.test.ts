@@ -40,7 +40,7 @@ it('serves a fleet file, prints one line of JSON, and stops cleanly on SIGTERM',
 `,
   );
   const emulator = start('--fleet', file, '--api-key', 'k', '--listen', '127.0.0.1:0', '--operation-time', '0');
-  await expect.poll(() => emulator.lines, { timeout: 30_000 }).toHaveLength(1);
+  await expect.poll(() => emulator.lines).toHaveLength(1);
   const line = JSON.parse(emulator.lines[0] ?? '');
   expect(line).toEqual({ url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/api\/v2$/), api_key: 'k' });
   const response = await fetch(`${line.url}/projects/shop/endpoints`, { headers: { authorization: 'Bearer k' } });

@@ -111,6 +111,5 @@ describe('names, texts and files of others', () => {
       // A line of its own is what `\n` in a name would make.
       expect(lines.filter((line) => /^\W*error\W*planted/.test(line))).toEqual([]);
     },
-    60_000,
   );
 });

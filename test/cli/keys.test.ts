@@ -1,19 +1,20 @@
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { compute, startTestEmulator, type TestEmulator } from '../emulator/support.ts';
 import { startEbb } from '../support/ebb-process.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ebb-keys-'));
+let folder: string;
 let platform: TestEmulator;
 
-beforeAll(async () => {
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'ebb-keys-'));
   const project = { id: 'shop', name: 'shop', account: 'red', regionId: 'aws-eu-central-1', pgVersion: 17 };
   platform = await startTestEmulator({ fleet: { projects: [{ ...project, computes: [compute({ id: 'ep-1' })] }] } });
 });
 
-afterAll(async () => {
+afterEach(async () => {
   await platform.emulator.close();
   rmSync(folder, { recursive: true });
 });

@@ -1,7 +1,7 @@
 /** What goes into a pipe is for programs: one document with --json, and never a colour or a line that moves. */
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { startTestDaemon, type TestDaemon } from '../support/daemon.ts';
 import { startEbb } from '../support/ebb-process.ts';
@@ -55,7 +55,7 @@ let platform: Platform;
 let folder: Awaited<ReturnType<typeof makeFolder>>;
 let daemon: TestDaemon;
 
-beforeAll(async () => {
+beforeEach(async () => {
   platform = await startTestPlatform({ 'web-a': {} });
   folder = await makeFolder({
     'policy.yaml': POLICIES,
@@ -65,8 +65,12 @@ beforeAll(async () => {
   });
   await copyDatabase(join(folder.path, 'alone'));
   daemon = await startTestDaemon({ platform, folder: folder.path, env: { EBB_TOKEN: TOKEN, EBB_MODE: 'observe' } });
+  // It can be asked of a compute once it has met it.
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  const records = async () => (await fetch(`${daemon.url}/api/v1/records`, { headers })).json();
+  await expect.poll(records).toMatchObject({ records: [{}] });
 });
-afterAll(async () => {
+afterEach(async () => {
   await daemon?.stop();
   await platform?.close();
   await folder?.remove();
@@ -81,7 +85,9 @@ async function call(name: string) {
     env: env(),
   });
   const status = await process.ended;
-  return { name, status, exit, stdout: process.lines.join('\n'), stderr: process.stderr() };
+  // Where a machine is so busy that this takes ten seconds, it says how far it is.
+  const stderr = process.stderr().replaceAll(/^reading the fleet: \d+ of \d+ projects\n/gm, '');
+  return { name, status, exit, stdout: process.lines.join('\n'), stderr };
 }
 
 function isDocument(text: string): boolean {
@@ -100,7 +106,7 @@ describe('every command that takes --json', () => {
       return !isRight || status !== exit || /\p{Cc}/u.test(`${stdout}${stderr}`.replaceAll('\n', ''));
     });
     expect(wrong).toEqual([]);
-  }, 180_000);
+  });
 
   it('is among those above', async () => {
     const commands = await Promise.all(COMMANDS.map(({ load }) => load()));

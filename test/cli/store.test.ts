@@ -1,7 +1,7 @@
 /** `ebb store dump` and `ebb store load`, from Redis to an embedded store. */
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { AuditLine } from '../../src/cli/operator/audit-csv.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { makeFolder } from '../support/platform.ts';
@@ -12,7 +12,7 @@ describeWith('redis-server', 'ebb store', () => {
   const undo: (() => Promise<unknown>)[] = [];
   let cwd = '';
   let redis = '';
-  beforeAll(async () => {
+  beforeEach(async () => {
     const server = await startRedisServer();
     undo.push(() => server.close());
     const folder = await makeFolder();
@@ -20,7 +20,7 @@ describeWith('redis-server', 'ebb store', () => {
     cwd = folder.path;
     redis = server.url;
   });
-  afterAll(async () => {
+  afterEach(async () => {
     for (const step of undo.splice(0).reverse()) await step();
   });
 
@@ -59,5 +59,5 @@ describeWith('redis-server', 'ebb store', () => {
       'left as it is: history and audit',
       'written: holds 0, freezes 0, records 0, history 0, audit 0',
     ]);
-  }, 180_000);
+  });
 });

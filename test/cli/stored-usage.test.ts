@@ -153,7 +153,7 @@ describe('what daemons have collected', () => {
       await keepTrialPolicies(store, PLACE, trial, now);
     }
     await close();
-  }, 60_000);
+  });
 
   async function ebb(...args: string[]) {
     const run = startEbb(args, { cwd, env });

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { simulatedClock } from '../../src/adapters/clock/simulated-clock.ts';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import type { Clock } from '../../src/ports/clock.ts';
@@ -82,15 +82,15 @@ describe.each(clocks)('%s', (_name, makeClock) => {
       running--;
       ended++;
     });
-    await vi.waitFor(() => expect(gate).toHaveLength(1));
+    await expect.poll(() => gate).toHaveLength(1);
     let intervals = 0;
     const meanwhile = clock.every(1, async () => {
       intervals++;
     });
-    await vi.waitFor(() => expect(intervals).toBeGreaterThan(5));
+    await expect.poll(() => intervals).toBeGreaterThan(5);
     await meanwhile.close();
     gate[0]?.();
-    await vi.waitFor(() => expect(ended).toBeGreaterThan(3));
+    await expect.poll(() => ended).toBeGreaterThan(3);
     await ticks.close();
     const atClose = ended;
     expect(running).toBe(0);
@@ -109,7 +109,7 @@ describe('every', () => {
       calls++;
       throw new Error(`tick ${calls}`);
     });
-    await vi.waitFor(() => expect(calls).toBeGreaterThan(2));
+    await expect.poll(() => calls).toBeGreaterThan(2);
     await ticks.close();
     expect(errors).toHaveLength(calls);
     expect(errors[0]).toEqual(new Error('tick 1'));

@@ -1,21 +1,25 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { startEbb } from '../support/ebb-process.ts';
 import { boundarySoon } from '../support/platform.ts';
 import type { PrometheusSample } from '../support/prometheus-server.ts';
 import { describeWith } from '../support/requirements.ts';
 import { type Stack, startStack } from './stack.ts';
 
-const PATIENCE = { timeout: 45_000, interval: 500 };
+const PATIENCE = { timeout: 80_000, interval: 500 };
 
 describeWith('redis-server', 'what compose starts', () => {
   describeWith('prometheus', 'with Prometheus', () => {
+    /** Of each test, since the last one breaks it. It has changed something already. */
     let stack: Stack;
-    beforeAll(async () => {
+    beforeEach(async () => {
       stack = await startStack();
+      await expect
+        .poll(() => samples('ebb_actions_total{outcome="applied"}'), { ...PATIENCE, message: stack.ebb.stderr() })
+        .not.toEqual([]);
     });
-    afterAll(() => stack?.close());
+    afterEach(() => stack?.close());
 
     const samples = async (expr: string) =>
       (await stack.ask<{ result: PrometheusSample[] }>(`query?query=${encodeURIComponent(expr)}`)).result;
@@ -25,15 +29,12 @@ describeWith('redis-server', 'what compose starts', () => {
     };
 
     it('changes the computes of the emulator, and is scraped', async () => {
-      await expect
-        .poll(() => samples('ebb_actions_total{outcome="applied"}'), { ...PATIENCE, message: stack.ebb.stderr() })
-        .not.toEqual([]);
       await expect.poll(() => samples('rate(ebb_actions_total[1m]) >= 0'), PATIENCE).not.toEqual([]);
-      expect(await samples('ebb_mode{mode="enforce"} == 1')).toHaveLength(1);
+      await expect.poll(() => samples('ebb_mode{mode="enforce"} == 1'), PATIENCE).toHaveLength(1);
     });
 
     it('restarts a compute that is awake when a window opens', async () => {
-      const policy = boundarySoon(8_000, 'size: 2-4').replace(
+      const policy = boundarySoon(15_000, 'size: 2-4').replace(
         'select: { projects: ["*"], min_age: 1m }',
         'priority: 10\n    select: { projects: ["web-shop"] }',
       );

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { quoted } from '../../src/cli/completion/words.ts';
 import { parsePolicyFiles } from '../../src/policy/parse.ts';
 import { FLEET, POLICIES } from '../cli/fleet-files.ts';
@@ -14,7 +14,7 @@ import { isSame } from './steady.ts';
 
 let platform: Platform;
 let shell: Shell;
-beforeAll(async () => {
+beforeEach(async () => {
   platform = await startTestPlatform({ one: {}, two: {}, three: {} });
   shell = await startShell({ EBB_API_URL: platform.url, EBB_API_KEY: platform.apiKey });
   const odd = FLEET.replace('"max_cu":8', '"max_cu":4.5');
@@ -29,7 +29,7 @@ beforeAll(async () => {
   await shell.run('mkdir policies teams');
   for (const [name, text] of Object.entries(files)) await shell.run(`printf %s ${quoted(text)} > ${name}`);
 });
-afterAll(async () => {
+afterEach(async () => {
   await shell?.close();
   await platform?.close();
 });
@@ -85,7 +85,7 @@ it('the script that needs no ebb puts sizes and timeouts back, of what sleeps', 
     'restore.mjs': script?.text ?? '',
   });
   await platform.control('computes/ep-two/connect', { connections: 1 });
-  await expect.poll(async () => (await readCompute('two')).current_state, { timeout: 20_000 }).toBe('active');
+  await expect.poll(async () => (await readCompute('two')).current_state).toBe('active');
   const run = async () => {
     const env = { PATH: process.env.PATH, EBB_API_KEY: platform.apiKey };
     return (await promisify(execFile)(process.execPath, ['restore.mjs'], { cwd: folder.path, env })).stdout;

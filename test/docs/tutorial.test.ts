@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { freePort } from '../support/child-server.ts';
 import { type Platform, startTestPlatform } from '../support/platform.ts';
 import { type Block, blocksOf, consoleText, type Exchange, exchangesOf, withBlocks } from './blocks.ts';
@@ -16,12 +16,12 @@ const ports = new Map<string, string>();
 let account: Platform;
 let shell: Shell;
 
-beforeAll(async () => {
+beforeEach(async () => {
   for (const port of ['8099', '9464']) ports.set(`127.0.0.1:${port}`, `127.0.0.1:${await freePort()}`);
   account = await startTestPlatform({ mine: {}, 'mine-too': {} });
   shell = await startShell({ EBB_LISTEN: ports.get('127.0.0.1:9464') ?? '' });
 });
-afterAll(async () => {
+afterEach(async () => {
   await shell?.close();
   await account?.close();
 });

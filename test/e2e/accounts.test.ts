@@ -104,7 +104,7 @@ describe('a daemon with two accounts', () => {
         blue: { ok: true },
       });
     const [refusals, successes] = [await answered(platform, 401), await answered(platform, 200)];
-    await expect.poll(() => answered(platform, 200), { timeout: 30_000 }).toBeGreaterThan(successes + 8);
+    await expect.poll(() => answered(platform, 200)).toBeGreaterThan(successes + 8);
     // One more at most: the first probe.
     expect((await answered(platform, 401)) - refusals).toBeLessThanOrEqual(1);
     const during = await metrics(daemon);
@@ -119,7 +119,7 @@ describe('a daemon with two accounts', () => {
     await expect.poll(() => accountChecks(daemon)).toMatchObject({ statusCode: 200, red: { ok: true } });
     expect(await metrics(daemon)).toContain('ebb_api_key_valid{account="red"} 1');
     expect(await platform.writes()).toEqual([]);
-  }, 60_000);
+  });
 
   it('notices which projects of the one are gone, while the other can not be asked for its own', async () => {
     const { platform, folder } = await start();
@@ -131,7 +131,7 @@ describe('a daemon with two accounts', () => {
     await deleteProject(platform, 'old-shop', 'napi_blue_1');
     await expect.poll(() => metrics(daemon)).not.toContain('compute="ep-old"');
     expect(await metrics(daemon)).toContain('compute="ep-red"');
-  }, 60_000);
+  });
 
   it('starts while one of them answers, and keeps what it knows of the other', async () => {
     const { platform, folder } = await start();
@@ -144,7 +144,7 @@ describe('a daemon with two accounts', () => {
     await writeFile(join(folder, 'red.key'), 'napi_red_1\n');
     await expect.poll(() => accountChecks(daemon)).toMatchObject({ statusCode: 200 });
     await expect.poll(() => metrics(daemon)).toContain('compute="ep-red"');
-  }, 60_000);
+  });
 
   it('does not start when none of them answers, and says which key to look at', async () => {
     const { platform, folder } = await start();
@@ -153,5 +153,5 @@ describe('a daemon with two accounts', () => {
     const problem = await startOn(platform, folder).then(() => 'it started', String);
     expect(problem).toMatch(/refuses the API key of account red \(401: .*\); check .*red\.key$/);
     expect(problem).not.toContain('pl4nted');
-  }, 60_000);
+  });
 });

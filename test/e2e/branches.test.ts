@@ -27,7 +27,7 @@ it('selects computes by the names of their branches', async () => {
   const requests = await platform.requests();
   // That project never changes, so its branches are not read again.
   expect(requests.filter(({ path }) => path.includes('/production/branches'))).toHaveLength(1);
-}, 90_000);
+});
 
 it('starts though no branches can be listed at the moment, and goes on once they can', async () => {
   const platform = await startTestPlatform({ preview: { branch: { name: 'preview/login' } } });
@@ -43,7 +43,7 @@ it('starts though no branches can be listed at the moment, and goes on once they
   await platform.clearFaults();
   const changed = async () => (await platform.writes()).map(({ path }) => path.split('/').at(-1));
   await expect.poll(changed, { timeout: 50_000 }).toEqual(['ep-preview']);
-}, 120_000);
+});
 
 /** The compute that may be changed is changed last: what must not be changed would have been by then. */
 const guardedBefore = (interval: string) => `version: 1
@@ -81,7 +81,7 @@ it('writes nothing where a branch may be excluded, or frozen, while the key may 
   await expect.poll(() => refusals().length, { timeout: 50_000 }).toBe(2);
   const changed = async () => (await platform.writes()).map(({ path }) => path.split('/').at(-1));
   await expect.poll(changed, { timeout: 50_000 }).toEqual(['ep-other']);
-}, 120_000);
+});
 
 const NEW_PREVIEWS = `version: 1
 policies:
@@ -123,4 +123,4 @@ it('sizes a branch that CI has just made, where the policy acts on what is newly
   expect(
     (await platform.writes()).filter(({ method }) => method === 'PATCH').map(({ path }) => path.split('/').at(-1)),
   ).toEqual([id]);
-}, 90_000);
+});

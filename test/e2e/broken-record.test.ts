@@ -47,5 +47,5 @@ describeWith('redis-server', 'a stored record that can not be read', () => {
     expect(await changed()).toEqual(['ep-two']);
     await askRedis(redis.url, (client) => client.hdel(key, 'ep-one'));
     await expect.poll(ready, WAIT).toEqual([200]);
-  }, 120_000);
+  });
 });

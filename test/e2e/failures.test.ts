@@ -59,7 +59,7 @@ describe('a change that the control API', () => {
     await expect.poll(() => outcomes(daemon), { timeout: 60_000 }).toContain('applied');
     await expectMoreReconciles(platform, 2);
     expect(await platform.writes()).toHaveLength(1);
-  }, 120_000);
+  });
 
   it('breaks down at every time counts as failed, and after three times the compute is degraded', async () => {
     const { platform, daemon } = await start({
@@ -69,7 +69,7 @@ describe('a change that the control API', () => {
     await expect.poll(() => daemon.events.map(({ kind }) => kind), { timeout: 60_000 }).toContain('degraded');
     expect(outcomes(daemon)).toEqual(['unknown', 'unknown', 'unknown']);
     expect(await platform.writes()).toHaveLength(3);
-  }, 120_000);
+  });
 
   it('answers with 503 is tried again until it succeeds, and does not count against the compute', async () => {
     const { platform, daemon } = await start({
@@ -79,7 +79,7 @@ describe('a change that the control API', () => {
     await expect.poll(() => outcomes(daemon), { timeout: 60_000 }).toContain('applied');
     const answered = (await platform.writes()).map(({ status }) => status);
     expect(answered.filter((status) => status === 200)).toHaveLength(1);
-  }, 120_000);
+  });
 
   it('refuses for good is not sent again and again, but once an hour: until then the compute is degraded', async () => {
     const { platform, daemon } = await start({
@@ -93,7 +93,7 @@ describe('a change that the control API', () => {
     await platform.clearFaults();
     await expect.poll(() => outcomes(daemon), { timeout: 60_000 }).toEqual(['refused', 'applied']);
     expect(await metric(daemon, 'ebb_computes{status="degraded"}')).toBe(0);
-  }, 120_000);
+  });
 
   it('locks by an operation of somebody else is made when that ends', async () => {
     const { platform, daemon } = await start({
@@ -104,7 +104,7 @@ describe('a change that the control API', () => {
     });
     await expect.poll(() => outcomes(daemon), { timeout: 60_000 }).toEqual(['locked', 'locked', 'applied']);
     expect((await platform.writes()).map(({ status }) => status)).toEqual([423, 423, 200]);
-  }, 120_000);
+  });
 
   it('applies, but whose answer breaks off, is found in the compute and not sent again', async () => {
     const { platform, daemon } = await start({
@@ -114,7 +114,7 @@ describe('a change that the control API', () => {
     await expect.poll(() => outcomes(daemon), { timeout: 60_000 }).toEqual(['unknown']);
     await expectMoreReconciles(platform, 2);
     expect(await platform.writes()).toHaveLength(1);
-  }, 120_000);
+  });
 });
 
 describe('an operation that', () => {
@@ -136,7 +136,7 @@ describe('an operation that', () => {
     );
     expect(failed).toHaveLength(3);
     expect(await platform.writes()).toHaveLength(4);
-  }, 120_000);
+  });
 
   it('never ends counts as failed after ten minutes, and the compute is left alone while it runs', async () => {
     const { platform, daemon } = await startWithClients('hang');
@@ -146,5 +146,5 @@ describe('an operation that', () => {
       daemon.events.flatMap((event) => (event.kind === 'held_back' ? [event.plan.waiting.at(-1)?.gate.code] : []));
     await expect.poll(waitsFor, { timeout: 60_000 }).toContain('operation_running');
     expect(await platform.writes()).toHaveLength(2);
-  }, 120_000);
+  });
 });

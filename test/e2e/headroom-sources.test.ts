@@ -72,7 +72,7 @@ describe('a source that fails', () => {
     answer = vector({ labels: { id: 'ep-shop' }, value: '3' });
     await expect.poll(() => told('ebb.source_recovered'), WAIT).toHaveLength(1);
     await expect.poll(sizes, WAIT).toEqual([LOWERED]);
-  }, 120_000);
+  });
 });
 
 describeWith('redis-server', 'several daemons of one source', () => {
@@ -95,5 +95,5 @@ describeWith('redis-server', 'several daemons of one source', () => {
     expect(await exported(other)).toEqual({});
     await one.stop();
     await expect.poll(() => exported(other), WAIT).toEqual({ 'ep-shop': '99' });
-  }, 120_000);
+  });
 });

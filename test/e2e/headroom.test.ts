@@ -130,7 +130,7 @@ describeWith('postgres', 'headroom on real connections', () => {
     await expect.poll(() => sizes(platform), WAIT).toEqual([0.25, 0.5, 0.25]);
     await expect.poll(() => metric(daemon, 'ebb_max_connections'), WAIT).toBe(112);
     expect(await sizes(platform)).toEqual([0.25, 0.5, 0.25]);
-  }, 180_000);
+  });
 
   it('keeps what is needed when a schedule wants less, and says why', async () => {
     const shop = { state: 'active', maxCu: 0.5, suspendTimeoutSeconds: -1, connections: 150 } as const;
@@ -142,7 +142,7 @@ describeWith('postgres', 'headroom on real connections', () => {
     const steps = [{ code: 'headroom', policy: 'room', peak: 150, need: 215, usable: 225 }];
     await expect.poll(said, WAIT).toMatchObject({ steps });
     expect(await sizes(platform)).toEqual([]);
-  }, 180_000);
+  });
 
   it('takes a server that is full for full, and raises', async () => {
     const shop = { state: 'active', suspendTimeoutSeconds: -1 } as const;
@@ -154,7 +154,7 @@ describeWith('postgres', 'headroom on real connections', () => {
     expect(refused).toBeGreaterThan(0);
     await expect.poll(() => metric(daemon, 'ebb_connections'), WAIT).toBe(130);
     expect(daemon.logs.filter(({ event }) => event === 'ebb.source_failed')).toEqual([]);
-  }, 180_000);
+  });
 
   it('lets a compute sleep that it watches, and does not wake it for an hour', async () => {
     const { platform, daemon, clock } = await start(
@@ -175,5 +175,5 @@ describeWith('postgres', 'headroom on real connections', () => {
     const { body } = await request(`${platform.url}/projects/shop/operations`, { headers });
     const { operations } = (await body.json()) as { operations: { action: string }[] };
     expect(operations.map(({ action }) => action)).toEqual(['suspend_compute']);
-  }, 180_000);
+  });
 });

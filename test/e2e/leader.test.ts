@@ -44,9 +44,7 @@ function withSeries(one: Scrape, name = 'ebb_compute_max_cu'): string[] {
 const SERIES_OF_COMPUTES = /^ebb_(compute_|connections\{|max_connections|connection_headroom)/m;
 
 describeWith('redis-server', 'of two daemons on one Redis', () => {
-  it('one exports all computes, also those that the other reconciles, and the other none', {
-    timeout: 120_000,
-  }, async () => {
+  it('one exports all computes, also those that the other reconciles, and the other none', async () => {
     const { folder, holder, other } = await startTwo({ state: 'active' });
     await expect.poll(async () => withSeries(await scrape(holder.url)), WAIT).toEqual(ids(NAMES));
     const all = (value: string) => Object.fromEntries(ids(NAMES).map((id) => [id, value]));
@@ -75,9 +73,7 @@ describeWith('redis-server', 'of two daemons on one Redis', () => {
       .toBeGreaterThan(0);
   });
 
-  it('a compute or project that is deleted loses its series; after a stop the other exports the rest', {
-    timeout: 120_000,
-  }, async () => {
+  it('a compute or project that is deleted loses its series; after a stop the other exports the rest', async () => {
     const { platform, holder, other } = await startTwo();
     await expect.poll(async () => withSeries(await scrape(holder.url)), WAIT).toEqual(ids(NAMES));
     await deleteAt(platform, 'projects/web-3/endpoints/ep-web-3');

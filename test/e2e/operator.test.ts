@@ -97,7 +97,7 @@ describe('commands beside a daemon that has the embedded store for itself', () =
     const held = await ebb('hold', 'two/ep-two', '--for', '10m', '--reason', 'x', '--freeze');
     expect(held).toMatchObject({ status: 0, stdout: expect.stringMatching(/^ep-two is held until .*: as it is/) });
     expect((await json('holds')).holds).toMatchObject([{ compute_id: 'ep-two', freeze: true }]);
-  }, 180_000);
+  });
 
   it('freeze everything: what becomes due is not written before they unfreeze', async () => {
     const { run, ebb, json, sizes } = await fleet(boundarySoon(20_000));
@@ -121,7 +121,7 @@ describe('commands beside a daemon that has the embedded store for itself', () =
         ['ep-one', 2],
         ['ep-two', 2],
       ]);
-  }, 180_000);
+  });
 });
 
 describeWith('redis-server', 'commands beside daemons on Redis', () => {
@@ -150,7 +150,7 @@ describeWith('redis-server', 'commands beside daemons on Redis', () => {
       computes: expect.arrayContaining([expect.objectContaining({ compute_id: 'ep-one', outcome: 'requested' })]),
     });
     await expect.poll(async () => (await sizes()).at(-1), WAIT).toEqual(['ep-one', 0.25]);
-  }, 180_000);
+  });
 
   /** Another daemon of the same group, with other policies. */
   async function withPolicy(platform: Awaited<ReturnType<typeof startTestPlatform>>, queueUrl: string, policy: string) {

@@ -33,20 +33,20 @@ describeWith('redis-server', 'daemons on one Redis', () => {
     await expect.poll(changed, { timeout: 50_000, interval: 20 }).not.toEqual([]);
     await daemons[0]?.stop();
     await expect.poll(async () => (await changed()).toSorted(), { timeout: 50_000 }).toEqual(names);
-  }, 120_000);
+  });
 
   it('live through a Redis that goes away and comes back, and then change what is due', async () => {
     const { redis, daemons, names, changed } = await start(8_000, 1);
     const metrics = async () => (await request(`${daemons[0]?.url}/metrics`)).body.text();
     const ready = async () => (await request(`${daemons[0]?.url}/readyz`)).statusCode;
-    await expect.poll(ready, { timeout: 30_000 }).toBe(200);
+    await expect.poll(ready).toBe(200);
     await redis.kill();
-    await expect.poll(ready, { timeout: 30_000 }).toBe(503);
+    await expect.poll(ready).toBe(503);
     expect(await metrics()).toMatch(/^ebb_outages_total\{dependency="Redis"\} 1$/m);
     await redis.start();
-    await expect.poll(ready, { timeout: 30_000 }).toBe(200);
+    await expect.poll(ready).toBe(200);
     await expect.poll(async () => (await changed()).toSorted(), { timeout: 50_000 }).toEqual(names);
-  }, 120_000);
+  });
 
   it('show what they last knew with its age while Redis is away, and refuse to be told anything', async () => {
     const token = 'a-token-of-some-length';
@@ -57,10 +57,10 @@ describeWith('redis-server', 'daemons on one Redis', () => {
     const hold = () => ask('/api/v1/holds', { method: 'POST', body: JSON.stringify(body) });
     type Status = { computes: Record<string, number>; stale?: object };
     const status = async () => (await (await ask('/api/v1/status')).json()) as Status;
-    await expect.poll(async () => (await hold()).status, { timeout: 30_000 }).toBe(201);
-    await expect.poll(async () => (await status()).computes.held, { timeout: 30_000 }).toBe(1);
+    await expect.poll(async () => (await hold()).status).toBe(201);
+    await expect.poll(async () => (await status()).computes.held).toBe(1);
     await redis.kill();
-    await expect.poll(async () => (await status()).stale, { timeout: 30_000 }).toBeDefined();
+    await expect.poll(async () => (await status()).stale).toBeDefined();
     expect(await status()).toMatchObject({
       holds: [{ compute_id: 'ep-web-0', owner: 'ann' }],
       readiness: { ready: false },
@@ -70,5 +70,5 @@ describeWith('redis-server', 'daemons on one Redis', () => {
     expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('The store can&#39;t be asked.')]);
     const told = await hold();
     expect([told.status, await told.json()]).toMatchObject([503, { code: 'unavailable' }]);
-  }, 120_000);
+  });
 });

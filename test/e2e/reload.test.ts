@@ -104,7 +104,7 @@ describeWith('redis-server', 'ebb run', () => {
     await expect.poll(() => said('ebb.policies_refused'), WAIT).toHaveLength(2);
     expect(String(said('ebb.policies_refused')[1]?.msg)).toMatch(/^ebb\.yaml:\d+:\d+: /);
     await stop(ebb);
-  }, 180_000);
+  });
 });
 
 async function stop(ebb: EbbProcess): Promise<void> {

@@ -250,7 +250,7 @@ describeWith('redis-server', 'a daemon with secrets', () => {
     expect(placesOf('may not do that')).toEqual(expect.arrayContaining(places));
     expect(placesOf('is wrong')).toContain('the log');
     expect(found.flatMap(({ where, text }) => secretsIn(text).map((name) => `${name} in ${where}`))).toEqual([]);
-  }, 180_000);
+  });
 });
 
 /** Which of the planted are in a text: as they are, encoded, or a hash that would do instead. */

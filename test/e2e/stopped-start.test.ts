@@ -31,25 +31,21 @@ describe('a daemon that is stopped while it starts', () => {
   it.each([
     ['SIGTERM', 0],
     ['SIGINT', 130],
-  ] as const)(
-    'on %s ends with %i, and asks nothing more',
-    async (signal, code) => {
-      const api = await startEndlessApi();
-      const folder = await makeFolder({ 'policy.yaml': POLICY });
-      onTestFinished(() => folder.remove());
-      await copyDatabase(join(folder.path, '.ebb'));
-      const ebb = startEbb(['run', '--policies', 'policy.yaml', '--listen', '127.0.0.1:0'], {
-        cwd: folder.path,
-        env: { EBB_API_URL: api.url, EBB_API_KEY: 'napi_0123456789abcdef' },
-      });
-      onTestFinished(() => ebb.kill());
-      // More than the budget gives at once: it is in the middle of the list.
-      await expect.poll(api.pages, { timeout: 50_000 }).toBeGreaterThan(25);
-      ebb.child.kill(signal);
-      expect([await ebb.ended, ebb.stderr()]).toEqual([code, '']);
-      // The list has 300 pages before it is given up, for which the budget takes 25 s.
-      expect(api.pages()).toBeLessThan(150);
-    },
-    90_000,
-  );
+  ] as const)('on %s ends with %i, and asks nothing more', async (signal, code) => {
+    const api = await startEndlessApi();
+    const folder = await makeFolder({ 'policy.yaml': POLICY });
+    onTestFinished(() => folder.remove());
+    await copyDatabase(join(folder.path, '.ebb'));
+    const ebb = startEbb(['run', '--policies', 'policy.yaml', '--listen', '127.0.0.1:0'], {
+      cwd: folder.path,
+      env: { EBB_API_URL: api.url, EBB_API_KEY: 'napi_0123456789abcdef' },
+    });
+    onTestFinished(() => ebb.kill());
+    // More than the budget gives at once: it is in the middle of the list.
+    await expect.poll(api.pages, { timeout: 50_000 }).toBeGreaterThan(25);
+    ebb.child.kill(signal);
+    expect([await ebb.ended, ebb.stderr()]).toEqual([code, '']);
+    // The list has 300 pages before it is given up, for which the budget takes 25 s.
+    expect(api.pages()).toBeLessThan(150);
+  });
 });

@@ -46,4 +46,4 @@ policies:
     );
   await expect.poll(waiting, WAIT).toContain('waiting_for_idle');
   expect(await patched()).toEqual(['ep-sleeps']);
-}, 180_000);
+});

@@ -1,5 +1,5 @@
 import { createServer } from 'node:net';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { ASSETS } from '../../src/adapters/http/page/assets.ts';
 import { type HttpServerOptions, startHttpServer } from '../../src/adapters/http/server.ts';
 import { createTokens } from '../../src/adapters/http/tokens.ts';
@@ -197,7 +197,7 @@ describe('closing', () => {
     });
     if (!server.ok) throw new Error(server.error);
     const running = fetch(`${server.url}/metrics`);
-    await vi.waitFor(() => expect(asked).toBe(true));
+    await expect.poll(() => asked).toBe(true);
     const closing = server.close();
     await expect(fetch(`${server.url}/healthz`)).rejects.toThrow();
     answerNow();
@@ -214,7 +214,7 @@ describe('closing', () => {
     });
     if (!server.ok) throw new Error(server.error);
     const running = fetch(`${server.url}/metrics`).catch((error: unknown) => error);
-    await vi.waitFor(async () => expect((await fetch(`${server.url}/healthz`)).status).toBe(200));
+    await expect.poll(async () => (await fetch(`${server.url}/healthz`)).status).toBe(200);
     await server.close();
     expect(await running).toBeInstanceOf(Error);
   });
