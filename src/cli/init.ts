@@ -137,7 +137,9 @@ async function asText({ settings, projects, computes, findings, files, atMs }: F
           '',
           'What could cost less (ebb recommend has all, and the policies):',
           ...findingLines(findings).map((line) => `  ${line}`),
-          ...(findings.some(({ savesUsd }) => !savesUsd) ? ['  price unknown: set plan: in ebb.yaml'] : []),
+          ...(findings.some(({ savesUsd }) => !savesUsd)
+            ? ['  price unknown: set plan: in ebb.yaml (timeouts that only Scale allows are found then, too)']
+            : []),
         ]
       : []),
   ];

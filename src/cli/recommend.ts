@@ -53,16 +53,16 @@ function parseDollars(text: string): number {
 }
 
 async function runRecommend(names: string[], flags: RecommendFlags): Promise<void> {
-  const { findingLines, firstOf, holidaysOf, readHolds, readPast, recommend, ...rest } = await parts();
+  const { findingLines, firstOf, holidaysOf, planNotes, readHolds, readPast, recommend, ...rest } = await parts();
   const { readablePolicies, recommendFacts, selectComputes, settingsOrFail } = rest;
   const { config: configFile, apiUrl, policies, coldStartWorth } = flags;
   const settings = settingsOrFail({ configFile, flags: { apiUrl, policies } });
-  const policySet = flags.owner === undefined ? undefined : await readablePolicies(settings);
+  const compiled = await readablePolicies(settings);
   const selected = (computes: Past['computes']) =>
-    filtered(selectComputes(computes, names), flags, { settings, policies: policySet });
+    filtered(selectComputes(computes, names), flags, { settings, policies: compiled });
   const options = { holidaysOf, ...(coldStartWorth !== undefined && { coldStartWorthMs: 1000 * coldStartWorth }) };
   const onNewest = async ({ computes }: Past) => {
-    const facts = await recommendFacts(settings, selected(computes));
+    const facts = recommendFacts(settings, selected(computes), { policies: compiled });
     const lines = findingLines(firstOf(recommend(facts, options).filter((one) => isWanted(one, flags))));
     if (lines.length === 0) return;
     writeErrLine('first findings, by the newest operations of each project; the rest is being read:');
@@ -70,9 +70,9 @@ async function runRecommend(names: string[], flags: RecommendFlags): Promise<voi
   };
   const past = await readPast(settings, flags, { branches: true, onNewest });
   const held = flags.operations === undefined ? await readHolds(settings, past.toMs) : { holds: [], notes: [] };
-  const facts = await recommendFacts(settings, selected(past.computes), held.holds);
+  const facts = recommendFacts(settings, selected(past.computes), { policies: compiled, holds: held.holds });
   const findings = recommend(facts, options).filter((finding) => isWanted(finding, flags));
-  printPastAsides({ ...past, notes: [...past.notes, ...held.notes] });
+  printPastAsides({ ...past, notes: [...planNotes(past), ...past.notes, ...held.notes] });
   if (flags.write !== undefined) await writePolicies(flags.write, findings, past);
   writeOut(`${await rendered(findings, past, flags)}\n`);
 }
@@ -82,7 +82,7 @@ async function parts() {
     recommending,
     first,
     { readHolds },
-    { readPast },
+    { planNotes, readPast },
     { settingsOrFail },
     { recommend },
     { selectComputes },
@@ -97,7 +97,17 @@ async function parts() {
     import('./select-named.ts'),
     import('../policy/calendars/public-holidays.ts'),
   ]);
-  return { ...recommending, ...first, ...days, readHolds, readPast, settingsOrFail, recommend, selectComputes };
+  return {
+    ...recommending,
+    ...first,
+    ...days,
+    planNotes,
+    readHolds,
+    readPast,
+    settingsOrFail,
+    recommend,
+    selectComputes,
+  };
 }
 
 /** What has no price is never too cheap: nobody knows. */

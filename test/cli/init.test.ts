@@ -70,7 +70,7 @@ Next:
 What could cost less (ebb recommend has all, and the policies):
   shop / ep-shop: never_suspends, suspend_after never → 5m, 0–730 CUh a month (estimate)
   docs / ep-docs: awake, unknown: awake for 3d without a pause, 0–182.5 CUh a month (estimate)
-  price unknown: set plan: in ebb.yaml`.trim(),
+  price unknown: set plan: in ebb.yaml (timeouts that only Scale allows are found then, too)`.trim(),
     );
     expect(await platform.writes()).toEqual([]);
   });

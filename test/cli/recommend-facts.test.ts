@@ -10,24 +10,24 @@ const hold: Hold = {
   ...{ createdAtMs: 0, expiresAtMs: Number.POSITIVE_INFINITY },
 };
 
-it('what somebody holds is decided by them, field by field', async () => {
+it('what somebody holds is decided by them, field by field', () => {
   const read = readSettings({ env: { EBB_POLICIES: 'none' }, cwd: '/' });
   if (!read.ok) throw new Error(read.problems.join());
   const past = ['ep-held', 'ep-other'].map((computeId) => ({
     compute: aCompute({ computeId }),
     readHistory: () => awakeHistory([], { fromMs: 0, toMs: 1 }),
   }));
-  const decided = async (...holds: Hold[]) =>
-    [...(await recommendFacts(read.settings, past, holds))].map((facts) => facts.decided);
-  expect(await decided()).toEqual([{}, {}]);
-  expect(await decided({ ...hold, suspendTimeoutSeconds: 600 })).toEqual([{ suspend_timeout: 'the hold of alex' }, {}]);
-  expect(await decided({ ...hold, freeze: true })).toEqual([
+  const decided = (...holds: Hold[]) =>
+    [...recommendFacts(read.settings, past, { policies: undefined, holds })].map((facts) => facts.decided);
+  expect(decided()).toEqual([{}, {}]);
+  expect(decided({ ...hold, suspendTimeoutSeconds: 600 })).toEqual([{ suspend_timeout: 'the hold of alex' }, {}]);
+  expect(decided({ ...hold, freeze: true })).toEqual([
     { size: 'the hold of alex', suspend_timeout: 'the hold of alex' },
     {},
   ]);
 });
 
-it('what a start is worth follows the first glob of the settings that matches', async () => {
+it('what a start is worth follows the first glob of the settings that matches', () => {
   const read = readSettings({ env: { EBB_POLICIES: 'none' }, cwd: '/' });
   if (!read.ok) throw new Error(read.problems.join());
   const coldStartWorthMs = [
@@ -39,6 +39,6 @@ it('what a start is worth follows the first glob of the settings that matches', 
     aCompute({ projectName: 'web-shop', branchName: 'preview' }),
     aCompute({ projectName: 'dev' }),
   ].map((compute) => ({ compute, readHistory: () => awakeHistory([], { fromMs: 0, toMs: 1 }) }));
-  const facts = [...(await recommendFacts({ ...read.settings, coldStartWorthMs }, past))];
+  const facts = [...recommendFacts({ ...read.settings, coldStartWorthMs }, past, { policies: undefined })];
   expect(facts.map((one) => one.coldStartWorthMs)).toEqual([60_000, 900_000, undefined]);
 });

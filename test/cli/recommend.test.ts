@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { request } from 'undici';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { OPERATIONS_HEADER, operationLine } from '../../src/domain/awake/operations-csv.ts';
 import { cron, DAY, dice, MINUTE, simulate } from '../support/demand.ts';
 import { startEbb } from '../support/ebb-process.ts';
@@ -91,6 +91,18 @@ describe('ebb recommend', () => {
     expect(timeouts.filter((seconds) => seconds !== undefined)).toEqual([300]);
   });
 
+  it('proposes nothing that only Scale allows where nobody says which plan it is, and says so', async () => {
+    const { status, stdout, stderr } = await ebb(['recommend', '--json', ...FILES]);
+    const found = JSON.parse(stdout).findings as { proposed: Record<string, number> }[];
+    const timeouts = found.map(({ proposed }) => proposed.suspend_timeout_seconds);
+    expect({ status, timeouts: timeouts.filter((seconds) => seconds !== undefined) }).toEqual({
+      ...{ status: 0, timeouts: [300] },
+    });
+    expect(stderr.trim()).toBe(
+      'note: the plan of account default is not known: no price, and no timeout that only Scale allows, is shown; write plan: in ebb.yaml',
+    );
+  });
+
   it('leaves out what saves less than --min-usd, and refuses an owner of nothing', async () => {
     const found = await findings('scale', '--min-usd', '10');
     expect(found.map(({ compute_id: id }) => id)).toEqual(['ep-never']);
@@ -178,40 +190,46 @@ describe('ebb recommend', () => {
   });
 });
 
-it('on a live Launch account it only reads, wakes nothing, and what it writes is not refused', async (test) => {
-  const platform = await startTestPlatform(
-    {
-      cron: { load: [{ class: 'cron_ping', cu: 0.1, everySeconds: 1800 }] },
-      never: { state: 'active', suspendTimeoutSeconds: -1 },
-      calm: {},
-    },
-    { historyMs: 10 * DAY },
-  );
-  test.onTestFinished(() => platform.close());
-  await platform.control('plan', { plan: 'launch' });
-  const own = await makeFolder({ 'ebb.yaml': 'plan: launch\nmode: enforce\n' });
-  test.onTestFinished(() => own.remove());
-  const queue = await prepareQueue(own.path);
-  const env = { EBB_API_URL: platform.url, EBB_API_KEY: platform.apiKey, EBB_QUEUE_URL: queue.url };
-  const live = async (...args: string[]) => {
-    const child = startEbb(args, { cwd: own.path, env: { ...env, EBB_GROUP: queue.group } });
-    expect({ status: await child.ended, stderr: child.stderr() }).toMatchObject({ status: 0 });
-    return child.lines.join('\n');
-  };
-  const { findings: found } = JSON.parse(await live('recommend', '--json', '--write', 'out')) as {
-    findings: { compute_id: string; proposed: object }[];
-  };
-  const proposed = found.filter((one) => Object.keys(one.proposed).length > 0);
-  expect(proposed).toEqual([
-    expect.objectContaining({ compute_id: 'ep-never', proposed: { suspend_timeout_seconds: 300 } }),
-  ]);
-  expect(await platform.writes()).toEqual([]);
-  const answer = await request(`${platform.origin}/_emulator/state`);
-  const { computes } = (await answer.body.json()) as { computes: { compute_id: string; active_seconds: number }[] };
-  expect(computes).toContainEqual(expect.objectContaining({ compute_id: 'ep-calm', active_seconds: 0 }));
+it.each([
+  ['the settings say so', 'plan: launch\n'],
+  ['nobody says so', ''],
+])(
+  'on a live Launch account it only reads, wakes nothing, and what it writes is not refused, if %s',
+  async (_who, plan) => {
+    const platform = await startTestPlatform(
+      {
+        cron: { load: [{ class: 'cron_ping', cu: 0.1, everySeconds: 1800 }] },
+        never: { state: 'active', suspendTimeoutSeconds: -1 },
+        calm: {},
+      },
+      { historyMs: 10 * DAY },
+    );
+    onTestFinished(() => platform.close());
+    await platform.control('plan', { plan: 'launch' });
+    const own = await makeFolder({ 'ebb.yaml': `${plan}mode: enforce\n` });
+    onTestFinished(() => own.remove());
+    const queue = await prepareQueue(own.path);
+    const env = { EBB_API_URL: platform.url, EBB_API_KEY: platform.apiKey, EBB_QUEUE_URL: queue.url };
+    const live = async (...args: string[]) => {
+      const child = startEbb(args, { cwd: own.path, env: { ...env, EBB_GROUP: queue.group } });
+      expect({ status: await child.ended, stderr: child.stderr() }).toMatchObject({ status: 0 });
+      return child.lines.join('\n');
+    };
+    const { findings: found } = JSON.parse(await live('recommend', '--json', '--write', 'out')) as {
+      findings: { compute_id: string; proposed: object }[];
+    };
+    const proposed = found.filter((one) => Object.keys(one.proposed).length > 0);
+    expect(proposed).toEqual([
+      expect.objectContaining({ compute_id: 'ep-never', proposed: { suspend_timeout_seconds: 300 } }),
+    ]);
+    expect(await platform.writes()).toEqual([]);
+    const answer = await request(`${platform.origin}/_emulator/state`);
+    const { computes } = (await answer.body.json()) as { computes: { compute_id: string; active_seconds: number }[] };
+    expect(computes).toContainEqual(expect.objectContaining({ compute_id: 'ep-calm', active_seconds: 0 }));
 
-  await live('apply', '--yes', '--policies', 'out');
-  expect((await platform.writes()).map(({ route, status }) => `${route} ${status}`)).toEqual([
-    expect.stringMatching(/endpoint_id\} 200$/),
-  ]);
-});
+    await live('apply', '--yes', '--policies', 'out');
+    expect((await platform.writes()).map(({ route, status }) => `${route} ${status}`)).toEqual([
+      expect.stringMatching(/endpoint_id\} 200$/),
+    ]);
+  },
+);

@@ -4,8 +4,8 @@ import { recommend } from '../../domain/recommend/recommend.ts';
 import { holidaysOf } from '../../policy/calendars/public-holidays.ts';
 import type { Settings } from '../../settings.ts';
 import type { PastFlags } from '../past/flags.ts';
-import { readPast } from '../past/read-past.ts';
-import { recommendFacts } from '../recommend/facts.ts';
+import { planNotes, readPast } from '../past/read-past.ts';
+import { readablePolicies, recommendFacts } from '../recommend/facts.ts';
 import type { ComputeChange } from './compare.ts';
 
 /** Of more projects the operations are not read: that would take long. */
@@ -37,14 +37,12 @@ export async function promisedOf(options: {
   }
   const past = await readPast(settings, flags, { branches: true, projectIds });
   const byCompute = new Map(changes.map((change) => [change.compute.computeId, change]));
-  const facts = await recommendFacts(
-    settings,
-    past.computes.filter(({ compute }) => byCompute.has(compute.computeId)),
-  );
+  const changed = past.computes.filter(({ compute }) => byCompute.has(compute.computeId));
+  const facts = recommendFacts(settings, changed, { policies: await readablePolicies(settings) });
   const findings = recommend(facts, { holidaysOf }).filter((one) =>
     isMadeBy(one, byCompute.get(one.compute.computeId)),
   );
-  return { findings, notes: [...past.notes, ...past.missing.map((one) => `left out: ${one}`)] };
+  return { findings, notes: [...planNotes(past), ...past.notes, ...past.missing.map((one) => `left out: ${one}`)] };
 }
 
 /** True if some of the time the compute gets all that is proposed. */

@@ -5,7 +5,7 @@ import { holidaysOf } from '../../policy/calendars/public-holidays.ts';
 import type { Settings } from '../../settings.ts';
 import { readPast } from '../past/read-past.ts';
 import type { ReadFleet } from '../read-fleet.ts';
-import { recommendFacts } from '../recommend/facts.ts';
+import { readablePolicies, recommendFacts } from '../recommend/facts.ts';
 import { changeText, savedText } from '../recommend/text.ts';
 
 const MOST_SHOWN = 5;
@@ -22,7 +22,9 @@ export async function firstFindings(settings: Settings, fleet: ReadFleet): Promi
   const computes = fleet.computes.filter(({ projectId }) => ids.has(projectId));
   const reading = { ...fleet, projects, computes, errors: [] };
   const past = await readPast(settings, { days: DAYS }, { branches: true, fleet: reading, mostPages: 1 });
-  const findings = recommend(await recommendFacts(settings, past.computes), { holidaysOf });
+  const findings = recommend(recommendFacts(settings, past.computes, { policies: await readablePolicies(settings) }), {
+    holidaysOf,
+  });
   return firstOf(findings);
 }
 

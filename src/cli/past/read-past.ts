@@ -109,7 +109,9 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<Sources
     for (const [projectId, { cursor }] of journal?.states ?? [])
       if (cursor === undefined) log.project(projectId).coverFrom(fromMs);
     const inUse = new Set(fleet.computes.map(({ projectId }) => projectId));
-    const read = await readOperations({
+    // These routes have a limit of their own. The plan that usage tells decides what may be proposed, also of the newest operations.
+    const measuring = readUsage(reading, { settings, flags, nowMs: toMs, fleet });
+    const operations = readOperations({
       ...{ api: reading.api, projects: fleet.projects.filter(({ projectId }) => inUse.has(projectId)) },
       ...{ sinceMs: fromMs, nowMs: toMs, signal: stop.signal, onProgress: progress.operations },
       ...(mostPages !== undefined && { mostPages }),
@@ -117,8 +119,9 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<Sources
       monotonicMs: () => performance.now(),
       async onNewest() {
         progress.end();
-        const sources = { fleet, log, toMs, usage: [], plans: new Map(), errors: [], notes: [] };
-        await onNewest?.(pastOf({ settings, sources, usage: [], fromMs }));
+        const measured = await measuring;
+        const sources = { fleet, log, toMs, ...measured, errors: [] };
+        await onNewest?.(pastOf({ settings, sources, usage: measured.usage, fromMs }));
       },
       onPage(projectId, operations, complete, state) {
         addOperations(log.project(projectId), operations);
@@ -126,12 +129,12 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<Sources
         journal?.add({ projectId, state, operations: operations.map(loggedPart) });
       },
     });
+    const [read, measured] = await Promise.all([operations, measuring]);
     const errors = [...fleet.errors, ...read.errors];
     const cut = [...read.states.values()].filter(({ read: state }) => state === 'in part').length;
     if (stop.signal.aborted) {
       notes.push(`interrupted: of ${cut} projects only a part of the time is known; the next run goes on from here`);
     } else if (!read.errors.some(({ code }) => code === 'unavailable' || code === 'timeout')) journal?.forget();
-    const measured = await readUsage(reading, { settings, flags, nowMs: toMs, fleet });
     return { fleet, log, toMs, ...measured, errors: explained(errors, reading), notes: [...notes, ...measured.notes] };
   } finally {
     process.off('SIGINT', interrupt);
@@ -201,6 +204,14 @@ function pastOf(options: {
     missing: [...errors],
     notes: [...notes, ...refusedNotes(fleet.branchNamesRefused)],
   };
+}
+
+/** A line where the plan of an account is not known: then other timeouts are not proposed, since they could be refused. */
+export function planNotes({ computes }: Pick<Past, 'computes'>): string[] {
+  const accounts = new Set(computes.flatMap(({ compute, plan }) => (plan === undefined ? [compute.account] : [])));
+  if (accounts.size === 0) return [];
+  const those = `the plan of ${accounts.size === 1 ? 'account' : 'accounts'} ${[...accounts].join(', ')} is not known`;
+  return [`${those}: no price, and no timeout that only Scale allows, is shown; write plan: in ebb.yaml`];
 }
 
 /** The plan of the settings, else that of the usage. */

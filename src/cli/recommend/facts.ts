@@ -13,14 +13,13 @@ export async function readablePolicies(settings: Settings): Promise<CompiledPoli
   return loaded.ok ? compilePolicies(loaded.set) : undefined;
 }
 
-/** The facts of computes, with what the settings and the policies of this machine say of them; policies are not needed. */
-export async function recommendFacts(
+/** The facts of computes, with what the settings and policies say of them; policies are not needed. */
+export function recommendFacts(
   settings: Settings,
   past: readonly PastCompute[],
-  holds: readonly Hold[] = [],
-): Promise<Iterable<RecommendFacts>> {
+  { policies, holds = [] }: { policies: CompiledPolicies | undefined; holds?: readonly Hold[] },
+): Iterable<RecommendFacts> {
   const { owners, coldStartWorthMs, accounts } = settings;
-  const policies = await readablePolicies(settings);
   const profileOf = (account: string) => {
     const profile = accountFor(accounts, account)?.profile ?? accounts[0]?.profile;
     if (profile === undefined) throw new Error('settings without an account');

@@ -18,10 +18,10 @@ const LEAST_GAPS = 20;
 const LEAST_DAYS = 7;
 const SURE_SHARE = 0.95;
 /**
- * What fluctuates as much in the month to come as in the past is within so many deviations in 99.99 % of cases: 4.29 (Student, 27
- * degrees of freedom: a month of days) × √2. So of a hundred computes all keep their promise in 99 of 100 months.
+ * What fluctuates as much in the month to come as in the past is within so many deviations in 99.999 % of cases: 5.16 (Student, 27
+ * degrees of freedom: a month of days) × √2. So of a thousand computes all keep their promise in 99 of 100 months.
  */
-const DEVIATIONS = 6.07;
+const DEVIATIONS = 7.29;
 /** A start takes so long where none was seen, milliseconds. */
 const USUAL_START_MS = 5_000;
 /** Instants are whole seconds: an interval may be so much longer than it seems. */
@@ -48,7 +48,7 @@ export interface TimeoutOptions {
   history: AwakeHistory;
   /** Canonical seconds. */
   suspendTimeoutSeconds: number;
-  /** Absent: not known, so all that some plan allows is possible. */
+  /** Absent: not known, so nothing is proposed that only one of them allows. */
   plan?: AccountPlan | undefined;
   coldStartWorthMs?: number;
 }
@@ -60,8 +60,7 @@ export interface TimeoutOptions {
  */
 export function proposeTimeout(options: TimeoutOptions): TimeoutProposal | undefined {
   const { history, suspendTimeoutSeconds, plan, coldStartWorthMs = DEFAULT_COLD_START_WORTH_MS } = options;
-  // Launch allows 300 s or never, Free 300 s alone: everything else is answered with 412.
-  if (plan === 'free' || plan === 'launch') return undefined;
+  if (!mayChooseTimeout({ plan })) return undefined;
   const visits = visitsUnder(history, suspendTimeoutSeconds);
   if (!visits || visits.knownMs < LEAST_DAYS * DAY_MS) return undefined;
   const gaps = gapsOf(visits);
@@ -78,6 +77,11 @@ export function proposeTimeout(options: TimeoutOptions): TimeoutProposal | undef
   const best = byGain.find(({ positiveShare }) => positiveShare() >= SURE_SHARE);
   if (!best) return undefined;
   return { ...best.proposal(), knownMs: visits.knownMs, gaps: gaps.length };
+}
+
+/** Launch allows 300 s or never, Free 300 s alone: everything else is answered with 412. */
+export function mayChooseTimeout({ plan }: { plan?: AccountPlan | undefined }): boolean {
+  return plan === 'scale';
 }
 
 interface Tried {
@@ -146,7 +150,7 @@ function tryShorter({
     proposal: () => {
       // The month to come fluctuates as the past did, and may begin and end within a visit.
       const marginMs = DEVIATIONS * resampleDays(savedByDay, days.length).deviation + 2 * shorterMs;
-      const promised = Math.max(0, sumOf(savedByDay) - marginMs);
+      const promised = isInUse(visits) ? Math.max(0, sumOf(savedByDay) - marginMs) : 0;
       return {
         ...{ suspendTimeoutSeconds: seconds, figure: 'at_least', savedMs: { low: promised, high: most } },
         starts: { before: now.starts, after: { low: now.starts, high: now.starts + extra } },
@@ -154,6 +158,12 @@ function tryShorter({
       };
     },
   };
+}
+
+/** Whether the last visit is no longer ago than pauses were before: of what may be given up, the past promises nothing. */
+function isInUse({ intervals, toMs }: Visits): boolean {
+  const pausesMs = intervals.map(({ endMs }, index) => (intervals[index + 1]?.startMs ?? toMs) - endMs);
+  return (pausesMs.at(-1) ?? 0) <= pausesMs.slice(0, -1).reduce((most, ms) => Math.max(most, ms), DAY_MS);
 }
 
 /** How many more suspends a shorter timeout could have made of one stretch awake, at most. */

@@ -6,6 +6,7 @@ import { MAX_AUTOSCALING_CU } from '../compute/compute-units.ts';
 import { formatSuspendTimeout } from '../compute/settings-text.ts';
 import type { RecommendFacts, Unpriced } from './finding.ts';
 import { maySetTimeout } from './simple.ts';
+import { mayChooseTimeout } from './timeout.ts';
 import { type HolidaysOf, type UsePattern, type UseWindow, usePattern, usesByLog, usesByUsage } from './windows.ts';
 
 /** Shorter timeouts let a compute sleep at night by themselves. */
@@ -53,11 +54,11 @@ export function windowFinding(facts: RecommendFacts, holidaysOf?: HolidaysOf): U
   };
 }
 
-/** It sleeps late or never, and its plan allows to set both timeouts: on Launch these are five minutes and never. */
+/** It sleeps late or never, and its plan allows to set both timeouts: on Launch, and maybe on one not known, these are five minutes and never. */
 function mayHaveWindows(facts: RecommendFacts): boolean {
   const { suspendTimeoutSeconds: seconds, maxCu } = facts.compute;
   if (maxCu > MAX_AUTOSCALING_CU || !maySetTimeout(facts)) return false;
-  return seconds === NEVER_SUSPENDS || (seconds >= LONG_TIMEOUT_SECONDS && facts.plan !== 'launch');
+  return seconds === NEVER_SUSPENDS || (seconds >= LONG_TIMEOUT_SECONDS && mayChooseTimeout(facts));
 }
 
 function holidayText({ holidays }: UsePattern): string {

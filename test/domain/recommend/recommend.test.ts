@@ -70,20 +70,26 @@ describe('a plan that does not allow every timeout', () => {
     [300, VISITS, 'timeout'],
     [600, VISITS, 'timeout'],
     [3600, office, 'window'],
-  ] as const)('is Launch or Free: neither a timeout nor a window is proposed (now %i s)', (seconds, seen, onScale) => {
-    expect(findingsOf(factsOf(seconds, {}, [...seen]))[0]?.finding).toBe(onScale);
-    for (const plan of ['launch', 'free'] as const) {
-      for (const activities of [VISITS, office]) {
-        for (const found of findingsOf(factsOf(seconds, { plan }, activities)))
-          expect(found).toMatchObject({ proposed: {}, finding: 'awake' });
+  ] as const)(
+    'is Launch, Free or unknown: neither a timeout nor a window is proposed (now %i s)',
+    (seconds, seen, onScale) => {
+      expect(findingsOf(factsOf(seconds, {}, [...seen]))[0]?.finding).toBe(onScale);
+      for (const plan of ['launch', 'free', undefined] as const) {
+        for (const activities of [VISITS, office]) {
+          const { plan: _scale, ...facts } = factsOf(seconds, {}, activities);
+          for (const found of findingsOf({ ...facts, ...(plan && { plan }) }))
+            expect(found).toMatchObject({ proposed: {}, finding: 'awake' });
+        }
       }
-    }
-  });
+    },
+  );
 
-  it('lets what never suspends sleep after five minutes on Launch, and proposes nothing on Free', () => {
+  it('lets what never suspends sleep after five minutes on Launch or where it is unknown, and proposes nothing on Free', () => {
     const never = (plan: 'launch' | 'free') =>
       findingsOf(factsOf(-1, { plan })).map(({ finding, proposed }) => [finding, proposed]);
+    const { plan: _scale, ...facts } = factsOf(-1);
     expect(never('launch')).toEqual([['never_suspends', { suspend_timeout_seconds: 300 }]]);
+    expect(findingsOf(facts).map(({ proposed }) => proposed)).toEqual([{ suspend_timeout_seconds: 300 }]);
     expect(never('free')).toEqual([]);
   });
 });
