@@ -2,6 +2,7 @@ import { Command, Option } from 'commander';
 import type { CostFlags } from './cost/read-cost.ts';
 import type { CostReport } from './cost/report.ts';
 import { UserError } from './fail.ts';
+import { withFilterFlags } from './filter.ts';
 import { writeErrLine, writeOut } from './output.ts';
 import { withSourceFlags } from './plan/common-flags.ts';
 
@@ -13,6 +14,7 @@ const EXAMPLES = `
 Examples:
   $ ebb cost                                     this month so far, by owner
   $ ebb cost --month 2026-10 --by project --csv
+  $ ebb cost --owner team-web --by project
   $ ebb cost --usage usage.csv --fleet fleet.yaml --json
 
 It is the bill as far as compute goes; storage and transfer are quantities without a price, and in no total. Hours of which
@@ -22,7 +24,7 @@ Exit code 0: fine. 1: an error. 2: more than 1 % from the account's own figure o
 
 /** `ebb cost`: what compute has cost. */
 export function costCommand(): Command {
-  return withSourceFlags(new Command('cost'))
+  return withFilterFlags(withSourceFlags(new Command('cost')))
     .description('show what compute has cost in a month, by owner or project')
     .option('--month <yyyy-mm>', 'a billing month (default: this one)')
     .addOption(new Option('--by <what>', 'lines of the bill').choices(['owner', 'project']).default('owner'))

@@ -56,6 +56,30 @@ describe('ebb cost', () => {
     expect(JSON.parse(before.text)).toMatchObject({ figure: 'at_least', difference: expect.closeTo(-1, 1) });
   });
 
+  it('is the bill of an owner, or of what is selected: the same lines as in the whole bill', async () => {
+    const bill = async (...flags: string[]) => {
+      const { code, text, stderr } = await ebb('cost', '--json', ...flags);
+      expect(code, stderr).toBe(0);
+      return JSON.parse(text) as { lines: { name: string; cu_hours: number }[]; total: { cu_hours: number } };
+    };
+    const [whole, core, shop, both] = await Promise.all([
+      ...[
+        bill(),
+        bill('--owner', 'core'),
+        bill('--select', 'projects=one-*'),
+        bill('--owner', 'core', '--by', 'project'),
+      ],
+    ]);
+    const lineOf = (name: string) => whole?.lines.find((line) => line.name === name)?.cu_hours ?? Number.NaN;
+    expect(core?.lines.find(({ name }) => name === 'core')?.cu_hours).toBeCloseTo(lineOf('core'), 1);
+    expect(core?.lines.filter(({ name }) => name !== 'unattributed')).toHaveLength(1);
+    expect(shop?.lines.find(({ name }) => name === 'shop')?.cu_hours).toBeCloseTo(lineOf('shop'), 1);
+    expect(shop).toMatchObject({ account_cu_hours: null, difference: null, quantities: {} });
+    const projects = both?.lines.filter(({ name }) => name !== 'unattributed') ?? [];
+    expect(projects.map(({ name }) => name).toSorted()).toEqual(['three-prod', 'two-prod']);
+    expect(both?.total.cu_hours).toBeCloseTo(core?.total.cu_hours ?? Number.NaN, 1);
+  });
+
   it('says why there is no usage, and what else there is', async () => {
     const fleet = generateFleet({ projects: 2, computesPerProject: 1, seed: 1 });
     const personal = await startEmulator({ listen: { host: '127.0.0.1', port: 0 }, fleet, apiKey: emulator.apiKey });
@@ -75,6 +99,7 @@ describe('ebb cost', () => {
     ['a month of the future', ['--month', '2999-01'], '--month: 2999-01 is no month of the past'],
     ['two forms', ['--json', '--csv'], '--json and --csv exclude each other'],
     ['a file that is not there', ['--usage', 'nothing.csv'], '--usage: nothing.csv can not be read (ENOENT)'],
+    ['an owner of nothing', ['--owner', 'nobody'], '--owner: nothing belongs to nobody; owners are '],
     ['a fleet without usage', ['--fleet', 'fleet.yaml'], '--fleet needs --usage'],
   ])('says in one line what is wrong: %s', async (_, args, message) => {
     const { code, stderr } = await ebb('cost', ...args);

@@ -6,9 +6,10 @@ import type { UsageUnit } from '../../domain/usage/usage.ts';
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings.ts';
 import { UserError } from '../fail.ts';
+import { type FilterFlags, filtered, filtersByBranch } from '../filter.ts';
 import { settingsOrFail } from '../or-fail.ts';
 
-export interface CostFlags {
+export interface CostFlags extends FilterFlags {
   config?: string;
   apiUrl?: string;
   queueUrl?: string;
@@ -31,6 +32,8 @@ export interface CostRead {
   prices: Settings['prices'];
   ownerOf: (unit: UsageUnit) => string;
   nameOf: (projectId: string) => string;
+  /** Undefined if all units are. */
+  isWanted: ((unit: UsageUnit) => boolean) | undefined;
   notes: string[];
 }
 
@@ -42,16 +45,46 @@ export async function readCost(flags: CostFlags, nowMs: number): Promise<CostRea
   const policies = await policiesOf(settings, flags, notes);
   const { usages, computes, missing } =
     flags.usage === undefined
-      ? await fromApi(settings, policies, nowMs)
+      ? await fromApi(settings, policies, { nowMs, byBranch: filtersByBranch(flags) })
       : await fromFiles(settings, flags.usage, flags.fleet, nowMs);
   notes.push(...missing);
+  const ownerOf = ownersOf({ rules: settings.owners, policies, computes });
+  const units = usages.flatMap(({ series }) => series);
   const names = new Map(computes.map(({ projectId, projectName }) => [projectId, projectName]));
   return {
     sources: usages.map((usage) => ({ ...usage, plan: accountFor(settings.accounts, usage.account)?.plan })),
     prices: settings.prices,
-    ownerOf: ownersOf({ rules: settings.owners, policies, computes }),
+    ownerOf,
+    isWanted: wantedUnits(flags, { settings, policies, computes, units, ownerOf }),
     nameOf: (projectId) => names.get(projectId) ?? projectId,
     notes,
+  };
+}
+
+/** Those that the flags ask for: of an owner also what is deleted, selected by what computes there are. */
+function wantedUnits(
+  { owner, select }: FilterFlags,
+  known: Pick<CostRead, 'ownerOf'> & {
+    settings: Settings;
+    policies: CompiledPolicies | undefined;
+    computes: readonly Compute[];
+    units: readonly UsageUnit[];
+  },
+): CostRead['isWanted'] {
+  const { computes, units, ownerOf } = known;
+  if (owner === undefined && select === undefined) return undefined;
+  const owners = new Set(units.map(ownerOf));
+  if (owner !== undefined && !owners.has(owner))
+    throw new UserError(`--owner: nothing belongs to ${owner}; owners are ${[...owners].join(', ')}`);
+  if (select === undefined) return (unit) => ownerOf(unit) === owner;
+  if (computes.length === 0) throw new UserError('--select needs computes: with --usage give --fleet, too');
+  const all = computes.map((compute) => ({ compute }));
+  const selected = new Set(filtered(all, { select }, known).map(({ compute }) => compute));
+  return (unit) => {
+    if (owner !== undefined && ownerOf(unit) !== owner) return false;
+    const { projectId, branchId } = unit;
+    const ofUnit = computes.filter((one) => one.projectId === projectId && (branchId ?? one.branchId) === one.branchId);
+    return ofUnit.length > 0 && ofUnit.every((compute) => selected.has(compute));
   };
 }
 
@@ -77,12 +110,17 @@ interface Found {
   missing: string[];
 }
 
-async function fromApi(settings: Settings, policies: CompiledPolicies | undefined, nowMs: number): Promise<Found> {
+async function fromApi(
+  settings: Settings,
+  policies: CompiledPolicies | undefined,
+  { nowMs, byBranch }: { nowMs: number; byBranch: boolean },
+): Promise<Found> {
   const [{ readFleetUsage }, { showProgress }] = await Promise.all([
     import('../../compose/usage.ts'),
     import('../past/progress.ts'),
   ]);
-  const readBranches = policies?.selectsByBranch === true || settings.owners.some(([glob]) => glob.includes('/'));
+  const readBranches =
+    byBranch || policies?.selectsByBranch === true || settings.owners.some(([glob]) => glob.includes('/'));
   const progress = showProgress(process.stderr);
   const wanted = { settings, nowMs, readBranches, onProgress: progress.fleet };
   const read = await readFleetUsage(wanted).finally(progress.end);

@@ -1,5 +1,6 @@
 import { addLine, type BillLine, billOf } from '../../domain/usage/bill.ts';
 import { type BillingMonth, billingMonth, priceAt } from '../../domain/usage/month.ts';
+import type { UsageSeries, UsageUnit } from '../../domain/usage/usage.ts';
 import type { CostRead, CostSource } from './read-cost.ts';
 
 export interface CostReport {
@@ -15,37 +16,57 @@ export interface CostReport {
   quantities: Readonly<Record<string, number>>;
 }
 
+/** What nobody asked for; no owner or project has this name. */
+const OTHERS = ' others';
+
 /** The bill of one month over all accounts. Months of accounts may begin on other days; the first one's is named. */
 export function reportCost(
-  { sources, prices, ownerOf, nameOf }: CostRead,
+  read: CostRead,
   { monthMs, by, nowMs }: { monthMs: number; by: 'owner' | 'project'; nowMs: number },
 ): CostReport {
+  const { sources, isWanted } = read;
   const lines = new Map<string, BillLine>();
   const quantities: Record<string, number> = {};
   const months = sources.map(({ plans }) => billingMonth(monthMs, plans, nowMs));
   for (const [index, source] of sources.entries()) {
     const month = months[index] ?? billingMonth(monthMs, [], nowMs);
-    const bill = billOf({
-      ...{ series: source.series, fromMs: month.fromMs, toMs: month.untilMs, byProject: by === 'project' },
-      lineOf: (unit) => (by === 'owner' ? ownerOf(unit) : nameOf(unit.projectId)),
-      priceAt: (startMs) => priceAt(startMs, { plans: source.plans, prices, otherwise: source.plan }),
-    });
-    for (const line of bill.lines) {
+    for (const line of linesOf(source, month, { ...read, by })) {
       const known = lines.get(line.name);
       if (known) addLine(known, line);
       else lines.set(line.name, line);
     }
-    addQuantities(quantities, source, month);
+    if (!isWanted) addQuantities(quantities, source, month);
   }
   const total: BillLine = { name: 'total', cuSeconds: 0, usd: 0, unknownHours: 0 };
   for (const line of lines.values()) addLine(total, line);
-  const ownFigure = ownFigureOf(sources, months);
+  const ownFigure = isWanted ? undefined : ownFigureOf(sources, months);
   return {
     month: months[0] ?? billingMonth(monthMs, [], nowMs),
     ...{ by, total, ownFigure, quantities },
     lines: [...lines.values()].sort((a, b) => b.cuSeconds - a.cuSeconds),
     difference: ownFigure === undefined || ownFigure === 0 ? undefined : total.cuSeconds / ownFigure - 1,
   };
+}
+
+function linesOf(
+  { series, plans, plan }: CostSource,
+  { fromMs, untilMs: toMs }: BillingMonth,
+  { by, isWanted, ownerOf, nameOf, prices }: CostRead & { by: 'owner' | 'project' },
+): BillLine[] {
+  const lineOf = (unit: UsageUnit) => (by === 'owner' ? ownerOf(unit) : nameOf(unit.projectId));
+  const { lines } = billOf({
+    ...{ fromMs, toMs, byProject: by === 'project' && !isWanted },
+    series: isWanted ? ofWantedProjects(series, isWanted) : series,
+    lineOf: (unit) => (isWanted?.(unit) === false ? OTHERS : lineOf(unit)),
+    priceAt: (startMs) => priceAt(startMs, { plans, prices, otherwise: plan }),
+  });
+  return lines.filter(({ name }) => name !== OTHERS);
+}
+
+/** With the whole of each project, so that what its branches don't explain is known. */
+function ofWantedProjects(series: readonly UsageSeries[], isWanted: (unit: UsageUnit) => boolean): UsageSeries[] {
+  const projectIds = new Set(series.filter(isWanted).map(({ projectId }) => projectId));
+  return series.filter(({ projectId }) => projectIds.has(projectId));
 }
 
 function ownFigureOf(sources: readonly CostSource[], months: readonly BillingMonth[]): number | undefined {
