@@ -1,9 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import { nextBoundary } from '../../../src/domain/decide/boundaries.ts';
-import { decide } from '../../../src/domain/decide/decide.ts';
+import { type DecideInput, decide } from '../../../src/domain/decide/decide.ts';
+import { withBudgetSteps } from '../../../src/domain/policy/compiled-policies.ts';
 import type { ScheduleWindow } from '../../../src/domain/policy/kinds/schedule.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
-import { aCompute, aHold, aLimits, aSchedule, at, aWindow, compiled } from '../../support/builders.ts';
+import {
+  aBudget,
+  aCompute,
+  aHeadroom,
+  aHold,
+  aLimits,
+  aSchedule,
+  aStepSpan,
+  at,
+  aWindow,
+  compiled,
+} from '../../support/builders.ts';
 import { traceOf } from '../../support/trace-text.ts';
 
 const MINUTE_MS = 60_000;
@@ -77,12 +89,20 @@ describe('a window with ready', () => {
     expect(sizeTrace('07:55:00', small)).toEqual(['not_yet day']);
   });
 
-  it('keeps what it has raised, though limits give back the baseline where nothing else asks for a value', () => {
-    const alone = aSchedule({ name: 'day', windows: [ready()], otherwise: 'leave' });
-    const ceiling = aLimits({ size: { maxCu: 8 } });
+  const alone = aSchedule({ name: 'day', windows: [ready()], otherwise: 'leave' });
+  const step = { at: 1, of: 'spent', notify: [], limits: { size: { low: 0, high: 8 } } } as const;
+  it.each<[string, Pick<DecideInput, 'policies' | 'connections'>]>([
+    ['limits give', { policies: compiled(alone, aLimits({ size: { maxCu: 8 } })) }],
+    ['headroom gives', { policies: compiled(alone, aHeadroom()), connections: new Map() }],
+    [
+      'a step of a budget gives',
+      { policies: withBudgetSteps(compiled(alone, aBudget({ steps: [step] })), [aStepSpan({ fromMs: 0 })]) },
+    ],
+  ])('keeps what it has raised, though %s back the baseline where nothing else asks for a value', (_what, given) => {
     const baseline = { minCu: 0.25, maxCu: 1, suspendTimeoutSeconds: 300 };
     for (const has of [size(0.25, 1), size(2, 4)]) {
-      const about = { policies: compiled(alone, ceiling), compute: aCompute(has), baseline };
+      // Nobody is connected to a compute that sleeps, so headroom knows all that it must.
+      const about = { ...given, compute: aCompute({ ...has, state: 'idle' }), baseline };
       const sizeAt = (time: string) => decide({ ...about, instantMs: at(`2026-03-02T${time}Z`) }).desired.size;
       expect(['07:49:59', '07:50:00', '07:59:59', '08:00:00'].map(sizeAt)).toEqual([
         size(0.25, 1),

@@ -9,17 +9,21 @@ import { type Draft, note, type StageInput, stage } from './draft.ts';
 /** Shares are written in percent; without this 70 of 100 connections at 70 % would need 101. */
 const ROUNDING = 1e-9;
 
+/** The connections of the compute, for each policy that needs to know them; none where they are not evaluated. */
+export function viewsOf({ effective, connections, compute, instantMs }: StageInput<'need'>) {
+  if (!connections) return [];
+  return effective.need.map((directive) => {
+    const options = { instantMs, windowMs: directive.need.scaleDownAfterMs };
+    return { directive, view: viewConnections(connections.get(directive.need.connections), compute, options) };
+  });
+}
+
 /**
  * Third stage: max_connections of the result must cover the need, ceil(peak / target), with the smallest size that does.
  * Source: docs/policies.md, "Connections".
  */
 export const ensureHeadroom = stage(['need', 'bounds'], (draft, input) => {
-  const { effective, connections, compute, instantMs } = input;
-  if (!connections) return;
-  const views = effective.need.map((directive) => {
-    const options = { instantMs, windowMs: directive.need.scaleDownAfterMs };
-    return { directive, view: viewConnections(connections.get(directive.need.connections), compute, options) };
-  });
+  const views = viewsOf(input);
   for (const { directive, view } of views) if (view) coverNeed(draft, input, directive, view);
   for (const { directive, view } of views) {
     if (directive.need.act === 'advise') continue;
@@ -30,14 +34,12 @@ export const ensureHeadroom = stage(['need', 'bounds'], (draft, input) => {
 
 /** After every other stage: what is not covered in the end is said, whatever was in the way. */
 export const reportUnmet = stage(['need'], (draft, input) => {
-  const { effective, connections, compute, instantMs, baseline, profile } = input;
+  const { compute, baseline, profile } = input;
   const size = draft.size ?? baseline ?? compute;
   // Nobody is disconnected in a hurry for a size that accepts no more connections.
   draft.urgent &&= profile.maxConnections(size) > profile.maxConnections(compute);
-  if (!connections) return;
-  for (const { policy, need } of effective.need) {
-    const windowMs = need.scaleDownAfterMs;
-    const view = viewConnections(connections.get(need.connections), compute, { instantMs, windowMs });
+  for (const { directive, view } of viewsOf(input)) {
+    const { policy, need } = directive;
     if (!view || need.act === 'advise') continue;
     const counted = { peak: view.peak, need: needOf(need, view), usable: usableAt(profile, size) };
     if (counted.usable >= counted.need) continue;

@@ -8,7 +8,9 @@ import {
 import type { ReasonCode } from '../../compute/reasons.ts';
 import type { Directives, ProposedValue, ProposedValues } from '../../policy/directive.ts';
 import { anyOpenAt } from '../../time/windows.ts';
+import { limitingSteps } from './budget.ts';
 import { type Draft, emptyDraft, note, type StageInput, stage } from './draft.ts';
+import { viewsOf } from './headroom.ts';
 
 /** What one group of fields needs to be decided by proposed values. */
 interface Group<T> {
@@ -16,7 +18,7 @@ interface Group<T> {
   proposedBy(proposal: ProposedValues): ProposedValue<T> | undefined;
   baseline: T | undefined;
   /** What an opening window is compared with where no proposal sets a value. */
-  unproposed: T;
+  unproposed(): T;
   /** The larger of two values; `a` itself where `b` is not larger in any part. */
   larger(a: T, b: T): T;
 }
@@ -25,7 +27,7 @@ interface Group<T> {
 const decided = new WeakMap<Pick<Directives, 'values'>, Draft>();
 
 /** First stage: of the proposed values, in their order, the first on a group decides it. */
-export const decideSchedules = stage(['values', 'bounds', 'trial'], (draft, input) => {
+export const decideSchedules = stage(['values', 'bounds', 'trial', 'budget', 'need'], (draft, input) => {
   const { effective } = input;
   if (effective.values.some(dependsOnCompute)) {
     decideBoth(draft, input);
@@ -42,7 +44,7 @@ function dependsOnCompute({ leads, size, suspendTimeoutSeconds }: ProposedValues
   return leads !== undefined || size === 'baseline' || suspendTimeoutSeconds === 'baseline';
 }
 
-type ScheduleInput = StageInput<'values' | 'bounds' | 'trial'>;
+type ScheduleInput = StageInput<'values' | 'bounds' | 'trial' | 'budget' | 'need'>;
 
 function decideBoth(draft: Draft, input: ScheduleInput): void {
   const { effective, baseline } = input;
@@ -50,26 +52,35 @@ function decideBoth(draft: Draft, input: ScheduleInput): void {
     group: 'size',
     proposedBy: ({ size }) => size,
     baseline: baseline && sizeOf(baseline),
-    unproposed: sizeOf(unproposed(input, 'size')),
+    unproposed: () => sizeOf(unproposed(input, 'size')),
     larger: largerSize,
   });
   decideGroup<number>(draft, effective.values, {
     group: 'suspend_timeout',
     proposedBy: ({ suspendTimeoutSeconds }) => suspendTimeoutSeconds,
     baseline: baseline?.suspendTimeoutSeconds,
-    unproposed: unproposed(input, 'suspend_timeout').suspendTimeoutSeconds,
+    unproposed: () => unproposed(input, 'suspend_timeout').suspendTimeoutSeconds,
     larger: longerTimeout,
   });
 }
 
 /**
  * What a compute has where no proposal sets a value: what later stages give it, and else what it has now. Were it always what it has
- * now, a window that is about to open would raise a compute, find the raise made, and leave it to limits to take that back.
+ * now, a window that is about to open would raise a compute, find the raise made, and leave it to them to take that back.
  */
 function unproposed(input: ScheduleInput, group: FieldGroup): ComputeSettings {
   const { effective, baseline, compute } = input;
   if (effective.trial[0]?.groups.includes(group)) return beforeTrial(input, effective.trial[0].policy.name) ?? compute;
-  return (effective.bounds.some(({ ranges }) => ranges[group]) ? baseline : undefined) ?? compute;
+  return (isGivenBaseline(input, group) ? baseline : undefined) ?? compute;
+}
+
+/** Whether limits, steps of budgets or headroom give a compute its baseline where no proposal sets a value. */
+function isGivenBaseline(input: ScheduleInput, group: FieldGroup): boolean {
+  return (
+    input.effective.bounds.some(({ ranges }) => ranges[group]) ||
+    limitingSteps(input).some(({ step }) => step.limits?.[group]) ||
+    (group === 'size' && viewsOf(input).some(({ directive, view }) => view && directive.need.act === 'apply'))
+  );
 }
 
 function decideGroup<T extends Size | number>(draft: Draft, proposals: readonly ProposedValues[], of: Group<T>): void {
@@ -93,7 +104,7 @@ function decideGroup<T extends Size | number>(draft: Draft, proposals: readonly 
       note(draft, { ...step, after: value });
     }
   }
-  leadUp(draft, of, leading, won?.value ?? of.unproposed);
+  if (leading.length > 0) leadUp(draft, of, leading, won?.value ?? of.unproposed());
   if (won === undefined && leading.length === 0) note(draft, { group: of.group, code: 'no_value' });
 }
 
