@@ -47,6 +47,7 @@ export function describeStatus(status: Status): string[] {
     ...costLines(status.costs ?? null),
     ...budgetLines(status.budgets ?? [], status.at),
     ...[staged ?? [], status.staged_teams ?? []].flat().map(({ message }) => `staged: ${message}`),
+    ...deadLines(status.dead_notifications ?? []),
     ...(status.policy_problems ?? []).map((problem) => `policies: ${problem}`),
     ...status.waiting.map(({ reason, computes }) => `waiting (${reason}): ${computes}`),
     ...freezes.map((one) => `frozen until ${one.expires_at}: ${describeFreeze(one)}; ${one.owner}: ${one.reason}`),
@@ -78,6 +79,15 @@ function daemonLines({ source, mode, set_hash, revision, policies, computes, rea
     ...(readiness?.ready ? ['ready'] : []),
     ...bad.map(({ name, message }) => `not ready: ${name}: ${message}`),
   ];
+}
+
+/** One line for all receivers, and what to do. */
+function deadLines(dead: Status['dead_notifications']): string[] {
+  const total = dead.reduce((sum, { count }) => sum + count, 0);
+  if (total === 0) return [];
+  const what = total === 1 ? '1 could not be sent' : `${total} could not be sent`;
+  const names = dead.map(({ receiver }) => receiver).join(', ');
+  return [`notifications: ${what}, to ${names}: ebb notify list says why, then ebb notify retry or drop RECEIVER`];
 }
 
 /** `daemon: worker-1:4711, leader, enforce, version 1.2.0, last seen 2026-03-02T09:00:00Z`. */

@@ -214,6 +214,8 @@ export interface StatusDocument {
   costs: CostsDocument | null;
   /** Of which anything is known. */
   budgets: BudgetDocument[];
+  /** Receivers of notifications that could not be sent, and wait for a person. */
+  dead_notifications: { receiver: string; count: number }[];
   /** Who shares the store, the leader first; null where one of them was asked. */
   daemons: DaemonDocument[] | null;
 }

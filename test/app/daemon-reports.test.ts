@@ -23,6 +23,7 @@ function group() {
       holds: async () => [],
       freezes: async () => [],
       projectIds: async () => [],
+      outboxCounts: async () => ({ receivers: [], lost: 0 }),
       generation: async () => undefined,
     },
   };

@@ -25,6 +25,7 @@ const parts = {
     holds: async () => holds,
     freezes: async () => [],
     usage: async () => new Map(),
+    outboxCounts: async () => ({ receivers: [], lost: 0 }),
     generation: async () => undefined,
     projectIds: async () => [],
   },

@@ -60,6 +60,7 @@ beforeAll(async () => {
     staged: null,
     readiness: null,
     budgets: [],
+    dead_notifications: [],
   } as StatusDocument;
   const operator: Partial<DaemonOperator> = {
     status: async () => ({ ok: true, value }),

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { outboxEntries } from '../../src/app/notifications/outbox-entries.ts';
 import { createOperator } from '../../src/app/operator/create-operator.ts';
+import { describeStatus } from '../../src/cli/status.ts';
 import type { Receiver } from '../../src/domain/notifications/receivers.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
@@ -47,6 +48,21 @@ describe('what people see of notifications, and do with those that are dead', ()
       ...{ id: 'a>ops', receiver: 'ops', state: 'dead', tries: 3, error: 'answered 404' },
       ...{ at: '1970-01-01T00:00:01Z', text: 'text of a' },
     });
+  });
+
+  it('says in the status how many could not be sent, and what to do', async () => {
+    const { operator } = await queued();
+    const found = await operator.status();
+    if (!found.ok) throw new Error(found.error.message);
+    expect(found.value.dead_notifications).toEqual([{ receiver: 'ops', count: 2 }]);
+    const lines = describeStatus(found.value).filter((line) => line.startsWith('notifications:'));
+    expect(lines).toEqual([
+      'notifications: 2 could not be sent, to ops: ebb notify list says why, then ebb notify retry or drop RECEIVER',
+    ]);
+    await operator.retryOrDropNotifications({ action: 'drop', target: 'ops' });
+    const after = await operator.status();
+    expect(after).toMatchObject({ ok: true, value: { dead_notifications: [] } });
+    expect(after.ok && describeStatus(after.value).join('\n')).not.toContain('notifications');
   });
 
   it('sends the dead ones of a receiver again, or one of them', async () => {

@@ -41,12 +41,27 @@ export async function status(parts: OperatorParts, query: StatusQuery = {}): Pro
     operations: operationsOf(known).slice(0, MOST_SHOWN),
     costs: summary && costsFor(summary, query),
     budgets: ((await readBudgets(store)) ?? []).map((state) => budgetDocument(state, nowMs)),
+    dead_notifications: await deadNotifications(parts),
   };
   const own = daemon ? await ofDaemon(daemon, freezes, nowMs) : await ofStore(parts, known, nowMs);
   return { ok: true, value: { ...shared, ...own } };
 }
 
-type Shared = 'at' | 'holds' | 'freezes' | 'stopped_fights' | 'degraded' | 'operations' | 'costs' | 'budgets';
+async function deadNotifications({ store }: OperatorParts): Promise<StatusDocument['dead_notifications']> {
+  const { receivers } = await store.outboxCounts();
+  return receivers.flatMap(({ receiver, dead }) => (dead > 0 ? [{ receiver, count: dead }] : []));
+}
+
+type Shared =
+  | 'at'
+  | 'holds'
+  | 'freezes'
+  | 'stopped_fights'
+  | 'degraded'
+  | 'operations'
+  | 'costs'
+  | 'budgets'
+  | 'dead_notifications';
 
 async function ofDaemon(
   daemon: DaemonParts,

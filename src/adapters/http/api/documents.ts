@@ -206,6 +206,7 @@ export const Status: z.ZodType<StatusDocument> = z
     readiness: Readiness.nullable(),
     costs: Costs.nullable(),
     budgets: z.array(Budget),
+    dead_notifications: z.array(z.object({ receiver: text, count: z.number() })),
     daemons: z.array(Daemon).nullable(),
     ...age,
   })
