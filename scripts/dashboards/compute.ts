@@ -1,11 +1,14 @@
 import { AnnotationQueryBuilder, type DashboardBuilder } from '@grafana/grafana-foundation-sdk/dashboard';
 import {
+  ACCOUNT,
   addRow,
   COMPUTE,
   chart,
   labelVariable,
   list,
   numbers,
+  OWNER,
+  ofChosenOwners,
   ofComputes,
   PROJECT,
   startDashboard,
@@ -19,6 +22,8 @@ export function computeDashboard(): DashboardBuilder {
     title: 'ebb / Compute',
     description: 'One compute: state, actual and desired size, timeout; changes as annotations.',
   })
+    .withVariable(labelVariable(ACCOUNT))
+    .withVariable(labelVariable(OWNER))
     .withVariable(labelVariable({ ...PROJECT, single: true }))
     .withVariable(labelVariable({ ...COMPUTE, single: true }))
     .annotation(changeMarks({ name: 'Wanted size changed', metric: 'ebb_compute_desired_max_cu', colour: 'blue' }))
@@ -28,7 +33,11 @@ export function computeDashboard(): DashboardBuilder {
     list({
       title: 'What it is',
       description: 'Labels of the compute; the owner is that of the policy that decides.',
-      queries: [{ expr: `${info} (ebb_compute_info{project=~"$project", compute=~"$compute"})` }],
+      queries: [
+        {
+          expr: `${info} (ebb_compute_info{account=~"$account", owner=~"$owner", project=~"$project", compute=~"$compute"})`,
+        },
+      ],
       value: 'known',
       width: 16,
       height: 4,
@@ -46,7 +55,7 @@ export function computeDashboard(): DashboardBuilder {
       description: 'The last known state.',
       queries: [
         {
-          expr: 'max by (state) (ebb_compute_state{project=~"$project", compute=~"$compute"})',
+          expr: `max by (state) ${ofChosenOwners('ebb_compute_state{project=~"$project", compute=~"$compute"}')}`,
           legend: '{{state}}',
         },
       ],
@@ -93,12 +102,13 @@ function connectionsChart(): ReturnType<typeof chart> {
 
 function changeMarks(options: { name: string; metric: string; colour: string }): AnnotationQueryBuilder {
   const { name, metric, colour } = options;
+  const changed = ofChosenOwners(`changes(${metric}{project=~"$project", compute=~"$compute"}[$__rate_interval])`);
   return new AnnotationQueryBuilder()
     .name(name)
     .datasource({ type: 'prometheus', uid: '$datasource' })
     .enable(true)
     .iconColor(colour)
-    .expr(`max by (compute) (changes(${metric}{project=~"$project", compute=~"$compute"}[$__rate_interval])) > 0`)
+    .expr(`max by (compute) ${changed} > 0`)
     .titleFormat(name)
     .textFormat('{{compute}}')
     .step('1m');

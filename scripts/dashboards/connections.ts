@@ -1,4 +1,4 @@
-import { chart, list, ofComputes, type Panel } from './parts.ts';
+import { chart, list, ofComputes, ofOwnedPolicies, type Panel } from './parts.ts';
 
 const LEAST_FREE = `bottomk(10, ${ofComputes('ebb_connection_headroom_ratio')})`;
 
@@ -32,7 +32,7 @@ export function connections(): Panel[] {
         'Clients that were connected when a change of ebb restarted their compute, an hour, by policy. An estimate.',
       queries: [
         {
-          expr: 'sum by (policy) (rate(ebb_connections_dropped_total{policy=~"$policy"}[$__rate_interval])) * 3600',
+          expr: `sum by (policy) ${ofOwnedPolicies('rate(ebb_connections_dropped_total{policy=~"$policy"}[$__rate_interval])')} * 3600`,
           legend: '{{policy}}',
         },
       ],

@@ -1,13 +1,19 @@
 import type { DashboardBuilder } from '@grafana/grafana-foundation-sdk/dashboard';
-import { addRow, chart, labelVariable, list, numbers, type Panel, startDashboard } from './parts.ts';
+import {
+  ACCOUNT,
+  addRow,
+  chart,
+  labelVariable,
+  list,
+  numbers,
+  OWNER,
+  ofOwnedPolicies,
+  type Panel,
+  startDashboard,
+} from './parts.ts';
 
-const ACCOUNT = { name: 'account', label: 'Account', metric: 'ebb_usage_month_cu_seconds', labelName: 'account' };
-const OWNER = {
-  name: 'owner',
-  label: 'Owner',
-  metric: 'ebb_usage_month_cu_seconds{account=~"$account"}',
-  labelName: 'owner',
-};
+const USED_ACCOUNT = { ...ACCOUNT, metric: 'ebb_usage_month_cu_seconds' };
+const USED_OWNER = { ...OWNER, metric: 'ebb_usage_month_cu_seconds{account=~"$account"}' };
 
 /** Once for each project: for a moment, when one daemon takes over from another, two may export it. */
 const USAGE =
@@ -23,8 +29,8 @@ export function costDashboard(): DashboardBuilder {
     title: 'ebb / Cost',
     description: 'Measured compute of this billing month by owner and project. Storage and transfer are not in it.',
   })
-    .withVariable(labelVariable(ACCOUNT))
-    .withVariable(labelVariable(OWNER));
+    .withVariable(labelVariable(USED_ACCOUNT))
+    .withVariable(labelVariable(USED_OWNER));
   addRow(dashboard, 'This month', month());
   addRow(dashboard, 'Waste', waste());
   addRow(dashboard, 'Budgets', budgets());
@@ -116,7 +122,8 @@ function waste(): Panel[] {
 }
 
 function budgets(): Panel[] {
-  const ofBudgets = (metric: string, more = '') => `max by (account, policy) (${metric}{account=~"$account"${more}})`;
+  const ofBudgets = (metric: string, more = '') =>
+    `max by (account, policy) ${ofOwnedPolicies(`${metric}{account=~"$account"${more}}`)}`;
   return [
     chart({
       title: 'Budgets',

@@ -1,5 +1,5 @@
 import type { DashboardBuilder } from '@grafana/grafana-foundation-sdk/dashboard';
-import { addRow, chart, list, type Panel, quantiles, startDashboard } from './parts.ts';
+import { ACCOUNT, addRow, chart, labelVariable, list, OWNER, type Panel, quantiles, startDashboard } from './parts.ts';
 
 /** The daemon itself: is it in time, and what does it take. */
 export function daemonDashboard(): DashboardBuilder {
@@ -7,14 +7,16 @@ export function daemonDashboard(): DashboardBuilder {
     uid: 'ebb-daemon',
     title: 'ebb / Daemon',
     description: 'Lateness, decisions, memory, event loop of each daemon, and its current policies.',
-  });
+  })
+    .withVariable(labelVariable({ ...ACCOUNT, metric: 'ebb_api_key_valid' }))
+    .withVariable(labelVariable({ ...OWNER, metric: 'ebb_policy_info' }));
   addRow(dashboard, 'Work', work());
   addRow(dashboard, 'Process', processPanels());
   addRow(dashboard, 'Policies', [
     list({
       title: 'Current policies',
       description: 'As the daemons have loaded them.',
-      queries: [{ expr: 'max by (policy, kind, mode, owner, file) (ebb_policy_info)' }],
+      queries: [{ expr: 'max by (policy, kind, mode, owner, file) (ebb_policy_info{owner=~"$owner"})' }],
       value: 'current',
       width: 16,
     }),
@@ -65,14 +67,20 @@ function work(): Panel[] {
       description: 'Unchanged projects are read again in turn, so this grows with the fleet.',
       queries: [{ expr: 'max(ebb_inventory_age_seconds)', legend: 'age' }],
       unit: 's',
-      width: 12,
+      width: 8,
     }),
     chart({
       title: 'Clock',
       description: "How far the machine's clock is ahead of the store clock. Beyond 2 s nothing is written.",
       queries: [{ expr: 'max by (instance) (abs(ebb_clock_offset_seconds))', legend: '{{instance}}' }],
       unit: 's',
-      width: 12,
+      width: 8,
+    }),
+    chart({
+      title: 'Learnt from 429',
+      description: '0: the documented rate limit is used; each level above sends less (ebb_api_limit_level).',
+      queries: [{ expr: 'max by (account) (ebb_api_limit_level{account=~"$account"})', legend: '{{account}}' }],
+      width: 8,
     }),
   ];
 }

@@ -1,13 +1,16 @@
 import type { DashboardBuilder } from '@grafana/grafana-foundation-sdk/dashboard';
 import { connections } from './connections.ts';
 import {
+  ACCOUNT,
   addRow,
   COMPUTE,
   chart,
   labelVariable,
   list,
   numbers,
+  OWNER,
   ofComputes,
+  ofOwnedPolicies,
   type Panel,
   POLICY,
   PROJECT,
@@ -22,7 +25,7 @@ export function fleetDashboard(): DashboardBuilder {
     title: 'ebb / Fleet',
     description: 'What ebb does with the fleet, what it waits for, and what it saves.',
   });
-  for (const variable of [PROJECT, COMPUTE, POLICY]) dashboard.withVariable(labelVariable(variable));
+  for (const variable of [ACCOUNT, OWNER, PROJECT, COMPUTE, POLICY]) dashboard.withVariable(labelVariable(variable));
   addRow(dashboard, 'Now', now());
   addRow(dashboard, 'Wanted and actual', wantedAndActual());
   addRow(dashboard, 'Connections', connections());
@@ -72,13 +75,14 @@ function now(): Panel[] {
     numbers({
       title: 'API budget used',
       description: 'Share of the rate budget of the control API used in the last minute, by account.',
-      queries: [{ expr: 'max by (account) (ebb_api_budget_used_ratio)', legend: '{{account}}' }],
+      queries: [{ expr: 'max by (account) (ebb_api_budget_used_ratio{account=~"$account"})', legend: '{{account}}' }],
       unit: 'percentunit',
       width: 5,
     }),
     chart({
       title: 'Computes by status',
-      description: 'The first that applies: frozen, degraded, held, orphaned, unmatched, observed, enforced.',
+      description:
+        'Of the whole fleet, the first that applies: frozen, degraded, held, orphaned, unmatched, observed, enforced.',
       queries: [{ expr: 'max by (status) (ebb_computes)', legend: '{{status}}' }],
       stacked: true,
       width: 24,
@@ -92,7 +96,12 @@ function wantedAndActual(): Panel[] {
     chart({
       title: 'Waiting changes, by reason',
       description: 'Computes with a waiting change, by the gate that blocks it. docs/reasons.md describes the codes.',
-      queries: [{ expr: 'sum by (reason) (max by (reason, owner) (ebb_computes_pending))', legend: '{{reason}}' }],
+      queries: [
+        {
+          expr: 'sum by (reason) (max by (reason, owner) (ebb_computes_pending{owner=~"$owner"}))',
+          legend: '{{reason}}',
+        },
+      ],
       stacked: true,
       width: 12,
     }),
@@ -110,7 +119,7 @@ function wantedAndActual(): Panel[] {
 }
 
 /** A policy has one owner; while daemons disagree, one of them. */
-const OWNER = 'topk by (policy) (1, max by (policy, owner) (ebb_policy_info))';
+const POLICY_OWNER = 'topk by (policy) (1, max by (policy, owner) (ebb_policy_info{owner=~"$owner"}))';
 
 function changes(): Panel[] {
   const done = 'sum by (policy, outcome) (increase(ebb_actions_total{policy=~"$policy"}[24h]))';
@@ -118,7 +127,7 @@ function changes(): Panel[] {
     list({
       title: 'Changes of the last 24 hours, by owner',
       description: 'Changes sent, or (observed) that would have been sent, by the owner of their policy.',
-      queries: [{ expr: `sum by (owner, outcome) (${done} * on (policy) group_left (owner) ${OWNER})` }],
+      queries: [{ expr: `sum by (owner, outcome) (${done} * on (policy) group_left (owner) ${POLICY_OWNER})` }],
       value: 'changes',
       width: 8,
     }),
@@ -127,7 +136,7 @@ function changes(): Panel[] {
       description: 'Changes sent, or that would have been sent, an hour.',
       queries: [
         {
-          expr: 'sum by (policy, outcome) (rate(ebb_actions_total{policy=~"$policy"}[$__rate_interval])) * 3600',
+          expr: `sum by (policy, outcome) ${ofOwnedPolicies('rate(ebb_actions_total{policy=~"$policy"}[$__rate_interval])')} * 3600`,
           legend: '{{policy}} {{outcome}}',
         },
       ],

@@ -1,5 +1,15 @@
 import type { DashboardBuilder } from '@grafana/grafana-foundation-sdk/dashboard';
-import { addRow, chart, numbers, type Panel, quantiles, startDashboard } from './parts.ts';
+import {
+  ACCOUNT,
+  addRow,
+  chart,
+  labelVariable,
+  numbers,
+  OWNER,
+  type Panel,
+  quantiles,
+  startDashboard,
+} from './parts.ts';
 
 /** Operations and the control API: how long, how often, how it fails. */
 export function operationsDashboard(): DashboardBuilder {
@@ -7,7 +17,9 @@ export function operationsDashboard(): DashboardBuilder {
     uid: 'ebb-operations',
     title: 'ebb / Operations and API',
     description: 'Operations that ebb follows, requests to the control API, the rate budget, the queue.',
-  });
+  })
+    .withVariable(labelVariable({ ...ACCOUNT, metric: 'ebb_api_key_valid' }))
+    .withVariable(labelVariable({ ...OWNER, metric: 'ebb_computes_pending' }));
   addRow(dashboard, 'Operations', operations());
   addRow(dashboard, 'Control API', controlApi());
   addRow(dashboard, 'Queue', queue());
@@ -45,7 +57,18 @@ function operations(): Panel[] {
       title: 'Changes blocked, an hour',
       description: 'By reason code: docs/reasons.md.',
       queries: [{ expr: 'sum by (reason) (rate(ebb_skipped_total[$__rate_interval])) * 3600', legend: '{{reason}}' }],
-      width: 24,
+      width: 12,
+    }),
+    chart({
+      title: 'Waiting changes, by owner',
+      description: 'Computes with a waiting change, by owner and the gate that blocks it.',
+      queries: [
+        {
+          expr: 'max by (owner, reason) (ebb_computes_pending{owner=~"$owner"})',
+          legend: '{{owner}} {{reason}}',
+        },
+      ],
+      width: 12,
     }),
   ];
 }
@@ -77,7 +100,7 @@ function controlApi(): Panel[] {
     chart({
       title: 'Rate budget used',
       description: 'Share of what an account may send in a minute.',
-      queries: [{ expr: 'max by (account) (ebb_api_budget_used_ratio)', legend: '{{account}}' }],
+      queries: [{ expr: 'max by (account) (ebb_api_budget_used_ratio{account=~"$account"})', legend: '{{account}}' }],
       unit: 'percentunit',
       width: 8,
     }),
@@ -90,7 +113,7 @@ function controlApi(): Panel[] {
     numbers({
       title: 'Keys',
       description: 'Whether the keys of the account are accepted.',
-      queries: [{ expr: 'min by (account) (ebb_api_key_valid)', legend: '{{account}}' }],
+      queries: [{ expr: 'min by (account) (ebb_api_key_valid{account=~"$account"})', legend: '{{account}}' }],
       names: { '0': 'refused', '1': 'accepted' },
       width: 8,
       height: 8,

@@ -172,14 +172,39 @@ export function labelVariable(options: {
   return single ? variable : variable.multi(true).includeAll(true).allValue('.*');
 }
 
-export const PROJECT = { name: 'project', label: 'Project', metric: 'ebb_compute_info', labelName: 'project' };
+export const ACCOUNT = { name: 'account', label: 'Account', metric: 'ebb_compute_info', labelName: 'account' };
+export const OWNER = {
+  name: 'owner',
+  label: 'Owner',
+  metric: 'ebb_compute_info{account=~"$account"}',
+  labelName: 'owner',
+};
+
+const CHOSEN_INFO = 'ebb_compute_info{account=~"$account", owner=~"$owner"}';
+
+export const PROJECT = { name: 'project', label: 'Project', metric: CHOSEN_INFO, labelName: 'project' };
 export const COMPUTE = {
   name: 'compute',
   label: 'Compute',
-  metric: 'ebb_compute_info{project=~"$project"}',
+  metric: CHOSEN_INFO.replace('}', ', project=~"$project"}'),
   labelName: 'compute',
 };
-export const POLICY = { name: 'policy', label: 'Policy', metric: 'ebb_policy_info', labelName: 'policy' };
+export const POLICY = {
+  name: 'policy',
+  label: 'Policy',
+  metric: 'ebb_policy_info{owner=~"$owner"}',
+  labelName: 'policy',
+};
+
+/** Of series with the labels `project` and `compute`, those of the chosen accounts and owners. */
+export function ofChosenOwners(expr: string): string {
+  return `(${expr} and on (project, compute) ${CHOSEN_INFO})`;
+}
+
+/** Of series with the label `policy`, those of the policies of the chosen owners. */
+export function ofOwnedPolicies(expr: string): string {
+  return `(${expr} and on (policy) ebb_policy_info{owner=~"$owner"})`;
+}
 
 /**
  * A per-compute series, once for each compute: for a moment, when one daemon takes over from another, two may export it.
@@ -187,7 +212,7 @@ export const POLICY = { name: 'policy', label: 'Policy', metric: 'ebb_policy_inf
  */
 export function ofComputes(metric: string, matchers = ''): string {
   const all = ['project=~"$project"', 'compute=~"$compute"', ...(matchers === '' ? [] : [matchers])];
-  return `max by (project, compute) (${metric}{${all.join(', ')}})`;
+  return `max by (project, compute) ${ofChosenOwners(`${metric}{${all.join(', ')}}`)}`;
 }
 
 /** Median and 95th percentile of a histogram, by labels. */

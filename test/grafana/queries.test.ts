@@ -48,6 +48,27 @@ describe('the dashboards', () => {
     expect(wrong).toEqual([]);
   });
 
+  it.each(DASHBOARD_FILES)('%s can be filtered by account and owner, and has a query for each', (file) => {
+    const names = dashboardJson(file).templating.list.map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(['account', 'owner']));
+    const asked = dashboardQueries().filter(({ name }) => name.startsWith(file));
+    expect(asked.some(({ expr }) => expr.includes('account=~"$account"'))).toBe(true);
+    expect(asked.some(({ expr }) => expr.includes('owner=~"$owner"'))).toBe(true);
+  });
+
+  it('filter all that has an owner or account, itself or by its compute or policy', () => {
+    const unfiltered = dashboardQueries().filter(({ expr }) => {
+      const { selectors } = namesIn(filledIn(expr));
+      const filters = (label: string) => selectors.some(({ labels }) => labels.includes(label));
+      const has = (label: string) => selectors.some(({ metric }) => known.get(metric)?.has(label));
+      return (
+        ['account', 'owner'].some((label) => has(label) && !filters(label)) ||
+        ((has('compute') || has('policy')) && !filters('owner'))
+      );
+    });
+    expect(unfiltered).toEqual([]);
+  });
+
   it.each(DASHBOARD_FILES)('%s describes every panel, and calls no two alike', (file) => {
     const panels = dashboardJson(file).panels.filter(({ targets }) => targets !== undefined);
     expect(panels.filter(({ description }) => !description)).toEqual([]);
