@@ -65,7 +65,8 @@ async function readAgreed(path: string) {
 }
 
 async function planNow(applying: Applying): Promise<Planning> {
-  const planned = await applying.plan();
+  const { withProgress } = await import('./past/progress.ts');
+  const planned = await withProgress(({ fleet }) => applying.plan(fleet));
   if (!planned.ok) throw new UserError(planned.problem);
   const { missing } = planned.value;
   if (missing.length === 0) return planned.value;

@@ -70,6 +70,7 @@ async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise
     readUsageProfiles,
     settingsOrFail,
     teamsIn,
+    withProgress,
   } = await parts();
   const { config: configFile, apiUrl, queueUrl } = flags;
   const pricing = settingsOrFail({ configFile, flags: { apiUrl, queueUrl } });
@@ -83,7 +84,9 @@ async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise
   const zone = displayZone(flags.zone, [after.set, before.set]);
   const span = readSpan(flags, { zone, nowMs });
   const selectsByBranch = before.selectsByBranch || after.selectsByBranch || filtersByBranch(flags);
-  const read = await readForForecast({ settings: pricing, fleetFile: flags.fleet, selectsByBranch, nowMs });
+  const read = await withProgress(({ fleet }) =>
+    readForForecast({ settings: pricing, fleetFile: flags.fleet, selectsByBranch, nowMs, onProgress: fleet }),
+  );
   if (!read.ok) throw new UserError(read.problem);
   const { knownAtMs, missing, notes } = read.value;
   const computes = read.value.subjects.map(({ compute }) => compute);
@@ -108,18 +111,20 @@ async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise
 }
 
 async function parts() {
-  const [domain, comparing, settings, loading, reading, zones, outlooks, spans, usage, copies] = await Promise.all([
-    import('../domain/policy/compiled-policies.ts'),
-    import('./diff/compare.ts'),
-    import('./or-fail.ts'),
-    import('./or-fail.ts'),
-    import('../compose/foreseeing.ts'),
-    import('./forecast/local-time.ts'),
-    import('./forecast/outlook.ts'),
-    import('./forecast/span.ts'),
-    import('./forecast/known-usage.ts'),
-    import('./diff/teams-of-copy.ts'),
-  ]);
+  const [domain, comparing, settings, loading, reading, zones, outlooks, spans, usage, copies, progress] =
+    await Promise.all([
+      import('../domain/policy/compiled-policies.ts'),
+      import('./diff/compare.ts'),
+      import('./or-fail.ts'),
+      import('./or-fail.ts'),
+      import('../compose/foreseeing.ts'),
+      import('./forecast/local-time.ts'),
+      import('./forecast/outlook.ts'),
+      import('./forecast/span.ts'),
+      import('./forecast/known-usage.ts'),
+      import('./diff/teams-of-copy.ts'),
+      import('./past/progress.ts'),
+    ]);
   return {
     ...domain,
     comparing,
@@ -131,6 +136,7 @@ async function parts() {
     ...spans,
     ...usage,
     ...copies,
+    ...progress,
   };
 }
 

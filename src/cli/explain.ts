@@ -61,21 +61,24 @@ function atOnceNote(computes: readonly EvaluatedCompute[]): string[] {
 async function explanationOf(name: string, flags: DecidingFlags) {
   const atMs = instantOf(flags.at);
   const { settings, policies } = await settingsAndPolicies(flags);
-  const [{ planOnce }, { decide }, { findCompute }] = await Promise.all([
+  const [{ planOnce }, { decide }, { findCompute }, { withProgress }] = await Promise.all([
     import('../compose/planning.ts'),
     import('../domain/decide/decide.ts'),
     import('./explain/find-compute.ts'),
+    import('./past/progress.ts'),
   ]);
   const options = { settings, policies, fleetFile: flags.fleet, atMs, mode: 'enforce' } as const;
   const [project, second] = name.split('/');
   const compute = second === undefined ? name : undefined;
-  const first = await planOnce({ ...options, ...(compute === undefined ? { project } : { compute }) });
+  const first = await withProgress(({ fleet }) =>
+    planOnce({ ...options, ...(compute === undefined ? { project } : { compute }), onProgress: fleet }),
+  );
   const isThere = ({ plan: { computes } }: Planning) => computes.some((one) => one.compute.computeId === compute);
   // What is stored may name a project that the compute is no longer in, and a name may be of a compute or of a project.
   const serves = first.ok
     ? compute === undefined || first.value.project === undefined || isThere(first.value)
     : compute !== undefined;
-  const result = serves ? first : await planOnce(options);
+  const result = serves ? first : await withProgress(({ fleet }) => planOnce({ ...options, onProgress: fleet }));
   if (!result.ok) throw new UserError(result.problem);
   const { plan, situation, project: alone } = result.value;
   const planned = findCompute(plan.computes, name);

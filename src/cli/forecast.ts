@@ -58,13 +58,16 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
     readSpan,
     readUsageProfiles,
     selectComputes,
+    withProgress,
   } = await parts();
   const nowMs = Date.now();
   const zone = displayZone(flags.zone, [set]);
   const span = readSpan(flags, { zone, nowMs });
   const compiled = compilePolicies(set);
   const selectsByBranch = compiled.selectsByBranch || filtersByBranch(flags);
-  const read = await readForForecast({ settings, fleetFile: flags.fleet, selectsByBranch, nowMs });
+  const read = await withProgress(({ fleet }) =>
+    readForForecast({ settings, fleetFile: flags.fleet, selectsByBranch, nowMs, onProgress: fleet }),
+  );
   if (!read.ok) throw new UserError(read.problem);
   const { knownAtMs, missing, notes, budgets } = read.value;
   const policies = withBudgetSteps(
@@ -87,7 +90,7 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
 }
 
 async function parts() {
-  const [policies, reading, zones, outlooks, spans, usage, selecting] = await Promise.all([
+  const [policies, reading, zones, outlooks, spans, usage, selecting, progress] = await Promise.all([
     import('../domain/policy/compiled-policies.ts'),
     import('../compose/foreseeing.ts'),
     import('./forecast/local-time.ts'),
@@ -95,8 +98,9 @@ async function parts() {
     import('./forecast/span.ts'),
     import('./forecast/known-usage.ts'),
     import('./select-named.ts'),
+    import('./past/progress.ts'),
   ]);
-  return { ...policies, ...reading, ...zones, ...outlooks, ...spans, ...usage, ...selecting };
+  return { ...policies, ...reading, ...zones, ...outlooks, ...spans, ...usage, ...selecting, ...progress };
 }
 
 async function asJson(span: Span, outlooks: readonly Outlook[], known: KnownBudgets): Promise<string> {

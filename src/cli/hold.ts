@@ -27,7 +27,7 @@ has not discovered yet.`;
 export function holdCommand(): Command {
   return withAccessFlags(new Command('hold'))
     .description('set size or timeout of a compute for a while, or keep it as it is')
-    .argument('<COMPUTE>', 'id of the compute')
+    .argument('<COMPUTE>', 'id of the compute, PROJECT/COMPUTE, or a project that has only one')
     .requiredOption('--for <duration>', 'how long: 1s to 90d', parseFor)
     .requiredOption('--reason <text>', 'why, for the others')
     .option('--owner <name>', 'who (default: the user)')

@@ -52,13 +52,12 @@ async function plan(names: string[], flags: PlanFlags): Promise<void> {
     throw new UserError('--out keeps the whole plan; leave out names, --owner and --select');
   }
   const { settings, policies } = await settingsAndPolicies(flags);
-  const { planOnce, fleetPlanJson, showProgress, displayZone, selectComputes } = await parts();
+  const { planOnce, fleetPlanJson, withProgress, displayZone, selectComputes } = await parts();
   const zone = displayZone(flags.zone, [policies]);
-  const progress = showProgress(process.stderr);
-  const planned = await planOnce({
-    ...{ settings, policies, fleetFile: flags.fleet, atMs, mode: flags.mode, readBranches: filtersByBranch(flags) },
-    onProgress: (projectsRead, projects) => progress.fleet({ projectsRead, projects }),
-  }).finally(progress.end);
+  const wanted = { settings, policies, fleetFile: flags.fleet, atMs, mode: flags.mode };
+  const planned = await withProgress(({ fleet }) =>
+    planOnce({ ...wanted, readBranches: filtersByBranch(flags), onProgress: fleet }),
+  );
   if (!planned.ok) throw new UserError(planned.problem);
   const { policies: compiled, plan: whole } = planned.value;
   const computes = filtered(selectComputes(whole.computes, names), flags, { settings, policies: compiled });

@@ -2,7 +2,7 @@ import { type FleetReading, readFleet } from '../app/fleet/read-fleet.ts';
 import { openForReading, type Reading } from '../compose/reading.ts';
 import type { Settings } from '../settings.ts';
 import { UserError } from './fail.ts';
-import { showProgress } from './past/progress.ts';
+import { withProgress } from './past/progress.ts';
 
 export interface ReadFleet extends Omit<FleetReading, 'errors'> {
   /** What could not be read, one line each. */
@@ -16,13 +16,11 @@ export interface ReadFleet extends Omit<FleetReading, 'errors'> {
 export async function readFleetOrFail(settings: Settings, { partial }: { partial: boolean }): Promise<ReadFleet> {
   const opened = await openForReading({ settings });
   if (!opened.ok) throw new UserError(opened.problem);
-  const progress = showProgress(process.stderr);
+  const { api } = opened.value;
   try {
-    const fleet = await readFleet({ api: opened.value.api, readBranches: true, onProgress: progress.fleet });
-    progress.end();
-    return evaluate(fleet, opened.value, partial);
+    const reading = await withProgress(({ fleet }) => readFleet({ api, readBranches: true, onProgress: fleet }));
+    return evaluate(reading, opened.value, partial);
   } finally {
-    progress.end();
     await opened.value.close();
   }
 }

@@ -16,7 +16,7 @@ field again that it had left alone because it was changed back too often.`;
 export function releaseCommand(): Command {
   return withAccessFlags(new Command('release'))
     .description('end holds, stopped fights and the respect for manual changes')
-    .argument('[COMPUTE|HOLD_ID]', 'id of a compute or of a hold')
+    .argument('[COMPUTE|HOLD_ID]', 'id of a compute or of a hold, or a project that has only one compute')
     .option('--budget <name>', 'a budget instead: its steps that limit now end, and do not begin again this month')
     .option('--owner <name>', 'who (default: the user)')
     .addHelpText('after', EXAMPLES)

@@ -30,7 +30,7 @@ const AT_ONCE = 500;
 export function restoreCommand(): Command {
   return withAccessFlags(new Command('restore'))
     .description('set computes back to what they had before ebb')
-    .argument('[COMPUTE...]', 'ids of computes')
+    .argument('[COMPUTE...]', 'ids of computes, or projects that have only one')
     .option('--all', 'every compute that ebb has changed')
     .option('--from <file>', 'back to the values of this file, as ebb init writes it')
     .option('--now', 'without waiting for sleep: clients are disconnected')

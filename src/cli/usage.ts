@@ -47,17 +47,24 @@ function parseDays(text: string): number {
 }
 
 async function exportUsage({ out, days, config, apiUrl, queueUrl }: ExportFlags): Promise<void> {
-  const [{ settingsOrFail }, { readFleetUsage }, { usageCsvLines }, { join }, { mkdir }] = await Promise.all([
-    import('./or-fail.ts'),
-    import('../compose/usage.ts'),
-    import('./usage/usage-csv.ts'),
-    import('node:path'),
-    import('node:fs/promises'),
-  ]);
+  const [{ settingsOrFail }, { readFleetUsage }, { usageCsvLines }, { withProgress }, { join }, { mkdir }] =
+    await Promise.all([
+      import('./or-fail.ts'),
+      import('../compose/usage.ts'),
+      import('./usage/usage-csv.ts'),
+      import('./past/progress.ts'),
+      import('node:path'),
+      import('node:fs/promises'),
+    ]);
   const settings = settingsOrFail({ configFile: config, flags: { apiUrl, queueUrl } });
   const nowMs = Date.now();
   const operations: string[] = [];
-  const found = await readFleetUsage({ settings, nowMs, operations: { days, lines: operations } });
+  const found = await withProgress((progress) =>
+    readFleetUsage({
+      ...{ settings, nowMs, onProgress: progress.fleet },
+      operations: { days, lines: operations, onProgress: progress.operations },
+    }),
+  );
   if (!found.ok) throw new UserError(found.problem);
   const { usages, missing } = found.value;
   await mkdir(out, { recursive: true });

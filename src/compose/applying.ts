@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { systemClock } from '../adapters/clock/system-clock.ts';
 import { createGroupBudget } from '../adapters/control-api/group-budget.ts';
 import { createFleet } from '../app/fleet/fleet.ts';
+import type { OnProgress } from '../app/fleet/read-fleet.ts';
 import { createOperationDurations } from '../app/operations/durations.ts';
 import { createSlots } from '../app/operations/restart-slots.ts';
 import {
@@ -37,7 +38,7 @@ type Listeners = Pick<ApplyPlanOptions, 'signal' | 'onBegin' | 'onEnd'>;
 /** A writer besides the daemons: with their leases, their store, and their part of the rate budget. */
 export interface Applying {
   /** Reads the fleet and plans for now, as enforce mode would. */
-  plan(): Promise<Result<Planning>>;
+  plan(onProgress?: OnProgress): Promise<Result<Planning>>;
   applyPlan(planning: Planning, listeners: Listeners): Promise<Map<EvaluatedCompute, AppliedChange>>;
   close(): Promise<void>;
 }
@@ -63,7 +64,7 @@ export async function openApplying(options: { settings: Settings; policies: Poli
   return {
     ok: true,
     value: {
-      plan: () => planReading({ settings, policies, mode: 'enforce', reading, store, notes: [] }),
+      plan: (onProgress) => planReading({ settings, policies, mode: 'enforce', reading, store, notes: [], onProgress }),
       applyPlan: (planning, listeners) =>
         applyPlan({
           deps: depsOf({ settings, api, store, reportEvent: memory.remember }, planning),

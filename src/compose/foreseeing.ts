@@ -1,4 +1,4 @@
-import { readFleet, refusedNotes } from '../app/fleet/read-fleet.ts';
+import { type OnProgress, readFleet, refusedNotes } from '../app/fleet/read-fleet.ts';
 import type { Result } from '../common/result.ts';
 import type { BudgetOutlook } from '../domain/budget/expected-steps.ts';
 import type { ForecastSubject } from '../domain/forecast/alike.ts';
@@ -18,6 +18,8 @@ export interface ForeseeingOptions {
   selectsByBranch: boolean;
   /** Now, milliseconds since the epoch. */
   nowMs: number;
+  /** Called with how far the reading of the fleet has come. */
+  onProgress?: OnProgress;
 }
 
 /** A fleet as a forecast starts from it. */
@@ -71,11 +73,11 @@ async function openAndRead(
 }
 
 async function readSubjects(
-  { selectsByBranch, nowMs }: ForeseeingOptions,
+  { selectsByBranch, nowMs, onProgress }: ForeseeingOptions,
   { api, facts, explain, takenAtMs }: Reading,
   { readFacts, notes }: { readFacts: ReadFacts; notes: readonly string[] },
 ): Promise<Result<Foreseeing>> {
-  const fleet = await readFleet({ api, readBranches: selectsByBranch });
+  const fleet = await readFleet({ api, readBranches: selectsByBranch, onProgress });
   const missing = fleet.errors.map(explain);
   const [first] = missing;
   if (first !== undefined && fleet.projects.length === 0) return { ok: false, problem: first };

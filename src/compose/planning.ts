@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type FleetReading, readFleet, refusedNotes } from '../app/fleet/read-fleet.ts';
+import { type FleetReading, type OnProgress, readFleet, refusedNotes } from '../app/fleet/read-fleet.ts';
 import { findInStore } from '../app/operator/find-compute.ts';
 import { spansOf } from '../app/usage/budget-store.ts';
 import type { Result } from '../common/result.ts';
@@ -32,8 +32,8 @@ export interface PlanningOptions {
   compute?: string | undefined;
   /** Whether branches are read also where no policy selects by them. */
   readBranches?: boolean;
-  /** Called with how many projects have been read, and of how many. */
-  onProgress?: (read: number, projects: number) => void;
+  /** Called with how far the reading of the fleet has come. */
+  onProgress?: OnProgress | undefined;
 }
 
 export interface Planning {
@@ -108,7 +108,7 @@ export async function planReading(
     api: reading.api,
     readBranches: policies.selectsByBranch || options.readBranches === true,
     project,
-    ...(onProgress && { onProgress: ({ projectsRead, projects }) => onProgress(projectsRead, projects) }),
+    onProgress,
   });
   const missing = fleet.errors.map((error) => reading.explain(error));
   const [first] = missing;

@@ -1,5 +1,5 @@
-import { type FleetProgress, readFleet } from '../app/fleet/read-fleet.ts';
-import { readOperations } from '../app/fleet/read-operations.ts';
+import { type OnProgress, readFleet } from '../app/fleet/read-fleet.ts';
+import { type OperationsProgress, readOperations } from '../app/fleet/read-operations.ts';
 import { readKnownUsage } from '../app/usage/known-usage.ts';
 import type { OrganizationUsage } from '../app/usage/read-usage.ts';
 import { type KeptTrial, readTrialDays, type TrialDays } from '../app/usage/trial-days.ts';
@@ -36,9 +36,9 @@ export interface FleetUsageOptions {
   /** Whether names of branches matter: they cost a request for each project. */
   readBranches?: boolean;
   /** Called with how far the reading of the fleet has come. */
-  onProgress?: (progress: FleetProgress) => void;
+  onProgress?: OnProgress;
   /** Reads operations, too: gets `operations.csv` line by line. */
-  operations?: { days: number; lines: string[] };
+  operations?: { days: number; lines: string[]; onProgress?: (progress: OperationsProgress) => void };
   /** Reads what daemons keep of a trial, too. */
   trial?: Pick<KeptTrial, 'name' | 'units'>;
 }
@@ -67,7 +67,7 @@ async function readAll(
   { settings, nowMs, operations, trial, onProgress, readBranches = false }: FleetUsageOptions,
 ): Promise<FleetUsage> {
   const { api, explain, stored } = sources;
-  const fleet = await readFleet({ api, readBranches, ...(onProgress && { onProgress }) });
+  const fleet = await readFleet({ api, readBranches, onProgress });
   const { usages, missing } = await usageOfProjects(sources, { ...fleet, settings, nowMs });
   missing.unshift(...fleet.errors.map(explain));
   if (operations) missing.push(...(await addOperations(api, fleet.projects, { ...operations, nowMs })).map(explain));
@@ -79,8 +79,8 @@ async function readAll(
 }
 
 /**
- * The usage of projects that were read already: of what daemons have collected, or, of few projects, of the control API. Empty where it
- * can't be read.
+ * The usage of projects that were read already: of what daemons have collected, or, of few projects, of the control API. `missing` says,
+ * one line each, what can't be read.
  */
 export async function readUsageOf(options: {
   settings: Settings;
@@ -88,19 +88,21 @@ export async function readUsageOf(options: {
   nowMs: number;
   /** Of more projects the control API is not asked. */
   mostProjectsAsked: number;
-}): Promise<UsageSeries[]> {
+}): Promise<{ series: UsageSeries[]; missing: string[] }> {
   const { settings, projects, nowMs, mostProjectsAsked } = options;
-  if (organizationsOf(projects, settings.accounts).length === 0) return [];
   const opened = await openForReading({ settings });
-  if (!opened.ok) return [];
+  if (!opened.ok) return { series: [], missing: [opened.problem] };
   const { api, explain, close } = opened.value;
   const stored = await openStoredUsage(settings);
-  const refused = { code: 'not_found', route: 'usage', message: 'too many projects to ask for' } as const;
+  const message = `the control API is asked for at most ${mostProjectsAsked} projects: give --usage FILE (ebb usage export), or start ebb run, which collects it`;
+  const refused = { code: 'not_found', route: 'usage', message } as const;
   const isAsked = projects.length <= mostProjectsAsked;
-  const usageApi = { ...api, usage: isAsked ? api.usage : async () => ({ ok: false as const, error: refused }) };
+  const sources = isAsked
+    ? { api, explain, stored }
+    : { api: { ...api, usage: async () => ({ ok: false as const, error: refused }) }, explain: () => message, stored };
   try {
-    const { usages } = await usageOfProjects({ api: usageApi, explain, stored }, { projects, settings, nowMs });
-    return usages.flatMap(({ series }) => series);
+    const { usages, missing } = await usageOfProjects(sources, { projects, settings, nowMs });
+    return { series: usages.flatMap(({ series }) => series), missing };
   } finally {
     await stored?.close();
     await close();
@@ -165,12 +167,13 @@ export async function usageOfProjects(
 async function addOperations(
   api: Reading['api'],
   projects: readonly Project[],
-  { days, lines, nowMs }: { days: number; lines: string[]; nowMs: number },
+  { days, lines, onProgress, nowMs }: NonNullable<FleetUsageOptions['operations']> & { nowMs: number },
 ): Promise<ControlApiError[]> {
   lines.push(OPERATIONS_HEADER);
   const sinceMs = nowMs - days * DAY_MS;
   const { errors } = await readOperations({
     ...{ api, projects, sinceMs, nowMs, monotonicMs: () => performance.now() },
+    ...(onProgress && { onProgress }),
     onPage(_, page) {
       for (const { totalDurationMs, ...operation } of page) {
         if (operation.createdAtMs < sinceMs) continue;

@@ -1,5 +1,12 @@
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
+import type { OnProgress } from '../../src/app/fleet/read-fleet.ts';
 import { showProgress } from '../../src/cli/past/progress.ts';
+import { readForForecast } from '../../src/compose/foreseeing.ts';
+import { planOnce } from '../../src/compose/planning.ts';
+import { readFleetUsage } from '../../src/compose/usage.ts';
+import type { PolicySet } from '../../src/domain/policy/policy.ts';
+import { readSettings } from '../../src/settings.ts';
+import { makeFolder, startTestPlatform } from '../support/platform.ts';
 
 function progressOn(isTTY: boolean) {
   const written: string[] = [];
@@ -30,4 +37,29 @@ it('writes a line each ten seconds where there is no terminal', () => {
   for (let second = 0; second <= 35; second += 1) readAt(1000 * second, second);
   end();
   expect(written).toEqual([10, 20, 30].map((read) => `reading the fleet: ${read} of 300 projects\n`));
+});
+
+/** What commands read the fleet with. */
+const READINGS = {
+  'plan, explain': planOnce,
+  'forecast, diff, savings': readForForecast,
+  'cost, usage': readFleetUsage,
+};
+
+it.each(Object.entries(READINGS))('is told by what %s read the fleet with', async (_, read) => {
+  const platform = await startTestPlatform({ one: {}, two: {} });
+  onTestFinished(() => platform.close());
+  const folder = await makeFolder();
+  onTestFinished(() => folder.remove());
+  const env = { EBB_API_URL: platform.url, EBB_API_KEY: platform.apiKey };
+  const settings = readSettings({ env, cwd: folder.path });
+  if (!settings.ok) throw new Error(settings.problems.join('\n'));
+  const told: Parameters<OnProgress>[0][] = [];
+  const policies: PolicySet = { hash: 'test', policies: [] } as unknown as PolicySet;
+  const reading = await read({
+    ...{ settings: settings.settings, policies, mode: 'observe', selectsByBranch: false, nowMs: Date.now() },
+    onProgress: (progress) => told.push(progress),
+  });
+  expect(reading).toMatchObject({ ok: true });
+  expect(told.at(-1)).toEqual({ projectsRead: 2, projects: 2, computes: 2 });
 });

@@ -61,9 +61,11 @@ describe('what is expected of a week', () => {
     expect(profile && expectedCuHours([segment(HAD, 5, 5.5)], profile, HAD).mid).toBeCloseTo(0.5, 9);
   });
 
-  it('is unknown with less than a week of known hours', () => {
+  it('is unknown with less than six days of known hours', () => {
     expect(usageProfile(hours((hour) => (hour === 3 ? 1 : null)))).toBeUndefined();
     expect(usageProfile([])).toBeUndefined();
+    expect(usageProfile(hours(() => 1).slice(0, 143))).toBeUndefined();
+    expect(usageProfile(hours(() => 1).slice(0, 144))).toBeDefined();
   });
 
   it('takes the widest of two settings that it may have had', () => {

@@ -93,8 +93,10 @@ policies:
     otherwise: leave
 `;
 
-it('sizes a branch that CI has just made, where the policy acts on what is newly discovered', async () => {
-  const platform = await startTestPlatform({ app: { minCu: 4, maxCu: 8, branch: { name: 'main', default: true } } });
+it('sizes a branch that CI has just made within a minute, and drops no client', async () => {
+  const platform = await startTestPlatform({
+    app: { minCu: 4, maxCu: 8, branch: { name: 'main', default: true }, state: 'active', connections: 5 },
+  });
   onTestFinished(() => platform.close());
   const folder = await makeFolder({ 'policy.yaml': NEW_PREVIEWS });
   onTestFinished(() => folder.remove());
@@ -113,13 +115,19 @@ it('sizes a branch that CI has just made, where the policy acts on what is newly
   expect(answer.statusCode).toBe(201);
   const { endpoints } = (await answer.body.json()) as { endpoints: { id: string }[] };
   const id = endpoints[0]?.id as string;
-  const state = async () => {
+  const state = async (computeId: string) => {
     const read = await request(`${platform.origin}/_emulator/state`);
     const { computes } = (await read.body.json()) as { computes: Record<string, unknown>[] };
-    return computes.find((compute) => compute.compute_id === id);
+    return computes.find((compute) => compute.compute_id === computeId);
   };
-  await expect.poll(state, { timeout: 50_000 }).toMatchObject({ min_cu: 0.25, max_cu: 0.25 });
-  expect(await state()).toMatchObject({ connections_dropped: 0 });
+  await expect.poll(() => state(id), { timeout: 60_000 }).toMatchObject({ min_cu: 0.25, max_cu: 0.25 });
+  // The jobs of CI now work on it, and stay connected while the daemon reads the project again.
+  await platform.control(`computes/${id}/connect`, { connections: 2 });
+  const reads = async () => (await platform.requests()).filter(({ path }) => path.endsWith('/projects/app/endpoints'));
+  const before = (await reads()).length;
+  await expect.poll(async () => (await reads()).length, { timeout: 60_000 }).toBeGreaterThan(before);
+  await expect.poll(() => state(id), { timeout: 60_000 }).toMatchObject({ connections: 2, connections_dropped: 0 });
+  expect(await state('ep-app')).toMatchObject({ connections: 5, connections_dropped: 0, restarts: 0, max_cu: 8 });
   expect(
     (await platform.writes()).filter(({ method }) => method === 'PATCH').map(({ path }) => path.split('/').at(-1)),
   ).toEqual([id]);

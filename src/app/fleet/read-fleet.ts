@@ -24,6 +24,8 @@ export interface FleetReading {
   errors: ControlApiError[];
 }
 
+export type OnProgress = (progress: FleetProgress) => void;
+
 export interface ReadFleetOptions {
   api: Pick<ControlApi, 'listProjects' | 'listComputes' | 'listBranches'>;
   /** Also reads names and roles of branches: one request more for each project with computes. */
@@ -33,7 +35,7 @@ export interface ReadFleetOptions {
   /** Only the computes of these projects are read; of all if absent. */
   projectIds?: ReadonlySet<string> | undefined;
   concurrency?: number;
-  onProgress?: (progress: FleetProgress) => void;
+  onProgress?: OnProgress | undefined;
   signal?: AbortSignal;
 }
 

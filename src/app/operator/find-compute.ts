@@ -35,7 +35,9 @@ export async function findCompute(parts: OperatorParts, written: string): Promis
       ),
     );
   const found = ofProject[0] ?? (isId(written) ? await findInStore(parts, written) : undefined);
-  return found ? { ok: true, value: found } : fail('not_found', unknownCompute(written));
+  if (found) return { ok: true, value: found };
+  const hint = parts.daemon ? '' : '; a store knows projects by id only, a daemon (--url) by name too';
+  return fail('not_found', `${unknownCompute(written)}${hint}`);
 }
 
 async function computesOf({ daemon, store }: OperatorParts, project: string): Promise<ComputePlace[]> {

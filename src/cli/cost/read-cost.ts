@@ -115,15 +115,13 @@ async function fromApi(
   policies: CompiledPolicies | undefined,
   { nowMs, byBranch }: { nowMs: number; byBranch: boolean },
 ): Promise<Found> {
-  const [{ readFleetUsage }, { showProgress }] = await Promise.all([
+  const [{ readFleetUsage }, { withProgress }] = await Promise.all([
     import('../../compose/usage.ts'),
     import('../past/progress.ts'),
   ]);
   const readBranches =
     byBranch || policies?.selectsByBranch === true || settings.owners.some(([glob]) => glob.includes('/'));
-  const progress = showProgress(process.stderr);
-  const wanted = { settings, nowMs, readBranches, onProgress: progress.fleet };
-  const read = await readFleetUsage(wanted).finally(progress.end);
+  const read = await withProgress(({ fleet }) => readFleetUsage({ settings, nowMs, readBranches, onProgress: fleet }));
   if (!read.ok) throw new UserError(read.problem);
   const { usages, missing } = read.value;
   if (usages.length === 0) {

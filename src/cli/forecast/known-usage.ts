@@ -1,3 +1,4 @@
+import { organizationsOf } from '../../app/usage/usage-account.ts';
 import type { Foreseeing } from '../../compose/foreseeing.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { FEWEST_HOURS, knownHours, type UsageProfile, usageProfile } from '../../domain/forecast/expected.ts';
@@ -5,13 +6,16 @@ import { type UsageSeries, unitName } from '../../domain/usage/usage.ts';
 import type { Settings } from '../../settings.ts';
 import { writeErrLine } from '../output.ts';
 
-/** Of more projects usage is only read from what daemons have collected: the routes for usage allow few requests. */
-const MOST_PROJECTS_ASKED = 200;
+/** Of more projects usage is only read from what daemons have collected: this many take some 25 requests, which is what a minute allows. */
+const MOST_PROJECTS_ASKED = 500;
 
 /** What each compute used by hour of the week, by its id; without those of which it is not known. */
 export type UsageProfiles = ReadonlyMap<string, UsageProfile>;
 
-/** From a file, from what daemons have collected, or from the control API. Nothing where none of them has it. */
+/**
+ * From a file, from what daemons have collected, or from the control API. Where none of them has it there is nothing, and notes on
+ * standard error say why.
+ */
 export async function readUsageProfiles(options: {
   settings: Settings;
   usageFile: string | undefined;
@@ -26,14 +30,29 @@ export async function readUsageProfiles(options: {
     const ofUnit = (projectId: string, branchId: string | null) =>
       computes.filter((one) => one.projectId === projectId && (branchId === null || one.branchId === branchId)).length;
     const series = await readUsageCsv(usageFile, ({ projectId, branchId }) => ofUnit(projectId, branchId) || undefined);
-    const profiles = profilesOf(computes, series);
-    if (profiles.size === 0) writeErrLine(`note: ${usageFile}: ${whyNothing(computes, series)}`);
-    return profiles;
+    return profilesOrWhyNone(computes, series, { from: usageFile, missing: [] });
   }
   if (fleetFile !== undefined) return new Map();
   const { readUsageOf } = await import('../../compose/usage.ts');
   const { settings, projects, nowMs } = options;
-  return profilesOf(computes, await readUsageOf({ settings, projects, nowMs, mostProjectsAsked: MOST_PROJECTS_ASKED }));
+  if (organizationsOf(projects, settings.accounts).length === 0) return new Map();
+  const asked = { settings, projects, nowMs, mostProjectsAsked: MOST_PROJECTS_ASKED };
+  const { series, missing } = await readUsageOf(asked);
+  return profilesOrWhyNone(computes, series, { from: 'usage', missing });
+}
+
+function profilesOrWhyNone(
+  computes: readonly Compute[],
+  series: readonly UsageSeries[],
+  { from, missing }: { from: string; missing: readonly string[] },
+): UsageProfiles {
+  const profiles = profilesOf(computes, series);
+  if (profiles.size > 0) return profiles;
+  const isRead = series.length > 0 || missing.length === 0;
+  for (const line of [...missing, ...(isRead ? [`${from}: ${whyNothing(computes, series)}`] : [])]) {
+    writeErrLine(`note: ${line}`);
+  }
+  return profiles;
 }
 
 /** A compute's usage is that of its branch or project, where it is the only one there: usage never says which compute it was. */

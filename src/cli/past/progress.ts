@@ -41,6 +41,18 @@ export function showProgress(
   };
 }
 
+type Progress = ReturnType<typeof showProgress>;
+
+/** Shows on standard error how far a reading has come, until it ends. */
+export async function withProgress<T>(read: (progress: Progress) => Promise<T>): Promise<T> {
+  const progress = showProgress(process.stderr);
+  try {
+    return await read(progress);
+  } finally {
+    progress.end();
+  }
+}
+
 function timeLeft(ms: number): string {
   return ms < 90_000 ? `${Math.ceil(ms / 1000)} s` : `${Math.ceil(ms / 60_000)} min`;
 }

@@ -18,6 +18,7 @@ import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings.ts';
 import { UserError } from '../fail.ts';
 import { type FilterFlags, filtered, filtersByBranch } from '../filter.ts';
+import { withProgress } from '../past/progress.ts';
 import { type DecidingFlags, settingsAndPolicies } from '../plan/common-flags.ts';
 
 /** Of `ebb savings`. */
@@ -60,7 +61,9 @@ export async function readTrial(flags: SavingsFlags): Promise<TrialRead> {
   const policies = compilePolicies(set);
   const nowMs = Date.now();
   const selectsByBranch = policies.selectsByBranch || filtersByBranch(flags);
-  const read = await readForForecast({ settings, fleetFile: flags.fleet, selectsByBranch, nowMs });
+  const read = await withProgress(({ fleet }) =>
+    readForForecast({ settings, fleetFile: flags.fleet, selectsByBranch, nowMs, onProgress: fleet }),
+  );
   if (!read.ok) throw new UserError(read.problem);
   const index = set.policies.indexOf(trial);
   const wanted = filtered(read.value.subjects, flags, { settings, policies });
@@ -106,7 +109,7 @@ async function usageKnown(
 ): Promise<Pick<FleetUsage, 'missing' | 'trialDays' | 'policyChanges'> & { series: readonly UsageSeries[] }> {
   if (fleet !== undefined) return { series: [], missing: [], trialDays: new Map() };
   const { readFleetUsage } = await import('../../compose/usage.ts');
-  const read = await readFleetUsage({ settings, nowMs, trial });
+  const read = await withProgress((progress) => readFleetUsage({ settings, nowMs, trial, onProgress: progress.fleet }));
   if (!read.ok) throw new UserError(read.problem);
   const { usages, ...others } = read.value;
   return { ...others, series: usages.flatMap(({ series }) => series) };

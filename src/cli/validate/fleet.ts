@@ -3,6 +3,7 @@ import { openForReading } from '../../compose/reading.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { Settings } from '../../settings.ts';
 import { UserError } from '../fail.ts';
+import { withProgress } from '../past/progress.ts';
 
 /** The fleet against which policies are checked. */
 export interface KnownFleet {
@@ -26,10 +27,9 @@ export async function readKnownFleet(options: {
   if (!opened.ok) throw new UserError(opened.problem);
   const { api, explain, close } = opened.value;
   try {
-    const { projects, computes, branchNamesRefused, errors } = await readFleet({
-      api,
-      readBranches: options.selectsByBranch,
-    });
+    const { projects, computes, branchNamesRefused, errors } = await withProgress(({ fleet }) =>
+      readFleet({ api, readBranches: options.selectsByBranch, onProgress: fleet }),
+    );
     const missing = [...new Set(errors.map(explain))];
     if (projects.length === 0 && missing.length > 0) throw new UserError(missing.join('\n'));
     return { computes, branchNamesRefused, missing, ...(options.fleetFile === undefined && { projects }) };

@@ -7,8 +7,8 @@ import type { Segment } from './walk.ts';
 const HOUR_MS = 3_600_000;
 const WEEK_HOURS = 168;
 
-/** With less than a week of known hours nothing is expected. */
-export const FEWEST_HOURS = WEEK_HOURS;
+/** With fewer known hours nothing is expected. The control API gives the hours of a week, of which the newest are not known yet. */
+export const FEWEST_HOURS = 6 * 24;
 
 /** Measurements are rounded; so much above the minimum is still the minimum. */
 const FLAT = 1.03;
