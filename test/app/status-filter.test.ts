@@ -2,8 +2,11 @@ import { expect, it } from 'vitest';
 import { StatusQuery } from '../../src/adapters/http/api/bodies.ts';
 import type { OperatorParts } from '../../src/app/operator/parts.ts';
 import { status } from '../../src/app/operator/status.ts';
+import { keepSummary } from '../../src/app/usage/cost-summary.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
+import type { CostsDocument } from '../../src/ports/documents.ts';
 import { aCompute, aHold, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
+import { memoryDocumentStore } from '../support/memory-documents.ts';
 
 const NOW_MS = at('2026-03-02T09:00:00Z');
 const of = (project: string, owner: string) => ({
@@ -24,7 +27,7 @@ const parts = {
   store: {
     holds: async () => holds,
     freezes: async () => [],
-    usage: async () => new Map(),
+    ...memoryDocumentStore(),
     outboxCounts: async () => ({ receivers: [], lost: 0 }),
     generation: async () => undefined,
     projectIds: async () => [],
@@ -61,8 +64,8 @@ it('has the costs of an owner alone, and none of a selector; an owner whom nobod
     ...{ at: '', from: '', to: '', known_until: '', owners: [line('team-web', 5), line('gone', 2)] },
     ...{ total: { cu_hours: 70, usd: 7, unknown_hours: 0, projected_usd: null }, would_have_saved: null },
   };
-  const bytes = new TextEncoder().encode(JSON.stringify(costs));
-  const store = { ...parts.store, usage: async () => new Map([['costs', bytes]]) };
+  const store = { ...parts.store, ...memoryDocumentStore() };
+  await keepSummary(store, costs as unknown as CostsDocument);
   const costsOf = async (query: object) => {
     const found = await status({ ...parts, store }, query);
     return found.ok ? (found.value.costs?.total.usd ?? null) : found.error.message;
