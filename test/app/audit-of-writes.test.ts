@@ -12,7 +12,9 @@ const why = [{ code: 'window_open' as const, message: 'size 2 → 4 CU' }];
 const evaluatedCompute = { compute, plan: { why } } as unknown as EvaluatedCompute;
 const policies = compiled({ ...aSchedule(), owner: 'team-web' });
 const current = { policies, revision: 'commit-1', costs: { owners: [] } };
-const deps = { rules: { current }, fleet: { evaluatedOf: () => [] } } as unknown as Parameters<typeof auditOfWrite>[0];
+const deps = { rules: { current }, fleet: { cachedProject: () => undefined } } as unknown as Parameters<
+  typeof auditOfWrite
+>[0];
 const usual = {
   ...{ kind: 'write', policy: 'office-hours', owner: 'team-web', requestId: 'r-1', atMs: 7 },
   ...{ setHash: policies.set.hash, revision: 'commit-1', from: { maxCu: 2 }, to: { maxCu: 4 } },

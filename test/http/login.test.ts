@@ -45,7 +45,7 @@ function daemonParts(log: ReturnType<typeof memoryLog>) {
   const fleet = {
     known,
     evaluatedComputes: () => computes.map(evaluated),
-    evaluatedOf: () => [],
+    cachedProject: () => undefined,
     projectIds: () => [],
   };
   const policies = compiled({ ...aSchedule(), owner: 'shop' });

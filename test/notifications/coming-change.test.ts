@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { evaluate, type Situation } from '../../src/domain/evaluate/evaluate.ts';
-import { comingChange } from '../../src/domain/notifications/coming-change.ts';
+import { actionsAt, comingChange } from '../../src/domain/notifications/coming-change.ts';
 import { aCompute, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
 
 const MINUTE_MS = 60_000;
@@ -19,7 +19,14 @@ function coming(options: {
     ...{ policies: compiled(aSchedule({ disruption: AT_ONCE, ...options.schedule })), compute, record },
     ...{ mode: 'enforce', projectBusy: false, nowMs: EVENING - options.minutesBefore * MINUTE_MS, ...options.also },
   };
-  return comingChange({ compute, record, ...evaluate(situation) }, situation, () => 15 * MINUTE_MS);
+  return comingChange(
+    { compute, record, ...evaluate(situation) },
+    {
+      nowMs: situation.nowMs,
+      actions: (instantMs) => actionsAt(situation, instantMs),
+      beforeMs: () => 15 * MINUTE_MS,
+    },
+  );
 }
 
 describe('a change that is coming', () => {

@@ -3,8 +3,12 @@
  * lost with a daemon and nothing is queued twice.
  */
 
-import { comingChange } from '../../domain/notifications/coming-change.ts';
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import { actionsAt, comingChange } from '../../domain/notifications/coming-change.ts';
 import type { Notification } from '../../domain/notifications/notification.ts';
+import type { Action } from '../../domain/plan/plan.ts';
+import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
+import { computeOwners } from '../../domain/policy/owners.ts';
 import { NO_TEAM } from '../../domain/policy/team-parts.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
@@ -41,12 +45,13 @@ export interface AnnounceDeps extends EvaluateDeps, SetsDeps {
 export function startAnnouncements(deps: AnnounceDeps): Running {
   const { clock, leaderLease, fleet } = deps;
   const queued = new Set<string>();
+  const actions = createKnownActions(deps);
 
   async function search(): Promise<void> {
     const { receivers } = deps.rules.current.notify;
     // At a boundary there is better to do.
     if (!leaderLease.isHeld() || receivers.length === 0 || isAtBoundary(fleet, clock.now())) return;
-    const entries = [...ofComputes(deps), ...outboxEntries(deps.rules.current.notify, await ofFleet(deps))];
+    const entries = [...ofComputes(deps, actions), ...outboxEntries(deps.rules.current.notify, await ofFleet(deps))];
     const fresh = entries.filter(({ id }) => !queued.has(id));
     if (fresh.length === 0) return;
     await deps.store.appendOutbox(fresh);
@@ -57,21 +62,41 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
   return clock.every(SEARCH_EVERY_MS, () => deps.runInBackground('notifications', search));
 }
 
+type ActionsOf = (evaluated: EvaluatedCompute, instantMs: number) => readonly Action[];
+
+/** What would be done to a compute at an instant, decided once for each of its evaluations by the same policies. */
+function createKnownActions(deps: EvaluateDeps): ActionsOf {
+  const known = new WeakMap<EvaluatedCompute, { policies: CompiledPolicies; at: Map<number, readonly Action[]> }>();
+  return (evaluated, instantMs) => {
+    const { policies } = deps.rules.current;
+    const before = known.get(evaluated);
+    const { at } = before?.policies === policies ? before : { at: new Map<number, readonly Action[]>() };
+    known.set(evaluated, { policies, at });
+    const { compute, record } = evaluated;
+    const actions =
+      at.get(instantMs) ?? actionsAt(situationOf(deps, { compute, record, projectBusy: false }), instantMs);
+    at.set(instantMs, actions);
+    return actions;
+  };
+}
+
 /** Changes that will disconnect clients. */
-function ofComputes(deps: AnnounceDeps): OutboxEntry[] {
-  const { policies, notify } = deps.rules.current;
+function ofComputes(deps: AnnounceDeps, actions: ActionsOf): OutboxEntry[] {
+  const { policies, notify, costs } = deps.rules.current;
   const ownLeads = new Map(policies.set.policies.map(({ name, notifyBeforeMs }) => [name, notifyBeforeMs]));
   const beforeMs = (policy: string) => ownLeads.get(policy) ?? notify.beforeMs;
   const longestMs = Math.max(0, ...policies.set.policies.map(({ name }) => beforeMs(name) ?? 0), notify.beforeMs ?? 0);
   if (longestMs === 0) return [];
-  const untilMs = deps.clock.now() + longestMs;
-  return [...deps.fleet.evaluatedComputes()].flatMap((evaluated) => {
-    const { compute, record, plan, nextBoundaryMs } = evaluated;
+  const nowMs = deps.clock.now();
+  const untilMs = nowMs + longestMs;
+  const all = [...deps.fleet.evaluatedComputes()];
+  const ownerOf = computeOwners({ rules: costs.owners, policies, computes: all.map(({ compute }) => compute) });
+  return all.flatMap((evaluated) => {
+    const { compute, plan, nextBoundaryMs } = evaluated;
     if (Math.min(plan.untilMs ?? Number.POSITIVE_INFINITY, nextBoundaryMs ?? Number.POSITIVE_INFINITY) > untilMs)
       return [];
-    const situation = situationOf(deps, { compute, record, projectBusy: false });
-    const coming = comingChange(evaluated, situation, beforeMs);
-    return coming ? entriesOf(deps.rules.current, compute, [coming]) : [];
+    const coming = comingChange(evaluated, { nowMs, actions: (instantMs) => actions(evaluated, instantMs), beforeMs });
+    return coming ? entriesOf(deps.rules.current, ownerOf(compute), [coming]) : [];
   });
 }
 

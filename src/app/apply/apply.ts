@@ -17,6 +17,7 @@ import type { Lease, Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import { type EvaluateDeps, evaluateCompute } from '../evaluate/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
+import { ownersNow } from '../fleet/owner-now.ts';
 import { recordEntries } from '../notifications/notify.ts';
 import { SLOT_RETRY_MS, type Slots } from '../operations/restart-slots.ts';
 import type { Overrides } from '../overrides.ts';
@@ -216,7 +217,7 @@ async function keep(
     .some((other) => other.compute.computeId !== compute.computeId && hasOperationRunning(other.compute, other.record));
   deps.fleet.putEvaluated(evaluateCompute(deps, { compute, record, projectBusy }));
   const change = { compute, before: evaluatedCompute.record, after: record, nowMs: deps.clock.now() };
-  const outbox = recordEntries(deps.rules.current, change);
+  const outbox = recordEntries(deps.rules.current, change, ownersNow(deps));
   if (await deps.store.putRecord(compute.projectId, compute.computeId, record, lease, { audit, outbox })) return;
   await deps.store.appendHistory([audit]);
   const fields = { event: 'ebb.lease_lost', project: compute.projectId, compute: compute.computeId };

@@ -1,20 +1,19 @@
 import { type Compute, hasSettings } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { Action } from '../../domain/plan/plan.ts';
-import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
-import { type OwnerRule, ownersOf } from '../../domain/policy/owners.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { HistoryEntry } from '../../domain/records/history.ts';
 import type { WriteOutcome } from '../../ports/compute-events.ts';
 import type { ControlApiError } from '../../ports/control-api.ts';
 import type { Caller } from '../../ports/operator.ts';
 import type { Fleet } from '../fleet/fleet.ts';
+import { ownersNow } from '../fleet/owner-now.ts';
 import type { CurrentRules } from '../rules.ts';
 import { changeOf, decidedBy } from '../telemetry/history.ts';
 
 export interface AuditDeps {
   rules: CurrentRules;
-  fleet: Pick<Fleet, 'evaluatedOf'>;
+  fleet: Pick<Fleet, 'cachedProject'>;
   /** The person whose command a write is; absent for a daemon. */
   caller?: Caller | undefined;
 }
@@ -61,19 +60,9 @@ export function auditOfConfirmed(
   };
 }
 
-function entryOf({ rules, fleet, caller }: AuditDeps, compute: Compute, kind: HistoryEntry['kind']) {
+function entryOf(deps: AuditDeps, compute: Compute, kind: HistoryEntry['kind']) {
   const { projectId, computeId } = compute;
-  const { policies, costs } = rules.current;
-  const owner = ownerNow(fleet, { owners: costs.owners, policies }, compute);
+  const { rules, caller } = deps;
+  const owner = ownersNow(deps)(compute);
   return { projectId, computeId, kind, ...decidedBy(rules), ...caller, owner };
-}
-
-/** Who owns a compute. */
-export function ownerNow(
-  fleet: Pick<Fleet, 'evaluatedOf'>,
-  { owners, policies }: { owners: readonly OwnerRule[]; policies: CompiledPolicies },
-  compute: Compute,
-): string {
-  const others = fleet.evaluatedOf(compute.projectId).map((one) => one.compute);
-  return ownersOf({ rules: owners, policies, computes: [...others, compute] })(compute);
 }

@@ -6,9 +6,9 @@ import type { Readiness } from '../../ports/documents.ts';
 import type { Caller, OperatorError, OperatorResult } from '../../ports/operator.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
-import { ownerNow } from '../apply/audit.ts';
 import type { Mode } from '../evaluate/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
+import { ownerNow } from '../fleet/owner-now.ts';
 import type { WeekAhead } from './week-ahead.ts';
 
 /** What an operator works with: a daemon's own parts, or a store that was opened for one command. */

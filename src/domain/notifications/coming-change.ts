@@ -7,17 +7,24 @@ import type { Notification } from './notification.ts';
 
 /**
  * The next change that will disconnect clients of a compute, if it is awake and stays as it is: at its next boundary, or when what holds a
- * change back now lets it pass. `beforeMs` says how long before a change by a policy people are told, in milliseconds; undefined: never.
+ * change back now lets it pass. `actions` says what would be done to it at an instant, see {@link actionsAt}; `beforeMs` how long before a
+ * change by a policy people are told, in milliseconds; undefined: never.
  */
 export function comingChange(
   { compute, plan, nextBoundaryMs }: EvaluatedCompute,
-  situation: Situation,
-  beforeMs: (policy: string) => number | undefined,
+  {
+    nowMs,
+    actions,
+    beforeMs,
+  }: {
+    nowMs: number;
+    actions: (instantMs: number) => readonly Action[];
+    beforeMs: (policy: string) => number | undefined;
+  },
 ): Notification | undefined {
-  const { nowMs } = situation;
   const instants = [plan.untilMs, nextBoundaryMs].filter((ms) => ms !== undefined && ms > nowMs) as number[];
   for (const instantMs of instants.toSorted((a, b) => a - b)) {
-    const [action] = actionsAt(situation, instantMs);
+    const [action] = actions(instantMs);
     if (!action?.disconnects) continue;
     const leadMs = beforeMs(action.policy);
     return leadMs !== undefined && instantMs - nowMs <= leadMs
@@ -27,7 +34,8 @@ export function comingChange(
   return undefined;
 }
 
-function actionsAt(situation: Situation, instantMs: number): readonly Action[] {
+/** What would be done to a compute at an instant, if it stays as it is. */
+export function actionsAt(situation: Situation, instantMs: number): readonly Action[] {
   const { plan } = evaluateNow({ ...situation, nowMs: instantMs });
   return plan.verdict === 'act' ? plan.actions : [];
 }

@@ -48,12 +48,21 @@ export function byGlob<T>(rules: readonly GlobRule<T>[]): (compute: Compute) => 
     valueBy([projectId, projectName], [branchId, branchName].flat());
 }
 
+/** Compiled once for each list of rules: it is asked for again with every write and every record. */
+const compiledRules = new WeakMap<readonly GlobRule<unknown>[], readonly ReturnType<typeof compileGlob>[]>();
+
+function globsOf(rules: readonly GlobRule<unknown>[]) {
+  const globs = compiledRules.get(rules) ?? rules.map(([glob]) => compileGlob(glob));
+  compiledRules.set(rules, globs);
+  return globs;
+}
+
 /** By ids and names of a project, and of a branch in it. */
 function firstMatch<T>(rules: readonly GlobRule<T>[]) {
-  const compiled = rules.map(([glob, value]) => ({ matches: compileGlob(glob), value }));
+  const globs = globsOf(rules);
   return (projects: readonly string[], branches: readonly string[]): T | undefined => {
     const names = [...projects, ...projects.flatMap((project) => branches.map((one) => `${project}/${one}`))];
-    return compiled.find(({ matches }) => names.some(matches))?.value;
+    return rules[globs.findIndex((matches) => names.some(matches))]?.[1];
   };
 }
 
