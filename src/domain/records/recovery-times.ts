@@ -16,7 +16,7 @@ export const RECOVERY = {
   /** A job belongs for so long to a worker that shows no sign of life. */
   jobLockMs: 4_000,
   /** How often jobs are looked for whose worker is dead; it takes two looks. */
-  stalledJobsMs: 2_000,
+  stalledJobsMs: 1_000,
   /** The lease of the leader, which lives through several failures to renew it. */
   leaderLeaseMs: 15_000,
 } as const;
