@@ -27,8 +27,7 @@ function group(disruption: object) {
   const evaluatedComputes = () => computes.map((compute) => ({ compute, record: aRecord() })) as never;
   const daemon = () => createSlots({ store, clock, fleet: { evaluatedComputes } });
   return {
-    clock,
-    daemon,
+    ...{ clock, store, daemon },
     take: (slots: ReturnType<typeof daemon>, at: number, isUrgent = false) =>
       slots.take(rules, `ep-${at}`, { policy: 'office-hours', disruption, ...(isUrgent && { urgent: true }) } as never),
   };
@@ -73,6 +72,15 @@ describe('the restarts of a policy within a time', () => {
     expect(await take(slots, 0)).toBe(true);
     for (const at of [1, 2, 3, 4, 5, 6]) expect(await take(slots, at)).toBe(false);
     expect(slots.isFull('office-hours')).toBe(false);
+  });
+
+  it('keep the place at once of an earlier restart, where they are too many', async () => {
+    const { clock, store, daemon, take } = group({ atOnce: 1, atMost: { share: 0.1, windowMs: MINUTE_MS } });
+    const slots = daemon();
+    expect(await take(slots, 0)).toBe(true);
+    await clock.runTo(START + MINUTE_MS);
+    expect([await take(slots, 1), await take(slots, 0)]).toEqual([true, false]);
+    expect(await store.slotsInUse('office-hours', clock.now())).toEqual(['ep-0', 'ep-1']);
   });
 
   it('are not limited by default', async () => {

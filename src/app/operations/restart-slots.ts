@@ -32,7 +32,7 @@ export interface Slots {
 }
 
 interface SlotDeps {
-  store: Pick<Store, 'takeSlot' | 'releaseSlot'>;
+  store: Pick<Store, 'takeSlot' | 'releaseSlot' | 'slotsInUse'>;
   fleet: Pick<Fleet, 'evaluatedComputes'>;
   clock: Pick<Clock, 'now'>;
 }
@@ -40,6 +40,14 @@ interface SlotDeps {
 export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
   const fullUntilMs = new Map<string, number>();
   const atMostFullUntilMs = new Map<string, number>();
+
+  async function takeAtOnce(request: Omit<SlotRequest, 'untilMs'>, urgent: boolean): Promise<boolean> {
+    const { policy, nowMs } = request;
+    const isTaken = await store.takeSlot({ ...request, untilMs: nowMs + OPERATION_DEADLINE_MS });
+    if (isTaken && !urgent) fullUntilMs.delete(policy);
+    if (!isTaken) fullUntilMs.set(policy, nowMs + SLOT_RETRY_MS);
+    return isTaken;
+  }
 
   async function takeAtMost(limit: AtMost, request: Omit<SlotRequest, 'untilMs'>): Promise<boolean> {
     const { policy, nowMs } = request;
@@ -59,13 +67,12 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
       const nowMs = clock.now();
       const { atOnce, atMost } = allowedFor(rules, [...fleet.evaluatedComputes()], action, nowMs);
       const request = { policy, computeId, nowMs };
-      const untilMs = nowMs + OPERATION_DEADLINE_MS;
-      const isTaken = await store.takeSlot({ ...request, allowed: urgent ? UNLIMITED : atOnce, untilMs });
-      if (isTaken && !urgent) fullUntilMs.delete(policy);
-      if (!isTaken) fullUntilMs.set(policy, nowMs + SLOT_RETRY_MS);
+      // What was taken for an earlier restart, which may still be under way, is not given back with this one.
+      const isHeld = atMost !== undefined && (await store.slotsInUse(policy, nowMs)).includes(computeId);
+      const isTaken = await takeAtOnce({ ...request, allowed: urgent ? UNLIMITED : atOnce }, urgent);
       if (!isTaken || !atMost) return isTaken;
       if (await takeAtMost(atMost.limit, { ...request, allowed: urgent ? UNLIMITED : atMost.allowed })) return true;
-      await store.releaseSlot(policy, computeId);
+      if (!isHeld) await store.releaseSlot(policy, computeId);
       return false;
     },
     async release(computeId, policy) {
