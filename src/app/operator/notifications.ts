@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import type { HistoryEntry } from '../../domain/records/history.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type {
@@ -14,6 +15,8 @@ import { auditOf, fail, type OperatorParts } from './parts.ts';
 const MOST_LISTED = 50;
 /** So many dead ones are retried or dropped at a time. */
 const MOST_AT_ONCE = 10_000;
+/** Of these, so many are under way together. */
+const CONCURRENT_WRITES = 32;
 
 /** What waits in the outbox, and what could not be sent. */
 export async function listNotifications({ store }: OperatorParts): Promise<OperatorResult<NotificationsDocument>> {
@@ -49,13 +52,12 @@ export async function retryOrDropNotifications(
   }
   // The line comes first: there may be many entries, and none is touched without it.
   await store.appendHistory([await auditLine(parts, action, { target, count: ids.length })]);
-  const done: string[] = [];
-  for (const id of ids) {
+  const done = await pLimit(CONCURRENT_WRITES).map(ids, async (id) => {
     const isDone =
       action === 'drop' ? await store.removeOutbox(id) : await store.deferOutbox(id, { state: 'waiting', tries: 0 });
-    if (isDone) done.push(id);
-  }
-  return { ok: true, value: { ids: done } };
+    return isDone ? [id] : [];
+  });
+  return { ok: true, value: { ids: done.flat() } };
 }
 
 /** Ids of the dead notifications of a receiver; or the id that is given, if it waits or is dead. */
