@@ -33,7 +33,7 @@ export interface OutboxCount {
 
 /**
  * Messages that must reach their receivers at least once. The newest 10,000 are remembered, sent or not: older ones that were not
- * sent are lost, and counted.
+ * sent are lost, and counted. On Postgres up to a hundredth more are remembered.
  */
 export interface OutboxStore {
   /** Appends those whose id is not known, in their order. */

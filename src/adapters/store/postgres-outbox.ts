@@ -60,19 +60,37 @@ interface CountRow {
   oldest: number | null;
 }
 
-/** Forgets the oldest, once entries were appended. */
-export async function forgetOldOutbox({ pool }: PostgresEngine, limits: StoreLimits): Promise<void> {
-  await pool.query(FORGET, [limits.outbox]);
+export interface PostgresOutbox {
+  outbox: OutboxStore;
+  /** Forgets the oldest, once in a while. */
+  appended(count: number): Promise<void>;
 }
 
 /** The outbox on Postgres: a row for each entry. */
-export function createPostgresOutbox({ engine, limits }: { engine: PostgresEngine; limits: StoreLimits }): OutboxStore {
+export function createPostgresOutbox({
+  engine,
+  limits,
+}: {
+  engine: PostgresEngine;
+  limits: StoreLimits;
+}): PostgresOutbox {
   const { pool } = engine;
-  return {
+  /** Finding the oldest passes over all that are kept, so it is done for one in a hundred of them, and when a process begins. */
+  const forgetEvery = Math.ceil(limits.outbox / 100);
+  let sinceForgotten = forgetEvery;
+
+  async function appended(count: number): Promise<void> {
+    sinceForgotten += count;
+    if (sinceForgotten < forgetEvery) return;
+    sinceForgotten = 0;
+    await pool.query(FORGET, [limits.outbox]);
+  }
+
+  const outbox: OutboxStore = {
     appendOutbox: async (entries) => {
       if (entries.length === 0) return;
       await pool.query(APPEND, outboxColumns(entries));
-      await forgetOldOutbox(engine, limits);
+      await appended(entries.length);
     },
     outbox: async ({ receiver, state, limit }) => {
       const { rows } = await pool.query<Row>(LIST, [receiver, state, Math.max(0, limit)]);
@@ -96,4 +114,5 @@ export function createPostgresOutbox({ engine, limits }: { engine: PostgresEngin
       (await pool.query(DEFER, [id, state, tries, error ?? null])).rows.length > 0,
     removeOutbox: async (id) => (await pool.query(REMOVE, [id])).rows.length > 0,
   };
+  return { outbox, appended };
 }

@@ -8,7 +8,7 @@ import { addWhereHeld, createPostgresAudit } from './postgres-audit.ts';
 import { createPostgresDocuments } from './postgres-documents.ts';
 import { createPostgresGenerations } from './postgres-generations.ts';
 import { createPostgresHistory } from './postgres-history.ts';
-import { createPostgresOutbox, forgetOldOutbox, insertOutbox, outboxColumns } from './postgres-outbox.ts';
+import { createPostgresOutbox, insertOutbox, outboxColumns } from './postgres-outbox.ts';
 import { createPostgresOverrides } from './postgres-overrides.ts';
 import { prepareTables } from './postgres-tables.ts';
 import { type RecordReader, recordToJson } from './record-json.ts';
@@ -26,6 +26,7 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
   const { pool } = engine;
   await prepareTables(engine);
   const audit = createPostgresAudit({ engine, limits });
+  const { outbox, appended } = createPostgresOutbox({ engine, limits });
 
   async function rowsOf<Row>(text: string, params: readonly unknown[]): Promise<Row[]> {
     return (await pool.query<Row>(text, params)).rows;
@@ -66,13 +67,13 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
     },
     brokenRecords: async () => records.broken,
     putRecord: async (projectId, computeId, record, { name, holder, token }, also = {}) => {
-      const { ttlMs = null, outbox = [], audit: entry } = also;
+      const { ttlMs = null, outbox: queued = [], audit: entry } = also;
       const own = [name, holder, token, projectId, computeId, recordToJson(record), ttlMs];
       const params = [...own, ...audit.columns(entry)];
-      const isStored = await (outbox.length === 0
+      const isStored = await (queued.length === 0
         ? changes(STATEMENTS.putRecord, params)
-        : changes(STATEMENTS.putRecordAndAppend, [...params, ...outboxColumns(outbox)]));
-      if (isStored && outbox.length > 0) await forgetOldOutbox(engine, limits);
+        : changes(STATEMENTS.putRecordAndAppend, [...params, ...outboxColumns(queued)]));
+      if (isStored && queued.length > 0) await appended(queued.length);
       if (isStored && entry) await audit.added();
       return isStored;
     },
@@ -81,7 +82,7 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
     ...createPostgresOverrides({ engine, readers: overrides, limits, audit }),
     ...createPostgresGenerations({ engine }),
     ...createPostgresHistory({ engine, limits, audit }),
-    ...createPostgresOutbox({ engine, limits }),
+    ...outbox,
     ...createPostgresUsage(engine),
     ...createPostgresDocuments(engine),
     projectIds: async () => {
