@@ -1,3 +1,9 @@
+const OF_OWNER = ['account', 'owner'] as const;
+/** `bound` is the middle, or an end of an interval. */
+const BOUND_OF_OWNER = [...OF_OWNER, 'bound'] as const;
+const OF_POLICY = ['account', 'policy'] as const;
+const OF_FINDING = [...OF_OWNER, 'finding', 'figure', 'bound'] as const;
+
 /** Metrics of what was used, what it costs and what could be saved: a part of those in metrics.ts. Only the leader exports them. */
 export const USAGE_METRICS = {
   ebb_usage_month_cu_seconds: {
@@ -23,22 +29,22 @@ export const USAGE_METRICS = {
   ebb_cost_month_to_date_usd: {
     type: 'gauge',
     help: 'US dollars for the measured compute of this billing month, where prices are known; without storage and transfer.',
-    labels: ['account', 'owner'],
+    labels: OF_OWNER,
   },
   ebb_cost_month_projected_usd: {
     type: 'gauge',
     help: 'US dollars that the compute of this whole billing month will cost: the middle, and an interval of 80 %; an estimate.',
-    labels: ['account', 'owner', 'bound'],
+    labels: BOUND_OF_OWNER,
   },
   ebb_counterfactual_saved_cu_seconds: {
     type: 'gauge',
     help: 'In observe mode: CU-seconds that enforcing would have saved of the measured hours of the last two weeks.',
-    labels: ['account', 'owner', 'bound'],
+    labels: BOUND_OF_OWNER,
   },
   ebb_budget_spent_ratio: {
     type: 'gauge',
     help: 'What a budget has spent this billing month, as a share of its amount.',
-    labels: ['account', 'policy'],
+    labels: OF_POLICY,
   },
   ebb_budget_projected_ratio: {
     type: 'gauge',
@@ -48,21 +54,21 @@ export const USAGE_METRICS = {
   ebb_budget_step: {
     type: 'gauge',
     help: 'The highest step of a budget that is reached, from 1 on; 0 if none is.',
-    labels: ['account', 'policy'],
+    labels: OF_POLICY,
   },
   ebb_spend_anomaly_cu_hours: {
     type: 'gauge',
     help: 'CU-hours of yesterday (UTC) beyond the 99 % interval of that weekday; 0 where it was ordinary or too little is known.',
-    labels: ['account', 'owner'],
+    labels: OF_OWNER,
   },
   ebb_waste_month_cu_hours: {
     type: 'gauge',
     help: 'CU-hours a month that findings (as of ebb recommend) would save, by owner, kind and figure: the low and the high end. Figures promise different things: do not add them up. Only the leader exports it.',
-    labels: ['account', 'owner', 'finding', 'figure', 'bound'],
+    labels: OF_FINDING,
   },
   ebb_waste_month_usd: {
     type: 'gauge',
     help: 'The same in US dollars, where prices are known.',
-    labels: ['account', 'owner', 'finding', 'figure', 'bound'],
+    labels: OF_FINDING,
   },
 } as const;

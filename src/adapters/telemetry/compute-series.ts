@@ -6,6 +6,9 @@ import type { ComputeSeries, ComputeSeriesSource } from '../../ports/telemetry.t
 /** After so many computes other work gets a turn: about a millisecond's worth. */
 const CHUNK = 250;
 
+/** Ids, which never change; {@link COMPUTE_METRICS.ebb_compute_info} has names to join with. */
+const IDENTITY = ['project', 'compute'] as const;
+
 /** The series of each compute. They are rendered from the source at each scrape, so they vanish with their compute. */
 export const COMPUTE_METRICS = {
   ebb_compute_state: {
@@ -16,42 +19,42 @@ export const COMPUTE_METRICS = {
   ebb_compute_min_cu: {
     type: 'gauge',
     help: 'Minimum of the autoscaling range, CU.',
-    labels: ['project', 'compute'],
+    labels: IDENTITY,
   },
   ebb_compute_max_cu: {
     type: 'gauge',
     help: 'Maximum of the autoscaling range, CU.',
-    labels: ['project', 'compute'],
+    labels: IDENTITY,
   },
   ebb_compute_desired_min_cu: {
     type: 'gauge',
     help: 'Minimum that policies ask for, CU; absent if they ask for none.',
-    labels: ['project', 'compute'],
+    labels: IDENTITY,
   },
   ebb_compute_desired_max_cu: {
     type: 'gauge',
     help: 'Maximum that policies ask for, CU; absent if they ask for none.',
-    labels: ['project', 'compute'],
+    labels: IDENTITY,
   },
   ebb_compute_suspend_timeout_seconds: {
     type: 'gauge',
     help: 'Idle time after which the compute suspends; -1 for never.',
-    labels: ['project', 'compute'],
+    labels: IDENTITY,
   },
   ebb_connections: {
     type: 'gauge',
     help: 'Client connections as last counted, 0 while the compute sleeps; absent if no source counts them.',
-    labels: ['project', 'compute'],
+    labels: IDENTITY,
   },
   ebb_max_connections: {
     type: 'gauge',
     help: 'max_connections, as the server reports it or as its size implies.',
-    labels: ['project', 'compute'],
+    labels: IDENTITY,
   },
   ebb_connection_headroom_ratio: {
     type: 'gauge',
     help: 'Free share of the user connections.',
-    labels: ['project', 'compute'],
+    labels: IDENTITY,
   },
   ebb_compute_info: {
     type: 'gauge',
