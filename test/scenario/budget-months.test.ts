@@ -3,7 +3,8 @@
  * few months; with EBB_BUDGET_MONTHS=200 as many, and their figures are printed.
  */
 import { expect, it } from 'vitest';
-import { type SimulatedBudget, simulateBudget, TO_MS } from '../support/simulated-budget.ts';
+import { type SimulatedBudget, simulateBudget } from '../support/simulated-budget.ts';
+import { TO_MS } from '../support/simulated-project.ts';
 
 const MONTHS = Number(process.env.EBB_BUDGET_MONTHS ?? 2);
 const SEED = Number(process.env.EBB_SEED ?? 1);
@@ -22,17 +23,24 @@ it('limits in time, seldom, and never because data are missing', async () => {
   const beyond = sum(months, ({ slotsBeyond }) => slotsBeyond);
   const disconnected = sum(months, (month) => month.disconnected);
   const people = sum(months, ({ takenForPeople }) => takenForPeople);
+  const refused = sum(months, (month) => month.refused);
+  const [byHand, raises, held] = (['byHand', 'raises', 'held'] as const).map((what) =>
+    sum(months, ({ exceptions }) => exceptions[what]),
+  );
   if (MONTHS >= 20) {
     const changed = months.filter(({ changes }) => changes.some((count) => count > 0)).length;
     process.stdout.write(
       `${MONTHS} months, seed ${SEED}: ${changed} with changes, at most ${most} a compute; ${early.length} limited that end below 90 %; ` +
         `${crossed.length} reached the amount, ${late} sleeping computes late, ${beyond} slots beyond the limits; ` +
-        `${disconnected} clients disconnected, ${people} records with a person's change\n`,
+        `${disconnected} changes by steps disconnected clients, ${refused} clients refused, ${people} times taken for a person; ` +
+        `besides ${byHand} changes by hand, ${raises} raises by headroom, ${held} slots of holds over the limits\n`,
     );
   }
   expect(most).toBeLessThanOrEqual(4);
   expect(early).toEqual([]);
-  expect([late, beyond, disconnected, people]).toEqual([0, 0, 0, 0]);
+  expect([late, beyond, disconnected, refused, people]).toEqual([0, 0, 0, 0, 0]);
+  // Otherwise little is shown of what comes before the steps.
+  for (const count of MONTHS < 20 ? [byHand] : [byHand, raises, held]) expect(count).toBeGreaterThan(0);
   expect(crossed.length).toBeGreaterThan(0);
   for (const { spans } of crossed)
     expect(spans.some(({ of, untilMs }) => of === 'spent' && untilMs === TO_MS)).toBe(true);

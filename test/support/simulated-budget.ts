@@ -3,35 +3,38 @@ import { openBudgets, spansOf } from '../../src/app/usage/budget-store.ts';
 import { advanceBudgets } from '../../src/app/usage/budgets.ts';
 import { usageAccount } from '../../src/app/usage/usage-account.ts';
 import type { StepSpan } from '../../src/domain/budget/terms.ts';
-import { type Compute, FIELD_GROUPS, fieldsOf } from '../../src/domain/compute/compute.ts';
+import { FIELD_GROUPS, fieldsOf } from '../../src/domain/compute/compute.ts';
 import { evaluateNow } from '../../src/domain/evaluate/evaluate.ts';
 import { updatedRecord } from '../../src/domain/evaluate/updated-record.ts';
+import type { Action } from '../../src/domain/plan/plan.ts';
 import { type CompiledPolicies, withBudgetSteps } from '../../src/domain/policy/compiled-policies.ts';
-import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
-import { DAY_MS, HOUR_MS } from '../../src/domain/usage/known.ts';
-import { mergeUsage, noUsage, type UnitUsage } from '../../src/domain/usage/stored.ts';
-import type { UsageBucket } from '../../src/domain/usage/usage.ts';
-import { aBudget, aCompute, aRecord, compiled, NO_COSTS } from './builders.ts';
+import { DAY_MS } from '../../src/domain/usage/known.ts';
+import { mergeUsage } from '../../src/domain/usage/stored.ts';
+import { connectionsOf, countClients, HEADROOM_POLICY, mayHaveCu, PROFILE } from './budget-exceptions.ts';
+import { aBudget, compiled, NO_COSTS } from './builders.ts';
 import { memoryDocumentStore } from './memory-documents.ts';
 import { memoryUsageStore } from './memory-usage.ts';
+import {
+  type Arriving,
+  arrived,
+  createProject,
+  FROM_MS,
+  PROJECTS,
+  type Project,
+  SLOT_MS,
+  SLOT_SECONDS,
+  SLOTS,
+  START_MS,
+  stallsOf,
+  sum,
+  TO_MS,
+  useSlot,
+} from './simulated-project.ts';
 import { diceFrom } from './simulated-trial.ts';
 
-const SLOT_MS = 15 * 60_000;
-const SLOT_SECONDS = 900;
-const MONTH_DAYS = 30;
-const HISTORY_DAYS = 35;
-const FROM_MS = Date.parse('2026-11-01T00:00:00Z');
-export const TO_MS = FROM_MS + MONTH_DAYS * DAY_MS;
-const START_MS = FROM_MS - HISTORY_DAYS * DAY_MS;
-const SLOTS = (MONTH_DAYS + HISTORY_DAYS) * 96;
-const PROJECTS = 6;
-/** What clients had before there was a budget. */
-const HAD = { minCu: 0.25, maxCu: 4, suspendTimeoutSeconds: 3600 };
 const LIMIT = { maxCu: 1, seconds: 300 };
 const ORGANIZATION = { account: 'default', organization: 'org' };
 const LISTED = { account: 'default', regionId: 'r', updatedAtMs: 0 };
-
-type Dice = ReturnType<typeof diceFrom>;
 
 /** What makes a month hard for a budget. */
 export interface MonthOptions {
@@ -45,12 +48,16 @@ export interface SimulatedBudget {
   /** What was used of the amount, and what would have been without limits. */
   used: number;
   without: number;
-  /** Changes of a size or a timeout in the month, by compute. */
+  /** Changes of a size or a timeout in the month by steps, by compute. */
   changes: number[];
-  /** Changes that disconnected clients. */
+  /** Of these, those that disconnected clients. */
   disconnected: number;
-  /** Marks of manual changes, and reversals of such, in any record. */
+  /** Clients that a size refused which they would not have had without steps. */
+  refused: number;
+  /** Records with a person's change, or one that was reverted, where no person has changed anything; and reversals of what a person has. */
   takenForPeople: number;
+  /** Changes of a person that were respected, raises by headroom, and slots in which a hold gave more than the limits. */
+  exceptions: { byHand: number; raises: number; held: number };
   spans: readonly StepSpan[];
   /** When the known usage reached the amount, at the earliest; undefined if it did not in the month. */
   knownCrossingMs: number | undefined;
@@ -58,117 +65,6 @@ export interface SimulatedBudget {
   lateSleepers: number;
   /** Slots in which the scope used more than its limits allow. */
   slotsBeyond: number;
-}
-
-interface Wobble {
-  level: number;
-  noise: number;
-  spike: number;
-}
-
-/** Each week and day: a walk, jumps, noise that lasts for some days, and now and then a day of four times as much. */
-function nextDay({ level, noise }: Wobble, day: number, { normal, uniform }: Dice): Wobble {
-  const walk = day % 7 === 0 ? 0.05 * normal() : 0;
-  const jump = uniform() < 0.02 / 7 ? 0.7 * normal() : 0;
-  return { level: level + walk + jump, noise: 0.5 * noise + 0.3 * normal(), spike: uniform() < 0.02 ? 4 : 1 };
-}
-
-/** The demand of one compute: CU that its clients want in each slot; 0 where there are none. */
-function demandOf(dice: Dice): Float64Array {
-  const size = Math.exp(0.6 * dice.normal());
-  let today: Wobble = { level: 0, noise: 0.35 * dice.normal(), spike: 1 };
-  const wanted = new Float64Array(SLOTS);
-  for (let slot = 0; slot < SLOTS; slot += 1) {
-    const day = Math.floor(slot / 96);
-    if (slot % 96 === 0) today = nextDay(today, day, dice);
-    const { level, noise, spike } = today;
-    const hour = (slot % 96) / 4;
-    const isOffice = hour >= 8 && hour < 19 && (day + 2) % 7 < 5;
-    const share = Math.min(1, (isOffice ? 0.6 : 0.12) * Math.exp(noise / 2) * Math.sqrt(spike));
-    if (dice.uniform() < share) wanted[slot] = size * spike * Math.exp(level + noise + 0.3 * dice.normal());
-  }
-  return wanted;
-}
-
-/** A project with one compute, and what is known of it. */
-interface Project {
-  projectId: string;
-  demand: Float64Array;
-  compute: Compute;
-  record: ComputeRecord;
-  /** How long it stays awake if nobody comes. */
-  awakeForSeconds: number;
-  stateBefore: Compute['state'];
-  changes: number;
-  /** What it really used, in CU-seconds. */
-  hours: number[];
-  /** Hours that never become known. */
-  missing: ReadonlySet<number>;
-  usage: UnitUsage;
-}
-
-function createProject(index: number, dice: Dice, hasMissing: boolean): Project {
-  const projectId = `dev-${index}`;
-  const demand = demandOf(dice);
-  const missing = Array.from({ length: 3 }, () => Math.floor((dice.uniform() * SLOTS) / 4));
-  const compute = aCompute({
-    ...{ ...HAD, projectId, projectName: projectId, computeId: `ep-${index}`, branchRoles: ['child'], state: 'idle' },
-  });
-  return {
-    ...{ projectId, demand, compute, awakeForSeconds: 0, stateBefore: compute.state, changes: 0, hours: [] },
-    record: aRecord({ baseline: HAD, lastApplied: HAD, firstSeenAtMs: START_MS }),
-    missing: new Set(hasMissing ? missing : []),
-    usage: noUsage({ projectId, branchId: null }),
-  };
-}
-
-/** Uses what its clients want within its size, and stays awake for its timeout after they have gone. Gives the CU-seconds. */
-function useSlot(project: Project, slot: number): number {
-  const { compute, demand } = project;
-  const wanted = demand[slot] ?? 0;
-  if (wanted > 0) {
-    project.awakeForSeconds = compute.suspendTimeoutSeconds;
-    project.compute = { ...compute, state: 'active' };
-    return Math.min(Math.max(wanted, compute.minCu), compute.maxCu) * SLOT_SECONDS;
-  }
-  const left = Math.min(project.awakeForSeconds, compute.suspendTimeoutSeconds);
-  const seconds = Math.min(left, SLOT_SECONDS);
-  project.awakeForSeconds = left - seconds;
-  project.compute = { ...compute, state: left > seconds ? 'active' : 'idle' };
-  return seconds * compute.minCu;
-}
-
-/** The stalls of a month: for six hours nothing arrives, and then all of it. */
-type LateMs = (hour: number) => number;
-
-function stallsOf({ uniform }: Dice): LateMs {
-  const starts = Array.from({ length: 4 }, () => Math.floor((uniform() * SLOTS) / 4));
-  return (hour) => {
-    const start = starts.find((one) => hour >= one && hour < one + 6);
-    return start === undefined ? 0 : (start + 6 - hour) * HOUR_MS;
-  };
-}
-
-interface Arriving {
-  nowMs: number;
-  dataUntilMs: number;
-  lateMs: LateMs;
-}
-
-/** The last hours, as far as they are known; and, once a day, the total of yesterday. */
-function arrived({ hours, missing }: Project, { nowMs, dataUntilMs, lateMs }: Arriving): UsageBucket[] {
-  const hourOf = (startMs: number) => Math.round((startMs - START_MS) / HOUR_MS);
-  const buckets: UsageBucket[] = [];
-  for (let startMs = nowMs - 12 * HOUR_MS; startMs + 3 * HOUR_MS <= nowMs; startMs += HOUR_MS) {
-    const hour = hourOf(startMs);
-    const isKnown = startMs < dataUntilMs && !missing.has(hour) && startMs + 3 * HOUR_MS + lateMs(hour) <= nowMs;
-    buckets.push({ startMs, seconds: 3600, cuSeconds: isKnown ? (hours[hour] ?? 0) : null });
-  }
-  const dayMs = nowMs - 27 * HOUR_MS;
-  const ofDay = Array.from({ length: 24 }, (_, index) => hourOf(dayMs) + index);
-  const isWhole = dayMs >= START_MS && dayMs + DAY_MS <= dataUntilMs && !ofDay.some((hour) => missing.has(hour));
-  if (dayMs % DAY_MS !== 0 || !isWhole) return buckets;
-  return [...buckets, { startMs: dayMs, seconds: 86_400, cuSeconds: sum(ofDay.map((hour) => hours[hour] ?? 0)) }];
 }
 
 /** Runs one month; the same seed has the same clients. Every second one is in dollars, every third one has hours that stay unknown. */
@@ -203,27 +99,28 @@ interface MonthInput extends MonthOptions {
 
 async function runMonth({ seed, unit, amount, dataUntilDay }: MonthInput) {
   const dice = diceFrom(seed);
-  const projects = Array.from({ length: PROJECTS }, (_, index) => createProject(index, dice, seed % 3 === 0));
+  const projects = Array.from({ length: PROJECTS }, (_, index) => createProject(index, dice, { seed }));
   const lateMs = stallsOf(dice);
   const dataUntilMs = dataUntilDay === undefined ? TO_MS + DAY_MS : FROM_MS + (dataUntilDay - 1) * DAY_MS;
   const leader = await createLeader(projects, { unit, amount: amount ?? 1 });
-  const seen = { used: 0, disconnected: 0, lateSleepers: 0, slotsBeyond: 0 };
+  const seen: Seen = { used: 0, disconnected: 0, lateSleepers: 0, slotsBeyond: 0, refused: 0, byHand: 0, held: 0 };
   const priceAt = (nowMs: number) =>
     unit === 'cu_hours' || nowMs < PLAN_CHANGE_MS ? PRICES[unit][0] : PRICES[unit][1];
   for (let slot = 0; slot < SLOTS; slot += 1) {
     const nowMs = START_MS + slot * SLOT_MS;
     if (amount !== undefined)
       seen.disconnected += await limitSlot(projects, leader, slot, { nowMs, dataUntilMs, lateMs });
-    if (isDue(leader.knownCrossingMs(), nowMs)) seen.lateSleepers += projects.filter(mustBeLimited).length;
-    const most = sum(projects.map(({ compute }) => (isLimited(compute) ? LIMIT.maxCu : compute.maxCu) * SLOT_SECONDS));
-    const ofSlot = useTogether(projects, slot);
-    if (ofSlot > most + 1e-6) seen.slotsBeyond += 1;
+    const isOver = isDue(leader.knownCrossingMs(), nowMs);
+    const ofSlot = passSlot(projects, slot, { nowMs, isOver, seen });
+    if (amount !== undefined) for (const project of projects) passClients(project, slot, { nowMs, isOver, seen });
     if (nowMs >= FROM_MS) seen.used += (ofSlot / 3600) * priceAt(nowMs);
   }
+  const { byHand, held, ...figures } = seen;
   return {
-    ...{ ...seen, changes: projects.map(({ changes }) => changes), spans: leader.policies().budgetSteps },
+    ...{ ...figures, changes: projects.map(({ changes }) => changes), spans: leader.policies().budgetSteps },
     knownCrossingMs: leader.knownCrossingMs(),
-    takenForPeople: projects.filter(({ record: { manual, reversals } }) => (manual ?? reversals) !== undefined).length,
+    takenForPeople: projects.filter(isTakenForPeople).length,
+    exceptions: { byHand, held, raises: sum(projects.map(({ raises }) => raises)) },
   };
 }
 
@@ -241,16 +138,66 @@ async function limitSlot(
   return sum(projects.map((project) => apply(project, leader.policies(), slot)));
 }
 
+/** What is counted over a month. */
+type Seen = Record<'used' | 'disconnected' | 'lateSleepers' | 'slotsBeyond' | 'refused' | 'byHand' | 'held', number>;
+
+interface Passing {
+  nowMs: number;
+  /** Since the amount was reached, and a slot besides. */
+  isOver: boolean;
+  seen: Seen;
+}
+
+/** Uses what all want within what they have; gives the CU-seconds. */
+function passSlot(projects: readonly Project[], slot: number, { nowMs, isOver, seen }: Passing): number {
+  if (isOver) seen.lateSleepers += projects.filter((project) => mustBeLimited(project, nowMs)).length;
+  for (const project of projects) noteSleep(project, isOver);
+  const most = sum(projects.map((project) => mostOf(project, nowMs) * SLOT_SECONDS));
+  const used = useTogether(projects, slot);
+  if (isOver && used > most + 1e-6) seen.slotsBeyond += 1;
+  return used;
+}
+
+/** What clients and people do in a slot. */
+function passClients(project: Project, slot: number, { nowMs, isOver, seen }: Passing): void {
+  const { exceptions, compute, demand } = project;
+  seen.refused += countClients(exceptions, compute, demand[slot] ?? 0, nowMs);
+  seen.byHand += changeByHand(project, nowMs + SLOT_MS);
+  if (isOver && exceptions.holds.length > 0 && compute.maxCu > LIMIT.maxCu) seen.held += 1;
+}
+
 function isDue(crossingMs: number | undefined, nowMs: number): boolean {
   return crossingMs !== undefined && nowMs > crossingMs + SLOT_MS;
 }
 
-function mustBeLimited({ compute }: Project): boolean {
-  return compute.state === 'idle' && !isLimited(compute);
+function mustBeLimited(project: Project, nowMs: number): boolean {
+  const { compute, record, exceptions } = project;
+  const mostCu = mayHaveCu(exceptions, record, LIMIT.maxCu, nowMs);
+  const isWithin = compute.maxCu <= mostCu && compute.suspendTimeoutSeconds <= LIMIT.seconds;
+  return compute.state === 'idle' && !isWithin;
 }
 
-function isLimited({ maxCu, suspendTimeoutSeconds }: Compute): boolean {
-  return maxCu <= LIMIT.maxCu && suspendTimeoutSeconds <= LIMIT.seconds;
+/** Once it has slept since the amount was reached it is under the limits; what was awake before may stay as it was. */
+function noteSleep(project: Project, isOver: boolean): void {
+  if (isOver && project.compute.state === 'idle') project.hasSleptSince = true;
+}
+
+/** What a project may use in a slot, in CU. */
+function mostOf({ hasSleptSince, compute, record, exceptions }: Project, nowMs: number): number {
+  return hasSleptSince ? mayHaveCu(exceptions, record, LIMIT.maxCu, nowMs) : compute.maxCu;
+}
+
+/** A person sets a size; gives how many have done so. */
+function changeByHand(project: Project, nowMs: number): number {
+  const change = project.exceptions.byHand.find(({ atMs }) => atMs === nowMs);
+  if (!change || (change.size.maxCu === project.compute.maxCu && change.size.minCu === project.compute.minCu)) return 0;
+  project.compute = { ...project.compute, ...change.size };
+  project.isChangedByHand = true;
+  return 1;
+}
+
+function isTakenForPeople({ record: { manual, reversals }, isChangedByHand }: Project): boolean {
+  return reversals !== undefined || (manual !== undefined && !isChangedByHand);
 }
 
 function useTogether(projects: readonly Project[], slot: number): number {
@@ -268,7 +215,7 @@ type Leader = Awaited<ReturnType<typeof createLeader>>;
 
 /** What the leader does once an hour. */
 async function createLeader(projects: readonly Project[], month: { unit: 'usd' | 'cu_hours'; amount: number }) {
-  let policies = compiled(aBudget({ month, steps: STEPS, includeProtected: false }));
+  let policies = compiled(aBudget({ month, steps: STEPS, includeProtected: false }), HEADROOM_POLICY);
   let crossingMs: number | undefined;
   const documents = memoryDocumentStore();
   const kept = usageAccount(memoryUsageStore(), ORGANIZATION);
@@ -299,23 +246,38 @@ async function createLeader(projects: readonly Project[], month: { unit: 'usd' |
   };
 }
 
-/** Writes what is planned, and gives how many changes disconnected clients. Between two hours only sleep and waking make a new plan. */
+/**
+ * Writes what is planned, and gives how many changes by steps disconnected clients. Between two hours only sleep, waking, connections and
+ * people make a new plan.
+ */
 function apply(project: Project, policies: CompiledPolicies, slot: number): number {
-  const { compute } = project;
-  if (slot % 4 !== 0 && compute.state === project.stateBefore) return 0;
+  const { compute, exceptions } = project;
+  if (exceptions.isPlain && slot % 4 !== 0 && compute.state === project.stateBefore) return 0;
   project.stateBefore = compute.state;
   const nowMs = START_MS + slot * SLOT_MS;
-  const record = updatedRecord(project.record, compute, { policies, nowMs, enforcedSinceMs: 0 });
-  const { plan } = evaluateNow({ policies, compute, record, nowMs, mode: 'enforce', projectBusy: false });
+  const holds = exceptions.holds.filter(({ createdAtMs }) => createdAtMs <= nowMs);
+  const record = updatedRecord(project.record, compute, { policies, holds, nowMs, enforcedSinceMs: 0 });
+  const connections = connectionsOf(exceptions);
+  const { plan } = evaluateNow({
+    ...{ policies, compute, record, holds, nowMs, mode: 'enforce', projectBusy: false, profile: PROFILE },
+    ...(connections && { connections }),
+  });
   project.record = record;
   if (plan.verdict !== 'act') return 0;
   const fields = Object.assign({}, ...plan.actions.map((action) => action.fields));
-  project.changes += FIELD_GROUPS.filter((group) => fieldsOf(group, fields)).length;
+  const ofSteps = plan.actions.filter((action) => isOfStep(project, action));
+  project.changes += sum(
+    ofSteps.map((action) => FIELD_GROUPS.filter((group) => fieldsOf(group, action.fields)).length),
+  );
+  const isRaise = plan.actions.some(({ policy, raises }) => policy === HEADROOM_POLICY.name && raises);
+  if (isRaise) project.raises += 1;
+  project.isRaised = isRaise || (project.isRaised && fields.maxCu === undefined);
   project.compute = { ...compute, ...fields };
   project.record = { ...record, lastApplied: { ...record.lastApplied, ...fields } };
-  return plan.actions.filter(({ disconnects }) => disconnects).length;
+  return ofSteps.filter(({ disconnects }) => disconnects).length;
 }
 
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
+function isOfStep({ exceptions, isRaised }: Project, { policy, fields }: Action): boolean {
+  if (exceptions.isPlain) return true;
+  return policy === 'budget' && !(isRaised && fields.maxCu !== undefined);
 }
