@@ -207,7 +207,7 @@ async function firstLine(child: ChildProcess, wanted: (line: string) => boolean)
   });
 }
 
-async function requestsOf(platformUrl: string): Promise<Seen[]> {
+export async function requestsOf(platformUrl: string): Promise<Seen[]> {
   const { body } = await request(`${platformUrl}/_emulator/requests`);
   const { requests } = (await body.json()) as {
     requests: { method: string; path: string; at: string; status: number }[];

@@ -1,10 +1,12 @@
 /** `npm run bench [NAME…]`: runs the benches, all or those named. Figures are of this machine; ratios travel better. */
 const BENCHES: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   audit: () => import('./audit.ts'),
+  awake: () => import('./awake.ts'),
   'control-api': () => import('./control-api.ts'),
   decide: () => import('./decide.ts'),
   emulator: () => import('./emulator.ts'),
   explain: () => import('./explain.ts'),
+  findings: () => import('./findings.ts'),
   fleet: () => import('./fleet.ts'),
   forecast: () => import('./forecast.ts'),
   limit: () => import('./limit.ts'),
