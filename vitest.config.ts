@@ -2,17 +2,17 @@ import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 /** Folders whose tests start the built command, a cluster of engines or a browser: minutes, not seconds. */
-const PROCESS_FOLDERS = ['cli', 'deploy', 'docs', 'e2e', 'engine', 'fault', 'package', 'scenario'];
+const PROCESS_FOLDERS = ['cli', 'deploy', 'docs', 'e2e', 'engine', 'fault', 'scenario'];
 const processTests = PROCESS_FOLDERS.map((folder) => `test/${folder}/**/*.test.ts`);
 
 /** A long run of the properties, EBB_PROPERTY_SECONDS=3600, has the time for it. */
 const testTimeout = 60_000 + 1000 * Number(process.env.EBB_PROPERTY_SECONDS ?? 0);
 
-/**
- * The command is built once for a run; a project without it can't start processes, and so stays fast. Its tests have time for several
- * waits on a busy machine.
- */
-const withBuild = { globalSetup: ['test/support/build-once.ts'], testTimeout: 240_000, hookTimeout: 240_000 };
+/** For several waits on a busy machine. */
+const withTime = { testTimeout: 240_000, hookTimeout: 240_000 };
+
+/** The command is built once for a run; a project without it can't start processes, and so stays fast. */
+const withBuild = { globalSetup: ['test/support/build-once.ts'], ...withTime };
 
 /** These spend two thirds of their time waiting: for the end of a lease, a boundary, an operation. */
 const manyAtOnce = { maxWorkers: 2 * availableParallelism(), sequence: { groupOrder: 1 } };
@@ -25,8 +25,8 @@ export default defineConfig({
     retry: process.env.CI ? 2 : 0,
     // Even a machine of two cores takes two files at a time.
     maxWorkers: Math.max(2, availableParallelism() - 1),
-    // Concurrent cases spend their time waiting for leases that run out.
-    maxConcurrency: 12,
+    // Concurrent cases spend their time waiting for leases that run out; but each starts daemons, which take a core for a second.
+    maxConcurrency: 6,
     // What takes a moment may take many times as long on a busy machine; no longer than a test may.
     expect: { poll: { timeout: 50_000 } },
     coverage: { provider: 'v8', include: ['src/**'], reporter: ['text-summary', 'lcov'] },
@@ -36,13 +36,20 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: [...processTests, 'test/smoke/**'],
+          exclude: [...processTests, 'test/package/**', 'test/smoke/**'],
           testTimeout,
           hookTimeout: 90_000,
         },
       },
       { extends: true, test: { name: 'smoke', include: ['test/smoke/**/*.test.ts'], ...withBuild } },
       { extends: true, test: { name: 'process', include: processTests, ...withBuild, ...manyAtOnce } },
+      {
+        extends: true,
+        test: {
+          ...{ name: 'package', include: ['test/package/**/*.test.ts'], globalSetup: ['test/support/pack-once.ts'] },
+          ...{ ...withTime, ...manyAtOnce },
+        },
+      },
     ],
   },
 });

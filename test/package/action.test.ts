@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
 import { parse } from 'yaml';
 import { makeFolder } from '../support/platform.ts';
 
@@ -34,15 +34,12 @@ interface Action {
 const action = parse(readFileSync(join(ACTION, 'action.yml'), 'utf8')) as Action;
 
 let folder: Awaited<ReturnType<typeof makeFolder>>;
-let tarball: string;
 let host: Server;
 let comments: { id: number; body: string; user: { type: string } }[];
 let requests: string[];
 
 beforeAll(async () => {
   folder = await makeFolder({});
-  const packed = spawnSync('npm', ['pack', '--silent', '--pack-destination', folder.path], { encoding: 'utf8' });
-  tarball = join(folder.path, packed.stdout.trim());
   host = createServer((request, response) => {
     let text = '';
     request.on('data', (chunk) => {
@@ -62,7 +59,7 @@ beforeAll(async () => {
   });
   await new Promise<void>((listening) => host.listen(0, '127.0.0.1', listening));
   expect((await runSteps(repository('unused', '1', '1'), { steps: [0] })).status).toBe(0);
-}, 240_000);
+});
 afterAll(async () => {
   host.close();
   await folder.remove();
@@ -114,7 +111,7 @@ async function runSteps(cwd: string, { from = REPOSITORY, steps = [1, 2], inputs
       expect(Object.keys(values)).toContain(name);
       return values[name] ?? '';
     });
-  const given: Record<string, string> = { fleet: FLEET, package: tarball, ...inputs };
+  const given: Record<string, string> = { fleet: FLEET, package: inject('ebbTarball'), ...inputs };
   for (const [name, input] of Object.entries(action.inputs))
     values[`inputs.${name}`] = given[name] ?? fill(input.default);
 

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { makeFolder } from '../support/platform.ts';
 
 const run = promisify(execFile);
@@ -25,11 +25,10 @@ let home: string;
 
 beforeAll(async () => {
   folder = await makeFolder({ 'holidays.yaml': HOLIDAYS });
-  const { stdout } = await run('npm', ['pack', ...OFFLINE, '--pack-destination', folder.path]);
-  const tarball = join(folder.path, stdout.trim());
-  await run('npm', ['install', '--global', '--prefix', folder.path, ...OFFLINE, tarball], { cwd: folder.path });
+  const args = ['install', '--global', '--prefix', folder.path, ...OFFLINE, inject('ebbTarball')];
+  await run('npm', args, { cwd: folder.path });
   home = join(folder.path, 'lib/node_modules', JSON.parse(readFileSync('package.json', 'utf8')).name);
-}, 240_000);
+});
 afterAll(() => folder?.remove());
 
 async function ebb(...args: string[]): Promise<string> {
