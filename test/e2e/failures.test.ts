@@ -18,21 +18,25 @@ policies:
 /** A platform and a daemon in one fast time; `before` runs while the platform stands alone. */
 async function start(options: {
   factor: number;
-  policy?: () => string;
+  policy?: string;
   maxCu?: number;
   before?: (platform: Platform) => Promise<void>;
-}): Promise<{ platform: Platform; daemon: TestDaemon }> {
+}): Promise<{ platform: Platform; daemon: TestDaemon; become: (policy: (nowMs: number) => string) => Promise<void> }> {
   const folder = await makeFolder();
   onTestFinished(() => folder.remove());
   await prepareQueue(folder.path);
-  await writeFile(join(folder.path, 'policy.yaml'), options.policy?.() ?? POLICY);
+  await writeFile(join(folder.path, 'policy.yaml'), options.policy ?? POLICY);
   const clock = fastClock(options.factor);
   const platform = await startTestPlatform({ one: { maxCu: options.maxCu ?? 0.25 } }, { clock });
   onTestFinished(() => platform.close());
   await options.before?.(platform);
-  const daemon = await startTestDaemon({ platform, folder: folder.path, clock });
+  const daemon = await startTestDaemon({ platform, folder: folder.path, clock, reloads: true });
   onTestFinished(() => daemon.stop());
-  return { platform, daemon };
+  const become = async (policy: (nowMs: number) => string) => {
+    await writeFile(join(folder.path, 'policy.yaml'), policy(clock.now()));
+    await daemon.reload();
+  };
+  return { platform, daemon, become };
 }
 
 const outcomes = ({ events }: TestDaemon) =>
@@ -83,7 +87,7 @@ describe('a change that the control API', () => {
 
   it('refuses for good is not sent again and again, but once an hour: until then the compute is degraded', async () => {
     const { platform, daemon } = await start({
-      factor: 300,
+      factor: 100,
       before: (platform) => platform.control('faults', { kind: 'status', status: 412, method: 'PATCH' }),
     });
     await expect.poll(() => daemon.events.map(({ kind }) => kind), { timeout: 60_000 }).toContain('degraded');
@@ -121,10 +125,11 @@ describe('an operation that', () => {
   /** Small now, larger from a boundary on; by then clients are connected, so that the change starts operations. */
   async function startWithClients(outcome: 'fail' | 'hang'): Promise<{ platform: Platform; daemon: TestDaemon }> {
     const fault = { kind: 'operation', action: 'apply_config', outcome };
-    const started = await start({ factor: 200, policy: () => boundarySoon(30 * 60_000), maxCu: 0.5 });
+    const started = await start({ factor: 200, policy: boundarySoon(20 * 3_600_000), maxCu: 0.5 });
     await expect.poll(() => outcomes(started.daemon), { timeout: 60_000 }).toEqual(['applied']);
     await started.platform.control('faults', fault);
     await started.platform.control('computes/ep-one/connect', { connections: 2, for_seconds: 80_000, reconnect: true });
+    await started.become((nowMs) => boundarySoon(nowMs - Date.now() + 30 * 60_000));
     return started;
   }
 

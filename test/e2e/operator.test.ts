@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startTestDaemon } from '../support/daemon.ts';
+import { openOnceMet, startTestDaemon } from '../support/daemon.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { boundarySoon, makeFolder, prepareQueue, startTestPlatform } from '../support/platform.ts';
 import { startRedisServer } from '../support/redis-server.ts';
@@ -28,7 +28,7 @@ async function fleet(policy: string, queueUrl?: string) {
   await writeFile(join(folder.path, 'policy.yaml'), policy);
   const env = { EBB_QUEUE_URL: queue.url, EBB_GROUP: queue.group };
   const run = async () => {
-    const daemon = await startTestDaemon({ platform, folder: folder.path, env });
+    const daemon = await startTestDaemon({ platform, folder: folder.path, env, reloads: true });
     onTestFinished(() => daemon.stop());
     return daemon;
   };
@@ -47,7 +47,15 @@ async function fleet(policy: string, queueUrl?: string) {
       const { endpoint } = body as { endpoint: { autoscaling_limit_max_cu?: number } };
       return [path.split('/').at(-1), endpoint.autoscaling_limit_max_cu];
     });
-  return { platform, run, ebb, json, sizes, daemonFile: join(folder.path, 'queue', 'daemon.json') };
+  return {
+    platform,
+    folder: folder.path,
+    run,
+    ebb,
+    json,
+    sizes,
+    daemonFile: join(folder.path, 'queue', 'daemon.json'),
+  };
 }
 
 describe('commands beside a daemon that has the embedded store for itself', () => {
@@ -100,10 +108,10 @@ describe('commands beside a daemon that has the embedded store for itself', () =
   });
 
   it('freeze everything: what becomes due is not written before they unfreeze', async () => {
-    const { run, ebb, json, sizes } = await fleet(boundarySoon(20_000));
+    const { folder, run, ebb, json, sizes } = await fleet(boundarySoon(3_600_000));
     const daemon = await run();
-    await expect.poll(() => daemon.events.length + daemon.logs.length, WAIT).toBeGreaterThan(0);
     const { id } = await json('freeze', '--all', '--for', '1h', '--reason', 'incident');
+    await openOnceMet(folder, [daemon], { computes: 2, inMs: 5_000 });
     const frozen = () =>
       daemon.events.filter(
         (event) => event.kind === 'held_back' && event.plan.waiting.some(({ gate }) => gate.code === 'frozen'),
