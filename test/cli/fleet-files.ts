@@ -14,6 +14,23 @@ policies:
     otherwise: { size: 0.25-1, suspend_after: 5m }
 `;
 
+/** Policies that save by day and night, and the trial that measures it; `head` holds further fields of the file. */
+export const onTrial = (from: string, until: string, head = '') => `version: 1
+${head}policies:
+  - name: nights
+    kind: schedule
+    select: { projects: ["*"] }
+    windows: [{ at: 08:00-18:00, size: 1-4 }]
+    otherwise: { size: 0.25-1 }
+  - name: proof
+    kind: trial
+    select: { projects: ["*"] }
+    of: [nights]
+    control: 50%
+    from: ${from}
+    until: ${until}
+`;
+
 interface FileCompute {
   min_cu?: number;
   max_cu?: number;

@@ -16,6 +16,7 @@ import { readSettings } from '../../src/settings.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { makeFolder, prepareQueue } from '../support/platform.ts';
 import { DAY_MS, HOUR_MS, usageFleet } from '../usage/support.ts';
+import { onTrial } from './fleet-files.ts';
 
 const PLACE = { account: 'default', organization: 'org-acme' };
 const PROJECTS = ['one', 'two', 'three'];
@@ -28,23 +29,7 @@ const BEGIN_MS = FROM_MS - 60 * DAY_MS;
 const MONTH = new Date(TODAY_MS - 75 * DAY_MS).toISOString().slice(0, 7);
 
 const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
-const POLICIES = `version: 1
-timezone: Europe/Berlin
-owner: team-web
-policies:
-  - name: nights
-    kind: schedule
-    select: { projects: ["*"] }
-    windows: [{ at: 08:00-18:00, size: 1-4 }]
-    otherwise: { size: 0.25-1 }
-  - name: proof
-    kind: trial
-    select: { projects: ["*"] }
-    of: [nights]
-    control: 50%
-    from: ${day(FROM_MS)}
-    until: ${day(UNTIL_MS)}
-`;
+const POLICIES = onTrial(day(FROM_MS), day(UNTIL_MS), 'timezone: Europe/Berlin\nowner: team-web\n');
 
 /** CU-seconds by hour of each branch, and of the project that has it. */
 function hoursUsed(): Map<string, Map<number, number>> {

@@ -3,22 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startEbb } from '../support/ebb-process.ts';
 import { makeFolder, type Platform, startTestPlatform } from '../support/platform.ts';
 import { usageFleet } from '../usage/support.ts';
-
-const POLICIES = `version: 1
-policies:
-  - name: nights
-    kind: schedule
-    select: { projects: ["*"] }
-    windows: [{ at: 08:00-18:00, size: 1-4 }]
-    otherwise: { size: 0.25-1 }
-  - name: proof
-    kind: trial
-    select: { projects: ["*"] }
-    of: [nights]
-    control: 50%
-    from: 2026-01-12
-    until: 2026-03-09
-`;
+import { onTrial } from './fleet-files.ts';
 
 /** Of these routes all programs of an account share 50 requests a minute, and ebb uses half. */
 const MOST_A_MINUTE = 25;
@@ -34,7 +19,10 @@ describe('commands about usage and costs', () => {
       computes: project.computes.map((compute) => ({ ...compute, load: [], connections: 0, state: 'idle' as const })),
     }));
     platform = await startTestPlatform({}, { fleet: { projects: asleep }, availabilityCheckMs: 0 });
-    folder = await makeFolder({ 'policies.yaml': POLICIES, 'ebb.yaml': 'plan: scale\npolicies: policies.yaml\n' });
+    folder = await makeFolder({
+      'policies.yaml': onTrial('2026-01-12', '2026-03-09'),
+      'ebb.yaml': 'plan: scale\npolicies: policies.yaml\n',
+    });
   });
   afterAll(async () => {
     await folder.remove();

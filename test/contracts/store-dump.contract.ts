@@ -57,7 +57,8 @@ export function describeDump(current: () => { store: Store; on: TestEngine }): v
       await store.appendHistory(entries);
     }
 
-    it('gives another store all that it has, so that its dump is the same', async () => {
+    /** What a store had, as a file, and the store that is as good as new after it. */
+    async function dumped() {
       const { store, on } = current();
       const folder = await makeFolder();
       onTestFinished(folder.remove);
@@ -65,11 +66,14 @@ export function describeDump(current: () => { store: Store; on: TestEngine }): v
       const nowMs = await store.timeMs();
       await fill(store, nowMs);
       const text = await read(store, nowMs);
-      expect(text.split('\n')).toHaveLength(1 + 3 + 3 + 60 + 1 + 1);
       await writeFile(path, text);
-
       await on.reset();
-      const other = await createStore(on);
+      return { path, text, nowMs, other: await createStore(on) };
+    }
+
+    it('gives another store all that it has, so that its dump is the same', async () => {
+      const { path, text, nowMs, other } = await dumped();
+      expect(text.split('\n')).toHaveLength(1 + 3 + 3 + 60 + 1 + 1);
       expect(await keysIn(other, nowMs)).toEqual(NOTHING_LEFT);
       const written = await writeDumped({ store: other, holder: 'load' }, readDump(path), {
         nowMs,
@@ -84,22 +88,15 @@ export function describeDump(current: () => { store: Store; on: TestEngine }): v
     });
 
     it('leaves what it is told to leave, what has expired, and a project that somebody else writes to', async () => {
-      const { store, on } = current();
-      const folder = await makeFolder();
-      onTestFinished(folder.remove);
-      const path = join(folder.path, 'store.jsonl');
-      const nowMs = await store.timeMs();
-      await fill(store, nowMs);
-      await writeFile(path, await read(store, nowMs));
-      await on.reset();
-      const deps = { store: await createStore(on), holder: 'load' };
+      const { path, nowMs, other: store } = await dumped();
+      const deps = { store, holder: 'load' };
       const left = new Set(['record project-1/compute-a', 'history and audit']);
       const later = { nowMs: nowMs + 1, left };
       const busy = await withProjectLease({ ...deps, holder: 'daemon' }, 'project-2', () =>
         writeDumped(deps, readDump(path), later),
       );
       expect(busy).toEqual({ ok: false, problem: expect.stringMatching(/^project-2 is in use by a daemon/) });
-      expect([...(await keysIn(deps.store, nowMs))]).toEqual(['hold h1', 'freeze f1', 'record project-1/compute-b']);
+      expect([...(await keysIn(store, nowMs))]).toEqual(['hold h1', 'freeze f1', 'record project-1/compute-b']);
     });
   });
 }
