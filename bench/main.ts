@@ -14,6 +14,7 @@ const BENCHES: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   plan: () => import('./plan.ts'),
   projection: () => import('./projection.ts'),
   queue: () => import('./queue.ts'),
+  ready: () => import('./ready.ts'),
   savings: () => import('./savings.ts'),
   validate: () => import('./validate.ts'),
 };

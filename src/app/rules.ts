@@ -2,6 +2,7 @@ import {
   type CompiledPolicies,
   compilePolicies,
   withBudgetSteps,
+  withReadyWaves,
   withTrialStops,
 } from '../domain/policy/compiled-policies.ts';
 import type { Rules } from '../ports/rules.ts';
@@ -16,10 +17,11 @@ export interface CurrentRules {
   current: CompiledRules;
 }
 
-/** `before`: the rules that these follow. Which steps of budgets limit and which trials were ended follows from what was used, whatever the policies. */
+/** `before`: the rules that these follow. What the leader has decided, such as which steps of budgets limit, stays whatever the policies. */
 export function compileRules({ policies, ...others }: Rules, before?: CompiledRules): CompiledRules {
   const compiled = compilePolicies(policies);
   if (!before) return { policies: compiled, ...others };
-  const { budgetSteps, trialStops } = before.policies;
-  return { policies: withTrialStops(withBudgetSteps(compiled, budgetSteps), trialStops), ...others };
+  const { budgetSteps, trialStops, readyWaves } = before.policies;
+  const decided = withReadyWaves(withTrialStops(withBudgetSteps(compiled, budgetSteps), trialStops), readyWaves);
+  return { policies: decided, ...others };
 }

@@ -1,5 +1,7 @@
 import { Command } from 'commander';
 import type { Span } from '../domain/forecast/forecast.ts';
+import type { CompiledPolicies } from '../domain/policy/compiled-policies.ts';
+import type { ReadyWaves } from '../domain/policy/waves.ts';
 import { UserError } from './fail.ts';
 import { type FilterFlags, filtered, filtersByBranch, withFilterFlags } from './filter.ts';
 import type { KnownBudgets } from './forecast/budget-steps.ts';
@@ -52,6 +54,7 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
   const {
     compilePolicies,
     withBudgetSteps,
+    withHerdWaves,
     displayZone,
     foresee,
     readForForecast,
@@ -70,10 +73,11 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
   );
   if (!read.ok) throw new UserError(read.problem);
   const { knownAtMs, missing, notes, budgets } = read.value;
-  const policies = withBudgetSteps(
+  const limited = withBudgetSteps(
     compiled,
     budgets.flatMap(({ spans }) => spans),
   );
+  const policies = withHerdWaves(limited, { ...read.value, settings, span });
   const subjects = filtered(selectComputes(read.value.subjects, names), flags, { settings, policies });
   const computes = read.value.subjects.map(({ compute }) => compute);
   const { projects } = read.value;
@@ -83,41 +87,55 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
   for (const line of [...notes, ...missing.map((line) => `left out: ${line}`)]) writeErrLine(`note: ${line}`);
   if (flags.svg !== undefined) await writeSvg(flags.svg, outlooks, { ...span, zone });
   writeOut(
-    `${flags.json ? await asJson(span, outlooks, { policies, budgets, nowMs }) : await asText(outlooks, { ...span, zone })}\n`,
+    `${flags.json ? await asJson(span, outlooks, { policies, budgets, nowMs }) : await asText(outlooks, { ...span, zone, readyWaves: policies.readyWaves })}\n`,
   );
   if (flags.svg !== undefined) writeErrLine(`drawn into ${flags.svg}`);
   if (missing.length > 0) process.exitCode = 1;
 }
 
 async function parts() {
-  const [policies, reading, zones, outlooks, spans, usage, selecting, progress] = await Promise.all([
+  const [policies, reading, zones, outlooks, spans, usage, waves, selecting, progress] = await Promise.all([
     import('../domain/policy/compiled-policies.ts'),
     import('../compose/foreseeing.ts'),
     import('./forecast/local-time.ts'),
     import('./forecast/outlook.ts'),
     import('./forecast/span.ts'),
     import('./forecast/known-usage.ts'),
+    import('./forecast/herd-waves.ts'),
     import('./select-named.ts'),
     import('./past/progress.ts'),
   ]);
-  return { ...policies, ...reading, ...zones, ...outlooks, ...spans, ...usage, ...selecting, ...progress };
+  return { ...policies, ...reading, ...zones, ...outlooks, ...spans, ...usage, ...waves, ...selecting, ...progress };
 }
 
-async function asJson(span: Span, outlooks: readonly Outlook[], known: KnownBudgets): Promise<string> {
-  const [{ forecastJson }, { budgetStepsJson }] = await Promise.all([
+async function asJson(
+  span: Span,
+  outlooks: readonly Outlook[],
+  known: KnownBudgets & { policies: Pick<CompiledPolicies, 'readyWaves'> },
+): Promise<string> {
+  const [{ forecastJson }, { budgetStepsJson }, { readyWavesJson }] = await Promise.all([
     import('./forecast/report.ts'),
     import('./forecast/budget-steps.ts'),
+    import('./forecast/herd-waves.ts'),
   ]);
-  return jsonText({ ...forecastJson(span, outlooks), budget_steps: budgetStepsJson(known) });
+  const { readyWaves } = known.policies;
+  return jsonText({
+    ...forecastJson(span, outlooks),
+    ...{ budget_steps: budgetStepsJson(known), ready_waves: readyWavesJson(readyWaves, span) },
+  });
 }
 
-async function asText(outlooks: readonly Outlook[], options: Span & { zone: string }): Promise<string> {
+async function asText(
+  outlooks: readonly Outlook[],
+  options: Span & { zone: string; readyWaves: readonly ReadyWaves[] },
+): Promise<string> {
   if (outlooks.length === 0) return 'The fleet has no computes.';
-  const [{ drawWeek }, { outlookTable }, { balanceLines }, { formatSpan }] = await Promise.all([
+  const [{ drawWeek }, { outlookTable }, { balanceLines }, { formatSpan }, { waveLines }] = await Promise.all([
     import('./forecast/drawing.ts'),
     import('./forecast/report.ts'),
     import('./forecast/report.ts'),
     import('./forecast/local-time.ts'),
+    import('./forecast/herd-waves.ts'),
   ]);
   const { isTTY, columns } = process.stdout;
   const color = isTTY === true && process.stdout.hasColors();
@@ -125,6 +143,7 @@ async function asText(outlooks: readonly Outlook[], options: Span & { zone: stri
     formatSpan(options, options.zone),
     drawWeek(outlooks, { ...options, columns: columns || 80, color }),
     outlookTable(outlooks),
+    ...waveLines(options.readyWaves, options),
     balanceLines(outlooks, options).join('\n'),
   ].join('\n\n');
 }

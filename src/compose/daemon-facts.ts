@@ -63,7 +63,8 @@ async function factsOfDaemon(settings: Settings): Promise<StoredFacts | undefine
       freezes: freezes.map(freezeOf),
       staged: staged.map(({ message }) => message),
     };
-    return { records: byCompute, projects, samples, budgets, ...stated };
+    // Waves are worked out from the fleet then.
+    return { records: byCompute, projects, samples, budgets, readyWaves: [], ...stated };
   } finally {
     await close();
   }

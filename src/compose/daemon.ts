@@ -2,6 +2,7 @@ import { createAuditFile } from '../adapters/store/audit-file.ts';
 import { startAnnouncements } from '../app/announcements/announcements.ts';
 import { createBoundaries } from '../app/boundaries/boundaries.ts';
 import { createBoundaryReconciles } from '../app/boundaries/boundary-reconciles.ts';
+import { startReadyRounds } from '../app/boundaries/ready-rounds.ts';
 import { startSampling } from '../app/connections/sampler.ts';
 import { type Daemon, type DaemonDeps, startDaemon } from '../app/daemon.ts';
 import { createInventory } from '../app/fleet/inventory.ts';
@@ -17,6 +18,7 @@ import { startResync } from '../app/resync.ts';
 import { startReloading } from '../app/rollout/reload.ts';
 import { startUsageRounds } from '../app/usage/usage-rounds.ts';
 import type { Result } from '../common/result.ts';
+import { limitsOf } from '../domain/rate-budget/limits.ts';
 import { holidaysOf } from '../policy/calendars/public-holidays.ts';
 import type { RulesSource } from '../ports/rules.ts';
 import type { Settings } from '../settings.ts';
@@ -60,12 +62,15 @@ function handlersOf({ basics, outside, known, deciding, group, reportEvent }: Da
 /** What runs by itself. */
 function backgroundOf(
   parts: DaemonParts,
-  { settings: { accounts, auditFile: path }, version }: { settings: Settings; version: string },
+  { settings, version }: { settings: Settings; version: string },
 ): DaemonDeps['background'] {
   const { basics, outside, known, deciding, group } = parts;
+  const { accounts, auditFile: path } = settings;
+  const limits = limitsOf(settings.apiRequestsPerMinute, settings.apiReserve);
   const auditFile = path === undefined ? undefined : createAuditFile({ path, now: () => basics.clock.now() });
   return [
     () => startUsageRounds({ ...basics, ...outside, ...known, ...deciding, ...group, accounts }),
+    () => startReadyRounds({ ...basics, ...outside, ...known, ...deciding, ...group, limits }),
     () => startWasteRounds({ ...basics, ...outside, ...known, ...deciding, ...group, holidaysOf }),
     () => startResync({ ...basics, ...outside, ...known, ...deciding, ...group }),
     () => startAnnouncements({ ...basics, ...outside, ...known, ...deciding, ...group }),

@@ -2,6 +2,7 @@ import { type OnProgress, readFleet, refusedNotes } from '../app/fleet/read-flee
 import type { Result } from '../common/result.ts';
 import type { BudgetOutlook } from '../domain/budget/expected-steps.ts';
 import type { ForecastSubject } from '../domain/forecast/alike.ts';
+import type { ReadyWaves } from '../domain/policy/waves.ts';
 import type { Project } from '../ports/control-api.ts';
 import type { Settings } from '../settings.ts';
 import { factsWithoutStore } from './daemon-facts.ts';
@@ -30,6 +31,8 @@ export interface Foreseeing {
   projects: readonly Project[];
   /** What is known of budgets. */
   budgets: readonly BudgetOutlook[];
+  /** In which waves computes become ready, as far as that is fixed. */
+  readyWaves: readonly ReadyWaves[];
   /** One line for each part of the fleet that could not be read. */
   missing: string[];
   /** One line for each assumption that the reader must know. */
@@ -97,6 +100,7 @@ async function readSubjects(
       subjects,
       projects: fleet.projects,
       budgets: stored.budgets,
+      readyWaves: stored.readyWaves,
       missing,
       notes: [...notes, ...refusedNotes(fleet.branchNamesRefused)],
     },

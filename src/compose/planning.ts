@@ -7,8 +7,11 @@ import type { ComputeSettings } from '../domain/compute/compute.ts';
 import { asksForConnections } from '../domain/connections/connection-samples.ts';
 import { STALE_AFTER_MS } from '../domain/connections/connections.ts';
 import { type FleetPlan, type FleetSituation, planFleet } from '../domain/evaluate/plan-fleet.ts';
+import { limitsBesideLists, withWavesOf } from '../domain/evaluate/ready-waves.ts';
 import { type CompiledPolicies, compilePolicies, withBudgetSteps } from '../domain/policy/compiled-policies.ts';
 import type { PolicySet } from '../domain/policy/policy.ts';
+import type { ReadyWaves } from '../domain/policy/waves.ts';
+import { limitsOf } from '../domain/rate-budget/limits.ts';
 import type { ControlApi, Project } from '../ports/control-api.ts';
 import type { Store } from '../ports/store.ts';
 import { accountFor } from '../settings/accounts.ts';
@@ -17,6 +20,9 @@ import { factsWithoutStore } from './daemon-facts.ts';
 import { connectionsOfFile, connectionsOfStore } from './known-connections.ts';
 import { openForReading, type Reading } from './reading.ts';
 import { factsIn, NOTHING_STORED, openStoreToRead, type StoredFacts } from './stored-facts.ts';
+
+/** So far ahead the next boundary of a compute names its wave. */
+const WAVES_AHEAD_MS = 24 * 60 * 60_000;
 
 export interface PlanningOptions {
   settings: Settings;
@@ -114,11 +120,10 @@ export async function planReading(
   const [first] = missing;
   if (first !== undefined && fleet.projects.length === 0) return { ok: false, problem: first };
   const stored = await storedFacts(store, options, fleet);
-  const situation = situationOf(options, {
-    policies: withBudgetSteps(policies, spansOf(stored.budgets)),
-    fleet,
-    stored,
-  });
+  const situation = withWaves(
+    situationOf(options, { policies: withBudgetSteps(policies, spansOf(stored.budgets)), fleet, stored }),
+    { settings: options.settings, fixed: stored.readyWaves, isWhole: project === undefined },
+  );
   const staged = (stored.staged ?? []).map((message) => `staged: ${message}`);
   const notes = [...options.notes, ...staged, ...branchNotes(fleet)];
   return {
@@ -132,6 +137,24 @@ export async function planReading(
       missing,
       notes,
     },
+  };
+}
+
+/** With the waves that are fixed, and where the whole fleet is known also those of the next day. */
+function withWaves(
+  situation: FleetSituation,
+  { settings, fixed, isWhole }: { settings: Settings; fixed: readonly ReadyWaves[]; isWhole: boolean },
+): FleetSituation {
+  const { policies, computes, records, baselines, holds, nowMs } = situation;
+  const herd = computes.map((compute) => {
+    const { baseline = baselines?.get(compute.computeId), trials } = records.get(compute.computeId) ?? {};
+    return { compute, baseline, trials, holds };
+  });
+  const limits = limitsOf(settings.apiRequestsPerMinute, settings.apiReserve);
+  const input = { policies, herd, fixed, limitsOf: limitsBesideLists(limits, computes) };
+  return {
+    ...situation,
+    policies: withWavesOf(input, { fromMs: nowMs, toMs: nowMs + (isWhole ? WAVES_AHEAD_MS : 0) }),
   };
 }
 

@@ -4,11 +4,13 @@ import pLimit from 'p-limit';
 import { readSamples } from '../app/connections/samples.ts';
 import { readReports } from '../app/operator/daemon-reports.ts';
 import { lostFrom } from '../app/overrides.ts';
+import { readReadyWaves } from '../app/stored-waves.ts';
 import { readBudgets } from '../app/usage/budget-store.ts';
 import type { Result } from '../common/result.ts';
 import type { BudgetOutlook } from '../domain/budget/expected-steps.ts';
 import type { Freeze } from '../domain/overrides/freezes.ts';
 import type { Hold } from '../domain/overrides/holds.ts';
+import type { ReadyWaves } from '../domain/policy/waves.ts';
 import type { ComputeRecord } from '../domain/records/compute-record.ts';
 import type { Engine } from '../ports/engine.ts';
 import type { ConnectionSample, Store, Stored, StoredOverrides } from '../ports/store.ts';
@@ -26,6 +28,8 @@ export interface StoredFacts {
   freezes: readonly Freeze[];
   samples: ReadonlyMap<string, readonly ConnectionSample[]>;
   budgets: readonly BudgetOutlook[];
+  /** In which waves computes become ready, as far as that is fixed. */
+  readyWaves: readonly ReadyWaves[];
   /** What daemons have staged, one line each. */
   staged?: readonly string[];
   /** Projects of computes, where what is stored was told by a daemon. */
@@ -40,7 +44,7 @@ interface OpenStore {
 
 /** Nothing is known of any compute: what a plan starts from without a store. */
 export const NOTHING_STORED: StoredFacts = {
-  ...{ records: new Map(), holds: [], freezes: [], samples: new Map(), budgets: [] },
+  ...{ records: new Map(), holds: [], freezes: [], samples: new Map(), budgets: [], readyWaves: [] },
 };
 
 /** For commands that say themselves what goes wrong. */
@@ -131,6 +135,7 @@ export async function factsIn(
   const samples = await readSamples(store, wanted.computeIds);
   const [holds, freezes] = await Promise.all([store.holds(wanted.nowMs), store.freezes(wanted.nowMs)]);
   const budgets = (await readBudgets(store)) ?? [];
+  const readyWaves = (await readReadyWaves(store)) ?? [];
   const staged = (await readReports(store, wanted.nowMs)).flatMap((daemon) => daemon.staged);
-  return { records, holds, freezes, samples, budgets, staged: [...new Set(staged)] };
+  return { records, holds, freezes, samples, budgets, readyWaves, staged: [...new Set(staged)] };
 }

@@ -32,6 +32,7 @@ const BACKGROUND_TASKS = [
   'notifications',
   'daemon_report',
   'audit_export',
+  'ready_waves',
 ] as const;
 
 export type BackgroundTask = (typeof BACKGROUND_TASKS)[number];

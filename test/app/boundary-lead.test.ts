@@ -2,22 +2,24 @@ import { expect, it } from 'vitest';
 import { type BoundaryDeps, createBoundaries } from '../../src/app/boundaries/boundaries.ts';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
-import { aCompute, aRecord, aSchedule, currentRules } from '../support/builders.ts';
+import { withReadyWaves } from '../../src/domain/policy/compiled-policies.ts';
+import type { Policy } from '../../src/domain/policy/policy.ts';
+import { aCompute, aRecord, aSchedule, aWindow, currentRules } from '../support/builders.ts';
 
 const NOW = Date.parse('2026-11-23T07:50:00Z');
 const EIGHT = Date.parse('2026-11-23T08:00:00Z');
 const NEVER = new AbortController().signal;
 
 /** A daemon with so many computes that all change at eight, and the triggers that it sends. */
-function aDaemon(computes: number, accountOf = (_index: number) => 'default') {
+function aDaemon(computes: number, accountOf = (_index: number) => 'default', policies: Policy[] = [aSchedule()]) {
   const time = { ms: NOW };
   const clock = { now: () => time.ms, monotonicMs: () => time.ms, realDelayMs: (ms: number) => ms - time.ms };
   const fleet = createFleet({ clock } as never);
-  const rules = currentRules(aSchedule());
+  const rules = currentRules(...policies);
   for (let index = 0; index < computes; index += 1) {
     const projectId = `p-${index}`;
     const account = accountOf(index);
-    const compute = aCompute({ account, projectId, computeId: `ep-${index}`, state: 'idle' });
+    const compute = aCompute({ account, projectId, projectName: projectId, computeId: `ep-${index}`, state: 'idle' });
     const record = aRecord();
     fleet.list({ account, projectId, name: projectId, regionId: 'r', updatedAtMs: 0 });
     const situation = { policies: rules.current.policies, compute, record, nowMs: NOW, mode: 'enforce' as const };
@@ -33,7 +35,7 @@ function aDaemon(computes: number, accountOf = (_index: number) => 'default') {
   } as unknown as BoundaryDeps;
   const handle = createBoundaries(deps);
   const cross = () => handle({ queue: 'boundaries', id: 'b', data: { instantMs: EIGHT } }, NEVER);
-  return { time, fleet, sent, cross };
+  return { time, fleet, sent, cross, rules };
 }
 
 it('few projects are triggered 5 s before a boundary', async () => {
@@ -83,4 +85,24 @@ it('each account has its own limit: how early projects are triggered depends on 
   time.ms = EIGHT - 90_000;
   await cross();
   expect(sent).toEqual([]);
+});
+
+it('the waves of a herd are triggered so early that all of it is read before the first of them', async () => {
+  const policy = aSchedule({ windows: [{ at: [aWindow()], size: { minCu: 2, maxCu: 2 } }] });
+  const windows = [{ at: [aWindow({ startMinute: 479 })], size: { minCu: 2, maxCu: 2 } }];
+  const early = aSchedule({ name: 'early', priority: 1, select: { projects: ['p-1??'], minAgeMs: 0 }, windows });
+  const { time, fleet, sent, cross, rules } = aDaemon(200, () => 'default', [policy, early]);
+  fleet.listShowsChanges.set('default', true);
+  const triggeredAt = async (ms: number) => {
+    time.ms = ms;
+    await cross();
+    return sent.length > 0;
+  };
+  expect(await triggeredAt(EIGHT - 6_000)).toBe(false);
+  const last = { priority: 0, part: 1 };
+  const waves = [60_000, 0].map((leadMs) => ({ leadMs, computes: 100, last }));
+  const herd = { account: 'default', opensAtMs: EIGHT, setHash: '', waves };
+  rules.current = { ...rules.current, policies: withReadyWaves(rules.current.policies, [herd]) };
+  expect(await triggeredAt(EIGHT - 171_000)).toBe(false);
+  expect(await triggeredAt(EIGHT - 170_000)).toBe(true);
 });

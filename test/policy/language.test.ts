@@ -249,6 +249,7 @@ policies:
           at: [{ kind: 'always' }],
           size: { minCu: 1, maxCu: 1 },
           ...(readyLeadMs && { readyLeadMs }),
+          ...(readyLeadMs === 180_000 && { readyInWaves: true }),
         })),
         otherwise: 'leave',
         manualChanges: { kind: 'respect-for', forMs: 7_200_000 },

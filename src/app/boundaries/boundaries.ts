@@ -4,6 +4,7 @@ import { isBoundary } from '../../domain/decide/boundaries.ts';
 import { decide } from '../../domain/decide/decide.ts';
 import { changesOf } from '../../domain/plan/change.ts';
 import { compareRanks, LAST, rankOf, type WriteRank } from '../../domain/plan/plan.ts';
+import { type ReadyWaves, waveInstants } from '../../domain/policy/waves.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Job, JobHandler, JobOutcome } from '../../ports/job-queue.ts';
@@ -78,17 +79,28 @@ export function createBoundaries(deps: BoundaryDeps): JobHandler {
  * How long before the instant the projects are needed, in milliseconds. What is read more than a few seconds before it serves only where
  * the list of projects shows changes.
  */
-function leadOf({ fleet }: BoundaryDeps, instantMs: number): number {
-  const early = new Map<string, Set<string>>();
-  for (const { compute, nextBoundaryMs } of fleet.evaluatedComputes()) {
+function leadOf({ fleet, rules }: BoundaryDeps, instantMs: number): number {
+  const { readyWaves } = rules.current.policies;
+  const early = new Map<string, { instants: ReadonlySet<number>; projectIds: Set<string> }>();
+  for (const { compute, nextBoundaryMs = Number.NaN } of fleet.evaluatedComputes()) {
     const { account, projectId } = compute;
-    if (nextBoundaryMs !== instantMs || !fleet.listShowsChanges.get(account)) continue;
-    early.set(account, (early.get(account) ?? new Set()).add(projectId));
+    if (!fleet.listShowsChanges.get(account)) continue;
+    const herd = early.get(account) ?? { instants: herdOf(readyWaves, account, instantMs), projectIds: new Set() };
+    early.set(account, herd);
+    if (herd.instants.has(nextBoundaryMs)) herd.projectIds.add(projectId);
   }
   // Each account has a limit of its own.
-  const most = Math.max(0, ...[...early.values()].map((projectIds) => projectIds.size));
-  if (most <= FEW) return HEAD_START_MS;
-  return Math.min(LONGEST_LEAD_MS, QUIET_MS + most * EACH_READING_MS);
+  const leads = [...early.values()].map(({ instants, projectIds }) => {
+    if (projectIds.size <= FEW) return HEAD_START_MS;
+    return instantMs - Math.min(...instants) + QUIET_MS + projectIds.size * EACH_READING_MS;
+  });
+  return Math.min(LONGEST_LEAD_MS, Math.max(HEAD_START_MS, ...leads));
+}
+
+/** The instants of the waves to which this one belongs, which are one herd: all are read before the first of them. Else this one alone. */
+function herdOf(known: readonly ReadyWaves[], account: string, instantMs: number): ReadonlySet<number> {
+  const herds = known.filter((one) => one.account === account).map(waveInstants);
+  return new Set(herds.find((instants) => instants.includes(instantMs)) ?? [instantMs]);
 }
 
 /**

@@ -95,7 +95,9 @@ function nextLine(
     return `${colors.bold('Next boundary')} ${sight}`;
   }
   const wanted = describeWanted(wantedOf(next, compute));
-  return `${colors.bold('Next boundary')} ${isoInstant(nextBoundaryMs)}: ${wanted}`;
+  const ready = Object.values(next.deciders).find(({ proposal }) => proposal?.wave);
+  const why = ready ? `; ${describeStep(ready)}` : '';
+  return `${colors.bold('Next boundary')} ${isoInstant(nextBoundaryMs)}: ${wanted}${why}`;
 }
 
 function describeWanted({ size, suspendTimeoutSeconds }: ReturnType<typeof wantedOf>): string {

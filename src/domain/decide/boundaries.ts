@@ -4,6 +4,7 @@ import type { CompiledPolicies, EffectivePolicies } from '../policy/compiled-pol
 import { compareProposals, type Directives, type ProposedValues, type RestartWindow } from '../policy/directive.ts';
 import type { SchedulePolicy } from '../policy/kinds/schedule.ts';
 import type { Policy } from '../policy/policy.ts';
+import { waveOf } from '../policy/waves.ts';
 import type { TrialRecords } from '../records/compute-record.ts';
 import { ascending, lowerBound } from '../sorted.ts';
 import type { Arm } from '../trial/assignment.ts';
@@ -151,8 +152,23 @@ function otherChanges(input: BoundaryInput): number[] {
   const flips = input.arm === undefined ? flipsOfAll(policies, input) : [];
   const heldMs = own.flatMap(({ createdAtMs, expiresAtMs }) => [createdAtMs, expiresAtMs]);
   const steps = stepInstants(policies, compute);
-  return [...new Set([...flips, ...heldMs, ...steps, ...ages.map((ageMs) => compute.createdAtMs + ageMs)])].sort(
-    ascending,
+  const agesMs = ages.map((ageMs) => compute.createdAtMs + ageMs);
+  return [...new Set([...flips, ...heldMs, ...steps, ...waveStarts(policies, compute), ...agesMs])].sort(ascending);
+}
+
+/** When waves begin in which the compute becomes ready for windows that are about to open. */
+export function waveStarts({ readyWaves, set, selecting }: CompiledPolicies, compute: Compute): number[] {
+  if (readyWaves.length === 0) return [];
+  const ready = selecting(compute).flatMap((index) => {
+    const policy = set.policies[index];
+    return policy?.kind === 'schedule' && policy.windows.some(({ readyInWaves }) => readyInWaves) ? [policy] : [];
+  });
+  const priorities = [...new Set(ready.map(({ priority }) => priority))];
+  return priorities.flatMap((priority) =>
+    readyWaves.flatMap(({ opensAtMs }) => {
+      const wave = waveOf(readyWaves, { compute, priority, opensAtMs });
+      return wave ? [opensAtMs - wave.leadMs] : [];
+    }),
   );
 }
 

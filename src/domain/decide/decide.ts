@@ -106,8 +106,8 @@ export function decide(input: DecideInput): Decision {
   const holds = holdsAt(input.holds ?? [], compute, instantMs);
   const matched = holds.length > 0 || effective.matched;
   const { baseline, restore, connections } = input;
-  const { budgetSteps } = input.policies;
-  const about = { compute, budgetSteps, baseline, trials, instantMs, holds, restore, connections, profile };
+  const { budgetSteps, readyWaves } = input.policies;
+  const about = { compute, budgetSteps, readyWaves, baseline, trials, instantMs, holds, restore, connections, profile };
   const all = runStages({ ...about, effective: effective.all });
   const enforcing = effective.enforced === effective.all ? all : runStages({ ...about, effective: effective.enforced });
   return {

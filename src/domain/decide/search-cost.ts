@@ -1,6 +1,6 @@
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import { ruleOf } from '../policy/kinds/kinds.ts';
-import type { ScheduleWindow } from '../policy/kinds/schedule.ts';
+import { leadsOf as leadsOfWindow, type ScheduleWindow } from '../policy/kinds/schedule.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { TimeSpec } from '../time/time-spec.ts';
 import { firingsOfDay, haveCommonFiring } from '../time/windows/cron-times.ts';
@@ -169,8 +169,10 @@ function stepsOfTimes(policy: Policy): number {
 }
 
 /** Since when it is open, and until when; the same of its absolute times alone, and of when it is to be ready. */
-function stepsOfWindow({ at, readyLeadMs }: ScheduleWindow): number {
+function stepsOfWindow(window: ScheduleWindow): number {
+  const { at } = window;
   const absolute = at.filter(({ kind }) => kind === 'interval');
-  const leading = readyLeadMs === undefined ? 0 : stepsToFollow(at) + stepsToFindChange(at);
+  const leads = leadsOfWindow(window).length;
+  const leading = leads === 0 ? 0 : leads * stepsToFollow(at) + stepsToFindChange(at);
   return 2 * stepsToFollow(at) + leading + (absolute.length > 0 ? stepsToFollow(absolute) : 0);
 }

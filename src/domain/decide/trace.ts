@@ -46,12 +46,18 @@ function describeSpeaker({ proposal, policy, budgetStep, hold, restore }: TraceS
   return policy && `${policy.kind} ${policy.name}${step}`;
 }
 
-function describeProposal({ policy, source, windowIndex, openSinceMs, leads }: ProposedValues): string {
+function describeProposal(proposal: ProposedValues): string {
+  const { policy, source, windowIndex, openSinceMs, leads } = proposal;
   if (source === 'otherwise') return `otherwise of ${policy.name}, priority ${policy.priority}`;
   const kind = source === 'absolute' ? 'interval' : 'window';
   const since = openSinceMs === undefined || !Number.isFinite(openSinceMs) ? 'ever' : isoInstant(openSinceMs);
-  const when = leads ? `opens at ${since}` : `open since ${since}`;
+  const when = leads ? `opens at ${since}${describeWave(proposal)}` : `open since ${since}`;
   return `${kind} ${windowIndex + 1} of ${policy.name}, priority ${policy.priority}, ${when}`;
+}
+
+/** In which wave the compute becomes ready, after a comma; empty where that is not known. */
+function describeWave({ wave, openSinceMs = 0 }: ProposedValues): string {
+  return wave ? `, wave ${wave.number} of ${wave.of} from ${isoInstant(openSinceMs - wave.leadMs)}` : '';
 }
 
 function describeEffect({ group, code, before, after, connections, minimum }: TraceStep): string | undefined {

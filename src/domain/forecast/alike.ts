@@ -1,8 +1,14 @@
 import { type Compute, type ComputeSettings, settingsOf } from '../compute/compute.ts';
+import { waveStarts } from '../decide/boundaries.ts';
 import { stepInstants } from '../decide/budget-steps.ts';
 import { flipsOfAll } from '../decide/control-group.ts';
 import type { Hold } from '../overrides/holds.ts';
-import { type CompiledPolicies, compilePolicies, withBudgetSteps } from '../policy/compiled-policies.ts';
+import {
+  type CompiledPolicies,
+  compilePolicies,
+  withBudgetSteps,
+  withReadyWaves,
+} from '../policy/compiled-policies.ts';
 import type { TrialRecords } from '../records/compute-record.ts';
 
 /** A compute, and what is known of it. */
@@ -92,16 +98,19 @@ function instantsOf(policies: CompiledPolicies, selecting: readonly number[], su
     .filter(({ computeId }) => computeId === compute.computeId)
     .flatMap(({ createdAtMs, expiresAtMs }) => [createdAtMs, expiresAtMs]);
   const ofAge = selecting.map((index) => compute.createdAtMs + (policies.set.policies[index]?.select.minAgeMs ?? 0));
-  return ascending([...held, ...ofAge, ...flipsOfAll(policies, subject), ...stepInstants(policies, compute)]);
+  return ascending([
+    ...[...held, ...ofAge, ...flipsOfAll(policies, subject)],
+    ...[...stepInstants(policies, compute), ...waveStarts(policies, compute)],
+  ]);
 }
 
 function companyOf(
-  { set, budgetSteps }: CompiledPolicies,
+  { set, budgetSteps, readyWaves }: CompiledPolicies,
   selecting: readonly number[],
   { fromMs, toMs }: { fromMs: number; toMs: number },
 ): Company {
   const ofThem = compilePolicies({ ...set, policies: set.policies.filter((_, index) => selecting.includes(index)) });
-  const policies = withBudgetSteps(ofThem, budgetSteps);
+  const policies = withReadyWaves(withBudgetSteps(ofThem, budgetSteps), readyWaves);
   const changes = [...policies.set.policies.keys()].flatMap((index) => changesOf(policies, index, { fromMs, toMs }));
   return { policies, instants: ascending([fromMs, ...changes]), alike: [] };
 }

@@ -6,6 +6,7 @@ import { compareProposals, type Directive, type Directives, type DirectiveType }
 import { ruleOf } from './kinds/kinds.ts';
 import type { Policy, PolicySet } from './policy.ts';
 import { type ComputeMatcher, compileSelector } from './select.ts';
+import type { ReadyWaves } from './waves.ts';
 
 /** A policy set made ready to be asked often: selectors compiled, what each policy says at an instant kept. */
 export interface CompiledPolicies {
@@ -14,6 +15,8 @@ export interface CompiledPolicies {
   readonly budgetSteps: readonly StepSpan[];
   /** Which trials were ended early, as far as that is known; see {@link withTrialStops}. */
   readonly trialStops: readonly TrialStop[];
+  /** In which waves computes become ready, as far as that is known; see {@link withReadyWaves}. */
+  readonly readyWaves: readonly ReadyWaves[];
   /** True if a policy selects by branch: then the names and roles of branches must be known. */
   readonly selectsByBranch: boolean;
   /**
@@ -58,6 +61,7 @@ export function compilePolicies(set: PolicySet): CompiledPolicies {
     set,
     budgetSteps: [],
     trialStops: [],
+    readyWaves: [],
     selectsByBranch: policies.some(
       (policy) => (policy.select.branches ?? policy.select.branchRoles) !== undefined || asksForRoles(policy),
     ),
@@ -94,6 +98,11 @@ export function withBudgetSteps(policies: CompiledPolicies, budgetSteps: readonl
 /** The same policies with other trials that were ended early: what these have cost is in no policy. */
 export function withTrialStops(policies: CompiledPolicies, trialStops: readonly TrialStop[]): CompiledPolicies {
   return { ...policies, trialStops };
+}
+
+/** The same policies with other waves for `ready: true`: what these depend on, the herd and the rate limit, is in no policy. */
+export function withReadyWaves(policies: CompiledPolicies, readyWaves: readonly ReadyWaves[]): CompiledPolicies {
+  return { ...policies, readyWaves };
 }
 
 /** What a policy says from one change of it to the next. */

@@ -9,6 +9,7 @@ import type { TimeSpec } from '../time/time-spec.ts';
 import type { TrialDesign } from '../trial/assignment.ts';
 import type { PartialDisruption } from './disruption.ts';
 import type { PolicyBase } from './policy-base.ts';
+import type { OwnWave } from './waves.ts';
 
 /** A value, or "what the compute had when ebb first saw it". */
 export type ProposedValue<T> = T | 'baseline';
@@ -29,6 +30,10 @@ export interface ProposedValues {
   openSinceMs?: number;
   /** It opens only at {@link openSinceMs}, and raises are already begun. */
   leads?: true;
+  /** It speaks only from the wave of the compute on; where that is not known, from so long before it opens. */
+  leadWithoutWavesMs?: number;
+  /** The wave of the compute that is decided about, where that is known. */
+  wave?: OwnWave;
   size?: ProposedValue<Size>;
   suspendTimeoutSeconds?: ProposedValue<number>;
 }

@@ -24,3 +24,20 @@ export function limitsOf(perMinute: number, reserve: number): RateLimits {
   const left = (limit: number) => Math.max(1, Math.floor(limit * (1 - reserve) + 1e-9));
   return { perMinute: left(perMinute), perRouteSecond: left(perSecond), jitterMs };
 }
+
+/**
+ * When requests of one route can be sent at the latest, each by its own deadline, if nothing else is sent: a minute and a second never have
+ * more than the limits, each longer by the jitter. Deadlines descend, and so do the instants; all in milliseconds.
+ */
+export function latestSends(deadlinesMs: readonly number[], limits: RateLimits): number[] {
+  const { perMinute, perRouteSecond, jitterMs } = limits;
+  const sends: number[] = [];
+  const roomBefore = (limit: number, windowMs: number) =>
+    (sends[sends.length - limit] ?? Number.POSITIVE_INFINITY) - windowMs;
+  for (const deadlineMs of deadlinesMs) {
+    const inMinute = roomBefore(perMinute, 60_000 + jitterMs);
+    const inSecond = roomBefore(perRouteSecond, 1_000 + jitterMs);
+    sends.push(Math.min(deadlineMs, roomBefore(1, 0), inMinute, inSecond));
+  }
+  return sends;
+}

@@ -27,7 +27,9 @@ const ScheduleWindow = mapping({
   except: CalendarNames.describe('Does not start on dates of any of these calendars.').optional(),
   ready: z
     .union([z.boolean(), duration({ minMs: MINUTE_MS, maxMs: 30 * MINUTE_MS, text: '1m to 30m' })], expected(READY))
-    .describe('Makes raises before the start: 3m before, or the given duration.')
+    .describe(
+      'Makes raises before the start: as early as all of the fleet need under the rate limit, or the given duration.',
+    )
     .optional(),
 })
   .refine(hasValue, { error: 'a window says what it wants: add size, suspend_after, or both' })
@@ -65,8 +67,8 @@ const SchedulePolicy = mapping({
 });
 type SchedulePolicy = z.infer<typeof SchedulePolicy>;
 
-/** What `ready: true` means. */
-const DEFAULT_LEAD_MS = 3 * MINUTE_MS;
+/** What `ready: true` means where it is not known how many computes are to be raised. */
+const LEAD_WITHOUT_WAVES_MS = 3 * MINUTE_MS;
 
 /** A checked schedule as the domain knows it: times with their zones, absent fields absent. */
 function toSchedule(policy: SchedulePolicy, context: FileContext): domain.SchedulePolicy {
@@ -80,11 +82,12 @@ function toSchedule(policy: SchedulePolicy, context: FileContext): domain.Schedu
 
 function toWindow(window: ScheduleWindow, context: FileContext): domain.ScheduleWindow {
   const dates = toDateFilter(window, context);
-  const readyLeadMs = window.ready === true ? DEFAULT_LEAD_MS : window.ready || undefined;
+  const readyLeadMs = window.ready === true ? LEAD_WITHOUT_WAVES_MS : window.ready || undefined;
   return {
     at: window.at.map((time) => resolveTime(time, context.timezone, dates)),
     ...toValues(window),
     ...(readyLeadMs !== undefined && { readyLeadMs }),
+    ...(window.ready === true && { readyInWaves: true as const }),
   };
 }
 

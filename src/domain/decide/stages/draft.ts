@@ -4,6 +4,7 @@ import type { ConnectionProfile } from '../../connections/connection-profile.ts'
 import type { ConnectionHistory } from '../../connections/connections.ts';
 import type { Hold } from '../../overrides/holds.ts';
 import type { Bounds, Directives, DirectiveType, FreezeWindow, RestartWindow } from '../../policy/directive.ts';
+import type { ReadyWaves } from '../../policy/waves.ts';
 import type { Restore, TrialRecords } from '../../records/compute-record.ts';
 import type { TraceStep } from '../trace.ts';
 
@@ -17,6 +18,8 @@ export interface StageInput<S extends DirectiveType = never> {
   effective: Pick<Directives, S>;
   /** When which steps of budgets limit, of any compute. */
   budgetSteps: readonly StepSpan[];
+  /** In which waves computes become ready, of any account. */
+  readyWaves: readonly ReadyWaves[];
   /** Active for the compute, newest first. */
   holds: readonly Hold[];
   restore?: Restore | undefined;

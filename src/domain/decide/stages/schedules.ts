@@ -7,6 +7,7 @@ import {
 } from '../../compute/compute.ts';
 import type { ReasonCode } from '../../compute/reasons.ts';
 import type { Directives, ProposedValue, ProposedValues } from '../../policy/directive.ts';
+import { waveOf } from '../../policy/waves.ts';
 import { anyOpenAt } from '../../time/windows.ts';
 import { limitingSteps } from './budget.ts';
 import { type Draft, emptyDraft, note, type StageInput, stage } from './draft.ts';
@@ -48,20 +49,30 @@ type ScheduleInput = StageInput<'values' | 'bounds' | 'trial' | 'budget' | 'need
 
 function decideBoth(draft: Draft, input: ScheduleInput): void {
   const { effective, baseline } = input;
-  decideGroup<Size>(draft, effective.values, {
+  const values = effective.values.flatMap((proposal) => begun(proposal, input));
+  decideGroup<Size>(draft, values, {
     group: 'size',
     proposedBy: ({ size }) => size,
     baseline: baseline && sizeOf(baseline),
     unproposed: () => sizeOf(unproposed(input, 'size')),
     larger: largerSize,
   });
-  decideGroup<number>(draft, effective.values, {
+  decideGroup<number>(draft, values, {
     group: 'suspend_timeout',
     proposedBy: ({ suspendTimeoutSeconds }) => suspendTimeoutSeconds,
     baseline: baseline?.suspendTimeoutSeconds,
     unproposed: () => unproposed(input, 'suspend_timeout').suspendTimeoutSeconds,
     larger: longerTimeout,
   });
+}
+
+/** Of a herd that becomes ready in waves, a window is about to open only for those whose wave has begun. */
+function begun(proposal: ProposedValues, { readyWaves, compute, instantMs }: ScheduleInput): ProposedValues[] {
+  const { policy, leadWithoutWavesMs, openSinceMs = 0 } = proposal;
+  if (leadWithoutWavesMs === undefined) return [proposal];
+  const wave = waveOf(readyWaves, { compute, priority: policy.priority, opensAtMs: openSinceMs });
+  if (openSinceMs - instantMs > (wave?.leadMs ?? leadWithoutWavesMs)) return [];
+  return [wave ? { ...proposal, wave } : proposal];
 }
 
 /**

@@ -3,6 +3,7 @@ import type { TimeSpec } from '../../time/time-spec.ts';
 import { isOpenAt, mayChangeAfter, mayHaveChangedUntil, nextChangeOfAny, openSince } from '../../time/windows.ts';
 import type { ProposedValues } from '../directive.ts';
 import type { PolicyBase } from '../policy-base.ts';
+import { LONGEST_WAVE_LEAD_MS } from '../waves.ts';
 import type { Rule } from './kind.ts';
 
 /** What a schedule wants while a window is open, or outside. Absent: no value on that field. */
@@ -17,6 +18,8 @@ export interface ScheduleWindow extends ScheduleValues {
   at: readonly TimeSpec[];
   /** Effective at its start: raises begin this much earlier. */
   readyLeadMs?: number;
+  /** Each compute has the lead of its wave, and `readyLeadMs` where its wave is not known. */
+  readyInWaves?: true;
 }
 
 export interface SchedulePolicy extends PolicyBase {
@@ -60,11 +63,12 @@ export const scheduleRule: Rule<SchedulePolicy> = {
 
   nextChangeAfter(policy, instantMs) {
     let next = Number.POSITIVE_INFINITY;
-    for (const { at, readyLeadMs } of policy.windows) {
+    for (const window of policy.windows) {
+      const { at } = window;
       next = Math.min(next, mayChangeAfter(at, instantMs) ?? next);
       if (isMixed(at)) next = Math.min(next, mayChangeAfter(at.filter(isAbsolute), instantMs) ?? next);
-      if (readyLeadMs !== undefined) {
-        next = Math.min(next, led(mayChangeAfter(at, instantMs + readyLeadMs), readyLeadMs) ?? next);
+      for (const leadMs of leadsOf(window)) {
+        next = Math.min(next, led(mayChangeAfter(at, instantMs + leadMs), leadMs) ?? next);
       }
     }
     return Number.isFinite(next) ? next : undefined;
@@ -72,32 +76,42 @@ export const scheduleRule: Rule<SchedulePolicy> = {
 
   lastChangeUntil(policy, instantMs) {
     let last = Number.NEGATIVE_INFINITY;
-    for (const { at, readyLeadMs } of policy.windows) {
+    for (const window of policy.windows) {
+      const { at } = window;
       last = Math.max(last, mayHaveChangedUntil(at, instantMs));
       if (isMixed(at)) last = Math.max(last, mayHaveChangedUntil(at.filter(isAbsolute), instantMs));
-      if (readyLeadMs !== undefined) {
-        last = Math.max(last, mayHaveChangedUntil(at, instantMs + readyLeadMs) - readyLeadMs);
+      for (const leadMs of leadsOf(window)) {
+        last = Math.max(last, mayHaveChangedUntil(at, instantMs + leadMs) - leadMs);
       }
     }
     return last;
   },
 };
 
+/** The leads at which a window may begin to speak, whatever compute is asked about: its waves are instants of the compute's own. */
+export function leadsOf({ readyLeadMs, readyInWaves }: ScheduleWindow): number[] {
+  if (readyLeadMs === undefined) return [];
+  return readyInWaves ? [LONGEST_WAVE_LEAD_MS, readyLeadMs] : [readyLeadMs];
+}
+
 function led(instantMs: number | undefined, leadMs: number): number | undefined {
   return instantMs === undefined ? undefined : instantMs - leadMs;
 }
 
-/** Whether a window speaks: it is open, or so soon to open that raises begin. */
+/** Whether a window speaks: it is open, or so soon to open that raises begin, for the earliest wave if there are some. */
 function openingOf(
-  { at, readyLeadMs }: ScheduleWindow,
+  window: ScheduleWindow,
   instantMs: number,
-): Pick<ProposedValues, 'source' | 'openSinceMs' | 'leads'> | undefined {
+): Pick<ProposedValues, 'source' | 'openSinceMs' | 'leads' | 'leadWithoutWavesMs'> | undefined {
+  const { at, readyLeadMs, readyInWaves } = window;
   const openSinceMs = openSince(at, instantMs);
   if (openSinceMs !== undefined) return { source: sourceOf(at, instantMs), openSinceMs };
-  if (readyLeadMs === undefined) return undefined;
+  const [leadMs] = leadsOf(window);
+  if (leadMs === undefined) return undefined;
   const opensAtMs = nextChangeOfAny(at, instantMs);
-  if (opensAtMs === undefined || opensAtMs > instantMs + readyLeadMs) return undefined;
-  return { source: sourceOf(at, opensAtMs), openSinceMs: opensAtMs, leads: true };
+  if (opensAtMs === undefined || opensAtMs > instantMs + leadMs) return undefined;
+  const leading = { source: sourceOf(at, opensAtMs), openSinceMs: opensAtMs, leads: true } as const;
+  return readyInWaves && readyLeadMs !== undefined ? { ...leading, leadWithoutWavesMs: readyLeadMs } : leading;
 }
 
 /** An absolute interval comes before recurring times: where both are open, its ends matter too. */

@@ -1,0 +1,62 @@
+/** In which waves herds become ready, as a forecast shows it. */
+import { limitsBesideLists, withWavesOf } from '../../domain/evaluate/ready-waves.ts';
+import type { ForecastSubject } from '../../domain/forecast/alike.ts';
+import type { Span } from '../../domain/forecast/forecast.ts';
+import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
+import type { ReadyWaves } from '../../domain/policy/waves.ts';
+import { limitsOf } from '../../domain/rate-budget/limits.ts';
+import { isoInstant } from '../../domain/time/instants.ts';
+import type { Settings } from '../../settings.ts';
+
+/** Of later starts of windows the waves are not worked out; raises then begin 3 minutes before. Milliseconds. */
+const LONGEST_MS = 8 * 24 * 60 * 60_000;
+
+interface KnownHerd {
+  /** The whole fleet, whatever is shown of it. */
+  subjects: readonly ForecastSubject[];
+  readyWaves: readonly ReadyWaves[];
+  settings: Pick<Settings, 'apiRequestsPerMinute' | 'apiReserve'>;
+  span: Span;
+}
+
+/** The policies with the waves of the first eight days of the time: those that daemons have fixed, and else what the fleet needs. */
+export function withHerdWaves(
+  policies: CompiledPolicies,
+  { subjects, readyWaves, settings, span: { fromMs, toMs } }: KnownHerd,
+): CompiledPolicies {
+  const limits = limitsOf(settings.apiRequestsPerMinute, settings.apiReserve);
+  const computes = subjects.map(({ compute }) => compute);
+  const herd = subjects.map(({ baseline, ...subject }) => ({ ...subject, baseline }));
+  return withWavesOf(
+    { policies, herd, fixed: readyWaves, limitsOf: limitsBesideLists(limits, computes) },
+    { fromMs, toMs: Math.min(toMs, fromMs + LONGEST_MS) },
+  );
+}
+
+/** Those that are ready within the time. */
+export function readyWavesJson(known: readonly ReadyWaves[], span: Span) {
+  return within(known, span).map(({ account, opensAtMs, waves }) => ({
+    account,
+    opens_at: isoInstant(opensAtMs),
+    waves: waves.map(({ leadMs, computes }) => ({ begins_at: isoInstant(opensAtMs - leadMs), computes })),
+  }));
+}
+
+/** A paragraph on herds for which one wave is not enough; none if there are no such. */
+export function waveLines(known: readonly ReadyWaves[], span: Span): string[] {
+  const herds = within(known, span).filter(({ waves }) => waves.length > 1);
+  const lines = herds.map(({ account, opensAtMs, waves }) => {
+    const each = waves.map(({ leadMs, computes }) => `${computes} from ${timeOf(opensAtMs - leadMs)}`);
+    return `Ready at ${isoInstant(opensAtMs)} (account ${account}), in waves of 15 s: ${each.join(', ')}.`;
+  });
+  return lines.length === 0 ? [] : [lines.join('\n')];
+}
+
+function within(known: readonly ReadyWaves[], { fromMs, toMs }: Span): ReadyWaves[] {
+  const shown = known.filter(({ opensAtMs }) => opensAtMs > fromMs && opensAtMs <= toMs);
+  return shown.toSorted((a, b) => a.opensAtMs - b.opensAtMs);
+}
+
+function timeOf(ms: number): string {
+  return isoInstant(ms).slice(11);
+}
