@@ -127,23 +127,37 @@ async function asText({ settings, projects, computes, findings, files, atMs }: F
     `Nothing was changed at ${settings.apiUrl}, and nothing can be: in mode observe ebb only reads.`,
     ...(settings.mode === 'enforce' ? ['But EBB_MODE says enforce, and overrides ebb.yaml: unset it.'] : []),
     '',
-    'Next:',
-    `  write policies            ${settings.policies.join(', ')}; the language: docs/policies.md`,
-    '  ebb validate --matches    are they right, and what do they select',
-    '  ebb plan                  what would be changed now',
-    '  ebb run                   observe; later, with mode: enforce in ebb.yaml, changes are made',
     ...(findings.length > 0
       ? [
-          '',
-          'What could cost less (ebb recommend has all, and the policies):',
+          'What could cost less:',
           ...findingLines(findings).map((line) => `  ${line}`),
           ...(findings.some(({ savesUsd }) => !savesUsd)
             ? ['  price unknown: set plan: in ebb.yaml (timeouts that only Scale allows are found then, too)']
             : []),
+          '',
         ]
       : []),
+    'Next:',
+    ...nextLines(settings, findings.length > 0),
   ];
   return `${lines.join('\n')}\n`;
+}
+
+/** The way to a daemon that observes, and to what enforcing would do and save. */
+function nextLines({ policies: [folder = POLICY_FOLDER], listen }: Settings, hasFindings: boolean): string[] {
+  const steps = [
+    ...(hasFindings
+      ? [
+          ['ebb recommend --write recommended', 'all that could cost less, and policies for it'],
+          [`cp recommended/*.yaml ${folder}`, 'those, or your own: docs/policies.md'],
+        ]
+      : [[`edit ${folder}`, 'say what computes need, and when: docs/policies.md']]),
+    ['ebb validate --matches', 'are they right, and what do they select'],
+    ['ebb run', `observe: http://${listen.host}:${listen.port} shows what would be done`],
+    ['ebb plan', 'what enforcing would change now, and what that saves a month'],
+  ];
+  const width = Math.max(...steps.map(([command = '']) => command.length)) + 4;
+  return steps.map(([command = '', what]) => `  ${command.padEnd(width)}${what}`);
 }
 
 function asJson({ settings, projects, computes, findings, files, atMs }: FirstReading) {

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { Ajv } from 'ajv';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { projectsToRead } from '../../src/cli/init/first-findings.ts';
 import { loadPolicySet } from '../../src/policy/load.ts';
 import { readSettings } from '../../src/settings.ts';
 import { startEbb } from '../support/ebb-process.ts';
@@ -61,16 +62,17 @@ Awake longest:
 Written: baseline.json, policies/office-hours.yaml, schema/policies.schema.json, schema/settings.schema.json, ebb.yaml.
 Nothing was changed at URL, and nothing can be: in mode observe ebb only reads.
 
-Next:
-  write policies            policies; the language: docs/policies.md
-  ebb validate --matches    are they right, and what do they select
-  ebb plan                  what would be changed now
-  ebb run                   observe; later, with mode: enforce in ebb.yaml, changes are made
-
-What could cost less (ebb recommend has all, and the policies):
+What could cost less:
   shop / ep-shop: never_suspends, suspend_after never → 5m, 0–730 CUh a month (estimate)
   docs / ep-docs: awake, unknown: awake for 3d without a pause, 0–182.5 CUh a month (estimate)
-  price unknown: set plan: in ebb.yaml (timeouts that only Scale allows are found then, too)`.trim(),
+  price unknown: set plan: in ebb.yaml (timeouts that only Scale allows are found then, too)
+
+Next:
+  ebb recommend --write recommended    all that could cost less, and policies for it
+  cp recommended/*.yaml policies       those, or your own: docs/policies.md
+  ebb validate --matches               are they right, and what do they select
+  ebb run                              observe: http://127.0.0.1:9464 shows what would be done
+  ebb plan                             what enforcing would change now, and what that saves a month`.trim(),
     );
     expect(await platform.writes()).toEqual([]);
   });
@@ -162,6 +164,10 @@ What could cost less (ebb recommend has all, and the policies):
     expect((await init(['--force'], env)).stdout).toContain(
       'But EBB_MODE says enforce, and overrides ebb.yaml: unset it.',
     );
+  });
+
+  it('reads the operations of as many projects as the first minute allows', () => {
+    expect([3, 200, 250, 300, 10_000].map(projectsToRead)).toEqual([200, 200, 100, 50, 50]);
   });
 
   it('shows the first rows of a large fleet', async () => {

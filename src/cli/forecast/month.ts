@@ -53,6 +53,15 @@ export function monthChange(before: readonly Outlook[], after: readonly Outlook[
   return { old: old.usdMonth, new: changed.usdMonth, delta: deltaOf(old.usdMonth, changed.usdMonth) };
 }
 
+/** The same in CU-hours, for which no price is needed. */
+export function monthCuHoursChange(before: readonly Outlook[], after: readonly Outlook[], span: Span) {
+  const [old, changed] = [sumExpected(before, span), sumExpected(after, span)];
+  if (!old || !changed) return undefined;
+  const months = MONTH_HOURS / ((span.toMs - span.fromMs) / 3_600_000);
+  const { low, mid, high } = deltaOf(old.cuHours, changed.cuHours);
+  return { low: low * months, mid: mid * months, high: high * months };
+}
+
 /** Middle from middle; the ends of both are at the same end together, since both rest on the same unknown. */
 function deltaOf(old: Expected, changed: Expected): Expected {
   const ends = [changed.low - old.low, changed.high - old.high];
@@ -60,15 +69,15 @@ function deltaOf(old: Expected, changed: Expected): Expected {
 }
 
 /** `saves $12.00 a month ($10.00 to $14.00)`, or what it costs. */
-export function changeText({ low, mid, high }: Expected): string {
+export function changeText({ low, mid, high }: Expected, format: (value: number) => string = formatDollar): string {
   if (low === 0 && high === 0) return 'changes nothing of the expected cost';
   const sign = mid <= 0 ? -1 : 1;
-  const ends = [low * sign, high * sign].sort((a, b) => a - b).map((value) => signedDollar(value));
-  return `${mid <= 0 ? 'saves' : 'costs'} ${formatDollar(Math.abs(mid))} a month (${ends.join(' to ')})`;
+  const ends = [low * sign, high * sign].sort((a, b) => a - b).map((value) => signed(value, format));
+  return `${mid <= 0 ? 'saves' : 'costs'} ${format(Math.abs(mid))} a month (${ends.join(' to ')})`;
 }
 
-function signedDollar(value: number): string {
-  return value < 0 ? `−${formatDollar(-value)}` : formatDollar(value);
+function signed(value: number, format: (value: number) => string): string {
+  return value < 0 ? `−${format(-value)}` : format(value);
 }
 
 /** Without the noise of floating point; as programs read it. */

@@ -81,6 +81,9 @@ export function settingsFile(settings: Settings, cwd: string): string {
 # observe: nothing is written, logs and metrics say what would be. enforce: computes are changed.
 mode: observe
 
+# What a CU-hour costs: free, launch or scale. Without it most commands know CU-hours only.
+# plan: scale
+
 ${apiKey?.from === 'variable' ? `${keyComment(apiKey.variable)}\n\n` : ''}${stringify(values, { lineWidth: 0 })}`;
 }
 

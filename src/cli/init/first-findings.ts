@@ -10,14 +10,20 @@ import { changeText, savedText } from '../recommend/text.ts';
 
 const MOST_SHOWN = 5;
 const DAYS = 28;
-/** A first try must not take long: of a large fleet the operations of those projects that were in use last. */
-const MOST_PROJECTS = 200;
+/** A first try must not take long: what a minute of the control API allows, less a margin. */
+const MOST_REQUESTS = 600;
+const [FEWEST_PROJECTS, MOST_PROJECTS] = [50, 200];
 
-/** What costs most, by the newest operations of each project: the first lines of `ebb recommend`. */
+/** Of how many projects the operations are read: of a large fleet, whose computes and branches took a request each, of few. */
+export function projectsToRead(inFleet: number): number {
+  return Math.min(MOST_PROJECTS, Math.max(FEWEST_PROJECTS, MOST_REQUESTS - 2 * inFleet));
+}
+
+/** What costs most, by the newest operations of projects that were in use last: the first lines of `ebb recommend`. */
 export async function firstFindings(settings: Settings, fleet: ReadFleet): Promise<Finding[]> {
   const projects = fleet.projects
     .toSorted((a, b) => (b.computeLastActiveAtMs ?? 0) - (a.computeLastActiveAtMs ?? 0))
-    .slice(0, MOST_PROJECTS);
+    .slice(0, projectsToRead(fleet.projects.length));
   const ids = new Set(projects.map(({ projectId }) => projectId));
   const computes = fleet.computes.filter(({ projectId }) => ids.has(projectId));
   const reading = { ...fleet, projects, computes, errors: [] };

@@ -4,7 +4,7 @@ import { either, expectedCuHours } from '../../domain/forecast/expected.ts';
 import { unchangedUse } from '../../domain/forecast/forecast.ts';
 import type { Settings } from '../../settings.ts';
 import { readUsageProfiles } from '../forecast/known-usage.ts';
-import { changeText, monthChange } from '../forecast/month.ts';
+import { changeText, monthChange, monthCuHoursChange } from '../forecast/month.ts';
 import { foresee, type Outlook } from '../forecast/outlook.ts';
 import { formatDollar } from '../forecast/sums.ts';
 
@@ -35,12 +35,17 @@ export async function planMonth(
     return { ...outlook, segments, cuHours, expected: profile ? expectedCuHours(segments, profile, had) : null };
   });
   const month = monthChange(before, after, span);
+  const known = after.filter(({ expected }) => expected !== null).length;
+  const part = known < after.length ? ` (${known} of ${after.length} computes have usage data)` : '';
   if (month) {
-    const known = after.filter(({ expected }) => expected !== null).length;
-    const part = known < after.length ? ` (${known} of ${after.length} computes have usage data)` : '';
     return `With these policies it ${changeText(month.delta)} against leaving all as it is now: expected ${formatDollar(month.new.mid)}${part}.`;
   }
-  return after.some(({ expected }) => expected !== null)
-    ? 'A month: price unknown: set plan: in ebb.yaml.'
+  const cuHours = monthCuHoursChange(before, after, span);
+  return cuHours
+    ? `With these policies it ${changeText(cuHours, cuHoursText)} against leaving all as it is now${part}; price unknown: set plan: in ebb.yaml.`
     : 'A month: no usage data (ebb run collects it, --usage reads it); ebb forecast shows the bounds.';
+}
+
+function cuHoursText(value: number): string {
+  return `${value.toLocaleString('en', { maximumFractionDigits: value < 1000 ? 1 : 0 })} CU-hours`;
 }
