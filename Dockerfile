@@ -24,6 +24,7 @@ COPY --from=build /app/dist /app/dist
 COPY package.json LICENSE /app/
 COPY policies /app/policies
 COPY schema /app/schema
+COPY docs/runbook.md /app/docs/
 # Where ebb.yaml and policies/ are looked for, and where an embedded queue would live; and where state outlives the container.
 RUN ln -s /app/dist/cli/main.js /usr/local/bin/ebb && install -d -o node -g node /ebb && install -d -m 1777 /var/lib/ebb
 WORKDIR /ebb

@@ -28,7 +28,7 @@ describe('the alerts', () => {
   it.each(rules)('$alert says how bad it is, what it is, and where to read on', ({ alert, labels, annotations }) => {
     expect(['critical', 'warning', 'info']).toContain(labels.severity);
     expect(annotations.summary).toMatch(/\.$/);
-    expect(annotations.runbook_url).toBe(`docs/runbook.md#${alert.toLowerCase()}`);
+    expect(annotations.runbook_url).toBe(`{{ $externalLabels.ebb_url }}/runbook#${alert.toLowerCase()}`);
     expect(annotations.status_url).toMatch(/^\{\{ \$externalLabels\.ebb_url \}\}\//);
   });
 

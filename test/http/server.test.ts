@@ -67,6 +67,14 @@ describe('the HTTP server', () => {
     expect((await fetch(`${url}/readyz`)).status).toBe(200);
   });
 
+  it('serves the section of each alert in the runbook', async () => {
+    const answer = await fetch(`${await started()}/runbook`);
+    expect([answer.status, await answer.text()]).toEqual([
+      200,
+      expect.stringContaining('<h2 id="ebbdown">EbbDown</h2>'),
+    ]);
+  });
+
   it('answers an unknown path and another method with 404 as JSON', async () => {
     const url = await started();
     const answers = [await fetch(`${url}/nowhere`), await fetch(`${url}/metrics`, { method: 'POST' })];
@@ -119,6 +127,21 @@ describe('a token', () => {
     expect(await status('/metrics', { authorization: `Basic ${btoa(`anyone:${TOKEN}`)}` })).toBe(200);
     expect(await status('/metrics', { authorization: `Basic ${btoa(`anyone:${TOKEN}x`)}` })).toBe(401);
     expect(await status('/nowhere', { authorization: `Bearer ${TOKEN}` })).toBe(404);
+  });
+
+  it('is checked once, also where reading and writing each need one; as a password it does not allow writing', async () => {
+    const checked: string[] = [];
+    const known = tokens(TOKEN);
+    const holderOf = (token: string) => {
+      checked.push(token);
+      return known.holderOf(token);
+    };
+    const url = await started({ tokens: { ...known, holderOf } });
+    const post = async (authorization: string) =>
+      (await fetch(`${url}/api/v1/nowhere`, { method: 'POST', headers: { authorization }, body: '{}' })).status;
+    expect(await post(`Bearer ${TOKEN}`)).toBe(415);
+    expect(checked).toEqual([TOKEN]);
+    expect(await post(`Basic ${btoa(`anyone:${TOKEN}`)}`)).toBe(400);
   });
 
   it('is asked for by a browser as a password, by a program as a bearer token', async () => {

@@ -32,10 +32,7 @@ export function matching(
     return (
       is(owner, [one.owner]) &&
       is(project, [compute.projectId, compute.projectName]) &&
-      is(
-        policy,
-        policiesOf(one).map(({ name }) => name),
-      ) &&
+      (policy === undefined || policiesOf(one).some(({ name }) => name === policy)) &&
       is(status, [one.status]) &&
       is(reason, gatesOf(plan)) &&
       (words.length === 0 || holdsAll(textOf(one), words))

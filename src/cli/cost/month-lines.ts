@@ -22,7 +22,7 @@ export function costLines(costs: Costs): string[] {
   );
   return [
     ...anomalies,
-    `compute since ${from.slice(0, 10)} (known until ${until.slice(0, 16)}Z): ${amountText(total)}`,
+    `compute since ${from.slice(0, 10)} (${until < from ? 'nothing known yet' : `known until ${until.slice(0, 16)}Z`}): ${amountText(total)}`,
     ...shown,
     ...more,
     ...savedLines(costs.would_have_saved ?? null),

@@ -18,6 +18,7 @@ interface LayoutProps {
 const NAVIGATION = [
   ['/', 'Fleet'],
   ['/waste', 'Waste'],
+  ['/runbook', 'Runbook'],
   ['/readyz', 'Readiness'],
   ['/metrics', 'Metrics'],
   ['/api/v1/openapi.json', 'API'],

@@ -12,6 +12,7 @@ import type { Tokens } from '../tokens.ts';
 import { computeView } from './compute-view.tsx';
 import { fleetView } from './fleet-view.tsx';
 import { addForm, type FormOptions, HoldFields, ReleaseFields, tokenNeed } from './form-route.ts';
+import { readRunbook, runbookView } from './runbook-view.tsx';
 import { errorAnswer, errorView, pageAnswer, releaseView } from './small-views.tsx';
 import { wasteView } from './waste-view.tsx';
 
@@ -37,6 +38,7 @@ export function pageRoutes({ operator, tokens, log }: PageOptions): Hono {
   app.on('POST', ['/', '/computes/*', '/holds/*'], ownFormGuard(), bodyLimit({ maxSize: MOST_FORM_BYTES }));
   addFleet(app, operator);
   addWaste(app, operator);
+  app.get('/runbook', async (context) => context.html(runbookView(await readRunbook())));
   const forms = { tokens, log, operator };
   addCompute(app, operator, forms);
   addRelease(app, operator, forms);

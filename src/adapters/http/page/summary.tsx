@@ -70,7 +70,7 @@ function percent(share: number): string {
 
 /** What this month has cost, of all or of one owner; by owner it stands in the totals of the list. */
 function MonthCosts({ costs, of }: { costs: CostsDocument; of: string | undefined }) {
-  const { total, known_until: until } = costs;
+  const { total, from, known_until: until } = costs;
   const owners = costs.owners.filter(({ owner }) => of === undefined || owner === of);
   const anomalies = owners.filter(({ anomaly }) => anomaly !== null);
   const unknown = of === undefined ? total.unknown_hours : owners.reduce((sum, one) => sum + one.unknown_hours, 0);
@@ -80,7 +80,9 @@ function MonthCosts({ costs, of }: { costs: CostsDocument; of: string | undefine
     <p class="costs">
       This month{of !== undefined && ` of ${of}`}: {of === undefined ? costWords(total) : costsOf(costs, of)}
       {unknown > 0 && `; ${plural(Math.round(unknown), 'hour')} unknown`}.{' '}
-      <span class="dim">Compute only, known until {until.slice(0, 16).replace('T', ' ')} UTC.</span>{' '}
+      <span class="dim">
+        Compute only, {until < from ? 'nothing known yet' : `known until ${until.slice(0, 16).replace('T', ' ')} UTC`}.
+      </span>{' '}
       <a href="/?group=owner">By owner</a>
       {saved && (
         <>
