@@ -39,6 +39,7 @@ async function pages() {
       records: new Map(),
       samples: [],
       usage: new Map(),
+      document: undefined,
     },
   };
   const store = new Proxy({} as Store, {

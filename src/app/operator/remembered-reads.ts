@@ -31,6 +31,8 @@ export function rememberReads({
   const startedMs = clock.now();
   const histories = new Map<string, Awaited<ReturnType<Store['history']>>>();
   let costs: Awaited<ReturnType<Store['usage']>> = new Map();
+  /** Of budgets and reports: there are few names. */
+  const documents = new Map<string, string | undefined>();
   let readAtMs: number | undefined;
   let isAway = false;
 
@@ -77,6 +79,17 @@ export function rememberReads({
           },
           () => costs,
         ),
+      document: (collection, name) => {
+        const key = JSON.stringify([collection, name]);
+        return lastRead(
+          async () => {
+            const text = await store.document(collection, name);
+            documents.set(key, text);
+            return text;
+          },
+          () => documents.get(key),
+        );
+      },
       history: (query) => {
         const key = JSON.stringify([query.computeId, query.limit]);
         return lastRead(
