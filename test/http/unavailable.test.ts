@@ -40,6 +40,7 @@ async function pages() {
       samples: [],
       usage: new Map(),
       document: undefined,
+      outboxCounts: { receivers: [], lost: 0 },
     },
   };
   const store = new Proxy({} as Store, {

@@ -31,6 +31,7 @@ export function rememberReads({
   const startedMs = clock.now();
   const histories = new Map<string, Awaited<ReturnType<Store['history']>>>();
   let costs: Awaited<ReturnType<Store['usage']>> = new Map();
+  let outbox: Awaited<ReturnType<Store['outboxCounts']>> = { receivers: [], lost: 0 };
   /** Of budgets and reports: there are few names. */
   const documents = new Map<string, string | undefined>();
   let readAtMs: number | undefined;
@@ -78,6 +79,14 @@ export function rememberReads({
             return costs;
           },
           () => costs,
+        ),
+      outboxCounts: () =>
+        lastRead(
+          async () => {
+            outbox = await store.outboxCounts();
+            return outbox;
+          },
+          () => outbox,
         ),
       document: (collection, name) => {
         const key = JSON.stringify([collection, name]);
