@@ -38,6 +38,7 @@ function operatorOf(set: Policy[], compute = aCompute(), record = aRecord()) {
       ...{ putHold: put, putFreeze: put, generation: async () => undefined },
       ...{ holds: async () => [], freezes: async () => [], records: async () => new Map(), projectIds: async () => [] },
       usage: async () => new Map(),
+      document: async () => undefined,
     },
     daemon: {
       ...{

@@ -23,7 +23,7 @@ async function readFor(options: Partial<PlanningOptions>): Promise<{ read: strin
     projectIds: async () => ['p-2'],
     records: async () => new Map<string, ComputeRecord>([['ep-of-p-2', aRecord()]]),
     ...{ holds: async () => [], freezes: async () => [], samples: async () => [] },
-    ...{ usage: async () => new Map(), usageUnits: async () => [] },
+    ...{ usage: async () => new Map(), usageUnits: async () => [], document: async () => undefined },
   };
   const planned = await planReading({
     ...options,

@@ -5,7 +5,7 @@ import type { Staleness } from '../../ports/operator.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Overrides } from '../overrides.ts';
 
-/** Histories that are kept for an outage: the fleet's, and those of the computes that were looked at last. */
+/** Answers that are kept for an outage: the fleet's, and the histories of the computes that were shown last. */
 const MOST_KEPT = 100;
 
 /** What a person sees while the store can't be asked. */
@@ -29,11 +29,8 @@ export function rememberReads({
   clock: Pick<Clock, 'now'>;
 }): RememberedReads {
   const startedMs = clock.now();
-  const histories = new Map<string, Awaited<ReturnType<Store['history']>>>();
-  let costs: Awaited<ReturnType<Store['usage']>> = new Map();
-  let outbox: Awaited<ReturnType<Store['outboxCounts']>> = { receivers: [], lost: 0 };
-  /** Of budgets and reports: there are few names. */
-  const documents = new Map<string, string | undefined>();
+  /** What each question was answered last, by its name; those asked last at the end. */
+  const kept = new Map<string, unknown>();
   let readAtMs: number | undefined;
   let isAway = false;
 
@@ -50,12 +47,21 @@ export function rememberReads({
     }
   }
 
-  function keep(key: string, entries: Awaited<ReturnType<Store['history']>>) {
-    histories.delete(key);
-    histories.set(key, entries);
-    const [oldest] = histories.keys();
-    if (histories.size > MOST_KEPT && oldest !== undefined) histories.delete(oldest);
-    return entries;
+  /** `question` names what is read, so that an answer has one type. */
+  function remembered<T>(question: readonly unknown[], read: () => Promise<T>, otherwise: T): Promise<T> {
+    const name = JSON.stringify(question);
+    return lastRead(
+      async () => keep(name, await read()),
+      () => (kept.has(name) ? (kept.get(name) as T) : otherwise),
+    );
+  }
+
+  function keep<T>(name: string, answer: T): T {
+    kept.delete(name);
+    kept.set(name, answer);
+    const [oldest] = kept.keys();
+    if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest);
+    return answer;
   }
 
   return {
@@ -72,40 +78,10 @@ export function rememberReads({
           () => overrides.freezes.filter(({ expiresAtMs }) => expiresAtMs > nowMs),
         ),
       // Only costs are read to be shown.
-      usage: (account, units) =>
-        lastRead(
-          async () => {
-            costs = await store.usage(account, units);
-            return costs;
-          },
-          () => costs,
-        ),
-      outboxCounts: () =>
-        lastRead(
-          async () => {
-            outbox = await store.outboxCounts();
-            return outbox;
-          },
-          () => outbox,
-        ),
-      document: (collection, name) => {
-        const key = JSON.stringify([collection, name]);
-        return lastRead(
-          async () => {
-            const text = await store.document(collection, name);
-            documents.set(key, text);
-            return text;
-          },
-          () => documents.get(key),
-        );
-      },
-      history: (query) => {
-        const key = JSON.stringify([query.computeId, query.limit]);
-        return lastRead(
-          async () => keep(key, await store.history(query)),
-          () => histories.get(key) ?? [],
-        );
-      },
+      usage: (...asked) => remembered(['usage', ...asked], () => store.usage(...asked), new Map()),
+      outboxCounts: () => remembered(['outbox'], () => store.outboxCounts(), { receivers: [], lost: 0 }),
+      document: (...asked) => remembered(['document', ...asked], () => store.document(...asked), undefined),
+      history: (query) => remembered(['history', query], () => store.history(query), []),
     },
     staleness() {
       if (!isAway) return undefined;
