@@ -90,8 +90,9 @@ async function planWith(
   }
 }
 
-async function projectOf(
-  { compute, facts }: PlanningOptions & { facts?: StoredFacts },
+/** The project of the compute that is asked for, if it is stored: then only that project is read. */
+export async function projectOf(
+  { compute, facts }: Pick<PlanningOptions, 'compute'> & { facts?: StoredFacts },
   store: Store | undefined,
 ): Promise<string | undefined> {
   if (compute === undefined) return undefined;

@@ -39,6 +39,8 @@ function operatorOf(set: Policy[], compute = aCompute(), record = aRecord()) {
       ...{ holds: async () => [], freezes: async () => [], records: async () => new Map(), projectIds: async () => [] },
       usage: async () => new Map(),
       document: async () => undefined,
+      documents: async () => new Map(),
+      outboxCounts: async () => ({ receivers: [], lost: 0 }),
     },
     daemon: {
       ...{

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
-import { type PlanningOptions, planReading } from '../../src/compose/planning.ts';
+import { planReading, projectOf } from '../../src/compose/planning.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import { aCompute, aRecord, aSchedule } from '../support/builders.ts';
 
 const PROJECTS = ['p-1', 'p-2', 'p-3'];
 
 /** The projects whose computes are read to plan for a compute, where the store knows one of them. */
-async function readFor(options: Partial<PlanningOptions>): Promise<{ read: string[]; project: string | undefined }> {
+async function readFor(compute: string): Promise<{ read: string[]; project: string | undefined }> {
   const read: string[] = [];
   const api = {
     async *listProjects() {
@@ -19,14 +19,20 @@ async function readFor(options: Partial<PlanningOptions>): Promise<{ read: strin
       return { ok: true, value: { computes, unreadable: [] } };
     },
   };
-  const store = {
+  const fake = {
     projectIds: async () => ['p-2'],
     records: async () => new Map<string, ComputeRecord>([['ep-of-p-2', aRecord()]]),
     ...{ holds: async () => [], freezes: async () => [], samples: async () => [] },
-    ...{ usage: async () => new Map(), usageUnits: async () => [], document: async () => undefined },
+    ...{
+      usage: async () => new Map(),
+      usageUnits: async () => [],
+      document: async () => undefined,
+      documents: async () => new Map(),
+    },
   };
+  const store = fake as unknown as NonNullable<Parameters<typeof projectOf>[1]>;
   const planned = await planReading({
-    ...options,
+    ...{ compute, project: await projectOf({ compute }, store) },
     ...{ settings: { accounts: [], disruption: {} }, mode: 'enforce', notes: [], store },
     policies: { policies: [aSchedule()], hash: 'h', sources: new Map() },
     reading: { api, facts: new Map(), takenAtMs: undefined, explain: String },
@@ -36,9 +42,9 @@ async function readFor(options: Partial<PlanningOptions>): Promise<{ read: strin
 }
 
 it('of a compute that is stored only its project is read', async () => {
-  expect(await readFor({ compute: 'ep-of-p-2' })).toEqual({ read: ['p-2'], project: 'p-2' });
+  expect(await readFor('ep-of-p-2')).toEqual({ read: ['p-2'], project: 'p-2' });
 });
 
 it('of a compute that is not stored the whole fleet is read, to find it', async () => {
-  expect(await readFor({ compute: 'ep-of-p-3' })).toEqual({ read: PROJECTS, project: undefined });
+  expect(await readFor('ep-of-p-3')).toEqual({ read: PROJECTS, project: undefined });
 });

@@ -1,4 +1,3 @@
-import { raw } from 'hono/html';
 import type { Child } from 'hono/jsx';
 import type { DecisionDocument, SettingsDocument, StatusDocument } from '../../../ports/documents.ts';
 import type { Staleness } from '../../../ports/operator.ts';
@@ -80,21 +79,22 @@ interface ComputesProps {
 
 function Computes({ fleet, query, observing }: ComputesProps) {
   const { computes, known, page, pages, at } = fleet;
-  const stateOf = stateCells({ now: at, observing });
+  const bandOf = weekBands(at);
   if (computes.length === 0) return <p class="dim">{known === 0 ? 'No compute is known yet.' : `None of ${known}.`}</p>;
   return (
     <>
       <Table
         caption={captionOf({ fleet, query })}
         head={['Compute', 'Project', 'Owner', 'Status', 'Has', 'Wanted', 'Next change', 'Week ahead']}
-        rows={computes.map((row) => [...nameCells(row), ...stateOf(row)])}
+        rows={computes.map((row) => cellsOf(row, { now: at, observing, band: bandOf(row.week) }))}
       />
       {pages > 1 && <Pages query={query} page={page} pages={pages} />}
     </>
   );
 }
 
-function nameCells({ compute_id, project_name, branch_name, branch_id, owner, type }: FleetRowDocument): Child[] {
+function cellsOf(row: FleetRowDocument, { now, observing, band }: { now: string; observing: boolean; band: Child }) {
+  const { compute_id, project_name, branch_name, branch_id, owner, status, current, desired, type } = row;
   return [
     <ComputeLink id={compute_id} />,
     <>
@@ -102,33 +102,14 @@ function nameCells({ compute_id, project_name, branch_name, branch_id, owner, ty
       {type === 'read_only' && <span class="dim"> replica</span>}
     </>,
     owner,
+    <>
+      {!(observing && status === 'observed') && <Badge kind={status} />} <span class="dim">{current.state}</span>
+    </>,
+    <SettingsCell settings={current} />,
+    <Wanted desired={desired} current={current} />,
+    <NextChange row={row} now={now} />,
+    band,
   ];
-}
-
-/** The cells that follow: each is drawn once for all rows that say the same, which in a fleet are most. */
-function stateCells({ now, observing }: { now: string; observing: boolean }): (row: FleetRowDocument) => Child[] {
-  const bandOf = weekBands(now);
-  const drawn = new Map<Child, Map<string, Child[]>>();
-  return (row) => {
-    const { status, current, desired, verdict, reasons, until, next_boundary, week } = row;
-    const band = bandOf(week);
-    const ofWeek = drawn.get(band) ?? new Map<string, Child[]>();
-    drawn.set(band, ofWeek);
-    const said = JSON.stringify([status, current, desired, verdict, reasons, until, next_boundary]);
-    const known = ofWeek.get(said) ?? [
-      ...[
-        <>
-          {!(observing && status === 'observed') && <Badge kind={status} />} <span class="dim">{current.state}</span>
-        </>,
-        <SettingsCell settings={current} />,
-        <Wanted desired={desired} current={current} />,
-        <NextChange row={row} now={now} />,
-      ].map((cell) => raw(`${cell}`)),
-      band,
-    ];
-    ofWeek.set(said, known);
-    return known;
-  };
 }
 
 function SettingsCell({ settings }: { settings: SettingsDocument }) {
