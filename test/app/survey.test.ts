@@ -58,6 +58,20 @@ describe('readFleet', () => {
     expect(refused.computes).toHaveLength(2);
   });
 
+  it('has time for a whole minute that another client of the account has used up', async () => {
+    const deadlinesMs: number[] = [];
+    const noting = <T>(call: (project: T, options?: { deadlineMs?: number }) => unknown) =>
+      ((project: T, options?: { deadlineMs?: number }) => {
+        deadlinesMs.push(options?.deadlineMs ?? 0);
+        return call(project, options);
+      }) as never;
+    const { listComputes, listBranches } = api;
+    const noted = { ...api, listComputes: noting(listComputes), listBranches: noting(listBranches) };
+    expect((await readFleet({ api: noted, readBranches: true })).computes).toHaveLength(2);
+    expect(deadlinesMs).toHaveLength(4);
+    expect(Math.min(...deadlinesMs)).toBeGreaterThan(60_000);
+  });
+
   it('reads the computes of one project alone, by its id or name', async () => {
     const before = (await platform.requests()).length;
     const survey = await readFleet({ api, readBranches: true, project: 'shop' });

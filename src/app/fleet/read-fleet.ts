@@ -120,9 +120,15 @@ function collect(
   return fleet;
 }
 
+/**
+ * A request may wait until the budget of the next minute: the fleet's own, or one that another client of the account has used up, which
+ * the service's answer says (429). Real milliseconds.
+ */
+export const PATIENT_MS = 120_000;
+
 /** A person waits for one project, which takes a few requests: these go before what daemons read. */
 function callOptions({ signal, project }: Pick<ReadFleetOptions, 'signal' | 'project'>): ListOptions {
-  return { ...(signal && { signal }), ...(project !== undefined && { priority: 'raise' }) };
+  return { ...(signal && { signal }), ...(project === undefined ? { deadlineMs: PATIENT_MS } : { priority: 'raise' }) };
 }
 
 /** What is to be told of projects whose branches the key may not list, where policies select by branch. */

@@ -1,12 +1,10 @@
 import pLimit from 'p-limit';
 import type { ProjectLog } from '../../domain/awake/operation-log.ts';
 import type { ApiResult, ControlApi, ControlApiError, Operation, Project } from '../../ports/control-api.ts';
+import { PATIENT_MS } from './read-fleet.ts';
 
 /** How many projects are asked at a time: enough to use the rate budget, few enough to stop soon. */
 const PROJECTS_AT_A_TIME = 8;
-
-/** A page may wait until the budget of the next minute, which reading the fleet has used up; real milliseconds. */
-const DEADLINE_MS = 120_000;
 
 /** Where the operations of a project were left, to go on from. */
 export interface ReadingState {
@@ -89,7 +87,7 @@ export async function readOperations(options: ReadOperationsOptions): Promise<Op
     const state = states.get(project.projectId);
     if (state === undefined || signal?.aborted) return;
     const answer = await api.operationsFrom(project, state.cursor, {
-      deadlineMs: DEADLINE_MS,
+      deadlineMs: PATIENT_MS,
       ...(signal && { signal }),
       ...(priority && { priority }),
     });
