@@ -71,8 +71,9 @@ export function describeStore(open: () => Promise<TestEngine>): void {
     });
 
     it('lets a lease expire unless it is renewed', async () => {
-      const short = await lease('project-1', 'daemon-1', 40);
-      const kept = await lease('project-2', 'daemon-1', 40);
+      // Long enough to be renewed in time on a busy machine.
+      const short = await lease('project-1', 'daemon-1', 1000);
+      const kept = await lease('project-2', 'daemon-1', 1000);
       expect(await store.renewLease(kept, TTL_MS)).toBe(true);
       await untilExpired(short);
       expect(await store.renewLease(short, TTL_MS)).toBe(false);
@@ -88,8 +89,8 @@ export function describeStore(open: () => Promise<TestEngine>): void {
     });
 
     it('prolongs a lease with a record, in the same step', async () => {
-      const kept = await lease('project-1', 'daemon-1', 300);
-      const short = await lease('project-2', 'daemon-1', 300);
+      const kept = await lease('project-1', 'daemon-1', 1000);
+      const short = await lease('project-2', 'daemon-1', 1000);
       expect(await store.putRecord('project-1', 'compute-a', SMALL, kept, { ttlMs: TTL_MS })).toBe(true);
       await untilExpired(short);
       expect(await store.putRecord('project-2', 'compute-b', SMALL, short, { ttlMs: TTL_MS })).toBe(false);
