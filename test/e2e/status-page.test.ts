@@ -135,7 +135,7 @@ describeWith('chromium', 'the status page of 1,000 computes', () => {
     await ask('freezes', { select: { projects: ['shop-2'] }, reason: 'look', for_seconds: 600 });
     const { page, complaints } = await open('/', options);
     const rare = options.colorScheme === 'light' ? ['/?q=nobody', '/computes/ep-other'] : [];
-    for (const path of ['/?q=shop-1-', '/computes/ep-shop-1-1', `/holds/${id}`, ...rare]) {
+    for (const path of ['/?q=shop-1-', '/computes/ep-shop-1-1', `/holds/${id}`, '/runbook', ...rare]) {
       await page.goto(path);
       for (const details of await page.locator('summary').all()) await details.click();
       expect([path, await accessibilityProblems(page)]).toEqual([path, []]);
