@@ -121,6 +121,17 @@ describe('the audit as a file', () => {
     expect([names.includes('audit.jsonl.2025-03-03'), names.includes('audit.jsonl.old')]).toEqual([false, true]);
   });
 
+  it('begins a new file on the next day, also where somebody has moved the last one', async () => {
+    const { store, world, daemon, path, idsIn } = await exporting();
+    await store.appendHistory([entry('a', NOON)]);
+    await daemon.round();
+    await rm(path);
+    world.nowMs += 24 * HOUR_MS;
+    await store.appendHistory([entry('b', world.nowMs)]);
+    await daemon.round();
+    expect([world.failures, await idsIn()]).toEqual([[], ['b']]);
+  });
+
   it('writes nothing at a boundary, and nothing without a file', async () => {
     const { store, daemon, world, path, idsIn } = await exporting();
     await store.appendHistory([entry('a', NOON)]);

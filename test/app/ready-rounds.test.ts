@@ -143,6 +143,26 @@ it('a fleet of which a part is not read yet is waited for, ten minutes at most',
   expect(await readReadyWaves(other.store)).toMatchObject([{ waves: [{ computes: 11 }] }]);
 });
 
+it('a herd of which nothing is raised is decided once, and again with other policies', async () => {
+  const { fleet, rules, store, roundAt } = start(3);
+  const usual = rules.current;
+  const [window] = day('day').windows;
+  const small = aSchedule({ name: 'day', windows: window ? [{ ...window, size: SMALL }] : [] });
+  rules.current = currentRules(small).current;
+  const { evaluatedComputes } = fleet;
+  let asked = 0;
+  fleet.evaluatedComputes = () => {
+    asked += 1;
+    return evaluatedComputes();
+  };
+  for (const minutes of [30, 29, 28]) await roundAt(OPENS_MS - minutes * MINUTE_MS);
+  expect([asked, await readReadyWaves(store)]).toEqual([1, undefined]);
+  const { policies, ...others } = usual;
+  rules.current = compileRules({ ...others, policies: { ...policies.set, hash: 'raising' } }, rules.current);
+  await roundAt(OPENS_MS - 27 * MINUTE_MS);
+  expect([asked, (await readReadyWaves(store))?.length]).toEqual([2, 1]);
+});
+
 it('nothing is fixed by a daemon that does not lead', async () => {
   const { roundAt: at, store, leader } = start(10);
   leader.isHeld = false;

@@ -45,7 +45,8 @@ async function lastDayOf(path: string): Promise<string | undefined> {
 }
 
 async function rotate(path: string, day: string): Promise<void> {
-  await rename(path, `${path}.${day}`);
+  // Somebody else may have moved it.
+  await rename(path, `${path}.${day}`).catch(ifThere);
   for (const old of (await rotated(path)).slice(0, -MOST_DAYS)) await rm(old, { force: true });
 }
 

@@ -49,7 +49,7 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
 
   async function search(): Promise<void> {
     const { receivers } = deps.rules.current.notify;
-    // At a boundary there is better to do.
+    // Changes at a boundary come first.
     if (!leaderLease.isHeld() || receivers.length === 0 || isAtBoundary(fleet, clock.now())) return;
     const entries = [...ofComputes(deps, actions), ...outboxEntries(deps.rules.current.notify, await ofFleet(deps))];
     const fresh = entries.filter(({ id }) => !queued.has(id));

@@ -37,6 +37,8 @@ export interface ReadyRoundsDeps {
 export function startReadyRounds(deps: ReadyRoundsDeps): Running {
   const { clock, rules, fleet, overrides, store, leaderLease } = deps;
   let waitsSinceMs: number | undefined;
+  /** By which policies which instants raise nothing: that is decided once, not each round for half an hour. */
+  let raisingNothing: string | undefined;
 
   /** Waves of a part of the fleet would be too small for all of it. */
   function mustWait(): boolean {
@@ -59,13 +61,15 @@ export function startReadyRounds(deps: ReadyRoundsDeps): Running {
     const before = kept.value ?? policies.readyWaves;
     const { hash } = policies.set;
     const openings = near.filter((opensAtMs) => !before.some((waves) => isFixed(waves, { opensAtMs, hash, nowMs })));
-    if (openings.length === 0 || mustWait()) return;
+    const asked = `${hash} ${openings}`;
+    if (openings.length === 0 || asked === raisingNothing || mustWait()) return;
     const evaluated = [...fleet.evaluatedComputes()];
     const herd = evaluated.map(({ compute, record: { baseline, trials } }) => ({
       ...{ compute, baseline, trials, holds: overrides.holds },
     }));
     const computes = evaluated.map(({ compute }) => compute);
     const added = readyWaves({ policies, herd, limitsOf: limitsBesideLists(deps.limits, computes) }, openings);
+    if (added.length === 0) raisingNothing = asked;
     // Another daemon that leads by now decides itself.
     if (added.length === 0 || !(await kept.replace(withAdded(before, added, nowMs)))) return;
     for (const waves of added) logWaves(deps, waves);

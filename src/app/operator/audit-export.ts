@@ -36,7 +36,7 @@ export function startAuditExport(deps: AuditExportDeps): Running {
 
   async function exportNew(to: AuditFile): Promise<void> {
     const nowMs = clock.now();
-    // At a boundary there is better to do.
+    // Changes at a boundary come first.
     if (isAtBoundary(fleet, nowMs)) return;
     written ??= await to.written();
     const agoMs = round % LATE_EVERY_ROUNDS === 0 ? LATE_MS : SOON_MS;
