@@ -85,6 +85,8 @@ function start(
   };
 }
 
+type Rounds = ReturnType<typeof start>;
+
 /** The first round is under way when the rounds have been started. */
 async function firstRound({ tick }: ReturnType<typeof start>): Promise<void> {
   await tick();
@@ -155,6 +157,34 @@ describe('the rounds of the leader', () => {
     };
     const frozen = frozenPart({ name: 'web', projects: ['*'] }).policies;
     expect([await isKeptWith(...frozen), await isKeptWith(...frozen), await isKeptWith()]).toEqual([true, true, false]);
+    await rounds.rounds.close();
+  });
+
+  it.each([
+    { why: 'by policies that another daemon has replaced', newer: (rounds: Rounds) => rounds.permit(false) },
+    { why: 'once another daemon leads', newer: (rounds: Rounds) => rounds.lead(false) },
+  ])('forget and note nothing of a trial $why', async ({ newer }) => {
+    const trial = aTrial({ design: { ...aTrial().design, fromDay: START_MS / DAY_MS } });
+    const rules = currentRules(trial);
+    let read = () => {};
+    const rounds: Rounds = start((...asked) => {
+      read();
+      return rounds.api.usage(...asked);
+    }, rules);
+    await firstRound(rounds);
+    const place = { account: 'main', organization: 'org-acme' };
+    const days = () => readTrialDays(rounds.store, place, trial.name, [{ projectId: 'one', branchId: null }]);
+    const bytes = new TextEncoder().encode('{"from":0,"days":[1]}');
+    await rounds.store.putUsage(`${usageKey(place)}/trial/${trial.name}`, new Map([['one', bytes]]));
+    rules.current = { ...currentRules().current, revision: 'older' };
+    read = () => newer(rounds);
+    passTo(rounds.world, rounds.world.nowMs + DAY_MS);
+    await rounds.tick();
+    expect([...(await days()).keys()]).toEqual(['one']);
+    rules.current = { ...currentRules(trial).current, revision: 'older' };
+    await rounds.tick();
+    expect(await readPolicyChanges(rounds.store, place, trial.name)).toEqual([]);
+    expect(rounds.failures).toEqual([]);
     await rounds.rounds.close();
   });
 

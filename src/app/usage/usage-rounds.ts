@@ -126,6 +126,11 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
   };
 }
 
+/** False for what another daemon decides by now, since it leads, or has newer policies. */
+async function mayDecide({ leaderLease, mode, mayWrite }: UsageRoundsDeps): Promise<boolean> {
+  return leaderLease.isHeld() && (mode !== 'enforce' || (await mayWrite()).ok);
+}
+
 function computesOf({ fleet }: Pick<UsageRoundsDeps, 'fleet'>): Compute[] {
   return [...fleet.cachedProjects()].flatMap((project) => project.computes);
 }
@@ -187,7 +192,7 @@ async function notePolicies(deps: UsageRoundsDeps, noted: Map<string, string>): 
   const now = { atMs: deps.clock.now(), setHash: policies.set.hash, revision };
   const rules = `${now.setHash} ${revision}`;
   const running = policies.set.policies.filter((policy) => policy.kind === 'trial');
-  if (running.length === 0) return;
+  if (running.length === 0 || !(await mayDecide(deps))) return;
   for (const organization of organizationsOf(listedProjects(deps), deps.accounts)) {
     for (const trial of running) {
       const key = `${usageKey(organization)}/${trial.name}`;
@@ -198,11 +203,12 @@ async function notePolicies(deps: UsageRoundsDeps, noted: Map<string, string>): 
   }
 }
 
-function stopTrials(deps: UsageRoundsDeps, trialStops: TrialStops): Promise<void> {
+async function stopTrials(deps: UsageRoundsDeps, trialStops: TrialStops): Promise<void> {
+  if (!(await mayDecide(deps))) return;
   const { store, rules, clock, telemetry } = deps;
   const organizations = organizationsOf(listedProjects(deps), deps.accounts);
   const { log } = telemetry;
-  return trialStops({
+  await trialStops({
     store,
     log,
     rules: rules.current,
@@ -214,10 +220,12 @@ function stopTrials(deps: UsageRoundsDeps, trialStops: TrialStops): Promise<void
 
 /** Keeps the days of the trials that the policies have, and forgets those of others, unless the policies of their team are not loaded. */
 async function keepTrialsNow(
-  { store, fleet, rules }: UsageRoundsDeps,
+  deps: UsageRoundsDeps,
   organization: Organization,
   { kept, nowMs, before }: { kept: UsageAccount; nowMs: number; before: readonly string[] },
 ): Promise<string[]> {
+  const { store, fleet, rules } = deps;
+  if (!(await mayDecide(deps))) return [...before];
   const { policies } = rules.current;
   const ofOrganization = new Set(organization.projectIds);
   const computes = computesOf({ fleet }).filter(({ projectId }) => ofOrganization.has(projectId));
