@@ -111,6 +111,37 @@ describe('the delivery of notifications', () => {
     expect(await daemon.store.outboxCounts()).toMatchObject({ receivers: [] });
   });
 
+  it('lets a message that always fails delay only those about the same compute', async () => {
+    const daemon = daemonWith({ answer: (_, id) => (id === 'a-0' ? DOWN : { ok: true }) });
+    // More than are read at once.
+    await daemon.append(...Array.from({ length: 150 }, (_, at) => about(`a-${at}`, 'a')), about('b-0', 'b'));
+    const running = daemon.start();
+    await daemon.clock.runTo(5_000);
+    expect(new Set(daemon.got)).toEqual(new Set(['ops a-0', 'ops b-0']));
+    await daemon.clock.runTo(20 * MINUTE_MS);
+    const tries = daemon.got.filter((one) => one === 'ops a-0').length;
+    expect(tries).toBeGreaterThan(5);
+    // Its pauses grow though others are taken in between.
+    expect(tries).toBeLessThan(15);
+    await daemon.append(about('c-0', 'c'), about('b-1', 'b'));
+    await daemon.clock.runTo(20 * MINUTE_MS + 2_000);
+    expect(daemon.got.slice(-2).toSorted()).toEqual(['ops b-1', 'ops c-0']);
+    await daemon.store.removeOutbox('a-0>ops');
+    await daemon.clock.runTo(26 * MINUTE_MS);
+    await running.close();
+    expect(daemon.got.slice(-149)).toEqual(Array.from({ length: 149 }, (_, at) => `ops a-${at + 1}`));
+    expect(daemon.log.lines.filter(({ message }) => message.includes('does not take'))).toHaveLength(1);
+  });
+
+  it('does not send all that waits to a receiver that is down', async () => {
+    const daemon = daemonWith({ answer: () => DOWN });
+    await daemon.append(...Array.from({ length: 300 }, (_, at) => about(`${at}`, `ep-${at}`)));
+    const running = daemon.start();
+    await daemon.clock.runTo(10 * MINUTE_MS);
+    await running.close();
+    expect(daemon.got.length).toBeLessThan(50);
+  });
+
   it('does not let a receiver that never answers delay another', async () => {
     const daemon = daemonWith({
       receivers: ['hanging', 'ops'],

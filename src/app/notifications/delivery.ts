@@ -1,6 +1,7 @@
 /**
  * Takes what waits in the outbox to its receivers: at least once, in order for each subject. Each receiver has a lease and a pace of
- * its own, so that one that is slow or down delays no other. Nothing that changes computes waits for any of this.
+ * its own, so that one that is slow or down delays no other, and a message that is not taken delays only those about its subject.
+ * Nothing that changes computes waits for any of this.
  */
 
 import pLimit from 'p-limit';
@@ -13,6 +14,7 @@ import type { Telemetry } from '../../ports/telemetry.ts';
 import type { RunInBackground, Running } from '../background.ts';
 import type { CurrentRules } from '../rules.ts';
 import { messageId } from './outbox-entries.ts';
+import { createPace, type Pace } from './pace.ts';
 
 /** How often the outbox is checked, in real milliseconds. */
 const CHECK_EVERY_MS = 1_000;
@@ -24,10 +26,6 @@ const RENEW_AFTER_MS = 10_000;
 /** Messages that are read at once, and how many of different subjects are sent at a time. */
 const BATCH = 100;
 const AT_A_TIME = 4;
-
-/** After a failure a receiver is left alone for so long, doubled with each that follows, in milliseconds. */
-const FIRST_PAUSE_MS = 2_000;
-const LONGEST_PAUSE_MS = 5 * 60_000;
 
 /** What could not be sent for so long is dead: a person may try it again. Milliseconds. */
 const GIVE_UP_AFTER_MS = 24 * 3_600_000;
@@ -51,13 +49,6 @@ export interface DeliveryDeps {
   holder: string;
 }
 
-/** How it went with a receiver of late. */
-interface Pace {
-  failures: number;
-  /** Left alone until then, by the monotonic clock. */
-  untilMs: number;
-}
-
 /** Checks the outbox until it is closed. What is being sent then is given up, and sent again by the next daemon. */
 export function startDelivery(deps: DeliveryDeps): Running {
   const { clock } = deps;
@@ -68,11 +59,12 @@ export function startDelivery(deps: DeliveryDeps): Running {
   async function check(): Promise<void> {
     const { receivers, lost } = await deps.store.outboxCounts();
     showOutbox(deps, receivers, lost);
-    for (const { receiver, waiting } of receivers) {
-      if (waiting === 0 || busy.has(receiver)) continue;
-      const pace = paces.get(receiver) ?? { failures: 0, untilMs: Number.NEGATIVE_INFINITY };
+    const waiting = receivers.filter((one) => one.waiting > 0).map(({ receiver }) => receiver);
+    for (const name of paces.keys()) if (!waiting.includes(name)) paces.delete(name);
+    for (const receiver of waiting.filter((name) => !busy.has(name))) {
+      const pace = paces.get(receiver) ?? createPace(clock);
       paces.set(receiver, pace);
-      if (clock.monotonicMs() < pace.untilMs) continue;
+      if (pace.isPaused()) continue;
       const work = deps.runInBackground('notifications', () => deliver(deps, receiver, pace, stopped.signal));
       busy.set(
         receiver,
@@ -91,17 +83,22 @@ export function startDelivery(deps: DeliveryDeps): Running {
   };
 }
 
-/** Sends what waits for one receiver, until there is nothing left or it fails. Another daemon may be at it: then nothing is done. */
+/** Sends what waits for one receiver, until nothing is left but what has failed. Another daemon may be at it: then nothing is done. */
 async function deliver(deps: DeliveryDeps, name: string, pace: Pace, signal: AbortSignal): Promise<void> {
   const lease = await deps.store.acquireLease(`notify-${name}`, deps.holder, LEASE_MS);
   if (!lease) return;
   const isHeld = heldCheck(deps, lease);
   try {
-    for (;;) {
-      const entries = await deps.store.outbox({ receiver: name, state: 'waiting', limit: BATCH });
-      if (entries.length === 0) return;
+    let limit = BATCH;
+    while (!pace.isPaused()) {
+      const entries = await deps.store.outbox({ receiver: name, state: 'waiting', limit });
+      const due = entries.filter(({ subject }) => !pace.isPaused(subject));
       const receiver = deps.rules.current.notify.receivers.find((one) => one.name === name);
-      if (!(await deliverBatch(deps, receiver, entries, { isHeld, pace, signal }))) return;
+      if (due.length > 0 && !(await deliverBatch(deps, receiver, due, { isHeld, pace, signal }))) return;
+      if (due.length > 0) continue;
+      if (entries.length < limit) return;
+      // There may be more behind what has failed.
+      limit *= 10;
     }
   } finally {
     await deps.store.releaseLease(lease);
@@ -126,25 +123,25 @@ interface Occasion {
   signal: AbortSignal;
 }
 
-/** In order for each subject, several subjects at a time; false if the receiver is to be left alone for now. */
+/** In order for each subject, several subjects at a time, those that have not failed first; false once it is to end. */
 async function deliverBatch(
   deps: DeliveryDeps,
   receiver: Receiver | undefined,
   entries: readonly QueuedEntry[],
   occasion: Occasion,
 ): Promise<boolean> {
-  const subjects = new Set(entries.map(({ subject }) => subject));
+  const subjects = new Set(entries.toSorted((a, b) => a.tries - b.tries).map(({ subject }) => subject));
   let goesOn = true;
   await pLimit(AT_A_TIME).map(subjects, async (subject) => {
     for (const entry of entries.filter((one) => one.subject === subject)) {
-      goesOn = goesOn && (await deliverOne(deps, receiver, entry, occasion));
-      if (!goesOn) return;
+      if (!goesOn || occasion.pace.isPaused(subject)) return;
+      goesOn = (await deliverOne(deps, receiver, entry, occasion)) && goesOn;
     }
   });
   return goesOn;
 }
 
-/** True if others may be sent after it. */
+/** False if nothing may be sent after it. */
 async function deliverOne(
   deps: DeliveryDeps,
   receiver: Receiver | undefined,
@@ -155,45 +152,38 @@ async function deliverOne(
   const outcome: SendOutcome = receiver
     ? await deps.sender.send(receiver, { id: messageId(entry), body: entry.body }, signal)
     : { ok: false, isRefused: false, message: UNKNOWN };
-  if (!outcome.ok) return signal.aborted ? false : failed(deps, entry, outcome, pace);
-  await sent(deps, entry, pace);
+  if (outcome.ok) await sent(deps, entry, pace);
+  else if (signal.aborted) return false;
+  else await failed(deps, entry, outcome, pace);
   return true;
 }
 
-async function sent({ store, telemetry }: DeliveryDeps, { id, receiver }: QueuedEntry, pace: Pace): Promise<void> {
-  await store.removeOutbox(id);
-  pace.failures = 0;
-  telemetry.metrics.increment('ebb_notifications_total', { receiver, result: 'sent' });
+async function sent({ store, telemetry }: DeliveryDeps, entry: QueuedEntry, pace: Pace): Promise<void> {
+  await store.removeOutbox(entry.id);
+  pace.sent(entry.subject);
+  telemetry.metrics.increment('ebb_notifications_total', { receiver: entry.receiver, result: 'sent' });
 }
 
-/** True if the messages after it may be sent: it was refused for itself, and is dead. */
 async function failed(
   { store, clock, telemetry: { log, metrics } }: DeliveryDeps,
-  { id, receiver, atMs, tries }: QueuedEntry,
+  { id, receiver, subject, atMs, tries }: QueuedEntry,
   { isRefused, message }: { isRefused: boolean; message: string },
   pace: Pace,
-): Promise<boolean> {
+): Promise<void> {
   const isDead = isRefused || clock.now() - atMs >= GIVE_UP_AFTER_MS;
-  const state = isDead ? 'dead' : 'waiting';
-  await store.deferOutbox(id, { state, tries: tries + 1, error: message });
+  await store.deferOutbox(id, { state: isDead ? 'dead' : 'waiting', tries: tries + 1, error: message });
   metrics.increment('ebb_notifications_total', { receiver, result: isDead ? 'dead' : 'failed' });
+  // What is refused is refused for itself: the receiver works.
+  const isNews = !isRefused && pace.failed(subject, tries + 1);
   if (isDead) {
     log.error(
       { event: 'ebb.notification_dead', receiver, id },
       `a notification could not be sent to ${receiver} (${message}) and is not tried again: ebb notify list`,
     );
-    return isRefused;
-  }
-  // Of several that were on their way at once the first has said it.
-  if (clock.monotonicMs() < pace.untilMs) return false;
-  pace.failures += 1;
-  const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (pace.failures - 1));
-  pace.untilMs = clock.monotonicMs() + pauseMs;
-  if (pace.failures === 1) {
+  } else if (isNews) {
     const fields = { event: 'ebb.notification_failed', receiver, id };
     log.warn(fields, `${receiver} does not take notifications (${message}); they wait and are tried again`);
   }
-  return false;
 }
 
 function showOutbox(
