@@ -18,11 +18,12 @@ const DAEMONS = 2;
 const WARM_UP = 5;
 
 /** After the reading of the fleet, until the first wave: projects are read again, and a quiet minute passes. */
-const QUIET_S = 150;
+const QUIET_S = 110;
 const READ_EACH_S = 0.1;
 
-/** How long after the instant changes are still waited for. */
+/** How long after the instant changes are still waited for, and how often it is looked whether all are made. */
 const AFTER_MS = 90_000;
+const LOOK_EVERY_MS = 10_000;
 
 /** `EBB_BENCH_PROJECTS=1000` chooses the sizes, `EBB_BENCH_KEEP` is a folder for requests and logs. */
 export async function run(): Promise<void> {
@@ -47,7 +48,7 @@ interface LoggedWaves {
 async function measure(projects: number): Promise<string[]> {
   const limits = limitsOf(PER_MINUTE, RESERVE);
   const neededS = boundS(projects, limits);
-  const readS = 70 + (projects * 60) / limits.perMinute;
+  const readS = 20 + (projects * 60) / limits.perMinute;
   const minute = (ms: number) => Math.ceil(ms / 60_000) * 60_000;
   const warmMs = Math.ceil((Date.now() + 25_000) / 1000) * 1000;
   const opensAtMs = minute(Date.now() + (readS + QUIET_S + READ_EACH_S * projects + neededS + 30) * 1000);
@@ -56,8 +57,12 @@ async function measure(projects: number): Promise<string[]> {
     policy: `version: 1\npolicies:\n${schedule('warm', warmMs, false)}${schedule('bench', opensAtMs, true)}`,
   });
   try {
-    await sleep(Math.max(0, opensAtMs + AFTER_MS - Date.now()));
-    const all = await stage.requests();
+    await sleep(Math.max(0, opensAtMs + LOOK_EVERY_MS - Date.now()));
+    let all = await stage.requests();
+    while (all.filter(isChange).length < projects && Date.now() < opensAtMs + AFTER_MS) {
+      await sleep(LOOK_EVERY_MS);
+      all = await stage.requests();
+    }
     const { EBB_BENCH_KEEP: folder } = process.env;
     if (folder) await keep(folder, { stage, all, opensAtMs });
     const waves = await wavesOf(stage);
@@ -67,15 +72,19 @@ async function measure(projects: number): Promise<string[]> {
   }
 }
 
+function isChange({ method, status, path }: Seen): boolean {
+  return method === 'PATCH' && status === 200 && path.includes('/p-bench-');
+}
+
 function figures(
   all: readonly Seen[],
   given: { opensAtMs: number; projects: number; neededS: number; waves: LoggedWaves['waves'] },
 ): string[] {
   const { opensAtMs, projects, neededS, waves } = given;
-  const patches = all.filter(
-    ({ method, status, path }) => method === 'PATCH' && status === 200 && path.includes('/p-bench-'),
-  );
-  const beforeS = patches.map(({ atMs }) => (opensAtMs - atMs) / 1000).toSorted((a, b) => b - a);
+  const beforeS = all
+    .filter(isChange)
+    .map(({ atMs }) => (opensAtMs - atMs) / 1000)
+    .toSorted((a, b) => b - a);
   const inTime = beforeS.filter((seconds) => seconds > 0).length;
   const begins = waves.flatMap(({ lead_s, computes }) => Array.from({ length: computes }, () => lead_s));
   const within = beforeS.filter((seconds, index) => {

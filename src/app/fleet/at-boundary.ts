@@ -1,4 +1,5 @@
 /** What this daemon is taking over boundaries: meanwhile others leave the same alone. Instants are milliseconds since the epoch. */
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 
 /** By instant and account, how many projects this daemon has still to take over that boundary. */
 export type BoundaryReconciles = Map<number, Map<string | undefined, number>>;
@@ -6,6 +7,12 @@ export type BoundaryReconciles = Map<number, Map<string | undefined, number>>;
 interface AtBoundary {
   boundaryReconciles: BoundaryReconciles;
 }
+
+/** So many computes need more than what is left of a minute's limit beside the background. */
+const HERD = 100;
+
+/** Waves of one herd can be a minute apart, and each needs the limit of the whole minute before it. Milliseconds. */
+const HERD_NEAR_MS = 135_000;
 
 /** Who waits longer at a boundary, such as for an account that is refused, keeps others from nothing. Milliseconds. */
 const LONGEST_AT_BOUNDARY_MS = 600_000;
@@ -44,4 +51,18 @@ export function isAtBoundary({ boundaryReconciles }: AtBoundary, nowMs: number, 
     const isNow = instantMs <= nowMs && nowMs - instantMs < LONGEST_AT_BOUNDARY_MS;
     return isNow && (account === undefined || accounts.has(account));
   });
+}
+
+interface Herds extends AtBoundary {
+  evaluatedComputes(): Iterable<Pick<EvaluatedCompute, 'compute' | 'nextBoundaryMs'>>;
+}
+
+/** True before boundaries of so many computes of the account, and while they are taken over them: then nothing is read in the background. */
+export function isHerdNear(fleet: Herds, nowMs: number, account: string): boolean {
+  if (isAtBoundary(fleet, nowMs, account)) return true;
+  let near = 0;
+  for (const { compute, nextBoundaryMs = Number.NaN } of fleet.evaluatedComputes()) {
+    if (compute.account === account && Math.abs(nextBoundaryMs - nowMs) <= HERD_NEAR_MS) near += 1;
+  }
+  return near > HERD;
 }

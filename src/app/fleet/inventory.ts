@@ -1,21 +1,16 @@
 import pLimit from 'p-limit';
 import type { Priority } from '../../domain/rate-budget/grant.ts';
+import { backgroundRequests } from '../../domain/rate-budget/limits.ts';
 import type { Project } from '../../ports/control-api.ts';
 import type { JobHandler } from '../../ports/job-queue.ts';
 import { reportListing } from '../telemetry/outages.ts';
 import { requestReconcile, type TriggerDeps } from '../triggers.ts';
+import { isHerdNear } from './at-boundary.ts';
 import { type FreshProjectDeps, type ProjectList, readInTurn, readProjectList } from './cached-projects.ts';
 import { askForProject, type ForgetProjectDeps, forgetProject } from './forget-project.ts';
 import { takeList } from './project-list.ts';
 
-/** The background refresh may use this share of the API budget of 700 requests a minute. */
-const BACKGROUND_SHARE = 0.1;
-const BUDGET_PER_MS = 700 / 60_000;
 const CONCURRENT_READS = 8;
-
-/** So many computes with one boundary take most of a minute's limit: before it, and while they wait for it, nothing is read in the background. */
-const HERD = 300;
-const HERD_NEAR_MS = 75_000;
 
 export interface InventoryDeps extends FreshProjectDeps, ForgetProjectDeps, TriggerDeps {
   /** Between two readings of the list of projects, in real milliseconds. */
@@ -52,21 +47,12 @@ export async function takeInventory(deps: InventoryDeps, signal: AbortSignal): P
     [...accounts].map(async (account) => {
       const isOfAccount = (project: Project) => project.account === account;
       await readAll(deps, due.filter(isOfAccount), { signal, priority: 'read' });
-      const background = isHerdNear(deps, account) ? [] : oldest(deps, others.filter(isOfAccount));
+      const background = isHerdNear(deps.fleet, deps.clock.now(), account)
+        ? []
+        : oldest(deps, others.filter(isOfAccount));
       await readAll(deps, background, { signal, priority: 'background' });
     }),
   );
-}
-
-/** True if so many computes of the account have a boundary within the next minute that it needs the whole limit of the minute. */
-function isHerdNear({ fleet, clock }: Pick<InventoryDeps, 'fleet' | 'clock'>, account: string): boolean {
-  let near = 0;
-  for (const { compute, nextBoundaryMs } of fleet.evaluatedComputes()) {
-    if (nextBoundaryMs === undefined || compute.account !== account) continue;
-    const leftMs = nextBoundaryMs - clock.now();
-    if (leftMs > -HERD_NEAR_MS && leftMs <= HERD_NEAR_MS) near += 1;
-  }
-  return near > HERD;
 }
 
 async function forgetUnlisted(
@@ -105,7 +91,7 @@ async function readAll(
 }
 
 function oldest({ fleet, rhythm }: Pick<InventoryDeps, 'fleet' | 'rhythm'>, projects: readonly Project[]): Project[] {
-  const most = Math.ceil(rhythm.inventoryMs * BUDGET_PER_MS * BACKGROUND_SHARE);
+  const most = backgroundRequests(rhythm.inventoryMs);
   const wasUsed = ({ projectId, computeLastActiveAtMs }: Project) =>
     Number(fleet.cachedProject(projectId)?.project.computeLastActiveAtMs !== computeLastActiveAtMs);
   return projects

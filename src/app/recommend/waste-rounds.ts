@@ -1,10 +1,12 @@
 import pLimit from 'p-limit';
+import { backgroundRequests } from '../../domain/rate-budget/limits.ts';
 import type { HolidaysOf } from '../../domain/recommend/windows.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi, ControlApiError } from '../../ports/control-api.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { RunInBackground, Running } from '../background.ts';
+import { isHerdNear } from '../fleet/at-boundary.ts';
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
 import type { Overrides } from '../overrides.ts';
 import type { CurrentRules } from '../rules.ts';
@@ -22,11 +24,14 @@ const FORGOTTEN_MS = 3 * EVERY_MS;
 /** Projects that are read at a time: each holds the operations of four weeks in memory. */
 const AT_A_TIME = 4;
 
+/** A page of operations, and the branches. */
+const REQUESTS_EACH = 2;
+
 export interface WasteRoundsDeps {
   api: Pick<ControlApi, 'operationsFrom' | 'listBranches'>;
   store: Store;
   clock: Clock;
-  fleet: Pick<Fleet, 'cachedProjects' | 'listed'>;
+  fleet: Pick<Fleet, 'cachedProjects' | 'listed' | 'evaluatedComputes' | 'boundaryReconciles'>;
   overrides: Pick<Overrides, 'holds'>;
   rules: CurrentRules;
   telemetry: Telemetry;
@@ -64,6 +69,7 @@ export function startWasteRounds(deps: WasteRoundsDeps): Running {
     const errors: ControlApiError[] = [];
     await pLimit(AT_A_TIME).map(dueProjects(deps, ofLeader), async (cached) => {
       if (stop.signal.aborted || !leaderLease.isHeld()) return;
+      if (isHerdNear(deps.fleet, clock.now(), cached.project.account)) return;
       const error = await refreshFindings(deps, cached, ofLeader, stop.signal);
       if (error) errors.push(error);
     });
@@ -106,12 +112,23 @@ export function startWasteRounds(deps: WasteRoundsDeps): Running {
   }
 }
 
-/** Those that are due, with computes: those of which nothing is known first, then the oldest. */
-function dueProjects({ fleet, clock }: WasteRoundsDeps, known: ReadonlyMap<string, Known>): CachedProject[] {
+/**
+ * Those that are due, with computes: those of which nothing is known first, then the oldest. Of each account as many as the background's share
+ * of its limit allows until the next round.
+ */
+function dueProjects({ fleet, clock, rhythm }: WasteRoundsDeps, known: ReadonlyMap<string, Known>): CachedProject[] {
+  const most = Math.ceil(backgroundRequests(rhythm.wasteMs) / REQUESTS_EACH);
+  const ofAccount = new Map<string, number>();
+  const isWithinShare = ({ project: { account } }: CachedProject) => {
+    const place = (ofAccount.get(account) ?? 0) + 1;
+    ofAccount.set(account, place);
+    return place <= most;
+  };
   const dueMs = ({ project }: CachedProject) => known.get(project.projectId)?.dueMs ?? 0;
   return [...fleet.cachedProjects()]
     .filter((cached) => cached.computes.length > 0 && dueMs(cached) <= clock.now())
-    .sort((a, b) => dueMs(a) - dueMs(b));
+    .sort((a, b) => dueMs(a) - dueMs(b))
+    .filter(isWithinShare);
 }
 
 async function refreshFindings(

@@ -14,6 +14,14 @@ export interface RateLimits {
 /** As the vendor documents them; the jitter is ebb's own. */
 export const DEFAULT_RATE_LIMITS: RateLimits = { perMinute: 700, perRouteSecond: 40, jitterMs: 250 };
 
+/** What is read in the background may use this share of the limit, each purpose for itself. */
+const BACKGROUND_SHARE = 0.1;
+
+/** How many requests of an account one purpose of the background may use in this time, in milliseconds; at least 1. */
+export function backgroundRequests(ms: number): number {
+  return Math.ceil((ms * DEFAULT_RATE_LIMITS.perMinute * BACKGROUND_SHARE) / 60_000);
+}
+
 /**
  * The limits of an account that is granted `perMinute` requests, without the share `reserve` (0 to less than 1). Who is granted more
  * in a minute is taken to be granted as much more in a second.

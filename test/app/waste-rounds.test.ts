@@ -1,0 +1,73 @@
+import { expect, it } from 'vitest';
+import { beginAtBoundary } from '../../src/app/fleet/at-boundary.ts';
+import { createFleet } from '../../src/app/fleet/fleet.ts';
+import { startWasteRounds, type WasteRoundsDeps } from '../../src/app/recommend/waste-rounds.ts';
+import type { EvaluatedCompute } from '../../src/domain/evaluate/evaluate.ts';
+import { aCompute, aRecord, currentRules } from '../support/builders.ts';
+import { memoryDocumentStore } from '../support/memory-documents.ts';
+import { memoryLog } from '../support/memory-log.ts';
+
+const NOW = 1_790_000_000_000;
+const SECOND = 1_000;
+
+/** A leader's round over 200 projects of each of two accounts, run by hand: how many were asked for their operations, by account. */
+function start(nextBoundaryMs?: number) {
+  const asked = new Map<string, number>();
+  const clock = { now: () => NOW, monotonicMs: () => NOW };
+  const fleet = createFleet({ clock } as never);
+  for (const account of ['a', 'b']) {
+    for (let index = 0; index < 200; index += 1) {
+      const [projectId, computeId] = [`p-${account}-${index}`, `ep-${account}-${index}`];
+      const project = { account, projectId, name: projectId, regionId: 'r', updatedAtMs: 0 };
+      const compute = aCompute({ account, projectId, computeId });
+      fleet.see({ project, computes: [compute], unreadable: [], readAtMs: NOW, readAtMonotonicMs: NOW });
+      const evaluated = { compute, record: aRecord(), ...(account === 'a' && { nextBoundaryMs }) };
+      fleet.putEvaluated(evaluated as EvaluatedCompute);
+    }
+  }
+  let round = async () => {};
+  startWasteRounds({
+    ...{ fleet, rules: currentRules(), store: memoryDocumentStore(), overrides: { holds: [] } },
+    ...{ leaderLease: { isHeld: () => true }, rhythm: { wasteMs: 60 * SECOND } },
+    telemetry: { log: memoryLog(), metrics: { set() {}, clear() {} } },
+    clock: {
+      ...clock,
+      every(_ms: number, each: () => Promise<void>) {
+        round = each;
+        return { close: async () => {} };
+      },
+    },
+    api: {
+      async operationsFrom({ account }: { account: string }) {
+        asked.set(account, (asked.get(account) ?? 0) + 1);
+        return { ok: false, error: { code: 'unavailable', message: '' } };
+      },
+    },
+    runInBackground: (_task: string, each: () => Promise<void>) => each().catch(() => {}),
+  } as unknown as WasteRoundsDeps);
+  return { fleet, asked, round: () => round() };
+}
+
+it('a round reads of each account no more than the background’s share of a minute', async () => {
+  const { asked, round } = start();
+  await round();
+  expect(asked).toEqual(
+    new Map([
+      ['a', 35],
+      ['b', 35],
+    ]),
+  );
+});
+
+it.each([-60, 10, 60, 130])('nothing is read while the account’s herd has a boundary in %i s', async (seconds) => {
+  const { asked, round } = start(NOW + seconds * SECOND);
+  await round();
+  expect([...asked.keys()]).toEqual(['b']);
+});
+
+it('nothing is read while the account’s computes are taken over a boundary', async () => {
+  const { fleet, asked, round } = start();
+  beginAtBoundary(fleet, NOW - SECOND, 'a');
+  await round();
+  expect([...asked.keys()]).toEqual(['b']);
+});
