@@ -24,9 +24,10 @@ export function tenth(value: number): number {
   return Math.round(value * 10) / 10;
 }
 
-/** Of every cached project. */
-const STYLE =
-  'text{font:12px system-ui,sans-serif;fill:#1f2933}.title{font-size:15px;font-weight:600}.dim{fill:#616e7c}.grid{stroke:#d9dee4}';
+/** Of every drawing; what shows it may be dark. */
+const STYLE = `text{font:12px system-ui,sans-serif;fill:#1f2933}.title{font-size:15px;font-weight:600}.dim{fill:#616e7c}
+.grid{stroke:#d9dee4}.paper{fill:#fff}
+@media(prefers-color-scheme:dark){text{fill:#e4e7eb}.dim{fill:#9aa5b1}.grid{stroke:#3e4c59}.paper{fill:#1a222c}}`;
 
 interface Drawing {
   width: number;
@@ -58,7 +59,7 @@ export function svgDrawing(drawing: Drawing, elements: readonly string[]): strin
     element('title', { id: 'title' }, escaped(title)),
     ...(description === undefined ? [] : [element('desc', { id: 'description' }, escaped(description))]),
     element('style', {}, `${STYLE}\n${style}`),
-    element('rect', { width, height, fill: '#fff' }),
+    element('rect', { class: 'paper', width, height }),
     element('text', { x: 12, y: 24, class: 'title' }, escaped(title)),
     ...elements,
     ...legend.flatMap((entry, index) => legendEntry(entry, left + index * 220, height - 12)),

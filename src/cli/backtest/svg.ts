@@ -1,4 +1,3 @@
-import { DateTime } from 'luxon';
 import type { Backtest } from '../../domain/backtest/backtest.ts';
 import type { Stretch } from '../../domain/backtest/replay.ts';
 import type { ReplayedChange } from '../../domain/backtest/simulated-daemon.ts';
@@ -7,6 +6,7 @@ import type { Span } from '../../domain/forecast/forecast.ts';
 import { formatInstant, formatSpan } from '../forecast/local-time.ts';
 import { shortened } from '../output.ts';
 import { element, escaped, svgDrawing, tenth } from '../svg-elements.ts';
+import { timeAxis, timeTicks } from '../svg-time-axis.ts';
 
 const WIDTH = 1200;
 const LEFT = 60;
@@ -15,14 +15,14 @@ const TOP = 48;
 const PANEL = 200;
 const HEAD = 36;
 const FOOT = 40;
-const MOST_TICKS = 12;
-const TICK_HOURS = [1, 2, 3, 6, 12, 24, 48, 168, 336, 720, 2160, 8760];
 
 /** More than so many are no cached project any more. */
 const MOST_DRAWN = 20;
 
 const STYLE = `.usable{fill:none;stroke:#b4531a;stroke-width:1.5}.demand{fill:#9cc2e5;stroke:#3b73ad}.unknown{fill:#eef1f4}
-.raise{fill:#2f7d32}.lower{fill:#616e7c}`;
+.raise{fill:#2f7d32}.lower{fill:#616e7c}
+@media(prefers-color-scheme:dark){.usable{stroke:#f0a36b}.demand{fill:#2c5a85;stroke:#7fb2e5}.unknown{fill:#2a343f}
+.raise{fill:#6cc070}.lower{fill:#9aa5b1}}`;
 
 const LEGEND = [
   { name: 'demand', text: 'connections wanted' },
@@ -75,7 +75,7 @@ function panelOf(
     ...[0, Math.round(highest / 2), highest].map((count) =>
       element('text', { class: 'dim', x: LEFT - 6, y: scale.yOf(count) + 4, 'text-anchor': 'end' }, `${count}`),
     ),
-    ...ticks(scale),
+    ...timeAxis(timeTicks(scale, zone), { xOf: scale.xOf, top: scale.top, bottom, labels: [bottom + 14] }),
     ...unknowns(stretches, scale),
     element('path', { class: 'demand', d: demandPath(stretches, scale) }),
     element('path', { class: 'usable', d: usablePath(stretches, scale) }),
@@ -120,20 +120,4 @@ function mark({ atMs, before, after, raises, dropped, policy }: ReplayedChange, 
   const hint = `${formatInstant(atMs, zone)}: ${formatSize(before)} to ${formatSize(after)} CU by ${policy}, ${dropped} disconnected`;
   const title = element('title', {}, escaped(hint));
   return element('polygon', { class: raises ? 'raise' : 'lower', points }, title);
-}
-
-function ticks({ fromMs, toMs, xOf, zone, top, bottom }: Scale): string[] {
-  const hours = TICK_HOURS.find((one) => (toMs - fromMs) / 3_600_000 / one <= MOST_TICKS) ?? 8760;
-  const lines: string[] = [];
-  let at = DateTime.fromMillis(fromMs, { zone, locale: 'en' }).startOf('day');
-  for (; at.toMillis() < toMs; at = hours < 24 ? at.plus({ hours }) : at.plus({ days: hours / 24 })) {
-    if (at.toMillis() < fromMs) continue;
-    const x = xOf(at.toMillis());
-    const text = at.toFormat(hours < 24 && at.hour > 0 ? 'HH:mm' : 'd LLL');
-    lines.push(
-      element('line', { class: 'grid', x1: x, x2: x, y1: top, y2: bottom }),
-      element('text', { class: 'dim', x: x + 3, y: bottom + 14 }, escaped(text)),
-    );
-  }
-  return lines;
 }

@@ -2,58 +2,86 @@ import { NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
 import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
 import type { Span } from '../../domain/forecast/forecast.ts';
 import type { Segment } from '../../domain/forecast/walk.ts';
+import { type AlikeGroup, groupAlike } from '../group-alike.ts';
 import { shortened } from '../output.ts';
 import { element, escaped, svgDrawing, tenth } from '../svg-elements.ts';
-import { daysOf, formatInstant, formatSpan } from './local-time.ts';
+import { timeAxis, timeTicks } from '../svg-time-axis.ts';
+import { formatInstant, formatSpan } from './local-time.ts';
 import type { Outlook } from './outlook.ts';
 import { differenceOf, formatChange, formatHours, sumOf } from './sums.ts';
 
 const WIDTH = 1200;
-const LEFT = 220;
-const RIGHT = 150;
+const LEFT = 240;
+const RIGHT = 130;
 const TOP = 64;
-const ROW = 40;
-const BAR = 28;
+const ROW = 58;
+const BAR = 42;
 const LINE = 3;
-const FOOT = 30;
+const FOOT = 54;
 /** The smallest size that there is: bars start a step below it, since lengths are by the logarithm. */
 const SMALLEST_CU = 0.25;
-const MOST_DAY_LABELS = 31;
+/** Of a name beside a row. */
+const MOST_CHARACTERS = 30;
+/** Height that a number of the size axis needs. */
+const NUMBER = 11;
 
-const STYLE = '.max{fill:#9cc2e5}.min{fill:#3b73ad}.awake{fill:#b4531a}';
+const STYLE = `.max{fill:#9cc2e5}.min{fill:#3b73ad}.awake{fill:#b4531a}.size{font-size:10px;text-anchor:end}
+@media(prefers-color-scheme:dark){.max{fill:#2c5a85}.min{fill:#7fb2e5}.awake{fill:#f0a36b}}`;
 
 const LEGEND = [
   { name: 'min', text: 'minimum' },
-  { name: 'max', text: 'maximum (height: doublings)' },
+  { name: 'max', text: 'maximum' },
   { name: 'awake', text: 'never suspends', height: LINE },
 ];
 
 /**
- * The whole time as a cached project: for each compute a bar from its minimum (dark) to its maximum (light),
- * by the logarithm of the size, and under it a line while it never suspends.
+ * The whole time as a drawing: for computes of which the same is foreseen a bar from their minimum (dark) to their
+ * maximum (light), by the logarithm of the size, and under it a line while they never suspend.
  */
 export function drawSvg(outlooks: readonly Outlook[], { zone, ...span }: Span & { zone: string }): string {
-  const height = TOP + outlooks.length * ROW + FOOT;
+  const rows = groupAlike(outlooks, ({ segments, cuHours }) => ({ segments, cuHours }));
+  const bottom = TOP + rows.length * ROW;
   const xOf = (ms: number) => LEFT + ((ms - span.fromMs) / (span.toMs - span.fromMs)) * (WIDTH - LEFT - RIGHT);
   const largest = Math.max(1, ...outlooks.flatMap(({ segments }) => segments.map(({ maxCu }) => maxCu)));
-  const scale = { xOf, zone, heightOf: (cu: number) => BAR * (steps(cu) / steps(largest)) };
-  const title = `Sizes of ${outlooks.length} computes, ${formatSpan(span, zone)}`;
+  const heightOf = (cu: number) => BAR * (steps(cu) / steps(largest));
+  const title = `Sizes of ${counted(outlooks.length)}, ${formatSpan(span, zone)}`;
   const description = descriptionOf(outlooks);
-  return svgDrawing({ width: WIDTH, height, title, description, style: STYLE, legend: LEGEND, left: LEFT }, [
-    ...dayLines(span, { xOf, zone, bottom: height - FOOT }),
-    ...outlooks.flatMap((outlook, index) => rowOf(outlook, TOP + index * ROW, scale)),
-  ]);
+  const scale = { xOf, zone, heightOf, sizes: sizesOf(largest) };
+  return svgDrawing(
+    { width: WIDTH, height: bottom + FOOT, title, description, style: STYLE, legend: LEGEND, left: LEFT },
+    [
+      element('text', { class: 'dim size', x: LEFT - 6, y: TOP - 10 }, 'CU'),
+      ...timeAxis(timeTicks(span, zone), { xOf, top: TOP - 20, bottom: bottom + 16, labels: [TOP - 10, bottom + 14] }),
+      ...rows.flatMap((row, index) => rowOf(row, TOP + index * ROW, scale)),
+    ],
+  );
 }
 
 interface Scale {
   xOf(ms: number): number;
   heightOf(cu: number): number;
+  /** Those that the axis names, in CU. */
+  sizes: readonly number[];
   zone: string;
 }
 
 /** How many doublings a size is above nothing. */
 function steps(cu: number): number {
   return Math.log2(cu / SMALLEST_CU) + 1;
+}
+
+/** From the largest power of two downward, as many as there is room for. */
+function sizesOf(largest: number): number[] {
+  const every = Math.ceil(NUMBER / (BAR / steps(largest)));
+  const doublings = Math.floor(Math.log2(largest / SMALLEST_CU));
+  return Array.from(
+    { length: Math.floor(doublings / every) + 1 },
+    (_, index) => SMALLEST_CU * 2 ** (doublings - index * every),
+  );
+}
+
+function counted(computes: number): string {
+  return computes === 1 ? '1 compute' : `${computes} computes`;
 }
 
 function descriptionOf(outlooks: readonly Outlook[]): string {
@@ -65,31 +93,49 @@ function descriptionOf(outlooks: readonly Outlook[]): string {
   return `${formatHours(hours)} CU-hours in all; against the baseline ${formatChange(change)}.`;
 }
 
-function dayLines(span: Span, { xOf, zone, bottom }: Pick<Scale, 'xOf' | 'zone'> & { bottom: number }): string[] {
-  const days = daysOf(span, { zone, hoursPerCell: 24 });
-  const every = Math.ceil(days.length / MOST_DAY_LABELS);
-  const room = ((WIDTH - LEFT - RIGHT) / days.length) * every;
-  return days.flatMap(({ label, cells: [cell] }, index) => {
-    if (!cell || index % every !== 0) return [];
-    const x = tenth(xOf(Math.max(cell.fromMs, span.fromMs)));
-    const [weekday, number, month] = label.split(' ');
-    const text = room >= 70 ? label : `${room >= 36 ? weekday : month} ${number}`;
-    return [
-      element('line', { class: 'grid', x1: x, x2: x, y1: TOP - 20, y2: bottom }),
-      ...(room >= 28 || index % 2 === 0
-        ? [element('text', { class: 'dim', x: x + 3, y: TOP - 10 }, escaped(text))]
-        : []),
-    ];
-  });
-}
+type Row = AlikeGroup<Outlook, Pick<Outlook, 'segments' | 'cuHours'>>;
 
-function rowOf({ compute, segments, cuHours }: Outlook, top: number, scale: Scale): string[] {
+function rowOf({ members, seen: { segments, cuHours } }: Row, top: number, scale: Scale): string[] {
   const bottom = top + BAR;
   return [
-    element('text', { x: 12, y: top + 13 }, escaped(shortened(compute.projectName, 28))),
-    element('text', { x: 12, y: top + 27, class: 'dim' }, escaped(shortened(compute.computeId, 30))),
+    ...namesOf(members, top),
+    ...scale.sizes.flatMap((cu) => sizeLine(cu, tenth(bottom - scale.heightOf(cu)))),
     ...segments.map((segment) => barOf(segment, bottom, scale)),
-    element('text', { x: WIDTH - RIGHT + 10, y: top + 20, class: 'dim' }, escaped(`${formatHours(cuHours)} CU-h`)),
+    element('text', { x: WIDTH - RIGHT + 10, y: top + 20, class: 'dim' }, escaped(formatHours(cuHours))),
+    element('text', { x: WIDTH - RIGHT + 10, y: top + 35, class: 'dim' }, members.length > 1 ? 'CU-h each' : 'CU-h'),
+  ];
+}
+
+/** Project and compute of one; of several how many they are and of which projects, with all their names in a tooltip. */
+function namesOf(members: readonly Outlook[], top: number): string[] {
+  const computes = members.map(({ compute }) => compute);
+  const [only, ...others] = computes;
+  const [first, second] =
+    only !== undefined && others.length === 0
+      ? [only.projectName, only.computeId]
+      : [counted(computes.length), firstOf([...new Set(computes.map(({ projectName }) => projectName))])];
+  const all = computes.map(({ projectName, computeId }) => `${projectName} / ${computeId}`).join(', ');
+  const label = [
+    element('title', {}, escaped(all)),
+    element('text', { x: 12, y: top + 20 }, escaped(shortened(first, MOST_CHARACTERS))),
+    element('text', { x: 12, y: top + 35, class: 'dim' }, escaped(shortened(second, MOST_CHARACTERS))),
+  ];
+  return [element('g', {}, label.join(''))];
+}
+
+/** As many names as there is room for, and how many more there are: `web-shop, web-blog, +9`. */
+function firstOf(names: readonly string[]): string {
+  const texts = names.map((_, index) => {
+    const more = index + 1 < names.length ? [`+${names.length - index - 1}`] : [];
+    return [...names.slice(0, index + 1), ...more].join(', ');
+  });
+  return texts.findLast((text) => text.length <= MOST_CHARACTERS) ?? texts[0] ?? '';
+}
+
+function sizeLine(cu: number, y: number): string[] {
+  return [
+    element('line', { class: 'grid', x1: LEFT, x2: WIDTH - RIGHT, y1: y, y2: y }),
+    element('text', { class: 'dim size', x: LEFT - 6, y: y + 4 }, `${cu}`),
   ];
 }
 

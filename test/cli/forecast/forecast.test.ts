@@ -6,6 +6,7 @@ import { foresee } from '../../../src/cli/forecast/outlook.ts';
 import { balanceLines, forecastJson, outlookTable } from '../../../src/cli/forecast/report.ts';
 import { readSpan, type SpanFlags } from '../../../src/cli/forecast/span.ts';
 import { drawSvg } from '../../../src/cli/forecast/svg.ts';
+import type { Span } from '../../../src/domain/forecast/forecast.ts';
 import { aCompute, at, compiled } from '../../support/builders.ts';
 import { PRICING, SPRING_WEEK, SUBJECTS, webAndDev } from '../../support/foreseen-fleet.ts';
 
@@ -147,7 +148,50 @@ describe('the SVG', () => {
       '<title>Mon 23 Mar 2026, 08:00 to Mon 23 Mar 2026, 18:00: 1-4 CU, never suspends (office-hours)</title>',
     );
   });
+
+  const sizes = (count: number) => Array.from({ length: count }, () => ['4', '1', '0.25']).flat();
+  const drawn = (span: Span, subjects = SUBJECTS) =>
+    drawSvg(foresee({ ...span, policies, subjects, pricing: PRICING }), { ...plain, ...span });
+
+  it('has a size axis in CU for each row, and computes of which the same is foreseen in one row', () => {
+    const svg = drawn(SPRING_WEEK, [
+      ...SUBJECTS,
+      ...Array.from({ length: 10 }, (_, index) => ({
+        compute: aCompute({ projectName: `web-${index}`, computeId: `ep-${index}` }),
+      })),
+    ]);
+    expect(textsOf(svg, 'dim size')).toEqual(['CU', ...sizes(2)]);
+    expect(textsOf(svg)).toEqual(['12 computes', 'dev']);
+    expect(textsOf(svg, 'dim')).toContain('web-shop, web-blog, web-0, +9');
+    expect(svg).toContain('<title>web-shop / ep-shop, web-blog / ep-blog, web-0 / ep-0, web-1 / ep-1,');
+    expect(textsOf(svg, 'dim').filter((text) => text.startsWith('CU-h'))).toEqual(['CU-h each', 'CU-h']);
+  });
+
+  it('has a time axis above and below, in local time, and at most fourteen lines', () => {
+    const days = (svg: string) => textsOf(svg, 'dim').filter((text) => /^\d\d:|\d [A-Z]|^[A-Z][a-z]{2} \d/.test(text));
+    const [one = { compute: aCompute() }] = SUBJECTS;
+    const twice = (texts: readonly string[]) => texts.flatMap((text) => [text, text]);
+    const noons = ['Mon 23', 'Tue 24', 'Wed 25', 'Thu 26', 'Fri 27', 'Sat 28', 'Sun 29'].flatMap((day) => [
+      day,
+      '12:00',
+    ]);
+    expect(days(drawn(SPRING_WEEK, [one]))).toEqual(twice(noons));
+    const evening = { fromMs: at('2026-03-28T21:30:00Z'), toMs: at('2026-03-29T03:00:00Z') };
+    expect(days(drawn(evening, [one]))).toEqual(twice(['23:00', 'Sun 29', '01:00', '03:00', '04:00']));
+    const year = { fromMs: at('2026-03-01T00:00:00Z'), toMs: at('2027-03-01T00:00:00Z') };
+    expect(days(drawn(year, [one])).slice(0, 4)).toEqual(twice(['31 Mar', '30 Apr']));
+  });
 });
+
+/** What stands in the drawing, by its classes. */
+function textsOf(svg: string, look?: string): string[] {
+  const texts = svg.matchAll(
+    /<text x="[^"]*" y="[^"]*"(?: class="([^"]*)")?>([^<]*)|<text class="([^"]*)"[^>]*>([^<]*)/g,
+  );
+  return [...texts].flatMap(([, before, one, after, other]) =>
+    (before ?? after) === look ? [one ?? other ?? ''] : [],
+  );
+}
 
 /** Names of all elements; throws where the text is no well-formed XML of elements, attributes and text. */
 function tagsOf(xml: string): Set<string> {
