@@ -5,6 +5,8 @@ import {
   cuSeconds,
   DEFAULT_PRICES,
   foreseenCuSeconds,
+  formatUsd,
+  formatUsdRange,
   savedCuSeconds,
 } from '../../src/domain/compute/cost.ts';
 
@@ -37,5 +39,25 @@ describe('cost', () => {
     const asleep = { minCu: 0.25, maxCu: 1, state: 'idle' as const };
     expect(savedCuSeconds(baseline, asleep, 100)).toEqual({ low: 0, high: 0 });
     expect(savedCuSeconds({ ...baseline, suspendTimeoutSeconds: -1 }, asleep, 100)).toEqual({ low: 100, high: 400 });
+  });
+});
+
+describe('an amount of money', () => {
+  it.each([
+    [1234.5, '$1,234.50'],
+    [0.001, '$0.00'],
+    [-0.08, '-$0.08'],
+    [-0.004, '$0.00'],
+    [-1234.567, '-$1,234.57'],
+  ])('of %d is written %s', (usd, text) => {
+    expect(formatUsd(usd)).toBe(text);
+  });
+
+  it.each([
+    [1.33, 17.81, '$1.33–17.81'],
+    [2, 2.001, '$2.00'],
+    [-0.08, 0.2, '-$0.08 to $0.20'],
+  ])('between %d and %d is written %s', (low, high, text) => {
+    expect(formatUsdRange({ low, high })).toBe(text);
   });
 });

@@ -1,5 +1,6 @@
 /** The leader ends a trial whose measured cost is above `stop_if`, for all daemons: once, and for good. */
 import type { Compute } from '../../domain/compute/compute.ts';
+import { formatUsd } from '../../domain/compute/cost.ts';
 import { unitOf, usageUnitOf } from '../../domain/decide/control-group.ts';
 import { measuredUnit } from '../../domain/evaluate/trial-units.ts';
 import { frozenPeriods } from '../../domain/policy/frozen-periods.ts';
@@ -78,7 +79,7 @@ function runningTrials({ policies }: CompiledRules, nowMs: number): RunningTrial
 }
 
 function logStop(log: Log, { policy, costUsd }: TrialStop): void {
-  const cost = `withdrawing its policies has cost $${costUsd.toFixed(2)}, more than stop_if allows`;
+  const cost = `withdrawing its policies has cost ${formatUsd(costUsd)}, more than stop_if allows`;
   const message = `trial ${policy} has ended: ${cost}; they apply to its control group again`;
   log.warn({ event: 'ebb.trial_stopped', policy, cost_usd: costUsd }, message);
 }

@@ -1,15 +1,15 @@
 import { printable } from '../../common/safe-text.ts';
 import type { Operator } from '../../compose/operator-access.ts';
-import { stepText } from '../../domain/budget/terms.ts';
+import { amountText, stepText } from '../../domain/budget/terms.ts';
 
 type Budget = Extract<Awaited<ReturnType<Operator['status']>>, { ok: true }>['value']['budgets'][number];
 
 /** A line for each budget: what is spent and projected, and the steps that limit now. */
 export function budgetLines(budgets: readonly Budget[], at: string): string[] {
   return budgets.map(({ budget, account, month, spent, projected, limiting }) => {
-    const amount = month.unit === 'usd' ? `$${month.amount}` : `${month.amount} CUh`;
     const percent = (value: number) => `${Math.round((100 * value) / month.amount)} %`;
-    const used = spent === null ? 'spent unknown: set plan: in ebb.yaml' : `${percent(spent)} of ${amount} spent`;
+    const used =
+      spent === null ? 'spent unknown: set plan: in ebb.yaml' : `${percent(spent)} of ${amountText(month)} spent`;
     const whole = projected
       ? `, ${percent(projected.low)} to ${percent(projected.high)} by the end of the month`
       : ', the whole month unknown yet';

@@ -1,6 +1,6 @@
 import { printable } from '../../common/safe-text.ts';
 import type { Operator } from '../../compose/operator-access.ts';
-import { formatDollar } from '../forecast/sums.ts';
+import { formatUsd } from '../../domain/compute/cost.ts';
 
 type Costs = Extract<Awaited<ReturnType<Operator['status']>>, { ok: true }>['value']['costs'];
 type Amount = NonNullable<Costs>['total'];
@@ -34,7 +34,7 @@ function savedLines(saved: NonNullable<Costs>['would_have_saved']): string[] {
   if (saved === null) return [];
   const { cu_hours: hours, usd, used_cu_hours: used } = saved;
   const amount = usd
-    ? `${formatDollar(usd.low)} to ${formatDollar(usd.high)}`
+    ? `${formatUsd(usd.low)} to ${formatUsd(usd.high)}`
     : `${hours.low} to ${hours.high} CU-hours (price unknown: set plan: in ebb.yaml)`;
   const parts = saved.parts.map(({ part, figure, cu_hours: { low, high } }) =>
     figure === 'unknown' ? `by ${part} unknown` : `by ${part} ${low} to ${high} CU-hours (${figure.replace('_', ' ')})`,
@@ -47,7 +47,7 @@ function amountText({ cu_hours: hours, usd, unknown_hours: unknown, projected_us
   const unknownText = unknown > 0 ? `, ${Math.round(unknown)} hours unknown` : '';
   if (usd === null) return `${hours} CU-hours so far${unknownText}, price unknown: set plan: in ebb.yaml`;
   const month = projected
-    ? `, ${formatDollar(projected.low)} to ${formatDollar(projected.high)} by the end of the month`
+    ? `, ${formatUsd(projected.low)} to ${formatUsd(projected.high)} by the end of the month`
     : ', the whole month unknown yet';
-  return `${formatDollar(usd)} so far${unknownText}${month}`;
+  return `${formatUsd(usd)} so far${unknownText}${month}`;
 }

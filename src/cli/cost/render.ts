@@ -1,6 +1,6 @@
+import { formatUsd } from '../../domain/compute/cost.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { BillLine } from '../../domain/usage/bill.ts';
-import { formatDollar } from '../forecast/sums.ts';
 import { jsonText } from '../output.ts';
 import { plainTable } from '../terminal.ts';
 import type { CostReport } from './report.ts';
@@ -9,7 +9,7 @@ const NOT_INCLUDED = ['storage', 'transfer', 'extra branches'];
 const SECONDS_PER_HOUR = 3600;
 
 const hours = (cuSeconds: number): string => (cuSeconds / SECONDS_PER_HOUR).toFixed(1);
-const dollars = (usd: number | undefined): string => (usd === undefined ? '?' : formatDollar(usd));
+const dollars = (usd: number | undefined): string => (usd === undefined ? '?' : formatUsd(usd));
 const rounded = (value: number): number => Math.round(value * 1e4) / 1e4;
 
 /** What the sum is: a measure only if nothing in it is unknown. */

@@ -1,10 +1,11 @@
 import { printable } from '../../common/safe-text.ts';
 import { type ComputeSettings, sameSize } from '../../domain/compute/compute.ts';
+import { formatUsd, formatUsdRange } from '../../domain/compute/cost.ts';
 import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
 import type { Difference, Span } from '../../domain/forecast/forecast.ts';
 import { formatDay, formatSpan, formatTime } from '../forecast/local-time.ts';
 import { changeText } from '../forecast/month.ts';
-import { differenceOf, formatChange, formatDollar, formatDollars, formatHours, type Range } from '../forecast/sums.ts';
+import { differenceOf, formatChange, formatHours, type Range } from '../forecast/sums.ts';
 import { type AlikeGroup, groupAlike, namesOf } from '../group-alike.ts';
 import { sumsOf } from '../recommend/text.ts';
 import type { Comparison, ComputeChange, PolicyNames } from './compare.ts';
@@ -112,20 +113,21 @@ function fromTo(before: Range, after: Range): string {
 }
 
 function totals({ hours, dollars, expected, month, promised = [] }: Comparison, { group, line }: Marks): string {
-  const change = dollars && formatChange(differenceOf(dollars.after, dollars.before), formatDollar);
+  const change = dollars && formatChange(differenceOf(dollars.after, dollars.before), formatUsd);
   return [
     group('All computes'),
     line(`CU-hours: ${fromTo(hours.before, hours.after)}`),
     line(monthLine(month, expected.before !== null)),
     ...sumsOf(promised).map((sum) => line(`saves, as ebb recommend says, ${sum}`)),
-    ...(dollars ? [line(`price: ${formatDollars(dollars.before)} → ${formatDollars(dollars.after)} (${change})`)] : []),
+    ...(dollars
+      ? [line(`price: ${formatUsdRange(dollars.before)} → ${formatUsdRange(dollars.after)} (${change})`)]
+      : []),
   ].join('\n');
 }
 
 /** What it means for a month, or why that is not known. */
 function monthLine(month: Comparison['month'], hasUsage: boolean): string {
-  if (month)
-    return `it ${changeText(month.delta)}: expected ${formatDollar(month.old.mid)} → ${formatDollar(month.new.mid)}`;
+  if (month) return `it ${changeText(month.delta)}: expected ${formatUsd(month.old.mid)} → ${formatUsd(month.new.mid)}`;
   return hasUsage
     ? 'a month: price unknown: set plan: in ebb.yaml'
     : 'a month: no usage data (ebb run collects it, --usage reads it)';

@@ -1,8 +1,9 @@
 /** What computes are expected to use, and to cost in a month, as commands show it. */
+
+import { formatUsd } from '../../domain/compute/cost.ts';
 import type { Expected } from '../../domain/forecast/expected.ts';
 import type { Span } from '../../domain/forecast/forecast.ts';
 import type { Outlook } from './outlook.ts';
-import { formatDollar } from './sums.ts';
 
 /** A month of the vendor's examples, in hours. */
 const MONTH_HOURS = 730;
@@ -41,7 +42,7 @@ export function expectedLine(outlooks: readonly Outlook[], span: Span): string {
   const hours = (value: number) => value.toLocaleString('en', { maximumFractionDigits: value < 1000 ? 1 : 0 });
   const part = computes < outlooks.length ? ` of the ${computes} of ${outlooks.length} computes with usage data` : '';
   const dollars = usdMonth
-    ? `, ${formatDollar(usdMonth.mid)} a month (${formatDollar(usdMonth.low)} to ${formatDollar(usdMonth.high)})`
+    ? `, ${formatUsd(usdMonth.mid)} a month (${formatUsd(usdMonth.low)} to ${formatUsd(usdMonth.high)})`
     : ', price unknown: set plan: in ebb.yaml';
   return `Expected${part}: ${hours(cuHours.mid)} CU-hours (${hours(cuHours.low)} to ${hours(cuHours.high)})${dollars}; an estimate from past usage.`;
 }
@@ -69,7 +70,7 @@ function deltaOf(old: Expected, changed: Expected): Expected {
 }
 
 /** `saves $12.00 a month ($10.00 to $14.00)`, or what it costs. */
-export function changeText({ low, mid, high }: Expected, format: (value: number) => string = formatDollar): string {
+export function changeText({ low, mid, high }: Expected, format: (value: number) => string = formatUsd): string {
   if (low === 0 && high === 0) return 'changes nothing of the expected cost';
   const sign = mid <= 0 ? -1 : 1;
   const ends = [low * sign, high * sign].sort((a, b) => a - b).map((value) => signed(value, format));

@@ -1,20 +1,12 @@
 import { printable } from '../../common/safe-text.ts';
+import { formatUsd, formatUsdRange } from '../../domain/compute/cost.ts';
 import type { Span } from '../../domain/forecast/forecast.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import { shortened } from '../output.ts';
 import { plainTable } from '../terminal.ts';
 import { expectedJson, expectedLine } from './month.ts';
 import type { Outlook } from './outlook.ts';
-import {
-  differenceOf,
-  formatChange,
-  formatDollar,
-  formatDollars,
-  formatHours,
-  type Range,
-  sumOf,
-  times,
-} from './sums.ts';
+import { differenceOf, formatChange, formatHours, type Range, sumOf, times } from './sums.ts';
 
 /** Names longer than this are cut. */
 const NAME_WIDTH = 16;
@@ -25,12 +17,12 @@ export function outlookTable(outlooks: readonly Outlook[]): string {
   const priced = outlooks.some(({ price }) => price !== undefined);
   const rows = outlooks.map(({ compute, cuHours, without, price }) => {
     const names = [shortened(printable(compute.projectName), NAME_WIDTH), shortened(compute.computeId, ID_WIDTH)];
-    const cost = price === undefined ? '' : formatDollars(times(cuHours, price));
+    const cost = price === undefined ? '' : formatUsdRange(times(cuHours, price));
     return [...names, formatHours(cuHours), formatHours(without), ...(priced ? [cost] : [])];
   });
   const used = sumOf(outlooks, ({ cuHours }) => cuHours);
   const without = sumOf(outlooks, (outlook) => outlook.without);
-  const cost = formatDollars(costOf(outlooks, ({ cuHours }) => cuHours));
+  const cost = formatUsdRange(costOf(outlooks, ({ cuHours }) => cuHours));
   const all = ['all', '', formatHours(used), formatHours(without), ...(priced ? [cost] : [])];
   const head = ['project', 'compute', 'CU-hours', 'without ebb', ...(priced ? ['price'] : [])];
   return plainTable(head, [...rows, all], ['left', 'left', 'right', 'right', 'right']);
@@ -81,7 +73,7 @@ export function balanceLines(outlooks: readonly Outlook[], span: Span): string[]
     costOf(outlooks, ({ without }) => without),
   );
   const priced = outlooks.some(({ price }) => price !== undefined);
-  const dollars = priced ? `, ${formatChange(cost, formatDollar)}` : '';
+  const dollars = priced ? `, ${formatChange(cost, formatUsd)}` : '';
   const unpriced = [
     ...new Set(outlooks.filter(({ price }) => price === undefined).map(({ compute }) => compute.account)),
   ];

@@ -1,4 +1,4 @@
-import type { CuSeconds } from '../../domain/compute/cost.ts';
+import { type CuSeconds, joinRange } from '../../domain/compute/cost.ts';
 
 /** From low to high, of CU-hours or dollars. */
 export type Range = CuSeconds;
@@ -24,22 +24,13 @@ export function times({ low, high }: Range, factor: number): Range {
 
 /** `12.5–168`: a tenth where it matters. */
 export function formatHours({ low, high }: Range): string {
-  return joined(formatNumber(low), formatNumber(high));
-}
-
-/** `$1.33–17.81`. */
-export function formatDollars({ low, high }: Range): string {
-  return joined(formatDollar(low), formatDollar(high));
+  return joinRange(formatNumber(low), formatNumber(high));
 }
 
 /** `+12.5 to +40`, `0`. */
 export function formatChange(change: Range, format: (value: number) => string = formatNumber): string {
   const [low, high] = [change.low, change.high].sort((a, b) => a - b).map((value) => signed(value, format));
   return low === high ? `${low}` : `${low} to ${high}`;
-}
-
-export function formatDollar(value: number): string {
-  return `$${value.toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
 }
 
 function formatNumber(value: number): string {
@@ -50,8 +41,4 @@ function signed(value: number, format: (value: number) => string): string {
   const text = format(Math.abs(value));
   if (!/[1-9]/.test(text)) return text;
   return `${value < 0 ? '−' : '+'}${text}`;
-}
-
-function joined(low: string, high: string): string {
-  return low === high ? low : `${low}–${high.replace('$', '')}`;
 }

@@ -1,8 +1,9 @@
 import type { PastCompute } from '../../app/recommend/past.ts';
 import { printable } from '../../common/safe-text.ts';
 import { type AwakeFinding, findCause, type Range } from '../../domain/awake/causes.ts';
+import { formatUsdRange } from '../../domain/compute/cost.ts';
 import { formatDuration } from '../../domain/compute/settings-text.ts';
-import { formatDollars, formatHours } from '../forecast/sums.ts';
+import { formatHours } from '../forecast/sums.ts';
 import { shortened } from '../output.ts';
 import type { Past } from './read-past.ts';
 
@@ -41,7 +42,7 @@ export function awakeText(findings: readonly PricedCause[], past: Pick<Past, 'co
 function titleOf({ compute, cause, periodMs, awakeShare, cuHoursMonth, usdMonth, figure }: PricedCause): string {
   const { projectName, computeId } = compute;
   const every = periodMs === undefined ? '' : ` every ${formatDuration(roundedSeconds(periodMs))}`;
-  const cost = usdMonth === undefined ? `${formatHours(cuHoursMonth)} CU-hours` : formatDollars(usdMonth);
+  const cost = usdMonth === undefined ? `${formatHours(cuHoursMonth)} CU-hours` : formatUsdRange(usdMonth);
   const name = `${shortened(printable(projectName), NAME_WIDTH)} / ${shortened(printable(computeId), NAME_WIDTH)}`;
   return `${name}: ${cause}${every}, awake ${Math.round(awakeShare * 100)} %, ${cost} a month (${figure})`;
 }

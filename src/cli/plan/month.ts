@@ -1,12 +1,12 @@
 import type { Planning } from '../../compose/planning.ts';
 import { settingsOf } from '../../domain/compute/compute.ts';
+import { formatUsd } from '../../domain/compute/cost.ts';
 import { either, expectedCuHours } from '../../domain/forecast/expected.ts';
 import { unchangedUse } from '../../domain/forecast/forecast.ts';
 import type { Settings } from '../../settings.ts';
 import { readUsageProfiles } from '../forecast/known-usage.ts';
 import { changeText, monthChange, monthCuHoursChange } from '../forecast/month.ts';
 import { foresee, type Outlook } from '../forecast/outlook.ts';
-import { formatDollar } from '../forecast/sums.ts';
 
 const WEEK_MS = 7 * 86_400_000;
 
@@ -38,7 +38,7 @@ export async function planMonth(
   const known = after.filter(({ expected }) => expected !== null).length;
   const part = known < after.length ? ` (${known} of ${after.length} computes have usage data)` : '';
   if (month) {
-    return `With these policies it ${changeText(month.delta)} against leaving all as it is now: expected ${formatDollar(month.new.mid)}${part}.`;
+    return `With these policies it ${changeText(month.delta)} against leaving all as it is now: expected ${formatUsd(month.new.mid)}${part}.`;
   }
   const cuHours = monthCuHoursChange(before, after, span);
   return cuHours

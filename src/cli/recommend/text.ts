@@ -1,7 +1,8 @@
 import { printable } from '../../common/safe-text.ts';
 import type { Range } from '../../domain/awake/causes.ts';
+import { formatUsdRange } from '../../domain/compute/cost.ts';
 import { changesIn, type Finding } from '../../domain/recommend/finding.ts';
-import { formatDollars, formatHours, sumOf } from '../forecast/sums.ts';
+import { formatHours, sumOf } from '../forecast/sums.ts';
 import { shortened } from '../output.ts';
 import { plainTable } from '../terminal.ts';
 
@@ -65,7 +66,7 @@ export function sumsOf(findings: readonly Finding[]): string[] {
     const those = findings.filter((one) => one.figure === figure);
     if (those.length === 0) return [];
     const usd = those.some(({ savesUsd }) => savesUsd)
-      ? `, ${formatDollars(sumOf(those, ({ savesUsd }) => savesUsd ?? ZERO))}`
+      ? `, ${formatUsdRange(sumOf(those, ({ savesUsd }) => savesUsd ?? ZERO))}`
       : '';
     const hours = formatHours(sumOf(those, ({ savesCuHours }) => savesCuHours));
     return [`${figure}: ${countOf(those)}, ${hours} CU-hours${usd} a month`];
@@ -80,7 +81,7 @@ const ZERO: Range = { low: 0, high: 0 };
 
 /** What it saves a month, in dollars if a price is known. */
 export function savedText({ savesUsd, savesCuHours }: Finding): string {
-  return savesUsd ? formatDollars(savesUsd) : `${formatHours(savesCuHours)} CUh`;
+  return savesUsd ? formatUsdRange(savesUsd) : `${formatHours(savesCuHours)} CUh`;
 }
 
 /** What would be changed; for what no policy changes, the first of the evidence, and for what is unused, since when. */

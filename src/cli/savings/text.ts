@@ -1,5 +1,5 @@
 import { printable } from '../../common/safe-text.ts';
-import { formatDollar } from '../forecast/sums.ts';
+import { formatUsd } from '../../domain/compute/cost.ts';
 import { plainTable } from '../terminal.ts';
 import type { DesignReport, SavingsReport } from './report.ts';
 
@@ -45,7 +45,7 @@ function share(range: Range): string {
 
 function amounts({ cu_hours: hours, usd }: { cu_hours: Range; usd: Range }): string {
   const ofHours = hours ? `, ${number(hours.mid)} CU-hours (${number(hours.low)} to ${number(hours.high)})` : '';
-  return usd ? `${ofHours}, ${formatDollar(usd.mid)} (${formatDollar(usd.low)} to ${formatDollar(usd.high)})` : ofHours;
+  return usd ? `${ofHours}, ${formatUsd(usd.mid)} (${formatUsd(usd.low)} to ${formatUsd(usd.high)})` : ofHours;
 }
 
 function startsLine(control: number, treated: number, difference: Range): string {
@@ -77,7 +77,7 @@ function ownersTable(owners: NonNullable<SavingsReport['owners']>): string {
     String(of.effective_units),
     of.relative ? share(of.relative) : 'too few units',
     of.cu_hours ? number(of.cu_hours.mid) : '',
-    of.usd ? formatDollar(of.usd.mid) : '',
+    of.usd ? formatUsd(of.usd.mid) : '',
   ]);
   return plainTable(['owner', 'units', 'effective', 'saved', 'CU-hours', 'dollars'], rows, ['left', 'right', 'right']);
 }

@@ -3,7 +3,7 @@ import { DateTime } from 'luxon';
 import { DAY_MS, HOUR_MS } from '../usage/known.ts';
 import type { BillingMonth } from '../usage/month.ts';
 import { type KnownDays, type Projected, projectMonth } from '../usage/projection.ts';
-import { type BudgetStep, type BudgetTerms, type StepSpan, type StepThreshold, sameStep } from './terms.ts';
+import { amountText, type BudgetStep, type BudgetTerms, type StepSpan, type StepThreshold, sameStep } from './terms.ts';
 
 /** What is kept of a budget in one account. */
 export interface BudgetState {
@@ -126,7 +126,7 @@ export function stepReached({ notified, spans }: BudgetState, { steps }: BudgetT
 /** `60 % of 2000 CUh spent, 95 % to 120 % projected`. */
 export function describeBudget({ month, spent, projected }: BudgetState): string {
   const percent = (value: number) => `${Math.round((100 * value) / month.amount)} %`;
-  const amount = month.unit === 'usd' ? `$${month.amount}` : `${month.amount} CUh`;
+  const amount = amountText(month);
   const used = spent === null ? `what is spent of ${amount} is unknown` : `${percent(spent)} of ${amount} spent`;
   return projected ? `${used}, ${percent(projected.low)} to ${percent(projected.high)} projected` : used;
 }

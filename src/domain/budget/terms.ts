@@ -1,5 +1,6 @@
 /** What a budget says: an amount for a billing month of one account, and what happens as it is used up. */
 import type { FieldGroup } from '../compute/compute.ts';
+import { formatUsd } from '../compute/cost.ts';
 
 /** What a step looks at: what was spent, or what the month will be as projected. */
 export type StepBasis = 'projected' | 'spent';
@@ -52,4 +53,9 @@ export function sameStep(a: StepThreshold, b: StepThreshold): boolean {
 /** A step as policies write it: `95% projected`. */
 export function stepText({ at, of }: StepThreshold): string {
   return `${Math.round(at * 100)}% ${of}`;
+}
+
+/** What a budget allows in a month, as people read it: `$2,000.00`, `2000 CUh`. */
+export function amountText({ unit, amount }: BudgetTerms['month']): string {
+  return unit === 'usd' ? formatUsd(amount) : `${amount} CUh`;
 }

@@ -53,3 +53,19 @@ export type Prices = Readonly<Record<AccountPlan, number>>;
 
 /** The vendor's prices as of 2026-11. */
 export const DEFAULT_PRICES: Prices = { free: 0, launch: 0.106, scale: 0.222 };
+
+/** US dollars as people read them: `$1,234.50`, `-$0.08`. */
+export function formatUsd(usd: number): string {
+  return usd.toLocaleString('en', { style: 'currency', currency: 'USD', signDisplay: 'negative' });
+}
+
+/** `$1.33–17.81`, `-$0.08 to $0.20`. */
+export function formatUsdRange({ low, high }: { low: number; high: number }): string {
+  return joinRange(formatUsd(low), formatUsd(high));
+}
+
+/** Both ends of a range as one text, the unit only once where no end is negative. */
+export function joinRange(low: string, high: string): string {
+  if (low === high) return low;
+  return low.startsWith('-') ? `${low} to ${high}` : `${low}–${high.replace('$', '')}`;
+}

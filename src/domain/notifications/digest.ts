@@ -1,4 +1,5 @@
 import { DateTime } from 'luxon';
+import { formatUsd } from '../compute/cost.ts';
 import { isoInstant } from '../time/instants.ts';
 import type { Notification } from './notification.ts';
 
@@ -55,7 +56,7 @@ function describeChanges({ changes, restarts, computes }: Known): string {
 function describeCost({ cost }: Known): string {
   if (!cost) return 'cost: unknown';
   const { cuHours, usd, unknownHours } = cost;
-  const price = usd === undefined ? 'price unknown' : `$${usd.toFixed(2)}`;
+  const price = usd === undefined ? 'price unknown' : formatUsd(usd);
   const missing =
     unknownHours > 0 ? `, without ${counted(Math.round(unknownHours), 'hour')} of which nothing is known` : '';
   return `cost: ${cuHours.toFixed(1)} CU-hours (${price})${missing}`;

@@ -1,3 +1,4 @@
+import { formatUsdRange, joinRange } from '../../../domain/compute/cost.ts';
 import { changesIn, FINDING_KINDS } from '../../../domain/recommend/finding.ts';
 import type { FindingDocument, WasteDocument, WasteQuery, WasteTotal } from '../../../ports/waste.ts';
 import { Choice } from './fleet-filters.tsx';
@@ -93,20 +94,17 @@ function Totals({ totals }: { totals: readonly WasteTotal[] }) {
 }
 
 function Saves({ cuHours, usd }: { cuHours: Range; usd: Range | null }) {
-  const hours = `${rangeWords(cuHours, 1)} CU-hours`;
+  const [low = '', high = ''] = [cuHours.low, cuHours.high].map((value) =>
+    value.toLocaleString('en', { maximumFractionDigits: 1 }),
+  );
+  const hours = `${joinRange(low, high)} CU-hours`;
   return usd === null ? (
     hours
   ) : (
     <>
-      ${rangeWords(usd, 2)} <span class="dim">{hours}</span>
+      {formatUsdRange(usd)} <span class="dim">{hours}</span>
     </>
   );
-}
-
-/** `1.5–12`. */
-function rangeWords({ low, high }: Range, digits: number): string {
-  const words = [low, high].map((value) => value.toLocaleString('en', { maximumFractionDigits: digits }));
-  return words[0] === words[1] ? `${words[0]}` : words.join('–');
 }
 
 function Why({ finding: { finding, compute_id: id, evidence, risk, policy } }: { finding: FindingDocument }) {

@@ -1,4 +1,5 @@
 /** Values of documents as people read them. Instants are UTC. */
+import { formatUsd } from '../../../domain/compute/cost.ts';
 import { formatSize, formatSuspendTimeout } from '../../../domain/compute/settings-text.ts';
 import type { CostsDocument, FreezeDocument, HoldDocument, SettingsDocument } from '../../../ports/documents.ts';
 
@@ -75,16 +76,12 @@ export function plural(count: number, one: string, many = `${one}s`): string {
 /** `$12.30 so far, $40 to $52 projected`; CU-hours where the price is not known. */
 export function costWords({ cu_hours: hours, usd, projected_usd: projected }: CostsDocument['total']): string {
   if (usd === null) return `${hours.toLocaleString('en')} CU-hours so far, price unknown: set plan: in ebb.yaml`;
-  const month = projected ? `, ${dollars(projected.low)} to ${dollars(projected.high)} projected` : '';
-  return `${dollars(usd)} so far${month}`;
+  const month = projected ? `, ${formatUsd(projected.low)} to ${formatUsd(projected.high)} projected` : '';
+  return `${formatUsd(usd)} so far${month}`;
 }
 
 /** `$12.30 to $40.00`; CU-hours where the price is not known. */
 export function savedWords({ cu_hours: hours, usd }: NonNullable<CostsDocument['would_have_saved']>): string {
-  if (usd) return `${dollars(usd.low)} to ${dollars(usd.high)}`;
+  if (usd) return `${formatUsd(usd.low)} to ${formatUsd(usd.high)}`;
   return `${hours.low.toLocaleString('en')} to ${hours.high.toLocaleString('en')} CU-hours`;
-}
-
-function dollars(value: number): string {
-  return `$${value.toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
 }
