@@ -70,9 +70,8 @@ async function explanationOf(name: string, flags: DecidingFlags) {
   const options = { settings, policies, fleetFile: flags.fleet, atMs, mode: 'enforce' } as const;
   const [project, second] = name.split('/');
   const compute = second === undefined ? name : undefined;
-  const first = await withProgress(({ fleet }) =>
-    planOnce({ ...options, ...(compute === undefined ? { project } : { compute }), onProgress: fleet }),
-  );
+  const wanted = { compute: second ?? name, ...(second !== undefined && { project }) };
+  const first = await withProgress(({ fleet }) => planOnce({ ...options, ...wanted, onProgress: fleet }));
   const isThere = ({ plan: { computes } }: Planning) => computes.some((one) => one.compute.computeId === compute);
   // What is stored may name a project that the compute is no longer in, and a name may be of a compute or of a project.
   const serves = first.ok

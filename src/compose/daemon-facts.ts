@@ -1,18 +1,24 @@
+import { createOperatorClient } from '../adapters/http/operator-client.ts';
 import type { BudgetOutlook } from '../domain/budget/expected-steps.ts';
 import type { Freeze } from '../domain/overrides/freezes.ts';
 import type { Hold } from '../domain/overrides/holds.ts';
 import type { ComputeRecord } from '../domain/records/compute-record.ts';
-import type { BudgetDocument, FreezeDocument, HoldDocument } from '../ports/documents.ts';
-import { MOST_PER_PAGE, type OperatorResult, type Page, type PageQuery } from '../ports/operator.ts';
+import type { BudgetDocument, FreezeDocument, HoldDocument, RecordsDocument } from '../ports/documents.ts';
+import { MOST_PER_PAGE, type Operator, type OperatorResult, type Page, type PageQuery } from '../ports/operator.ts';
 import type { Settings } from '../settings.ts';
+import { folderOf, readDaemonFile } from './daemon-file.ts';
 import { NOTHING_STORED, openStoreToRead, type StoredFacts } from './stored-facts.ts';
 
-/** What is known where the store can't be read: what the daemon that holds it tells, else nothing, and a note that says so. */
+/**
+ * What is known where the store can't be read: what the daemon that holds it tells, else nothing, and a note that says so. Where the daemon
+ * knows `compute`, records are of its project alone.
+ */
 export async function factsWithoutStore(
   settings: Settings,
   { note, inUse }: { note: string; inUse: boolean },
+  compute?: string,
 ): Promise<{ facts: StoredFacts; notes: string[] }> {
-  const facts = inUse ? await factsOfDaemon(settings) : undefined;
+  const facts = inUse ? await factsOfDaemon(settings, compute) : undefined;
   return facts ? { facts, notes: [] } : { facts: NOTHING_STORED, notes: [note] };
 }
 
@@ -37,37 +43,39 @@ export async function readHolds(
 }
 
 /** What is stored, asked of the daemon that has an embedded store for itself; undefined if none answers. */
-async function factsOfDaemon(settings: Settings): Promise<StoredFacts | undefined> {
-  const { openOperator } = await import('./operator-access.ts');
-  const opened = await openOperator({ settings, waitMs: 0 });
-  if (!opened.ok) return undefined;
-  const { operator, close } = opened.value;
-  try {
-    const [records, holds, freezes, status] = await Promise.all([
-      all((query) => operator.records(query)),
-      all((query) => operator.holds(query)),
-      all((query) => operator.freezes(query)),
-      operator.status(),
-    ]);
-    if (!records || !holds || !freezes) return undefined;
-    const byCompute = new Map<string, ComputeRecord>(records.flatMap((one) => Object.entries(one.records)));
-    const samples = new Map(records.flatMap((one) => Object.entries(one.samples)));
-    const projects = new Map(
-      records.flatMap((one) => Object.keys(one.records).map((computeId) => [computeId, one.project_id] as const)),
-    );
-    const staged = status.ok ? [status.value.staged ?? [], status.value.staged_teams].flat() : [];
-    // A daemon of an older version does not say.
-    const budgets = (status.ok ? (status.value.budgets ?? []) : []).map(outlookOf);
-    const stated = {
-      holds: holds.map(holdOf),
-      freezes: freezes.map(freezeOf),
-      staged: staged.map(({ message }) => message),
-    };
-    // Waves are worked out from the fleet then.
-    return { records: byCompute, projects, samples, budgets, readyWaves: [], ...stated };
-  } finally {
-    await close();
-  }
+async function factsOfDaemon(settings: Settings, compute?: string): Promise<StoredFacts | undefined> {
+  const daemon = await readDaemonFile(folderOf(settings.queue));
+  if (!daemon) return undefined;
+  const operator = createOperatorClient({ url: daemon.url, token: daemon.token });
+  const [records, holds, freezes, status] = await Promise.all([
+    recordsOf(operator, compute),
+    all((query) => operator.holds(query)),
+    all((query) => operator.freezes(query)),
+    operator.status(),
+  ]);
+  if (!records || !holds || !freezes) return undefined;
+  const byCompute = new Map<string, ComputeRecord>(records.flatMap((one) => Object.entries(one.records)));
+  const samples = new Map(records.flatMap((one) => Object.entries(one.samples)));
+  const projects = new Map(
+    records.flatMap((one) => Object.keys(one.records).map((computeId) => [computeId, one.project_id] as const)),
+  );
+  const staged = status.ok ? [status.value.staged ?? [], status.value.staged_teams].flat() : [];
+  // A daemon of an older version does not say.
+  const budgets = (status.ok ? (status.value.budgets ?? []) : []).map(outlookOf);
+  const stated = {
+    holds: holds.map(holdOf),
+    freezes: freezes.map(freezeOf),
+    staged: staged.map(({ message }) => message),
+  };
+  // Waves are worked out from the fleet then.
+  return { records: byCompute, projects, samples, budgets, readyWaves: [], ...stated };
+}
+
+async function recordsOf(operator: Operator, compute: string | undefined): Promise<RecordsDocument[] | undefined> {
+  const ofOne = compute === undefined ? undefined : await all((query) => operator.records({ ...query, compute }));
+  // A name of a project tells nothing of a compute, and an older daemon does not know the question.
+  const isKnown = ofOne?.some(({ records }) => compute !== undefined && compute in records);
+  return isKnown ? ofOne : all((query) => operator.records(query));
 }
 
 /** Every page; undefined if one can't be had, since a part of what was said would be worse than nothing. */

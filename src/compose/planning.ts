@@ -34,7 +34,7 @@ export interface PlanningOptions {
   mode: 'enforce' | 'observe';
   /** Plans for the computes of this project alone, by its id or name. What holds for the whole fleet, such as at_once, is left out. */
   project?: string | undefined;
-  /** The same for the project of this compute, where what is stored tells it. */
+  /** The same for the project of this compute, where that is not named and what is stored tells it. */
   compute?: string | undefined;
   /** Whether branches are read also where no policy selects by them. */
   readBranches?: boolean;
@@ -62,7 +62,7 @@ export async function planOnce(options: PlanningOptions): Promise<Result<Plannin
   const stored = await openStoreToRead(options.settings);
   if (!stored.ok) return stored;
   if (!('opened' in stored)) {
-    const { facts, notes } = await factsWithoutStore(options.settings, stored);
+    const { facts, notes } = await factsWithoutStore(options.settings, stored, options.compute);
     return planWith({ ...options, facts }, undefined, notes);
   }
   try {

@@ -82,10 +82,7 @@ export async function openStoreToRead(
 export async function openStore(settings: Settings): Promise<Result<OpenStore>> {
   const { queue, group } = settings;
   // Loading the engines takes longer than planning from a file, which needs none.
-  const [{ openEngine }, { createStore }] = await Promise.all([
-    import('../adapters/engine/open-engine.ts'),
-    import('../adapters/store/create-store.ts'),
-  ]);
+  const { openEngine } = await import('../adapters/engine/open-engine.ts');
   const opening = await openEngine({ url: queue.url.reveal(), group, log: SILENT_LOG });
   if (!opening.ok) return { ok: false, problem: opening.error.message };
   const { engine } = opening;
@@ -95,6 +92,7 @@ export async function openStore(settings: Settings): Promise<Result<OpenStore>> 
       await engine.close();
       return known;
     }
+    const { createStore } = await import('../adapters/store/create-store.ts');
     const store = withKept(await createStore({ engine, log: SILENT_LOG }), known.value ?? { holds: [], freezes: [] });
     return { ok: true, value: { engine, store, close: () => engine.close() } };
   } catch (error) {

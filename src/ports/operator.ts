@@ -33,6 +33,11 @@ export interface PageQuery {
   limit: number;
 }
 
+export interface RecordsQuery extends PageQuery {
+  /** Only of the project of this compute, in the form of a {@link HoldRequest}, or a project that has only one. */
+  compute?: string | undefined;
+}
+
 /** Of which computes a status is; of all if nothing is given. Only a daemon knows owners and names. */
 export interface StatusQuery {
   owner?: string | undefined;
@@ -152,7 +157,7 @@ export interface Operator {
   approve(request: { hash: string; owner: string }, caller?: Caller): Promise<OperatorResult<{ hash: string }>>;
   restore(request: RestoreRequest, caller?: Caller): Promise<OperatorResult<RestoreDocument>>;
   /** What the store remembers, to plan while a daemon has the store. */
-  records(query: PageQuery): Promise<OperatorResult<Page<RecordsDocument>>>;
+  records(query: RecordsQuery): Promise<OperatorResult<Page<RecordsDocument>>>;
   /** The usage that is kept of an organization. */
   usage(query: UsageQuery): Promise<OperatorResult<Page<UsageDocument>>>;
   /** What the leader has found that would cost less. */

@@ -213,6 +213,8 @@ describe('the other routes', () => {
       records: [{ project_id: 'p-one', records: { 'ep-one': aRecord() }, samples: {} }],
       next: null,
     });
+    expect((await tell('GET', 'records?compute=ep-one')).body).toMatchObject({ records: [{ project_id: 'p-one' }] });
+    expect(await tell('GET', 'records?compute=ep-other')).toMatchObject({ status: 404, body: { code: 'not_found' } });
     expect(await tell('GET', 'computes')).toMatchObject({ status: 503, body: { code: 'unavailable' } });
   });
 

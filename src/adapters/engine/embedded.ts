@@ -2,13 +2,10 @@ import type { PGlite } from '@electric-sql/pglite';
 import type { PgPool } from 'bullmq';
 import { MOST_AHEAD_MS } from '../../domain/overrides/instants-ahead.ts';
 import type { Log } from '../../ports/telemetry.ts';
-import { isFull, openDatabase, startMaintenance } from './database-folder.ts';
 import { createGuard, createStateChanges } from './engine-state.ts';
 import { lockFolder } from './folder-lock.ts';
 import { type OpenedEngine, refused } from './opened-engine.ts';
-import { createPglitePool } from './pglite-pool.ts';
 import { closeToOthers, prepareFolder } from './prepare-folder.ts';
-import { isServerAway, prepareSchema, watchPool } from './watched-pool.ts';
 
 interface EmbeddedOptions {
   folder: string;
@@ -49,11 +46,19 @@ async function openIn(realPath: string, { folder, schema, log }: EmbeddedOptions
   let database: PGlite | undefined;
   try {
     closeToOthers(realPath);
+    // Only now: a command that finds the folder in use asks the daemon, and need not wait for a database to be loaded.
+    const [{ isFull, openDatabase, startMaintenance }, { createPglitePool }, watched] = await Promise.all([
+      import('./database-folder.ts'),
+      import('./pglite-pool.ts'),
+      import('./watched-pool.ts'),
+    ]);
+    const { isServerAway, prepareSchema, watchPool } = watched;
     const opened = await openDatabase(realPath);
     database = opened;
     const made = createPglitePool({ database: opened });
     pool = made;
-    await prepareDatabase(made, schema);
+    await prepareSchema({ pool: made, schema });
+    await made.query(`SET search_path TO "${schema}"`);
     await bringJobsNear(made);
     const stopWatching = watchPool({
       pool: made,
@@ -77,11 +82,6 @@ async function openIn(realPath: string, { folder, schema, log }: EmbeddedOptions
     await lock.release();
     throw error;
   }
-}
-
-async function prepareDatabase(pool: PgPool, schema: string): Promise<void> {
-  await prepareSchema({ pool, schema });
-  await pool.query(`SET search_path TO "${schema}"`);
 }
 
 function inUse(folder: string): string {

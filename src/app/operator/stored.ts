@@ -1,17 +1,21 @@
 /** What the store remembers, for commands beside a daemon that has it for itself. */
 import { asksForConnections } from '../../domain/connections/connection-samples.ts';
 import type { RecordsDocument, UsageDocument } from '../../ports/documents.ts';
-import type { OperatorResult, Page, PageQuery, UsageQuery } from '../../ports/operator.ts';
+import type { OperatorResult, Page, RecordsQuery, UsageQuery } from '../../ports/operator.ts';
 import { readSamples } from '../connections/samples.ts';
 import { boundedLimit, pageOf } from './documents.ts';
+import { findCompute } from './find-compute.ts';
 import type { OperatorParts } from './parts.ts';
 
-/** What is remembered of each compute, a page of projects at a time. */
+/** What is remembered of each compute, a page of projects at a time, or of the project of one. */
 export async function listRecords(
-  { store, daemon }: OperatorParts,
-  { after, limit }: PageQuery,
+  parts: OperatorParts,
+  { after, limit, compute }: RecordsQuery,
 ): Promise<OperatorResult<Page<RecordsDocument>>> {
-  const projectIds = await store.projectIds();
+  const { store, daemon } = parts;
+  const found = compute === undefined ? undefined : await findCompute(parts, compute);
+  if (found?.ok === false) return found;
+  const projectIds = found ? [found.value.projectId] : await store.projectIds();
   const ahead = projectIds.toSorted().filter((projectId) => after === undefined || projectId > after);
   const shown = ahead.slice(0, boundedLimit(limit));
   const items: RecordsDocument[] = [];

@@ -12,6 +12,7 @@ import {
   FreezeBody,
   HoldBody,
   PageQuery,
+  RecordsQuery,
   ReleaseBody,
   RestoreBody,
   StatusQuery,
@@ -152,7 +153,7 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
     run: ({ operator }) => done(operator.plan()),
   }),
   records: route({
-    ...{ summary: 'Stored records; the format may change', query: PageQuery, answer: Records },
+    ...{ summary: 'Stored records; the format may change', query: RecordsQuery, answer: Records },
     run: async ({ operator, query }) =>
       mapped(await operator.records(query), (page) => ({ records: page.items, next: page.next })),
   }),
