@@ -12,6 +12,7 @@ import type { LoginProvider } from './ports/roles.ts';
 import { formerProfiles } from './settings/account-schema.ts';
 import { type Account, accountsOf } from './settings/accounts.ts';
 import { type ListenAddress, parseQueueUrl, type QueueLocation } from './settings/addresses.ts';
+import { type AuditCopies, auditCopiesOf } from './settings/audit-schema.ts';
 import { readConfigFile } from './settings/config-file.ts';
 import { loginOf } from './settings/login-schema.ts';
 import { notifyRulesOf } from './settings/notify-schema.ts';
@@ -76,8 +77,8 @@ export interface Settings {
   tokenFile: string | undefined;
   /** Whose tokens are accepted besides. */
   login: LoginProvider | undefined;
-  /** Where lines of the audit are written besides the store. */
-  auditFile: string | undefined;
+  /** Where lines of the audit go besides the store. */
+  audit: AuditCopies;
   /** Names, besides those of this machine, under which the pages answer without a token; in small letters. */
   httpHosts: readonly string[];
   /** Serve HTTP beyond this machine without a token. */
@@ -184,7 +185,9 @@ function assemble({
     token: env.EBB_TOKEN ? secret(env.EBB_TOKEN) : undefined,
     tokenFile: values.token_file && resolve(given.get('token_file')?.base ?? cwd, values.token_file),
     login: loginOf(values.login),
-    auditFile: values.audit && resolve(given.get('audit')?.base ?? cwd, values.audit.file),
+    audit: auditCopiesOf(values.audit, {
+      ...{ allowedOrigins: values.notify_allowed_origins, base: given.get('audit')?.base ?? cwd, settingsFile: file },
+    }),
     logLevel: values.log_level,
     perComputeMetrics: values.per_compute_metrics,
   };

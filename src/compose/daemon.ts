@@ -10,7 +10,8 @@ import { startLeaderRefresh } from '../app/group/leader-refresh.ts';
 import { onlyAsLeader, withRightClock } from '../app/group/pause-queues.ts';
 import { startDelivery } from '../app/notifications/delivery.ts';
 import { createFollowOperations } from '../app/operations/follow.ts';
-import { startAuditExport } from '../app/operator/audit-export.ts';
+import { type AuditCopying, startAuditExport } from '../app/operator/audit-export.ts';
+import { createAuditWebhook } from '../app/operator/audit-webhook.ts';
 import { startReporting } from '../app/operator/daemon-reports.ts';
 import { startWasteRounds } from '../app/recommend/waste-rounds.ts';
 import { createReconcile } from '../app/reconcile/reconcile.ts';
@@ -65,9 +66,8 @@ function backgroundOf(
   { settings, version }: { settings: Settings; version: string },
 ): DaemonDeps['background'] {
   const { basics, outside, known, deciding, group } = parts;
-  const { accounts, auditFile: path } = settings;
+  const { accounts } = settings;
   const limits = limitsOf(settings.apiRequestsPerMinute, settings.apiReserve);
-  const auditFile = path === undefined ? undefined : createAuditFile({ path, now: () => basics.clock.now() });
   return [
     () => startUsageRounds({ ...basics, ...outside, ...known, ...deciding, ...group, accounts }),
     () => startReadyRounds({ ...basics, ...outside, ...known, ...deciding, ...group, limits }),
@@ -78,8 +78,17 @@ function backgroundOf(
     () => startSampling({ ...basics, ...outside, ...known, ...deciding, ...group }),
     () => startLeaderRefresh({ ...basics, ...outside, ...known, ...deciding, ...group }),
     () => startReporting({ ...basics, ...outside, ...known, ...deciding, ...group, version }),
-    () => startAuditExport({ ...basics, ...outside, ...known, auditFile }),
+    ...auditCopies(parts, settings).map((copy) => () => startAuditExport({ ...basics, ...outside, ...known }, copy)),
   ];
+}
+
+function auditCopies({ basics, outside, group }: DaemonParts, { audit: { file, webhook } }: Settings): AuditCopying[] {
+  const copies: AuditCopying[] = [];
+  if (file !== undefined)
+    copies.push({ task: 'audit_export', to: createAuditFile({ path: file, now: () => basics.clock.now() }) });
+  if (webhook)
+    copies.push({ task: 'audit_webhook', to: createAuditWebhook({ ...basics, ...outside, ...group }, webhook) });
+  return copies;
 }
 
 function reloadingOf(parts: DaemonParts, source: RulesSource | undefined) {

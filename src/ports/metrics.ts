@@ -32,6 +32,7 @@ const BACKGROUND_TASKS = [
   'notifications',
   'daemon_report',
   'audit_export',
+  'audit_webhook',
   'ready_waves',
 ] as const;
 

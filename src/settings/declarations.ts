@@ -149,7 +149,7 @@ export const SETTINGS = {
   },
   audit: {
     fallback: '',
-    help: 'A file to which the daemon also writes each line of the audit as it happens, as {file: PATH}. A new one for each day (UTC), kept for a year. See docs/operations.md.',
+    help: 'Where each line of the audit also goes as it happens: {file: PATH}, a new one for each day (UTC), kept for a year; {webhook: {url: URL, secret_env: NAME}}, signed, on an origin of notify_allowed_origins; or both. See docs/operations.md.',
   },
   log_level: {
     variable: 'EBB_LOG_LEVEL',

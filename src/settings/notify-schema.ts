@@ -18,8 +18,8 @@ function variable(prefix: string) {
   });
 }
 
-const shape = {
-  to: oneOf(['webhook', 'slack']),
+/** Where a receiver is, and where its secret. */
+export const placeShape = {
   url: text()
     .regex(/^https?:\/\/[^/?#@\s]+(?:[/?][^@\s]*)?$/i, {
       error: 'must be a URL such as https://hooks.example/ebb, without user and password',
@@ -29,6 +29,11 @@ const shape = {
   url_file: keyPath().optional(),
   secret_env: variable('EBB_NOTIFY_SECRET').optional(),
   secret_file: keyPath().optional(),
+};
+
+const shape = {
+  to: oneOf(['webhook', 'slack']),
+  ...placeShape,
   owners: z.array(text(), { error: 'must be a list of owners' }).min(1, { error: 'names no owner' }).optional(),
   kinds: z
     .array(oneOf(KINDS), { error: 'must be a list of kinds of notifications' })
@@ -36,25 +41,47 @@ const shape = {
     .optional(),
 };
 
+interface Place {
+  url?: string | undefined;
+  url_env?: string | undefined;
+  url_file?: string | undefined;
+  secret_env?: string | undefined;
+  secret_file?: string | undefined;
+}
+
+export const IS_NOT_PLACED = { error: 'must say in one way where it is: url, url_env or url_file' };
+
+export function isPlaced({ url, url_env, url_file }: Place): boolean {
+  return count(url, url_env, url_file) === 1;
+}
+
+export function secretsIn({ secret_env, secret_file }: Place): number {
+  return count(secret_env, secret_file);
+}
+
+function count(...values: readonly unknown[]): number {
+  return values.filter((value) => value !== undefined).length;
+}
+
+/** A place as the settings say it, one of {@link isPlaced}. */
+export function placeIn({ url = '', ...given }: Place): Pick<Receiver, 'url' | 'secret'> {
+  const secret = placeOf(given.secret_env, given.secret_file);
+  return { url: placeOf(given.url_env, given.url_file) ?? { from: 'text', text: url }, ...(secret && { secret }) };
+}
+
 /** The keys of an entry of `notify`. */
 export const RECEIVER_KEYS: readonly string[] = Object.keys(shape);
 
 const receiver = z
   .strictObject(shape, { error: FORM })
-  .refine(({ url, url_env, url_file }) => count(url, url_env, url_file) === 1, {
-    error: 'must say in one way where it is: url, url_env or url_file',
-  })
+  .refine(isPlaced, IS_NOT_PLACED)
   .refine(({ to, url }) => to !== 'slack' || url === undefined, {
     error: 'is a secret for Slack: put it in a variable (url_env) or a file (url_file)',
     path: ['url'],
   })
-  .refine(({ to, secret_env, secret_file }) => count(secret_env, secret_file) === (to === 'webhook' ? 1 : 0), {
+  .refine((given) => secretsIn(given) === (given.to === 'webhook' ? 1 : 0), {
     error: 'must have secret_env or secret_file, if it is a webhook: its messages are signed',
   });
-
-function count(...values: readonly unknown[]): number {
-  return values.filter((value) => value !== undefined).length;
-}
 
 /** `notify` of `ebb.yaml`. */
 export const notifySchema = z
@@ -90,17 +117,11 @@ export function notifyRulesOf(
   { allowedOrigins, beforeMs, file }: { allowedOrigins: readonly string[]; beforeMs: number | undefined; file: string },
 ): NotifyRules {
   return {
-    receivers: Object.entries(receivers).map(
-      ([name, { to, url, url_env, url_file, secret_env, secret_file, ...takes }]) => {
-        const secret = placeOf(secret_env, secret_file);
-        return {
-          ...{ name, to, allowedOrigins, file, url: placeOf(url_env, url_file) ?? { from: 'text', text: url ?? '' } },
-          ...(secret && { secret }),
-          ...(takes.owners && { owners: takes.owners }),
-          ...(takes.kinds && { kinds: takes.kinds }),
-        };
-      },
-    ),
+    receivers: Object.entries(receivers).map(([name, { to, owners, kinds, ...place }]) => ({
+      ...{ name, to, allowedOrigins, file, ...placeIn(place) },
+      ...(owners && { owners }),
+      ...(kinds && { kinds }),
+    })),
     ...(beforeMs !== undefined && { beforeMs }),
   };
 }

@@ -6,6 +6,7 @@ import { ACCOUNT_PLANS } from '../domain/compute/cost.ts';
 import { isAboutContent, wordsOf } from '../policy/schema-problems.ts';
 import { ACCOUNT_KEYS } from './account-schema.ts';
 import { isPlainAndRemote } from './addresses.ts';
+import { AUDIT_KEYS, WEBHOOK_KEYS } from './audit-schema.ts';
 import type { ConfigFile } from './config-file.ts';
 import { MISPLACED_KEYS, SETTINGS } from './declarations.ts';
 import { LOGIN_KEYS, unknownTeams } from './login-schema.ts';
@@ -20,7 +21,8 @@ type Sources = ReadonlyMap<SettingName, Given>;
 
 /** The keys of mappings within a setting, by its name. */
 const NESTED_KEYS: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
-  ['audit', ['file']],
+  ['audit', AUDIT_KEYS],
+  ['webhook', WEBHOOK_KEYS],
   ['login', LOGIN_KEYS],
   ['prices', ACCOUNT_PLANS],
   ['profile', ['max_connections', 'reserved']],
@@ -133,10 +135,18 @@ export function combinationProblems(values: Values, given: Sources, env: Environ
 }
 
 /** Receivers that are where nothing may be sent. Those whose URL is a secret are checked when it is read. */
-function receiverProblems({ notify, notify_allowed_origins: allowedOrigins }: Values, given: Sources): string[] {
-  return Object.entries(notify).flatMap(([name, { to, url }]) => {
+function receiverProblems({ notify, audit, notify_allowed_origins: allowedOrigins }: Values, given: Sources): string[] {
+  const receivers = Object.entries(notify).map(([name, { to, url }]) => ({
+    ...{ to, url, what: `${given.get('notify')?.where}: the receiver ${name}` },
+  }));
+  const webhook = {
+    to: 'webhook',
+    url: audit?.webhook?.url,
+    what: `${given.get('audit')?.where}: audit: webhook`,
+  } as const;
+  return [...receivers, webhook].flatMap(({ what, to, url }) => {
     const refused = url === undefined ? undefined : destinationRefused(url, { to, allowedOrigins });
-    return refused === undefined ? [] : [`${given.get('notify')?.where}: the receiver ${name}: ${refused}`];
+    return refused === undefined ? [] : [`${what}: ${refused}`];
   });
 }
 

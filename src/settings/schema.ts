@@ -5,6 +5,7 @@ import { Disruption, ManualChanges } from '../policy/schema/policy-base.ts';
 import { DAY_MS, duration } from '../policy/schema/scalars.ts';
 import { accountsSchema, connectionProfileSchema, planSchema, pricesSchema } from './account-schema.ts';
 import { parseApiUrl, parseListenAddress, parseQueueUrl } from './addresses.ts';
+import { auditSchema } from './audit-schema.ts';
 import { loginSchema } from './login-schema.ts';
 import { notifyBeforeSchema, notifySchema } from './notify-schema.ts';
 import { keyPath, listOrText, oneOf, text } from './schema-parts.ts';
@@ -92,9 +93,7 @@ export const settingsSchema = z.strictObject({
   http_hosts: listOrText(hostName, 'must be a list of names').default([]),
   token_file: keyPath().optional(),
   login: loginSchema.optional(),
-  audit: z
-    .strictObject({ file: keyPath() }, { error: 'must be a mapping such as {file: /var/log/ebb/audit.jsonl}' })
-    .optional(),
+  audit: auditSchema.optional(),
   log_level: oneOf(LOG_LEVELS).default('info'),
   per_compute_metrics: yesOrNo().default(true),
 });

@@ -1,52 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, expect, it, type TestContext } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openEngine } from '../../src/adapters/engine/open-engine.ts';
 import { createStore } from '../../src/adapters/store/create-store.ts';
 import { outboxEntries } from '../../src/app/notifications/outbox-entries.ts';
+import type { MessageDocument } from '../../src/domain/notifications/message.ts';
 import type { NotificationKind } from '../../src/domain/notifications/notification.ts';
 import type { Receiver } from '../../src/domain/notifications/receivers.ts';
 import { CASE_MS, eventually, hourIn, sizedAt, startFaultCase } from '../support/fault-case.ts';
 import { memoryLog } from '../support/memory-log.ts';
+import { type Answer, isFirst, receiving, takes } from '../support/receiving.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
 
-type Answer = (response: ServerResponse, count: number) => void;
-
-interface Got {
-  id: string;
-  kind: NotificationKind;
-  compute: string | null;
-  body: string;
-}
-
-/** A receiver that keeps what it gets and answers as it is told. */
-async function receiving(test: Pick<TestContext, 'onTestFinished'>, answer: Answer) {
-  const got: Got[] = [];
-  const server = createServer(async (request: IncomingMessage, response) => {
-    let body = '';
-    for await (const part of request) body += part;
-    const { id, kind, compute } = JSON.parse(body);
-    expect(request.headers['webhook-id']).toBe(id);
-    got.push({ id, kind, compute, body });
-    answer(response, got.length);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  test.onTestFinished(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  return { got, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` };
-}
-
-const ok = (response: ServerResponse) => void response.writeHead(204).end();
-
 /** How each receiver misbehaves; in the end all but one take everything. */
 const MANNERS: Readonly<Record<string, Answer>> = {
-  slow: (response) => void setTimeout(() => ok(response), 2_500),
-  failing: (response, count) => (count <= 4 ? void response.writeHead(500).end() : ok(response)),
-  dying: (response, count) => (count % 3 === 0 ? void response.destroy() : ok(response)),
+  slow: (response) => void setTimeout(() => takes(response), 2_500),
+  failing: (response, count) => (count <= 4 ? void response.writeHead(500).end() : takes(response)),
+  dying: (response, count) => (count % 3 === 0 ? void response.destroy() : takes(response)),
   hanging: () => {},
 };
 const RELIABLE = ['slow', 'failing', 'dying'];
@@ -54,8 +24,6 @@ const RELIABLE = ['slow', 'failing', 'dying'];
 const COMPUTES = ['shop', 'blog', 'docs'];
 /** Of each compute, as others queued them before. */
 const EARLIER = 8;
-
-const isFirst = ({ id }: Got, at: number, all: readonly Got[]) => all.findIndex((one) => one.id === id) === at;
 
 describeWith('redis-server', 'notifications while daemons are killed and receivers misbehave', () => {
   let redis: RedisServer;
@@ -104,7 +72,8 @@ describeWith('redis-server', 'notifications while daemons are killed and receive
       });
       const more = { EBB_NOTIFY_SECRET: 'of-these-receivers' };
       const killed = await at0.start(undefined, more);
-      const gotBy = (name: string) => receivers.get(name)?.got ?? [];
+      const gotBy = (name: string) =>
+        (receivers.get(name)?.got ?? []).map((one) => ({ ...one, ...(JSON.parse(one.body) as MessageDocument) }));
       const ofComputes = (name: string, kind: NotificationKind) =>
         new Set(
           gotBy(name)
@@ -142,7 +111,8 @@ describeWith('redis-server', 'notifications while daemons are killed and receive
           expect(ids.slice(0, EARLIER)).toEqual(inOrder);
           expect(ids.slice(EARLIER)).toEqual([`change_coming:${compute}:${startMs}`]);
         }
-        for (const { id, body } of got) expect(body).toBe(got.find((one) => one.id === id)?.body);
+        for (const { id, headers, body } of got)
+          expect([headers['webhook-id'], body]).toEqual([id, got.find((one) => one.id === id)?.body]);
         process.stdout.write(`${name}: ${once.length} messages, ${got.length - once.length} came twice\n`);
       }
       await at0.expectNothingForbidden();

@@ -88,3 +88,35 @@ notify:
     expect(problems[0]).not.toContain('/services/x');
   });
 });
+
+describe('the webhook of the audit in ebb.yaml', () => {
+  const webhook = '{ url: "https://logs.example/ebb", secret_env: EBB_NOTIFY_SECRET_AUDIT }';
+
+  it('is a receiver of its own, also beside a file', () => {
+    const result = read(
+      `notify_allowed_origins: [https://logs.example]\naudit: { file: a.jsonl, webhook: ${webhook} }\n`,
+    );
+    if (!result.ok) throw new Error(result.problems.join('\n'));
+    expect(result.settings.audit).toEqual({
+      file: join(cwd, 'a.jsonl'),
+      webhook: {
+        ...{ name: 'audit', to: 'webhook', file: 'ebb.yaml', allowedOrigins: ['https://logs.example'] },
+        url: { from: 'text', text: 'https://logs.example/ebb' },
+        secret: { from: 'variable', name: 'EBB_NOTIFY_SECRET_AUDIT' },
+      },
+    });
+    expect(result.settings.notify.receivers).toEqual([]);
+  });
+
+  it.each([
+    ['nothing', '{}', 'must have file or webhook'],
+    ['no signature', '{ webhook: { url: http://127.0.0.1/x } }', 'secret_env or secret_file'],
+    ['no place', '{ webhook: { secret_env: EBB_NOTIFY_SECRET } }', 'url, url_env or url_file'],
+    ['another place than is allowed', `{ webhook: ${webhook} }`, 'https://logs.example is not allowed'],
+    ['a slip', '{ webhook: { urls: http://127.0.0.1/x, secret_env: EBB_NOTIFY_SECRET } }', 'did you mean "url"'],
+  ])('is refused with %s', (_, audit, message) => {
+    const problems = problemsOf(`audit: ${audit}\n`);
+    expect(problems.join('\n')).toContain(message);
+    expect(problems[0]).toMatch(/^ebb\.yaml:1:/);
+  });
+});

@@ -98,7 +98,7 @@ describe('settings', () => {
     const result = readSettings({ env: {}, cwd: folderWith(), configFile: join(elsewhere, 'ops.yaml') });
     if (!result.ok) throw new Error(result.problems.join('\n'));
     expect(result.settings.policies).toEqual([join(elsewhere, 'rules')]);
-    expect(result.settings.auditFile).toBe(join(elsewhere, 'log/audit.jsonl'));
+    expect(result.settings.audit).toEqual({ file: join(elsewhere, 'log/audit.jsonl') });
     expect(result.settings.queue.url.reveal()).toBe(`embedded:${join(elsewhere, 'state')}`);
     const key = keyOf(result.settings, 'write');
     expect(key.ok && key.value.reveal()).toBe('k-1');

@@ -1,7 +1,7 @@
 import { appendFile, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { parseJson } from '../../common/result.ts';
-import type { AuditFile } from '../../ports/audit-file.ts';
+import type { AuditCopy } from '../../ports/audit-copy.ts';
 
 /** As many rotated files are kept: one for each day on which something happened, so a year at least. */
 const MOST_DAYS = 366;
@@ -10,12 +10,13 @@ const MOST_DAYS = 366;
  * One line of JSON for each entry. What was written on another day (UTC) is moved to `PATH.2026-11-22` before the next line. Only the
  * user of the daemon can read it.
  */
-export function createAuditFile({ path, now }: { path: string; now: () => number }): AuditFile {
+export function createAuditFile({ path, now }: { path: string; now: () => number }): AuditCopy {
   /** The last line may have been cut off with the daemon that wrote it. */
   let isCut = false;
   let lastDay: string | undefined;
 
   return {
+    isReady: () => true,
     async written() {
       const texts = await Promise.all([...(await rotated(path)).slice(-1), path].map(textOf));
       isCut = !/(^|\n)$/.test(texts.at(-1) ?? '');
@@ -31,10 +32,11 @@ export function createAuditFile({ path, now }: { path: string; now: () => number
       const today = dayOf(now());
       lastDay ??= await lastDayOf(path);
       if (lastDay !== undefined && lastDay !== today) await rotate(path, lastDay);
-      const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+      const text = lines.map(({ document }) => `${JSON.stringify(document)}\n`).join('');
       await appendFile(path, `${isCut ? '\n' : ''}${text}`, { mode: 0o600 });
       isCut = false;
       lastDay = today;
+      return true;
     },
   };
 }

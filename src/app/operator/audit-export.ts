@@ -1,7 +1,7 @@
-/** Lines of the audit go to a file as they are stored, also by another daemon or by a command on the store. */
-import type { HistoryEntry } from '../../domain/records/history.ts';
-import type { AuditFile } from '../../ports/audit-file.ts';
+/** Lines of the audit are copied as they are stored, also those of another daemon or of a command on the store. */
+import type { AuditCopy, AuditLine } from '../../ports/audit-copy.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { BackgroundTask } from '../../ports/metrics.ts';
 import type { Store } from '../../ports/store.ts';
 import type { RunInBackground, Running } from '../background.ts';
 import { type BoundaryReconciles, isAtBoundary } from '../fleet/at-boundary.ts';
@@ -15,6 +15,8 @@ const SOON_MS = 2 * 60_000;
 const LATE_MS = 24 * 3_600_000;
 const LATE_EVERY_ROUNDS = 60;
 
+/** After a long pause lines of so long are read at a time, in pages. */
+const SPAN_MS = 24 * 3_600_000;
 const PAGE = 1000;
 
 export interface AuditExportDeps {
@@ -22,68 +24,90 @@ export interface AuditExportDeps {
   clock: Pick<Clock, 'now' | 'every'>;
   fleet: { boundaryReconciles: BoundaryReconciles };
   runInBackground: RunInBackground;
-  /** Absent: nothing is exported. */
-  auditFile: AuditFile | undefined;
 }
 
-/** Exports until it is closed. Each daemon that has a file writes all lines of its group, and goes on where the file ends. */
-export function startAuditExport(deps: AuditExportDeps): Running {
-  const { clock, fleet, auditFile: file, runInBackground } = deps;
-  if (!file) return { close: async () => {} };
-  /** Ids of the lines that the file has, with their instants. */
-  let written: Map<string, number> | undefined;
+/** Where to, and as which task its failures count. */
+export interface AuditCopying {
+  to: AuditCopy;
+  task: Extract<BackgroundTask, 'audit_export' | 'audit_webhook'>;
+}
+
+/** Exports all lines of the group until it is closed, and goes on where the copy ends. */
+export function startAuditExport(deps: AuditExportDeps, { to, task }: AuditCopying): Running {
+  const { clock, fleet, runInBackground } = deps;
+  const stopped = new AbortController();
+  /** Ids of the lines that the copy has, with their instants, and until when all were copied; undefined where that must be asked. */
+  let known: { written: Map<string, number>; untilMs: number } | undefined;
   let round = 0;
 
-  async function exportNew(to: AuditFile): Promise<void> {
+  async function exportNew(): Promise<void> {
     const nowMs = clock.now();
     // Changes at a boundary come first.
     if (isAtBoundary(fleet, nowMs)) return;
-    written ??= await to.written();
+    const { written, untilMs } = known ?? (await knownOf(to));
+    // Until all is written: of what fails a part may have been.
+    known = undefined;
     const agoMs = round % LATE_EVERY_ROUNDS === 0 ? LATE_MS : SOON_MS;
     // After a long pause it goes on where it ended.
-    const sinceMs = Math.min(nowMs - agoMs, newestOf(written) ?? nowMs);
-    const fresh = await entriesSince(deps.store, sinceMs, written);
-    if (fresh.length > 0) await to.append(fresh.map(decisionDocument));
-    for (const { id = '', atMs } of fresh) written.set(id, atMs);
-    forget(written, nowMs - 2 * LATE_MS);
+    if (!(await copySince(Math.min(nowMs, untilMs) - agoMs, { nowMs, written }))) return;
+    for (const [id, atMs] of written) if (atMs < nowMs - 2 * LATE_MS) written.delete(id);
+    known = { written, untilMs: nowMs };
     round += 1;
   }
 
-  const task = () => runInBackground('audit_export', () => exportNew(file));
-  const rounds = clock.every(EXPORT_EVERY_MS, task);
+  /** False if it is to end. */
+  async function copySince(
+    fromMs: number,
+    { nowMs, written }: { nowMs: number; written: Map<string, number> },
+  ): Promise<boolean> {
+    for (let sinceMs = fromMs; sinceMs <= nowMs; sinceMs += SPAN_MS) {
+      const untilMs = sinceMs + SPAN_MS > nowMs ? Number.MAX_SAFE_INTEGER : sinceMs + SPAN_MS;
+      const fresh = await linesOf(deps.store, { sinceMs, untilMs }, written);
+      if (fresh.length > 0 && !(await to.append(fresh, stopped.signal))) return false;
+      for (const { id, atMs } of fresh) written.set(id, atMs);
+    }
+    return true;
+  }
+
+  async function exportIfReady(): Promise<void> {
+    if (to.isReady()) await runInBackground(task, exportNew);
+    else known = undefined;
+  }
+
+  const rounds = clock.every(EXPORT_EVERY_MS, exportIfReady);
   return {
     async close() {
+      stopped.abort();
       await rounds.close();
       // What was stored since the last round.
-      await task();
+      await exportIfReady();
     },
   };
 }
 
-function newestOf(written: ReadonlyMap<string, number>): number | undefined {
-  let newest: number | undefined;
-  for (const atMs of written.values()) newest = Math.max(newest ?? atMs, atMs);
-  return newest;
-}
-
-/** The newest stays: it is where to go on. */
-function forget(written: Map<string, number>, beforeMs: number): void {
-  const newestMs = newestOf(written);
-  for (const [id, atMs] of written) if (atMs < beforeMs && atMs !== newestMs) written.delete(id);
+/** Of a copy that is empty: as if all had been copied by now. */
+async function knownOf(to: AuditCopy): Promise<{ written: Map<string, number>; untilMs: number }> {
+  const written = await to.written();
+  let untilMs = written.size === 0 ? Number.POSITIVE_INFINITY : 0;
+  for (const atMs of written.values()) untilMs = Math.max(untilMs, atMs);
+  return { written, untilMs };
 }
 
 /** Those that are not written yet, oldest first. */
-async function entriesSince(
+async function linesOf(
   store: Pick<Store, 'audit'>,
-  sinceMs: number,
+  span: { sinceMs: number; untilMs: number },
   written: ReadonlyMap<string, number>,
-): Promise<HistoryEntry[]> {
-  const entries: HistoryEntry[] = [];
+): Promise<AuditLine[]> {
+  const lines: AuditLine[] = [];
   let after: string | undefined;
   do {
-    const page = await store.audit({ sinceMs, untilMs: Number.MAX_SAFE_INTEGER, limit: PAGE, after });
-    entries.push(...page.entries.filter(({ id }) => id !== undefined && !written.has(id)));
+    const page = await store.audit({ ...span, limit: PAGE, after });
+    for (const entry of page.entries) {
+      const { id, atMs } = entry;
+      if (id !== undefined && !written.has(id)) lines.push({ id, atMs, document: decisionDocument(entry) });
+    }
     after = page.next;
   } while (after !== undefined);
-  return entries.reverse();
+  return lines.reverse();
 }

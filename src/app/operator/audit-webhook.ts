@@ -1,0 +1,85 @@
+/** Sends lines of the audit to a webhook, one after the other: at least once, and each by its id. The leader does it. */
+import type { Receiver } from '../../domain/notifications/receivers.ts';
+import type { AuditCopy, AuditLine } from '../../ports/audit-copy.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Sender } from '../../ports/sender.ts';
+import type { DocumentStore } from '../../ports/store.ts';
+import { pauseMs } from '../notifications/pace.ts';
+import { sharedDocuments } from '../shared-documents.ts';
+
+/** Ids of the lines that were sent, with their instants; a document for each hour of these. */
+const SENT = sharedDocuments<readonly (readonly [id: string, atMs: number])[]>('audit-webhook', 1);
+
+/** After so many lines it is noted that they were sent: a daemon that is killed has sent at most so many that are sent again. */
+const NOTE_AFTER = 20;
+
+/** A line is stored at most a day after what it tells of. */
+const REMEMBERED_HOURS = 48;
+const HOUR_MS = 3_600_000;
+
+export interface AuditWebhookDeps {
+  store: Pick<DocumentStore, 'documents' | 'document' | 'replaceDocument' | 'deleteDocuments'>;
+  sender: Pick<Sender, 'send'>;
+  clock: Pick<Clock, 'monotonicMs'>;
+  leaderLease: { isHeld(): boolean };
+}
+
+/** What the webhook does not take is never given up: the store has it for as long as it keeps the audit. */
+export function createAuditWebhook(deps: AuditWebhookDeps, receiver: Receiver): AuditCopy {
+  const { store, sender, clock, leaderLease } = deps;
+  let failures = 0;
+  let pausedUntilMs = Number.NEGATIVE_INFINITY;
+
+  async function send({ id, document }: AuditLine, stopped: AbortSignal): Promise<boolean> {
+    if (!leaderLease.isHeld() || stopped.aborted) return false;
+    const outcome = await sender.send(receiver, { id, body: JSON.stringify(document) }, stopped);
+    if (outcome.ok) failures = 0;
+    if (outcome.ok || stopped.aborted) return outcome.ok;
+    failures += 1;
+    pausedUntilMs = clock.monotonicMs() + pauseMs(failures);
+    throw new Error(`the webhook of the audit: ${outcome.message}`);
+  }
+
+  return {
+    isReady: () => leaderLease.isHeld() && clock.monotonicMs() >= pausedUntilMs,
+    written: async () => new Map([...(await SENT.all(store)).values()].flat()),
+    async append(lines, stopped) {
+      const sent: AuditLine[] = [];
+      try {
+        for (const line of lines) {
+          if (!(await send(line, stopped))) return false;
+          if (sent.push(line) >= NOTE_AFTER) await note(store, sent.splice(0));
+        }
+        return true;
+      } finally {
+        await note(store, sent);
+      }
+    },
+  };
+}
+
+async function note(store: AuditWebhookDeps['store'], lines: readonly AuditLine[]): Promise<void> {
+  for (const hour of new Set(lines.map(hourOf))) {
+    const more = lines.filter((line) => hourOf(line) === hour).map(({ id, atMs }) => [id, atMs] as const);
+    let isNoted = false;
+    let isNew = false;
+    while (!isNoted) {
+      const known = await SENT.open(store, String(hour));
+      isNew = known.value === undefined;
+      isNoted = await known.replace([...(known.value ?? []), ...more]);
+    }
+    if (isNew) await forgetOld(store);
+  }
+}
+
+async function forgetOld(store: AuditWebhookDeps['store']): Promise<void> {
+  const hours = [...(await SENT.all(store)).keys()];
+  const oldest = Math.max(...hours.map(Number)) - REMEMBERED_HOURS;
+  const old = hours.filter((hour) => Number(hour) < oldest);
+  await SENT.delete(store, old);
+}
+
+/** Since the epoch. */
+function hourOf({ atMs }: AuditLine): number {
+  return Math.floor(atMs / HOUR_MS);
+}

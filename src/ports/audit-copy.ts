@@ -1,0 +1,18 @@
+import type { DecisionDocument } from './documents.ts';
+
+export interface AuditLine {
+  id: string;
+  /** Milliseconds since the epoch. */
+  atMs: number;
+  document: DecisionDocument;
+}
+
+/** Where lines of the audit are kept besides the store. */
+export interface AuditCopy {
+  /** False while nothing is to be written: what it has is asked for again before the next line. */
+  isReady(): boolean;
+  /** Ids of the lines that were written last, of a day at least, with their instants in milliseconds since the epoch. */
+  written(): Promise<Map<string, number>>;
+  /** In their order. False if only some were written, because another daemon does it now, or it was stopped; an error may follow some as well. */
+  append(lines: readonly AuditLine[], stopped: AbortSignal): Promise<boolean>;
+}

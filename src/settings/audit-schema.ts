@@ -1,0 +1,45 @@
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import type { Receiver } from '../domain/notifications/receivers.ts';
+import { IS_NOT_PLACED, isPlaced, placeIn, placeShape, secretsIn } from './notify-schema.ts';
+import { keyPath } from './schema-parts.ts';
+
+/** Where lines of the audit go besides the store. */
+export interface AuditCopies {
+  /** Absolute. */
+  file?: string;
+  webhook?: Receiver;
+}
+
+const WEBHOOK = 'must be a mapping such as {url: "https://logs.example/ebb", secret_env: EBB_NOTIFY_SECRET}';
+
+const webhook = z
+  .strictObject(placeShape, { error: WEBHOOK })
+  .refine(isPlaced, IS_NOT_PLACED)
+  .refine((given) => secretsIn(given) === 1, {
+    error: 'must have secret_env or secret_file: what it gets is signed',
+  });
+
+const shape = { file: keyPath().optional(), webhook: webhook.optional() };
+
+export const AUDIT_KEYS: readonly string[] = Object.keys(shape);
+export const WEBHOOK_KEYS: readonly string[] = Object.keys(placeShape);
+
+/** `audit` of `ebb.yaml`. */
+export const auditSchema = z
+  .strictObject(shape, { error: 'must be a mapping such as {file: /var/log/ebb/audit.jsonl}' })
+  .refine(({ file, webhook: to }) => file !== undefined || to !== undefined, { error: 'must have file or webhook' });
+
+/** What the settings say of it; a relative path starts from `base`, `settingsFile` is where they stand. */
+export function auditCopiesOf(
+  audit: z.output<typeof auditSchema> | undefined,
+  options: { allowedOrigins: readonly string[]; base: string; settingsFile: string },
+): AuditCopies {
+  const { allowedOrigins, base, settingsFile: file } = options;
+  return {
+    ...(audit?.file !== undefined && { file: resolve(base, audit.file) }),
+    ...(audit?.webhook && {
+      webhook: { name: 'audit', to: 'webhook', allowedOrigins, file, ...placeIn(audit.webhook) },
+    }),
+  };
+}
