@@ -5,11 +5,12 @@ import { parseFleet } from '../emulator/fleet-file.ts';
 import { generateFleet } from '../emulator/generate-fleet.ts';
 import { findPostgres, type PostgresBinaries } from '../emulator/postgres/binaries.ts';
 import { LIMIT_KINDS, type LimitKind } from '../emulator/rate-limits.ts';
-import { startEmulator } from '../emulator/server.ts';
+import { type EmulatorOptions, startEmulator } from '../emulator/server.ts';
 import type { ProjectUpdatedAt } from '../emulator/world/entities.ts';
 import { readTrace } from './emulator/read-trace.ts';
 import { UserError } from './fail.ts';
 import { writeOut } from './output.ts';
+import { withProgress } from './past/progress.ts';
 import { stopSignal } from './signals.ts';
 
 const INTERRUPTED = 130;
@@ -130,7 +131,7 @@ async function runEmulator(flags: EmulatorFlags): Promise<void> {
   const fleet = await withPast(found.fleet, flags);
   const postgres = postgresOf(flags, fleet);
   if (!postgres.ok) throw new UserError(postgres.message);
-  const emulator = await startEmulator({
+  const options: EmulatorOptions = {
     listen: flags.listen,
     fleet,
     seed: flags.seed,
@@ -144,9 +145,12 @@ async function runEmulator(flags: EmulatorFlags): Promise<void> {
     ...(flags.burst === undefined ? {} : { burstPerSecond: flags.burst }),
     ...(flags.operationTime === undefined ? {} : { operationTimeMs: flags.operationTime }),
     ...(postgres.binaries === undefined ? {} : { postgres: postgres.binaries }),
-  }).catch((error: unknown) => {
-    throw new UserError(startError(error, flags.listen), { cause: error });
-  });
+  };
+  const emulator = await withProgress(({ history: onHistory }) => startEmulator({ ...options, onHistory })).catch(
+    (error: unknown) => {
+      throw new UserError(startError(error, flags.listen), { cause: error });
+    },
+  );
   writeOut(`${JSON.stringify({ url: emulator.url, api_key: emulator.apiKey })}\n`);
   if ((await stopSignal()) === 'SIGINT') process.exitCode = INTERRUPTED;
   await emulator.close();

@@ -25,6 +25,7 @@ import { createRandom, nextToken } from './world/random.ts';
 
 const REQUESTS_KEPT = 50_000;
 const DEFAULT_SEED = 1;
+const HOUR_MS = 3_600_000;
 const AVAILABILITY_CHECK_MS = 3 * 86_400_000;
 
 export interface EmulatorOptions {
@@ -54,6 +55,8 @@ export interface EmulatorOptions {
   availabilityCheckMs?: number;
   /** Makes every compute a real Postgres server on loopback; absent: none. See docs/emulator.md. */
   postgres?: PostgresBinaries;
+  /** Told hour by hour how much of the days before the start has been lived through, in milliseconds. */
+  onHistory?: (lived: { doneMs: number; allMs: number }) => void;
   /** Time shared with the caller, who drives it; absent: real time, settable over `POST /_emulator/clock`. */
   clock?: EmulatorClock;
 }
@@ -132,6 +135,11 @@ function createEmulatedWorld(options: EmulatorOptions, startMs: number): WorldSt
     ...(availabilityCheckMs > 0 ? { availabilityCheckMs } : {}),
   });
   // The past is lived through: its operations and its usage go together.
+  const allMs = options.fleet.historyMs ?? 0;
+  for (let doneMs = HOUR_MS; doneMs < allMs; doneMs += HOUR_MS) {
+    execute(world, { kind: 'pass_time' }, startMs - allMs + doneMs);
+    options.onHistory?.({ doneMs, allMs });
+  }
   execute(world, { kind: 'pass_time' }, startMs);
   return world;
 }

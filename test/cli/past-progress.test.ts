@@ -19,7 +19,11 @@ function progressOn(isTTY: boolean) {
     nowMs = ms;
     progress.fleet({ projectsRead, projects: 300 });
   };
-  return { written, readAt, end: progress.end };
+  const historyAt = (ms: number, hours: number) => {
+    nowMs = ms;
+    progress.history({ doneMs: hours * 3_600_000, allMs: 14 * 86_400_000 });
+  };
+  return { written, readAt, historyAt, end: progress.end };
 }
 
 it('rewrites one line of a terminal, from a second on', () => {
@@ -30,6 +34,12 @@ it('rewrites one line of a terminal, from a second on', () => {
     ...['2', '3'].map((read) => `\r\u001b[Kreading the fleet: ${read} of 300 projects`),
     '\r\u001b[K',
   ]);
+});
+
+it('shows how much of a past has been lived through', () => {
+  const { written, historyAt } = progressOn(true);
+  for (const [index, hours] of [23, 24, 60].entries()) historyAt(1000 + index, hours);
+  expect(written).toEqual([0, 1, 2].map((days) => `\r\u001b[Kliving through ${days} of 14 days of history`));
 });
 
 it('writes a line each ten seconds where there is no terminal', () => {

@@ -5,6 +5,7 @@ import type { OperationsProgress } from '../../app/fleet/read-operations.ts';
 const SILENT_MS = 1_000;
 /** Where lines stay, as in a log, one is enough for so long. */
 const LINE_EVERY_MS = 10_000;
+const DAY_MS = 86_400_000;
 
 /** Rewrites one line of a terminal; elsewhere it writes a line now and then. `monotonicMs`: real milliseconds from an arbitrary start. */
 export function showProgress(
@@ -34,6 +35,8 @@ export function showProgress(
       const what = projectsBegun < projects ? `newest operations of ${projectsBegun}` : `operations of ${projectsDone}`;
       show(`reading ${what} of ${projects} projects${left} (Ctrl-C shows what is known)`);
     },
+    history: ({ doneMs, allMs }: { doneMs: number; allMs: number }) =>
+      show(`living through ${Math.floor(doneMs / DAY_MS)} of ${Math.ceil(allMs / DAY_MS)} days of history`),
     end() {
       if (isShown) terminal.write('\r\u001b[K');
       isShown = false;

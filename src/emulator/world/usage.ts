@@ -48,8 +48,8 @@ export function sizeOf(compute: Compute): number {
 
 /** What keeps an active compute awake at this moment. */
 function causeOf(compute: Compute): string {
-  const busy = compute.connected.filter((group) => group.isBusy).map(({ cause = 'clients' }) => cause);
-  if (busy.length > 0) return [...new Set(busy)].sort().join('+');
+  const [first, ...others] = compute.connected.filter((group) => group.isBusy).map(({ cause = 'clients' }) => cause);
+  if (first !== undefined) return others.length === 0 ? first : [...new Set([first, ...others])].sort().join('+');
   return effectiveTimeoutSeconds(compute) === undefined ? 'never_suspends' : 'timeout';
 }
 
@@ -99,9 +99,12 @@ function addOpen(ledger: QuarterLedger, compute: Compute, nowMs: number): void {
  * Must come before every change of a compute's state, size, timeout or clients: what lies behind is counted with the old ones.
  */
 export function addUsage(compute: Compute, nowMs: number): void {
-  if (compute.state === 'active') {
+  const activeMs = openMs(compute, nowMs);
+  if (activeMs > 0) {
     addOpen(compute.ledger, compute, nowMs);
-    compute.usage.causes = new Map(causesAt(compute, nowMs));
+    const { causes } = compute.usage;
+    const cause = causeOf(compute);
+    causes.set(cause, (causes.get(cause) ?? 0) + activeMs);
   }
   compute.usage = usageAt(compute, nowMs);
 }
