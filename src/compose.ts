@@ -160,6 +160,7 @@ async function openAll(
   const http = await startHttpServer({ listen, insecure, hosts, tokens: tokens.value, operator, log: telemetry.log });
   if (!http.ok) return { ok: false, problem: http.error };
   opened.push(() => http.close());
+  telemetry.log.info({ event: 'ebb.listening', url: http.url }, `status page at ${http.url}`);
   const started = await startParts(parts, { settings, source: options.source, signal, version: options.version });
   if (!started.ok) return started;
   daemon = started.value;

@@ -182,14 +182,14 @@ function logStart(deps: LogStartDeps, surroundings: Surroundings, projects: numb
   const { set } = deps.rules.current.policies;
   const cachedProjects = [...fleet.cachedProjects()];
   const computes = cachedProjects.reduce((sum, cachedProject) => sum + cachedProject.computes.length, 0);
-  const counted = cachedProjects.length === projects ? `${computes}` : `more than ${computes}`;
+  const counted = cachedProjects.length === projects ? `, ${computes} computes` : '';
   const { apiUrl, accounts, queue } = surroundings;
   const names = set.policies.map(({ name }) => name);
   const fields = { event: 'ebb.start', mode, api: apiUrl, accounts, queue, projects, computes, policies: names };
   const what = mode === 'observe' ? 'observe mode: nothing is written' : 'enforce mode: computes are changed';
   telemetry.log.info(
     { ...fields, hash: set.hash },
-    `${what}; API ${apiUrl}, account ${accounts.join(', ')}, ${projects} projects, ${counted} computes`,
+    `${what}; API ${apiUrl}, account ${accounts.join(', ')}, ${projects} projects${counted}`,
   );
   for (const { message, ...narrow } of narrowKeysOf(deps))
     telemetry.log.warn({ event: 'ebb.project_scoped_key', ...narrow }, message);

@@ -76,6 +76,12 @@ it('knows after a restart what it has told of what waits, and tells again what i
   const store = { history: async () => JSON.parse(JSON.stringify(stored)) };
   const isRepeated = await repeatsOf(store);
   expect([held(4), held(4)].map(isRepeated)).toEqual([true, false]);
+  const [told] = stored as [HistoryEntry];
+  const other = { ...told, reasons: [...told.reasons, ...told.reasons], to: told.to ?? {} };
+  const after = (to: HistoryEntry['to']) =>
+    repeatsOf({ history: async () => [{ ...told, kind: 'write', to }, other] as HistoryEntry[] });
+  expect([held(4)].map(await after({ suspendTimeoutSeconds: 60 }))).toEqual([true]);
+  expect([held(4)].map(await after({ maxCu: 4 }))).toEqual([false]);
   expect([held(8)].map(await repeatsOf(store))).toEqual([false]);
   expect([WRITE].map(await repeatsOf(store))).toEqual([false]);
   const away = async () => Promise.reject(new Error('away'));

@@ -79,25 +79,31 @@ const MOST_SEARCHED = 5_000;
 
 /**
  * Whether an event only repeats what the newest entry of its compute tells, so that a restart does not tell again all that waits: true at
- * most once for a compute. Without the history nothing is taken for a repetition.
+ * most once for a compute. Writes of other fields may have come after it. Without the history nothing is taken for a repetition.
  */
 export async function repeatsOf(store: Pick<Store, 'history'>): Promise<(event: ComputeEvent) => boolean> {
   const newest = new Map<string, HistoryEntry>();
+  const written = new Map<string, string[]>();
   for (const entry of await store.history({ limit: MOST_SEARCHED }).catch(() => [])) {
-    if (!newest.has(entry.computeId)) newest.set(entry.computeId, entry);
+    const { computeId, kind, to = {} } = entry;
+    if (newest.has(computeId)) continue;
+    if (kind === 'write') written.set(computeId, [...(written.get(computeId) ?? []), ...Object.keys(to)]);
+    else newest.set(computeId, entry);
   }
   return (event) => {
     const { computeId } = event.compute;
     const before = newest.get(computeId);
     newest.delete(computeId);
     const entry = event.kind === 'held_back' ? entryOf(event) : undefined;
-    return before !== undefined && entry !== undefined && contentOf(before) === contentOf(entry);
+    if (before === undefined || entry === undefined || contentOf(before) !== contentOf(entry)) return false;
+    return !written.get(computeId)?.some((field) => field in (entry.to ?? {}));
   };
 }
 
 function contentOf({ kind, policy, from, to, reasons }: Entry): string {
   const values = [from, to].map((one) => [one?.minCu, one?.maxCu, one?.suspendTimeoutSeconds]);
-  return JSON.stringify([kind, policy, values, reasons.map(({ code }) => code)]);
+  // What was to be written at the same time has left its reasons, too.
+  return JSON.stringify([kind, policy, values, [...new Set(reasons.map(({ code }) => code))].sort()]);
 }
 
 type Entry = Omit<HistoryEntry, 'atMs' | 'setHash' | 'revision'>;
