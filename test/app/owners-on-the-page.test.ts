@@ -95,7 +95,7 @@ describe('owners on the status page', () => {
       owners: [one('team-shop', 1273.34), one('team-web', 20)],
       total: { cu_hours: 1, usd: 1293.34, unknown_hours: 0, projected_usd: null },
     };
-    const lists = { freezes: [], degraded: [], stopped_fights: [], computes: {}, budgets: [] };
+    const lists = { freezes: [], degraded: [], stopped_fights: [], computes: {}, budgets: [], waiting: [] };
     const status = {
       ...lists,
       mode: 'observe',

@@ -5,7 +5,7 @@ import { Decisions } from './decisions.tsx';
 import { HoldForm, Holds, type TokenNeed, type Written } from './hold-form.tsx';
 import { wholePage } from './layout.tsx';
 import { NextChange } from './next-change.tsx';
-import { Badge, Operations, Section, Table } from './parts.tsx';
+import { Badge, Message, Operations, Section, Table } from './parts.tsx';
 import { WeekChart } from './week.tsx';
 import { sizeWords, suspendWords, timeoutWords } from './words.ts';
 
@@ -101,14 +101,14 @@ const FIELDS: Readonly<Record<string, string>> = {
 };
 
 function Trace({ trace }: { trace: readonly TraceStepDocument[] }) {
-  if (trace.length === 0) return <p class="dim">No policy has an proposal.</p>;
+  if (trace.length === 0) return <p class="dim">No policy has a proposal.</p>;
   return (
     <Table
       caption="What led to what is wanted, step by step"
       head={['Field', 'Step', 'Gives', 'Code']}
       rows={trace.map((step) => [
         FIELDS[step.group] ?? step.group,
-        `${step.message}${step.mode === 'observe' ? ', only observes' : ''}`,
+        <Message text={`${step.message}${step.mode === 'observe' ? ', only observes' : ''}`} />,
         valueWords(step),
         <code>{step.code}</code>,
       ])}

@@ -1,5 +1,5 @@
 import type { DecisionDocument, SettingsDocument } from '../../../ports/documents.ts';
-import { Badge, ComputeLink, Instant, Table } from './parts.tsx';
+import { Badge, ComputeLink, Instant, Message, Table } from './parts.tsx';
 import { sizeWords, timeoutWords } from './words.ts';
 
 interface DecisionsProps {
@@ -34,11 +34,19 @@ export function DecisionList({ decisions, now }: DecisionsProps) {
           <Instant iso={decision.at} now={now} />{' '}
           {decision.compute_id === '' ? 'the fleet' : <ComputeLink id={decision.compute_id} />}{' '}
           <Badge kind={kindOf(decision)} /> {changeWords(decision)}{' '}
-          <span class="dim">{decision.reasons.findLast(({ code }) => code !== 'observe')?.message}</span>
+          <span class="dim">
+            <Message text={reasonOf(decision)} />
+          </span>
         </li>
       ))}
     </ul>
   );
+}
+
+/** Its last reason, without what changes. */
+function reasonOf({ reasons }: DecisionDocument): string {
+  const { message = '' } = reasons.findLast(({ code }) => code !== 'observe') ?? {};
+  return message.replace(/^(?:size|suspend_after) .+? → .+?: /, '');
 }
 
 /** What was held back waits, or was only observed: it has nothing to do with holds. */
@@ -56,7 +64,7 @@ function Why({ decision: { reasons, policy, who } }: { decision: DecisionDocumen
     <>
       {reasons.map(({ message, code }) => (
         <p>
-          {message} <code class="dim">{code}</code>
+          <Message text={message} /> <code class="dim">{code}</code>
         </p>
       ))}
       {named.length > 0 && <p class="dim">{named.join(', ')}</p>}

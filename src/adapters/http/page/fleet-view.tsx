@@ -4,7 +4,7 @@ import type { Staleness } from '../../../ports/operator.ts';
 import type { FleetDocument, FleetQuery, FleetRowDocument } from '../../../ports/status-page.ts';
 import { DecisionList } from './decisions.tsx';
 import { captionOf, Filters, fleetLink, Groups } from './fleet-filters.tsx';
-import { Holds } from './hold-form.tsx';
+import { HoldList } from './hold-form.tsx';
 import { wholePage } from './layout.tsx';
 import { NextChange } from './next-change.tsx';
 import { Badge, ComputeLink, Operations, Section, Table } from './parts.tsx';
@@ -55,7 +55,7 @@ export function fleetView({ status, fleet, decisions, query, stale }: FleetViewP
               <Operations operations={status.operations} now={at} />
             </Section>
             <Section id="holds" title="Holds">
-              <Holds holds={status.holds} now={at} none="None. One is set on the page of its compute." />
+              <HoldList holds={status.holds} now={at} none="None. One is set on the page of its compute." />
             </Section>
             <Section id="decisions" title="Recent decisions">
               <DecisionList decisions={decisions} now={at} />

@@ -156,6 +156,40 @@ interface HoldsProps {
   none: string;
 }
 
+/** The same beside the list of computes: a hold in two lines. */
+export function HoldList({ holds, now, none }: HoldsProps) {
+  if (holds.length === 0) return <p class="dim">{none}</p>;
+  return (
+    <ul class="log">
+      {holds.map((hold) => (
+        <li>
+          <ComputeLink id={hold.compute_id} /> {holdWords(hold)}{' '}
+          {hold.expires_at === null ? (
+            'released'
+          ) : (
+            <>
+              until <Instant iso={hold.expires_at} now={now} />
+            </>
+          )}
+          <br />
+          <span class="dim">
+            {hold.owner}: {hold.reason}
+          </span>{' '}
+          <ReleaseLink hold={hold} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function ReleaseLink({ hold }: { hold: HoldDocument }) {
+  return (
+    <a href={`/holds/${hold.id}`}>
+      Release<span class="unseen"> the hold on {hold.compute_id}</span>
+    </a>
+  );
+}
+
 /** Active holds; each leads to a page that asks for the token and ends it. */
 export function Holds({ holds, now, none }: HoldsProps) {
   if (holds.length === 0) return <p class="dim">{none}</p>;
@@ -169,9 +203,7 @@ export function Holds({ holds, now, none }: HoldsProps) {
         hold.owner,
         hold.reason,
         hold.expires_at === null ? 'released' : <Instant iso={hold.expires_at} now={now} />,
-        <a href={`/holds/${hold.id}`}>
-          Release<span class="unseen"> the hold on {hold.compute_id}</span>
-        </a>,
+        <ReleaseLink hold={hold} />,
       ])}
     />
   );

@@ -1,5 +1,5 @@
 import type { FleetRowDocument, SegmentDocument } from '../../../ports/status-page.ts';
-import { Instant } from './parts.tsx';
+import { Instant, Message } from './parts.tsx';
 import { sizeWords, suspendWords } from './words.ts';
 
 /** What happens next to a compute, and why: what is due or waits now, then what is foreseen. */
@@ -15,11 +15,16 @@ export function NextChange({ row, now }: { row: FleetRowDocument; now: string })
 function Due({ row: { verdict, reasons, until }, now }: { row: FleetRowDocument; now: string }) {
   // What observing holds back stands in the column of what is wanted; one line above the list says that nothing is written.
   if (verdict === 'none' || reasons.at(-1)?.code === 'observe') return null;
-  if (verdict === 'act') return <p class="due">due now: {reasons[0]?.message}</p>;
+  if (verdict === 'act')
+    return (
+      <p class="due">
+        due now: <Message text={reasons[0]?.message ?? ''} />
+      </p>
+    );
   return (
     <p class="due">
       {/* The gate stands after what it holds back. */}
-      waits: {reasons.at(-1)?.message}
+      waits: <Message text={reasons.at(-1)?.message ?? ''} />
       {until !== null && (
         <>
           {' '}
@@ -42,7 +47,9 @@ function Foreseen({ row, now }: { row: FleetRowDocument; now: string }) {
     );
   }
   if (week.state === 'known') {
-    return <p class="dim">{verdict === 'none' ? reasons[0]?.message : 'then nothing for a week'}</p>;
+    return (
+      <p class="dim">{verdict === 'none' ? <Message text={reasons[0]?.message ?? ''} /> : 'then nothing for a week'}</p>
+    );
   }
   if (boundary === null) return null;
   return (

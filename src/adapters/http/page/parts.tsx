@@ -12,6 +12,18 @@ export function Instant({ iso, now }: { iso: string; now: string }) {
   );
 }
 
+/** An instant to the minute: UTC, until a script makes it local time. */
+export function Minute({ iso }: { iso: string }) {
+  return <time datetime={iso}>{iso.slice(0, 16).replace('T', ' ')} UTC</time>;
+}
+
+const INSTANT = /(\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
+
+/** Text as reasons have it, its instants as times. */
+export function Message({ text }: { text: string }) {
+  return <>{text.split(INSTANT).map((part, index) => (index % 2 === 1 ? <Minute iso={part} /> : part))}</>;
+}
+
 export function Badge({ kind }: { kind: string }) {
   return <span class={`badge ${kind}`}>{kind}</span>;
 }

@@ -4,7 +4,7 @@ import type { OperatorError, OperatorResult } from '../../../ports/operator.ts';
 import { STATUS } from '../api/answer.ts';
 import { ReleaseForm, type TokenNeed, type Written } from './hold-form.tsx';
 import { wholePage } from './layout.tsx';
-import { ComputeLink } from './parts.tsx';
+import { ComputeLink, Minute } from './parts.tsx';
 import { holdWords } from './words.ts';
 
 interface ReleaseViewProps {
@@ -33,7 +33,7 @@ export function releaseView({ hold, written = {}, problem, token }: ReleaseViewP
           <dt>Reason</dt>
           <dd>{hold.reason}</dd>
           <dt>Until</dt>
-          <dd>{hold.expires_at?.slice(0, 16).replace('T', ' ') ?? 'released'}</dd>
+          <dd>{hold.expires_at === null ? 'released' : <Minute iso={hold.expires_at} />}</dd>
         </dl>
         <ReleaseForm holdId={hold.id} written={written} problem={problem} token={token} />
       </>

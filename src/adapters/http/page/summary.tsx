@@ -1,7 +1,7 @@
 import type { BudgetDocument, CostsDocument, StatusDocument } from '../../../ports/documents.ts';
 import type { FleetDocument } from '../../../ports/status-page.ts';
 import { costsOf, cuWords } from './fleet-filters.tsx';
-import { ComputeLink, Instant } from './parts.tsx';
+import { ComputeLink, Instant, Message, Minute } from './parts.tsx';
 import { costWords, freezeWords, plural, savedWords } from './words.ts';
 
 interface SummaryProps {
@@ -27,8 +27,8 @@ export function Summary({ status, fleet, owner }: SummaryProps) {
         {revision !== null && `, ${revision}`}
       </p>
       <p>
-        {isFine(status) ? 'Nothing needs attention.' : 'See the notices below.'} <NextHour fleet={fleet} /> Active now:{' '}
-        {fleet.totals.active.toLocaleString('en')}, at {cuWords(fleet.totals)}.
+        {isFine(status) ? 'Nothing needs attention.' : 'See the notices below.'} <NextHour fleet={fleet} />{' '}
+        <Waits status={status} /> Active now: {fleet.totals.active.toLocaleString('en')}, at {cuWords(fleet.totals)}.
       </p>
       {status.costs && <MonthCosts costs={status.costs} of={owner} />}
       {owner === undefined && <Budgets budgets={status.budgets} />}
@@ -81,7 +81,15 @@ function MonthCosts({ costs, of }: { costs: CostsDocument; of: string | undefine
       This month{of !== undefined && ` of ${of}`}: {of === undefined ? costWords(total) : costsOf(costs, of)}
       {unknown > 0 && `; ${plural(Math.round(unknown), 'hour')} unknown`}.{' '}
       <span class="dim">
-        Compute only, {until < from ? 'nothing known yet' : `known until ${until.slice(0, 16).replace('T', ' ')} UTC`}.
+        Compute only,{' '}
+        {until < from ? (
+          'nothing known yet'
+        ) : (
+          <>
+            known until <Minute iso={until} />
+          </>
+        )}
+        .
       </span>{' '}
       <a href="/?group=owner">By owner</a>
       {saved && (
@@ -132,6 +140,14 @@ function NextHour({ fleet: { next_hour: next, at } }: { fleet: FleetDocument }) 
   );
 }
 
+/** How many changes wait for a gate; what is only observed waits for nothing. */
+function Waits({ status: { waiting } }: { status: StatusDocument }) {
+  const gates = waiting.filter(({ reason }) => reason !== 'observe');
+  const computes = gates.reduce((sum, one) => sum + one.computes, 0);
+  if (computes === 0) return null;
+  return <>{plural(computes, 'compute waits', 'computes wait')} for a change.</>;
+}
+
 /** What keeps ebb from working as it should, or what people have stopped; empty where all is well. */
 export function Notices({ status, now }: { status: StatusDocument; now: string }) {
   const { readiness, freezes, staged, policy_problems: problems, degraded, stopped_fights: fights } = status;
@@ -139,14 +155,14 @@ export function Notices({ status, now }: { status: StatusDocument; now: string }
     <>
       {status.unmet_headroom?.map(({ compute_id: id, message }) => (
         <Notice kind="bad" title="Not enough connections">
-          <ComputeLink id={id} />: {message}
+          <ComputeLink id={id} />: <Message text={message} />
         </Notice>
       ))}
       {readiness?.checks
         .filter(({ ok }) => !ok)
         .map(({ name, message }) => (
           <Notice kind="bad" title={`Not ready: ${name}`}>
-            {message}
+            <Message text={message} />
           </Notice>
         ))}
       {freezes.map((freeze) => (
@@ -162,7 +178,7 @@ export function Notices({ status, now }: { status: StatusDocument; now: string }
       ))}
       {staged && (
         <Notice kind="warn" title="A policy set is staged">
-          {staged.message}
+          <Message text={staged.message} />
         </Notice>
       )}
       {problems?.map((problem) => (
@@ -172,7 +188,7 @@ export function Notices({ status, now }: { status: StatusDocument; now: string }
       ))}
       {degraded.map(({ compute_id: id, message }) => (
         <Notice kind="bad" title="Degraded">
-          <ComputeLink id={id} />: {message}
+          <ComputeLink id={id} />: <Message text={message} />
         </Notice>
       ))}
       {fights.map(({ compute_id: id, fields }) => (

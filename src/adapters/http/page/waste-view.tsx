@@ -3,7 +3,7 @@ import { changesIn, FINDING_KINDS } from '../../../domain/recommend/finding.ts';
 import type { FindingDocument, WasteDocument, WasteQuery, WasteTotal } from '../../../ports/waste.ts';
 import { Choice } from './fleet-filters.tsx';
 import { wholePage } from './layout.tsx';
-import { ComputeLink, Table } from './parts.tsx';
+import { ComputeLink, Minute, Table } from './parts.tsx';
 import { plural } from './words.ts';
 
 interface WasteViewProps {
@@ -52,7 +52,7 @@ export function wasteView({ found, query }: WasteViewProps) {
                 one.figure,
                 one.finding,
                 changesIn(one).join(', ') || one.evidence.slice(0, 2).join(': '),
-                one.owner,
+                <span class="whole">{one.owner}</span>,
                 <Why finding={one} />,
               ])}
             />
@@ -102,7 +102,7 @@ function Saves({ cuHours, usd }: { cuHours: Range; usd: Range | null }) {
     hours
   ) : (
     <>
-      {formatUsdRange(usd)} <span class="dim">{hours}</span>
+      {formatUsdRange(usd)} <span class="under">{hours}</span>
     </>
   );
 }
@@ -133,8 +133,4 @@ function Pages({ found: { page, pages }, query }: WasteViewProps) {
       {page < pages && <a href={address(page + 1)}>Next</a>}
     </nav>
   );
-}
-
-function Minute({ iso }: { iso: string }) {
-  return <time datetime={iso}>{iso.slice(0, 16).replace('T', ' ')} UTC</time>;
 }
