@@ -151,8 +151,7 @@ interface Passing {
 /** Uses what all want within what they have; gives the CU-seconds. */
 function passSlot(projects: readonly Project[], slot: number, { nowMs, isOver, seen }: Passing): number {
   if (isOver) seen.lateSleepers += projects.filter((project) => mustBeLimited(project, nowMs)).length;
-  for (const project of projects) noteSleep(project, isOver);
-  const most = sum(projects.map((project) => mostOf(project, nowMs) * SLOT_SECONDS));
+  const most = sum(projects.map((project) => SLOT_SECONDS * mostOf(project, nowMs, isOver)));
   const used = useTogether(projects, slot);
   if (isOver && used > most + 1e-6) seen.slotsBeyond += 1;
   return used;
@@ -177,14 +176,13 @@ function mustBeLimited(project: Project, nowMs: number): boolean {
   return compute.state === 'idle' && !isWithin;
 }
 
-/** Once it has slept since the amount was reached it is under the limits; what was awake before may stay as it was. */
-function noteSleep(project: Project, isOver: boolean): void {
-  if (isOver && project.compute.state === 'idle') project.hasSleptSince = true;
-}
-
-/** What a project may use in a slot, in CU. */
-function mostOf({ hasSleptSince, compute, record, exceptions }: Project, nowMs: number): number {
-  return hasSleptSince ? mayHaveCu(exceptions, record, LIMIT.maxCu, nowMs) : compute.maxCu;
+/** What a project may use in a slot, in CU: asleep it comes under the limits, awake it keeps what it had or was given. */
+function mostOf(project: Project, nowMs: number, isOver: boolean): number {
+  const { compute, record, exceptions } = project;
+  if (!isOver) return compute.maxCu;
+  const mostCu = mayHaveCu(exceptions, record, LIMIT.maxCu, nowMs);
+  project.allowedCu = compute.state === 'idle' ? mostCu : Math.max(project.allowedCu ?? compute.maxCu, mostCu);
+  return project.allowedCu;
 }
 
 /** A person sets a size; gives how many have done so. */

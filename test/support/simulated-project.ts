@@ -66,8 +66,8 @@ export interface Project {
   /** By headroom: going back is no change by a step. */
   isRaised: boolean;
   exceptions: Exceptions;
-  /** Since the amount was reached. */
-  hasSleptSince?: true;
+  /** What it may have since the amount was reached. */
+  allowedCu?: number;
   isChangedByHand?: true;
   /** What it really used, in CU-seconds. */
   hours: number[];
