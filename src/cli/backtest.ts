@@ -2,8 +2,10 @@ import { Command } from 'commander';
 import type { Backtest } from '../domain/backtest/backtest.ts';
 import type { Recording } from '../domain/backtest/recording.ts';
 import type { Span } from '../domain/forecast/forecast.ts';
+import type { CompiledPolicies } from '../domain/policy/compiled-policies.ts';
 import type { HeadroomPolicy } from '../domain/policy/kinds/headroom.ts';
-import type { RecordingFlags } from './backtest/recordings.ts';
+import type { Settings } from '../settings.ts';
+import type { Recorded, RecordingFlags } from './backtest/recordings.ts';
 import { parseTargets, parseWindows } from './backtest/variants.ts';
 import { parseFor, parseSize, parseSuspendAfter } from './operator/parse-flags.ts';
 import { jsonText, writeErrLine, writeOut, writeWhole } from './output.ts';
@@ -63,9 +65,11 @@ async function runBacktest(names: string[], flags: BacktestFlags): Promise<void>
   const zone = displayZone(flags.zone, [set]);
   const recorded = await readRecordings({ settings, set, policy, flags, names, zone, nowMs: Date.now() });
   const { disruption, manualChanges } = settings;
-  const result = backtest({ ...recorded, variants: variantsOf(policy, flags), disruption, manualChanges });
-  const framing = { ...(await spanOf(recorded.recordings)), zone, policy: policy.name };
-  for (const note of [...recorded.notes, ...onTheirOwn(policy)]) writeErrLine(`note: ${note}`);
+  const span = await spanOf(recorded.recordings);
+  const { decided, notes } = await decidedFor(recorded, settings, span);
+  const result = backtest({ ...recorded, decided, variants: variantsOf(policy, flags), disruption, manualChanges });
+  const framing = { ...span, zone, policy: policy.name, decided };
+  for (const note of [...recorded.notes, ...notes, ...onTheirOwn(policy)]) writeErrLine(`note: ${note}`);
   if (flags.svg !== undefined) await writeSvg(flags.svg, result, framing);
   writeOut(`${flags.json ? await asJson(result, framing) : await asText(result, framing)}\n`);
   if (flags.svg !== undefined) writeErrLine(`drawn into ${flags.svg}`);
@@ -80,6 +84,21 @@ async function parts() {
     import('./backtest/variants.ts'),
   ]);
   return { backtest, displayZone, findPolicy, readRecordings, variantsOf };
+}
+
+/** Which steps of budgets limited in that time, as far as a store knows, and in which waves the fleet becomes ready. */
+async function decidedFor({ policies: set, herd: subjects }: Recorded, settings: Settings, span: Span) {
+  const [{ compilePolicies }, { withLeaderDecisions }, { unknownBudgetNotes }, { readKnownBudgets }] =
+    await Promise.all([
+      import('../domain/policy/compiled-policies.ts'),
+      import('./forecast/outlook.ts'),
+      import('./forecast/budget-steps.ts'),
+      import('../compose/daemon-facts.ts'),
+    ]);
+  const hasBudgets = set.policies.some(({ kind }) => kind === 'budget');
+  const { budgets, notes } = hasBudgets ? await readKnownBudgets(settings) : { budgets: [], notes: [] };
+  const decided = withLeaderDecisions(compilePolicies(set), { budgets, subjects, readyWaves: [], settings, span });
+  return { decided, notes: [...notes, ...unknownBudgetNotes([set], budgets)] };
 }
 
 /** What the figures rest on, where the policy by itself would do nothing. */
@@ -97,17 +116,25 @@ async function spanOf(recordings: readonly Recording[]): Promise<Span> {
   };
 }
 
-type Framing = Span & { zone: string; policy: string };
+type Framing = Span & { zone: string; policy: string; decided: CompiledPolicies };
 
-async function asJson(result: Backtest, { policy, ...span }: Framing): Promise<string> {
-  const { backtestJson } = await import('./backtest/report.ts');
-  return jsonText(backtestJson(span, policy, result));
+async function asJson(result: Backtest, { policy, decided, ...span }: Framing): Promise<string> {
+  const [{ backtestJson }, { readyWavesJson }] = await Promise.all([
+    import('./backtest/report.ts'),
+    import('./forecast/herd-waves.ts'),
+  ]);
+  return jsonText({
+    ...backtestJson(span, policy, result),
+    ready_waves: readyWavesJson(decided.readyWaves, span),
+  });
 }
 
-async function asText(result: Backtest, { policy, zone, ...span }: Framing): Promise<string> {
-  const [{ backtestTable }, { formatSpan }] = await Promise.all([
+async function asText(result: Backtest, { policy, zone, decided, ...span }: Framing): Promise<string> {
+  const [{ backtestTable }, { formatSpan }, { limitingLines }, { waveLines }] = await Promise.all([
     import('./backtest/report.ts'),
     import('./forecast/local-time.ts'),
+    import('./forecast/budget-steps.ts'),
+    import('./forecast/herd-waves.ts'),
   ]);
   const many = result.computes.length;
   const unknown = Math.round(result.asWritten.figures.minutesUnknown);
@@ -116,6 +143,8 @@ async function asText(result: Backtest, { policy, zone, ...span }: Framing): Pro
     backtestTable(result),
     [
       '* as written. CU-hours from the minimum to the maximum of the size, while awake: docs/backtest.md.',
+      ...limitingLines(decided.budgetSteps, decided.set, span),
+      ...waveLines(decided.readyWaves, span),
       ...(unknown > 0 ? [`Nothing is known of ${unknown} minutes: nothing is lowered in them.`] : []),
     ].join('\n'),
   ].join('\n\n');

@@ -70,6 +70,8 @@ async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise
     readUsageProfiles,
     settingsOrFail,
     teamsIn,
+    unknownBudgetNotes,
+    withLeaderDecisions,
     withProgress,
   } = await parts();
   const { config: configFile, apiUrl, queueUrl } = flags;
@@ -88,21 +90,23 @@ async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise
     readForForecast({ settings: pricing, fleetFile: flags.fleet, selectsByBranch, nowMs, onProgress: fleet }),
   );
   if (!read.ok) throw new UserError(read.problem);
-  const { knownAtMs, missing, notes } = read.value;
+  const { budgets, knownAtMs, missing, notes } = read.value;
   const computes = read.value.subjects.map(({ compute }) => compute);
   const subjects = filtered(read.value.subjects, flags, { settings: pricing, policies: after });
   const files = { usageFile: flags.usage, fleetFile: flags.fleet };
   const profiles = await readUsageProfiles({
     ...{ settings: pricing, ...files, computes, projects: read.value.projects, nowMs },
   });
-  const outlooks = (policies: CompiledPolicies) =>
-    foresee({ ...span, knownAtMs, policies, subjects, pricing, profiles });
-  const names = comparing.comparePolicies(before.set, after.set);
-  const comparison = comparing.compare(outlooks(before), outlooks(after), names, span);
+  const foreseen = (compiled: CompiledPolicies) => {
+    const policies = withLeaderDecisions(compiled, { ...read.value, settings: pricing, span });
+    return { policies, outlooks: foresee({ ...span, knownAtMs, policies, subjects, pricing, profiles }) };
+  };
+  const comparison = comparing.compare(foreseen(before), foreseen(after), span);
   const { promisedOf } = await import('./diff/promised.ts');
   const pastFlags = { ...flags, days: flags.pastDays };
   const promised = await promisedOf({ settings: pricing, flags: pastFlags, changes: comparison.changes });
-  for (const line of [...notes, ...promised.notes, ...missing.map((line) => `left out: ${line}`)]) {
+  const unknown = unknownBudgetNotes([before.set, after.set], budgets);
+  for (const line of [...notes, ...unknown, ...promised.notes, ...missing.map((line) => `left out: ${line}`)]) {
     writeErrLine(`note: ${line}`);
   }
   const format = flags.json ? 'json' : flags.format;
@@ -111,7 +115,7 @@ async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise
 }
 
 async function parts() {
-  const [domain, comparing, settings, loading, reading, zones, outlooks, spans, usage, copies, progress] =
+  const [domain, comparing, settings, loading, reading, zones, outlooks, spans, usage, budgets, copies, progress] =
     await Promise.all([
       import('../domain/policy/compiled-policies.ts'),
       import('./diff/compare.ts'),
@@ -122,6 +126,7 @@ async function parts() {
       import('./forecast/outlook.ts'),
       import('./forecast/span.ts'),
       import('./forecast/known-usage.ts'),
+      import('./forecast/budget-steps.ts'),
       import('./diff/teams-of-copy.ts'),
       import('./past/progress.ts'),
     ]);
@@ -135,6 +140,7 @@ async function parts() {
     ...outlooks,
     ...spans,
     ...usage,
+    ...budgets,
     ...copies,
     ...progress,
   };

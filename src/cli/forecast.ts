@@ -53,14 +53,14 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
   const { settings, policies: set } = await settingsAndPolicies(flags);
   const {
     compilePolicies,
-    withBudgetSteps,
-    withHerdWaves,
     displayZone,
     foresee,
     readForForecast,
     readSpan,
     readUsageProfiles,
     selectComputes,
+    unknownBudgetNotes,
+    withLeaderDecisions,
     withProgress,
   } = await parts();
   const nowMs = Date.now();
@@ -73,18 +73,15 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
   );
   if (!read.ok) throw new UserError(read.problem);
   const { knownAtMs, missing, notes, budgets } = read.value;
-  const limited = withBudgetSteps(
-    compiled,
-    budgets.flatMap(({ spans }) => spans),
-  );
-  const policies = withHerdWaves(limited, { ...read.value, settings, span });
+  const policies = withLeaderDecisions(compiled, { ...read.value, settings, span });
   const subjects = filtered(selectComputes(read.value.subjects, names), flags, { settings, policies });
   const computes = read.value.subjects.map(({ compute }) => compute);
   const { projects } = read.value;
   const files = { usageFile: flags.usage, fleetFile: flags.fleet };
   const profiles = await readUsageProfiles({ settings, ...files, computes, projects, nowMs });
   const outlooks = foresee({ ...span, knownAtMs, policies, subjects, pricing: settings, profiles });
-  for (const line of [...notes, ...missing.map((line) => `left out: ${line}`)]) writeErrLine(`note: ${line}`);
+  for (const line of [...notes, ...unknownBudgetNotes([set], budgets), ...missing.map((line) => `left out: ${line}`)])
+    writeErrLine(`note: ${line}`);
   if (flags.svg !== undefined) await writeSvg(flags.svg, outlooks, { ...span, zone });
   writeOut(
     `${flags.json ? await asJson(span, outlooks, { policies, budgets, nowMs }) : await asText(outlooks, { ...span, zone, readyWaves: policies.readyWaves })}\n`,
@@ -94,18 +91,18 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
 }
 
 async function parts() {
-  const [policies, reading, zones, outlooks, spans, usage, waves, selecting, progress] = await Promise.all([
+  const [policies, reading, zones, outlooks, spans, usage, budgets, selecting, progress] = await Promise.all([
     import('../domain/policy/compiled-policies.ts'),
     import('../compose/foreseeing.ts'),
     import('./forecast/local-time.ts'),
     import('./forecast/outlook.ts'),
     import('./forecast/span.ts'),
     import('./forecast/known-usage.ts'),
-    import('./forecast/herd-waves.ts'),
+    import('./forecast/budget-steps.ts'),
     import('./select-named.ts'),
     import('./past/progress.ts'),
   ]);
-  return { ...policies, ...reading, ...zones, ...outlooks, ...spans, ...usage, ...waves, ...selecting, ...progress };
+  return { ...policies, ...reading, ...zones, ...outlooks, ...spans, ...usage, ...budgets, ...selecting, ...progress };
 }
 
 async function asJson(
@@ -139,11 +136,12 @@ async function asText(
   ]);
   const { isTTY, columns } = process.stdout;
   const color = isTTY === true && process.stdout.hasColors();
+  const waves = waveLines(options.readyWaves, options);
   return [
     formatSpan(options, options.zone),
     drawWeek(outlooks, { ...options, columns: columns || 80, color }),
     outlookTable(outlooks),
-    ...waveLines(options.readyWaves, options),
+    ...(waves.length > 0 ? [waves.join('\n')] : []),
     balanceLines(outlooks, options).join('\n'),
   ].join('\n\n');
 }

@@ -1,10 +1,12 @@
 import { createOperatorClient } from '../adapters/http/operator-client.ts';
+import { readBudgets } from '../app/usage/budget-store.ts';
 import type { BudgetOutlook } from '../domain/budget/expected-steps.ts';
 import type { Freeze } from '../domain/overrides/freezes.ts';
 import type { Hold } from '../domain/overrides/holds.ts';
 import type { ComputeRecord } from '../domain/records/compute-record.ts';
 import type { BudgetDocument, FreezeDocument, HoldDocument, RecordsDocument } from '../ports/documents.ts';
 import { MOST_PER_PAGE, type Operator, type OperatorResult, type Page, type PageQuery } from '../ports/operator.ts';
+import type { Store } from '../ports/store.ts';
 import type { Settings } from '../settings.ts';
 import { folderOf, readDaemonFile } from './daemon-file.ts';
 import { NOTHING_STORED, openStoreToRead, type StoredFacts } from './stored-facts.ts';
@@ -27,16 +29,40 @@ export async function readHolds(
   settings: Settings,
   nowMs: number,
 ): Promise<{ holds: readonly Hold[]; notes: string[] }> {
+  const { known, notes } = await readKnown(settings, 'holds', {
+    inStore: (store) => store.holds(nowMs),
+    ofDaemon: (facts) => facts.holds,
+  });
+  return { holds: known ?? [], notes };
+}
+
+/** What is known of budgets, in the same way. */
+export async function readKnownBudgets(
+  settings: Settings,
+): Promise<{ budgets: readonly BudgetOutlook[]; notes: string[] }> {
+  const { known, notes } = await readKnown(settings, 'budgets', {
+    inStore: readBudgets,
+    ofDaemon: (facts) => facts.budgets,
+  });
+  return { budgets: known ?? [], notes };
+}
+
+async function readKnown<T>(
+  settings: Settings,
+  what: string,
+  read: { inStore: (store: Store) => Promise<T | undefined>; ofDaemon: (facts: StoredFacts) => T },
+): Promise<{ known: T | undefined; notes: string[] }> {
+  const unknown = (why: string) => ({ known: undefined, notes: [`${what} are not known: ${why}`] });
   const stored = await openStoreToRead(settings);
-  if (!stored.ok) return { holds: [], notes: [`holds are not known: ${stored.problem}`] };
+  if (!stored.ok) return unknown(stored.problem);
   if (!('opened' in stored)) {
-    if (!stored.inUse) return { holds: [], notes: [] };
+    if (!stored.inUse) return { known: undefined, notes: [] };
     const facts = await factsOfDaemon(settings);
-    return facts ? { holds: facts.holds, notes: [] } : { holds: [], notes: [`holds are not known: ${stored.note}`] };
+    return facts ? { known: read.ofDaemon(facts), notes: [] } : unknown(stored.note);
   }
   const { store, close } = stored.opened;
   try {
-    return { holds: await store.holds(nowMs), notes: [] };
+    return { known: await read.inStore(store), notes: [] };
   } finally {
     await close();
   }

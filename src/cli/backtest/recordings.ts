@@ -24,7 +24,7 @@ export interface RecordingFlags extends SubjectFlags {
 }
 
 /** What was recorded, and by what it is replayed. */
-export interface Recorded extends Pick<Subjects, 'policies' | 'policy'> {
+export interface Recorded extends Pick<Subjects, 'policies' | 'policy' | 'herd'> {
   recordings: readonly Recording[];
   notes: readonly string[];
 }
@@ -116,7 +116,7 @@ function assertIdsSuffice({ name, query }: PrometheusSource, ids: readonly strin
   if (missing !== undefined) throw new UserError(`the query of ${name} asks by ${missing}: name a fleet with --fleet`);
 }
 
-function recorded({ policies, policy, computes, notes }: Subjects, counts: Counts): Recorded {
+function recorded({ policies, policy, herd, computes, notes }: Subjects, counts: Counts): Recorded {
   const recordings = computes.flatMap((subject): Recording[] => {
     const ofCompute = counts.get(subject.compute.computeId) ?? [];
     return ofCompute.length === 0 ? [] : [{ ...subject, counts: ofCompute }];
@@ -125,7 +125,7 @@ function recorded({ policies, policy, computes, notes }: Subjects, counts: Count
     throw new UserError('nothing was recorded of these computes in this time; check the query');
   const silent = computes.length - recordings.length;
   return {
-    ...{ policies, policy, recordings },
+    ...{ policies, policy, herd, recordings },
     notes: [
       ...notes,
       ...(silent > 0

@@ -6,6 +6,7 @@ import {
   type Size,
 } from '../../domain/compute/compute.ts';
 import { CONNECTION_PROFILES, type ConnectionProfile } from '../../domain/connections/connection-profile.ts';
+import type { ForecastSubject } from '../../domain/forecast/alike.ts';
 import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
@@ -27,6 +28,8 @@ export interface Subjects {
   /** The one that is tried, as it stands among them. */
   policy: HeadroomPolicy;
   computes: readonly Subject[];
+  /** The whole fleet, where it is known: how many computes are raised together. */
+  herd: readonly ForecastSubject[];
   notes: readonly string[];
 }
 
@@ -56,7 +59,13 @@ export async function subjectsOfFleet(options: {
     .filter(({ compute }) => isSelected(policies, policy, compute))
     .map(({ compute, baseline = compute }) => ({ compute, baseline, profile: profileOf(settings, compute.account) }));
   if (computes.length === 0) throw new UserError(`--policy: ${policy.name} selects no compute of ${fleetFile}`);
-  return { policies: set, policy, computes, notes: [...notes, ...missing.map((line) => `left out: ${line}`)] };
+  return {
+    policies: set,
+    policy,
+    computes,
+    herd: subjects,
+    notes: [...notes, ...missing.map((line) => `left out: ${line}`)],
+  };
 }
 
 /** Computes of which nothing is known but their ids: they begin at a size that is given, and this policy alone counts. */
@@ -72,7 +81,7 @@ export function subjectsOfIds(
     baseline,
     profile: profileOf(settings, UNKNOWN.account),
   }));
-  return { policies: { ...set, policies: [alone] }, policy: alone, computes, notes: [] };
+  return { policies: { ...set, policies: [alone] }, policy: alone, computes, herd: [], notes: [] };
 }
 
 const UNKNOWN: Omit<Compute, keyof ComputeSettings | 'computeId'> = {

@@ -1,8 +1,11 @@
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { Expected } from '../../domain/forecast/expected.ts';
 import { type Difference, differencesOf, type Span } from '../../domain/forecast/forecast.ts';
+import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
+import type { ReadyWaves } from '../../domain/policy/waves.ts';
 import type { Finding } from '../../domain/recommend/finding.ts';
+import { limitingLines } from '../forecast/budget-steps.ts';
 import { monthChange, sumExpected } from '../forecast/month.ts';
 import type { Outlook } from '../forecast/outlook.ts';
 import { type Range, sumOf, times } from '../forecast/sums.ts';
@@ -29,6 +32,9 @@ export interface Comparison {
   /** CU-hours that are expected of the computes with usage data. */
   expected: { before: Expected | null; after: Expected | null };
   policies: PolicyNames;
+  /** A line for each step of a budget that limits under the new policies. */
+  limiting: readonly string[];
+  readyWaves: { before: readonly ReadyWaves[]; after: readonly ReadyWaves[] };
   /** What `ebb recommend` promises of these changes; absent where that was not looked up. */
   promised?: readonly Finding[];
 }
@@ -40,11 +46,16 @@ export interface PolicyNames {
   changed: string[];
 }
 
+/** What is foreseen under a set of policies. */
+interface Foreseen {
+  policies: Pick<CompiledPolicies, 'set' | 'budgetSteps' | 'readyWaves'>;
+  outlooks: readonly Outlook[];
+}
+
 /** Compares what is foreseen for the same computes, in the same order. */
 export function compare(
-  before: readonly Outlook[],
-  after: readonly Outlook[],
-  policies: PolicyNames,
+  { policies: old, outlooks: before }: Foreseen,
+  { policies: now, outlooks: after }: Foreseen,
   span: Span,
 ): Comparison {
   const changes = before.flatMap((old, index): ComputeChange[] => {
@@ -66,12 +77,14 @@ export function compare(
     ...(month && { month }),
     expected: { before: expectedOf(before), after: expectedOf(after) },
     ...(priced && { dollars: { before: dollarsOf(before), after: dollarsOf(after) } }),
-    policies,
+    policies: comparePolicies(old.set, now.set),
+    limiting: limitingLines(now.budgetSteps, now.set, span),
+    readyWaves: { before: old.readyWaves, after: now.readyWaves },
   };
 }
 
 /** Which policies are new, gone, or mean something else; where they stand does not matter. */
-export function comparePolicies(before: PolicySet, after: PolicySet): PolicyNames {
+function comparePolicies(before: PolicySet, after: PolicySet): PolicyNames {
   const old = meanings(before);
   const now = meanings(after);
   return {

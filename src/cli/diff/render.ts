@@ -3,6 +3,7 @@ import { type ComputeSettings, sameSize } from '../../domain/compute/compute.ts'
 import { formatUsd, formatUsdRange } from '../../domain/compute/cost.ts';
 import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
 import type { Difference, Span } from '../../domain/forecast/forecast.ts';
+import { waveLines } from '../forecast/herd-waves.ts';
 import { formatDay, formatSpan, formatTime } from '../forecast/local-time.ts';
 import { changeText } from '../forecast/month.ts';
 import { differenceOf, formatChange, formatHours, type Range } from '../forecast/sums.ts';
@@ -63,8 +64,20 @@ function render(comparison: Comparison, options: RenderOptions, marks: Marks): s
     formatSpan(options, options.zone),
     ...(policyLines.length > 0 ? [policyLines.join('\n')] : []),
     ...groupChanges(changes, options.zone).map((group) => groupText(group, marks)),
+    ...paragraphOf(comparison.limiting, marks),
+    ...paragraphOf(newWaves(comparison, options), marks),
     ...(changes.length > 0 ? [totals(comparison, marks)] : []),
   ].join('\n\n');
+}
+
+function paragraphOf(lines: readonly string[], { line }: Marks): string[] {
+  return lines.length === 0 ? [] : [lines.map(line).join('\n')];
+}
+
+/** Of herds that begin otherwise than under the old policies. */
+function newWaves({ readyWaves: { before, after } }: Comparison, span: Span): string[] {
+  const known = new Set(waveLines(before, span));
+  return waveLines(after, span).filter((line) => !known.has(line));
 }
 
 function policyNames({ added, removed, changed }: PolicyNames, { name }: Marks): string[] {

@@ -1,6 +1,7 @@
 import { findingDocument, totalsByFigure } from '../../app/recommend/finding-document.ts';
 import type { Difference, Span } from '../../domain/forecast/forecast.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
+import { readyWavesJson } from '../forecast/herd-waves.ts';
 import { expectedJson } from '../forecast/month.ts';
 import { rounded } from '../forecast/report.ts';
 import { differenceOf, type Range, times } from '../forecast/sums.ts';
@@ -8,13 +9,13 @@ import type { Comparison } from './compare.ts';
 
 /** As programs read it: instants in UTC, sizes in CU, timeouts in seconds; only computes that differ. */
 export function diffJson(
-  { fromMs, toMs }: Span,
-  { changes, computes, hours, dollars, expected, month, policies, promised = [] }: Comparison,
+  span: Span,
+  { readyWaves, changes, computes, hours, dollars, expected, month, policies, promised = [] }: Comparison,
 ) {
   const promises = promised.map(findingDocument);
   return {
-    from: isoInstant(fromMs),
-    to: isoInstant(toMs),
+    from: isoInstant(span.fromMs),
+    to: isoInstant(span.toMs),
     policies,
     computes_compared: computes,
     computes: changes.map(({ compute, differences, before, after }) => ({
@@ -41,6 +42,7 @@ export function diffJson(
       : null,
     ...(dollars && { usd: bothAndDelta(dollars.before, dollars.after) }),
     saves: totalsByFigure(promises),
+    ready_waves: { old: readyWavesJson(readyWaves.before, span), new: readyWavesJson(readyWaves.after, span) },
   };
 }
 

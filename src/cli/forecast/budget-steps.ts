@@ -1,7 +1,11 @@
+import { printable } from '../../common/safe-text.ts';
 import { type BudgetOutlook, expectedSteps } from '../../domain/budget/expected-steps.ts';
 import { nextDecisionMs } from '../../domain/budget/state.ts';
-import { stepText } from '../../domain/budget/terms.ts';
+import { type StepSpan, sameStep, stepText } from '../../domain/budget/terms.ts';
+import type { Span } from '../../domain/forecast/forecast.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
+import type { BudgetPolicy } from '../../domain/policy/kinds/budget.ts';
+import type { PolicySet } from '../../domain/policy/policy.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 
 export interface KnownBudgets {
@@ -9,6 +13,36 @@ export interface KnownBudgets {
   budgets: readonly BudgetOutlook[];
   /** Milliseconds since the epoch. */
   nowMs: number;
+}
+
+/** A line for each step of these policies that limits within the time, as far as that is decided. */
+export function limitingLines(spans: readonly StepSpan[], set: PolicySet, { fromMs, toMs }: Span): string[] {
+  const budgets = limitingBudgets(set);
+  const isOf = (span: StepSpan) =>
+    budgets.some(({ name, steps }) => name === span.policy && steps.some((step) => sameStep(step, span)));
+  return spans
+    .filter((span) => span.fromMs < toMs && span.untilMs > fromMs && isOf(span))
+    .map(({ policy, account, untilMs, ...span }) => {
+      const time = `from ${isoInstant(span.fromMs)} to ${isoInstant(untilMs)}`;
+      return `${policy} (account ${printable(account)}): ${stepText(span)} limits ${time}.`;
+    });
+}
+
+/** A note for each budget that may limit, and of which nothing is known. */
+export function unknownBudgetNotes(sets: readonly PolicySet[], budgets: readonly { policy: string }[]): string[] {
+  const names = new Set(sets.flatMap(limitingBudgets).map(({ name }) => name));
+  return [...names]
+    .filter((name) => budgets.every(({ policy }) => policy !== name))
+    .map((name) => `it is not known what ${name} has spent: no step of it is taken to limit`);
+}
+
+/** With the steps that limit. */
+function limitingBudgets({ policies }: PolicySet): Pick<BudgetPolicy, 'name' | 'steps'>[] {
+  return policies.flatMap((policy) => {
+    if (policy.kind !== 'budget' || policy.mode === 'observe') return [];
+    const steps = policy.steps.filter(({ limits }) => limits !== undefined);
+    return steps.length > 0 ? [{ name: policy.name, steps }] : [];
+  });
 }
 
 /** Steps that don't limit now, and when they are expected: null where that is not before the month ends, or not known. */

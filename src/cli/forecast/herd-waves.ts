@@ -11,7 +11,7 @@ import type { Settings } from '../../settings.ts';
 /** Of later starts of windows the waves are not worked out; raises then begin 3 minutes before. Milliseconds. */
 const LONGEST_MS = 8 * 24 * 60 * 60_000;
 
-interface KnownHerd {
+export interface KnownHerd {
   /** The whole fleet, whatever is shown of it. */
   subjects: readonly ForecastSubject[];
   readyWaves: readonly ReadyWaves[];
@@ -42,14 +42,13 @@ export function readyWavesJson(known: readonly ReadyWaves[], span: Span) {
   }));
 }
 
-/** A paragraph on herds for which one wave is not enough; none if there are no such. */
+/** A line for each herd for which one wave is not enough. */
 export function waveLines(known: readonly ReadyWaves[], span: Span): string[] {
   const herds = within(known, span).filter(({ waves }) => waves.length > 1);
-  const lines = herds.map(({ account, opensAtMs, waves }) => {
+  return herds.map(({ account, opensAtMs, waves }) => {
     const each = waves.map(({ leadMs, computes }) => `${computes} from ${timeOf(opensAtMs - leadMs)}`);
     return `Ready at ${isoInstant(opensAtMs)} (account ${account}), in waves of 15 s: ${each.join(', ')}.`;
   });
-  return lines.length === 0 ? [] : [lines.join('\n')];
 }
 
 function within(known: readonly ReadyWaves[], { fromMs, toMs }: Span): ReadyWaves[] {

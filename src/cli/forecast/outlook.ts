@@ -1,10 +1,13 @@
+import { spansOf } from '../../app/usage/budget-store.ts';
+import type { BudgetOutlook } from '../../domain/budget/expected-steps.ts';
 import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
 import type { CuSeconds, Prices } from '../../domain/compute/cost.ts';
 import type { ForecastSubject } from '../../domain/forecast/alike.ts';
 import { type Expected, either, expectedCuHours } from '../../domain/forecast/expected.ts';
 import { type Asked, type Forecast, forecastFleet, unchangedUse } from '../../domain/forecast/forecast.ts';
-import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
+import { type CompiledPolicies, withBudgetSteps } from '../../domain/policy/compiled-policies.ts';
 import { type Account, accountFor } from '../../settings/accounts.ts';
+import { type KnownHerd, withHerdWaves } from './herd-waves.ts';
 import type { UsageProfiles } from './known-usage.ts';
 
 /** What is foreseen for a compute, and what would be if ebb had never touched it. */
@@ -21,6 +24,14 @@ export interface Outlook extends Forecast {
 export interface Pricing {
   accounts: readonly Account[];
   prices: Prices;
+}
+
+/** The policies with what a leader decides besides: the steps of budgets that limit, and the waves of `ready: true`. */
+export function withLeaderDecisions(
+  policies: CompiledPolicies,
+  { budgets, ...herd }: KnownHerd & { budgets: readonly Pick<BudgetOutlook, 'spans'>[] },
+): CompiledPolicies {
+  return withHerdWaves(withBudgetSteps(policies, spansOf(budgets)), herd);
 }
 
 /** What is foreseen for computes, in their order. */

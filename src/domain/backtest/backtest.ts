@@ -1,5 +1,5 @@
 /** What a headroom policy would have done with recorded connections, and what it would have done with other numbers. */
-import { compilePolicies } from '../policy/compiled-policies.ts';
+import { type CompiledPolicies, compilePolicies } from '../policy/compiled-policies.ts';
 import type { ManualChanges, PartialDisruption } from '../policy/disruption.ts';
 import type { HeadroomPolicy } from '../policy/kinds/headroom.ts';
 import type { PolicySet } from '../policy/policy.ts';
@@ -21,6 +21,8 @@ export interface BacktestInput {
   /** The policy, and those beside which it stands. */
   policies: PolicySet;
   policy: HeadroomPolicy;
+  /** What a leader decided besides, as far as it is known. */
+  decided?: Pick<CompiledPolicies, 'budgetSteps' | 'readyWaves'> | undefined;
   recordings: readonly Recording[];
   /** Tried besides the policy as written. */
   variants: readonly Variant[];
@@ -45,8 +47,9 @@ export function backtest(input: BacktestInput): Backtest {
   const own = { targetShare: policy.targetShare, windowMs: policy.scaleDownAfterMs };
   const replayAll = (changed: HeadroomPolicy | undefined) => {
     const others = set.policies.flatMap((one) => (one.name === policy.name ? (changed ?? []) : one));
-    const policies = compilePolicies({ ...set, policies: others });
-    const { disruption, manualChanges } = input;
+    const { disruption, manualChanges, decided } = input;
+    const leaderDecisions = decided && { budgetSteps: decided.budgetSteps, readyWaves: decided.readyWaves };
+    const policies = { ...compilePolicies({ ...set, policies: others }), ...leaderDecisions };
     const rules = { policies, ...(disruption && { disruption }), ...(manualChanges && { manualChanges }) };
     return recordings.map((recording) => replay(recording, rules));
   };

@@ -1,24 +1,27 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compare, comparePolicies } from '../../../src/cli/diff/compare.ts';
+import { compare } from '../../../src/cli/diff/compare.ts';
 import { diffMarkdown, diffText } from '../../../src/cli/diff/render.ts';
 import { diffJson } from '../../../src/cli/diff/to-json.ts';
-import { foresee } from '../../../src/cli/forecast/outlook.ts';
+import { unknownBudgetNotes } from '../../../src/cli/forecast/budget-steps.ts';
+import { foresee, withLeaderDecisions } from '../../../src/cli/forecast/outlook.ts';
 import { settingsOf } from '../../../src/domain/compute/compute.ts';
 import { differencesOf, forecast, type Span } from '../../../src/domain/forecast/forecast.ts';
 import type { Segment } from '../../../src/domain/forecast/walk.ts';
+import type { CompiledPolicies } from '../../../src/domain/policy/compiled-policies.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
-import { aCompute, aSchedule, aWindow, compiled } from '../../support/builders.ts';
+import { aBudget, aCompute, aSchedule, aStepSpan, at, aWindow, compiled } from '../../support/builders.ts';
 import { PRICING, SPRING_WEEK, SUBJECTS, webAndDev } from '../../support/foreseen-fleet.ts';
 
+const RATE = { apiRequestsPerMinute: 700, apiReserve: 0.05 };
 const options = { ...SPRING_WEEK, zone: 'Europe/Berlin' };
 
 function comparison(before: Policy[], after: Policy[]) {
-  const [old, now] = [compiled(...before), compiled(...after)];
-  const outlooks = [old, now].map((policies) =>
-    foresee({ ...SPRING_WEEK, policies, subjects: SUBJECTS, pricing: PRICING }),
-  );
-  return compare(outlooks[0] ?? [], outlooks[1] ?? [], comparePolicies(old.set, now.set), SPRING_WEEK);
+  const foreseen = (policies: CompiledPolicies) => ({
+    policies,
+    outlooks: foresee({ ...SPRING_WEEK, policies, subjects: SUBJECTS, pricing: PRICING }),
+  });
+  return compare(foreseen(compiled(...before)), foreseen(compiled(...after)), SPRING_WEEK);
 }
 
 const earlier = comparison(webAndDev(), webAndDev({ webFromHour: 7 }));
@@ -57,11 +60,12 @@ All computes
 
   it('is a comment for a pull request in which names can be nothing but names', () => {
     const compute = aCompute({ projectName: '`</code>**web**\n|x|' });
-    const outlooksOf = (...policies: Policy[]) =>
-      foresee({ ...SPRING_WEEK, policies: compiled(...policies), subjects: [{ compute }], pricing: PRICING });
-    const always = aSchedule({ windows: [], otherwise: { size: { minCu: 4, maxCu: 4 } } });
-    const names = { added: ['always'], removed: [], changed: [] };
-    const markdown = diffMarkdown(compare(outlooksOf(), outlooksOf(always), names, SPRING_WEEK), options);
+    const foreseen = (...list: Policy[]) => {
+      const policies = compiled(...list);
+      return { policies, outlooks: foresee({ ...SPRING_WEEK, policies, subjects: [{ compute }], pricing: PRICING }) };
+    };
+    const always = aSchedule({ name: 'always', windows: [], otherwise: { size: { minCu: 4, maxCu: 4 } } });
+    const markdown = diffMarkdown(compare(foreseen(), foreseen(always), SPRING_WEEK), options);
     expect(`\n${markdown}\n`).toBe(`
 ### ebb diff: 1 of 1 computes change
 
@@ -91,6 +95,85 @@ Mon 23 Mar 2026, 00:00 to Mon 30 Mar 2026, 00:00 (Europe/Berlin)
       new: { min_cu: 1, max_cu: 4, suspend_timeout_seconds: -1, policies: ['office-hours'] },
     });
     expect(first?.cu_hours.delta).toEqual({ low: 5, high: 15 });
+  });
+});
+
+describe('what a leader has decided', () => {
+  const large = aSchedule({ name: 'large', windows: [], otherwise: { size: { minCu: 4, maxCu: 4 } } });
+  const span = { fromMs: at('2026-03-30T00:00:00Z'), toMs: at('2026-04-02T00:00:00Z') };
+  const decided = (policies: CompiledPolicies, more: object = {}) => {
+    const subjects = [{ compute: aCompute() }];
+    const known = { budgets: [{ spans: [aStepSpan()] }], subjects, readyWaves: [], settings: RATE, span, ...more };
+    const withDecisions = withLeaderDecisions(policies, known);
+    const outlooks = foresee({ ...span, policies: withDecisions, subjects, pricing: PRICING });
+    return { policies: withDecisions, outlooks };
+  };
+
+  it('counts under the policies that have it: a step of a budget that limits now', () => {
+    const comparison = compare(decided(compiled(large)), decided(compiled(large, aBudget())), span);
+    const [difference, ...more] = comparison.changes[0]?.differences ?? [];
+    expect(more).toEqual([]);
+    // The compute follows the end of the step within six hours.
+    expect(difference).toMatchObject({ fromMs: span.fromMs, before: { maxCu: 4 }, after: { maxCu: 1 } });
+    expect(difference?.toMs).toBeGreaterThan(at('2026-04-01T00:00:00Z'));
+    expect(difference?.toMs).toBeLessThan(at('2026-04-01T06:00:00Z'));
+    expect(diffText(comparison, { ...span, zone: 'UTC' })).toContain(
+      '\n\n  budget (account default): 100% spent limits from 2026-03-20T10:00:00Z to 2026-04-01T00:00:00Z.\n\n',
+    );
+    const without = compare(decided(compiled(large)), decided(compiled(large)), span);
+    expect(diffText(without, { ...span, zone: 'UTC' })).not.toContain('limits');
+  });
+
+  it('counts for nothing where a step is not in the policies, or only observed', () => {
+    for (const budget of [
+      aBudget({ steps: [{ at: 0.5, of: 'spent', notify: ['team'] }] }),
+      aBudget({ mode: 'observe' }),
+    ]) {
+      const comparison = compare(decided(compiled(large)), decided(compiled(large, budget)), span);
+      expect([comparison.changes, comparison.limiting]).toEqual([[], []]);
+    }
+  });
+
+  it('is missed where nothing is known of a budget that may limit', () => {
+    const [limiting, notifying] = [
+      aBudget(),
+      aBudget({ name: 'mails', steps: [{ at: 1, of: 'spent', notify: ['team'] }] }),
+    ];
+    const sets = [compiled(limiting).set, compiled(limiting, notifying).set];
+    expect(unknownBudgetNotes(sets, [])).toEqual([
+      'it is not known what budget has spent: no step of it is taken to limit',
+    ]);
+    expect(unknownBudgetNotes(sets, [{ policy: 'budget' }])).toEqual([]);
+  });
+
+  it('names waves that the old policies don’t have', () => {
+    const morning = (readyInWaves: boolean) =>
+      aSchedule({
+        windows: [
+          {
+            at: [aWindow()],
+            size: { minCu: 1, maxCu: 4 },
+            readyLeadMs: 180_000,
+            ...(readyInWaves && { readyInWaves }),
+          },
+        ],
+        otherwise: { size: { minCu: 0.25, maxCu: 0.5 } },
+      });
+    const many = Array.from({ length: 500 }, (_, index) => ({
+      compute: aCompute({ computeId: `ep-${index}`, projectId: `p-${index}`, state: 'idle', minCu: 0.25, maxCu: 0.5 }),
+    }));
+    const monday = { fromMs: at('2026-03-30T00:00:00Z'), toMs: at('2026-03-31T00:00:00Z') };
+    const herd = { subjects: many, span: monday };
+    const [old, now] = [morning(false), morning(true)].map((policy) => decided(compiled(policy), herd));
+    if (!old || !now) throw new Error('none');
+    const line =
+      'Ready at 2026-03-30T08:00:00Z (account default), in waves of 15 s: 120 from 07:59:30Z, 380 from 07:59:45Z.';
+    expect(diffText(compare(old, now, monday), { ...monday, zone: 'UTC' })).toContain(`\n\n  ${line}\n\n`);
+    expect(diffText(compare(now, now, monday), { ...monday, zone: 'UTC' })).not.toContain('waves');
+    expect(diffJson(monday, compare(old, now, monday)).ready_waves).toMatchObject({
+      old: [],
+      new: [{ opens_at: '2026-03-30T08:00:00Z', waves: [{ computes: 120 }, { computes: 380 }] }],
+    });
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { backtest } from '../../../src/domain/backtest/backtest.ts';
+import { type BacktestInput, backtest } from '../../../src/domain/backtest/backtest.ts';
 import { measure } from '../../../src/domain/backtest/measure.ts';
 import { endOf, intervalOf, type Recording } from '../../../src/domain/backtest/recording.ts';
 import { replay } from '../../../src/domain/backtest/replay.ts';
@@ -7,7 +7,7 @@ import type { Size } from '../../../src/domain/compute/compute.ts';
 import { CONNECTION_PROFILES } from '../../../src/domain/connections/connection-profile.ts';
 import type { HeadroomPolicy } from '../../../src/domain/policy/kinds/headroom.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
-import { aCompute, aHeadroom, aSchedule, at, compiled } from '../../support/builders.ts';
+import { aBudget, aCompute, aHeadroom, aSchedule, aStepSpan, at, aWindow, compiled } from '../../support/builders.ts';
 
 const START = at('2026-03-02T00:00:00Z');
 const MINUTE_MS = 60_000;
@@ -226,5 +226,32 @@ describe('a backtest', () => {
     expect(alternatives[1]?.figures).toMatchObject({ raises: 1, lowers: 1, cuHours: { high: 1.5 } });
     expect(without).toMatchObject({ restarts: 0, minutesAboveTarget: 60, refused: 0, cuHours: { low: 1, high: 1 } });
     expect(computes.map(({ changes }) => changes.length)).toEqual([2]);
+  });
+
+  it('follows what a leader has decided: waves of windows that are ready, and steps of budgets', () => {
+    const window = { at: [aWindow({ startMinute: 60, endMinute: 120 })], size: size(1), readyLeadMs: 3 * MINUTE_MS };
+    const morning = aSchedule({
+      ...{ windows: [{ ...window, readyInWaves: true }], otherwise: { size: size(0.25) }, disruption: AT_ONCE },
+    });
+    const policies = { ...set, policies: [policy, morning] };
+    const quiet = [recordingOf([[180, 10]])];
+    const timesWith = (decided: BacktestInput['decided']) =>
+      backtest({ policies, policy, recordings: quiet, variants: [], decided }).computes[0]?.changes.map(
+        ({ atMs, after }) => [(atMs - START) / MINUTE_MS, after.maxCu],
+      );
+    const waves = [{ leadMs: 10 * MINUTE_MS, computes: 1, last: { priority: 0, part: 1 } }];
+    const opensAtMs = START + 60 * MINUTE_MS;
+    const readyWaves = [{ account: 'default', opensAtMs, setHash: 'test', waves }];
+    expect(timesWith(undefined)).toEqual([
+      [57, 1],
+      [120, 0.25],
+    ]);
+    expect(timesWith({ budgetSteps: [], readyWaves })?.[0]).toEqual([50, 1]);
+    const limiting = aBudget({ steps: [{ at: 1, of: 'spent', notify: [], limits: { size: { low: 0, high: 0.5 } } }] });
+    const limited = { ...set, policies: [policy, morning, limiting] };
+    const span = aStepSpan({ fromMs: START, untilMs: START + 24 * 60 * MINUTE_MS });
+    const decided = { budgetSteps: [span], readyWaves: [] };
+    const [first] = backtest({ policies: limited, policy, recordings: quiet, variants: [], decided }).computes;
+    expect(first?.changes.map(({ after }) => after.maxCu)).toEqual([0.5, 0.25]);
   });
 });
