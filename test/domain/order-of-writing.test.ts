@@ -11,7 +11,7 @@ const plan = (verdict: Plan['verdict'], ...actions: Action[]) => ({
   compute: aCompute(),
 });
 
-it('writes raises first, then by priority, and nothing that waits', () => {
+it('writes by priority, then raises first, and nothing that waits', () => {
   const all = [
     plan('act', action('low', false, 2)),
     plan('act', action('small raise', true, 1), action('restart', false, 9)),
@@ -21,7 +21,7 @@ it('writes raises first, then by priority, and nothing that waits', () => {
     plan('act', action('raise', true, 3)),
     plan('act', action('first', false, 3)),
   ];
-  const order = ['raise', 'small raise', 'first', 'low', 'lowest'];
+  const order = ['raise', 'first', 'low', 'small raise', 'lowest'];
   for (const given of [all, all.toReversed()]) {
     expect(inOrderOfWriting(given).map((one) => one.plan.actions[0]?.policy)).toEqual(order);
   }

@@ -45,7 +45,7 @@ describe('planFleet', () => {
     expect(there.computes.map(({ compute }) => compute.computeId)).toEqual(all.map((one) => one.computeId).sort());
   });
 
-  it('counts restarts in the order of writing: raises, then priority, at most five or the share', () => {
+  it('counts restarts in the order of writing, at most five or the share', () => {
     const raised = computes(6, { minCu: 0.25, maxCu: 1 });
     const lowered = [aCompute({ computeId: 'a-low', projectId: 'a-low', minCu: 4, maxCu: 8 })];
     const all = [...lowered, ...raised];

@@ -47,16 +47,16 @@ export interface ApplyPlanOptions {
 
 /**
  * Does what a plan says is to be done now, by the way in which a daemon writes: lease, intent, write, record, operations followed
- * to their end. Raises come before all else; computes of one project come one after the other, since the control API refuses
- * changes while an operation runs there. Before each write it is planned again: where that gives anything else, nothing is sent.
+ * to their end. Changes of a higher priority come before others, and of the same priority raises before all else; computes of one project
+ * come one after the other, since the control API refuses changes while an operation runs there. Before each write it is planned again: where that gives anything else, nothing is sent.
  */
 export async function applyPlan(options: ApplyPlanOptions): Promise<Map<EvaluatedCompute, AppliedChange>> {
   const results = new Map<EvaluatedCompute, AppliedChange>();
   prepareFleet(options);
   const inOrder = inOrderOfWriting(options.plan.computes);
-  const raises = ({ plan }: EvaluatedCompute) => plan.actions[0]?.raises === true;
-  for (const wave of [inOrder.filter(raises), inOrder.filter((planned) => !raises(planned))]) {
-    await pLimit(PROJECTS_AT_A_TIME).map(byProject(wave).values(), async (ofProject) => {
+  const urgencyOf = ({ plan: { actions } }: EvaluatedCompute) => `${actions[0]?.priority} ${actions[0]?.raises}`;
+  for (const wave of grouped(inOrder, urgencyOf).values()) {
+    await pLimit(PROJECTS_AT_A_TIME).map(grouped(wave, projectOf).values(), async (ofProject) => {
       for (const planned of ofProject) {
         const applied = await applyToCompute(options, planned);
         results.set(planned, applied);
@@ -69,7 +69,7 @@ export async function applyPlan(options: ApplyPlanOptions): Promise<Map<Evaluate
 
 /** The shares of what may be disturbed at once are counted of what the fleet is known to hold. */
 function prepareFleet({ deps: { fleet, clock }, projects, plan }: ApplyPlanOptions): void {
-  const computes = byProject(plan.computes);
+  const computes = grouped(plan.computes, projectOf);
   for (const project of projects) {
     const planned = computes.get(project.projectId) ?? [];
     fleet.list(project);
@@ -79,11 +79,19 @@ function prepareFleet({ deps: { fleet, clock }, projects, plan }: ApplyPlanOptio
   }
 }
 
-function byProject(planned: readonly EvaluatedCompute[]): Map<string, EvaluatedCompute[]> {
+function projectOf({ compute }: EvaluatedCompute): string {
+  return compute.projectId;
+}
+
+/** Groups in the order of their first. */
+function grouped(
+  planned: readonly EvaluatedCompute[],
+  keyOf: (one: EvaluatedCompute) => string,
+): Map<string, EvaluatedCompute[]> {
   const groups = new Map<string, EvaluatedCompute[]>();
   for (const one of planned) {
-    const group = groups.get(one.compute.projectId) ?? [];
-    groups.set(one.compute.projectId, group);
+    const group = groups.get(keyOf(one)) ?? [];
+    groups.set(keyOf(one), group);
     group.push(one);
   }
   return groups;

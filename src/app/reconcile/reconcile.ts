@@ -197,7 +197,7 @@ interface ApplyOccasion extends PassOccasion {
 }
 
 /**
- * Applies the most urgent change of the project: raises first, then by priority. Each needs a permit of the rate budget, so what comes after
+ * Applies the most urgent change of the project: by priority, then raises first. Each needs a permit of the rate budget, so what comes after
  * it is the next pass's. Asks for another reconcile where what was decided by is no longer so.
  */
 async function applyNext(

@@ -41,7 +41,7 @@ export interface FleetPlan {
 
 /**
  * Plans for every compute as a daemon would that reconciles all of them at once at this instant. Restarts are counted in the
- * order in which they would be written: raises first, then by priority. Pure.
+ * order in which they would be written: by priority, then raises first. Pure.
  */
 export function planFleet(fleet: FleetSituation): FleetPlan {
   const known = fleet.computes.toSorted(byPlace).map((compute) => ({ compute, record: recordAt(fleet, compute) }));

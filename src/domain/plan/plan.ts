@@ -152,9 +152,9 @@ function whyHeld({ policy }: Change, { code, message }: Held): Reason {
 
 /** Where a write stands among others that are due at the same time. */
 export interface WriteRank {
-  raises: boolean;
   /** Of the policy that decides. */
   priority: number;
+  raises: boolean;
   /** Whether the compute is awake: only then somebody has what it is changed to, and pays for what it has. */
   isAwake: boolean;
   /** What a lowering takes off the maximum, in CU. */
@@ -173,11 +173,11 @@ export function rankOf(
   return { raises, priority, isAwake: state !== 'idle', takenOffCu: Math.max(0, maxCu - (fields.maxCu ?? maxCu)) };
 }
 
-/** Raises before lowerings: who needs more needs it now. Then by priority, awake ones first, then those that save most. */
+/** By the priority of the policy; then raises before lowerings, awake ones first, then those that save most. */
 export function compareRanks(a: WriteRank, b: WriteRank): number {
   return (
-    Number(b.raises) - Number(a.raises) ||
     b.priority - a.priority ||
+    Number(b.raises) - Number(a.raises) ||
     Number(b.isAwake) - Number(a.isAwake) ||
     b.takenOffCu - a.takenOffCu
   );
