@@ -69,8 +69,14 @@ export async function scheduleBoundaries(
   const ahead = [...evaluatedComputes].flatMap(({ nextBoundaryMs }) => nextBoundaryMs ?? []).filter((ms) => ms > nowMs);
   for (const instantMs of new Set(ahead)) {
     if (scheduledBoundaries.has(instantMs)) continue;
-    await queue.addAt('boundaries', { id: `b-${instantMs}`, atMs: instantMs - LONGEST_LEAD_MS, data: { instantMs } });
+    // At once: many projects come to know the same boundary in the same moment.
     scheduledBoundaries.add(instantMs);
+    try {
+      await queue.addAt('boundaries', { id: `b-${instantMs}`, atMs: instantMs - LONGEST_LEAD_MS, data: { instantMs } });
+    } catch (error) {
+      scheduledBoundaries.delete(instantMs);
+      throw error;
+    }
   }
 }
 

@@ -24,16 +24,17 @@ const LATE_READ_DEADLINE_MS = 3_000;
 
 export interface AsleepDeps extends EvaluateDeps, ReadProjectDeps, TriggerDeps {}
 
-/** Whether a change may still be made: false if only sleep allowed it and the compute has woken up, or nobody can tell. Then it is looked at again. */
-export async function mayStillBeMade(
+/**
+ * Reads a compute again that {@link needsReading}: whether its change may still be made. False if it has woken up or was changed, or nobody
+ * can tell; then it is reconciled again.
+ */
+export async function isStillAsleep(
   deps: AsleepDeps,
-  evaluatedCompute: EvaluatedCompute,
-  { signal, permit, isCrowded }: { signal: AbortSignal; permit?: Permit | undefined; isCrowded: boolean },
+  { compute }: EvaluatedCompute,
+  { signal, permit }: { signal: AbortSignal; permit?: Permit | undefined },
 ): Promise<boolean> {
-  const { compute } = evaluatedCompute;
   const { projectId, computeId } = compute;
   const { fleet, clock } = deps;
-  if (!needsReading(deps, evaluatedCompute, isCrowded)) return true;
   const project = fleet.listed(projectId);
   const options = { signal, deadlineMs: LATE_READ_DEADLINE_MS, permit };
   const cachedProject = project && (await readProject(deps, project, options));

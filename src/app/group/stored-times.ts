@@ -54,7 +54,6 @@ export function createStoredTimes({
   function countsAs(computeId: string, stored: ComputeRecord): number {
     const nowMs = clock.now();
     const known = firstRead.get(computeId);
-    if (!known && withoutInstantsAhead(stored, nowMs).aheadMs === 0) return nowMs;
     const text = JSON.stringify(stored);
     if (known?.text === text) return known.atMs;
     firstRead.set(computeId, { text, atMs: nowMs });
@@ -68,6 +67,7 @@ export function createStoredTimes({
       async records(projectId) {
         const records = await store.records(projectId);
         for (const [computeId, stored] of records) {
+          if (!firstRead.has(computeId) && withoutInstantsAhead(stored, clock.now()).aheadMs === 0) continue;
           const { record, aheadMs } = withoutInstantsAhead(stored, countsAs(computeId, stored));
           if (aheadMs === 0) {
             firstRead.delete(computeId);

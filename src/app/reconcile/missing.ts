@@ -60,19 +60,15 @@ function sentTimes(records: LockedProject['records']): string {
   return JSON.stringify([...records].map(([computeId, { lastSentAtMs }]) => [computeId, lastSentAtMs]).toSorted());
 }
 
-/** Leave that the change needs and that is not there; undefined if all of it is. */
+/** Leave that the change needs and that is not there; undefined if all of it is. `readsFirst`: see {@link needsReading}. */
 export function missingPermits(
-  deps: AsleepDeps,
   evaluatedCompute: EvaluatedCompute,
   permits: Permits,
-  isCrowded: boolean,
+  readsFirst: boolean,
 ): MissingPermits | undefined {
   const [action] = evaluatedCompute.plan.actions;
   if (!action) return undefined;
-  const needed: PermittedCall[] = [
-    callOf(action),
-    ...(needsReading(deps, evaluatedCompute, isCrowded) ? ['listComputes' as const] : []),
-  ];
+  const needed: PermittedCall[] = [callOf(action), ...(readsFirst ? ['listComputes' as const] : [])];
   const calls = needed.filter((call) => permits[call]?.isUsed() !== false);
   return calls.length === 0
     ? undefined
@@ -115,5 +111,5 @@ export function expectedPermits(
     return [{ compute, record, nextBoundaryMs: undefined, ...evaluateNow(situation) }];
   });
   const [first] = inOrderOfWriting(evaluated);
-  return first && missingPermits(deps, first, {}, isCrowded);
+  return first && missingPermits(first, {}, needsReading(deps, first, isCrowded));
 }

@@ -25,7 +25,7 @@ import type { Lease, Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import { type ApplyDeps, applyAction } from '../apply/apply.ts';
 import type { DueWrite, DueWrites } from '../apply/due-writes.ts';
-import { type AsleepDeps, isBranchAsDecided, mayStillBeMade } from '../apply/rechecks.ts';
+import { type AsleepDeps, isBranchAsDecided, isStillAsleep, needsReading } from '../apply/rechecks.ts';
 import { type EvaluateProjectDeps, evaluateProject } from '../evaluate/evaluate.ts';
 import { type FreshProjectDeps, findProject, readInTurn } from '../fleet/cached-projects.ts';
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
@@ -211,15 +211,16 @@ async function applyNext(
   for (const evaluatedCompute of inOrderOfWriting(evaluatedComputes)) {
     const { computeId } = evaluatedCompute.compute;
     signal.throwIfAborted();
-    const missing = missingPermits(deps, evaluatedCompute, permits, isCrowded);
+    const readsFirst = needsReading(deps, evaluatedCompute, isCrowded);
+    const missing = missingPermits(evaluatedCompute, permits, readsFirst);
     if (missing) return missing;
     if (!deps.fleet.isFresh(projectId) || isReplaced()) {
       await requestReconcile(deps, projectId);
       return undefined;
     }
     if (!(await isBranchAsDecided(deps, cachedProject, evaluatedCompute, signal))) return undefined;
-    if (!(await mayStillBeMade(deps, evaluatedCompute, { signal, isCrowded, permit: permits.listComputes })))
-      return undefined;
+    const permit = permits.listComputes;
+    if (readsFirst && !(await isStillAsleep(deps, evaluatedCompute, { signal, permit }))) return undefined;
     const written = await step(`applying the change of ${computeId}`, () =>
       applyAction(deps, lease, evaluatedCompute, { boundaryMs: boundaries.get(computeId), due, permits }),
     );

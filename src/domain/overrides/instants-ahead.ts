@@ -9,23 +9,36 @@ export const MOST_AHEAD_MS = 5 * 60_000;
  * an instant that no clock has reached. The same record, and 0, if there is none. Numbers that are as large are instants.
  */
 export function withoutInstantsAhead(record: ComputeRecord, nowMs: number): { record: ComputeRecord; aheadMs: number } {
-  let aheadMs = 0;
+  const aheadMs = farthestAheadMs(record, '', nowMs);
+  return aheadMs === 0 ? { record, aheadMs } : { record: correct(record, '', nowMs) as ComputeRecord, aheadMs };
+}
 
-  function correct(value: unknown, key: string): unknown {
-    if (typeof value === 'number') {
-      // The only one that is meant to lie ahead.
-      const latestMs = key === 'expiresAtMs' ? nowMs + RESTORE_LASTS_MS : nowMs;
-      if (value - latestMs <= MOST_AHEAD_MS) return value;
-      aheadMs = Math.max(aheadMs, value - latestMs);
-      return latestMs;
-    }
-    if (Array.isArray(value)) return value.map((one) => correct(one, key));
-    if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, correct(one, name)]));
+/** How far the farthest instant is ahead of what it may be, in milliseconds; 0 if none is too far. */
+function farthestAheadMs(value: unknown, key: string, nowMs: number): number {
+  if (typeof value === 'number') return isTooFar(value, key, nowMs) ? value - latestMs(key, nowMs) : 0;
+  if (typeof value !== 'object' || value === null) return 0;
+  const isList = Array.isArray(value);
+  let farthestMs = 0;
+  for (const [name, one] of Object.entries(value)) {
+    farthestMs = Math.max(farthestMs, farthestAheadMs(one, isList ? key : name, nowMs));
   }
+  return farthestMs;
+}
 
-  const corrected = correct(record, '') as ComputeRecord;
-  return aheadMs === 0 ? { record, aheadMs } : { record: corrected, aheadMs };
+function correct(value: unknown, key: string, nowMs: number): unknown {
+  if (typeof value === 'number') return isTooFar(value, key, nowMs) ? latestMs(key, nowMs) : value;
+  if (Array.isArray(value)) return value.map((one) => correct(one, key, nowMs));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, correct(one, name, nowMs)]));
+}
+
+function isTooFar(instantMs: number, key: string, nowMs: number): boolean {
+  return instantMs - latestMs(key, nowMs) > MOST_AHEAD_MS;
+}
+
+/** The end of a restore is the only instant that is meant to lie ahead. */
+function latestMs(key: string, nowMs: number): number {
+  return key === 'expiresAtMs' ? nowMs + RESTORE_LASTS_MS : nowMs;
 }
 
 /** What a person said at an instant too far ahead was said now, and lasts as long as it was meant to. */
