@@ -160,11 +160,11 @@ async function openAll(
   const http = await startHttpServer({ listen, insecure, hosts, tokens: tokens.value, operator, log: telemetry.log });
   if (!http.ok) return { ok: false, problem: http.error };
   opened.push(() => http.close());
-  telemetry.log.info({ event: 'ebb.listening', url: http.url }, `status page at ${http.url}`);
   const started = await startParts(parts, { settings, source: options.source, signal, version: options.version });
   if (!started.ok) return started;
   daemon = started.value;
   opened.push(() => started.value.stop());
+  telemetry.log.info({ event: 'ebb.listening', url: http.url }, `status page at ${http.url}`);
   opened.push(await announce(settings.queue, { url: http.url, token: local }));
   opened.push(async () => telemetry.log.info({ event: 'ebb.stop' }, STOPPING));
   return { ok: true, value: { url: http.url, reload: started.value.reload } };
