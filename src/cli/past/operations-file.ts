@@ -4,7 +4,7 @@ import { createOperationsReader } from '../../domain/awake/operations-csv.ts';
 import { UserError } from '../fail.ts';
 
 /** Bytes of a file that are read at a time. */
-const PIECE_BYTES = 1024 * 1024;
+const PIECE_BYTES = 256 * 1024;
 
 /** The log of an `operations.csv`, read piece by piece. Throws a UserError with the line of what is wrong. */
 export async function readOperationsFile(file: string): Promise<OperationLog> {

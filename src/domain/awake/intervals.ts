@@ -58,30 +58,30 @@ export function awakeHistory(
     ...{ fromMs: beginsMs, toMs, intervals: [], unknown: [], startDurationsMs: [] },
     asleepSinceMs: undefined,
   };
-  const effective = events.filter(({ effect, result }) => hasEffect(effect, result));
-  const [first] = effective;
-  if (first === undefined) return withoutOperations(history, hint);
+  if (!events.some(hasEffect)) return withoutOperations(history, hint);
   let awake: AwakeInterval | undefined;
   let suspended: ComputeEvent | undefined;
 
-  function wake(event: ComputeEvent): void {
+  function wake(event: ComputeEvent, index: number): void {
     if (event.result === 'done') history.startDurationsMs.push(event.durationMs);
     if (awake) history.unknown.push({ fromMs: awake.startMs, toMs: event.atMs });
-    awake = { startMs: event.atMs, endMs: toMs, start: startOf(event, suspended, events), end: 'open' };
+    awake = { startMs: event.atMs, endMs: toMs, start: startOf(events, index, suspended), end: 'open' };
   }
 
-  function sleep(event: ComputeEvent): void {
+  function sleep(event: ComputeEvent, index: number): void {
     const unknownFromMs = suspended?.atMs ?? beginsMs;
     if (awake) {
       awake.endMs = event.atMs;
-      awake.end = endOf(event, awake.startMs, events);
+      awake.end = endOf(events, index, awake.startMs);
       history.intervals.push(awake);
     } else if (event.atMs > unknownFromMs) history.unknown.push({ fromMs: unknownFromMs, toMs: event.atMs });
     awake = undefined;
     suspended = event;
   }
 
-  for (const event of effective) event.effect === 'start' ? wake(event) : sleep(event);
+  for (const [index, event] of events.entries()) {
+    if (hasEffect(event)) event.effect === 'start' ? wake(event, index) : sleep(event, index);
+  }
   if (awake) history.intervals.push(awake);
   else history.asleepSinceMs = suspended?.atMs;
   return withClientsAtTimeout(history, events);
@@ -93,13 +93,14 @@ export function awakeHistory(
  */
 function withClientsAtTimeout(history: AwakeHistory, events: readonly ComputeEvent[]): AwakeHistory {
   const { intervals, fromMs, toMs } = history;
-  const suspends = new Map(events.filter(({ effect }) => effect === 'suspend').map((event) => [event.atMs, event]));
   const found = intervals.flatMap((one, index) => {
-    const [next, suspend] = [intervals[index + 1], suspends.get(one.endMs)];
-    if (next?.start !== 'restart' || !suspend) return [];
+    const next = intervals[index + 1];
+    if (next?.start !== 'restart') return [];
     const nearby = events.slice(firstFrom(events, one.endMs - NEARBY_MS), firstFrom(events, one.endMs + NEARBY_MS + 1));
-    const others = nearby.filter(({ atMs }) => atMs !== next.startMs);
-    return endOf(suspend, one.startMs, others) === 'timeout' ? [{ one, next }] : [];
+    const isSuspend = ({ atMs, effect }: ComputeEvent) => atMs === one.endMs && effect === 'suspend';
+    const others = nearby.filter((event) => isSuspend(event) || event.atMs !== next.startMs);
+    const suspend = others.findLastIndex(isSuspend);
+    return suspend >= 0 && endOf(others, suspend, one.startMs) === 'timeout' ? [{ one, next }] : [];
   });
   if (found.length < Math.max(LEAST_RESTARTS, (MOST_RESTARTS_A_DAY * (toMs - fromMs)) / DAY_MS)) return history;
   for (const { one, next } of found) {
@@ -110,7 +111,7 @@ function withClientsAtTimeout(history: AwakeHistory, events: readonly ComputeEve
 }
 
 /** A start that is still under way will wake it; a suspend that is still under way has not ended it. */
-function hasEffect(effect: ComputeEvent['effect'], result: ComputeEvent['result']): boolean {
+function hasEffect({ effect, result }: ComputeEvent): boolean {
   return (
     (effect === 'start' && (result === 'done' || result === 'pending')) || (effect === 'suspend' && result === 'done')
   );
@@ -125,35 +126,40 @@ function withoutOperations(history: AwakeHistory, hint: ComputeHint | undefined)
 }
 
 function startOf(
-  { atMs }: ComputeEvent,
-  suspended: ComputeEvent | undefined,
   events: readonly ComputeEvent[],
+  index: number,
+  suspended: ComputeEvent | undefined,
 ): AwakeInterval['start'] {
+  const { atMs } = events[index] as ComputeEvent;
   if (suspended && atMs - suspended.atMs <= suspended.durationMs + RESTART_MS) return 'restart';
-  return hasNear(events, { atMs, withinMs: CHECK_MS }, ({ effect }) => effect === 'check') ? 'check' : 'client';
+  return hasNear(events, index, CHECK_MS, ({ effect }) => effect === 'check') ? 'check' : 'client';
 }
 
 /**
  * The timeout, unless another operation of the compute is near. The start of the interval is none, nor is one that comes once the
  * compute is asleep: that ends the sleep.
  */
-function endOf(suspend: ComputeEvent, startMs: number, events: readonly ComputeEvent[]): AwakeInterval['end'] {
+function endOf(events: readonly ComputeEvent[], index: number, startMs: number): AwakeInterval['end'] {
+  const suspend = events[index] as ComputeEvent;
   const asleepMs = suspend.atMs + suspend.durationMs + RESTART_MS;
-  const isOther = (event: ComputeEvent) =>
-    event !== suspend && !(event.effect === 'start' && (event.atMs === startMs || event.atMs > asleepMs));
-  return hasNear(events, { atMs: suspend.atMs, withinMs: NEARBY_MS }, isOther) ? 'operation' : 'timeout';
+  const isOther = ({ effect, atMs }: ComputeEvent) => !(effect === 'start' && (atMs === startMs || atMs > asleepMs));
+  return hasNear(events, index, NEARBY_MS, isOther) ? 'operation' : 'timeout';
 }
 
-/** Whether one of those within so many milliseconds of an instant is so. `events` are in the order of time. */
+/** Whether one of the other events within so many milliseconds of one is so. `events` are in the order of time. */
 function hasNear(
   events: readonly ComputeEvent[],
-  { atMs, withinMs }: { atMs: number; withinMs: number },
+  index: number,
+  withinMs: number,
   isSo: (event: ComputeEvent) => boolean,
 ): boolean {
-  for (let index = firstFrom(events, atMs - withinMs); index < events.length; index += 1) {
-    const event = events[index];
-    if (event === undefined || event.atMs > atMs + withinMs) return false;
-    if (isSo(event)) return true;
+  const atMs = events[index]?.atMs ?? 0;
+  for (const step of [-1, 1]) {
+    for (let other = index + step; ; other += step) {
+      const event = events[other];
+      if (event === undefined || Math.abs(event.atMs - atMs) > withinMs) break;
+      if (isSo(event)) return true;
+    }
   }
   return false;
 }

@@ -154,7 +154,8 @@ function createProjectLog(projectId: string, onAdded: (atS: number) => void): Pr
     eventsOf(computeId) {
       const events = computes.get(computeId);
       if (events === undefined) return [];
-      const all = Array.from({ length: events.length }, (_, index) => eventAt(events, index));
+      const all: ComputeEvent[] = [];
+      for (let index = 0; index < events.length; index += 1) all.push(eventAt(events, index));
       return order === 'oldest first' ? all : all.reverse();
     },
   };

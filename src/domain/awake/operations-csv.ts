@@ -36,8 +36,8 @@ export function createOperationsReader(log: OperationLog): {
   push(piece: string): CsvProblem | undefined;
   end(): CsvProblem | undefined;
 } {
-  const computes = new Map<string, { project: ProjectLog; computeId: string | undefined }>();
-  const codes = new Map<string, number>();
+  /** By the first four fields, which few operations have alone. */
+  const kinds = new Map<string, { project: ProjectLog; computeId: string | undefined; code: number }>();
   let rest = '';
   let line = 0;
 
@@ -54,30 +54,22 @@ export function createOperationsReader(log: OperationLog): {
     if (atMs < 0 || atMs / 1000 > MOST_SECONDS) return 'created_at is before 1970 or after 2106';
     const durationMs = durationIn(text, fifth + 1, to);
     if (durationMs === undefined) return 'duration_ms is no number of milliseconds; leave it empty if it is not known';
-    const key = text.slice(from, second);
-    const { project, computeId } = computes.get(key) ?? newCompute(copied(key), first - from);
-    const pair = text.slice(second + 1, fourth);
-    const code = codes.get(pair) ?? newCode(copied(pair), third - second - 1);
+    const key = text.slice(from, fourth);
+    const { project, computeId, code } = kinds.get(key) ?? newKind(copied(key));
     if (project.addCode(computeId, Math.floor(atMs / 1000), code, durationMs)) return undefined;
     return `${project.projectId} is not sorted; write its operations newest first`;
   }
 
-  function newCompute(key: string, comma: number) {
-    const computeId = key.slice(comma + 1);
-    const compute = { project: log.project(key.slice(0, comma)), computeId: computeId === '' ? undefined : computeId };
-    computes.set(key, compute);
-    return compute;
+  function newKind(key: string) {
+    const [projectId = '', computeId, action = '', status = ''] = key.split(',');
+    const kind = { project: log.project(projectId), computeId: computeId || undefined, code: codeOf(action, status) };
+    kinds.set(key, kind);
+    return kind;
   }
 
-  function newCode(pair: string, comma: number): number {
-    const code = codeOf(pair.slice(0, comma), pair.slice(comma + 1));
-    codes.set(pair, code);
-    return code;
-  }
-
-  function readLines(text: string, isLast: boolean): CsvProblem | undefined {
-    let from = 0;
-    for (let to = text.indexOf('\n'); to >= 0 || (isLast && from < text.length); to = text.indexOf('\n', from)) {
+  function readLines(text: string, isLast: boolean, start = 0): CsvProblem | undefined {
+    let from = start;
+    for (let to = text.indexOf('\n', from); to >= 0 || (isLast && from < text.length); to = text.indexOf('\n', from)) {
       const end = to < 0 ? text.length : to;
       line += 1;
       const message = lineProblem(text, from, text.charCodeAt(end - 1) === CARRIAGE_RETURN ? end - 1 : end);
@@ -94,7 +86,12 @@ export function createOperationsReader(log: OperationLog): {
   }
 
   return {
-    push: (piece) => readLines(rest + piece, false),
+    push(piece) {
+      // Only the line that both pieces have is put together: a text that was is slower to read.
+      const next = piece.indexOf('\n') + 1;
+      if (next === 0) rest += piece;
+      return next === 0 ? undefined : (readLines(rest + piece.slice(0, next), false) ?? readLines(piece, false, next));
+    },
     end() {
       const problem = readLines(rest, true);
       if (problem) return problem;

@@ -42,9 +42,8 @@ export function periodicStarts(history: AwakeHistory): PeriodicStarts | undefine
 /** The most frequent differences between starts, in milliseconds. */
 function candidatePeriods(intervals: readonly AwakeInterval[]): number[] {
   const differences = differencesOf(intervals).filter((ms) => ms > 0 && ms <= LONGEST_PERIOD_MS);
-  const sorted = differences.toSorted((a, b) => a - b);
   const candidates: number[] = [];
-  let rest = sorted;
+  let rest = [...new Float64Array(differences).sort()];
   while (candidates.length < CANDIDATES && rest.length >= LEAST_STARTS / 2) {
     const [from, to] = densest(rest);
     candidates.push(rest[Math.floor((from + to) / 2)] ?? 0);
@@ -71,30 +70,31 @@ function differencesOf(intervals: readonly AwakeInterval[]): number[] {
 /** Those that have a start one period before and one after; of one of both the compute may have been awake already. */
 function chainedBy(all: readonly AwakeInterval[], starts: readonly AwakeInterval[], periodMs: number): AwakeInterval[] {
   const toleranceMs = toleranceOf(periodMs);
-  const findStart = nearest(starts);
-  const findAny = nearest(all);
-  const isStart = (atMs: number) => {
-    const found = findStart(atMs + toleranceMs);
-    return found !== undefined && found.startMs >= atMs - toleranceMs;
+  /** For instants that ascend from one call to the next. */
+  const search = () => {
+    const [startUntil, anyUntil] = [lastUntil(starts), lastUntil(all)];
+    return {
+      isStart: (atMs: number) =>
+        (startUntil(atMs + toleranceMs)?.startMs ?? Number.NEGATIVE_INFINITY) >= atMs - toleranceMs,
+      isCovered: (atMs: number) => (anyUntil(atMs)?.endMs ?? Number.NEGATIVE_INFINITY) > atMs,
+    };
   };
-  const isCovered = (atMs: number) => (findAny(atMs)?.endMs ?? Number.NEGATIVE_INFINITY) > atMs;
+  const [past, future] = [search(), search()];
   return starts.filter(({ startMs }) => {
     const [before, after] = [startMs - periodMs, startMs + periodMs];
-    const [startBefore, startAfter] = [isStart(before), isStart(after)];
-    return (startBefore || startAfter) && (startBefore || isCovered(before)) && (startAfter || isCovered(after));
+    const [startBefore, startAfter] = [past.isStart(before), future.isStart(after)];
+    return (
+      (startBefore || startAfter) && (startBefore || past.isCovered(before)) && (startAfter || future.isCovered(after))
+    );
   });
 }
 
-/** Finds the last interval that began at or before an instant. */
-function nearest(intervals: readonly AwakeInterval[]): (atMs: number) => AwakeInterval | undefined {
+/** Finds the last interval that began at or before an instant; instants ascend from one call to the next. */
+function lastUntil(intervals: readonly AwakeInterval[]): (atMs: number) => AwakeInterval | undefined {
+  let next = 0;
   return (atMs) => {
-    let [low, high] = [0, intervals.length];
-    while (low < high) {
-      const middle = Math.floor((low + high) / 2);
-      if ((intervals[middle]?.startMs ?? 0) <= atMs) low = middle + 1;
-      else high = middle;
-    }
-    return intervals[low - 1];
+    while (next < intervals.length && (intervals[next] as AwakeInterval).startMs <= atMs) next += 1;
+    return intervals[next - 1];
   };
 }
 

@@ -1,5 +1,5 @@
 /** How long clients pause while a compute is awake: operations don't show it, the lengths of its stretches awake tell. */
-import { resample } from './random.ts';
+import { isSureGain } from './resample.ts';
 import { areMemoryless, type Visits } from './visits.ts';
 
 const DAY_MS = 86_400_000;
@@ -7,16 +7,13 @@ const DAY_MS = 86_400_000;
 const LEAST_BIN_MS = 60_000;
 const MOST_BINS = 60;
 
-/** How long the stretches awake of one day were without the timeout at their end. */
-interface DayLengths {
-  suspends: number;
-  stretches: number;
-  totalMs: number;
-  /** In bins up to the timeout; longer ones are in none. */
-  bins: Float64Array<ArrayBuffer>;
-  /** The sum of those in the first bin, milliseconds. */
-  shortestMs: number;
-}
+/**
+ * What is counted of stretches awake, by day or in sum: how many ended with the timeout; how many there were; how long these were without
+ * the timeout at their end, all together and those in the first bin, milliseconds. From {@link BINS} on how many were how long, in bins up
+ * to the timeout; longer ones are in none.
+ */
+const [SUSPENDS, STRETCHES, TOTAL_MS, SHORTEST_MS, BINS] = [0, 1, 2, 3, 4];
+type Lengths = Float64Array<ArrayBufferLike>;
 
 export interface ShorterTimeout {
   timeoutMs: number;
@@ -27,8 +24,8 @@ export interface ShorterTimeout {
 /** What a shorter timeout is expected to gain in all, milliseconds awake less those that its starts are worth. */
 export interface ShorterGain {
   gainMs: number;
-  /** The part of resamples by day in which something is gained. */
-  positiveShare(): number;
+  /** Whether something is gained in 95 % of resamples by day. */
+  isSure(): boolean;
 }
 
 /**
@@ -42,14 +39,13 @@ export function pausesWithin(visits: Visits): (shorter: ShorterTimeout) => Short
   const days = lengthsByDay(visits, binMs);
   const isRegular = comesWithTheTimeout(visits);
 
-  function gainOf(drawn: readonly DayLengths[], { timeoutMs, startWorthMs }: ShorterTimeout): number {
-    const stretches = sumOf(drawn, (day) => day.stretches);
-    const suspends = sumOf(drawn, (day) => day.suspends);
+  function gainOf(sums: Lengths, { timeoutMs, startWorthMs }: ShorterTimeout): number {
+    const [suspends = 0, stretches = 0, totalMs = 0] = sums;
     if (isRegular) {
-      const many = sumOf(drawn, (day) => day.totalMs) / visits.timeoutMs;
+      const many = totalMs / visits.timeoutMs;
       return (suspends + many) * (visits.timeoutMs - timeoutMs) - many * startWorthMs;
     }
-    const pauses = pausesOf(drawn, stretches);
+    const pauses = pausesOf(sums);
     if (!pauses) return Number.NEGATIVE_INFINITY;
     let [longer, savedMs, explainedMs] = [0, 0, pauses.shortestMs];
     for (const [bin, many] of pauses.perStretch.entries()) {
@@ -59,14 +55,14 @@ export function pausesWithin(visits: Visits): (shorter: ShorterTimeout) => Short
       longer += many;
       savedMs += many * Math.max(0, lengthMs - timeoutMs);
     }
-    const unexplainedMs = Math.max(0, sumOf(drawn, (day) => day.totalMs) / stretches - explainedMs);
+    const unexplainedMs = Math.max(0, totalMs / stretches - explainedMs);
     const starts = longer + unexplainedMs / timeoutMs;
     return suspends * (visits.timeoutMs - timeoutMs) + stretches * (savedMs - startWorthMs * starts);
   }
 
   return (shorter) => ({
-    gainMs: gainOf(days, shorter),
-    positiveShare: () => resample(days, visits.intervals.length, (drawn) => gainOf(drawn, shorter)).positiveShare,
+    gainMs: gainOf(sumOf(days), shorter),
+    isSure: () => isSureGain(days, (sums) => gainOf(sums, shorter)),
   });
 }
 
@@ -80,9 +76,9 @@ const LEAST_STRETCHES = 20;
  * long, and how long one is does not depend on those before. Then each pause within them is as long as the timeout.
  */
 function comesWithTheTimeout({ intervals, timeoutMs }: Visits): boolean {
-  const lengths = intervals.flatMap(({ startMs, endMs, start, end }) =>
-    start === 'client' && end === 'timeout' ? [endMs - startMs - timeoutMs] : [],
-  );
+  const lengths = intervals
+    .filter(({ start, end }) => start === 'client' && end === 'timeout')
+    .map(({ startMs, endMs }) => endMs - startMs - timeoutMs);
   const whole = lengths.filter((ms) => Math.abs(ms - Math.round(ms / timeoutMs) * timeoutMs) <= REGULAR_MS);
   if (whole.length < Math.max(LEAST_STRETCHES, REGULAR_SHARE * lengths.length)) return false;
   const longer = lengths.filter((ms) => ms > timeoutMs / 2);
@@ -90,11 +86,9 @@ function comesWithTheTimeout({ intervals, timeoutMs }: Visits): boolean {
 }
 
 /** How many pauses a stretch has on average, by their length in bins; undefined where no stretch is short. */
-function pausesOf(days: readonly DayLengths[], stretches: number) {
-  const shares = new Float64Array(days[0]?.bins.length ?? 0);
-  for (const { bins } of days) {
-    for (let bin = 0; bin < bins.length; bin += 1) shares[bin] = (shares[bin] ?? 0) + (bins[bin] ?? 0) / stretches;
-  }
+function pausesOf(sums: Lengths) {
+  const stretches = sums[STRETCHES] ?? 0;
+  const shares = sums.subarray(BINS).map((many) => many / stretches);
   const shortest = shares[0] ?? 0;
   if (!(shortest > 0)) return undefined;
   const pauses = new Float64Array(shares.length);
@@ -106,32 +100,35 @@ function pausesOf(days: readonly DayLengths[], stretches: number) {
   // A stretch ends after each visit with the share of the shortest: then it has 1 / that many visits.
   return {
     perStretch: pauses.map((share) => share / shortest),
-    shortestMs: sumOf(days, (day) => day.shortestMs) / (shortest * stretches),
+    shortestMs: (sums[SHORTEST_MS] ?? 0) / (shortest * stretches),
   };
 }
 
-function lengthsByDay({ intervals, timeoutMs, fromMs, toMs }: Visits, binMs: number): DayLengths[] {
+function lengthsByDay({ intervals, timeoutMs, fromMs, toMs }: Visits, binMs: number): Lengths[] {
   const firstDay = Math.floor(fromMs / DAY_MS);
-  const days = Array.from({ length: Math.max(1, Math.ceil(toMs / DAY_MS) - firstDay) }, () => ({
-    ...{ suspends: 0, stretches: 0, totalMs: 0, shortestMs: 0 },
-    bins: new Float64Array(Math.ceil(timeoutMs / binMs) + 1),
-  }));
+  const places = BINS + Math.ceil(timeoutMs / binMs) + 1;
+  const days = Array.from({ length: Math.max(1, Math.ceil(toMs / DAY_MS) - firstDay) }, () => new Float64Array(places));
   for (const { startMs, endMs, start, end } of intervals) {
     const day = days[Math.floor(startMs / DAY_MS) - firstDay];
     if (!day) continue;
-    day.suspends += end === 'timeout' ? 1 : 0;
+    const add = (place: number, value: number) => {
+      day[place] = (day[place] ?? 0) + value;
+    };
+    if (end === 'timeout') add(SUSPENDS, 1);
     // The platform visits once, clients as they do.
     if (start === 'check') continue;
     const lengthMs = Math.max(0, endMs - startMs - (end === 'timeout' ? timeoutMs : 0));
     const bin = Math.floor(lengthMs / binMs);
-    day.stretches += 1;
-    day.totalMs += lengthMs;
-    if (bin === 0) day.shortestMs += lengthMs;
-    if (bin < day.bins.length) day.bins[bin] = (day.bins[bin] ?? 0) + 1;
+    add(STRETCHES, 1);
+    add(TOTAL_MS, lengthMs);
+    if (bin === 0) add(SHORTEST_MS, lengthMs);
+    if (BINS + bin < places) add(BINS + bin, 1);
   }
   return days;
 }
 
-function sumOf<T>(all: readonly T[], of: (one: T) => number): number {
-  return all.reduce((sum, one) => sum + of(one), 0);
+function sumOf(days: readonly Lengths[]): Lengths {
+  const sums = new Float64Array(days[0]?.length ?? 0);
+  for (const day of days) for (const [place, value] of day.entries()) sums[place] = (sums[place] ?? 0) + value;
+  return sums;
 }

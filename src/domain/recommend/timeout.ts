@@ -2,7 +2,7 @@ import type { Range } from '../awake/causes.ts';
 import type { AwakeHistory, AwakeInterval } from '../awake/intervals.ts';
 import type { AccountPlan } from '../compute/cost.ts';
 import { pausesWithin } from './pauses.ts';
-import { resampleDays } from './random.ts';
+import { deviationOfSum, isSureGain } from './resample.ts';
 import { areMemoryless, gapsOf, type Outcome, replay, type Visits, visitsUnder } from './visits.ts';
 
 /**
@@ -16,7 +16,6 @@ const CANDIDATES_SECONDS = [60, 120, 180, 300, 600, 900, 1200, 1800, 2700, 3600]
 
 const LEAST_GAPS = 20;
 const LEAST_DAYS = 7;
-const SURE_SHARE = 0.95;
 /**
  * What fluctuates as much in the month to come as in the past is within so many deviations in 99.999 % of cases: 5.16 (Student, 27
  * degrees of freedom: a month of days) × √2. So of a thousand computes all keep their promise in 99 of 100 months.
@@ -74,7 +73,7 @@ export function proposeTimeout(options: TimeoutOptions): TimeoutProposal | undef
     return isLonger ? tryLonger(input) : tryShorter({ ...input, startMs, pauses });
   });
   const byGain = tried.filter(({ gainMs }) => gainMs > 0).toSorted((a, b) => b.gainMs - a.gainMs);
-  const best = byGain.find(({ positiveShare }) => positiveShare() >= SURE_SHARE);
+  const best = byGain.find(({ isSure }) => isSure());
   if (!best) return undefined;
   return { ...best.proposal(), knownMs: visits.knownMs, gaps: gaps.length };
 }
@@ -87,8 +86,8 @@ export function mayChooseTimeout({ plan }: { plan?: AccountPlan | undefined }): 
 interface Tried {
   /** What is gained, starts counted by their worth, milliseconds. */
   gainMs: number;
-  /** The part of resamples by day in which something is gained. */
-  positiveShare(): number;
+  /** Whether something is gained in 95 % of resamples by day. */
+  isSure(): boolean;
   proposal(): Omit<TimeoutProposal, 'knownMs' | 'gaps'>;
 }
 
@@ -110,7 +109,7 @@ function tryLonger({ visits, now, seconds, worthMs }: Trying): Tried {
   const saved = now.awakeMs - longer.awakeMs;
   return {
     gainMs: sumOf(gainByDay),
-    positiveShare: () => resampleDays(gainByDay, visits.intervals.length).positiveShare,
+    isSure: () => isSureSum(gainByDay),
     proposal: () => ({
       ...{ suspendTimeoutSeconds: seconds, figure: 'replayed', savedMs: same(saved) },
       starts: { before: now.starts, after: same(longer.starts) },
@@ -142,14 +141,14 @@ function tryShorter({
   const most = (sumOf(days.map(({ suspends }) => suspends)) + extra) * shorterMs;
   const sure = {
     gainMs: sumOf(gainByDay),
-    positiveShare: () => resampleDays(gainByDay, visits.intervals.length).positiveShare,
+    isSure: () => isSureSum(gainByDay),
   };
   const expected = pauses({ timeoutMs: 1000 * seconds, startWorthMs: worthMs + startMs });
   return {
     ...(expected.gainMs > sure.gainMs ? expected : sure),
     proposal: () => {
       // The month to come fluctuates as the past did, and may begin and end within a visit.
-      const marginMs = DEVIATIONS * resampleDays(savedByDay, days.length).deviation + 2 * shorterMs;
+      const marginMs = DEVIATIONS * deviationOfSum(savedByDay) + 2 * shorterMs;
       const promised = isInUse(visits) ? Math.max(0, sumOf(savedByDay) - marginMs) : 0;
       return {
         ...{ suspendTimeoutSeconds: seconds, figure: 'at_least', savedMs: { low: promised, high: most } },
@@ -158,6 +157,13 @@ function tryShorter({
       };
     },
   };
+}
+
+function isSureSum(gainByDay: readonly number[]): boolean {
+  return isSureGain(
+    gainByDay.map((gain) => [gain]),
+    ([sum = 0]) => sum,
+  );
 }
 
 /** Whether the last visit is no longer ago than pauses were before: of what may be given up, the past promises nothing. */
@@ -190,5 +196,5 @@ function sumOf(values: readonly number[]): number {
 }
 
 function percentile95(values: readonly number[]): number | undefined {
-  return values.toSorted((a, b) => a - b)[Math.floor(0.95 * values.length)];
+  return new Float64Array(values).sort()[Math.floor(0.95 * values.length)];
 }

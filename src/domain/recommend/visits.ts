@@ -48,7 +48,8 @@ const DAY_MS = 86_400_000;
  * awake: clients were last active one present timeout before the suspend, and come again when they came.
  */
 export function replay({ intervals, timeoutMs, fromMs, toMs, unknownFromMs }: Visits, longerMs: number): Outcome {
-  const days = Array.from({ length: Math.max(1, Math.ceil(toMs / DAY_MS) - Math.floor(fromMs / DAY_MS)) }, () => ({
+  const firstDay = Math.floor(fromMs / DAY_MS);
+  const days = Array.from({ length: Math.max(1, Math.ceil(toMs / DAY_MS) - firstDay) }, () => ({
     awakeMs: 0,
     starts: 0,
   }));
@@ -62,7 +63,7 @@ export function replay({ intervals, timeoutMs, fromMs, toMs, unknownFromMs }: Vi
     const fromHereMs = Math.max(startMs, awakeUntilMs);
     const awakeMs = Math.max(0, untilMs - fromHereMs);
     const starts = awakeUntilMs < startMs && start === 'client' ? 1 : 0;
-    const day = days[Math.floor(startMs / DAY_MS) - Math.floor(fromMs / DAY_MS)];
+    const day = days[Math.floor(startMs / DAY_MS) - firstDay];
     if (day) {
       day.awakeMs += awakeMs;
       day.starts += starts;
@@ -76,10 +77,12 @@ export function replay({ intervals, timeoutMs, fromMs, toMs, unknownFromMs }: Vi
 
 /** From the last activity of a client to the next start by a client, milliseconds: those gaps that the timeout ended. */
 export function gapsOf({ intervals, timeoutMs }: Visits): number[] {
-  return intervals.flatMap((one, index) => {
-    const next = intervals[index + 1];
-    return one.end === 'timeout' && next?.start === 'client' ? [next.startMs - one.endMs + timeoutMs] : [];
-  });
+  const gaps: number[] = [];
+  for (const [index, { startMs, start }] of intervals.entries()) {
+    const before = intervals[index - 1];
+    if (start === 'client' && before?.end === 'timeout') gaps.push(startMs - before.endMs + timeoutMs);
+  }
+  return gaps;
 }
 
 /** One of a thousand samples of an exponential distribution is further from it (Stephens 1974, mean estimated; its tail extended). */
@@ -96,7 +99,7 @@ const ROUNDED_MS = 1_000;
  */
 export function areMemoryless(excessMs: readonly number[]): boolean {
   if (excessMs.filter((ms) => ms < SOONEST_MS).length > excessMs.length / 2) return false;
-  const sorted = excessMs.filter((ms) => ms >= SOONEST_MS).toSorted((a, b) => a - b);
+  const sorted = new Float64Array(excessMs.filter((ms) => ms >= SOONEST_MS)).sort();
   const count = sorted.length;
   if (count < 5) return true;
   const mean = sorted.reduce((sum, ms) => sum + ms - SOONEST_MS, 0) / count;
