@@ -33,7 +33,8 @@ export interface Stage extends PlatformStage {
   logs: readonly string[];
 }
 
-function fleetFile({ projects, computesEach = 1, state = 'idle', warmUp = 0, accounts }: FleetOptions): string {
+function fleetFile(options: FleetOptions): string {
+  const { projects, computesEach = 1, state = 'idle', connections = 0, warmUp = 0, accounts } = options;
   const compute = (project: string, index: number) => ({
     id: `ep-${project}-${index}`,
     branch_id: `br-${project}-${index}`,
@@ -42,6 +43,7 @@ function fleetFile({ projects, computesEach = 1, state = 'idle', warmUp = 0, acc
     max_cu: 0.5,
     suspend_timeout_seconds: 300,
     state,
+    connections,
   });
   const names = [
     ...Array.from({ length: warmUp }, (_, project) => `warm-${project}`),
@@ -69,6 +71,8 @@ interface FleetOptions {
   computesEach?: number;
   /** They sleep by default. */
   state?: 'idle' | 'active';
+  /** None by default. */
+  connections?: number;
   /** Projects `warm-*` besides; none by default. */
   warmUp?: number;
   /** Over so many accounts; one by default. */
@@ -121,19 +125,30 @@ export async function startPlatform({
   }
 }
 
+interface DaemonOptions {
+  policy: string;
+  daemons?: number;
+  /** More lines of `ebb.yaml`. */
+  settings?: string;
+  /** More variables. */
+  env?: Readonly<Record<string, string>>;
+}
+
 /** One daemon, or several on one Redis. */
 export async function startDaemon({
   policy,
   daemons = 1,
+  settings = '',
+  env: more = {},
   ...options
-}: PlatformOptions & { policy: string; daemons?: number }): Promise<Stage> {
+}: PlatformOptions & DaemonOptions): Promise<Stage> {
   const platform = await startPlatform(options);
   const { folder, onClose } = platform;
   try {
     const redis = await startRedisServer();
     onClose(() => redis.close());
     await writeFile(join(folder, 'policy.yaml'), policy);
-    await writeFile(join(folder, 'ebb.yaml'), settingsOf(options));
+    await writeFile(join(folder, 'ebb.yaml'), `${settingsOf(options)}${settings}`);
     const env = {
       EBB_API_URL: platform.apiUrl,
       ...(options.accounts === undefined && { EBB_API_KEY: KEY }),
@@ -144,6 +159,7 @@ export async function startDaemon({
       EBB_QUEUE_URL: redis.url,
       EBB_POLICIES: join(folder, 'policy.yaml'),
       EBB_LOG_LEVEL: 'info',
+      ...more,
     };
     const started = [];
     for (let each = 0; each < daemons; each += 1) {

@@ -118,7 +118,7 @@ async function compareWithBareRequests(projects: number): Promise<void> {
   }
 }
 
-async function patchesOf(stage: Pick<Stage, 'requests'>): Promise<Seen[]> {
+export async function patchesOf(stage: Pick<Stage, 'requests'>): Promise<Seen[]> {
   return (await stage.requests()).filter(({ method, status }) => method === 'PATCH' && status === 200);
 }
 
@@ -193,7 +193,7 @@ async function measureQuiet(): Promise<void> {
   }
 }
 
-function boundaryAt(ms: number, nextMs = ms + 3_600_000): string {
+export function boundaryAt(ms: number, nextMs = ms + 3_600_000): string {
   const iso = (at: number) => new Date(Math.ceil(at / 1000) * 1000).toISOString().replace('.000', '');
   return `version: 1
 policies:

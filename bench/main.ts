@@ -10,6 +10,7 @@ const BENCHES: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   fleet: () => import('./fleet.ts'),
   forecast: () => import('./forecast.ts'),
   limit: () => import('./limit.ts'),
+  notifications: () => import('./notifications.ts'),
   page: () => import('./page.ts'),
   plan: () => import('./plan.ts'),
   projection: () => import('./projection.ts'),
