@@ -3,6 +3,7 @@ import { devNull } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import type { Compute } from '../domain/compute/compute.ts';
+import type { AccountPlan } from '../domain/compute/cost.ts';
 import type { Finding } from '../domain/recommend/finding.ts';
 import { ascending } from '../domain/sorted.ts';
 import { isoInstant } from '../domain/time/instants.ts';
@@ -11,6 +12,7 @@ import { UserError } from './fail.ts';
 import { awakeLongest, totalsOf } from './init/describe-fleet.ts';
 import { type NewFile, refuseIfThere, writeFiles } from './init/files.ts';
 import { jsonText, writeOut } from './output.ts';
+import type { ReadFleet } from './read-fleet.ts';
 import { SCHEMAS, schemaPath, schemaText } from './schema.ts';
 
 interface InitFlags {
@@ -21,6 +23,7 @@ interface InitFlags {
 
 const SETTINGS_FILE = 'ebb.yaml';
 const BASELINE_FILE = 'baseline.json';
+const FLEET_FILE = 'fleet.json';
 const POLICY_FOLDER = 'policies';
 
 const EXAMPLES = `
@@ -29,14 +32,14 @@ Examples:
   $ NEON_API_KEY=… ebb init                  this key is only used for reading; init reads only
   $ EBB_API_URL=http://127.0.0.1:8099/api/v2 EBB_API_KEY=try ebb init
 
-It reads the fleet and writes ebb.yaml (mode: observe), baseline.json (the current values), schema/ for editors and,
-if there is no folder policies, a sample policy. No flag takes a key, because other users of the machine could see it.`;
+It reads the fleet and writes ebb.yaml (mode: observe), baseline.json (the current values), fleet.json (for commands
+with --fleet), schema/ for editors and, if there is no folder policies, a sample policy. No flag takes a key, because other users of the machine could see it.`;
 
 /** `ebb init`: reads the fleet, and writes files to start from. */
 export function initCommand(): Command {
   return new Command('init')
     .description('read the fleet, and write settings that only observe')
-    .option('--force', 'overwrite ebb.yaml, baseline.json and the schemas')
+    .option('--force', 'overwrite ebb.yaml, baseline.json, fleet.json and the schemas')
     .option('--json', 'print what was found and written as JSON')
     .option('--api-url <url>', 'control API (EBB_API_URL)')
     .addHelpText('after', EXAMPLES)
@@ -54,7 +57,8 @@ interface FirstReading {
 
 async function init({ force = false, json = false, apiUrl }: InitFlags): Promise<void> {
   const cwd = process.cwd();
-  if (!force) refuseIfThere(cwd, [SETTINGS_FILE, BASELINE_FILE], (them) => `ebb init --force overwrites ${them}`);
+  if (!force)
+    refuseIfThere(cwd, [SETTINGS_FILE, BASELINE_FILE, FLEET_FILE], (them) => `ebb init --force overwrites ${them}`);
   const reading = await readFirst({ cwd, apiUrl, force });
   await writeFiles(cwd, reading.files);
   writeOut(json ? `${jsonText(asJson(reading))}\n` : await asText(reading));
@@ -74,32 +78,33 @@ async function readFirst(options: { cwd: string; apiUrl: string | undefined; for
   const fleet = await readFleetOrFail(settings, { partial: false });
   const { projects, computes } = fleet;
   const { firstFindings } = await import('./init/first-findings.ts');
-  const findings = await firstFindings(settings, fleet);
-  const files = await filesFor({ settings, computes, atMs, cwd, force });
+  const { findings, plan } = await firstFindings(settings, fleet);
+  const files = await filesFor({ settings, fleet, plan, atMs, cwd, force });
   return { settings, projects: projects.length, computes: computes.toSorted(byName), findings, files, atMs };
 }
 
 /** The settings come last: where they are, everything is. */
 async function filesFor(options: {
   settings: Settings;
-  computes: readonly Compute[];
+  fleet: ReadFleet;
+  plan: AccountPlan | undefined;
   atMs: number;
   cwd: string;
   force: boolean;
 }): Promise<NewFile[]> {
-  const { settings, computes, atMs, cwd, force } = options;
-  const [{ baselineFile }, { settingsFile }, { starterPolicy }] = await Promise.all([
+  const { settings, fleet, plan, atMs, cwd, force } = options;
+  const [{ baselineFile, settingsFile, starterPolicy }, { fleetFileOf }] = await Promise.all([
     import('./init/files.ts'),
-    import('./init/files.ts'),
-    import('./init/files.ts'),
+    import('../app/fleet/fleet-file.ts'),
   ]);
   const folder = join(cwd, POLICY_FOLDER);
   const wantsPolicy = settings.policies.join() === POLICY_FOLDER && !existsSync(folder);
   return [
-    { path: BASELINE_FILE, text: baselineFile({ apiUrl: settings.apiUrl, computes, atMs }) },
+    { path: BASELINE_FILE, text: baselineFile({ apiUrl: settings.apiUrl, computes: fleet.computes, atMs }) },
+    { path: FLEET_FILE, text: `${jsonText(fleetFileOf(fleet, atMs))}\n` },
     ...(wantsPolicy ? [{ path: join(POLICY_FOLDER, 'office-hours.yaml'), text: starterPolicy() }] : []),
     ...(await schemaFiles(cwd, force)),
-    { path: SETTINGS_FILE, text: settingsFile(settings, cwd) },
+    { path: SETTINGS_FILE, text: settingsFile(settings, { cwd, plan }) },
   ];
 }
 
@@ -152,9 +157,9 @@ function nextLines({ policies: [folder = POLICY_FOLDER], listen }: Settings, has
           [`cp recommended/*.yaml ${folder}`, 'those, or your own: docs/policies.md'],
         ]
       : [[`edit ${folder}`, 'say what computes need, and when: docs/policies.md']]),
-    ['ebb validate --matches', 'are they right, and what do they select'],
-    ['ebb run', `observe: http://${listen.host}:${listen.port} shows what would be done`],
+    [`ebb validate --matches --fleet ${FLEET_FILE}`, 'are they right, and what do they select'],
     ['ebb plan', 'what enforcing would change now, and what that saves a month'],
+    ['ebb run', `observe: http://${listen.host}:${listen.port} shows what would be done`],
   ];
   const width = Math.max(...steps.map(([command = '']) => command.length)) + 4;
   return steps.map(([command = '', what]) => `  ${command.padEnd(width)}${what}`);

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { Ajv } from 'ajv';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { settingsFile } from '../../src/cli/init/files.ts';
 import { projectsToRead } from '../../src/cli/init/first-findings.ts';
 import { loadPolicySet } from '../../src/policy/load.ts';
 import { readSettings } from '../../src/settings.ts';
@@ -59,7 +60,7 @@ Awake longest:
   shop / ep-shop: awake for 12 days, 1-4 CU, never sleeps
   docs / ep-docs: awake for 3 days, 0.25 CU, sleeps after 5m without activity
 
-Written: baseline.json, policies/office-hours.yaml, schema/policies.schema.json, schema/settings.schema.json, ebb.yaml.
+Written: baseline.json, fleet.json, policies/office-hours.yaml, schema/policies.schema.json, schema/settings.schema.json, ebb.yaml.
 Nothing was changed at URL, and nothing can be: in mode observe ebb only reads.
 
 What could cost less:
@@ -68,18 +69,25 @@ What could cost less:
   price unknown: set plan: in ebb.yaml (timeouts that only Scale allows are found then, too)
 
 Next:
-  ebb recommend --write recommended    all that could cost less, and policies for it
-  cp recommended/*.yaml policies       those, or your own: docs/policies.md
-  ebb validate --matches               are they right, and what do they select
-  ebb run                              observe: http://127.0.0.1:9464 shows what would be done
-  ebb plan                             what enforcing would change now, and what that saves a month`.trim(),
+  ebb recommend --write recommended            all that could cost less, and policies for it
+  cp recommended/*.yaml policies               those, or your own: docs/policies.md
+  ebb validate --matches --fleet fleet.json    are they right, and what do they select
+  ebb plan                                     what enforcing would change now, and what that saves a month
+  ebb run                                      observe: http://127.0.0.1:9464 shows what would be done`.trim(),
     );
     expect(await platform.writes()).toEqual([]);
   });
 
   it('writes settings, a policy and a baseline that the other commands understand, without a key in them', async () => {
     await init([]);
-    expect(readdirSync(folder.path).toSorted()).toEqual(['baseline.json', 'ebb.yaml', 'key', 'policies', 'schema']);
+    expect(readdirSync(folder.path).toSorted()).toEqual([
+      'baseline.json',
+      'ebb.yaml',
+      'fleet.json',
+      'key',
+      'policies',
+      'schema',
+    ]);
     const read = readSettings({ env: {}, cwd: folder.path });
     expect(read).toMatchObject({
       ok: true,
@@ -98,7 +106,31 @@ Next:
         { project_id: 'test', compute_id: 'ep-test', min_cu: 2, max_cu: 2, suspend_timeout_seconds: 300 },
       ],
     });
-    for (const name of ['ebb.yaml', 'baseline.json']) expect(textOf(name)).not.toContain(platform.apiKey);
+    for (const name of ['ebb.yaml', 'baseline.json', 'fleet.json']) expect(textOf(name)).not.toContain(platform.apiKey);
+  });
+
+  it('writes the fleet, for commands that then need not read it again', async () => {
+    await init([]);
+    const before = (await platform.requests()).length;
+    const validate = startEbb(['validate', '--matches', '--fleet', 'fleet.json'], { cwd: folder.path, env: {} });
+    expect([await validate.ended, validate.lines.at(-1)]).toEqual([0, expect.stringContaining('no problems')]);
+    expect(JSON.parse(textOf('fleet.json'))).toMatchObject({
+      projects: [
+        { id: 'docs', computes: [{ id: 'ep-docs', branch: { default: true } }] },
+        { id: 'shop' },
+        { id: 'test' },
+      ],
+    });
+    expect((await platform.requests()).length).toBe(before);
+  });
+
+  it('writes the plan that the usage of the account tells', () => {
+    const read = readSettings({ env: { EBB_API_URL: platform.url, EBB_API_KEY: platform.apiKey }, cwd: folder.path });
+    if (!read.ok) throw new Error(read.problems.join());
+    writeFileSync(join(folder.path, 'ebb.yaml'), settingsFile(read.settings, { cwd: folder.path, plan: 'launch' }));
+    expect(readSettings({ env: {}, cwd: folder.path })).toMatchObject({
+      settings: { accounts: [{ plan: 'launch' }] },
+    });
   });
 
   it('names for editors schemas that lie beside, so that the files mean the same on every machine', async () => {
@@ -136,7 +168,7 @@ Next:
     expect(textOf('schema/policies.schema.json')).not.toBe('older');
     expect(textOf('ebb.yaml')).toContain('mode: observe');
     writeFileSync(join(folder.path, 'policies/office-hours.yaml'), '# mine');
-    expect((await init([])).stderr).toContain('ebb.yaml and baseline.json are there already');
+    expect((await init([])).stderr).toContain('ebb.yaml and baseline.json and fleet.json are there already');
     expect(await init(['--force'])).toMatchObject({ status: 0 });
     expect(textOf('policies/office-hours.yaml')).toBe('# mine');
   });
@@ -153,7 +185,7 @@ Next:
     expect(JSON.parse(stdout)).toMatchObject({
       ...{ api_url: platform.url, mode: 'observe' },
       files: [
-        ...['baseline.json', 'policies/office-hours.yaml'],
+        ...['baseline.json', 'fleet.json', 'policies/office-hours.yaml'],
         ...['schema/policies.schema.json', 'schema/settings.schema.json', 'ebb.yaml'],
       ],
       totals: { projects: 3, computes: 3, active: 2, never_suspend: 1, min_cu: 3.25, max_cu: 6.25 },

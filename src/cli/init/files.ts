@@ -3,6 +3,7 @@ import { mkdir, rename, unlink, writeFile } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
 import { stringify } from 'yaml';
 import type { Compute } from '../../domain/compute/compute.ts';
+import type { AccountPlan } from '../../domain/compute/cost.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import { SETTINGS } from '../../settings/declarations.ts';
 import type { Settings } from '../../settings.ts';
@@ -66,8 +67,11 @@ export function baselineFile({
   return `${JSON.stringify(baseline, null, 2)}\n`;
 }
 
-/** The text of `ebb.yaml`: observe, and what this run was told by flags and variables. Never a key. */
-export function settingsFile(settings: Settings, cwd: string): string {
+/** The text of `ebb.yaml`: observe, what this run was told by flags and variables, and the plan if it is known. Never a key. */
+export function settingsFile(
+  settings: Settings,
+  { cwd, plan }: { cwd: string; plan?: AccountPlan | undefined },
+): string {
   const { apiUrl, accounts, policies } = settings;
   const apiKey = accounts[0]?.apiKey;
   const values = {
@@ -81,8 +85,8 @@ export function settingsFile(settings: Settings, cwd: string): string {
 # observe: nothing is written, logs and metrics say what would be. enforce: computes are changed.
 mode: observe
 
-# What a CU-hour costs: free, launch or scale. Without it most commands know CU-hours only.
-# plan: scale
+# What a CU-hour costs: free, launch or scale. ${plan ? 'This is what the usage of the account says.' : 'Without it most commands know CU-hours only.'}
+${plan ? `plan: ${plan}` : '# plan: scale'}
 
 ${apiKey?.from === 'variable' ? `${keyComment(apiKey.variable)}\n\n` : ''}${stringify(values, { lineWidth: 0 })}`;
 }

@@ -1,4 +1,5 @@
 import { printable } from '../../common/safe-text.ts';
+import type { AccountPlan } from '../../domain/compute/cost.ts';
 import type { Finding } from '../../domain/recommend/finding.ts';
 import { recommend } from '../../domain/recommend/recommend.ts';
 import { holidaysOf } from '../../policy/calendars/public-holidays.ts';
@@ -19,8 +20,14 @@ export function projectsToRead(inFleet: number): number {
   return Math.min(MOST_PROJECTS, Math.max(FEWEST_PROJECTS, MOST_REQUESTS - 2 * inFleet));
 }
 
-/** What costs most, by the newest operations of projects that were in use last: the first lines of `ebb recommend`. */
-export async function firstFindings(settings: Settings, fleet: ReadFleet): Promise<Finding[]> {
+/**
+ * What costs most, by the newest operations of projects that were in use last: the first lines of `ebb recommend`. And the plan of
+ * the account, where its usage tells.
+ */
+export async function firstFindings(
+  settings: Settings,
+  fleet: ReadFleet,
+): Promise<{ findings: Finding[]; plan: AccountPlan | undefined }> {
   const projects = fleet.projects
     .toSorted((a, b) => (b.computeLastActiveAtMs ?? 0) - (a.computeLastActiveAtMs ?? 0))
     .slice(0, projectsToRead(fleet.projects.length));
@@ -31,7 +38,7 @@ export async function firstFindings(settings: Settings, fleet: ReadFleet): Promi
   const findings = recommend(recommendFacts(settings, past.computes, { policies: await readablePolicies(settings) }), {
     holidaysOf,
   });
-  return firstOf(findings);
+  return { findings: firstOf(findings), plan: past.computes.find(({ plan }) => plan)?.plan };
 }
 
 /** Those that may save most. */
