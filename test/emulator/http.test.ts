@@ -81,6 +81,20 @@ it('records every request of the API with its time, route, body and status, and 
   expect(JSON.stringify(body)).not.toContain('top-secret');
 });
 
+it('tells hour by hour how much of its past it has lived through', async () => {
+  const told: number[][] = [];
+  const hours = (ms: number) => ms / 3_600_000;
+  const emulator = await startEmulator({
+    ...{ listen: { host: '127.0.0.1', port: 0 }, fleet: { ...FLEET, historyMs: 3 * 3_600_000 } },
+    onHistory: ({ doneMs, allMs }) => told.push([hours(doneMs), hours(allMs)]),
+  });
+  await emulator.close();
+  expect(told).toEqual([
+    [1, 3],
+    [2, 3],
+  ]);
+});
+
 it('has a clock that can be set forwards and sped up, but not back', async () => {
   const emulator = await startEmulator({ listen: { host: '127.0.0.1', port: 0 }, fleet: FLEET });
   const setClock = async (change: object) => {
