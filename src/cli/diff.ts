@@ -97,9 +97,12 @@ async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise
   const profiles = await readUsageProfiles({
     ...{ settings: pricing, ...files, computes, projects: read.value.projects, nowMs },
   });
+  const input = {
+    ...{ ...span, knownAtMs, subjects, fleet: read.value.subjects, disruption: pricing.disruption, pricing, profiles },
+  };
   const foreseen = (compiled: CompiledPolicies) => {
     const policies = withLeaderDecisions(compiled, { ...read.value, settings: pricing, span });
-    return { policies, outlooks: foresee({ ...span, knownAtMs, policies, subjects, pricing, profiles }) };
+    return { policies, outlooks: foresee({ ...input, policies }) };
   };
   const comparison = comparing.compare(foreseen(before), foreseen(after), span);
   const { promisedOf } = await import('./diff/promised.ts');

@@ -24,8 +24,8 @@ Examples:
   $ ebb forecast --json --from 2026-01-01 --to 2027-01-01
 
 It shows what a daemon in enforce mode would set if policies stay as they are. It ignores policies with
-"mode: observe", assumes that waiting changes are made immediately, and does not predict connections, so headroom is
-not evaluated. CU-hours are a range; what is expected within it rests on the usage of the last weeks: docs/forecast.md.
+"mode: observe", assumes that waiting changes are made immediately (but what at_most holds back, if all are awake), and
+does not predict connections, so headroom is not evaluated. CU-hours are a range; what is expected within it rests on the usage of the last weeks: docs/forecast.md.
 Prices need the plan of the account: "plan: launch" in ebb.yaml.
 Exit code 0: fine. 1: an error, or a part of the fleet that can't be read.`;
 
@@ -79,7 +79,10 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
   const { projects } = read.value;
   const files = { usageFile: flags.usage, fleetFile: flags.fleet };
   const profiles = await readUsageProfiles({ settings, ...files, computes, projects, nowMs });
-  const outlooks = foresee({ ...span, knownAtMs, policies, subjects, pricing: settings, profiles });
+  const outlooks = foresee({
+    ...{ ...span, knownAtMs, policies, subjects, fleet: read.value.subjects },
+    ...{ disruption: settings.disruption, pricing: settings, profiles },
+  });
   for (const line of [...notes, ...unknownBudgetNotes([set], budgets), ...missing.map((line) => `left out: ${line}`)])
     writeErrLine(`note: ${line}`);
   if (flags.svg !== undefined) await writeSvg(flags.svg, outlooks, { ...span, zone });
@@ -110,15 +113,17 @@ async function asJson(
   outlooks: readonly Outlook[],
   known: KnownBudgets & { policies: Pick<CompiledPolicies, 'readyWaves'> },
 ): Promise<string> {
-  const [{ forecastJson }, { budgetStepsJson }, { readyWavesJson }] = await Promise.all([
+  const [{ forecastJson }, { budgetStepsJson }, { readyWavesJson }, { heldBackJson }] = await Promise.all([
     import('./forecast/report.ts'),
     import('./forecast/budget-steps.ts'),
     import('./forecast/herd-waves.ts'),
+    import('./forecast/held-back.ts'),
   ]);
   const { readyWaves } = known.policies;
   return jsonText({
     ...forecastJson(span, outlooks),
     ...{ budget_steps: budgetStepsJson(known), ready_waves: readyWavesJson(readyWaves, span) },
+    held_back: heldBackJson(outlooks),
   });
 }
 
@@ -127,21 +132,23 @@ async function asText(
   options: Span & { zone: string; readyWaves: readonly ReadyWaves[] },
 ): Promise<string> {
   if (outlooks.length === 0) return 'The fleet has no computes.';
-  const [{ drawWeek }, { outlookTable }, { balanceLines }, { formatSpan }, { waveLines }] = await Promise.all([
-    import('./forecast/drawing.ts'),
-    import('./forecast/report.ts'),
-    import('./forecast/report.ts'),
-    import('./forecast/local-time.ts'),
-    import('./forecast/herd-waves.ts'),
-  ]);
+  const [{ drawWeek }, { outlookTable }, { balanceLines }, { formatSpan }, { waveLines }, { heldBackLines }] =
+    await Promise.all([
+      import('./forecast/drawing.ts'),
+      import('./forecast/report.ts'),
+      import('./forecast/report.ts'),
+      import('./forecast/local-time.ts'),
+      import('./forecast/herd-waves.ts'),
+      import('./forecast/held-back.ts'),
+    ]);
   const { isTTY, columns } = process.stdout;
   const color = isTTY === true && process.stdout.hasColors();
-  const waves = waveLines(options.readyWaves, options);
+  const delays = [...waveLines(options.readyWaves, options), ...heldBackLines(outlooks)];
   return [
     formatSpan(options, options.zone),
     drawWeek(outlooks, { ...options, columns: columns || 80, color }),
     outlookTable(outlooks),
-    ...(waves.length > 0 ? [waves.join('\n')] : []),
+    ...(delays.length > 0 ? [delays.join('\n')] : []),
     balanceLines(outlooks, options).join('\n'),
   ].join('\n\n');
 }

@@ -85,12 +85,14 @@ async function readSubjects(
   const [first] = missing;
   if (first !== undefined && fleet.projects.length === 0) return { ok: false, problem: first };
   const stored = await readFacts(fleet.projects.map(({ projectId }) => projectId));
-  const subjects = fleet.computes.map((compute) => ({
-    compute,
-    baseline: stored.records.get(compute.computeId)?.baseline ?? facts.get(compute.computeId)?.baseline,
-    trials: stored.records.get(compute.computeId)?.trials,
-    holds: stored.holds.filter(({ computeId }) => computeId === compute.computeId),
-  }));
+  const subjects = fleet.computes.map((compute) => {
+    const record = stored.records.get(compute.computeId);
+    return {
+      ...{ compute, baseline: record?.baseline ?? facts.get(compute.computeId)?.baseline },
+      ...{ trials: record?.trials, lastDisruption: record?.lastDisruption },
+      holds: stored.holds.filter(({ computeId }) => computeId === compute.computeId),
+    };
+  });
   // The instants that commands show begin with a minute.
   const knownAtMs = Math.floor((takenAtMs ?? nowMs) / MINUTE_MS) * MINUTE_MS;
   return {

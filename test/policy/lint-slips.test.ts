@@ -1,5 +1,6 @@
 /** Lints of slips that are right as text and cost money, or connections. */
 import { describe, expect, it } from 'vitest';
+import { aCompute } from '../support/builders.ts';
 import { file, findingsIn, lintsIn, schedule } from './lint-text.ts';
 
 const all = 'select: { projects: ["*"] }';
@@ -84,6 +85,38 @@ describe('newly_discovered: act', () => {
   it('is pointless where new computes are not selected yet', () => {
     expect(findingsIn(previews('')).map(({ code }) => code)).toEqual(['act-before-min-age']);
     expect(lintsIn(previews(', min_age: 0s'))).toEqual([]);
+  });
+});
+
+describe('a rate of restarts', () => {
+  const mornings = (atMost: string, more = '') =>
+    file(
+      `name: mornings, kind: schedule, select: { projects: ["*"] }, windows: [{ at: "Mon-Fri 08:00-10:00 UTC", size: 4 }], otherwise: { size: 1 }, disruption: { at_most: ${atMost}${more} }`,
+    );
+
+  it('is found where a change of all computes takes longer than until the next', () => {
+    expect(lintsIn(mornings('10% in 1h'))).toEqual([
+      expect.stringMatching(
+        /^4 «10% in 1h» warning restart-rate with 10% in 1h a change of all computes takes 9h if they are awake, but the next one is due 2h after that of \S+T08:00:00Z; write a larger share or a shorter time$/,
+      ),
+    ]);
+    expect(lintsIn(mornings('34% in 1h'))).toEqual([]);
+    expect(lintsIn(mornings('10% in 10m'))).toEqual([]);
+    // A raise that waits for sleep restarts nobody, nor does the lowering after it.
+    expect(lintsIn(mornings('10% in 1h', ', raise: { when: idle }')).join()).not.toContain('restart-rate');
+  });
+
+  it('is found where it allows less than one of the computes that there are', () => {
+    const fleet = ['ep-1', 'ep-2'].map((computeId) => aCompute({ computeId }));
+    const found = (atMost: string) =>
+      findingsIn(mornings(atMost), { fleet }).map(({ code, message }) => `${code} ${message}`);
+    expect(found('30% in 1m')).toEqual([
+      'restart-rate 30% of 2 computes is less than one, so one is restarted in 1m all the same; write a larger share',
+    ]);
+    expect(found('50% in 1m')).toEqual([]);
+    // Two turns: the second an hour after the first.
+    expect(found('50% in 1h')).toEqual([]);
+    expect(found('50% in 3h')).toEqual([expect.stringContaining('takes 3h if they are awake')]);
   });
 });
 

@@ -5,7 +5,9 @@ import type { CuSeconds, Prices } from '../../domain/compute/cost.ts';
 import type { ForecastSubject } from '../../domain/forecast/alike.ts';
 import { type Expected, either, expectedCuHours } from '../../domain/forecast/expected.ts';
 import { type Asked, type Forecast, forecastFleet, unchangedUse } from '../../domain/forecast/forecast.ts';
+import { holdBack, type LateChange, limitsRestarts } from '../../domain/forecast/hold-back.ts';
 import { type CompiledPolicies, withBudgetSteps } from '../../domain/policy/compiled-policies.ts';
+import type { PartialDisruption } from '../../domain/policy/disruption.ts';
 import { type Account, accountFor } from '../../settings/accounts.ts';
 import { type KnownHerd, withHerdWaves } from './herd-waves.ts';
 import type { UsageProfiles } from './known-usage.ts';
@@ -19,6 +21,8 @@ export interface Outlook extends Forecast {
   expected: Expected | null;
   /** US dollars for a CU-hour; absent where nobody said which plan the account has. */
   price?: number;
+  /** Changes that `at_most` holds back. */
+  late?: readonly LateChange[];
 }
 
 export interface Pricing {
@@ -34,17 +38,21 @@ export function withLeaderDecisions(
   return withHerdWaves(withBudgetSteps(policies, spansOf(budgets)), herd);
 }
 
+interface ForeseeInput extends Asked {
+  policies: CompiledPolicies;
+  subjects: readonly ForecastSubject[];
+  /** All computes, of which a policy may restart a share; the subjects if absent. */
+  fleet?: readonly ForecastSubject[];
+  /** Of the settings. */
+  disruption?: PartialDisruption | undefined;
+  pricing: Pricing;
+  profiles?: UsageProfiles;
+}
+
 /** What is foreseen for computes, in their order. */
-export function foresee(
-  input: Asked & {
-    policies: CompiledPolicies;
-    subjects: readonly ForecastSubject[];
-    pricing: Pricing;
-    profiles?: UsageProfiles;
-  },
-): Outlook[] {
+export function foresee(input: ForeseeInput): Outlook[] {
   const { subjects, pricing, profiles = new Map(), fromMs, toMs } = input;
-  return forecastFleet(input).map((forecast, index): Outlook => {
+  return forecastsOf(input).map((forecast, index): Outlook => {
     const { compute, baseline } = subjects[index] as ForecastSubject;
     const price = priceFor(compute, pricing);
     // A disabled compute can't be woken by anyone.
@@ -59,6 +67,16 @@ export function foresee(
       ...(price !== undefined && { price }),
     };
   });
+}
+
+function forecastsOf(input: ForeseeInput): (Forecast & Pick<Outlook, 'late'>)[] {
+  const { policies, subjects, fleet = subjects, disruption, toMs } = input;
+  if (!limitsRestarts(policies, disruption)) return forecastFleet(input);
+  const forecasts = holdBack(forecastFleet({ ...input, subjects: fleet }), {
+    ...{ policies, subjects: fleet, disruption, toMs },
+  });
+  const byId = new Map(fleet.map(({ compute }, index) => [compute.computeId, forecasts[index]]));
+  return subjects.flatMap(({ compute }) => byId.get(compute.computeId) ?? []);
 }
 
 function priceFor({ account }: Compute, { accounts, prices }: Pricing): number | undefined {

@@ -9,7 +9,7 @@ import {
   withBudgetSteps,
   withReadyWaves,
 } from '../policy/compiled-policies.ts';
-import type { TrialRecords } from '../records/compute-record.ts';
+import type { ComputeRecord, TrialRecords } from '../records/compute-record.ts';
 
 /** A compute, and what is known of it. */
 export interface ForecastSubject {
@@ -18,6 +18,8 @@ export interface ForecastSubject {
   baseline?: ComputeSettings | undefined;
   /** What is stored of trials. */
   trials?: TrialRecords | undefined;
+  /** When it was last restarted, and by which policy. */
+  lastDisruption?: ComputeRecord['lastDisruption'];
   /** Holds of any compute. */
   holds?: readonly Hold[] | undefined;
 }

@@ -4,12 +4,14 @@ import { type ComputeSettings, hasSettings } from '../compute/compute.ts';
 import { type CuSeconds, cuHours, foreseenCuSeconds } from '../compute/cost.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import { type Company, type ForecastSubject, sortAlike } from './alike.ts';
-import { type Segment, startWalk } from './walk.ts';
+import { type Resize, type Segment, startWalk } from './walk.ts';
 
 export interface Forecast {
   /** They tile the time asked for; neighbours differ in a value. */
   segments: readonly Segment[];
   cuHours: CuSeconds;
+  /** Every change of the size since it was known what the compute has, also before the time asked for. */
+  resizes: readonly Resize[];
 }
 
 /** A stretch of time, milliseconds since the epoch. */
@@ -25,7 +27,7 @@ export interface Asked extends Span {
   knownAtMs?: number | undefined;
 }
 
-const NOTHING: Forecast = { segments: [], cuHours: { low: 0, high: 0 } };
+const NOTHING: Forecast = { segments: [], cuHours: { low: 0, high: 0 }, resizes: [] };
 
 /** The forecast of one compute; {@link forecastFleet} says more, and is faster for several. */
 export function forecast(input: ForecastSubject & Asked & { policies: CompiledPolicies }): Forecast {
@@ -45,12 +47,12 @@ export function forecastFleet(
   const forecasts = subjects.map(() => NOTHING);
   if (toMs <= fromMs) return forecasts;
   for (const company of sortAlike({ ...input, fromMs: Math.min(knownAtMs, fromMs) })) {
-    for (const { segments, members } of walkTogether(company, { fromMs, toMs })) {
-      const used = cuHours(useOf(segments));
+    for (const { segments, resizes, members } of walkTogether(company, { fromMs, toMs })) {
+      const used = cuHoursOf(segments);
       for (const index of members) {
         // A disabled compute can't be woken by anyone.
         const disabled = subjects[index]?.compute.disabled === true;
-        forecasts[index] = { segments, cuHours: disabled ? NOTHING.cuHours : used };
+        forecasts[index] = { segments, cuHours: disabled ? NOTHING.cuHours : used, resizes };
       }
     }
   }
@@ -67,22 +69,27 @@ function walkTogether({ policies, instants, alike }: Company, span: Span) {
       if (common.has(instantMs) || ownInstants.includes(instantMs)) walk.step(instantMs);
     }
   }
-  return walks.map(({ walk }, index) => ({ segments: walk.segmentsIn(span), members: alike[index]?.members ?? [] }));
+  return walks.map(({ walk }, index) => ({
+    segments: walk.segmentsIn(span),
+    resizes: walk.resizes,
+    members: alike[index]?.members ?? [],
+  }));
 }
 
 /** What a compute may use if its settings stay as they are: without ebb, say. In CU-hours. */
 export function unchangedUse(settings: ComputeSettings & { disabled?: boolean }, span: Span): CuSeconds {
-  return settings.disabled ? NOTHING.cuHours : cuHours(useOf([{ ...settings, ...span }]));
+  return settings.disabled ? NOTHING.cuHours : cuHoursOf([{ ...settings, ...span }]);
 }
 
-function useOf(segments: readonly (ComputeSettings & Span)[]): CuSeconds {
+/** What may be used in segments, in CU-hours. */
+export function cuHoursOf(segments: readonly (ComputeSettings & Span)[]): CuSeconds {
   const use = { low: 0, high: 0 };
   for (const segment of segments) {
     const { low, high } = foreseenCuSeconds(segment, (segment.toMs - segment.fromMs) / 1000);
     use.low += low;
     use.high += high;
   }
-  return use;
+  return cuHours(use);
 }
 
 /** A stretch of time in which two forecasts of a compute differ, each with the same values all along. */

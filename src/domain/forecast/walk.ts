@@ -1,8 +1,16 @@
-import { type Compute, type ComputeSettings, hasSettings, settingsOf } from '../compute/compute.ts';
+import {
+  type Compute,
+  type ComputeSettings,
+  hasSettings,
+  type Size,
+  sameSize,
+  settingsOf,
+} from '../compute/compute.ts';
 import { type Decision, decide } from '../decide/decide.ts';
 import type { Hold } from '../overrides/holds.ts';
 import { isRaise } from '../plan/change.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
+import type { Policy } from '../policy/policy.ts';
 import type { ForecastSubject } from './alike.ts';
 
 /** A stretch of time in which no value changes. Milliseconds since the epoch. */
@@ -14,8 +22,19 @@ export interface Segment extends ComputeSettings {
   policies: readonly string[];
 }
 
+/** A change of the size, as soon as it is wanted. */
+export interface Resize {
+  /** Milliseconds since the epoch. */
+  atMs: number;
+  size: Size;
+  /** Absent where a person's hold wants it. */
+  policy?: Pick<Policy, 'name' | 'priority' | 'disruption'> | undefined;
+}
+
 /** One compute on its way through time. */
 export interface Walk {
+  /** Those that were passed through, ascending. */
+  readonly resizes: readonly Resize[];
   /** Goes on to an instant at which a decision may change; instants must ascend. */
   step(instantMs: number): void;
   /** What was passed through, as far as it is in this time. */
@@ -28,10 +47,14 @@ export function startWalk(policies: CompiledPolicies, { holds, ...subject }: For
   // Changed in place: policies remember by identity which computes they select, and that does not depend on settings.
   const compute = { ...subject.compute };
   const passed: (ComputeSettings & { fromMs: number; deciders: Set<string> })[] = [];
+  const resizes: Resize[] = [];
   return {
+    resizes,
     step(instantMs) {
       const decision = decide({ policies, compute, baseline, trials, instantMs, holds });
+      const { minCu, maxCu } = compute;
       Object.assign(compute, changesOf(decision, compute));
+      if (!sameSize(compute, { minCu, maxCu })) resizes.push(resizeOf(decision, compute, instantMs));
       const last = passed.at(-1);
       const deciders = last && hasSettings(last, compute) ? last.deciders : new Set<string>();
       for (const name of decidersOf(decision)) deciders.add(name);
@@ -58,6 +81,10 @@ function changesOf({ enforced, freezes, holds }: Decision, compute: Compute): Pa
     return raised ? size : {};
   }
   return { ...size, ...(suspendTimeoutSeconds !== null && { suspendTimeoutSeconds }) };
+}
+
+function resizeOf({ enforcedDeciders }: Decision, { minCu, maxCu }: Compute, atMs: number): Resize {
+  return { atMs, size: { minCu, maxCu }, policy: enforcedDeciders.size?.policy };
 }
 
 function decidersOf({ enforcedDeciders, freezes, holds }: Decision): string[] {

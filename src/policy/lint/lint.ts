@@ -23,6 +23,7 @@ import { createOpeningsCache } from './openings.ts';
 import { overlapInFleet, overlapOfSelectors } from './overlap.ts';
 import { overlappingWindows } from './overlapping-windows.ts';
 import { planRefuses } from './plan-refuses.ts';
+import { restartRate } from './restart-rate.ts';
 import { LINTS, type LintCode, type LintContext, type LintRule, type Remark } from './rule.ts';
 import { isKind } from './schedules.ts';
 import { skippedLocalTime } from './skipped-local-time.ts';
@@ -52,6 +53,7 @@ const RULES: readonly LintRule[] = [
   criticalBelowTarget,
   queryWithoutCompute,
   freezeKeepsAwake,
+  restartRate,
   matchesNothing,
   planRefuses,
   twoTrials,

@@ -34,6 +34,7 @@ export const LINTS = {
   'query-without-compute': 'warning',
   'freeze-keeps-awake': 'warning',
   'act-before-min-age': 'warning',
+  'restart-rate': 'warning',
   'matches-nothing': 'warning',
   'plan-refuses': 'error or warning',
   'two-trials': 'error or warning',

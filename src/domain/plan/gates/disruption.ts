@@ -103,6 +103,15 @@ export function atMostAllowed(selected: number, { share }: AtMost): number {
   return Math.max(1, Math.floor(selected * share));
 }
 
+/** As policies write it: `30% in 10m`. */
+export function atMostText(limit: AtMost): string {
+  return textsOf(limit).join(' in ');
+}
+
+function textsOf({ share, windowMs }: AtMost): [share: string, time: string] {
+  return [`${Math.round(share * 100)}%`, formatDuration(windowMs / 1000)];
+}
+
 /** When to ask again while as many were disturbed as may be, in milliseconds: often enough for the time that it is about. */
 export function atMostRetryMs({ windowMs }: AtMost): number {
   return Math.min(60_000, Math.max(NEXT_ASK_MS, windowMs / 20));
@@ -113,8 +122,8 @@ export const atMost: Gate = ({ change, nowMs, disruption, isAtMostFull }) => {
   if (!change.disconnects || change.urgent) return undefined;
   const limit = resolveDisruption(change.disruption, disruption).atMost;
   if (!limit || !isAtMostFull?.(change, limit)) return undefined;
-  const time = formatDuration(limit.windowMs / 1000);
-  const message = `${Math.round(limit.share * 100)}% of the computes of ${change.policy} were restarted within ${time}, which is the most`;
+  const [share, time] = textsOf(limit);
+  const message = `${share} of the computes of ${change.policy} were restarted within ${time}, which is the most`;
   return { code: 'at_most', message, untilMs: nowMs + atMostRetryMs(limit) };
 };
 

@@ -1,0 +1,79 @@
+import { formatDuration } from '../../domain/compute/settings-text.ts';
+import { atMostAllowed, atMostText } from '../../domain/plan/gates/disruption.ts';
+import { type AtMost, resolveDisruption } from '../../domain/policy/disruption.ts';
+import type { Policy } from '../../domain/policy/policy.ts';
+import { isoInstant } from '../../domain/time/instants.ts';
+import type { TimeSpec } from '../../domain/time/time-spec.ts';
+import type { LintContext, LintRule, Remark } from './rule.ts';
+
+/** So many openings of a window are looked at: which is the shortest shows soon. */
+const MOST_OPENINGS = 50;
+
+/** `at_most` that allows less than one compute, or too few for a change of all of them to end before the next. */
+export const restartRate: LintRule = function* (context) {
+  for (const policy of context.policies) {
+    const limit = policy.disruption?.atMost;
+    if (!limit) continue;
+    const selected = context.overlap.computesOf(policy)?.length;
+    const message = lessThanOne(limit, selected) ?? tooSlow(policy, limit, context);
+    if (message) yield { code: 'restart-rate', policy, at: ['disruption', 'at_most'], message } satisfies Remark;
+  }
+};
+
+function lessThanOne({ share, windowMs }: AtMost, selected: number | undefined): string | undefined {
+  if (!selected || selected * share >= 1) return undefined;
+  const many = selected === 1 ? 'the only compute' : `${selected} computes`;
+  const time = formatDuration(windowMs / 1000);
+  return `${Math.round(share * 100)}% of ${many} is less than one, so one is restarted in ${time} all the same; write a larger share`;
+}
+
+function tooSlow(policy: Policy, limit: AtMost, context: LintContext): string | undefined {
+  const selected = context.overlap.computesOf(policy)?.length;
+  // However many there are, their shares are this many at least.
+  const turns = selected === undefined ? 1 / limit.share : selected / atMostAllowed(selected, limit);
+  const neededMs = (Math.ceil(turns - 1e-9) - 1) * limit.windowMs;
+  const shortest = shortestOf(policy, context);
+  if (!shortest || neededMs <= shortest.untilMs - shortest.fromMs) return undefined;
+  const [needed, time] = [neededMs, shortest.untilMs - shortest.fromMs].map((ms) => formatDuration(ms / 1000));
+  return [
+    `with ${atMostText(limit)} a change of all computes takes ${needed} if they are awake, but the next one is due ${time} after that of `,
+    `${isoInstant(shortest.fromMs)}; write a larger share or a shorter time`,
+  ].join('');
+}
+
+interface Stretch {
+  fromMs: number;
+  untilMs: number;
+}
+
+/** The shortest time from a change that may restart the policy's computes to its next change. */
+function shortestOf(policy: Policy, context: LintContext): Stretch | undefined {
+  const stretches = timesOf(policy).flatMap((specs) => [...changesOf(specs, policy, context)]);
+  const lengthOf = ({ fromMs, untilMs }: Stretch) => untilMs - fromMs;
+  return stretches.reduce<Stretch | undefined>(
+    (shortest, one) => (shortest && lengthOf(shortest) <= lengthOf(one) ? shortest : one),
+    undefined,
+  );
+}
+
+function timesOf(policy: Policy): (readonly TimeSpec[])[] {
+  if (policy.kind === 'restart') return [policy.at];
+  if (policy.kind !== 'schedule') return [];
+  return policy.windows.filter(({ size }) => size !== undefined).map(({ at }) => at);
+}
+
+/** What waits for sleep restarts nobody. A window is taken to raise, and its end to lower. */
+function* changesOf(specs: readonly TimeSpec[], policy: Policy, context: LintContext): Iterable<Stretch> {
+  const { raise, lower } = resolveDisruption(policy.disruption);
+  const isRestart = policy.kind === 'restart';
+  const times = context.openings.of(specs);
+  let openMs = times.nextStartAfter(context.nowMs);
+  for (let seen = 0; openMs !== undefined && seen < MOST_OPENINGS; seen += 1) {
+    const closeMs = times.nextChangeAfter(openMs);
+    if (closeMs === undefined) return;
+    const nextMs = times.nextStartAfter(closeMs - 1);
+    if (isRestart || raise.when !== 'idle') yield { fromMs: openMs, untilMs: closeMs };
+    if (!isRestart && lower.when !== 'idle' && nextMs !== undefined) yield { fromMs: closeMs, untilMs: nextMs };
+    openMs = nextMs;
+  }
+}
