@@ -46,7 +46,7 @@ export function runCommand(): Command {
     .action((flags: RunFlags) => run(flags));
 }
 
-/** How long what a start has left open may take to end by itself, in real milliseconds. */
+/** How long what was left open may take to end by itself, in real milliseconds. */
 const EXIT_GRACE_MS = 500;
 
 async function run({ config, accept, ...flags }: RunFlags): Promise<void> {
@@ -75,8 +75,8 @@ async function run({ config, accept, ...flags }: RunFlags): Promise<void> {
   if (started.ok) onHangUp(() => void started.value.reload());
   if ((await stopped) === 'SIGINT') process.exitCode = 130;
   if (started.ok) await started.value.stop();
-  // Of a start that was cut off something may be left open.
-  else setTimeout(() => process.exit(), EXIT_GRACE_MS).unref();
+  // Of a start that was cut off something may be left open, and of a daemon what could not be closed in time.
+  setTimeout(() => process.exit(), EXIT_GRACE_MS).unref();
 }
 
 /** How much the heap may grow beyond what is in use before it is collected as a whole, in per cent. V8 allows up to 300. */

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { wireProject } from '../control-api/samples.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { copyDatabase } from '../support/embedded-folder.ts';
-import { makeFolder } from '../support/platform.ts';
+import { makeFolder, startTestPlatform } from '../support/platform.ts';
 
 const POLICY = `version: 1
 policies:
@@ -48,4 +48,22 @@ describe('a daemon that is stopped while it starts', () => {
     // The list has 300 pages before it is given up, for which the budget takes 25 s.
     expect(api.pages()).toBeLessThan(150);
   });
+});
+
+it('a daemon that is stopped ends also where something of it goes on', async () => {
+  const platform = await startTestPlatform({ one: {} });
+  onTestFinished(() => platform.close());
+  const folder = await makeFolder({ 'policy.yaml': POLICY });
+  onTestFinished(() => folder.remove());
+  await copyDatabase(join(folder.path, '.ebb'));
+  const goesOn = '--import=data:text/javascript,setInterval(()=>{},1000)';
+  const ebb = startEbb(['run', '--policies', 'policy.yaml', '--listen', '127.0.0.1:0'], {
+    cwd: folder.path,
+    env: { EBB_API_URL: platform.url, EBB_API_KEY: platform.apiKey, NODE_OPTIONS: goesOn },
+  });
+  onTestFinished(() => ebb.kill());
+  // Its start is over once it has reconciled.
+  await expect.poll(() => ebb.logs().some(({ event }) => event === 'ebb.held_back'), { timeout: 50_000 }).toBe(true);
+  ebb.child.kill('SIGTERM');
+  expect(await ebb.ended).toBe(0);
 });
