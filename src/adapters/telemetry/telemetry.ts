@@ -42,8 +42,8 @@ export function createTelemetry(options: TelemetryOptions): ProcessTelemetry {
     },
     async text() {
       const ofProcess = redactor.redact(await registry.metrics());
-      const ofComputes = source === undefined ? '' : await renderComputeSeries(source, redactor.redact);
-      return { contentType: registry.contentType, body: ofProcess + ofComputes };
+      const ofComputes = source === undefined ? [] : await renderComputeSeries(source, redactor.redact);
+      return { contentType: registry.contentType, body: [ofProcess, ...ofComputes].join('') };
     },
   };
 }
