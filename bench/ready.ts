@@ -2,6 +2,8 @@
 import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Compute } from '../src/domain/compute/compute.ts';
+import { limitsBesideLists } from '../src/domain/evaluate/ready-waves.ts';
 import { WAVE_MS } from '../src/domain/policy/waves.ts';
 import { limitsOf } from '../src/domain/rate-budget/limits.ts';
 import { findProgram, missing } from '../test/support/programs.ts';
@@ -19,7 +21,7 @@ const WARM_UP = 5;
 
 /** After the reading of the fleet, until the first wave: projects are read again, and a quiet minute passes. */
 const QUIET_S = 110;
-const READ_EACH_S = 0.1;
+const READ_EACH_S = 0.03;
 
 /** How long after the instant changes are still waited for, and how often it is looked whether all are made. */
 const AFTER_MS = 90_000;
@@ -40,6 +42,10 @@ export async function run(): Promise<void> {
   );
 }
 
+function projectsOf(projects: number): Pick<Compute, 'account' | 'projectId'>[] {
+  return Array.from({ length: projects + WARM_UP }, (_, index) => ({ account: 'default', projectId: `p-${index}` }));
+}
+
 /** Waves as the daemon logs them that fixes them for all daemons and commands. */
 interface LoggedWaves {
   waves: { lead_s: number; computes: number }[];
@@ -47,8 +53,11 @@ interface LoggedWaves {
 
 async function measure(projects: number): Promise<string[]> {
   const limits = limitsOf(PER_MINUTE, RESERVE);
-  const neededS = boundS(projects, limits);
-  const readS = 20 + (projects * 60) / limits.perMinute;
+  // The list of the projects confirms what was read before each wave.
+  const beside = limitsBesideLists(limits, projectsOf(projects))('default');
+  const neededS = boundS(projects, beside);
+  // Each daemon reads each project.
+  const readS = 20 + (DAEMONS * projects * 60) / limits.perMinute;
   const minute = (ms: number) => Math.ceil(ms / 60_000) * 60_000;
   const warmMs = Math.ceil((Date.now() + 25_000) / 1000) * 1000;
   const opensAtMs = minute(Date.now() + (readS + QUIET_S + READ_EACH_S * projects + neededS + 30) * 1000);

@@ -53,7 +53,7 @@ function handlersOf({ basics, outside, known, deciding, group, reportEvent }: Da
   const writing = { ...reading, ...group, reportEvent };
   return {
     inventory: onlyAsLeader(group, createInventory({ ...reading, ...group })),
-    boundaries: withRightClock(group, createBoundaries(reading)),
+    boundaries: withRightClock(group, createBoundaries({ ...reading, ...group })),
     crossings: withRightClock(group, createBoundaryReconciles(writing)),
     reconcile: withRightClock(group, createReconcile(writing)),
     operations: withRightClock(group, createFollowOperations(writing)),

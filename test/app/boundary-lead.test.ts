@@ -26,7 +26,9 @@ function aDaemon(computes: number, accountOf = (_index: number) => 'default', po
     fleet.putEvaluated({ compute, record, ...evaluate({ ...situation, projectBusy: false, disruption: {} } as never) });
   }
   const sent: string[] = [];
+  const leader = { isHeld: true };
   const deps = {
+    leaderLease: { isHeld: () => leader.isHeld },
     ...{ clock, fleet, rules, overrides: { holds: [], freezes: [] }, mode: 'enforce' },
     store: { projectIds: async () => [] },
     queue: {
@@ -35,7 +37,7 @@ function aDaemon(computes: number, accountOf = (_index: number) => 'default', po
   } as unknown as BoundaryDeps;
   const handle = createBoundaries(deps);
   const cross = () => handle({ queue: 'boundaries', id: 'b', data: { instantMs: EIGHT } }, NEVER);
-  return { time, fleet, sent, cross, rules };
+  return { time, fleet, sent, cross, rules, leader };
 }
 
 it('few projects are triggered 5 s before a boundary', async () => {
@@ -79,6 +81,20 @@ it('a daemon that takes the job of the boundary over asks for the same jobs, so 
   expect(second.sent.toSorted()).toEqual(first.sent.toSorted());
 });
 
+it('other daemons leave the triggers to the leader, who knows all computes, until 2 s before the instant', async () => {
+  const { time, fleet, sent, cross, leader } = aDaemon(200);
+  fleet.listShowsChanges.set('default', true);
+  leader.isHeld = false;
+  for (const leftMs of [110_000, 5_000, 2_001]) {
+    time.ms = EIGHT - leftMs;
+    expect(await cross()).toEqual({ kind: 'again', atMs: time.ms + 250 });
+  }
+  expect(sent).toEqual([]);
+  time.ms = EIGHT - 2_000;
+  expect(await cross()).toEqual({ kind: 'done' });
+  expect(sent).toHaveLength(200);
+});
+
 it('each account has its own limit: how early projects are triggered depends on the largest of them, not on the sum', async () => {
   const { time, fleet, sent, cross } = aDaemon(200, (index) => `account ${index % 4}`);
   for (const index of [0, 1, 2, 3]) fleet.listShowsChanges.set(`account ${index}`, true);
@@ -105,4 +121,23 @@ it('the waves of a herd are triggered so early that all of it is read before the
   rules.current = { ...rules.current, policies: withReadyWaves(rules.current.policies, [herd]) };
   expect(await triggeredAt(EIGHT - 171_000)).toBe(false);
   expect(await triggeredAt(EIGHT - 170_000)).toBe(true);
+});
+
+it('who was raised in a wave is not triggered when the windows open, unless it is not as it should be or the list can’t be relied on', async () => {
+  const size = { minCu: 2, maxCu: 2 };
+  const windows = [{ at: [aWindow()], size, readyLeadMs: 180_000, readyInWaves: true as const }];
+  const otherwise = 'leave' as const;
+  const { time, fleet, sent, cross, rules } = aDaemon(3, () => 'default', [aSchedule({ windows, otherwise })]);
+  const { policies } = rules.current;
+  const herd = { account: 'default', opensAtMs: EIGHT, setHash: policies.set.hash, waves: [] };
+  rules.current = { ...rules.current, policies: withReadyWaves(policies, [herd]) };
+  for (const evaluated of [...fleet.evaluatedComputes()].slice(1))
+    fleet.putEvaluated({ ...evaluated, compute: { ...evaluated.compute, ...size } });
+  time.ms = EIGHT - 5_000;
+  await cross();
+  expect(sent).toHaveLength(3);
+  sent.length = 0;
+  fleet.listShowsChanges.set('default', true);
+  await cross();
+  expect(sent).toEqual([`crossings c-p-0-${EIGHT}`]);
 });

@@ -22,6 +22,7 @@ export interface BoundaryDeps extends TriggerDeps, Pick<EvaluateDeps, 'rules' | 
   fleet: Fleet;
   store: Pick<Store, 'projectIds'>;
   telemetry: Telemetry;
+  leaderLease: { isHeld(): boolean };
 }
 
 /** A boundary's projects are read so long before it, in milliseconds, to be fresh at the instant. */
@@ -39,9 +40,16 @@ const CHECK_AGAIN_MS = 5_000;
 /** At the rate limit of 700 requests a minute, with room for other requests. Milliseconds. */
 const EACH_READING_MS = 100;
 
+/**
+ * The leader knows which projects are affected. Of others a daemon knows only those that it has reconciled, and would have all the rest read: until
+ * so long before the instant it leaves them to the leader, and offers them again after {@link OFFER_AGAIN_MS}. Milliseconds.
+ */
+const LEFT_TO_LEADER_MS = 2_000;
+const OFFER_AGAIN_MS = 250;
+
 /** Handles what comes at an instant: a boundary of the fleet, or a single project that asked to be woken. */
 export function createBoundaries(deps: BoundaryDeps): JobHandler {
-  const { clock } = deps;
+  const { clock, leaderLease } = deps;
   /** By instant, the projects whose triggers this daemon has sent early. */
   const sent = new Map<number, ReadonlySet<string>>();
 
@@ -50,6 +58,8 @@ export function createBoundaries(deps: BoundaryDeps): JobHandler {
     const leadMs = leadOf(deps, instantMs);
     // More may be affected at that time, or come to be known.
     if (leftMs > leadMs) return { kind: 'again', atMs: Math.min(instantMs - leadMs, clock.now() + CHECK_AGAIN_MS) };
+    if (leftMs > LEFT_TO_LEADER_MS && !leaderLease.isHeld())
+      return { kind: 'again', atMs: clock.now() + OFFER_AGAIN_MS };
     const { affected, unknown } = await projectsAt(deps, instantMs);
     const request = clock.now() < instantMs ? requestBoundaryReconcile : requestReconcile;
     const known = sent.get(instantMs);
@@ -119,6 +129,7 @@ async function projectsAt(deps: BoundaryDeps, instantMs: number): Promise<{ affe
     const input = { policies, compute, baseline, trials, holds: overrides.holds };
     if (!isBoundary(input, instantMs)) continue;
     const wanted = changesOf(decide({ ...input, instantMs }), compute);
+    if (wanted.length === 0 && isOpeningOfHerd(deps, compute.account, instantMs)) continue;
     const [rank = LAST] = wanted.map((change) => rankOf(change, compute)).toSorted(compareRanks);
     const before = affected.get(projectId);
     affected.set(projectId, before && compareRanks(before, rank) <= 0 ? before : rank);
@@ -128,6 +139,13 @@ async function projectsAt(deps: BoundaryDeps, instantMs: number): Promise<{ affe
     affected: [...affected].toSorted(([, a], [, b]) => compareRanks(a, b)).map(([projectId]) => projectId),
     unknown: [...known].filter((projectId) => !evaluated.has(projectId)),
   };
+}
+
+/** True where windows open for which computes were raised in waves before: one that is as it should be costs no request, if the list shows changes. */
+function isOpeningOfHerd({ fleet, rules }: BoundaryDeps, account: string, instantMs: number): boolean {
+  const { readyWaves } = rules.current.policies;
+  const isOpening = readyWaves.some((one) => one.account === account && one.opensAtMs === instantMs);
+  return isOpening && fleet.listShowsChanges.get(account) === true;
 }
 
 function describeJob({ queue, id }: Job): string {

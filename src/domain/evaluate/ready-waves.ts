@@ -144,7 +144,10 @@ const LISTS_A_MINUTE = 8;
 const PROJECTS_OF_LIST = 400;
 
 /** What the limits leave for changes by account, while lists of its projects confirm what was read of them. */
-export function limitsBesideLists(limits: RateLimits, computes: Iterable<Compute>): (account: string) => RateLimits {
+export function limitsBesideLists(
+  limits: RateLimits,
+  computes: Iterable<Pick<Compute, 'account' | 'projectId'>>,
+): (account: string) => RateLimits {
   const projects = new Map<string, Set<string>>();
   for (const { account, projectId } of computes) {
     projects.set(account, (projects.get(account) ?? new Set()).add(projectId));
