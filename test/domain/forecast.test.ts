@@ -146,7 +146,7 @@ describe('a forecast', () => {
     const subjects = [{ compute: aCompute() }];
     for (const toMs of [MONDAY, MONDAY - DAY]) {
       expect(forecastFleet({ policies: compiled(aSchedule()), subjects, fromMs: MONDAY, toMs })).toEqual([
-        { segments: [], cuHours: { low: 0, high: 0 }, resizes: [] },
+        { segments: [], cuHours: { low: 0, high: 0 }, resizes: [], frozen: [] },
       ]);
     }
   });

@@ -5,7 +5,7 @@ import { holdBack, limitsRestarts } from '../../src/domain/forecast/hold-back.ts
 import type { PartialDisruption } from '../../src/domain/policy/disruption.ts';
 import type { SchedulePolicy } from '../../src/domain/policy/kinds/schedule.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
-import { aCompute, aHold, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
+import { aCompute, aFreeze, aHold, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
 
 const MINUTE = 60_000;
 const SMALL = { minCu: 0.25, maxCu: 0.25 };
@@ -104,6 +104,57 @@ describe('changes that at_most holds back', () => {
     expect(raisesOf(foreseen(others, {}, already)).sort()).toEqual(
       ['1 after 26', '3 after -480', '3 after 16', '3 after 6'].sort(),
     );
+  });
+
+  it('count a restart of which no policy is stored for each policy that selects the compute', () => {
+    const fleet = fleetOf(10).map(
+      (subject, index): ForecastSubject =>
+        index < 3
+          ? {
+              compute: aCompute({ ...subject.compute, minCu: 1, maxCu: 4 }),
+              lastDisruption: { atMs: EIGHT - 4 * MINUTE, lowered: false },
+            }
+          : subject,
+    );
+    const already = morning({ atMost: AT_MOST }, { otherwise: 'leave' });
+    expect(raisesOf(foreseen(fleet, {}, already))).toEqual(['1 after 26', '3 after -480', '3 after 16', '3 after 6']);
+  });
+
+  it('are a share of those that the policy selects at that time, not of those that are too young', () => {
+    const fleet = fleetOf(10).map((subject, index): ForecastSubject => {
+      const createdAtMs = index < 5 ? 0 : EIGHT - 45 * MINUTE;
+      return { compute: { ...subject.compute, createdAtMs } };
+    });
+    const old = morning({ atMost: AT_MOST }, { select: { projects: ['*'], minAgeMs: 60 * MINUTE } });
+    // One of five within ten minutes, and from a quarter past eight on three of ten.
+    expect(raisesOf(foreseen(fleet, {}, old))).toEqual(
+      ['1 after 0', '1 after 10', '2 after 15', '1 after 20', '2 after 25', '1 after 30', '2 after 35'].sort(),
+    );
+  });
+
+  describe('while sizes are frozen', () => {
+    const tenth = morning({ atMost: { ...AT_MOST, share: 0.2 } });
+    const untilNoon = { at: [aWindow({ startMinute: 485, endMinute: 720 })] };
+    const twoAfter = (...minutes: number[]) => minutes.map((minute) => `2 after ${minute}`).sort();
+
+    it('wait until the freeze ends', () => {
+      const forecasts = foreseen(fleetOf(10), {}, tenth, aFreeze(untilNoon));
+      expect(raisesOf(forecasts)).toEqual(twoAfter(0, 240, 250, 260, 270));
+    });
+
+    it('are made if they raise and the freeze allows that', () => {
+      const forecasts = foreseen(fleetOf(10), {}, tenth, aFreeze({ ...untilNoon, allowRaise: true }));
+      expect(raisesOf(forecasts)).toEqual(twoAfter(0, 10, 20, 30, 40));
+    });
+
+    it('wait for a hold that freezes, and others come before them', () => {
+      const held = fleetOf(10).map((subject, index): ForecastSubject => {
+        const { computeId } = subject.compute;
+        const until = { createdAtMs: EIGHT + 5 * MINUTE, expiresAtMs: EIGHT + 60 * MINUTE };
+        return index < 4 ? subject : { ...subject, holds: [aHold({ computeId, freeze: true, ...until })] };
+      });
+      expect(raisesOf(foreseen(held, {}, tenth))).toEqual(twoAfter(0, 10, 60, 70, 80));
+    });
   });
 
   it('are never made if something else is wanted before', () => {

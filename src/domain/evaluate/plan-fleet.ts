@@ -2,7 +2,7 @@ import { type Compute, type ComputeSettings, settingsOf } from '../compute/compu
 import type { ConnectionProfile } from '../connections/connection-profile.ts';
 import type { ConnectionHistory } from '../connections/connections.ts';
 import type { Change } from '../plan/change.ts';
-import { atMostAllowed, atOnceAllowed } from '../plan/gates/disruption.ts';
+import { atMostAllowed, atOnceAllowed, countsFor } from '../plan/gates/disruption.ts';
 import { hasOperationRunning } from '../plan/gates/earlier-writes.ts';
 import { type Action, inOrderOfWriting, type Plan } from '../plan/plan.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
@@ -135,6 +135,7 @@ export function countRestarts(
   nowMs: number,
   known: readonly CountedCompute[],
 ): RestartCount {
+  const indexOf = new Map(policies.set.policies.map(({ name }, index) => [name, index]));
   const restarting = new Map<string, Set<string>>();
   const selected = new Map<string, number>();
   const place = (policy: string, computeId: string) => {
@@ -144,20 +145,17 @@ export function countRestarts(
     for (const { policy } of record.openOperations) if (policy !== undefined) place(policy, compute.computeId);
   }
   const selectedBy = (name: string): number | undefined => {
-    const index = policies.set.policies.findIndex((policy) => policy.name === name);
-    if (index < 0) return undefined;
+    const index = indexOf.get(name);
+    if (index === undefined) return undefined;
     const many = selected.get(name) ?? known.filter(({ compute }) => policies.selects(index, compute, nowMs)).length;
     selected.set(name, many);
     return many;
   };
-  /** As the daemons count: those that the policy itself has disturbed. Older records don't say by which: then those that it selects count. */
   const disturbedSince = (name: string, sinceMs: number): string[] => {
-    const index = policies.set.policies.findIndex((policy) => policy.name === name);
-    return known.flatMap(({ compute, record: { lastDisruption: last } }) => {
-      if (!last || last.atMs <= sinceMs) return [];
-      const isOwn = last.policy === undefined ? policies.selects(index, compute, nowMs) : last.policy === name;
-      return isOwn ? [compute.computeId] : [];
-    });
+    const index = indexOf.get(name) ?? -1;
+    return known.flatMap(({ compute, record: { lastDisruption: last } }) =>
+      last && last.atMs > sinceMs && countsFor(policies, index, { compute, last }) ? [compute.computeId] : [],
+    );
   };
   return {
     isFull(computeId, policy, share) {

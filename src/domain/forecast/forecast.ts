@@ -4,7 +4,7 @@ import { type ComputeSettings, hasSettings } from '../compute/compute.ts';
 import { type CuSeconds, cuHours, foreseenCuSeconds } from '../compute/cost.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import { type Company, type ForecastSubject, sortAlike } from './alike.ts';
-import { type Resize, type Segment, startWalk } from './walk.ts';
+import { type FrozenSpan, type Resize, type Segment, startWalk } from './walk.ts';
 
 export interface Forecast {
   /** They tile the time asked for; neighbours differ in a value. */
@@ -12,6 +12,8 @@ export interface Forecast {
   cuHours: CuSeconds;
   /** Every change of the size since it was known what the compute has, also before the time asked for. */
   resizes: readonly Resize[];
+  /** When its size must not be changed, from the same time on. */
+  frozen: readonly FrozenSpan[];
 }
 
 /** A stretch of time, milliseconds since the epoch. */
@@ -27,7 +29,7 @@ export interface Asked extends Span {
   knownAtMs?: number | undefined;
 }
 
-const NOTHING: Forecast = { segments: [], cuHours: { low: 0, high: 0 }, resizes: [] };
+const NOTHING: Forecast = { segments: [], cuHours: { low: 0, high: 0 }, resizes: [], frozen: [] };
 
 /** The forecast of one compute; {@link forecastFleet} says more, and is faster for several. */
 export function forecast(input: ForecastSubject & Asked & { policies: CompiledPolicies }): Forecast {
@@ -47,12 +49,12 @@ export function forecastFleet(
   const forecasts = subjects.map(() => NOTHING);
   if (toMs <= fromMs) return forecasts;
   for (const company of sortAlike({ ...input, fromMs: Math.min(knownAtMs, fromMs) })) {
-    for (const { segments, resizes, members } of walkTogether(company, { fromMs, toMs })) {
+    for (const { segments, members, ...walked } of walkTogether(company, { fromMs, toMs })) {
       const used = cuHoursOf(segments);
       for (const index of members) {
         // A disabled compute can't be woken by anyone.
         const disabled = subjects[index]?.compute.disabled === true;
-        forecasts[index] = { segments, cuHours: disabled ? NOTHING.cuHours : used, resizes };
+        forecasts[index] = { segments, cuHours: disabled ? NOTHING.cuHours : used, ...walked };
       }
     }
   }
@@ -72,6 +74,7 @@ function walkTogether({ policies, instants, alike }: Company, span: Span) {
   return walks.map(({ walk }, index) => ({
     segments: walk.segmentsIn(span),
     resizes: walk.resizes,
+    frozen: walk.frozen,
     members: alike[index]?.members ?? [],
   }));
 }

@@ -1,10 +1,11 @@
 /** Forecasts in which changes come later that `disruption.at_most` holds back. Pure; instants are milliseconds since the epoch. */
 import { hasSettings, type Size, sameSize } from '../compute/compute.ts';
 import { isRaise } from '../plan/change.ts';
-import { atMostAllowed } from '../plan/gates/disruption.ts';
+import { atMostAllowed, countsFor } from '../plan/gates/disruption.ts';
 import { compareRanks, rankOf } from '../plan/plan.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import { type AtMost, type PartialDisruption, resolveDisruption } from '../policy/disruption.ts';
+import { ascending } from '../sorted.ts';
 import type { ForecastSubject } from './alike.ts';
 import { cuHoursOf, type Forecast } from './forecast.ts';
 import type { Resize, Segment } from './walk.ts';
@@ -34,7 +35,7 @@ export function limitsRestarts({ set }: CompiledPolicies, disruption?: PartialDi
 
 /**
  * The same forecasts, with the changes of sizes as they come if all computes are awake: in the order of writing, and of each policy no more
- * within the time of its `at_most` than a daemon makes. What waits for sleep restarts nobody, and so is not held back.
+ * within the time of its `at_most` than a daemon makes, and none while it is frozen. What waits for sleep restarts nobody, and so is not held back.
  */
 export function holdBack<F extends Forecast>(
   forecasts: readonly F[],
@@ -89,7 +90,13 @@ function followRate(forecasts: readonly Forecast[], fleet: RatedFleet): Outcome[
     if (before) outcomes.push({ ...before, madeAtMs: undefined });
     waiting.set(one.index, one);
   };
+  /** When the freeze ends that forbids a change now; undefined if none does. */
+  const frozenUntil = ({ index, resize: { size } }: Wanted, nowMs: number): number | undefined => {
+    const span = forecasts[index]?.frozen.find(({ fromMs, toMs }) => fromMs <= nowMs && nowMs < toMs);
+    return span?.allowRaise && isRaise(has[index] ?? size, size) ? undefined : span?.toMs;
+  };
   const make = (one: Wanted, nowMs: number) => {
+    if (frozenUntil(one, nowMs) !== undefined) return;
     if (!rate.take(one, has[one.index] ?? one.resize.size, nowMs)) return;
     waiting.delete(one.index);
     has[one.index] = one.resize.size;
@@ -102,7 +109,9 @@ function followRate(forecasts: readonly Forecast[], fleet: RatedFleet): Outcome[
       next += 1;
     }
     for (const one of inOrder([...waiting.values()], has)) make(one, nowMs);
-    nowMs = Math.min(wanted[next]?.resize.atMs ?? fleet.toMs, rate.nextFreeAfter(waiting.values(), nowMs));
+    let nextMs = Math.min(wanted[next]?.resize.atMs ?? fleet.toMs, rate.nextFreeAfter(waiting.values(), nowMs));
+    for (const one of waiting.values()) nextMs = Math.min(nextMs, frozenUntil(one, nowMs) ?? nextMs);
+    nowMs = nextMs;
   }
   return [...outcomes, ...[...waiting.values()].map((one) => ({ ...one, madeAtMs: undefined }))];
 }
@@ -120,7 +129,7 @@ function inOrder(waiting: readonly Wanted[], has: readonly Size[]): Wanted[] {
 /** Of each policy, which computes it has restarted within the time of its limit, and until when they count. */
 function createRate({ policies, subjects, disruption }: RatedFleet) {
   const taken = new Map<string, Map<number, number>>();
-  const selected = new Map<string, number>();
+  const oldEnoughAt = new Map<string, number[]>();
   const takenBy = (name: string, nowMs: number) => {
     const places = taken.get(name) ?? new Map<number, number>();
     for (const [index, untilMs] of places) if (untilMs <= nowMs) places.delete(index);
@@ -128,15 +137,26 @@ function createRate({ policies, subjects, disruption }: RatedFleet) {
     return places;
   };
   const selectedBy = (name: string, nowMs: number) => {
-    const place = policies.set.policies.findIndex((policy) => policy.name === name);
-    const many = selected.get(name) ?? subjects.filter(({ compute }) => policies.selects(place, compute, nowMs)).length;
-    selected.set(name, many);
-    return many;
+    const instants = oldEnoughAt.get(name) ?? instantsOf(name);
+    oldEnoughAt.set(name, instants);
+    return instants.findLastIndex((ms) => ms <= nowMs) + 1;
   };
-  for (const [index, { lastDisruption: last }] of subjects.entries()) {
-    const policy = policies.set.policies.find(({ name }) => name === last?.policy);
-    const limit = policy && limitOf(policy, disruption);
-    if (last && policy && limit) takenBy(policy.name, 0).set(index, last.atMs + limit.windowMs);
+  /** From when on the policy selects each of its computes, ascending. */
+  const instantsOf = (name: string): number[] => {
+    const place = policies.set.policies.findIndex((policy) => policy.name === name);
+    const minAgeMs = policies.set.policies[place]?.select.minAgeMs ?? 0;
+    return subjects
+      .filter(({ compute }) => policies.selects(place, compute, Number.POSITIVE_INFINITY))
+      .map(({ compute }) => compute.createdAtMs + minAgeMs)
+      .sort(ascending);
+  };
+  for (const [place, policy] of policies.set.policies.entries()) {
+    const limit = limitOf(policy, disruption);
+    if (!limit) continue;
+    for (const [index, { compute, lastDisruption: last }] of subjects.entries()) {
+      if (!last || !countsFor(policies, place, { compute, last })) continue;
+      takenBy(policy.name, 0).set(index, last.atMs + limit.windowMs);
+    }
   }
   return {
     /** False if it must wait; else its place is taken, if it needs one. */

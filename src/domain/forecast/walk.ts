@@ -31,10 +31,20 @@ export interface Resize {
   policy?: Pick<Policy, 'name' | 'priority' | 'disruption'> | undefined;
 }
 
+/** A stretch of time in which sizes are not changed. Milliseconds since the epoch. */
+export interface FrozenSpan {
+  fromMs: number;
+  /** Up to but not including; infinity while no end was passed through. */
+  toMs: number;
+  allowRaise: boolean;
+}
+
 /** One compute on its way through time. */
 export interface Walk {
   /** Those that were passed through, ascending. */
   readonly resizes: readonly Resize[];
+  /** Those that were passed through, ascending, by freezes and by holds. */
+  readonly frozen: readonly FrozenSpan[];
   /** Goes on to an instant at which a decision may change; instants must ascend. */
   step(instantMs: number): void;
   /** What was passed through, as far as it is in this time. */
@@ -48,10 +58,13 @@ export function startWalk(policies: CompiledPolicies, { holds, ...subject }: For
   const compute = { ...subject.compute };
   const passed: (ComputeSettings & { fromMs: number; deciders: Set<string> })[] = [];
   const resizes: Resize[] = [];
+  const frozen: FrozenSpan[] = [];
   return {
     resizes,
+    frozen,
     step(instantMs) {
       const decision = decide({ policies, compute, baseline, trials, instantMs, holds });
+      noteFreeze(frozen, freezeOf(decision), instantMs);
       const { minCu, maxCu } = compute;
       Object.assign(compute, changesOf(decision, compute));
       if (!sameSize(compute, { minCu, maxCu })) resizes.push(resizeOf(decision, compute, instantMs));
@@ -73,14 +86,25 @@ export function startWalk(policies: CompiledPolicies, { holds, ...subject }: For
 }
 
 /** What is written: all that is enforced, unless it is frozen; then at most a raise. */
-function changesOf({ enforced, freezes, holds }: Decision, compute: Compute): Partial<ComputeSettings> {
-  const { size, suspendTimeoutSeconds } = enforced;
-  if (holds.some(({ freeze }) => freeze)) return {};
-  if (freezes.length > 0) {
-    const raised = size !== null && freezes.every(({ allowRaise }) => allowRaise) && isRaise(compute, size);
-    return raised ? size : {};
-  }
+function changesOf(decision: Decision, compute: Compute): Partial<ComputeSettings> {
+  const { size, suspendTimeoutSeconds } = decision.enforced;
+  const freeze = freezeOf(decision);
+  if (freeze) return size !== null && freeze.allowRaise && isRaise(compute, size) ? size : {};
   return { ...size, ...(suspendTimeoutSeconds !== null && { suspendTimeoutSeconds }) };
+}
+
+function freezeOf({ freezes, holds }: Decision): Pick<FrozenSpan, 'allowRaise'> | undefined {
+  if (holds.some(({ freeze }) => freeze)) return { allowRaise: false };
+  return freezes.length > 0 ? { allowRaise: freezes.every(({ allowRaise }) => allowRaise) } : undefined;
+}
+
+/** Ends the last span, or begins one, where that changes. */
+function noteFreeze(frozen: FrozenSpan[], freeze: ReturnType<typeof freezeOf>, instantMs: number): void {
+  const last = frozen.at(-1);
+  const open = last?.toMs === Number.POSITIVE_INFINITY ? last : undefined;
+  if (open?.allowRaise === freeze?.allowRaise) return;
+  if (open) open.toMs = instantMs;
+  if (freeze) frozen.push({ ...freeze, fromMs: instantMs, toMs: Number.POSITIVE_INFINITY });
 }
 
 function resizeOf({ enforcedDeciders }: Decision, { minCu, maxCu }: Compute, atMs: number): Resize {

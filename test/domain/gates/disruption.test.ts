@@ -205,6 +205,7 @@ describe('cooldown', () => {
 describe('the budget at once', () => {
   it('is a share of the computes of a policy, rounded down, and five at least', () => {
     expect([0, 50, 59, 60, 100].map((selected) => atOnceAllowed(selected, 0.1))).toEqual([5, 5, 5, 6, 10]);
+    expect([0.29, 0.57].map((share) => atOnceAllowed(100, share))).toEqual([29, 57]);
   });
 
   it('holds what would restart one more', () => {
@@ -234,6 +235,7 @@ describe('the limit of restarts within a time', () => {
 
   it('is a share of the computes of a policy, rounded down, and one at least', () => {
     expect([0, 3, 4, 10, 99].map((selected) => atMostAllowed(selected, limited.atMost))).toEqual([1, 1, 1, 3, 29]);
+    expect([0.29, 0.57].map((share) => atMostAllowed(100, { share, windowMs: 1 }))).toEqual([29, 57]);
   });
 
   it('holds what would restart one more, where the policy has such a limit', () => {

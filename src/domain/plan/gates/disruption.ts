@@ -1,6 +1,8 @@
-import type { FieldGroup } from '../../compute/compute.ts';
+import type { Compute, FieldGroup } from '../../compute/compute.ts';
 import { formatDuration } from '../../compute/settings-text.ts';
+import type { CompiledPolicies } from '../../policy/compiled-policies.ts';
 import { type AtMost, type DisruptionRule, type Moment, resolveDisruption } from '../../policy/disruption.ts';
+import type { ComputeRecord } from '../../records/compute-record.ts';
 import { isoInstant } from '../../time/instants.ts';
 import type { Gate, GateInput, Held } from './gate.ts';
 
@@ -84,9 +86,14 @@ const FEWEST_AT_ONCE = 5;
 /** When to ask again for a place, in milliseconds. */
 const NEXT_ASK_MS = 5_000;
 
+/** Shares are fractions such as 0.29, of which 100 times is a little less than 29. */
+function wholeShare(selected: number, share: number): number {
+  return Math.floor(selected * share + 1e-9);
+}
+
 /** How many computes of a policy may be disturbed at once, of those that it selects. */
 export function atOnceAllowed(selected: number, share: number): number {
-  return Math.max(FEWEST_AT_ONCE, Math.floor(selected * share));
+  return Math.max(FEWEST_AT_ONCE, wholeShare(selected, share));
 }
 
 /** Only so many computes of a policy are disturbed at once, over all daemons. What is urgent does not wait. */
@@ -100,7 +107,20 @@ export const atOnce: Gate = ({ change, nowMs, disruption, isAtOnceFull }) => {
 
 /** How many computes of a policy may be disturbed within the time of its `at_most`, of those that it selects: one always may. */
 export function atMostAllowed(selected: number, { share }: AtMost): number {
-  return Math.max(1, Math.floor(selected * share));
+  return Math.max(1, wholeShare(selected, share));
+}
+
+/**
+ * True if a restart counts for the limit of the policy at this place: one that it made. Older records don't say which policy it was: then
+ * it counts for each that selected the compute.
+ */
+export function countsFor(
+  policies: CompiledPolicies,
+  policyIndex: number,
+  { compute, last }: { compute: Compute; last: NonNullable<ComputeRecord['lastDisruption']> },
+): boolean {
+  if (last.policy === undefined) return policies.selects(policyIndex, compute, last.atMs);
+  return policies.set.policies[policyIndex]?.name === last.policy;
 }
 
 /** As policies write it: `30% in 10m`. */
