@@ -104,6 +104,8 @@ describe('a rate of restarts', () => {
     expect(lintsIn(mornings('10% in 10m'))).toEqual([]);
     // A raise that waits for sleep restarts nobody, nor does the lowering after it.
     expect(lintsIn(mornings('10% in 1h', ', raise: { when: idle }')).join()).not.toContain('restart-rate');
+    const raise = { when: 'idle', atDeadline: 'apply' } as const;
+    expect(lintsIn(mornings('10% in 1h'), { disruption: { raise } }).join()).not.toContain('restart-rate');
   });
 
   it('is found where it allows less than one of the computes that there are', () => {

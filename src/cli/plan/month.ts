@@ -1,6 +1,7 @@
 import type { Planning } from '../../compose/planning.ts';
-import { settingsOf } from '../../domain/compute/compute.ts';
+import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
 import { formatUsd } from '../../domain/compute/cost.ts';
+import type { ForecastSubject } from '../../domain/forecast/alike.ts';
 import { either, expectedCuHours } from '../../domain/forecast/expected.ts';
 import { unchangedUse } from '../../domain/forecast/forecast.ts';
 import type { Settings } from '../../settings.ts';
@@ -12,20 +13,26 @@ const WEEK_MS = 7 * 86_400_000;
 
 /** What the policies cost or save a month against leaving the computes of the plan as they are, in one line: from the week after it. */
 export async function planMonth(
-  { plan, policies, situation, projects }: Pick<Planning, 'plan' | 'policies' | 'situation' | 'projects'>,
+  { plan, situation, projects }: Pick<Planning, 'plan' | 'situation' | 'projects'>,
   { settings, ...files }: { settings: Settings; usageFile: string | undefined; fleetFile: string | undefined },
 ): Promise<string> {
-  const { computes, records = new Map(), baselines = new Map(), holds = [], nowMs } = situation;
+  const { policies, computes, records = new Map(), baselines = new Map(), holds = [], nowMs } = situation;
   if (plan.computes.length === 0) return 'A month: no computes.';
   const profiles = await readUsageProfiles({ settings, ...files, computes, projects, nowMs });
   const span = { fromMs: nowMs, toMs: nowMs + WEEK_MS };
-  const subjects = plan.computes.map(({ compute }) => ({
-    compute,
-    baseline: records.get(compute.computeId)?.baseline ?? baselines.get(compute.computeId),
-    trials: records.get(compute.computeId)?.trials,
-    holds: holds.filter(({ computeId }) => computeId === compute.computeId),
-  }));
-  const after = foresee({ ...span, policies, subjects, pricing: settings, profiles });
+  const subjectOf = (compute: Compute): ForecastSubject => {
+    const {
+      baseline = baselines.get(compute.computeId),
+      trials,
+      lastDisruption,
+    } = records.get(compute.computeId) ?? {};
+    return { compute, baseline, trials, lastDisruption, holds };
+  };
+  const subjects = plan.computes.map(({ compute }) => subjectOf(compute));
+  const after = foresee({
+    ...{ ...span, policies, subjects, fleet: computes.map(subjectOf) },
+    ...{ disruption: settings.disruption, pricing: settings, profiles },
+  });
   const before = after.map((outlook, index): Outlook => {
     const now = settingsOf(outlook.compute);
     const had = either(now, subjects[index]?.baseline ?? now);

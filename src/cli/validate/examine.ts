@@ -53,6 +53,7 @@ export async function examine(paths: readonly string[], flags: ValidateFlags): P
     nowMs,
     plans: plansOf(settings),
     profiles: new Map(settings?.accounts.map(({ name, profile }) => [name, profile])),
+    disruption: settings?.disruption,
     ...(isWhole && { fleet: fleet.computes }),
   });
   const examined = {

@@ -1,6 +1,7 @@
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { AccountPlan } from '../../domain/compute/cost.ts';
 import type { ConnectionProfile } from '../../domain/connections/connection-profile.ts';
+import type { PartialDisruption } from '../../domain/policy/disruption.ts';
 import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
 import { byPlace } from '../parse.ts';
 import type { PolicyProblem } from '../problem.ts';
@@ -79,6 +80,8 @@ export interface LintInput {
   plans?: ReadonlyMap<string, AccountPlan>;
   /** How many connections a size gives, by account, as far as the settings are known. */
   profiles?: ReadonlyMap<string, ConnectionProfile>;
+  /** Of the settings, as far as they are known. */
+  disruption?: PartialDisruption | undefined;
   /** Where counts of connections come from, by name. */
   sources?: PolicySet['sources'];
   /** How much may be looked at, see {@link LINT_STEPS}. */
@@ -111,6 +114,7 @@ function contextOf(input: LintInput, budget: Budget): LintContext {
     weekSpans: createWeekSpans(period),
     plans: input.plans ?? new Map(),
     profiles: input.profiles ?? new Map(),
+    disruption: input.disruption,
     sources: input.sources ?? new Map(),
     written: ({ name }) => places.get(name),
   };

@@ -64,7 +64,7 @@ function timesOf(policy: Policy): (readonly TimeSpec[])[] {
 
 /** What waits for sleep restarts nobody. A window is taken to raise, and its end to lower. */
 function* changesOf(specs: readonly TimeSpec[], policy: Policy, context: LintContext): Iterable<Stretch> {
-  const { raise, lower } = resolveDisruption(policy.disruption);
+  const { raise, lower } = resolveDisruption(policy.disruption, context.disruption);
   const isRestart = policy.kind === 'restart';
   const times = context.openings.of(specs);
   let openMs = times.nextStartAfter(context.nowMs);

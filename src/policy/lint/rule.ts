@@ -1,6 +1,7 @@
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { AccountPlan } from '../../domain/compute/cost.ts';
 import type { ConnectionProfile } from '../../domain/connections/connection-profile.ts';
+import type { PartialDisruption } from '../../domain/policy/disruption.ts';
 import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
 import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
 import type { TimeSpec } from '../../domain/time/time-spec.ts';
@@ -66,6 +67,8 @@ export interface LintContext extends Period {
   plans: ReadonlyMap<string, AccountPlan>;
   /** How many connections a size gives, by account. */
   profiles: ReadonlyMap<string, ConnectionProfile>;
+  /** Of the settings, as far as they are known: what holds where a policy says nothing. */
+  disruption: PartialDisruption | undefined;
   sources: PolicySet['sources'];
   /** A policy as it stands in its file; undefined for one that was not read from a file. */
   written(policy: Policy): WrittenPolicy | undefined;
