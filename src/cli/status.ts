@@ -63,7 +63,8 @@ export function describeStatus(status: Status): string[] {
   ];
 }
 
-function daemonLines({ source, mode, set_hash, revision, policies, computes, readiness, daemons }: Status): string[] {
+function daemonLines(status: Status): string[] {
+  const { source, mode, set_hash, revision, policies, computes, unread_projects, readiness, daemons } = status;
   const counts = Object.entries(computes).map(([name, count]) => `${count} ${name}`);
   const set =
     set_hash === null ? [] : [`policy set: ${set_hash.slice(0, 12)}${revision === null ? '' : `, ${revision}`}`];
@@ -75,10 +76,16 @@ function daemonLines({ source, mode, set_hash, revision, policies, computes, rea
     ...[...new Set((daemons ?? []).flatMap((one) => one.staged))].map((message) => `staged: ${message}`),
     ...set,
     ...(policies === null ? [] : [`policies: ${policies.map(({ name }) => name).join(', ') || 'none'}`]),
-    `computes: ${counts.join(', ') || 'none'}`,
+    `computes: ${counts.join(', ') || 'none'}${unreadText(unread_projects)}`,
     ...(readiness?.ready ? ['ready'] : []),
     ...bad.map(({ name, message }) => `not ready: ${name}: ${message}`),
   ];
+}
+
+/** Of a daemon that has just started; one of an older version does not tell. */
+function unreadText(unread: Status['unread_projects'] | undefined): string {
+  if (!unread) return '';
+  return unread === 1 ? '; 1 project is not read yet' : `; ${unread} projects are not read yet`;
 }
 
 /** One line for all receivers, and what to do. */

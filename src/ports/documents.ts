@@ -191,6 +191,8 @@ export interface StatusDocument {
   policies: { name: string; kind: string; mode: string; owner: string | null }[] | null;
   /** How many by status; of a store only `known` and `degraded`. */
   computes: Record<string, number>;
+  /** Projects that are listed and were not read yet, as after a start; null of a store. */
+  unread_projects: number | null;
   /** What waits, by the gate that holds it. */
   waiting: { reason: string; computes: number }[];
   holds: readonly HoldDocument[];

@@ -3,6 +3,7 @@ import { StatusQuery } from '../../src/adapters/http/api/bodies.ts';
 import type { OperatorParts } from '../../src/app/operator/parts.ts';
 import { status } from '../../src/app/operator/status.ts';
 import { keepSummary } from '../../src/app/usage/cost-summary.ts';
+import { describeStatus } from '../../src/cli/status.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import type { CostsDocument } from '../../src/ports/documents.ts';
 import { aCompute, aHold, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
@@ -33,7 +34,10 @@ const parts = {
     projectIds: async () => [],
   },
   daemon: {
-    fleet: { evaluatedComputes: () => evaluated, known: () => undefined, evaluatedCompute: () => undefined },
+    fleet: {
+      ...{ evaluatedComputes: () => evaluated, known: () => undefined, evaluatedCompute: () => undefined },
+      ...{ projectIds: () => ['p-web-eu', 'p-new'], cachedProject: (id: string) => (id === 'p-new' ? undefined : {}) },
+    },
     ...{ mode: 'enforce', policies: () => policies, owners: () => [['web-us', 'ann']], revision: () => undefined },
     ...{ staged: () => [], policyProblems: () => [], readiness: async () => ({ ready: true, checks: [] }) },
   },
@@ -86,4 +90,11 @@ it('can not be of some where no daemon knows whose they are', async () => {
 
 it.each(['{', '{}', '{"project":["x"]}', '7'])('refuses a selector that is none: %s', (select) => {
   expect(StatusQuery.safeParse({ select }).success).toBe(false);
+});
+
+it('says how many projects are listed, and not read yet', async () => {
+  const found = await status(parts);
+  expect(found.ok && describeStatus(found.value)).toContainEqual(
+    expect.stringMatching(/^computes: .*; 1 project is not read yet$/),
+  );
 });

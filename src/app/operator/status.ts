@@ -76,6 +76,7 @@ async function ofDaemon(
     revision: daemon.revision() ?? null,
     policies: set.policies.map(({ name, kind, mode, owner = null }) => ({ name, kind, mode, owner })),
     computes: countStatuses(daemon, frozenBy(freezes, nowMs)),
+    unread_projects: daemon.fleet.projectIds().filter((id) => !daemon.fleet.cachedProject(id)).length,
     waiting: countWaiting(daemon),
     unmet_headroom: unmetOf(daemon),
     manual_changes: manualChangesOf(daemon),
@@ -104,6 +105,7 @@ async function ofStore(
     waiting: first?.waiting ?? [],
     unmet_headroom: first?.unmet_headroom ?? null,
     ...{ policies: null, staged: null, staged_teams: [], policy_problems: null, manual_changes: null, readiness: null },
+    unread_projects: null,
     daemons,
   };
 }

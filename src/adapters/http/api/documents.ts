@@ -192,6 +192,7 @@ export const Status: z.ZodType<StatusDocument> = z
     revision: text.nullable(),
     policies: z.array(z.object({ name: text, kind: text, mode: text, owner: text.nullable() })).nullable(),
     computes: z.record(text, z.number()),
+    unread_projects: z.number().nullable(),
     waiting: z.array(z.object({ reason: text, computes: z.number() })),
     holds: z.array(Hold),
     freezes: z.array(Freeze),
