@@ -11,7 +11,7 @@ const MOST_TICKS = 14;
 
 export interface Tick {
   ms: number;
-  /** `06:00`; at midnight the date, with the weekday where a day has a line of its own. */
+  /** `06:00`, and at midnight `Mon 2`; `Mon 2 Mar` where each day has one line, and `2 Mar` where days have none. */
   text: string;
 }
 

@@ -38,7 +38,9 @@ export async function firstFindings(
   const findings = recommend(recommendFacts(settings, past.computes, { policies: await readablePolicies(settings) }), {
     holidaysOf,
   });
-  return { findings: firstOf(findings), plan: past.computes.find(({ plan }) => plan)?.plan };
+  const plans = new Set(past.computes.flatMap(({ plan }) => plan ?? []));
+  // The settings have one for all.
+  return { findings: firstOf(findings), plan: plans.size === 1 ? [...plans][0] : undefined };
 }
 
 /** Those that may save most. */

@@ -7,8 +7,8 @@ const MOST_LOSSES = 50;
 const SEED = 1;
 
 /**
- * Whether something is gained in 95 % of {@link RESAMPLES}: gainOf gets the sums of each figure over as many days as there are, drawn with
- * replacement. All days have the same figures. Ends as soon as nothing can change the answer.
+ * Whether something is gained in 95 % of {@link RESAMPLES}: draws as many days as there are, with replacement, and gives `gainOf` the sum of
+ * each figure over them. All days have the same figures. Ends as soon as nothing can change the answer.
  */
 export function isSureGain(days: readonly ArrayLike<number>[], gainOf: (sums: Float64Array) => number): boolean {
   const many = days.length;
@@ -45,10 +45,4 @@ function timesDrawn(days: number): Uint16Array {
   }
   drawn = { days, times };
   return times;
-}
-
-/** The standard deviation of a sum over days, if as many were drawn again: each draw has the variance Σ (value - mean)² / days. */
-export function deviationOfSum(byDay: readonly number[]): number {
-  const mean = byDay.reduce((sum, value) => sum + value, 0) / byDay.length;
-  return Math.sqrt(byDay.reduce((sum, value) => sum + (value - mean) ** 2, 0));
 }

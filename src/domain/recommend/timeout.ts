@@ -2,7 +2,7 @@ import type { Range } from '../awake/causes.ts';
 import type { AwakeHistory, AwakeInterval } from '../awake/intervals.ts';
 import type { AccountPlan } from '../compute/cost.ts';
 import { pausesWithin } from './pauses.ts';
-import { deviationOfSum, isSureGain } from './resample.ts';
+import { isSureGain } from './resample.ts';
 import { areMemoryless, gapsOf, type Outcome, replay, type Visits, visitsUnder } from './visits.ts';
 
 /**
@@ -16,11 +16,18 @@ const CANDIDATES_SECONDS = [60, 120, 180, 300, 600, 900, 1200, 1800, 2700, 3600]
 
 const LEAST_GAPS = 20;
 const LEAST_DAYS = 7;
-/**
- * What fluctuates as much in the month to come as in the past is within so many deviations in 99.999 % of cases: 5.16 (Student, 27
- * degrees of freedom: a month of days) × √2. So of a thousand computes all keep their promise in 99 of 100 months.
- */
-const DEVIATIONS = 7.29;
+/** The shortest month: it fluctuates most. */
+const MONTH_DAYS = 28;
+/** From so many known days on, the quantile at 99.999 % of Student's t distribution, for one degree of freedom less. */
+const T_QUANTILES = [
+  [LEAST_DAYS, 12.032],
+  [10, 8.102],
+  [14, 6.501],
+  [21, 5.543],
+  [28, 5.157],
+  [60, 4.638],
+  [180, 4.382],
+] as const;
 /** A start takes so long where none was seen, milliseconds. */
 const USUAL_START_MS = 5_000;
 /** Instants are whole seconds: an interval may be so much longer than it seems. */
@@ -148,7 +155,7 @@ function tryShorter({
     ...(expected.gainMs > sure.gainMs ? expected : sure),
     proposal: () => {
       // The month to come fluctuates as the past did, and may begin and end within a visit.
-      const marginMs = DEVIATIONS * deviationOfSum(savedByDay) + 2 * shorterMs;
+      const marginMs = fluctuationOf(savedByDay) + 2 * shorterMs;
       const promised = isInUse(visits) ? Math.max(0, sumOf(savedByDay) - marginMs) : 0;
       return {
         ...{ suspendTimeoutSeconds: seconds, figure: 'at_least', savedMs: { low: promised, high: most } },
@@ -164,6 +171,18 @@ function isSureSum(gainByDay: readonly number[]): boolean {
     gainByDay.map((gain) => [gain]),
     ([sum = 0]) => sum,
   );
+}
+
+/**
+ * How much less a month may bring than the days that are known did, where days fluctuate as much as before; in as many days as are known. The lower
+ * end of a prediction interval for the mean of a month of days (Student's t): of a thousand computes all are above it in 99 of 100 months.
+ */
+export function fluctuationOf(byDay: readonly number[]): number {
+  const known = byDay.length;
+  const [, quantile] = T_QUANTILES.findLast(([days]) => days <= known) ?? T_QUANTILES[0];
+  const mean = sumOf(byDay) / known;
+  const variance = sumOf(byDay.map((value) => (value - mean) ** 2)) / (known - 1);
+  return quantile * known * Math.sqrt(variance * (1 / known + 1 / MONTH_DAYS));
 }
 
 /** Whether the last visit is no longer ago than pauses were before: of what may be given up, the past promises nothing. */

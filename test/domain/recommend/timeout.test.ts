@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { proposeTimeout } from '../../../src/domain/recommend/timeout.ts';
+import { fluctuationOf, proposeTimeout } from '../../../src/domain/recommend/timeout.ts';
 import { replay, visitsUnder } from '../../../src/domain/recommend/visits.ts';
 import {
   type Activity,
@@ -236,5 +236,20 @@ describe('timeouts on data that nobody tuned to', () => {
       proposeTimeout({ history, suspendTimeoutSeconds: 300, plan: 'scale', coldStartWorthMs });
     expect(at(0)?.suspendTimeoutSeconds).toBe(60);
     expect(at(6 * HOUR)?.figure).toBe('replayed');
+  });
+});
+
+describe('how much less a month may bring', () => {
+  it.each([7, 14, 28, 90])('covers the month after %i known days', (known) => {
+    const random = dice(known);
+    const day = () => Math.log(logNormal(random, 1, 1));
+    const days = (many: number) => Array.from({ length: many }, day);
+    const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+    const broken = Array.from({ length: 10_000 }, () => {
+      const past = days(known);
+      return sum(days(28)) / 28 < (sum(past) - fluctuationOf(past)) / known;
+    }).filter(Boolean);
+    // One of 100,000 is expected.
+    expect(broken.length).toBeLessThanOrEqual(2);
   });
 });
