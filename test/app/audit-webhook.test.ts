@@ -122,9 +122,28 @@ describe('the audit at a webhook', () => {
     expect(ids().slice(before)).toEqual(['late', 'day-1', 'day-2', 'day-3', 'day-4', 'day-5']);
   });
 
+  it('has what was stored since it began, where the receiver was down from the start', async () => {
+    const { world, start, append, got, ids } = await exporting(fails);
+    const daemon = start();
+    for (let hour = 0; hour < 40; hour += 1) {
+      await append(`hour-${hour}`);
+      await daemon.round();
+      world.nowMs += HOUR_MS;
+    }
+    const before = got.length;
+    world.answer = takes;
+    await start().round();
+    expect(ids().slice(before)).toEqual(Array.from({ length: 40 }, (_, hour) => `hour-${hour}`));
+  });
+
   it('is sent again, by the same ids, from where a daemon was killed before it could note it', async () => {
-    const { start, append, got, ids } = await exporting();
+    const { world, start, append, got, ids } = await exporting();
     await append(...numbered(50));
+    const begun = start('daemon-1');
+    world.answer = fails;
+    await begun.round();
+    got.length = 0;
+    world.answer = takes;
     const killed = start('daemon-1', { replaceDocument: async () => Promise.reject(new Error('killed')) });
     await killed.round();
     expect(ids()).toEqual(numbered(20));

@@ -47,8 +47,9 @@ export interface ApplyPlanOptions {
 
 /**
  * Does what a plan says is to be done now, by the way in which a daemon writes: lease, intent, write, record, operations followed
- * to their end. Changes of a higher priority come before others, and of the same priority raises before all else; computes of one project
- * come one after the other, since the control API refuses changes while an operation runs there. Before each write it is planned again: where that gives anything else, nothing is sent.
+ * to their end. Changes of a higher priority come first, and within a priority raises; computes of one project come one after the other,
+ * since the control API refuses changes while an operation runs there. Before each write it is planned again: where that gives anything
+ * else, nothing is sent.
  */
 export async function applyPlan(options: ApplyPlanOptions): Promise<Map<EvaluatedCompute, AppliedChange>> {
   const results = new Map<EvaluatedCompute, AppliedChange>();

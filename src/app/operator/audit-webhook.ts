@@ -1,4 +1,4 @@
-/** Sends lines of the audit to a webhook, one after the other: at least once, and each by its id. The leader does it. */
+/** Sends lines of the audit to a webhook, one after the other: at least once, each with the id of the line. The leader does it. */
 import type { Receiver } from '../../domain/notifications/receivers.ts';
 import type { AuditCopy, AuditLine } from '../../ports/audit-copy.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -10,6 +10,9 @@ import { sharedDocuments } from '../shared-documents.ts';
 /** Ids of the lines that were sent, with their instants; a document for each hour of these. */
 const SENT = sharedDocuments<readonly (readonly [id: string, atMs: number])[]>('audit-webhook', 1);
 
+/** Noted before the first line: when it began. */
+const BEGUN = 'begun';
+
 /** After so many lines it is noted that they were sent: a daemon that is killed has sent at most so many that are sent again. */
 const NOTE_AFTER = 20;
 
@@ -17,10 +20,12 @@ const NOTE_AFTER = 20;
 const REMEMBERED_HOURS = 48;
 const HOUR_MS = 3_600_000;
 
+type Sent = Pick<AuditLine, 'id' | 'atMs'>;
+
 export interface AuditWebhookDeps {
   store: Pick<DocumentStore, 'documents' | 'document' | 'replaceDocument' | 'deleteDocuments'>;
   sender: Pick<Sender, 'send'>;
-  clock: Pick<Clock, 'monotonicMs'>;
+  clock: Pick<Clock, 'now' | 'monotonicMs'>;
   leaderLease: { isHeld(): boolean };
 }
 
@@ -42,7 +47,14 @@ export function createAuditWebhook(deps: AuditWebhookDeps, receiver: Receiver): 
 
   return {
     isReady: () => leaderLease.isHeld() && clock.monotonicMs() >= pausedUntilMs,
-    written: async () => new Map([...(await SENT.all(store)).values()].flat()),
+    async written() {
+      const sent = [...(await SENT.all(store)).values()].flat();
+      if (sent.length > 0) return new Map(sent);
+      // A webhook that is down from its first hour on gets what is stored from here on, however long that takes.
+      const begun = { id: BEGUN, atMs: clock.now() };
+      await note(store, [begun]);
+      return new Map([[begun.id, begun.atMs]]);
+    },
     async append(lines, stopped) {
       const sent: AuditLine[] = [];
       try {
@@ -58,7 +70,7 @@ export function createAuditWebhook(deps: AuditWebhookDeps, receiver: Receiver): 
   };
 }
 
-async function note(store: AuditWebhookDeps['store'], lines: readonly AuditLine[]): Promise<void> {
+async function note(store: AuditWebhookDeps['store'], lines: readonly Sent[]): Promise<void> {
   for (const hour of new Set(lines.map(hourOf))) {
     const more = lines.filter((line) => hourOf(line) === hour).map(({ id, atMs }) => [id, atMs] as const);
     let isNoted = false;
@@ -80,6 +92,6 @@ async function forgetOld(store: AuditWebhookDeps['store']): Promise<void> {
 }
 
 /** Since the epoch. */
-function hourOf({ atMs }: AuditLine): number {
+function hourOf({ atMs }: Sent): number {
   return Math.floor(atMs / HOUR_MS);
 }

@@ -21,10 +21,10 @@ export const restartRate: LintRule = function* (context) {
 };
 
 function lessThanOne({ share, windowMs }: AtMost, selected: number | undefined): string | undefined {
-  if (!selected || selected * share >= 1) return undefined;
-  const many = selected === 1 ? 'the only compute' : `${selected} computes`;
+  // Of one compute no share could do more.
+  if (!selected || selected === 1 || selected * share >= 1) return undefined;
   const time = formatDuration(windowMs / 1000);
-  return `${Math.round(share * 100)}% of ${many} is less than one, so one is restarted in ${time} all the same; write a larger share`;
+  return `${Math.round(share * 100)}% of ${selected} computes is less than one, so one is restarted in ${time} all the same; write a larger share`;
 }
 
 function tooSlow(policy: Policy, limit: AtMost, context: LintContext): string | undefined {
