@@ -63,8 +63,8 @@ export function createSender({ readSecret, refusedDestination, nowMs, timeoutMs 
       try {
         return await post(receiver, message, signal);
       } catch (error) {
-        if (signal.aborted) return failure('no answer in time');
         const code = error instanceof Error && 'code' in error ? String(error.code) : undefined;
+        if (signal.aborted || code?.includes('TIMEOUT')) return failure('no answer in time');
         // Messages of the network name hosts and ports, which may be of a secret URL; our own name the place of a secret.
         return failure(code ?? (error instanceof Error ? error.message : 'failed'));
       }
