@@ -7,10 +7,17 @@ import type { Telemetry } from '../ports/telemetry.ts';
  * known and is gone from the store stays active, and is put back.
  */
 export interface Overrides extends StoredOverrides {
+  /** All of it at one moment: for a decision and its write, which must rest on the same. */
+  snapshot(): KnownOverrides;
   /** When they were last read, milliseconds since the epoch; undefined if they never were. */
   readonly readAtMs: number | undefined;
   /** Reads both again. Throws if the store can't be asked: then nothing is decided, and so nothing written. */
   refresh(store: Store, nowMs: number): Promise<void>;
+}
+
+/** Holds and freezes, with the revision of the store under which they were read; empty before they were. */
+export interface KnownOverrides extends StoredOverrides {
+  readonly revision: string;
 }
 
 export interface OverridesOptions {
@@ -22,7 +29,7 @@ export interface OverridesOptions {
 }
 
 export function createOverrides({ telemetry, remembered, keep }: OverridesOptions): Overrides {
-  let known: StoredOverrides = remembered ?? { holds: [], freezes: [] };
+  let known: KnownOverrides = { ...(remembered ?? { holds: [], freezes: [] }), revision: '' };
   let kept: string | undefined;
   let readAtMs: number | undefined;
 
@@ -36,6 +43,7 @@ export function createOverrides({ telemetry, remembered, keep }: OverridesOption
     known = {
       holds: [...stored.holds.entries, ...lost.holds],
       freezes: [...stored.freezes.entries, ...lost.freezes],
+      revision: stored.revision,
     };
     await keepWhatChanged();
     for (const freeze of lost.freezes) await putBack('freeze', freeze, () => store.putFreeze(freeze));
@@ -43,10 +51,11 @@ export function createOverrides({ telemetry, remembered, keep }: OverridesOption
   }
 
   async function keepWhatChanged(): Promise<void> {
-    const text = JSON.stringify(known);
+    const { holds, freezes } = known;
+    const text = JSON.stringify({ holds, freezes });
     if (text === kept) return;
     kept = text;
-    await keep?.(known);
+    await keep?.({ holds, freezes });
   }
 
   /** One for which there is no room stays active here. */
@@ -67,6 +76,7 @@ export function createOverrides({ telemetry, remembered, keep }: OverridesOption
     get readAtMs() {
       return readAtMs;
     },
+    snapshot: () => known,
     refresh,
   };
 }

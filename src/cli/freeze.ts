@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { UserError } from './fail.ts';
 import { type AccessFlags, answered, everyPage, ownerOf, withAccessFlags, withOperator } from './operator/access.ts';
 import { gather, parseFor, selectorOf } from './operator/parse-flags.ts';
-import { describeFreeze, printJson, printLines } from './operator/show.ts';
+import { describeFreeze, inFlightLines, printJson, printLines } from './operator/show.ts';
 
 interface FreezeFlags extends AccessFlags {
   all?: boolean;
@@ -45,7 +45,7 @@ async function freeze(flags: FreezeFlags): Promise<void> {
   await withOperator(flags, async ({ operator }) => {
     const set = await answered(operator.freeze(request));
     if (flags.json) printJson(set);
-    else printLines([`frozen until ${set.expires_at}: ${describeFreeze(set)} (${set.id})`]);
+    else printLines([`frozen until ${set.expires_at}: ${describeFreeze(set)} (${set.id})`, ...inFlightLines(set)]);
   });
 }
 
@@ -77,7 +77,8 @@ async function unfreeze(given: string | undefined, flags: UnfreezeFlags): Promis
     const id = flags.all ? 'all' : (given ?? (await theOnlyOne(everyPage((query) => operator.freezes(query)))));
     const ended = await answered(operator.unfreeze({ id, owner }));
     if (flags.json) return printJson(ended);
-    printLines(ended.freezes.length > 0 ? ended.freezes.map((one) => `freeze ${one} is over`) : ['nothing is frozen']);
+    const lines = ended.freezes.map((one) => `freeze ${one} is over`);
+    printLines(lines.length > 0 ? [...lines, ...inFlightLines(ended)] : ['nothing is frozen']);
   });
 }
 

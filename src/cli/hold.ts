@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { Size } from '../domain/compute/compute.ts';
 import { type AccessFlags, answered, everyPage, ownerOf, withAccessFlags, withOperator } from './operator/access.ts';
 import { parseFor, parseSize, parseSuspendAfter } from './operator/parse-flags.ts';
-import { describeHold, printJson, printLines, printTable } from './operator/show.ts';
+import { describeHold, inFlightLines, printJson, printLines, printTable } from './operator/show.ts';
 
 interface HoldFlags extends AccessFlags {
   for: number;
@@ -45,7 +45,11 @@ async function hold(compute: string, flags: HoldFlags): Promise<void> {
   await withOperator(flags, async ({ operator }) => {
     const set = await answered(operator.hold(request));
     if (flags.json) printJson(set);
-    else printLines([`${set.compute_id} is held until ${set.expires_at}: ${describeHold(set)} (${set.id})`]);
+    else
+      printLines([
+        `${set.compute_id} is held until ${set.expires_at}: ${describeHold(set)} (${set.id})`,
+        ...inFlightLines(set),
+      ]);
   });
 }
 

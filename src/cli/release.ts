@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { UserError } from './fail.ts';
 import { type AccessFlags, answered, ownerOf, withAccessFlags, withOperator } from './operator/access.ts';
-import { printJson, printLines } from './operator/show.ts';
+import { inFlightLines, printJson, printLines } from './operator/show.ts';
 
 const EXAMPLES = `
 Examples:
@@ -35,7 +35,7 @@ async function release(id: string | undefined, flags: AccessFlags & ReleaseFlags
   lines.push(...(released.budgets ?? []).map((name) => `budget ${name}: its steps end within a minute`));
   printLines(
     lines.length > 0
-      ? lines
+      ? [...lines, ...inFlightLines(released)]
       : [`${target} has no hold, no stopped fight, no manual change and no step that limits: nothing to do`],
   );
 }

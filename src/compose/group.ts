@@ -29,6 +29,8 @@ export interface Group {
   storeWatch: StoreWatch;
   /** What was last known to keep this daemon from writing. */
   blocked(): WriteBlock | undefined;
+  /** Number of the policy set that is decided by; undefined while nothing may be written by it. */
+  generation(): number | undefined;
   /** Asked before each write. Rejects if that can't be told: then nothing may be written either. */
   mayWrite(): Promise<WritePermission>;
 }
@@ -46,6 +48,7 @@ export function openGroup(deps: OpenGroupDeps): Group {
   return {
     ...{ holder, blocked, storeClock, storeWatch },
     leaderLease: createLeaderLease({ ...deps, holder, blocked }),
+    generation: () => generationOf(deps)?.number,
     mayWrite: () => checkWritePermission({ ...deps, storeClock, storeWatch }),
   };
 }

@@ -108,8 +108,8 @@ function withKept(store: Store, known: StoredOverrides): Store {
     entries: [...stored.entries, ...lostFrom(stored, kept, nowMs)],
   });
   const overrides: Store['overrides'] = async (nowMs) => {
-    const { holds, freezes } = await store.overrides(nowMs);
-    return { holds: added(holds, known.holds, nowMs), freezes: added(freezes, known.freezes, nowMs) };
+    const { holds, freezes, revision } = await store.overrides(nowMs);
+    return { holds: added(holds, known.holds, nowMs), freezes: added(freezes, known.freezes, nowMs), revision };
   };
   return {
     ...store,

@@ -81,7 +81,20 @@ interface OverrideDocument {
   expires_at: string | null;
 }
 
-export interface HoldDocument extends OverrideDocument {
+/** A change that had been sent, or was about to be, when something was acknowledged: it may still arrive. */
+export interface InFlightDocument extends ComputeName {
+  /** What it sets; null: nothing of this field. */
+  to: SettingsDocument;
+  restart: boolean;
+  since: string;
+}
+
+/** Only in the answer to the request that has set or ended something: which changes of its computes were already on their way. */
+export interface Acknowledged {
+  in_flight?: InFlightDocument[];
+}
+
+export interface HoldDocument extends OverrideDocument, Acknowledged {
   project_id: string;
   compute_id: string;
   size: { min_cu: number; max_cu: number } | null;
@@ -92,7 +105,7 @@ export interface HoldDocument extends OverrideDocument {
   limited: string | null;
 }
 
-export interface FreezeDocument extends OverrideDocument {
+export interface FreezeDocument extends OverrideDocument, Acknowledged {
   select: Selector | 'all';
   allow_raise: boolean;
 }
@@ -240,7 +253,12 @@ export interface DaemonDocument {
   unmet_headroom: NonNullable<StatusDocument['unmet_headroom']>;
 }
 
-export interface ReleaseDocument {
+export interface UnfreezeDocument extends Acknowledged {
+  /** Ids of the freezes that are over. */
+  freezes: string[];
+}
+
+export interface ReleaseDocument extends Acknowledged {
   /** Ids of the holds that are gone. */
   holds: string[];
   /** Computes whose stopped fights or respected manual changes are forgotten. */

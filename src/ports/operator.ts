@@ -12,6 +12,7 @@ import type {
   ReleaseDocument,
   RestoreDocument,
   StatusDocument,
+  UnfreezeDocument,
   UsageDocument,
 } from './documents.ts';
 import type { NotificationIdsDocument, NotificationsDocument, RetryOrDropNotifications } from './notifications.ts';
@@ -150,10 +151,7 @@ export interface Operator {
   freezes(query: PageQuery): Promise<OperatorResult<Page<FreezeDocument>>>;
   freeze(request: FreezeRequest, caller?: Caller): Promise<OperatorResult<FreezeDocument>>;
   /** One by its id, or all. Gives the ids of those that are gone. */
-  unfreeze(
-    request: { id: string | 'all'; owner: string },
-    caller?: Caller,
-  ): Promise<OperatorResult<{ freezes: string[] }>>;
+  unfreeze(request: { id: string | 'all'; owner: string }, caller?: Caller): Promise<OperatorResult<UnfreezeDocument>>;
   approve(request: { hash: string; owner: string }, caller?: Caller): Promise<OperatorResult<{ hash: string }>>;
   restore(request: RestoreRequest, caller?: Caller): Promise<OperatorResult<RestoreDocument>>;
   /** What the store remembers, to plan while a daemon has the store. */

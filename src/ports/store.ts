@@ -42,6 +42,24 @@ export interface ConnectionSample {
   source?: string;
 }
 
+/** What a decision rests on that the group may change at any moment. */
+export interface DecidedBy {
+  /** The revision of holds and freezes, as {@link OverrideStore.overrides} gave it. */
+  overrides: string;
+  /** Number of the policy set; undefined where the decision is not one of a registered set (`ebb apply`). */
+  generation: number | undefined;
+}
+
+/** `outdated`: a hold, a freeze or the policy set has changed since the decision, so nothing was stored. */
+export type IntentOutcome = 'stored' | 'lease_lost' | 'outdated';
+
+/** A compute with a pending write: a request that may be on its way, or whose answer nobody has got. */
+export interface PendingWrite {
+  projectId: string;
+  computeId: string;
+  record: ComputeRecord;
+}
+
 /** `full`: as many are kept as the store takes; some must be deleted or expire first. */
 export type PutOutcome = { ok: true } | { ok: false; error: { code: 'full'; limit: number } };
 
@@ -69,16 +87,30 @@ interface RecordStore {
   /** By compute id, the projects of the records that could not be read when they were last read. Such a compute must not be touched. */
   brokenRecords(): Promise<ReadonlyMap<string, string>>;
   /**
-   * Stores one record if the lease is still held; false, and nothing written, if it is not. In the same step it prolongs the lease
-   * to `ttlMs` from now, and stores what belongs to the record, where that is given.
+   * Stores one record if the lease is still held; false, and nothing written, if it is not. In the same step it stores what belongs
+   * to the record, where that is given.
    */
   putRecord(
     projectId: string,
     computeId: string,
     record: ComputeRecord,
     lease: Lease,
-    also?: { ttlMs?: number; outbox?: readonly OutboxEntry[] } & Also,
+    also?: { outbox?: readonly OutboxEntry[] } & Also,
   ): Promise<boolean>;
+  /**
+   * Stores a record with a pending write, and prolongs the lease to `ttlMs` from now. One atomic step, and only if the lease is still
+   * held and holds, freezes and the policy set are still those of the decision: a later change of one of
+   * them finds the pending write in {@link RecordStore.pendingWrites}.
+   */
+  putIntent(
+    projectId: string,
+    computeId: string,
+    record: ComputeRecord,
+    lease: Lease,
+    given: { ttlMs: number; decidedBy: DecidedBy },
+  ): Promise<IntentOutcome>;
+  /** All records with a pending write, of one project or of all, in no order. */
+  pendingWrites(projectId?: string): Promise<PendingWrite[]>;
   /** Forgets a compute that no longer exists, its samples too, under the same condition. */
   deleteRecord(projectId: string, computeId: string, lease: Lease): Promise<boolean>;
   /** Ids of the projects that have records: what a restart must reconcile. */
@@ -89,6 +121,14 @@ interface RecordStore {
 export interface StoredOverrides {
   readonly holds: readonly Hold[];
   readonly freezes: readonly Freeze[];
+}
+
+/** Holds and freezes as a store has them. */
+export interface OverridesInStore {
+  holds: Stored<Hold>;
+  freezes: Stored<Freeze>;
+  /** Another one whenever any of them was set or ended; what has only expired changes nothing. */
+  revision: string;
 }
 
 /** What is stored of a kind, and what people have ended before its time: what is in neither was lost. Both of one instant. */
@@ -104,7 +144,7 @@ export interface Stored<Entry> {
 export interface OverrideStore {
   holds(nowMs: number): Promise<Hold[]>;
   /** Holds and freezes, with the ids of those that were deleted and would not have expired yet. */
-  overrides(nowMs: number): Promise<{ holds: Stored<Hold>; freezes: Stored<Freeze> }>;
+  overrides(nowMs: number): Promise<OverridesInStore>;
   /**
    * Adds a hold or replaces the one with its id. Those that expired before its `createdAtMs` make room. What was deleted stays so:
    * to put it again, by a daemon that does not know of that, does nothing.

@@ -35,6 +35,7 @@ function operatorOf(set: Policy[], compute = aCompute(), record = aRecord()) {
   const parts = {
     ...{ log: memoryLog(), now: async () => NOON, requestReconciles: async () => {} },
     store: {
+      pendingWrites: async () => [],
       ...{ putHold: put, putFreeze: put, generation: async () => undefined },
       ...{ holds: async () => [], freezes: async () => [], records: async () => new Map(), projectIds: async () => [] },
       usage: async () => new Map(),

@@ -96,7 +96,7 @@ export function describeOutbox(
       const { store } = current();
       const held = await lease(store);
       const outbox = [entry('a'), entry('b', 'web')];
-      expect(await store.putRecord('project-1', 'compute-a', aRecord(), held, { outbox, ttlMs: 15_000 })).toBe(true);
+      expect(await store.putRecord('project-1', 'compute-a', aRecord(), held, { outbox })).toBe(true);
       expect([await idsOf(store), await idsOf(store, 'web')]).toEqual([['a'], ['b']]);
       expect((await store.records('project-1')).size).toBe(1);
       await store.releaseLease(held);

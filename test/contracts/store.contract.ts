@@ -10,6 +10,7 @@ import { describeDocuments } from './store-documents.contract.ts';
 import { describeDump } from './store-dump.contract.ts';
 import { describeGenerations } from './store-generations.contract.ts';
 import { describeHistory } from './store-history.contract.ts';
+import { describeIntents } from './store-intents.contract.ts';
 import { describeOutbox } from './store-outbox.contract.ts';
 import { describeOverrides } from './store-overrides.contract.ts';
 import { describeUsage } from './store-usage.contract.ts';
@@ -44,6 +45,7 @@ export function describeStore(open: () => Promise<TestEngine>): void {
   describeOverrides(current);
   describeGenerations(current);
   describeHistory(current);
+  describeIntents(current);
   describeOutbox(() => ({ store, createStore: (limits) => createStore({ ...on, limits }) }));
   describeAudit(current);
   describeDump(current);
@@ -86,15 +88,6 @@ export function describeStore(open: () => Promise<TestEngine>): void {
       const next = await lease('project-1', 'daemon-2');
       expect(next.token).toBeGreaterThan(far.token);
       expect([await isHeld(store, far), await isHeld(store, next)]).toEqual([false, true]);
-    });
-
-    it('prolongs a lease with a record, in the same step', async () => {
-      const kept = await lease('project-1', 'daemon-1', 1000);
-      const short = await lease('project-2', 'daemon-1', 1000);
-      expect(await store.putRecord('project-1', 'compute-a', SMALL, kept, { ttlMs: TTL_MS })).toBe(true);
-      await untilExpired(short);
-      expect(await store.putRecord('project-2', 'compute-b', SMALL, short, { ttlMs: TTL_MS })).toBe(false);
-      expect([await isHeld(store, kept), await isHeld(store, short)]).toEqual([true, false]);
     });
 
     it('does not let a former holder renew or release the lease of the one who came after', async () => {

@@ -70,6 +70,7 @@ interface Body {
   id: string;
   holds: { id: string }[];
   freezes: unknown[];
+  in_flight?: unknown[];
   computes: unknown[];
   decisions: { kind: string; who: string }[];
   audit: { id: string }[];
@@ -105,9 +106,10 @@ describe('holds over HTTP', () => {
       status: 201,
       body: { project_id: 'p-one', compute_id: 'ep-one', owner: 'ann', size: { min_cu: 2, max_cu: 4 }, freeze: false },
     });
+    const { in_flight, ...hold } = set.body;
+    expect(in_flight).toEqual([]);
     expect(await tell('GET', 'holds', undefined, {})).toMatchObject({
-      status: 200,
-      body: { holds: [set.body], next: null },
+      ...{ status: 200, body: { holds: [hold], next: null } },
     });
     expect(looked.splice(0)).toEqual(['p-one']);
     expect(await tell('DELETE', `holds/${set.body.id}?owner=bob`)).toMatchObject({ body: { holds: [set.body.id] } });
@@ -122,6 +124,26 @@ describe('holds over HTTP', () => {
     );
     expect((await tell('DELETE', `holds/${set.body.id}?owner=bob`)).status).toBe(404);
     expect((await tell('DELETE', 'holds/ep-one?owner=bob')).status).toBe(404);
+  });
+
+  it('name the change that was already on its way to their compute, until its answer is recorded', async () => {
+    const intent = { fields: { minCu: 1, maxCu: 2 }, atMs: Date.parse('2026-03-02T08:00:00Z') };
+    const lease = await store.acquireLease('project-p-one', 'a daemon', 60_000);
+    if (!lease) throw new Error('the lease is held');
+    await store.putRecord('p-one', 'ep-one', aRecord({ intent }), lease);
+    const to = { min_cu: 1, max_cu: 2, suspend_timeout_seconds: null };
+    const pending = { project_id: 'p-one', compute_id: 'ep-one', to, restart: false, since: '2026-03-02T08:00:00Z' };
+    const ask = { owner: 'ann', reason: 'incident', for_seconds: 60 };
+    const held = (await tell('POST', 'holds', HOLD)).body;
+    const frozen = (await tell('POST', 'freezes', { ...ask, select: { computes: ['ep-one'] } })).body;
+    expect([held, frozen].map(({ in_flight }) => in_flight)).toEqual([[pending], [pending]]);
+    expect((await tell('DELETE', `holds/${held.id}?owner=bob`)).body).toMatchObject({ in_flight: [pending] });
+    expect((await tell('DELETE', 'freezes?owner=bob')).body).toMatchObject({ in_flight: [pending] });
+    await store.putRecord('p-one', 'ep-one', aRecord(), lease);
+    await store.releaseLease(lease);
+    const after = (await tell('POST', 'holds', HOLD)).body;
+    expect(after.in_flight).toEqual([]);
+    await tell('DELETE', `holds/${after.id}?owner=bob`);
   });
 
   it('leave lines in the audit: who as they say, why, and the id of the request', async () => {
@@ -189,7 +211,9 @@ describe('freezes over HTTP', () => {
     });
     await tell('POST', 'freezes', { ...one, select: 'all' });
     expect((await tell('GET', 'status')).body.freezes).toHaveLength(2);
-    expect((await tell('DELETE', `freezes/${set.body.id}?owner=bob`)).body).toEqual({ freezes: [set.body.id] });
+    expect((await tell('DELETE', `freezes/${set.body.id}?owner=bob`)).body).toEqual({
+      ...{ freezes: [set.body.id], in_flight: [] },
+    });
     expect((await tell('DELETE', 'freezes?owner=bob')).body.freezes).toHaveLength(1);
     expect((await tell('GET', 'freezes')).body).toEqual({ freezes: [], next: null });
     expect((await tell('POST', 'freezes', { ...one, select: {} })).status).toBe(400);

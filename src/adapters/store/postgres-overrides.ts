@@ -6,7 +6,7 @@ import type { StoreLimits } from './limits.ts';
 import type { OverrideReaders } from './override-json.ts';
 import type { PostgresAudit } from './postgres-audit.ts';
 import { alone } from './postgres-tables.ts';
-import { activeAt, createRevisedEntries, oldestFirst, type ReadRevised, storedAt } from './revised-entries.ts';
+import { activeAt, createRevisedEntries, oldestFirst, overridesAt, type ReadRevised } from './revised-entries.ts';
 
 const DELETE_EXPIRED = 'DELETE FROM ebb_override WHERE kind IN ($1, $2) AND expires_at_ms <= $3';
 const COUNT_OTHERS = 'SELECT count(*) AS count FROM ebb_override WHERE kind = $1 AND id <> $2';
@@ -19,6 +19,8 @@ const FORGET_ENDED = `DELETE FROM ebb_override WHERE kind = $1 AND id NOT IN
 const SET_REVISION = `INSERT INTO ebb_meta (key, value) VALUES ($1, $2)
   ON CONFLICT (key) DO UPDATE SET value = excluded.value`;
 const REVISION = 'SELECT value FROM ebb_meta WHERE key = $1';
+/** A row that is not there can't be locked by who relies on it. */
+const FIRST_REVISION = `INSERT INTO ebb_meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING`;
 /** One statement, so that revision and texts belong together. */
 const READ = `SELECT m.value AS revision, o.kind, o.id, o.body
   FROM (SELECT max(value) AS value FROM ebb_meta WHERE key = $1) m LEFT JOIN ebb_override o ON o.kind IN ($2, $3)`;
@@ -29,6 +31,8 @@ const APPROVALS = 'SELECT body FROM ebb_approval ORDER BY at_ms DESC, id DESC';
 
 type Kind = 'holds' | 'freezes';
 const revisionKey = (kind: Kind) => `revision-of-${kind}`;
+/** Where the revisions of holds and of freezes are, in this order. */
+export const REVISION_KEYS = [revisionKey('holds'), revisionKey('freezes')] as const;
 /** The kind of the rows that say what was deleted before it had expired. */
 const endedKind = (kind: Kind) => `ended-${kind}`;
 
@@ -67,7 +71,7 @@ export function createPostgresOverrides({ engine, readers, limits, audit }: Post
   return {
     overrides: async (nowMs) => {
       const [held, frozen] = await Promise.all([holds(), freezes()]);
-      return { holds: storedAt(held, nowMs), freezes: storedAt(frozen, nowMs) };
+      return overridesAt(held, frozen, nowMs);
     },
     holds: async (nowMs) => activeAt((await holds()).entries, nowMs),
     putHold: (hold, also) => put('holds', hold, also),
@@ -115,7 +119,8 @@ function createReader({ engine, kind }: { engine: PostgresEngine; kind: Kind }):
   const key = revisionKey(kind);
   return async (known) => {
     const [now] = (await pool.query<{ value: string }>(REVISION, [key])).rows;
-    if (known !== undefined && (now?.value ?? '') === known) return undefined;
+    if (known !== undefined && now?.value === known) return undefined;
+    if (now === undefined) await pool.query(FIRST_REVISION, [key, randomUUID()]);
     type Row = { revision: string | null; kind: string | null; id: string | null; body: string | null };
     const { rows } = await pool.query<Row>(READ, [key, kind, endedKind(kind)]);
     const texts = new Map<string, string>();

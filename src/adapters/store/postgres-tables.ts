@@ -3,6 +3,9 @@ import type { PostgresEngine } from '../../ports/engine.ts';
 import { AUDIT_TABLES } from './postgres-audit.ts';
 import { DOCUMENT_TABLES } from './postgres-documents.ts';
 
+/** True of the row of a record with a pending write. A text inside the record can't match: its quotes are escaped. */
+export const HAS_PENDING_WRITE = `body LIKE '%"intent":{%'`;
+
 const TABLES = [
   'CREATE TABLE IF NOT EXISTS ebb_meta (key text PRIMARY KEY, value text NOT NULL)',
   'CREATE SEQUENCE IF NOT EXISTS ebb_lease_token',
@@ -12,6 +15,7 @@ const TABLES = [
   `CREATE TABLE IF NOT EXISTS ebb_record (
      project_id text NOT NULL, compute_id text NOT NULL, body text NOT NULL, PRIMARY KEY (project_id, compute_id)
    )`,
+  `CREATE INDEX IF NOT EXISTS ebb_record_pending ON ebb_record (project_id) WHERE ${HAS_PENDING_WRITE}`,
   // Instants are milliseconds of the clock port's time, which may run faster than the server's.
   `CREATE TABLE IF NOT EXISTS ebb_override (
      kind text NOT NULL, id text NOT NULL, expires_at_ms double precision NOT NULL, body text NOT NULL, PRIMARY KEY (kind, id)

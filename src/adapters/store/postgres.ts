@@ -1,17 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { MOST_AHEAD_MS } from '../../domain/overrides/instants-ahead.ts';
 import type { PostgresEngine } from '../../ports/engine.ts';
-import type { Store, UsageStore } from '../../ports/store.ts';
+import type { IntentOutcome, Store, UsageStore } from '../../ports/store.ts';
 import type { StoreLimits } from './limits.ts';
 import type { OverrideReaders } from './override-json.ts';
-import { addWhereHeld, createPostgresAudit } from './postgres-audit.ts';
+import { addWhereHeld, createPostgresAudit, type PostgresAudit } from './postgres-audit.ts';
 import { createPostgresDocuments } from './postgres-documents.ts';
 import { createPostgresGenerations } from './postgres-generations.ts';
 import { createPostgresHistory } from './postgres-history.ts';
 import { createPostgresOutbox, insertOutbox, outboxColumns } from './postgres-outbox.ts';
-import { createPostgresOverrides } from './postgres-overrides.ts';
-import { prepareTables } from './postgres-tables.ts';
-import { type RecordReader, recordToJson } from './record-json.ts';
+import { createPostgresOverrides, REVISION_KEYS } from './postgres-overrides.ts';
+import { HAS_PENDING_WRITE, prepareTables } from './postgres-tables.ts';
+import { pendingWritesOf, type RecordReader, recordToJson } from './record-json.ts';
+import { revisionsOf } from './revised-entries.ts';
 
 interface PostgresStoreOptions {
   engine: PostgresEngine;
@@ -23,18 +24,11 @@ interface PostgresStoreOptions {
 /** The store on Postgres, in the tables `ebb_…` of the group's schema. Makes them if they are not there. */
 export async function createPostgresStore(options: PostgresStoreOptions): Promise<Store> {
   const { engine, records, overrides, limits } = options;
-  const { pool } = engine;
   await prepareTables(engine);
   const audit = createPostgresAudit({ engine, limits });
   const { outbox, appended } = createPostgresOutbox({ engine, limits });
 
-  async function rowsOf<Row>(text: string, params: readonly unknown[]): Promise<Row[]> {
-    return (await pool.query<Row>(text, params)).rows;
-  }
-
-  async function changes(text: string, params: readonly unknown[]): Promise<boolean> {
-    return (await rowsOf(text, params)).length > 0;
-  }
+  const { rowsOf, changes } = queriesOf(engine);
 
   return {
     storeId: async () => {
@@ -58,17 +52,55 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
     releaseLease: async ({ name, holder, token }) => {
       await changes(STATEMENTS.releaseLease, [name, holder, token]);
     },
-    records: async (projectId) => {
-      const rows = await rowsOf<{ compute_id: string; body: string }>(STATEMENTS.records, [projectId]);
-      return records.readAll(
-        projectId,
-        rows.map(({ compute_id, body }) => [compute_id, body] as const),
-      );
-    },
+    ...createPostgresRecords({ engine, records, audit, appended }),
+    ...createPostgresOverrides({ engine, readers: overrides, limits, audit }),
+    ...createPostgresGenerations({ engine }),
+    ...createPostgresHistory({ engine, limits, audit }),
+    ...outbox,
+    ...createPostgresUsage(engine),
+    ...createPostgresDocuments(engine),
+    close: async () => {},
+  };
+}
+
+function queriesOf({ pool }: PostgresEngine) {
+  async function rowsOf<Row>(text: string, params: readonly unknown[]): Promise<Row[]> {
+    return (await pool.query<Row>(text, params)).rows;
+  }
+  return {
+    rowsOf,
+    /** True if the statement returned a row: it was not refused. */
+    changes: async (text: string, params: readonly unknown[]) => (await rowsOf(text, params)).length > 0,
+  };
+}
+
+type PostgresRecords = Pick<
+  Store,
+  'records' | 'brokenRecords' | 'putRecord' | 'putIntent' | 'pendingWrites' | 'deleteRecord' | 'projectIds'
+>;
+
+function createPostgresRecords(options: {
+  engine: PostgresEngine;
+  records: RecordReader;
+  audit: PostgresAudit;
+  appended(count: number): Promise<void>;
+}): PostgresRecords {
+  const { engine, records, audit, appended } = options;
+  const { rowsOf, changes } = queriesOf(engine);
+  const readRecords = async (projectId: string) => {
+    const rows = await rowsOf<{ compute_id: string; body: string }>(STATEMENTS.records, [projectId]);
+    return records.readAll(
+      projectId,
+      rows.map(({ compute_id, body }) => [compute_id, body] as const),
+    );
+  };
+
+  return {
+    records: readRecords,
     brokenRecords: async () => records.broken,
     putRecord: async (projectId, computeId, record, { name, holder, token }, also = {}) => {
-      const { ttlMs = null, outbox: queued = [], audit: entry } = also;
-      const own = [name, holder, token, projectId, computeId, recordToJson(record), ttlMs];
+      const { outbox: queued = [], audit: entry } = also;
+      const own = [name, holder, token, projectId, computeId, recordToJson(record)];
       const params = [...own, ...audit.columns(entry)];
       const isStored = await (queued.length === 0
         ? changes(STATEMENTS.putRecord, params)
@@ -77,19 +109,24 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
       if (isStored && entry) await audit.added();
       return isStored;
     },
+    putIntent: async (projectId, computeId, record, { name, holder, token }, { ttlMs, decidedBy }) => {
+      const own = [name, holder, token, projectId, computeId, recordToJson(record), ttlMs];
+      const { overrides: revision, generation = null } = decidedBy;
+      const params = [...own, ...revisionsOf(revision), generation, generation === null ? 2 : 3];
+      const [row] = await rowsOf<{ outcome: IntentOutcome }>(STATEMENTS.putIntent, params);
+      return row?.outcome ?? 'lease_lost';
+    },
+    pendingWrites: async (projectId) => {
+      if (projectId !== undefined) return pendingWritesOf([projectId], readRecords);
+      const rows = await rowsOf<{ project_id: string }>(STATEMENTS.projectsWithPendingWrites, []);
+      return pendingWritesOf(new Set(rows.map((row) => row.project_id)), readRecords);
+    },
     deleteRecord: (projectId, computeId, { name, holder, token }) =>
       changes(STATEMENTS.deleteRecord, [name, holder, token, projectId, computeId]),
-    ...createPostgresOverrides({ engine, readers: overrides, limits, audit }),
-    ...createPostgresGenerations({ engine }),
-    ...createPostgresHistory({ engine, limits, audit }),
-    ...outbox,
-    ...createPostgresUsage(engine),
-    ...createPostgresDocuments(engine),
     projectIds: async () => {
       const rows = await rowsOf<{ project_id: string }>(STATEMENTS.projectIds, []);
       return rows.map((row) => row.project_id);
     },
-    close: async () => {},
   };
 }
 
@@ -101,12 +138,31 @@ const HELD = `held AS (
 
 const AFTER = (parameter: string) => `clock_timestamp() + ${parameter}::double precision * interval '1 millisecond'`;
 
+const upsertRecord = (from: string) => `
+    INSERT INTO ebb_record (project_id, compute_id, body) SELECT $4, $5, $6 FROM ${from}
+    ON CONFLICT (project_id, compute_id) DO UPDATE SET body = excluded.body`;
+
 const putRecord = (also: string) => `
-    WITH ${HELD}, prolonged AS (
-      UPDATE ebb_lease SET expires_at = ${AFTER('$7')} FROM held WHERE ebb_lease.name = held.name AND $7::double precision IS NOT NULL
-    ), audited AS (${addWhereHeld(8)})${also}
-    INSERT INTO ebb_record (project_id, compute_id, body) SELECT $4, $5, $6 FROM held
-    ON CONFLICT (project_id, compute_id) DO UPDATE SET body = excluded.body RETURNING compute_id`;
+    WITH ${HELD}, audited AS (${addWhereHeld(7)})${also}
+    ${upsertRecord('held')} RETURNING compute_id`;
+
+/**
+ * Shares the rows that the decision rests on until the record is stored: who is about to change one waits, and who has just changed one
+ * makes the condition false, also where that was committed after this statement began.
+ */
+const PUT_INTENT = `
+    WITH ${HELD}, unchanged AS (
+      SELECT key FROM ebb_meta
+       WHERE key IN ('${REVISION_KEYS.join("', '")}', 'generation') AND CASE key
+         WHEN '${REVISION_KEYS[0]}' THEN value = $8 WHEN '${REVISION_KEYS[1]}' THEN value = $9
+         ELSE (value::jsonb ->> 'number')::double precision = $10 END
+         FOR SHARE
+    ), allowed AS (
+      SELECT name FROM held WHERE (SELECT count(*) FROM unchanged) = $11::integer
+    ), prolonged AS (
+      UPDATE ebb_lease SET expires_at = ${AFTER('$7')} FROM allowed WHERE ebb_lease.name = allowed.name
+    ), stored AS (${upsertRecord('allowed')})
+    SELECT CASE WHEN (SELECT count(*) FROM allowed) = 1 THEN 'stored' ELSE 'outdated' END AS outcome FROM held`;
 
 /**
  * Each statement is one atomic step. Invariant: each change of a record proves in the same statement that the lease is still
@@ -130,7 +186,9 @@ const STATEMENTS = {
   releaseLease: 'DELETE FROM ebb_lease WHERE name = $1 AND holder = $2 AND token = $3',
   records: 'SELECT compute_id, body FROM ebb_record WHERE project_id = $1',
   putRecord: putRecord(''),
-  putRecordAndAppend: putRecord(`, appended AS (${insertOutbox(12, 'held, ')})`),
+  putRecordAndAppend: putRecord(`, appended AS (${insertOutbox(11, 'held, ')})`),
+  putIntent: PUT_INTENT,
+  projectsWithPendingWrites: `SELECT project_id FROM ebb_record WHERE ${HAS_PENDING_WRITE}`,
   deleteRecord: `
     WITH ${HELD}, gone AS (
       DELETE FROM ebb_record USING held WHERE project_id = $4 AND compute_id = $5 RETURNING compute_id

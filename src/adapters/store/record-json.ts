@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { parseJson } from '../../common/result.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import type { PendingWrite } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
 
 /** Grows when a record written by this version would be misread by an older one. */
@@ -103,6 +104,20 @@ export const StoredRecord = Stored.shape.record;
 
 export function recordToJson(record: ComputeRecord): string {
   return JSON.stringify({ version: VERSION, record });
+}
+
+/** The pending writes of these projects, which may have some. */
+export async function pendingWritesOf(
+  projectIds: Iterable<string>,
+  recordsOf: (projectId: string) => Promise<ReadonlyMap<string, ComputeRecord>>,
+): Promise<PendingWrite[]> {
+  const found = await Promise.all(
+    [...projectIds].map(async (projectId) => {
+      const records = [...(await recordsOf(projectId))];
+      return records.flatMap(([computeId, record]) => (record.intent ? [{ projectId, computeId, record }] : []));
+    }),
+  );
+  return found.flat();
 }
 
 export interface RecordReader {

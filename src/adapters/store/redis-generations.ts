@@ -43,10 +43,14 @@ type GenerationsAndSlots = Pick<
   'raiseGeneration' | 'restoreGeneration' | 'generation' | 'takeSlot' | 'releaseSlot' | 'slotsInUse'
 >;
 
+export function generationKeyOf(prefix: string): string {
+  return `${prefix}:store:generation`;
+}
+
 export function createRedisGenerations(options: { engine: RedisEngine; run: RunScript }): GenerationsAndSlots {
   const { engine, run } = options;
   const { commands: redis, prefix } = engine;
-  const generationKey = `${prefix}:store:generation`;
+  const generationKey = generationKeyOf(prefix);
   const slotsKey = (policy: string) => `${prefix}:store:slots:${policy}`;
 
   return {

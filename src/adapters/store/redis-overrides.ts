@@ -5,7 +5,7 @@ import type { StoreLimits } from './limits.ts';
 import type { OverrideReaders } from './override-json.ts';
 import { AUDIT, type RedisAudit } from './redis-audit.ts';
 import type { RunScript } from './redis-scripts.ts';
-import { activeAt, createRevisedEntries, oldestFirst, type ReadRevised, storedAt } from './revised-entries.ts';
+import { activeAt, createRevisedEntries, oldestFirst, overridesAt, type ReadRevised } from './revised-entries.ts';
 
 /**
  * KEYS: texts by id, ids by their expiry, revision, ids that were deleted by their expiry. ARGV: id, text, expiry, now, most, new
@@ -60,6 +60,11 @@ export interface RedisOverridesOptions {
   audit: RedisAudit;
 }
 
+/** Where the revisions of holds and of freezes are, in this order. */
+export function revisionKeysOf(prefix: string): string[] {
+  return ['holds', 'freezes'].map((kind) => `${prefix}:store:${kind}:revision`);
+}
+
 export function createRedisOverrides({ engine, run, readers, limits, audit }: RedisOverridesOptions): OverrideStore {
   const { commands: redis, prefix } = engine;
   const keysOf = (kind: 'holds' | 'freezes') =>
@@ -92,7 +97,7 @@ export function createRedisOverrides({ engine, run, readers, limits, audit }: Re
   return {
     overrides: async (nowMs) => {
       const [held, frozen] = await Promise.all([holds(), freezes()]);
-      return { holds: storedAt(held, nowMs), freezes: storedAt(frozen, nowMs) };
+      return overridesAt(held, frozen, nowMs);
     },
     holds: async (nowMs) => activeAt((await holds()).entries, nowMs),
     putHold: (hold, also) => put('holds', hold, also),

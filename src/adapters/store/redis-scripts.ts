@@ -77,28 +77,45 @@ end
 `;
 
 /**
- * KEYS: lease, the project's records, the projects, the outbox. ARGV: holder, token, project, compute, text, the lease's new ttl in ms
- * or 0; what {@link AUDIT} takes, if there are keys for it; and what is appended to the outbox. Gives 1 if it was written.
+ * KEYS: lease, the project's records, the projects, pending writes, the outbox. ARGV: holder, token, project, compute, text, SADD or SREM
+ * for the pending write; what {@link AUDIT} takes, if there are keys for it; and what is appended to the outbox. Gives 1 if it was written.
  */
 const PUT_RECORD = `${HELD}${APPEND_OUTBOX}${AUDIT}
 if not held(KEYS[1], ARGV[1], ARGV[2]) then return 0 end
 redis.call('HSET', KEYS[2], ARGV[4], ARGV[5])
 redis.call('SADD', KEYS[3], ARGV[3])
-if tonumber(ARGV[6]) > 0 then redis.call('PEXPIRE', KEYS[1], ARGV[6]) end
+redis.call(ARGV[6], KEYS[4], ARGV[3] .. '/' .. ARGV[4])
 local outboxFrom = 7
-if #KEYS > 4 then
-  audit(5, 7)
+if #KEYS > 5 then
+  audit(6, 7)
   outboxFrom = 11
 end
 if #ARGV > outboxFrom + 1 then append(outboxFrom) end
 return 1
 `;
 
-/** KEYS: the first three as above, and samples. ARGV: holder, token, project, compute. */
+/**
+ * KEYS: the first four as above, the revisions of holds and of freezes, the generation. ARGV: holder, token, project, compute, text, the
+ * lease's new ttl in ms, and what the last three keys must have; an empty generation is not compared. Gives what became of it.
+ */
+const PUT_INTENT = `${HELD}
+if not held(KEYS[1], ARGV[1], ARGV[2]) then return 'lease_lost' end
+local function is(value, expected) return (value or '') == expected end
+if not is(redis.call('GET', KEYS[5]), ARGV[7]) or not is(redis.call('GET', KEYS[6]), ARGV[8]) then return 'outdated' end
+if ARGV[9] ~= '' and not is(redis.call('HGET', KEYS[7], 'number'), ARGV[9]) then return 'outdated' end
+redis.call('HSET', KEYS[2], ARGV[4], ARGV[5])
+redis.call('SADD', KEYS[3], ARGV[3])
+redis.call('SADD', KEYS[4], ARGV[3] .. '/' .. ARGV[4])
+redis.call('PEXPIRE', KEYS[1], ARGV[6])
+return 'stored'
+`;
+
+/** KEYS: the first four as above, and samples. ARGV: holder, token, project, compute. */
 const DELETE_RECORD = `${HELD}
 if not held(KEYS[1], ARGV[1], ARGV[2]) then return 0 end
 redis.call('HDEL', KEYS[2], ARGV[4])
-redis.call('HDEL', KEYS[4], ARGV[4])
+redis.call('SREM', KEYS[4], ARGV[3] .. '/' .. ARGV[4])
+redis.call('HDEL', KEYS[5], ARGV[4])
 if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('SREM', KEYS[3], ARGV[3]) end
 return 1
 `;
@@ -114,6 +131,7 @@ export const SCRIPTS = {
   renewLease: RENEW_LEASE,
   releaseLease: RELEASE_LEASE,
   putRecord: PUT_RECORD,
+  putIntent: PUT_INTENT,
   deleteRecord: DELETE_RECORD,
   time: TIME,
 } as const;

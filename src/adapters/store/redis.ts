@@ -1,16 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import type { RedisEngine } from '../../ports/engine.ts';
-import type { Lease, Store, UsageStore } from '../../ports/store.ts';
+import type { IntentOutcome, Lease, Store, UsageStore } from '../../ports/store.ts';
 import type { StoreLimits } from './limits.ts';
 import type { OverrideReaders } from './override-json.ts';
-import { type RecordReader, recordToJson } from './record-json.ts';
-import { createRedisAudit } from './redis-audit.ts';
+import { pendingWritesOf, type RecordReader, recordToJson } from './record-json.ts';
+import { createRedisAudit, type RedisAudit } from './redis-audit.ts';
 import { createRedisDocuments } from './redis-documents.ts';
-import { createRedisGenerations } from './redis-generations.ts';
+import { createRedisGenerations, generationKeyOf } from './redis-generations.ts';
 import { createRedisHistory, samplesKeyOf } from './redis-history.ts';
 import { createRedisOutbox, outboxArguments } from './redis-outbox.ts';
-import { createRedisOverrides } from './redis-overrides.ts';
-import { createRunScript, SCRIPTS } from './redis-scripts.ts';
+import { createRedisOverrides, revisionKeysOf } from './redis-overrides.ts';
+import { createRunScript, type RunScript, SCRIPTS } from './redis-scripts.ts';
+import { revisionsOf } from './revised-entries.ts';
 
 /** How many units one round trip carries: 3 KB each. */
 const UNITS_AT_ONCE = 300;
@@ -60,10 +61,6 @@ export function createRedisStore({ engine, records, overrides, limits }: RedisSt
   const keys = {
     storeId: `${prefix}:store:id`,
     lastToken: `${prefix}:store:last-token`,
-    projects: `${prefix}:store:projects`,
-    lease: (name: string) => `${prefix}:store:lease:${name}`,
-    records: (projectId: string) => `${prefix}:store:records:${projectId}`,
-    samples: samplesKeyOf(prefix),
   };
 
   const runScript = createRunScript(engine);
@@ -80,39 +77,90 @@ export function createRedisStore({ engine, records, overrides, limits }: RedisSt
     },
     timeMs: async () => Number(await run('time', [keys.storeId], [])),
     acquireLease: async (name, holder, ttlMs) => {
-      const token = await run('acquireLease', [keys.lease(name), keys.lastToken], [holder, Math.ceil(ttlMs)]);
+      const token = await run('acquireLease', [leaseKeyOf(prefix, name), keys.lastToken], [holder, Math.ceil(ttlMs)]);
       return token === null ? undefined : { name, holder, token: Number(token) };
     },
     renewLease: async (lease, ttlMs) =>
-      (await run('renewLease', [keys.lease(lease.name)], [...proofOf(lease), Math.ceil(ttlMs)])) === 1,
+      (await run('renewLease', [leaseKeyOf(prefix, lease.name)], [...proofOf(lease), Math.ceil(ttlMs)])) === 1,
     releaseLease: async (lease) => {
-      await run('releaseLease', [keys.lease(lease.name)], proofOf(lease));
+      await run('releaseLease', [leaseKeyOf(prefix, lease.name)], proofOf(lease));
     },
-    records: async (projectId) =>
-      records.readAll(projectId, Object.entries(await redis.hgetall(keys.records(projectId)))),
-    brokenRecords: async () => records.broken,
-    putRecord: async (projectId, computeId, record, lease, { ttlMs = 0, outbox = [], audit: entry } = {}) => {
-      const appended = outboxArguments(engine, limits, outbox);
-      const audited = audit.part(entry);
-      const ownKeys = [keys.lease(lease.name), keys.records(projectId), keys.projects];
-      const own = [...proofOf(lease), projectId, computeId, recordToJson(record), Math.ceil(ttlMs)];
-      const scriptKeys = [...ownKeys, appended.key, ...audited.keys];
-      const args = [...own, ...audited.args, ...appended.args];
-      return (await run('putRecord', scriptKeys, args)) === 1;
-    },
-    deleteRecord: async (projectId, computeId, lease) => {
-      const scriptKeys = [keys.lease(lease.name), keys.records(projectId), keys.projects, keys.samples];
-      return (await run('deleteRecord', scriptKeys, [...proofOf(lease), projectId, computeId])) === 1;
-    },
+    ...createRedisRecords({ engine, run: runScript, records, limits, audit }),
     ...createRedisOverrides({ engine, run: runScript, readers: overrides, limits, audit }),
     ...createRedisGenerations({ engine, run: runScript }),
     ...createRedisHistory({ engine, run: runScript, limits, audit }),
     ...createRedisOutbox({ engine, run: runScript, limits }),
     ...createRedisUsage(engine),
     ...createRedisDocuments({ engine, run: runScript }),
-    projectIds: async () => (await redis.smembers(keys.projects)).sort(),
     close: async () => {},
   };
+}
+
+type RedisRecords = Pick<
+  Store,
+  'records' | 'brokenRecords' | 'putRecord' | 'putIntent' | 'pendingWrites' | 'deleteRecord' | 'projectIds'
+>;
+
+function createRedisRecords(options: {
+  engine: RedisEngine;
+  run: RunScript;
+  records: RecordReader;
+  limits: StoreLimits;
+  audit: RedisAudit;
+}): RedisRecords {
+  const { engine, run: runScript, records, limits, audit } = options;
+  const { commands: redis, prefix } = engine;
+  const keys = {
+    projects: `${prefix}:store:projects`,
+    pending: `${prefix}:store:pending`,
+    records: (projectId: string) => `${prefix}:store:records:${projectId}`,
+    samples: samplesKeyOf(prefix),
+  };
+  const run = (script: keyof typeof SCRIPTS, scriptKeys: string[], args: (string | number)[]) =>
+    runScript(SCRIPTS[script], scriptKeys, args);
+  const recordKeys = (lease: Lease, projectId: string) => [
+    leaseKeyOf(prefix, lease.name),
+    keys.records(projectId),
+    keys.projects,
+    keys.pending,
+  ];
+
+  const readRecords = async (projectId: string) =>
+    records.readAll(projectId, Object.entries(await redis.hgetall(keys.records(projectId))));
+
+  return {
+    records: readRecords,
+    brokenRecords: async () => records.broken,
+    putRecord: async (projectId, computeId, record, lease, { outbox = [], audit: entry } = {}) => {
+      const appended = outboxArguments(engine, limits, outbox);
+      const audited = audit.part(entry);
+      const own = [...proofOf(lease), projectId, computeId, recordToJson(record), record.intent ? 'SADD' : 'SREM'];
+      const scriptKeys = [...recordKeys(lease, projectId), appended.key, ...audited.keys];
+      const args = [...own, ...audited.args, ...appended.args];
+      return (await run('putRecord', scriptKeys, args)) === 1;
+    },
+    putIntent: async (projectId, computeId, record, lease, { ttlMs, decidedBy }) => {
+      const { overrides: revision, generation = '' } = decidedBy;
+      const own = [...proofOf(lease), projectId, computeId, recordToJson(record), Math.ceil(ttlMs)];
+      const scriptKeys = [...recordKeys(lease, projectId), ...revisionKeysOf(prefix), generationKeyOf(prefix)];
+      const outcome = await run('putIntent', scriptKeys, [...own, ...revisionsOf(revision), generation]);
+      return outcome as IntentOutcome;
+    },
+    pendingWrites: async (projectId) => {
+      if (projectId !== undefined) return pendingWritesOf([projectId], readRecords);
+      const members = await redis.smembers(keys.pending);
+      return pendingWritesOf(new Set(members.map((member) => member.slice(0, member.indexOf('/')))), readRecords);
+    },
+    deleteRecord: async (projectId, computeId, lease) => {
+      const scriptKeys = [...recordKeys(lease, projectId), keys.samples];
+      return (await run('deleteRecord', scriptKeys, [...proofOf(lease), projectId, computeId])) === 1;
+    },
+    projectIds: async () => (await redis.smembers(keys.projects)).sort(),
+  };
+}
+
+function leaseKeyOf(prefix: string, name: string): string {
+  return `${prefix}:store:lease:${name}`;
 }
 
 function proofOf({ holder, token }: Lease): string[] {

@@ -1,5 +1,7 @@
+import type { Freeze } from '../../domain/overrides/freezes.ts';
+import type { Hold } from '../../domain/overrides/holds.ts';
 import { ascending } from '../../domain/sorted.ts';
-import type { Stored } from '../../ports/store.ts';
+import type { OverridesInStore, Stored } from '../../ports/store.ts';
 import type { EntryReader } from './override-json.ts';
 import { sharedAsk } from './shared-ask.ts';
 
@@ -9,6 +11,9 @@ export interface RevisedTexts {
   texts: ReadonlyMap<string, string>;
   endedIds: ReadonlySet<string>;
 }
+
+/** Entries, and the revision that they were read at. */
+export type Revised<Entry> = { revision: string } & Stored<Entry>;
 
 /** Gives undefined if the revision is still `known`: then nothing was read. */
 export type ReadRevised = (known: string | undefined) => Promise<RevisedTexts | undefined>;
@@ -21,9 +26,9 @@ export function createRevisedEntries<Entry>(options: {
   read: ReadRevised;
   entry: EntryReader<Entry>;
   compare: (a: Entry, b: Entry) => number;
-}): () => Promise<Stored<Entry>> {
+}): () => Promise<Revised<Entry>> {
   const { read, entry, compare } = options;
-  let known: ({ revision: string } & Stored<Entry>) | undefined;
+  let known: Revised<Entry> | undefined;
 
   return sharedAsk(async () => {
     const before = known;
@@ -35,13 +40,31 @@ export function createRevisedEntries<Entry>(options: {
   });
 }
 
+/** Between the revisions of holds and freezes; neither contains it. */
+const BETWEEN = '/';
+
+/** Holds and freezes at an instant, with the revision of both. */
+export function overridesAt(held: Revised<Hold>, frozen: Revised<Freeze>, nowMs: number): OverridesInStore {
+  return {
+    holds: storedAt(held, nowMs),
+    freezes: storedAt(frozen, nowMs),
+    revision: `${held.revision}${BETWEEN}${frozen.revision}`,
+  };
+}
+
+/** The revisions of holds and of freezes that {@link overridesAt} put together. */
+export function revisionsOf(revision: string): [holds: string, freezes: string] {
+  const [holds = '', freezes = ''] = revision.split(BETWEEN);
+  return [holds, freezes];
+}
+
 /** Oldest first; those of one instant by their ids, so that the order never wavers. */
 export function oldestFirst(a: { createdAtMs: number; id: string }, b: { createdAtMs: number; id: string }): number {
   return a.createdAtMs - b.createdAtMs || ascending(a.id, b.id);
 }
 
 /** Those of `stored` that have not expired. */
-export function storedAt<Entry extends { expiresAtMs: number }>(stored: Stored<Entry>, nowMs: number): Stored<Entry> {
+function storedAt<Entry extends { expiresAtMs: number }>(stored: Stored<Entry>, nowMs: number): Stored<Entry> {
   return { entries: activeAt(stored.entries, nowMs), endedIds: stored.endedIds };
 }
 

@@ -4,7 +4,6 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import type { Reason } from '../../domain/compute/reasons.ts';
 import { connectionsAt } from '../../domain/connections/connections.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
-import { freezesAt } from '../../domain/overrides/freezes.ts';
 import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import type { Action } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
@@ -13,21 +12,17 @@ import type { HistoryEntry } from '../../domain/records/history.ts';
 import { CALL_MS, RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { ReportEvent, WriteOrigin, WriteOutcome } from '../../ports/compute-events.ts';
 import type { ControlApi, ControlApiError, Permit } from '../../ports/control-api.ts';
-import type { Lease, Store } from '../../ports/store.ts';
+import type { DecidedBy, IntentOutcome, Lease, Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import { type EvaluateDeps, evaluateCompute } from '../evaluate/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { ownersNow } from '../fleet/owner-now.ts';
 import { recordEntries } from '../notifications/notify.ts';
 import { SLOT_RETRY_MS, type Slots } from '../operations/restart-slots.ts';
-import type { Overrides } from '../overrides.ts';
 import { type OutageDeps, reportApiError } from '../telemetry/outages.ts';
 import { type AuditDeps, auditOfWrite } from './audit.ts';
 import type { DueWrite } from './due-writes.ts';
 import { outcomeOf, recordAfter, type WriteAnswer } from './record-update.ts';
-
-/** When to try again with a compute that was frozen between the plan and the write, in milliseconds. */
-const FROZEN_RETRY_MS = 60_000;
 
 /**
  * When to try again after a change that was not made, by what stood in the way, in milliseconds. Failures that are counted (20 s, 40 s,
@@ -46,7 +41,6 @@ export interface ApplyDeps extends EvaluateDeps, OutageDeps, Pick<AuditDeps, 'ca
   fleet: Fleet;
   telemetry: Telemetry;
   reportEvent: ReportEvent;
-  overrides: Overrides;
   slots: Slots;
   /** Asked before each write. Rejects if that can't be told: then nothing may be written either. */
   mayWrite(): Promise<MayWrite>;
@@ -59,6 +53,8 @@ type AnswerOf<R> = Extract<R, { ok: true }> extends { value: infer V } ? V : nev
 export interface Written {
   /** False if nothing more may be written to this project now. */
   goOn: boolean;
+  /** Nothing was sent, because a hold, a freeze or the policy set has changed since the decision: decide again. */
+  isOutdated?: true;
   /** The change was not made, but may be soon: try again after so many milliseconds. */
   retryAfterMs?: number;
   /** What became of what was sent; absent if nothing was. */
@@ -66,6 +62,8 @@ export interface Written {
 }
 
 export interface WriteOccasion {
+  /** What the change was decided by: nothing is sent once the group has changed any of it. */
+  decidedBy: DecidedBy;
   /** The boundary that made it due, if one did. */
   boundaryMs?: number | undefined;
   due?: DueWrite | undefined;
@@ -81,7 +79,7 @@ export async function applyAction(
   deps: ApplyDeps,
   lease: Lease,
   evaluatedCompute: EvaluatedCompute,
-  { boundaryMs, due, permits = {} }: WriteOccasion = {},
+  { decidedBy, boundaryMs, due, permits = {} }: WriteOccasion,
 ): Promise<Written> {
   const { compute, plan } = evaluatedCompute;
   const action = plan.actions[0];
@@ -90,13 +88,15 @@ export async function applyAction(
   if (obstacle) return obstacle;
   const askedMs = deps.clock.monotonicMs();
   const requestId = randomUUID();
-  const intended = await step('storing the pending write', () =>
-    storeIntent(deps, lease, evaluatedCompute, { action, requestId }),
+  const { intended, outcome: stored } = await step('storing the pending write', () =>
+    storeIntent(deps, lease, evaluatedCompute, { action, requestId, decidedBy }),
   );
   // The lease was prolonged after that was asked; the answer may have waited for a process that was asleep.
   const intendedMs = deps.clock.monotonicMs();
   const deadlineMs = CALL_MS - (intendedMs - askedMs);
-  if (!intended || deadlineMs < RECOVERY.shortestCallMs) return callOff(deps, lease, evaluatedCompute, action);
+  if (stored !== 'stored' || deadlineMs < RECOVERY.shortestCallMs) {
+    return callOff(deps, lease, evaluatedCompute, { action, stored });
+  }
   deps.reportEvent({ kind: 'write_started', compute, action, reasons: plan.why, origin: originOf(deps) });
   const answer = await step('sending the change', () =>
     send(deps, compute, action, { deadlineMs, permits, requestId }),
@@ -125,34 +125,36 @@ export async function applyAction(
   };
 }
 
-/** What has come in the way between the plan and the write. A slot is taken last, since it has to be given back. */
+/**
+ * What else than the decision stands against the write. Holds, freezes and the policy set are compared when the pending write is stored.
+ * A slot is taken last, since it has to be given back.
+ */
 async function obstacleTo(
   deps: ApplyDeps,
   evaluatedCompute: EvaluatedCompute,
   action: Action,
 ): Promise<Written | undefined> {
-  const refreshed = deps.overrides.refresh(deps.store, deps.clock.now());
-  const [permission] = await Promise.all([deps.mayWrite(), refreshed]);
+  const permission = await deps.mayWrite();
   if (!permission.ok) {
     // A daemon that may write again reconciles everything by itself.
     deps.telemetry.metrics.increment('ebb_skipped_total', { reason: permission.reason.code });
     return { goOn: false };
   }
-  if (isFrozen(deps, evaluatedCompute)) return { goOn: true, retryAfterMs: FROZEN_RETRY_MS };
   if (!action.disconnects || (await deps.slots.take(deps.rules.current, evaluatedCompute.compute.computeId, action)))
     return undefined;
   return { goOn: true, retryAfterMs: SLOT_RETRY_MS };
 }
 
-/** Nothing was sent: the intent, if it was stored, must not look like a change without an answer. */
+/** Nothing was sent: the pending write, if it was stored, must not look like a change without an answer. */
 async function callOff(
   deps: ApplyDeps,
   lease: Lease,
   { compute, record }: EvaluatedCompute,
-  action: Action,
+  { action, stored }: { action: Action; stored: IntentOutcome },
 ): Promise<Written> {
-  await deps.store.putRecord(compute.projectId, compute.computeId, record, lease);
+  if (stored === 'stored') await deps.store.putRecord(compute.projectId, compute.computeId, record, lease);
   if (action.disconnects) await deps.slots.release(compute.computeId, action.policy);
+  if (stored === 'outdated') return { goOn: false, isOutdated: true };
   return { goOn: false, retryAfterMs: RECOVERY.shortestCallMs };
 }
 
@@ -175,20 +177,12 @@ function send(
   return api.updateCompute(projectId, computeId, action.fields, { ...options, permit: permits.updateCompute });
 }
 
-/** Freezes, and holds that keep a compute as it is, are read again before each write: one may have been set meanwhile. */
-function isFrozen({ overrides, clock }: ApplyDeps, { compute, plan }: EvaluatedCompute): boolean {
-  const nowMs = clock.now();
-  const raises = plan.actions[0]?.raises ?? false;
-  const frozen = freezesAt(overrides.freezes, compute, nowMs).some(({ allowRaise }) => !(allowRaise && raises));
-  return frozen || overrides.holds.some(({ computeId, freeze }) => freeze === true && computeId === compute.computeId);
-}
-
 async function storeIntent(
   deps: ApplyDeps,
   lease: Lease,
   { compute, record }: EvaluatedCompute,
-  { action, requestId }: { action: Action; requestId: string },
-): Promise<ComputeRecord | undefined> {
+  { action, requestId, decidedBy }: { action: Action; requestId: string; decidedBy: DecidedBy },
+): Promise<{ intended: ComputeRecord; outcome: IntentOutcome }> {
   const atMs = deps.clock.now();
   const dropped = action.disconnects ? connectionsAt(deps.samples.historyOf(compute.computeId), compute, atMs) : 0;
   const asked = action.kind === 'restart' ? { restart: true as const } : { fields: action.fields };
@@ -200,8 +194,8 @@ async function storeIntent(
   const lastDecidedAtMs = Math.max(atMs, record.lastDecidedAtMs);
   const intended = { ...record, intent, lastDecidedAtMs, lastSentAtMs: atMs };
   const { projectId, computeId } = compute;
-  const stored = await deps.store.putRecord(projectId, computeId, intended, lease, { ttlMs: RECOVERY.leaseMs });
-  return stored ? intended : undefined;
+  const given = { ttlMs: RECOVERY.leaseMs, decidedBy };
+  return { intended, outcome: await deps.store.putIntent(projectId, computeId, intended, lease, given) };
 }
 
 /** Stores the record with its line of the audit, and evaluates again; the resync loop finds what is left to do. */

@@ -80,7 +80,7 @@ export function createStoredTimes({
         return records;
       },
       async overrides(nowMs) {
-        const { holds, freezes } = await store.overrides(nowMs);
+        const { holds, freezes, revision } = await store.overrides(nowMs);
         const correct = async <E extends Parameters<typeof createdByNow>[0] & { id: string }>(
           entries: readonly E[],
           put: (entry: E) => Promise<unknown>,
@@ -98,6 +98,7 @@ export function createStoredTimes({
         return {
           holds: { ...holds, entries: await correct(holds.entries, store.putHold) },
           freezes: { ...freezes, entries: await correct(freezes.entries, store.putFreeze) },
+          revision,
         };
       },
     }),

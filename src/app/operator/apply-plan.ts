@@ -7,13 +7,14 @@ import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Project } from '../../ports/control-api.ts';
-import type { Store } from '../../ports/store.ts';
+import type { DecidedBy, Store } from '../../ports/store.ts';
 import { type ApplyDeps, applyAction, type Written } from '../apply/apply.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { type ReadComputesDeps, readComputes } from '../fleet/read-computes.ts';
 import { withProjectLease } from '../leases/locked-project.ts';
 import { type FollowDeps, followOperations } from '../operations/follow.ts';
 import type { Slots } from '../operations/restart-slots.ts';
+import type { Overrides } from '../overrides.ts';
 
 /** Projects that are changed at a time. */
 const PROJECTS_AT_A_TIME = 8;
@@ -30,6 +31,7 @@ export interface ApplyPlanDeps extends ApplyDeps, FollowDeps, ReadComputesDeps {
   fleet: Fleet;
   store: Store;
   slots: Slots;
+  overrides: Overrides;
 }
 
 export interface ApplyPlanOptions {
@@ -126,11 +128,13 @@ async function writeUnderLease(
   const giveUpMs = clock.monotonicMs() + LEASE_WAIT_MS;
   for (;;) {
     const applied = await withProjectLease(deps, planned.compute.projectId, async (lease) => {
-      const now = await planAgain(options, planned);
-      if (!('plan' in now)) return now;
+      const again = await planAgain(options, planned);
+      if (!('now' in again)) return again;
+      const { now, decidedBy } = again;
       const difference = differenceOf(planned, step, now);
       if (difference !== undefined) return skipped(difference);
-      return outcomeOf(await applyAction(deps, lease, now));
+      const written = await applyAction(deps, lease, now, { decidedBy });
+      return written.isOutdated ? undefined : outcomeOf(written);
     });
     if (applied) return applied;
     if (signal.aborted || clock.monotonicMs() > giveUpMs) return skipped('another ebb is busy with the project');
@@ -142,7 +146,7 @@ async function writeUnderLease(
 async function planAgain(
   options: ApplyPlanOptions,
   planned: EvaluatedCompute,
-): Promise<EvaluatedCompute | AppliedChange> {
+): Promise<{ now: EvaluatedCompute; decidedBy: DecidedBy } | AppliedChange> {
   const { deps, situation } = options;
   const { projectId, computeId } = planned.compute;
   const project = deps.fleet.listed(projectId);
@@ -150,10 +154,12 @@ async function planAgain(
   if (!read?.ok) return skipped(`it can't be read: ${read?.error.message ?? 'its project is gone'}`);
   const nowMs = deps.clock.now();
   await deps.overrides.refresh(deps.store, nowMs);
-  const { holds, freezes } = deps.overrides;
+  const { holds, freezes, revision } = deps.overrides.snapshot();
   const records = await deps.store.records(projectId);
   const { computes } = planFleet({ ...situation, computes: read.value.computes, records, holds, freezes, nowMs });
-  return computes.find(({ compute }) => compute.computeId === computeId) ?? skipped('it is gone');
+  const now = computes.find(({ compute }) => compute.computeId === computeId);
+  // What is agreed to is one plan, whichever set the daemons have loaded.
+  return now ? { now, decidedBy: { overrides: revision, generation: undefined } } : skipped('it is gone');
 }
 
 /** How things are no longer as they were planned; undefined if the planned action is what there is to do now. */

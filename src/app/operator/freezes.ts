@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto';
+import type { Compute } from '../../domain/compute/compute.ts';
 import { type Freeze, mayConcern } from '../../domain/overrides/freezes.ts';
 import type { Selector } from '../../domain/policy/policy-base.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
-import type { FreezeDocument } from '../../ports/documents.ts';
+import type { FreezeDocument, InFlightDocument, UnfreezeDocument } from '../../ports/documents.ts';
 import type { FreezeRequest, OperatorResult, Page, PageQuery } from '../../ports/operator.ts';
 import { overrideProblem, ownerProblem } from './check-request.ts';
 import { freezeDocument, pageOf } from './documents.ts';
+import { inFlight } from './in-flight.ts';
 import { auditOf, fail, type OperatorParts } from './parts.ts';
 
 /** Stops every write to the computes that are selected. It counts as soon as it is stored: each write asks before. */
@@ -23,7 +25,7 @@ export async function setFreeze(parts: OperatorParts, request: FreezeRequest): P
   const put = await parts.store.putFreeze(freeze, { audit });
   if (!put.ok) return fail('full', `there are ${put.error.limit} freezes already: unfreeze some`);
   await parts.requestReconciles(await projectsOf(parts, [freeze]));
-  return { ok: true, value: freezeDocument(freeze) };
+  return { ok: true, value: { ...freezeDocument(freeze), in_flight: await inFlightOf(parts, [freeze]) } };
 }
 
 /** Active ones, oldest first. */
@@ -40,7 +42,7 @@ export async function listFreezes(
 export async function unfreeze(
   parts: OperatorParts,
   { id, owner }: { id: string | 'all'; owner: string },
-): Promise<OperatorResult<{ freezes: string[] }>> {
+): Promise<OperatorResult<UnfreezeDocument>> {
   const problem = ownerProblem(owner);
   if (problem !== undefined) return fail('invalid', problem);
   const atMs = await parts.now();
@@ -53,7 +55,14 @@ export async function unfreeze(
     await parts.store.deleteFreeze(freeze.id, { audit });
   }
   if (ended.length > 0) await parts.requestReconciles(await projectsOf(parts, ended));
-  return { ok: true, value: { freezes: ended.map((freeze) => freeze.id) } };
+  const in_flight = await inFlightOf(parts, ended);
+  return { ok: true, value: { freezes: ended.map((freeze) => freeze.id), in_flight } };
+}
+
+function inFlightOf(parts: OperatorParts, freezes: readonly Freeze[]): Promise<InFlightDocument[]> {
+  const concerns = (_id: string, compute?: Compute) =>
+    freezes.some(({ select }) => compute === undefined || mayConcern(select)(compute));
+  return inFlight(parts, { concerns });
 }
 
 /** Without a cached project nobody knows what a selector means: then every project is looked at. */

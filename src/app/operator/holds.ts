@@ -8,6 +8,7 @@ import { holdProblem } from './check-request.ts';
 import { holdDocument, pageOf } from './documents.ts';
 import { findCompute } from './find-compute.ts';
 import { limitOfNew, limitsOf } from './hold-limits.ts';
+import { inFlight } from './in-flight.ts';
 import { auditOf, fail, type OperatorParts } from './parts.ts';
 
 /** Sets a hold, and has its project looked at. */
@@ -23,7 +24,9 @@ export async function setHold(parts: OperatorParts, request: HoldRequest): Promi
   const put = await parts.store.putHold(hold, { audit: await auditOf(parts, command) });
   if (!put.ok) return fail('full', `there are ${put.error.limit} holds already: release some`);
   await parts.requestReconciles([hold.projectId]);
-  return { ok: true, value: holdDocument(hold, await limitOfNew(parts, hold)) };
+  const { projectId } = place;
+  const in_flight = await inFlight(parts, { projectId, concerns: (id) => id === place.computeId });
+  return { ok: true, value: { ...holdDocument(hold, await limitOfNew(parts, hold)), in_flight } };
 }
 
 /** Active ones, by compute and then by age. */

@@ -1,11 +1,12 @@
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { releaseRecord } from '../../domain/records/fights.ts';
-import type { ReleaseDocument } from '../../ports/documents.ts';
+import type { InFlightDocument, ReleaseDocument } from '../../ports/documents.ts';
 import type { OperatorResult } from '../../ports/operator.ts';
 import { addRelease, readBudgets } from '../usage/budget-store.ts';
 import { changeRecords, projectBusy } from './change-records.ts';
 import { ownerProblem } from './check-request.ts';
 import { budgetNamed, type ComputePlace, findCompute } from './find-compute.ts';
+import { inFlight } from './in-flight.ts';
 import { auditOf, fail, type OperatorParts } from './parts.ts';
 
 interface ReleaseRequest {
@@ -27,7 +28,8 @@ export async function release(
   const hold = holds.find(({ id }) => id === target);
   if (hold) {
     await endHolds(parts, [hold], owner);
-    return { ok: true, value: { holds: [hold.id], computes: [], budgets: [] } };
+    const in_flight = await inFlightOf(parts, hold);
+    return { ok: true, value: { holds: [hold.id], computes: [], budgets: [], in_flight } };
   }
   const found = await findCompute(parts, target);
   if (!found.ok) return /^h-/.test(target) ? fail('not_found', noHold(target)) : found;
@@ -70,7 +72,12 @@ async function releaseCompute(
   if (changed.changed.length > 0) await parts.requestReconciles([projectId]);
   await endHolds(parts, own, owner);
   const computes = changed.changed.map((id) => ({ project_id: projectId, compute_id: id }));
-  return { ok: true, value: { holds: own.map(({ id }) => id), computes, budgets: [] } };
+  const in_flight = await inFlightOf(parts, place);
+  return { ok: true, value: { holds: own.map(({ id }) => id), computes, budgets: [], in_flight } };
+}
+
+function inFlightOf(parts: OperatorParts, { projectId, computeId }: ComputePlace): Promise<InFlightDocument[]> {
+  return inFlight(parts, { projectId, concerns: (id) => id === computeId });
 }
 
 async function endHolds(parts: OperatorParts, holds: readonly Hold[], by: string): Promise<void> {

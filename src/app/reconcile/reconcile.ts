@@ -20,8 +20,9 @@ import { inOrderOfWriting } from '../../domain/plan/plan.ts';
 import type { Priority } from '../../domain/rate-budget/grant.ts';
 import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { Permit } from '../../ports/control-api.ts';
 import type { JobHandler, JobQueue } from '../../ports/job-queue.ts';
-import type { Lease, Store } from '../../ports/store.ts';
+import type { DecidedBy, Lease, Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import { type ApplyDeps, applyAction } from '../apply/apply.ts';
 import type { DueWrite, DueWrites } from '../apply/due-writes.ts';
@@ -32,11 +33,14 @@ import type { CachedProject, Fleet } from '../fleet/fleet.ts';
 import type { LockedAndRead } from '../fleet/known-records.ts';
 import { type LockDeps, lockProject, READ_RETRY_MS } from '../leases/locked-project.ts';
 import type { Slots } from '../operations/restart-slots.ts';
-import type { Overrides } from '../overrides.ts';
+import type { KnownOverrides, Overrides } from '../overrides.ts';
 import { requestFollowing, requestReconcile, type ScheduleDeps, scheduleBoundaries, wakeAt } from '../triggers.ts';
 import { believable, getPermits, type Missing, missingPermits, type Permits, type Sight, sightOf } from './missing.ts';
 import type { PendingWriteDeps } from './pending-writes.ts';
 import { currentRecords, recordWanted, reportManualChanges } from './records.ts';
+
+/** How often a project is decided under one lease where what decides changes each time before the write; then it is a new reconcile's. */
+const MOST_DECISIONS = 3;
 
 /** How long to wait for the holder of the project's lease, in milliseconds. */
 const LEASE_RETRY_MS = 500;
@@ -59,6 +63,14 @@ export interface ReconcileDeps
   telemetry: Telemetry;
   overrides: Overrides;
   slots: Slots;
+  /** Number of the policy set of `rules`; undefined while nothing may be written by it. */
+  generation(): number | undefined;
+}
+
+/** The same for one decision: by one set of rules, and by the holds and freezes of one moment, to the end. */
+interface DecisionDeps extends Omit<ReconcileDeps, 'overrides'> {
+  overrides: KnownOverrides;
+  decidedBy: DecidedBy;
 }
 
 interface Occasion {
@@ -163,16 +175,37 @@ async function readUnlocked(
   return cachedProject !== undefined;
 }
 
-/** Steps 3 to 6, for a project that is locked and read: by one set of rules to the end, also where a reload replaces them meanwhile. */
+/**
+ * Steps 3 to 6, for a project that is locked and read. Where a hold, a freeze or the policy set changes between the decision and the
+ * write, nothing is sent and it is decided again, under the same lease and without another request to the control API.
+ */
 async function reconcileLocked(
+  deps: ReconcileDeps,
+  locked: LockedAndRead,
+  occasion: PassOccasion,
+): Promise<Missing | undefined> {
+  const { projectId } = locked.cachedProject.project;
+  let { records } = locked;
+  for (let decisions = 1; decisions <= MOST_DECISIONS; decisions += 1) {
+    const outcome = await decideAndApply(deps, { ...locked, records }, occasion);
+    if (outcome !== 'outdated') return outcome;
+    records = await step('reading its records', () => deps.store.records(projectId));
+  }
+  await requestReconcile(deps, projectId);
+  return undefined;
+}
+
+async function decideAndApply(
   deps: ReconcileDeps,
   { lease, records: stored, cachedProject }: LockedAndRead,
   occasion: PassOccasion,
-): Promise<Missing | undefined> {
+): Promise<Missing | 'outdated' | undefined> {
   const { projectId } = cachedProject.project;
+  await step('reading holds and freezes', () => deps.overrides.refresh(deps.store, deps.clock.now()));
   const { current } = deps.rules;
-  const once: ReconcileDeps = { ...deps, rules: { current } };
-  await step('reading holds and freezes', () => once.overrides.refresh(once.store, once.clock.now()));
+  const overrides = deps.overrides.snapshot();
+  const decidedBy = { overrides: overrides.revision, generation: deps.generation() };
+  const once: DecisionDeps = { ...deps, rules: { current }, overrides, decidedBy };
   const records = await step('confirming pending writes', () =>
     currentRecords(once, lease, cachedProject, stored, occasion.signal),
   );
@@ -182,11 +215,11 @@ async function reconcileLocked(
   const evaluatedComputes = await step('storing what is wanted', () => recordWanted(once, lease, evaluated));
   for (const evaluatedCompute of evaluatedComputes) once.fleet.putEvaluated(evaluatedCompute);
   const isReplaced = () => deps.rules.current !== current;
-  const missing = await applyNext(once, lease, cachedProject, evaluatedComputes, {
+  const outcome = await applyNext(once, lease, cachedProject, evaluatedComputes, {
     ...{ ...occasion, boundaries, isReplaced },
   });
-  if (missing === undefined) await step('scheduling what comes next', () => scheduleNext(once, projectId));
-  return missing;
+  if (outcome === undefined) await step('scheduling what comes next', () => scheduleNext(once, projectId));
+  return outcome;
 }
 
 interface ApplyOccasion extends PassOccasion {
@@ -198,41 +231,55 @@ interface ApplyOccasion extends PassOccasion {
 
 /**
  * Applies the most urgent change of the project: by priority, then raises first. Each needs a permit of the rate budget, so what comes after
- * it is the next pass's. Asks for another reconcile where what was decided by is no longer so.
+ * it is the next pass's.
  */
 async function applyNext(
-  deps: ReconcileDeps,
+  deps: DecisionDeps,
   lease: Lease,
   cachedProject: CachedProject,
   evaluatedComputes: readonly EvaluatedCompute[],
   { signal, due, boundaries, isReplaced, isCrowded = false, permits = {} }: ApplyOccasion,
-): Promise<Missing | undefined> {
+): Promise<Missing | 'outdated' | undefined> {
   const { projectId } = cachedProject.project;
+  const { decidedBy } = deps;
   for (const evaluatedCompute of inOrderOfWriting(evaluatedComputes)) {
     const { computeId } = evaluatedCompute.compute;
     signal.throwIfAborted();
     const readsFirst = needsReading(deps, evaluatedCompute, isCrowded);
     const missing = missingPermits(evaluatedCompute, permits, readsFirst);
     if (missing) return missing;
-    if (!deps.fleet.isFresh(projectId) || isReplaced()) {
-      await requestReconcile(deps, projectId);
-      return undefined;
-    }
-    if (!(await isBranchAsDecided(deps, cachedProject, evaluatedCompute, signal))) return undefined;
-    const permit = permits.listComputes;
-    if (readsFirst && !(await isStillAsleep(deps, evaluatedCompute, { signal, permit }))) return undefined;
+    if (isReplaced()) return 'outdated';
+    const reading = { signal, readsFirst, permit: permits.listComputes };
+    if (!(await isStillAsRead(deps, cachedProject, evaluatedCompute, reading))) return undefined;
     const written = await step(`applying the change of ${computeId}`, () =>
-      applyAction(deps, lease, evaluatedCompute, { boundaryMs: boundaries.get(computeId), due, permits }),
+      applyAction(deps, lease, evaluatedCompute, { decidedBy, boundaryMs: boundaries.get(computeId), due, permits }),
     );
+    if (written.isOutdated) return 'outdated';
     if (written.retryAfterMs !== undefined) await wakeAt(deps, projectId, deps.clock.now() + written.retryAfterMs);
     if (!written.goOn) return undefined;
   }
   return undefined;
 }
 
+/** True if the compute is still what was decided about; else another reconcile has been asked for. */
+async function isStillAsRead(
+  deps: DecisionDeps,
+  cachedProject: CachedProject,
+  evaluatedCompute: EvaluatedCompute,
+  { signal, readsFirst, permit }: { signal: AbortSignal; readsFirst: boolean; permit: Permit | undefined },
+): Promise<boolean> {
+  const { projectId } = cachedProject.project;
+  if (!deps.fleet.isFresh(projectId)) {
+    await requestReconcile(deps, projectId);
+    return false;
+  }
+  if (!(await isBranchAsDecided(deps, cachedProject, evaluatedCompute, signal))) return false;
+  return !readsFirst || isStillAsleep(deps, evaluatedCompute, { signal, permit });
+}
+
 /** By compute, the boundary that has passed since the last reconcile: what a change now is late by. */
 function crossedBoundaries(
-  { fleet, clock }: ReconcileDeps,
+  { fleet, clock }: Pick<ReconcileDeps, 'fleet' | 'clock'>,
   computes: readonly Compute[],
   boundaryMs: number | undefined,
 ): Map<string, number> {
@@ -245,7 +292,10 @@ function crossedBoundaries(
   return crossed;
 }
 
-async function scheduleNext(deps: ReconcileDeps, projectId: string): Promise<void> {
+async function scheduleNext(
+  deps: ScheduleDeps & Pick<ReconcileDeps, 'fleet' | 'clock'>,
+  projectId: string,
+): Promise<void> {
   const nowMs = deps.clock.now();
   const evaluatedComputes = deps.fleet.evaluatedOf(projectId);
   if (evaluatedComputes.some(({ record }) => record.openOperations.length > 0)) await requestFollowing(deps, projectId);

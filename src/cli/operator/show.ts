@@ -34,6 +34,18 @@ export function describeHold({ size, suspend_timeout_seconds: timeout, freeze, l
   return parts.join(', ');
 }
 
+/** What an acknowledgement says of changes that it came too late for, a line each. */
+export function inFlightLines({ in_flight = [] }: Pick<Hold, 'in_flight'>): string[] {
+  return in_flight.map(({ compute_id, to, restart, since }) => {
+    const size =
+      to.min_cu === null || to.max_cu === null ? [] : [`size ${sizeText({ min_cu: to.min_cu, max_cu: to.max_cu })}`];
+    const { suspend_timeout_seconds: timeout } = to;
+    const rest = timeout === null ? [] : [`suspend-after ${formatSuspendTimeout(timeout)}`];
+    const what = [...size, ...rest, ...(restart ? ['restart'] : [])].join(', ');
+    return `${compute_id}: a change was already on its way when this was stored: ${what} (since ${since})`;
+  });
+}
+
 export function describeFreeze({ select, allow_raise }: Freeze): string {
   const what = select === 'all' ? 'all computes' : selectorText(select);
   return allow_raise ? `${what}, raises allowed` : what;

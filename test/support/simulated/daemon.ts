@@ -18,6 +18,7 @@ import { NO_SOURCES } from '../../../src/policy/sources.ts';
 import type { ComputeEvent } from '../../../src/ports/compute-events.ts';
 import type { ApiResult, ControlApi } from '../../../src/ports/control-api.ts';
 import type { Operator } from '../../../src/ports/operator.ts';
+import type { Store } from '../../../src/ports/store.ts';
 import { readSettings } from '../../../src/settings.ts';
 import { makeFolder, type Platform, startTestPlatform } from '../platform.ts';
 import { createSteppedClock, type SteppedClock } from './clock.ts';
@@ -55,6 +56,8 @@ export async function startSimulatedDaemon(options: {
   /** Of the emulator; a fleet in it counts instead of `computes`. */
   platform?: Partial<EmulatorOptions>;
   onEvent?: (event: ComputeEvent) => void;
+  /** What the daemon is given instead of its store. */
+  withStore?: (store: Store) => Store;
 }): Promise<SimulatedDaemon> {
   const calls = { pending: 0, isOut: false };
   const clock = createSteppedClock(options.fromMs, () => calls.pending > 0);
@@ -77,7 +80,7 @@ export async function startSimulatedDaemon(options: {
     const client = openControlApi({ settings, metrics, hide, budget, purpose: 'write' });
     opened.push(() => client.close());
     const counters = { of: () => Promise.reject() as never, close: async () => {} };
-    const store = createMemoryStore(clock);
+    const store = options.withStore?.(createMemoryStore(clock)) ?? createMemoryStore(clock);
     const storedTimes = createStoredTimes({ clock, telemetry });
     const api = observed(client, calls);
     const sender = openSender({ settings, hide });

@@ -22,6 +22,7 @@ export function createMemoryStore(clock: SteppedClock, outboxLimit?: number): St
   const { bytes: _, ...usage } = memoryUsageStore();
   let generation: Generation | undefined;
   let token = 0;
+  const revision = () => `${holds.changes()}/${freezes.changes()}`;
 
   const isHeld = ({ name, token: own }: Lease) => {
     const known = leases.get(name);
@@ -63,19 +64,33 @@ export function createMemoryStore(clock: SteppedClock, outboxLimit?: number): St
     },
     records: async (projectId) => structuredClone(recordsOf(projectId)),
     brokenRecords: async () => new Map(),
-    async putRecord(projectId, computeId, record, lease, { ttlMs, outbox = [], audit } = {}) {
+    async putRecord(projectId, computeId, record, lease, { outbox = [], audit } = {}) {
       if (!isHeld(lease)) return false;
-      if (ttlMs !== undefined) leases.set(lease.name, { lease, untilMs: clock.now() + ttlMs });
       recordsOf(projectId).set(computeId, structuredClone(record));
       await queued.appendOutbox(outbox);
       if (audit) history.unshift(audit);
       return true;
     },
+    async putIntent(projectId, computeId, record, lease, { ttlMs, decidedBy }) {
+      if (!isHeld(lease)) return 'lease_lost';
+      const { overrides, generation: number } = decidedBy;
+      if (overrides !== revision() || (number ?? generation?.number) !== generation?.number) return 'outdated';
+      leases.set(lease.name, { lease, untilMs: clock.now() + ttlMs });
+      recordsOf(projectId).set(computeId, structuredClone(record));
+      return 'stored';
+    },
+    async pendingWrites(only) {
+      return [...records].flatMap(([projectId, ofProject]) =>
+        [...ofProject].flatMap(([computeId, record]) =>
+          record.intent && projectId === (only ?? projectId) ? [{ projectId, computeId, record }] : [],
+        ),
+      );
+    },
     deleteRecord: async (projectId, computeId, lease) => isHeld(lease) && recordsOf(projectId).delete(computeId),
     projectIds: async () => [...records.keys()].filter((projectId) => recordsOf(projectId).size > 0),
     holds: async (nowMs) => [...holds.at(nowMs).entries],
     freezes: async (nowMs) => [...freezes.at(nowMs).entries],
-    overrides: async (nowMs) => ({ holds: holds.at(nowMs), freezes: freezes.at(nowMs) }),
+    overrides: async (nowMs) => ({ holds: holds.at(nowMs), freezes: freezes.at(nowMs), revision: revision() }),
     putHold: (hold, also) => audited(also, holds.put(hold)),
     deleteHold: (id, also) => audited(also, holds.delete(id)),
     putFreeze: (freeze, also) => audited(also, freezes.put(freeze)),
@@ -126,17 +141,21 @@ export function createMemoryStore(clock: SteppedClock, outboxLimit?: number): St
 function createOverrides<Entry extends { id: string; expiresAtMs: number }>() {
   const entries = new Map<string, Entry>();
   const ended = new Set<string>();
+  let changes = 0;
   return {
+    changes: () => changes,
     at: (nowMs: number): Stored<Entry> => ({
       entries: [...entries.values()].filter(({ expiresAtMs }) => expiresAtMs > nowMs),
       endedIds: ended,
     }),
     async put(entry: Entry) {
       if (!ended.has(entry.id)) entries.set(entry.id, entry);
+      changes += 1;
       return { ok: true as const };
     },
     async delete(id: string) {
       ended.add(id);
+      changes += 1;
       return entries.delete(id);
     },
   };

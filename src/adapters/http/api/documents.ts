@@ -53,6 +53,13 @@ export const computeFields = {
 };
 export const Compute: z.ZodType<Omit<ComputeDocument, 'reasons'>> = z.object(computeFields).meta({ id: 'Compute' });
 
+/** Only in answers to what was just set or ended. */
+export const acknowledged = {
+  in_flight: z
+    .array(z.object({ ...computeName, to: Settings, restart: z.boolean(), since: instant }).meta({ id: 'InFlight' }))
+    .exactOptional(),
+};
+
 const override = { id: text, owner: text, reason: text, created_at: instant, expires_at: instant.nullable() };
 
 export const Hold: z.ZodType<HoldDocument> = z
@@ -63,6 +70,7 @@ export const Hold: z.ZodType<HoldDocument> = z
     suspend_timeout_seconds: timeout.nullable(),
     freeze: z.boolean(),
     limited: text.nullable(),
+    ...acknowledged,
   })
   .meta({ id: 'Hold' });
 
@@ -84,6 +92,7 @@ export const Freeze: z.ZodType<FreezeDocument> = z
     ...override,
     select: z.union([z.literal('all'), Selected]),
     allow_raise: z.boolean(),
+    ...acknowledged,
   })
   .meta({ id: 'Freeze' });
 
@@ -214,7 +223,7 @@ export const Status: z.ZodType<StatusDocument> = z
   .meta({ id: 'Status' });
 
 export const Released: z.ZodType<ReleaseDocument> = z
-  .object({ holds: texts, computes: z.array(z.object(computeName)), budgets: texts })
+  .object({ holds: texts, computes: z.array(z.object(computeName)), budgets: texts, ...acknowledged })
   .meta({ id: 'Released' });
 
 export const Restored: z.ZodType<RestoreDocument> = z

@@ -1,5 +1,6 @@
 /** Every route of `/api/v1`: what it takes, what it gives, and who answers it. */
 import { z } from 'zod';
+import type { UnfreezeDocument } from '../../../ports/documents.ts';
 import type { Caller, DaemonOperator, OperatorResult } from '../../../ports/operator.ts';
 import type { Role } from '../../../ports/roles.ts';
 import type { Targets, TargetsOf } from '../roles.ts';
@@ -19,7 +20,19 @@ import {
   UsageQuery,
   WasteQuery,
 } from './bodies.ts';
-import { age, Compute, Decision, Freeze, Hold, Plan, Released, Restored, Status, text } from './documents.ts';
+import {
+  acknowledged,
+  age,
+  Compute,
+  Decision,
+  Freeze,
+  Hold,
+  Plan,
+  Released,
+  Restored,
+  Status,
+  text,
+} from './documents.ts';
 import { NotificationIds, Notifications, RetryOrDropBody } from './notification-documents.ts';
 import { ComputeDetail, Fleet } from './page-documents.ts';
 import { API_PATHS, type RouteName } from './paths.ts';
@@ -95,7 +108,7 @@ async function done<T>(value: Promise<T>): Promise<OperatorResult<T>> {
 }
 
 const next = text.nullable().meta({ description: 'Where the next page begins: `after`; null on the last.' });
-const Unfrozen = z.object({ freezes: z.array(text) });
+const Unfrozen: z.ZodType<UnfreezeDocument> = z.object({ freezes: z.array(text), ...acknowledged });
 const Approved = z.object({ hash: text });
 /** Its format may change, so it is not described. */
 const stored: z.ZodType<object> = z.looseObject({});
