@@ -24,3 +24,19 @@ export async function step<T>(name: string, work: () => Promise<T>): Promise<T> 
     throw new Error(name, { cause });
   }
 }
+
+/**
+ * Does the work and then cleans up, also after a failure. What the work throws is what is thrown; a failure to clean up is thrown only where
+ * the work was done.
+ */
+export async function thenCleanUp<T>(work: () => Promise<T>, cleanUp: () => Promise<unknown>): Promise<T> {
+  let done: T;
+  try {
+    done = await work();
+  } catch (error) {
+    await cleanUp().catch(() => undefined);
+    throw error;
+  }
+  await cleanUp();
+  return done;
+}

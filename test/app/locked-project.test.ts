@@ -1,6 +1,9 @@
 import { expect, it } from 'vitest';
+import { createDueWrites } from '../../src/app/apply/due-writes.ts';
 import { knownRecord, notBelievedBefore } from '../../src/app/fleet/known-records.ts';
-import type { LockedProject } from '../../src/app/leases/locked-project.ts';
+import { type LockedProject, withProjectLease } from '../../src/app/leases/locked-project.ts';
+import { type ReconcileDeps, reconcile } from '../../src/app/reconcile/reconcile.ts';
+import { describeChain } from '../../src/common/errors.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import { aCompute, aRecord } from '../support/builders.ts';
 
@@ -39,4 +42,35 @@ it('goes by its own record where the store has none, or one from before its last
   expect(aProject({ own: sentAt(5_000), stored: sentAt(4_000) }).known).toEqual(sentAt(5_000));
   expect(aProject({ own: sentAt(4_000), stored: sentAt(5_000) }).known).toEqual(sentAt(5_000));
   expect(aProject({}).known).toBeUndefined();
+});
+
+it('gives its turn among the writes that are due back where a lock throws', async () => {
+  const dueWrites = createDueWrites();
+  const down = async () => Promise.reject(new Error('the store is down'));
+  const deps = { clock: { monotonicMs: () => 0 }, store: { acquireLease: down }, holder: 'me' };
+  const { signal } = new AbortController();
+  const permits = { updateCompute: { giveBack: () => {} } };
+  for (let index = 0; index < 65; index += 1) {
+    const occasion = { signal, boundaryMs: 0, dueWrites, permits } as never;
+    await expect(reconcile(deps as unknown as ReconcileDeps, 'p', occasion)).rejects.toThrow('locking it');
+  }
+  const turn = await dueWrites.begin();
+  turn.end();
+});
+
+it('says why its work failed, not that the lease could not be given back after that', async () => {
+  const lease = { name: 'project-p', holder: 'me', token: 1 };
+  const store = {
+    acquireLease: async () => lease,
+    releaseLease: () => Promise.reject(new Error('the store is down')),
+    records: () => Promise.reject(new Error('its records are broken')),
+  } as unknown as ReconcileDeps['store'];
+  const clock = { monotonicMs: () => 0 };
+  const failing = () => Promise.reject(new Error('the work failed'));
+  await expect(withProjectLease({ store, holder: 'me' }, 'p', failing)).rejects.toThrow('the work failed');
+  const passing = async () => 1;
+  await expect(withProjectLease({ store, holder: 'me' }, 'p', passing)).rejects.toThrow('the store is down');
+  const deps = { clock, store, holder: 'me' } as unknown as ReconcileDeps;
+  const reconciling = reconcile(deps, 'p', { signal: new AbortController().signal, boundaryMs: 0 });
+  await expect(reconciling.catch(describeChain)).resolves.toBe('locking it: its records are broken');
 });

@@ -1,3 +1,4 @@
+import { thenCleanUp } from '../../common/errors.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -32,11 +33,10 @@ export async function withProjectLease<T>(
 ): Promise<T | undefined> {
   const lease = await acquireProjectLease(deps, projectId);
   if (!lease) return undefined;
-  try {
-    return await work(lease);
-  } finally {
-    await deps.store.releaseLease(lease);
-  }
+  return thenCleanUp(
+    () => work(lease),
+    () => deps.store.releaseLease(lease),
+  );
 }
 
 function acquireProjectLease({ store, holder }: LeaseDeps, projectId: string): Promise<Lease | undefined> {
@@ -52,7 +52,8 @@ export async function lockProject(deps: LockDeps, projectId: string): Promise<Lo
   try {
     return { lease, records: await store.records(projectId), askedAtMonotonicMs };
   } catch (error) {
-    await store.releaseLease(lease);
+    // A lease that can't be given back expires.
+    await store.releaseLease(lease).catch(() => undefined);
     throw error;
   }
 }

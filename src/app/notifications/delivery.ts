@@ -5,6 +5,7 @@
  */
 
 import pLimit from 'p-limit';
+import { thenCleanUp } from '../../common/errors.ts';
 import type { Receiver } from '../../domain/notifications/receivers.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { QueuedEntry } from '../../ports/outbox.ts';
@@ -88,7 +89,7 @@ async function deliver(deps: DeliveryDeps, name: string, pace: Pace, signal: Abo
   const lease = await deps.store.acquireLease(`notify-${name}`, deps.holder, LEASE_MS);
   if (!lease) return;
   const isHeld = heldCheck(deps, lease);
-  try {
+  const deliverAll = async () => {
     let limit = BATCH;
     while (!pace.isPaused()) {
       const entries = await deps.store.outbox({ receiver: name, state: 'waiting', limit });
@@ -100,9 +101,8 @@ async function deliver(deps: DeliveryDeps, name: string, pace: Pace, signal: Abo
       // There may be more behind what has failed.
       limit *= 10;
     }
-  } finally {
-    await deps.store.releaseLease(lease);
-  }
+  };
+  return thenCleanUp(deliverAll, () => deps.store.releaseLease(lease));
 }
 
 /** Tells whether the lease is still held, and renews it when it is no longer young. */

@@ -1,4 +1,5 @@
 /** Sends lines of the audit to a webhook, one after the other: at least once, each with the id of the line. The leader does it. */
+import { thenCleanUp } from '../../common/errors.ts';
 import type { Receiver } from '../../domain/notifications/receivers.ts';
 import type { AuditCopy, AuditLine } from '../../ports/audit-copy.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -57,15 +58,14 @@ export function createAuditWebhook(deps: AuditWebhookDeps, receiver: Receiver): 
     },
     async append(lines, stopped) {
       const sent: AuditLine[] = [];
-      try {
+      const sendAll = async () => {
         for (const line of lines) {
           if (!(await send(line, stopped))) return false;
           if (sent.push(line) >= NOTE_AFTER) await note(store, sent.splice(0));
         }
         return true;
-      } finally {
-        await note(store, sent);
-      }
+      };
+      return thenCleanUp(sendAll, () => note(store, sent));
     },
   };
 }

@@ -13,7 +13,7 @@
  * parts for a plan that a person has agreed to, and schedules nothing.
  */
 
-import { step } from '../../common/errors.ts';
+import { step, thenCleanUp } from '../../common/errors.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { inOrderOfWriting } from '../../domain/plan/plan.ts';
@@ -139,21 +139,32 @@ export async function reconcile(deps: ReconcileDeps, projectId: string, occasion
   }
 }
 
+/** One pass, in its turn among the writes that are due; the turn is given back, whatever becomes of the pass. */
 async function runPass(deps: ReconcileDeps, projectId: string, occasion: Occasion): Promise<Missing | undefined> {
   const due = occasion.permits?.updateCompute && (await occasion.dueWrites?.begin());
-  const locked = await step('locking it', () => lockProject(deps, projectId));
   try {
-    if (!locked) {
-      await wakeAt(deps, projectId, deps.clock.now() + LEASE_RETRY_MS);
-      return undefined;
-    }
-    const cachedProject = believable(deps, locked, projectId, occasion.sight);
-    if (cachedProject) return await reconcileLocked(deps, { ...locked, cachedProject }, { ...occasion, due });
-    return { kind: 'reading', priority: occasion.priority ?? 'read', sight: sightOf(deps, locked, projectId) };
+    return await lockAndReconcile(deps, projectId, { ...occasion, due });
   } finally {
     due?.end();
-    if (locked) await deps.store.releaseLease(locked.lease);
   }
+}
+
+async function lockAndReconcile(
+  deps: ReconcileDeps,
+  projectId: string,
+  occasion: PassOccasion,
+): Promise<Missing | undefined> {
+  const locked = await step('locking it', () => lockProject(deps, projectId));
+  if (!locked) {
+    await wakeAt(deps, projectId, deps.clock.now() + LEASE_RETRY_MS);
+    return undefined;
+  }
+  const work = async (): Promise<Missing | undefined> => {
+    const cachedProject = believable(deps, locked, projectId, occasion.sight);
+    if (cachedProject) return reconcileLocked(deps, { ...locked, cachedProject }, occasion);
+    return { kind: 'reading', priority: occasion.priority ?? 'read', sight: sightOf(deps, locked, projectId) };
+  };
+  return thenCleanUp(work, () => deps.store.releaseLease(locked.lease));
 }
 
 /** Reads the state of a project in its turn; false if it can't be had now: then it is asked to be woken again, unless it is gone. */
