@@ -78,7 +78,7 @@ async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise
   const pricing = settingsOrFail({ configFile, flags: { apiUrl, queueUrl } });
   const load = async (path: string, comparedWith: string) => {
     const teams = await teamsIn(path, comparedWith, pricing);
-    return compilePolicies(await loadOrFail([path], { ...pricing, teams }));
+    return compilePolicies(await loadOrFail([path], { ...pricing, teams }, { isWhole: false }));
   };
   const before = await load(oldPath, newPath);
   const after = await load(newPath, oldPath);

@@ -17,23 +17,20 @@ export function settingsOrFail(options: Parameters<typeof readSettings>[0]): Set
 
 type Known = Pick<Settings, 'knownSources' | 'teams' | 'notify'>;
 
-function loadWith(paths: readonly string[], { knownSources, teams, notify }: Known) {
-  return loadPolicySet({ paths, knownSources, teams, receivers: notify.receivers });
+function loadWith(paths: readonly string[], { knownSources, teams, notify }: Known, isWhole = true) {
+  return loadPolicySet({ paths, knownSources, teams, receivers: notify.receivers, isWhole });
 }
 
 /**
- * The policies, or an error that shows every problem with its place. Problems of teams hinder nobody else: they are said, the exit code is 1
- * unless a team has no files at all, and the computes of such a team are left as they are.
+ * The policies, or an error that shows every problem with its place. Problems of teams hinder nobody else: they are said, the exit code is 1,
+ * and the computes of such a team are left as they are. `isWhole` is false where teams may have no file among the paths.
  */
-export async function loadOrFail(paths: readonly string[], known: Known): Promise<PolicySet> {
-  const loaded = await loadWith(paths, known);
+export async function loadOrFail(paths: readonly string[], known: Known, { isWhole = true } = {}): Promise<PolicySet> {
+  const loaded = await loadWith(paths, known, isWhole);
   if (loaded.ok) return loaded.set;
   const set = withoutBroken(loaded, known);
-  for (const problem of loaded.problems) {
-    const isBroken = problem.code !== 'no-files';
-    writeErrLine(`${isBroken ? 'error' : 'warning'}: ${formatProblem(problem)}`);
-    if (isBroken) process.exitCode = 1;
-  }
+  for (const problem of loaded.problems) writeErrLine(`error: ${formatProblem(problem)}`);
+  process.exitCode = 1;
   return set;
 }
 

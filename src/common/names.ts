@@ -10,12 +10,17 @@ function lettersOf(text: string): string {
   return Array.from(text.toLowerCase()).sort().join('');
 }
 
+/** True for `web`, `Web` and `wbe`. */
+export function haveSameLetters(one: string, other: string): boolean {
+  return lettersOf(one) === lettersOf(other);
+}
+
 function nearest(text: string, candidates: readonly string[]): string | undefined {
   if (text.length > 100) return undefined;
   const lower = text.toLowerCase();
   const near =
     candidates.find((candidate) => candidate.toLowerCase() === lower) ??
-    candidates.find((candidate) => lettersOf(candidate) === lettersOf(text));
+    candidates.find((candidate) => haveSameLetters(candidate, text));
   if (near !== undefined) return near;
   const maxDistance = Math.max(1, Math.min(3, Math.floor(text.length / 3)));
   return closestMatch(text, [...candidates], { maxDistance });

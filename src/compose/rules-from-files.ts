@@ -36,20 +36,24 @@ export interface RulesFromFilesOptions {
 /** Rules as the policy files and the settings file have them. The first reading may be long past: what changed since is noticed. */
 export function rulesFromFiles(options: RulesFromFilesOptions): RulesSource {
   const { configFile, cwd = process.cwd() } = options;
-  let paths = options.settings.policies;
+  let { policies: paths, teams } = options.settings;
   let readBefore: string[] = [];
   const watch = watchFiles({
-    files: async () => [configFile, ...(await findPolicyFiles(paths, cwd)).files, ...readBefore],
+    // Where the paths of teams lead says whose a file is.
+    files: async () => {
+      const all = [...paths, ...teams.flatMap(({ policies }) => policies)];
+      return [configFile, ...(await findPolicyFiles(all, cwd)).files, ...readBefore];
+    },
   });
 
   async function read(): Promise<RulesReading> {
     const settings = options.readSettings();
     if (!settings.ok) return settings;
-    paths = settings.settings.policies;
+    ({ policies: paths, teams } = settings.settings);
     const files: string[] = [];
-    const { knownSources, teams, notify } = settings.settings;
+    const { knownSources, notify } = settings.settings;
     const known = { knownSources, teams, receivers: notify.receivers };
-    const loaded = await loadPolicySet({ paths, cwd, ...known, onRead: (file) => files.push(file) });
+    const loaded = await loadPolicySet({ paths, cwd, ...known, isWhole: true, onRead: (file) => files.push(file) });
     readBefore = files;
     const usable = loaded.ok ? loaded : loaded.others;
     const problems = loaded.ok ? [] : loaded.problems;

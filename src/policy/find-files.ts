@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { isAbsolute, join, parse, relative, resolve, sep } from 'node:path';
 import { glob, isDynamicPattern } from 'tinyglobby';
 import type { PolicyProblem } from './problem.ts';
 
@@ -18,7 +18,7 @@ export async function findPolicyFiles(paths: readonly string[], cwd: string): Pr
   const found = new Set<string>();
   const problems: PolicyProblem[] = [];
   for (const path of paths) {
-    const files = await filesOf(path, cwd);
+    const files = await filesOf(await splitPath(path, cwd));
     if (typeof files === 'string') problems.push({ code: 'files', file: path, message: files });
     else for (const file of files) found.add(file);
   }
@@ -32,22 +32,55 @@ export function shownPath(file: string, cwd: string): string {
   return (isBelow ? path : file).split(sep).join('/');
 }
 
-/** The files of one path, or what is wrong with it. */
-async function filesOf(path: string, cwd: string): Promise<string[] | string> {
+/** A path as it is understood: what exists of it is literal, and only the rest can be a glob. */
+export interface SplitPath {
+  /** The part that exists, absolute. */
+  base: string;
+  /** The segments after it; none if all of it exists. */
+  rest: string[];
+  isFolder: boolean;
+  /** Why `base` can't be looked at. */
+  unreadable?: string;
+}
+
+/** Splits a path after its longest part that exists, so that `[` or `(` in the name of a folder is no glob. */
+export async function splitPath(path: string, cwd: string): Promise<SplitPath> {
   const absolute = resolve(cwd, path);
-  const found = await stat(absolute).catch((error: NodeJS.ErrnoException) => error);
-  if (found instanceof Error) {
-    if (found.code !== 'ENOENT') return `cannot be read (${found.code ?? found.message})`;
-    if (!isDynamicPattern(path)) return 'no such file or folder';
-    const matches = await matching(path, cwd);
+  const { root } = parse(absolute);
+  const segments = absolute.slice(root.length).split(sep).filter(Boolean);
+  let base = root;
+  let isFolder = true;
+  for (const [index, segment] of segments.entries()) {
+    const next = join(base, segment);
+    const found = await stat(next).catch((error: NodeJS.ErrnoException) => error);
+    if (found instanceof Error) {
+      const rest = segments.slice(index);
+      if (found.code === 'ENOENT' || found.code === 'ENOTDIR') return { base, isFolder, rest };
+      return { base, isFolder, rest, unreadable: found.code ?? found.message };
+    }
+    base = next;
+    isFolder = found.isDirectory();
+  }
+  return { base, isFolder, rest: [] };
+}
+
+/** The files of one path, or what is wrong with it. */
+export async function filesOf({ base, rest, isFolder, unreadable }: SplitPath): Promise<string[] | string> {
+  if (unreadable !== undefined) return `cannot be read (${unreadable})`;
+  const pattern = rest.join('/');
+  if (rest.length > 0) {
+    if (!isDynamicPattern(pattern)) return 'no such file or folder';
+    const matches = await matching(pattern, base);
     return matches.length > 0 ? matches : 'matches no file';
   }
-  if (!found.isDirectory()) return [absolute];
-  const matches = await matching('**/*.{yaml,yml}', absolute);
+  if (!isFolder) return [base];
+  const matches = await matching('**/*.{yaml,yml}', base);
   return matches.length > 0 ? matches : 'no *.yaml or *.yml in this folder';
 }
 
-async function matching(pattern: string, cwd: string): Promise<string[]> {
-  const files = await glob(pattern, { cwd, onlyFiles: true, dot: false, expandDirectories: false });
-  return files.map((file) => (isAbsolute(file) ? file : join(cwd, file)));
+/** The files that match below a folder, or the folders; absolute. */
+export async function matching(pattern: string, cwd: string, { folders = false } = {}): Promise<string[]> {
+  const only = folders ? { onlyDirectories: true } : { onlyFiles: true };
+  const found = await glob(pattern, { cwd, ...only, dot: false, expandDirectories: false });
+  return found.map((path) => resolve(cwd, path));
 }

@@ -1,12 +1,13 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { ownersOfFiles } from './file-owners.ts';
 import { findPolicyFiles, shownPath } from './find-files.ts';
 import { POLICY_LIMITS } from './limits.ts';
 import { type PolicyFileText, type PolicySetResult, parsePolicyFiles } from './parse.ts';
 import type { PolicyProblem } from './problem.ts';
 import type { ReceiverNames } from './receivers.ts';
 import type { KnownSources } from './sources.ts';
-import { type Team, teamsOfFiles } from './teams.ts';
+import type { Team } from './teams.ts';
 
 export interface LoadOptions {
   /** Files, folders and globs. */
@@ -21,6 +22,8 @@ export interface LoadOptions {
   receivers?: ReceiverNames;
   /** Whose files may do what; files of no team may do everything. */
   teams?: readonly Team[];
+  /** True if `paths` are all policies that there are: a team without a file among them is a problem. */
+  isWhole?: boolean;
 }
 
 /**
@@ -28,20 +31,19 @@ export interface LoadOptions {
  * there is no set; only teams don't hinder each other (`others`). Never throws for anything that is in the files or about them.
  */
 export async function loadPolicySet(options: LoadOptions): Promise<PolicySetResult> {
-  const { paths, cwd = process.cwd(), onRead, knownSources, receivers, teams = [] } = options;
+  const { paths, cwd = process.cwd(), onRead, knownSources, receivers, teams = [], isWhole = false } = options;
   const found = await findPolicyFiles(paths, cwd);
+  const owned = await ownersOfFiles(found.files, { paths, teams, cwd, isWhole });
   const texts: PolicyFileText[] = [];
-  const { teamOf, problems: ofTeams } = await teamsOfFiles(teams, cwd);
-  const problems: PolicyProblem[] = [...found.problems, ...ofTeams];
+  const problems: PolicyProblem[] = [...found.problems, ...owned.problems];
   const counts = new Map<Team | undefined, number>();
-  for (const file of found.files) {
-    const team = teamOf.get(file);
+  for (const { name, real, team } of owned.files) {
     const count = (counts.get(team) ?? 0) + 1;
     counts.set(team, count);
     if (count > POLICY_LIMITS.files) continue;
-    const path = shownPath(file, cwd);
-    onRead?.(file);
-    const read = readText(file);
+    const path = shownPath(name, cwd);
+    onRead?.(name);
+    const read = readText(real);
     if (read.ok) texts.push({ path, text: read.text, ...(team && { team }) });
     else problems.push({ code: read.code, file: path, message: read.message, ...(team && { team: team.name }) });
   }
@@ -56,7 +58,23 @@ export async function loadPolicySet(options: LoadOptions): Promise<PolicySetResu
     return readText(file);
   };
   const ofSettings = { ...(knownSources && { knownSources }), ...(receivers && { receivers }) };
-  return parsePolicyFiles(texts, { readReferenced, unread: problems, ...ofSettings });
+  const loaded = parsePolicyFiles(texts, { readReferenced, unread: problems, ...ofSettings });
+  return withoutTaken(loaded, owned.taken, cwd);
+}
+
+/**
+ * A link of a team has taken a file from those of no team. Where the team's files are then refused, what the file says would silently be
+ * gone for everyone: nothing is loaded instead.
+ */
+function withoutTaken(loaded: PolicySetResult, taken: ReadonlyMap<Team, string>, cwd: string): PolicySetResult {
+  if (loaded.ok) return loaded;
+  const lost = [...taken].filter(([{ name }]) => loaded.problems.some(({ team }) => team === name));
+  if (lost.length === 0) return loaded;
+  const problems = lost.map(([team, file]): PolicyProblem => {
+    const message = `belongs to team ${team.name}, as a link of the team leads to it, and the files of the team are refused: remove the link`;
+    return { code: 'team', file: shownPath(file, cwd), message };
+  });
+  return { ok: false, problems: [...loaded.problems, ...problems] };
 }
 
 type Read = { ok: true; text: string } | { ok: false; code: PolicyProblem['code']; message: string };

@@ -1,8 +1,6 @@
 import type { PolicyKind } from '../domain/policy/kinds/kinds.ts';
 import type { Policy } from '../domain/policy/policy.ts';
-import { findPolicyFiles } from './find-files.ts';
 import { globCovers, globsMeet } from './lint/glob-overlap.ts';
-import type { PolicyProblem } from './problem.ts';
 import type { Path } from './read-yaml.ts';
 
 /** What the settings let the policy files of a team do. */
@@ -15,28 +13,6 @@ export interface Team {
   /** The kinds that it may use; all if absent. */
   kinds?: readonly PolicyKind[];
   maxPriority?: number;
-}
-
-/** The team of each file that has one, by absolute path: the first that matches. A team whose paths match nothing is a problem. */
-export async function teamsOfFiles(
-  teams: readonly Team[],
-  cwd: string,
-): Promise<{ teamOf: Map<string, Team>; problems: PolicyProblem[] }> {
-  const teamOf = new Map<string, Team>();
-  const problems: PolicyProblem[] = [];
-  for (const team of teams) {
-    const found = await findPolicyFiles(team.policies, cwd);
-    for (const file of found.files) if (!teamOf.has(file)) teamOf.set(file, team);
-    for (const { code, message, ...place } of found.problems) {
-      const what = `policies of team ${team.name}: ${message}`;
-      const isEmpty = found.files.length === 0;
-      problems.push({
-        ...{ ...place, team: team.name, code: isEmpty ? 'no-files' : code },
-        message: isEmpty ? `${what}; a file that is meant for it counts without a team, and may select anything` : what,
-      });
-    }
-  }
-  return { teamOf, problems };
 }
 
 /** A name of a team's file as others see it, so that no team can take a name from another. */

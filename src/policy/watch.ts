@@ -101,7 +101,7 @@ async function stampOf(files: readonly string[]): Promise<Stamp> {
       const { dev, ino, size, mtimeNs, ctimeNs } = stats;
       const changedMs = Number((mtimeNs > ctimeNs ? mtimeNs : ctimeNs) / 1_000_000n);
       if (Math.abs(nowMs - changedMs) < FILE_TIME_RESOLUTION_MS) isFresh = true;
-      const text = `${file} ${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`;
+      const text = `${file} ${path} ${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`;
       found.set(file, { text, identity: `${path} ${dev} ${ino}`, isLinked: path !== file });
       return text;
     }),

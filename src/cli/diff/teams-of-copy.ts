@@ -1,6 +1,8 @@
 /** Which team the files of a copy of the policies belong to: settings only know the folder that was copied. */
-import { join, relative, resolve, sep } from 'node:path';
-import { findPolicyFiles } from '../../policy/find-files.ts';
+import { realpath } from 'node:fs/promises';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+import { findPolicyFiles, splitPath } from '../../policy/find-files.ts';
+import { isWithin } from '../../policy/real-path.ts';
 import type { Team } from '../../policy/teams.ts';
 
 /** What the settings say of files. */
@@ -14,32 +16,46 @@ interface Places {
  * folder that it is compared with, or else in the policies of the settings. Teams without files are left out: a part may be compared.
  */
 export async function teamsIn(path: string, comparedWith: string, { policies, teams }: Places): Promise<Team[]> {
-  const [here, there, folder] = [path, comparedWith, policies[0] ?? '.'].map((one) => resolve(one)) as Three;
-  const rebased = isWithin(folder, here)
-    ? teams
-    : movedTo(teams, placesOf(here, isWithin(folder, there) ? there : folder, folder));
-  const found = rebased.map(async (team) => ({ ...team, policies: (await findPolicyFiles(team.policies, '.')).files }));
-  return (await Promise.all(found)).filter((team) => team.policies.length > 0);
+  const [here, there, folder] = [
+    await realBase(path),
+    await realBase(comparedWith),
+    await realBase(policies[0] ?? '.'),
+  ];
+  const places = placesOf(here, isWithin(folder, there) ? there : folder, folder);
+  const rebased = isWithin(folder, here) ? teams : await Promise.all(teams.map((team) => moved(team, places)));
+  const found = rebased.map(async (team) =>
+    (await findPolicyFiles(team.policies, '.')).files.length > 0 ? [team] : [],
+  );
+  return (await Promise.all(found)).flat();
 }
 
-type Three = [string, string, string];
+/** What exists of a path, without links: a glob or a link must not make it another place. */
+async function realBase(path: string): Promise<string> {
+  return realpath((await splitPath(path, '.')).base);
+}
+
+interface Move {
+  from: string;
+  to: string;
+}
 
 /** What was copied, and where to: `policies` to `next` where `policies/web` is compared with `next/web`. */
-function placesOf(here: string, there: string, folder: string): { from: string; to: string } {
+function placesOf(here: string, there: string, folder: string): Move {
   const part = sep + relative(folder, there);
   const isSamePart = part !== sep && here.endsWith(part);
   return isSamePart ? { from: folder, to: here.slice(0, -part.length) } : { from: there, to: here };
 }
 
-function movedTo(teams: readonly Team[], { from, to }: { from: string; to: string }): Team[] {
-  const moved = (paths: readonly string[]) =>
-    paths
-      .map((path) => resolve(path))
-      .filter((path) => isWithin(from, path))
-      .map((path) => join(to, relative(from, path)));
-  return teams.map((team) => ({ ...team, policies: moved(team.policies) }));
+async function moved(team: Team, { from, to }: Move): Promise<Team> {
+  const inside = await Promise.all(team.policies.map((path) => relativeTo(from, path)));
+  return { ...team, policies: inside.flatMap((path) => (path === undefined ? [] : [join(to, path)])) };
 }
 
-function isWithin(folder: string, path: string): boolean {
-  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
+/** The path as seen from a real folder; undefined if it is not below it. What follows the folder stays as it is written. */
+async function relativeTo(folder: string, path: string): Promise<string | undefined> {
+  const absolute = resolve(path);
+  for (let above = absolute; ; above = dirname(above)) {
+    if ((await realpath(above).catch(() => undefined)) === folder) return relative(above, absolute);
+    if (above === dirname(above)) return undefined;
+  }
 }

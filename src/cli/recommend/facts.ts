@@ -9,7 +9,7 @@ import type { Settings } from '../../settings.ts';
 
 /** The policies of this machine, where they can be read. */
 export async function readablePolicies(settings: Settings): Promise<CompiledPolicies | undefined> {
-  const loaded = await loadPolicySet({ ...settings, paths: settings.policies });
+  const loaded = await loadPolicySet({ ...settings, paths: settings.policies, isWhole: true });
   return loaded.ok ? compilePolicies(loaded.set) : undefined;
 }
 

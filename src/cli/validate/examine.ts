@@ -41,7 +41,7 @@ export async function examine(paths: readonly string[], flags: ValidateFlags): P
   const nowMs = instantOf(flags.at);
   const needsFleet = flags.matches === true || flags.fleet !== undefined;
   const { settings, notes } = settingsFor(flags, paths.length === 0 || needsFleet);
-  const { right, refused } = await load(paths.length > 0 ? paths : (settings?.policies ?? []), settings);
+  const { right, refused } = await load(paths, settings);
   if (!right) return { problems: refused, warnings: [], notes, written: { policies: 0, files: 0 } };
   const { set, written } = right;
   const fleet = needsFleet && settings ? await readFleet(settings, flags, set, nowMs) : undefined;
@@ -59,15 +59,8 @@ export async function examine(paths: readonly string[], flags: ValidateFlags): P
   const examined = {
     set,
     written: { policies: written.length, files: new Set(written.map(({ file }) => file)).size },
-    problems: [
-      ...refused.filter(({ code }) => code !== 'no-files'),
-      ...findings.filter(({ severity }) => severity === 'error'),
-    ],
-    warnings: [
-      ...refused.filter(({ code }) => code === 'no-files'),
-      ...right.warnings,
-      ...findings.filter(({ severity }) => severity === 'warning'),
-    ],
+    problems: [...refused, ...findings.filter(({ severity }) => severity === 'error')],
+    warnings: [...right.warnings, ...findings.filter(({ severity }) => severity === 'warning')],
     notes: [...notes, ...(fleet ? notesOn(fleet, set) : [])],
     ...(fleet && { fleet }),
     ...(fleet && flags.matches && { matches: matchesOf(set.policies, fleet.computes, nowMs) }),
@@ -76,9 +69,11 @@ export async function examine(paths: readonly string[], flags: ValidateFlags): P
 }
 
 /** What can be read, and what is wrong with the rest: with the files of a team the others are still looked at. */
-async function load(paths: readonly string[], settings: Settings | undefined) {
+async function load(named: readonly string[], settings: Settings | undefined) {
+  const isWhole = named.length === 0;
   const loaded = await loadPolicySet({
-    paths,
+    paths: isWhole ? (settings?.policies ?? []) : named,
+    isWhole,
     ...(settings && {
       knownSources: settings.knownSources,
       teams: settings.teams,

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -15,13 +15,18 @@ const office = (team: string) =>
   `version: 1\npolicies:\n  - { name: office, kind: schedule, select: { projects: ["${team}-*"] }, otherwise: { size: 1 }, windows: [{ at: "Mon-Fri 08:00-18:00", size: 2 }] }\n`;
 
 /** The names and owners of the policies of `path`, where `web` and `api` have teams by `globs`. */
-async function policiesOf(path: string, comparedWith: string, globs = { web: 'policies/web/**', api: 'policies/api' }) {
+async function policiesOf(
+  path: string,
+  comparedWith: string,
+  globs = { web: 'policies/web/**', api: 'policies/api' },
+  policies = 'policies',
+) {
   const teams = Object.entries(globs).map(([name, glob]) => ({
     name: `team-${name}`,
     policies: [join(folder, glob)],
     projects: [`${name}-*`],
   }));
-  const places = { policies: [join(folder, 'policies')], teams };
+  const places = { policies: [join(folder, policies)], teams };
   const known = await teamsIn(join(folder, path), join(folder, comparedWith), places);
   const loaded = await loadPolicySet({ paths: [join(folder, path)], teams: known });
   return loaded.ok ? loaded.set.policies.map(({ name, owner }) => `${name} of ${owner}`).sort() : loaded.problems;
@@ -56,6 +61,13 @@ describe('the files of a copy of the policies', () => {
     await mkdir(join(folder, 'tried'));
     await writeFile(join(folder, 'tried/new.yaml'), office('web'));
     expect(await policiesOf('tried', 'policies/web')).toEqual(WEB);
+  });
+
+  it('have them also where the settings name the same folders by links, or as globs', async () => {
+    await symlink('policies', join(folder, 'linked'));
+    expect(await policiesOf('next', 'policies', { web: 'linked/web/**', api: 'linked/api' })).toEqual(BOTH);
+    expect(await policiesOf('next', 'policies', undefined, 'policies/**/*.yaml')).toEqual(BOTH);
+    expect(await policiesOf('policies', 'next', undefined, 'linked')).toEqual(BOTH);
   });
 
   it('have no team where files at the same place have none', async () => {
