@@ -3,10 +3,10 @@ import type { Mode } from '../app/evaluate/evaluate.ts';
 import { createStoreClock, type StoreClock } from '../app/group/clock-skew.ts';
 import { createLeaderLease, type LeaderLease, type WriteBlock } from '../app/group/leader.ts';
 import { createStoreWatch, type StoreWatch, type StoreWatchDeps } from '../app/group/store-loss.ts';
+import { ownGeneration } from '../app/rollout/generations.ts';
 import {
   cannotWrite,
   checkWritePermission,
-  generationOf,
   type SetsDeps,
   type WritePermission,
 } from '../app/rollout/write-permission.ts';
@@ -42,13 +42,13 @@ export function openGroup(deps: OpenGroupDeps): Group {
   const blocked = () => cannotWrite({ sets, storeClock });
   const storeWatch = createStoreWatch({
     ...{ ...deps, holder },
-    generation: () => generationOf(deps),
+    generation: () => ownGeneration(deps),
     ensureTriggers: () => ensureTriggers(deps),
   });
   return {
     ...{ holder, blocked, storeClock, storeWatch },
     leaderLease: createLeaderLease({ ...deps, holder, blocked }),
-    generation: () => generationOf(deps)?.number,
+    generation: () => sets.generation,
     mayWrite: () => checkWritePermission({ ...deps, storeClock, storeWatch }),
   };
 }

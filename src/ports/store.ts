@@ -14,10 +14,19 @@ export interface Lease {
   token: number;
 }
 
-/** Which policy set counts. The number grows with each other set, also over a store that came back empty. */
-export interface Generation {
-  number: number;
+/** By what a daemon decides. A daemon of 0.1.0 knows the hash of its policies only. */
+export interface DecisionIdentity {
+  /** Of the policies: approvals, history and messages name it. */
   setHash: string;
+  /** Of policies, settings and engine together: daemons with the same one decide alike. */
+  decisionHash?: string;
+  /** The version of the engine. */
+  decisionVersion?: number;
+}
+
+/** By what the daemons of a group decide. The number grows with each other identity, also over a store that came back empty. */
+export interface Generation extends DecisionIdentity {
+  number: number;
 }
 
 /** A person's yes to a staged policy set. */
@@ -164,10 +173,14 @@ export interface OverrideStore {
 }
 
 interface GenerationStore {
-  /** Registers a policy set that was loaded: the current number if it is of this set, else a new and greater one. */
-  raiseGeneration(setHash: string): Promise<number>;
-  /** Puts back what a daemon knows into a store that came back empty; a greater one stays. Gives the current number. */
-  restoreGeneration(known: Generation): Promise<number>;
+  /**
+   * Registers what a daemon decides by, with a new and greater number, and gives the generation that is current then: that of
+   * somebody else where it was not registered. One that is current already keeps its number. One of a higher `decisionVersion` stays,
+   * unless `over` is its number; with `over`, nothing is registered if the current number is another one.
+   */
+  raiseGeneration(own: DecisionIdentity, over?: number): Promise<Generation>;
+  /** Puts back what a daemon knows into a store that came back empty or older; a greater one stays. Gives the current one. */
+  restoreGeneration(known: Generation): Promise<Generation>;
   /** The current one. A daemon whose own number is smaller must not write. Undefined in an empty store. */
   generation(): Promise<Generation | undefined>;
 }

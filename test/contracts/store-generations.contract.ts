@@ -3,6 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { createStore } from '../../src/adapters/store/create-store.ts';
 import type { Store } from '../../src/ports/store.ts';
 import type { TestEngine } from '../support/engines.ts';
+import { oldGenerations } from '../support/old-generations.ts';
+
+const A = { setHash: 'set-a', decisionHash: 'set-a by some settings', decisionVersion: 1 };
+const B = { setHash: 'set-b', decisionHash: 'set-b by some settings', decisionVersion: 1 };
 
 export function describeGenerations(current: () => { store: Store; on: TestEngine }): void {
   describe('generations', () => {
@@ -10,26 +14,55 @@ export function describeGenerations(current: () => { store: Store; on: TestEngin
       const { store, on } = current();
       const other = await createStore(on);
       expect(await store.generation()).toBeUndefined();
-      const first = await store.raiseGeneration('set-a');
-      expect(await other.raiseGeneration('set-a')).toBe(first);
-      const second = await other.raiseGeneration('set-b');
-      expect(second).toBeGreaterThan(first);
-      expect(await store.generation()).toEqual({ number: second, setHash: 'set-b' });
-      const third = await store.raiseGeneration('set-a');
-      expect(third).toBeGreaterThan(second);
-      expect(await other.generation()).toEqual({ number: third, setHash: 'set-a' });
+      const first = await store.raiseGeneration(A);
+      expect(await other.raiseGeneration(A)).toEqual(first);
+      const second = await other.raiseGeneration(B);
+      expect(second.number).toBeGreaterThan(first.number);
+      expect(await store.generation()).toEqual({ number: second.number, ...B });
+      const third = await store.raiseGeneration(A);
+      expect(third.number).toBeGreaterThan(second.number);
+      expect(await other.generation()).toEqual({ number: third.number, ...A });
+    });
+
+    it('grows where the same policies decide otherwise, by other settings or another engine', async () => {
+      const { store } = current();
+      const first = await store.raiseGeneration(A);
+      const second = await store.raiseGeneration({ ...A, decisionHash: 'a by other settings' });
+      expect(second.number).toBeGreaterThan(first.number);
+      const newer = { ...A, decisionHash: 'a by a newer engine', decisionVersion: 2 };
+      const third = await store.raiseGeneration(newer);
+      expect(third).toEqual({ number: expect.any(Number), ...newer });
+      expect(third.number).toBeGreaterThan(second.number);
+    });
+
+    it('leaves that of a newer engine current, unless it is to be replaced by its number', async () => {
+      const { store } = current();
+      const newer = await store.raiseGeneration({ ...A, decisionVersion: 2 });
+      expect(await store.raiseGeneration(B)).toEqual(newer);
+      expect(await store.raiseGeneration(B, newer.number - 1)).toEqual(newer);
+      const taken = await store.raiseGeneration(B, newer.number);
+      expect(taken).toEqual({ number: expect.any(Number), ...B });
+      expect(taken.number).toBeGreaterThan(newer.number);
+    });
+
+    it('is replaced by one of many that want to replace the same number', async () => {
+      const { store } = current();
+      const { number } = await store.raiseGeneration(A);
+      const others = ['b', 'c', 'd', 'e'].map((setHash) => ({ setHash, decisionHash: setHash, decisionVersion: 1 }));
+      const raised = await Promise.all(others.map((own) => store.raiseGeneration(own, number)));
+      expect(new Set(raised.map((generation) => generation.setHash)).size).toBe(1);
     });
 
     it('gives one number to many that load the same set at once', async () => {
       const { store } = current();
-      const numbers = await Promise.all(Array.from({ length: 6 }, () => store.raiseGeneration('set-a')));
-      expect(new Set(numbers).size).toBe(1);
+      const raised = await Promise.all(Array.from({ length: 6 }, () => store.raiseGeneration(A)));
+      expect(new Set(raised.map(({ number }) => number)).size).toBe(1);
     });
 
     it('keeps the latest set current over a store that came back empty, whichever daemon writes first', async () => {
       const { store, on } = current();
-      const older = { number: await store.raiseGeneration('set-a'), setHash: 'set-a' };
-      const newer = { number: await store.raiseGeneration('set-b'), setHash: 'set-b' };
+      const older = await store.raiseGeneration(A);
+      const newer = await store.raiseGeneration(B);
       for (const told of [
         [older, newer],
         [newer, older],
@@ -37,12 +70,43 @@ export function describeGenerations(current: () => { store: Store; on: TestEngin
         await on.reset();
         for (const known of told) await store.restoreGeneration(known);
         expect(await store.generation()).toEqual(newer);
-        expect(await store.restoreGeneration(older)).toBe(newer.number);
+        expect(await store.restoreGeneration(older)).toEqual(newer);
       }
       await on.reset();
       // Numbers are instants: an empty store can only give a later one once the clock has gone on.
       await expect.poll(() => Date.now(), { interval: 1 }).toBeGreaterThan(newer.number);
-      expect(await store.raiseGeneration('set-c')).toBeGreaterThan(newer.number);
+      expect((await store.raiseGeneration({ ...A, setHash: 'set-c' })).number).toBeGreaterThan(newer.number);
+    });
+  });
+
+  describe('generations that a daemon of 0.1.0 shares', () => {
+    it('are read by it, and it keeps to the number of its own policies whatever else decides', async () => {
+      const { store, on } = current();
+      const old = oldGenerations(on.engine);
+      const before = await old.raise(A.setHash);
+      expect(await store.generation()).toEqual({ number: before, setHash: A.setHash });
+      const { number } = await store.raiseGeneration(A);
+      expect(number).toBeGreaterThan(before);
+      expect(await old.read()).toMatchObject({ number, setHash: A.setHash });
+      expect(await old.raise(A.setHash)).toBe(number);
+      expect(await store.generation()).toEqual({ number, ...A });
+    });
+
+    it('say nothing of settings and engine once it has registered other policies', async () => {
+      const { store, on } = current();
+      await store.raiseGeneration({ ...A, decisionVersion: 2 });
+      const number = await oldGenerations(on.engine).raise(B.setHash);
+      expect(await store.generation()).toEqual({ number, setHash: B.setHash });
+      expect((await store.raiseGeneration(A)).number).toBeGreaterThan(number);
+    });
+
+    it('say what decides again once it has put its part back into an empty store', async () => {
+      const { store, on } = current();
+      const known = await store.raiseGeneration(A);
+      await on.reset();
+      await oldGenerations(on.engine).restore(known);
+      expect(await store.restoreGeneration(known)).toEqual(known);
+      expect(await store.generation()).toEqual(known);
     });
   });
 

@@ -46,7 +46,7 @@ export function describeIntents(current: () => { store: Store; on: TestEngine })
       const lease = await lock(store);
       expect(await intend(store, lease, await decide(store))).toBe('stored');
       expect((await store.records('project-1')).get('compute-a')).toEqual(INTENDED);
-      await store.raiseGeneration('set-a');
+      await store.raiseGeneration({ setHash: 'set-a' });
       await store.putHold(holdOf('h-1'));
       await store.putFreeze(freezeOf('f-1'));
       expect(await intend(store, lease, await decide(store), 'compute-b')).toBe('stored');
@@ -70,11 +70,11 @@ export function describeIntents(current: () => { store: Store; on: TestEngine })
       ['a hold is released', (store) => store.deleteHold('h-1')],
       ['a freeze is set', (store) => store.putFreeze(freezeOf('f-2'))],
       ['a freeze is ended', (store) => store.deleteFreeze('f-1')],
-      ['another policy set is loaded', (store) => store.raiseGeneration('set-b')],
+      ['another policy set is loaded', (store) => store.raiseGeneration({ setHash: 'set-b' })],
     ])('are refused once %s, and nothing is stored', async (_, change) => {
       const { store, on } = current();
       const other = await createStore(on);
-      await store.raiseGeneration('set-a');
+      await store.raiseGeneration({ setHash: 'set-a' });
       await store.putHold(holdOf('h-1'));
       await store.putFreeze(freezeOf('f-1'));
       const lease = await lock(store);
@@ -90,7 +90,7 @@ export function describeIntents(current: () => { store: Store; on: TestEngine })
       const { store } = current();
       const lease = await lock(store);
       const decidedBy = { ...(await decide(store)), generation: undefined };
-      await store.raiseGeneration('set-b');
+      await store.raiseGeneration({ setHash: 'set-b' });
       expect(await intend(store, lease, decidedBy)).toBe('stored');
     });
 

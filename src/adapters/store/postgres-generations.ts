@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { parseJson } from '../../common/result.ts';
 import { MOST_AHEAD_MS } from '../../domain/overrides/instants-ahead.ts';
 import type { PostgresEngine } from '../../ports/engine.ts';
-import type { Store } from '../../ports/store.ts';
+import type { DecisionIdentity, Generation, Store } from '../../ports/store.ts';
 import { alone } from './postgres-tables.ts';
 import { sharedAsk } from './shared-ask.ts';
 
@@ -18,7 +18,11 @@ const TAKE = `INSERT INTO ebb_slot (policy, compute_id, until_ms) VALUES ($1, $2
 const RELEASE = 'DELETE FROM ebb_slot WHERE policy = $1 AND compute_id = $2';
 const IN_USE = 'SELECT compute_id FROM ebb_slot WHERE policy = $1 AND until_ms > $2';
 
-const Stored = z.looseObject({ number: z.number(), setHash: z.string() });
+/** A daemon of 0.1.0 reads and writes number and hash of the policies only. */
+const Stored = z.object({
+  ...{ number: z.number(), setHash: z.string() },
+  ...{ decisionHash: z.string().exactOptional(), decisionVersion: z.number().exactOptional() },
+});
 
 type GenerationsAndSlots = Pick<
   Store,
@@ -30,21 +34,17 @@ type Query = PostgresEngine['pool']['query'];
 export function createPostgresGenerations({ engine }: { engine: PostgresEngine }): GenerationsAndSlots {
   const { pool } = engine;
   return {
-    raiseGeneration: (setHash) =>
+    raiseGeneration: (own, over) =>
       alone(engine, 'generation', async (client) => {
         const { last, nowMs } = await read(client.query.bind(client));
-        if (last?.setHash === setHash) return last.number;
+        if (last && staysOver(last, own, over)) return last;
         // By the time, so that it grows even if the last one was lost with an emptied store.
-        const number = Math.max(nowMs, (last?.number ?? 0) + 1);
-        await client.query(WRITE, [JSON.stringify({ number, setHash })]);
-        return number;
+        return write(client, { number: Math.max(nowMs, (last?.number ?? 0) + 1), ...own });
       }),
-    restoreGeneration: ({ number, setHash }) =>
+    restoreGeneration: (known) =>
       alone(engine, 'generation', async (client) => {
         const { last } = await read(client.query.bind(client));
-        if (last !== undefined && last.number >= number) return last.number;
-        await client.query(WRITE, [JSON.stringify({ number, setHash })]);
-        return number;
+        return last && isAsNew(last, known) ? last : write(client, known);
       }),
     generation: sharedAsk(async () => (await read(pool.query.bind(pool))).last),
     takeSlot: ({ policy, computeId, allowed, nowMs, untilMs }) =>
@@ -64,6 +64,24 @@ export function createPostgresGenerations({ engine }: { engine: PostgresEngine }
       return rows.map((row) => row.compute_id).sort();
     },
   };
+}
+
+/** True if a generation stays current although somebody registers what decides for them. */
+export function staysOver(last: Generation, own: DecisionIdentity, over: number | undefined): boolean {
+  if (last.setHash === own.setHash && last.decisionHash === own.decisionHash) return true;
+  if (over !== undefined) return last.number !== over;
+  return (last.decisionVersion ?? 0) > (own.decisionVersion ?? 0);
+}
+
+/** One of the same number may lack what a daemon of 0.1.0 did not know when it put it back. */
+export function isAsNew(last: Generation, known: Generation): boolean {
+  if (last.number !== known.number) return last.number > known.number;
+  return last.setHash !== known.setHash || last.decisionHash !== undefined;
+}
+
+async function write(client: { query: Query }, generation: Generation): Promise<Generation> {
+  await client.query(WRITE, [JSON.stringify(generation)]);
+  return generation;
 }
 
 async function read(query: Query) {

@@ -6,6 +6,7 @@ import type { Rules } from '../../ports/rules.ts';
 import type { Metrics } from '../../ports/telemetry.ts';
 import { compileRules } from '../rules.ts';
 import { isTooMuch, type MeasureImpactDeps, measureImpact } from './disruption-impact.ts';
+import { identityOf, registerGeneration } from './generations.ts';
 import { type ReevaluateDeps, reevaluateFleet } from './reevaluate.ts';
 import {
   type Candidate,
@@ -30,13 +31,13 @@ export interface ActivateDeps extends SetsDeps, MeasureImpactDeps, ReevaluateDep
  * is written to the computes of teams, whose parts are counted one by one.
  */
 export async function beginWithRules(deps: ActivateDeps): Promise<void> {
-  const { sets, store, mode } = deps;
+  const { sets, mode } = deps;
   if (mode === 'observe') return;
   const rules = currentRules(deps);
   const { policies, teams } = rules;
   for (const { name } of teams) stateOf(sets, name);
-  if (await isAllowed(deps, [policies.hash])) {
-    sets.generation = await store.raiseGeneration(policies.hash);
+  if (await isAllowed(deps, [rules])) {
+    await registerGeneration(deps, identityOf(sets, rules));
     return;
   }
   sets.candidate = { rules: { ...rules, policies: partOf(policies, NO_TEAM) } };
@@ -86,8 +87,8 @@ async function mayBecomeCurrent(
   const all = partStates(deps.sets).flatMap(([name, state]) =>
     state.candidate ? [[name, state.candidate.rules] as const] : [],
   );
-  const hashes = [candidate.rules, rules, withRulesOf(deps, new Map(all))].map(({ policies }) => policies.hash);
-  if (await isAllowed(deps, hashes)) return true;
+  const offered = [candidate.rules, rules, withRulesOf(deps, new Map(all))];
+  if (await isAllowed(deps, offered)) return true;
   // The scopes that are current may still be those of before: these come with the part of no team.
   const scope = candidate.rules.teams.find(({ name }) => name === team);
   const isInScope = scope && compileSelector({ projects: scope.projects, minAgeMs: 0 });
@@ -96,26 +97,42 @@ async function mayBecomeCurrent(
   if (!impact) return false;
   if (!isTooMuch(impact)) return true;
   candidate.impact = impact;
+  candidate.approvalHash = (await approvalOf(deps, offered)).hashes[0] ?? '';
   reportStaged(deps, team, candidate);
   return false;
 }
 
 /**
- * Without counting the impact: nothing is staged here, a person has said yes to one of these hashes, or a daemon of the group has one of
- * them as its current set.
+ * Without counting the impact: nothing is staged here, a person has said yes to one of these hashes, or a daemon of the group decides by
+ * the same already.
  */
-async function isAllowed({ mode, sets, store }: ActivateDeps, hashes: readonly string[]): Promise<boolean> {
-  const isOne = (given: string) => hashes.some((hash) => names(given, hash));
+async function isAllowed(deps: ActivateDeps, offered: readonly Rules[]): Promise<boolean> {
+  const { mode, sets, store } = deps;
   if (mode === 'observe' || !sets.stages) return true;
-  const current = (await store.generation())?.setHash;
-  if (current !== undefined && hashes.includes(current)) return true;
+  const { current, isCurrent, hashes } = await approvalOf(deps, offered);
+  if (isCurrent) return true;
+  const isOne = (given: string) => hashes.some((hash) => names(given, hash));
   if ((await store.approvals()).some(({ hash }) => isOne(hash))) return true;
   const { accepted } = sets;
   if (!accepted || !isOne(accepted.hash)) return false;
   const reasons = [{ code: 'approved', message: `policy set ${accepted.hash} may become current: ebb run --accept` }];
-  const place = { projectId: '', computeId: '', setHash: current ?? '', atMs: await store.timeMs() };
+  const place = { projectId: '', computeId: '', setHash: current?.setHash ?? '', atMs: await store.timeMs() };
   await store.appendHistory([{ ...place, kind: 'approve', ...accepted.caller, reasons }]);
   return true;
+}
+
+/**
+ * The hashes by which a person may approve rules: those of their policies. Where the group has the same policies and decides otherwise,
+ * a yes to the policies is old and says nothing of the settings: then it is the decision hashes.
+ */
+async function approvalOf({ sets, store }: ActivateDeps, offered: readonly Rules[]) {
+  const current = await store.generation();
+  const identities = offered.map((rules) => identityOf(sets, rules));
+  const isCurrent = identities.some(({ decisionHash }) => decisionHash === current?.decisionHash);
+  const isSetCurrent = identities.some(({ setHash }) => setHash === current?.setHash);
+  const byDecision = isSetCurrent && current?.decisionHash !== undefined;
+  const hashes = identities.map(({ setHash, decisionHash }) => (byDecision ? decisionHash : setHash));
+  return { current, isCurrent, hashes };
 }
 
 function names(given: string, hash: string): boolean {
@@ -124,11 +141,9 @@ function names(given: string, hash: string): boolean {
 
 /** The generation first: from then on the daemons with the older set write nothing. An observing one is not in their way. */
 async function makeCurrent(deps: ActivateDeps, parts: ReadonlyMap<string, Rules>): Promise<void> {
-  const { sets, store, mode } = deps;
+  const { sets, mode } = deps;
   const rules = withRulesOf(deps, parts);
-  const generation = mode === 'enforce' ? await store.raiseGeneration(rules.policies.hash) : undefined;
-  sets.generation = generation;
-  sets.newer = undefined;
+  if (mode === 'enforce') await registerGeneration(deps, identityOf(sets, rules));
   for (const team of parts.keys()) stateOf(sets, team).candidate = undefined;
   swapRules(deps, rules);
 }

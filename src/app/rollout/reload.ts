@@ -4,9 +4,10 @@ import type { RunInBackground } from '../background.ts';
 import type { StoreClock } from '../group/clock-skew.ts';
 import { type PauseQueuesDeps, pauseQueues } from '../group/pause-queues.ts';
 import { type ActivateDeps, advanceRules } from './activate.ts';
+import { type CompareGenerationsDeps, compareGenerations } from './generations.ts';
 import { refreshLeaderDecisions } from './leader-decisions.ts';
 import { takeReading } from './take-reading.ts';
-import { type CompareGenerationsDeps, compareGenerations, type ShowSetsDeps, showSets } from './write-permission.ts';
+import { type ShowSetsDeps, showSets } from './write-permission.ts';
 
 /** Keeps a daemon's rules as they are written, and as its group has them. */
 export interface Reloading {
@@ -16,6 +17,7 @@ export interface Reloading {
 }
 
 export interface ReloadDeps extends ActivateDeps, CompareGenerationsDeps, ShowSetsDeps, PauseQueuesDeps {
+  sets: ActivateDeps['sets'];
   store: ActivateDeps['store'];
   storeClock: StoreClock;
   runInBackground: RunInBackground;

@@ -1,8 +1,10 @@
+import { decisionHash } from '../../domain/evaluate/decision-version.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
 import { changedTrials, vanishedBetween } from '../../domain/policy/set-changes.ts';
 import { isFrozen, NO_TEAM, partOf, withScopes } from '../../domain/policy/team-parts.ts';
 import type { Rules, RulesReading } from '../../ports/rules.ts';
 import { type ActivateDeps, advanceRules, currentRules, swapRules, withRulesOf } from './activate.ts';
+import { identityOf, registerGeneration } from './generations.ts';
 import { type Candidate, describeDelay, ownerOf, short, stateOf } from './write-permission.ts';
 
 /** Problems that go into one line of the log; `ebb validate` shows all. */
@@ -53,7 +55,7 @@ export async function takeReading(
  * an approval must not make it current beyond the new one.
  */
 async function rescope(deps: ActivateDeps, teams: Rules['teams']): Promise<void> {
-  const { sets, rules, store } = deps;
+  const { sets, rules } = deps;
   const scopeOf = (of: Rules['teams'], team: string) => JSON.stringify(of.find(({ name }) => name === team));
   for (const [team, state] of sets.teams) {
     if (state.candidate && scopeOf(state.candidate.rules.teams, team) !== scopeOf(teams, team))
@@ -62,10 +64,10 @@ async function rescope(deps: ActivateDeps, teams: Rules['teams']): Promise<void>
   const { set } = rules.current.policies;
   const policies = withScopes(set, teams);
   if (policies === set) return;
-  // What another daemon has made current since may have newer policies too: those are not superseded by the older ones.
-  const isNewest = sets.generation === ((await store.generation())?.number ?? sets.generation);
-  if (sets.generation !== undefined && isNewest) sets.generation = await store.raiseGeneration(policies.hash);
-  swapRules(deps, { ...currentRules(deps), policies });
+  const scoped = { ...currentRules(deps), policies };
+  // Only over this daemon's own generation: what another one has registered meanwhile may have newer policies too.
+  if (sets.generation !== undefined) await registerGeneration(deps, identityOf(sets, scoped), sets.generation);
+  swapRules(deps, scoped);
 }
 
 function refusePart(deps: ActivateDeps, team: string, problems: readonly string[]): void {
@@ -80,8 +82,10 @@ function offerPart(deps: ActivateDeps, team: string, rules: Rules, mayCountAtOnc
   noteProblems(deps, team, []);
   const before = partOf(deps.rules.current.policies.set, team);
   const { hash } = rules.policies;
-  const isKnown = state.candidate?.rules.policies.hash === hash;
-  const isCurrent = hash === before.hash;
+  // Settings come with the part of no team.
+  const decidesAlike = (one: Rules) => team !== NO_TEAM || settingsHash(deps, one) === settingsHash(deps, rules);
+  const isKnown = state.candidate?.rules.policies.hash === hash && decidesAlike(state.candidate.rules);
+  const isCurrent = hash === before.hash && decidesAlike(currentRules(deps));
   // What a daemon starts with is decided by, and not yet enforced: restored, it waits as it did.
   const isUnapproved = team === NO_TEAM && deps.mode === 'enforce' && deps.sets.generation === undefined;
   if (isKnown && state.candidate) state.candidate.rules = rules;
@@ -99,6 +103,11 @@ function delayCandidate({ clock, telemetry }: ActivateDeps, before: PolicySet, c
   if (vanished.length === 0) return;
   candidate.delay = { vanished, sinceMonotonicMs: clock.monotonicMs() };
   telemetry.log.info({ event: 'ebb.policies_delayed', hash, vanished }, describeDelay(vanished));
+}
+
+/** Equal for settings by which the same policies decide alike. */
+function settingsHash({ sets }: ActivateDeps, rules: Rules): string {
+  return decisionHash('', rules, sets.decisionVersion);
 }
 
 /** Equal for rules between which nothing need be exchanged. */

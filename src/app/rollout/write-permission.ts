@@ -1,15 +1,20 @@
 import type { Reason, ReasonCode } from '../../domain/compute/reasons.ts';
+import { DECISION_VERSION } from '../../domain/evaluate/decision-version.ts';
 import { NO_TEAM } from '../../domain/policy/team-parts.ts';
 import type { Caller } from '../../ports/operator.ts';
 import type { Rules } from '../../ports/rules.ts';
-import type { Generation, Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { Mode } from '../evaluate/evaluate.ts';
 import { describeOffset, type StoreClock } from '../group/clock-skew.ts';
 import type { WriteBlock } from '../group/leader.ts';
-import type { StoreWatch } from '../group/store-loss.ts';
 import type { CurrentRules } from '../rules.ts';
 import type { DisruptionImpact } from './disruption-impact.ts';
+import {
+  type CompareGenerationsDeps,
+  compareGenerations,
+  describeNewer,
+  type KnownGenerations,
+} from './generations.ts';
 
 /** Rules that have been read and are not yet current. */
 export interface Candidate {
@@ -19,6 +24,8 @@ export interface Candidate {
   impact?: DisruptionImpact;
   /** What vanished with it, while its files may still be being written: it counts once they have not changed for a while. */
   delay?: { vanished: readonly string[]; sinceMonotonicMs: number };
+  /** The hash by which a person approves it, once its impact has been counted. */
+  approvalHash?: string;
   /** That it is staged has been said. */
   isReported?: true;
 }
@@ -31,23 +38,22 @@ export interface PartState {
 }
 
 /** Which policy set counts here, and which one waits. The one that is decided by is in {@link CurrentRules}. */
-export interface PolicySets extends PartState {
+export interface PolicySets extends PartState, KnownGenerations {
   /** Of the files of each team; what is beside it is of the settings and the files of no team. */
   readonly teams: Map<string, PartState>;
   /** False where nothing has to be approved: the control API is on this machine. */
   readonly stages: boolean;
   /** The hash of a set that may become current without another word, or its beginning. */
   readonly accepted: { hash: string; caller: Caller } | undefined;
-  /** Number of the set that is decided by; undefined while nothing may be written by it. */
-  generation: number | undefined;
-  /** The one that another daemon has made current since. */
-  newer: Generation | undefined;
   /** Other rules are current, and what follows from them is not yet all done. */
   needsReevaluation: boolean;
 }
 
-export function createPolicySets(options: Pick<PolicySets, 'stages' | 'accepted'>): PolicySets {
+export function createPolicySets(
+  options: Pick<PolicySets, 'stages' | 'accepted'> & { decisionVersion?: number },
+): PolicySets {
   return {
+    decisionVersion: DECISION_VERSION,
     ...options,
     teams: new Map(),
     generation: undefined,
@@ -85,13 +91,8 @@ export interface SetsDeps {
   rules: CurrentRules;
 }
 
-export interface CompareGenerationsDeps extends SetsDeps {
-  store: Pick<Store, 'generation'>;
-  storeWatch: StoreWatch;
-  telemetry: Telemetry;
-}
-
-export interface WritePermissionDeps extends CompareGenerationsDeps {
+export interface WritePermissionDeps extends CompareGenerationsDeps, SetsDeps {
+  sets: PolicySets;
   mode: Mode;
   storeClock: Pick<StoreClock, 'tooFarOff'>;
 }
@@ -120,41 +121,7 @@ export async function checkWritePermission(deps: WritePermissionDeps): Promise<W
   if (offsetMs !== undefined) return refuse('clock_off', `this machine's clock is ${describeOffset(offsetMs)}`);
   if (sets.generation === undefined) return refuse('staged', stagedSets(deps)[0]?.message ?? NOT_MEASURED);
   await compareGenerations(deps);
-  return sets.newer ? refuse('superseded', describeNewer(sets.newer)) : { ok: true };
-}
-
-/** The generation that this daemon decides by; undefined while nothing may be written by it. */
-export function generationOf({ sets, rules }: SetsDeps): Generation | undefined {
-  const { hash: setHash } = rules.current.policies.set;
-  return sets.generation === undefined ? undefined : { number: sets.generation, setHash };
-}
-
-/** Learns whether another daemon of the group has loaded another set since; logged once each time that this changes. */
-export async function compareGenerations(deps: CompareGenerationsDeps): Promise<void> {
-  const { sets, store, rules, storeWatch } = deps;
-  if (sets.generation === undefined) return;
-  let latest = await store.generation();
-  if (latest === undefined) {
-    await storeWatch.check();
-    latest = await store.generation();
-  }
-  if (latest === undefined) return;
-  if (latest.setHash === rules.current.policies.set.hash) sets.generation = latest.number;
-  noteNewer(deps, latest.number > sets.generation ? latest : undefined);
-}
-
-function noteNewer({ sets, telemetry: { log } }: CompareGenerationsDeps, newer: Generation | undefined): void {
-  const before = sets.newer;
-  sets.newer = newer;
-  if (newer && newer.number !== before?.number) {
-    log.warn({ event: 'ebb.superseded', hash: newer.setHash, generation: newer.number }, describeNewer(newer));
-  }
-  if (!newer && before)
-    log.info({ event: 'ebb.policies_current' }, 'the policy set of this daemon is the newest again');
-}
-
-function describeNewer({ setHash }: Generation): string {
-  return `another daemon has loaded policy set ${short(setHash)}: this one writes nothing until it has loaded it too`;
+  return sets.newer ? refuse('superseded', describeNewer(sets, sets.newer)) : { ok: true };
 }
 
 const NOT_MEASURED = 'it is being counted how many computes the policy set would disconnect at once';
@@ -172,9 +139,11 @@ export function stagedSets({ sets, rules }: SetsDeps): StagedSet[] {
   const current = short(rules.current.policies.set.hash);
   return partStates(sets).flatMap(([team, { candidate }]) => {
     if (!candidate?.impact) return [];
-    const { hash } = candidate.rules.policies;
+    const { hash: setHash } = candidate.rules.policies;
+    const { approvalHash: hash = setHash } = candidate;
     const { disconnected, computes } = candidate.impact;
-    const what = `policy set ${short(hash)}${team === NO_TEAM ? '' : ` of ${team}`}`;
+    const otherwise = hash === setHash ? '' : ', by other settings or another release,';
+    const what = `policy set ${short(setHash)}${team === NO_TEAM ? '' : ` of ${team}`}${otherwise}`;
     const kept = team === NO_TEAM ? `${current} stays current` : `what is current of ${team} stays so`;
     const meanwhile = sets.generation === undefined ? 'nothing is written' : kept;
     const message = `${what} would disconnect ${disconnected} of ${computes} computes at once: it is staged, and ${meanwhile}; to make it current: ebb approve ${hash}`;
@@ -210,8 +179,8 @@ export function describeDelay([first = '', ...others]: readonly string[]): strin
   return `${first}${more}: the new policies count once their files have not changed for ${DELAY_MS / 1000} s, or at once on SIGHUP`;
 }
 
-function describedNewer({ newer }: PolicySets): string | undefined {
-  return newer && describeNewer(newer);
+function describedNewer(sets: PolicySets): string | undefined {
+  return sets.newer && describeNewer(sets, sets.newer);
 }
 
 function describeBroken(team: string): (problem: string) => string {

@@ -38,7 +38,7 @@ export const REASONS = {
   staged:
     'the policy set would disconnect many computes at once; its impact is being counted, or it waits for `ebb approve`',
   superseded:
-    'another daemon of the group has loaded a newer policy set; this one writes nothing until it has loaded it too',
+    'another daemon of the group has loaded newer policies or settings; this one writes nothing until it has loaded them too',
   clock_off: "the machine's clock differs too much from the store clock; nothing is written until it is corrected",
   newly_discovered:
     'ebb has just discovered this active compute; changes that would disconnect clients wait for sleep or the next boundary',

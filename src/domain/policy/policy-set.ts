@@ -32,7 +32,7 @@ function hashPolicies(policies: readonly Policy[], sources: ReadonlyMap<string, 
 const knownDigests = new WeakMap<readonly number[], string>();
 
 /** JSON with keys in one order. The days of a calendar, hundreds for each window that names it, are hashed once for all. */
-function canonical(value: unknown): string {
+export function canonical(value: unknown): string {
   if (isDays(value)) return JSON.stringify(digestOfDays(value));
   if (Array.isArray(value)) return listOf(value.map(canonical));
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
@@ -58,6 +58,7 @@ function digestOfDays(days: readonly number[]): string {
   return known;
 }
 
-function digest(text: string): string {
+/** SHA-256, in hexadecimal digits. */
+export function digest(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }

@@ -2,14 +2,19 @@ import type { Freeze } from '../../../src/domain/overrides/freezes.ts';
 import type { Hold } from '../../../src/domain/overrides/holds.ts';
 import type { ComputeRecord } from '../../../src/domain/records/compute-record.ts';
 import { AUDIT_KINDS, type HistoryEntry } from '../../../src/domain/records/history.ts';
-import type { Also, Approval, ConnectionSample, Generation, Lease, Store, Stored } from '../../../src/ports/store.ts';
+import type { Also, Approval, ConnectionSample, Lease, Store, Stored } from '../../../src/ports/store.ts';
 import { memoryDocumentStore } from '../memory-documents.ts';
+import { createMemoryGenerations } from '../memory-generations.ts';
 import { memoryUsageStore } from '../memory-usage.ts';
 import type { SteppedClock } from './clock.ts';
 import { createMemoryOutbox } from './outbox.ts';
 
 /** The store of one daemon, in memory, on the time of a test. */
-export function createMemoryStore(clock: SteppedClock, outboxLimit?: number): Store {
+export function createMemoryStore(
+  clock: SteppedClock,
+  outboxLimit?: number,
+  held?: Parameters<typeof createMemoryGenerations>[1],
+): Store {
   const queued = createMemoryOutbox(outboxLimit);
   const leases = new Map<string, { lease: Lease; untilMs: number }>();
   const records = new Map<string, Map<string, ComputeRecord>>();
@@ -20,7 +25,7 @@ export function createMemoryStore(clock: SteppedClock, outboxLimit?: number): St
   const holds = createOverrides<Hold>();
   const freezes = createOverrides<Freeze>();
   const { bytes: _, ...usage } = memoryUsageStore();
-  let generation: Generation | undefined;
+  const generations = createMemoryGenerations(() => clock.now(), held);
   let token = 0;
   const revision = () => `${holds.changes()}/${freezes.changes()}`;
 
@@ -74,7 +79,8 @@ export function createMemoryStore(clock: SteppedClock, outboxLimit?: number): St
     async putIntent(projectId, computeId, record, lease, { ttlMs, decidedBy }) {
       if (!isHeld(lease)) return 'lease_lost';
       const { overrides, generation: number } = decidedBy;
-      if (overrides !== revision() || (number ?? generation?.number) !== generation?.number) return 'outdated';
+      const current = (await generations.generation())?.number;
+      if (overrides !== revision() || (number ?? current) !== current) return 'outdated';
       leases.set(lease.name, { lease, untilMs: clock.now() + ttlMs });
       recordsOf(projectId).set(computeId, structuredClone(record));
       return 'stored';
@@ -97,15 +103,7 @@ export function createMemoryStore(clock: SteppedClock, outboxLimit?: number): St
     deleteFreeze: (id, also) => audited(also, freezes.delete(id)),
     approve: (approval, also) => audited(also, Promise.resolve(void approvals.unshift(approval))),
     approvals: async () => approvals,
-    async raiseGeneration(setHash) {
-      if (generation?.setHash !== setHash) generation = { number: (generation?.number ?? 0) + 1, setHash };
-      return generation.number;
-    },
-    async restoreGeneration(known) {
-      if (!generation || generation.number < known.number) generation = known;
-      return generation.number;
-    },
-    generation: async () => generation,
+    ...generations,
     async takeSlot({ policy, computeId, allowed, nowMs, untilMs }) {
       const known = slotsOf(policy, nowMs);
       if (!known.has(computeId) && known.size >= allowed) return false;

@@ -1,0 +1,116 @@
+/** By what the daemons of a group decide: the newest generation that one of them has registered, and whether it is this daemon's own. */
+import { decisionHash } from '../../domain/evaluate/decision-version.ts';
+import type { Rules } from '../../ports/rules.ts';
+import type { DecisionIdentity, Generation, Store } from '../../ports/store.ts';
+import type { Telemetry } from '../../ports/telemetry.ts';
+import type { StoreWatch } from '../group/store-loss.ts';
+import type { CompiledRules, CurrentRules } from '../rules.ts';
+
+/** What this daemon knows of the generations of its group. */
+export interface KnownGenerations {
+  /** The version of the engine that decides here. */
+  readonly decisionVersion: number;
+  /** Number of what is decided by here, 0 where it could not be registered; undefined while nothing may be written by it. */
+  generation: number | undefined;
+  /** The one that another daemon has made current since. */
+  newer: Generation | undefined;
+}
+
+export interface GenerationsDeps {
+  sets: KnownGenerations;
+  rules: CurrentRules;
+  store: Pick<Store, 'generation' | 'raiseGeneration'>;
+  telemetry: Telemetry;
+}
+
+export interface CompareGenerationsDeps extends GenerationsDeps {
+  storeWatch: StoreWatch;
+}
+
+type Identity = Required<DecisionIdentity>;
+
+/** By what these rules decide, with the engine of this daemon. */
+export function identityOf({ decisionVersion }: Pick<KnownGenerations, 'decisionVersion'>, rules: Rules): Identity {
+  const { hash: setHash } = rules.policies;
+  return { setHash, decisionHash: decisionHash(setHash, rules, decisionVersion), decisionVersion };
+}
+
+/** Of the current rules: asked for before each write. */
+const identities = new WeakMap<CompiledRules, Identity>();
+
+/** By what is decided now. */
+export function currentIdentity({ sets, rules }: Pick<GenerationsDeps, 'sets' | 'rules'>): Identity {
+  const { current } = rules;
+  const known = identities.get(current);
+  if (known?.decisionVersion === sets.decisionVersion) return known;
+  const identity = identityOf(sets, { ...current, policies: current.policies.set });
+  identities.set(current, identity);
+  return identity;
+}
+
+/** What this daemon has registered; undefined while nothing may be written by it. */
+export function ownGeneration(deps: Pick<GenerationsDeps, 'sets' | 'rules'>): Generation | undefined {
+  const { generation: number } = deps.sets;
+  return number === undefined ? undefined : { number, ...currentIdentity(deps) };
+}
+
+/**
+ * Registers what this daemon is about to decide by: from then on the others write nothing until they have it too. Where it is not
+ * registered, because of a newer engine or of `over`, this daemon is superseded.
+ */
+export async function registerGeneration(deps: GenerationsDeps, own: Identity, over?: number): Promise<void> {
+  takeNote(deps, await deps.store.raiseGeneration(own, over), own);
+}
+
+/** Learns whether another daemon of the group has loaded something else since; logged once each time that this changes. */
+export async function compareGenerations(deps: CompareGenerationsDeps): Promise<void> {
+  const { sets } = deps;
+  if (sets.generation === undefined) return;
+  const latest = await latestGeneration(deps);
+  if (latest === undefined) return;
+  const own = currentIdentity(deps);
+  if (isToBeRegistered(latest, own, sets)) await registerGeneration(deps, own, latest.number);
+  else takeNote(deps, latest, own);
+}
+
+async function latestGeneration({ store, storeWatch }: CompareGenerationsDeps): Promise<Generation | undefined> {
+  const latest = await store.generation();
+  if (latest !== undefined) return latest;
+  await storeWatch.check();
+  return store.generation();
+}
+
+/**
+ * A daemon of 0.1.0 registers policies without settings: a daemon with the same policies adds them. Not one that another daemon with
+ * the same policies has superseded.
+ */
+function isToBeRegistered(latest: Generation, own: Identity, { newer }: KnownGenerations): boolean {
+  return latest.decisionHash === undefined && latest.setHash === own.setHash && newer?.setHash !== own.setHash;
+}
+
+function takeNote({ sets, telemetry: { log } }: GenerationsDeps, latest: Generation, own: Identity): void {
+  const before = sets.newer;
+  sets.generation ??= 0;
+  if (latest.decisionHash === own.decisionHash) sets.generation = latest.number;
+  if (latest.number <= sets.generation) {
+    sets.newer = undefined;
+    if (before)
+      log.info({ event: 'ebb.policies_current' }, 'the policies and settings of this daemon are the newest again');
+    return;
+  }
+  sets.newer = latest;
+  if (latest.number === before?.number) return;
+  const { setHash: hash, number: generation, decisionVersion } = latest;
+  log.warn({ event: 'ebb.superseded', hash, generation, decisionVersion }, describeNewer(sets, latest));
+}
+
+/** Why this daemon writes nothing. */
+export function describeNewer(
+  { decisionVersion: own }: Pick<KnownGenerations, 'decisionVersion'>,
+  { setHash, decisionVersion = 0 }: Generation,
+): string {
+  const set = `policy set ${setHash.slice(0, 12)}`;
+  if (decisionVersion > own)
+    return `a daemon of a newer release decides for the group (${set}, decision version ${decisionVersion}, here ${own}): this one writes nothing while one of that release runs`;
+  return `another daemon has loaded newer policies or settings (${set}): this one writes nothing until it has loaded them too`;
+}

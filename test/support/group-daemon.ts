@@ -1,0 +1,131 @@
+/** Daemons of one group as far as their rules go: a store in memory, ten active computes, files that a test sets, and stepped time. */
+import { onTestFinished } from 'vitest';
+import { createFleet } from '../../src/app/fleet/fleet.ts';
+import { createOverrides } from '../../src/app/overrides.ts';
+import { type ActivateDeps, beginWithRules } from '../../src/app/rollout/activate.ts';
+import { type ReloadDeps, startReloading } from '../../src/app/rollout/reload.ts';
+import { checkWritePermission, createPolicySets } from '../../src/app/rollout/write-permission.ts';
+import { compileRules } from '../../src/app/rules.ts';
+import type { Size } from '../../src/domain/compute/compute.ts';
+import { policySet } from '../../src/domain/policy/policy-set.ts';
+import type { Rules } from '../../src/ports/rules.ts';
+import type { Generation, Store } from '../../src/ports/store.ts';
+import { aCompute, aSchedule, at, NO_COSTS, NO_RECEIVERS } from './builders.ts';
+import { memoryLog } from './memory-log.ts';
+import { createSteppedClock } from './simulated/clock.ts';
+import { createMemoryQueue } from './simulated/queue.ts';
+import { createMemoryStore } from './simulated/store.ts';
+
+const NOW_MS = at('2026-03-04T12:00:00Z');
+const COMPUTES = Array.from({ length: 10 }, (_, index) =>
+  aCompute({ projectId: `p-${index}`, projectName: `web-${index}`, computeId: `ep-${index}` }),
+);
+
+/** Everything at this size, always. */
+export function rulesAt(size: Size, more: Partial<Rules> = {}): Rules {
+  const windows = [{ at: [{ kind: 'always' as const }], size }];
+  const policies = policySet([aSchedule({ windows, otherwise: 'leave' })], new Map());
+  const none = { manualChanges: undefined, profiles: new Map(), revision: undefined, costs: NO_COSTS };
+  const disruption = { newlyDiscovered: 'act', raise: { when: 'any', atDeadline: 'apply' } } as const;
+  return { policies, disruption, ...none, teams: [], notify: NO_RECEIVERS, ...more };
+}
+
+export interface GroupDaemonOptions {
+  rules: Rules;
+  decisionVersion?: number;
+  /** Asks for approval where many computes would be disconnected. */
+  stages?: boolean;
+}
+
+export function aGroup() {
+  const clock = createSteppedClock(NOW_MS, () => false, 1);
+  const held: { current?: Generation | undefined } = {};
+  const store: Store = createMemoryStore(clock, undefined, held);
+  const daemons: { name: string; isAlive: boolean; deps: ReloadDeps }[] = [];
+  /** Who may write, and by which policies, second by second. */
+  const writers: { atMs: number; name: string; set: string }[] = [];
+
+  async function start(name: string, { rules, decisionVersion = 1, stages = false }: GroupDaemonOptions) {
+    const own = { name, isAlive: true, deps: {} as ReloadDeps };
+    const log = memoryLog();
+    const files = { rules, isNew: false };
+    const telemetry = { log, metrics: { increment() {}, set() {}, clear() {}, observe() {} } };
+    const fleet = createFleet({ clock });
+    const projects = COMPUTES.map(({ account, projectId, projectName }) => ({ account, projectId, name: projectName }));
+    COMPUTES.forEach((compute, index) => {
+      const seen = { project: projects[index], computes: [compute], unreadable: [] };
+      fleet.see({ ...seen, readAtMs: NOW_MS, readAtMonotonicMs: 0 } as never);
+    });
+    own.deps = {
+      ...{ mode: 'enforce', store, fleet, telemetry, scheduledBoundaries: new Set() },
+      // What is killed does nothing from then on.
+      clock: {
+        ...clock,
+        every: (ms: number, tick: () => Promise<void>) =>
+          clock.every(ms, async () => (own.isAlive ? tick() : undefined)),
+      },
+      rhythm: { resyncMs: 30_000, rulesMs: 2_000 },
+      rules: { current: compileRules(rules) },
+      sets: createPolicySets({ stages, accepted: undefined, decisionVersion }),
+      queue: createMemoryQueue(clock),
+      overrides: createOverrides({ telemetry } as never),
+      samples: { historyOf: () => new Map() },
+      slots: { isFull: () => false, isAtMostFull: () => false },
+      reportEvent() {},
+      api: {
+        async *listProjects() {
+          yield { ok: true, value: projects };
+        },
+      },
+      storeWatch: { check: async () => {} },
+      storeClock: { tooFarOff: async () => undefined, wasTooFarOff: () => undefined },
+      leaderLease: { isAlone: false, isHeld: () => false },
+      blocked: () => undefined,
+      runInBackground: async (_task: string, work: () => Promise<void>) => work(),
+    } as unknown as ReloadDeps;
+    const { deps } = own;
+    await beginWithRules(deps as ActivateDeps);
+    const reloading = startReloading(deps, {
+      changed: async () => files.isNew,
+      async read() {
+        files.isNew = false;
+        return { ok: true, rules: files.rules, warnings: [], needRestart: [], replaced: true };
+      },
+    });
+    daemons.push(own);
+    onTestFinished(async () => {
+      await reloading.close();
+      await deps.queue.close(0);
+    });
+    return {
+      ...{ deps, log },
+      kill() {
+        own.isAlive = false;
+      },
+      write(other: Rules) {
+        Object.assign(files, { rules: other, isNew: true });
+      },
+      said: (event: string) => log.lines.filter(({ fields }) => Reflect.get(fields, 'event') === event),
+    };
+  }
+
+  async function look(): Promise<void> {
+    for (const { name, isAlive, deps } of daemons) {
+      if (!isAlive || !(await checkWritePermission(deps)).ok) continue;
+      writers.push({ atMs: clock.now(), name, set: deps.rules.current.policies.set.hash });
+    }
+  }
+
+  return {
+    ...{ store, held, start, clock },
+    /** Goes on for so long, and tells who could write meanwhile, by name. */
+    async pass(seconds: number): Promise<string[]> {
+      const sinceMs = clock.now();
+      for (let second = 0; second < seconds; second += 1) {
+        await clock.runTo(clock.now() + 1_000);
+        await look();
+      }
+      return [...new Set(writers.filter(({ atMs }) => atMs > sinceMs).map(({ name }) => name))].toSorted();
+    },
+  };
+}
