@@ -3,7 +3,6 @@ import type { Mode } from '../app/evaluate/evaluate.ts';
 import { createStoreClock, type StoreClock } from '../app/group/clock-skew.ts';
 import { createLeaderLease, type LeaderLease, type WriteBlock } from '../app/group/leader.ts';
 import { createStoreWatch, type StoreWatch, type StoreWatchDeps } from '../app/group/store-loss.ts';
-import { ownGeneration } from '../app/rollout/generations.ts';
 import {
   cannotWrite,
   checkWritePermission,
@@ -12,7 +11,7 @@ import {
 } from '../app/rollout/write-permission.ts';
 import { type EnsureTriggersDeps, ensureTriggers } from '../app/triggers.ts';
 
-type OpenGroupDeps = Omit<StoreWatchDeps, 'holder' | 'generation' | 'ensureTriggers'> &
+type OpenGroupDeps = Omit<StoreWatchDeps, 'holder' | 'newestGeneration' | 'ensureTriggers'> &
   EnsureTriggersDeps &
   SetsDeps & {
     mode: Mode;
@@ -42,7 +41,7 @@ export function openGroup(deps: OpenGroupDeps): Group {
   const blocked = () => cannotWrite({ sets, storeClock });
   const storeWatch = createStoreWatch({
     ...{ ...deps, holder },
-    generation: () => ownGeneration(deps),
+    newestGeneration: () => sets.newest,
     ensureTriggers: () => ensureTriggers(deps),
   });
   return {

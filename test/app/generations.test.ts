@@ -94,3 +94,21 @@ describe('a release that decides otherwise', () => {
     expect(await group.pass(4)).toEqual(['new']);
   });
 });
+describe('a store that came back older', () => {
+  it('lets no superseded daemon write: what is newest is put back by the daemons that know of it', async () => {
+    for (const survivor of ['newer', 'older'] as const) {
+      const group = aGroup();
+      const older = await group.start('older', { rules: SMALL });
+      await group.pass(4);
+      const copy = group.held.current;
+      const newer = await group.start('newer', { rules: LARGE });
+      expect(await group.pass(4)).toEqual(['newer']);
+      const newest = group.held.current;
+      if (survivor === 'older') newer.kill();
+      group.held.current = copy;
+      expect(await group.pass(4)).toEqual(survivor === 'newer' ? ['newer'] : []);
+      expect(group.held.current).toEqual(newest);
+      expect([...older.said('ebb.generation_restored'), ...newer.said('ebb.generation_restored')]).toHaveLength(1);
+    }
+  });
+});

@@ -136,6 +136,25 @@ describeWith('redis-server', 'a policy set that is reloaded', () => {
     await expect.poll(sizes, WAIT).toEqual([1, 2, 3]);
   });
 
+  it('does not count again where the store comes back with an older copy, whose newest set it was', async () => {
+    const { redis, start, sizes } = await aGroup(1);
+    const older = await start(always('0.5-1'));
+    await expect.poll(sizes, WAIT).toEqual([1]);
+    const { engine, store } = await openRedisOf(redis);
+    if (engine.kind !== 'redis') throw new Error('not on Redis');
+    const key = `${engine.prefix}:store:generation`;
+    const copy = await engine.commands.hgetall(key);
+    const newer = await start(always('2'));
+    await expect.poll(sizes, WAIT).toEqual([1, 2]);
+    await expect.poll(() => said(older, 'ebb.superseded').length, WAIT).toBe(1);
+    const newest = await store.generation();
+    await newer.stop();
+    await engine.commands.multi().del(key).hset(key, copy).exec();
+    await expect.poll(() => said(older, 'ebb.generation_restored').length, WAIT).toBe(1);
+    expect(await store.generation()).toEqual(newest);
+    expect(await sizes()).toEqual([1, 2]);
+  });
+
   it('outlives a store that comes back empty, and so do the baselines', async () => {
     const { redis, start, sizes } = await aGroup(2);
     const daemon = await start(always('0.5-1'));

@@ -19,8 +19,8 @@ export interface StoreWatchDeps extends LeaseDeps {
   telemetry: Telemetry;
   fleet: Fleet;
   overrides: Overrides;
-  /** The generation of the policy set that this daemon decides by; undefined while nothing may be written by it. */
-  generation(): Generation | undefined;
+  /** The highest generation that this daemon has seen; undefined if it has seen none. */
+  newestGeneration(): Generation | undefined;
   /** Ensures what must be in the queue: one that lost its records has lost its jobs too. */
   ensureTriggers(): Promise<void>;
 }
@@ -71,9 +71,9 @@ function recordsKnown({ fleet }: StoreWatchDeps): Map<string, Records> {
   return known;
 }
 
-async function restoreGeneration({ generation, store }: StoreWatchDeps): Promise<void> {
-  const own = generation();
-  if (own !== undefined) await store.restoreGeneration(own);
+async function restoreGeneration({ newestGeneration, store }: StoreWatchDeps): Promise<void> {
+  const newest = newestGeneration();
+  if (newest !== undefined) await store.restoreGeneration(newest);
 }
 
 /** False if somebody has the project's lease now. */

@@ -14,12 +14,16 @@ export interface KnownGenerations {
   generation: number | undefined;
   /** The one that another daemon has made current since. */
   newer: Generation | undefined;
+  /** The highest that was ever seen: it is put back into a store that came back without it. */
+  newest: Generation | undefined;
+  /** That the store has lost it was logged, and it has not been found there since. */
+  isLossLogged: boolean;
 }
 
 export interface GenerationsDeps {
   sets: KnownGenerations;
   rules: CurrentRules;
-  store: Pick<Store, 'generation' | 'raiseGeneration'>;
+  store: Pick<Store, 'generation' | 'raiseGeneration' | 'restoreGeneration'>;
   telemetry: Telemetry;
 }
 
@@ -48,18 +52,15 @@ export function currentIdentity({ sets, rules }: Pick<GenerationsDeps, 'sets' | 
   return identity;
 }
 
-/** What this daemon has registered; undefined while nothing may be written by it. */
-export function ownGeneration(deps: Pick<GenerationsDeps, 'sets' | 'rules'>): Generation | undefined {
-  const { generation: number } = deps.sets;
-  return number === undefined ? undefined : { number, ...currentIdentity(deps) };
-}
-
 /**
  * Registers what this daemon is about to decide by: from then on the others write nothing until they have it too. Where it is not
  * registered, because of a newer engine or of `over`, this daemon is superseded.
  */
 export async function registerGeneration(deps: GenerationsDeps, own: Identity, over?: number): Promise<void> {
-  takeNote(deps, await deps.store.raiseGeneration(own, over), own);
+  const { sets, store } = deps;
+  // The new number is then above all that are known, also in a store that came back older.
+  if (sets.newest) await store.restoreGeneration(sets.newest);
+  takeNote(deps, await store.raiseGeneration(own, over), own);
 }
 
 /** Learns whether another daemon of the group has loaded something else since; logged once each time that this changes. */
@@ -73,11 +74,33 @@ export async function compareGenerations(deps: CompareGenerationsDeps): Promise<
   else takeNote(deps, latest, own);
 }
 
-async function latestGeneration({ store, storeWatch }: CompareGenerationsDeps): Promise<Generation | undefined> {
-  const latest = await store.generation();
-  if (latest !== undefined) return latest;
-  await storeWatch.check();
-  return store.generation();
+/** Invariant: the number only rises. A store that came back older would let superseded daemons write again. */
+async function latestGeneration(deps: CompareGenerationsDeps): Promise<Generation | undefined> {
+  const { sets, store, storeWatch, telemetry } = deps;
+  let stored = await store.generation();
+  if (stored === undefined) {
+    await storeWatch.check();
+    stored = await store.generation();
+  }
+  const { newest, isLossLogged } = sets;
+  sets.isLossLogged = newest !== undefined && lacks(stored, newest);
+  if (!newest || !sets.isLossLogged) return stored;
+  const restored = await store.restoreGeneration(newest);
+  if (isLossLogged) return restored;
+  const { setHash: hash, number: generation } = newest;
+  const message = `the store had lost which policies and settings are the newest (policy set ${short(hash)}): it is written back`;
+  telemetry.log.warn({ event: 'ebb.generation_restored', hash, generation }, message);
+  return restored;
+}
+
+/** A daemon of 0.1.0 puts back only what it knows of a generation. */
+function lacks(stored: Generation | undefined, newest: Generation): boolean {
+  if (stored === undefined || stored.number !== newest.number) return (stored?.number ?? 0) < newest.number;
+  return stored.setHash === newest.setHash && stored.decisionHash === undefined && newest.decisionHash !== undefined;
+}
+
+function short(hash: string): string {
+  return hash.slice(0, 12);
 }
 
 /**
@@ -90,6 +113,7 @@ function isToBeRegistered(latest: Generation, own: Identity, { newer }: KnownGen
 
 function takeNote({ sets, telemetry: { log } }: GenerationsDeps, latest: Generation, own: Identity): void {
   const before = sets.newer;
+  if (latest.number >= (sets.newest?.number ?? 0)) sets.newest = latest;
   sets.generation ??= 0;
   if (latest.decisionHash === own.decisionHash) sets.generation = latest.number;
   if (latest.number <= sets.generation) {
@@ -109,7 +133,7 @@ export function describeNewer(
   { decisionVersion: own }: Pick<KnownGenerations, 'decisionVersion'>,
   { setHash, decisionVersion = 0 }: Generation,
 ): string {
-  const set = `policy set ${setHash.slice(0, 12)}`;
+  const set = `policy set ${short(setHash)}`;
   if (decisionVersion > own)
     return `a daemon of a newer release decides for the group (${set}, decision version ${decisionVersion}, here ${own}): this one writes nothing while one of that release runs`;
   return `another daemon has loaded newer policies or settings (${set}): this one writes nothing until it has loaded them too`;

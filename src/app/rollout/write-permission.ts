@@ -58,6 +58,8 @@ export function createPolicySets(
     teams: new Map(),
     generation: undefined,
     newer: undefined,
+    newest: undefined,
+    isLossLogged: false,
     candidate: undefined,
     problems: [],
     needsReevaluation: false,
