@@ -18,6 +18,7 @@ import { USER_ROUTES } from './routes/users.ts';
 import { type Answer, errorAnswer, refusalAnswer } from './wire/answer.ts';
 import type { ApiKey } from './world/accounts.ts';
 import { permissionRefusal } from './world/permissions.ts';
+import { createWrongReads, type WrongReads } from './wrong-reads.ts';
 
 export const API_BASE = '/api/v2';
 
@@ -129,13 +130,19 @@ function send(context: Context<Env>, answer: Answer, requestId: string, effects:
   return new Response(text, { status: answer.status, headers });
 }
 
-async function serve(options: ApiOptions, context: Context<Env>, route: Route | undefined): Promise<Response> {
+async function serve(
+  options: ApiOptions,
+  wrongReads: WrongReads,
+  context: Context<Env>,
+  route: Route | undefined,
+): Promise<Response> {
   const requestId = context.req.header('x-request-id') ?? randomUUID();
   const at = new Date(options.platform.clock.now()).toISOString();
   const url = new URL(context.req.url);
   const body = await readBody(context);
   const effects = options.requestFaults.effectsOn(context.req.method, route?.template);
-  const answer = decide(options, context, route, body, effects);
+  wrongReads.note(context.req.method, context.req.param());
+  const answer = wrongReads.applyTo(context.req.method, decide(options, context, route, body, effects), effects);
   options.requests.add({
     at,
     method: context.req.method,
@@ -152,11 +159,12 @@ async function serve(options: ApiOptions, context: Context<Env>, route: Route | 
 /** The routes of the specification; each request is recorded with what it was answered. */
 export function createApi(options: ApiOptions): Hono<Env> {
   const app = new Hono<Env>();
+  const wrongReads = createWrongReads(options.platform);
   for (const route of ROUTES) {
     const path = route.template.replaceAll(/\{(\w+)\}/g, ':$1');
-    app.on(route.method, `${API_BASE}${path}`, (context) => serve(options, context, route));
+    app.on(route.method, `${API_BASE}${path}`, (context) => serve(options, wrongReads, context, route));
   }
-  app.all(`${API_BASE}/*`, (context) => serve(options, context, undefined));
+  app.all(`${API_BASE}/*`, (context) => serve(options, wrongReads, context, undefined));
   return app;
 }
 

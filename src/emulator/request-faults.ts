@@ -16,6 +16,8 @@ export type RequestFaultSpec = {
   | { kind: 'status'; status: number; message?: string; retryAfterSeconds?: number }
   | { kind: 'hang_up' }
   | { kind: 'wrong_json' }
+  | { kind: 'stale_reads'; ms: number }
+  | { kind: 'duplicates' }
 );
 
 export type RequestFault = RequestFaultSpec & { id: string; hits: number };
@@ -26,6 +28,10 @@ export interface RequestEffects {
   delayMs: number;
   /** `status`: answered so and without effect. `hang_up`, `wrong_json`: took effect, but the answer is spoilt. */
   spoil?: Extract<RequestFault, { kind: 'status' | 'hang_up' | 'wrong_json' }>;
+  /** Computes that were changed less than so many milliseconds ago are shown as they were before. */
+  staleMs?: number;
+  /** The first entry of a list comes again at its end; a compute as it was before its last change. */
+  duplicates?: true;
 }
 
 export interface RequestFaults {
@@ -43,6 +49,18 @@ function matches(fault: RequestFault, method: string, route: string | undefined)
   return fault.route === undefined || fault.route === route || fault.route === `${method} ${route}`;
 }
 
+/** Of several faults that replace or spoil an answer, the first one counts. */
+function isMasked({ kind }: RequestFault, { spoil }: RequestEffects): boolean {
+  return spoil !== undefined && (kind === 'status' || kind === 'hang_up' || kind === 'wrong_json');
+}
+
+function addEffect(effects: RequestEffects, fault: RequestFault): void {
+  if (fault.kind === 'latency') effects.delayMs += fault.ms;
+  else if (fault.kind === 'stale_reads') effects.staleMs = Math.max(effects.staleMs ?? 0, fault.ms);
+  else if (fault.kind === 'duplicates') effects.duplicates = true;
+  else effects.spoil = fault;
+}
+
 export function createRequestFaults(nextId: () => string): RequestFaults {
   let faults: { fault: RequestFault; random: RandomState }[] = [];
   return {
@@ -58,12 +76,10 @@ export function createRequestFaults(nextId: () => string): RequestFaults {
     effectsOn(method, route) {
       const effects: RequestEffects = { delayMs: 0 };
       for (const { fault, random } of faults) {
-        const alreadySpoilt = fault.kind !== 'latency' && effects.spoil !== undefined;
-        if (alreadySpoilt || !matches(fault, method, route)) continue;
+        if (isMasked(fault, effects) || !matches(fault, method, route)) continue;
         if (nextRandom(random) >= fault.share) continue;
         fault.hits += 1;
-        if (fault.kind === 'latency') effects.delayMs += fault.ms;
-        else effects.spoil = fault;
+        addEffect(effects, fault);
       }
       return effects;
     },

@@ -172,6 +172,8 @@ export interface ChangeAnswer {
   settings: ComputeSettings;
   state: ComputeState;
   pendingState?: ComputeState;
+  /** When the compute was last changed, by the clock of the control API. */
+  updatedAtMs?: number;
   operations: Operation[];
 }
 

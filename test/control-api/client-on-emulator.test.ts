@@ -102,6 +102,7 @@ describe('every call', () => {
     expect(changed).toEqual({
       settings: { minCu: 2, maxCu: 2, suspendTimeoutSeconds: -1 },
       state: 'idle',
+      updatedAtMs: expect.any(Number),
       operations: [],
     });
   });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Compute, Size } from '../../src/domain/compute/compute.ts';
+import { type Compute, type Size, settingsOf } from '../../src/domain/compute/compute.ts';
 import { COMPUTE_SIZES_CU } from '../../src/domain/compute/compute-units.ts';
 import { CONNECTION_PROFILES } from '../../src/domain/connections/connection-profile.ts';
 import { type FleetPlan, type FleetSituation, planFleet } from '../../src/domain/evaluate/plan-fleet.ts';
@@ -141,7 +141,7 @@ describe('planFleet', () => {
     const [one] = planOf({
       set,
       computes: [aCompute({ maxCu: 0.5 })],
-      records: recordsOf([aCompute()]),
+      records: recordsOf([aCompute()], { baseline: { ...settingsOf(aCompute()), maxCu: 0.5 } }),
       connections,
     }).computes;
     expect(one?.decision.desired.size).toEqual({ minCu: 0.25, maxCu: 1 });

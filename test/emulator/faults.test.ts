@@ -129,3 +129,37 @@ describe('the limits', () => {
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
   });
 });
+
+describe('reads that are not as things are', () => {
+  it('show a compute as it was before a PATCH for a while', async () => {
+    const emulator = await start();
+    await emulator.control('POST', '/faults', { kind: 'stale_reads', ms: 5_000 });
+    const patched = await emulator.call('PATCH', WEB, { endpoint: { autoscaling_limit_max_cu: 4 } });
+    const shown = async () => {
+      const { endpoint } = (await emulator.call('GET', WEB)).body;
+      const { endpoints } = (await emulator.call('GET', '/projects/shop/endpoints')).body;
+      expect(endpoints).toEqual([endpoint]);
+      return [endpoint.autoscaling_limit_max_cu, endpoint.updated_at];
+    };
+    const { updated_at: updatedAt } = patched.body.endpoint;
+    const before = await shown();
+    expect(before[0]).toBe(2);
+    expect(before[1]).not.toBe(updatedAt);
+    emulator.pass(5_000);
+    expect(await shown()).toEqual([4, updatedAt]);
+  });
+
+  it('show the first entry of a list twice, a compute as it was before', async () => {
+    const emulator = await start();
+    await emulator.call('PATCH', WEB, { endpoint: { autoscaling_limit_max_cu: 4 } });
+    await emulator.control('POST', '/faults', { kind: 'duplicates', route: 'GET /projects/{project_id}/endpoints' });
+    const { endpoints } = (await emulator.call('GET', '/projects/shop/endpoints')).body;
+    expect(
+      endpoints.map((endpoint: Record<string, unknown>) => [endpoint.id, endpoint.autoscaling_limit_max_cu]),
+    ).toEqual([
+      ['ep-web', 4],
+      ['ep-web', 2],
+    ]);
+    expect((await emulator.call('GET', '/projects')).body.projects).toHaveLength(1);
+  });
+});

@@ -16,7 +16,7 @@ import {
   type ProjectRef,
   RESTART,
 } from './routes.ts';
-import { computeOf, operationOf, patchBody, settingsFrom } from './translate.ts';
+import { changedCompute, computeOf, operationOf, patchBody } from './translate.ts';
 import { createUsageReader } from './usage.ts';
 import { ChangeAnswerBody, RestartAnswerBody } from './wire.ts';
 
@@ -86,15 +86,7 @@ export function controlApiOver(options: {
       const { endpoint, operations } = answer.value;
       if (endpoint.id !== computeId)
         return malformed(apiCall(request, callOptions), 'the answer is about another compute');
-      return {
-        ok: true,
-        value: {
-          settings: settingsFrom(endpoint),
-          state: endpoint.current_state,
-          ...(endpoint.pending_state == null ? {} : { pendingState: endpoint.pending_state }),
-          operations: operations.map(operationOf),
-        },
-      };
+      return { ok: true, value: { ...changedCompute(endpoint), operations: operations.map(operationOf) } };
     },
     async restartCompute(projectId, computeId, callOptions = {}) {
       const project = await find(projectId, callOptions);

@@ -1,5 +1,12 @@
 import { type Compute, type ComputeSettings, canonicalSuspendTimeout } from '../../domain/compute/compute.ts';
-import type { Branch, Operation, OperationOutcome, Project, SettingsPatch } from '../../ports/control-api.ts';
+import type {
+  Branch,
+  ChangeAnswer,
+  Operation,
+  OperationOutcome,
+  Project,
+  SettingsPatch,
+} from '../../ports/control-api.ts';
 import type { WireBranch, WireCompute, WireOperation, WireProject } from './wire.ts';
 
 /** What `last_active` shows on a compute that was never active, since no compute is that old. */
@@ -57,13 +64,30 @@ export function computeOf(project: Pick<Project, 'account' | 'name' | 'nameUnkno
     disabled: wire.disabled,
     createdAtMs: wire.created_at,
   };
-  const { pending_state: pendingState, started_at: startedAtMs, last_active: lastActiveAtMs, host } = wire;
+  const {
+    updated_at: updatedAtMs,
+    pending_state: pendingState,
+    started_at: startedAtMs,
+    last_active: lastActiveAtMs,
+    host,
+  } = wire;
   if (project.nameUnknown) compute.projectNameUnknown = true;
   if (host != null) compute.host = host;
+  if (updatedAtMs != null) compute.updatedAtMs = updatedAtMs;
   if (pendingState != null) compute.pendingState = pendingState;
   if (startedAtMs != null) compute.startedAtMs = startedAtMs;
   if (lastActiveAtMs != null && lastActiveAtMs !== NEVER_ACTIVE_MS) compute.lastActiveAtMs = lastActiveAtMs;
   return compute;
+}
+
+/** What the answer to a change says of the compute. */
+export function changedCompute(wire: WireCompute): Omit<ChangeAnswer, 'operations'> {
+  const { current_state: state, pending_state: pendingState, updated_at: updatedAtMs } = wire;
+  return {
+    ...{ settings: settingsFrom(wire), state },
+    ...(pendingState != null && { pendingState }),
+    ...(updatedAtMs != null && { updatedAtMs }),
+  };
 }
 
 export function operationOf(wire: WireOperation): Operation {

@@ -18,6 +18,7 @@ const SomeSettings = z.looseObject({
 const Intent = z.looseObject({
   fields: SomeSettings.exactOptional(),
   restart: z.literal(true).exactOptional(),
+  before: SomeSettings.exactOptional(),
   atMs: z.number(),
   policy: z.string().exactOptional(),
   requestId: z.string().exactOptional(),
@@ -44,7 +45,19 @@ const Failures = z.looseObject({
   restart: OneFailure.exactOptional(),
 });
 const OneWanted = z.looseObject({ fields: SomeSettings, sinceMs: z.number() });
-const Mark = z.looseObject({ fields: SomeSettings, seenAtMs: z.number(), raises: z.boolean() });
+const Mark = z.looseObject({
+  fields: SomeSettings,
+  seenAtMs: z.number(),
+  raises: z.boolean(),
+  updatedAtMs: z.number().exactOptional(),
+});
+const LastChange = z.looseObject({
+  before: SomeSettings,
+  answeredAtMs: z.number(),
+  updatedAtMs: z.number().exactOptional(),
+});
+const Lags = z.literal(true);
+const Candidate = z.looseObject({ fields: SomeSettings, readAtMs: z.number() });
 const Restore = z.looseObject({
   owner: z.string(),
   askedAtMs: z.number(),
@@ -87,6 +100,13 @@ const Stored = z.looseObject({
       .looseObject({ size: OneWanted.exactOptional(), suspend_timeout: OneWanted.exactOptional() })
       .exactOptional(),
     manual: z.looseObject({ size: Mark.exactOptional(), suspend_timeout: Mark.exactOptional() }).exactOptional(),
+    lastChanges: z
+      .looseObject({ size: LastChange.exactOptional(), suspend_timeout: LastChange.exactOptional() })
+      .exactOptional(),
+    lagging: z.looseObject({ size: Lags.exactOptional(), suspend_timeout: Lags.exactOptional() }).exactOptional(),
+    baselineCandidates: z
+      .looseObject({ size: Candidate.exactOptional(), suspend_timeout: Candidate.exactOptional() })
+      .exactOptional(),
     reversals: z
       .looseObject({ size: Instants.exactOptional(), suspend_timeout: Instants.exactOptional() })
       .exactOptional(),

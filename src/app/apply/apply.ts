@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { step } from '../../common/errors.ts';
-import type { Compute } from '../../domain/compute/compute.ts';
+import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
 import type { Reason } from '../../domain/compute/reasons.ts';
 import { connectionsAt } from '../../domain/connections/connections.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
@@ -185,7 +185,8 @@ async function storeIntent(
 ): Promise<{ intended: ComputeRecord; outcome: IntentOutcome }> {
   const atMs = deps.clock.now();
   const dropped = action.disconnects ? connectionsAt(deps.samples.historyOf(compute.computeId), compute, atMs) : 0;
-  const asked = action.kind === 'restart' ? { restart: true as const } : { fields: action.fields };
+  const asked =
+    action.kind === 'restart' ? { restart: true as const } : { fields: action.fields, before: settingsOf(compute) };
   const intent = {
     ...{ ...asked, atMs, policy: action.policy, requestId },
     ...(dropped && { dropped }),

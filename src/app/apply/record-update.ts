@@ -1,9 +1,10 @@
-import { FIELD_GROUPS, fieldsOf, hasSettings } from '../../domain/compute/compute.ts';
+import { type ComputeSettings, FIELD_GROUPS, fieldsOf, hasSettings } from '../../domain/compute/compute.ts';
 import { withoutMark } from '../../domain/plan/manual-changes.ts';
 import type { Action } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { withFailure, withoutFailures } from '../../domain/records/failures.ts';
 import { withReversal } from '../../domain/records/fights.ts';
+import { withLastChange } from '../../domain/records/lag.ts';
 import type { WriteOutcome } from '../../ports/compute-events.ts';
 import type { ApiResult, ChangeAnswer, ControlApiError, Operation } from '../../ports/control-api.ts';
 
@@ -44,7 +45,7 @@ export function recordAfter(
   const outcome = outcomeOf(answer);
   if (outcome === 'unknown') return sent;
   const { intent: _answered, ...answered } = sent;
-  if (answer.ok) return withApplied(answered, action, answer.value, nowMs);
+  if (answer.ok) return withApplied(answered, action, answer.value, { before: intended.intent?.before, nowMs });
   if (outcome !== 'refused') return answered;
   const { maxCu, suspendTimeoutSeconds } = action.fields;
   // What is not ready yet says nothing of the fields.
@@ -58,8 +59,8 @@ export function recordAfter(
 function withApplied(
   record: ComputeRecord,
   action: Action,
-  { operations, settings }: Extract<WriteAnswer, { ok: true }>['value'],
-  nowMs: number,
+  { operations, settings, updatedAtMs }: Extract<WriteAnswer, { ok: true }>['value'],
+  { before, nowMs }: { before: Partial<ComputeSettings> | undefined; nowMs: number },
 ): ComputeRecord {
   const { fields, policy } = action;
   const started = operations
@@ -74,7 +75,11 @@ function withApplied(
     const message = 'the control API accepted the change, but the compute does not have it';
     return withFailure(sent, { desired: fields, message, atMs: nowMs, permanent: true });
   }
-  const applied = { ...sent, lastApplied: { ...record.lastApplied, ...fields } };
+  const { lagging: _lagging, ...caughtUp } = sent;
+  const applied = withLastChange({ ...caughtUp, lastApplied: { ...record.lastApplied, ...fields } }, fields, {
+    ...{ before, answeredAtMs: nowMs },
+    ...(updatedAtMs !== undefined && { updatedAtMs }),
+  });
   return started.length > 0 ? applied : withoutFailures(applied, fields);
 }
 

@@ -8,7 +8,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi, Permit, PermittedCall } from '../../ports/control-api.ts';
 import { type AsleepDeps, needsReading } from '../apply/rechecks.ts';
 import { type EvaluateDeps, situationOf } from '../evaluate/evaluate.ts';
-import type { CachedProject, Fleet } from '../fleet/fleet.ts';
+import { type CachedProject, type Fleet, FRESH_MS } from '../fleet/fleet.ts';
 import { notBelievedBefore } from '../fleet/known-records.ts';
 import type { LockedProject } from '../leases/locked-project.ts';
 
@@ -50,6 +50,9 @@ export function believable(
   const { fleet } = deps;
   const known = fleet.cachedProject(projectId);
   if (!known || !fleet.isFresh(projectId)) return undefined;
+  // A list of projects that shows no change since confirms the reading, but not that it was right.
+  const lags = [...locked.records.values()].some(({ lagging }) => lagging !== undefined);
+  if (lags && fleet.ageMs(projectId) >= FRESH_MS) return undefined;
   const isSame = before !== undefined && sentTimes(before.records) === sentTimes(locked.records);
   const { notBeforeMs } = isSame ? before : sightOf(deps, locked, projectId);
   // A reading that was asked for after the records were seen may have begun in the same millisecond.

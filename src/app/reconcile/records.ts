@@ -40,7 +40,7 @@ export async function currentRecords(
   const nowMs = deps.clock.now();
   const { projectId } = cachedProject.project;
   const situation = {
-    ...{ policies, manualChanges, nowMs },
+    ...{ policies, manualChanges, nowMs, readAtMs: cachedProject.readAtMs },
     ...(mode === 'enforce' && { enforcedSinceMs: nowMs }),
   };
   const records = new Map<string, ComputeRecord>();

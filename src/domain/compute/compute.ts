@@ -64,6 +64,8 @@ export interface Compute extends ComputeSettings {
   pendingState?: ComputeState;
   disabled: boolean;
   createdAtMs: number;
+  /** When it was last changed, by the clock of the control API; absent where that is not said. */
+  updatedAtMs?: number;
   /** Where its Postgres listens. */
   host?: string;
   startedAtMs?: number;

@@ -46,6 +46,7 @@ export const REASONS = {
     'the project has got another name by which a team selects it; that is reported, and changes wait for the next boundary',
   frozen: 'a freeze is active: nothing is written',
   held: 'a person holds the compute as it is',
+  reading_lags: 'the control API still shows what a field was before its last change; it is read again',
   manual_change: 'a person has changed the field; that is respected for a while',
   fight_stopped: 'ebb and somebody else changed the field back and forth; it is left alone until released',
   cooldown: 'the compute was restarted by a change a short while ago',

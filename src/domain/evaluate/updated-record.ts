@@ -3,6 +3,7 @@ import { forgetRestored } from '../overrides/restore.ts';
 import { detectManualChanges } from '../plan/manual-changes.ts';
 import type { ComputeRecord } from '../records/compute-record.ts';
 import { forgetOvercome } from '../records/failures.ts';
+import { withLag } from '../records/lag.ts';
 import { isReverted, type Situation } from './evaluate.ts';
 import { withProjectName } from './project-names.ts';
 import { withTrials } from './trials.ts';
@@ -11,6 +12,8 @@ import { withTrials } from './trials.ts';
 export interface RecordSituation extends Pick<Situation, 'policies' | 'holds' | 'manualChanges'> {
   /** Milliseconds since the epoch. */
   nowMs: number;
+  /** When the reading that shows the compute began; now if absent. */
+  readAtMs?: number;
   /** When ebb began to enforce, for a record that does not know it; absent where it only observes. Milliseconds since the epoch. */
   enforcedSinceMs?: number;
 }
@@ -21,11 +24,14 @@ export interface RecordSituation extends Pick<Situation, 'policies' | 'holds' | 
  */
 export function updatedRecord(confirmed: ComputeRecord, compute: Compute, about: RecordSituation): ComputeRecord {
   const { enforcedSinceMs, ...given } = about;
-  const { policies, nowMs } = given;
-  const left = forgetRestored(forgetOvercome(confirmed, compute), compute, nowMs);
+  const { policies, nowMs, readAtMs = nowMs } = given;
+  const seen = withLag(forgetOvercome(confirmed, compute), compute, readAtMs);
+  const left = seen.lagging ? seen : forgetRestored(seen, compute, nowMs);
   const named = withProjectName(left, compute, policies, nowMs);
   const record = enforcedSinceMs === undefined ? named : enforced(named, compute, { ...about, enforcedSinceMs });
-  return detectManualChanges(record, compute, nowMs, (group) => isReverted({ ...given, compute, record }, group));
+  return detectManualChanges(record, compute, { nowMs, readAtMs }, (group) =>
+    isReverted({ ...given, compute, record }, group),
+  );
 }
 
 function enforced(

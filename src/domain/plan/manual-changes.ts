@@ -22,6 +22,9 @@ import { hasOperationRunning } from './gates/earlier-writes.ts';
 
 const HOUR_MS = 60 * 60_000;
 
+/** A value becomes the baseline once a reading that begins so long after the first one shows it too. */
+export const BASELINE_CONFIRMED_MS = 30_000;
+
 /** Where no boundary is near, a change by hand is respected so long. */
 const MOST_RESPECTED_MS = 24 * HOUR_MS;
 
@@ -30,13 +33,13 @@ const RAISE_RESPECTED_MS = 12 * HOUR_MS;
 
 /**
  * A record in which changes by hand are marked, and marks of values that are gone are removed. Nothing is detected while a
- * change of ebb's own, or any operation, is under way. What is respected is from then on the baseline of its fields; what
- * `isReverted` is not.
+ * change of ebb's own, or any operation, is under way, nor from fields that lag. What is respected becomes the baseline of its fields
+ * once a reading that begins 30 s later shows it too; what `isReverted` does not.
  */
 export function detectManualChanges(
   record: ComputeRecord,
   compute: Compute,
-  nowMs: number,
+  { nowMs, readAtMs }: { nowMs: number; readAtMs: number },
   isReverted: (group: FieldGroup) => boolean,
 ): ComputeRecord {
   if (record.intent || hasOperationRunning(compute, record)) return record;
@@ -46,11 +49,12 @@ export function detectManualChanges(
     // Before ebb's first change whatever is there is the baseline.
     if (!applied) noticed = withBaseline(noticed, group, compute);
     // An operation that failed leaves what was there before: nobody has changed anything.
-    if (!applied || record.failures?.[group]) continue;
+    if (!applied || record.failures?.[group] || record.lagging?.[group]) continue;
+    noticed = confirmBaseline(noticed, group, compute, readAtMs);
     if (hasSettings(compute, applied)) noticed = withoutMark(noticed, group);
     else if (!isMarked(noticed, group, compute)) {
       const marked = withMark(noticed, group, compute, nowMs);
-      noticed = isReverted(group) ? marked : withBaseline(marked, group, compute);
+      noticed = isReverted(group) ? marked : withCandidate(marked, group, compute, readAtMs);
     }
   }
   return noticed;
@@ -63,7 +67,7 @@ export function detectManualChanges(
 export function withAgreed(record: ComputeRecord, compute: Compute, decision: Decision): ComputeRecord {
   return FIELD_GROUPS.reduce((after, group) => {
     const fields = wantedFields(group, decision.enforced);
-    if (!fields || !hasSettings(compute, fields)) return after;
+    if (!fields || !hasSettings(compute, fields) || record.lagging?.[group]) return after;
     const code = decision.enforcedDeciders[group]?.code;
     if (code === 'stabilising' || code === 'connections_unknown') return after;
     const isNews = !hasSettings({ ...compute, ...after.lastApplied }, fields) || !fieldsOf(group, after.lastApplied);
@@ -112,12 +116,31 @@ function withBaseline(record: ComputeRecord, group: FieldGroup, compute: Compute
   return hasSettings(record.baseline, fields) ? record : { ...record, baseline: { ...record.baseline, ...fields } };
 }
 
+/** One reading may be wrong: the value waits for another reading before it becomes the baseline. */
+function withCandidate(record: ComputeRecord, group: FieldGroup, compute: Compute, readAtMs: number): ComputeRecord {
+  const fields = fieldsOf(group, compute) ?? {};
+  if (hasSettings(record.baseline, fields)) return record;
+  return { ...record, baselineCandidates: { ...record.baselineCandidates, [group]: { fields, readAtMs } } };
+}
+
+/** Another reading shows the candidate too, or that it is gone. The same record as long as it was only read once. */
+function confirmBaseline(record: ComputeRecord, group: FieldGroup, compute: Compute, readAtMs: number): ComputeRecord {
+  const { [group]: candidate, ...others } = record.baselineCandidates ?? {};
+  if (!candidate) return record;
+  const isThere = hasSettings(compute, candidate.fields);
+  if (isThere && readAtMs - candidate.readAtMs < BASELINE_CONFIRMED_MS) return record;
+  const { baselineCandidates: _before, ...rest } = record;
+  const decided = Object.keys(others).length > 0 ? { ...rest, baselineCandidates: others } : rest;
+  return isThere ? withBaseline(decided, group, compute) : decided;
+}
+
 function withMark(record: ComputeRecord, group: FieldGroup, compute: Compute, nowMs: number): ComputeRecord {
   const fields = fieldsOf(group, compute) ?? {};
+  const { updatedAtMs } = compute;
   const raises = group === 'size' && isRaise(record.lastApplied as Size, compute);
   return {
     ...record,
-    manual: { ...record.manual, [group]: { fields, seenAtMs: nowMs, raises } },
+    manual: { ...record.manual, [group]: { fields, seenAtMs: nowMs, raises, ...(updatedAtMs && { updatedAtMs }) } },
   };
 }
 

@@ -20,6 +20,8 @@ export interface Intent {
   /** The fields of a PATCH; absent for a restart. */
   fields?: Partial<ComputeSettings>;
   restart?: true;
+  /** What the compute had before, of the fields that a PATCH changes. */
+  before?: Partial<ComputeSettings>;
   atMs: number;
   policy?: string;
   /** That of the request. */
@@ -69,6 +71,24 @@ export interface ManualMark {
   seenAtMs: number;
   /** True if it raised the size. */
   raises: boolean;
+  /** When the compute was changed so, as the control API says. */
+  updatedAtMs?: number;
+}
+
+/** ebb's last change of a group of fields: until it is shown everywhere, a reading may lag behind it. */
+export interface LastChange {
+  /** What the compute had before. */
+  before: Partial<ComputeSettings>;
+  answeredAtMs: number;
+  /** What the answer said of the last change of the compute, by the clock of the control API. */
+  updatedAtMs?: number;
+}
+
+/** A value that people have set, which becomes the baseline if a later reading shows it too. */
+export interface BaselineCandidate {
+  fields: Partial<ComputeSettings>;
+  /** When the first reading that showed it began. */
+  readAtMs: number;
 }
 
 /** How a trial has assigned a compute, and what it had before. */
@@ -116,6 +136,11 @@ export interface ComputeRecord {
   wanted?: Partial<Record<FieldGroup, Wanted>>;
   /** Changes by hand that are still there. */
   manual?: Partial<Record<FieldGroup, ManualMark>>;
+  /** ebb's last change of each group of fields. */
+  lastChanges?: Partial<Record<FieldGroup, LastChange>>;
+  /** Fields that the last reading showed as they were before what is known already. */
+  lagging?: Partial<Record<FieldGroup, true>>;
+  baselineCandidates?: Partial<Record<FieldGroup, BaselineCandidate>>;
   /** When ebb wrote over what a person had set, oldest first. */
   reversals?: Partial<Record<FieldGroup, readonly number[]>>;
   /** The last change by ebb that restarted the compute. */

@@ -2,6 +2,7 @@
 
 import { type Compute, type ComputeSettings, fieldsOf, hasSettings } from '../compute/compute.ts';
 import type { ChangeGroup, ComputeRecord, Failures } from './compute-record.ts';
+import { withLastChange } from './lag.ts';
 import { RECOVERY } from './recovery-times.ts';
 
 /** After so many failures in a row a compute is degraded: visible, and tried again rarely. */
@@ -84,7 +85,12 @@ export function confirmWrite(record: ComputeRecord, actual: Compute, nowMs: numb
   const { intent, ...answered } = record;
   const fields = intent.fields ?? {};
   if (intent.fields && hasSettings(actual, fields)) {
-    return { ...answered, lastApplied: { ...record.lastApplied, ...fields } };
+    const applied = { ...answered, lastApplied: { ...record.lastApplied, ...fields } };
+    const { updatedAtMs } = actual;
+    return withLastChange(applied, fields, {
+      ...{ before: intent.before, answeredAtMs: nowMs },
+      ...(updatedAtMs !== undefined && { updatedAtMs }),
+    });
   }
   if (intent.restart && (actual.startedAtMs ?? 0) >= intent.atMs) return answered;
   if (nowMs < intent.atMs + RECOVERY.answerGraceMs) return record;

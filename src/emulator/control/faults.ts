@@ -37,6 +37,8 @@ const faultBody = z.discriminatedUnion('kind', [
   }),
   z.strictObject({ kind: z.literal('hang_up'), ...onRequests }),
   z.strictObject({ kind: z.literal('wrong_json'), ...onRequests }),
+  z.strictObject({ kind: z.literal('stale_reads'), ms: z.number().min(0), ...onRequests }),
+  z.strictObject({ kind: z.literal('duplicates'), ...onRequests }),
 ]);
 
 type FaultBody = z.output<typeof faultBody>;
@@ -69,7 +71,7 @@ function toRequestFault(body: RequestFaultBody, seed: number): RequestFaultSpec 
     ...(body.method === undefined ? {} : { method: body.method }),
     ...(body.count === undefined ? {} : { count: body.count }),
   };
-  if (body.kind === 'latency') return { ...common, kind: 'latency', ms: body.ms };
+  if (body.kind === 'latency' || body.kind === 'stale_reads') return { ...common, kind: body.kind, ms: body.ms };
   if (body.kind !== 'status') return { ...common, kind: body.kind };
   return {
     ...common,

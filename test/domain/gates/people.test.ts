@@ -229,25 +229,45 @@ describe('a change by hand', () => {
 
 describe('noticing changes by hand', () => {
   const notice = (before: ComputeRecord, compute: Compute, nowMs: number, isReverted = () => false) =>
-    detectManualChanges(before, compute, nowMs, isReverted);
+    detectManualChanges(before, compute, { nowMs, readAtMs: nowMs }, isReverted);
   const record = aRecord({ lastApplied: { ...size(1, 4), suspendTimeoutSeconds: 300 } });
   const changed = aCompute({ ...size(1, 8), suspendTimeoutSeconds: 300 });
 
-  it('marks a value that is not what ebb applied, group by group, and takes it as the baseline', () => {
+  it('marks a value that is not what ebb applied, group by group', () => {
     const noticed = notice(record, changed, NOON);
     expect(noticed.manual).toEqual({ size: { fields: size(1, 8), seenAtMs: NOON, raises: true } });
-    expect(noticed.baseline).toEqual({ ...size(1, 8), suspendTimeoutSeconds: 300 });
+    expect(noticed.baseline).toBe(record.baseline);
     const timed = notice(record, aCompute({ ...size(1, 4), suspendTimeoutSeconds: 60 }), NOON);
     expect(timed.manual).toEqual({
       suspend_timeout: { fields: { suspendTimeoutSeconds: 60 }, seenAtMs: NOON, raises: false },
     });
-    expect(timed.baseline).toEqual({ ...size(0.25, 2), suspendTimeoutSeconds: 60 });
+    expect(timed.baseline).toBe(record.baseline);
+  });
+
+  it('takes it as the baseline once a reading 30 s later shows it too', () => {
+    const noticed = notice(record, changed, NOON);
+    expect(notice(noticed, changed, NOON + 29_999)).toBe(noticed);
+    const sameReading = { nowMs: NOON + 30_000, readAtMs: NOON };
+    expect(detectManualChanges(noticed, changed, sameReading, () => false)).toBe(noticed);
+    const confirmed = notice(noticed, changed, NOON + 30_000);
+    expect(confirmed.baseline).toEqual({ ...size(1, 8), suspendTimeoutSeconds: 300 });
+    expect(confirmed.manual).toEqual(noticed.manual);
+    expect(confirmed).not.toHaveProperty('baselineCandidates');
+  });
+
+  it('never takes as the baseline what only one reading showed', () => {
+    const noticed = notice(record, changed, NOON);
+    const gone = notice(noticed, aCompute(size(1, 4)), NOON + 1_000);
+    expect(gone).not.toHaveProperty('baselineCandidates');
+    const again = notice(gone, changed, NOON + 31_000);
+    expect(again.baseline).toBe(record.baseline);
+    expect(notice(again, changed, NOON + 61_000).baseline).toMatchObject(size(1, 8));
   });
 
   it('leaves the baseline as it was where it does not stay', () => {
     const noticed = notice(record, changed, NOON, () => true);
     expect(noticed.manual?.size?.fields).toEqual(size(1, 8));
-    expect(noticed.baseline).toBe(record.baseline);
+    expect(notice(noticed, changed, NOON + 60_000, () => true).baseline).toBe(record.baseline);
   });
 
   it('is reverted where a policy, or else the settings, say so and something else is wanted', () => {

@@ -60,7 +60,7 @@ function goThrough(projectId: string, meddle?: (compute: Compute, nowMs: number)
     meddle?.(compute, nowMs);
     record = withTrials(policies, compute, record, nowMs);
     const situation = { policies, compute, record, nowMs, mode: 'enforce' as const, projectBusy: false };
-    record = detectManualChanges(record, compute, nowMs, (group) => isReverted(situation, group));
+    record = detectManualChanges(record, compute, { nowMs, readAtMs: nowMs }, (group) => isReverted(situation, group));
     const { decision, plan } = evaluateNow({ ...situation, record });
     if (gatesOf(plan).includes('trial_flip')) heldFlips += 1;
     const input = { policies, compute, baseline: record.baseline, trials: record.trials };

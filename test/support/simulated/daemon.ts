@@ -11,6 +11,7 @@ import { openControlApi } from '../../../src/compose/control-api.ts';
 import { startParts } from '../../../src/compose/daemon.ts';
 import { type Closer, type OpenOutside, openParts } from '../../../src/compose/daemon-parts.ts';
 import { openSender } from '../../../src/compose/sender.ts';
+import type { ComputeRecord } from '../../../src/domain/records/compute-record.ts';
 import type { FleetCompute } from '../../../src/emulator/fleet.ts';
 import type { EmulatorOptions } from '../../../src/emulator/server.ts';
 import { loadPolicySet } from '../../../src/policy/load.ts';
@@ -44,6 +45,10 @@ export interface SimulatedDaemon {
   rules: CurrentRules;
   /** What happened to computes, with its instant. */
   events: { atMs: number; event: ComputeEvent }[];
+  /** Asks for a reconcile of a project. */
+  reconcile(projectId: string): Promise<void>;
+  /** What is stored of a compute. */
+  record(projectId: string, computeId: string): Promise<ComputeRecord | undefined>;
   /** From now on the control API answers nothing, until it is false again. */
   setOutage(isOut: boolean): void;
   close(): Promise<void>;
@@ -123,6 +128,8 @@ export async function startSimulatedDaemon(options: {
   });
   return {
     ...{ clock, platform, operator, events, rules: parts.value.deciding.rules },
+    reconcile: (projectId) => requestReconciles({ queue }, [projectId]),
+    record: async (projectId, computeId) => (await store.records(projectId)).get(computeId),
     setOutage(isOut) {
       calls.isOut = isOut;
     },
