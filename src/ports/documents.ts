@@ -246,6 +246,10 @@ export interface DaemonDocument {
   last_seen: string;
   /** Of the policies that it decides by. */
   set_hash: string;
+  /** Of all by which it decides; null while it may not write, absent in what a daemon of 0.1.0 reports. */
+  decision_hash?: string | null;
+  /** Number of the generation that it has registered; null where it could not take over with it. */
+  generation?: number | null;
   /** One line each. */
   staged: string[];
   waiting: StatusDocument['waiting'];

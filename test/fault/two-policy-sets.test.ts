@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { CASE_MS, eventually, sizedAt, startFaultCase } from '../support/fault-case.ts';
+import { CASE_MS, eventually, sizedAt, startFaultCase, timeRecovery } from '../support/fault-case.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
 
@@ -28,6 +28,29 @@ describeWith('redis-server', 'two daemons with different policy sets', () => {
       all.filter(([compute]) => compute === id).map(([, maxCu]) => maxCu);
     const all = await at.afterApply();
     for (const name of names) expect(given(`ep-${name}`, all)).toEqual([2, 3, 4]);
+    await at.expectNothingForbidden();
+  });
+
+  it('go back to the older set once the only daemon with the newer one has been killed', {
+    timeout: CASE_MS,
+  }, async (test) => {
+    const redis = await startRedisServer();
+    test.onTestFinished(() => redis.close());
+    const at = await startFaultCase({
+      ...{ redisPort: redis.port, test, policies: sizedAt('1-2') },
+      computes: { one: {}, two: {} },
+    });
+    const each = (size: string) => ({ 'ep-one': size, 'ep-two': size });
+    const older = await at.start();
+    await eventually(async () => expect(await at.sizes()).toEqual(each('1-2')));
+    const newer = await at.start(sizedAt('3'));
+    await eventually(async () => expect(await at.sizes()).toEqual(each('3-3')));
+    await newer.kill('SIGKILL');
+    const asDesired = timeRecovery('the only daemon with the newest policies was killed');
+    await eventually(async () => expect(await at.sizes()).toEqual(each('1-2')));
+    asDesired();
+    const events = older.logs().map(({ event }) => event);
+    expect(events.filter((event) => event === 'ebb.generation_taken_over')).toHaveLength(1);
     await at.expectNothingForbidden();
   });
 });

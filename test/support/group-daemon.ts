@@ -1,13 +1,15 @@
 /** Daemons of one group as far as their rules go: a store in memory, ten active computes, files that a test sets, and stepped time. */
 import { onTestFinished } from 'vitest';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
+import { type ReportDeps, startReporting } from '../../src/app/operator/daemon-reports.ts';
 import { createOverrides } from '../../src/app/overrides.ts';
 import { type ActivateDeps, beginWithRules } from '../../src/app/rollout/activate.ts';
 import { type ReloadDeps, startReloading } from '../../src/app/rollout/reload.ts';
-import { checkWritePermission, createPolicySets } from '../../src/app/rollout/write-permission.ts';
+import { cannotWrite, checkWritePermission, createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import { compileRules } from '../../src/app/rules.ts';
 import type { Size } from '../../src/domain/compute/compute.ts';
 import { policySet } from '../../src/domain/policy/policy-set.ts';
+import { isoInstant } from '../../src/domain/time/instants.ts';
 import type { Rules } from '../../src/ports/rules.ts';
 import type { Generation, Store } from '../../src/ports/store.ts';
 import { aCompute, aSchedule, at, NO_COSTS, NO_RECEIVERS } from './builders.ts';
@@ -41,12 +43,12 @@ export function aGroup() {
   const clock = createSteppedClock(NOW_MS, () => false, 1);
   const held: { current?: Generation | undefined } = {};
   const store: Store = createMemoryStore(clock, undefined, held);
-  const daemons: { name: string; isAlive: boolean; deps: ReloadDeps }[] = [];
+  const daemons: { name: string; isAlive: boolean; deps: ReloadDeps & ReportDeps }[] = [];
   /** Who may write, and by which policies, second by second. */
   const writers: { atMs: number; name: string; set: string }[] = [];
 
   async function start(name: string, { rules, decisionVersion = 1, stages = false }: GroupDaemonOptions) {
-    const own = { name, isAlive: true, deps: {} as ReloadDeps };
+    const own = { name, isAlive: true, deps: {} as ReloadDeps & ReportDeps };
     const log = memoryLog();
     const files = { rules, isNew: false };
     const telemetry = { log, metrics: { increment() {}, set() {}, clear() {}, observe() {} } };
@@ -80,9 +82,10 @@ export function aGroup() {
       storeWatch: { check: async () => {} },
       storeClock: { tooFarOff: async () => undefined, wasTooFarOff: () => undefined },
       leaderLease: { isAlone: false, isHeld: () => false },
-      blocked: () => undefined,
+      blocked: () => cannotWrite(own.deps),
+      version: 'test',
       runInBackground: async (_task: string, work: () => Promise<void>) => work(),
-    } as unknown as ReloadDeps;
+    } as unknown as ReloadDeps & ReportDeps;
     const { deps } = own;
     await beginWithRules(deps as ActivateDeps);
     const reloading = startReloading(deps, {
@@ -92,6 +95,7 @@ export function aGroup() {
         return { ok: true, rules: files.rules, warnings: [], needRestart: [], replaced: true };
       },
     });
+    const reporting = startReporting(deps);
     daemons.push(own);
     onTestFinished(async () => {
       await reloading.close();
@@ -99,8 +103,17 @@ export function aGroup() {
     });
     return {
       ...{ deps, log },
+      /** From now on it does nothing, and tells nobody; `resume` undoes it, as if the process had only slept. */
       kill() {
         own.isAlive = false;
+      },
+      resume() {
+        own.isAlive = true;
+      },
+      /** It ends, and says so. */
+      async stop() {
+        own.isAlive = false;
+        await reporting.close();
       },
       write(other: Rules) {
         Object.assign(files, { rules: other, isNew: true });
@@ -116,8 +129,33 @@ export function aGroup() {
     }
   }
 
+  /** A daemon of 0.1.0, as far as others see it: it registers policies, reports every 30 s, and compares numbers and policies. */
+  async function startOld({ policies: { hash: setHash } }: Rules) {
+    const own = { number: 0, isAlive: true };
+    if (held.current?.setHash !== setHash)
+      held.current = { number: Math.max(clock.now(), (held.current?.number ?? 0) + 1), setHash };
+    own.number = held.current?.number ?? 0;
+    const report = async () => {
+      const value = { mode: 'enforce', set_hash: setHash, last_seen: isoInstant(clock.now()) };
+      if (own.isAlive) await store.putDocument('daemons', setHash, JSON.stringify({ version: 1, value }));
+    };
+    await report();
+    const reporting = clock.every(30_000, report);
+    onTestFinished(() => reporting.close());
+    return {
+      mayWrite() {
+        const { current } = held;
+        if (current?.setHash === setHash) own.number = current.number;
+        return current === undefined || current.number <= own.number;
+      },
+      kill() {
+        own.isAlive = false;
+      },
+    };
+  }
+
   return {
-    ...{ store, held, start, clock },
+    ...{ store, held, start, startOld, clock },
     /** Goes on for so long, and tells who could write meanwhile, by name. */
     async pass(seconds: number): Promise<string[]> {
       const sinceMs = clock.now();

@@ -6,13 +6,11 @@ import type { Clock } from '../../ports/clock.ts';
 import type { DaemonDocument } from '../../ports/documents.ts';
 import type { DocumentStore } from '../../ports/store.ts';
 import type { RunInBackground, Running } from '../background.ts';
-import type { LeaderLease } from '../group/leader.ts';
+import type { LeaderLease, WriteBlock } from '../group/leader.ts';
+import { REPORTS } from '../group/reports.ts';
+import { currentIdentity } from '../rollout/generations.ts';
 import { type SetsDeps, stagedSets } from '../rollout/write-permission.ts';
-import { sharedDocuments } from '../shared-documents.ts';
 import { countWaiting, type FleetDeps, unmetOf } from './documents.ts';
-
-/** By a random name of the daemon. */
-const REPORTS = sharedDocuments<DaemonDocument>('daemons', 1);
 
 /** A daemon that has not reported for so long is forgotten, in milliseconds. */
 const FORGOTTEN_AFTER_MS = 86_400_000;
@@ -22,11 +20,16 @@ const MOST_UNMET = 8;
 const MOST_STAGED = 3;
 const MOST_CHARACTERS = 240;
 
+/** At least so often: others take a daemon for dead that has not reported for a while (take-over.ts). Real milliseconds. */
+const REPORT_MS = 10_000;
+
 export interface ReportDeps extends FleetDeps, SetsDeps {
   clock: Clock;
   store: Pick<DocumentStore, 'putDocument' | 'deleteDocuments'>;
   mode: DaemonDocument['mode'];
   leaderLease: Pick<LeaderLease, 'isHeld' | 'isAlone'>;
+  /** What was last known to keep this daemon from writing. */
+  blocked(): WriteBlock | undefined;
   /** Between two reports, in real milliseconds. */
   rhythm: { resyncMs: number };
   runInBackground: RunInBackground;
@@ -40,7 +43,7 @@ export function startReporting(deps: ReportDeps): Running {
   const name = randomUUID();
   const report = () => runInBackground('daemon_report', async () => REPORTS.put(store, name, documentOf(deps)));
   void report();
-  const rounds = clock.every(rhythm.resyncMs, report);
+  const rounds = clock.every(Math.min(rhythm.resyncMs, REPORT_MS), report);
   return {
     async close() {
       await rounds.close();
@@ -50,13 +53,17 @@ export function startReporting(deps: ReportDeps): Running {
 }
 
 function documentOf(deps: ReportDeps): DaemonDocument {
-  const { clock, mode, version, leaderLease, rules } = deps;
+  const { clock, mode, version, leaderLease, rules, sets } = deps;
+  const blocked = mode === 'enforce' ? deps.blocked() : 'staged';
+  const mayTakeOver = blocked === undefined || (blocked === 'superseded' && !sets.takeOver);
   const cut = (text: string) => text.slice(0, MOST_CHARACTERS);
   return {
     host: `${hostname()}:${process.pid}`,
     ...{ version, mode, leader: leaderLease.isHeld() },
     last_seen: isoInstant(clock.now()),
     set_hash: rules.current.policies.set.hash,
+    decision_hash: blocked === undefined ? currentIdentity(deps).decisionHash : null,
+    generation: mayTakeOver ? (sets.generation ?? null) : null,
     staged: stagedSets(deps)
       .slice(0, MOST_STAGED)
       .map(({ message }) => cut(message)),

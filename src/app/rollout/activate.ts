@@ -98,7 +98,25 @@ async function mayBecomeCurrent(
   if (!isTooMuch(impact)) return true;
   candidate.impact = impact;
   candidate.approvalHash = (await approvalOf(deps, offered)).hashes[0] ?? '';
-  reportStaged(deps, team, candidate);
+  reportStaged(deps, candidate);
+  return false;
+}
+
+/** Whether the current rules may replace a generation that no daemon has any more. Their impact is counted like that of other rules. */
+export async function mayTakeOver(
+  deps: ActivateDeps,
+  { decisionHash }: { decisionHash: string },
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { sets } = deps;
+  const rules = currentRules(deps);
+  if (await isAllowed(deps, [rules])) return true;
+  const impact = sets.takeOver?.impact ?? (await measureImpact(deps, rules, signal));
+  if (!impact) return false;
+  if (!isTooMuch(impact)) return true;
+  const { hashes } = await approvalOf(deps, [rules]);
+  sets.takeOver ??= { decisionHash, rules, impact, approvalHash: hashes[0] ?? '' };
+  reportStaged(deps, sets.takeOver);
   return false;
 }
 
@@ -173,11 +191,11 @@ export function currentRules({ rules }: ActivateDeps): Rules {
   return { policies: policies.set, ...others };
 }
 
-function reportStaged(deps: ActivateDeps, team: string, candidate: Candidate): void {
-  const staged = stagedSets(deps).find((one) => one.team === team);
+function reportStaged(deps: ActivateDeps, candidate: Candidate): void {
+  const staged = stagedSets(deps).find(({ impact }) => impact === candidate.impact);
   if (candidate.isReported || !staged) return;
   candidate.isReported = true;
-  const { hash, message, impact } = staged;
+  const { team, hash, message, impact } = staged;
   deps.telemetry.log.warn({ event: 'ebb.policies_staged', ...ownerOf(team), hash, ...impact }, message);
 }
 

@@ -104,10 +104,11 @@ function short(hash: string): string {
 }
 
 /**
- * A daemon of 0.1.0 registers policies without settings: a daemon with the same policies adds them. Not one that another daemon with
- * the same policies has superseded.
+ * An older engine took over while this daemon was silent: it does not supersede one that runs. And a daemon of 0.1.0 registers policies
+ * without settings: a daemon with the same policies adds them, but not one that another daemon with the same policies has superseded.
  */
 function isToBeRegistered(latest: Generation, own: Identity, { newer }: KnownGenerations): boolean {
+  if (latest.decisionVersion !== undefined && latest.decisionVersion < own.decisionVersion) return true;
   return latest.decisionHash === undefined && latest.setHash === own.setHash && newer?.setHash !== own.setHash;
 }
 

@@ -6,6 +6,7 @@ import { type PauseQueuesDeps, pauseQueues } from '../group/pause-queues.ts';
 import { type ActivateDeps, advanceRules } from './activate.ts';
 import { type CompareGenerationsDeps, compareGenerations } from './generations.ts';
 import { refreshLeaderDecisions } from './leader-decisions.ts';
+import { createTakeOver } from './take-over.ts';
 import { takeReading } from './take-reading.ts';
 import { type ShowSetsDeps, showSets } from './write-permission.ts';
 
@@ -33,6 +34,7 @@ export function startReloading(deps: ReloadDeps, source: RulesSource | undefined
   const stop = new AbortController();
   let last = Promise.resolve();
   const leaveToOthers = pauseQueues(deps);
+  const takeOver = createTakeOver(deps);
   let needRestart = '';
 
   async function readAgain(from: RulesSource, isAsked: boolean): Promise<void> {
@@ -52,6 +54,7 @@ export function startReloading(deps: ReloadDeps, source: RulesSource | undefined
     if (source && (isAsked || (await source.changed()))) await readAgain(source, isAsked);
     await advanceRules(deps, stop.signal);
     await compareGenerations(deps);
+    await takeOver(stop.signal);
   }
 
   function enqueue(isAsked: boolean): Promise<void> {

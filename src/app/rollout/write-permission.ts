@@ -45,6 +45,8 @@ export interface PolicySets extends PartState, KnownGenerations {
   readonly stages: boolean;
   /** The hash of a set that may become current without another word, or its beginning. */
   readonly accepted: { hash: string; caller: Caller } | undefined;
+  /** What this daemon decides by, once it could take over from a generation that no daemon has any more, and must be approved first. */
+  takeOver: (Candidate & { decisionHash: string }) | undefined;
   /** Other rules are current, and what follows from them is not yet all done. */
   needsReevaluation: boolean;
 }
@@ -61,6 +63,7 @@ export function createPolicySets(
     newest: undefined,
     isLossLogged: false,
     candidate: undefined,
+    takeOver: undefined,
     problems: [],
     needsReevaluation: false,
   };
@@ -139,7 +142,11 @@ export interface StagedSet {
 /** Everything that waits for `ebb approve`: that of no team first. */
 export function stagedSets({ sets, rules }: SetsDeps): StagedSet[] {
   const current = short(rules.current.policies.set.hash);
-  return partStates(sets).flatMap(([team, { candidate }]) => {
+  const candidates = [
+    ...partStates(sets).map(([team, { candidate }]) => [team, candidate] as const),
+    [NO_TEAM, sets.takeOver] as const,
+  ];
+  return candidates.flatMap(([team, candidate]) => {
     if (!candidate?.impact) return [];
     const { hash: setHash } = candidate.rules.policies;
     const { approvalHash: hash = setHash } = candidate;
@@ -147,7 +154,8 @@ export function stagedSets({ sets, rules }: SetsDeps): StagedSet[] {
     const otherwise = hash === setHash ? '' : ', by other settings or another release,';
     const what = `policy set ${short(setHash)}${team === NO_TEAM ? '' : ` of ${team}`}${otherwise}`;
     const kept = team === NO_TEAM ? `${current} stays current` : `what is current of ${team} stays so`;
-    const meanwhile = sets.generation === undefined ? 'nothing is written' : kept;
+    const isBlocked = sets.generation === undefined || candidate === sets.takeOver;
+    const meanwhile = isBlocked ? 'nothing is written' : kept;
     const message = `${what} would disconnect ${disconnected} of ${computes} computes at once: it is staged, and ${meanwhile}; to make it current: ebb approve ${hash}`;
     return [{ team, hash, message, impact: candidate.impact }];
   });

@@ -188,7 +188,9 @@ const Budget: z.ZodType<BudgetDocument> = z
 
 const Daemon = z.object({
   ...{ host: text, version: text, mode: z.enum(['enforce', 'observe']), leader: z.boolean(), last_seen: instant },
-  ...{ set_hash: hash, staged: texts, waiting: z.array(z.object({ reason: text, computes: z.number() })) },
+  ...{ set_hash: hash, decision_hash: hash.nullable().exactOptional(), staged: texts },
+  generation: z.number().nullable().exactOptional(),
+  waiting: z.array(z.object({ reason: text, computes: z.number() })),
   unmet_headroom: z.array(z.object({ ...computeName, message: text })),
 });
 

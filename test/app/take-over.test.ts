@@ -1,0 +1,140 @@
+/** Who writes once the daemons with the newest policies, settings or engine are gone. */
+import { describe, expect, it } from 'vitest';
+import { stagedSets } from '../../src/app/rollout/write-permission.ts';
+import { aGroup, rulesAt } from '../support/group-daemon.ts';
+
+const SMALL = rulesAt({ minCu: 0.25, maxCu: 2 });
+const LARGE = rulesAt({ minCu: 4, maxCu: 8 });
+
+describe('an old pod that is restarted in the middle of a rollout', () => {
+  it.each(['is killed', 'is stopped'])('leaves the group to the new ones within a minute once it %s', async (how) => {
+    const group = aGroup();
+    const fresh = await group.start('new', { rules: LARGE });
+    expect(await group.pass(10)).toEqual(['new']);
+    const old = await group.start('old', { rules: SMALL });
+    expect(await group.pass(120)).toEqual(['old']);
+    if (how === 'is killed') old.kill();
+    else await old.stop();
+    expect(await group.pass(29)).toEqual([]);
+    expect(await group.pass(31)).toEqual(['new']);
+    expect(fresh.said('ebb.generation_taken_over')).toHaveLength(1);
+  });
+
+  it('leaves it to the one of several that loaded its policies last', async () => {
+    const group = aGroup();
+    await group.start('one', { rules: rulesAt({ minCu: 1, maxCu: 2 }) });
+    await group.start('two', { rules: rulesAt({ minCu: 2, maxCu: 2 }) });
+    const last = await group.start('last', { rules: LARGE });
+    await group.pass(60);
+    last.kill();
+    await group.pass(60);
+    expect(await group.pass(60)).toEqual(['two']);
+  });
+});
+
+describe('a newer release', () => {
+  it('is not superseded by an older one that starts, or loads other policies, while it runs', async () => {
+    const group = aGroup();
+    await group.start('new', { rules: LARGE, decisionVersion: 2 });
+    const old = await group.start('old', { rules: SMALL });
+    expect(await group.pass(120)).toEqual(['new']);
+    old.write(rulesAt({ minCu: 1, maxCu: 2 }));
+    expect(await group.pass(120)).toEqual(['new']);
+    expect(old.said('ebb.superseded').map(({ message }) => message)).toEqual([
+      expect.stringContaining('a daemon of a newer release decides for the group'),
+    ]);
+  });
+
+  it.each(['before it died', 'after it died'])('is followed by an older one that started %s', async (when) => {
+    const group = aGroup();
+    const fresh = await group.start('new', { rules: LARGE, decisionVersion: 2 });
+    const startOld = () => group.start('old', { rules: LARGE });
+    if (when === 'before it died') await startOld();
+    await group.pass(60);
+    fresh.kill();
+    if (when === 'after it died') await startOld();
+    expect(await group.pass(29)).toEqual([]);
+    expect(await group.pass(31)).toEqual(['old']);
+  });
+
+  it('writes again, and the older one does not, where it was only silent', async () => {
+    const group = aGroup();
+    const fresh = await group.start('new', { rules: LARGE, decisionVersion: 2 });
+    await group.start('old', { rules: SMALL });
+    await group.pass(10);
+    fresh.kill();
+    expect(await group.pass(60)).toEqual(['old']);
+    fresh.resume();
+    await group.pass(4);
+    expect(await group.pass(120)).toEqual(['new']);
+  });
+});
+
+describe('a daemon of 0.1.0 beside new ones', () => {
+  it('writes nothing once other policies are registered, and the new ones go on at once', async () => {
+    const group = aGroup();
+    const old = await group.startOld(SMALL);
+    expect(old.mayWrite()).toBe(true);
+    await group.start('new', { rules: LARGE });
+    expect(old.mayWrite()).toBe(false);
+    expect(await group.pass(4)).toEqual(['new']);
+    await group.pass(120);
+    expect(old.mayWrite()).toBe(false);
+  });
+
+  it('is waited for while it runs with what it loaded last, and then the new ones write', async () => {
+    const group = aGroup();
+    await group.start('new', { rules: LARGE });
+    await group.pass(4);
+    const old = await group.startOld(SMALL);
+    expect(await group.pass(300)).toEqual([]);
+    expect(old.mayWrite()).toBe(true);
+    old.kill();
+    expect(await group.pass(60)).toEqual(['new']);
+    expect(old.mayWrite()).toBe(false);
+  });
+
+  it('writes on with the same policies, also where it registered them last', async () => {
+    const group = aGroup();
+    const old = await group.startOld(SMALL);
+    await group.start('new', { rules: SMALL });
+    expect(await group.pass(4)).toEqual(['new']);
+    expect(old.mayWrite()).toBe(true);
+  });
+});
+
+describe('what would be taken over', () => {
+  it('is staged where it would disconnect many computes at once', async () => {
+    const group = aGroup();
+    const before = await group.start('before', { rules: LARGE });
+    const daemon = await group.start('one', { rules: LARGE, stages: true });
+    await group.pass(4);
+    await before.stop();
+    const other = await group.start('other', { rules: SMALL, stages: true });
+    expect(await group.pass(4)).toEqual(['one', 'other']);
+    other.kill();
+    expect(await group.pass(120)).toEqual([]);
+    const [staged] = stagedSets(daemon.deps);
+    expect(staged?.message).toContain(
+      'would disconnect 10 of 10 computes at once: it is staged, and nothing is written',
+    );
+    await group.store.approve({ hash: staged?.hash ?? '', who: 'ann', atMs: 0 });
+    expect(await group.pass(4)).toEqual(['one']);
+    expect(stagedSets(daemon.deps)).toEqual([]);
+  });
+});
+
+describe('a daemon that could not look at the others for a while', () => {
+  it('does not take the silence of that time for their end', async () => {
+    const group = aGroup();
+    const old = await group.start('old', { rules: SMALL });
+    const fresh = await group.start('new', { rules: LARGE });
+    await group.pass(10);
+    for (const daemon of [old, fresh]) daemon.kill();
+    await group.pass(300);
+    old.resume();
+    expect(await group.pass(10)).toEqual([]);
+    fresh.resume();
+    expect(await group.pass(120)).toEqual(['new']);
+  });
+});
