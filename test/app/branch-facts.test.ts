@@ -90,6 +90,31 @@ describe('computes of a project, where policies select by branch', () => {
     time.ms += HOUR_MS;
     expect(await nameFor({ ...project, updatedAtMs: 2 })).toBe('main');
   });
+
+  it('are unknown for a minute after one refusal, and for an hour once it was repeated', async () => {
+    const { platform, context, time } = aDaemon();
+    const nameNow = async () => {
+      const read = await readComputes(context, project, {});
+      return read.ok && read.value.computes[0]?.branchName;
+    };
+    platform.branches = refusal('forbidden');
+    expect([await nameNow(), platform.listed]).toEqual([undefined, 1]);
+    time.ms += 59_999;
+    platform.branches = [MAIN];
+    expect([await nameNow(), platform.listed]).toEqual([undefined, 1]);
+    time.ms += 1;
+    expect([await nameNow(), platform.listed]).toEqual(['main', 2]);
+    time.ms += HOUR_MS;
+    platform.branches = refusal('forbidden');
+    expect(await nameNow()).toBeUndefined();
+    time.ms += 60_000;
+    expect([await nameNow(), platform.listed]).toEqual([undefined, 4]);
+    time.ms += HOUR_MS - 1;
+    platform.branches = [MAIN];
+    expect([await nameNow(), platform.listed]).toEqual([undefined, 4]);
+    time.ms += 1;
+    expect([await nameNow(), platform.listed]).toEqual(['main', 5]);
+  });
 });
 
 describe('before clients are disconnected, the branch', () => {

@@ -42,13 +42,17 @@ describe('withFailure', () => {
     expect(withFailure(twice, { ...failure, desired: { minCu: 2, maxCu: 2 } }).failures?.size?.count).toBe(1);
   });
 
-  it('counts a permanent refusal as the last attempt', () => {
+  it('counts a permanent refusal as the last attempt once it is repeated', () => {
     const refused = withFailure(aRecord(), { ...failure, permanent: true });
-    expect(refused.failures).toStrictEqual({ size: { count: 3, lastAtMs: 5, desired: size, message: 'no' } });
-    expect(withFailure(refused, { ...failure, permanent: true }).failures?.size?.count).toBe(4);
-    expect([undefined, { ...failure, count: 2, lastAtMs: 5 }, refused.failures?.size].map(isDegraded)).toEqual([
-      ...[false, false, true],
-    ]);
+    expect(refused.failures).toStrictEqual({
+      size: { count: 1, lastAtMs: 5, desired: size, message: 'no', refused: true },
+    });
+    const again = withFailure(refused, { ...failure, permanent: true });
+    expect([refused, again].map(({ failures }) => isDegraded(failures?.size))).toEqual([false, true]);
+    expect(withFailure(again, { ...failure, permanent: true }).failures?.size?.count).toBe(4);
+    const failedBetween = withFailure(withFailure(refused, failure), { ...failure, permanent: true });
+    expect(failedBetween.failures?.size?.count).toBe(3);
+    expect([undefined, { ...failure, count: 2, lastAtMs: 5 }].map(isDegraded)).toEqual([false, false]);
   });
 
   it('counts restarts, which want no fields', () => {
@@ -69,7 +73,8 @@ describe('withFailure', () => {
   });
 
   it('keeps size, timeout and restart apart, so that one that is refused does not free another', () => {
-    const refused = withFailure(aRecord(), { ...failure, permanent: true });
+    const once = withFailure(aRecord(), { ...failure, permanent: true });
+    const refused = withFailure(once, { ...failure, permanent: true });
     const both = withFailure(refused, { ...failure, desired: { suspendTimeoutSeconds: -1 } });
     expect(both.failures).toMatchObject({ size: { count: 3 }, suspend_timeout: { count: 1 } });
     expect(withoutFailures(both, { suspendTimeoutSeconds: -1 }).failures).toEqual(refused.failures);

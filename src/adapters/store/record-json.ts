@@ -38,6 +38,7 @@ const OneFailure = z.looseObject({
   lastAtMs: z.number(),
   desired: SomeSettings,
   message: z.string(),
+  refused: z.literal(true).exactOptional(),
 });
 const Failures = z.looseObject({
   size: OneFailure.exactOptional(),

@@ -13,8 +13,8 @@ export type Branches = ReadonlyMap<string, BranchFacts>;
 /** The branches of a project as they were last listed. */
 export interface KnownBranches {
   branches: Branches;
-  /** The key may not list them: there are none. */
-  isRefused: boolean;
+  /** Since when the key may not list them, on the clock's monotonic time: there are none. Absent while it may. */
+  refusedSinceMonotonicMs?: number;
   /** What the list of projects said of the last change of the project then, milliseconds since the epoch. */
   projectUpdatedAtMs: number;
   /** On the clock's monotonic time. */

@@ -3,11 +3,14 @@ import type { Clock } from '../../ports/clock.ts';
 import type { ApiResult, CallOptions, ComputeList, ControlApi, Project } from '../../ports/control-api.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { CurrentRules } from '../rules.ts';
-import { type Branches, readBranches, refusesBranches, withBranches } from './branches.ts';
+import { type Branches, type KnownBranches, readBranches, refusesBranches, withBranches } from './branches.ts';
 import type { Fleet } from './fleet.ts';
 
 /** While the list of projects shows no change of a project, its branches are believed for so long, in real milliseconds. */
 const BRANCHES_SERVE_MS = 3_600_000;
+
+/** A refusal may be of a moment: the first one is believed for so long, in real milliseconds. */
+const REFUSAL_SERVES_MS = 60_000;
 
 export interface ReadComputesDeps {
   api: ControlApi;
@@ -40,7 +43,7 @@ export async function readComputes(
 
 /**
  * The branches of a project. They are read again when the project has changed, when a compute is on one that is not known yet,
- * and after a while. Where that is refused there are none, also for a while.
+ * and after a while. Where that is refused there are none: for a minute, and for as long as a list would serve once it was refused again.
  */
 export async function branchesOf(
   deps: ReadComputesDeps,
@@ -53,17 +56,26 @@ export async function branchesOf(
   const readAtMonotonicMs = deps.clock.monotonicMs();
   if (
     known?.projectUpdatedAtMs === projectUpdatedAtMs &&
-    readAtMonotonicMs - known.readAtMonotonicMs < branchesServeMs &&
-    (known.isRefused || computes.every(({ branchId }) => known.branches.has(branchId)))
+    readAtMonotonicMs - known.readAtMonotonicMs < Math.min(branchesServeMs, servesMs(known)) &&
+    (known.refusedSinceMonotonicMs !== undefined || computes.every(({ branchId }) => known.branches.has(branchId)))
   ) {
     return { ok: true, value: known.branches };
   }
   const answer = await readBranches(deps.api, projectId, options);
   if (!answer.ok && !refusesBranches(answer.error)) return answer;
-  if (!answer.ok && !known?.isRefused) logBranchesRefused(deps, projectId, answer.error.message);
-  const branches: Branches = answer.ok ? answer.value : new Map();
-  deps.fleet.branches.set(projectId, { branches, isRefused: !answer.ok, projectUpdatedAtMs, readAtMonotonicMs });
-  return { ok: true, value: branches };
+  const read = { branches: answer.ok ? answer.value : new Map(), projectUpdatedAtMs, readAtMonotonicMs };
+  const refusedSinceMonotonicMs = known?.refusedSinceMonotonicMs ?? readAtMonotonicMs;
+  if (!answer.ok && known?.refusedSinceMonotonicMs === undefined) {
+    logBranchesRefused(deps, projectId, answer.error.message);
+  }
+  deps.fleet.branches.set(projectId, answer.ok ? read : { ...read, refusedSinceMonotonicMs });
+  return { ok: true, value: read.branches };
+}
+
+/** How long what was read serves: a refusal only as long as a list once it was repeated after a minute. */
+function servesMs({ refusedSinceMonotonicMs, readAtMonotonicMs }: KnownBranches): number {
+  if (refusedSinceMonotonicMs === undefined) return BRANCHES_SERVE_MS;
+  return readAtMonotonicMs - refusedSinceMonotonicMs < REFUSAL_SERVES_MS ? REFUSAL_SERVES_MS : BRANCHES_SERVE_MS;
 }
 
 function logBranchesRefused(

@@ -54,6 +54,8 @@ export interface Failures {
   desired: Partial<ComputeSettings>;
   /** What the control API said last. */
   message: string;
+  /** The last one was refused as what the account may not do. */
+  refused?: true;
 }
 
 /** What a change changes. */

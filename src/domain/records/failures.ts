@@ -15,7 +15,7 @@ export interface Failure {
   message: string;
   /** Milliseconds since the epoch. */
   atMs: number;
-  /** It would be refused again: repeating it soon is pointless. */
+  /** It would be refused again, if the refusal means what it says: one alone may be of the moment. */
   permanent: boolean;
 }
 
@@ -29,15 +29,19 @@ export function worstFailures({ failures = {} }: Pick<ComputeRecord, 'failures'>
   return Object.values(failures).toSorted((a, b) => b.count - a.count)[0];
 }
 
-/** A record after one more failure. Another desired value for the same fields starts again. */
+/**
+ * A record after one more failure. Another desired value for the same fields starts again. A second refusal in a row is the last attempt for
+ * a while.
+ */
 export function withFailure(record: ComputeRecord, { desired, message, atMs, permanent }: Failure): ComputeRecord {
   const failures = { ...record.failures };
   for (const group of groupsOf(desired)) {
     const fields = group === 'restart' ? {} : (fieldsOf(group, desired) ?? desired);
     const before = failures[group];
-    const inARow = before && sameFields(before.desired, fields) ? before.count : 0;
-    const count = permanent ? Math.max(inARow + 1, FAILURES_UNTIL_DEGRADED) : inARow + 1;
-    failures[group] = { count, lastAtMs: atMs, desired: fields, message };
+    const same = before && sameFields(before.desired, fields) ? before : undefined;
+    const inARow = (same?.count ?? 0) + 1;
+    const count = permanent && same?.refused ? Math.max(inARow, FAILURES_UNTIL_DEGRADED) : inARow;
+    failures[group] = { count, lastAtMs: atMs, desired: fields, message, ...(permanent && { refused: true }) };
   }
   return { ...record, failures };
 }

@@ -50,6 +50,15 @@ describe('a change that failed before', () => {
     expect(planWith({ record: failed(), nowMs: NOON + 20_000 }).verdict).toBe('act');
   });
 
+  it('is tried again after 60 s where it was refused', () => {
+    const record = failed({ refused: true });
+    expect(planWith({ record, nowMs: NOON + 59_999 })).toMatchObject({
+      heldBy: ['retry_later'],
+      untilMs: NOON + 60_000,
+    });
+    expect(planWith({ record, nowMs: NOON + 60_000 }).verdict).toBe('act');
+  });
+
   it('is degraded at the third failure', () => {
     expect(planWith({ record: failed({ count: 2 }) }).heldBy).toEqual(['retry_later']);
     expect(planWith({ record: failed({ count: 3 }) }).heldBy).toEqual(['degraded']);

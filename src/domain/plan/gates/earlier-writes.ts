@@ -29,11 +29,15 @@ export const operationRunning: Gate = ({ compute, record, projectBusy }) => {
 };
 
 const FIRST_RETRY_MS = 20_000;
+/** A refusal may be of a moment, as while keys or plans are changed: it is believed for so long the first time. */
+const REFUSED_RETRY_MS = 60_000;
 const DEGRADED_RETRY_MS = 60 * 60 * 1000;
 
-/** When a change that failed may be tried again: after 20 s, 40 s, then every hour. Milliseconds since the epoch. */
+/** When a change that failed may be tried again: after 20 s, 40 s, or 60 s where it was refused; then every hour. Milliseconds since the epoch. */
 function retryAtMs(failures: Failures): number {
-  return failures.lastAtMs + (isDegraded(failures) ? DEGRADED_RETRY_MS : FIRST_RETRY_MS * 2 ** (failures.count - 1));
+  const { count, lastAtMs, refused } = failures;
+  if (isDegraded(failures)) return lastAtMs + DEGRADED_RETRY_MS;
+  return lastAtMs + (refused ? REFUSED_RETRY_MS : FIRST_RETRY_MS * 2 ** (count - 1));
 }
 
 /** A change that failed is tried again with growing waits; one that wants something else starts again. */
