@@ -42,6 +42,30 @@ describe('ebb cost', () => {
     expect(readFileSync(join(folder, 'past/operations.csv'), 'utf8')).toContain('start_compute,finished');
   });
 
+  it('stays the same when sleeping computes are resized', async () => {
+    const before = JSON.parse((await ebb('cost', '--json')).text).total;
+    const ask = async (path: string, init: object = {}) => {
+      const headers = { authorization: `Bearer ${emulator.apiKey}`, 'content-type': 'application/json' };
+      return (await (await fetch(`${emulator.url}${path}`, { headers, ...init })).json()) as Record<string, never[]>;
+    };
+    const { projects = [] } = await ask('/projects?limit=400');
+    let resized = 0;
+    for (const { id } of projects as { id: string }[]) {
+      const { endpoints = [] } = await ask(`/projects/${id}/endpoints`);
+      for (const endpoint of endpoints as { id: string; current_state: string }[]) {
+        if (endpoint.current_state !== 'idle') continue;
+        const size = { autoscaling_limit_min_cu: 4, autoscaling_limit_max_cu: 8 };
+        const body = JSON.stringify({ endpoint: size });
+        await ask(`/projects/${id}/endpoints/${endpoint.id}`, { method: 'PATCH', body });
+        resized += 1;
+      }
+    }
+    expect(resized).toBeGreaterThan(0);
+    const after = JSON.parse((await ebb('cost', '--json')).text).total;
+    expect(after.unknown_hours).toBe(before.unknown_hours);
+    expect(after.cu_hours).toBeGreaterThanOrEqual(before.cu_hours);
+  });
+
   it('exits with 2 if a month that has ended differs from the own figure of the account by more than 1 %', async () => {
     const month = (ago: number) => {
       const now = new Date();

@@ -27,8 +27,24 @@ function worstDifference(world: WorldState, level: 'projects' | 'branches'): num
 }
 
 describe('usage that is smaller than computes show', () => {
+  const startedAtMs = START_MS + HOUR_MS;
   const computes = [
-    aCompute({ projectId: 'p', branchId: 'b', minCu: 1, state: 'active', startedAtMs: START_MS + HOUR_MS }),
+    aCompute({
+      projectId: 'p',
+      branchId: 'b',
+      minCu: 1,
+      state: 'active',
+      startedAtMs,
+      updatedAtMs: startedAtMs + 4_000,
+    }),
+    aCompute({
+      projectId: 'q',
+      branchId: 'd',
+      minCu: 4,
+      state: 'active',
+      startedAtMs,
+      updatedAtMs: START_MS + 2 * HOUR_MS,
+    }),
     aCompute({
       ...{ projectId: 'p', branchId: 'c', computeId: 'ep-c', minCu: 2, state: 'idle' },
       ...{ startedAtMs: START_MS, lastActiveAtMs: START_MS + HOUR_MS / 2 },
@@ -46,9 +62,15 @@ describe('usage that is smaller than computes show', () => {
     // One hour before it was started, then whole hours at 1 CU.
     expect(known({ projectId: 'p', branchId: 'b' }, [0, 3600, 0])).toEqual([0, 3600, null]);
     expect(known({ projectId: 'p', branchId: 'b' }, [0, 3239, 3240])).toEqual([0, null, 3240]);
-    // Half an hour at 2 CU, then asleep.
+    // Half an hour awake, then asleep.
     expect(known({ projectId: 'p', branchId: 'c' }, [0, 0, 0])).toEqual([null, 0, 0]);
     expect(known({ projectId: 'p', branchId: null }, [3600, 3600, 3600])).toEqual([3600, 3600, 3600]);
+  });
+
+  it('has arrived if it is that of the smallest size, where the compute may have been resized since', () => {
+    expect(known({ projectId: 'p', branchId: 'c' }, [450, 0, 0])).toEqual([450, 0, 0]);
+    expect(known({ projectId: 'q', branchId: 'd' }, [0, 900, 900])).toEqual([0, 900, 900]);
+    expect(known({ projectId: 'q', branchId: 'd' }, [0, 0, 900])).toEqual([0, null, 900]);
   });
 
   it('says nothing of a compute that was awake for less than a minute, and of units that nobody knows', () => {
