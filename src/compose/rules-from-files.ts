@@ -64,7 +64,6 @@ export function rulesFromFiles(options: RulesFromFilesOptions): RulesSource {
       broken: byTeam(problems),
       warnings: [...settings.warnings, ...usable.warnings.map(inOneLine)],
       needRestart: changedForRestart(options.settings, settings.settings),
-      replaced: false,
     };
   }
 
@@ -72,7 +71,7 @@ export function rulesFromFiles(options: RulesFromFilesOptions): RulesSource {
     changed: watch.changed,
     async read() {
       const reading = await watch.whole(read, { waitUntilUnchanged: true });
-      return reading.ok ? { ...reading, replaced: watch.replaced() } : reading;
+      return { ...reading, changes: watch.changes() };
     },
   };
 }

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { comparePaths } from '../domain/policy/policy-set.ts';
-import { shownPath, splitPath } from './find-files.ts';
+import { type FoundFiles, shownPath, splitPath } from './find-files.ts';
 import type { PolicyProblem } from './problem.ts';
 import { isWithin, type ResolveRealPath, realPathResolver } from './real-path.ts';
 import { claimsOf, placeOf, type TeamClaims } from './team-claims.ts';
@@ -44,7 +44,7 @@ interface Name {
  * whose owner is uncertain is a problem, and not among the files.
  */
 export async function ownersOfFiles(
-  found: readonly string[],
+  found: FoundFiles,
   { paths, teams, cwd, isWhole }: OwnerOptions,
 ): Promise<FileOwners> {
   const resolveReal = realPathResolver();
@@ -53,7 +53,7 @@ export async function ownersOfFiles(
   for (const team of teams) claims.push(await claimsOf(team, { cwd, resolveReal, roots }));
   const owners = { files: [] as OwnedFile[], problems: [] as PolicyProblem[], taken: new Map<Team, string>() };
   const byReal = new Map<string, Name[]>();
-  for (const name of found) {
+  for (const name of found.files) {
     const { real, links } = await resolveReal(name);
     const entry = { name, links, place: await placeOf(name, resolveReal) };
     if (real !== undefined) byReal.set(real, [...(byReal.get(real) ?? []), entry]);
@@ -61,6 +61,7 @@ export async function ownersOfFiles(
   }
   const hardLinks = await hardLinksOf(claims, byReal.keys());
   for (const [real, names] of byReal) assign({ real, names, hardLinks, claims, cwd }, owners);
+  owners.problems.push(...found.problems.filter(({ file }) => !isMissedByTeam(file, claims, cwd)));
   for (const one of claims) owners.problems.push(...missingFiles(one, owners.files, { cwd, isWhole }));
   return owners;
 }
@@ -157,6 +158,14 @@ async function hardLinksOf(claims: readonly TeamClaims[], reals: Iterable<string
   }
   const known = [...others].map(([real, inode]) => [real, owners.get(inode)] as const);
   return new Map(known.flatMap(([real, owner]) => (owner ? [[real, owner] as const] : [])));
+}
+
+/** True for a path of the policies that means no file, as the folder of a team has none: that is a problem of the team alone. */
+function isMissedByTeam(path: string, claims: readonly TeamClaims[], cwd: string): boolean {
+  const folderOf = (one: string) => resolve(cwd, one).replace(/([/\\]\*\*)?([/\\]\*(\.[^/\\]*)?)?$/, '');
+  return claims.some(
+    ({ team, problems }) => problems.length > 0 && team.policies.some((one) => isWithin(folderOf(one), folderOf(path))),
+  );
 }
 
 const MISSING =

@@ -33,9 +33,9 @@ export interface LoadOptions {
 export async function loadPolicySet(options: LoadOptions): Promise<PolicySetResult> {
   const { paths, cwd = process.cwd(), onRead, knownSources, receivers, teams = [], isWhole = false } = options;
   const found = await findPolicyFiles(paths, cwd);
-  const owned = await ownersOfFiles(found.files, { paths, teams, cwd, isWhole });
+  const owned = await ownersOfFiles(found, { paths, teams, cwd, isWhole });
   const texts: PolicyFileText[] = [];
-  const problems: PolicyProblem[] = [...found.problems, ...owned.problems];
+  const problems: PolicyProblem[] = [...owned.problems];
   const counts = new Map<Team | undefined, number>();
   for (const { name, real, team } of owned.files) {
     const count = (counts.get(team) ?? 0) + 1;

@@ -1,4 +1,6 @@
-import { realpath, stat } from 'node:fs/promises';
+import type { BigIntStats } from 'node:fs';
+import { lstat, readdir, realpath, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** A change within this time of its reading may be followed by one that its file's times don't tell apart. */
@@ -14,24 +16,37 @@ interface Stamp {
   text: string;
   /** Each file that is there, by its path. */
   files: ReadonlyMap<string, FileStamp>;
+  /** Where each folder above them really is, by its path. */
+  folders: ReadonlyMap<string, string>;
   /** True if a later change might look the same. */
   isFresh: boolean;
+  atMs: number;
 }
 
 interface FileStamp {
   /** Equal if the file has not changed. */
   text: string;
-  /** Another one where the file was replaced, and not written over. */
-  identity: string;
-  /** True if a link leads to it, which can be swapped. */
-  isLinked: boolean;
+  path: string;
+  inode: string;
+  /** The inode with its size and time. */
+  content: string;
+  /** True if the path itself is a link. */
+  isLink: boolean;
+}
+
+/** Files that have changed from one reading to the next, by their paths. */
+export interface FileChanges {
+  /** Written over, created or deleted: somebody may be in the middle of it. */
+  inPlace: readonly string[];
+  /** Replaced as a whole: by a rename over the file, or by a link that was swapped. */
+  replaced: readonly string[];
 }
 
 /** Tells whether files have changed since they were read, and reads them as a whole. */
 export interface FileWatch {
   changed(): Promise<boolean>;
-  /** True if files had changed when they were last read, and each was replaced as a whole: by a rename, or by a link that was swapped. */
-  replaced(): boolean;
+  /** What had changed when the files were last read, since the reading before; nothing at the first. */
+  changes(): FileChanges;
   /**
    * Calls `read`, once more if the files changed meanwhile. What they were like is remembered for {@link FileWatch.changed}. With `waitUntilUnchanged`
    * it waits first until nobody seems to be writing any more.
@@ -45,7 +60,7 @@ export interface FileWatch {
  */
 export function watchFiles({ files }: { files: () => Promise<readonly string[]> }): FileWatch {
   let last: Stamp | undefined;
-  let wasReplaced = false;
+  let changes: FileChanges = { inPlace: [], replaced: [] };
 
   const stampNow = async () => stampOf(await files());
 
@@ -64,7 +79,7 @@ export function watchFiles({ files }: { files: () => Promise<readonly string[]> 
     async changed() {
       return last === undefined || last.isFresh || (await stampNow()).text !== last.text;
     },
-    replaced: () => wasReplaced,
+    changes: () => changes,
     async whole(read, { waitUntilUnchanged }) {
       const before = last;
       last = waitUntilUnchanged ? await unchanged() : await stampNow();
@@ -72,19 +87,65 @@ export function watchFiles({ files }: { files: () => Promise<readonly string[]> 
       const after = await stampNow();
       const isWhole = after.text === last.text;
       last = after;
-      wasReplaced = before !== undefined && isReplaced(before, after);
+      changes = await changesBetween(before ?? after, after);
       return isWhole ? result : read();
     },
   };
 }
 
-/** A file that is new makes nothing else incomplete; one that is gone was swapped away only where a link led to it. */
-function isReplaced(before: Stamp, after: Stamp): boolean {
-  if (before.text === after.text) return false;
-  return [...before.files].every(([file, old]) => {
-    const now = after.files.get(file);
-    return now ? now.text === old.text || now.identity !== old.identity : old.isLinked;
+async function changesBetween(before: Stamp, after: Stamp): Promise<FileChanges> {
+  const inPlace: string[] = [];
+  const replaced: string[] = [];
+  if (before.text === after.text) return { inPlace, replaced };
+  for (const file of new Set([...before.files.keys(), ...after.files.keys()])) {
+    const [old, now] = [before.files.get(file), after.files.get(file)];
+    if (old?.text === now?.text) continue;
+    const isReplaced =
+      old && now ? await isAnother(old, now) : isSwapped(file, before, after) || (await isOld(file, before));
+    (isReplaced ? replaced : inPlace).push(file);
+  }
+  return { inPlace, replaced };
+}
+
+/** Some editors move the old file out of the way and then write a new one: that is no replacement by a whole file. */
+async function isAnother(old: FileStamp, now: FileStamp): Promise<boolean> {
+  if (old.path !== now.path) return true;
+  if (old.inode === now.inode) return false;
+  const folder = dirname(now.path);
+  const names = await readdir(folder).catch(() => []);
+  const inodes = await Promise.all(
+    names.map((name) => stat(join(folder, name), { bigint: true }).catch(() => undefined)),
+  );
+  return !inodes.some((stats) => stats && contentOf(stats) === old.content);
+}
+
+/** True for a file that came or went with a link: its own, or one that leads to a folder above it. */
+function isSwapped(file: string, before: Stamp, after: Stamp): boolean {
+  if ((before.files.get(file) ?? after.files.get(file))?.isLink) return true;
+  return foldersAbove(file).some((folder) => {
+    const [old, now] = [before.folders.get(folder), after.folders.get(folder)];
+    return old !== undefined && now !== undefined && old !== now;
   });
+}
+
+/** True for a file that was there before and still is: only the paths that name it have changed. */
+async function isOld(file: string, { atMs }: Stamp): Promise<boolean> {
+  const stats = await stat(file).catch(() => undefined);
+  return stats !== undefined && Math.max(stats.ctimeMs, stats.mtimeMs) < atMs - FILE_TIME_RESOLUTION_MS;
+}
+
+function foldersAbove(file: string): string[] {
+  const folder = dirname(file);
+  return folder === file ? [] : [folder, ...foldersAbove(folder)];
+}
+
+function inodeOf({ dev, ino }: BigIntStats): string {
+  return `${dev} ${ino}`;
+}
+
+/** The same for a file that was only moved; an inode alone may be used again for another. */
+function contentOf(stats: BigIntStats): string {
+  return `${inodeOf(stats)} ${stats.size} ${stats.mtimeNs}`;
 }
 
 async function stampOf(files: readonly string[]): Promise<Stamp> {
@@ -93,18 +154,27 @@ async function stampOf(files: readonly string[]): Promise<Stamp> {
   const found = new Map<string, FileStamp>();
   const lines = await Promise.all(
     [...new Set(files)].sort().map(async (file) => {
-      const [stats, path] = await Promise.all([
+      const [stats, path, isLink] = await Promise.all([
         stat(file, { bigint: true }).catch((error: NodeJS.ErrnoException) => error),
         realpath(file).catch(() => file),
+        lstat(file).then(
+          (own) => own.isSymbolicLink(),
+          () => false,
+        ),
       ]);
       if (stats instanceof Error) return `${file} ${stats.code}`;
-      const { dev, ino, size, mtimeNs, ctimeNs } = stats;
+      const { mtimeNs, ctimeNs } = stats;
+      const content = contentOf(stats);
       const changedMs = Number((mtimeNs > ctimeNs ? mtimeNs : ctimeNs) / 1_000_000n);
       if (Math.abs(nowMs - changedMs) < FILE_TIME_RESOLUTION_MS) isFresh = true;
-      const text = `${file} ${path} ${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`;
-      found.set(file, { text, identity: `${path} ${dev} ${ino}`, isLinked: path !== file });
+      const text = `${file} ${path} ${content} ${ctimeNs}`;
+      found.set(file, { text, path, inode: inodeOf(stats), content, isLink });
       return text;
     }),
   );
-  return { text: lines.join('\n'), files: found, isFresh };
+  const above = [...new Set([...found.keys()].flatMap(foldersAbove))];
+  const folders = await Promise.all(
+    above.map(async (folder) => [folder, await realpath(folder).catch(() => folder)] as const),
+  );
+  return { text: lines.join('\n'), files: found, folders: new Map(folders), isFresh, atMs: nowMs };
 }

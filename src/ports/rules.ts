@@ -32,7 +32,16 @@ export interface Rules {
   revision: string | undefined;
 }
 
-export type RulesReading =
+/** Files that have changed since the last reading. */
+export interface ChangedFiles {
+  /** Written over, created or deleted: somebody may be in the middle of it. */
+  inPlace: readonly string[];
+  /** Replaced as a whole: by a rename over the file, or by a link that was swapped. */
+  replaced: readonly string[];
+}
+
+/** What was read; `changes` is absent where nothing is known to have changed. */
+export type RulesReading = { changes?: ChangedFiles } & (
   | {
       ok: true;
       rules: Rules;
@@ -41,17 +50,13 @@ export type RulesReading =
       warnings: readonly string[];
       /** Names of settings that have changed and count only after a restart. */
       needRestart: readonly string[];
-      /**
-       * True if files changed since the last reading, and each of them was replaced as a whole, by a rename or a swapped link: nobody
-       * is in the middle of writing.
-       */
-      replaced: boolean;
     }
   | {
       ok: false;
       /** Each in one line that says where: `file:line:column: message`. */
       problems: readonly string[];
-    };
+    }
+);
 
 /** Where rules come from. */
 export interface RulesSource {

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { type ActivateDeps, advanceRules } from '../../src/app/rollout/activate.ts';
-import { takeReading } from '../../src/app/rollout/take-reading.ts';
+import { takeDelayed, takeReading } from '../../src/app/rollout/take-reading.ts';
 import { createPolicySets, policyProblems } from '../../src/app/rollout/write-permission.ts';
 import { compileRules } from '../../src/app/rules.ts';
 import type { FreezePolicy } from '../../src/domain/policy/kinds/freeze.ts';
 import type { Policy, PolicySet } from '../../src/domain/policy/policy.ts';
 import type { Clock } from '../../src/ports/clock.ts';
-import type { CostRules, Rules, RulesReading } from '../../src/ports/rules.ts';
+import type { ChangedFiles, CostRules, Rules, RulesReading } from '../../src/ports/rules.ts';
 import { aSchedule, aWindow, compiled, NO_COSTS, NO_RECEIVERS } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
@@ -54,32 +54,36 @@ function aDaemon() {
     current: () => rules.current.policies.set.hash,
     async pass(ms: number) {
       nowMs += ms;
+      await takeDelayed(deps, signal);
       await advanceRules(deps, signal);
     },
-    async read(policies: RulesReading | ReturnType<typeof setOf>, { replaced = false, isAsked = false } = {}) {
-      const rules = 'ok' in policies ? undefined : rulesWith(policies);
-      const reading = rules
-        ? { ok: true as const, rules, warnings: [], needRestart: [], replaced }
-        : (policies as RulesReading);
-      await takeReading(deps, reading, { isAsked, signal });
+    /** Reads this after a file was written over, unless `how` says what else has happened. */
+    async read(
+      policies: RulesReading | ReturnType<typeof setOf>,
+      how: Partial<ChangedFiles> & { isAsked?: boolean } = WRITTEN,
+    ) {
+      const { isAsked = false, ...changes } = how;
+      const reading =
+        'ok' in policies ? policies : { ok: true as const, rules: rulesWith(policies), warnings: [], needRestart: [] };
+      await takeReading(deps, { ...reading, changes: { inPlace: [], replaced: [], ...changes } }, { isAsked, signal });
     },
   };
 }
 
+const WRITTEN = { inPlace: ['f.yaml'] };
 const half = setOf('half', aSchedule());
 const whole = setOf('whole', aSchedule(), freeze);
+const waits = 'changed in place: the new policies count once the files have not changed for 10 s, or at once on SIGHUP';
 
-describe('a set in which a freeze has vanished', () => {
-  it('counts once it has not changed for 10 s, and says so meanwhile', async () => {
+describe('a file that is changed in place', () => {
+  it('counts once it has not changed for 10 s, and says so meanwhile, with what vanishes', async () => {
     const { deps, current, pass, read, log } = aDaemon();
     await read(half);
     await pass(5_000);
-    await read(half);
+    await read(half, {});
     await pass(4_999);
     expect(current()).toBe('whole');
-    expect(policyProblems(deps)).toEqual([
-      'freeze still is gone: the new policies count once their files have not changed for 10 s, or at once on SIGHUP',
-    ]);
+    expect(policyProblems(deps)).toEqual([`${waits}; freeze still is gone`]);
     await pass(1);
     expect(current()).toBe('half');
     expect(policyProblems(deps)).toEqual([]);
@@ -95,26 +99,47 @@ describe('a set in which a freeze has vanished', () => {
     await pass(9_000);
     await read(whole);
     await pass(60_000);
-    expect([current(), deps.sets.candidate]).toEqual(['whole', undefined]);
+    expect([current(), deps.sets.delayed]).toEqual(['whole', undefined]);
     await read(half);
     await read({ ok: false, problems: ['f.yaml:3:1: cut off'] });
     await pass(60_000);
     expect(current()).toBe('whole');
   });
 
-  it('waits again when it changes again', async () => {
+  it.each([
+    ['again', ['f.yaml']],
+    ['with another', ['g.yaml']],
+  ])('waits again when it changes %s', async (_title, inPlace) => {
     const { current, pass, read } = aDaemon();
     await read(half);
     await pass(9_000);
-    await read(setOf('quarter'));
+    await read(setOf('quarter'), { inPlace });
     await pass(9_999);
     expect(current()).toBe('whole');
     await pass(1);
     expect(current()).toBe('quarter');
   });
 
-  it('counts at once where its files were replaced as a whole, or a person asks', async () => {
-    for (const how of [{ replaced: true }, { isAsked: true }]) {
+  it('waits also where only what a policy says is another, such as a size that was cut off', async () => {
+    const { deps, current, pass, read } = aDaemon();
+    await read(setOf('cut', aSchedule({ windows: [{ at: [aWindow()], size: { minCu: 1, maxCu: 1 } }] }), freeze));
+    expect(current()).toBe('whole');
+    expect(policyProblems(deps)).toEqual([waits]);
+    await pass(10_000);
+    expect(current()).toBe('cut');
+  });
+
+  it('waits where another file is replaced meanwhile, and no longer where it is itself', async () => {
+    const { current, read } = aDaemon();
+    await read(half);
+    await read(setOf('quarter'), { replaced: ['g.yaml'] });
+    expect(current()).toBe('whole');
+    await read(setOf('quarter'), { replaced: ['f.yaml'] });
+    expect(current()).toBe('quarter');
+  });
+
+  it('counts at once where a person asks, and where files were replaced as a whole', async () => {
+    for (const how of [{ replaced: ['f.yaml'] }, { isAsked: true }, { ...WRITTEN, isAsked: true }]) {
       const { current, read } = aDaemon();
       await read(half);
       expect(current()).toBe('whole');
@@ -122,13 +147,22 @@ describe('a set in which a freeze has vanished', () => {
       expect(current()).toBe('half');
     }
   });
-});
 
-describe('a set in which nothing has vanished', () => {
-  it('counts at once', async () => {
+  it('counts at once where it was there before the daemon', async () => {
     const { current, read } = aDaemon();
-    await read(setOf('more', aSchedule(), freeze, aSchedule({ name: 'more' })));
-    expect(current()).toBe('more');
+    await read(half, {});
+    expect(current()).toBe('half');
+  });
+
+  it('lets the scope of a team and the settings wait with it', async () => {
+    const { deps, pass, read } = aDaemon();
+    const teams = [{ name: 'web', projects: ['web-eu'] }];
+    const rules = { ...rulesWith(whole), teams, notify: { receivers: [], beforeMs: 60_000 } };
+    await read({ ok: true, rules, warnings: [], needRestart: [] });
+    await pass(9_999);
+    expect(deps.rules.current).toMatchObject({ teams: [], notify: NO_RECEIVERS });
+    await pass(1);
+    expect(deps.rules.current).toMatchObject({ teams, notify: { beforeMs: 60_000 } });
   });
 });
 
@@ -140,7 +174,7 @@ describe('settings of costs', () => {
   ])('count at once where nothing else has changed: %j', async (changed) => {
     const { deps, read } = aDaemon();
     const costs = { ...NO_COSTS, ...changed };
-    await read({ ok: true, rules: rulesWith(whole, costs), warnings: [], needRestart: [], replaced: false });
+    await read({ ok: true, rules: rulesWith(whole, costs), warnings: [], needRestart: [] }, {});
     expect(deps.rules.current.costs).toEqual(costs);
   });
 });

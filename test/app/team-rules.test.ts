@@ -1,11 +1,11 @@
 /** Policy sets of several teams, of real files: each team's part is read, staged and approved by itself. */
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { createOverrides } from '../../src/app/overrides.ts';
 import { type ActivateDeps, advanceRules, beginWithRules } from '../../src/app/rollout/activate.ts';
-import { takeReading } from '../../src/app/rollout/take-reading.ts';
+import { takeDelayed, takeReading } from '../../src/app/rollout/take-reading.ts';
 import {
   createPolicySets,
   describeSets,
@@ -21,6 +21,7 @@ import { readSettings } from '../../src/settings.ts';
 import { aCompute, at } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { makeFolder } from '../support/platform.ts';
+import { replaceFile } from '../support/replace-file.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryQueue } from '../support/simulated/queue.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
@@ -116,7 +117,8 @@ async function aDaemon(files: Record<string, string> = {}) {
   } as unknown as ActivateDeps & Parameters<typeof showSets>[0];
   onTestFinished(() => deps.queue.close(0));
   return {
-    ...{ deps, write, log },
+    ...{ deps, write, log, clock },
+    folder: folder.path,
     async reload({ isAsked = true } = {}) {
       const reading = await source.read();
       await takeReading(deps, reading, { isAsked, signal });
@@ -165,6 +167,44 @@ describe('a team whose files are broken', () => {
     expect(gauge('ebb_policy_load_success')).toBe(1);
   });
 
+  it.each([
+    ['is gone', (folder: string) => rm(join(folder, 'policies/a'), { recursive: true })],
+    ['is empty', (folder: string) => rm(join(folder, 'policies/a/size.yaml'))],
+    [
+      'has only a link to a file of another',
+      async (folder: string) => {
+        await rm(join(folder, 'policies/a/size.yaml'));
+        await symlink('../b/size.yaml', join(folder, 'policies/a/size.yaml'));
+      },
+    ],
+  ])(
+    'keeps its last good version while its folder %s, and the others and the files of no team go on',
+    async (_title, change) => {
+      const { deps, folder, write, reload, sizes } = await aDaemon();
+      await beginWithRules(deps);
+      await reload();
+      await change(folder);
+      await write('policies/b/size.yaml', sized('b', '0.25-2').replace('name: size', 'name: other'));
+      await write('policies/common.yaml', COMMON.replace('stop', 'halt'));
+      await reload();
+      expect(sizes()).toEqual({ a: 2, b: 2, c: 2, d: 2, e: 2, f: 2 });
+      const names = deps.rules.current.policies.set.policies.map(({ name }) => name);
+      expect(names).toEqual(expect.arrayContaining(['a/size', 'b/other', 'halt']));
+      expect(policyProblems(deps)[0]).toMatch(/^a: what was read last is broken: .*policies\/a/);
+    },
+  );
+
+  it('stops no start without a folder: its computes are left alone', async () => {
+    const settings = SETTINGS.replace('policies/a/**", projects', 'policies/z/**", projects').replace(
+      '"policies/a/**"',
+      '"policies/z/**"',
+    );
+    const { deps, reload, sizes } = await aDaemon({ 'ebb.yaml': settings });
+    await beginWithRules(deps);
+    await reload();
+    expect(sizes()).toEqual({ a: 'frozen', b: 2, c: 2, d: 2, e: 2, f: 2 });
+  });
+
   it('stops no start: its computes are left alone until the files can be read', async () => {
     const { deps, write, reload, sizes } = await aDaemon({ 'policies/a/size.yaml': 'policies: [' });
     await beginWithRules(deps);
@@ -184,6 +224,28 @@ describe('a team whose files are broken', () => {
     await reload();
     expect(policyProblems(deps)).toEqual([expect.stringContaining('"a-*" reaches beyond the projects a-1')]);
     expect(sizes()).toEqual({ a: undefined, b: 2, c: 2, d: 2, e: 2, f: 2 });
+  });
+});
+
+describe('files that are changed in place', () => {
+  it('wait for 10 s of rest, whatever is in them; what is replaced as a whole counts at once', async () => {
+    const { deps, clock, folder, write, reload, sizes } = await aDaemon();
+    await beginWithRules(deps);
+    await reload();
+    await write('policies/a/size.yaml', sized('a', '0.25-1'));
+    await write('ebb.yaml', SETTINGS.replace('["b-*"]', '["b-1"]'));
+    await reload({ isAsked: false });
+    expect(sizes()).toMatchObject({ a: 2, b: 2 });
+    expect(policyProblems(deps)[0]).toMatch(/^changed in place: .* 10 s/);
+    await clock.runTo(NOW_MS + 9_999);
+    await takeDelayed(deps, signal);
+    expect(sizes()).toMatchObject({ a: 2, b: 2 });
+    await clock.runTo(NOW_MS + 10_000);
+    await takeDelayed(deps, signal);
+    expect(sizes()).toMatchObject({ a: 2, b: undefined });
+    await replaceFile(join(folder, 'ebb.yaml'), SETTINGS);
+    await reload({ isAsked: false });
+    expect(sizes()).toMatchObject({ b: 2 });
   });
 });
 

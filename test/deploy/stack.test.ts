@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { startEbb } from '../support/ebb-process.ts';
 import { boundarySoon } from '../support/platform.ts';
 import type { PrometheusSample } from '../support/prometheus-server.ts';
+import { replaceFile } from '../support/replace-file.ts';
 import { describeWith } from '../support/requirements.ts';
 import { type Stack, startStack } from './stack.ts';
 
@@ -34,7 +35,7 @@ describeWith('redis-server', 'what compose starts', () => {
     });
 
     it('restarts a compute that is awake when a window opens', async () => {
-      const policy = boundarySoon(15_000, 'size: 2-4').replace(
+      const policy = boundarySoon(40_000, 'size: 2-4').replace(
         'select: { projects: ["*"], min_age: 1m }',
         'priority: 10\n    select: { projects: ["web-shop"] }',
       );
@@ -50,7 +51,7 @@ describeWith('redis-server', 'what compose starts', () => {
       const freeze = ['freeze', '--all', '--for', '1h', '--reason', 'a test', '--owner', 'tester'];
       expect(await startEbb(freeze, { env: stack.env, cwd: stack.fleetFolder }).ended).toBe(0);
       await expect.poll(firing, PATIENCE).toContain('EbbFrozenLong');
-      await writeFile(join(stack.fleetFolder, 'policies', 'try.yaml'), 'version: 1\npolicies: [{ name: broken }]\n');
+      await replaceFile(join(stack.fleetFolder, 'policies', 'try.yaml'), 'version: 1\npolicies: [{ name: broken }]\n');
       await expect.poll(firing, PATIENCE).toContain('EbbPoliciesNotLive');
       await writeFile(join(stack.fleetFolder, 'api-key'), 'revoked');
       await expect.poll(firing, PATIENCE).toContain('EbbKeyRejected');

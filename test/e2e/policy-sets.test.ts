@@ -1,4 +1,3 @@
-import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { expect, it, onTestFinished } from 'vitest';
@@ -10,6 +9,7 @@ import { startTestDaemon, type TestDaemon, type TestDaemonOptions } from '../sup
 import { openTestEngine } from '../support/engines.ts';
 import { makeFolder, startTestPlatform } from '../support/platform.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
+import { replaceFile } from '../support/replace-file.ts';
 import { describeWith } from '../support/requirements.ts';
 
 const WAIT = { timeout: 40_000, interval: 30 };
@@ -49,7 +49,7 @@ async function aGroup(computes: number, usual: Partial<FleetCompute> = {}) {
     const env = { EBB_QUEUE_URL: redis.url };
     const daemon = await startTestDaemon({ platform, folder: folder.path, env, reloads: true, ...options });
     onTestFinished(() => daemon.stop());
-    return { ...daemon, write: (text: string) => writeFile(join(folder.path, 'policy.yaml'), text) };
+    return { ...daemon, write: (text: string) => replaceFile(join(folder.path, 'policy.yaml'), text) };
   };
   const sizes = async () => {
     const writes = (await platform.writes()).filter(({ status }) => status === 200);

@@ -6,6 +6,7 @@ import { freePort } from '../support/child-server.ts';
 import { type EbbProcess, startEbb } from '../support/ebb-process.ts';
 import { makeFolder, startTestPlatform } from '../support/platform.ts';
 import { startRedisServer } from '../support/redis-server.ts';
+import { replaceFile } from '../support/replace-file.ts';
 import { describeWith } from '../support/requirements.ts';
 
 const WAIT = { timeout: 40_000, interval: 50 };
@@ -55,7 +56,7 @@ async function start() {
     ...{ ebb, publish, ebbUrl: `http://${listen}` },
     said: (event: string) => ebb.logs().filter((line) => line.event === event),
     page: async (path: string) => (await request(`http://${listen}/${path}`)).body.text(),
-    changeSettings: (text: string) => writeFile(join(folder.path, 'ebb.yaml'), text),
+    changeSettings: (text: string) => replaceFile(join(folder.path, 'ebb.yaml'), text),
     sizes: async () => {
       const bodies = (await platform.writes()).map(({ body }) => body as { endpoint: Record<string, number> });
       return bodies.map(({ endpoint }) => endpoint.autoscaling_limit_max_cu);

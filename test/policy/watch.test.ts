@@ -84,54 +84,80 @@ describe('files that are watched', () => {
     expect(reads).toHaveLength(2);
   });
 
-  it.each<[string, boolean, (folder: string) => Promise<void>]>([
-    ['is written over', false, (folder) => writeFile(join(folder, 'a.yaml'), '22')],
-    ['is gone', false, (folder) => rm(join(folder, 'a.yaml'))],
-    ['is not touched', false, async () => {}],
-    [
-      'is replaced, and another written over',
-      false,
-      async (folder) => {
-        await writeFile(join(folder, 'b.yaml'), '22');
-        await writeFile(join(folder, '.a'), '2');
-        await rename(join(folder, '.a'), join(folder, 'a.yaml'));
-      },
-    ],
+  const replace = async (file: string, text: string) => {
+    await writeFile(`${file}.new`, text);
+    await rename(`${file}.new`, file);
+  };
+
+  it.each<[string, { inPlace?: string[]; replaced?: string[] }, (folder: string) => Promise<void>]>([
+    ['is written over', { inPlace: ['a.yaml'] }, (folder) => writeFile(join(folder, 'a.yaml'), '22')],
+    ['is gone', { inPlace: ['a.yaml'] }, (folder) => rm(join(folder, 'a.yaml'))],
+    ['is created', { inPlace: ['c.yaml'] }, (folder) => writeFile(join(folder, 'c.yaml'), '2')],
+    ['is not touched', {}, async () => {}],
     [
       'is replaced by one that was written beside it',
-      true,
+      { replaced: ['a.yaml'] },
+      (folder) => replace(join(folder, 'a.yaml'), '2'),
+    ],
+    [
+      'is replaced, and another written over',
+      { inPlace: ['b.yaml'], replaced: ['a.yaml'] },
       async (folder) => {
-        await writeFile(join(folder, '.a'), '2');
-        await rename(join(folder, '.a'), join(folder, 'a.yaml'));
+        await writeFile(join(folder, 'b.yaml'), '22');
+        await replace(join(folder, 'a.yaml'), '2');
       },
     ],
-  ])('where one %s: that all were replaced as a whole is %s', async (_what, replaced, change) => {
+    [
+      'is written anew after the old one was moved out of the way',
+      { inPlace: ['a.yaml'] },
+      async (folder) => {
+        await rename(join(folder, 'a.yaml'), join(folder, 'a.yaml~'));
+        await writeFile(join(folder, 'a.yaml'), '2');
+      },
+    ],
+    [
+      'becomes a link, and another link is new',
+      { replaced: ['a.yaml', 'c.yaml'] },
+      async (folder) => {
+        await rename(join(folder, 'a.yaml'), join(folder, '.old'));
+        await symlink('.old', join(folder, 'a.yaml'));
+        await symlink('.old', join(folder, 'c.yaml'));
+      },
+    ],
+  ])('where one %s: that is told apart from what was replaced as a whole', async (_what, expected, change) => {
     const folder = await folderWith({ 'a.yaml': '1', 'b.yaml': '1' });
     const watch = watched(folder);
     await watch.whole(async () => {}, readOnce);
-    expect(watch.replaced()).toBe(false);
+    expect(watch.changes()).toEqual({ inPlace: [], replaced: [] });
     await change(folder);
     await watch.whole(async () => {}, readOnce);
-    expect(watch.replaced()).toBe(replaced);
+    const paths = (names: string[] = []) => names.map((name) => join(folder, name));
+    expect(watch.changes()).toEqual({ inPlace: paths(expected.inPlace), replaced: paths(expected.replaced) });
   });
 
-  it('are replaced as a whole by the swap of a link, also those that are then gone', async () => {
+  it('are replaced as a whole by the swap of a link above them, also those that are then gone or new', async () => {
     const folder = await folderWith({});
     for (const [version, files] of [
-      ['..1', ['a.yaml', 'b.yaml']],
-      ['..2', ['a.yaml']],
+      ['v1', ['a.yaml', 'gone.yaml']],
+      ['v2', ['a.yaml', 'sub/new.yaml']],
     ] as const) {
-      await mkdir(join(folder, version));
+      await mkdir(join(folder, version, 'sub'), { recursive: true });
       for (const name of files) await writeFile(join(folder, version, name), '1');
     }
-    await symlink('..1', join(folder, '..data'));
-    for (const name of ['a.yaml', 'b.yaml']) await symlink(`..data/${name}`, join(folder, name));
-    const watch = watched(folder);
+    await symlink('v1', join(folder, 'current'));
+    const watch = watched(join(folder, 'current'));
     await watch.whole(async () => {}, readOnce);
-    await symlink('..2', join(folder, '..data_tmp'));
-    await rename(join(folder, '..data_tmp'), join(folder, '..data'));
+    await symlink('v2', join(folder, 'current_tmp'));
+    await rename(join(folder, 'current_tmp'), join(folder, 'current'));
     await watch.whole(async () => {}, readOnce);
-    expect(watch.replaced()).toBe(true);
+    const names = ['a.yaml', 'gone.yaml', 'sub/new.yaml'].map((name) => join(folder, 'current', name));
+    expect(watch.changes()).toEqual({ inPlace: [], replaced: names });
+    // What is created or deleted in it afterwards was not swapped.
+    await writeFile(join(folder, 'v2', 'more.yaml'), '1');
+    await rm(join(folder, 'v2', 'a.yaml'));
+    await watch.whole(async () => {}, readOnce);
+    const inPlace = ['a.yaml', 'more.yaml'].map((name) => join(folder, 'current', name));
+    expect(watch.changes()).toEqual({ inPlace, replaced: [] });
   });
 
   it('are read once where nothing changes meanwhile', async () => {

@@ -1,6 +1,5 @@
 /** A small fleet under real daemons, each a process of its own, with a gate before the API and one before Redis. */
 import { randomUUID } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { request } from 'undici';
@@ -12,6 +11,7 @@ import { type EbbProcess, startEbb } from './ebb-process.ts';
 import { askRedis } from './engine-daemon.ts';
 import { type Gate, startGate } from './gate.ts';
 import { makeFolder, type Platform, startTestPlatform } from './platform.ts';
+import { replaceFile } from './replace-file.ts';
 import { SEED } from './seed.ts';
 
 /** Long: what is waited for takes a second on a machine that is at rest, or the end of a killed daemon's lease. */
@@ -150,7 +150,7 @@ export async function startFaultCase(options: FaultCaseOptions): Promise<FaultCa
         if (!startsAgain) throw new Error(`the daemon ended with ${outcome}: ${ebb.stderr()}`);
       }
     },
-    writePolicies: (text) => writeFile(join(folder, 'policy.yaml'), text),
+    writePolicies: (text) => replaceFile(join(folder, 'policy.yaml'), text),
     afterApply: () => afterApply(platform),
     sizes: () => sizesOf(platform),
     async wake(project) {

@@ -8,16 +8,7 @@ import { compileRules } from '../rules.ts';
 import { isTooMuch, type MeasureImpactDeps, measureImpact } from './disruption-impact.ts';
 import { identityOf, registerGeneration } from './generations.ts';
 import { type ReevaluateDeps, reevaluateFleet } from './reevaluate.ts';
-import {
-  type Candidate,
-  DELAY_MS,
-  ownerOf,
-  partStates,
-  type SetsDeps,
-  short,
-  stagedSets,
-  stateOf,
-} from './write-permission.ts';
+import { type Candidate, ownerOf, partStates, type SetsDeps, short, stagedSets, stateOf } from './write-permission.ts';
 
 /** The least of a hash that may stand for it. */
 const SHORTEST_HASH = 12;
@@ -57,10 +48,6 @@ export function withRulesOf(deps: ActivateDeps, parts: ReadonlyMap<string, Rules
   return { ...current, ...parts.get(NO_TEAM), policies: withParts(current.policies, policies) };
 }
 
-function isDelayOver({ clock }: ActivateDeps, { delay }: Candidate): boolean {
-  return delay === undefined || clock.monotonicMs() - delay.sinceMonotonicMs >= DELAY_MS;
-}
-
 /** Does what is left to do: activates what has become allowed, and does what follows. Called again and again. */
 export async function advanceRules(deps: ActivateDeps, signal: AbortSignal): Promise<void> {
   const { sets, mode } = deps;
@@ -68,7 +55,7 @@ export async function advanceRules(deps: ActivateDeps, signal: AbortSignal): Pro
   for (const [team, { candidate }] of partStates(sets)) {
     // Where nothing is written at all, the parts of teams wait for that of no team.
     const isWaiting = mode === 'enforce' && sets.generation === undefined && !allowed.has(NO_TEAM);
-    if (!candidate || (isWaiting && team !== NO_TEAM) || !isDelayOver(deps, candidate)) continue;
+    if (!candidate || (isWaiting && team !== NO_TEAM)) continue;
     if (await mayBecomeCurrent(deps, team, candidate, signal)) allowed.set(team, candidate.rules);
   }
   if (allowed.size > 0) await makeCurrent(deps, allowed);

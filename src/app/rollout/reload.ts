@@ -7,7 +7,7 @@ import { type ActivateDeps, advanceRules } from './activate.ts';
 import { type CompareGenerationsDeps, compareGenerations } from './generations.ts';
 import { refreshLeaderDecisions } from './leader-decisions.ts';
 import { createTakeOver } from './take-over.ts';
-import { takeReading } from './take-reading.ts';
+import { takeDelayed, takeReading } from './take-reading.ts';
 import { type ShowSetsDeps, showSets } from './write-permission.ts';
 
 /** Keeps a daemon's rules as they are written, and as its group has them. */
@@ -52,6 +52,7 @@ export function startReloading(deps: ReloadDeps, source: RulesSource | undefined
     await deps.storeClock.tooFarOff();
     await refreshLeaderDecisions(deps);
     if (source && (isAsked || (await source.changed()))) await readAgain(source, isAsked);
+    await takeDelayed(deps, stop.signal);
     await advanceRules(deps, stop.signal);
     await compareGenerations(deps);
     await takeOver(stop.signal);

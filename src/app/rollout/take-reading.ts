@@ -1,11 +1,11 @@
 import { decisionHash } from '../../domain/evaluate/decision-version.ts';
-import type { PolicySet } from '../../domain/policy/policy.ts';
 import { changedTrials, vanishedBetween } from '../../domain/policy/set-changes.ts';
 import { isFrozen, NO_TEAM, partOf, withScopes } from '../../domain/policy/team-parts.ts';
 import type { Rules, RulesReading } from '../../ports/rules.ts';
 import { type ActivateDeps, advanceRules, currentRules, swapRules, withRulesOf } from './activate.ts';
+import { type DelayedReading, describeDelay, isBeingWritten, noteChanges } from './delayed-reading.ts';
 import { identityOf, registerGeneration } from './generations.ts';
-import { type Candidate, describeDelay, ownerOf, short, stateOf } from './write-permission.ts';
+import { ownerOf, short, stateOf } from './write-permission.ts';
 
 /** Problems that go into one line of the log; `ebb validate` shows all. */
 const MOST_PROBLEMS_LOGGED = 20;
@@ -16,42 +16,85 @@ export interface ReadingOptions {
   signal: AbortSignal;
 }
 
+type GoodReading = RulesReading & { ok: true };
+
 /**
- * Takes what was read: rules that are right become current as far as they may, broken ones leave everything as it is. Each part of
- * the set by itself: what is wrong with the files of one team, or waits there, is no matter of the others.
+ * Takes what was read: rules that are right become current as far as they may, broken ones leave everything as it is. Rules of files that
+ * somebody may still be writing wait.
  */
 export async function takeReading(
   deps: ActivateDeps,
   reading: RulesReading,
   { isAsked, signal }: ReadingOptions,
 ): Promise<void> {
-  const { sets, clock, telemetry } = deps;
+  const { sets, clock } = deps;
+  if (isAsked) sets.changedAt.clear();
+  else if (reading.changes) noteChanges(sets.changedAt, reading.changes, clock.monotonicMs());
+  const wasDelayed = sets.delayed;
+  sets.delayed = undefined;
   if (!reading.ok) {
-    refusePart(deps, NO_TEAM, reading.problems);
+    noteProblems(deps, NO_TEAM, reading.problems);
     return;
   }
-  const { rules, warnings, broken } = reading;
-  await rescope(deps, rules.teams);
-  const before = deps.rules.current.policies.set;
+  const isNews = fingerprint(reading.rules) !== fingerprint(currentRules(deps));
+  if (isNews && isBeingWritten(sets.changedAt, clock.monotonicMs())) delayReading(deps, reading, wasDelayed);
+  else await takeRules(deps, reading, signal);
+}
+
+/** Takes what was delayed once its files have not changed for a while. Called again and again. */
+export async function takeDelayed(deps: ActivateDeps, signal: AbortSignal): Promise<void> {
+  const { sets, clock } = deps;
+  const { delayed } = sets;
+  if (!delayed || isBeingWritten(sets.changedAt, clock.monotonicMs())) return;
+  sets.delayed = undefined;
+  await takeRules(deps, delayed.reading, signal);
+}
+
+/** What is wrong is said at once. What is right waits, with the scopes of teams and the settings. */
+function delayReading(deps: ActivateDeps, reading: GoodReading, before: DelayedReading | undefined): void {
+  const vanished: string[] = [];
+  for (const { team, old, part, problems } of partsOf(deps, reading)) {
+    noteProblems(deps, team, problems);
+    if (problems.length === 0 && !isFrozen(old)) vanished.push(...vanishedBetween(old.policies, part.policies));
+  }
+  deps.sets.delayed = { reading, vanished };
+  const { hash } = reading.rules.policies;
+  if (before?.reading.rules.policies.hash === hash) return;
+  deps.telemetry.log.info({ event: 'ebb.policies_delayed', hash, vanished }, describeDelay(vanished));
+}
+
+/** The parts of what was read, by team, that of no team first: what is wrong with one, or waits there, is no matter of the others. */
+function partsOf({ rules: { current }, clock }: ActivateDeps, { rules, broken }: GoodReading) {
+  const before = current.policies.set;
   const teams = new Set([...rules.teams.map(({ name }) => name), ...before.policies.flatMap(({ team }) => team ?? [])]);
-  const parts = [NO_TEAM, ...teams].map((team) => [team, partOf(rules.policies, team)] as const);
-  const isNews = ([team, { hash }]: (typeof parts)[number]) =>
-    hash !== partOf(before, team).hash && hash !== stateOf(sets, team).candidate?.rules.policies.hash;
+  return [NO_TEAM, ...teams].map((team) => {
+    const [old, part] = [partOf(before, team), partOf(rules.policies, team)];
+    const problems = broken?.get(team) ?? changedTrials(old.policies, part.policies, clock.now());
+    return { team, old, part, problems };
+  });
+}
+
+async function takeRules(deps: ActivateDeps, reading: GoodReading, signal: AbortSignal): Promise<void> {
+  const { sets, telemetry } = deps;
+  const { rules, warnings } = reading;
+  await rescope(deps, rules.teams);
+  const parts = partsOf(deps, reading);
+  const isNews = ({ team, old, part: { hash } }: (typeof parts)[number]) =>
+    hash !== old.hash && hash !== stateOf(sets, team).candidate?.rules.policies.hash;
   if (warnings.length > 0 && parts.some(isNews)) {
     telemetry.log.warn({ event: 'ebb.policy_warnings', hash: rules.policies.hash, warnings }, warnings.join('; '));
   }
-  for (const [team, part] of parts) {
-    const ofTrials = changedTrials(partOf(before, team).policies, part.policies, clock.now());
-    const problems = broken?.get(team) ?? ofTrials;
-    if (problems.length > 0) refusePart(deps, team, problems);
-    else offerPart(deps, team, { ...rules, policies: part }, isAsked || reading.replaced);
+  for (const { team, part, problems } of parts) {
+    noteProblems(deps, team, problems);
+    if (problems.length === 0) offerPart(deps, team, { ...rules, policies: part });
   }
+  const teams = new Set(parts.map(({ team }) => team));
   for (const team of sets.teams.keys()) if (!teams.has(team)) sets.teams.delete(team);
   await advanceRules(deps, signal);
 }
 
 /**
- * Another scope counts at once, also for policies of which only an older version is good. What waits under an older scope waits no more:
+ * Another scope counts without approval, also for policies of which only an older version is good. What waits under an older scope waits no more:
  * an approval must not make it current beyond the new one.
  */
 async function rescope(deps: ActivateDeps, teams: Rules['teams']): Promise<void> {
@@ -70,16 +113,8 @@ async function rescope(deps: ActivateDeps, teams: Rules['teams']): Promise<void>
   swapRules(deps, scoped);
 }
 
-function refusePart(deps: ActivateDeps, team: string, problems: readonly string[]): void {
+function offerPart(deps: ActivateDeps, team: string, rules: Rules): void {
   const state = stateOf(deps.sets, team);
-  noteProblems(deps, team, problems);
-  // The files have changed again, so the delay begins again.
-  if (state.candidate?.delay) state.candidate = undefined;
-}
-
-function offerPart(deps: ActivateDeps, team: string, rules: Rules, mayCountAtOnce: boolean): void {
-  const state = stateOf(deps.sets, team);
-  noteProblems(deps, team, []);
   const before = partOf(deps.rules.current.policies.set, team);
   const { hash } = rules.policies;
   // Settings come with the part of no team.
@@ -90,19 +125,8 @@ function offerPart(deps: ActivateDeps, team: string, rules: Rules, mayCountAtOnc
   const isUnapproved = team === NO_TEAM && deps.mode === 'enforce' && deps.sets.generation === undefined;
   if (isKnown && state.candidate) state.candidate.rules = rules;
   else state.candidate = isCurrent && !isUnapproved ? undefined : { rules };
-  if (state.candidate && mayCountAtOnce) delete state.candidate.delay;
-  else if (state.candidate && !isKnown && !isFrozen(before)) delayCandidate(deps, before, state.candidate);
   const swapped = withRulesOf(deps, new Map([[team, rules]]));
   if (isCurrent && fingerprint(swapped) !== fingerprint(currentRules(deps))) swapRules(deps, swapped);
-}
-
-/** Where something vanished, somebody may be in the middle of writing a file. */
-function delayCandidate({ clock, telemetry }: ActivateDeps, before: PolicySet, candidate: Candidate): void {
-  const { policies: after, hash } = candidate.rules.policies;
-  const vanished = vanishedBetween(before.policies, after);
-  if (vanished.length === 0) return;
-  candidate.delay = { vanished, sinceMonotonicMs: clock.monotonicMs() };
-  telemetry.log.info({ event: 'ebb.policies_delayed', hash, vanished }, describeDelay(vanished));
 }
 
 /** Equal for settings by which the same policies decide alike. */
@@ -111,10 +135,10 @@ function settingsHash({ sets }: ActivateDeps, rules: Rules): string {
 }
 
 /** Equal for rules between which nothing need be exchanged. */
-function fingerprint({ policies, disruption, manualChanges, profiles, revision, teams, costs }: Rules): string {
+function fingerprint({ policies, profiles, costs, ...settings }: Rules): string {
   const files = policies.policies.map(({ file }) => file);
   const ofCosts = [costs.owners, costs.prices, [...costs.plans]];
-  return JSON.stringify([policies.hash, files, disruption, manualChanges, [...profiles], revision, teams, ofCosts]);
+  return JSON.stringify([policies.hash, files, [...profiles], ofCosts, Object.entries(settings).sort()]);
 }
 
 /** Said when it becomes so, and when something else is wrong: not each time that it still is. */

@@ -8,6 +8,7 @@ import type { Mode } from '../evaluate/evaluate.ts';
 import { describeOffset, type StoreClock } from '../group/clock-skew.ts';
 import type { WriteBlock } from '../group/leader.ts';
 import type { CurrentRules } from '../rules.ts';
+import { type ChangedAt, type DelayedReading, describeDelay } from './delayed-reading.ts';
 import type { DisruptionImpact } from './disruption-impact.ts';
 import {
   type CompareGenerationsDeps,
@@ -22,8 +23,6 @@ export interface Candidate {
   rules: Rules;
   /** Absent until its impact has been counted. */
   impact?: DisruptionImpact;
-  /** What vanished with it, while its files may still be being written: it counts once they have not changed for a while. */
-  delay?: { vanished: readonly string[]; sinceMonotonicMs: number };
   /** The hash by which a person approves it, once its impact has been counted. */
   approvalHash?: string;
   /** That it is staged has been said. */
@@ -49,6 +48,10 @@ export interface PolicySets extends PartState, KnownGenerations {
   takeOver: (Candidate & { decisionHash: string }) | undefined;
   /** Other rules are current, and what follows from them is not yet all done. */
   needsReevaluation: boolean;
+  /** What was read last, while its files may still be being written. */
+  delayed: DelayedReading | undefined;
+  /** When files were changed in place that may still be being written. */
+  readonly changedAt: ChangedAt;
 }
 
 export function createPolicySets(
@@ -66,6 +69,8 @@ export function createPolicySets(
     takeOver: undefined,
     problems: [],
     needsReevaluation: false,
+    delayed: undefined,
+    changedAt: new Map(),
   };
 }
 
@@ -86,9 +91,6 @@ export function stateOf(sets: PolicySets, team: string): PartState {
 export function ownerOf(team: string): { owner?: string } {
   return team === NO_TEAM ? {} : { owner: team };
 }
-
-/** A set in which something vanished counts once nobody has changed it for so long, in real milliseconds. */
-export const DELAY_MS = 10_000;
 
 /** What tells which policy set is current, and which one waits. */
 export interface SetsDeps {
@@ -176,17 +178,9 @@ export function describeSets({ sets, rules, mode }: SetsDeps & { mode: Mode }): 
 /** What keeps the newest policies from counting, besides that they are staged: one line each. */
 export function policyProblems({ sets }: Pick<SetsDeps, 'sets'>): string[] {
   const newer = describedNewer(sets);
-  const ofParts = partStates(sets).flatMap(([team, { candidate, problems }]) => [
-    ...(candidate?.delay ? [`${ofTeam(team)}${describeDelay(candidate.delay.vanished)}`] : []),
-    ...problems.map(describeBroken(team)),
-  ]);
-  return [...(newer === undefined ? [] : [newer]), ...ofParts];
-}
-
-/** In one line: what vanished, and when the set counts. */
-export function describeDelay([first = '', ...others]: readonly string[]): string {
-  const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
-  return `${first}${more}: the new policies count once their files have not changed for ${DELAY_MS / 1000} s, or at once on SIGHUP`;
+  const delayed = sets.delayed ? [describeDelay(sets.delayed.vanished)] : [];
+  const broken = partStates(sets).flatMap(([team, { problems }]) => problems.map(describeBroken(team)));
+  return [...(newer === undefined ? [] : [newer]), ...delayed, ...broken];
 }
 
 function describedNewer(sets: PolicySets): string | undefined {
@@ -194,11 +188,8 @@ function describedNewer(sets: PolicySets): string | undefined {
 }
 
 function describeBroken(team: string): (problem: string) => string {
-  return (problem) => `${ofTeam(team)}what was read last is broken: ${problem}`;
-}
-
-function ofTeam(team: string): string {
-  return team === NO_TEAM ? '' : `${team}: `;
+  const ofTeam = team === NO_TEAM ? '' : `${team}: `;
+  return (problem) => `${ofTeam}what was read last is broken: ${problem}`;
 }
 
 const BLOCKS: readonly WriteBlock[] = ['clock_off', 'staged', 'superseded'];
