@@ -57,6 +57,15 @@ describe('a newer release', () => {
     expect(await group.pass(31)).toEqual(['old']);
   });
 
+  it('is followed at once by an older one on an embedded store, which nobody else has', async () => {
+    const group = aGroup();
+    const fresh = await group.start('new', { rules: LARGE, decisionVersion: 2, isAlone: true });
+    await group.pass(4);
+    await fresh.stop();
+    await group.start('old', { rules: LARGE, isAlone: true });
+    expect(await group.pass(4)).toEqual(['old']);
+  });
+
   it('writes again, and the older one does not, where it was only silent', async () => {
     const group = aGroup();
     const fresh = await group.start('new', { rules: LARGE, decisionVersion: 2 });

@@ -267,6 +267,35 @@ it('a scope that changes together with policies supersedes no daemon that has lo
   expect(second.deps.sets.generation).toBe(registered?.number);
 });
 
+it('a scope that changes together with policies supersedes no daemon that loads both at that moment', async () => {
+  const [first, second] = [await aDaemon(), await aDaemon()];
+  const { store } = first.deps;
+  second.deps.store = store;
+  for (const { deps, write, reload } of [first, second]) {
+    await beginWithRules(deps);
+    await reload();
+    await write('ebb.yaml', SETTINGS.replace('["a-*"]', '["a-*", "x-*"]'));
+    await write('policies/a/size.yaml', sized('a', '0.25-2').replace('name: size', 'name: other'));
+  }
+  let isMet = false;
+  const current: (string | undefined)[] = [];
+  const raiseGeneration: typeof store.raiseGeneration = async (...own) => {
+    if (!isMet) {
+      isMet = true;
+      await second.reload();
+    }
+    const raised = await store.raiseGeneration(...own);
+    current.push((await store.generation())?.setHash);
+    return raised;
+  };
+  first.deps.store = { ...store, raiseGeneration };
+  await first.reload();
+  const { hash } = second.deps.rules.current.policies.set;
+  expect(isMet).toBe(true);
+  expect([...new Set(current)]).toEqual([hash]);
+  expect(first.deps.rules.current.policies.set.hash).toBe(hash);
+});
+
 describe('a change that would disconnect many computes of a team', () => {
   it('is staged for that team alone, by its own number of computes, and approved by its own hash', async () => {
     const { deps, write, reload, sizes, gauge } = await aDaemon();

@@ -37,6 +37,8 @@ export interface GroupDaemonOptions {
   decisionVersion?: number;
   /** Asks for approval where many computes would be disconnected. */
   stages?: boolean;
+  /** On a store of its own. */
+  isAlone?: boolean;
 }
 
 export function aGroup() {
@@ -47,7 +49,10 @@ export function aGroup() {
   /** Who may write, and by which policies, second by second. */
   const writers: { atMs: number; name: string; set: string }[] = [];
 
-  async function start(name: string, { rules, decisionVersion = 1, stages = false }: GroupDaemonOptions) {
+  async function start(
+    name: string,
+    { rules, decisionVersion = 1, stages = false, isAlone = false }: GroupDaemonOptions,
+  ) {
     const own = { name, isAlive: true, deps: {} as ReloadDeps & ReportDeps };
     const log = memoryLog();
     const files = { rules, isNew: false };
@@ -81,7 +86,7 @@ export function aGroup() {
       },
       storeWatch: { check: async () => {} },
       storeClock: { tooFarOff: async () => undefined, wasTooFarOff: () => undefined },
-      leaderLease: { isAlone: false, isHeld: () => false },
+      leaderLease: { isAlone, isHeld: () => false },
       blocked: () => cannotWrite(own.deps),
       version: 'test',
       runInBackground: async (_task: string, work: () => Promise<void>) => work(),
