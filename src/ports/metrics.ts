@@ -253,6 +253,12 @@ export const METRICS = {
     labels: ['dependency'],
     zero: [{ dependency: 'control API' }],
   },
+  ebb_projects_refused_total: {
+    type: 'counter',
+    help: 'How often a single project could not be managed any more: the control API refused it, or gave an answer that makes no sense.',
+    labels: [],
+    zero: [{}],
+  },
   ...NOTIFICATION_METRICS,
 } as const satisfies Record<string, MetricDeclaration>;
 

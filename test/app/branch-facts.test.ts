@@ -169,6 +169,19 @@ it('a compute that is not understood is named once, and is neither an outage nor
   ]);
 });
 
+it('what was read before an answer that makes no sense is not written by, until the project is read again', async () => {
+  const { context } = aDaemon();
+  await readProject(context, project, {});
+  expect(context.fleet.isFresh('p-one')).toBe(true);
+  const { listComputes } = context.api;
+  context.api.listComputes = async () => ({ ok: false, error: refusal('malformed') });
+  await readProject(context, project, {});
+  expect(context.fleet.isFresh('p-one')).toBe(false);
+  context.api.listComputes = listComputes;
+  await readProject(context, project, {});
+  expect(context.fleet.isFresh('p-one')).toBe(true);
+});
+
 it('answers about projects that are not understood are no outage of the control API, however many', async () => {
   const { context, log } = aDaemon();
   context.api.listComputes = async () => ({ ok: false, error: refusal('malformed') });

@@ -36,6 +36,54 @@ describe('what is read', () => {
     expect(pages.map((page) => page.ok || page.error.code)).toEqual([true, 'malformed']);
   });
 
+  describe('a project that is listed twice', () => {
+    const listing = async (first: object, second: object) => {
+      const { url } = await serve(({ url: path }) =>
+        path.includes('cursor')
+          ? { body: { projects: [wireProject('p-1', second), wireProject('p-3')] } }
+          : { body: { projects: [wireProject('p-1', first), wireProject('p-2')], pagination: { cursor: 'p-2' } } },
+      );
+      const pages = await all(client(url).listProjects());
+      const names = pages.flatMap((page) => (page.ok ? page.value.map(({ name }) => name) : []));
+      return { names, errors: pages.flatMap((page) => (page.ok ? [] : [page.error])) };
+    };
+    const [earlier, later] = ['2026-03-01T00:00:00Z', '2026-03-02T00:00:00Z'];
+    const others = ['name of p-2', 'name of p-3'];
+
+    test('counts once, as it was last changed', async () => {
+      expect(await listing({}, {})).toEqual({ names: ['name of p-1', ...others], errors: [] });
+      const [old, now] = [
+        { name: 'old', updated_at: earlier },
+        { name: 'new', updated_at: later },
+      ];
+      expect(await listing(old, now)).toEqual({ names: [others[0], 'new', others[1]], errors: [] });
+      expect(await listing(now, old)).toEqual({ names: ['new', ...others], errors: [] });
+    });
+
+    test('is an error if it is not the same, and not newer', async () => {
+      const { names, errors } = await listing({ name: 'one' }, { name: 'other' });
+      expect(names).toEqual(others);
+      const message = 'the list shows p-1 twice, and not the same';
+      expect(errors).toMatchObject([{ code: 'malformed', account: 'main', message }]);
+    });
+  });
+
+  test.each([
+    ['twice', [wireOperation('op-1'), wireOperation('op-1', { status: 'failed' })]],
+    ['of another project', [wireOperation('op-1', { project_id: 'other' })]],
+  ])('an operation %s makes the answer malformed', async (_, operations) => {
+    const { url } = await serve(() => ({ body: { operations } }));
+    const api = client(url);
+    expect((await all(api.listOperations('calm-sea-1'))).map(errorOf)).toMatchObject([{ code: 'malformed' }]);
+    expect(errorOf(await api.operationsFrom(PROJECT, undefined)).code).toBe('malformed');
+  });
+
+  test('a branch that is listed twice makes the list malformed', async () => {
+    const branch = { id: 'br-1', name: 'main', default: true, protected: false };
+    const { url } = await serve(() => ({ body: { branches: [branch, { ...branch, name: 'other' }] } }));
+    expect((await all(client(url).listBranches('calm-sea-1'))).map(errorOf)).toMatchObject([{ code: 'malformed' }]);
+  });
+
   test('projects that the service can not show make the list end with an error, after those that it can', async () => {
     const { url } = await serve(() => ({ body: { projects: [wireProject('p-1')], unavailable_project_ids: ['p-2'] } }));
     const pages = await all(client(url).listProjects());
@@ -110,6 +158,14 @@ describe('what is read', () => {
   });
 
   test.each([
+    [
+      'a compute that is listed twice',
+      { endpoints: [wireCompute('ep-1'), wireCompute('ep-1', { autoscaling_limit_max_cu: 8 })] },
+    ],
+    [
+      'a compute that is listed twice, once in words that are not understood',
+      { endpoints: [wireCompute('ep-1'), wireCompute('ep-1', { current_state: 'odd' })] },
+    ],
     ['a compute of another project', { endpoints: [wireCompute('ep-1', { project_id: 'other' })] }],
     ['no list', {}],
     ['no JSON', '<html>'],

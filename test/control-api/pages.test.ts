@@ -63,7 +63,7 @@ describe('every list of the control API', () => {
     const pages: AsyncIterable<{ ok: boolean }> = {
       projects: () => api.listProjects(),
       branches: () => api.listBranches('p-1'),
-      operations: () => api.listOperations('p-1'),
+      operations: () => api.listOperations('calm-sea-1'),
     }[name as keyof typeof lists]();
     expect((await all(pages)).at(-1)).toMatchObject({ ok: false, error: { route, code: 'malformed' } });
     expect(page).toBe(LIST_LIMITS.pages);

@@ -84,7 +84,7 @@ export function controlApiOver(options: {
       const answer = await ask(call, request, ChangeAnswerBody, callOptions);
       if (!answer.ok) return answer;
       const { endpoint, operations } = answer.value;
-      if (endpoint.id !== computeId)
+      if (endpoint.id !== computeId || endpoint.project_id !== projectId)
         return malformed(apiCall(request, callOptions), 'the answer is about another compute');
       return { ok: true, value: { ...changedCompute(endpoint), operations: operations.map(operationOf) } };
     },

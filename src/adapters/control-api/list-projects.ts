@@ -1,6 +1,7 @@
 import type { ApiResult, CallOptions, ControlApiError, ListOptions, Project } from '../../ports/control-api.ts';
 import type { ApiAccount } from './accounts.ts';
 import type { Caller } from './api-call.ts';
+import { distinctProjects } from './identities.ts';
 import { ask, type Request } from './requests.ts';
 import { listPages, PROJECTS } from './routes.ts';
 import { createScopedProjects, isExpected, type ScopedProjects, strangeProjects } from './scoped-projects.ts';
@@ -39,13 +40,23 @@ async function* listAll(
     accounts.map(async (account) => ({ account, pages: await allOf(pagesOfAccount(account)) })),
   );
   for (const { account, pages } of lists) {
-    for (const page of pages) {
+    for (const page of withoutRepeats(account.name, pages)) {
       const mine = page.ok ? page.value.filter(notYetSeen) : [];
       if (mine.length > 0) yield { ok: true, value: mine };
       if (!page.ok && !errors.has(account.name)) errors.set(account.name, { ...page.error, account: account.name });
     }
   }
   for (const error of errors.values()) yield { ok: false, error };
+}
+
+/** The pages of an account with each project once, and an error for those of which it is not clear what they are. */
+function withoutRepeats(account: string, pages: readonly ApiResult<Project[]>[]): ApiResult<Project[]>[] {
+  const { projects, contradictory } = distinctProjects(pages.flatMap((page) => (page.ok ? page.value : [])));
+  const counts = (project: Project) => projects.get(project.projectId) === project;
+  const once = pages.map((page) => (page.ok ? { ...page, value: page.value.filter(counts) } : page));
+  if (contradictory.length === 0) return once;
+  const message = `the list shows ${contradictory.join(', ')} twice, and not the same`;
+  return [...once, { ok: false, error: { code: 'malformed', route: `GET ${PROJECTS}`, account, message } }];
 }
 
 async function allOf<T>(items: AsyncIterable<T>): Promise<T[]> {

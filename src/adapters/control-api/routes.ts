@@ -8,6 +8,7 @@ import type {
 } from '../../ports/control-api.ts';
 import { malformed } from './answers.ts';
 import type { Caller } from './api-call.ts';
+import { problemWithBranches, problemWithComputes, problemWithOperations } from './identities.ts';
 import { type Page, pagesOf } from './pages.ts';
 import { apiCall, ask, type Request } from './requests.ts';
 import { branchOf, operationOf } from './translate.ts';
@@ -48,20 +49,27 @@ export function listPages<T>(
   return pagesOf({ fetchPage, endless: (why) => malformed(apiCall(request, {}), `the list has no end: ${why}`) });
 }
 
-/** A project's operations, newest first. */
-export function operationPages(
+/** A project's operations, newest first. One that moved to the next page while the list was read comes once. */
+export async function* operationPages(
   call: Caller,
   { account, projectId }: ProjectRef,
   options: CallOptions,
 ): AsyncGenerator<ApiResult<Operation[]>> {
   const request: Request = { account, method: 'GET', template: OPERATIONS, ids: { project_id: projectId } };
-  return listPages(request, async (cursor) => {
+  const pages = listPages(request, async (cursor) => {
     const query = { limit: OPERATIONS_PER_PAGE, cursor };
     const answer = await ask(call, { ...request, query }, WirePage, options);
     if (!answer.ok) return answer;
-    const { operations, pagination } = answer.value;
-    return { ok: true, value: { items: operations.map(operationOf), cursor: pagination?.cursor ?? undefined } };
+    const operations = answer.value.operations.map(operationOf);
+    const problem = problemWithOperations(projectId, operations);
+    if (problem !== undefined) return malformed(apiCall(request, options), problem);
+    return { ok: true, value: { items: operations, cursor: answer.value.pagination?.cursor ?? undefined } };
   });
+  const seen = new Set<string>();
+  for await (const page of pages) {
+    const isNew = ({ operationId }: Operation) => !seen.has(operationId) && seen.add(operationId);
+    yield page.ok ? { ok: true, value: page.value.filter(isNew) } : page;
+  }
 }
 
 /** One page of a project's operations, newest first: as many as a page has room for. An empty page is the end, whatever its cursor. */
@@ -75,6 +83,8 @@ export async function operationsFrom(
   const answer = await ask(call, { ...request, query: { limit: MOST_OPERATIONS_PER_PAGE, cursor } }, WirePage, options);
   if (!answer.ok) return answer;
   const operations = answer.value.operations.map(operationOf);
+  const problem = problemWithOperations(projectId, operations);
+  if (problem !== undefined) return malformed(apiCall(request, options), problem);
   const next = answer.value.pagination?.cursor ?? undefined;
   return { ok: true, value: { operations, cursor: operations.length === 0 || next === cursor ? undefined : next } };
 }
@@ -94,8 +104,20 @@ export async function* branchPages(
     const next = pagination?.next ?? pagination?.cursor ?? undefined;
     return { ok: true, value: { items: branches, cursor: next } };
   });
+  const seen = new Map<string, Branch>();
   for await (const page of pages) {
-    yield page.ok ? { ok: true, value: page.value.flatMap((item) => readBranch(item) ?? []).map(branchOf) } : page;
+    if (!page.ok) {
+      yield page;
+      continue;
+    }
+    const branches = page.value.flatMap((item) => readBranch(item) ?? []).map(branchOf);
+    const problem = problemWithBranches(seen, branches);
+    if (problem !== undefined) {
+      yield malformed(apiCall(request, options), problem);
+      return;
+    }
+    yield { ok: true, value: branches.filter(({ branchId }) => !seen.has(branchId)) };
+    for (const branch of branches) seen.set(branch.branchId, branch);
   }
 }
 
@@ -115,8 +137,8 @@ export async function computesOf(
     if (compute.ok) computes.push(compute.value);
     else unreadable.push(compute.value);
   }
-  if (computes.some((compute) => compute.project_id !== projectId)) {
-    return malformed(apiCall(request, options), 'the answer holds a compute of another project');
-  }
+  const ids = [...computes.map(({ id }) => id), ...unreadable.flatMap(({ computeId }) => computeId ?? [])];
+  const problem = problemWithComputes(projectId, computes, ids);
+  if (problem !== undefined) return malformed(apiCall(request, options), problem);
   return { ok: true, value: { computes, unreadable } };
 }

@@ -9,7 +9,7 @@ import type {
   Project,
 } from '../../ports/control-api.ts';
 import { type OutageDeps, type ReportListingDeps, reportApiError, reportListing } from '../telemetry/outages.ts';
-import type { CachedProject, Fleet } from './fleet.ts';
+import { type CachedProject, type Fleet, FRESH_MS } from './fleet.ts';
 import { type ReadComputesDeps, type ReadOptions, readComputes } from './read-computes.ts';
 
 /** Triggers may name many projects that are gone: for all of them together the list is asked for once in so many real milliseconds. */
@@ -47,9 +47,18 @@ export async function readProject(
     deps.outages.computesUnreadable(projectId, answer.value.unreadable);
     return answer.value;
   }
+  if (answer.error.code === 'malformed') disbelieve(deps, projectId);
   // One that does not exist is forgotten by the inventory, with what is stored of it.
   if (answer.error.code !== 'not_found' && !options.signal?.aborted) reportApiError(deps, projectId, answer.error);
   return undefined;
+}
+
+/** What was read of a project before an answer that makes no sense is not written by, though a list of projects may show it unchanged. */
+function disbelieve({ fleet, clock }: Pick<ReadProjectDeps, 'fleet' | 'clock'>, projectId: string): void {
+  const known = fleet.cachedProject(projectId);
+  if (!known) return;
+  const readAtMonotonicMs = Math.min(known.readAtMonotonicMs, clock.monotonicMs() - FRESH_MS - 1);
+  fleet.see({ ...known, readAtMs: 0, readAtMonotonicMs });
 }
 
 /** As {@link readProject}, without logging: for callers that can do without. */

@@ -41,6 +41,7 @@ export function createOutages({ log, metrics }: Telemetry): Outages {
   function refuse(projectId: string, message: string): void {
     if (refused.has(projectId)) return;
     refused.add(projectId);
+    metrics.increment('ebb_projects_refused_total', {});
     log.warn({ event: 'ebb.project_refused', project: projectId }, `${projectId} can't be managed: ${message}`);
   }
 
