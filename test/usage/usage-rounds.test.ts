@@ -9,11 +9,12 @@ import { readPolicyChanges } from '../../src/app/usage/trial-policies.ts';
 import { usageKey } from '../../src/app/usage/usage-account.ts';
 import { startUsageRounds, type UsageRoundsDeps } from '../../src/app/usage/usage-rounds.ts';
 import type { BudgetState } from '../../src/domain/budget/state.ts';
+import type { Compute } from '../../src/domain/compute/compute.ts';
 import type { Receiver } from '../../src/domain/notifications/receivers.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import { frozenPart } from '../../src/domain/policy/team-parts.ts';
 import type { ApiResult, ControlApi, UsagePages } from '../../src/ports/control-api.ts';
-import { aBudget, aTrial, currentRules, NO_COSTS } from '../support/builders.ts';
+import { aBudget, aCompute, aTrial, currentRules, NO_COSTS } from '../support/builders.ts';
 import { memoryDocumentStore } from '../support/memory-documents.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
@@ -30,6 +31,10 @@ function start(
   const said: { event: string; level: string }[] = [];
   const gauges = new Map<string, number>();
   const failures: unknown[] = [];
+  /** Projects of which only the list is known, and the computes of the others. */
+  const unread = new Set<string>();
+  const computes = new Map<string, Compute[]>();
+  const read = { readAtMs: 0, readAtMonotonicMs: 0 };
   let isLeader = true;
   let mayWrite = true;
   let tick = async () => {};
@@ -52,7 +57,10 @@ function start(
     fleet: {
       projectIds: () => projects.map(({ projectId }) => projectId),
       listed: (id: string) => projects.find(({ projectId }) => projectId === id),
-      cachedProjects: () => [],
+      cachedProjects: () =>
+        projects
+          .filter(({ projectId }) => !unread.has(projectId))
+          .map((project) => ({ project, computes: computes.get(project.projectId) ?? [], unreadable: [], ...read })),
     },
     mode: 'enforce',
     rules,
@@ -74,7 +82,7 @@ function start(
   };
   const rounds = startUsageRounds(deps);
   return {
-    ...{ world, api, store, said, gauges, failures, rounds },
+    ...{ world, api, store, said, gauges, failures, rounds, unread, computes },
     tick: () => tick(),
     lead: (held: boolean) => {
       isLeader = held;
@@ -119,6 +127,36 @@ describe('the rounds of the leader', () => {
     passTo(world, world.nowMs + 60_000);
     await rounds.tick();
     expect(gauges.get('ebb_usage_age_seconds main')).toBe(age + 60);
+    await rounds.rounds.close();
+  });
+
+  it('attribute costs again as projects are read and renamed, and what is not read to nobody', async () => {
+    const rules = currentRules();
+    rules.current.costs = { ...rules.current.costs, owners: [['shop-*', 'shop']] };
+    const rounds = start(undefined, rules);
+    for (const id of ['one', 'two', 'three']) rounds.unread.add(id);
+    const named = (projectId: string, projectName: string) =>
+      rounds.computes.set(projectId, [aCompute({ projectId, projectName, computeId: `ep-${projectId}` })]);
+    const owners = async () => {
+      const { owners: lines = [] } = (await readSummary(rounds.store)) ?? {};
+      return Object.fromEntries(lines.map(({ owner, usd }) => [owner, usd ?? 0]));
+    };
+    await firstRound(rounds);
+    const before = await owners();
+    expect(Object.keys(before).toSorted()).toEqual(['not read yet', 'unattributed']);
+    const { calls } = rounds.api;
+    rounds.unread.clear();
+    named('one', 'shop-one');
+    await rounds.tick();
+    const read = await owners();
+    expect(Object.keys(read).toSorted()).toEqual(['shop', 'unattributed', 'unowned']);
+    expect((read.shop ?? 0) + (read.unowned ?? 0)).toBeCloseTo(before['not read yet'] ?? 0, 1);
+    const gauge = rounds.gauges.get('ebb_cost_month_to_date_usd main shop');
+    expect(gauge).toBeCloseTo(read.shop ?? 0, 2);
+    named('one', 'other');
+    await rounds.tick();
+    expect(Object.keys(await owners()).toSorted()).toEqual(['unattributed', 'unowned']);
+    expect(rounds.api.calls).toBe(calls);
     await rounds.rounds.close();
   });
 

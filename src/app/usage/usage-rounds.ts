@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { unitOf, usageUnitOf } from '../../domain/decide/control-group.ts';
 import { ownersOf } from '../../domain/policy/owners.ts';
@@ -63,6 +64,7 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
   let reading: Promise<void> | undefined;
   let isAwakeNew = false;
   let shown: MonthCosts[] = [];
+  let shownAttribution = '';
   const budgets = createBudgetRounds(deps);
   const trialStops = createTrialStops();
   const sendDigests = createWeeklyDigest(deps);
@@ -90,8 +92,10 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
     if (stop.signal.aborted || !leaderLease.isHeld()) return;
     await notePolicies(deps, noted);
     readAwake();
-    const isNew = shown.length === 0 || results.includes('new') || isAwakeNew;
+    const attribution = attributionOf(deps);
+    const isNew = shown.length === 0 || results.includes('new') || isAwakeNew || attribution !== shownAttribution;
     if (isNew) {
+      shownAttribution = attribution;
       isAwakeNew = false;
       shown = await costsNow(deps, awake);
       await keepSummary(deps.store, costSummary(shown, clock.now()));
@@ -249,8 +253,27 @@ async function keepTrialsNow(
 function spendersOf(deps: UsageRoundsDeps) {
   const { costs, policies } = deps.rules.current;
   const computes = computesOf(deps);
-  const ownerOf = ownersOf({ rules: costs.owners, policies, computes });
+  const unread = new Map(unreadProjects(deps).map(({ projectId, name }) => [projectId, name]));
+  const ownerOf = ownersOf({ rules: costs.owners, policies, computes, unread });
   return { computes, ownerOf, organizations: organizationsOf(listedProjects(deps), deps.accounts) };
+}
+
+/** Those that are listed and whose computes are not known yet. */
+function unreadProjects(deps: UsageRoundsDeps): Project[] {
+  const read = new Set([...deps.fleet.cachedProjects()].map(({ project }) => project.projectId));
+  return listedProjects(deps).filter(({ projectId }) => !read.has(projectId));
+}
+
+/** Another text whenever an owner of something may be another: what was shown is then attributed again. */
+function attributionOf(deps: UsageRoundsDeps): string {
+  const hash = createHash('sha256').update(
+    JSON.stringify([deps.rules.current.costs.owners, deps.rules.current.policies.set.hash]),
+  );
+  for (const { projectId, name } of unreadProjects(deps)) hash.update(`${projectId} ${name}\n`);
+  for (const { computeId, projectId, projectName, branchId, branchName } of computesOf(deps)) {
+    hash.update(`${computeId} ${projectId} ${projectName} ${branchId} ${branchName}\n`);
+  }
+  return hash.digest('base64');
 }
 
 async function costsNow(deps: UsageRoundsDeps, { historyOf }: AwakeLog): Promise<MonthCosts[]> {

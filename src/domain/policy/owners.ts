@@ -6,6 +6,9 @@ import { compileGlob } from './select.ts';
 /** What belongs to nobody that is known. */
 export const UNOWNED = 'unowned';
 
+/** What belongs to a project whose computes have not been read yet: its owner may follow from them. */
+export const NOT_READ = 'not read yet';
+
 /** A glob on ids and names of projects, or on `PROJECT/BRANCH`, and what counts for what it matches. */
 export type GlobRule<T> = readonly [glob: string, value: T];
 
@@ -17,15 +20,18 @@ const OWNING_KINDS: ReadonlySet<string> = new Set(['schedule', 'limits']);
 
 /**
  * Who owns a unit: by the first rule that matches, else by the policy of highest priority, among schedules and limits with an
- * owner, that selects one of its computes, however young; else {@link UNOWNED}.
+ * owner, that selects one of its computes, however young; else {@link UNOWNED}. `unread` has the names of projects of which only the
+ * list is known: such a project is {@link NOT_READ} unless a rule on projects alone says more.
  */
 export function ownersOf(options: {
   rules: readonly OwnerRule[];
   policies: CompiledPolicies | undefined;
   computes: readonly Compute[];
+  unread?: ReadonlyMap<string, string>;
 }): (unit: UsageUnit) => string {
-  const { policies, computes } = options;
-  const ownerBy = firstMatch(options.rules);
+  const { rules, policies, computes, unread } = options;
+  const ownerBy = firstMatch(rules);
+  const areOnProjects = !rules.some(([glob]) => glob.includes('/'));
   const byProject = new Map<string, Compute[]>();
   for (const compute of computes) {
     const known = byProject.get(compute.projectId);
@@ -33,6 +39,8 @@ export function ownersOf(options: {
     else byProject.set(compute.projectId, [compute]);
   }
   return ({ projectId, branchId }) => {
+    const listedName = unread?.get(projectId);
+    if (listedName !== undefined) return (areOnProjects && ownerBy([projectId, listedName], [])) || NOT_READ;
     const ofProject = byProject.get(projectId) ?? [];
     const ofUnit = branchId === null ? ofProject : ofProject.filter((compute) => compute.branchId === branchId);
     const projectNames = [projectId, ...ofProject.slice(0, 1).map(({ projectName }) => projectName)];
