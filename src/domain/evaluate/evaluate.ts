@@ -63,7 +63,7 @@ export function evaluateNow(situation: Situation): Omit<Evaluation, 'nextBoundar
   const input = { policies, compute, baseline: record?.baseline, trials: record?.trials, holds };
   const restore = restoreAt(record, nowMs);
   const decision = decide({ ...input, connections, profile, restore, instantMs: nowMs });
-  const trial = trialGateInput(situation, input);
+  const trial = trialGateInput({ connections, profile, restore, nowMs }, input);
   const endedAtMs = lastStepEnd(policies, compute, nowMs);
   const isLastChange = endedAtMs !== undefined && lastBoundary(input, nowMs, 'size') === endedAtMs;
   const askedAtMs = (group: FieldGroup) =>

@@ -64,7 +64,12 @@ function firstTrialRecord(policy: TrialPolicy, compute: Compute, record: Compute
 
 /** What gates ask about the trial of a compute; undefined if it is in none that may write. */
 export function trialGateInput(
-  { connections, profile, nowMs }: Pick<DecideInput, 'connections' | 'profile'> & { nowMs: number },
+  {
+    connections,
+    profile,
+    restore,
+    nowMs,
+  }: Pick<DecideInput, 'connections' | 'profile' | 'restore'> & { nowMs: number },
   input: BoundaryInput,
 ): TrialGateInput | undefined {
   const trial = trialOf(input.policies, input);
@@ -75,16 +80,10 @@ export function trialGateInput(
     policy: trial.policy.name,
     flips,
     periodEndMs,
-    isOnlyFlipped() {
+    wantsInOtherArm() {
       const isControl = flips.filter((flipMs) => flipMs <= nowMs).length % 2 === 1;
-      const before = decide({
-        ...input,
-        arm: isControl ? 'treated' : 'control',
-        connections,
-        profile,
-        instantMs: nowMs,
-      });
-      return before.enforced.size === null || hasSettings(input.compute, before.enforced.size);
+      const arm = isControl ? 'treated' : 'control';
+      return decide({ ...input, arm, connections, profile, restore, instantMs: nowMs }).enforced.size;
     },
     lastBoundaryWithout: () => lastBoundary(without, nowMs, 'size'),
     nextBoundaryWithout: () => nextBoundary(without, nowMs, 'size'),

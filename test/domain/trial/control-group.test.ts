@@ -321,10 +321,53 @@ describe('a trial adds no restart', () => {
     });
   });
 
+  it('a change that was pending before the flip restarts nothing after it either', () => {
+    // It was to be lowered from 4 CU once it sleeps; now the control group wants it back as it was.
+    const pending = { minCu: 4, maxCu: 4, suspendTimeoutSeconds: -1 };
+    const wanted = { size: { fields: night, sinceMs: flipMs - HOUR } };
+    expect(planAt(flipMs - 1, pending, { wanted }).heldBy).toContain('waiting_for_idle');
+    expect(planAt(flipMs, pending, { wanted }).heldBy).toEqual(['trial_flip']);
+    expect(planAt(flipMs, { ...pending, minCu: 1, maxCu: 1 }).heldBy).toEqual(['trial_flip']);
+  });
+
   it('does not hold back what is wanted in both arms', () => {
-    // Nobody's value: neither what it had nor what the schedule wants.
-    const plan = planAt(flipMs, { minCu: 4, maxCu: 4, suspendTimeoutSeconds: -1 });
-    expect(plan.heldBy).toEqual(['waiting_for_idle']);
+    const held = { id: 'h', projectId: compute.projectId, computeId: compute.computeId, owner: 'ann', reason: 'test' };
+    const hold = { ...held, size: { minCu: 1, maxCu: 4 }, createdAtMs: flipMs, expiresAtMs: flipMs + DAY };
+    const { plan } = evaluate({
+      ...{ policies, nowMs: flipMs + HOUR, mode: 'enforce' as const, projectBusy: false, holds: [hold] },
+      ...{ compute: { ...compute, ...night }, record: aRecord({ baseline: BASELINE, lastApplied: night }) },
+    });
+    expect(plan).toMatchObject({ verdict: 'act', actions: [{ disconnects: true }] });
+  });
+
+  it('does not hold back what changes once the size was changed in the new arm', () => {
+    const lastChanges = { size: { before: night, answeredAtMs: flipMs } };
+    expect(planAt(flipMs + HOUR, { minCu: 1, maxCu: 1 }, { lastChanges }).heldBy).not.toContain('trial_flip');
+    const before = { size: { before: night, answeredAtMs: flipMs - 1 } };
+    expect(planAt(flipMs + HOUR, { minCu: 1, maxCu: 1 }, { lastChanges: before }).heldBy).toContain('trial_flip');
+  });
+
+  it('whatever it has, whenever it flips', () => {
+    const sizes = fc.constantFrom(0.25, 1, 2, 4, 8).map((cu) => ({ minCu: cu, maxCu: cu }));
+    const treatedAt = (one: typeof compute, instantMs: number) =>
+      decide({ policies, compute: one, baseline: BASELINE, arm: 'treated', instantMs }).enforced.size;
+    fc.assert(
+      fc.property(fc.nat(20), fc.nat(40 * 24), sizes, sizes, (unit, hours, has, applied) => {
+        const one = { ...aCompute({ projectId: `p-${unit}` }), ...has };
+        const nowMs = FROM + hours * HOUR + 1;
+        const record = aRecord({ baseline: BASELINE, lastApplied: { ...applied, suspendTimeoutSeconds: 300 } });
+        const { plan } = evaluate({ policies, compute: one, record, nowMs, mode: 'enforce', projectBusy: false });
+        if (plan.verdict !== 'act' || !plan.actions[0]?.disconnects) return;
+        const flippedAtMs = flipsOf(design, drawOf(design, one.projectId)).findLast((ms) => ms <= nowMs) ?? FROM - DAY;
+        // Every window begins and ends at a full hour.
+        const hoursSince = Array.from({ length: 8 * 24 }, (_, back) => FROM + (hours - back) * HOUR);
+        const isByPolicy = hoursSince
+          .filter((ms) => ms >= flippedAtMs)
+          .some((ms) => String(treatedAt(one, ms)?.maxCu) !== String(treatedAt(one, ms - 1)?.maxCu));
+        expect(isByPolicy || flippedAtMs < FROM).toBe(true);
+      }),
+      { numRuns: 500 },
+    );
   });
 });
 

@@ -1,4 +1,4 @@
-import type { Compute, FieldGroup } from '../../compute/compute.ts';
+import type { Compute, FieldGroup, Size } from '../../compute/compute.ts';
 import type { ReasonCode } from '../../compute/reasons.ts';
 import type { Decision } from '../../decide/decide.ts';
 import type { Freeze } from '../../overrides/freezes.ts';
@@ -44,8 +44,8 @@ export interface TrialGateInput {
   flips: readonly number[];
   /** The end of the period in which an instant is; undefined outside of the trial. */
   periodEndMs(instantMs: number): number | undefined;
-  /** True if the compute has the size that it should have, had it not changed its arm. */
-  isOnlyFlipped(): boolean;
+  /** The size that would be wanted now, had the compute not changed its arm; null: none. */
+  wantsInOtherArm(): Size | null;
   /** When what is wanted of the size last changed without the trial; undefined if that is too long ago to say. */
   lastBoundaryWithout(): number | undefined;
   /** When it will next. */

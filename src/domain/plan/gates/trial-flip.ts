@@ -1,13 +1,17 @@
+import { type Size, sameSize } from '../../compute/compute.ts';
 import type { Gate } from './gate.ts';
 
 /**
- * A trial adds no restart. A size that differs only because the unit has changed its arm waits for sleep, or until something else than
- * the trial changes it anyway.
+ * A trial adds no restart. A size that is wanted because the unit has changed its arm waits for sleep, or until something else than the
+ * trial changes it anyway: whatever the compute has by now, also where an earlier change was still pending. Once ebb has changed the size
+ * in the new arm, what is wanted next has another cause.
  */
-export const trialFlip: Gate = ({ change, nowMs, trial }) => {
+export const trialFlip: Gate = ({ change, record, nowMs, trial }) => {
   if (change.group !== 'size' || !change.disconnects || change.urgent || change.hard || !trial) return undefined;
   const flippedAtMs = trial.flips.findLast((flipMs) => flipMs <= nowMs);
-  if (flippedAtMs === undefined || !trial.isOnlyFlipped()) return undefined;
+  if (flippedAtMs === undefined || sameSize(trial.wantsInOtherArm(), change.fields as Size)) return undefined;
+  const changedAtMs = record?.lastChanges?.size?.answeredAtMs;
+  if (changedAtMs !== undefined && changedAtMs >= flippedAtMs) return undefined;
   const boundaryMs = trial.lastBoundaryWithout();
   if (boundaryMs !== undefined && boundaryMs >= flippedAtMs) return undefined;
   const untilMs = trial.nextBoundaryWithout();
