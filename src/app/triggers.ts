@@ -20,6 +20,12 @@ export async function requestReconcile({ queue }: TriggerDeps, projectId: string
   await queue.add('reconcile', { key: projectId, data });
 }
 
+/** Asks for a reconcile of a project whose wake has come. A daemon whose clock is behind the one that took the wake waits for its own. */
+export async function requestWoken({ queue }: TriggerDeps, projectId: string, notBeforeMs?: number): Promise<void> {
+  const data = { projectId, ...(notBeforeMs !== undefined && { notBeforeMs }) };
+  await queue.add('reconcile', { key: projectId, data });
+}
+
 /** Asks for a reconcile of each of these projects soon. */
 export async function requestReconciles(deps: TriggerDeps, projectIds: readonly string[]): Promise<void> {
   await pLimit(REQUESTS_AT_A_TIME).map(projectIds, (projectId) => requestReconcile(deps, projectId));
@@ -35,10 +41,13 @@ export async function requestBoundaryReconcile(
   await queue.addAt('crossings', { id: `c-${projectId}-${instantMs}`, atMs: instantMs - LONGEST_LEAD_MS, data });
 }
 
-/** Asks for a reconcile of a project at an instant. The id holds the instant, so several daemons ask once. */
+/**
+ * Asks for a reconcile of a project at an instant. The key holds the instant, so several daemons ask once. It may be asked for again at any
+ * time: a daemon whose clock is ahead takes the wake before the instant has come for the others.
+ */
 export async function wakeAt({ queue }: TriggerDeps, projectId: string, instantMs: number): Promise<void> {
-  const id = `w-${projectId}-${Math.ceil(instantMs)}`;
-  await queue.addAt('boundaries', { id, atMs: instantMs, data: { projectId, instantMs } });
+  const key = `w-${projectId}-${Math.ceil(instantMs)}`;
+  await queue.add('boundaries', { key, atMs: instantMs, data: { projectId, instantMs } });
 }
 
 /** Asks that the operations of a project are followed to their end; one follower for each project is enough. */

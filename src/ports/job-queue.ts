@@ -10,6 +10,8 @@ export interface JobData {
   projectId?: string;
   /** The instant that the job is about, milliseconds since the epoch. */
   instantMs?: number;
+  /** The project is not looked at before this instant by the clock of the daemon that takes the job, milliseconds since the epoch. */
+  notBeforeMs?: number;
 }
 
 export interface Job {
@@ -41,10 +43,10 @@ export interface JobQueue {
    */
   addAt(queue: QueueName, job: { id: string; atMs: number; data: JobData }): Promise<void>;
   /**
-   * Ensures a run soon. While one with this key waits, it is merged; while one runs, one more follows it. It saves work
-   * and is no mutex: two jobs of one key may overlap.
+   * Ensures a run soon, or at a (simulated) instant. While one with this key waits, it is merged; while one runs, one more follows it;
+   * nothing is remembered of one that is done. It saves work and is no mutex: two jobs of one key may overlap.
    */
-  add(queue: QueueName, job: { key: string; data: JobData }): Promise<void>;
+  add(queue: QueueName, job: { key: string; atMs?: number; data: JobData }): Promise<void>;
   /** Ids of the jobs that wait for their instant. */
   delayedIds(queue: QueueName): Promise<string[]>;
   /** Removes a job that waits; does nothing if it is gone or running. */

@@ -56,7 +56,7 @@ async function asked({
     storeClock: { tooFarOff: async () => undefined },
     // Nothing is locked, so it ends where it would begin to write.
     store: { records: async () => records, acquireLease: async () => undefined, brokenRecords: async () => new Map() },
-    queue: { addAt: async () => calls.push('begun') },
+    queue: { add: async () => calls.push('begun') },
   } as unknown as BoundaryReconcileDeps;
   const handle = createBoundaryReconciles(deps);
   const job = { queue: 'crossings', id: 'c', data: { projectId, instantMs: EIGHT } } as const;

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { createJobQueue } from '../../src/adapters/queue/job-queue.ts';
+import { wakeAt } from '../../src/app/triggers.ts';
 import type { Job, JobHandler, JobQueue } from '../../src/ports/job-queue.ts';
 import type { TestEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
@@ -16,9 +17,11 @@ export function describeJobQueue(open: () => Promise<TestEngine>): void {
   let failed: { job: Job; error: Error }[];
   const opened: JobQueue[] = [];
 
-  function openQueue(): JobQueue {
+  function openQueue(aheadMs = 0): JobQueue {
     const onFailed = (_queue: string, job: Job, error: Error) => failed.push({ job, error });
-    const made = createJobQueue({ engine: on.engine, log: on.log, clock: systemClock(), onFailed });
+    const own = systemClock();
+    const clock = { ...own, realDelayMs: (ms: number) => Math.max(0, own.realDelayMs(ms) - aheadMs) };
+    const made = createJobQueue({ engine: on.engine, log: on.log, clock, onFailed });
     opened.push(made);
     return made;
   }
@@ -120,6 +123,35 @@ export function describeJobQueue(open: () => Promise<TestEngine>): void {
       await eventually(() => gate.projects()).toEqual(['p-1', 'p-2', 'p-1']);
       await eventually(idle).toBe(true);
       expect(gate.projects()).toHaveLength(3);
+    });
+
+    it('with an instant waits for it, and is merged while it waits', async () => {
+      const seen = recorder();
+      await queue.work('boundaries', seen.handler, ONE_AT_A_TIME);
+      const instantMs = Date.now() + HOUR_MS;
+      for (let i = 0; i < 3; i += 1) await queue.add('boundaries', { ...look('p-1'), atMs: instantMs });
+      await queue.add('boundaries', look('p-2'));
+      await eventually(() => seen.projects()).toEqual(['p-2']);
+      await eventually(async () => (await queue.counts()).boundaries).toMatchObject({
+        waiting: 0,
+        active: 0,
+        delayed: 1,
+      });
+    });
+
+    it('that wakes a project comes again where it came too early, by the clock of another daemon', async () => {
+      const gate = gated();
+      const ahead = openQueue(HOUR_MS);
+      await queue.work('boundaries', gate.handler, ONE_AT_A_TIME);
+      const [whileItRuns, afterIt] = [Date.now() + 1_000, Date.now() + 1_001];
+      for (const instantMs of [whileItRuns, afterIt]) await wakeAt({ queue: ahead }, 'p-1', instantMs);
+      await eventually(() => gate.running).toBe(1);
+      await wakeAt({ queue }, 'p-1', whileItRuns);
+      gate.open();
+      await eventually(() => gate.instants().slice(0, 2)).toEqual([whileItRuns, afterIt]);
+      await eventually(idle).toBe(true);
+      await wakeAt({ queue }, 'p-1', afterIt);
+      await eventually(() => gate.instants().slice(2).toSorted()).toEqual([whileItRuns, afterIt]);
     });
 
     it('can be asked for again after it ran, and after it failed', async () => {
@@ -294,7 +326,13 @@ function recorder(respond: Respond = () => ({ kind: 'done' })) {
     calls.set(key, nth + 1);
     return respond(job, nth);
   };
-  return { handler, jobs, ids: () => jobs.map(({ id }) => id), projects: () => jobs.map(({ data }) => data.projectId) };
+  return {
+    ...{ handler, jobs, ids: () => jobs.map(({ id }) => id) },
+    ...{
+      projects: () => jobs.map(({ data }) => data.projectId),
+      instants: () => jobs.map(({ data }) => data.instantMs),
+    },
+  };
 }
 
 /** A handler that stays in each job until the gate is opened, once for all. */
@@ -308,6 +346,7 @@ function gated() {
     jobs: seen.jobs,
     ids: seen.ids,
     projects: seen.projects,
+    instants: seen.instants,
     running: 0,
     mostRunning: 0,
     open: () => open(),

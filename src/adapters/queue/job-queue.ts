@@ -57,9 +57,10 @@ export function createJobQueue(options: JobQueueOptions): JobQueue {
       const delay = Math.ceil(clock.realDelayMs(atMs));
       await queues.get(queue).add(WORK, data, { jobId: id, delay, removeOnComplete, removeOnFail: true });
     },
-    add: async (queue, { key, data }) => {
+    add: async (queue, { key, atMs, data }) => {
       const deduplication = { id: key, keepLastIfActive: true };
-      await queues.get(queue).add(WORK, data, { deduplication, removeOnComplete: true, removeOnFail: true });
+      const delay = atMs === undefined ? 0 : Math.ceil(clock.realDelayMs(atMs));
+      await queues.get(queue).add(WORK, data, { deduplication, delay, removeOnComplete: true, removeOnFail: true });
     },
     delayedIds: async (queue) => {
       const ids = await queues.get(queue).getRanges(['delayed']);

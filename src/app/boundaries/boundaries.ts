@@ -12,7 +12,13 @@ import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { EvaluateDeps } from '../evaluate/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
-import { LONGEST_LEAD_MS, requestBoundaryReconcile, requestReconcile, type TriggerDeps } from '../triggers.ts';
+import {
+  LONGEST_LEAD_MS,
+  requestBoundaryReconcile,
+  requestReconcile,
+  requestWoken,
+  type TriggerDeps,
+} from '../triggers.ts';
 
 /** Triggers on their way to the queue at once: enough to keep it busy, and still in their order. */
 const CONCURRENT_TRIGGERS = 32;
@@ -76,7 +82,7 @@ export function createBoundaries(deps: BoundaryDeps): JobHandler {
 
   return async (job) => {
     const { projectId, instantMs } = job.data;
-    if (projectId !== undefined) await step(`project ${projectId}`, () => requestReconcile(deps, projectId));
+    if (projectId !== undefined) await step(`project ${projectId}`, () => requestWoken(deps, projectId, instantMs));
     else if (instantMs !== undefined) {
       return step(`the boundary at ${isoInstant(instantMs)}`, () => sendTriggers(instantMs));
     } else

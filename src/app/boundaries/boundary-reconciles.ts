@@ -8,7 +8,7 @@ import { beginAtBoundary, countAtBoundary, endAtBoundary } from '../fleet/at-bou
 import { findProject, LIST_SERVES_MS, readInTurn, readProjectQuietly } from '../fleet/cached-projects.ts';
 import { FRESH_MS } from '../fleet/fleet.ts';
 import { createListWatch } from '../fleet/project-list.ts';
-import type { StoreClock } from '../group/clock-skew.ts';
+import { MOST_APART_MS, type StoreClock } from '../group/clock-skew.ts';
 import {
   expectedPermits,
   getPermits,
@@ -29,9 +29,6 @@ const LIST_AHEAD_MS = 5_000;
 
 /** After the instant the list is read again while computes wait for the rate budget, so often, in real milliseconds. */
 const LIST_AGAIN_MS = 20_000;
-
-/** A daemon whose clock is behind gets its triggers even earlier, by so much at most, in real milliseconds. */
-const MOST_CLOCK_SKEW_MS = 3_000;
 
 /** In a daemon with more of them at one instant, a sleep that the list has just shown is believed: a reading each would be late. */
 const CROWD = 100;
@@ -129,7 +126,8 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
 
   return sharing(async ({ data: { projectId, instantMs } }, signal) => {
     if (projectId === undefined || instantMs === undefined) return { kind: 'done' };
-    if (clock.realDelayMs(instantMs) > LONGEST_LEAD_MS + MOST_CLOCK_SKEW_MS) return { kind: 'done' };
+    // A daemon whose clock is behind gets its triggers even earlier.
+    if (clock.realDelayMs(instantMs) > LONGEST_LEAD_MS + MOST_APART_MS) return { kind: 'done' };
     came += 1;
     const job = { projectId, instantMs, signal, order: came };
     const account = fleet.listed(projectId)?.account;

@@ -31,6 +31,7 @@ import { type EvaluateProjectDeps, evaluateProject } from '../evaluate/evaluate.
 import { type FreshProjectDeps, findProject, readInTurn } from '../fleet/cached-projects.ts';
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
 import type { LockedAndRead } from '../fleet/known-records.ts';
+import { MOST_APART_MS } from '../group/clock-skew.ts';
 import { type LockDeps, lockProject, READ_RETRY_MS } from '../leases/locked-project.ts';
 import type { Slots } from '../operations/restart-slots.ts';
 import type { KnownOverrides, Overrides } from '../overrides.ts';
@@ -44,9 +45,6 @@ const MOST_DECISIONS = 3;
 
 /** How long to wait for the holder of the project's lease, in milliseconds. */
 const LEASE_RETRY_MS = 500;
-
-/** A daemon whose clock is behind the one that reached a boundary waits for its own, at most so long. */
-const MOST_CLOCK_SKEW_MS = 2_000;
 
 export interface ReconcileDeps
   extends LockDeps,
@@ -100,21 +98,22 @@ interface PassOccasion extends Occasion {
  * to be woken.
  */
 export function createReconcile(deps: ReconcileDeps): JobHandler {
-  return async ({ data: { projectId, instantMs } }, signal) => {
+  return async ({ data: { projectId, instantMs, notBeforeMs = instantMs } }, signal) => {
     if (projectId === undefined) return { kind: 'done' };
-    await waitForOwnClock(deps, instantMs, signal);
+    await waitForOwnClock(deps, notBeforeMs, signal);
     await step(`project ${projectId}`, () => reconcile(deps, projectId, { signal, boundaryMs: instantMs }));
     return { kind: 'done' };
   };
 }
 
+/** A daemon whose clock is behind the one that reached an instant waits for its own. */
 async function waitForOwnClock(
   { clock }: Pick<ReconcileDeps, 'clock'>,
   instantMs: number | undefined,
   signal: AbortSignal,
 ): Promise<void> {
   const nowMs = clock.now();
-  if (instantMs === undefined || instantMs <= nowMs || instantMs - nowMs > MOST_CLOCK_SKEW_MS) return;
+  if (instantMs === undefined || instantMs <= nowMs || instantMs - nowMs > MOST_APART_MS) return;
   await clock.sleepUntil(instantMs, signal);
 }
 

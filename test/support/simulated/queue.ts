@@ -12,6 +12,7 @@ export function createMemoryQueue(clock: SteppedClock): JobQueue {
   const scheduled = new Set<QueueName>();
   const delayed = new Map<string, () => void>();
   const known = new Set<string>();
+  const waiting = new Set<string>();
   const active = new Map<string, JobData | undefined>();
   const rounds: { close(): Promise<void> }[] = [];
   const stop = new AbortController();
@@ -61,8 +62,15 @@ export function createMemoryQueue(clock: SteppedClock): JobQueue {
       };
       delayed.set(key, clock.at(atMs, begin));
     },
-    async add(queue, { key, data }) {
-      void clock.at(clock.now(), () => void runKey(queue, key, data));
+    async add(queue, { key, atMs = clock.now(), data }) {
+      const id = `${queue}/${key}/${atMs}`;
+      if (waiting.has(id)) return;
+      waiting.add(id);
+      const begin = () => {
+        waiting.delete(id);
+        void runKey(queue, key, data);
+      };
+      clock.at(atMs, begin);
     },
     async delayedIds(queue) {
       return [...delayed.keys()].filter((key) => key.startsWith(`${queue}/`)).map((key) => key.slice(queue.length + 1));
