@@ -133,6 +133,45 @@ describe('the delivery of notifications', () => {
     expect(daemon.log.lines.filter(({ message }) => message.includes('does not take'))).toHaveLength(1);
   });
 
+  it('lets what concerns the fleet go past a digest that is never taken, however long that has failed', async () => {
+    const daemon = daemonWith({ answer: (_, id) => (id.startsWith('digest') ? DOWN : { ok: true }), roundMs: 10_000 });
+    const aDigest = (owner: string): Notification => ({ ...about(`digest:${owner}`), kind: 'digest', owner });
+    await daemon.append(aDigest('a'), { ...about('freeze-1'), kind: 'freeze' });
+    const running = daemon.start();
+    await daemon.clock.runTo(20_000);
+    expect(daemon.got).toContain('ops freeze-1');
+    await daemon.append(aDigest('b'));
+    await daemon.clock.runTo(6 * 60 * MINUTE_MS);
+    const before = daemon.got.length;
+    await daemon.append({ ...about('staged-1'), kind: 'staged' }, { ...about('freeze-2'), kind: 'freeze' });
+    await daemon.append(about('of-a-compute', 'c'));
+    await daemon.clock.runTo(6 * 60 * MINUTE_MS + 20_000);
+    await running.close();
+    const others = daemon.got.slice(before).filter((one) => !one.startsWith('ops digest'));
+    expect(others.toSorted()).toEqual(['ops freeze-2', 'ops of-a-compute', 'ops staged-1']);
+  });
+
+  it('does not read its queue again and again while all that waits is left alone', async () => {
+    const daemon = daemonWith({ answer: (_, id) => (id === '1' ? DOWN : { ok: true }) });
+    let reads = 0;
+    const outbox: Store['outbox'] = (query) => {
+      reads += 1;
+      return daemon.store.outbox(query);
+    };
+    await daemon.append(about('1', 'a'), about('2', 'a'));
+    const running = daemon.start('daemon-1', { ...daemon.store, outbox });
+    await daemon.clock.runTo(60 * MINUTE_MS);
+    const before = { reads, got: daemon.got.length };
+    await daemon.clock.runTo(120 * MINUTE_MS);
+    // It was read for each try, and sometimes in between.
+    expect(daemon.got.length - before.got).toBeGreaterThan(5);
+    expect(reads - before.reads).toBeLessThan(200);
+    await daemon.append(about('3', 'b'));
+    await daemon.clock.runTo(120 * MINUTE_MS + 2_000);
+    await running.close();
+    expect(daemon.got.at(-1)).toBe('ops 3');
+  });
+
   it('does not send all that waits to a receiver that is down', async () => {
     const daemon = daemonWith({ answer: () => DOWN });
     await daemon.append(...Array.from({ length: 300 }, (_, at) => about(`${at}`, `ep-${at}`)));

@@ -60,12 +60,13 @@ export function startDelivery(deps: DeliveryDeps): Running {
   async function check(): Promise<void> {
     const { receivers, lost } = await deps.store.outboxCounts();
     showOutbox(deps, receivers, lost);
-    const waiting = receivers.filter((one) => one.waiting > 0).map(({ receiver }) => receiver);
-    for (const name of paces.keys()) if (!waiting.includes(name)) paces.delete(name);
-    for (const receiver of waiting.filter((name) => !busy.has(name))) {
+    const counts = new Map(receivers.filter((one) => one.waiting > 0).map((one) => [one.receiver, one.waiting]));
+    for (const name of paces.keys()) if (!counts.has(name)) paces.delete(name);
+    for (const [receiver, waiting] of counts) {
+      if (busy.has(receiver)) continue;
       const pace = paces.get(receiver) ?? createPace(clock);
       paces.set(receiver, pace);
-      if (pace.isPaused()) continue;
+      if (pace.isPaused() || pace.isResting(waiting)) continue;
       const work = deps.runInBackground('notifications', () => deliver(deps, receiver, pace, stopped.signal));
       busy.set(
         receiver,
@@ -97,7 +98,7 @@ async function deliver(deps: DeliveryDeps, name: string, pace: Pace, signal: Abo
       const receiver = deps.rules.current.notify.receivers.find((one) => one.name === name);
       if (due.length > 0 && !(await deliverBatch(deps, receiver, due, { isHeld, pace, signal }))) return;
       if (due.length > 0) continue;
-      if (entries.length < limit) return;
+      if (entries.length < limit) return pace.rest(entries.map(({ subject }) => subject));
       // There may be more behind what has failed.
       limit *= 10;
     }

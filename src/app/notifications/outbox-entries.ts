@@ -3,20 +3,22 @@ import type { Notification } from '../../domain/notifications/notification.ts';
 import { type NotifyRules, receiversOf } from '../../domain/notifications/receivers.ts';
 import type { OutboxEntry } from '../../ports/outbox.ts';
 
-/** What concerns no compute is in one order of its own. */
-const FLEET = 'fleet';
-
 /** Notifications as they wait for each of their receivers, in their order. */
 export function outboxEntries({ receivers }: NotifyRules, notifications: readonly Notification[]): OutboxEntry[] {
   return notifications.flatMap((notification) =>
     receiversOf(receivers, notification).map(({ name }) => ({
       id: `${notification.id}>${name}`,
       receiver: name,
-      subject: notification.computeId ?? FLEET,
+      subject: subjectOf(notification),
       atMs: notification.atMs,
       body: JSON.stringify(messageOf(notification)),
     })),
   );
+}
+
+/** What concerns no compute is in an order with its own kind for the same owner: a digest that is not taken delays no freeze. */
+function subjectOf({ computeId, kind, owner }: Notification): string {
+  return computeId ?? (owner === undefined ? kind : `${kind} ${owner}`);
 }
 
 /** The id of the message of an entry: the same for all of its receivers. */

@@ -5,8 +5,14 @@ import type { Clock } from '../../ports/clock.ts';
 const FIRST_PAUSE_MS = 2_000;
 const LONGEST_PAUSE_MS = 5 * 60_000;
 
-/** So many failures of a receiver, with no success in between, say that it is down. */
+/**
+ * Failures about so many subjects, with no success in between, say that a receiver is down. A single message that is never taken says
+ * nothing about the others, however often it fails.
+ */
 const MOST_IN_A_ROW = 4;
+
+/** While all that waits is paused, the queue is read again after this, in milliseconds, or when the number of those that wait changes. */
+const LONGEST_REST_MS = 60_000;
 
 /** How long to wait after so many failures, at least one; milliseconds. */
 export function pauseMs(failures: number): number {
@@ -17,6 +23,10 @@ export function pauseMs(failures: number): number {
 export interface Pace {
   /** Whether nothing may be sent to it now; of a subject: nothing about that. */
   isPaused(subject?: string): boolean;
+  /** All that waits was read, and is about these subjects, which are paused; one for each message. */
+  rest(subjects: readonly string[]): void;
+  /** Whether reading again would find nothing to send, as far as is known, while so many wait. */
+  isResting(waiting: number): boolean;
   sent(subject: string): void;
   /** A message about the subject has failed so many times. True if nothing else had failed before. */
   failed(subject: string, tries: number): boolean;
@@ -26,7 +36,9 @@ export function createPace({ monotonicMs }: Pick<Clock, 'monotonicMs'>): Pace {
   /** Until when they are left alone, by the monotonic clock. */
   const subjects = new Map<string, number>();
   let untilMs = Number.NEGATIVE_INFINITY;
-  let inARow = 0;
+  /** Those of the failures since the last success. */
+  const failing = new Set<string>();
+  let rest = { waiting: 0, untilMs: Number.NEGATIVE_INFINITY };
   let pauses = 0;
 
   return {
@@ -34,18 +46,24 @@ export function createPace({ monotonicMs }: Pick<Clock, 'monotonicMs'>): Pace {
       const nowMs = monotonicMs();
       return nowMs < untilMs || nowMs < (subjects.get(subject) ?? nowMs);
     },
+    rest(paused) {
+      const nowMs = monotonicMs();
+      const ends = [...new Set(paused)].map((subject) => subjects.get(subject) ?? nowMs);
+      rest = { waiting: paused.length, untilMs: Math.min(nowMs + LONGEST_REST_MS, ...ends) };
+    },
+    isResting: (waiting) => waiting === rest.waiting && monotonicMs() < rest.untilMs,
     sent(subject) {
       subjects.delete(subject);
-      inARow = 0;
+      failing.clear();
       pauses = 0;
     },
     failed(subject, tries) {
       const isNews = subjects.size === 0;
       const nowMs = monotonicMs();
       subjects.set(subject, nowMs + pauseMs(tries));
-      inARow += 1;
-      if (inARow >= MOST_IN_A_ROW) {
-        inARow = 0;
+      failing.add(subject);
+      if (failing.size >= MOST_IN_A_ROW) {
+        failing.clear();
         pauses += 1;
         untilMs = nowMs + pauseMs(pauses);
       }
