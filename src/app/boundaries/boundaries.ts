@@ -4,7 +4,7 @@ import { isBoundary } from '../../domain/decide/boundaries.ts';
 import { decide } from '../../domain/decide/decide.ts';
 import { changesOf } from '../../domain/plan/change.ts';
 import { compareRanks, LAST, rankOf, type WriteRank } from '../../domain/plan/plan.ts';
-import { type ReadyWaves, waveInstants } from '../../domain/policy/waves.ts';
+import { herdInstants } from '../../domain/policy/waves.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Job, JobHandler, JobOutcome } from '../../ports/job-queue.ts';
@@ -101,7 +101,10 @@ function leadOf({ fleet, rules }: BoundaryDeps, instantMs: number): number {
   for (const { compute, nextBoundaryMs = Number.NaN } of fleet.evaluatedComputes()) {
     const { account, projectId } = compute;
     if (!fleet.listShowsChanges.get(account)) continue;
-    const herd = early.get(account) ?? { instants: herdOf(readyWaves, account, instantMs), projectIds: new Set() };
+    const herd = early.get(account) ?? {
+      instants: herdInstants(readyWaves, account, instantMs),
+      projectIds: new Set(),
+    };
     early.set(account, herd);
     if (herd.instants.has(nextBoundaryMs)) herd.projectIds.add(projectId);
   }
@@ -111,12 +114,6 @@ function leadOf({ fleet, rules }: BoundaryDeps, instantMs: number): number {
     return instantMs - Math.min(...instants) + QUIET_MS + projectIds.size * EACH_READING_MS;
   });
   return Math.min(LONGEST_LEAD_MS, Math.max(HEAD_START_MS, ...leads));
-}
-
-/** The instants of the waves to which this one belongs, which are one herd: all are read before the first of them. Else this one alone. */
-function herdOf(known: readonly ReadyWaves[], account: string, instantMs: number): ReadonlySet<number> {
-  const herds = known.filter((one) => one.account === account).map(waveInstants);
-  return new Set(herds.find((instants) => instants.includes(instantMs)) ?? [instantMs]);
 }
 
 /**

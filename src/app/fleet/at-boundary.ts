@@ -1,5 +1,7 @@
 /** What this daemon is taking over boundaries: meanwhile others leave the same alone. Instants are milliseconds since the epoch. */
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import { herdInstants } from '../../domain/policy/waves.ts';
+import type { CurrentRules } from '../rules.ts';
 
 /** By instant and account, how many projects this daemon has still to take over that boundary. */
 export type BoundaryReconciles = Map<number, Map<string | undefined, number>>;
@@ -53,16 +55,25 @@ export function isAtBoundary({ boundaryReconciles }: AtBoundary, nowMs: number, 
   });
 }
 
-interface Herds extends AtBoundary {
-  evaluatedComputes(): Iterable<Pick<EvaluatedCompute, 'compute' | 'nextBoundaryMs'>>;
+interface HerdDeps {
+  fleet: AtBoundary & { evaluatedComputes(): Iterable<Pick<EvaluatedCompute, 'compute' | 'nextBoundaryMs'>> };
+  rules: CurrentRules;
 }
 
-/** True before boundaries of so many computes of the account, and while they are taken over them: then nothing is read in the background. */
-export function isHerdNear(fleet: Herds, nowMs: number, account: string): boolean {
+/**
+ * True before a boundary of so many computes of the account, and while some are taken over one: then nothing is read in the background. What
+ * comes at other instants counts apart, except for waves of one herd: boundaries that are spread leave room between them.
+ */
+export function isHerdNear({ fleet, rules }: HerdDeps, nowMs: number, account: string): boolean {
   if (isAtBoundary(fleet, nowMs, account)) return true;
-  let near = 0;
+  const { readyWaves } = rules.current.policies;
+  const near = new Map<number, number>();
   for (const { compute, nextBoundaryMs = Number.NaN } of fleet.evaluatedComputes()) {
-    if (compute.account === account && Math.abs(nextBoundaryMs - nowMs) <= HERD_NEAR_MS) near += 1;
+    if (compute.account !== account || !(Math.abs(nextBoundaryMs - nowMs) <= HERD_NEAR_MS)) continue;
+    near.set(nextBoundaryMs, (near.get(nextBoundaryMs) ?? 0) + 1);
   }
-  return near > HERD;
+  return [...near.keys()].some((instantMs) => {
+    const herd = [...herdInstants(readyWaves, account, instantMs)];
+    return herd.reduce((sum, instant) => sum + (near.get(instant) ?? 0), 0) > HERD;
+  });
 }

@@ -47,9 +47,7 @@ export async function takeInventory(deps: InventoryDeps, signal: AbortSignal): P
     [...accounts].map(async (account) => {
       const isOfAccount = (project: Project) => project.account === account;
       await readAll(deps, due.filter(isOfAccount), { signal, priority: 'read' });
-      const background = isHerdNear(deps.fleet, deps.clock.now(), account)
-        ? []
-        : oldest(deps, others.filter(isOfAccount));
+      const background = isHerdNear(deps, deps.clock.now(), account) ? [] : oldest(deps, others.filter(isOfAccount));
       await readAll(deps, background, { signal, priority: 'background' });
     }),
   );

@@ -69,7 +69,7 @@ export function startWasteRounds(deps: WasteRoundsDeps): Running {
     const errors: ControlApiError[] = [];
     await pLimit(AT_A_TIME).map(dueProjects(deps, ofLeader), async (cached) => {
       if (stop.signal.aborted || !leaderLease.isHeld()) return;
-      if (isHerdNear(deps.fleet, clock.now(), cached.project.account)) return;
+      if (isHerdNear(deps, clock.now(), cached.project.account)) return;
       const error = await refreshFindings(deps, cached, ofLeader, stop.signal);
       if (error) errors.push(error);
     });

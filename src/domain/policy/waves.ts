@@ -69,6 +69,12 @@ export function waveInstants({ opensAtMs, waves }: Pick<ReadyWaves, 'opensAtMs' 
   return waves.map(({ leadMs }) => opensAtMs - leadMs);
 }
 
+/** The instants of the waves to which this one belongs, which are one herd: all are read before the first of them. Else this one alone. */
+export function herdInstants(known: readonly ReadyWaves[], account: string, instantMs: number): ReadonlySet<number> {
+  const herds = known.filter((one) => one.account === account).map(waveInstants);
+  return new Set(herds.find((instants) => instants.includes(instantMs)) ?? [instantMs]);
+}
+
 /** How many waves it takes until so long before the start, as a lead. */
 export function leadOfWaves(ms: number): number {
   return Math.min(MOST_WAVES, Math.max(1, Math.ceil(ms / WAVE_MS))) * WAVE_MS;
