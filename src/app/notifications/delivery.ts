@@ -66,7 +66,7 @@ export function startDelivery(deps: DeliveryDeps): Running {
       if (busy.has(receiver)) continue;
       const pace = paces.get(receiver) ?? createPace(clock);
       paces.set(receiver, pace);
-      if (pace.isPaused() || pace.isResting(waiting)) continue;
+      if (pace.isPaused() || pace.areAllPaused(waiting)) continue;
       const work = deps.runInBackground('notifications', () => deliver(deps, receiver, pace, stopped.signal));
       busy.set(
         receiver,
@@ -98,7 +98,7 @@ async function deliver(deps: DeliveryDeps, name: string, pace: Pace, signal: Abo
       const receiver = deps.rules.current.notify.receivers.find((one) => one.name === name);
       if (due.length > 0 && !(await deliverBatch(deps, receiver, due, { isHeld, pace, signal }))) return;
       if (due.length > 0) continue;
-      if (entries.length < limit) return pace.rest(entries.map(({ subject }) => subject));
+      if (entries.length < limit) return pace.allPaused(entries.map(({ subject }) => subject));
       // There may be more behind what has failed.
       limit *= 10;
     }

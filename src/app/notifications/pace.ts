@@ -12,7 +12,7 @@ const LONGEST_PAUSE_MS = 5 * 60_000;
 const MOST_IN_A_ROW = 4;
 
 /** While all that waits is paused, the queue is read again after this, in milliseconds, or when the number of those that wait changes. */
-const LONGEST_REST_MS = 60_000;
+const READ_AGAIN_MS = 60_000;
 
 /** How long to wait after so many failures, at least one; milliseconds. */
 export function pauseMs(failures: number): number {
@@ -24,9 +24,9 @@ export interface Pace {
   /** Whether nothing may be sent to it now; of a subject: nothing about that. */
   isPaused(subject?: string): boolean;
   /** All that waits was read, and is about these subjects, which are paused; one for each message. */
-  rest(subjects: readonly string[]): void;
+  allPaused(subjects: readonly string[]): void;
   /** Whether reading again would find nothing to send, as far as is known, while so many wait. */
-  isResting(waiting: number): boolean;
+  areAllPaused(waiting: number): boolean;
   sent(subject: string): void;
   /** A message about the subject has failed so many times. True if nothing else had failed before. */
   failed(subject: string, tries: number): boolean;
@@ -38,7 +38,7 @@ export function createPace({ monotonicMs }: Pick<Clock, 'monotonicMs'>): Pace {
   let untilMs = Number.NEGATIVE_INFINITY;
   /** Those of the failures since the last success. */
   const failing = new Set<string>();
-  let rest = { waiting: 0, untilMs: Number.NEGATIVE_INFINITY };
+  let known = { waiting: 0, untilMs: Number.NEGATIVE_INFINITY };
   let pauses = 0;
 
   return {
@@ -46,12 +46,12 @@ export function createPace({ monotonicMs }: Pick<Clock, 'monotonicMs'>): Pace {
       const nowMs = monotonicMs();
       return nowMs < untilMs || nowMs < (subjects.get(subject) ?? nowMs);
     },
-    rest(paused) {
+    allPaused(paused) {
       const nowMs = monotonicMs();
       const ends = [...new Set(paused)].map((subject) => subjects.get(subject) ?? nowMs);
-      rest = { waiting: paused.length, untilMs: Math.min(nowMs + LONGEST_REST_MS, ...ends) };
+      known = { waiting: paused.length, untilMs: Math.min(nowMs + READ_AGAIN_MS, ...ends) };
     },
-    isResting: (waiting) => waiting === rest.waiting && monotonicMs() < rest.untilMs,
+    areAllPaused: (waiting) => waiting === known.waiting && monotonicMs() < known.untilMs,
     sent(subject) {
       subjects.delete(subject);
       failing.clear();
