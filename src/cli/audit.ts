@@ -3,7 +3,7 @@ import { printable } from '../common/safe-text.ts';
 import type { Operator } from '../compose/operator-access.ts';
 import { UserError } from './fail.ts';
 import { type AccessFlags, answered, withAccessFlags, withOperator } from './operator/access.ts';
-import { type AuditLine, CSV_HEAD, csvLine } from './operator/audit-csv.ts';
+import { type AuditLine, auditCsvLine, CSV_HEAD } from './operator/audit-csv.ts';
 import { printLines, printTable } from './operator/show.ts';
 import { writeErrLine } from './output.ts';
 
@@ -54,7 +54,7 @@ async function audit(flags: AuditFlags): Promise<void> {
     if (json) return printArray(lines);
     if (!csv) return showTable(lines);
     printLines([CSV_HEAD]);
-    for await (const page of lines) printLines(page.map(csvLine));
+    for await (const page of lines) printLines(page.map(auditCsvLine));
   });
 }
 

@@ -10,9 +10,24 @@ const compute = (id: string) => ({
   ...{ id, branch_id: 'br-1', branch: { name: HOSTILE }, type: 'read_write', state: 'active' },
   ...{ min_cu: 0.25, max_cu: 1, suspend_timeout_seconds: 0, connections: 3 },
 });
+const FORMULA = '=HYPERLINK("http://planted")';
+/** What a spreadsheet runs: a cell that begins with one of these and is no number. */
+const FORMULA_CELL = /(^|,)"?[=+\-@\t\r](?![\d.]+(,|$))/;
+const USAGE = [
+  'unit,project_id,branch_id,start,seconds,cu_seconds',
+  ...['pr-1', 'pr-2'].map((id) => `${id},${id},,2026-03-02T00:00:00Z,86400,3600`),
+  '',
+].join('\n');
+const OPERATIONS = [
+  'project_id,compute_id,action,status,created_at,duration_ms',
+  'pr-1,ep-one,start_compute,finished,2026-03-02T08:00:00Z,500',
+  'pr-2,ep-two,start_compute,finished,2026-03-02T08:00:00Z,500',
+  '',
+].join('\n');
 const FLEET = JSON.stringify({
   projects: [
     { id: 'pr-1', name: HOSTILE, region_id: 'aws-eu-central-1', pg_version: 17, computes: [compute('ep-one')] },
+    { id: 'pr-2', name: FORMULA, region_id: 'aws-eu-central-1', pg_version: 17, computes: [compute('ep-two')] },
   ],
 });
 const policy = (size: string, hostile: string) =>
@@ -49,6 +64,8 @@ let folder: Awaited<ReturnType<typeof makeFolder>>;
 beforeAll(async () => {
   folder = await makeFolder({
     'fleet.json': FLEET,
+    'usage.csv': USAGE,
+    'operations.csv': OPERATIONS,
     'old.json': policy('1', 'ann'),
     'new.json': policy('2', 'ann'),
     'owned.json': policy('2', HOSTILE),
@@ -72,12 +89,22 @@ async function run(...args: string[]) {
 }
 
 const FLEET_FLAGS = ['--fleet', 'fleet.json'];
+const PAST_FLAGS = [...FLEET_FLAGS, '--usage', 'usage.csv'];
+const COST_FLAGS = [...PAST_FLAGS, '--month', '2026-03', '--by', 'project'];
+const RECOMMEND_FLAGS = [...FLEET_FLAGS, '--operations', 'operations.csv'];
 const COMMANDS: string[][] = [
   ['plan', ...FLEET_FLAGS],
   ['plan', ...FLEET_FLAGS, '--json'],
   ['explain', 'ep-one', ...FLEET_FLAGS],
   ['explain', 'ep-one', ...FLEET_FLAGS, '--json'],
   ['explain', HOSTILE, ...FLEET_FLAGS],
+  ['cost', ...COST_FLAGS],
+  ['cost', ...COST_FLAGS, '--json'],
+  ['cost', ...COST_FLAGS, '--csv'],
+  ['awake', ...RECOMMEND_FLAGS],
+  ['recommend', ...RECOMMEND_FLAGS],
+  ['recommend', ...RECOMMEND_FLAGS, '--format', 'markdown'],
+  ['recommend', ...RECOMMEND_FLAGS, '--json'],
   ['forecast', ...FLEET_FLAGS],
   ['forecast', ...FLEET_FLAGS, '--json'],
   ['diff', 'old.json', 'new.json', ...FLEET_FLAGS],
@@ -110,6 +137,7 @@ describe('names, texts and files of others', () => {
       expect(lines.filter((line) => /^\s*::error::planted|##\[error\]/.test(line))).toEqual([]);
       // A line of its own is what `\n` in a name would make.
       expect(lines.filter((line) => /^\W*error\W*planted/.test(line))).toEqual([]);
+      if (args.includes('--csv')) expect(lines.filter((line) => FORMULA_CELL.test(line))).toEqual([]);
     },
   );
 });

@@ -1,4 +1,5 @@
 import { parseJson } from '../../common/result.ts';
+import { printable } from '../../common/safe-text.ts';
 import { Message } from './message.ts';
 
 /** What Slack takes for the beginning of a mark or a link: https://docs.slack.dev/messaging/formatting-message-text */
@@ -19,6 +20,8 @@ export function slackText(body: string): string {
   ].join('\n');
 }
 
+/** Line breaks stay: a summary has several lines. */
 function escaped(text: string): string {
-  return text.replaceAll(/[&<>]/g, (character) => ESCAPES[character] ?? character);
+  const shown = text.split('\n').map(printable).join('\n');
+  return shown.replaceAll(/[&<>]/g, (character) => ESCAPES[character] ?? character);
 }

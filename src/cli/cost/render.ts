@@ -1,3 +1,5 @@
+import { csvLine } from '../../common/csv-text.ts';
+import { printable } from '../../common/safe-text.ts';
 import { formatUsd } from '../../domain/compute/cost.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { BillLine } from '../../domain/usage/bill.ts';
@@ -21,7 +23,7 @@ function figureOf({ unknownHours }: BillLine): 'measured' | 'at_least' {
 export function costText(report: CostReport): string {
   const { month, lines, total, by, ownFigure, difference } = report;
   const row = ({ name, cuSeconds, usd, unknownHours }: BillLine) => [
-    name,
+    printable(name),
     hours(cuSeconds),
     dollars(usd),
     unknownHours === 0 ? '' : `${Math.round(unknownHours)}`,
@@ -57,9 +59,8 @@ function quantityLines({ quantities }: CostReport): string[] {
 
 /** One line for each line of the bill, and the total. */
 export function costCsv({ lines, total, by }: CostReport): string {
-  const field = (text: string) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const rows = [...lines, total].map(({ name, cuSeconds, usd, unknownHours }) =>
-    [field(name), rounded(cuSeconds / SECONDS_PER_HOUR), usd === undefined ? '' : rounded(usd), unknownHours].join(),
+    csvLine([name, rounded(cuSeconds / SECONDS_PER_HOUR), usd === undefined ? undefined : rounded(usd), unknownHours]),
   );
   return `${[`${by},cu_hours,usd,unknown_hours`, ...rows].join('\n')}\n`;
 }

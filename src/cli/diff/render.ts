@@ -8,6 +8,7 @@ import { formatDay, formatSpan, formatTime } from '../forecast/local-time.ts';
 import { changeText } from '../forecast/month.ts';
 import { differenceOf, formatChange, formatHours, type Range } from '../forecast/sums.ts';
 import { type AlikeGroup, groupAlike, namesOf } from '../group-alike.ts';
+import { markdownCode } from '../markdown.ts';
 import { sumsOf } from '../recommend/text.ts';
 import type { Comparison, ComputeChange, PolicyNames } from './compare.ts';
 
@@ -38,8 +39,7 @@ const MARKDOWN: Marks = {
   group: (text) => `**${text}**\n`,
   line: (text) => `- ${text}`,
   detail: (text) => `  - ${text}`,
-  // A backtick would end the code, a line break the item; `printable` leaves no line break.
-  name: (text) => `\`${printable(text).replaceAll('`', "'").replaceAll('|', '/')}\``,
+  name: markdownCode,
 };
 
 /** What a change of policies does, for the terminal. */

@@ -1,3 +1,4 @@
+import { csvLine } from '../../common/csv-text.ts';
 import type { Operator } from '../../compose/operator-access.ts';
 
 export type AuditLine = Extract<Awaited<ReturnType<Operator['audit']>>, { ok: true }>['value']['items'][number];
@@ -20,22 +21,15 @@ const COLUMNS = {
   id: ({ id }) => id,
 } satisfies Record<string, (line: AuditLine) => string | null>;
 
-export const CSV_HEAD = Object.keys(COLUMNS).join(',');
+export const CSV_HEAD = csvLine(Object.keys(COLUMNS));
 
-export function csvLine(line: AuditLine): string {
-  return Object.values(COLUMNS)
-    .map((textOf) => field(textOf(line) ?? ''))
-    .join(',');
+/** One entry of the audit as CSV, in the order of {@link CSV_HEAD}. */
+export function auditCsvLine(line: AuditLine): string {
+  return csvLine(Object.values(COLUMNS).map((textOf) => textOf(line)));
 }
 
 function settingsText(settings: AuditLine['from']): string {
   return Object.entries(settings ?? {})
     .map(([name, value]) => `${name}=${value}`)
     .join(' ');
-}
-
-/** Quoted where it must be. What a spreadsheet would take for a formula begins with an apostrophe. */
-function field(text: string): string {
-  const plain = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-  return /[",\n\r]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
 }

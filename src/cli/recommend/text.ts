@@ -3,6 +3,7 @@ import type { Range } from '../../domain/awake/causes.ts';
 import { formatUsdRange } from '../../domain/compute/cost.ts';
 import { changesIn, type Finding } from '../../domain/recommend/finding.ts';
 import { formatHours, sumOf } from '../forecast/sums.ts';
+import { markdownCode, markdownText } from '../markdown.ts';
 import { shortened } from '../output.ts';
 import { plainTable } from '../terminal.ts';
 
@@ -33,9 +34,16 @@ export function recommendMarkdown(findings: readonly Finding[]): string {
   if (findings.length === 0) return '### ebb recommend: nothing to recommend';
   const rows = findings.map((finding) => {
     const { compute, figure, owner, evidence, risk } = finding;
-    const name = code(`${compute.projectName} / ${compute.computeId}`);
-    const cells = [savedText(finding), figure, finding.finding, name, code(owner), changeText(finding)];
-    return `| ${[...cells, [...evidence, risk].map(cell).join('; ')].join(' | ')} |`;
+    const name = markdownCode(`${compute.projectName} / ${compute.computeId}`);
+    const cells = [
+      savedText(finding),
+      figure,
+      finding.finding,
+      name,
+      markdownCode(owner),
+      markdownText(changeText(finding)),
+    ];
+    return `| ${[...cells, [...evidence, risk].map(markdownText).join('; ')].join(' | ')} |`;
   });
   const head = ['saves a month', 'figure', 'finding', 'compute', 'owner', 'change', 'evidence and risk'];
   return [
@@ -87,14 +95,6 @@ export function savedText({ savesUsd, savesCuHours }: Finding): string {
 /** What would be changed; for what no policy changes, the first of the evidence, and for what is unused, since when. */
 export function changeText({ finding, now, proposed, evidence }: Finding): string {
   const changes = changesIn({ now, proposed });
-  if (changes.length === 0) return cell(evidence.slice(0, 2).join(': '));
-  return cell([...changes, ...(finding === 'unused' ? evidence.slice(0, 1) : [])].join(', '));
-}
-
-function cell(text: string): string {
-  return printable(text).replaceAll('|', '/').replaceAll('`', "'").replaceAll('<', '‹');
-}
-
-function code(text: string): string {
-  return `\`${printable(text).replaceAll('|', '/').replaceAll('`', "'")}\``;
+  if (changes.length === 0) return printable(evidence.slice(0, 2).join(': '));
+  return printable([...changes, ...(finding === 'unused' ? evidence.slice(0, 1) : [])].join(', '));
 }

@@ -1,3 +1,4 @@
+import { csvLine } from '../../common/csv-text.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import {
   bucketProblem,
@@ -91,11 +92,11 @@ function bucketIn(
 
 /** A `usage.csv`, line by line, that {@link parseUsageCsv} reads back. */
 export function* usageCsvLines(series: Iterable<UsageSeries>): Generator<string> {
-  yield `${KNOWN.join(',')}\n`;
+  yield `${csvLine(KNOWN)}\n`;
   for (const { projectId, branchId, buckets } of series) {
-    const unit = [unitName({ projectId, branchId }), projectId, branchId ?? ''].join(',');
+    const unit = csvLine([unitName({ projectId, branchId }), projectId, branchId]);
     for (const { startMs, seconds, cuSeconds } of buckets) {
-      yield `${unit},${isoInstant(startMs)},${seconds},${cuSeconds === null ? '' : rounded(cuSeconds)}\n`;
+      yield `${unit},${csvLine([isoInstant(startMs), seconds, cuSeconds === null ? null : rounded(cuSeconds)])}\n`;
     }
   }
 }

@@ -14,7 +14,11 @@ export interface CsvProblem {
   message: string;
 }
 
-/** One line of `operations.csv`, without its end. Of an id or action with a comma, which none has, the comma is left out. */
+/** No id or action has these; what begins a formula of a spreadsheet is left out at the start only. */
+const NOT_IN_FIELDS = /[",\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+const FORMULA = /^[=+\-@]+/;
+
+/** One line of `operations.csv`, without its end. The format has no quotes, so characters that would need them are left out. */
 export function operationLine({
   projectId,
   computeId = '',
@@ -23,7 +27,9 @@ export function operationLine({
   createdAtMs,
   durationMs,
 }: OperationRow): string {
-  const texts = [projectId, computeId, action, status].map((text) => text.replace(/[",\r\n]/g, ''));
+  const texts = [projectId, computeId, action, status].map((text) =>
+    text.replace(NOT_IN_FIELDS, '').replace(FORMULA, ''),
+  );
   return [...texts, isoInstant(createdAtMs), durationMs === undefined ? '' : Math.round(durationMs)].join();
 }
 
