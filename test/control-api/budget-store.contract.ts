@@ -76,6 +76,29 @@ export function describeBudgetStore(start: () => Promise<TestBudgets>, { runs }:
     );
   });
 
+  test('leaves the part of a minute to urgent requests that the pure function does', async () => {
+    let nowMs = 1_790_000_000_000;
+    const source = await budgets.open(SMALL, () => nowMs);
+    let state = newBudget(SMALL, nowMs);
+    const granted = { operations: 0, background: 0, read: 0, raise: 0 };
+    // The first minute of a log goes at the steady rate.
+    const first = { route: 'raise', count: 1, priority: 'raise' } as const;
+    state = grant(SMALL, state, nowMs, first).state;
+    await source.grant('main', first);
+    nowMs += 120_000;
+    for (const priority of ['operations', 'background', 'read', 'raise'] as const) {
+      for (let asked = 0; asked < 48; asked += 1) {
+        const wanted = { route: priority, count: 40, priority };
+        const { state: after, ...expected } = grant(SMALL, state, nowMs, wanted);
+        expect(await source.grant('main', wanted)).toEqual(expected);
+        granted[priority] += expected.afterMs.length;
+        state = after;
+        nowMs += 250;
+      }
+    }
+    expect(granted).toEqual({ operations: 54, background: 0, read: 6, raise: 0 });
+  });
+
   test('a pause of a day ends after five minutes', async () => {
     let nowMs = 1_790_000_000_000;
     const source = await budgets.open(SMALL, () => nowMs);

@@ -113,6 +113,40 @@ test('whatever is wanted when, and however requests are delayed on their way, no
   );
 });
 
+test('what follows operations, and the background, leaves a rest of each minute to raises, lowerings and reads', () => {
+  const rest = LIMITS.perMinute - 598;
+  const step = fc.record({
+    gapMs: fc.oneof(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 0, max: 5_000 })),
+    route: fc.constantFrom('GET', 'LIST'),
+    count: fc.integer({ min: 1, max: 120 }),
+    priority: fc.constantFrom('operations' as const, 'background' as const),
+  });
+  const urgent = fc.constantFrom('raise' as const, 'lowering' as const, 'read' as const);
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 60, maxLength: 200 }), urgent, (steps, priority) => {
+      let state = newBudget(LIMITS, START, true);
+      let nowMs = START;
+      for (const { gapMs, ...wanted } of steps) {
+        nowMs += gapMs;
+        state = grant(LIMITS, state, nowMs, wanted).state;
+      }
+      const { sentMs } = sendAll(LIMITS, state, rest, { route: PATCH, priority });
+      expect(sentMs[0]).toBe(nowMs);
+      expect(((sentMs.at(-1) ?? 0) - nowMs) / 1000).toBeLessThanOrEqual(boundS(rest, LIMITS) + 1.25);
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test('what follows operations goes on where the minute has room beside the rest, also where the limit is a single request', () => {
+  const limits = { perMinute: 1, perRouteSecond: 1, jitterMs: 250 };
+  const wish = { route: 'GET', priority: 'operations' } as const;
+  expect(sendAll(limits, newBudget(limits, START, true), 2, wish).sentMs).toEqual([START, START + 60_250]);
+  const { sentMs } = sendAll(LIMITS, newBudget(LIMITS, START, true), 600, wish);
+  expect(sentMs[597]).toBeLessThan(START + 20_000);
+  expect(sentMs[598]).toBe((sentMs[0] ?? 0) + 60_250);
+});
+
 test('what was granted and not sent makes room again', () => {
   const full = sendAll(LIMITS, newBudget(LIMITS, START, true), LIMITS.perMinute, { route: PATCH });
   const wanted = { route: PATCH, count: 9, priority: 'raise' } as const;

@@ -4,10 +4,12 @@ import {
   AT_ONCE_SHARE,
   BATCH_MS,
   DEFAULT_PAUSE_MS,
+  FIRST_PATIENT,
   HALVED_MS,
   HIGHEST_LEVEL,
   LONGEST_PAUSE_MS,
   LONGEST_PROBE_MS,
+  PATIENT_SHARE,
   PRIORITIES,
   PROBE_MS,
   SAME_EVENT_MS,
@@ -107,6 +109,8 @@ local wanted, rank, unlogged = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8] == 
 local urgent_until = 0
 for more_urgent = 1, rank - 1 do urgent_until = math.max(urgent_until, field('waiting' .. more_urgent, 0)) end
 if unlogged then unknown_until = now + minute_ms end
+local is_patient = rank > ${PRIORITIES.indexOf(FIRST_PATIENT)}
+local minute_limit = is_patient and math.max(1, math.floor(per_minute * ${PATIENT_SHARE})) or per_minute
 
 local second_limit = active > 0 and math.max(1, math.floor(per_second * ${SECOND_SHARE})) or per_second
 local at_once = math.ceil(second_limit * ${AT_ONCE_SHARE})
@@ -119,7 +123,7 @@ local next_at = math.max(now, paused_until)
 local after = {}
 while true do
   local spread = math.min(room(KEYS[3], in_second, at_once, second_ms), sent_last + second_ms / second_limit)
-  next_at = math.max(next_at, room(KEYS[2], in_minute, per_minute, minute_ms),
+  next_at = math.max(next_at, room(KEYS[2], in_minute, minute_limit, minute_ms),
     sent_last, room(KEYS[3], in_second, second_limit, second_ms), spread, steady and steady_at - steady_burst * step or 0)
   if #after == wanted or urgent_until > now or next_at > now + ${BATCH_MS} then break end
   minute_last = math.max(minute_last, next_at)

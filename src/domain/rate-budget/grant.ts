@@ -8,6 +8,11 @@ import type { RateLimits } from './limits.ts';
 export const PRIORITIES = ['raise', 'lowering', 'read', 'operations', 'background'] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
+/** From this priority on requests can wait, and leave a rest of each minute to those before it. */
+export const FIRST_PATIENT: Priority = 'operations';
+/** The share of the minute's limit up to which patient requests go, all requests counted. */
+export const PATIENT_SHARE = 0.9;
+
 /** All instants are milliseconds of the budget's own time, see {@link budgetTime}. */
 export interface BudgetState {
   /** The latest instant at which the budget was asked. */
@@ -122,6 +127,15 @@ export function levelAt({ level, learnedAtMs, probeMs }: BudgetState, timeMs: nu
   return Math.max(0, level - halved - Math.floor((quietMs - halved * HALVED_MS) / probeMs));
 }
 
+/**
+ * A request of this priority goes while fewer than so many were sent within a minute. What follows changes never uses up the minute that a
+ * raise, the confirmation of a write or its retry needs.
+ */
+function minuteLimitOf({ perMinute }: RateLimits, priority: Priority): number {
+  const isPatient = PRIORITIES.indexOf(priority) >= PRIORITIES.indexOf(FIRST_PATIENT);
+  return isPatient ? Math.max(1, Math.floor(perMinute * PATIENT_SHARE)) : perMinute;
+}
+
 /** So many requests go at once at the steady rate. */
 export function steadyBurst({ perMinute }: RateLimits): number {
   return Math.ceil(perMinute * STEADY_BURST_SHARE);
@@ -134,7 +148,8 @@ export function steadyIntervalMs({ perMinute, jitterMs }: RateLimits, level: num
 
 /**
  * Grants as many of the wanted requests as may be sent within the next {@link BATCH_MS}: at most `perMinute` in any minute and
- * `perRouteSecond` in any second on the route, each with the jitter, and none while somebody more urgent waits.
+ * `perRouteSecond` in any second on the route, each with the jitter, and none while somebody more urgent waits. Patient requests leave a
+ * rest of the minute.
  */
 export function grant(
   limits: RateLimits,
@@ -150,6 +165,7 @@ export function grant(
   const sent = since(before.routes[route] ?? [], timeMs - SECOND_MS - limits.jitterMs);
   const notSent = unsent.filter((instant) => take(minute, instant) && take(sent, instant)).length;
   const rank = PRIORITIES.indexOf(priority);
+  const minuteLimit = minuteLimitOf(limits, priority);
   const urgentUntilMs = Math.max(0, ...before.waitingUntilMs.slice(0, rank));
 
   const instants: number[] = [];
@@ -160,7 +176,7 @@ export function grant(
   for (;;) {
     nextMs = Math.max(
       nextMs,
-      roomAt(minute, limits.perMinute, minuteMs),
+      roomAt(minute, minuteLimit, minuteMs),
       routeRoomAt(limits, sent, level),
       isSteady ? steadyAtMs - steadyBurst(limits) * stepMs : 0,
     );
