@@ -1,6 +1,6 @@
 /** What people and programs may ask and tell ebb: a running daemon over HTTP, or its store where no daemon runs. */
 import type { Size } from '../domain/compute/compute.ts';
-import type { Selector } from '../domain/policy/policy-base.ts';
+import type { BoundedSelector } from '../domain/policy/bounded-selector.ts';
 import type {
   ComputeDocument,
   ComputeName,
@@ -42,7 +42,7 @@ export interface RecordsQuery extends PageQuery {
 /** Of which computes a status is; of all if nothing is given. Only a daemon knows owners and names. */
 export interface StatusQuery {
   owner?: string | undefined;
-  select?: Selector | undefined;
+  select?: BoundedSelector | undefined;
 }
 
 export interface UsageQuery extends PageQuery {
@@ -82,7 +82,7 @@ export interface HoldRequest {
 }
 
 export interface FreezeRequest {
-  select: Selector | 'all';
+  select: BoundedSelector | 'all';
   owner: string;
   reason: string;
   forSeconds: number;

@@ -11,6 +11,7 @@ import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Also } from '../../src/ports/store.ts';
+import { bounded } from '../support/bounded.ts';
 import { aCompute, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
@@ -102,7 +103,7 @@ describe('what people are told', () => {
 
   it('of a freeze: its selector', async () => {
     const { parts, told } = operatorOf([aSchedule()]);
-    await setFreeze(parts, { ...asked, select: { projects: ['web-eu-*'], minAgeMs: 0 }, allowRaise: false });
+    await setFreeze(parts, { ...asked, select: bounded({ projects: ['web-eu-*'] }), allowRaise: false });
     expect(told).toEqual(['frozen: projects=web-eu-*, until 2026-03-02T13:00:00Z: import']);
   });
 

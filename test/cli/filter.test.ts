@@ -37,6 +37,11 @@ describe('--owner and --select', () => {
     );
   });
 
+  it('are refused beyond the limits of a selector, as over HTTP', () => {
+    const stars = Array.from({ length: 200 }, (_, index) => `*a*${index}*`).join();
+    expect(() => names({ select: [`projects=${stars}`] })).toThrow('--select: its globs take too long to match');
+  });
+
   it.each([
     [['branches=main'], true],
     [['projects=web-*', 'branch_roles=default'], true],

@@ -8,6 +8,7 @@ import { withProjectLease } from '../../src/app/leases/locked-project.ts';
 import { dumpedFrom, keysIn, writeDumped } from '../../src/app/store-dump.ts';
 import type { HistoryEntry } from '../../src/domain/records/history.ts';
 import type { Store } from '../../src/ports/store.ts';
+import { bounded } from '../support/bounded.ts';
 import { aRecord } from '../support/builders.ts';
 import type { TestEngine } from '../support/engines.ts';
 import { makeFolder } from '../support/platform.ts';
@@ -31,7 +32,7 @@ export function describeDump(current: () => { store: Store; on: TestEngine }): v
       const place = { projectId: 'project-1', computeId: 'compute-a' };
       await store.putHold({ ...said, ...place, id: 'h1', size: { minCu: 1, maxCu: 2 } });
       await store.putHold({ ...said, ...place, id: 'h2', expiresAtMs: nowMs + 1 });
-      await store.putFreeze({ ...said, id: 'f1', select: { projects: ['web-*'], minAgeMs: 0 }, allowRaise: true });
+      await store.putFreeze({ ...said, id: 'f1', select: bounded({ projects: ['web-*'] }), allowRaise: true });
       for (const [projectId, computeId] of [
         ['project-1', 'compute-a'],
         ['project-1', 'compute-b'],

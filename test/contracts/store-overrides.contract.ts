@@ -3,6 +3,7 @@ import { createStore } from '../../src/adapters/store/create-store.ts';
 import type { Freeze } from '../../src/domain/overrides/freezes.ts';
 import type { Hold } from '../../src/domain/overrides/holds.ts';
 import type { Store } from '../../src/ports/store.ts';
+import { bounded } from '../support/bounded.ts';
 import type { TestEngine } from '../support/engines.ts';
 
 const START_MS = 1_700_000_000_000;
@@ -26,7 +27,7 @@ const FREEZE: Freeze = {
   reason: 'incident',
   createdAtMs: START_MS,
   expiresAtMs: START_MS + 3_600_000,
-  select: {
+  select: bounded({
     accounts: ['main'],
     projects: ['shop-*', '!shop-test'],
     branches: ['main'],
@@ -36,7 +37,7 @@ const FREEZE: Freeze = {
     branchRoles: ['default'],
     share: 0.5,
     minAgeMs: 60_000,
-  },
+  }),
   allowRaise: true,
 };
 
@@ -172,6 +173,14 @@ export function describeOverrides(current: () => { store: Store; on: TestEngine 
       expect(on.log.lines.filter(({ message }) => message.includes('stored freeze'))).toHaveLength(1);
       expect(await store.deleteFreeze('newer')).toBe(true);
       expect(await store.freezes(START_MS)).toEqual([]);
+    });
+
+    it('takes one whose selector is beyond the limits for a freeze of everything: an older version may have set it', async () => {
+      const { store, on } = current();
+      const projects = Array.from({ length: 1000 }, (_, index) => `*a*a*${index}?`);
+      await store.putFreeze({ ...FREEZE, select: { projects, minAgeMs: 0 } as unknown as Freeze['select'] });
+      expect(await store.freezes(START_MS)).toEqual([{ ...FREEZE, select: 'all' }]);
+      expect(on.log.lines.filter(({ message }) => message.includes('beyond the limits'))).toHaveLength(1);
     });
   });
 

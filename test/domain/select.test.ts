@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Compute } from '../../src/domain/compute/compute.ts';
+import { boundedSelector } from '../../src/domain/policy/bounded-selector.ts';
 import type { Selector } from '../../src/domain/policy/policy-base.ts';
 import { compileGlob, compileSelector, type Selection } from '../../src/domain/policy/select.ts';
 
@@ -53,6 +54,33 @@ describe('a selector', () => {
     const minAgeMs = 30 * 60_000;
     expect(selects({ minAgeMs }, { createdAtMs: NOW_MS - minAgeMs + 1 })).toBe(false);
     expect(selects({ minAgeMs }, { createdAtMs: NOW_MS - minAgeMs })).toBe(true);
+  });
+});
+
+describe('the limits of a selector', () => {
+  const problemOf = (projects: string[]) => {
+    const outcome = boundedSelector({ projects, minAgeMs: 0 });
+    return outcome.ok ? undefined : outcome.problem;
+  };
+  const many = (length: number, text: string) => Array.from({ length }, (_, index) => `${text}${index}`);
+
+  it('leave room for what people write', () => {
+    expect(problemOf(many(1000, 'web-'))).toBeUndefined();
+    expect(problemOf(many(200, 'web-').map((glob) => `${glob}-*`))).toBeUndefined();
+    expect(problemOf(['ep-????-rain-*', '*-eu-*', '!*-test'])).toBeUndefined();
+  });
+
+  it('refuse globs by what they take to match, whichever list they are in', () => {
+    expect(problemOf([`*${'a*'.repeat(100)}`])).toContain('take too long');
+    expect(problemOf([`*${'?'.repeat(100)}`])).toContain('take too long');
+    const both = { branches: many(40, '*a*'), computes: many(40, '*a*'), minAgeMs: 0 };
+    expect(boundedSelector(both)).toMatchObject({ ok: false });
+  });
+
+  it('match a name with many globs without wildcards, and with excludes', () => {
+    const plain = { projects: [...many(999, 'p-'), 'web-shop'], computes: ['*', '!ep-other'] };
+    expect(selects(plain)).toBe(true);
+    expect(selects({ ...plain, computes: ['*', '!ep-cool-rain-1'] })).toBe(false);
   });
 });
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { decide } from '../../src/domain/decide/decide.ts';
 import { freezesAt } from '../../src/domain/overrides/freezes.ts';
 import type { Selector } from '../../src/domain/policy/policy-base.ts';
+import { bounded } from '../support/bounded.ts';
 import {
   aCompute,
   aFreeze,
@@ -64,7 +65,7 @@ describe('while the branch of a compute is not known', () => {
   it("a freeze that a person has set counts, and doesn't where its ids exclude the compute", () => {
     const freeze = { id: 'f', owner: 'ann', reason: 'r', createdAtMs: 0, expiresAtMs: NOON + 1, allowRaise: false };
     const counts = (selector: Partial<Selector>) =>
-      freezesAt([{ ...freeze, select: select(selector) }], unknown, NOON).length;
+      freezesAt([{ ...freeze, select: bounded(select(selector)) }], unknown, NOON).length;
     expect(counts({ branches: ['main'] })).toBe(1);
     expect(counts({ branches: ['*', '!br-one'] })).toBe(0);
     expect(counts({ branches: ['main'], projects: ['dev-*'] })).toBe(0);

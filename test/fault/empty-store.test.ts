@@ -2,6 +2,7 @@ import { expect, it, type TestContext } from 'vitest';
 import { createStore } from '../../src/adapters/store/create-store.ts';
 import type { Freeze } from '../../src/domain/overrides/freezes.ts';
 import type { Hold } from '../../src/domain/overrides/holds.ts';
+import { bounded } from '../support/bounded.ts';
 import type { EbbProcess } from '../support/ebb-process.ts';
 import { askRedis } from '../support/engine-daemon.ts';
 import { openTestEngine } from '../support/engines.ts';
@@ -46,7 +47,7 @@ interface World {
 const flush = ({ url }: RedisServer) => askRedis(url, (client) => client.flushall());
 
 const COMMON = { owner: 'zoe', reason: 'incident', createdAtMs: Date.now(), expiresAtMs: Date.now() + 12 * 3_600_000 };
-const FREEZE: Freeze = { ...COMMON, id: 'f-1', select: { projects: ['frozen'], minAgeMs: 0 }, allowRaise: false };
+const FREEZE: Freeze = { ...COMMON, id: 'f-1', select: bounded({ projects: ['frozen'] }), allowRaise: false };
 const HOLDS: Hold[] = [
   { ...COMMON, id: 'h-1', projectId: 'held', computeId: 'ep-held', freeze: true },
   { ...COMMON, id: 'h-2', projectId: 'held-at', computeId: 'ep-held-at', size: { minCu: 4, maxCu: 4 } },

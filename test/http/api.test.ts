@@ -195,6 +195,23 @@ describe('holds over HTTP', () => {
   });
 });
 
+describe('a selector over HTTP', () => {
+  const globs = (length: number, text: string) => Array.from({ length }, (_, index) => `${text}${index}`);
+  it.each([
+    ['more globs than a list has', globs(1001, 'web-'), 'a list has at most 1000 globs'],
+    ['a glob that is too long', ['a'.repeat(257)], 'a glob has at most 256 characters'],
+    ['many wildcards', globs(1000, '*a*a*a'), 'its globs take too long to match'],
+    ['characters that go back', [`*${'?a*'.repeat(60)}`], 'its globs take too long to match'],
+  ])('is refused with %s, in a freeze and in a query', async (_, projects, message) => {
+    const ask = { owner: 'ann', reason: 'release', for_seconds: 60, select: { projects } };
+    const refused = { status: 400, body: { code: 'invalid', message: expect.stringContaining(message) } };
+    expect(await tell('POST', 'freezes', ask)).toMatchObject(refused);
+    const select = encodeURIComponent(JSON.stringify({ projects }));
+    if (select.length < 8000) expect(await tell('GET', `status?select=${select}`)).toMatchObject(refused);
+    expect((await tell('GET', 'freezes')).body.freezes).toEqual([]);
+  });
+});
+
 describe('freezes over HTTP', () => {
   it('are set, listed and ended, one or all', async () => {
     const one = {

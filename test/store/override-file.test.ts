@@ -3,13 +3,14 @@ import { join } from 'node:path';
 import { expect, it, type TestContext } from 'vitest';
 import { createOverrideFile } from '../../src/adapters/store/override-file.ts';
 import type { StoredOverrides } from '../../src/ports/store.ts';
+import { bounded } from '../support/bounded.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { makeFolder } from '../support/platform.ts';
 
 const COMMON = { owner: 'zoe', reason: 'incident', createdAtMs: 1, expiresAtMs: 2 };
 const SAID: StoredOverrides = {
   holds: [{ ...COMMON, id: 'h-1', projectId: 'one', computeId: 'ep-one', freeze: true }],
-  freezes: [{ ...COMMON, id: 'f-1', select: { projects: ['shop-*'], minAgeMs: 60_000 }, allowRaise: true }],
+  freezes: [{ ...COMMON, id: 'f-1', select: bounded({ projects: ['shop-*'], minAgeMs: 60_000 }), allowRaise: true }],
 };
 
 async function aFile({ onTestFinished }: Pick<TestContext, 'onTestFinished'>) {

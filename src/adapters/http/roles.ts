@@ -28,7 +28,7 @@ export async function whyForbidden(
   const teams = own.flatMap(({ team }) => team ?? []);
   const allowed = `${who} may do this only in the scope of ${teams.join(', ')}`;
   if (targets === 'all' || targets.length === 0) return allowed;
-  for (const target of targets) {
+  for (const target of new Set(targets)) {
     const scopes = await teamsOf(role === 'approve' ? 'set' : 'compute', target);
     if (!teams.some((team) => scopes.includes(team))) return `${allowed}, and ${target.slice(0, 210)} is not in it`;
   }

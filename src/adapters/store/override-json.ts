@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { parseJson } from '../../common/result.ts';
 import type { Freeze } from '../../domain/overrides/freezes.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
+import { boundedOrAll } from '../../domain/policy/bounded-selector.ts';
 import type { Approval } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
 
@@ -36,7 +37,7 @@ const StoredSelector = z.looseObject({
 });
 export const StoredFreeze = z.looseObject({
   ...Common,
-  select: z.union([z.literal('all'), StoredSelector]),
+  select: z.union([z.literal('all'), StoredSelector]).transform(boundedOrAll),
   allowRaise: z.boolean(),
 }) satisfies z.ZodType<Freeze>;
 
@@ -54,6 +55,10 @@ export interface OverrideReaders {
   freeze: EntryReader<Freeze>;
   approval: EntryReader<Approval>;
 }
+
+const StoredForAll = z.looseObject({ select: z.literal('all') });
+const BEYOND_LIMITS =
+  'the selector of a stored freeze is beyond the limits: everything is frozen; unfreeze it and set it again with fewer globs';
 
 /** Reads leniently what people said: unknown fields are kept, a text of another shape is logged once. */
 export function createOverrideReaders({ log }: { log: Log }): OverrideReaders {
@@ -75,7 +80,10 @@ export function createOverrideReaders({ log }: { log: Log }): OverrideReaders {
     freeze: (id, text) => {
       const stored = parseJson(text);
       const parsed = StoredFreeze.safeParse(stored);
-      if (parsed.success) return parsed.data;
+      if (parsed.success) {
+        if (parsed.data.select === 'all' && !StoredForAll.safeParse(stored).success) logOnce(id, BEYOND_LIMITS);
+        return parsed.data;
+      }
       logOnce(id, 'a stored freeze is of another version or broken: nothing is written; unfreeze it and set it again');
       return frozenForSafety(id, stored);
     },

@@ -8,6 +8,7 @@ import type { FreezeRequest, OperatorResult, Page, PageQuery } from '../../ports
 import { overrideProblem, ownerProblem } from './check-request.ts';
 import { freezeDocument, pageOf } from './documents.ts';
 import { inFlight } from './in-flight.ts';
+import { filterInTurns } from './in-turns.ts';
 import { auditOf, fail, type OperatorParts } from './parts.ts';
 
 /** Stops every write to the computes that are selected. It counts as soon as it is stored: each write asks before. */
@@ -71,7 +72,9 @@ async function projectsOf({ daemon, store }: OperatorParts, freezes: readonly Fr
   const { fleet } = daemon;
   if (freezes.some(({ select }) => select === 'all')) return fleet.projectIds();
   const computes = [...fleet.evaluatedComputes()].map(({ compute }) => compute);
-  const concerned = computes.filter((compute) => freezes.some(({ select }) => mayConcern(select)(compute)));
+  const concerned = await filterInTurns(computes, (compute) =>
+    freezes.some(({ select }) => mayConcern(select)(compute)),
+  );
   return [...new Set(concerned.map(({ projectId }) => projectId))];
 }
 

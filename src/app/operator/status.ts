@@ -14,6 +14,7 @@ import { readSummary, summaryOfOwner } from '../usage/cost-summary.ts';
 import { readReports } from './daemon-reports.ts';
 import { countWaiting, freezeDocument, holdDocument, MOST_SHOWN, operationsOf, unmetOf } from './documents.ts';
 import { limitsOf } from './hold-limits.ts';
+import { filterInTurns } from './in-turns.ts';
 import { type DaemonParts, fail, type OperatorParts } from './parts.ts';
 
 /** How things stand, at a glance: of the daemon where there is one, else of what is stored. */
@@ -25,7 +26,7 @@ export async function status(parts: OperatorParts, query: StatusQuery = {}): Pro
   const summary = await readSummary(store);
   const unknown = parts.daemon && unknownOwner(parts.daemon, summary, query.owner);
   if (unknown !== undefined) return fail('invalid', unknown);
-  const daemon = isFiltered && parts.daemon ? withSome(parts.daemon, query) : parts.daemon;
+  const daemon = isFiltered && parts.daemon ? await withSome(parts.daemon, query) : parts.daemon;
   const nowMs = await parts.now();
   const [allHolds, freezes] = await Promise.all([store.holds(nowMs), store.freezes(nowMs)]);
   const shown = new Set(isFiltered && daemon ? recordsOf(daemon).map(({ computeId }) => computeId) : []);
@@ -126,12 +127,13 @@ function costsFor(costs: CostsDocument, { owner, select }: StatusQuery): CostsDo
 }
 
 /** The daemon as if it knew only the computes that are asked for. */
-function withSome(daemon: DaemonParts, { owner, select }: StatusQuery): DaemonParts {
+async function withSome(daemon: DaemonParts, { owner, select }: StatusQuery): Promise<DaemonParts> {
   const all = [...daemon.fleet.evaluatedComputes()];
   const computes = all.map(({ compute }) => compute);
   const ownerOf = computeOwners({ rules: daemon.owners(), policies: daemon.policies(), computes });
   const matches = select && compileSelector(select);
-  const some = all.filter(
+  const some = await filterInTurns(
+    all,
     ({ compute }) =>
       (owner === undefined || ownerOf(compute) === owner) &&
       (!matches || matches(compute, Number.POSITIVE_INFINITY) === 'yes'),

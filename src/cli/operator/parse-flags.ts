@@ -1,7 +1,7 @@
 /** Sizes, durations and selectors as policies write them. */
 import { InvalidArgumentError } from 'commander';
 import type { Size as DomainSize } from '../../domain/compute/compute.ts';
-import type { Selector as DomainSelector } from '../../domain/policy/policy-base.ts';
+import { type BoundedSelector, boundedSelector } from '../../domain/policy/bounded-selector.ts';
 import { Selector } from '../../policy/schema/policy-base.ts';
 import { parseDurationMs, Size, SuspendAfter } from '../../policy/schema/scalars.ts';
 import { toSelector } from '../../policy/to-domain.ts';
@@ -38,7 +38,7 @@ export function gather(text: string, before: readonly string[] = []): string[] {
 }
 
 /** `projects=web-*,!web-legacy`, several of them: all must match, as in a policy. */
-export function selectorOf(texts: readonly string[]): DomainSelector {
+export function selectorOf(texts: readonly string[]): BoundedSelector {
   const keys = texts.map((text) => {
     const [key = '', list] = text.split(/=(.*)/s, 2);
     if (list === undefined || !KEYS.some((known) => known === key)) {
@@ -47,8 +47,10 @@ export function selectorOf(texts: readonly string[]): DomainSelector {
     return [key, key === 'share' ? list : list.split(',').map((glob) => glob.trim())];
   });
   const selector = Selector.safeParse({ ...Object.fromEntries(keys), min_age: '0s' });
-  if (selector.success) return toSelector(selector.data);
-  throw new UserError(`--select: ${selector.error.issues[0]?.message}`);
+  if (!selector.success) throw new UserError(`--select: ${selector.error.issues[0]?.message}`);
+  const outcome = boundedSelector(toSelector(selector.data));
+  if (outcome.ok) return outcome.value;
+  throw new UserError(`--select: ${outcome.problem}`);
 }
 
 function parsed<T>(

@@ -1,5 +1,5 @@
 import type { Compute } from '../compute/compute.ts';
-import type { Selector } from '../policy/policy-base.ts';
+import type { BoundedSelector } from '../policy/bounded-selector.ts';
 import { compileSelector } from '../policy/select.ts';
 
 /** A stop of every write, set by a person for a while. Those of policies are `kind: freeze`. */
@@ -12,7 +12,7 @@ export interface Freeze {
   createdAtMs: number;
   /** It no longer counts from this instant on. */
   expiresAtMs: number;
-  select: Selector | 'all';
+  select: BoundedSelector | 'all';
   /** Raises are written all the same. */
   allowRaise: boolean;
 }
@@ -28,7 +28,7 @@ export function freezesAt(freezes: readonly Freeze[], compute: Compute, instantM
 type Test = (compute: Compute) => boolean;
 
 /** Each freeze is asked of every compute at every judgement, so it is made ready once. */
-const ready = new WeakMap<Selector, Test>();
+const ready = new WeakMap<BoundedSelector, Test>();
 
 /** Whether what is selected to be frozen may be a compute. */
 export function mayConcern(select: Freeze['select']): Test {
@@ -38,7 +38,7 @@ export function mayConcern(select: Freeze['select']): Test {
   return test;
 }
 
-function testOf(select: Selector): Test {
+function testOf(select: BoundedSelector): Test {
   const matches = compileSelector(select);
   return (compute) => matches(compute, Number.POSITIVE_INFINITY) !== 'no';
 }

@@ -92,8 +92,8 @@ export function partOf(id: string): number {
 }
 
 function compileGlobs(globs: readonly string[]): (names: Names) => Selection {
-  const includes = globs.filter((glob) => !glob.startsWith('!')).map(compileGlob);
-  const excludes = globs.filter((glob) => glob.startsWith('!')).map((glob) => compileGlob(glob.slice(1)));
+  const includes = compileTests(globs.filter((glob) => !glob.startsWith('!')));
+  const excludes = compileTests(globs.filter((glob) => glob.startsWith('!')).map((glob) => glob.slice(1)));
   const anyMatches = (tests: readonly TextTest[], { known: names, isPartial }: Names): Selection => {
     if (tests.some((test) => names.some((name) => test(name)))) return 'yes';
     return isPartial && tests.length > 0 ? 'unknown' : 'no';
@@ -101,9 +101,18 @@ function compileGlobs(globs: readonly string[]): (names: Names) => Selection {
   return (names) => all([anyMatches(includes, names), not(anyMatches(excludes, names))]);
 }
 
+/** Globs without wildcards are one look-up, however many they are. */
+function compileTests(globs: readonly string[]): TextTest[] {
+  const plain = new Set(globs.filter((glob) => !WILDCARD.test(glob)));
+  const tests = globs.filter((glob) => WILDCARD.test(glob)).map(compileGlob);
+  return plain.size > 0 ? [(text) => plain.has(text), ...tests] : tests;
+}
+
+const WILDCARD = /[*?]/;
+
 /** `*` is any text, also none, also with slashes; `?` is one character; everything else is itself. */
 export function compileGlob(glob: string): TextTest {
-  if (!/[*?]/.test(glob)) return (text) => text === glob;
+  if (!WILDCARD.test(glob)) return (text) => text === glob;
   if (!glob.includes('?')) return compileStars(glob);
   // Most names fail by their beginning already: no name is taken apart for those.
   const [head = ''] = glob.split(/[*?]/, 1);

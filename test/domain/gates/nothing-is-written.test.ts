@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Freeze } from '../../../src/domain/overrides/freezes.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
+import { bounded } from '../../support/bounded.ts';
 import {
   aCompute,
   aFreeze,
@@ -119,17 +120,17 @@ describe('a freeze', () => {
     );
     // Whoever set it may have a clock that is ahead.
     expect(planWith([raising], { freezes: [byAnn({ createdAtMs: NOON + 1 })] }).heldBy).toEqual(['frozen']);
-    const byRole = byAnn({ select: { branchRoles: ['protected'], minAgeMs: 0 } });
+    const byRole = byAnn({ select: bounded({ branchRoles: ['protected'] }) });
     expect(planWith([raising], { freezes: [byRole] }).heldBy).toEqual(['frozen']);
     const main = aCompute({ state: 'idle', branchName: 'main', branchRoles: ['default'] });
-    const named = (branches: string[]) => [byAnn({ select: { branches, minAgeMs: 0 } })];
+    const named = (branches: string[]) => [byAnn({ select: bounded({ branches }) })];
     expect(planWith([raising], { compute: main, freezes: named(['main']) }).heldBy).toEqual(['frozen']);
     expect(planWith([raising], { compute: main, freezes: named(['dev']) }).verdict).toBe('act');
     expect(planWith([raising], { compute: main, freezes: [byRole] }).verdict).toBe('act');
     expect(planWith([raising], { freezes: [byAnn({ expiresAtMs: NOON })] }).verdict).toBe('act');
     expect(planWith([raising], { freezes: [byAnn({ allowRaise: true })] }).verdict).toBe('act');
     expect(planWith([lowering], { freezes: [byAnn({ allowRaise: true })] }).heldBy).toEqual(['frozen']);
-    const select = (projects: string[]) => ({ select: { projects, minAgeMs: 999_999_999 } });
+    const select = (projects: string[]) => ({ select: bounded({ projects, minAgeMs: 999_999_999 }) });
     expect(planWith([raising], { freezes: [byAnn(select(['web-*']))] }).heldBy).toEqual(['frozen']);
     expect(planWith([raising], { freezes: [byAnn(select(['dev-*']))] }).verdict).toBe('act');
   });

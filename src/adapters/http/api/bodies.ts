@@ -1,11 +1,12 @@
 /** What may be told over HTTP. Unknown keys are refused: a word that is not understood must not be dropped. */
 import { z } from 'zod';
 import { parseJson } from '../../../common/result.ts';
+import { type BoundedSelector, boundedSelector, SELECTOR_LIMITS } from '../../../domain/policy/bounded-selector.ts';
+import type { Selector as AnySelector } from '../../../domain/policy/policy-base.ts';
 import { FINDING_KINDS } from '../../../domain/recommend/finding.ts';
 import { LONGEST_OVERRIDE_SECONDS, MOST_CHARACTERS, MOST_PER_PAGE } from '../../../ports/operator.ts';
 import { FLEET_GROUPS, FLEET_ORDERS } from '../../../ports/status-page.ts';
 
-const MOST_GLOBS = 1000;
 const MOST_COMPUTES = 1000;
 
 const text = (most: number) => z.string().min(1, 'must not be empty').max(most, `must be at most ${most} characters`);
@@ -31,10 +32,10 @@ const globs = z
     z
       .string()
       .regex(/^!?[^!\s]/, 'expected a glob such as "web-*"')
-      .max(256),
+      .meta({ maxLength: SELECTOR_LIMITS.characters }),
   )
   .min(1)
-  .max(MOST_GLOBS)
+  .meta({ maxItems: SELECTOR_LIMITS.globs })
   .refine((list) => list.some((glob) => !glob.startsWith('!')), { error: 'only excludes, so it selects nothing' })
   .exactOptional();
 
@@ -62,9 +63,19 @@ const Selector = z
     error: 'selects nothing in particular; for everything send "all"',
   });
 
+/** Within the limits; checked apart from the form, so that the answer names the limit. */
+function withinLimits(selector: AnySelector, context: z.RefinementCtx): BoundedSelector {
+  const outcome = boundedSelector(selector);
+  if (outcome.ok) return outcome.value;
+  context.addIssue({ code: 'custom', message: outcome.problem });
+  return z.NEVER;
+}
+
 export const FreezeBody = z.strictObject({
   ...Common,
-  select: z.union([z.literal('all'), Selector]),
+  select: z
+    .union([z.literal('all'), Selector])
+    .transform((select, context) => (select === 'all' ? select : withinLimits(select, context))),
   allow_raise: z.boolean().default(false),
 });
 
@@ -120,6 +131,7 @@ export const StatusQuery = z.strictObject({
     .max(10_000)
     .transform((text) => parseJson(text))
     .pipe(Selector)
+    .transform(withinLimits)
     .optional(),
 });
 export const DecisionsQuery = z.strictObject({ compute: computePlace.optional(), limit: limit(100) });
