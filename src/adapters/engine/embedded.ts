@@ -1,9 +1,9 @@
 import type { PGlite } from '@electric-sql/pglite';
 import type { PgPool } from 'bullmq';
-import { MOST_AHEAD_MS } from '../../domain/overrides/instants-ahead.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { createGuard, createStateChanges } from './engine-state.ts';
 import { lockFolder } from './folder-lock.ts';
+import { bringJobsNear, keepJobsNear, releaseLocksAhead } from './jobs-ahead.ts';
 import { type OpenedEngine, refused } from './opened-engine.ts';
 import { closeToOthers, prepareFolder } from './prepare-folder.ts';
 
@@ -59,7 +59,9 @@ async function openIn(realPath: string, { folder, schema, log }: EmbeddedOptions
     pool = made;
     await prepareSchema({ pool: made, schema });
     await made.query(`SET search_path TO "${schema}"`);
+    await releaseLocksAhead(made);
     await bringJobsNear(made);
+    const stopKeepingNear = keepJobsNear({ pool: made, log });
     const stopWatching = watchPool({
       pool: made,
       onChange: (error) => changes.report(stateAfter(error, folder)),
@@ -70,6 +72,7 @@ async function openIn(realPath: string, { folder, schema, log }: EmbeddedOptions
       changes.end();
       stopWatching();
       stopMaintenance();
+      stopKeepingNear();
       await made.end();
       await opened.close();
       await lock.release();
@@ -99,33 +102,4 @@ function once(run: () => Promise<void>): () => Promise<void> {
     running ??= run();
     return running;
   };
-}
-
-/**
- * What a clock that was ahead has left in the queue, on an engine that nobody else uses: locks of jobs that a killed daemon had, triggers
- * that come again by themselves, and schedules. They count from now on: else their jobs, and all that are deduplicated against
- * them, would wait for an instant that is years away. Boundaries are meant to lie ahead, and are found again.
- */
-async function bringJobsNear(pool: PgPool, nowMs = Date.now()): Promise<void> {
-  const latestMs = nowMs + MOST_AHEAD_MS;
-  await pool.query(`UPDATE job SET locked_until_ms = $1 WHERE state = 'active' AND locked_until_ms > $2`, [
-    nowMs,
-    latestMs,
-  ]);
-  await pool.query(
-    `UPDATE job SET process_at_ms = $1 FROM scheduler s
-      WHERE job.state = 'delayed' AND job.queue = s.queue AND job.scheduler_id = s.scheduler_id
-        AND job.process_at_ms > $2::bigint + coalesce(s.every_ms, 0)`,
-    [nowMs, latestMs],
-  );
-  await pool.query('UPDATE scheduler SET next_run_ms = $1 WHERE next_run_ms > $2::bigint + coalesce(every_ms, 0)', [
-    nowMs,
-    latestMs,
-  ]);
-  await pool.query(
-    `UPDATE job SET process_at_ms = $1 WHERE state = 'delayed' AND queue = 'operations' AND process_at_ms > $2`,
-    [nowMs, latestMs],
-  );
-  // Jobs of a killed daemon are looked for again so long after this instant.
-  await pool.query(`DELETE FROM meta WHERE field = 'stalled-check'`);
 }

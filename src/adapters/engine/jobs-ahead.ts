@@ -1,0 +1,69 @@
+import type { PgPool } from 'bullmq';
+import { MOST_AHEAD_MS } from '../../domain/overrides/instants-ahead.ts';
+import type { Log } from '../../ports/telemetry.ts';
+
+/** How often the clock is compared with monotonic time, in milliseconds. */
+const CHECK_EVERY_MS = 1_000;
+
+/** Jobs of a killed daemon whose locks end in the future are free now. Only for a queue that nobody works on yet. */
+export async function releaseLocksAhead(pool: PgPool, nowMs = Date.now()): Promise<void> {
+  await pool.query(`UPDATE job SET locked_until_ms = $1 WHERE state = 'active' AND locked_until_ms > $2`, [
+    nowMs,
+    nowMs + MOST_AHEAD_MS,
+  ]);
+}
+
+/**
+ * Corrects what a clock that was ahead has left in a queue that no other process uses: schedules, and triggers that repeat, are due now.
+ * Otherwise they, and all that is deduplicated against them, would wait for an instant that may be years away. Boundaries are meant to
+ * lie ahead, and are found again.
+ */
+export async function bringJobsNear(pool: PgPool, nowMs = Date.now()): Promise<void> {
+  const latestMs = nowMs + MOST_AHEAD_MS;
+  await pool.query(
+    `UPDATE job SET process_at_ms = $1 FROM scheduler s
+      WHERE job.state = 'delayed' AND job.queue = s.queue AND job.scheduler_id = s.scheduler_id
+        AND job.process_at_ms > $2::bigint + coalesce(s.every_ms, 0)`,
+    [nowMs, latestMs],
+  );
+  await pool.query('UPDATE scheduler SET next_run_ms = $1 WHERE next_run_ms > $2::bigint + coalesce(every_ms, 0)', [
+    nowMs,
+    latestMs,
+  ]);
+  await pool.query(
+    `UPDATE job SET process_at_ms = $1 WHERE state = 'delayed' AND queue = 'operations' AND process_at_ms > $2`,
+    [nowMs, latestMs],
+  );
+  // Jobs of a killed daemon are looked for again so long after this instant.
+  await pool.query(`DELETE FROM meta WHERE field = 'stalled-check'`);
+}
+
+/**
+ * Corrects the jobs again each time the clock is set back, until the returned function is called. Locks of running jobs are left: their
+ * workers renew them by the new time.
+ */
+export function keepJobsNear({ pool, log }: { pool: PgPool; log: Log }): () => void {
+  // Machine's time less monotonic time: only setting the clock changes it by much.
+  const leadMs = () => Date.now() - performance.now();
+  let highestMs = leadMs();
+  let isCorrecting = false;
+
+  async function check(): Promise<void> {
+    const currentMs = leadMs();
+    highestMs = Math.max(highestMs, currentMs);
+    if (isCorrecting || highestMs - currentMs <= MOST_AHEAD_MS) return;
+    isCorrecting = true;
+    try {
+      await bringJobsNear(pool);
+      highestMs = currentMs;
+    } catch (error) {
+      log.warn({ err: error }, 'the jobs of the embedded queue could not be set to the new time: tried again');
+    } finally {
+      isCorrecting = false;
+    }
+  }
+
+  const timer = setInterval(() => void check(), CHECK_EVERY_MS);
+  timer.unref();
+  return () => clearInterval(timer);
+}
