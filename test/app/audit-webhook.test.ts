@@ -189,6 +189,25 @@ describe('the audit at a webhook', () => {
     expect([got.length, world.failures]).toEqual([1, []]);
   });
 
+  it('is complete, and sent once, after a clock that was far ahead is right again', async () => {
+    const { world, start, append, ids } = await exporting();
+    world.nowMs = NOON + 400 * 24 * HOUR_MS;
+    const wrong = start();
+    await wrong.round();
+    await append('of-the-future');
+    await wrong.round();
+    world.nowMs = NOON;
+    const right = start();
+    await append('first', 'second');
+    await right.round();
+    await start().round();
+    expect(ids()).toEqual(['of-the-future', 'first', 'second']);
+    await append('while-stopped');
+    world.nowMs += 5 * 24 * HOUR_MS;
+    await start().round();
+    expect(ids().at(-1)).toBe('while-stopped');
+  });
+
   it('remembers what it has sent of two days', async () => {
     const { world, store, start, append } = await exporting();
     const daemon = start();

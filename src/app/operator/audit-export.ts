@@ -44,7 +44,7 @@ export function startAuditExport(deps: AuditExportDeps, { to, task }: AuditCopyi
     const nowMs = clock.now();
     // Changes at a boundary come first.
     if (isAtBoundary(fleet, nowMs)) return;
-    const { written, untilMs } = known ?? (await knownOf(to));
+    const { written, untilMs } = known ?? (await knownOf(to, nowMs));
     // Until all is written: of what fails a part may have been.
     known = undefined;
     const agoMs = round % LATE_EVERY_ROUNDS === 0 ? LATE_MS : SOON_MS;
@@ -85,11 +85,12 @@ export function startAuditExport(deps: AuditExportDeps, { to, task }: AuditCopyi
   };
 }
 
-/** Of a copy that is empty: as if all had been copied by now. */
-async function knownOf(to: AuditCopy): Promise<{ written: Map<string, number>; untilMs: number }> {
+/** Of a copy that is empty, or has lines of the future only: as if all had been copied by now. */
+async function knownOf(to: AuditCopy, nowMs: number): Promise<{ written: Map<string, number>; untilMs: number }> {
   const written = await to.written();
-  let untilMs = written.size === 0 ? Number.POSITIVE_INFINITY : 0;
-  for (const atMs of written.values()) untilMs = Math.max(untilMs, atMs);
+  // A line of a clock that was ahead does not say that all before it were copied.
+  const past = [...written.values()].filter((atMs) => atMs <= nowMs);
+  const untilMs = past.length === 0 ? Number.POSITIVE_INFINITY : past.reduce((last, atMs) => Math.max(last, atMs), 0);
   return { written, untilMs };
 }
 

@@ -53,7 +53,7 @@ export function createAuditWebhook(deps: AuditWebhookDeps, receiver: Receiver): 
       if (sent.length > 0) return new Map(sent);
       // A webhook that is down from its first hour on gets what is stored from here on, however long that takes.
       const begun = { id: BEGUN, atMs: clock.now() };
-      await note(store, [begun]);
+      await note({ store, clock }, [begun]);
       return new Map([[begun.id, begun.atMs]]);
     },
     async append(lines, stopped) {
@@ -61,16 +61,19 @@ export function createAuditWebhook(deps: AuditWebhookDeps, receiver: Receiver): 
       const sendAll = async () => {
         for (const line of lines) {
           if (!(await send(line, stopped))) return false;
-          if (sent.push(line) >= NOTE_AFTER) await note(store, sent.splice(0));
+          if (sent.push(line) >= NOTE_AFTER) await note({ store, clock }, sent.splice(0));
         }
         return true;
       };
-      return thenCleanUp(sendAll, () => note(store, sent));
+      return thenCleanUp(sendAll, () => note({ store, clock }, sent));
     },
   };
 }
 
-async function note(store: AuditWebhookDeps['store'], lines: readonly Sent[]): Promise<void> {
+async function note(
+  { store, clock }: Pick<AuditWebhookDeps, 'store' | 'clock'>,
+  lines: readonly Sent[],
+): Promise<void> {
   for (const hour of new Set(lines.map(hourOf))) {
     const more = lines.filter((line) => hourOf(line) === hour).map(({ id, atMs }) => [id, atMs] as const);
     let isNoted = false;
@@ -80,13 +83,15 @@ async function note(store: AuditWebhookDeps['store'], lines: readonly Sent[]): P
       isNew = known.value === undefined;
       isNoted = await known.replace([...(known.value ?? []), ...more]);
     }
-    if (isNew) await forgetOld(store);
+    if (isNew) await forgetOld(store, clock.now());
   }
 }
 
-async function forgetOld(store: AuditWebhookDeps['store']): Promise<void> {
+/** Lines of the future, of a clock that was ahead, don't make others old. */
+async function forgetOld(store: AuditWebhookDeps['store'], nowMs: number): Promise<void> {
   const hours = [...(await SENT.all(store)).keys()];
-  const oldest = Math.max(...hours.map(Number)) - REMEMBERED_HOURS;
+  const newest = Math.min(Math.max(...hours.map(Number)), Math.floor(nowMs / HOUR_MS));
+  const oldest = newest - REMEMBERED_HOURS;
   const old = hours.filter((hour) => Number(hour) < oldest);
   await SENT.delete(store, old);
 }
