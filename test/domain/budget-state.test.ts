@@ -46,6 +46,20 @@ describe('steps by what is projected', () => {
     expect(told(advance(undefined, much(day(8, '05:00')), berlin))).toHaveLength(2);
   });
 
+  it('are decided anew after a clock that was far ahead is right', () => {
+    const { state } = advance(undefined, factsAt(day(8), 4));
+    const monthMs = TO - FROM;
+    const ofFuture = {
+      ...state,
+      fromMs: FROM + 12 * monthMs,
+      toMs: TO + 12 * monthMs,
+      decidedAtMs: day(8) + 12 * monthMs,
+    };
+    expect(told(advance(ofFuture, factsAt(day(9), 4)))).toEqual(['reached 0.8 projected', 'begun 0.9 projected']);
+    const sameMonth = { ...state, decidedAtMs: day(20), notified: [], spans: [] };
+    expect(told(advance(sameMonth, factsAt(day(9), 4)))).toEqual(['reached 0.8 projected', 'begun 0.9 projected']);
+  });
+
   it('are notified by the middle, begin by the lower end, and end by the upper end 5 points below', () => {
     const noisy = (nowMs: number, perDay: number) => {
       const facts = factsAt(nowMs, perDay);

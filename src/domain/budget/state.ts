@@ -61,11 +61,13 @@ const ENDING_MS = 6 * HOUR_MS;
 
 /** The state of a budget with what is known by now, and what has happened to its steps. Missing data begin no step and end none. */
 export function advanceBudget(
-  before: BudgetState | undefined,
+  stored: BudgetState | undefined,
   { policy, account, terms }: { policy: string; account: string; terms: BudgetTerms },
   facts: BudgetFacts,
 ): { state: BudgetState; events: StepEvent[] } {
   const { nowMs, month, spent = null, unknownHours, knownUntilMs } = facts;
+  // A month that has not begun was decided by a clock that was ahead.
+  const before = stored && stored.fromMs <= nowMs ? stored : undefined;
   const kept = keptUntilNow(before, terms, facts);
   const isOther = before !== undefined && !sameMonth(before.month, terms.month);
   const projections = projectionsOf(facts, kept.spans);
@@ -157,7 +159,7 @@ function keptUntilNow(
     return steps.some((step) => step.limits && sameStep(step, span)) ? month.toMs : nowMs;
   };
   return {
-    decidedAtMs: before.decidedAtMs,
+    decidedAtMs: before.decidedAtMs > nowMs ? 0 : before.decidedAtMs,
     notified: isNew ? [] : before.notified,
     released: isNew ? [] : before.released,
     spans: before.spans
