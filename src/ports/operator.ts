@@ -114,6 +114,8 @@ export interface Caller {
   /** Such as `ann`, or `ann@laptop` of a command line. */
   who: string;
   verified?: true;
+  /** The teams to whose scope the token limits holds; absent where it does not. */
+  teams?: readonly string[];
   /** The same for all that one command does. */
   requestId: string;
 }

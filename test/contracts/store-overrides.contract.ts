@@ -20,6 +20,7 @@ const HOLD: Required<Hold> = {
   size: { minCu: 4, maxCu: 8 },
   suspendTimeoutSeconds: -1,
   freeze: true,
+  teams: ['team-web'],
 };
 const FREEZE: Freeze = {
   id: 'f-1',

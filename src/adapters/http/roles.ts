@@ -36,12 +36,20 @@ export async function whyForbidden(
 }
 
 /** Who commands something, for the audit. A person's own word counts where the token names nobody. */
-export function callerOf({ name }: TokenHolder, context: Context, owner = ''): Caller {
+export function callerOf({ name, grants }: TokenHolder, context: Context, owner = ''): Caller {
   const requestId = String(context.get('requestId'));
-  if (name !== undefined) return { who: name, verified: true, requestId };
+  const teams = teamsOfHolder(grants);
+  if (name !== undefined) return { who: name, verified: true, requestId, ...(teams && { teams }) };
   const from = context.req.header('from') ?? '';
   const isUsable = from.length <= MOST_CHARACTERS.owner && isShowable(from);
-  return { who: isUsable ? from : owner, requestId };
+  return { who: isUsable ? from : owner, requestId, ...(teams && { teams }) };
+}
+
+/** Undefined for one that may hold any compute. */
+function teamsOfHolder(grants: TokenHolder['grants']): string[] | undefined {
+  const own = grants?.filter(({ role }) => role === 'operate') ?? [];
+  const teams = own.flatMap(({ team }) => team ?? []);
+  return teams.length > 0 && teams.length === own.length ? [...new Set(teams)] : undefined;
 }
 
 /** Leaves in log and audit who tried what. */

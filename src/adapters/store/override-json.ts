@@ -21,6 +21,7 @@ export const StoredHold = z.looseObject({
   size: z.looseObject({ minCu: z.number(), maxCu: z.number() }).exactOptional(),
   suspendTimeoutSeconds: z.number().exactOptional(),
   freeze: z.literal(true).exactOptional(),
+  teams: z.array(z.string()).exactOptional(),
 }) satisfies z.ZodType<Hold>;
 
 const Names = z.array(z.string()).exactOptional();

@@ -11,6 +11,9 @@ import { limitOfNew, limitsOf } from './hold-limits.ts';
 import { inFlight } from './in-flight.ts';
 import { auditOf, fail, type OperatorParts } from './parts.ts';
 
+/** So many of the holds of a store one team may have: the rest stays for others. */
+const MOST_HOLDS_OF_TEAM = 1000;
+
 /** Sets a hold, and has its project looked at. */
 export async function setHold(parts: OperatorParts, request: HoldRequest): Promise<OperatorResult<HoldDocument>> {
   const problem = holdProblem(request);
@@ -18,7 +21,11 @@ export async function setHold(parts: OperatorParts, request: HoldRequest): Promi
   const found = await findCompute(parts, request.compute);
   if (!found.ok) return found;
   const place = found.value;
-  const hold = newHold(request, place, await parts.now());
+  const teams = parts.caller?.teams;
+  const nowMs = await parts.now();
+  const overQuota = teams && quotaProblem(await parts.store.holds(nowMs), teams);
+  if (overQuota !== undefined) return fail('full', overQuota);
+  const hold: Hold = { ...newHold(request, place, nowMs), ...(teams && { teams }) };
   const { owner, createdAtMs: atMs } = hold;
   const command = { kind: 'hold', code: 'hold', message: describeHold(hold), owner, atMs, ...place } as const;
   const put = await parts.store.putHold(hold, { audit: await auditOf(parts, command) });
@@ -27,6 +34,12 @@ export async function setHold(parts: OperatorParts, request: HoldRequest): Promi
   const { projectId } = place;
   const in_flight = await inFlight(parts, { projectId, concerns: (id) => id === place.computeId });
   return { ok: true, value: { ...holdDocument(hold, await limitOfNew(parts, hold)), in_flight } };
+}
+
+/** Two daemons that are asked at the same instant may each take the last one. */
+function quotaProblem(holds: readonly Hold[], teams: readonly string[]): string | undefined {
+  const full = teams.find((team) => holds.filter((hold) => hold.teams?.includes(team)).length >= MOST_HOLDS_OF_TEAM);
+  return full && `team ${full} has ${MOST_HOLDS_OF_TEAM} holds, the most that a team may have: release some`;
 }
 
 /** Active ones, by compute and then by age. */

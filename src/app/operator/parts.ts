@@ -66,7 +66,8 @@ export interface Command {
 export async function auditOf(parts: OperatorParts, command: Command): Promise<HistoryEntry> {
   const { store, daemon, caller } = parts;
   const { kind, code, message, owner, atMs, projectId = '', computeId = '' } = command;
-  const { who, ...more } = caller ?? { who: owner };
+  const { teams: _quota, ...known } = caller ?? {};
+  const { who = owner, ...more }: Partial<Caller> = known;
   const isOwn = who === owner || who.startsWith(`${owner}@`);
   const computeOwner = ownerOf(parts, computeId);
   const revision = daemon?.revision();

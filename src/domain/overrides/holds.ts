@@ -17,6 +17,8 @@ export interface Hold {
   suspendTimeoutSeconds?: number;
   /** Nothing is written to the compute. */
   freeze?: true;
+  /** Of whose quota it is: the teams to which the token of its owner is limited; absent for a token that is not. */
+  teams?: readonly string[];
 }
 
 /** The holds of one compute that count at an instant, newest first: the newest that names a field decides it. */
