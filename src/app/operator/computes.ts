@@ -3,7 +3,7 @@ import type { ComputeDocument } from '../../ports/documents.ts';
 import type { OperatorResult, Page, PageQuery } from '../../ports/operator.ts';
 import { frozenBy, statusOf } from '../evaluate/compute-status.ts';
 import { computeDocument, pageOf } from './documents.ts';
-
+import { mapInTurns } from './in-turns.ts';
 import { fail, type OperatorParts } from './parts.ts';
 
 /** Every compute as the daemon has last evaluated it. */
@@ -17,7 +17,7 @@ export async function listComputes(
   const isFrozen = frozenBy(await store.freezes(nowMs), nowMs);
   const byPlace = ({ compute }: EvaluatedCompute) => `${compute.projectId}/${compute.computeId}`;
   const { items, next } = pageOf([...daemon.fleet.evaluatedComputes()], byPlace, query);
-  const documents = items.map((evaluatedCompute) =>
+  const documents = await mapInTurns(items, (evaluatedCompute) =>
     computeDocument(evaluatedCompute, statusOf(daemon, evaluatedCompute, isFrozen)),
   );
   return { ok: true, value: { items: documents, next } };

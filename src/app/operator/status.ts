@@ -14,7 +14,7 @@ import { readSummary, summaryOfOwner } from '../usage/cost-summary.ts';
 import { readReports } from './daemon-reports.ts';
 import { countWaiting, freezeDocument, holdDocument, MOST_SHOWN, operationsOf, unmetOf } from './documents.ts';
 import { limitsOf } from './hold-limits.ts';
-import { filterInTurns } from './in-turns.ts';
+import { filterInTurns, mapInTurns } from './in-turns.ts';
 import { type DaemonParts, fail, type OperatorParts } from './parts.ts';
 
 /** How things stand, at a glance: of the daemon where there is one, else of what is stored. */
@@ -76,7 +76,7 @@ async function ofDaemon(
     set_hash: set.hash,
     revision: daemon.revision() ?? null,
     policies: set.policies.map(({ name, kind, mode, owner = null }) => ({ name, kind, mode, owner })),
-    computes: countStatuses(daemon, frozenBy(freezes, nowMs)),
+    computes: await countStatuses(daemon, frozenBy(freezes, nowMs)),
     unread_projects: daemon.fleet.projectIds().filter((id) => !daemon.fleet.cachedProject(id)).length,
     waiting: countWaiting(daemon),
     unmet_headroom: unmetOf(daemon),
@@ -195,10 +195,13 @@ function manualChangesOf({ fleet }: DaemonParts): NonNullable<StatusDocument['ma
   return changed.slice(0, MOST_SHOWN);
 }
 
-function countStatuses(daemon: DaemonParts, isFrozen: ReturnType<typeof frozenBy>): Record<string, number> {
+async function countStatuses(
+  daemon: DaemonParts,
+  isFrozen: ReturnType<typeof frozenBy>,
+): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
-  for (const evaluatedCompute of daemon.fleet.evaluatedComputes()) {
-    const one = statusOf(daemon, evaluatedCompute, isFrozen);
+  const all = [...daemon.fleet.evaluatedComputes()];
+  for (const one of await mapInTurns(all, (evaluated) => statusOf(daemon, evaluated, isFrozen))) {
     counts[one] = (counts[one] ?? 0) + 1;
   }
   // The most first: the order does not depend on which compute was evaluated first.
