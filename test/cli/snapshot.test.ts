@@ -37,9 +37,10 @@ async function snapshot(flags: readonly string[], env: Record<string, string> = 
 }
 
 /** A compute as every reading of it should be, however often it went through a file. */
-function lasting<T extends { startedAtMs?: number; lastActiveAtMs?: number }>({
+function lasting<T extends { startedAtMs?: number; lastActiveAtMs?: number; updatedAtMs?: number }>({
   startedAtMs,
   lastActiveAtMs,
+  updatedAtMs,
   ...rest
 }: T) {
   return rest;

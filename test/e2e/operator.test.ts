@@ -66,11 +66,23 @@ describe('commands beside a daemon that has the embedded store for itself', () =
     expect(statSync(daemonFile).mode & 0o777).toBe(0o600);
     const { token } = JSON.parse(readFileSync(daemonFile, 'utf8'));
 
-    const hold = await json('hold', 'ep-one', '--for', '1h', '--reason', 'import', '--size', '2-4', '--owner', 'ann');
+    const { in_flight: inFlight, ...hold } = await json(
+      'hold',
+      'ep-one',
+      '--for',
+      '1h',
+      '--reason',
+      'import',
+      '--size',
+      '2-4',
+      '--owner',
+      'ann',
+    );
     await expect.poll(sizes, WAIT).toEqual([
       ['ep-one', 0.5],
       ['ep-one', 4],
     ]);
+    expect(inFlight).toEqual([]);
     expect((await json('holds')).holds).toEqual([hold]);
     expect(await json('status')).toMatchObject({
       source: 'daemon',
