@@ -82,13 +82,13 @@ export function watchFiles({ files }: { files: () => Promise<readonly string[]> 
     changes: () => changes,
     async whole(read, { waitUntilUnchanged }) {
       const before = last;
-      last = waitUntilUnchanged ? await unchanged() : await stampNow();
+      const begun = waitUntilUnchanged ? await unchanged() : await stampNow();
       const result = await read();
       const after = await stampNow();
-      const isWhole = after.text === last.text;
-      last = after;
       changes = await changesBetween(before ?? after, after);
-      return isWhole ? result : read();
+      // Only now: of a reading that throws, the changes are still to be noticed.
+      last = after;
+      return after.text === begun.text ? result : read();
     },
   };
 }

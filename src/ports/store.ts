@@ -55,8 +55,8 @@ export interface ConnectionSample {
 export interface DecidedBy {
   /** The revision of holds and freezes, as {@link OverrideStore.overrides} gave it. */
   overrides: string;
-  /** Number of the policy set; undefined where the decision is not one of a registered set (`ebb apply`). */
-  generation: number | undefined;
+  /** Number of the policy set, or `any` where the decision is not one of a registered set (`ebb apply`). */
+  generation: number | 'any';
 }
 
 /** `outdated`: a hold, a freeze or the policy set has changed since the decision, so nothing was stored. */

@@ -26,10 +26,13 @@ function group(disruption: object) {
   const computes = Array.from({ length: 10 }, (_, at) => aCompute({ computeId: `ep-${at}` }));
   const evaluatedComputes = () => computes.map((compute) => ({ compute, record: aRecord() })) as never;
   const daemon = () => createSlots({ store, clock, fleet: { evaluatedComputes } });
+  const taken = (slots: ReturnType<typeof daemon>, at: number, isUrgent = false) =>
+    slots.take(rules, `ep-${at}`, { policy: 'office-hours', disruption, ...(isUrgent && { urgent: true }) } as never);
   return {
     ...{ clock, store, daemon },
-    take: (slots: ReturnType<typeof daemon>, at: number, isUrgent = false) =>
-      slots.take(rules, `ep-${at}`, { policy: 'office-hours', disruption, ...(isUrgent && { urgent: true }) } as never),
+    take: async (slots: ReturnType<typeof daemon>, at: number, isUrgent = false) =>
+      (await taken(slots, at, isUrgent)) !== undefined,
+    taken,
   };
 }
 
@@ -44,6 +47,16 @@ describe('the restarts of a policy within a time', () => {
     expect(await take(other, 3)).toBe(false);
     expect([other.isAtMostFull('office-hours'), other.isFull('office-hours')]).toEqual([true, false]);
     expect(await take(one, 2)).toBe(true);
+  });
+
+  it('are not counted where nothing was sent after all, unless an earlier one is', async () => {
+    const { daemon, take, taken } = group(limit);
+    const slots = daemon();
+    for (const at of [0, 1]) expect(await take(slots, at)).toBe(true);
+    await slots.release('ep-0', 'office-hours');
+    // Of the first, an earlier restart counts; of the third, none does.
+    for (const at of [0, 2]) await (await taken(slots, at))?.giveBack();
+    expect([await take(slots, 3), await take(slots, 4)]).toEqual([true, false]);
   });
 
   it('make room when their time has passed, one by one', async () => {
@@ -103,7 +116,7 @@ describe('the restarts of a policy within a time', () => {
     const taken: boolean[] = [];
     for (const compute of computes) {
       const { actions } = planFor({ policies, compute, record, nowMs: clock.now() });
-      for (const action of actions) taken.push(await slots.take(rules, compute.computeId, action));
+      for (const action of actions) taken.push((await slots.take(rules, compute.computeId, action)) !== undefined);
     }
     expect(taken).toEqual([true, true, true, ...Array.from({ length: 7 }, () => false)]);
   });

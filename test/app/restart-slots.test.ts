@@ -31,7 +31,8 @@ it('a raise that connections at critical ask for takes a slot where there is non
   const store = createMemoryStore(clock);
   const slots = createSlots({ store, clock, fleet: { evaluatedComputes: () => [] } });
   const rules = currentRules(...policies).current;
-  const take = (computeId: string, connections: number) => slots.take(rules, computeId, actionAt(connections));
+  const take = async (computeId: string, connections: number) =>
+    (await slots.take(rules, computeId, actionAt(connections))) !== undefined;
   const { policy } = actionAt(0);
   for (let index = 0; index < ALLOWED; index += 1) expect(await take(`ep-${index}`, 0)).toBe(true);
   expect([await take('ep-waits', 0), slots.isFull(policy)]).toEqual([false, true]);

@@ -31,7 +31,7 @@ export function describeIntents(current: () => { store: Store; on: TestEngine })
 
   async function decide(store: Store): Promise<DecidedBy> {
     const { revision } = await store.overrides(START_MS);
-    return { overrides: revision, generation: (await store.generation())?.number };
+    return { overrides: revision, generation: (await store.generation())?.number ?? 'any' };
   }
 
   const intend = (store: Store, lease: Lease, decidedBy: DecidedBy, computeId = 'compute-a') =>
@@ -86,10 +86,19 @@ export function describeIntents(current: () => { store: Store; on: TestEngine })
       expect(await intend(store, lease, await decide(store))).toBe('stored');
     });
 
+    it('are refused where no policy set is registered, or another one, as it is by a daemon that has registered none yet', async () => {
+      const { store } = current();
+      const lease = await lock(store);
+      const decidedBy: DecidedBy = { ...(await decide(store)), generation: -1 };
+      expect(await intend(store, lease, decidedBy)).toBe('outdated');
+      await store.raiseGeneration({ setHash: 'set-a' });
+      expect(await intend(store, lease, decidedBy)).toBe('outdated');
+    });
+
     it('are not compared with the policy set where the decision is not one of a registered set', async () => {
       const { store } = current();
       const lease = await lock(store);
-      const decidedBy = { ...(await decide(store)), generation: undefined };
+      const decidedBy: DecidedBy = { ...(await decide(store)), generation: 'any' };
       await store.raiseGeneration({ setHash: 'set-b' });
       expect(await intend(store, lease, decidedBy)).toBe('stored');
     });

@@ -46,7 +46,7 @@ describe('steps by what is projected', () => {
     expect(told(advance(undefined, much(day(8, '05:00')), berlin))).toHaveLength(2);
   });
 
-  it('are decided anew after a clock that was far ahead is right', () => {
+  it('are decided again after a clock that was far ahead is right', () => {
     const { state } = advance(undefined, factsAt(day(8), 4));
     const monthMs = TO - FROM;
     const ofFuture = {

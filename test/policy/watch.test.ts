@@ -29,6 +29,17 @@ describe('files that are watched', () => {
     expect(await watch.changed()).toBe(true);
   });
 
+  it('have changed in place still after a reading that threw', async () => {
+    const folder = await folderWith({ 'a.yaml': '1' });
+    const watch = watched(folder);
+    await watch.whole(async () => {}, readOnce);
+    await writeFile(join(folder, 'a.yaml'), 'half');
+    const broken = () => Promise.reject(new Error('it is being written'));
+    await expect(watch.whole(broken, readOnce)).rejects.toThrow('it is being written');
+    await watch.whole(async () => {}, readOnce);
+    expect(watch.changes().inPlace).toEqual([join(folder, 'a.yaml')]);
+  });
+
   it('count as changed while a further change could look the same, and then no longer', async () => {
     const watch = watched(await folderWith({ 'a.yaml': '1' }));
     await watch.whole(async () => {}, readOnce);

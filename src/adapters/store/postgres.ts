@@ -111,8 +111,9 @@ function createPostgresRecords(options: {
     },
     putIntent: async (projectId, computeId, record, { name, holder, token }, { ttlMs, decidedBy }) => {
       const own = [name, holder, token, projectId, computeId, recordToJson(record), ttlMs];
-      const { overrides: revision, generation = null } = decidedBy;
-      const params = [...own, ...revisionsOf(revision), generation, generation === null ? 2 : 3];
+      const { overrides: revision, generation } = decidedBy;
+      const isAny = generation === 'any';
+      const params = [...own, ...revisionsOf(revision), isAny ? null : generation, isAny ? 2 : 3];
       const [row] = await rowsOf<{ outcome: IntentOutcome }>(STATEMENTS.putIntent, params);
       return row?.outcome ?? 'lease_lost';
     },

@@ -140,10 +140,14 @@ function createRedisRecords(options: {
       return (await run('putRecord', scriptKeys, args)) === 1;
     },
     putIntent: async (projectId, computeId, record, lease, { ttlMs, decidedBy }) => {
-      const { overrides: revision, generation = '' } = decidedBy;
+      const { overrides: revision, generation } = decidedBy;
       const own = [...proofOf(lease), projectId, computeId, recordToJson(record), Math.ceil(ttlMs)];
       const scriptKeys = [...recordKeys(lease, projectId), ...revisionKeysOf(prefix), generationKeyOf(prefix)];
-      const outcome = await run('putIntent', scriptKeys, [...own, ...revisionsOf(revision), generation]);
+      const outcome = await run('putIntent', scriptKeys, [
+        ...own,
+        ...revisionsOf(revision),
+        generation === 'any' ? '' : generation,
+      ]);
       return outcome as IntentOutcome;
     },
     pendingWrites: async (projectId) => {

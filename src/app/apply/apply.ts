@@ -18,7 +18,7 @@ import { type EvaluateDeps, evaluateCompute } from '../evaluate/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { ownersNow } from '../fleet/owner-now.ts';
 import { recordEntries } from '../notifications/notify.ts';
-import { SLOT_RETRY_MS, type Slots } from '../operations/restart-slots.ts';
+import { SLOT_RETRY_MS, type Slots, type TakenSlot } from '../operations/restart-slots.ts';
 import { type OutageDeps, reportApiError } from '../telemetry/outages.ts';
 import { type AuditDeps, auditOfWrite } from './audit.ts';
 import type { DueWrite } from './due-writes.ts';
@@ -84,7 +84,7 @@ export async function applyAction(
   const { compute, plan } = evaluatedCompute;
   const action = plan.actions[0];
   if (!action) return { goOn: true };
-  const obstacle = await obstacleTo(deps, evaluatedCompute, action);
+  const { obstacle, slot } = await obstacleTo(deps, evaluatedCompute, action);
   if (obstacle) return obstacle;
   const askedMs = deps.clock.monotonicMs();
   const requestId = randomUUID();
@@ -95,7 +95,7 @@ export async function applyAction(
   const intendedMs = deps.clock.monotonicMs();
   const deadlineMs = CALL_MS - (intendedMs - askedMs);
   if (stored !== 'stored' || deadlineMs < RECOVERY.shortestCallMs) {
-    return callOff(deps, lease, evaluatedCompute, { action, stored });
+    return callOff(deps, lease, evaluatedCompute, { slot, stored });
   }
   deps.reportEvent({ kind: 'write_started', compute, action, reasons: plan.why, origin: originOf(deps) });
   const answer = await step('sending the change', () =>
@@ -133,16 +133,16 @@ async function obstacleTo(
   deps: ApplyDeps,
   evaluatedCompute: EvaluatedCompute,
   action: Action,
-): Promise<Written | undefined> {
+): Promise<{ obstacle?: Written; slot?: TakenSlot }> {
   const permission = await deps.mayWrite();
   if (!permission.ok) {
     // A daemon that may write again reconciles everything by itself.
     deps.telemetry.metrics.increment('ebb_skipped_total', { reason: permission.reason.code });
-    return { goOn: false };
+    return { obstacle: { goOn: false } };
   }
-  if (!action.disconnects || (await deps.slots.take(deps.rules.current, evaluatedCompute.compute.computeId, action)))
-    return undefined;
-  return { goOn: true, retryAfterMs: SLOT_RETRY_MS };
+  if (!action.disconnects) return {};
+  const slot = await deps.slots.take(deps.rules.current, evaluatedCompute.compute.computeId, action);
+  return slot ? { slot } : { obstacle: { goOn: true, retryAfterMs: SLOT_RETRY_MS } };
 }
 
 /** Nothing was sent: the pending write, if it was stored, must not look like a change without an answer. */
@@ -150,10 +150,10 @@ async function callOff(
   deps: ApplyDeps,
   lease: Lease,
   { compute, record }: EvaluatedCompute,
-  { action, stored }: { action: Action; stored: IntentOutcome },
+  { slot, stored }: { slot: TakenSlot | undefined; stored: IntentOutcome },
 ): Promise<Written> {
   if (stored === 'stored') await deps.store.putRecord(compute.projectId, compute.computeId, record, lease);
-  if (action.disconnects) await deps.slots.release(compute.computeId, action.policy);
+  await slot?.giveBack();
   if (stored === 'outdated') return { goOn: false, isOutdated: true };
   return { goOn: false, retryAfterMs: RECOVERY.shortestCallMs };
 }

@@ -24,11 +24,16 @@ export interface Slots {
   /** The same for those that may be within the time of `at_most`. */
   isAtMostFull(policy: string): boolean;
   /**
-   * True if the compute may be disturbed now for this policy, over all daemons. It holds until released, or its deadline; of those that may
+   * Given if the compute may be disturbed now for this policy, over all daemons. It holds until released, or its deadline; of those that may
    * be disturbed within a time it stays one for that time. What is urgent waits for no other, but others wait for it.
    */
-  take(rules: SlotRules, computeId: string, action: Action): Promise<boolean>;
+  take(rules: SlotRules, computeId: string, action: Action): Promise<TakenSlot | undefined>;
   release(computeId: string, policy: string): Promise<void>;
+}
+
+export interface TakenSlot {
+  /** Nothing was disturbed: gives back what was taken, and not what an earlier restart holds. */
+  giveBack(): Promise<void>;
 }
 
 interface SlotDeps {
@@ -51,9 +56,7 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
 
   async function takeAtMost(limit: AtMost, request: Omit<SlotRequest, 'untilMs'>): Promise<boolean> {
     const { policy, nowMs } = request;
-    // No policy has a name with a blank.
-    const named = `${policy} at_most`;
-    const isTaken = await store.takeSlot({ ...request, policy: named, untilMs: nowMs + limit.windowMs });
+    const isTaken = await store.takeSlot({ ...request, policy: atMostName(policy), untilMs: nowMs + limit.windowMs });
     if (isTaken) atMostFullUntilMs.delete(policy);
     else atMostFullUntilMs.set(policy, nowMs + atMostRetryMs(limit));
     return isTaken;
@@ -67,19 +70,32 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
       const nowMs = clock.now();
       const { atOnce, atMost } = allowedFor(rules, [...fleet.evaluatedComputes()], action, nowMs);
       const request = { policy, computeId, nowMs };
+      const names = [policy, ...(atMost ? [atMostName(policy)] : [])];
       // What was taken for an earlier restart, which may still be under way, is not given back with this one.
-      const isHeld = atMost !== undefined && (await store.slotsInUse(policy, nowMs)).includes(computeId);
-      const isTaken = await takeAtOnce({ ...request, allowed: urgent ? UNLIMITED : atOnce }, urgent);
-      if (!isTaken || !atMost) return isTaken;
-      if (await takeAtMost(atMost.limit, { ...request, allowed: urgent ? UNLIMITED : atMost.allowed })) return true;
-      if (!isHeld) await store.releaseSlot(policy, computeId);
-      return false;
+      const inUse = await Promise.all(names.map((name) => store.slotsInUse(name, nowMs)));
+      const own = names.filter((_, index) => !inUse[index]?.includes(computeId));
+      const giveBack = async () => {
+        for (const name of own) await store.releaseSlot(name, computeId);
+        fullUntilMs.delete(policy);
+        atMostFullUntilMs.delete(policy);
+      };
+      if (!(await takeAtOnce({ ...request, allowed: urgent ? UNLIMITED : atOnce }, urgent))) return undefined;
+      const allowed = urgent ? UNLIMITED : atMost?.allowed;
+      if (!atMost || (await takeAtMost(atMost.limit, { ...request, allowed: allowed ?? UNLIMITED })))
+        return { giveBack };
+      if (own.includes(policy)) await store.releaseSlot(policy, computeId);
+      return undefined;
     },
     async release(computeId, policy) {
       await store.releaseSlot(policy, computeId);
       fullUntilMs.delete(policy);
     },
   };
+}
+
+/** Under which the slots of those are kept that may be disturbed within a time. No policy has a name with a blank. */
+function atMostName(policy: string): string {
+  return `${policy} at_most`;
 }
 
 /** How many computes a policy may disturb at once, and within a time where it has such a limit. */

@@ -159,7 +159,7 @@ async function planAgain(
   const { computes } = planFleet({ ...situation, computes: read.value.computes, records, holds, freezes, nowMs });
   const now = computes.find(({ compute }) => compute.computeId === computeId);
   // What is agreed to is one plan, whichever set the daemons have loaded.
-  return now ? { now, decidedBy: { overrides: revision, generation: undefined } } : skipped('it is gone');
+  return now ? { now, decidedBy: { overrides: revision, generation: 'any' } } : skipped('it is gone');
 }
 
 /** How things are no longer as they were planned; undefined if the planned action is what there is to do now. */

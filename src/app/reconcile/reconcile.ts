@@ -40,6 +40,9 @@ import { believable, getPermits, type Missing, missingPermits, type Permits, typ
 import type { PendingWriteDeps } from './pending-writes.ts';
 import { currentRecords, recordWanted, reportManualChanges } from './records.ts';
 
+/** No generation has this number. */
+const NO_GENERATION = -1;
+
 /** How often a project is decided under one lease where what decides changes each time before the write; then it is a new reconcile's. */
 const MOST_DECISIONS = 3;
 
@@ -201,7 +204,8 @@ async function reconcileLocked(
     if (outcome !== 'outdated') return outcome;
     records = await step('reading its records', () => deps.store.records(projectId));
   }
-  await requestReconcile(deps, projectId);
+  // What decides changes again and again: others get their turn first.
+  await wakeAt(deps, projectId, deps.clock.now() + LEASE_RETRY_MS);
   return undefined;
 }
 
@@ -214,7 +218,8 @@ async function decideAndApply(
   await step('reading holds and freezes', () => deps.overrides.refresh(deps.store, deps.clock.now()));
   const { current } = deps.rules;
   const overrides = deps.overrides.snapshot();
-  const decidedBy = { overrides: overrides.revision, generation: deps.generation() };
+  // A daemon that has registered nothing yet may write nothing by what it has decided.
+  const decidedBy = { overrides: overrides.revision, generation: deps.generation() ?? NO_GENERATION };
   const once: DecisionDeps = { ...deps, rules: { current }, overrides, decidedBy };
   const records = await step('confirming pending writes', () =>
     currentRecords(once, lease, cachedProject, stored, occasion.signal),

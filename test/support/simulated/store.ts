@@ -80,7 +80,7 @@ export function createMemoryStore(
       if (!isHeld(lease)) return 'lease_lost';
       const { overrides, generation: number } = decidedBy;
       const current = (await generations.generation())?.number;
-      if (overrides !== revision() || (number ?? current) !== current) return 'outdated';
+      if (overrides !== revision() || (number !== 'any' && number !== current)) return 'outdated';
       leases.set(lease.name, { lease, untilMs: clock.now() + ttlMs });
       recordsOf(projectId).set(computeId, structuredClone(record));
       return 'stored';
