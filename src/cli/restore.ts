@@ -16,7 +16,7 @@ Examples:
 
 This goes back to what each compute had when ebb first saw it. A daemon in enforce mode applies it like any other
 change, and gates apply: a disruptive change waits for sleep, for at most two hours. Fields that a policy sets stay
-with the policy: remove it first, or hold the compute (ebb hold). The request is valid for a day. With --from the
+with the policy: remove it first, or hold the compute (ebb hold); the request for them is dropped. The rest is valid for a day. With --from the
 values of the file replace the stored ones, also where ebb has changed nothing; ids choose some of its computes.`;
 
 type RestoreRequest = Parameters<Operator['restore']>[0];
@@ -88,9 +88,11 @@ const OUTCOMES = {
   nothing_to_do: 'is as it was, or ebb never changed it',
 } as const;
 
-function rowOf({ compute_id, baseline, outcome }: Restored): string[] {
+function rowOf({ compute_id, baseline, outcome, policies_decide = [] }: Restored): string[] {
   const { min_cu, max_cu, suspend_timeout_seconds: timeout } = baseline;
   const size = min_cu === null || max_cu === null ? [] : [sizeText({ min_cu, max_cu })];
   const suspendAfter = timeout === null ? [] : [`suspend_after ${formatSuspendTimeout(timeout)}`];
-  return [compute_id, [...size, ...suspendAfter].join(', '), OUTCOMES[outcome]];
+  const left = policies_decide.map((group) => (group === 'size' ? 'size' : 'suspend_after')).join(', ');
+  const shown = left === '' ? OUTCOMES[outcome] : `goes back, but policies decide ${left}`;
+  return [compute_id, [...size, ...suspendAfter].join(', '), shown];
 }

@@ -279,6 +279,8 @@ export interface RestoreDocument {
      * hold; `nothing_to_do`: ebb never changed it, or it is back already.
      */
     outcome: 'requested' | 'policies_decide' | 'nothing_to_do';
+    /** Of one that goes back: what does not, because policies decide it. */
+    policies_decide?: ('size' | 'suspend_timeout')[];
   })[];
 }
 

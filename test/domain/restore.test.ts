@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
-import { forgetRestored, withRestore } from '../../src/domain/overrides/restore.ts';
+import { forgetRestored, withoutDecided, withRestore } from '../../src/domain/overrides/restore.ts';
 import { releaseRecord, stoppedGroups } from '../../src/domain/records/fights.ts';
 import { aCompute, aRecord, aSchedule, at, compiled, planFor } from '../support/builders.ts';
 
@@ -33,6 +33,19 @@ describe('a restore', () => {
       projectBusy: false,
     });
     expect(decision.desired).toEqual({ size: { minCu: 1, maxCu: 1 }, suspendTimeoutSeconds: 300 });
+  });
+
+  it('is dropped as far as policies decide, and does not come back when they no longer do', () => {
+    const policies = compiled(aSchedule({ otherwise: { size: { minCu: 1, maxCu: 1 } } }));
+    const about = { compute, nowMs: NOW, mode: 'enforce' as const, projectBusy: false };
+    const left = withoutDecided(wanted, evaluate({ ...about, policies, record: wanted }).decision);
+    expect(left.restore).toEqual({ ...wanted.restore, fields: ['suspend_timeout'] });
+    const later = evaluate({ ...about, policies: elsewhere, record: left });
+    expect(later.decision.desired).toEqual({ size: null, suspendTimeoutSeconds: 300 });
+    expect(withoutDecided(left, later.decision)).toBe(left);
+    expect(forgetRestored(left, aCompute({ ...changed, suspendTimeoutSeconds: 300 }), NOW + 1)).toEqual(record);
+    const both = compiled(aSchedule({ otherwise: { size: { minCu: 1, maxCu: 1 }, suspendTimeoutSeconds: 600 } }));
+    expect(withoutDecided(wanted, evaluate({ ...about, policies: both, record: wanted }).decision)).toEqual(record);
   });
 
   it('waits for sleep, two hours from the asking, unless it is to be now', () => {

@@ -64,6 +64,7 @@ const Restore = z.looseObject({
   askedAtMs: z.number(),
   expiresAtMs: z.number(),
   now: z.literal(true).exactOptional(),
+  fields: z.array(z.enum(['size', 'suspend_timeout'])).exactOptional(),
 });
 const Sums = z.tuple([z.number(), z.number()]);
 const Kept = z.looseObject({

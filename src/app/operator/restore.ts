@@ -1,4 +1,4 @@
-import { hasSettings } from '../../domain/compute/compute.ts';
+import { FIELD_GROUPS, type FieldGroup, hasSettings } from '../../domain/compute/compute.ts';
 import { withRestore } from '../../domain/overrides/restore.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { RestoreDocument } from '../../ports/documents.ts';
@@ -71,8 +71,11 @@ async function restoreProject(parts: OperatorParts, request: ProjectRequest): Pr
     const record = withBaseline(stored, brought.get(computeId));
     const outcome = outcomeOf(parts, computeId, { stored, record });
     const names = { project_id: projectId, compute_id: computeId };
-    restored.push({ ...names, baseline: settingsDocument(record.baseline), outcome });
-    return outcome === 'requested' ? withRestore(record, { owner, nowMs, now }) : record;
+    const decided = outcome === 'requested' ? decidedByPolicies(parts, computeId) : [];
+    const partly = decided.length > 0 ? { policies_decide: decided } : {};
+    restored.push({ ...names, baseline: settingsDocument(record.baseline), outcome, ...partly });
+    if (outcome !== 'requested') return record;
+    return withRestore(record, { owner, nowMs, now, fields: FIELD_GROUPS.filter((group) => !decided.includes(group)) });
   });
   if (!changed.ok) return undefined;
   if (changed.changed.length > 0) await parts.requestReconciles([projectId]);
@@ -87,16 +90,24 @@ function withBaseline(record: ComputeRecord, brought: ComputeBaseline | undefine
   return hasSettings(record.baseline, baseline) ? record : { ...record, baseline };
 }
 
-/** Only a daemon knows what policies say; a store alone is asked without them, and the request counts where they are silent. */
+/** Only a daemon knows what policies say. A store alone is asked without them: the next reconcile drops what they decide. */
 function outcomeOf(
-  { daemon }: OperatorParts,
+  parts: OperatorParts,
   computeId: string,
   { stored, record: { baseline } }: { stored: ComputeRecord; record: ComputeRecord },
 ): Restored['outcome'] {
-  const seen = daemon?.fleet.known(computeId)?.evaluatedCompute;
+  const seen = parts.daemon?.fleet.known(computeId)?.evaluatedCompute;
   const isUntouched = Object.keys(stored.lastApplied).length === 0 && baseline === stored.baseline;
   if (isUntouched || hasSettings(seen?.compute ?? { ...stored.baseline, ...stored.lastApplied }, baseline))
     return 'nothing_to_do';
-  const { size = null, suspendTimeoutSeconds = null } = seen?.decision.enforced ?? {};
-  return size !== null && suspendTimeoutSeconds !== null ? 'policies_decide' : 'requested';
+  return decidedByPolicies(parts, computeId).length === FIELD_GROUPS.length ? 'policies_decide' : 'requested';
+}
+
+/** The groups of fields that policies set now: a request for them is not kept until they no longer do. */
+function decidedByPolicies({ daemon }: OperatorParts, computeId: string): FieldGroup[] {
+  const decision = daemon?.fleet.known(computeId)?.evaluatedCompute.decision;
+  if (!decision) return [];
+  const { size, suspendTimeoutSeconds } = decision.enforced;
+  const set = { size: size !== null, suspend_timeout: suspendTimeoutSeconds !== null };
+  return FIELD_GROUPS.filter((group) => set[group] && !decision.restoring.includes(group));
 }

@@ -6,6 +6,7 @@ import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { updatedRecord } from '../../domain/evaluate/updated-record.ts';
 import { withWanted } from '../../domain/evaluate/wanted-since.ts';
 import { withoutInstantsAhead } from '../../domain/overrides/instants-ahead.ts';
+import { withoutDecided } from '../../domain/overrides/restore.ts';
 import { describeManualChange, withAgreed } from '../../domain/plan/manual-changes.ts';
 import { type ComputeRecord, firstRecord } from '../../domain/records/compute-record.ts';
 import { RECOVERY } from '../../domain/records/recovery-times.ts';
@@ -87,7 +88,7 @@ export async function recordWanted(
   for (const evaluatedCompute of evaluatedComputes) {
     const { compute, decision, plan } = evaluatedCompute;
     const { baseline, trials } = evaluatedCompute.record;
-    const agreed = withAgreed(evaluatedCompute.record, compute, decision);
+    const agreed = withAgreed(withoutDecided(evaluatedCompute.record, decision), compute, decision);
     const remembering = withWanted({
       policies,
       compute,

@@ -35,6 +35,8 @@ export interface Decision {
   urgent: boolean;
   /** Freezes of policies that are active. */
   freezes: readonly FreezeWindow[];
+  /** Groups of fields that a restore brings back, as no policy that may write sets them. */
+  restoring: readonly FieldGroup[];
   /** Holds that are active, newest first. */
   holds: readonly Hold[];
   /** Hard limits that may write: what a person sets beyond them does not stay. */
@@ -119,6 +121,7 @@ export function decide(input: DecideInput): Decision {
     matched,
     urgent: enforcing.urgent,
     freezes: enforcing.freezes,
+    restoring: enforcing.restoring,
     holds,
     hardLimits: enforcing.hardLimits,
     restart: enforcing.restart ?? all.restart,

@@ -13,6 +13,8 @@ export interface Restore {
   expiresAtMs: number;
   /** Without waiting for sleep. */
   now?: true;
+  /** What is wanted back; both groups of fields if absent. */
+  fields?: readonly FieldGroup[];
 }
 
 /** A change that was asked for and whose answer is not yet known. Written before the call, removed after it. */

@@ -235,6 +235,7 @@ export const Restored: z.ZodType<RestoreDocument> = z
         ...computeName,
         baseline: Settings,
         outcome: z.enum(['requested', 'policies_decide', 'nothing_to_do']),
+        policies_decide: z.array(z.enum(['size', 'suspend_timeout'])).exactOptional(),
       }),
     ),
   })

@@ -41,6 +41,8 @@ export interface Draft extends Desired {
   /** A restart may be made now: of several windows the one of the highest priority. */
   restart?: RestartWindow | undefined;
   freezes: readonly FreezeWindow[];
+  /** Groups of fields that a restore brings back, as no policy sets them. */
+  restoring: FieldGroup[];
 }
 
 /** One stage: what it changes, it says in the trace. */
@@ -63,6 +65,7 @@ export function emptyDraft(): Draft {
     urgent: false,
     hardLimits: [],
     freezes: [],
+    restoring: [],
   };
 }
 

@@ -1,11 +1,17 @@
+import { FIELD_GROUPS } from '../../compute/compute.ts';
 import { note, stage } from './draft.ts';
 
 /** Before holds: where no policy sets a value, a person may have wanted back what the compute had before ebb. */
 export const restoreBaseline = stage([], (draft, { restore, baseline }) => {
   if (!restore || !baseline) return;
   const { minCu, maxCu, suspendTimeoutSeconds } = baseline;
-  if (draft.size === null) note(draft, { group: 'size', code: 'restore', restore, after: { minCu, maxCu } });
-  if (draft.suspendTimeoutSeconds === null) {
+  const { fields = FIELD_GROUPS } = restore;
+  if (draft.size === null && fields.includes('size')) {
+    draft.restoring.push('size');
+    note(draft, { group: 'size', code: 'restore', restore, after: { minCu, maxCu } });
+  }
+  if (draft.suspendTimeoutSeconds === null && fields.includes('suspend_timeout')) {
+    draft.restoring.push('suspend_timeout');
     note(draft, { group: 'suspend_timeout', code: 'restore', restore, after: suspendTimeoutSeconds });
   }
 });
