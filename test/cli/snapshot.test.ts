@@ -37,10 +37,9 @@ async function snapshot(flags: readonly string[], env: Record<string, string> = 
 }
 
 /** A compute as every reading of it should be, however often it went through a file. */
-function lasting<T extends { startedAtMs?: number; lastActiveAtMs?: number; updatedAtMs?: number }>({
+function lasting<T extends { startedAtMs?: number; lastActiveAtMs?: number }>({
   startedAtMs,
   lastActiveAtMs,
-  updatedAtMs,
   ...rest
 }: T) {
   return rest;
@@ -54,8 +53,8 @@ async function fleetOf(options: { fleetFile?: string; from?: Platform }) {
   if (!reading.ok) throw new Error(reading.problem);
   const { computes } = await readFleet({ api: reading.value.api, readBranches: true });
   await reading.value.close();
-  // Where a compute is reached is not written into files.
-  return computes.map(({ host: _address, ...compute }) => compute);
+  // Where a compute is reached, and when it was last changed, is not written into files.
+  return computes.map(({ host: _address, updatedAtMs: _changed, ...compute }) => compute);
 }
 
 describe('ebb snapshot', () => {
