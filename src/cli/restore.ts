@@ -15,9 +15,10 @@ Examples:
   $ ebb restore --from baseline.json  what ebb init has saved, such as after the store was lost
 
 This goes back to what each compute had when ebb first saw it. A daemon in enforce mode applies it like any other
-change, and gates apply: a disruptive change waits for sleep, for at most two hours. Fields that a policy sets stay
-with the policy: remove it first, or hold the compute (ebb hold); the request for them is dropped. The rest is valid for a day. With --from the
-values of the file replace the stored ones, also where ebb has changed nothing; ids choose some of its computes.`;
+change, and gates apply: a disruptive change waits for sleep, for at most two hours. The request is valid for a day.
+Fields that a policy sets are not restored, and the request for them is dropped: remove the policy first, or hold the
+compute (ebb hold). With --from the values of the file replace the stored ones, also where ebb has changed nothing; ids
+choose some of its computes.`;
 
 type RestoreRequest = Parameters<Operator['restore']>[0];
 
