@@ -11,7 +11,11 @@ const folder = mkdtempSync(join(tmpdir(), 'ebb-cost-'));
 let emulator: Emulator;
 
 beforeAll(async () => {
-  const fleet = { ...usageFleet(), historyMs: 125 * DAY_MS };
+  // One compute never sleeps: then all hours up to the last that counts are known at any time of the day.
+  const poller = { class: 'queue_poller', cu: 0.5, everySeconds: 10 } as const;
+  const api = { class: 'bursty_api', cu: 1, utcOffsetHours: 0 } as const;
+  const office = { class: 'office_users', cu: 1.5, utcOffsetHours: 1 } as const;
+  const fleet = { ...usageFleet({}, [api, office, poller]), historyMs: 125 * DAY_MS };
   emulator = await startEmulator({ listen: { host: '127.0.0.1', port: 0 }, fleet, availabilityCheckMs: 0 });
   writeFileSync(join(folder, 'ebb.yaml'), 'plan: scale\nowners: { "one-*": shop, "*/main": core }\n');
 });
