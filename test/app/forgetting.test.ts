@@ -76,11 +76,29 @@ describe('a project that is not listed any more', () => {
     expect(fleet.cachedProject('p-one')?.computes).toHaveLength(1);
   });
 
-  it('is forgotten once it answers 404, which is said; with the next list if somebody is busy with it', async () => {
-    const { platform, records, fleet, takeRound, events } = aDaemon();
+  it('is kept while one list and one 404 say so, and when lists have it again in between', async () => {
+    const { platform, records, fleet, time, takeRound, events } = aDaemon();
+    await takeRound();
+    platform.operations = failed('not_found', 404);
+    for (const projects of [[], [SHOP], [], [SHOP]]) {
+      platform.projects = projects;
+      await takeRound();
+      time.ms += 60_000;
+    }
+    platform.projects = [];
+    await takeRound();
+    await takeRound();
+    expect([fleet.projectIds(), [...records.keys()]]).toEqual([['p-one'], ['ep-one']]);
+    expect(events()).not.toContain('ebb.project_forgotten');
+  });
+
+  it('is forgotten once it answers 404 a minute later, too, which is said; with the next list if somebody is busy with it', async () => {
+    const { platform, records, fleet, time, takeRound, events } = aDaemon();
     await takeRound();
     platform.projects = [];
     platform.operations = failed('not_found', 404);
+    await takeRound();
+    time.ms += 60_000;
     platform.isLeaseFree = false;
     await takeRound();
     expect([fleet.projectIds(), records.size]).toEqual([['p-one'], 1]);

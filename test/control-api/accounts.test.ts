@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { ApiAccount } from '../../src/adapters/control-api/accounts.ts';
 import type { ControlApiOptions } from '../../src/adapters/control-api/caller.ts';
 import { createControlApi } from '../../src/adapters/control-api/control-api.ts';
@@ -191,6 +191,27 @@ describe('a folder of keys', () => {
       { projectId: 'p-2' },
     ]);
     expect(requests.filter((request) => !request.url.includes('endpoints'))).toHaveLength(1);
+  });
+
+  test('keeps the names that a list has shown while the list is refused, which is tried again after a minute', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    let isRefused = false;
+    const { url, requests } = await serve(({ url: path }) => {
+      if (path.includes('endpoints')) return { body: { endpoints: [wireCompute('ep-1', { project_id: 'p-1' })] } };
+      return isRefused ? { status: 403, body: { message: 'busy' } } : { body: { projects: [wireProject('p-1')] } };
+    });
+    const { account } = await keysFor('p-1');
+    const api = client(url, [account]);
+    const list = async () => (await all(api.listProjects())).flatMap((page) => unwrap(page))[0];
+    const isAsked = () => requests.at(-1)?.url.includes('endpoints') === false;
+    const known = await list();
+    isRefused = true;
+    expect(await list()).toEqual({ ...known, regionId: expect.any(String), updatedAtMs: expect.any(Number) });
+    isRefused = false;
+    expect([(await list())?.name, isAsked()]).toEqual(['name of p-1', false]);
+    vi.advanceTimersByTime(60_000);
+    expect([await list(), isAsked()]).toEqual([known, true]);
   });
 
   test('one refused key leaves the others alone', async () => {

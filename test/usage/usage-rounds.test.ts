@@ -252,13 +252,18 @@ describe('the rounds of the leader', () => {
     await rounds.rounds.close();
   });
 
-  it('say once that an account may not ask, and ask again the next day', async () => {
-    const rounds = start(refused('not_found', 404));
+  it('say once that an account may not ask, which is asked again soon, and then the next day', async () => {
+    let asked = 0;
+    const rounds = start((...query) => {
+      asked += 1;
+      return refused('not_found', 404)(...query);
+    });
     await firstRound(rounds);
     for (let hour = 0; hour < 30; hour += 1) {
       passTo(rounds.world, rounds.world.nowMs + HOUR_MS);
       await rounds.tick();
     }
+    expect(asked).toBe(3);
     expect(rounds.said).toEqual([{ level: 'info', event: 'ebb.usage_unavailable' }]);
     expect([...rounds.gauges.keys()]).toEqual([]);
     expect(rounds.failures).toEqual([]);

@@ -11,24 +11,45 @@ type ScopedAccount = ApiAccount & Required<Pick<ApiAccount, 'projectIds'>>;
 /** The projects of an account that has one key for each, each project a page of its own. */
 export type ScopedProjects = (account: ScopedAccount, options: CallOptions) => AsyncGenerator<ApiResult<Project[]>>;
 
+/** One refusal may be of a moment: the list is tried again after a minute, and once that was refused, too, after an hour. Milliseconds. */
+const REFUSAL_SERVES_MS = 60_000;
+const REPEATED_REFUSAL_SERVES_MS = 3_600_000;
+
+interface Refusal {
+  sinceMs: number;
+  untilMs: number;
+}
+
 /**
  * Whether a project-scoped key may list projects is not specified. So it is tried; where it is refused, or its project is not in
- * the list, the project is known by its computes alone, from then on without trying again.
+ * the list, the project is known by its computes alone, and by the name that a list has shown before. `nowMs` is monotonic.
  */
-export function createScopedProjects(call: Caller): ScopedProjects {
-  const accountsWithoutList = new Set<string>();
+export function createScopedProjects(call: Caller, nowMs = () => performance.now()): ScopedProjects {
+  const refusals = new Map<string, Refusal>();
+  const names = new Map<string, string>();
+
+  function noteRefusal(account: string): void {
+    const sinceMs = refusals.get(account)?.sinceMs ?? nowMs();
+    const isRepeated = nowMs() - sinceMs >= REFUSAL_SERVES_MS;
+    refusals.set(account, {
+      sinceMs,
+      untilMs: nowMs() + (isRepeated ? REPEATED_REFUSAL_SERVES_MS : REFUSAL_SERVES_MS),
+    });
+  }
 
   async function listed(account: ScopedAccount, projectId: string, options: CallOptions) {
-    if (accountsWithoutList.has(account.name)) return undefined;
+    if (nowMs() < (refusals.get(account.name)?.untilMs ?? 0)) return undefined;
     const request = { account: account.name, method: 'GET', template: PROJECTS, keyOfProject: projectId } as const;
     const answer = await ask(call, { ...request, query: { limit: 400 } }, ProjectsPage, options);
     if (!answer.ok && answer.error.code !== 'forbidden' && answer.error.code !== 'not_found') return answer;
     const read = answer.ok ? answer.value.projects.map(readProject) : [];
     const project = read.flatMap((one) => (one.ok ? [one.value] : [])).find(({ id }) => id === projectId);
     if (project === undefined) {
-      accountsWithoutList.add(account.name);
+      noteRefusal(account.name);
       return undefined;
     }
+    refusals.delete(account.name);
+    names.set(projectId, project.name);
     if (!isExpected(account, project)) return { ok: false, error: strangeProjects(account, [projectId]) } as const;
     return { ok: true, value: projectOf(account.name, project) } as const;
   }
@@ -38,7 +59,10 @@ export function createScopedProjects(call: Caller): ScopedProjects {
     if (project !== undefined) return project;
     const computes = await computesOf(call, { account: account.name, projectId }, options);
     return computes.ok
-      ? { ok: true as const, value: knownByComputes(account.name, projectId, computes.value.computes) }
+      ? {
+          ok: true as const,
+          value: knownByComputes(account.name, projectId, names.get(projectId), computes.value.computes),
+        }
       : computes;
   }
 
@@ -56,12 +80,16 @@ export function createScopedProjects(call: Caller): ScopedProjects {
   };
 }
 
-function knownByComputes(account: string, projectId: string, computes: readonly WireCompute[]): Project {
+function knownByComputes(
+  account: string,
+  projectId: string,
+  name: string | undefined,
+  computes: readonly WireCompute[],
+): Project {
   return {
     account,
     projectId,
-    name: projectId,
-    nameUnknown: true,
+    ...(name === undefined ? { name: projectId, nameUnknown: true } : { name }),
     regionId: computes[0]?.region_id ?? '',
     updatedAtMs: Math.max(0, ...computes.map((compute) => compute.updated_at ?? compute.created_at)),
   };

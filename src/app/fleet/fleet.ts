@@ -49,6 +49,8 @@ export interface Fleet {
   branches: Map<string, KnownBranches>;
   /** Computes whose record can't be read, and which are not listed: since when, milliseconds since the epoch. */
   brokenAbsentSinceMs: Map<string, number>;
+  /** Projects that no list has and that answer 404: since when, on the clock's monotonic time. */
+  goneSinceMonotonicMs: Map<string, number>;
   /** When the list of all projects was last asked for, on the clock's monotonic time; −Infinity if it never was. */
   listAskedAtMonotonicMs: number;
   /** By account, when the list that was taken over last was asked for, on the clock's monotonic time. */
@@ -89,6 +91,7 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
   const branches: Fleet['branches'] = new Map();
   const confirmed = new Map<string, number>();
   const changedAtMs = new Map<string, number>();
+  const goneSinceMonotonicMs = new Map<string, number>();
   const ageOf = (atMonotonicMs: number | undefined) =>
     atMonotonicMs === undefined ? Number.POSITIVE_INFINITY : clock.monotonicMs() - atMonotonicMs;
   const ageMs = (projectId: string) => ageOf(cachedProjects.get(projectId)?.readAtMonotonicMs);
@@ -124,10 +127,7 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
     forget(projectId) {
       dropEvaluated(projectId, new Set());
       cachedProjects.delete(projectId);
-      listed.delete(projectId);
-      branches.delete(projectId);
-      confirmed.delete(projectId);
-      changedAtMs.delete(projectId);
+      for (const map of [listed, branches, goneSinceMonotonicMs, confirmed, changedAtMs]) map.delete(projectId);
     },
     putEvaluated(evaluatedCompute) {
       own.set(evaluatedCompute.compute.computeId, evaluatedCompute);
@@ -144,6 +144,7 @@ export function createFleet({ clock }: { clock: Clock }): Fleet {
         .filter((evaluatedCompute) => evaluatedCompute !== undefined),
     evaluatedCompute: (computeId) => own.get(computeId),
     ageMs,
+    goneSinceMonotonicMs,
     listShowsChanges: new Map(),
     listTakenAtMonotonicMs: new Map(),
     changedAtMs,

@@ -12,6 +12,9 @@ import { takeList } from './project-list.ts';
 
 const CONCURRENT_READS = 8;
 
+/** A project is forgotten only if it is still gone so long after that was first seen, in real milliseconds. */
+const FORGET_GONE_AFTER_MS = 60_000;
+
 export interface InventoryDeps extends FreshProjectDeps, ForgetProjectDeps, TriggerDeps {
   /** Between two readings of the list of projects, in real milliseconds. */
   rhythm: { inventoryMs: number };
@@ -60,21 +63,25 @@ async function forgetUnlisted(
 ): Promise<void> {
   const { fleet } = deps;
   const present = new Set(projects.map(({ projectId }) => projectId));
-  const gone = fleet.projectIds().filter((projectId) => {
-    return !present.has(projectId) && !failures.has(fleet.listed(projectId)?.account ?? '');
-  });
-  for (const projectId of gone) await forgetIfDeleted(deps, projectId, signal);
+  for (const projectId of fleet.projectIds()) {
+    if (present.has(projectId)) fleet.goneSinceMonotonicMs.delete(projectId);
+    else if (!failures.has(fleet.listed(projectId)?.account ?? '')) await forgetIfDeleted(deps, projectId, signal);
+  }
 }
 
 /**
- * That the list no longer has a project is not enough to forget what is stored of it, since a baseline can't be got back: the
- * control API must say that it does not exist. And only of projects that this daemon has seen: to another key all are unknown. One
- * that answers all the same is looked after on.
+ * That the list no longer has a project is not enough to forget what is stored of it, since a baseline can't be got back: the control
+ * API must say twice, at least a minute apart, that it does not exist, and no list may have it in between. And only of projects that
+ * this daemon has seen: to another key all are unknown. One that answers all the same is looked after on.
  */
 async function forgetIfDeleted(deps: InventoryDeps, projectId: string, signal: AbortSignal): Promise<void> {
+  const { fleet, clock } = deps;
   const state = await askForProject(deps, projectId, signal);
-  if (state === 'gone') await forgetProject(deps, projectId);
-  if (state === 'refused') deps.fleet.forget(projectId);
+  if (state === 'refused') fleet.forget(projectId);
+  if (state !== 'gone') return void fleet.goneSinceMonotonicMs.delete(projectId);
+  const sinceMs = fleet.goneSinceMonotonicMs.get(projectId);
+  if (sinceMs === undefined) fleet.goneSinceMonotonicMs.set(projectId, clock.monotonicMs());
+  else if (clock.monotonicMs() - sinceMs >= FORGET_GONE_AFTER_MS) await forgetProject(deps, projectId);
 }
 
 async function readAll(

@@ -28,7 +28,7 @@ import { createWeeklyDigest } from './weekly-digest.ts';
 /** How often it is looked whether an hour has passed, in real milliseconds. */
 const CHECK_EVERY_MS = 60_000;
 
-/** Who may not ask is asked again so much later, and who could not be reached; milliseconds of the clock. */
+/** Who was refused twice asks again so much later, and who was refused once or not answered; milliseconds of the clock. */
 const REFUSED_MS = 24 * HOUR_MS;
 const FAILED_MS = HOUR_MS / 6;
 
@@ -182,7 +182,7 @@ async function readOne(
   const { error } = read;
   const isRefused = REFUSED.has(error.code);
   const isNews = !laterMs.has(key);
-  laterMs.set(key, nowMs + (isRefused ? REFUSED_MS : FAILED_MS));
+  laterMs.set(key, nowMs + (isRefused && !isNews ? REFUSED_MS : FAILED_MS));
   if (!isRefused) return { ...error, account };
   const fields = { event: 'ebb.usage_unavailable', account, organization: id, status: error.status };
   const message = `the control API gives no usage of ${id} (${error.message}): costs are not known; it needs a paid plan and a key that is not scoped to a project`;
