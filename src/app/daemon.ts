@@ -31,6 +31,8 @@ export interface Rhythm {
   samplingMs: number;
   /** Between two looks of which projects it is due to find what would cost less. */
   wasteMs: number;
+  /** Between two checks whether an hour of usage is due, or costs belong to others. */
+  usageMs: number;
 }
 
 /** At the start, an API that does not answer in this time is unavailable; real milliseconds. */

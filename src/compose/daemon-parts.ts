@@ -52,6 +52,7 @@ const RHYTHM: Rhythm = {
   rulesMs: 2_000,
   samplingMs: 1_000,
   wasteMs: 60_000,
+  usageMs: 60_000,
 };
 
 export type Closer = () => Promise<void>;

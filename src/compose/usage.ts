@@ -4,7 +4,14 @@ import { readKnownUsage } from '../app/usage/known-usage.ts';
 import type { OrganizationUsage } from '../app/usage/read-usage.ts';
 import { type KeptTrial, readTrialDays, type TrialDays } from '../app/usage/trial-days.ts';
 import { type PoliciesSince, readPolicyChanges } from '../app/usage/trial-policies.ts';
-import { type Organization, organizationsOf, type StoredUsage, usageReader } from '../app/usage/usage-account.ts';
+import {
+  type GoneProject,
+  goneProjects,
+  type Organization,
+  organizationsOf,
+  type StoredUsage,
+  usageReader,
+} from '../app/usage/usage-account.ts';
 
 import { OPERATIONS_HEADER, operationLine } from '../domain/awake/operations-csv.ts';
 import type { Compute } from '../domain/compute/compute.ts';
@@ -20,6 +27,8 @@ export interface FleetUsage {
   usages: OrganizationUsage[];
   computes: Compute[];
   projects: Project[];
+  /** Deleted ones of which daemons have kept the usage. */
+  gone: readonly GoneProject[];
   /** One line for each part that could not be read. */
   missing: string[];
   /** What daemons keep of the trial that was asked for, by name of the unit. */
@@ -74,8 +83,9 @@ async function readAll(
   const organizations = organizationsOf(fleet.projects, settings.accounts);
   const trialDays = stored && trial ? await trialDaysOf(stored, organizations, trial) : new Map();
   const policyChanges = stored && trial && (await policyChangesOf(stored, organizations, trial.name));
+  const gone = stored ? await goneProjects(stored, organizations) : [];
   const { computes, projects } = fleet;
-  return { usages, computes, projects, missing, trialDays, ...(policyChanges && { policyChanges }) };
+  return { usages, computes, projects, gone, missing, trialDays, ...(policyChanges && { policyChanges }) };
 }
 
 /**

@@ -29,7 +29,15 @@ const started = await runDaemon({
   policies: loaded.set,
   version: 'soak',
   clock: clockByTable(clock),
-  rhythm: { inventoryMs: 200, resyncMs: 500, waitingMs: 300, rulesMs: 200, samplingMs: 1_000, wasteMs: 60_000 },
+  rhythm: {
+    inventoryMs: 200,
+    resyncMs: 500,
+    waitingMs: 300,
+    rulesMs: 200,
+    samplingMs: 1_000,
+    wasteMs: 60_000,
+    usageMs: 60_000,
+  },
   logTo: new Writable({ write: (_chunk, _encoding, done) => done() }),
 });
 if (!started.ok) throw new Error(started.problem);

@@ -30,6 +30,10 @@ export interface TestDaemonOptions {
   stageOnLoopback?: boolean;
   /** How often it looks which projects it is due to look for waste in, in real milliseconds; a minute if it is left out. */
   wasteMs?: number;
+  /** Between two lists of projects, in real milliseconds; 200 if it is left out. */
+  inventoryMs?: number;
+  /** How often it looks whether usage is due and costs belong to others, in real milliseconds; a minute if it is left out. */
+  usageMs?: number;
   /** Hears of each event when it happens, besides `events`. */
   onEvent?: (event: DaemonEvent) => void;
 }
@@ -62,12 +66,13 @@ export async function startTestDaemon(options: TestDaemonOptions): Promise<TestD
     policies: loaded.set,
     version: 'test',
     rhythm: {
-      inventoryMs: 200,
+      inventoryMs: options.inventoryMs ?? 200,
       resyncMs: 500,
       waitingMs: 300,
       rulesMs: 200,
       samplingMs: 1_000,
       wasteMs: options.wasteMs ?? 60_000,
+      usageMs: options.usageMs ?? 60_000,
     },
     logTo: new Writable({
       write(chunk, _encoding, done) {

@@ -79,6 +79,7 @@ function start(
     mayWrite: async () => ({ ok: mayWrite }),
     runInBackground: async (_, round) => round().catch((error: unknown) => void failures.push(error)),
     accounts: [{ name: 'main' }],
+    rhythm: { usageMs: 60_000 },
   };
   const rounds = startUsageRounds(deps);
   return {

@@ -8,7 +8,7 @@ import type { Fleet } from '../fleet/fleet.ts';
 import type { CurrentRules } from '../rules.ts';
 import { openBudgets, readReleases } from './budget-store.ts';
 import { advanceBudgets, type BudgetEvent } from './budgets.ts';
-import { organizationsOf, usageAccount } from './usage-account.ts';
+import { goneProjects, organizationsOf, usageAccount, withGone } from './usage-account.ts';
 
 export interface BudgetRoundsDeps {
   store: Store;
@@ -49,13 +49,12 @@ export function createBudgetRounds(deps: BudgetRoundsDeps): BudgetRounds {
       // A store that came back empty takes nothing away.
       const before = kept.value ?? known ?? [];
       const projects = deps.fleet.projectIds().flatMap((projectId) => deps.fleet.listed(projectId) ?? []);
+      const computes = [...deps.fleet.cachedProjects()].flatMap((project) => project.computes);
+      const organizations = organizationsOf(projects, deps.accounts);
+      const gone = await goneProjects(store, organizations);
       const { states, events } = await advanceBudgets({
-        ...{ policies, costs, before, releases, projects, nowMs: clock.now() },
-        computes: [...deps.fleet.cachedProjects()].flatMap((project) => project.computes),
-        organizations: organizationsOf(projects, deps.accounts).map((one) => ({
-          ...one,
-          kept: usageAccount(store, one),
-        })),
+        ...{ policies, costs, before, releases, nowMs: clock.now(), ...withGone({ projects, computes }, gone) },
+        organizations: organizations.map((one) => ({ ...one, kept: usageAccount(store, one) })),
       });
       if (!(await kept.replace(states))) return;
       known = states;

@@ -1,32 +1,24 @@
-import { createHash } from 'node:crypto';
-import type { Compute } from '../../domain/compute/compute.ts';
 import { unitOf, usageUnitOf } from '../../domain/decide/control-group.ts';
-import { ownersOf } from '../../domain/policy/owners.ts';
 import { mayBeOfFrozen } from '../../domain/policy/team-parts.ts';
 import { trialSpan } from '../../domain/trial/assignment.ts';
 import { HOUR_MS } from '../../domain/usage/known.ts';
 import { leastUsageOf } from '../../domain/usage/least-usage.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { ControlApi, ControlApiError, Project } from '../../ports/control-api.ts';
-import type { Store } from '../../ports/store.ts';
+import type { ControlApi, ControlApiError } from '../../ports/control-api.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { RunInBackground, Running } from '../background.ts';
-import type { Fleet } from '../fleet/fleet.ts';
-import type { CurrentRules } from '../rules.ts';
 import { type AwakeLog, createAwakeLog } from './awake-log.ts';
 import { createBudgetRounds } from './budget-rounds.ts';
 import { collectUsage } from './collect-usage.ts';
 import { costSummary, keepSummary } from './cost-summary.ts';
 import { type MonthCosts, monthCosts } from './month-costs.ts';
+import { attributionOf, computesOf, listedProjects, type SpendersDeps, spendersOf } from './spenders.ts';
 import { forgetTrialDays, keepTrialDays } from './trial-days.ts';
 import { keepTrialPolicies } from './trial-policies.ts';
 import { createTrialStops, type TrialStops } from './trial-stops.ts';
 import { type Organization, organizationsOf, type UsageAccount, usageAccount, usageKey } from './usage-account.ts';
 import { clearUsageMetrics, logAnomalies, showUsageAge, showUsageMetrics } from './usage-metrics.ts';
 import { createWeeklyDigest } from './weekly-digest.ts';
-
-/** How often it is looked whether an hour has passed, in real milliseconds. */
-const CHECK_EVERY_MS = 60_000;
 
 /** Who was refused twice asks again so much later, and who was refused once or not answered; milliseconds of the clock. */
 const REFUSED_MS = 24 * HOUR_MS;
@@ -35,22 +27,17 @@ const FAILED_MS = HOUR_MS / 6;
 /** Errors that say that the account or its key has no usage to read. */
 const REFUSED: ReadonlySet<ControlApiError['code']> = new Set(['not_found', 'forbidden', 'unauthorised']);
 
-export interface UsageRoundsDeps {
+export interface UsageRoundsDeps extends SpendersDeps {
   api: Pick<ControlApi, 'usage' | 'operationsFrom'>;
-  store: Store;
   clock: Clock;
-  fleet: Pick<Fleet, 'projectIds' | 'listed' | 'cachedProjects'>;
-  rules: CurrentRules;
   telemetry: Telemetry;
   leaderLease: { isHeld(): boolean };
   mode: 'enforce' | 'observe';
   /** As for a write. */
   mayWrite(): Promise<{ ok: boolean }>;
   runInBackground: RunInBackground;
-  /** Those of the settings. */
-  accounts: readonly { name: string; organization?: string }[];
-  /** Between two checks, in real milliseconds; a minute if it is left out. */
-  checkEveryMs?: number;
+  /** Between two checks, in real milliseconds. */
+  rhythm: { usageMs: number };
 }
 
 /** The leader reads usage, hour by hour, and shows what the month has cost. Everything else works without. */
@@ -104,7 +91,7 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
     }
     await budgets.decide(isNew);
     await stopTrials(deps, trialStops);
-    await sendDigests(() => ({ ...spendersOf(deps), months: shown }));
+    await sendDigests(async () => ({ ...(await spendersOf(deps)), months: shown }));
     showUsageAge(telemetry, shown, clock.now());
     const failure = results.find((result) => typeof result === 'object');
     if (failure) throw new Error(`usage of account ${failure.account}: ${failure.message}`);
@@ -119,7 +106,7 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
     return running;
   };
   void check();
-  const rounds = clock.every(deps.checkEveryMs ?? CHECK_EVERY_MS, check);
+  const rounds = clock.every(deps.rhythm.usageMs, check);
   return {
     async close() {
       stop.abort(new Error('the daemon stops'));
@@ -133,14 +120,6 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
 /** False for what another daemon decides by now, since it leads, or has newer policies. */
 async function mayDecide({ leaderLease, mode, mayWrite }: UsageRoundsDeps): Promise<boolean> {
   return leaderLease.isHeld() && (mode !== 'enforce' || (await mayWrite()).ok);
-}
-
-function computesOf({ fleet }: Pick<UsageRoundsDeps, 'fleet'>): Compute[] {
-  return [...fleet.cachedProjects()].flatMap((project) => project.computes);
-}
-
-function listedProjects({ fleet }: UsageRoundsDeps): Project[] {
-  return fleet.projectIds().flatMap((projectId) => fleet.listed(projectId) ?? []);
 }
 
 type ReadResult = 'new' | 'old' | ControlApiError;
@@ -250,36 +229,10 @@ async function keepTrialsNow(
   return names;
 }
 
-function spendersOf(deps: UsageRoundsDeps) {
-  const { costs, policies } = deps.rules.current;
-  const computes = computesOf(deps);
-  const unread = new Map(unreadProjects(deps).map(({ projectId, name }) => [projectId, name]));
-  const ownerOf = ownersOf({ rules: costs.owners, policies, computes, unread });
-  return { computes, ownerOf, organizations: organizationsOf(listedProjects(deps), deps.accounts) };
-}
-
-/** Those that are listed and whose computes are not known yet. */
-function unreadProjects(deps: UsageRoundsDeps): Project[] {
-  const read = new Set([...deps.fleet.cachedProjects()].map(({ project }) => project.projectId));
-  return listedProjects(deps).filter(({ projectId }) => !read.has(projectId));
-}
-
-/** Another text whenever an owner of something may be another: what was shown is then attributed again. */
-function attributionOf(deps: UsageRoundsDeps): string {
-  const hash = createHash('sha256').update(
-    JSON.stringify([deps.rules.current.costs.owners, deps.rules.current.policies.set.hash]),
-  );
-  for (const { projectId, name } of unreadProjects(deps)) hash.update(`${projectId} ${name}\n`);
-  for (const { computeId, projectId, projectName, branchId, branchName } of computesOf(deps)) {
-    hash.update(`${computeId} ${projectId} ${projectName} ${branchId} ${branchName}\n`);
-  }
-  return hash.digest('base64');
-}
-
 async function costsNow(deps: UsageRoundsDeps, { historyOf }: AwakeLog): Promise<MonthCosts[]> {
   const { store, clock, rules } = deps;
   const { costs, policies } = rules.current;
-  const { computes, ownerOf, organizations } = spendersOf(deps);
+  const { computes, ownerOf, organizations } = await spendersOf(deps);
   const all: MonthCosts[] = [];
   for (const { account, organization, projectIds } of organizations) {
     const kept = usageAccount(store, { account, organization });

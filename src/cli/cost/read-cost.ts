@@ -1,4 +1,5 @@
 import type { OrganizationUsage } from '../../app/usage/read-usage.ts';
+import { type GoneProject, withGone } from '../../app/usage/usage-account.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import { ownersOf } from '../../domain/policy/owners.ts';
@@ -43,14 +44,20 @@ export async function readCost(flags: CostFlags, nowMs: number): Promise<CostRea
   const settings = settingsOrFail({ configFile, flags: { apiUrl, queueUrl, policies: paths } });
   const notes: string[] = [];
   const policies = await policiesOf(settings, flags, notes);
-  const { usages, computes, missing } =
-    flags.usage === undefined
-      ? await fromApi(settings, policies, { nowMs, byBranch: filtersByBranch(flags) })
-      : await fromFiles(settings, flags.usage, flags.fleet, nowMs);
+  const {
+    usages,
+    computes,
+    projects = [],
+    gone = [],
+    missing,
+  } = flags.usage === undefined
+    ? await fromApi(settings, policies, { nowMs, byBranch: filtersByBranch(flags) })
+    : await fromFiles(settings, flags.usage, flags.fleet, nowMs);
   notes.push(...missing);
-  const ownerOf = ownersOf({ rules: settings.owners, policies, computes });
+  const known = withGone({ projects, computes }, gone);
+  const ownerOf = ownersOf({ rules: settings.owners, policies, ...known });
   const units = usages.flatMap(({ series }) => series);
-  const names = new Map(computes.map(({ projectId, projectName }) => [projectId, projectName]));
+  const names = new Map([...computes.map((one) => [one.projectId, one.projectName] as const), ...known.names]);
   return {
     sources: usages.map((usage) => ({ ...usage, plan: accountFor(settings.accounts, usage.account)?.plan })),
     prices: settings.prices,
@@ -107,6 +114,9 @@ async function policiesOf(
 interface Found {
   usages: Omit<CostSource, 'plan'>[];
   computes: readonly Compute[];
+  /** Of files they are not known beyond their computes. */
+  projects?: readonly GoneProject['project'][];
+  gone?: readonly GoneProject[];
   missing: string[];
 }
 

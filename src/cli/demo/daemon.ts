@@ -19,6 +19,7 @@ const RHYTHM = {
   rulesMs: 2_000,
   samplingMs: 100,
   wasteMs: 60_000,
+  usageMs: 60_000,
 };
 
 const GROUP = 'demo';

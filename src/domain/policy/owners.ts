@@ -20,16 +20,17 @@ const OWNING_KINDS: ReadonlySet<string> = new Set(['schedule', 'limits']);
 
 /**
  * Who owns a unit: by the first rule that matches, else by the policy of highest priority, among schedules and limits with an
- * owner, that selects one of its computes, however young; else {@link UNOWNED}. `unread` has the names of projects of which only the
- * list is known: such a project is {@link NOT_READ} unless a rule on projects alone says more.
+ * owner, that selects one of its computes, however young; else {@link UNOWNED}. `names` has the names of projects by id, also of those
+ * without computes. A project of which only the list is known (`unread`) is {@link NOT_READ} unless a rule on projects alone says more.
  */
 export function ownersOf(options: {
   rules: readonly OwnerRule[];
   policies: CompiledPolicies | undefined;
   computes: readonly Compute[];
-  unread?: ReadonlyMap<string, string>;
+  names?: ReadonlyMap<string, string>;
+  unread?: ReadonlySet<string>;
 }): (unit: UsageUnit) => string {
-  const { rules, policies, computes, unread } = options;
+  const { rules, policies, computes, names, unread } = options;
   const ownerBy = firstMatch(rules);
   const areOnProjects = !rules.some(([glob]) => glob.includes('/'));
   const byProject = new Map<string, Compute[]>();
@@ -39,11 +40,10 @@ export function ownersOf(options: {
     else byProject.set(compute.projectId, [compute]);
   }
   return ({ projectId, branchId }) => {
-    const listedName = unread?.get(projectId);
-    if (listedName !== undefined) return (areOnProjects && ownerBy([projectId, listedName], [])) || NOT_READ;
     const ofProject = byProject.get(projectId) ?? [];
+    const projectNames = [projectId, ofProject[0]?.projectName ?? names?.get(projectId) ?? projectId];
+    if (unread?.has(projectId)) return (areOnProjects && ownerBy(projectNames, [])) || NOT_READ;
     const ofUnit = branchId === null ? ofProject : ofProject.filter((compute) => compute.branchId === branchId);
-    const projectNames = [projectId, ...ofProject.slice(0, 1).map(({ projectName }) => projectName)];
     const branchNames = branchId === null ? [] : [branchId, ...ofUnit.flatMap(({ branchName }) => branchName ?? [])];
     return ownerBy(projectNames, branchNames) ?? policyOwner(policies, ofUnit) ?? UNOWNED;
   };

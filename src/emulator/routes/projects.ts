@@ -1,6 +1,6 @@
 import type { Platform } from '../platform.ts';
 import { type Answer, errorAnswer, refusalAnswer } from '../wire/answer.ts';
-import { readNewProject } from '../wire/bodies.ts';
+import { readNewProject, readProjectName } from '../wire/bodies.ts';
 import { renderBranch, renderComputes, renderOperation, renderProject, renderProjectListItem } from '../wire/render.ts';
 import type { Project } from '../world/entities.ts';
 import { findProject } from '../world/outcome.ts';
@@ -111,11 +111,26 @@ const deleteProject: Route = {
   },
 };
 
+const renameProject: Route = {
+  method: 'PATCH',
+  template: '/projects/{project_id}',
+  needs: needsProject,
+  answer(request, platform) {
+    const name = readProjectName(request.body);
+    if (!name.ok) return errorAnswer(400, name.message);
+    const outcome = platform.run({ kind: 'rename_project', projectId: param(request, 'project_id'), name: name.value });
+    if (!outcome.ok) return refusalAnswer(outcome.refusal);
+    if (outcome.project === undefined) return errorAnswer(500, 'incomplete project');
+    return { status: 200, body: { project: renderProject(outcome.project, platform.peek().nowMs), operations: [] } };
+  },
+};
+
 /** `/projects/shared` stands before the route with a parameter in its place. */
 export const PROJECT_ROUTES: readonly Route[] = [
   listProjects,
   createProject,
   listSharedProjects,
   getProject,
+  renameProject,
   deleteProject,
 ];

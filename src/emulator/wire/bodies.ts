@@ -45,6 +45,8 @@ const newProject = z.object({
     default_endpoint_settings: z.object(sizes).optional(),
   }),
 });
+const projectName = z.object({ project: z.object({ name: z.string().min(1).max(256) }) });
+
 const newKey = z.object({ key_name: z.string().min(1).max(64), project_id: z.string().optional() });
 
 type Read<T> = { ok: true; value: T } | { ok: false; message: string };
@@ -118,6 +120,12 @@ export function readNewProject(body: unknown): Read<NewProject> {
       ...(project.branch?.name === undefined ? {} : { branchName: project.branch.name }),
     },
   };
+}
+
+/** The new name of a project: of what the API can change in one, the only thing that matters here. */
+export function readProjectName(body: unknown): Read<string> {
+  const result = read(projectName, body);
+  return result.ok ? { ok: true, value: result.value.project.name } : result;
 }
 
 export function readNewKey(body: unknown): Read<z.output<typeof newKey>> {

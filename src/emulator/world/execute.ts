@@ -9,7 +9,7 @@ import type { ComputeSettings, OperationFault, WorldState } from './entities.ts'
 import { createKey, type KeyOwner, type NewKey, revokeKey, setMembership, useKey } from './keys.ts';
 import { endExternally, releaseHanging } from './operations.ts';
 import type { Execution, Outcome } from './outcome.ts';
-import { changePlan, createProject, deleteProject, moveProject, type NewProject } from './projects.ts';
+import { changePlan, createProject, deleteProject, moveProject, type NewProject, renameProject } from './projects.ts';
 
 const DONE: Outcome = { ok: true, operations: [] };
 
@@ -33,6 +33,7 @@ const HANDLERS: Handlers = {
   pass_time: () => DONE,
   create_project: (world, { wanted }) => createProject(world, wanted),
   delete_project: (world, { projectId }) => deleteProject(world, projectId),
+  rename_project: (world, { projectId, name }) => renameProject(world, projectId, name),
   move_project: (world, { projectId, orgId }) => moveProject(world, projectId, orgId),
   create_branch: (world, { projectId, wanted }) => createBranch(world, projectId, wanted),
   delete_branch: (world, { projectId, branchId }) => deleteBranch(world, projectId, branchId),
@@ -89,6 +90,7 @@ export type Command =
   | { kind: 'pass_time' }
   | { kind: 'create_project'; wanted: NewProject }
   | { kind: 'delete_project'; projectId: string }
+  | { kind: 'rename_project'; projectId: string; name: string }
   | { kind: 'move_project'; projectId: string; orgId?: string }
   | { kind: 'delete_branch'; projectId: string; branchId: string }
   | { kind: 'change_plan'; plan: Plan; orgId?: string }

@@ -3,6 +3,7 @@ import { addBranch } from './branches.ts';
 import { removeCompute } from './compute-commands.ts';
 import { addCompute, additionRefusal } from './create-compute.ts';
 import type { ComputeSettings, Project, WorldState } from './entities.ts';
+import { touch } from './operations.ts';
 import { findProject, LOCKED_MESSAGE, type Outcome, refuse } from './outcome.ts';
 import { nextName } from './random.ts';
 import { projectLedger } from './usage.ts';
@@ -78,6 +79,14 @@ export function deleteProject(world: WorldState, projectId: string): Outcome {
   world.projects.delete(projectId);
   world.projectIds.splice(world.projectIds.indexOf(projectId), 1);
   return { ok: true, project, operations: [] };
+}
+
+export function renameProject(world: WorldState, projectId: string, name: string): Outcome {
+  const found = findProject(world, projectId);
+  if (!found.ok) return found;
+  found.value.name = name;
+  touch(world, found.value);
+  return { ok: true, project: found.value, operations: [] };
 }
 
 /** Moves a project to another organization, or out of all: keys that were scoped to it there are dead from now on. */

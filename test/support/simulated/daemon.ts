@@ -34,7 +34,7 @@ const PLENTY = { perMinute: 1_000_000, perRouteSecond: 1_000_000, jitterMs: 0 };
 /** Seldom enough for weeks, often enough to find what is not told. */
 const RHYTHM = {
   ...{ inventoryMs: 120 * MINUTE_MS, resyncMs: 120 * MINUTE_MS, waitingMs: 30 * MINUTE_MS },
-  ...{ rulesMs: 120 * MINUTE_MS, samplingMs: 120 * MINUTE_MS, wasteMs: 120 * MINUTE_MS },
+  ...{ rulesMs: 120 * MINUTE_MS, samplingMs: 120 * MINUTE_MS, wasteMs: 120 * MINUTE_MS, usageMs: 120 * MINUTE_MS },
 };
 
 export interface SimulatedDaemon {
