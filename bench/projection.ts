@@ -1,9 +1,27 @@
+/**
+ * How often the 80 % interval of a month's projection holds what the month became, and how wide it is.
+ *
+ * Acceptance, written before the method was changed. Each cell is a kind of fleet, asked on a day of the month:
+ * - Known for eight weeks before the month, asked on days 3, 7, 14 and 21, of every kind but `constant`: 75 to 85 % of at least 500 months, of those for
+ *   which an interval is shown. The same for two weeks before it, and on days 14 and 21 for a fleet that began with the month.
+ * - `constant` months are always held. Judged is the width: from the middle to either end 0.5 to 5 % of what is left of the month.
+ * - Where one is shown, the upper end is at most 4 times the lower. With eight weeks known it is shown in at least 90 % of the months, of
+ *   `bursty` ones in at least 75 %.
+ * - The total of a fleet of several owners whose days move together: 75 to 85 %, as for each owner.
+ * Tried on seeds 1 to 9 while the method was made; the figures of the docs are of a seed that was not, the default, whatever comes out.
+ * The four scopes below were not looked at meanwhile.
+ */
+import { costSummary } from '../src/app/usage/cost-summary.ts';
+import type { MonthCosts } from '../src/app/usage/month-costs.ts';
+import type { Projected } from '../src/domain/usage/projection.ts';
+import { type GeneratedMonth, generateMonth, generateOwners, KINDS } from '../test/support/generated-months.ts';
 import { MONTH_DAYS, simulateMonth } from '../test/support/simulated-month.ts';
 import { percentile, printTable } from './figures.ts';
 
 /** How many months are simulated for each row. */
-const RUNS = Number(process.env.EBB_PROJECTION_RUNS ?? 2000);
-const SEED = Number(process.env.EBB_SEED ?? 1);
+const RUNS = Number(process.env.EBB_PROJECTION_RUNS ?? 1000);
+const SEED = Number(process.env.EBB_SEED ?? 20_261_123);
+const FIRST_SEED = Math.imul(SEED, 0x9e3779b1);
 
 const ROWS = [
   { units: [10, 60], weeks: 8, name: '10 to 60 projects' },
@@ -12,25 +30,81 @@ const ROWS = [
   { units: [100, 100], weeks: 8, name: '100 projects' },
 ] as const;
 
-/** How often the 80 % interval of a month's projection has what the month became, and how wide it is, asked on three of its days. */
+const DAYS = [3, 7, 14, 21];
+
 export async function run(): Promise<void> {
-  printTable(
-    ['scope', 'asked on day', 'covered', 'below it', 'above it', 'width'],
-    ROWS.flatMap((row) => [8, 15, 22].map((day) => rowOf(row, day))),
-  );
+  const head = [
+    'months',
+    'known before',
+    'asked on day',
+    'shown',
+    'covered',
+    'below it',
+    'above it',
+    'width',
+    'widest',
+  ];
+  const rows: string[][] = [];
+  for (const historyDays of [56, 14, 0]) {
+    const days = historyDays === 0 ? DAYS.slice(2) : DAYS;
+    for (const kind of KINDS) {
+      const months = (index: number) => generateMonth(kind, historyDays, FIRST_SEED + index);
+      rows.push(...days.map((day) => [kind, `${historyDays} d`, ...figuresOf(day, months)]));
+    }
+  }
+  const fleets = (index: number) => generateOwners(56, FIRST_SEED + index);
+  for (const day of DAYS) {
+    rows.push([
+      'one of several owners',
+      '56 d',
+      ...figuresOf(day, (index) => fleets(index).owners[0] as GeneratedMonth),
+    ]);
+    rows.push(['their total', '56 d', ...figuresOf(day, (index) => totalOf(fleets(index)))]);
+  }
+  if (process.env.EBB_PROJECTION_ROWS !== 'generated') {
+    for (const { units, weeks, name } of ROWS) {
+      const months = (index: number) => simulateMonth({ units, weeks }, FIRST_SEED + index);
+      rows.push(...[8, 15, 22].map((day) => [name, `${7 * weeks} d`, ...figuresOf(day, months)]));
+    }
+  }
+  printTable(head, rows);
 }
 
-function rowOf({ units, weeks, name }: (typeof ROWS)[number], day: number): string[] {
-  const widths: number[] = [];
-  let [below, above] = [0, 0];
+/** As the summary of a fleet shows its total. */
+function totalOf({ total, owners }: ReturnType<typeof generateOwners>): GeneratedMonth {
+  return {
+    truth: total.truth,
+    projectedOn(day) {
+      const month = { fromMs: 0, toMs: MONTH_DAYS, untilMs: 0 };
+      const shown = owners.map((owner) => ({
+        ...{ name: '', cuSeconds: 0, usd: 0, unknownHours: 0 },
+        ...{ projectedUsd: owner.projectedOn(day) as Projected },
+      }));
+      const costs: MonthCosts = { account: '', organization: '', month, knownUntilMs: 0, lines: [], owners: shown };
+      return costSummary([costs], 0)?.total.projected_usd ?? undefined;
+    },
+  };
+}
+
+/** Of those months for which an interval is shown. */
+function figuresOf(day: number, monthAt: (index: number) => GeneratedMonth): string[] {
+  const [widths, ratios]: [number[], number[]] = [[], []];
+  let [shown, below, above] = [0, 0, 0];
   for (let index = 0; index < RUNS; index += 1) {
-    const month = simulateMonth({ units, weeks }, Math.imul(SEED, 0x9e3779b1) + index);
-    const { low, high } = month.projectedOn(day);
-    if (month.truth < low) below += 1;
-    if (month.truth > high) above += 1;
-    widths.push((high - low) / month.truth);
+    const month = monthAt(index);
+    const projected = month.projectedOn(day);
+    if (!projected) continue;
+    const { low, mid, high } = projected;
+    shown += 1;
+    if (month.truth < low - 1e-9) below += 1;
+    if (month.truth > high + 1e-9) above += 1;
+    widths.push((high - low) / mid);
+    ratios.push(high / low);
   }
-  const percent = (count: number) => `${((100 * count) / RUNS).toFixed(1)} %`;
-  const width = `${(100 * percentile(widths, 0.5)).toFixed(0)} %`;
-  return [name, `${day} of ${MONTH_DAYS}`, percent(RUNS - below - above), percent(below), percent(above), width];
+  const share = (count: number, of: number) => `${((100 * count) / of).toFixed(1)} %`;
+  const width = percentile(widths, 0.5);
+  return [
+    ...[String(day), share(shown, RUNS), share(shown - below - above, shown), share(below, shown), share(above, shown)],
+    ...[`${(100 * width).toFixed(width < 0.1 ? 1 : 0)} %`, `× ${Math.max(...ratios).toFixed(2)}`],
+  ];
 }
