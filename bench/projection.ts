@@ -11,11 +11,8 @@
  * Tried on seeds 1 to 9 while the method was made; the figures of the docs are of a seed that was not, the default, whatever comes out.
  * The four scopes below were not looked at meanwhile.
  */
-import { costSummary } from '../src/app/usage/cost-summary.ts';
-import type { MonthCosts } from '../src/app/usage/month-costs.ts';
-import type { Projected } from '../src/domain/usage/projection.ts';
 import { type GeneratedMonth, generateMonth, generateOwners, KINDS } from '../test/support/generated-months.ts';
-import { MONTH_DAYS, simulateMonth } from '../test/support/simulated-month.ts';
+import { simulateMonth } from '../test/support/simulated-month.ts';
 import { percentile, printTable } from './figures.ts';
 
 /** How many months are simulated for each row. */
@@ -59,7 +56,7 @@ export async function run(): Promise<void> {
       '56 d',
       ...figuresOf(day, (index) => fleets(index).owners[0] as GeneratedMonth),
     ]);
-    rows.push(['their total', '56 d', ...figuresOf(day, (index) => totalOf(fleets(index)))]);
+    rows.push(['their total', '56 d', ...figuresOf(day, (index) => fleets(index).total)]);
   }
   if (process.env.EBB_PROJECTION_ROWS !== 'generated') {
     for (const { units, weeks, name } of ROWS) {
@@ -68,22 +65,6 @@ export async function run(): Promise<void> {
     }
   }
   printTable(head, rows);
-}
-
-/** As the summary of a fleet shows its total. */
-function totalOf({ total, owners }: ReturnType<typeof generateOwners>): GeneratedMonth {
-  return {
-    truth: total.truth,
-    projectedOn(day) {
-      const month = { fromMs: 0, toMs: MONTH_DAYS, untilMs: 0 };
-      const shown = owners.map((owner) => ({
-        ...{ name: '', cuSeconds: 0, usd: 0, unknownHours: 0 },
-        ...{ projectedUsd: owner.projectedOn(day) as Projected },
-      }));
-      const costs: MonthCosts = { account: '', organization: '', month, knownUntilMs: 0, lines: [], owners: shown };
-      return costSummary([costs], 0)?.total.projected_usd ?? undefined;
-    },
-  };
 }
 
 /** Of those months for which an interval is shown. */

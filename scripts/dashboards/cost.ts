@@ -56,7 +56,7 @@ function month(): Panel[] {
     numbers({
       title: 'Whole month, projected',
       description:
-        'US dollars, with an interval of 80 % for each owner: an estimate from the weekdays of the last eight weeks.',
+        'US dollars, an estimate. Ends are sums of the 80 % intervals of owners, so for several owners they are wider than 80 %.',
       queries: ['low', 'mid', 'high'].map((bound) => ({ expr: PROJECTED(bound), legend: bound })),
       unit: 'currencyUSD',
       width: 6,

@@ -130,7 +130,7 @@ export interface ProjectionDocument {
   high: number;
 }
 
-/** What an owner has used and spent; null is not known: a price without `plan`, a projection with less than a week behind it. */
+/** What an owner has used and spent; null is not known: a price without `plan`, a projection for one of the reasons in `not_projected`. */
 export interface OwnerCostsDocument {
   account: string;
   owner: string;
@@ -140,6 +140,8 @@ export interface OwnerCostsDocument {
   /** Hours of projects that should be known and are not; they are in no sum. */
   unknown_hours: number;
   projected_usd: ProjectionDocument | null;
+  /** Why `projected_usd` is null although the price is known: less than a week of known days, or an interval too wide to help. */
+  not_projected?: 'too_few_days' | 'too_wide';
   projected_cu_hours: ProjectionDocument | null;
   /** Yesterday (UTC), if it used more than the 99 % interval of that weekday. */
   anomaly: { day: string; cu_hours: number; ordinary_cu_hours: number } | null;
@@ -155,7 +157,7 @@ export interface CostsDocument {
   known_until: string;
   /** Most CU-hours first. */
   owners: OwnerCostsDocument[];
-  total: Pick<OwnerCostsDocument, 'cu_hours' | 'usd' | 'unknown_hours' | 'projected_usd'>;
+  total: Pick<OwnerCostsDocument, 'cu_hours' | 'usd' | 'unknown_hours' | 'projected_usd' | 'not_projected'>;
   /** In observe mode: what enforcing would have saved of the measured hours of the last two weeks; null otherwise. */
   would_have_saved: CounterfactualDocument | null;
 }

@@ -70,7 +70,8 @@ describeWith('prometheus', 'a daemon whose projects belong to an organization', 
     const usd = await sum('ebb_cost_month_to_date_usd');
     expect(costs?.total.usd).toBeCloseTo(usd, 1);
     const projected = await sum('ebb_cost_month_projected_usd{bound="mid"}');
-    expect(costs?.total.projected_usd?.mid).toBeCloseTo(projected, 1);
+    // The total is projected from its own days, so it is near the sum of its owners, not the same.
+    expect((costs?.total.projected_usd?.mid ?? 0) / projected).toBeCloseTo(1, 1);
     const page = async (path: string) =>
       (await (await fetch(`${daemon.url}${path}`)).text()).replaceAll('<!-- -->', '');
     expect(await page('/')).toMatch(/This month: \$[\d.,]+ so far, \$[\d.,]+ to \$[\d.,]+ projected/);

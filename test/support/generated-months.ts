@@ -1,6 +1,6 @@
 /** Months of fleets whose daily use has a known shape, with the days before them, and what was projected on some of their days. */
 import { DAY_MS, HOUR_MS } from '../../src/domain/usage/known.ts';
-import { type Projected, projectMonth } from '../../src/domain/usage/projection.ts';
+import { type Projected, projectMonth, shownProjection } from '../../src/domain/usage/projection.ts';
 import { diceFrom } from './simulated-trial.ts';
 
 /**
@@ -14,7 +14,7 @@ export type Kind = (typeof KINDS)[number];
 export interface GeneratedMonth {
   /** What the month became. */
   truth: number;
-  /** At 06:00 of a day of the month, from 1 on, with usage known up to 04:00; undefined if nothing was projected. */
+  /** At 06:00 of a day of the month, from 1 on, with usage known up to 04:00; undefined if nothing is shown. */
   projectedOn(day: number): Projected | undefined;
 }
 
@@ -166,7 +166,8 @@ function monthFrom(
       const known = new Map(used.slice(shift, today).map((value, index) => [dayMs(shift + index), value]));
       const month = { fromMs: dayMs(first), toMs: dayMs(first + monthDays), untilMs: dayMs(today) + 4 * HOUR_MS };
       const spent = sum(used.slice(first, today)) + (4 / 24) * (used[today] ?? 0);
-      return projectMonth(known, { month, spent, unknownHours: 0 });
+      const shown = shownProjection(projectMonth(known, { month, spent, unknownHours: 0 }));
+      return typeof shown === 'object' ? shown : undefined;
     },
   };
 }

@@ -2,7 +2,7 @@ import { DAY_MS, HOUR_MS } from '../../src/domain/usage/known.ts';
 import { type Projected, projectMonth } from '../../src/domain/usage/projection.ts';
 import { dailyUse, diceFrom, weeklyWalk } from './simulated-trial.ts';
 
-export const MONTH_DAYS = 30;
+const MONTH_DAYS = 30;
 const FROM_MS = Date.parse('2026-11-01T00:00:00Z');
 const DAY_BEFORE = 7;
 

@@ -14,7 +14,7 @@ const month = { fromMs: 0, toMs: 1, untilMs: 1 };
 
 describe('what a month has cost', () => {
   it('has one total, in one form, in `ebb cost` and in what status and page show', () => {
-    const costs = [{ account: 'main', month, knownUntilMs: 1, owners: lines }] as unknown as MonthCosts[];
+    const costs = [{ account: 'main', month, knownUntilMs: 1, owners: lines, total: {} }] as unknown as MonthCosts[];
     expect(costSummary(costs, 1)?.total).toMatchObject({ usd: 3820.03, cu_hours: 30 });
     const total: BillLine = { name: 'total', cuSeconds: 0, usd: 0, unknownHours: 0 };
     for (const line of lines) addLine(total, line);
@@ -25,7 +25,7 @@ describe('what a month has cost', () => {
 
   it('has no total without the price of a part', () => {
     const owners = [...lines, { name: 'team-new', cuSeconds: 0, usd: undefined, unknownHours: 0 }];
-    const costs = [{ account: 'main', month, knownUntilMs: 1, owners }] as unknown as MonthCosts[];
+    const costs = [{ account: 'main', month, knownUntilMs: 1, owners, total: {} }] as unknown as MonthCosts[];
     expect(costSummary(costs, 1)?.total.usd).toBeNull();
   });
 });

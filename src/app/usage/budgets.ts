@@ -120,6 +120,10 @@ function addMonth(facts: BudgetFacts, bill: Bill, amountOf: (line: BillLine) => 
     if (amount === undefined || line.unknownHours > 0) unknown.add(dayMs);
     else days.set(dayMs, (days.get(dayMs) ?? 0) + amount);
   }
+  // A day without use has no line. What was before the first use says nothing.
+  for (let dayMs = Math.min(...days.keys(), ...unknown); dayMs < past.toMs; dayMs += DAY_MS) {
+    days.set(dayMs, days.get(dayMs) ?? 0);
+  }
   for (const dayMs of unknown) days.delete(dayMs);
   return { ...facts, spent, unknownHours, knownUntilMs: Math.max(facts.knownUntilMs, lastKnown(bill.series)), days };
 }

@@ -1,6 +1,6 @@
 /** What this month has cost, as people see it everywhere: the leader adds it up, and every daemon and command reads it from the store. */
 import { isoInstant } from '../../domain/time/instants.ts';
-import type { Projected } from '../../domain/usage/projection.ts';
+import { type Projected, sumOfRanges } from '../../domain/usage/projection.ts';
 import type { CostsDocument, OwnerCostsDocument } from '../../ports/documents.ts';
 import type { DocumentStore } from '../../ports/store.ts';
 import { sharedDocuments } from '../shared-documents.ts';
@@ -9,7 +9,7 @@ import type { MonthCosts } from './month-costs.ts';
 const SUMMARY = sharedDocuments<CostsDocument>('costs', 1);
 const NAME = 'month';
 
-/** All organizations together; undefined if nothing is known of any. Sums of ranges take the organizations for independent. */
+/** All organizations together; undefined if nothing is known of any. */
 export function costSummary(all: readonly MonthCosts[], nowMs: number): CostsDocument | undefined {
   const [first] = all;
   if (first === undefined) return undefined;
@@ -27,7 +27,8 @@ export function costSummary(all: readonly MonthCosts[], nowMs: number): CostsDoc
       cu_hours: rounded(parts.reduce((sum, { cuSeconds }) => sum + cuSeconds, 0) / 3600),
       usd: sumOf(parts.map(({ usd }) => usd)),
       unknown_hours: owners.reduce((sum, { unknown_hours }) => sum + unknown_hours, 0),
-      projected_usd: sumOfRanges(parts.map(({ projectedUsd }) => projectedUsd ?? null)),
+      projected_usd: sumIfKnown(all.map(({ total }) => total.projectedUsd ?? null)),
+      ...whyNot(all.map(({ total }) => total.notProjected)),
     },
     would_have_saved: savedDocument(all),
   };
@@ -40,7 +41,8 @@ export function summaryOfOwner(summary: CostsDocument, owner: string): CostsDocu
     cu_hours: rounded(owners.reduce((sum, { cu_hours }) => sum + cu_hours, 0)),
     usd: sumOf(owners.map(({ usd }) => usd ?? undefined)),
     unknown_hours: owners.reduce((sum, { unknown_hours }) => sum + unknown_hours, 0),
-    projected_usd: sumOfRanges(owners.map(({ projected_usd }) => projected_usd)),
+    projected_usd: sumIfKnown(owners.map(({ projected_usd }) => projected_usd)),
+    ...whyNot(owners.map(({ not_projected }) => not_projected)),
   };
   return { ...summary, owners, total, would_have_saved: null };
 }
@@ -84,11 +86,12 @@ function savedDocument(all: readonly MonthCosts[]): CostsDocument['would_have_sa
 }
 
 function ownerDocument(account: string, costs: MonthCosts['owners'][number]): OwnerCostsDocument {
-  const { name: owner, cuSeconds, usd, unknownHours, projectedUsd, projectedCuSeconds, anomaly } = costs;
+  const { name: owner, cuSeconds, usd, unknownHours, projectedUsd, notProjected, projectedCuSeconds, anomaly } = costs;
   return {
     ...{ account, owner, cu_hours: rounded(cuSeconds / 3600), usd: usd === undefined ? null : rounded(usd) },
     unknown_hours: unknownHours,
     projected_usd: projectedUsd ? scaled(projectedUsd, 1) : null,
+    ...whyNot([notProjected]),
     projected_cu_hours: projectedCuSeconds ? scaled(projectedCuSeconds, 1 / 3600) : null,
     anomaly: anomaly
       ? {
@@ -106,12 +109,16 @@ function sumOf(parts: readonly (number | undefined)[]): number | null {
   return known.length < parts.length ? null : rounded(known.reduce((sum, part) => sum + part, 0));
 }
 
-function sumOfRanges(ranges: readonly (Projected | null)[]): Projected | null {
+/** Null if a part is not known. */
+function sumIfKnown(ranges: readonly (Projected | null)[]): Projected | null {
   const known = ranges.filter((range) => range !== null);
-  if (known.length < ranges.length) return null;
-  const mid = known.reduce((sum, range) => sum + range.mid, 0);
-  const spread = (end: 'low' | 'high') => Math.hypot(...known.map((range) => range[end] - range.mid));
-  return scaled({ low: mid - spread('low'), mid, high: mid + spread('high') }, 1);
+  return known.length < ranges.length || known.length === 0 ? null : scaled(sumOfRanges(known), 1);
+}
+
+/** Why a sum is not projected: as the first of its parts that is not. */
+function whyNot(reasons: readonly OwnerCostsDocument['not_projected'][]): Pick<OwnerCostsDocument, 'not_projected'> {
+  const reason = reasons.find((one) => one !== undefined);
+  return reason === undefined ? {} : { not_projected: reason };
 }
 
 function scaled({ low, mid, high }: Projected, factor: number): Projected {

@@ -7,9 +7,11 @@ import { type BillingMonth, billingMonth, priceAt } from '../../domain/usage/mon
 import {
   ANOMALY_PAST_DAYS,
   anomalyOf,
+  type NotProjected,
   type Projected,
   projectMonth,
   type SpendAnomaly,
+  shownProjection,
 } from '../../domain/usage/projection.ts';
 import { seriesOf } from '../../domain/usage/stored.ts';
 import type { UsageSeries, UsageUnit } from '../../domain/usage/usage.ts';
@@ -28,14 +30,21 @@ export interface MonthCosts {
   lines: (BillLine & { projectId: string })[];
   /** Most CU-seconds first. */
   owners: OwnerCosts[];
+  /** The whole month of all owners together: from the sums of their days, because these vary together. */
+  total: ProjectedUsd;
   /** What enforcing would have saved, by owner; absent where ebb enforces. */
   counterfactual?: Counterfactual[];
 }
 
-/** What an owner has used this month; `name` is the owner. */
-export interface OwnerCosts extends BillLine {
-  /** US dollars, and CU-seconds, of the whole month; absent where too little is known. */
+/** US dollars of the whole month, or why they are not shown; neither where a price is not known. */
+export interface ProjectedUsd {
   projectedUsd?: Projected;
+  notProjected?: NotProjected;
+}
+
+/** What an owner has used this month; `name` is the owner. */
+export interface OwnerCosts extends BillLine, ProjectedUsd {
+  /** CU-seconds of the whole month; absent where too little is known. */
   projectedCuSeconds?: Projected;
   /** Yesterday, if it used far more than that weekday does: in CU-seconds. */
   anomaly?: SpendAnomaly;
@@ -93,8 +102,8 @@ export async function monthCosts(options: {
   }
   const counterfactual =
     observed && (await counterfactualOf({ ...observed, kept, ownerOf, untilMs: month.untilMs, priceAt: bill.priceAt }));
-  const owners = ownersIn(lines, past, month);
-  return { account, organization, month, knownUntilMs, lines, owners, ...(counterfactual && { counterfactual }) };
+  const costsOf = { account, organization, month, knownUntilMs, lines, ...ownersIn(lines, past, month) };
+  return { ...costsOf, ...(counterfactual && { counterfactual }) };
 }
 
 /** By start of the day. */
@@ -119,32 +128,60 @@ function pastOf(series: readonly UsageSeries[], untilMs: number): { fromMs: numb
   };
 }
 
-function ownersIn(lines: MonthCosts['lines'], past: ReadonlyMap<string, Days>, month: BillingMonth): OwnerCosts[] {
+function ownersIn(
+  lines: MonthCosts['lines'],
+  past: ReadonlyMap<string, Days>,
+  month: BillingMonth,
+): Pick<MonthCosts, 'owners' | 'total'> {
   const owners = new Map<string, BillLine>();
+  const total: BillLine = { name: '', cuSeconds: 0, usd: 0, unknownHours: 0 };
   for (const { projectId: _, ...line } of lines) {
+    addLine(total, line);
     const known = owners.get(line.name);
     if (known) addLine(known, line);
     else owners.set(line.name, { ...line });
   }
+  const all: Days = new Map();
+  for (const days of past.values()) for (const [dayMs, line] of days) addLine(daysLine(all, dayMs), line);
   const yesterdayMs = month.untilMs - (month.untilMs % DAY_MS) - DAY_MS;
-  return [...owners.values()]
-    .sort((a, b) => b.cuSeconds - a.cuSeconds)
-    .map((line): OwnerCosts => {
-      const days = [...(past.get(line.name) ?? [])].filter(([, { unknownHours }]) => unknownHours === 0);
-      const cuSeconds = new Map(days.map(([dayMs, day]) => [dayMs, day.cuSeconds]));
-      const usd = new Map(days.flatMap(([dayMs, day]) => (day.usd === undefined ? [] : [[dayMs, day.usd] as const])));
-      const { unknownHours } = line;
-      const projectedUsd =
-        line.usd === undefined ? undefined : projectMonth(usd, { month, spent: line.usd, unknownHours });
-      const projectedCuSeconds = projectMonth(cuSeconds, { month, spent: line.cuSeconds, unknownHours });
-      const anomaly = anomalyOf(cuSeconds, { yesterdayMs, least: LEAST_ANOMALY_CU_SECONDS });
+  const sorted = [...owners.values()].sort((a, b) => b.cuSeconds - a.cuSeconds);
+  return {
+    total: projectedUsdOf(total, withQuietDays(all, all), month),
+    owners: sorted.map((line): OwnerCosts => {
+      const own = past.get(line.name) ?? new Map();
+      const days = withQuietDays(own, all);
+      const { cuSeconds: spent, unknownHours } = line;
+      const shown = shownProjection(projectMonth(knownDays(days, 'cuSeconds'), { month, spent, unknownHours }));
+      const anomaly = anomalyOf(knownDays(own, 'cuSeconds'), { yesterdayMs, least: LEAST_ANOMALY_CU_SECONDS });
       return {
-        ...line,
-        ...(projectedUsd && { projectedUsd }),
-        ...(projectedCuSeconds && { projectedCuSeconds }),
+        ...{ ...line, ...projectedUsdOf(line, days, month) },
+        ...(typeof shown === 'object' && { projectedCuSeconds: shown }),
         ...(anomaly && { anomaly }),
       };
-    });
+    }),
+  };
+}
+
+function projectedUsdOf({ usd: spent, unknownHours }: BillLine, days: Days, month: BillingMonth): ProjectedUsd {
+  if (spent === undefined) return {};
+  const shown = shownProjection(projectMonth(knownDays(days, 'usd'), { month, spent, unknownHours }));
+  return typeof shown === 'object' ? { projectedUsd: shown } : { notProjected: shown };
+}
+
+/** Days without use have no line of their own; without them a weekend of nothing would be projected like a workday. */
+function withQuietDays(days: Days, all: Days): Days {
+  const firstMs = Math.min(...days.keys());
+  const filled: Days = new Map(days);
+  const lastMs = Math.max(...all.keys());
+  for (let dayMs = firstMs; dayMs <= lastMs; dayMs += DAY_MS) daysLine(filled, dayMs);
+  return filled;
+}
+
+function knownDays(days: Days, figure: 'cuSeconds' | 'usd'): Map<number, number> {
+  const known = [...days].flatMap(([dayMs, { [figure]: value, unknownHours }]) =>
+    value === undefined || unknownHours > 0 ? [] : [[dayMs, value] as const],
+  );
+  return new Map(known);
 }
 
 /** The units of some projects at a time: those of a project stay together. */

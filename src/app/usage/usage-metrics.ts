@@ -1,5 +1,6 @@
 /** Series of usage and costs, and the events of days that are out of the ordinary. Only the leader has them. */
 import { isoInstant } from '../../domain/time/instants.ts';
+import { type Projected, sumOfRanges } from '../../domain/usage/projection.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { Counterfactual } from './counterfactual.ts';
 import type { MonthCosts, OwnerCosts } from './month-costs.ts';
@@ -36,7 +37,7 @@ export function showUsageMetrics(telemetry: Telemetry, costs: readonly MonthCost
     }
     for (const one of owners) {
       const key = `${account} ${one.name}`;
-      sums.set(key, addOwner(sums.get(key) ?? { account, owner: one.name, beyond: 0, dollars: {} }, one));
+      sums.set(key, addOwner(sums.get(key) ?? { account, owner: one.name, beyond: 0, projected: [] }, one));
     }
   }
   for (const [account, hours] of unknown) metrics.set('ebb_usage_unknown_hours', { account }, hours);
@@ -51,10 +52,11 @@ function showCounterfactual({ metrics }: Telemetry, account: string, owners: rea
   }
 }
 
-function showOwner({ metrics }: Telemetry, { account, owner, dollars, beyond }: Sums): void {
-  const { usd, ...projected } = dollars;
+function showOwner({ metrics }: Telemetry, { account, owner, usd, projected, beyond }: Sums): void {
   if (usd !== undefined) metrics.set('ebb_cost_month_to_date_usd', { account, owner }, usd);
-  for (const [bound, value] of Object.entries(projected)) {
+  const ranges = projected.filter((range) => range !== undefined);
+  // Of a part the whole is not known.
+  for (const [bound, value] of ranges.length === projected.length ? Object.entries(sumOfRanges(ranges)) : []) {
     metrics.set('ebb_cost_month_projected_usd', { account, owner, bound }, value);
   }
   metrics.set('ebb_spend_anomaly_cu_hours', { account, owner }, beyond);
@@ -66,15 +68,17 @@ interface Sums {
   owner: string;
   /** CU-hours beyond what is ordinary. */
   beyond: number;
-  dollars: Partial<Record<'usd' | 'low' | 'mid' | 'high', number>>;
+  usd?: number;
+  /** By organization. */
+  projected: (Projected | undefined)[];
 }
 
 function addOwner(sums: Sums, { usd, projectedUsd, anomaly }: OwnerCosts): Sums {
-  const dollars = { ...sums.dollars };
-  for (const [name, value] of Object.entries({ ...(usd !== undefined && { usd }), ...projectedUsd })) {
-    dollars[name as keyof typeof dollars] = (dollars[name as keyof typeof dollars] ?? 0) + value;
-  }
-  return { ...sums, dollars, beyond: sums.beyond + (anomaly ? (anomaly.used - anomaly.ordinary) / 3600 : 0) };
+  return {
+    ...{ ...sums, ...(usd !== undefined && { usd: (sums.usd ?? 0) + usd }) },
+    projected: [...sums.projected, projectedUsd],
+    beyond: sums.beyond + (anomaly ? (anomaly.used - anomaly.ordinary) / 3600 : 0),
+  };
 }
 
 /** Logs each day that is out of the ordinary once; `known` remembers which were. */

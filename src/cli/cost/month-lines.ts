@@ -7,6 +7,12 @@ type Amount = NonNullable<Costs>['total'];
 
 const MOST_OWNERS = 10;
 
+const WHY_UNKNOWN = {
+  too_few_days: ': it is projected from a week of known days on',
+  too_wide: ': its days vary too much',
+  unsaid: '',
+};
+
 /** What this month has cost, a line for each owner; nothing while nothing was measured. */
 export function costLines(costs: Costs): string[] {
   if (costs === null) return [];
@@ -43,11 +49,17 @@ function savedLines(saved: NonNullable<Costs>['would_have_saved']): string[] {
 }
 
 /** `$12.30 so far, $40.00 to $52.10 by the end of the month`. */
-function amountText({ cu_hours: hours, usd, unknown_hours: unknown, projected_usd: projected }: Amount): string {
+function amountText({
+  cu_hours: hours,
+  usd,
+  unknown_hours: unknown,
+  projected_usd: projected,
+  ...rest
+}: Amount): string {
   const unknownText = unknown > 0 ? `, ${Math.round(unknown)} hours unknown` : '';
   if (usd === null) return `${hours} CU-hours so far${unknownText}, price unknown: set plan: in ebb.yaml`;
   const month = projected
     ? `, ${formatUsd(projected.low)} to ${formatUsd(projected.high)} by the end of the month`
-    : ', the whole month unknown yet';
+    : `, the whole month unknown yet${WHY_UNKNOWN[rest.not_projected ?? 'unsaid']}`;
   return `${formatUsd(usd)} so far${unknownText}${month}`;
 }

@@ -2,7 +2,7 @@
 import { DateTime } from 'luxon';
 import { DAY_MS, HOUR_MS } from '../usage/known.ts';
 import type { BillingMonth } from '../usage/month.ts';
-import { type KnownDays, type Projected, projectMonth } from '../usage/projection.ts';
+import { type KnownDays, type Projected, projectMonth, shownProjection } from '../usage/projection.ts';
 import { amountText, type BudgetStep, type BudgetTerms, type StepSpan, type StepThreshold, sameStep } from './terms.ts';
 
 /** What is kept of a budget in one account. */
@@ -14,7 +14,7 @@ export interface BudgetState {
   toMs: number;
   /** The sum of known hours; null if its price is not known. */
   spent: number | null;
-  /** What the month will be; null while too little is known. */
+  /** What the month will be; null while too little is known to be shown. Steps are decided by the interval however wide it is. */
   projected: Projected | null;
   unknownHours: number;
   /** The end of the last hour of which anything is known. */
@@ -71,10 +71,11 @@ export function advanceBudget(
   const kept = keptUntilNow(before, terms, facts);
   const isOther = before !== undefined && !sameMonth(before.month, terms.month);
   const projections = projectionsOf(facts, kept.spans);
+  const shown = shownProjection(projections?.whole);
   const isDecided = projections !== undefined && isDecisionDue(terms.zone, kept.decidedAtMs, facts, isOther);
   const state: BudgetState = {
     ...{ policy, account, month: terms.month, fromMs: month.fromMs, toMs: month.toMs },
-    ...{ spent, projected: projections?.whole ?? null, unknownHours, knownUntilMs },
+    ...{ spent, projected: typeof shown === 'object' ? shown : null, unknownHours, knownUntilMs },
     ...{ ...kept, ...(isDecided && { decidedAtMs: nowMs }) },
   };
   const events = endedByTime(before, terms, facts);

@@ -1,11 +1,12 @@
 /**
- * What the days that come will be together, from days that are known. A day is the mean of its weekday, times a level that wanders, times
- * noise that lasts for some days: a Gaussian process (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2.2 and 2.7)
- * with a mean for each weekday that nothing is assumed of. How far the level wanders and how long noise lasts is not known: each
- * of {@link MODELS} counts by how well it explains the days.
+ * What the days that come will be together, from days that are known. A day is the mean of its weekday, on a level that wanders, with
+ * noise that lasts for some days: a Gaussian process (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2.2 and 2.7) with a
+ * mean of which nothing is assumed. How far the level wanders and how long noise lasts is not known: each of {@link MODELS} counts by how
+ * well it explains the days. How far a level wanders is a share of the mean, not of the noise: a fleet grows or shrinks no faster because
+ * its days are noisy, and a week of calm days does not show that its level is fixed.
  */
 
-/** A day, or a part of one: its number from any start on, and which weekday it is (0 to 6). */
+/** A day, or a part of one: its number from any start on, and which weekday it is (0 to 6, Thursday is 0). */
 export interface Day {
   day: number;
   weekday: number;
@@ -18,51 +19,57 @@ interface Predicted {
   quantile(probability: number): number;
 }
 
-/** Variance that the level gains in a day, as a share of that of the noise; and the correlation of the noise of two days in a row. */
-const MODELS = [0.001, 0.006, 0.03, 0.12, 0.5].flatMap((walk) => [0, 0.35, 0.65].map((memory) => ({ walk, memory })));
+/** Standard deviation that the level gains in a day, as a share of the mean; and the correlation of the noise of two days in a row. */
+const MODELS = [0.003, 0.01, 0.03, 0.1].flatMap((walk) => [0, 0.4, 0.8].map((memory) => ({ walk, memory })));
 
-/** With fewer known days there is one mean for all of them. */
-const FEWEST_FOR_WEEKDAYS = 21;
+/** Before anything is known the weekend may differ from workdays by as much as the mean, and each weekday by a tenth (variances). */
+const WEEKEND_VARIANCE = 1;
+const WEEKDAY_VARIANCE = 0.01;
+/** Noise is estimated as if one more day had been known, which was off by 2 % of the mean. */
+const PRIOR_DAYS = 1;
+const PRIOR_DEVIATION = 0.02;
 /** A weekday that was hardly ever used still has this share of the mean, or its noise would have no scale. */
 const LEAST_SCALE = 0.02;
-/** Against days that are all the same: a variance of 0 has no logarithm. */
-const LEAST_VARIANCE = 1e-12;
+/** The variance of the noise that a model starts from is at least so large: against a division by zero. */
+const LEAST_VARIANCE = 1e-6;
 
 /** `ahead` has for each day that comes how much of it counts, in (0, 1]. At least two known days, ascending. */
 export function predictSum(
   known: readonly (Day & { value: number })[],
   ahead: readonly (Day & { part: number })[],
 ): Predicted {
-  const scaleOf = scales(known);
+  const scales = scalesOf(known);
+  const scaleOf = (weekday: number) => scales[weekday] ?? 1;
   const values = known.map(({ weekday, value }) => value / scaleOf(weekday));
   const parts = ahead.map(({ weekday, part }) => part * scaleOf(weekday));
-  const groups = groupsOf(known);
-  const inGroups = (days: readonly Day[], valueAt: (index: number) => number) =>
-    groups.map((weekdays) => days.map(({ weekday }, index) => (weekdays.has(weekday) ? valueAt(index) : 0)));
-  const indicators = inGroups(known, () => 1);
-  const means = inGroups(ahead, (index) => parts[index] ?? 0).map(sum);
-  const freedom = known.length - groups.length;
-  const fits = MODELS.map((model) => fitted({ known, values, ahead, parts, indicators, means, freedom }, model));
-  return mixture(fits, freedom);
+  const fits = MODELS.map((model) => fitted({ known, values, ahead, parts }, model));
+  return mixture(fits, freedomOf(known));
 }
 
-/** The mean of each weekday, by which its noise scales. */
-function scales(known: readonly (Day & { value: number })[]): (weekday: number) => number {
+/** By weekday what its noise scales with: its mean, drawn towards that of workdays or of the weekend, and that towards the mean of all. */
+function scalesOf(known: readonly (Day & { value: number })[]): number[] {
+  const drawn = (own: readonly { value: number }[], towards: number) =>
+    (sum(own.map(({ value }) => value)) + towards) / (own.length + 1);
   const all = sum(known.map(({ value }) => value)) / known.length;
-  const scale = Array.from({ length: 7 }, (_, weekday) => {
+  const ofWorkdays = drawn(
+    known.filter((one) => !isWeekend(one)),
+    all,
+  );
+  const ofWeekend = drawn(known.filter(isWeekend), all);
+  return Array.from({ length: 7 }, (_, weekday) => {
     const own = known.filter((one) => one.weekday === weekday);
-    const mean = own.length === 0 ? all : sum(own.map(({ value }) => value)) / own.length;
+    const mean = drawn(own, isWeekend({ weekday }) ? ofWeekend : ofWorkdays);
     return Math.max(mean, LEAST_SCALE * all) || 1;
   });
-  return (weekday) => scale[weekday] ?? 1;
 }
 
-/** Weekdays that share a mean: each has its own once there are enough days. */
-function groupsOf(known: readonly Day[]): ReadonlySet<number>[] {
-  const weekdays = [0, 1, 2, 3, 4, 5, 6];
-  const isEnough =
-    known.length >= FEWEST_FOR_WEEKDAYS && weekdays.every((weekday) => known.some((one) => one.weekday === weekday));
-  return isEnough ? weekdays.map((weekday) => new Set([weekday])) : [new Set(weekdays)];
+function isWeekend({ weekday }: Pick<Day, 'weekday'>): boolean {
+  return weekday === 2 || weekday === 3;
+}
+
+/** The mean is estimated from the same days. */
+function freedomOf(known: readonly Day[]): number {
+  return known.length - 1 + PRIOR_DAYS;
 }
 
 interface Fit {
@@ -74,48 +81,69 @@ interface Fit {
 
 interface Problem {
   known: readonly Day[];
+  /** With the scale of their weekday. */
   values: readonly number[];
   ahead: readonly Day[];
   parts: readonly number[];
-  /** One row for each mean: the known days that have it, and how much of it is to come. */
-  indicators: readonly (readonly number[])[];
-  means: readonly number[];
-  freedom: number;
 }
 
-/** One model: its means by generalised least squares, and the rest from how days vary together. */
-function fitted(problem: Problem, { walk, memory }: (typeof MODELS)[number]): Fit {
-  const { known, values, ahead, parts, indicators, means, freedom } = problem;
-  const first = known[0]?.day ?? 0;
-  const last = ahead.at(-1)?.day ?? first;
-  const remembered = Array.from({ length: last - first + 1 }, (_, days) => memory ** days);
-  const together = (a: Day, b: Day) =>
-    (remembered[Math.abs(a.day - b.day)] ?? 0) + walk * (Math.min(a.day, b.day) - first + 1);
-  const root = cholesky(known.map((a) => known.map((b) => together(a, b))));
-  const solved = (right: readonly number[]) => forward(root, right);
-  const y = solved(values);
-  const rows = indicators.map(solved);
-  const toAhead = solved(known.map((a) => sum(ahead.map((b, index) => (parts[index] ?? 0) * together(a, b)))));
-  const gram = cholesky(rows.map((a) => rows.map((b) => dot(a, b))));
-  const estimate = forward(
-    gram,
-    rows.map((row) => dot(row, y)),
+/** One model: its mean by generalised least squares, and the rest from how days vary together. */
+function fitted(problem: Problem, model: (typeof MODELS)[number]): Fit {
+  const { known, values, ahead, parts } = problem;
+  // The level is given as a share of the mean, and the noise is estimated: the second time with the ratio that the first has found.
+  const freedom = freedomOf(known);
+  const noise = Math.max(
+    squaresOf(problem, covariance(problem, model, varianceOf(values))).squares / freedom,
+    LEAST_VARIANCE,
   );
-  const unexplained = forward(
-    gram,
-    means.map((mean, index) => mean - dot(rows[index] ?? [], toAhead)),
+  const together = covariance(problem, model, noise);
+  const { root, y, ones, information, mean, squares } = squaresOf(problem, together);
+  const toAhead = forward(
+    root,
+    known.map((a) => sum(ahead.map((b, index) => (parts[index] ?? 0) * together(a, b)))),
   );
-  const squares = Math.max(dot(y, y) - dot(estimate, estimate), LEAST_VARIANCE);
+  const unexplained = sum(parts) - dot(ones, toAhead);
   const own = sum(ahead.map((a, i) => sum(ahead.map((b, j) => (parts[i] ?? 0) * (parts[j] ?? 0) * together(a, b)))));
-  const spread = own - dot(toAhead, toAhead) + dot(unexplained, unexplained);
-  const logRoots = sum([root, gram].flatMap((matrix) => matrix.map((row) => Math.log(row.at(-1) ?? 1))));
+  const spread = own - dot(toAhead, toAhead) + unexplained ** 2 / information;
+  const logRoots = sum(root.map((row) => Math.log(row.at(-1) ?? 1))) + 0.5 * Math.log(information);
   return {
-    mean: dot(toAhead, y) + dot(unexplained, estimate),
+    mean: dot(toAhead, y) + unexplained * mean,
     variance: (Math.max(0, spread) * squares) / freedom,
     likelihood: -0.5 * freedom * Math.log(squares) - logRoots,
   };
 }
 
+/** How two days vary together, in units of the variance of the noise. */
+function covariance({ known, ahead }: Problem, { walk, memory }: (typeof MODELS)[number], noise: number) {
+  const first = known[0]?.day ?? 0;
+  const last = ahead.at(-1)?.day ?? first;
+  const remembered = Array.from({ length: last - first + 1 }, (_, days) => memory ** days);
+  return (a: Day, b: Day): number => {
+    const level = walk ** 2 * (Math.min(a.day, b.day) - first + 1);
+    const weekend = isWeekend(a) && isWeekend(b) ? WEEKEND_VARIANCE : 0;
+    const weekday = a.weekday === b.weekday ? WEEKDAY_VARIANCE : 0;
+    return (remembered[Math.abs(a.day - b.day)] ?? 0) + (level + weekend + weekday) / noise;
+  };
+}
+
+/** The estimated mean, and the sum of squares that is left, with that of the prior. */
+function squaresOf({ known, values }: Problem, together: (a: Day, b: Day) => number) {
+  const root = cholesky(known.map((a, i) => known.slice(0, i + 1).map((b) => together(a, b))));
+  const y = forward(root, values);
+  const ones = forward(
+    root,
+    values.map(() => 1),
+  );
+  const information = dot(ones, ones);
+  const mean = dot(ones, y) / information;
+  const squares = Math.max(0, dot(y, y) - mean ** 2 * information) + PRIOR_DAYS * PRIOR_DEVIATION ** 2;
+  return { root, y, ones, information, mean, squares };
+}
+
+function varianceOf(values: readonly number[]): number {
+  const mean = sum(values) / values.length;
+  return Math.max(sum(values.map((value) => (value - mean) ** 2)) / (values.length - 1), LEAST_VARIANCE);
+}
 /** The variance is itself estimated: with few days the tails are those of Student's t distribution. Cornish and Fisher's first term. */
 function mixture(fits: readonly Fit[], freedom: number): Predicted {
   const best = Math.max(...fits.map(({ likelihood }) => likelihood));
@@ -154,7 +182,7 @@ function normal(z: number): number {
   return z < 0 ? (1 - erf) / 2 : (1 + erf) / 2;
 }
 
-/** The lower triangle L with L·Lᵀ the matrix, which is symmetric and positive definite; its rows end at the diagonal. */
+/** The lower triangle L with L·Lᵀ the matrix, which is symmetric and positive definite; rows of both end at the diagonal. */
 function cholesky(matrix: readonly (readonly number[])[]): number[][] {
   const root: number[][] = [];
   for (const [i, row] of matrix.entries()) {

@@ -14,11 +14,15 @@ export interface Projected {
 
 /** A projection looks back so far, in days, and needs so many of them known. */
 export const PAST_DAYS = 56;
-const FEWEST_DAYS = 7;
+export const FEWEST_DAYS = 7;
+/** Plans, prices and fleets change: what is left of a month is never known better than to this share. */
+const LEAST_MARGIN = 0.01;
+/** An interval whose upper end is more than so many times the lower helps nobody: it is not shown. */
+const WIDEST = 4;
 
 /**
- * What a month will be in all, with an interval of 80 %: what is known of it, and the days that are left as the same weekdays of the last
- * eight weeks were, the last of them most; see {@link predictSum}. Undefined with fewer than a week of known days.
+ * What a month will be in all, with an interval of 80 %: what is known of it, and the days that are left as the last eight weeks were; see
+ * {@link predictSum}. Undefined with fewer than a week of known days. The one method for owners, totals and budgets.
  */
 export function projectMonth(
   days: KnownDays,
@@ -38,10 +42,30 @@ export function projectMonth(
   });
   const rest = predictSum(past, ahead);
   // Levels multiply: what is above the middle is further from it than what is as likely below.
-  const { mean } = rest;
-  const end = (probability: number) => (mean > 0 ? mean * Math.exp(rest.quantile(probability) / mean - 1) : 0);
+  const mean = Math.max(0, rest.mean);
+  const end = (probability: number, margin: number) => {
+    if (mean === 0) return 0;
+    const off = rest.quantile(probability) / mean - 1;
+    return mean * Math.exp(margin < 0 ? Math.min(off, margin) : Math.max(off, margin));
+  };
   const upTo = (value: number) => Math.max(spent, known + value);
-  return { low: upTo(end(0.1)), mid: upTo(mean), high: upTo(end(0.9)) };
+  return { low: upTo(end(0.1, -LEAST_MARGIN)), mid: upTo(mean), high: upTo(end(0.9, LEAST_MARGIN)) };
+}
+
+/** Why no projection is shown: fewer than a week of known days, or an interval that is too wide to help. */
+export type NotProjected = 'too_few_days' | 'too_wide';
+
+/** What is shown of a projection, or why none is. */
+export function shownProjection(projected: Projected | undefined): Projected | NotProjected {
+  if (!projected) return 'too_few_days';
+  return projected.high > WIDEST * projected.low ? 'too_wide' : projected;
+}
+
+/** The sum of what is projected of organizations, which are taken as independent; of the owners of one the days are added up instead. */
+export function sumOfRanges(ranges: readonly Projected[]): Projected {
+  const mid = ranges.reduce((sum, range) => sum + range.mid, 0);
+  const spread = (end: 'low' | 'high') => Math.hypot(...ranges.map((range) => range[end] - range.mid));
+  return { low: mid - spread('low'), mid, high: mid + spread('high') };
 }
 
 function dayOf(dayMs: number) {

@@ -142,10 +142,14 @@ const Readiness = z.object({
 });
 
 const lowHigh = z.object({ low: z.number(), high: z.number() });
-const known = { cu_hours: z.number(), usd: z.number().nullable(), unknown_hours: z.number() };
 const Projection: z.ZodType<ProjectionDocument> = z
   .object({ low: z.number(), mid: z.number(), high: z.number() })
   .meta({ id: 'Projection', description: 'An estimate, with an interval of 80 %.' });
+
+const known = {
+  ...{ cu_hours: z.number(), usd: z.number().nullable(), unknown_hours: z.number() },
+  ...{ projected_usd: Projection.nullable(), not_projected: z.enum(['too_few_days', 'too_wide']).exactOptional() },
+};
 
 export const Costs: z.ZodType<CostsDocument> = z
   .object({
@@ -153,12 +157,11 @@ export const Costs: z.ZodType<CostsDocument> = z
     owners: z.array(
       z.object({
         ...{ account: text, owner: text, ...known },
-        projected_usd: Projection.nullable(),
         projected_cu_hours: Projection.nullable(),
         anomaly: z.object({ day: text, cu_hours: z.number(), ordinary_cu_hours: z.number() }).nullable(),
       }),
     ),
-    total: z.object({ ...known, projected_usd: Projection.nullable() }),
+    total: z.object(known),
     would_have_saved: z
       .object({
         figure: z.literal('replayed'),

@@ -73,11 +73,17 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
 }
 
+type Costs = CostsDocument['total'];
+
+const WHY_NOT = { too_few_days: ', projected from a week of known days on', too_wide: ', too uncertain to project' };
+
 /** `$12.30 so far, $40 to $52 projected`; CU-hours where the price is not known. */
-export function costWords({ cu_hours: hours, usd, projected_usd: projected }: CostsDocument['total']): string {
+export function costWords({ cu_hours: hours, usd, projected_usd: projected, not_projected: why }: Costs): string {
   if (usd === null) return `${hours.toLocaleString('en')} CU-hours so far, price unknown: set plan: in ebb.yaml`;
-  const month = projected ? `, ${formatUsd(projected.low)} to ${formatUsd(projected.high)} projected` : '';
-  return `${formatUsd(usd)} so far${month}`;
+  const month = projected
+    ? `, ${formatUsd(projected.low)} to ${formatUsd(projected.high)} projected`
+    : why && WHY_NOT[why];
+  return `${formatUsd(usd)} so far${month ?? ''}`;
 }
 
 /** `$12.30 to $40.00`; CU-hours where the price is not known. */
