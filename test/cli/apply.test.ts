@@ -8,6 +8,8 @@ import { confirmCount } from '../../src/cli/apply/report.ts';
 import { openApplying } from '../../src/compose/applying.ts';
 import { openStore } from '../../src/compose/stored-facts.ts';
 import type { Freeze } from '../../src/domain/overrides/freezes.ts';
+import { withRestore } from '../../src/domain/overrides/restore.ts';
+import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import { loadPolicySet } from '../../src/policy/load.ts';
 import { readSettings } from '../../src/settings.ts';
 import { aRecord } from '../support/builders.ts';
@@ -231,6 +233,14 @@ describeWith('redis-server', 'ebb apply', () => {
     expect(await patches()).toEqual([]);
   });
 
+  it('drops the requests to go back that its policies stand against, also of computes that it does not change', async () => {
+    const env = await onPlatform(redis.url, { 'web-right': RIGHT });
+    await storeRecord(env, 'web-right', withRestore(aRecord(), { owner: 'ann', nowMs: Date.now(), now: true }));
+    await applied(env);
+    expect(await recordOf(env, 'web-right', 'ep-web-right')).not.toHaveProperty('restore');
+    expect(await patches()).toEqual([]);
+  });
+
   it('begins nothing more once it is interrupted', async () => {
     const env = await onPlatform(redis.url);
     const { outcomes } = await applied(env, { signal: AbortSignal.abort() });
@@ -335,11 +345,15 @@ async function recordOf(env: Env, projectId: string, computeId: string) {
 
 /** ebb has changed the only compute of a project before: then a raise does not wait. */
 async function changedBefore(env: Env, projectId: string): Promise<void> {
-  const { store, close } = await storeOf(env);
   const settings = { ...SMALL, suspendTimeoutSeconds: 300 };
+  await storeRecord(env, projectId, aRecord({ baseline: settings, lastApplied: settings }));
+}
+
+/** Of the only compute of a project. */
+async function storeRecord(env: Env, projectId: string, record: ComputeRecord): Promise<void> {
+  const { store, close } = await storeOf(env);
   const lease = await store.acquireLease(`project-${projectId}`, 'test', 10_000);
   if (!lease) throw new Error('no lease');
-  const record = aRecord({ baseline: settings, lastApplied: settings });
   await store.putRecord(projectId, `ep-${projectId}`, record, lease);
   await store.releaseLease(lease);
   await close();

@@ -248,6 +248,7 @@ const FULL: Required<ComputeRecord> = {
   baselineCandidates: { suspend_timeout: { fields: { suspendTimeoutSeconds: 60 }, readAtMs: 14 } },
   reversals: { suspend_timeout: [9, 10] },
   lastDisruption: { atMs: 11, lowered: true, policy: 'office-hours' },
+  setBy: { size: 'office-hours' },
   trials: {
     proof: {
       slot: 3,

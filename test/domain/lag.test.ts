@@ -86,7 +86,7 @@ describe('a reading that shows what was before the last change', () => {
   it('does not end a request for the baseline', () => {
     const restore = { owner: 'ann', askedAtMs: NOON, expiresAtMs: NOON + 60_000 };
     const asked = { ...record, baseline: settingsOf(old), restore };
-    expect(seeing(asked, old, NOON + 5_000).restore).toEqual(restore);
+    expect(seeing(asked, old, NOON + 5_000).restore).toEqual({ ...restore, fields: ['size'] });
   });
 
   it('is no lag after a change that failed: its settings were undone', () => {

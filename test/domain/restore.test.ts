@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
+import { updatedRecord } from '../../src/domain/evaluate/updated-record.ts';
 import { forgetRestored, withoutDecided, withRestore } from '../../src/domain/overrides/restore.ts';
 import { releaseRecord, stoppedGroups } from '../../src/domain/records/fights.ts';
-import { aCompute, aRecord, aSchedule, at, compiled, planFor } from '../support/builders.ts';
+import { aCompute, aHold, aRecord, aSchedule, at, compiled, planFor } from '../support/builders.ts';
 
 const NOW = at('2026-03-02T20:00:00Z');
 const HOUR_MS = 3_600_000;
@@ -10,6 +11,7 @@ const changed = { minCu: 2, maxCu: 4, suspendTimeoutSeconds: 600 };
 const compute = aCompute({ ...changed, state: 'idle' });
 const record = aRecord({ lastApplied: changed });
 const wanted = withRestore(record, { owner: 'ann', nowMs: NOW, now: false });
+const about = { compute, nowMs: NOW, mode: 'enforce' as const, projectBusy: false };
 const elsewhere = compiled(aSchedule({ select: { projects: ['other'], minAgeMs: 0 } }));
 
 describe('a restore', () => {
@@ -18,8 +20,8 @@ describe('a restore', () => {
     expect(plan).toMatchObject({ verdict: 'act', actions: [{ fields: record.baseline, policy: 'restore' }] });
     expect(plan.reasons[0]?.message).toContain('as ann asked');
     const back = aCompute({ ...record.baseline });
-    expect(forgetRestored(wanted, back, NOW + 1)).toEqual(record);
-    expect(forgetRestored(wanted, compute, NOW + 1)).toBe(wanted);
+    expect(forgetRestored(wanted, back)).toEqual(record);
+    expect(forgetRestored(wanted, compute)).toBe(wanted);
   });
 
   it('leaves to policies the fields that they set', () => {
@@ -37,15 +39,56 @@ describe('a restore', () => {
 
   it('is dropped as far as policies decide, and does not come back when they no longer do', () => {
     const policies = compiled(aSchedule({ otherwise: { size: { minCu: 1, maxCu: 1 } } }));
-    const about = { compute, nowMs: NOW, mode: 'enforce' as const, projectBusy: false };
-    const left = withoutDecided(wanted, evaluate({ ...about, policies, record: wanted }).decision);
+    const left = withoutDecided(wanted, compute, evaluate({ ...about, policies, record: wanted }).decision);
     expect(left.restore).toEqual({ ...wanted.restore, fields: ['suspend_timeout'] });
     const later = evaluate({ ...about, policies: elsewhere, record: left });
     expect(later.decision.desired).toEqual({ size: null, suspendTimeoutSeconds: 300 });
-    expect(withoutDecided(left, later.decision)).toBe(left);
-    expect(forgetRestored(left, aCompute({ ...changed, suspendTimeoutSeconds: 300 }), NOW + 1)).toEqual(record);
+    expect(withoutDecided(left, compute, later.decision)).toBe(left);
+    expect(forgetRestored(left, aCompute({ ...changed, suspendTimeoutSeconds: 300 }))).toEqual(record);
     const both = compiled(aSchedule({ otherwise: { size: { minCu: 1, maxCu: 1 }, suspendTimeoutSeconds: 600 } }));
-    expect(withoutDecided(wanted, evaluate({ ...about, policies: both, record: wanted }).decision)).toEqual(record);
+    expect(withoutDecided(wanted, compute, evaluate({ ...about, policies: both, record: wanted }).decision)).toEqual(
+      record,
+    );
+  });
+
+  it('ends field by field: what is back and is changed by a person then is not taken back again', () => {
+    const partly = forgetRestored(wanted, aCompute({ ...changed, suspendTimeoutSeconds: 300 }));
+    expect(partly.restore).toEqual({ ...wanted.restore, fields: ['size'] });
+    const byHand = aCompute({ ...changed, suspendTimeoutSeconds: 900, state: 'idle' });
+    const { decision } = evaluate({ ...about, compute: byHand, policies: elsewhere, record: partly });
+    expect(decision.desired.suspendTimeoutSeconds).toBe(null);
+    expect(
+      forgetRestored({ ...wanted, lagging: { suspend_timeout: true } }, aCompute(record.baseline)).restore,
+    ).toEqual({
+      ...wanted.restore,
+      fields: ['suspend_timeout'],
+    });
+  });
+
+  it('to the values of a file keeps them as the baseline, also where ebb has changed nothing that it knows of', () => {
+    const baseline = { minCu: 8, maxCu: 8, suspendTimeoutSeconds: -1 };
+    const asked = withRestore(aRecord({ baseline, lastApplied: {} }), { owner: 'ann', nowMs: NOW, now: false });
+    const seen = updatedRecord(asked, compute, { policies: elsewhere, nowMs: NOW + HOUR_MS });
+    expect(seen.baseline).toEqual(baseline);
+    const plan = planFor({ policies: elsewhere, compute, record: seen, nowMs: NOW + HOUR_MS });
+    expect(plan).toMatchObject({ verdict: 'act', actions: [{ fields: baseline }] });
+  });
+
+  it('of a timeout ends where a compute above 16 CU can have none', () => {
+    const large = aCompute({ minCu: 20, maxCu: 20, suspendTimeoutSeconds: -1 });
+    const asked = withRestore(record, { owner: 'ann', nowMs: NOW, now: false, fields: ['suspend_timeout'] });
+    const { decision } = evaluate({ ...about, compute: large, policies: elsewhere, record: asked });
+    expect(withoutDecided(asked, large, decision)).toEqual(record);
+    const both = evaluate({ ...about, compute: large, policies: elsewhere, record: wanted });
+    expect(withoutDecided(wanted, large, both.decision)).toBe(wanted);
+  });
+
+  it('of a held compute waits for the end of the hold, since no policy decides', () => {
+    const hold = aHold({ size: { minCu: 1, maxCu: 1 } });
+    const { decision } = evaluate({ ...about, policies: elsewhere, record: wanted, holds: [hold] });
+    expect(decision.enforced.size).toEqual({ minCu: 1, maxCu: 1 });
+    expect(decision.setBy).toEqual({});
+    expect(withoutDecided(wanted, compute, decision)).toBe(wanted);
   });
 
   it('waits for sleep, two hours from the asking, unless it is to be now', () => {
@@ -61,7 +104,8 @@ describe('a restore', () => {
   it('is no longer wanted after a day', () => {
     const nowMs = NOW + 24 * HOUR_MS;
     expect(planFor({ policies: elsewhere, compute, record: wanted, nowMs }).verdict).toBe('none');
-    expect(forgetRestored(wanted, compute, nowMs)).toEqual(record);
+    const { decision } = evaluate({ ...about, policies: elsewhere, record: wanted, nowMs });
+    expect(withoutDecided(wanted, compute, decision)).toEqual(record);
   });
 });
 

@@ -119,6 +119,9 @@ const Stored = z.looseObject({
     projectName: z.string().exactOptional(),
     renamed: z.looseObject({ from: z.string(), atMs: z.number(), by: z.array(z.string()) }).exactOptional(),
     restore: Restore.exactOptional(),
+    setBy: z
+      .looseObject({ size: z.string().exactOptional(), suspend_timeout: z.string().exactOptional() })
+      .exactOptional(),
     oneFieldGroupAtATime: z.literal(true).exactOptional(),
   }),
 }) satisfies z.ZodType<{ version: number; record: ComputeRecord }>;

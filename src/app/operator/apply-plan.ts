@@ -2,6 +2,7 @@ import pLimit from 'p-limit';
 import { hasSettings } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { type FleetPlan, type FleetSituation, planFleet } from '../../domain/evaluate/plan-fleet.ts';
+import { withoutDecided } from '../../domain/overrides/restore.ts';
 import { type Action, inOrderOfWriting, reasonsOf } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { RECOVERY } from '../../domain/records/recovery-times.ts';
@@ -67,7 +68,28 @@ export async function applyPlan(options: ApplyPlanOptions): Promise<Map<Evaluate
       }
     });
   }
+  await dropDecided(options);
   return results;
+}
+
+/** What its policies stand against is dropped from the requests to go back, as a reconcile does, also where nothing is to be written. */
+async function dropDecided({ deps, plan, situation, signal }: ApplyPlanOptions): Promise<void> {
+  const asked = plan.computes.filter(({ compute: { computeId }, record }) => {
+    const before = situation.records.get(computeId)?.restore;
+    return before !== undefined && before !== record.restore;
+  });
+  for (const [projectId, computes] of grouped(asked, projectOf)) {
+    if (signal.aborted) return;
+    await withProjectLease(deps, projectId, async (lease) => {
+      const records = await deps.store.records(projectId);
+      for (const { compute, decision } of computes) {
+        const stored = records.get(compute.computeId);
+        const kept = stored && withoutDecided(stored, compute, decision);
+        if (kept && kept !== stored) await deps.store.putRecord(projectId, compute.computeId, kept, lease);
+      }
+      return true;
+    });
+  }
 }
 
 /** The shares of what may be disturbed at once are counted of what the fleet is known to hold. */

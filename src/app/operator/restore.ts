@@ -105,9 +105,6 @@ function outcomeOf(
 
 /** The groups of fields that policies set now: a request for them is not kept until they no longer do. */
 function decidedByPolicies({ daemon }: OperatorParts, computeId: string): FieldGroup[] {
-  const decision = daemon?.fleet.known(computeId)?.evaluatedCompute.decision;
-  if (!decision) return [];
-  const { size, suspendTimeoutSeconds } = decision.enforced;
-  const set = { size: size !== null, suspend_timeout: suspendTimeoutSeconds !== null };
-  return FIELD_GROUPS.filter((group) => set[group] && !decision.restoring.includes(group));
+  const setBy = daemon?.fleet.known(computeId)?.evaluatedCompute.decision.setBy ?? {};
+  return FIELD_GROUPS.filter((group) => setBy[group] !== undefined);
 }

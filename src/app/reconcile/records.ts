@@ -1,12 +1,13 @@
 /** What the store keeps of a project's computes, brought up to date at the beginning of a reconcile. */
 
-import type { Compute } from '../../domain/compute/compute.ts';
+import { type Compute, FIELD_GROUPS, fieldsOf, hasSettings } from '../../domain/compute/compute.ts';
+import type { Decision } from '../../domain/decide/decide.ts';
 import { withCompliance } from '../../domain/evaluate/compliance.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { updatedRecord } from '../../domain/evaluate/updated-record.ts';
 import { withWanted } from '../../domain/evaluate/wanted-since.ts';
 import { withoutInstantsAhead } from '../../domain/overrides/instants-ahead.ts';
-import { withoutDecided } from '../../domain/overrides/restore.ts';
+import { restoreAt, restoreFields, withoutDecided } from '../../domain/overrides/restore.ts';
 import { describeManualChange, withAgreed } from '../../domain/plan/manual-changes.ts';
 import { type ComputeRecord, firstRecord } from '../../domain/records/compute-record.ts';
 import { RECOVERY } from '../../domain/records/recovery-times.ts';
@@ -26,6 +27,8 @@ import { confirmPendingWrites, type PendingWriteDeps } from './pending-writes.ts
 export interface RecordsDeps extends EvaluateProjectDeps, PendingWriteDeps, AuditDeps {
   store: Store;
   fleet: Fleet;
+  /** Number of the policy set that it decides by; undefined while nothing may be written by it. */
+  generation(): number | undefined;
 }
 
 /** Records as the store has them, with those of newly discovered computes, pending writes confirmed, and those absent for long forgotten. */
@@ -81,30 +84,69 @@ export async function recordWanted(
   lease: Lease,
   evaluatedComputes: EvaluatedCompute[],
 ): Promise<EvaluatedCompute[]> {
-  if (deps.mode === 'observe') return evaluatedComputes;
-  const { overrides } = deps;
+  const { overrides, mode } = deps;
   const { policies } = deps.rules.current;
   const remembered: EvaluatedCompute[] = [];
   for (const evaluatedCompute of evaluatedComputes) {
-    const { compute, decision, plan } = evaluatedCompute;
-    const { baseline, trials } = evaluatedCompute.record;
-    const agreed = withAgreed(withoutDecided(evaluatedCompute.record, decision), compute, decision);
-    const remembering = withWanted({
-      policies,
-      compute,
-      baseline,
-      trials,
-      holds: overrides.holds,
-      decision,
-      record: agreed,
-    });
-    const record = withCompliance(policies, compute, remembering, decision);
-    if (record !== evaluatedCompute.record && plan.verdict !== 'act') {
-      await deps.store.putRecord(compute.projectId, compute.computeId, record, lease);
+    const { compute, decision, plan, record: before } = evaluatedCompute;
+    const { baseline, trials } = before;
+    const noted = withSetBy(before, compute, decision, deps);
+    const input = { policies, compute, baseline, trials, holds: overrides.holds, decision };
+    const wanted = (agreed: ComputeRecord) => withWanted({ ...input, record: agreed });
+    const record =
+      mode === 'observe'
+        ? noted
+        : withCompliance(policies, compute, wanted(withAgreed(noted, compute, decision)), decision);
+    const isDropped = record.restore !== before.restore;
+    if (record !== before && (plan.verdict !== 'act' || isDropped)) {
+      const isStored = await deps.store.putRecord(compute.projectId, compute.computeId, record, lease);
+      if (isStored && isDropped) reportDropped(deps, evaluatedCompute, record);
     }
-    remembered.push(record === evaluatedCompute.record ? evaluatedCompute : { ...evaluatedCompute, record });
+    remembered.push(record === before ? evaluatedCompute : { ...evaluatedCompute, record });
   }
   return remembered;
+}
+
+/**
+ * A record that knows what policies set, and whose request has nothing of that any more. A daemon that waits until it may write by its
+ * policies knows nothing of those that count.
+ */
+function withSetBy(
+  record: ComputeRecord,
+  compute: Compute,
+  decision: Decision,
+  { mode, generation }: Pick<RecordsDeps, 'mode' | 'generation'>,
+): ComputeRecord {
+  if (mode === 'enforce' && generation() === undefined) return record;
+  const kept = withoutDecided(record, compute, decision);
+  const { setBy } = decision;
+  if (FIELD_GROUPS.every((group) => kept.setBy?.[group] === setBy[group])) return kept;
+  const { setBy: _before, ...rest } = kept;
+  return Object.keys(setBy).length > 0 ? { ...rest, setBy } : rest;
+}
+
+/** What was asked for and will not be done; fields that are back are not said. */
+function reportDropped({ telemetry }: RecordsDeps, evaluated: EvaluatedCompute, after: ComputeRecord): void {
+  const { compute, decision, record: before } = evaluated;
+  const { baseline } = before;
+  const { projectId: project, computeId } = compute;
+  const kept = restoreFields(after);
+  const fields = restoreFields(before).filter(
+    (group) => !kept.includes(group) && !hasSettings(compute, fieldsOf(group, baseline) ?? {}),
+  );
+  if (fields.length === 0 || !before.restore) return;
+  const { owner } = before.restore;
+  const why = fields.map((group) => {
+    const name = group === 'size' ? 'size' : 'timeout';
+    const policy = decision.setBy[group];
+    if (policy !== undefined) return `policy ${policy} sets its ${name}`;
+    const isOver = restoreAt(before, decision.instantMs) === undefined;
+    return isOver ? `its ${name} could not go back within a day` : 'it is too large to have a timeout';
+  });
+  telemetry.log.warn(
+    { event: 'ebb.restore_dropped', project, compute: computeId, fields, owner },
+    `the restore of ${computeId} that ${owner} asked for is dropped: ${why.join(', ')}`,
+  );
 }
 
 function reportRenamed(

@@ -6,7 +6,7 @@ import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import type { Bounds, DirectiveType, FreezeWindow, RestartWindow } from '../policy/directive.ts';
 import { ruleOf } from '../policy/kinds/kinds.ts';
 import type { Policy } from '../policy/policy.ts';
-import type { Restore, TrialRecords } from '../records/compute-record.ts';
+import type { Restore, SetBy, TrialRecords } from '../records/compute-record.ts';
 import type { Arm } from '../trial/assignment.ts';
 import { effectiveInTrial } from './control-group.ts';
 import { clampToBudgetSteps } from './stages/budget.ts';
@@ -35,8 +35,8 @@ export interface Decision {
   urgent: boolean;
   /** Freezes of policies that are active. */
   freezes: readonly FreezeWindow[];
-  /** Groups of fields that a restore brings back, as no policy that may write sets them. */
-  restoring: readonly FieldGroup[];
+  /** By group of fields, the policy that may write and sets it, whatever people have said. */
+  setBy: SetBy;
   /** Holds that are active, newest first. */
   holds: readonly Hold[];
   /** Hard limits that may write: what a person sets beyond them does not stay. */
@@ -121,7 +121,7 @@ export function decide(input: DecideInput): Decision {
     matched,
     urgent: enforcing.urgent,
     freezes: enforcing.freezes,
-    restoring: enforcing.restoring,
+    setBy: enforcing.setBy,
     holds,
     hardLimits: enforcing.hardLimits,
     restart: enforcing.restart ?? all.restart,

@@ -1,6 +1,7 @@
 import { type Compute, type ComputeSettings, settingsOf } from '../compute/compute.ts';
 import type { ConnectionProfile } from '../connections/connection-profile.ts';
 import type { ConnectionHistory } from '../connections/connections.ts';
+import { withoutDecided } from '../overrides/restore.ts';
 import type { Change } from '../plan/change.ts';
 import { atMostAllowed, atOnceAllowed, countsFor } from '../plan/gates/disruption.ts';
 import { hasOperationRunning } from '../plan/gates/earlier-writes.ts';
@@ -83,7 +84,7 @@ function planOne(
     ...(connections && { connections }),
     ...(profile && { profile }),
   });
-  return { compute, record, ...evaluation };
+  return { compute, record: withoutDecided(record, compute, evaluation.decision), ...evaluation };
 }
 
 /** What is stored, with what it says by now; or what would be stored at the first reconcile. */

@@ -26,8 +26,7 @@ export function updatedRecord(confirmed: ComputeRecord, compute: Compute, about:
   const { enforcedSinceMs, ...given } = about;
   const { policies, nowMs, readAtMs = nowMs } = given;
   const seen = withLag(forgetOvercome(confirmed, compute), compute, readAtMs);
-  const left = seen.lagging ? seen : forgetRestored(seen, compute, nowMs);
-  const named = withProjectName(left, compute, policies, nowMs);
+  const named = withProjectName(forgetRestored(seen, compute), compute, policies, nowMs);
   const record = enforcedSinceMs === undefined ? named : enforced(named, compute, { ...about, enforcedSinceMs });
   return detectManualChanges(record, compute, { nowMs, readAtMs }, (group) =>
     isReverted({ ...given, compute, record }, group),

@@ -1,4 +1,12 @@
-import { type Compute, FIELD_GROUPS, type FieldGroup, fieldsOf, hasSettings } from '../compute/compute.ts';
+import {
+  type Compute,
+  type Desired,
+  FIELD_GROUPS,
+  type FieldGroup,
+  fieldsOf,
+  hasSettings,
+  wantedFields,
+} from '../compute/compute.ts';
 import type { ComputeRecord, Restore } from '../records/compute-record.ts';
 
 /** What stands in the place of a policy's name where a restore speaks. */
@@ -18,20 +26,28 @@ export function withRestore(
   return { ...record, restore: fields.length < FIELD_GROUPS.length ? { ...restore, fields } : restore };
 }
 
+/** What a decision says of a request: see `Decision` in decide/decide.ts. */
+interface Decided {
+  instantMs: number;
+  enforced: Desired;
+  setBy: Partial<Record<FieldGroup, string>>;
+  holds: readonly unknown[];
+}
+
 /**
- * A record without the part of a request that policies decide now: it must not wait until they are changed or disabled, when nobody
- * remembers it any more. The same record if all of it can be done.
+ * A record without the fields of a request that policies set now: it must not wait until they are changed or disabled, when nobody
+ * remembers it any more. Nor does a request outlast its day, or wait for a timeout that the platform does not allow at the size of the
+ * compute; a hold may change that size back, so then it waits. The same record if nothing is dropped.
  */
 export function withoutDecided(
   record: ComputeRecord,
-  { restoring }: { restoring: readonly FieldGroup[] },
+  compute: Compute,
+  { instantMs, enforced, setBy, holds }: Decided,
 ): ComputeRecord {
-  const { restore, ...rest } = record;
-  if (!restore) return record;
-  const { fields = FIELD_GROUPS } = restore;
-  const left = fields.filter((group) => restoring.includes(group));
-  if (left.length === fields.length) return record;
-  return left.length === 0 ? rest : { ...record, restore: { ...restore, fields: left } };
+  if (!restoreAt(record, instantMs)) return withoutRestore(record);
+  const isDone = (group: FieldGroup) =>
+    holds.length === 0 && !record.lagging?.[group] && hasSettings(compute, wantedFields(group, enforced) ?? {});
+  return keepFields(record, (group) => setBy[group] === undefined && !isDone(group));
 }
 
 /** What a person wants back, while that still counts. */
@@ -39,12 +55,30 @@ export function restoreAt(record: ComputeRecord | undefined, nowMs: number): Res
   return record?.restore && nowMs < record.restore.expiresAtMs ? record.restore : undefined;
 }
 
-/** A record without the request, once the compute is back or the request has expired. */
-export function forgetRestored(record: ComputeRecord, compute: Compute, nowMs: number): ComputeRecord {
+/** A record whose request no longer has the fields that are back. A reading that lags may show the baseline as it was before ebb's change. */
+export function forgetRestored(record: ComputeRecord, compute: Compute): ComputeRecord {
+  const { baseline, lagging } = record;
+  return keepFields(
+    record,
+    (group) => lagging?.[group] === true || !hasSettings(compute, fieldsOf(group, baseline) ?? {}),
+  );
+}
+
+/** The record without the request; the same if there is none. */
+export function withoutRestore(record: ComputeRecord): ComputeRecord {
   if (!record.restore) return record;
-  const { fields = FIELD_GROUPS } = record.restore;
-  const isBack = fields.every((group) => hasSettings(compute, fieldsOf(group, record.baseline) ?? {}));
-  if (restoreAt(record, nowMs) && !isBack) return record;
-  const { restore: _done, ...rest } = record;
+  const { restore: _dropped, ...rest } = record;
   return rest;
+}
+
+/** The fields of a request that waits. */
+export function restoreFields({ restore }: ComputeRecord): readonly FieldGroup[] {
+  return restore ? (restore.fields ?? FIELD_GROUPS) : [];
+}
+
+function keepFields(record: ComputeRecord, isKept: (group: FieldGroup) => boolean): ComputeRecord {
+  const fields = restoreFields(record);
+  const kept = fields.filter(isKept);
+  if (!record.restore || kept.length === fields.length) return record;
+  return kept.length === 0 ? withoutRestore(record) : { ...record, restore: { ...record.restore, fields: kept } };
 }

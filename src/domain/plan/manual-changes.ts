@@ -15,6 +15,7 @@ import {
 } from '../compute/compute.ts';
 import { formatSize, formatSuspendTimeout } from '../compute/settings-text.ts';
 import type { Decision } from '../decide/decide.ts';
+import { restoreFields } from '../overrides/restore.ts';
 import type { ManualChanges } from '../policy/disruption.ts';
 import type { ComputeRecord, ManualMark } from '../records/compute-record.ts';
 import { isRaise } from './change.ts';
@@ -46,8 +47,7 @@ export function detectManualChanges(
   let noticed = record;
   for (const group of FIELD_GROUPS) {
     const applied = fieldsOf(group, record.lastApplied);
-    // Before ebb's first change whatever is there is the baseline.
-    if (!applied) noticed = withBaseline(noticed, group, compute);
+    if (!applied) noticed = withUnchanged(noticed, group, compute);
     // An operation that failed leaves what was there before: nobody has changed anything.
     if (!applied || record.failures?.[group] || record.lagging?.[group]) continue;
     noticed = confirmBaseline(noticed, group, compute, readAtMs);
@@ -108,6 +108,11 @@ function valueText(group: FieldGroup, { minCu, maxCu, suspendTimeoutSeconds }: P
 function isMarked({ manual }: ComputeRecord, group: FieldGroup, compute: Compute): boolean {
   const mark = manual?.[group];
   return mark !== undefined && hasSettings(compute, mark.fields);
+}
+
+/** Before ebb's first change whatever is there is the baseline, unless a person wants the values of a file back: those are kept. */
+function withUnchanged(record: ComputeRecord, group: FieldGroup, compute: Compute): ComputeRecord {
+  return restoreFields(record).includes(group) ? record : withBaseline(record, group, compute);
 }
 
 /** With what is there as the baseline. The same record if that is known. */

@@ -17,6 +17,9 @@ export interface Restore {
   fields?: readonly FieldGroup[];
 }
 
+/** By group of fields, the name of the policy that sets it. */
+export type SetBy = Partial<Record<FieldGroup, string>>;
+
 /** A change that was asked for and whose answer is not yet known. Written before the call, removed after it. */
 export interface Intent {
   /** The fields of a PATCH; absent for a restart. */
@@ -157,6 +160,8 @@ export interface ComputeRecord {
   renamed?: { from: string; atMs: number; by: readonly string[] };
   /** A person wants the baseline back. */
   restore?: Restore;
+  /** What policies set at the last decision; absent if nothing. Tells those who have only the store. */
+  setBy?: SetBy;
   /** A PATCH of size and timeout together was refused: they are sent apart, so that one does not block the other. */
   oneFieldGroupAtATime?: true;
 }

@@ -61,6 +61,10 @@ export async function startSimulatedDaemon(options: {
   /** Of the emulator; a fleet in it counts instead of `computes`. */
   platform?: Partial<EmulatorOptions>;
   onEvent?: (event: ComputeEvent) => void;
+  /** `enforce` if absent. */
+  mode?: 'observe';
+  /** Gets what the daemon logs, a line of JSON each; errors go nowhere otherwise. */
+  log?: Writable;
   /** What the daemon is given instead of its store. */
   withStore?: (store: Store) => Store;
 }): Promise<SimulatedDaemon> {
@@ -71,13 +75,14 @@ export async function startSimulatedDaemon(options: {
   });
   const folder = await makeFolder({ 'policy.yaml': options.policies });
   const opened: Closer[] = [() => folder.remove(), () => platform.close()];
-  const env = { EBB_API_URL: platform.url, EBB_API_KEY: platform.apiKey, EBB_MODE: 'enforce' };
+  const env = { EBB_API_URL: platform.url, EBB_API_KEY: platform.apiKey, EBB_MODE: options.mode ?? 'enforce' };
   const read = readSettings({ env: { ...env, EBB_QUEUE_URL: `embedded:${folder.path}` }, cwd: folder.path });
   const loaded = await loadPolicySet({ paths: [join(folder.path, 'policy.yaml')], knownSources: NO_SOURCES });
   if (!read.ok || !loaded.ok) throw new Error(JSON.stringify([read, loaded]));
   const { settings } = read;
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const telemetry = createTelemetry({ level: 'error', version: 'test', secrets: [], destination: nowhere });
+  const logged = { level: options.log ? 'info' : 'error', destination: options.log ?? nowhere } as const;
+  const telemetry = createTelemetry({ ...logged, version: 'test', secrets: [] });
   const events: SimulatedDaemon['events'] = [];
   const outside: OpenOutside = async () => {
     const budget = createReadingBudget({ alone: true, limits: PLENTY });

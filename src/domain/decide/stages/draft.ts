@@ -5,7 +5,7 @@ import type { ConnectionHistory } from '../../connections/connections.ts';
 import type { Hold } from '../../overrides/holds.ts';
 import type { Bounds, Directives, DirectiveType, FreezeWindow, RestartWindow } from '../../policy/directive.ts';
 import type { ReadyWaves } from '../../policy/waves.ts';
-import type { Restore, TrialRecords } from '../../records/compute-record.ts';
+import type { Restore, SetBy, TrialRecords } from '../../records/compute-record.ts';
 import type { TraceStep } from '../trace.ts';
 
 /** What a stage of a decision may look at: of the directives those that it handles. */
@@ -41,8 +41,8 @@ export interface Draft extends Desired {
   /** A restart may be made now: of several windows the one of the highest priority. */
   restart?: RestartWindow | undefined;
   freezes: readonly FreezeWindow[];
-  /** Groups of fields that a restore brings back, as no policy sets them. */
-  restoring: FieldGroup[];
+  /** By group of fields, the policy that sets it, before people have their say. */
+  setBy: SetBy;
 }
 
 /** One stage: what it changes, it says in the trace. */
@@ -65,7 +65,7 @@ export function emptyDraft(): Draft {
     urgent: false,
     hardLimits: [],
     freezes: [],
-    restoring: [],
+    setBy: {},
   };
 }
 
