@@ -1,4 +1,5 @@
 import type { Result } from '../common/result.ts';
+import { withoutRestore } from '../domain/overrides/restore.ts';
 import type { HistoryEntry } from '../domain/records/history.ts';
 import type { PutOutcome, Store } from '../ports/store.ts';
 import type { Dumped } from '../ports/store-dump.ts';
@@ -75,7 +76,10 @@ export function keyOf(dumped: Dumped): string {
   }
 }
 
-/** Writes all of a dump that is not left, and no hold or freeze that has expired. A problem is one line. */
+/**
+ * Writes all of a dump that is not left, and no hold or freeze that has expired. Requests to go back are left out: nobody has confirmed
+ * them for the fleet as it is now. A problem is one line.
+ */
 export async function writeDumped(
   deps: LeaseDeps,
   dump: AsyncIterable<Dumped>,
@@ -107,7 +111,8 @@ async function write(
   const { store } = deps;
   if (dumped.kind === 'record') {
     const { projectId, computeId, record } = dumped;
-    const put = (lease: Parameters<Store['putRecord']>[3]) => store.putRecord(projectId, computeId, record, lease);
+    const put = (lease: Parameters<Store['putRecord']>[3]) =>
+      store.putRecord(projectId, computeId, withoutRestore(record), lease);
     if (await withProjectLease(deps, projectId, put)) return undefined;
     return `${projectId} is in use by a daemon: stop all daemons, and load again with --keep`;
   }

@@ -119,7 +119,7 @@ async function showAndApply(applying: Applying, planning: Planning, flags: Apply
 
 async function askUnlessAgreed(count: number, { plan, yes }: ApplyFlags, output: NodeJS.WritableStream): Promise<void> {
   if (count === 0 || plan !== undefined || yes) return;
-  const { confirmCount } = await import('./apply/report.ts');
+  const { confirmCount } = await import('./operator/confirm.ts');
   if (await confirmCount(count, { input: process.stdin, output })) return;
   throw new UserError('not confirmed: nothing was changed');
 }

@@ -1,5 +1,7 @@
 import { Command } from 'commander';
+import { countedComputes } from '../common/names.ts';
 import { type AccessFlags, answered, ownerOf, withAccessFlags, withOperator } from './operator/access.ts';
+import { agreedCount, type ConfirmFlags, withConfirmFlags } from './operator/confirm.ts';
 import { printJson, printLines } from './operator/show.ts';
 
 const EXAMPLES = `
@@ -8,11 +10,12 @@ Examples:
   $ ebb approve 3f2a9c0d1e4b
 
 A policy set that would disconnect many computes at once is staged: the previous one stays current until somebody
-approves the new one. Give at least the first twelve digits of its hash.`;
+approves the new one. Give at least the first twelve digits of its hash. It asks you to type how many computes would
+be disconnected, as a daemon has counted them; without a terminal it needs --confirm NUMBER or --yes.`;
 
 /** `ebb approve`: a person's yes to a staged policy set. */
 export function approveCommand(): Command {
-  return withAccessFlags(new Command('approve'))
+  return withConfirmFlags(withAccessFlags(new Command('approve')))
     .description('approve a staged policy set, so that it becomes current')
     .argument('<HASH>', 'hash of the policy set, or its beginning')
     .option('--owner <name>', 'who (default: the user)')
@@ -20,9 +23,13 @@ export function approveCommand(): Command {
     .action(approve);
 }
 
-async function approve(hash: string, flags: AccessFlags & { owner?: string }): Promise<void> {
+async function approve(hash: string, flags: AccessFlags & ConfirmFlags & { owner?: string }): Promise<void> {
   const owner = ownerOf(flags);
-  const approved = await withOperator(flags, ({ operator }) => answered(operator.approve({ hash, owner })));
+  const approved = await withOperator(flags, async ({ operator }) => {
+    const { count } = await answered(operator.approve({ hash, owner, preview: true }));
+    if (count !== undefined && !flags.json) printLines([`disconnects ${countedComputes(count)} at once`]);
+    return answered(operator.approve({ hash, owner, confirm: await agreedCount(count, flags) }));
+  });
   if (flags.json) printJson(approved);
   else printLines([`policy set ${approved.hash} is approved`]);
 }

@@ -1,6 +1,8 @@
 import { Command } from 'commander';
+import { countedComputes } from '../common/names.ts';
 import { UserError } from './fail.ts';
 import { type AccessFlags, answered, everyPage, ownerOf, withAccessFlags, withOperator } from './operator/access.ts';
+import { agreedCount, type ConfirmFlags, withConfirmFlags } from './operator/confirm.ts';
 import { gather, parseFor, selectorOf } from './operator/parse-flags.ts';
 import { describeFreeze, inFlightLines, printJson, printLines } from './operator/show.ts';
 
@@ -45,7 +47,11 @@ async function freeze(flags: FreezeFlags): Promise<void> {
   await withOperator(flags, async ({ operator }) => {
     const set = await answered(operator.freeze(request));
     if (flags.json) printJson(set);
-    else printLines([`frozen until ${set.expires_at}: ${describeFreeze(set)} (${set.id})`, ...inFlightLines(set)]);
+    else {
+      const covered = set.covers === undefined ? '' : `; ${countedComputes(set.covers)}`;
+      const line = `frozen until ${set.expires_at}: ${describeFreeze(set)} (${set.id})${covered}`;
+      printLines([line, ...inFlightLines(set)]);
+    }
   });
 }
 
@@ -53,15 +59,16 @@ const UNFREEZE_EXAMPLES = `
 Examples:
   $ ebb unfreeze                  the only freeze; lists them if there are several
   $ ebb unfreeze f-0a1b2c3d4e
-  $ ebb unfreeze --all
+  $ ebb unfreeze --all --yes      without a question
 
-Only freezes that people have set. A freeze policy ends with its window, or when the policy is changed.`;
+It asks you to type how many computes have changes that the freeze holds back; without a terminal it needs
+--confirm NUMBER or --yes. Only freezes that people have set. A freeze policy ends with its window, or when the policy is changed.`;
 
-type UnfreezeFlags = AccessFlags & { all?: boolean; owner?: string };
+type UnfreezeFlags = AccessFlags & ConfirmFlags & { all?: boolean; owner?: string };
 
 /** `ebb unfreeze`: ends freezes before their time. */
 export function unfreezeCommand(): Command {
-  return withAccessFlags(new Command('unfreeze'))
+  return withConfirmFlags(withAccessFlags(new Command('unfreeze')))
     .description('end a freeze early')
     .argument('[ID]', 'id of the freeze')
     .option('--all', 'every freeze')
@@ -75,7 +82,11 @@ async function unfreeze(given: string | undefined, flags: UnfreezeFlags): Promis
   const owner = ownerOf(flags);
   await withOperator(flags, async ({ operator }) => {
     const id = flags.all ? 'all' : (given ?? (await theOnlyOne(everyPage((query) => operator.freezes(query)))));
-    const ended = await answered(operator.unfreeze({ id, owner }));
+    const { count, freezes } = await answered(operator.unfreeze({ id, owner, preview: true }));
+    if (count !== undefined && freezes.length > 0 && !flags.json)
+      printLines([`${countedComputes(count)} with changes that wait for the end of ${freezes.join(', ')}`]);
+    const confirm = freezes.length === 0 ? 0 : await agreedCount(count, flags);
+    const ended = await answered(operator.unfreeze({ id, owner, confirm }));
     if (flags.json) return printJson(ended);
     const lines = ended.freezes.map((one) => `freeze ${one} is over`);
     printLines(lines.length > 0 ? [...lines, ...inFlightLines(ended)] : ['nothing is frozen']);

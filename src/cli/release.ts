@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { UserError } from './fail.ts';
 import { type AccessFlags, answered, ownerOf, withAccessFlags, withOperator } from './operator/access.ts';
+import { agreedCount, type ConfirmFlags, withConfirmFlags } from './operator/confirm.ts';
 import { inFlightLines, printJson, printLines } from './operator/show.ts';
 
 const EXAMPLES = `
@@ -10,11 +11,12 @@ Examples:
   $ ebb release --budget dev-budget           the steps of a budget that limit now, for this month
 
 After that policies decide again, and gates still apply. Manual changes are no longer respected, and ebb manages a
-field again that it had left alone because it was changed back too often.`;
+field again that it had left alone because it was changed back too often. With --budget it asks you to type how many
+computes the budget limits; without a terminal it needs --confirm NUMBER or --yes.`;
 
 /** `ebb release`: takes back what keeps ebb from deciding. */
 export function releaseCommand(): Command {
-  return withAccessFlags(new Command('release'))
+  return withConfirmFlags(withAccessFlags(new Command('release')))
     .description('end holds, stopped fights and the respect for manual changes')
     .argument('[COMPUTE|HOLD_ID]', 'id of a compute or of a hold, or a project that has only one compute')
     .option('--budget <name>', 'a budget instead: its steps that limit now end, and do not begin again this month')
@@ -23,10 +25,15 @@ export function releaseCommand(): Command {
     .action(release);
 }
 
-async function release(id: string | undefined, flags: AccessFlags & ReleaseFlags): Promise<void> {
+async function release(id: string | undefined, flags: AccessFlags & ConfirmFlags & ReleaseFlags): Promise<void> {
   const target = targetOf(id, flags);
   const owner = ownerOf(flags);
-  const released = await withOperator(flags, ({ operator }) => answered(operator.release({ target, owner })));
+  const released = await withOperator(flags, async ({ operator }) => {
+    const isBudget = flags.budget !== undefined;
+    const { count } = isBudget ? await answered(operator.release({ target, owner, preview: true })) : { count: 1 };
+    const agreed = await agreedCount(count, flags);
+    return answered(operator.release({ target, owner, ...(isBudget && { confirm: agreed }) }));
+  });
   if (flags.json) return printJson(released);
   const lines = [
     ...released.holds.map((id) => `hold ${id} is released`),

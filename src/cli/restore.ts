@@ -1,40 +1,46 @@
 import { Command } from 'commander';
+import { countedComputes } from '../common/names.ts';
 import { printable } from '../common/safe-text.ts';
 import type { Operator } from '../compose/operator-access.ts';
 import { formatSuspendTimeout } from '../domain/compute/settings-text.ts';
 import { UserError } from './fail.ts';
 import { type AccessFlags, answered, ownerOf, withAccessFlags, withOperator } from './operator/access.ts';
-import { printJson, printLines, printTable, sizeText } from './operator/show.ts';
+import { agreedCount, type ConfirmFlags, withConfirmFlags } from './operator/confirm.ts';
+import { inFlightLines, printJson, printLines, printTable, sizeText } from './operator/show.ts';
 import { writeErrLine } from './output.ts';
 
 const EXAMPLES = `
 Examples:
   $ ebb restore ep-cool-sea-12345678
-  $ ebb restore --all                 after the policies were removed
-  $ ebb restore --all --now           without waiting for computes to sleep
+  $ ebb restore --all                 after the policies were removed; shows what goes back, and asks
+  $ ebb restore --all --now --yes     without waiting for computes to sleep, and without a question
   $ ebb restore --from baseline.json  what ebb init has saved, such as after the store was lost
+  $ ebb restore --cancel --all        withdraws what still waits
 
 This goes back to what each compute had when ebb first saw it. A daemon in enforce mode applies it like any other
 change, and gates apply: a disruptive change waits for sleep, for at most two hours. The request is valid for a day.
+For more than one compute it asks you to type their number; without a terminal it needs --confirm NUMBER or --yes.
 Fields that a policy sets are not restored, and the request for them is dropped: remove the policy first, or hold the
 compute (ebb hold). With --from the values of the file replace the stored ones, also where ebb has changed nothing; ids
 choose some of its computes.`;
 
 type RestoreRequest = Parameters<Operator['restore']>[0];
 
-type RestoreFlags = AccessFlags & { all?: boolean; from?: string; now?: boolean; owner?: string };
+type RestoreFlags = AccessFlags &
+  ConfirmFlags & { all?: boolean; from?: string; now?: boolean; cancel?: boolean; owner?: string };
 
 /** So many are sent at once. */
 const AT_ONCE = 500;
 
 /** `ebb restore`: computes as they were before ebb. */
 export function restoreCommand(): Command {
-  return withAccessFlags(new Command('restore'))
+  return withConfirmFlags(withAccessFlags(new Command('restore')))
     .description('set computes back to what they had before ebb')
     .argument('[COMPUTE...]', 'ids of computes, or projects that have only one')
     .option('--all', 'every compute that ebb has changed')
     .option('--from <file>', 'back to the values of this file, as ebb init writes it')
     .option('--now', 'without waiting for sleep: clients are disconnected')
+    .option('--cancel', 'withdraw requests that still wait')
     .option('--owner <name>', 'who (default: the user)')
     .addHelpText('after', EXAMPLES)
     .action(restore);
@@ -43,19 +49,75 @@ export function restoreCommand(): Command {
 async function restore(computes: string[], flags: RestoreFlags): Promise<void> {
   const requests = await requestsOf(computes, flags);
   await withOperator(flags, async ({ operator, via }) => {
-    const restored: { computes: Restored[] } = { computes: [] };
-    for (const request of requests) restored.computes.push(...(await answered(operator.restore(request))).computes);
-    noteMissing(requests, restored.computes);
-    if (flags.json) return printJson(restored);
-    const shown = restored.computes.filter(({ outcome }) => !flags.all || outcome !== 'nothing_to_do');
-    if (shown.length === 0) return printLines(['nothing to bring back']);
-    printTable(['compute', 'baseline', ''], shown.map(rowOf));
-    if (via === 'store') printLines(['the daemon on this store applies it in enforce mode, or ebb apply does']);
+    if (flags.cancel) {
+      await cancel(operator, requests, flags);
+      return;
+    }
+    const { computes, count } = await askAndSend(operator, requests, flags);
+    if (flags.json) printJson({ computes, count });
+    else if (count > 0) {
+      printLines([`requested: ${countedComputes(count)} to go back; to withdraw it: ebb restore --cancel`]);
+      if (via === 'store') printLines(['the daemon on this store applies it in enforce mode, or ebb apply does']);
+    }
   });
+}
+
+/** Each request is sent with the number that it was seen to have, once all of them together are agreed to. */
+async function askAndSend(operator: Operator, requests: readonly RestoreRequest[], flags: RestoreFlags) {
+  const foreseen: RestoreDocument[] = [];
+  for (const request of requests) foreseen.push(await answered(operator.restore({ ...request, preview: true })));
+  const all = foreseen.flatMap(({ computes }) => computes);
+  noteMissing(requests, all);
+  const counts = foreseen.map(({ count = 0 }) => count);
+  if (!flags.json) showForeseen(all, flags);
+  await agreedCount(sum(counts), flags);
+  const restored: { computes: Restored[]; count: number } = { computes: [], count: 0 };
+  for (const [index, request] of requests.entries()) {
+    const { computes, count = 0 } = await answered(operator.restore({ ...request, confirm: counts[index] }));
+    restored.computes.push(...computes);
+    restored.count += count;
+  }
+  return restored;
+}
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((total, count) => total + count, 0);
+}
+
+/** What goes back and what does not, and how many of each. */
+function showForeseen(all: readonly Restored[], { all: isAll }: RestoreFlags): void {
+  const shown = all.filter(({ outcome }) => !isAll || outcome !== 'nothing_to_do');
+  if (shown.length === 0) {
+    printLines(['nothing to bring back']);
+    return;
+  }
+  printTable(['compute', 'baseline', ''], shown.map(rowOf));
+  const countOf = (outcome: Restored['outcome']) => all.filter((one) => one.outcome === outcome).length;
+  const partly = all.filter(({ policies_decide = [] }) => policies_decide.length > 0).length;
+  const parts = [
+    `${countedComputes(countOf('requested'))} to go back${partly > 0 ? `, ${partly} of them in part` : ''}`,
+    `${countOf('policies_decide')} left to policies`,
+    `${countOf('nothing_to_do')} with nothing to do`,
+  ];
+  printLines([parts.join('; ')]);
+}
+
+async function cancel(operator: Operator, requests: readonly RestoreRequest[], flags: RestoreFlags): Promise<void> {
+  const [request] = requests;
+  if (!request) return;
+  const cancelled = await answered(operator.restore({ ...request, cancel: true }));
+  const computes = cancelled.computes.filter(({ outcome }) => !flags.all || outcome === 'withdrawn');
+  if (flags.json) return printJson({ ...cancelled, computes });
+  if (cancelled.count === 0) return printLines(['no request waits: nothing is withdrawn']);
+  const withdrawn = computes.filter(({ outcome }) => outcome === 'withdrawn').map(({ compute_id }) => compute_id);
+  printLines([...withdrawn.map((id) => `${id} no longer goes back`), ...inFlightLines(cancelled)]);
 }
 
 async function requestsOf(computes: string[], flags: RestoreFlags): Promise<RestoreRequest[]> {
   const common = { owner: ownerOf(flags), now: flags.now ?? false };
+  if (flags.cancel && (flags.from !== undefined || flags.now)) {
+    throw new UserError('--cancel withdraws requests: leave --from and --now out');
+  }
   if (flags.from !== undefined) {
     if (flags.all)
       throw new UserError('--from restores all computes of the file, or those that are named: leave --all out');
@@ -81,19 +143,23 @@ function noteMissing(requests: readonly RestoreRequest[], restored: readonly Res
   writeErrLine(`note: ebb has not seen ${shown}${more}: nothing is brought back there`);
 }
 
-type Restored = Extract<Awaited<ReturnType<Operator['restore']>>, { ok: true }>['value']['computes'][number];
+type RestoreDocument = Extract<Awaited<ReturnType<Operator['restore']>>, { ok: true }>['value'];
+type Restored = RestoreDocument['computes'][number];
 
 const OUTCOMES = {
   requested: 'goes back',
-  policies_decide: 'policies decide both fields: hold it instead (ebb hold)',
+  policies_decide: 'policies decide: hold it instead (ebb hold)',
   nothing_to_do: 'is as it was, or ebb never changed it',
+  withdrawn: 'no longer goes back',
 } as const;
 
-function rowOf({ compute_id, baseline, outcome, policies_decide = [] }: Restored): string[] {
+function rowOf({ compute_id, baseline, outcome, set_by = {} }: Restored): string[] {
   const { min_cu, max_cu, suspend_timeout_seconds: timeout } = baseline;
   const size = min_cu === null || max_cu === null ? [] : [sizeText({ min_cu, max_cu })];
   const suspendAfter = timeout === null ? [] : [`suspend_after ${formatSuspendTimeout(timeout)}`];
-  const left = policies_decide.map((group) => (group === 'size' ? 'size' : 'suspend_after')).join(', ');
-  const shown = left === '' ? OUTCOMES[outcome] : `goes back, but policies decide ${left}`;
-  return [compute_id, [...size, ...suspendAfter].join(', '), shown];
+  const names = { size: 'size', suspend_timeout: 'suspend_after' };
+  const left = (['size', 'suspend_timeout'] as const).flatMap((group) =>
+    set_by[group] === undefined ? [] : [`${names[group]} is set by ${set_by[group]}`],
+  );
+  return [compute_id, [...size, ...suspendAfter].join(', '), [OUTCOMES[outcome], ...left].join('; ')];
 }

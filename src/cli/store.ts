@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { countedComputes } from '../common/names.ts';
 import { UserError } from './fail.ts';
 import { printLines } from './operator/show.ts';
 import { writeErrLine, writeWhole } from './output.ts';
@@ -78,9 +79,12 @@ async function load(path: string, { yes, keep, ...flags }: StoreFlags & { yes?: 
   const settings = await settingsOf(flags);
   const loaded = await loadDump({ settings, path, write: yes === true, keep: keep === true });
   if (!loaded.ok) throw new UserError(loaded.problem);
-  const { counts, left } = loaded.value;
+  const { counts, left, restores } = loaded.value;
   printLines([
     ...left.map((key) => `left as it is: ${key}`),
+    ...(restores > 0
+      ? [`left out: requests to go back of ${countedComputes(restores)}; ask again with ebb restore`]
+      : []),
     `${yes ? 'written' : 'would be written'}: ${describe(counts)}`,
   ]);
   if (!yes) throw new UserError('nothing is written yet: load again with --yes');

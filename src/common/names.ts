@@ -35,3 +35,8 @@ export function severalComputes(project: string, computeIds: readonly string[]):
   const more = computeIds.length > MOST_NAMED ? `, and ${computeIds.length - MOST_NAMED} more` : '';
   return `${project} has ${computeIds.length} computes, name one: ${named}${more}`;
 }
+
+/** As `1 compute` or `12 computes`. */
+export function countedComputes(count: number): string {
+  return count === 1 ? '1 compute' : `${count} computes`;
+}

@@ -45,6 +45,8 @@ export interface Loaded {
   counts: Counts;
   /** What the file has too, and the store keeps as it is. */
   left: string[];
+  /** How many requests to go back the file has, which are not written. */
+  restores: number;
 }
 
 export interface LoadOptions {
@@ -88,17 +90,21 @@ async function load(
   }
   const counts = noCounts();
   const left = new Set<string>();
+  let restores = 0;
   for await (const dumped of readDump(path)) {
     const key = keyOf(dumped);
     if (inStore.has(key)) left.add(key);
-    else counts[kindOf(dumped)] += 1;
+    else {
+      counts[kindOf(dumped)] += 1;
+      if (dumped.kind === 'record' && dumped.record.restore) restores += 1;
+    }
   }
   if (write) {
     const written = await writeDumped(deps, readDump(path), { nowMs, left });
     if (!written.ok) return written;
     await store.appendHistory([auditOf(counts, nowMs)]);
   }
-  return { ok: true, value: { counts, left: [...left] } };
+  return { ok: true, value: { counts, left: [...left], restores } };
 }
 
 /** Nobody becomes the leader meanwhile; a load that takes longer than the lease has the leases of the projects besides. */

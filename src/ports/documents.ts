@@ -108,6 +108,8 @@ export interface HoldDocument extends OverrideDocument, Acknowledged {
 export interface FreezeDocument extends OverrideDocument, Acknowledged {
   select: Selector | 'all';
   allow_raise: boolean;
+  /** How many computes it concerns; only in the answer to who has set it, where that is known. */
+  covers?: number;
 }
 
 export interface ComputeName {
@@ -254,36 +256,11 @@ export interface DaemonDocument {
   generation?: number | null;
   /** One line each. */
   staged: string[];
+  /** The same sets, and how many computes each would disconnect at once; absent in what a daemon of 0.1.0 reports. */
+  staged_sets?: { hash: string; disconnected: number }[];
   waiting: StatusDocument['waiting'];
   /** The first few. */
   unmet_headroom: NonNullable<StatusDocument['unmet_headroom']>;
-}
-
-export interface UnfreezeDocument extends Acknowledged {
-  /** Ids of the freezes that are over. */
-  freezes: string[];
-}
-
-export interface ReleaseDocument extends Acknowledged {
-  /** Ids of the holds that are gone. */
-  holds: string[];
-  /** Computes whose stopped fights or respected manual changes are forgotten. */
-  computes: ComputeName[];
-  /** Names of budgets whose steps end as soon as the leader comes to it. */
-  budgets: string[];
-}
-
-export interface RestoreDocument {
-  computes: (ComputeName & {
-    baseline: SettingsDocument;
-    /**
-     * `requested`: it goes back as far as no policy sets a value; `policies_decide`: policies will change it again, it takes a
-     * hold; `nothing_to_do`: ebb never changed it, or it is back already.
-     */
-    outcome: 'requested' | 'policies_decide' | 'nothing_to_do';
-    /** Of one that goes back: what does not, because policies decide it. */
-    policies_decide?: ('size' | 'suspend_timeout')[];
-  })[];
 }
 
 /** What the store keeps of a unit of an organization. */

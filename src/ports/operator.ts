@@ -1,6 +1,7 @@
 /** What people and programs may ask and tell ebb: a running daemon over HTTP, or its store where no daemon runs. */
 import type { Size } from '../domain/compute/compute.ts';
 import type { BoundedSelector } from '../domain/policy/bounded-selector.ts';
+import type { ApproveDocument, ReleaseDocument, RestoreDocument, UnfreezeDocument } from './command-documents.ts';
 import type {
   ComputeDocument,
   ComputeName,
@@ -9,10 +10,7 @@ import type {
   HoldDocument,
   Readiness,
   RecordsDocument,
-  ReleaseDocument,
-  RestoreDocument,
   StatusDocument,
-  UnfreezeDocument,
   UsageDocument,
 } from './documents.ts';
 import type { NotificationIdsDocument, NotificationsDocument, RetryOrDropNotifications } from './notifications.ts';
@@ -20,7 +18,7 @@ import type { ComputeDetailDocument, FleetDocument, FleetQuery } from './status-
 import type { WasteDocument, WasteQuery } from './waste.ts';
 
 export interface OperatorError {
-  code: 'invalid' | 'forbidden' | 'not_found' | 'full' | 'busy' | 'unavailable';
+  code: 'invalid' | 'forbidden' | 'not_found' | 'full' | 'busy' | 'unconfirmed' | 'unavailable';
   /** One line: what is wrong and what to do. */
   message: string;
 }
@@ -92,13 +90,40 @@ export interface FreezeRequest {
 /** 90 days: what is to hold for longer belongs in a policy. */
 export const LONGEST_OVERRIDE_SECONDS = 90 * 86_400;
 
-export interface RestoreRequest {
+/** Of a command that may change several computes. */
+export interface Confirmable {
+  /** Nothing is changed: it is only said what would be. */
+  preview?: boolean | undefined;
+  /** How many computes the caller takes it to change; another number is refused. */
+  confirm?: number | undefined;
+}
+
+/** More than one compute goes back only with the right number. */
+export interface RestoreRequest extends Confirmable {
   computes: readonly string[] | 'all';
   owner: string;
   /** Without waiting for sleep. */
   now: boolean;
   /** What the computes go back to, where it is not what is stored; it replaces that. */
   baselines?: readonly ComputeBaseline[] | undefined;
+  /** Withdraws the requests that still wait, instead. */
+  cancel?: boolean | undefined;
+}
+
+export interface ReleaseRequest extends Confirmable {
+  /** Id of a hold, or of a compute; or `budget:NAME`. */
+  target: string;
+  owner: string;
+}
+
+export interface UnfreezeRequest extends Confirmable {
+  id: string | 'all';
+  owner: string;
+}
+
+export interface ApproveRequest extends Confirmable {
+  hash: string;
+  owner: string;
 }
 
 /** What a compute had once: sizes in CU, the timeout in seconds (−1: never). */
@@ -149,12 +174,12 @@ export interface Operator {
   holds(query: PageQuery): Promise<OperatorResult<Page<HoldDocument>>>;
   hold(request: HoldRequest, caller?: Caller): Promise<OperatorResult<HoldDocument>>;
   /** Deletes a hold; or, of a compute, every hold, stopped fights and respected manual changes. */
-  release(request: { target: string; owner: string }, caller?: Caller): Promise<OperatorResult<ReleaseDocument>>;
+  release(request: ReleaseRequest, caller?: Caller): Promise<OperatorResult<ReleaseDocument>>;
   freezes(query: PageQuery): Promise<OperatorResult<Page<FreezeDocument>>>;
   freeze(request: FreezeRequest, caller?: Caller): Promise<OperatorResult<FreezeDocument>>;
   /** One by its id, or all. Gives the ids of those that are gone. */
-  unfreeze(request: { id: string | 'all'; owner: string }, caller?: Caller): Promise<OperatorResult<UnfreezeDocument>>;
-  approve(request: { hash: string; owner: string }, caller?: Caller): Promise<OperatorResult<{ hash: string }>>;
+  unfreeze(request: UnfreezeRequest, caller?: Caller): Promise<OperatorResult<UnfreezeDocument>>;
+  approve(request: ApproveRequest, caller?: Caller): Promise<OperatorResult<ApproveDocument>>;
   restore(request: RestoreRequest, caller?: Caller): Promise<OperatorResult<RestoreDocument>>;
   /** What the store remembers, to plan while a daemon has the store. */
   records(query: RecordsQuery): Promise<OperatorResult<Page<RecordsDocument>>>;

@@ -53,7 +53,7 @@ describe('a restore from a file', () => {
     expect(computes).toEqual(['ep-one', 'ep-two', 'ep-gone']);
     const without = await operator.restore({ computes: ['ep-one'], owner: 'ann', now: false }, ann);
     expect(without).toMatchObject({ ok: true, value: { computes: [{ outcome: 'nothing_to_do' }] } });
-    const restored = await operator.restore({ computes, baselines, owner: 'ann', now: false }, ann);
+    const restored = await operator.restore({ computes, baselines, owner: 'ann', now: false, confirm: 2 }, ann);
     expect(restored).toMatchObject({
       ok: true,
       value: {

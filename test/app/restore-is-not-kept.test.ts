@@ -28,7 +28,10 @@ it('a restore that policies stand against is dropped: disabled later, they bring
   await clock.runTo(EIGHT + 10 * MINUTE_MS);
   expect(await sizes()).toEqual([0.5]);
   const asked = await operator.restore({ computes: 'all', owner: 'ann', now: true });
-  expect(asked).toMatchObject({ ok: true, value: { computes: [{ compute_id: 'ep-shop', outcome: 'requested' }] } });
+  expect(asked).toMatchObject({
+    ok: true,
+    value: { computes: [{ compute_id: 'ep-shop', outcome: 'policies_decide' }] },
+  });
   await clock.runTo(EIGHT + 20 * MINUTE_MS);
   const { policies, ...settings } = rules.current;
   rules.current = compileRules({ ...settings, policies: compiled().set }, rules.current);
@@ -40,46 +43,35 @@ it('a restore that policies stand against is dropped: disabled later, they bring
   expect(policies.set.policies).toHaveLength(1);
 });
 
-it('a daemon that only observes drops what policies decide: enforced later, it is not done', async () => {
-  const computes = { shop: { minCu: 2, maxCu: 2 } };
-  const daemon = await startSimulatedDaemon({ fromMs: EIGHT, policies: POLICIES, computes, mode: 'observe' });
-  onTestFinished(() => daemon.close());
-  const { clock, operator, record } = daemon;
-  await clock.runTo(EIGHT + 10 * MINUTE_MS);
-  const baselines = [{ compute_id: 'ep-shop', min_cu: 4, max_cu: 4, suspend_timeout_seconds: 600 }];
-  await operator.restore({ computes: ['ep-shop'], baselines, owner: 'ann', now: true });
-  await clock.runTo(EIGHT + 20 * MINUTE_MS);
-  expect(await record('shop', 'ep-shop')).toMatchObject({ restore: { owner: 'ann' }, setBy: { size: 'small' } });
-  expect((await record('shop', 'ep-shop'))?.restore?.fields).toEqual(['suspend_timeout']);
-});
-
-it('a part of a request that policies come to decide later is dropped, and the log says so', async () => {
-  const lines: string[] = [];
-  const log = new Writable({
-    write(chunk, _encoding, done) {
-      lines.push(...String(chunk).trim().split('\n'));
-      done();
-    },
-  });
-  const computes = { shop: { minCu: 2, maxCu: 2, state: 'active' as const, connections: 3 } };
-  const policies = POLICIES.replace('size: 0.5', 'suspend_after: 10m');
-  const daemon = await startSimulatedDaemon({ fromMs: EIGHT, policies, computes, log });
-  onTestFinished(() => daemon.close());
-  const { clock, operator, rules, record } = daemon;
-  await clock.runTo(EIGHT + 10 * MINUTE_MS);
-  const baselines = [{ compute_id: 'ep-shop', min_cu: 0.5, max_cu: 1, suspend_timeout_seconds: 300 }];
-  await operator.restore({ computes: ['ep-shop'], baselines, owner: 'ann', now: false });
-  await clock.runTo(EIGHT + 20 * MINUTE_MS);
-  expect((await record('shop', 'ep-shop'))?.restore?.fields).toEqual(['size']);
-  const select = { projects: ['*'], minAgeMs: 0 };
-  const { set } = compiled(aSchedule({ name: 'small', select, otherwise: { size: { minCu: 2, maxCu: 2 } } }));
-  rules.current = compileRules({ ...rules.current, policies: set }, rules.current);
-  await daemon.reconcile('shop');
-  await clock.runTo(EIGHT + 30 * MINUTE_MS);
-  expect(await record('shop', 'ep-shop')).not.toHaveProperty('restore');
-  const dropped = lines.map((line) => JSON.parse(line)).filter(({ event }) => event === 'ebb.restore_dropped');
-  expect(dropped.map(({ compute, owner, fields, msg }) => [compute, owner, fields, msg.split(': ')[1]])).toEqual([
-    ['ep-shop', 'ann', ['suspend_timeout'], 'policy small sets its timeout'],
-    ['ep-shop', 'ann', ['size'], 'policy small sets its size'],
-  ]);
-});
+it.each(['enforce', 'observe'] as const)(
+  'what policies come to decide later is dropped and logged, in mode %s',
+  async (mode) => {
+    const lines: string[] = [];
+    const log = new Writable({
+      write(chunk, _encoding, done) {
+        lines.push(...String(chunk).trim().split('\n'));
+        done();
+      },
+    });
+    const computes = { shop: { minCu: 2, maxCu: 2, state: 'active' as const, connections: 3 } };
+    const policies = POLICIES.replace('size: 0.5', 'suspend_after: 10m');
+    const daemon = await startSimulatedDaemon({ fromMs: EIGHT, policies, computes, log, mode });
+    onTestFinished(() => daemon.close());
+    const { clock, operator, rules, record } = daemon;
+    await clock.runTo(EIGHT + 10 * MINUTE_MS);
+    const baselines = [{ compute_id: 'ep-shop', min_cu: 0.5, max_cu: 1, suspend_timeout_seconds: 300 }];
+    await operator.restore({ computes: ['ep-shop'], baselines, owner: 'ann', now: false });
+    await clock.runTo(EIGHT + 20 * MINUTE_MS);
+    expect((await record('shop', 'ep-shop'))?.restore?.fields).toEqual(['size']);
+    const select = { projects: ['*'], minAgeMs: 0 };
+    const { set } = compiled(aSchedule({ name: 'small', select, otherwise: { size: { minCu: 2, maxCu: 2 } } }));
+    rules.current = compileRules({ ...rules.current, policies: set }, rules.current);
+    await daemon.reconcile('shop');
+    await clock.runTo(EIGHT + 30 * MINUTE_MS);
+    expect(await record('shop', 'ep-shop')).not.toHaveProperty('restore');
+    const dropped = lines.map((line) => JSON.parse(line)).filter(({ event }) => event === 'ebb.restore_dropped');
+    expect(dropped.map(({ compute, owner, fields, msg }) => [compute, owner, fields, msg.split(': ')[1]])).toEqual([
+      ['ep-shop', 'ann', ['size'], 'policy small sets its size'],
+    ]);
+  },
+);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { request } from 'undici';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { confirmCount } from '../../src/cli/apply/report.ts';
+import { confirmCount } from '../../src/cli/operator/confirm.ts';
 import { openApplying } from '../../src/compose/applying.ts';
 import { openStore } from '../../src/compose/stored-facts.ts';
 import type { Freeze } from '../../src/domain/overrides/freezes.ts';

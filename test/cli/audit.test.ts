@@ -36,8 +36,8 @@ describeWith('redis-server', 'ebb audit', () => {
     const commands = [
       ['hold', 'p-one/ep-one', ...why, 'import, part 1', '--size', '2'],
       ['freeze', '--all', ...why, '=incident', ...owned],
-      ['unfreeze', '--all'],
-      ['approve', 'abcdef012345', ...owned],
+      ['unfreeze', '--all', '--yes'],
+      ['approve', 'abcdef012345', '--yes', ...owned],
     ];
     for (const command of commands) expect(await ebb(...command)).toMatchObject({ status: 0, stderr: '' });
     const shown = await ebb('audit', '--json');

@@ -6,6 +6,7 @@ import { createStore } from '../../src/adapters/store/create-store.ts';
 import { dumpLines, readDump } from '../../src/adapters/store/dump-file.ts';
 import { withProjectLease } from '../../src/app/leases/locked-project.ts';
 import { dumpedFrom, keysIn, writeDumped } from '../../src/app/store-dump.ts';
+import { withRestore } from '../../src/domain/overrides/restore.ts';
 import type { HistoryEntry } from '../../src/domain/records/history.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { bounded } from '../support/bounded.ts';
@@ -86,6 +87,17 @@ export function describeDump(current: () => { store: Store; on: TestEngine }): v
         ...['freeze f1', 'history and audit', 'hold h1', 'hold h2'],
         ...['record project-1/compute-a', 'record project-1/compute-b', 'record project-2/compute-c'],
       ]);
+    });
+
+    it('leaves out requests to go back: nobody has confirmed them for the fleet as it is now', async () => {
+      const { store } = current();
+      const nowMs = await store.timeMs();
+      const record = withRestore(aRecord(), { owner: 'ann', nowMs, now: false });
+      async function* dump() {
+        yield { kind: 'record' as const, projectId: 'project-1', computeId: 'compute-a', record };
+      }
+      await writeDumped({ store, holder: 'load' }, dump(), { nowMs, left: NOTHING_LEFT });
+      expect((await store.records('project-1')).get('compute-a')).toEqual(aRecord());
     });
 
     it('leaves what it is told to leave, what has expired, and a project that somebody else writes to', async () => {

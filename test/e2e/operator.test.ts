@@ -134,7 +134,12 @@ describe('commands beside a daemon that has the embedded store for itself', () =
       computes: { frozen: 2 },
       waiting: [{ reason: 'frozen', computes: 2 }],
     });
-    expect(await ebb('unfreeze')).toMatchObject({ status: 0, stdout: `freeze ${id} is over` });
+    const held = `2 computes with changes that wait for the end of ${id}`;
+    expect(await ebb('unfreeze')).toMatchObject({ status: 1, stdout: held });
+    expect(await ebb('unfreeze', '--confirm', '2')).toMatchObject({
+      status: 0,
+      stdout: `${held}\nfreeze ${id} is over`,
+    });
     await expect
       .poll(async () => (await sizes()).toSorted(), WAIT)
       .toEqual([

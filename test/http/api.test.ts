@@ -228,6 +228,7 @@ describe('freezes over HTTP', () => {
     });
     await tell('POST', 'freezes', { ...one, select: 'all' });
     expect((await tell('GET', 'status')).body.freezes).toHaveLength(2);
+    expect((await tell('DELETE', 'freezes?owner=bob&preview=true')).body.freezes).toHaveLength(2);
     expect((await tell('DELETE', `freezes/${set.body.id}?owner=bob`)).body).toEqual({
       ...{ freezes: [set.body.id], in_flight: [] },
     });
@@ -243,6 +244,13 @@ describe('the other routes', () => {
   it('restore, approve and release say what they did', async () => {
     const restored = await tell('POST', 'restore', { computes: ['ep-one'], owner: 'ann' });
     expect(restored.body.computes).toMatchObject([{ compute_id: 'ep-one', outcome: 'nothing_to_do' }]);
+    const refused = await tell('POST', 'restore', { computes: 'all', owner: 'ann', confirm: 2 });
+    expect(refused).toMatchObject({ status: 409, body: { code: 'unconfirmed' } });
+    const foreseen = await tell('POST', 'restore', { computes: 'all', owner: 'ann', preview: true });
+    expect(foreseen).toMatchObject({ status: 200, body: { count: 0 } });
+    expect((await tell('POST', 'restore', { computes: 'all', owner: 'ann', cancel: true })).body).toMatchObject({
+      count: 0,
+    });
     const hash = 'ab'.repeat(32);
     expect(await tell('POST', 'approve', { hash, owner: 'ann' })).toMatchObject({ status: 200, body: { hash } });
     expect(await store.approvals()).toMatchObject([{ hash, who: 'ann' }]);

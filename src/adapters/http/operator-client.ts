@@ -61,8 +61,10 @@ export function createOperatorClient(options: OperatorClientOptions): Operator {
     freezes: (query) => page('freezes', { ...query }),
     freeze: ({ forSeconds, allowRaise, ...body }) =>
       ask('freeze', { body: { ...body, for_seconds: forSeconds, allow_raise: allowRaise } }),
-    unfreeze: ({ id, owner }) =>
-      id === 'all' ? ask('unfreezeAll', { query: { owner } }) : ask('unfreeze', { id, query: { owner } }),
+    unfreeze({ id, owner, confirm, preview }) {
+      const query = { owner, confirm, ...(preview && { preview: 'true' }) };
+      return id === 'all' ? ask('unfreezeAll', { query }) : ask('unfreeze', { id, query });
+    },
     approve: (body) => ask('approve', { body }),
     restore: (body) => ask('restore', { body }),
     records: (query) => page('records', { ...query }),
@@ -116,6 +118,7 @@ const KNOWN: ReadonlySet<string> = new Set<OperatorError['code']>([
   'not_found',
   'full',
   'busy',
+  'unconfirmed',
 ]);
 
 function errorOf(status: number, text: string, url: string): { ok: false; error: OperatorError } {

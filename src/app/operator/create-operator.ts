@@ -1,20 +1,17 @@
-import type { Caller, Operator, OperatorResult } from '../../ports/operator.ts';
+import type { Caller, Operator } from '../../ports/operator.ts';
+import { approve } from './approve.ts';
 import { computeIdOf, listAudit } from './audit.ts';
-import { ownerProblem } from './check-request.ts';
 import { listComputes } from './computes.ts';
 import { boundedLimit, decisionDocument } from './documents.ts';
 import { listFreezes, setFreeze, unfreeze } from './freezes.ts';
 import { listHolds, setHold } from './holds.ts';
 import { listNotifications, retryOrDropNotifications } from './notifications.ts';
-import { auditOf, fail, type OperatorParts } from './parts.ts';
+import type { OperatorParts } from './parts.ts';
 import { release } from './release.ts';
 import { restore } from './restore.ts';
 import { status } from './status.ts';
 import { listRecords, listUsage } from './stored.ts';
 import { waste } from './waste.ts';
-
-/** The digest of a policy set, or enough of its beginning, as the log and `ebb status` give it. */
-const HASH = /^[0-9a-f]{12,64}$/;
 
 /** What people may ask and tell, on a store, with or without a daemon. Rejects where the store can't be asked. */
 export function createOperator(parts: OperatorParts): Operator {
@@ -47,24 +44,4 @@ export function createOperator(parts: OperatorParts): Operator {
     notifications: () => listNotifications(parts),
     retryOrDropNotifications: (request, caller) => retryOrDropNotifications(by(caller), request),
   };
-}
-
-async function approve(
-  parts: OperatorParts,
-  { hash, owner }: { hash: string; owner: string },
-): Promise<OperatorResult<{ hash: string }>> {
-  const problem = ownerProblem(owner);
-  if (problem !== undefined) return fail('invalid', problem);
-  if (!HASH.test(hash)) return fail('invalid', 'the hash of a policy set has hexadecimal digits only: see ebb status');
-  const staged = parts.daemon?.staged().map((one) => one.hash);
-  if (staged && !staged.some((one) => one.startsWith(hash))) {
-    const message = `the set that is staged is ${staged.join(', or ')}`;
-    return fail('not_found', staged.length > 0 ? message : 'no policy set waits for approval');
-  }
-  const atMs = await parts.now();
-  const message = `policy set ${hash} may become current`;
-  const audit = await auditOf(parts, { kind: 'approve', code: 'approved', message, owner, atMs });
-  await parts.store.approve({ hash, who: owner, atMs }, { audit });
-  await parts.requestReconciles(await parts.store.projectIds());
-  return { ok: true, value: { hash } };
 }

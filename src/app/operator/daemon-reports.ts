@@ -67,6 +67,9 @@ function documentOf(deps: ReportDeps): DaemonDocument {
     staged: stagedSets(deps)
       .slice(0, MOST_STAGED)
       .map(({ message }) => cut(message)),
+    staged_sets: stagedSets(deps)
+      .slice(0, MOST_STAGED)
+      .map(({ hash, impact: { disconnected } }) => ({ hash, disconnected })),
     waiting: countWaiting(deps),
     unmet_headroom: unmetOf(deps)
       .slice(0, MOST_UNMET)

@@ -3,13 +3,16 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import { type Freeze, mayConcern } from '../../domain/overrides/freezes.ts';
 import type { Selector } from '../../domain/policy/policy-base.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
-import type { FreezeDocument, InFlightDocument, UnfreezeDocument } from '../../ports/documents.ts';
-import type { FreezeRequest, OperatorResult, Page, PageQuery } from '../../ports/operator.ts';
+import type { UnfreezeDocument } from '../../ports/command-documents.ts';
+import type { FreezeDocument, InFlightDocument } from '../../ports/documents.ts';
+import type { FreezeRequest, OperatorResult, Page, PageQuery, UnfreezeRequest } from '../../ports/operator.ts';
 import { overrideProblem, ownerProblem } from './check-request.ts';
+import { unconfirmed } from './confirmed.ts';
+import { readReports } from './daemon-reports.ts';
 import { freezeDocument, pageOf } from './documents.ts';
 import { inFlight } from './in-flight.ts';
 import { filterInTurns } from './in-turns.ts';
-import { auditOf, fail, type OperatorParts } from './parts.ts';
+import { allRecords, auditOf, fail, type OperatorParts } from './parts.ts';
 
 /** Stops every write to the computes that are selected. It counts as soon as it is stored: each write asks before. */
 export async function setFreeze(parts: OperatorParts, request: FreezeRequest): Promise<OperatorResult<FreezeDocument>> {
@@ -26,7 +29,18 @@ export async function setFreeze(parts: OperatorParts, request: FreezeRequest): P
   const put = await parts.store.putFreeze(freeze, { audit });
   if (!put.ok) return fail('full', `there are ${put.error.limit} freezes already: unfreeze some`);
   await parts.requestReconciles(await projectsOf(parts, [freeze]));
-  return { ok: true, value: { ...freezeDocument(freeze), in_flight: await inFlightOf(parts, [freeze]) } };
+  const covers = await coveredBy(parts, freeze);
+  const counted = covers === undefined ? {} : { covers };
+  return { ok: true, value: { ...freezeDocument(freeze), ...counted, in_flight: await inFlightOf(parts, [freeze]) } };
+}
+
+/** How many computes a freeze concerns; undefined where only a daemon could tell what is selected. */
+async function coveredBy({ daemon, store }: OperatorParts, { select }: Freeze): Promise<number | undefined> {
+  if (daemon) {
+    const computes = [...daemon.fleet.evaluatedComputes()];
+    return (await filterInTurns(computes, ({ compute }) => mayConcern(select)(compute))).length;
+  }
+  return select === 'all' ? (await allRecords(store)).length : undefined;
 }
 
 /** Active ones, oldest first. */
@@ -42,14 +56,20 @@ export async function listFreezes(
 /** Ends freezes before their time, and has what they stopped looked at. */
 export async function unfreeze(
   parts: OperatorParts,
-  { id, owner }: { id: string | 'all'; owner: string },
+  request: UnfreezeRequest,
 ): Promise<OperatorResult<UnfreezeDocument>> {
+  const { id, owner, preview } = request;
   const problem = ownerProblem(owner);
   if (problem !== undefined) return fail('invalid', problem);
   const atMs = await parts.now();
   const known = await parts.store.freezes(atMs);
   const ended = id === 'all' ? known : known.filter((freeze) => freeze.id === id);
   if (ended.length === 0 && id !== 'all') return fail('not_found', `there is no freeze ${id.slice(0, 80)}: ebb status`);
+  const count = await heldBackBy(parts, ended);
+  const counted = count === undefined ? {} : { count };
+  if (preview) return { ok: true, value: { freezes: ended.map((freeze) => freeze.id), ...counted } };
+  const refused = unconfirmed(request, count ?? 0);
+  if (refused) return refused;
   for (const freeze of ended) {
     const message = `unfrozen: ${describeSelect(freeze)}`;
     const audit = await auditOf(parts, { kind: 'freeze', code: 'unfrozen', message, owner, atMs });
@@ -57,7 +77,26 @@ export async function unfreeze(
   }
   if (ended.length > 0) await parts.requestReconciles(await projectsOf(parts, ended));
   const in_flight = await inFlightOf(parts, ended);
-  return { ok: true, value: { freezes: ended.map((freeze) => freeze.id), in_flight } };
+  return { ok: true, value: { freezes: ended.map((freeze) => freeze.id), ...counted, in_flight } };
+}
+
+/** How many computes have a change that freezes hold back: as a daemon knows it, or as the leader has told in the store, of all freezes. */
+async function heldBackBy(
+  { daemon, store, now }: OperatorParts,
+  freezes: readonly Freeze[],
+): Promise<number | undefined> {
+  if (freezes.length === 0) return 0;
+  if (!daemon) {
+    const [leader] = await readReports(store, await now());
+    return leader && (leader.waiting.find(({ reason }) => reason === 'frozen')?.computes ?? 0);
+  }
+  const frozen = [...daemon.fleet.evaluatedComputes()].filter(({ plan }) =>
+    plan.waiting.some(({ gate }) => gate.code === 'frozen'),
+  );
+  const concerned = await filterInTurns(frozen, ({ compute }) =>
+    freezes.some(({ select }) => mayConcern(select)(compute)),
+  );
+  return concerned.length;
 }
 
 function inFlightOf(parts: OperatorParts, freezes: readonly Freeze[]): Promise<InFlightDocument[]> {

@@ -1,6 +1,7 @@
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { OwnerRule } from '../../domain/policy/owners.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
+import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { HistoryEntry, HistoryKind } from '../../domain/records/history.ts';
 import type { Readiness } from '../../ports/documents.ts';
 import type { Caller, OperatorError, OperatorResult } from '../../ports/operator.ts';
@@ -38,12 +39,27 @@ export interface DaemonParts {
   owners(): readonly OwnerRule[];
   /** What the policies were made from, such as a commit. */
   revision(): string | undefined;
-  /** What of the policy set waits for a person's yes: of files of no team (an empty name), and of teams. */
-  staged(): readonly { team: string; hash: string; message: string }[];
+  /** What of the policy set waits for a person's yes, and how many computes it would disconnect: of files of no team (an empty name), and of teams. */
+  staged(): readonly { team: string; hash: string; message: string; impact: { disconnected: number } }[];
   week: WeekAhead;
   /** What else keeps the newest policies from counting: one line each. */
   policyProblems(): readonly string[];
   readiness(): Promise<Readiness>;
+}
+
+/** Every compute that is stored. */
+export async function allRecords(store: Store): Promise<KnownRecord[]> {
+  const known: KnownRecord[] = [];
+  for (const projectId of await store.projectIds()) {
+    for (const [computeId, record] of await store.records(projectId)) known.push({ projectId, computeId, record });
+  }
+  return known;
+}
+
+export interface KnownRecord {
+  projectId: string;
+  computeId: string;
+  record: ComputeRecord;
 }
 
 export function fail<T>(code: OperatorError['code'], message: string): OperatorResult<T> {

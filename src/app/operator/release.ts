@@ -1,74 +1,94 @@
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { releaseRecord } from '../../domain/records/fights.ts';
-import type { InFlightDocument, ReleaseDocument } from '../../ports/documents.ts';
-import type { OperatorResult } from '../../ports/operator.ts';
+import type { ReleaseDocument } from '../../ports/command-documents.ts';
+import type { InFlightDocument } from '../../ports/documents.ts';
+import type { OperatorResult, ReleaseRequest } from '../../ports/operator.ts';
 import { addRelease, readBudgets } from '../usage/budget-store.ts';
 import { changeRecords, projectBusy } from './change-records.ts';
 import { ownerProblem } from './check-request.ts';
+import { unconfirmed } from './confirmed.ts';
 import { budgetNamed, type ComputePlace, findCompute } from './find-compute.ts';
 import { inFlight } from './in-flight.ts';
-import { auditOf, fail, type OperatorParts } from './parts.ts';
-
-interface ReleaseRequest {
-  /** Id of a hold, or of a compute; or `budget:NAME`. */
-  target: string;
-  owner: string;
-}
+import { allRecords, auditOf, fail, type OperatorParts } from './parts.ts';
 
 /** Takes a person's word back: one hold, or everything that people's doing keeps ebb from on one compute. */
-export async function release(
-  parts: OperatorParts,
-  { target, owner }: ReleaseRequest,
-): Promise<OperatorResult<ReleaseDocument>> {
+export async function release(parts: OperatorParts, request: ReleaseRequest): Promise<OperatorResult<ReleaseDocument>> {
+  const { target, owner } = request;
   const problem = ownerProblem(owner);
   if (problem !== undefined) return fail('invalid', problem);
   const budget = budgetNamed(target);
-  if (budget !== undefined) return releaseBudget(parts, budget, owner);
+  if (budget !== undefined) return releaseBudget(parts, budget, request);
   const holds = await parts.store.holds(await parts.now());
   const hold = holds.find(({ id }) => id === target);
   if (hold) {
+    if (request.preview) return { ok: true, value: { holds: [hold.id], computes: [], budgets: [], count: 1 } };
+    const refused = unconfirmed(request, 1);
+    if (refused) return refused;
     await endHolds(parts, [hold], owner);
     const in_flight = await inFlightOf(parts, hold);
     return { ok: true, value: { holds: [hold.id], computes: [], budgets: [], in_flight } };
   }
   const found = await findCompute(parts, target);
   if (!found.ok) return /^h-/.test(target) ? fail('not_found', noHold(target)) : found;
-  return releaseCompute(parts, found.value, { owner, holds });
+  return releaseCompute(parts, found.value, request, holds);
 }
 
 /** The leader ends the steps: it alone decides them. */
 async function releaseBudget(
   parts: OperatorParts,
   policy: string,
-  owner: string,
+  { owner, ...request }: ReleaseRequest,
 ): Promise<OperatorResult<ReleaseDocument>> {
   const { store } = parts;
   const nowMs = await parts.now();
   const states = ((await readBudgets(store)) ?? []).filter((state) => state.policy === policy);
   if (states.length === 0) return fail('not_found', `nothing is known of a budget ${policy.slice(0, 80)}: ebb status`);
   const isLimiting = states.some(({ spans }) => spans.some(({ untilMs }) => untilMs > nowMs));
+  const count = isLimiting ? await limitedBy(parts, policy) : 0;
+  const value = { holds: [], computes: [], budgets: isLimiting ? [policy] : [], count };
+  if (request.preview) return { ok: true, value };
+  const refused = unconfirmed(request, count);
+  if (refused) return refused;
   if (isLimiting) {
     const message = `released: the steps of budget ${policy} that limit now end for this month`;
     // The line comes first: nobody ends limits without one.
     await store.appendHistory([await auditOf(parts, { kind: 'hold', code: 'released', message, owner, atMs: nowMs })]);
     await addRelease(store, { policy, who: owner, atMs: nowMs });
   }
-  return { ok: true, value: { holds: [], computes: [], budgets: isLimiting ? [policy] : [] } };
+  return { ok: true, value };
+}
+
+/** How many computes have a value by the steps of a budget. */
+async function limitedBy({ daemon, store }: OperatorParts, policy: string): Promise<number> {
+  const all = daemon
+    ? [...daemon.fleet.evaluatedComputes()].map(({ decision }) => decision)
+    : (await allRecords(store)).map(({ record }) => record);
+  return all.filter(({ setBy = {} }) => Object.values(setBy).includes(policy)).length;
 }
 
 async function releaseCompute(
   parts: OperatorParts,
   place: ComputePlace,
-  { owner, holds }: { owner: string; holds: readonly Hold[] },
+  { owner, ...request }: ReleaseRequest,
+  holds: readonly Hold[],
 ): Promise<OperatorResult<ReleaseDocument>> {
   const { projectId, computeId } = place;
+  const own = holds.filter((hold) => hold.computeId === computeId);
+  const stored = (await parts.store.records(projectId)).get(computeId);
+  const isStopped = stored !== undefined && releaseRecord(stored) !== stored;
+  const count = isStopped || own.length > 0 ? 1 : 0;
+  if (request.preview) {
+    const computes = isStopped ? [{ project_id: projectId, compute_id: computeId }] : [];
+    return { ok: true, value: { holds: own.map(({ id }) => id), computes, budgets: [], count } };
+  }
+  const refused = unconfirmed(request, count);
+  if (refused) return refused;
   const message = 'released: stopped fights and respected manual changes no longer count';
   const command = { kind: 'hold', code: 'released', message, owner, atMs: await parts.now() } as const;
   const changed = await changeRecords(parts, projectId, command, (id, record) =>
     id === computeId ? releaseRecord(record) : record,
   );
   if (!changed.ok) return fail('busy', projectBusy(projectId));
-  const own = holds.filter((hold) => hold.computeId === computeId);
   if (changed.changed.length > 0) await parts.requestReconciles([projectId]);
   await endHolds(parts, own, owner);
   const computes = changed.changed.map((id) => ({ project_id: projectId, compute_id: id }));

@@ -2,7 +2,6 @@ import type { Freeze } from '../../domain/overrides/freezes.ts';
 import { computeOwners } from '../../domain/policy/owners.ts';
 import { compileSelector } from '../../domain/policy/select.ts';
 import { NO_TEAM } from '../../domain/policy/team-parts.ts';
-import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { isDegraded, worstFailures } from '../../domain/records/failures.ts';
 import { stoppedGroups } from '../../domain/records/fights.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
@@ -15,7 +14,7 @@ import { readReports } from './daemon-reports.ts';
 import { countWaiting, freezeDocument, holdDocument, MOST_SHOWN, operationsOf, unmetOf } from './documents.ts';
 import { limitsOf } from './hold-limits.ts';
 import { filterInTurns, mapInTurns } from './in-turns.ts';
-import { type DaemonParts, fail, type OperatorParts } from './parts.ts';
+import { allRecords, type DaemonParts, fail, type KnownRecord, type OperatorParts } from './parts.ts';
 
 /** How things stand, at a glance: of the daemon where there is one, else of what is stored. */
 export async function status(parts: OperatorParts, query: StatusQuery = {}): Promise<OperatorResult<StatusDocument>> {
@@ -31,7 +30,7 @@ export async function status(parts: OperatorParts, query: StatusQuery = {}): Pro
   const [allHolds, freezes] = await Promise.all([store.holds(nowMs), store.freezes(nowMs)]);
   const shown = new Set(isFiltered && daemon ? recordsOf(daemon).map(({ computeId }) => computeId) : []);
   const holds = allHolds.filter(({ computeId }) => !isFiltered || shown.has(computeId));
-  const known = daemon ? recordsOf(daemon) : await recordsIn(parts);
+  const known = daemon ? recordsOf(daemon) : await allRecords(parts.store);
   const limitOf = await limitsOf(parts);
   const shared = {
     at: isoInstant(nowMs),
@@ -91,7 +90,7 @@ async function ofDaemon(
 /** What is stored, and what the leader reports there: it has the whole fleet; the others may have a part of it. */
 async function ofStore(
   { store }: OperatorParts,
-  known: readonly Known[],
+  known: readonly KnownRecord[],
   nowMs: number,
 ): Promise<Omit<StatusDocument, Shared>> {
   const daemons = await readReports(store, nowMs);
@@ -150,27 +149,13 @@ function stagedDocuments(daemon: DaemonParts): Pick<StatusDocument, 'staged' | '
   };
 }
 
-interface Known {
-  projectId: string;
-  computeId: string;
-  record: ComputeRecord;
-}
-
-function recordsOf({ fleet }: DaemonParts): Known[] {
+function recordsOf({ fleet }: DaemonParts): KnownRecord[] {
   return [...fleet.evaluatedComputes()].map(({ compute: { projectId, computeId }, record }) => ({
     ...{ projectId, computeId, record },
   }));
 }
 
-async function recordsIn({ store }: OperatorParts): Promise<Known[]> {
-  const known: Known[] = [];
-  for (const projectId of await store.projectIds()) {
-    for (const [computeId, record] of await store.records(projectId)) known.push({ projectId, computeId, record });
-  }
-  return known;
-}
-
-function stoppedFights(known: readonly Known[]): StatusDocument['stopped_fights'] {
+function stoppedFights(known: readonly KnownRecord[]): StatusDocument['stopped_fights'] {
   const stopped = known.flatMap(({ projectId, computeId, record }) => {
     const fields = stoppedGroups(record);
     return fields.length === 0 ? [] : [{ project_id: projectId, compute_id: computeId, fields }];
@@ -178,7 +163,7 @@ function stoppedFights(known: readonly Known[]): StatusDocument['stopped_fights'
   return stopped.slice(0, MOST_SHOWN);
 }
 
-function degraded(known: readonly Known[]): StatusDocument['degraded'] {
+function degraded(known: readonly KnownRecord[]): StatusDocument['degraded'] {
   const failing = known.filter(({ record }) => isDegraded(worstFailures(record))).slice(0, MOST_SHOWN);
   return failing.map(({ projectId, computeId, record }) => ({
     ...{ project_id: projectId, compute_id: computeId },

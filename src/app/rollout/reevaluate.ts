@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { isNoted } from '../../domain/overrides/restore.ts';
 import type { Store } from '../../ports/store.ts';
 import { type EvaluateProjectDeps, evaluateProject } from '../evaluate/evaluate.ts';
 import type { CachedProject } from '../fleet/fleet.ts';
@@ -37,7 +38,7 @@ export async function reevaluateFleet(deps: ReevaluateDeps): Promise<void> {
   for (const projectId of known) if (!reevaluated.has(projectId)) await requestReconcile(deps, projectId);
 }
 
-/** True if nothing is to be done in the project. Its evaluations are exchanged all the same. */
+/** True if nothing is to be done, or stored, in the project. Its evaluations are exchanged all the same. */
 function reevaluate(deps: ReevaluateDeps, cachedProject: CachedProject): boolean {
   const { fleet, clock } = deps;
   const { projectId } = cachedProject.project;
@@ -52,7 +53,10 @@ function reevaluate(deps: ReevaluateDeps, cachedProject: CachedProject): boolean
   const evaluatedComputes = evaluateProject(deps, computes, records);
   for (const evaluatedCompute of evaluatedComputes) fleet.putEvaluated(evaluatedCompute);
   return (
-    before.length === cachedProject.computes.length && evaluatedComputes.every(({ plan }) => plan.verdict === 'none')
+    before.length === cachedProject.computes.length &&
+    evaluatedComputes.every(
+      ({ plan, record, compute, decision }) => plan.verdict === 'none' && isNoted(record, compute, decision),
+    )
   );
 }
 

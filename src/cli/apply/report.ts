@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline/promises';
 import type { createColors } from 'picocolors';
 import type { AppliedChange } from '../../app/operator/apply-plan.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
@@ -31,22 +30,4 @@ export function resultsJson(atMs: number, hash: string, results: ReadonlyMap<Eva
     ...applied,
   }));
   return { at: isoInstant(atMs), hash, computes };
-}
-
-/** Asks for the number of computes to be typed; anything else is a no, also the end of the input. */
-export async function confirmCount(
-  count: number,
-  { input, output }: { input: NodeJS.ReadableStream; output: NodeJS.WritableStream },
-): Promise<boolean> {
-  const reader = createInterface({ input, output });
-  const closed = new Promise<undefined>((resolve) => {
-    reader.once('close', () => resolve(undefined));
-  });
-  try {
-    const noun = count === 1 ? '1 compute' : `${count} computes`;
-    const answer = await Promise.race([reader.question(`Type ${count} to change ${noun} now: `), closed]);
-    return answer?.trim() === String(count);
-  } finally {
-    reader.close();
-  }
 }

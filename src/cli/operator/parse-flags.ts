@@ -32,6 +32,13 @@ export function parseCount(text: string): number {
   throw new InvalidArgumentError('expected a whole number from 1 to 1000.');
 }
 
+/** How many computes; a fleet may have more than a {@link parseCount}. */
+export function parseComputes(text: string): number {
+  const count = Number(text);
+  if (/^\d+$/.test(text) && Number.isSafeInteger(count)) return count;
+  throw new InvalidArgumentError('expected a whole number.');
+}
+
 /** Gathers what an option says each time that it is given. */
 export function gather(text: string, before: readonly string[] = []): string[] {
   return [...before, text];

@@ -50,6 +50,13 @@ export function withoutDecided(
   return keepFields(record, (group) => setBy[group] === undefined && !isDone(group));
 }
 
+/** True if what is stored says which fields policies set, and holds no request that they stand against. */
+export function isNoted(record: ComputeRecord, compute: Compute, decision: Decided): boolean {
+  const isKnown = (group: FieldGroup) =>
+    (record.setBy?.[group] === undefined) === (decision.setBy[group] === undefined);
+  return FIELD_GROUPS.every(isKnown) && withoutDecided(record, compute, decision) === record;
+}
+
 /** What a person wants back, while that still counts. */
 export function restoreAt(record: ComputeRecord | undefined, nowMs: number): Restore | undefined {
   return record?.restore && nowMs < record.restore.expiresAtMs ? record.restore : undefined;

@@ -62,7 +62,7 @@ export async function startSimulatedDaemon(options: {
   platform?: Partial<EmulatorOptions>;
   onEvent?: (event: ComputeEvent) => void;
   /** `enforce` if absent. */
-  mode?: 'observe';
+  mode?: 'enforce' | 'observe';
   /** Gets what the daemon logs, a line of JSON each; errors go nowhere otherwise. */
   log?: Writable;
   /** What the daemon is given instead of its store. */

@@ -12,6 +12,7 @@ export const STATUS = {
   not_found: 404,
   full: 409,
   busy: 409,
+  unconfirmed: 409,
   unavailable: 503,
 } as const satisfies Record<OperatorError['code'], number>;
 

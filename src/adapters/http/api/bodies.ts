@@ -79,9 +79,17 @@ export const FreezeBody = z.strictObject({
   allow_raise: z.boolean().default(false),
 });
 
-export const ReleaseBody = z.strictObject({ target: computePlace, owner });
+const confirm = z.number().int().min(0);
+const confirmable = {
+  preview: z.boolean().optional().describe('Change nothing: only say what would be changed, and of how many computes.'),
+  confirm: confirm
+    .optional()
+    .describe('How many computes it may change (`count` of the preview); refused if it is another number.'),
+};
 
-export const ApproveBody = z.strictObject({ hash: text(64), owner });
+export const ReleaseBody = z.strictObject({ target: computePlace, owner, ...confirmable });
+
+export const ApproveBody = z.strictObject({ hash: text(64), owner, ...confirmable });
 
 const Baseline = z.strictObject({
   compute_id: text(100),
@@ -95,10 +103,19 @@ export const RestoreBody = z.strictObject({
   owner,
   now: z.boolean().default(false),
   baselines: z.array(Baseline).max(MOST_COMPUTES).optional().describe('Replace what is stored of these computes.'),
+  ...confirmable,
+  confirm: confirm.optional().describe('How many computes go back (`count` of the preview); needed for more than one.'),
+  cancel: z.boolean().optional().describe('Withdraw the requests that still wait, instead.'),
 });
 
 /** Who ends something: there is no body to say so. */
 export const EndQuery = z.strictObject({ owner: text(MOST_CHARACTERS.owner).optional() });
+
+/** A query has texts only. */
+export const UnfreezeQuery = EndQuery.extend({
+  preview: z.stringbool({ truthy: ['true'], falsy: ['false'] }).optional(),
+  confirm: z.coerce.number().int().min(0).optional(),
+});
 
 const limit = (fallback: number) => z.coerce.number().int().min(1).max(MOST_PER_PAGE).default(fallback);
 

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { COMPUTE_STATES } from '../../../domain/compute/compute.ts';
 import type { FleetPlanJson } from '../../../domain/evaluate/fleet-plan-json.ts';
 import { HISTORY_KINDS } from '../../../domain/records/history.ts';
+import type { ReleaseDocument, RestoreDocument } from '../../../ports/command-documents.ts';
 import {
   type BudgetDocument,
   COMPUTE_STATUSES,
@@ -13,8 +14,6 @@ import {
   type HoldDocument,
   type OperationDocument,
   type ProjectionDocument,
-  type ReleaseDocument,
-  type RestoreDocument,
   type StatusDocument,
 } from '../../../ports/documents.ts';
 import type { Staleness } from '../../../ports/operator.ts';
@@ -60,6 +59,11 @@ export const acknowledged = {
     .exactOptional(),
 };
 
+/** In what may change several computes. */
+export const counted = {
+  count: z.number().int().exactOptional().meta({ description: 'How many computes it changes, or would change.' }),
+};
+
 const override = { id: text, owner: text, reason: text, created_at: instant, expires_at: instant.nullable() };
 
 export const Hold: z.ZodType<HoldDocument> = z
@@ -92,6 +96,7 @@ export const Freeze: z.ZodType<FreezeDocument> = z
     ...override,
     select: z.union([z.literal('all'), Selected]),
     allow_raise: z.boolean(),
+    covers: z.number().int().exactOptional(),
     ...acknowledged,
   })
   .meta({ id: 'Freeze' });
@@ -193,6 +198,7 @@ const Daemon = z.object({
   ...{ host: text, version: text, mode: z.enum(['enforce', 'observe']), leader: z.boolean(), last_seen: instant },
   ...{ set_hash: hash, decision_hash: hash.nullable().exactOptional(), staged: texts },
   generation: z.number().nullable().exactOptional(),
+  staged_sets: z.array(z.object({ hash, disconnected: z.number() })).exactOptional(),
   waiting: z.array(z.object({ reason: text, computes: z.number() })),
   unmet_headroom: z.array(z.object({ ...computeName, message: text })),
 });
@@ -228,7 +234,7 @@ export const Status: z.ZodType<StatusDocument> = z
   .meta({ id: 'Status' });
 
 export const Released: z.ZodType<ReleaseDocument> = z
-  .object({ holds: texts, computes: z.array(z.object(computeName)), budgets: texts, ...acknowledged })
+  .object({ holds: texts, computes: z.array(z.object(computeName)), budgets: texts, ...counted, ...acknowledged })
   .meta({ id: 'Released' });
 
 export const Restored: z.ZodType<RestoreDocument> = z
@@ -237,10 +243,13 @@ export const Restored: z.ZodType<RestoreDocument> = z
       z.object({
         ...computeName,
         baseline: Settings,
-        outcome: z.enum(['requested', 'policies_decide', 'nothing_to_do']),
+        outcome: z.enum(['requested', 'policies_decide', 'nothing_to_do', 'withdrawn']),
         policies_decide: z.array(z.enum(['size', 'suspend_timeout'])).exactOptional(),
+        set_by: z.object({ size: text.exactOptional(), suspend_timeout: text.exactOptional() }).exactOptional(),
       }),
     ),
+    ...counted,
+    ...acknowledged,
   })
   .meta({ id: 'Restored' });
 

@@ -1,6 +1,6 @@
 /** Every route of `/api/v1`: what it takes, what it gives, and who answers it. */
 import { z } from 'zod';
-import type { UnfreezeDocument } from '../../../ports/documents.ts';
+import type { ApproveDocument, UnfreezeDocument } from '../../../ports/command-documents.ts';
 import type { Caller, DaemonOperator, OperatorResult } from '../../../ports/operator.ts';
 import type { Role } from '../../../ports/roles.ts';
 import type { Targets, TargetsOf } from '../roles.ts';
@@ -17,6 +17,7 @@ import {
   ReleaseBody,
   RestoreBody,
   StatusQuery,
+  UnfreezeQuery,
   UsageQuery,
   WasteQuery,
 } from './bodies.ts';
@@ -24,6 +25,7 @@ import {
   acknowledged,
   age,
   Compute,
+  counted,
   Decision,
   Freeze,
   Hold,
@@ -108,8 +110,8 @@ async function done<T>(value: Promise<T>): Promise<OperatorResult<T>> {
 }
 
 const next = text.nullable().meta({ description: 'Where the next page begins: `after`; null on the last.' });
-const Unfrozen: z.ZodType<UnfreezeDocument> = z.object({ freezes: z.array(text), ...acknowledged });
-const Approved = z.object({ hash: text });
+const Unfrozen: z.ZodType<UnfreezeDocument> = z.object({ freezes: z.array(text), ...counted, ...acknowledged });
+const Approved: z.ZodType<ApproveDocument> = z.object({ hash: text, ...counted });
 /** Its format may change, so it is not described. */
 const stored: z.ZodType<object> = z.looseObject({});
 const storedList: z.ZodType<readonly object[]> = z.array(stored);
@@ -227,14 +229,16 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
       operator.freeze({ ...body, owner, forSeconds: for_seconds, allowRaise: allow_raise }, caller),
   }),
   unfreezeAll: route({
-    ...{ summary: 'End all freezes', query: EndQuery, answer: Unfrozen },
+    ...{ summary: 'End all freezes', query: UnfreezeQuery, answer: Unfrozen },
     ...freezing,
-    run: ({ operator, owner, caller }) => operator.unfreeze({ id: 'all', owner }, caller),
+    run: ({ operator, owner, caller, query: { preview, confirm } }) =>
+      operator.unfreeze({ id: 'all', owner, preview, confirm }, caller),
   }),
   unfreeze: route({
-    ...{ summary: 'End a freeze', query: EndQuery, answer: Unfrozen },
+    ...{ summary: 'End a freeze', query: UnfreezeQuery, answer: Unfrozen },
     ...freezing,
-    run: ({ operator, owner, caller, id }) => operator.unfreeze({ id, owner }, caller),
+    run: ({ operator, owner, caller, id, query: { preview, confirm } }) =>
+      operator.unfreeze({ id, owner, preview, confirm }, caller),
   }),
   release: route({
     summary: 'End a hold, or all holds, stopped fights and respected manual changes of a compute',

@@ -1,0 +1,64 @@
+/** The question before a command that changes several computes: how many they are. */
+import { createInterface } from 'node:readline/promises';
+import type { Command } from 'commander';
+import { countedComputes } from '../../common/names.ts';
+import { UserError } from '../fail.ts';
+import { parseComputes } from './parse-flags.ts';
+
+export interface ConfirmFlags {
+  yes?: boolean;
+  confirm?: number;
+  json?: boolean;
+}
+
+export function withConfirmFlags(command: Command): Command {
+  return command
+    .option('--yes', 'do not ask')
+    .option('--confirm <number>', 'do not ask, but go on only if it is so many computes', parseComputes);
+}
+
+interface Streams {
+  input: NodeJS.ReadableStream & { isTTY?: boolean };
+  output: NodeJS.WritableStream;
+}
+
+/**
+ * The number of computes to be sent with the command, once a person has agreed to it: asked for where it is more than one, or not known.
+ * With `--json` the question goes to standard error. Throws a UserError where nobody agrees, or can be asked.
+ */
+export async function agreedCount(
+  count: number | undefined,
+  { yes = false, confirm, json = false }: ConfirmFlags,
+  { input, output }: Streams = { input: process.stdin, output: json ? process.stderr : process.stdout },
+): Promise<number | undefined> {
+  const computes = count === undefined ? 'an unknown number of computes' : countedComputes(count);
+  if (confirm !== undefined && confirm !== count) {
+    throw new UserError(`this changes ${computes}, not ${confirm}: nothing was changed`);
+  }
+  if (yes || confirm !== undefined || (count !== undefined && count <= 1)) return count;
+  if (input.isTTY !== true) {
+    const number = count === undefined ? '' : `--confirm ${count} or `;
+    throw new UserError(`this changes ${computes}, and there is no terminal to ask on: add ${number}--yes`);
+  }
+  const typed = count === undefined ? 'yes' : String(count);
+  if (!(await asks(typed, computes, { input, output }))) throw new UserError('not confirmed: nothing was changed');
+  return count;
+}
+
+/** Asks for the number of computes to be typed; anything else is a no, also the end of the input. */
+export function confirmCount(count: number, streams: Streams): Promise<boolean> {
+  return asks(String(count), countedComputes(count), streams);
+}
+
+async function asks(typed: string, computes: string, { input, output }: Streams): Promise<boolean> {
+  const reader = createInterface({ input, output });
+  const closed = new Promise<undefined>((resolve) => {
+    reader.once('close', () => resolve(undefined));
+  });
+  try {
+    const answer = await Promise.race([reader.question(`Type ${typed} to change ${computes} now: `), closed]);
+    return answer?.trim() === typed;
+  } finally {
+    reader.close();
+  }
+}
