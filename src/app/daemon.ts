@@ -31,7 +31,7 @@ export interface Rhythm {
   samplingMs: number;
   /** Between two looks of which projects it is due to find what would cost less. */
   wasteMs: number;
-  /** Between two checks whether an hour of usage is due, or costs belong to others. */
+  /** Between two looks whether there is new usage, or somebody else owns it. */
   usageMs: number;
 }
 

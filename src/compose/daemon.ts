@@ -17,7 +17,6 @@ import { startWasteRounds } from '../app/recommend/waste-rounds.ts';
 import { createReconcile } from '../app/reconcile/reconcile.ts';
 import { startResync } from '../app/resync.ts';
 import { startReloading } from '../app/rollout/reload.ts';
-import { keepGone } from '../app/usage/usage-account.ts';
 import { startUsageRounds } from '../app/usage/usage-rounds.ts';
 import type { Result } from '../common/result.ts';
 import { limitsOf } from '../domain/rate-budget/limits.ts';
@@ -53,10 +52,7 @@ function handlersOf({ basics, outside, known, deciding, group, reportEvent }: Da
   const reading = { ...basics, ...outside, ...known, ...deciding };
   const writing = { ...reading, ...group, reportEvent };
   return {
-    inventory: onlyAsLeader(
-      group,
-      createInventory({ ...reading, ...group, keepGone: (one) => keepGone(reading.store, one) }),
-    ),
+    inventory: onlyAsLeader(group, createInventory({ ...reading, ...group })),
     boundaries: withRightClock(group, createBoundaries({ ...reading, ...group })),
     crossings: withRightClock(group, createBoundaryReconciles(writing)),
     reconcile: withRightClock(group, createReconcile(writing)),

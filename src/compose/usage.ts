@@ -1,20 +1,16 @@
 import { type OnProgress, readFleet } from '../app/fleet/read-fleet.ts';
 import { type OperationsProgress, readOperations } from '../app/fleet/read-operations.ts';
+import { readIdentities } from '../app/usage/identities.ts';
 import { readKnownUsage } from '../app/usage/known-usage.ts';
 import type { OrganizationUsage } from '../app/usage/read-usage.ts';
+import { namesOf } from '../app/usage/spenders.ts';
 import { type KeptTrial, readTrialDays, type TrialDays } from '../app/usage/trial-days.ts';
 import { type PoliciesSince, readPolicyChanges } from '../app/usage/trial-policies.ts';
-import {
-  type GoneProject,
-  goneProjects,
-  type Organization,
-  organizationsOf,
-  type StoredUsage,
-  usageReader,
-} from '../app/usage/usage-account.ts';
+import { type Organization, organizationsOf, type StoredUsage, usageReader } from '../app/usage/usage-account.ts';
 
 import { OPERATIONS_HEADER, operationLine } from '../domain/awake/operations-csv.ts';
 import type { Compute } from '../domain/compute/compute.ts';
+import type { KnownProjects } from '../domain/policy/owners.ts';
 import { DAY_MS } from '../domain/usage/known.ts';
 import { leastUsageOf } from '../domain/usage/least-usage.ts';
 import type { UsageSeries } from '../domain/usage/usage.ts';
@@ -27,8 +23,8 @@ export interface FleetUsage {
   usages: OrganizationUsage[];
   computes: Compute[];
   projects: Project[];
-  /** Deleted ones of which daemons have kept the usage. */
-  gone: readonly GoneProject[];
+  /** What owners follow from besides: names, deleted computes, and what could not be read. */
+  known: Required<KnownProjects>;
   /** One line for each part that could not be read. */
   missing: string[];
   /** What daemons keep of the trial that was asked for, by name of the unit. */
@@ -77,15 +73,32 @@ async function readAll(
 ): Promise<FleetUsage> {
   const { api, explain, stored } = sources;
   const fleet = await readFleet({ api, readBranches, onProgress });
-  const { usages, missing } = await usageOfProjects(sources, { ...fleet, settings, nowMs });
+  const { usages, missing } = await usageOfProjects(sources, {
+    ...{ projects: [...fleet.projects, ...fleet.unread], computes: fleet.computes, settings, nowMs },
+  });
   missing.unshift(...fleet.errors.map(explain));
   if (operations) missing.push(...(await addOperations(api, fleet.projects, { ...operations, nowMs })).map(explain));
-  const organizations = organizationsOf(fleet.projects, settings.accounts);
+  const listed = [...fleet.projects, ...fleet.unread];
+  const organizations = organizationsOf(listed, settings.accounts);
+  const known = await knownProjects(stored, organizations, { listed, unread: fleet.unread });
   const trialDays = stored && trial ? await trialDaysOf(stored, organizations, trial) : new Map();
   const policyChanges = stored && trial && (await policyChangesOf(stored, organizations, trial.name));
-  const gone = stored ? await goneProjects(stored, organizations) : [];
   const { computes, projects } = fleet;
-  return { usages, computes, projects, gone, missing, trialDays, ...(policyChanges && { policyChanges }) };
+  return { usages, computes, projects, known, missing, trialDays, ...(policyChanges && { policyChanges }) };
+}
+
+/** Deleted projects and branches are those that daemons have seen. */
+async function knownProjects(
+  stored: StoredUsage | undefined,
+  organizations: readonly Organization[],
+  { listed, unread }: { listed: readonly Project[]; unread: readonly Project[] },
+): Promise<Required<KnownProjects>> {
+  const all = stored ? await Promise.all(organizations.map((place) => readIdentities(stored, place))) : [];
+  return {
+    projects: [...all.flatMap(({ projects }) => projects), ...listed.map(namesOf)],
+    past: all.flatMap(({ computes }) => computes),
+    unread: new Set(unread.map(({ projectId }) => projectId)),
+  };
 }
 
 /**

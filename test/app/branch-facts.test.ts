@@ -54,6 +54,21 @@ function aDaemon() {
   return { platform, time, log, asked, policies, context };
 }
 
+describe('computes of a project, where only owners follow from names of branches', () => {
+  it('have these names, and are read without them where branches are unavailable', async () => {
+    const { platform, context } = aDaemon();
+    const { current } = currentRules();
+    context.rules.current = { ...current, costs: { ...current.costs, owners: [['*/main', 'team-main']] } };
+    const names = async () => {
+      const read = await readComputes(context, { ...project, updatedAtMs: platform.listed }, {});
+      return read.ok && read.value.computes.map(({ branchName }) => branchName);
+    };
+    expect(await names()).toEqual(['main']);
+    platform.branches = refusal('unavailable');
+    expect(await names()).toEqual([undefined]);
+  });
+});
+
 describe('computes of a project, where policies select by branch', () => {
   it.each(['unavailable', 'timeout', 'throttled'] as const)('can not be read while branches are %s', async (code) => {
     const { platform, context } = aDaemon();

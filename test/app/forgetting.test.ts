@@ -3,17 +3,13 @@ import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { recordAbsent } from '../../src/app/fleet/forget-project.ts';
 import { type InventoryDeps, takeInventory } from '../../src/app/fleet/inventory.ts';
 import { createOutages } from '../../src/app/telemetry/outages.ts';
-import { type GoneProject, keepGone, usageAccount } from '../../src/app/usage/usage-account.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import type { ApiResult, ControlApi, Operation, Project } from '../../src/ports/control-api.ts';
 import type { Lease } from '../../src/ports/store.ts';
 import { aCompute, aRecord, currentRules } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
-const SHOP: Project = {
-  ...{ account: 'a', projectId: 'p-one', name: 'shop', regionId: 'r', updatedAtMs: 1 },
-  organizationId: 'org',
-};
+const SHOP: Project = { account: 'a', projectId: 'p-one', name: 'shop', regionId: 'r', updatedAtMs: 1 };
 const LEASE = {} as Lease;
 const DAY_MS = 24 * 3_600_000;
 
@@ -21,13 +17,6 @@ const DAY_MS = 24 * 3_600_000;
 function aDaemon() {
   const records = new Map<string, ComputeRecord>([['ep-one', aRecord()]]);
   const broken = new Map<string, string>();
-  const kept = new Map<string, Uint8Array>();
-  const usage = {
-    usageUnits: async () => [...kept.keys()],
-    usage: async () => kept,
-    putUsage: async (_: string, units: ReadonlyMap<string, Uint8Array>) =>
-      void [...units].map(([name, one]) => kept.set(name, one)),
-  };
   const platform = {
     projects: [SHOP],
     computes: [aCompute()],
@@ -60,13 +49,11 @@ function aDaemon() {
   const fleet = createFleet({ clock } as never);
   const context = {
     ...{ api, clock, telemetry, store, fleet, holder: 'me', outages: createOutages(telemetry) },
-    keepGone: (project: GoneProject) => keepGone(usage as never, project),
     ...{ rules: currentRules(), queue: { add: async () => {} }, rhythm: { inventoryMs: 30_000 } },
   } as unknown as InventoryDeps;
   const takeRound = () => takeInventory(context, new AbortController().signal);
   const events = () => log.lines.map(({ fields }) => (fields as { event: string }).event);
-  const gone = usageAccount(usage as never, { account: 'a', organization: 'org' });
-  return { platform, records, broken, time, context, fleet, takeRound, events, gone };
+  return { platform, records, broken, time, context, fleet, takeRound, events };
 }
 
 const failed = (code: 'not_found' | 'forbidden' | 'unavailable', status?: number): ApiResult<never> => ({
@@ -106,7 +93,7 @@ describe('a project that is not listed any more', () => {
   });
 
   it('is forgotten once it answers 404 a minute later, too, which is said; with the next list if somebody is busy with it', async () => {
-    const { platform, records, fleet, time, takeRound, events, gone } = aDaemon();
+    const { platform, records, fleet, time, takeRound, events } = aDaemon();
     await takeRound();
     platform.projects = [];
     platform.operations = failed('not_found', 404);
@@ -118,9 +105,6 @@ describe('a project that is not listed any more', () => {
     platform.isLeaseFree = true;
     await takeRound();
     expect([fleet.projectIds(), records.size, events()]).toEqual([[], 0, ['ebb.project_forgotten']]);
-    // For costs and budgets of the month.
-    expect(await gone.gone()).toEqual([{ project: SHOP, computes: [aCompute()] }]);
-    expect(await gone.units()).toEqual([]);
   });
 
   it('is no longer looked after when the key may not read it, and its records are kept', async () => {

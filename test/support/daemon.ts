@@ -30,10 +30,10 @@ export interface TestDaemonOptions {
   stageOnLoopback?: boolean;
   /** How often it looks which projects it is due to look for waste in, in real milliseconds; a minute if it is left out. */
   wasteMs?: number;
+  /** The same for new usage and for who owns it. */
+  usageMs?: number;
   /** Between two lists of projects, in real milliseconds; 200 if it is left out. */
   inventoryMs?: number;
-  /** How often it looks whether usage is due and costs belong to others, in real milliseconds; a minute if it is left out. */
-  usageMs?: number;
   /** Hears of each event when it happens, besides `events`. */
   onEvent?: (event: DaemonEvent) => void;
 }

@@ -34,7 +34,6 @@ import { diceFrom } from './simulated-trial.ts';
 
 const LIMIT = { maxCu: 1, seconds: 300 };
 const ORGANIZATION = { account: 'default', organization: 'org' };
-const LISTED = { account: 'default', regionId: 'r', updatedAtMs: 0 };
 
 /** What makes a month hard for a budget. */
 export interface MonthOptions {
@@ -234,7 +233,11 @@ async function createLeader(projects: readonly Project[], month: { unit: 'usd' |
       const { states } = await advanceBudgets({
         ...{ policies, costs: { ...NO_COSTS, plans: new Map() }, before: budgets.value ?? [], releases: [], nowMs },
         ...{ organizations: [{ ...ORGANIZATION, projectIds: [], kept }], computes: [] },
-        projects: projects.map(({ projectId }) => ({ ...LISTED, projectId, name: projectId })),
+        projects: projects.map(({ projectId }) => ({
+          account: ORGANIZATION.account,
+          projectId,
+          projectName: projectId,
+        })),
       });
       await budgets.replace(states);
       const [state] = states;

@@ -7,9 +7,7 @@ import { readSummary } from '../../src/app/usage/cost-summary.ts';
 import { readTrialDays } from '../../src/app/usage/trial-days.ts';
 import { readPolicyChanges } from '../../src/app/usage/trial-policies.ts';
 import { usageKey } from '../../src/app/usage/usage-account.ts';
-import { startUsageRounds, type UsageRoundsDeps } from '../../src/app/usage/usage-rounds.ts';
 import type { BudgetState } from '../../src/domain/budget/state.ts';
-import type { Compute } from '../../src/domain/compute/compute.ts';
 import type { Receiver } from '../../src/domain/notifications/receivers.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import { frozenPart } from '../../src/domain/policy/team-parts.ts';
@@ -18,88 +16,8 @@ import { aBudget, aCompute, aTrial, currentRules, NO_COSTS } from '../support/bu
 import { memoryDocumentStore } from '../support/memory-documents.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
-import { DAY_MS, HOUR_MS, passTo, START_MS, truthOf, usageApi, usageFleet, usageWorld } from './support.ts';
-
-/** Rounds of a daemon whose time and ticks the test makes. */
-function start(
-  usage?: ControlApi['usage'],
-  rules = currentRules(),
-  store = createMemoryStore(createSteppedClock(0, () => false)),
-) {
-  const world = usageWorld(usageFleet(), 3);
-  passTo(world, START_MS + 2 * DAY_MS + 600_000);
-  const said: { event: string; level: string }[] = [];
-  const gauges = new Map<string, number>();
-  const failures: unknown[] = [];
-  /** Projects of which only the list is known, and the computes of the others. */
-  const unread = new Set<string>();
-  const computes = new Map<string, Compute[]>();
-  const read = { readAtMs: 0, readAtMonotonicMs: 0 };
-  let isLeader = true;
-  let mayWrite = true;
-  let tick = async () => {};
-  const api = usageApi(world);
-  const log = (level: string) => (fields: object) =>
-    void said.push({ level, event: String((fields as { event?: string }).event) });
-  const projects = ['one', 'two', 'three'].map((projectId) => ({
-    ...{ account: 'main', projectId, name: projectId, regionId: 'r', updatedAtMs: 0, organizationId: 'org-acme' },
-  }));
-  const deps: UsageRoundsDeps = {
-    api: { usage: usage ?? api.usage, operationsFrom: async () => Promise.reject(new Error('not in enforce mode')) },
-    store,
-    clock: {
-      now: () => world.nowMs,
-      every: (_: number, look: () => Promise<void>) => {
-        tick = look;
-        return { close: async () => {} };
-      },
-    } as unknown as UsageRoundsDeps['clock'],
-    fleet: {
-      projectIds: () => projects.map(({ projectId }) => projectId),
-      listed: (id: string) => projects.find(({ projectId }) => projectId === id),
-      cachedProjects: () =>
-        projects
-          .filter(({ projectId }) => !unread.has(projectId))
-          .map((project) => ({ project, computes: computes.get(project.projectId) ?? [], unreadable: [], ...read })),
-    },
-    mode: 'enforce',
-    rules,
-    telemetry: {
-      log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
-      metrics: {
-        increment: () => {},
-        observe: () => {},
-        set: (name, labels, value) => void gauges.set(`${name} ${Object.values(labels).join(' ')}`, value),
-        clear: (name) => {
-          for (const key of [...gauges.keys()]) if (key.startsWith(`${name} `)) gauges.delete(key);
-        },
-      },
-    },
-    leaderLease: { isHeld: () => isLeader },
-    mayWrite: async () => ({ ok: mayWrite }),
-    runInBackground: async (_, round) => round().catch((error: unknown) => void failures.push(error)),
-    accounts: [{ name: 'main' }],
-    rhythm: { usageMs: 60_000 },
-  };
-  const rounds = startUsageRounds(deps);
-  return {
-    ...{ world, api, store, said, gauges, failures, rounds, unread, computes },
-    tick: () => tick(),
-    lead: (held: boolean) => {
-      isLeader = held;
-    },
-    permit: (ok: boolean) => {
-      mayWrite = ok;
-    },
-  };
-}
-
-type Rounds = ReturnType<typeof start>;
-
-/** The first round is under way when the rounds have been started. */
-async function firstRound({ tick }: ReturnType<typeof start>): Promise<void> {
-  await tick();
-}
+import { firstRound, type Rounds, startRounds } from './rounds.ts';
+import { DAY_MS, HOUR_MS, passTo, START_MS, truthOf } from './support.ts';
 
 const refused =
   (code: 'not_found' | 'unavailable', status: number): ControlApi['usage'] =>
@@ -110,7 +28,7 @@ const refused =
 
 describe('the rounds of the leader', () => {
   it('show what the month has cost, by project and owner, and how old that is', async () => {
-    const rounds = start();
+    const rounds = startRounds();
     await firstRound(rounds);
     const { gauges, world } = rounds;
     expect(gauges.get('ebb_usage_month_cu_seconds main one unowned')).toBeGreaterThan(0);
@@ -134,7 +52,7 @@ describe('the rounds of the leader', () => {
   it('attribute costs again as projects are read and renamed, and what is not read to nobody', async () => {
     const rules = currentRules();
     rules.current.costs = { ...rules.current.costs, owners: [['shop-*', 'shop']] };
-    const rounds = start(undefined, rules);
+    const rounds = startRounds(undefined, rules);
     for (const id of ['one', 'two', 'three']) rounds.unread.add(id);
     const named = (projectId: string, projectName: string) =>
       rounds.computes.set(projectId, [aCompute({ projectId, projectName, computeId: `ep-${projectId}` })]);
@@ -162,7 +80,7 @@ describe('the rounds of the leader', () => {
   });
 
   it('read once an hour, and only while they lead', async () => {
-    const rounds = start();
+    const rounds = startRounds();
     await firstRound(rounds);
     const before = rounds.api.calls;
     await rounds.tick();
@@ -180,7 +98,7 @@ describe('the rounds of the leader', () => {
 
   it("keep the days of a trial while its team's policies are not loaded, and forget them once they are without it", async () => {
     const rules = currentRules(aTrial({ name: 'web/proof', team: 'web' }));
-    const rounds = start(undefined, rules);
+    const rounds = startRounds(undefined, rules);
     await firstRound(rounds);
     const place = { account: 'main', organization: 'org-acme' };
     const unit = { projectId: 'one', branchId: null };
@@ -206,7 +124,7 @@ describe('the rounds of the leader', () => {
     const trial = aTrial({ design: { ...aTrial().design, fromDay: START_MS / DAY_MS } });
     const rules = currentRules(trial);
     let read = () => {};
-    const rounds: Rounds = start((...asked) => {
+    const rounds: Rounds = startRounds((...asked) => {
       read();
       return rounds.api.usage(...asked);
     }, rules);
@@ -230,7 +148,7 @@ describe('the rounds of the leader', () => {
   it('note when policies change while a trial runs', async () => {
     const trial = aTrial({ design: { ...aTrial().design, fromDay: START_MS / DAY_MS } });
     const rules = currentRules(trial);
-    const rounds = start(undefined, rules);
+    const rounds = startRounds(undefined, rules);
     await firstRound(rounds);
     const changes = async () => {
       const place = { account: 'main', organization: 'org-acme' };
@@ -255,7 +173,7 @@ describe('the rounds of the leader', () => {
 
   it('say once that an account may not ask, which is asked again soon, and then the next day', async () => {
     let asked = 0;
-    const rounds = start((...query) => {
+    const rounds = startRounds((...query) => {
       asked += 1;
       return refused('not_found', 404)(...query);
     });
@@ -272,7 +190,7 @@ describe('the rounds of the leader', () => {
   });
 
   it('fail where the API can not be reached, and wait ten minutes', async () => {
-    const rounds = start(refused('unavailable', 503));
+    const rounds = startRounds(refused('unavailable', 503));
     await firstRound(rounds);
     await rounds.tick();
     expect(rounds.failures.length).toBe(1);
@@ -289,7 +207,7 @@ describe('the rounds of the leader', () => {
       select: { projects: ['on*', '!none'], minAgeMs: 0 },
     });
     const rules = currentRules(amounts);
-    const rounds = start(undefined, rules);
+    const rounds = startRounds(undefined, rules);
     await firstRound(rounds);
     const [state] = (await readBudgets(rounds.store)) ?? [];
     expect(state).toMatchObject({ policy: 'budget', account: 'main', spans: [{ at: 1, of: 'spent' }] });
@@ -318,7 +236,7 @@ describe('the rounds of the leader', () => {
   });
 
   it('keep nothing of a reading in which another daemon became the leader', async () => {
-    const rounds: ReturnType<typeof start> = start((...asked) => {
+    const rounds: ReturnType<typeof startRounds> = startRounds((...asked) => {
       rounds.lead(false);
       return rounds.api.usage(...asked);
     }, currentRules(aBudget()));
@@ -330,7 +248,7 @@ describe('the rounds of the leader', () => {
 
   it('leave the budgets of the group alone while other policies are the newest or the clock is wrong', async () => {
     const rules = currentRules(aBudget());
-    const rounds = start(undefined, rules);
+    const rounds = startRounds(undefined, rules);
     await firstRound(rounds);
     const kept = await readBudgets(rounds.store);
     expect(kept).toHaveLength(1);
@@ -357,7 +275,7 @@ describe('the rounds of the leader', () => {
         return store.replaceDocument(...change);
       },
     };
-    const rounds = start(undefined, currentRules(aBudget({ month: { unit: 'cu_hours', amount: 0.1 } })), racing);
+    const rounds = startRounds(undefined, currentRules(aBudget({ month: { unit: 'cu_hours', amount: 0.1 } })), racing);
     await firstRound(rounds);
     expect(await readBudgets(store)).toEqual(other);
     expect(rounds.said.filter(({ event }) => event === 'ebb.budget_step')).toEqual([]);
@@ -368,7 +286,7 @@ describe('the rounds of the leader', () => {
     const rules = currentRules(
       aBudget({ month: { unit: 'usd', amount: 1 }, select: { branches: ['main'], minAgeMs: 0 } }),
     );
-    const rounds = start(undefined, rules);
+    const rounds = startRounds(undefined, rules);
     await firstRound(rounds);
     // No branch is known.
     expect(await readBudgets(rounds.store)).toEqual([]);
@@ -402,7 +320,7 @@ describe('the digest of a week', () => {
   const monday = START_MS + 7 * DAY_MS;
 
   it('comes once, from Monday 08:00 UTC on, from whichever daemon leads: for each owner what changed and what it cost', async () => {
-    const rounds = start(undefined, rules);
+    const rounds = startRounds(undefined, rules);
     const { store, world } = rounds;
     const told = async (name: string) =>
       (await store.outbox({ receiver: name, state: 'waiting', limit: 9 })).map(({ id, body }) => ({
@@ -439,7 +357,7 @@ describe('the digest of a week', () => {
     expect(all.map(({ id }) => id)).toEqual(['digest:team-web:2026-11-23>ops', 'digest:unowned:2026-11-23>ops']);
     await rounds.rounds.close();
 
-    const next = start(undefined, rules, store);
+    const next = startRounds(undefined, rules, store);
     await firstRound(next);
     passTo(next.world, monday + 30 * HOUR_MS);
     await next.tick();

@@ -32,24 +32,17 @@ export async function askForProject(
 }
 
 export interface ForgetProjectDeps extends LeaseDeps {
-  /** Keeps how a project was last seen that is about to be forgotten. */
-  keepGone(project: Pick<CachedProject, 'project' | 'computes'>): Promise<void>;
   fleet: Fleet;
   telemetry: Telemetry;
 }
 
-/**
- * Forgets a project of which the control API says that it does not exist: the cached project and its records. What it used stays in
- * costs and budgets, so how it was last seen is kept with its usage.
- */
+/** Forgets a project of which the control API says that it does not exist: the cached project and its records. */
 export async function forgetProject(deps: ForgetProjectDeps, projectId: string): Promise<void> {
   const { fleet, store, telemetry } = deps;
   const isForgotten = await withProjectLease(deps, projectId, async (lease) => {
     const readable = [...(await store.records(projectId)).keys()];
     const broken = [...(await store.brokenRecords())].filter(([, ofProject]) => ofProject === projectId);
     const computes = [...readable, ...broken.map(([computeId]) => computeId)];
-    const cached = fleet.cachedProject(projectId);
-    if (cached) await deps.keepGone(cached);
     for (const computeId of computes) await store.deleteRecord(projectId, computeId, lease);
     const message = `${projectId} no longer exists: what was stored of its ${computes.length} computes is forgotten`;
     const fields = { event: 'ebb.project_forgotten', project: projectId, computes };

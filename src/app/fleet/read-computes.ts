@@ -1,4 +1,5 @@
 import type { Compute } from '../../domain/compute/compute.ts';
+import { ownersNameBranches } from '../../domain/policy/owners.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ApiResult, CallOptions, ComputeList, ControlApi, Project } from '../../ports/control-api.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
@@ -26,8 +27,8 @@ export interface ReadOptions extends CallOptions {
 }
 
 /**
- * The computes of a project, with the names and roles of their branches where a policy selects by them: that costs one request
- * more, now and then. An error if the branches can't be had at the moment: who selects by them could not decide.
+ * The computes of a project, with the names and roles of their branches where a policy selects by them, or owners follow from them: that
+ * costs one request more, now and then. An error if a policy selects by them and they can't be had at the moment: it could not decide.
  */
 export async function readComputes(
   deps: ReadComputesDeps,
@@ -35,10 +36,16 @@ export async function readComputes(
   options: ReadOptions,
 ): Promise<ApiResult<ComputeList>> {
   const answer = await deps.api.listComputes(project, options);
-  if (!answer.ok || !deps.rules.current.policies.selectsByBranch) return answer;
+  if (!answer.ok || !needsBranches(deps.rules)) return answer;
   const { computes, unreadable } = answer.value;
   const branches = await branchesOf(deps, project, computes, options);
-  return branches.ok ? { ok: true, value: { computes: withBranches(computes, branches.value), unreadable } } : branches;
+  if (branches.ok) return { ok: true, value: { computes: withBranches(computes, branches.value), unreadable } };
+  return deps.rules.current.policies.selectsByBranch ? branches : answer;
+}
+
+/** True if something depends on the names and roles of branches. */
+export function needsBranches({ current: { policies, costs } }: CurrentRules): boolean {
+  return policies.selectsByBranch || ownersNameBranches(costs.owners);
 }
 
 /**

@@ -16,6 +16,8 @@ export interface FleetProgress {
 /** The whole fleet, as it was within the time that reading it took. */
 export interface FleetReading {
   projects: Project[];
+  /** Listed, but their computes could not be read. */
+  unread: Project[];
   /** In the order of their projects. */
   computes: Compute[];
   /** Projects whose branches the key may not list: their computes have neither names nor roles of branches. */
@@ -106,10 +108,19 @@ function collect(
   readings: ReadonlyMap<string, ProjectReading>,
   listingErrors: readonly ControlApiError[],
 ): FleetReading {
-  const fleet: FleetReading = { projects: [], computes: [], branchNamesRefused: [], errors: [...listingErrors] };
+  const fleet: FleetReading = {
+    projects: [],
+    unread: [],
+    computes: [],
+    branchNamesRefused: [],
+    errors: [...listingErrors],
+  };
   for (const project of projects) {
     const reading = readings.get(project.projectId);
-    if (reading?.kind === 'failed') fleet.errors.push(reading.error);
+    if (reading?.kind === 'failed') {
+      fleet.unread.push(project);
+      fleet.errors.push(reading.error);
+    }
     if (reading?.kind !== 'read') continue;
     fleet.projects.push(project);
     fleet.errors.push(...reading.unreadable);

@@ -10,6 +10,7 @@ import type { Store } from '../../ports/store.ts';
 import { type EvaluateDeps, situationOf } from '../evaluate/evaluate.ts';
 import { type ReadProjectDeps, readProject, readProjectList } from '../fleet/cached-projects.ts';
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
+import { needsBranches } from '../fleet/read-computes.ts';
 import type { Overrides } from '../overrides.ts';
 import { type CurrentRules, compileRules } from '../rules.ts';
 
@@ -84,9 +85,9 @@ async function readMissing(deps: MeasureImpactDeps, signal: AbortSignal): Promis
   return !signal.aborted;
 }
 
-/** True if policies select by branch, and a project was read when none did. */
+/** True if branches count, and a project was read when they did not. */
 export function lacksBranches({ rules, fleet }: { rules: CurrentRules; fleet: Fleet }, projectId: string): boolean {
-  return rules.current.policies.selectsByBranch && !fleet.branches.has(projectId);
+  return needsBranches(rules) && !fleet.branches.has(projectId);
 }
 
 /** Of computes that sleep nobody asks. */

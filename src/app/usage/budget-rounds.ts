@@ -2,21 +2,16 @@
 import { type BudgetState, describeBudget, stepReached } from '../../domain/budget/state.ts';
 import { stepText } from '../../domain/budget/terms.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
-import type { Fleet } from '../fleet/fleet.ts';
-import type { CurrentRules } from '../rules.ts';
 import { openBudgets, readReleases } from './budget-store.ts';
 import { advanceBudgets, type BudgetEvent } from './budgets.ts';
-import { goneProjects, organizationsOf, usageAccount, withGone } from './usage-account.ts';
+import { type Identities, withPast } from './identities.ts';
+import { computesOf, listedProjects, namesOf, organizationsNow, type SpendersDeps } from './spenders.ts';
+import { usageAccount } from './usage-account.ts';
 
-export interface BudgetRoundsDeps {
-  store: Store;
+export interface BudgetRoundsDeps extends SpendersDeps {
   clock: Clock;
-  rules: CurrentRules;
-  fleet: Pick<Fleet, 'projectIds' | 'listed' | 'cachedProjects'>;
   telemetry: Telemetry;
-  accounts: readonly { name: string; organization?: string }[];
   mode: 'enforce' | 'observe';
   /** Says no where these policies are not those of the group, or the clock is wrong. */
   mayWrite(): Promise<{ ok: boolean }>;
@@ -24,7 +19,7 @@ export interface BudgetRoundsDeps {
 
 export interface BudgetRounds {
   /** Decides if there is new usage, or something else has changed by which steps are decided. */
-  decide(isNewUsage: boolean): Promise<void>;
+  decide(isNewUsage: boolean, known: Identities): Promise<void>;
   /** Another daemon leads now: what this one knows is old. */
   forget(): void;
 }
@@ -35,7 +30,7 @@ export function createBudgetRounds(deps: BudgetRoundsDeps): BudgetRounds {
   let grounds: string | undefined;
 
   return {
-    async decide(isNewUsage) {
+    async decide(isNewUsage, identities) {
       const { policies, costs } = rules.current;
       const hasBudgets = policies.set.policies.some(({ kind }) => kind === 'budget');
       if (!hasBudgets && known?.length === 0) return;
@@ -48,13 +43,11 @@ export function createBudgetRounds(deps: BudgetRoundsDeps): BudgetRounds {
       if (deps.mode === 'enforce' && !(await deps.mayWrite()).ok) return;
       // A store that came back empty takes nothing away.
       const before = kept.value ?? known ?? [];
-      const projects = deps.fleet.projectIds().flatMap((projectId) => deps.fleet.listed(projectId) ?? []);
-      const computes = [...deps.fleet.cachedProjects()].flatMap((project) => project.computes);
-      const organizations = organizationsOf(projects, deps.accounts);
-      const gone = await goneProjects(store, organizations);
       const { states, events } = await advanceBudgets({
-        ...{ policies, costs, before, releases, nowMs: clock.now(), ...withGone({ projects, computes }, gone) },
-        organizations: organizations.map((one) => ({ ...one, kept: usageAccount(store, one) })),
+        ...{ policies, costs, before, releases, nowMs: clock.now() },
+        projects: [...identities.projects, ...listedProjects(deps).map(namesOf)],
+        computes: withPast(computesOf(deps), identities.computes),
+        organizations: organizationsNow(deps).map((one) => ({ ...one, kept: usageAccount(store, one) })),
       });
       if (!(await kept.replace(states))) return;
       known = states;

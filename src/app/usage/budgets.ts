@@ -6,17 +6,16 @@ import {
   releaseBudget,
   type StepEvent,
 } from '../../domain/budget/state.ts';
-import type { Compute } from '../../domain/compute/compute.ts';
+import type { ComputeIdentity } from '../../domain/compute/compute.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { BudgetPolicy } from '../../domain/policy/kinds/budget.ts';
-import { compileProjectSelector } from '../../domain/policy/select.ts';
+import { compileProjectSelector, type ProjectNames } from '../../domain/policy/select.ts';
 import { type BillLine, dailyLines } from '../../domain/usage/bill.ts';
 import { DAY_MS } from '../../domain/usage/known.ts';
 import { billingMonth, priceAt } from '../../domain/usage/month.ts';
 import { PAST_DAYS } from '../../domain/usage/projection.ts';
 import { seriesOf } from '../../domain/usage/stored.ts';
 import { type UsageSeries, unitName } from '../../domain/usage/usage.ts';
-import type { Project } from '../../ports/control-api.ts';
 import type { CostRules } from '../../ports/rules.ts';
 import type { BudgetRelease } from './budget-store.ts';
 import type { Organization, UsageReader } from './usage-account.ts';
@@ -32,8 +31,9 @@ export interface BudgetsInput {
   costs: CostRules;
   before: readonly BudgetState[];
   releases: readonly BudgetRelease[];
-  projects: readonly Project[];
-  computes: readonly Compute[];
+  /** Deleted ones, too, as far as they are known: what they used is spent. Of a project that comes twice the last name counts. */
+  projects: readonly ProjectNames[];
+  computes: readonly ComputeIdentity[];
   /** Each with what is kept of its usage. */
   organizations: readonly (Organization & { kept: UsageReader })[];
   nowMs: number;
@@ -145,16 +145,13 @@ function unitsOf({ policies, projects, computes }: BudgetsInput, budget: BudgetP
   const { branches, branchRoles } = budget.select;
   if ((branches ?? branchRoles) !== undefined) {
     const index = policies.set.policies.indexOf(budget);
-    const isOwn = (compute: Compute) =>
+    const isOwn = (compute: ComputeIdentity) =>
       compute.account === account && policies.selects(index, compute, Number.POSITIVE_INFINITY);
     return new Set(computes.filter(isOwn).map(({ projectId, branchId }) => unitName({ projectId, branchId })));
   }
   // Projects have no computes at times, and count all the same.
   const matches = compileProjectSelector(budget.select);
-  const own = projects.filter((project) => project.account === account && matches(namesOf(project)) === 'yes');
+  const named = new Map(projects.map((project) => [project.projectId, project]));
+  const own = [...named.values()].filter((project) => project.account === account && matches(project) === 'yes');
   return new Set(own.map(({ projectId }) => unitName({ projectId, branchId: null })));
-}
-
-function namesOf({ account, projectId, name: projectName, nameUnknown }: Project) {
-  return { account, projectId, projectName, ...(nameUnknown && { projectNameUnknown: nameUnknown }) };
 }

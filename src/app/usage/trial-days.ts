@@ -5,7 +5,7 @@ import { type LocalDay, localDays, moreKnown } from '../../domain/trial/local-da
 import { seriesOf } from '../../domain/usage/stored.ts';
 import { type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import type { UsageStore } from '../../ports/store.ts';
-import { type StoredUsage, type UsageReader, usageKey } from './usage-account.ts';
+import { type Place, type StoredUsage, type UsageReader, usageKey } from './usage-account.ts';
 
 /** A trial that the policies have, and what it is about. */
 export interface KeptTrial {
@@ -18,12 +18,6 @@ export interface KeptTrial {
 export type TrialDays = ReadonlyMap<number, LocalDay>;
 
 const UNITS_AT_ONCE = 500;
-
-/** An organization of an account. */
-export interface Place {
-  account: string;
-  organization: string;
-}
 
 /** Under which name a store keeps what belongs to a trial. */
 export function trialKey(place: Place, name: string): string {

@@ -1,8 +1,8 @@
 /** Which policies counted during a trial: somebody who reads what it has measured must know that they were changed meanwhile. */
 import { trialSpan } from '../../domain/trial/assignment.ts';
 import type { UsageStore } from '../../ports/store.ts';
-import { type KeptTrial, type Place, trialKey } from './trial-days.ts';
-import type { StoredUsage } from './usage-account.ts';
+import { type KeptTrial, trialKey } from './trial-days.ts';
+import type { Place, StoredUsage } from './usage-account.ts';
 
 /** No unit has this name. */
 const POLICIES = ' ';

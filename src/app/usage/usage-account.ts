@@ -1,21 +1,12 @@
 /** What the store keeps of an organization's usage: a unit's bytes under its name, and what concerns all of them. */
 
-import { parseJson } from '../../common/result.ts';
-import type { Compute } from '../../domain/compute/compute.ts';
 import { decodeUsage, encodeUsage, noUsage, type UnitUsage } from '../../domain/usage/stored.ts';
 import { type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import type { Project } from '../../ports/control-api.ts';
 import type { UsageStore } from '../../ports/store.ts';
 
-/** No unit has this name, nor one that begins so. */
+/** No unit has this name. */
 const ABOUT = ' ';
-const GONE_PREFIX = `${ABOUT}gone/`;
-
-/** What was last seen of a project that was deleted: by it what the project used stays with its owner, and in budgets. */
-export interface GoneProject {
-  project: Project;
-  computes: readonly Compute[];
-}
 
 /** What concerns all units of an organization. Instants are milliseconds since the epoch. */
 export interface UsageAbout {
@@ -48,13 +39,11 @@ export interface UsageAccount {
   /** What is kept of these; nothing for one that is not. */
   read(units: readonly UsageUnit[]): Promise<UnitUsage[]>;
   put(usage: readonly UnitUsage[]): Promise<void>;
-  /** Projects that were deleted; of each as long as its usage is kept. */
-  gone(): Promise<GoneProject[]>;
-  putGone(one: GoneProject): Promise<void>;
   forget(units: readonly UsageUnit[]): Promise<void>;
 }
 
-interface Place {
+/** An organization of an account. */
+export interface Place {
   account: string;
   organization: string;
 }
@@ -71,28 +60,19 @@ export function usageAccount(store: UsageStore, place: Place): UsageAccount {
     ...usageReader(store, place),
     putAbout: (about) => store.putUsage(key, new Map([[ABOUT, new TextEncoder().encode(JSON.stringify(about))]])),
     put: (usage) => store.putUsage(key, new Map(usage.map((unit) => [unitName(unit), encodeUsage(unit)]))),
-    putGone({ project, computes }) {
-      const text = JSON.stringify({ version: GONE_VERSION, project, computes });
-      return store.putUsage(key, new Map([[goneName(project.projectId), new TextEncoder().encode(text)]]));
-    },
-    forget: (units) => store.deleteUsage(key, units.flatMap(namesOf)),
+    forget: (units) => store.deleteUsage(key, units.map(unitName)),
   };
 }
 
 /** The same, to read. */
-export function usageReader(store: StoredUsage, place: Place): UsageReader & Pick<UsageAccount, 'gone'> {
+export function usageReader(store: StoredUsage, place: Place): UsageReader {
   const key = usageKey(place);
   return {
     async about() {
       const bytes = (await store.usage(key, [ABOUT])).get(ABOUT);
       return bytes === undefined ? undefined : readAbout(new TextDecoder().decode(bytes));
     },
-    units: async () => (await store.usageUnits(key)).filter((name) => !name.startsWith(ABOUT)).map(unitOf),
-    async gone() {
-      const names = (await store.usageUnits(key)).filter((name) => name.startsWith(GONE_PREFIX));
-      const found = names.length === 0 ? [] : [...(await store.usage(key, names)).values()];
-      return found.flatMap((bytes) => readGone(new TextDecoder().decode(bytes)) ?? []);
-    },
+    units: async () => (await store.usageUnits(key)).filter((name) => name !== ABOUT).map(unitNamed),
     async read(units) {
       const bytes = await store.usage(key, units.map(unitName));
       return units.map((unit) => {
@@ -103,50 +83,8 @@ export function usageReader(store: StoredUsage, place: Place): UsageReader & Pic
   };
 }
 
-/** Keeps how a project was last seen that is deleted. Of one without an organization there is no usage. */
-export async function keepGone(store: UsageStore, { project, computes }: GoneProject): Promise<void> {
-  const { account, organizationId: organization } = project;
-  if (organization !== undefined) await usageAccount(store, { account, organization }).putGone({ project, computes });
-}
-
-/** The deleted projects of some organizations. */
-export async function goneProjects(store: StoredUsage, places: readonly Place[]): Promise<GoneProject[]> {
-  const all = await Promise.all(places.map((place) => usageReader(store, place).gone()));
-  return all.flat();
-}
-
-/** Whose usage there is: the projects that are known now, and the deleted ones as they were last seen. `names`: by id of the project. */
-export function withGone(
-  known: { projects: readonly Project[]; computes: readonly Compute[] },
-  gone: readonly GoneProject[],
-): { projects: Project[]; computes: Compute[]; names: Map<string, string> } {
-  const listed = new Set(known.projects.map(({ projectId }) => projectId));
-  const deleted = gone.filter(({ project }) => !listed.has(project.projectId));
-  const projects = [...deleted.map(({ project }) => project), ...known.projects];
-  return {
-    projects,
-    computes: [...known.computes, ...deleted.flatMap(({ computes }) => computes)],
-    names: new Map(projects.map(({ projectId, name }) => [projectId, name])),
-  };
-}
-
-const GONE_VERSION = 1;
-
-function goneName(projectId: string): string {
-  return `${GONE_PREFIX}${projectId}`;
-}
-
-/** Under which names there is something of a unit: what is kept of a deleted project goes with the last of its usage. */
-function namesOf(unit: UsageUnit): string[] {
-  return unit.branchId === null ? [unitName(unit), goneName(unit.projectId)] : [unitName(unit)];
-}
-
-function readGone(text: string): GoneProject | undefined {
-  const { version, project, computes } = (parseJson(text) ?? {}) as Partial<GoneProject & { version: number }>;
-  return version === GONE_VERSION && project && computes ? { project, computes } : undefined;
-}
-
-function unitOf(name: string): UsageUnit {
+/** The unit of a name that `unitName` gave. */
+export function unitNamed(name: string): UsageUnit {
   const [projectId = '', branchId = null] = name.split('/');
   return { projectId, branchId };
 }

@@ -7,16 +7,27 @@ import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi, ControlApiError } from '../../ports/control-api.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { RunInBackground, Running } from '../background.ts';
+import type { Rhythm } from '../daemon.ts';
 import { type AwakeLog, createAwakeLog } from './awake-log.ts';
 import { createBudgetRounds } from './budget-rounds.ts';
 import { collectUsage } from './collect-usage.ts';
 import { costSummary, keepSummary } from './cost-summary.ts';
+import type { Identities } from './identities.ts';
 import { type MonthCosts, monthCosts } from './month-costs.ts';
-import { attributionOf, computesOf, listedProjects, type SpendersDeps, spendersOf } from './spenders.ts';
+import {
+  attributionOf,
+  computesOf,
+  listedProjects,
+  organizationsNow,
+  rememberIdentities,
+  type Spenders,
+  type SpendersDeps,
+  spendersOf,
+} from './spenders.ts';
 import { forgetTrialDays, keepTrialDays } from './trial-days.ts';
 import { keepTrialPolicies } from './trial-policies.ts';
 import { createTrialStops, type TrialStops } from './trial-stops.ts';
-import { type Organization, organizationsOf, type UsageAccount, usageAccount, usageKey } from './usage-account.ts';
+import { type Organization, type UsageAccount, usageAccount, usageKey } from './usage-account.ts';
 import { clearUsageMetrics, logAnomalies, showUsageAge, showUsageMetrics } from './usage-metrics.ts';
 import { createWeeklyDigest } from './weekly-digest.ts';
 
@@ -36,8 +47,7 @@ export interface UsageRoundsDeps extends SpendersDeps {
   /** As for a write. */
   mayWrite(): Promise<{ ok: boolean }>;
   runInBackground: RunInBackground;
-  /** Between two checks, in real milliseconds. */
-  rhythm: { usageMs: number };
+  rhythm: Pick<Rhythm, 'usageMs'>;
 }
 
 /** The leader reads usage, hour by hour, and shows what the month has cost. Everything else works without. */
@@ -52,6 +62,7 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
   let isAwakeNew = false;
   let shown: MonthCosts[] = [];
   let shownAttribution = '';
+  let identities: Identities = { projects: [], computes: [] };
   const budgets = createBudgetRounds(deps);
   const trialStops = createTrialStops();
   const sendDigests = createWeeklyDigest(deps);
@@ -84,14 +95,15 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
     if (isNew) {
       shownAttribution = attribution;
       isAwakeNew = false;
-      shown = await costsNow(deps, awake);
+      identities = await rememberIdentities(deps);
+      shown = await costsNow(deps, awake, spendersOf(deps, identities));
       await keepSummary(deps.store, costSummary(shown, clock.now()));
       showUsageMetrics(telemetry, shown);
       logAnomalies(telemetry, shown, loggedAnomalies);
     }
-    await budgets.decide(isNew);
+    await budgets.decide(isNew, identities);
     await stopTrials(deps, trialStops);
-    await sendDigests(async () => ({ ...(await spendersOf(deps)), months: shown }));
+    await sendDigests(() => ({ ...spendersOf(deps, identities), months: shown }));
     showUsageAge(telemetry, shown, clock.now());
     const failure = results.find((result) => typeof result === 'object');
     if (failure) throw new Error(`usage of account ${failure.account}: ${failure.message}`);
@@ -130,7 +142,7 @@ async function readAll(
   signal: AbortSignal,
 ): Promise<ReadResult[]> {
   const results: ReadResult[] = [];
-  for (const organization of organizationsOf(listedProjects(deps), deps.accounts)) {
+  for (const organization of organizationsNow(deps)) {
     if (!signal.aborted) results.push(await readOne(deps, organization, laterMs, signal));
   }
   return results;
@@ -176,7 +188,7 @@ async function notePolicies(deps: UsageRoundsDeps, noted: Map<string, string>): 
   const rules = `${now.setHash} ${revision}`;
   const running = policies.set.policies.filter((policy) => policy.kind === 'trial');
   if (running.length === 0 || !(await mayDecide(deps))) return;
-  for (const organization of organizationsOf(listedProjects(deps), deps.accounts)) {
+  for (const organization of organizationsNow(deps)) {
     for (const trial of running) {
       const key = `${usageKey(organization)}/${trial.name}`;
       if (noted.get(key) === rules || now.atMs < trialSpan(trial.design).fromMs) continue;
@@ -189,7 +201,7 @@ async function notePolicies(deps: UsageRoundsDeps, noted: Map<string, string>): 
 async function stopTrials(deps: UsageRoundsDeps, trialStops: TrialStops): Promise<void> {
   if (!(await mayDecide(deps))) return;
   const { store, rules, clock, telemetry } = deps;
-  const organizations = organizationsOf(listedProjects(deps), deps.accounts);
+  const organizations = organizationsNow(deps);
   const { log } = telemetry;
   await trialStops({
     store,
@@ -229,15 +241,18 @@ async function keepTrialsNow(
   return names;
 }
 
-async function costsNow(deps: UsageRoundsDeps, { historyOf }: AwakeLog): Promise<MonthCosts[]> {
+async function costsNow(
+  deps: UsageRoundsDeps,
+  { historyOf }: AwakeLog,
+  { ownerOf, organizations }: Spenders,
+): Promise<MonthCosts[]> {
   const { store, clock, rules } = deps;
   const { costs, policies } = rules.current;
-  const { computes, ownerOf, organizations } = await spendersOf(deps);
   const all: MonthCosts[] = [];
   for (const { account, organization, projectIds } of organizations) {
     const kept = usageAccount(store, { account, organization });
     const ofOrganization = new Set(projectIds);
-    const own = computes.filter(({ projectId }) => ofOrganization.has(projectId));
+    const own = computesOf(deps).filter(({ projectId }) => ofOrganization.has(projectId));
     const observed = deps.mode === 'observe' ? { observed: { computes: own, policies, historyOf } } : {};
     const asked = { kept, account, organization, costs, ownerOf, ...observed };
     const known = await monthCosts({ ...asked, nowMs: clock.now() });

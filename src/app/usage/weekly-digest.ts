@@ -35,13 +35,13 @@ export function createWeeklyDigest({
   store,
   clock,
   rules,
-}: WeeklyDigestDeps): (known: () => Promise<Spending>) => Promise<void> {
+}: WeeklyDigestDeps): (known: () => Spending) => Promise<void> {
   let doneMs = Number.NEGATIVE_INFINITY;
   return async (known) => {
     const { notify, costs } = rules.current;
     const week = digestWeek(clock.now());
     if (week.toMs <= doneMs || notify.receivers.length === 0) return;
-    const owners = await ownersOfWeek(store, await known(), { week, costs });
+    const owners = await ownersOfWeek(store, known(), { week, costs });
     const digests = owners.map((one) => digestOf(one, week));
     await store.appendOutbox(outboxEntries(notify, digests));
     doneMs = week.toMs;

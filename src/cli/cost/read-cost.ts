@@ -1,8 +1,7 @@
 import type { OrganizationUsage } from '../../app/usage/read-usage.ts';
-import { type GoneProject, withGone } from '../../app/usage/usage-account.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
-import { ownersOf } from '../../domain/policy/owners.ts';
+import { type KnownProjects, ownersNameBranches, ownersOf } from '../../domain/policy/owners.ts';
 import type { UsageUnit } from '../../domain/usage/usage.ts';
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings.ts';
@@ -44,20 +43,15 @@ export async function readCost(flags: CostFlags, nowMs: number): Promise<CostRea
   const settings = settingsOrFail({ configFile, flags: { apiUrl, queueUrl, policies: paths } });
   const notes: string[] = [];
   const policies = await policiesOf(settings, flags, notes);
-  const {
-    usages,
-    computes,
-    projects = [],
-    gone = [],
-    missing,
-  } = flags.usage === undefined
-    ? await fromApi(settings, policies, { nowMs, byBranch: filtersByBranch(flags) })
-    : await fromFiles(settings, flags.usage, flags.fleet, nowMs);
+  const { usages, computes, missing, known } =
+    flags.usage === undefined
+      ? await fromApi(settings, policies, { nowMs, byBranch: filtersByBranch(flags) })
+      : await fromFiles(settings, flags.usage, flags.fleet, nowMs);
   notes.push(...missing);
-  const known = withGone({ projects, computes }, gone);
-  const ownerOf = ownersOf({ rules: settings.owners, policies, ...known });
+  const ownerOf = ownersOf({ rules: settings.owners, policies, computes, ...known });
   const units = usages.flatMap(({ series }) => series);
-  const names = new Map([...computes.map((one) => [one.projectId, one.projectName] as const), ...known.names]);
+  const named = [...(known?.projects ?? []), ...computes];
+  const names = new Map(named.map(({ projectId, projectName }) => [projectId, projectName]));
   return {
     sources: usages.map((usage) => ({ ...usage, plan: accountFor(settings.accounts, usage.account)?.plan })),
     prices: settings.prices,
@@ -114,9 +108,7 @@ async function policiesOf(
 interface Found {
   usages: Omit<CostSource, 'plan'>[];
   computes: readonly Compute[];
-  /** Of files they are not known beyond their computes. */
-  projects?: readonly GoneProject['project'][];
-  gone?: readonly GoneProject[];
+  known?: KnownProjects;
   missing: string[];
 }
 
@@ -129,8 +121,7 @@ async function fromApi(
     import('../../compose/usage.ts'),
     import('../past/progress.ts'),
   ]);
-  const readBranches =
-    byBranch || policies?.selectsByBranch === true || settings.owners.some(([glob]) => glob.includes('/'));
+  const readBranches = byBranch || policies?.selectsByBranch === true || ownersNameBranches(settings.owners);
   const read = await withProgress(({ fleet }) => readFleetUsage({ settings, nowMs, readBranches, onProgress: fleet }));
   if (!read.ok) throw new UserError(read.problem);
   const { usages, missing } = read.value;

@@ -44,8 +44,8 @@ export interface ComputeSettings extends Size {
 /** `child` is every branch with a parent. */
 export type BranchRole = 'default' | 'protected' | 'child';
 
-/** A compute (the control API's "endpoint") as it was last seen. Instants are milliseconds since the epoch. */
-export interface Compute extends ComputeSettings {
+/** What a compute is and where it belongs: all that policies select by. It is known of deleted computes, too. */
+export interface ComputeIdentity {
   account: string;
   projectId: string;
   projectName: string;
@@ -59,11 +59,16 @@ export interface Compute extends ComputeSettings {
   branchRoles?: readonly BranchRole[];
   type: 'read_write' | 'read_only';
   regionId: string;
+  /** Milliseconds since the epoch. */
+  createdAtMs: number;
+}
+
+/** A compute (the control API's "endpoint") as it was last seen. Instants are milliseconds since the epoch. */
+export interface Compute extends ComputeSettings, ComputeIdentity {
   state: ComputeState;
   /** The state that a running operation leads to; absent when nothing is under way. */
   pendingState?: ComputeState;
   disabled: boolean;
-  createdAtMs: number;
   /** When it was last changed, by the clock of the control API; absent where that is not said. */
   updatedAtMs?: number;
   /** Where its Postgres listens. */

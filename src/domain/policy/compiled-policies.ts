@@ -1,5 +1,5 @@
 import type { StepSpan } from '../budget/terms.ts';
-import type { Compute } from '../compute/compute.ts';
+import type { ComputeIdentity } from '../compute/compute.ts';
 import { prepareDates } from '../time/windows/date-filter.ts';
 import type { TrialStop } from '../trial/stop.ts';
 import { compareProposals, type Directive, type Directives, type DirectiveType } from './directive.ts';
@@ -23,11 +23,11 @@ export interface CompiledPolicies {
    * Places of the policies that select the compute, however young it is. Where that is not known a policy counts as selecting if
    * its kind stops writes, and otherwise as not.
    */
-  selecting(compute: Compute): readonly number[];
+  selecting(compute: ComputeIdentity): readonly number[];
   /** True if the policy at this place of the set selects the compute at this instant. */
-  selects(policyIndex: number, compute: Compute, instantMs: number): boolean;
+  selects(policyIndex: number, compute: ComputeIdentity, instantMs: number): boolean;
   /** What the policies that select the compute say at an instant. */
-  effectiveFor(compute: Compute, instantMs: number): EffectivePolicies;
+  effectiveFor(compute: ComputeIdentity, instantMs: number): EffectivePolicies;
   /** The next instant strictly after at which the policy at this place may say something else. */
   nextChangeAfter(policyIndex: number, instantMs: number): number | undefined;
   /** The latest instant at or before at which the policy at this place may have begun to say what it says. */
@@ -131,13 +131,13 @@ function rememberStretches(policy: Policy, index: number): (instantMs: number) =
 }
 
 /** Names don't change with time, so a compute is matched once; only its age, in milliseconds, is asked again. */
-function audiencesOf({ policies }: PolicySet): (compute: Compute, ageMs: number) => Audience {
+function audiencesOf({ policies }: PolicySet): (compute: ComputeIdentity, ageMs: number) => Audience {
   const matchers: ComputeMatcher[] = policies.map((policy) => compileSelector(policy.select));
   const everyIndex = [...matchers.keys()];
   const minAges = policies.map(({ select }) => select.minAgeMs);
   const stops = policies.map((policy) => ruleOf(policy).stopsWrites);
   const audiences = new Map<string, Audience>();
-  const matched = new WeakMap<Compute, Audience>();
+  const matched = new WeakMap<ComputeIdentity, Audience>();
   const audienceFor = (policyIndexes: readonly number[], unknownIndexes: readonly number[]): Audience =>
     remember(audiences, MOST_KEPT, `${policyIndexes.join()} ${unknownIndexes.join()}`, () => ({
       policyIndexes,
@@ -145,7 +145,7 @@ function audiencesOf({ policies }: PolicySet): (compute: Compute, ageMs: number)
       oldestMinAgeMs: Math.max(0, ...[...policyIndexes, ...unknownIndexes].map((index) => minAges[index] ?? 0)),
       effective: new Map(),
     }));
-  const match = (compute: Compute): Audience => {
+  const match = (compute: ComputeIdentity): Audience => {
     const selections = matchers.map((matches) => matches(compute, Number.POSITIVE_INFINITY));
     const unknownIndexes = everyIndex.filter((index) => selections[index] === 'unknown');
     const selecting = everyIndex.filter(

@@ -1,7 +1,9 @@
-import type { Compute } from '../compute/compute.ts';
+import type { Compute, ComputeIdentity } from '../compute/compute.ts';
 import type { UsageUnit } from '../usage/usage.ts';
 import type { CompiledPolicies } from './compiled-policies.ts';
-import { compileGlob } from './select.ts';
+import type { PolicySet } from './policy.ts';
+import type { Selector } from './policy-base.ts';
+import { compileGlob, compileProjectSelector, type ProjectNames } from './select.ts';
 
 /** What belongs to nobody that is known. */
 export const UNOWNED = 'unowned';
@@ -18,35 +20,60 @@ export type OwnerRule = GlobRule<string>;
 /** Policies whose owner owns what they select: those of others only protect or restrict for a time. */
 const OWNING_KINDS: ReadonlySet<string> = new Set(['schedule', 'limits']);
 
+/** True if owners follow from names of branches, which have to be read for that. */
+export function ownersNameBranches(rules: readonly OwnerRule[]): boolean {
+  return rules.some(([glob]) => glob.includes('/'));
+}
+
+/** What is known of projects beside the computes that are there now. */
+export interface KnownProjects {
+  /** Names of projects, also of those without computes and of deleted ones. */
+  projects?: Iterable<ProjectNames>;
+  /** Deleted computes: their usage stays with who owned them. */
+  past?: readonly ComputeIdentity[];
+  /** Ids of projects whose computes have not been read yet. */
+  unread?: ReadonlySet<string>;
+}
+
 /**
  * Who owns a unit: by the first rule that matches, else by the policy of highest priority, among schedules and limits with an
- * owner, that selects one of its computes, however young; else {@link UNOWNED}. `names` has the names of projects by id, also of those
- * without computes. A project of which only the list is known (`unread`) is {@link NOT_READ} unless a rule on projects alone says more.
+ * owner, that selects one of its computes, however young; else {@link UNOWNED}. A unit without computes belongs to who had its last ones
+ * and, if these are not known either, to who owns its whole project. A project that is not read yet is {@link NOT_READ} unless a rule on
+ * projects alone says more.
  */
-export function ownersOf(options: {
-  rules: readonly OwnerRule[];
-  policies: CompiledPolicies | undefined;
-  computes: readonly Compute[];
-  names?: ReadonlyMap<string, string>;
-  unread?: ReadonlySet<string>;
-}): (unit: UsageUnit) => string {
-  const { rules, policies, computes, names, unread } = options;
+export function ownersOf(
+  options: {
+    rules: readonly OwnerRule[];
+    policies: CompiledPolicies | undefined;
+    computes: readonly ComputeIdentity[];
+  } & KnownProjects,
+): (unit: UsageUnit) => string {
+  const { rules, policies, computes, unread, projects = [], past = [] } = options;
   const ownerBy = firstMatch(rules);
-  const areOnProjects = !rules.some(([glob]) => glob.includes('/'));
-  const byProject = new Map<string, Compute[]>();
-  for (const compute of computes) {
-    const known = byProject.get(compute.projectId);
-    if (known) known.push(compute);
-    else byProject.set(compute.projectId, [compute]);
-  }
+  const areOnProjects = !ownersNameBranches(rules);
+  const [presentOf, pastOf] = [byProject(computes), byProject(past)];
+  const projectOf = new Map([...projects].map((project) => [project.projectId, project]));
   return ({ projectId, branchId }) => {
-    const ofProject = byProject.get(projectId) ?? [];
-    const projectNames = [projectId, ofProject[0]?.projectName ?? names?.get(projectId) ?? projectId];
+    const present = presentOf.get(projectId) ?? [];
+    const project = present[0] ?? projectOf.get(projectId) ?? pastOf.get(projectId)?.[0];
+    const projectNames = project ? [projectId, project.projectName] : [projectId];
     if (unread?.has(projectId)) return (areOnProjects && ownerBy(projectNames, [])) || NOT_READ;
-    const ofUnit = branchId === null ? ofProject : ofProject.filter((compute) => compute.branchId === branchId);
+    const isOfUnit = (compute: ComputeIdentity) => branchId === null || compute.branchId === branchId;
+    const now = present.filter(isOfUnit);
+    const ofUnit = now.length > 0 ? now : (pastOf.get(projectId) ?? []).filter(isOfUnit);
     const branchNames = branchId === null ? [] : [branchId, ...ofUnit.flatMap(({ branchName }) => branchName ?? [])];
-    return ownerBy(projectNames, branchNames) ?? policyOwner(policies, ofUnit) ?? UNOWNED;
+    return ownerBy(projectNames, branchNames) ?? policyOwner(policies, ofUnit, project) ?? UNOWNED;
   };
+}
+
+function byProject(computes: readonly ComputeIdentity[]): Map<string, ComputeIdentity[]> {
+  const found = new Map<string, ComputeIdentity[]>();
+  for (const compute of computes) {
+    const known = found.get(compute.projectId);
+    if (known) known.push(compute);
+    else found.set(compute.projectId, [compute]);
+  }
+  return found;
 }
 
 /** What the first rule gives that matches a compute; undefined if none does. */
@@ -98,9 +125,16 @@ export function computeOwners(options: {
   };
 }
 
-function policyOwner(policies: CompiledPolicies | undefined, computes: readonly Compute[]): string | undefined {
+function policyOwner(
+  policies: CompiledPolicies | undefined,
+  computes: readonly ComputeIdentity[],
+  project: ProjectNames | undefined,
+): string | undefined {
   if (policies === undefined) return undefined;
-  const indexes = new Set(computes.flatMap((compute) => policies.selecting(compute)));
+  const indexes =
+    computes.length > 0
+      ? new Set(computes.flatMap((compute) => policies.selecting(compute)))
+      : wholeProjectIndexes(policies, project);
   const owning = [...indexes]
     .flatMap((index) => policies.set.policies[index] ?? [])
     .filter(({ kind, owner }) => owner !== undefined && OWNING_KINDS.has(kind));
@@ -108,4 +142,21 @@ function policyOwner(policies: CompiledPolicies | undefined, computes: readonly 
     (best, policy) => (best === undefined || policy.priority > best.priority ? policy : best),
     undefined,
   )?.owner;
+}
+
+/** Compiled once for each set; undefined for a policy that selects by more than projects. */
+const projectMatchers = new WeakMap<PolicySet, readonly (ReturnType<typeof compileProjectSelector> | undefined)[]>();
+
+/** Places of the policies that select a project, whatever is in it. */
+function wholeProjectIndexes({ set }: CompiledPolicies, project: ProjectNames | undefined): number[] {
+  if (project === undefined) return [];
+  const matchers =
+    projectMatchers.get(set) ??
+    set.policies.map(({ select }) => (isOnProjects(select) ? compileProjectSelector(select) : undefined));
+  projectMatchers.set(set, matchers);
+  return [...matchers.keys()].filter((index) => matchers[index]?.(project) === 'yes');
+}
+
+function isOnProjects({ branches, branchRoles, computes, regions, types, share }: Selector): boolean {
+  return [branches, branchRoles, computes, regions, types, share].every((key) => key === undefined);
 }

@@ -1,11 +1,11 @@
-import type { Compute } from '../compute/compute.ts';
+import type { ComputeIdentity } from '../compute/compute.ts';
 import type { Selector } from './policy-base.ts';
 
 /** Whether a compute is selected. `unknown`: that depends on facts of the compute that could not be read. */
 export type Selection = 'yes' | 'no' | 'unknown';
 
 /** Whether a compute is selected at an instant (milliseconds since the epoch: computes come of age). */
-export type ComputeMatcher = (compute: Compute, nowMs: number) => Selection;
+export type ComputeMatcher = (compute: ComputeIdentity, nowMs: number) => Selection;
 
 type TextTest = (text: string) => boolean;
 
@@ -24,8 +24,8 @@ interface Names {
  */
 export function compileSelector(selector: Selector): ComputeMatcher {
   const { types, branchRoles, share, minAgeMs } = selector;
-  const keys: ((compute: Compute) => Selection)[] = projectKeys(selector);
-  const byGlobs = (globs: readonly string[] | undefined, namesOf: (compute: Compute) => Names) => {
+  const keys: ((compute: ComputeIdentity) => Selection)[] = projectKeys(selector);
+  const byGlobs = (globs: readonly string[] | undefined, namesOf: (compute: ComputeIdentity) => Names) => {
     if (!globs) return;
     const matches = compileGlobs(globs);
     keys.push((compute) => matches(namesOf(compute)));
@@ -43,7 +43,7 @@ export function compileSelector(selector: Selector): ComputeMatcher {
 }
 
 /** What selects a project, whatever is in it. */
-type ProjectNames = Pick<Compute, 'account' | 'projectId' | 'projectName' | 'projectNameUnknown'>;
+export type ProjectNames = Pick<ComputeIdentity, 'account' | 'projectId' | 'projectName' | 'projectNameUnknown'>;
 
 function projectKeys({ accounts, projects, scope }: Selector): ((project: ProjectNames) => Selection)[] {
   const ofAccount = accounts && compileGlobs(accounts);
