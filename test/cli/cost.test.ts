@@ -15,7 +15,9 @@ beforeAll(async () => {
   const poller = { class: 'queue_poller', cu: 0.5, everySeconds: 10 } as const;
   const api = { class: 'bursty_api', cu: 1, utcOffsetHours: 0 } as const;
   const office = { class: 'office_users', cu: 1.5, utcOffsetHours: 1 } as const;
-  const fleet = { ...usageFleet({}, [api, office, poller]), historyMs: 125 * DAY_MS };
+  // At any time one of these two sleeps.
+  const night = { class: 'night_batch', cu: 1, utcOffsetHours: 1 } as const;
+  const fleet = { ...usageFleet({}, [api, office, poller, night]), historyMs: 125 * DAY_MS };
   emulator = await startEmulator({ listen: { host: '127.0.0.1', port: 0 }, fleet, availabilityCheckMs: 0 });
   writeFileSync(join(folder, 'ebb.yaml'), 'plan: scale\nowners: { "one-*": shop, "*/main": core }\n');
 });
