@@ -3,6 +3,7 @@ import { decide } from '../src/domain/decide/decide.ts';
 import { compilePolicies } from '../src/domain/policy/compiled-policies.ts';
 import type { SchedulePolicy } from '../src/domain/policy/kinds/schedule.ts';
 import { aCompute, aSchedule, aWindow } from '../test/support/builders.ts';
+import { aSelector } from '../test/support/selectors.ts';
 import { medianMs, printTable } from './figures.ts';
 
 const FLEETS = [1_000, 10_000, 100_000] as const;
@@ -55,7 +56,7 @@ function schedule(index: number): SchedulePolicy {
   return aSchedule({
     name: `policy-${index}`,
     priority: index % 5,
-    select: { projects: [`team-${index}-*`, `team-${index + 20}-*`, '!*-legacy'], minAgeMs: 0 },
+    select: aSelector({ projects: [`team-${index}-*`, `team-${index + 20}-*`, '!*-legacy'] }),
     windows: [
       { at: [aWindow({ startMinute: 420 + index })], size: { minCu: 1, maxCu: 4 } },
       { at: [aWindow({ days: [6, 7] })], suspendTimeoutSeconds: 60 },

@@ -2,6 +2,7 @@ import { forecastFleet } from '../src/domain/forecast/forecast.ts';
 import { compilePolicies } from '../src/domain/policy/compiled-policies.ts';
 import type { SchedulePolicy } from '../src/domain/policy/kinds/schedule.ts';
 import { aCompute, aSchedule, aWindow } from '../test/support/builders.ts';
+import { aSelector } from '../test/support/selectors.ts';
 import { medianMs, printTable } from './figures.ts';
 
 const FLEETS = [100, 300, 1_000] as const;
@@ -56,7 +57,7 @@ function schedule(index: number): SchedulePolicy {
   return aSchedule({
     name: `policy-${index}`,
     priority: index % 5,
-    select: { projects, minAgeMs: 0 },
+    select: aSelector({ projects }),
     windows: [
       { at: [aWindow({ startMinute: 420 + index, zone })], size: { minCu: 1, maxCu: 4 } },
       { at: [aWindow({ days: [6, 7], zone })], suspendTimeoutSeconds: 60 },

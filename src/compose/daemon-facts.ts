@@ -3,7 +3,7 @@ import { readBudgets } from '../app/usage/budget-store.ts';
 import type { BudgetOutlook } from '../domain/budget/expected-steps.ts';
 import type { Freeze } from '../domain/overrides/freezes.ts';
 import type { Hold } from '../domain/overrides/holds.ts';
-import { boundedOrAll } from '../domain/policy/bounded-selector.ts';
+import { parsedOrAll } from '../domain/policy/selector.ts';
 import type { ComputeRecord } from '../domain/records/compute-record.ts';
 import type { BudgetDocument, FreezeDocument, HoldDocument, RecordsDocument } from '../ports/documents.ts';
 import { MOST_PER_PAGE, type Operator, type OperatorResult, type Page, type PageQuery } from '../ports/operator.ts';
@@ -129,7 +129,7 @@ function holdOf(document: HoldDocument): Hold {
 }
 
 function freezeOf(document: FreezeDocument): Freeze {
-  return { ...overrideOf(document), select: boundedOrAll(document.select), allowRaise: document.allow_raise };
+  return { ...overrideOf(document), select: parsedOrAll(document.select), allowRaise: document.allow_raise };
 }
 
 function outlookOf(document: BudgetDocument): BudgetOutlook {

@@ -1,6 +1,6 @@
 import { ruleOf } from '../domain/policy/kinds/kinds.ts';
 import type { Policy } from '../domain/policy/policy.ts';
-import type { Selector } from '../domain/policy/policy-base.ts';
+import type { SelectorKeys } from '../domain/policy/selector.ts';
 import { ascending } from '../domain/sorted.ts';
 
 type GlobKey = 'accounts' | 'projects' | 'branches' | 'computes' | 'regions';
@@ -58,7 +58,7 @@ function stepsToMatch(glob: string): number {
 }
 
 /** With what names begin that a selector may match, or end, read backwards. No name contains the mark of a whole one. */
-function headsOf(select: Selector, key: GlobKey, fromEnd: boolean): string[] {
+function headsOf(select: SelectorKeys, key: GlobKey, fromEnd: boolean): string[] {
   const globs = select[key]?.filter((glob) => !glob.startsWith('!')) ?? ['*'];
   const heads = globs.map((glob) => headOf(fromEnd ? glob.split('').reverse().join('') : glob));
   // Of two that begin alike the shorter counts: then a name begins with one of them at most.

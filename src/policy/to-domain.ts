@@ -1,8 +1,8 @@
 import type { Disruption, DisruptionRule, ManualChanges } from '../domain/policy/disruption.ts';
-import type { Selector as DomainSelector, PolicyBase } from '../domain/policy/policy-base.ts';
+import type { PolicyBase } from '../domain/policy/policy-base.ts';
+import { EVERY_COMPUTE, type Selector, withinScope } from '../domain/policy/selector.ts';
 import type { Calendar, DateFilter } from '../domain/time/time-spec.ts';
 import type * as written from './schema/policy-base.ts';
-import type { Selector } from './schema/policy-base.ts';
 import { qualifiedName, type Team } from './teams.ts';
 
 /** What a policy takes from the file that it stands in. */
@@ -29,15 +29,15 @@ interface WrittenBase {
 
 /** What every kind of policy has. Absent keys stay absent, so that the hash of a set does not depend on them. */
 export function toBase(policy: WrittenBase, { file, owner, team, groups }: FileContext): Omit<PolicyBase, 'kind'> {
-  const select = typeof policy.select === 'string' ? groups.get(policy.select) : policy.select;
+  // A group that does not exist is a problem that is reported; then there is no set.
+  const select = typeof policy.select === 'string' ? (groups.get(policy.select) ?? EVERY_COMPUTE) : policy.select;
   return {
     name: qualifiedName(team, policy.name),
     file,
     ...(owner !== undefined && { owner }),
     ...(team && { team: team.name }),
     mode: policy.mode,
-    // A group that does not exist is a problem that is reported; then there is no set.
-    select: { ...(select ? toSelector(select) : { computes: [], minAgeMs: 0 }), ...(team && { scope: team.projects }) },
+    select: team ? withinScope(select, team.projects) : select,
     priority: policy.priority,
     ...(policy.disruption && { disruption: toDisruption(policy.disruption) }),
     ...(policy.manual_changes && { manualChanges: toManualChanges(policy.manual_changes) }),
@@ -54,18 +54,6 @@ export function toDateFilter(
   if ((only ?? except) === undefined) return undefined;
   const named = (names: readonly string[]) => names.flatMap((name) => calendars.get(name) ?? []);
   return { ...(only && { only: named(only) }), ...(except && { except: named(except) }) };
-}
-
-/** A selector as it was written, with its groups of keys. */
-export function toSelector(selector: Selector): DomainSelector {
-  const { min_age, branch_roles, share, ...lists } = selector;
-  const given = Object.entries(lists).filter(([, list]) => list !== undefined);
-  return {
-    ...(Object.fromEntries(given) as Omit<DomainSelector, 'minAgeMs'>),
-    ...(branch_roles && { branchRoles: branch_roles }),
-    ...(share !== undefined && { share }),
-    minAgeMs: min_age,
-  };
 }
 
 /** When changes may disturb; what is not said stays absent. */

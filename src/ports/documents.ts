@@ -3,7 +3,7 @@
  * (−1: never).
  */
 import type { Reason } from '../domain/compute/reasons.ts';
-import type { Selector } from '../domain/policy/policy-base.ts';
+import type { SelectorKeys } from '../domain/policy/selector.ts';
 import type { ComputeRecord } from '../domain/records/compute-record.ts';
 import type { HistoryKind } from '../domain/records/history.ts';
 import type { ConnectionSample } from './store.ts';
@@ -106,7 +106,7 @@ export interface HoldDocument extends OverrideDocument, Acknowledged {
 }
 
 export interface FreezeDocument extends OverrideDocument, Acknowledged {
-  select: Selector | 'all';
+  select: SelectorKeys | 'all';
   allow_raise: boolean;
   /** How many computes it concerns; only in the answer to who has set it, where that is known. */
   covers?: number;

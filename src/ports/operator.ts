@@ -1,6 +1,6 @@
 /** What people and programs may ask and tell ebb: a running daemon over HTTP, or its store where no daemon runs. */
 import type { Size } from '../domain/compute/compute.ts';
-import type { BoundedSelector } from '../domain/policy/bounded-selector.ts';
+import type { Selector } from '../domain/policy/selector.ts';
 import type { ApproveDocument, ReleaseDocument, RestoreDocument, UnfreezeDocument } from './command-documents.ts';
 import type {
   ComputeDocument,
@@ -40,7 +40,7 @@ export interface RecordsQuery extends PageQuery {
 /** Of which computes a status is; of all if nothing is given. Only a daemon knows owners and names. */
 export interface StatusQuery {
   owner?: string | undefined;
-  select?: BoundedSelector | undefined;
+  select?: Selector<'request'> | undefined;
 }
 
 export interface UsageQuery extends PageQuery {
@@ -80,7 +80,7 @@ export interface HoldRequest {
 }
 
 export interface FreezeRequest {
-  select: BoundedSelector | 'all';
+  select: Selector<'request'> | 'all';
   owner: string;
   reason: string;
   forSeconds: number;

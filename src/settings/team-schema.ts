@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { parseSelector } from '../domain/policy/selector.ts';
 import { KINDS } from '../policy/kinds/kinds.ts';
 import type { Team } from '../policy/teams.ts';
 import { listOrText, oneOf, text } from './schema-parts.ts';
@@ -20,6 +21,10 @@ const team = z.strictObject(
       .array(text(), { error: 'must be a list of globs on projects such as ["web-*"]' })
       .refine((globs) => globs.some((glob) => !glob.startsWith('!')), {
         error: 'selects no project; write a glob such as "web-*"',
+      })
+      .superRefine((projects, context) => {
+        const outcome = parseSelector({ projects, minAgeMs: 0 }, 'file');
+        if (!outcome.ok) context.addIssue({ code: 'custom', message: outcome.problem });
       }),
     kinds: z
       .array(oneOf(kinds), { error: 'must be a list of kinds of policies' })

@@ -9,6 +9,7 @@ import type { Receiver } from '../../src/domain/notifications/receivers.ts';
 import type { Project } from '../../src/ports/control-api.ts';
 import type { OutboxEntry } from '../../src/ports/outbox.ts';
 import { aCompute, aRecord, aSchedule, at, currentRules } from '../support/builders.ts';
+import { aSelector } from '../support/selectors.ts';
 
 const MINUTE_MS = 60_000;
 /** A Monday; the window of `aSchedule` ends at 18:00. */
@@ -30,7 +31,7 @@ function start() {
       name: 'of-shop',
       owner: 'shop',
       priority: 1,
-      select: { types: ['read_only'], minAgeMs: 0 },
+      select: aSelector({ types: ['read_only'] }),
       disruption,
     }),
   );

@@ -5,6 +5,7 @@ import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import { withReadyWaves } from '../../src/domain/policy/compiled-policies.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import { aCompute, aRecord, aSchedule, aWindow, currentRules } from '../support/builders.ts';
+import { aSelector } from '../support/selectors.ts';
 
 const NOW = Date.parse('2026-11-23T07:50:00Z');
 const EIGHT = Date.parse('2026-11-23T08:00:00Z');
@@ -106,7 +107,7 @@ it('each account has its own limit: how early projects are triggered depends on 
 it('the waves of a herd are triggered so early that all of it is read before the first of them', async () => {
   const policy = aSchedule({ windows: [{ at: [aWindow()], size: { minCu: 2, maxCu: 2 } }] });
   const windows = [{ at: [aWindow({ startMinute: 479 })], size: { minCu: 2, maxCu: 2 } }];
-  const early = aSchedule({ name: 'early', priority: 1, select: { projects: ['p-1??'], minAgeMs: 0 }, windows });
+  const early = aSchedule({ name: 'early', priority: 1, select: aSelector({ projects: ['p-1??'] }), windows });
   const { time, fleet, sent, cross, rules } = aDaemon(200, () => 'default', [policy, early]);
   fleet.listShowsChanges.set('default', true);
   const triggeredAt = async (ms: number) => {

@@ -8,6 +8,7 @@ import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import type { Branch, ControlApi, ControlApiError, Project } from '../../src/ports/control-api.ts';
 import { aCompute, aRecord, aSchedule, at, currentRules } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
+import { aSelector } from '../support/selectors.ts';
 
 const NOON = at('2026-03-02T12:00:00Z');
 const HOUR_MS = 3_600_000;
@@ -36,7 +37,7 @@ function aDaemon() {
   const log = memoryLog();
   const asked: string[] = [];
   const small = aSchedule({
-    select: { branches: ['*', '!main'], minAgeMs: 0 },
+    select: aSelector({ branches: ['*', '!main'] }),
     disruption: { lower: { when: 'any', atDeadline: 'skip' } },
     windows: [{ at: [{ kind: 'always' }], size: { minCu: 0.25, maxCu: 0.25 } }],
   });

@@ -10,10 +10,11 @@ import type { Clock } from '../../src/ports/clock.ts';
 import type { ChangedFiles, CostRules, Rules, RulesReading } from '../../src/ports/rules.ts';
 import { aSchedule, aWindow, compiled, NO_COSTS, NO_RECEIVERS } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
+import { aSelector } from '../support/selectors.ts';
 
 const freeze: FreezePolicy = {
   ...{ kind: 'freeze', name: 'still', file: 'f.yaml', mode: 'enforce', priority: 0 },
-  ...{ select: { projects: ['*'], minAgeMs: 0 }, at: [aWindow()], allowRaise: false },
+  ...{ select: aSelector({ projects: ['*'] }), at: [aWindow()], allowRaise: false },
 };
 const signal = new AbortController().signal;
 

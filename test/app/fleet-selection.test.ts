@@ -8,12 +8,13 @@ import {
 } from '../../src/app/operator/fleet-selection.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import { aCompute, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
+import { aSelector } from '../support/selectors.ts';
 
 const NOON = at('2026-03-02T12:00:00Z');
 const SIX = at('2026-03-02T18:00:00Z');
 const policies = compiled(
-  aSchedule({ name: 'web', owner: 'team-web', select: { projects: ['web'], minAgeMs: 0 } }),
-  aSchedule({ name: 'dev', owner: 'team-dev', select: { projects: ['dev'], minAgeMs: 0 } }),
+  aSchedule({ name: 'web', owner: 'team-web', select: aSelector({ projects: ['web'] }) }),
+  aSchedule({ name: 'dev', owner: 'team-dev', select: aSelector({ projects: ['dev'] }) }),
 );
 
 function known(projectId: string, computeId: string, more: Parameters<typeof aCompute>[0] = {}): ComputeWithStatus {

@@ -1,9 +1,10 @@
 import { expect, it } from 'vitest';
 import { narrowKeys } from '../../src/app/fleet/narrow-keys.ts';
 import { aCompute, aSchedule } from '../support/builders.ts';
+import { aSelector } from '../support/selectors.ts';
 
 const policies = ['shop', 'billing', 'docs'].map((name) =>
-  aSchedule({ name, select: { projects: [name], minAgeMs: 0 } }),
+  aSchedule({ name, select: aSelector({ projects: [name] }) }),
 );
 const shop = aCompute({ account: 'main', projectId: 'shop' });
 const project = (projectId: string, account = 'main') => ({ account, projectId });

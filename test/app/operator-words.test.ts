@@ -11,14 +11,14 @@ import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Also } from '../../src/ports/store.ts';
-import { bounded } from '../support/bounded.ts';
 import { aCompute, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
+import { aSelector, bounded } from '../support/selectors.ts';
 
 const NOON = at('2026-03-02T12:00:00Z');
 const cap: LimitsPolicy = {
   ...{ kind: 'limits', name: 'cap', file: 'f.yaml', mode: 'enforce', priority: 0 },
-  ...{ select: { projects: ['*'], minAgeMs: 0 }, size: { maxCu: 4 }, hard: true },
+  ...{ select: aSelector({ projects: ['*'] }), size: { maxCu: 4 }, hard: true },
 };
 
 /** A daemon that has concluded about one compute, with what it was told. */
@@ -72,8 +72,8 @@ describe('what people are told', () => {
   });
 
   it('of a hold beyond a hard limit where no daemon is asked: what the policies of this machine say of its ids', async () => {
-    const byName = { ...cap, name: 'by-name', select: { projects: ['shop-*'], minAgeMs: 0 } };
-    const elsewhere = { ...cap, name: 'elsewhere', select: { computes: ['ep-two'], minAgeMs: 0 } };
+    const byName = { ...cap, name: 'by-name', select: aSelector({ projects: ['shop-*'] }) };
+    const elsewhere = { ...cap, name: 'elsewhere', select: aSelector({ computes: ['ep-two'] }) };
     const limitedBy = async (policies: Policy[] | undefined, areCurrent: boolean, maxCu = 8) => {
       const { daemon: _none, ...parts } = operatorOf([]).parts;
       const known = policies && { set: compiled(...policies).set, areCurrent };

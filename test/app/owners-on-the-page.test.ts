@@ -14,13 +14,14 @@ import type { CostsDocument, StatusDocument } from '../../src/ports/documents.ts
 import { emptyFleet } from '../http/empty-fleet.ts';
 import { aCompute, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
+import { aSelector } from '../support/selectors.ts';
 
 const NOON = at('2026-03-02T12:00:00Z');
 /** The settings give `shop` to another than its policy does; `lab` has a policy of nobody, `misc` has none. */
 const owners = [['shop', 'team-shop']] as const;
 const policies = compiled(
-  aSchedule({ name: 'all', owner: 'team-platform', select: { projects: ['shop', 'web'], minAgeMs: 0 } }),
-  aSchedule({ name: 'lab', select: { projects: ['lab'], minAgeMs: 0 } }),
+  aSchedule({ name: 'all', owner: 'team-platform', select: aSelector({ projects: ['shop', 'web'] }) }),
+  aSchedule({ name: 'lab', select: aSelector({ projects: ['lab'] }) }),
 );
 const fleet = createFleet({ clock: { monotonicMs: () => 0 } as Parameters<typeof createFleet>[0]['clock'] });
 for (const projectId of ['shop', 'web', 'lab', 'misc']) {

@@ -2,6 +2,7 @@ import { Writable } from 'node:stream';
 import { expect, it, onTestFinished } from 'vitest';
 import { compileRules } from '../../src/app/rules.ts';
 import { aSchedule, compiled } from '../support/builders.ts';
+import { aSelector } from '../support/selectors.ts';
 import { startSimulatedDaemon } from '../support/simulated/daemon.ts';
 
 const MINUTE_MS = 60_000;
@@ -63,7 +64,7 @@ it.each(['enforce', 'observe'] as const)(
     await operator.restore({ computes: ['ep-shop'], baselines, owner: 'ann', now: false });
     await clock.runTo(EIGHT + 20 * MINUTE_MS);
     expect((await record('shop', 'ep-shop'))?.restore?.fields).toEqual(['size']);
-    const select = { projects: ['*'], minAgeMs: 0 };
+    const select = aSelector({ projects: ['*'] });
     const { set } = compiled(aSchedule({ name: 'small', select, otherwise: { size: { minCu: 2, maxCu: 2 } } }));
     rules.current = compileRules({ ...rules.current, policies: set }, rules.current);
     await daemon.reconcile('shop');

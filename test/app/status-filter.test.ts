@@ -8,10 +8,11 @@ import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import type { CostsDocument } from '../../src/ports/documents.ts';
 import { aCompute, aHold, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
 import { memoryDocumentStore } from '../support/memory-documents.ts';
+import { aSelector } from '../support/selectors.ts';
 
 const NOW_MS = at('2026-03-02T09:00:00Z');
 const of = (project: string, owner: string) => ({
-  ...aSchedule({ name: project, select: { projects: [`${project}-*`], minAgeMs: 0 } }),
+  ...aSchedule({ name: project, select: aSelector({ projects: [`${project}-*`] }) }),
   owner,
 });
 const policies = compiled(of('web', 'team-web'), of('api', 'team-api'));

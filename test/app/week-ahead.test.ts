@@ -3,6 +3,7 @@ import { createWeekAhead } from '../../src/app/operator/week-ahead.ts';
 import { forecast } from '../../src/domain/forecast/forecast.ts';
 import type { CompiledPolicies } from '../../src/domain/policy/compiled-policies.ts';
 import { aCompute, aHold, aSchedule, at, compiled } from '../support/builders.ts';
+import { aSelector } from '../support/selectors.ts';
 
 const NOW = at('2026-03-02T12:00:00Z');
 const WEEK_MS = 7 * 86_400_000;
@@ -61,8 +62,8 @@ describe('the week ahead', () => {
   it('is not worked out for a policy that changes all the time', async () => {
     const often = { kind: 'cron', cron: '*/5 * * * *', forMs: 60_000, zone: 'UTC' } as const;
     const policies = compiled(
-      aSchedule({ name: 'often', select: { projects: ['busy'], minAgeMs: 0 }, windows: [{ at: [often] }] }),
-      aSchedule({ select: { projects: ['calm'], minAgeMs: 0 } }),
+      aSchedule({ name: 'often', select: aSelector({ projects: ['busy'] }), windows: [{ at: [often] }] }),
+      aSchedule({ select: aSelector({ projects: ['calm'] }) }),
     );
     const week = weekAheadOf(() => policies);
     const subjects = ['busy', 'calm'].map((projectName) => ({ compute: aCompute({ projectName }) }));

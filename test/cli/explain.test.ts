@@ -10,6 +10,7 @@ import { planFleet } from '../../src/domain/evaluate/plan-fleet.ts';
 import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
 import { aCompute, aSchedule, at, compiled } from '../support/builders.ts';
 import { startEbb } from '../support/ebb-process.ts';
+import { aSelector } from '../support/selectors.ts';
 import { FLEET, MONDAY_NINE, POLICIES } from './fleet-files.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ebb-explain-'));
@@ -92,7 +93,7 @@ Next boundary 2026-03-02T18:00:00Z: size 0.25-1 CU, suspend_after 5m`);
 
 describe('an explanation', () => {
   const limits: LimitsPolicy = {
-    ...{ kind: 'limits', name: 'ceiling', file: 'f', mode: 'enforce', priority: 0, select: { minAgeMs: 0 } },
+    ...{ kind: 'limits', name: 'ceiling', file: 'f', mode: 'enforce', priority: 0, select: aSelector({}) },
     ...{ size: { maxCu: 2 }, hard: false },
   };
 
@@ -138,7 +139,7 @@ describe('an explanation', () => {
 
   it('says of a compute that no policy selects that none does', () => {
     const text = describeExplanation(
-      explanationOf(aSchedule({ select: { projects: ['nobody'], minAgeMs: 0 } })),
+      explanationOf(aSchedule({ select: aSelector({ projects: ['nobody'] }) })),
       createColors(false),
     );
     expect(text).toContain('wanted    size as it is, suspend_after as it is');

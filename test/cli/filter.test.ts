@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { filtered, filtersByBranch } from '../../src/cli/filter.ts';
 import { aCompute, aSchedule, compiled } from '../support/builders.ts';
+import { aSelector } from '../support/selectors.ts';
 
 const all = ['web-eu', 'web-us', 'api-eu', 'x'].map((projectName) => ({
   compute: aCompute({ projectName, projectId: `p-${projectName}`, computeId: `ep-${projectName}` }),
 }));
 const policies = compiled(
-  { ...aSchedule({ select: { projects: ['web-*'], minAgeMs: 0 } }), owner: 'team-web' },
-  { ...aSchedule({ name: 'api', select: { projects: ['api-*'], minAgeMs: 0 } }), owner: 'team-api' },
+  { ...aSchedule({ select: aSelector({ projects: ['web-*'] }) }), owner: 'team-web' },
+  { ...aSchedule({ name: 'api', select: aSelector({ projects: ['api-*'] }) }), owner: 'team-api' },
 );
 const names = (flags: Parameters<typeof filtered>[1], owners: [string, string][] = []) =>
   filtered(all, flags, { settings: { owners }, policies }).map(({ compute }) => compute.projectName);

@@ -9,10 +9,10 @@ import { dumpedFrom, keysIn, writeDumped } from '../../src/app/store-dump.ts';
 import { withRestore } from '../../src/domain/overrides/restore.ts';
 import type { HistoryEntry } from '../../src/domain/records/history.ts';
 import type { Store } from '../../src/ports/store.ts';
-import { bounded } from '../support/bounded.ts';
 import { aRecord } from '../support/builders.ts';
 import type { TestEngine } from '../support/engines.ts';
 import { makeFolder } from '../support/platform.ts';
+import { bounded } from '../support/selectors.ts';
 
 const HOUR_MS = 3_600_000;
 const NOTHING_LEFT = new Set<string>();

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { isBoundary, lastBoundary, nextBoundary } from '../../src/domain/decide/boundaries.ts';
 import { decide } from '../../src/domain/decide/decide.ts';
 import { aCompute, aFreeze, aHold, aRestart, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
+import { aSelector } from '../support/selectors.ts';
 
 const input = (...policies: Parameters<typeof compiled>) => ({
   policies: compiled(...policies),
@@ -29,14 +30,14 @@ describe('nextBoundary', () => {
 
   it('is known for a compute that is still too young for its policy', () => {
     const young = aCompute({ createdAtMs: at('2026-03-06T07:50:00Z') });
-    const policies = compiled(aSchedule({ select: { projects: ['*'], minAgeMs: 30 * 60_000 } }));
+    const policies = compiled(aSchedule({ select: aSelector({ projects: ['*'], minAgeMs: 30 * 60_000 }) }));
     const next = (afterMs: number) => nextBoundary({ policies, compute: young, baseline: undefined }, afterMs);
     expect(next(at('2026-03-06T08:05:00Z'))).toBe(at('2026-03-06T08:20:00Z'));
     expect(next(at('2026-03-06T08:20:00Z'))).toBe(at('2026-03-06T18:00:00Z'));
   });
 
   it('does not exist where no policy selects the compute or nothing ever changes', () => {
-    expect(nextBoundary(input(aSchedule({ select: { projects: ['x'], minAgeMs: 0 } })), 0)).toBeUndefined();
+    expect(nextBoundary(input(aSchedule({ select: aSelector({ projects: ['x'] }) })), 0)).toBeUndefined();
     expect(nextBoundary(input(aSchedule({ windows: [] })), at('2026-03-06T08:00:00Z'))).toBeUndefined();
   });
 

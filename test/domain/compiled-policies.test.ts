@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { aCompute, aRestart, aSchedule, at, compiled } from '../support/builders.ts';
+import { aSelector } from '../support/selectors.ts';
 
 const NOON = at('2026-03-02T12:00:00Z');
 const HALF_AN_HOUR_MS = 30 * 60_000;
@@ -7,8 +8,8 @@ const HALF_AN_HOUR_MS = 30 * 60_000;
 describe('compiled policies', () => {
   const policies = compiled(
     aSchedule({ name: 'all' }),
-    aSchedule({ name: 'old', select: { projects: ['*'], minAgeMs: HALF_AN_HOUR_MS } }),
-    aSchedule({ name: 'others', select: { projects: ['dev-*'], minAgeMs: 0 } }),
+    aSchedule({ name: 'old', select: aSelector({ projects: ['*'], minAgeMs: HALF_AN_HOUR_MS }) }),
+    aSchedule({ name: 'others', select: aSelector({ projects: ['dev-*'] }) }),
   );
 
   it('know which of them select a compute, by its age where it is asked', () => {
@@ -32,13 +33,14 @@ describe('compiled policies', () => {
   });
 
   it('need the branches where a selector names them or their roles', () => {
-    const selecting = (select: object) => compiled(aSchedule({ select: { minAgeMs: 0, ...select } })).selectsByBranch;
+    const selecting = (select: object) =>
+      compiled(aSchedule({ select: aSelector({ minAgeMs: 0, ...select }) })).selectsByBranch;
     expect([{ projects: ['*'] }, { branches: ['*'] }, { branchRoles: ['child'] }].map(selecting)).toEqual([
       false,
       true,
       true,
     ]);
-    expect(compiled(aSchedule(), aSchedule({ select: { branches: ['*'], minAgeMs: 0 } })).selectsByBranch).toBe(true);
+    expect(compiled(aSchedule(), aSchedule({ select: aSelector({ branches: ['*'] }) })).selectsByBranch).toBe(true);
   });
 
   it('know the next and the last change of each of them, also when asked again, and none of others', () => {

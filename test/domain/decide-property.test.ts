@@ -5,6 +5,7 @@ import { decide } from '../../src/domain/decide/decide.ts';
 import type { SchedulePolicy } from '../../src/domain/policy/kinds/schedule.ts';
 import { schedules, sizes } from '../support/arbitraries.ts';
 import { aCompute, compiled } from '../support/builders.ts';
+import { aSelector } from '../support/selectors.ts';
 import { rememberMinutes, slowDecide } from './decide-oracle.ts';
 import { minutesOf, slowWindows } from './windows-oracle.ts';
 
@@ -29,9 +30,7 @@ describe('schedules against a walk minute by minute', () => {
     const policies = fc
       .array(schedules({ zone, fromMs, days: 2 }), { minLength: 1, maxLength: 3 })
       .map((list) =>
-        list.map(
-          (policy): SchedulePolicy => ({ ...policy, mode: 'enforce', select: { projects: ['*'], minAgeMs: 0 } }),
-        ),
+        list.map((policy): SchedulePolicy => ({ ...policy, mode: 'enforce', select: aSelector({ projects: ['*'] }) })),
       );
     fc.assert(
       fc.property(policies, sizes, (given, actual) => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { decide } from '../../src/domain/decide/decide.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import { aCompute, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
+import { aSelector } from '../support/selectors.ts';
 
 const MONDAY_NOON = at('2026-03-02T12:00:00Z');
 const MONDAY_NIGHT = at('2026-03-02T23:00:00Z');
@@ -84,7 +85,7 @@ describe('decide', () => {
   });
 
   it('says so when no policy selects the compute', () => {
-    const decision = decideAt(MONDAY_NOON, aSchedule({ select: { projects: ['dev-*'], minAgeMs: 0 } }));
+    const decision = decideAt(MONDAY_NOON, aSchedule({ select: aSelector({ projects: ['dev-*'] }) }));
     expect(decision).toMatchObject({ matched: false, desired: { size: null, suspendTimeoutSeconds: null } });
     expect(decision.trace).toEqual([{ group: 'size', code: 'unmatched' }]);
   });

@@ -4,6 +4,7 @@ import { type Forecast, forecast, type Span } from '../../src/domain/forecast/fo
 import type { FreezePolicy } from '../../src/domain/policy/kinds/freeze.ts';
 import { baselines, computes, holdLists, policySets, timeSpecs } from '../support/arbitraries.ts';
 import { aCompute, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
+import { aSelector } from '../support/selectors.ts';
 
 const MONDAY = at('2026-03-02T00:00:00Z');
 const HOUR = 3_600_000;
@@ -12,7 +13,7 @@ const DAYS = 6;
 
 const freezeBase = {
   ...{ kind: 'freeze' as const, name: 'still', file: 'f.yaml', mode: 'enforce' as const, priority: 0 },
-  select: { projects: ['*'], minAgeMs: 0 },
+  select: aSelector({ projects: ['*'] }),
 };
 
 /** The part of a forecast that lies in this time. */

@@ -9,6 +9,7 @@ import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import type { Weekday } from '../../src/domain/time/time-spec.ts';
 import { aCompute, aFreeze, aHold, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
+import { aSelector } from '../support/selectors.ts';
 
 const MONDAY = at('2026-03-02T00:00:00Z');
 const HOUR = 3_600_000;
@@ -25,7 +26,7 @@ function lines({ segments }: Forecast): string[] {
   });
 }
 
-const base = { file: 'test.yaml', mode: 'enforce' as const, select: { projects: ['*'], minAgeMs: 0 }, priority: 0 };
+const base = { file: 'test.yaml', mode: 'enforce' as const, select: aSelector({ projects: ['*'] }), priority: 0 };
 
 describe('a forecast', () => {
   it('goes from window to window, and says who decided', () => {
@@ -51,7 +52,7 @@ describe('a forecast', () => {
   });
 
   it('has one segment without policies where none selects the compute', () => {
-    const policies = compiled(aSchedule({ select: { projects: ['other'], minAgeMs: 0 } }));
+    const policies = compiled(aSchedule({ select: aSelector({ projects: ['other'] }) }));
     expect(lines(forecast({ policies, compute: aCompute(), ...week }))).toEqual(['Mon 00:00 0.25-2 300']);
   });
 
@@ -106,7 +107,7 @@ describe('a forecast', () => {
       expiresAtMs: MONDAY + 5 * HOUR,
       size: { minCu: 8, maxCu: 8 },
     };
-    const policies = compiled(aSchedule({ windows: [], select: { projects: ['*'], minAgeMs: 2 * HOUR } }));
+    const policies = compiled(aSchedule({ windows: [], select: aSelector({ projects: ['*'], minAgeMs: 2 * HOUR }) }));
     const young = aCompute({ createdAtMs: MONDAY - HOUR });
     expect(lines(forecast({ policies, compute: young, holds: [hold], ...week }))).toEqual([
       'Mon 00:00 8-8 300 hold by ada office-hours',
@@ -152,7 +153,7 @@ describe('a forecast', () => {
   });
 
   it('tells apart computes of a fleet that differ only in a hold, or in their age', () => {
-    const select = { projects: ['*'], minAgeMs: 99 * DAY };
+    const select = aSelector({ projects: ['*'], minAgeMs: 99 * DAY });
     const policies = compiled(aSchedule({ otherwise: 'leave', select }));
     const [held, other, young] = ['ep-held', 'ep-other', 'ep-young'].map((computeId) => aCompute({ computeId }));
     const holds = ['ep-held', 'ep-third'].map((computeId) => aHold({ computeId, size: { minCu: 8, maxCu: 8 } }));
@@ -213,10 +214,12 @@ const window = fc
     return aWindow({ days, zone, startMinute, endMinute: end % 1440, endDayOffset: Math.floor(end / 1440) });
   });
 const values = fc.record({ size, suspendTimeoutSeconds: timeout }, { requiredKeys: [] });
-const select = fc.record({
-  projects: fc.constantFrom(['*'], ['a'], ['b']),
-  minAgeMs: fc.constantFrom(0, 30 * 60_000, 3 * DAY),
-});
+const select = fc
+  .record({
+    projects: fc.constantFrom(['*'], ['a'], ['b']),
+    minAgeMs: fc.constantFrom(0, 30 * 60_000, 3 * DAY),
+  })
+  .map(aSelector);
 const schedule = fc
   .record({
     windows: fc.array(fc.tuple(window, values), { maxLength: 3 }),

@@ -6,6 +6,7 @@ import type { PartialDisruption } from '../../src/domain/policy/disruption.ts';
 import type { SchedulePolicy } from '../../src/domain/policy/kinds/schedule.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import { aCompute, aFreeze, aHold, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
+import { aSelector } from '../support/selectors.ts';
 
 const MINUTE = 60_000;
 const SMALL = { minCu: 0.25, maxCu: 0.25 };
@@ -125,7 +126,7 @@ describe('changes that at_most holds back', () => {
       const createdAtMs = index < 5 ? 0 : EIGHT - 45 * MINUTE;
       return { compute: { ...subject.compute, createdAtMs } };
     });
-    const old = morning({ atMost: AT_MOST }, { select: { projects: ['*'], minAgeMs: 60 * MINUTE } });
+    const old = morning({ atMost: AT_MOST }, { select: aSelector({ projects: ['*'], minAgeMs: 60 * MINUTE }) });
     // One of five within ten minutes, and from a quarter past eight on three of ten.
     expect(raisesOf(foreseen(fleet, {}, old))).toEqual(
       ['1 after 0', '1 after 10', '2 after 15', '1 after 20', '2 after 25', '1 after 30', '2 after 35'].sort(),

@@ -10,6 +10,7 @@ import type { RestartPolicy } from '../../src/domain/policy/kinds/restart.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import { aCompute, aHeadroom, aRecord, aSchedule, at, aWindow, compiled, countsUntil } from '../support/builders.ts';
+import { aSelector } from '../support/selectors.ts';
 
 const MORNING = at('2026-03-02T08:00:00Z');
 const NOON = at('2026-03-02T12:00:00Z');
@@ -132,7 +133,7 @@ describe('planFleet', () => {
 
   it('evaluates headroom with the given counts and the profile of the account', () => {
     const headroom: HeadroomPolicy = {
-      ...{ kind: 'headroom', name: 'room', file: 'f', mode: 'enforce', priority: 0, select: { minAgeMs: 0 } },
+      ...{ kind: 'headroom', name: 'room', file: 'f', mode: 'enforce', priority: 0, select: aSelector({}) },
       ...{ connections: 'pg', targetShare: 0.7, maxCu: 8, mayRaiseMin: false, scaleDownAfterMs: 60_000, act: 'apply' },
     };
     const at250 = [NOON - 60_000, NOON].map((atMs) => ({ atMs, connections: 250 }));
@@ -248,7 +249,7 @@ function aFleet(): fc.Arbitrary<Compute[]> {
 
 function aRestart(): RestartPolicy {
   return {
-    ...{ kind: 'restart', name: 'weekly', file: 'f', mode: 'enforce', priority: 0, select: { minAgeMs: 0 } },
+    ...{ kind: 'restart', name: 'weekly', file: 'f', mode: 'enforce', priority: 0, select: aSelector({}) },
     ...{ at: [aWindow({ startMinute: 180, endMinute: 240 })], everyMs: 7 * 24 * 3_600_000 },
   };
 }

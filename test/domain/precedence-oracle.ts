@@ -3,7 +3,7 @@ import type { Hold } from '../../src/domain/overrides/holds.ts';
 import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
 import type { SchedulePolicy } from '../../src/domain/policy/kinds/schedule.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
-import type { Selector } from '../../src/domain/policy/policy-base.ts';
+import type { SelectorKeys } from '../../src/domain/policy/selector.ts';
 import { slowDecide } from './decide-oracle.ts';
 import type { SlowWindows } from './windows-oracle.ts';
 
@@ -19,7 +19,7 @@ const not = (truth: Truth) => (1 - truth) as Truth;
 const truthOf = (isSo: boolean) => (isSo ? 1 : 0) as Truth;
 
 /** Whether a selector selects a compute, whose facts may be missing. */
-export function slowSelection(selector: Selector, compute: Compute, nowMs: number): Truth {
+export function slowSelection(selector: SelectorKeys, compute: Compute, nowMs: number): Truth {
   const { accounts, projects, branches, computes, regions, types, branchRoles, minAgeMs } = selector;
   const projectName = compute.projectNameUnknown ? undefined : compute.projectName;
   return and(

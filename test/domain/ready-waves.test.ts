@@ -11,6 +11,7 @@ import { type ReadyWaves, waveOf } from '../../src/domain/policy/waves.ts';
 import { grant, newBudget } from '../../src/domain/rate-budget/grant.ts';
 import { latestSends, limitsOf, type RateLimits } from '../../src/domain/rate-budget/limits.ts';
 import { aCompute, aLimits, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
+import { aSelector } from '../support/selectors.ts';
 
 const OPENS_MS = at('2026-03-02T08:00:00Z');
 const LIMITS = limitsOf(700, 0.05);
@@ -123,11 +124,11 @@ describe('the waves of a herd', () => {
       compute: sleeping(10_000 + index, { projectName: 'large', minCu: 1, maxCu: 4 }),
       baseline: undefined,
     }));
-    const large = aSchedule({ name: 'large', select: { projects: ['large'], minAgeMs: 0 }, priority: 9, windows: [] });
+    const large = aSchedule({ name: 'large', select: aSelector({ projects: ['large'] }), priority: 9, windows: [] });
     const always = { ...large, otherwise: { size: { minCu: 1, maxCu: 4 } } };
     const known = wavesAt(herd);
     expect(wavesAt(herd.toReversed())).toEqual(known);
-    const policies = [day({ select: { projects: ['web-shop'], minAgeMs: 0 } }), always];
+    const policies = [day({ select: aSelector({ projects: ['web-shop'] }) }), always];
     expect(wavesAt([...others, ...herd], { policies })).toEqual(known);
   });
 
@@ -136,7 +137,7 @@ describe('the waves of a herd', () => {
       compute: { ...compute, projectName: index < 100 ? 'vital' : 'web-shop' },
       baseline: undefined,
     }));
-    const select = { projects: ['vital'], minAgeMs: 0 };
+    const select = aSelector({ projects: ['vital'] });
     const known = wavesAt(herd, { policies: [day(), day({ name: 'vital', priority: 5, select })] });
     const opensAtMs = OPENS_MS;
     const leads = herd.slice(0, 100).map(({ compute }) => waveOf(known, { compute, priority: 5, opensAtMs })?.leadMs);
@@ -151,12 +152,12 @@ describe('the waves of a herd', () => {
     const [window] = day().windows;
     if (!window) throw new Error('no window');
     const windows = [{ ...window, at: [aWindow({ startMinute: 481 })] }];
-    const later = day({ name: 'later', select: { projects: ['later'], minAgeMs: 0 }, windows });
+    const later = day({ name: 'later', select: aSelector({ projects: ['later'] }), windows });
     const herd = Array.from({ length: 1_800 }, (_, index) => ({
       compute: sleeping(index, { projectName: index < 600 ? 'web-shop' : 'later' }),
       baseline: undefined,
     }));
-    const policies = [day({ select: { projects: ['web-shop'], minAgeMs: 0 } }), later];
+    const policies = [day({ select: aSelector({ projects: ['web-shop'] }) }), later];
     const openings = readyOpenings(compiled(...policies), OPENS_MS - 60_000, OPENS_MS + 120_000);
     expect(openings).toEqual([OPENS_MS, OPENS_MS + 60_000]);
     const firstAlone = wavesAt(herd, { policies })[0]?.waves[0]?.leadMs ?? 0;

@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { countRestarts } from '../../src/domain/evaluate/plan-fleet.ts';
 import { aCompute, aRecord, aSchedule, compiled } from '../support/builders.ts';
+import { aSelector } from '../support/selectors.ts';
 
 const NOW_MS = 1_000_000;
 const policies = compiled(
-  aSchedule({ name: 'few', select: { computes: ['ep-1?'], minAgeMs: 0 } }),
+  aSchedule({ name: 'few', select: aSelector({ computes: ['ep-1?'] }) }),
   aSchedule({ name: 'all' }),
-  aSchedule({ name: 'none', select: { computes: ['x'], minAgeMs: 0 } }),
+  aSchedule({ name: 'none', select: aSelector({ computes: ['x'] }) }),
 );
 /** A hundred computes, of which `few` selects ten; `restarting` of them have an operation of each of the policies. */
 const known = (restarting: number, ...of: (string | undefined)[]) =>

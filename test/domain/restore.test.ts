@@ -4,6 +4,7 @@ import { updatedRecord } from '../../src/domain/evaluate/updated-record.ts';
 import { forgetRestored, withoutDecided, withRestore } from '../../src/domain/overrides/restore.ts';
 import { releaseRecord, stoppedGroups } from '../../src/domain/records/fights.ts';
 import { aCompute, aHold, aRecord, aSchedule, at, compiled, planFor } from '../support/builders.ts';
+import { aSelector } from '../support/selectors.ts';
 
 const NOW = at('2026-03-02T20:00:00Z');
 const HOUR_MS = 3_600_000;
@@ -12,7 +13,7 @@ const compute = aCompute({ ...changed, state: 'idle' });
 const record = aRecord({ lastApplied: changed });
 const wanted = withRestore(record, { owner: 'ann', nowMs: NOW, now: false });
 const about = { compute, nowMs: NOW, mode: 'enforce' as const, projectBusy: false };
-const elsewhere = compiled(aSchedule({ select: { projects: ['other'], minAgeMs: 0 } }));
+const elsewhere = compiled(aSchedule({ select: aSelector({ projects: ['other'] }) }));
 
 describe('a restore', () => {
   it('brings a compute that no policy selects back to its baseline, once', () => {

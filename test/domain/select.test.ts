@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Compute } from '../../src/domain/compute/compute.ts';
-import { boundedSelector } from '../../src/domain/policy/bounded-selector.ts';
-import type { Selector } from '../../src/domain/policy/policy-base.ts';
 import { compileGlob, compileSelector, type Selection } from '../../src/domain/policy/select.ts';
+import type { SelectorKeys } from '../../src/domain/policy/selector.ts';
+import { parseSelector } from '../../src/domain/policy/selector.ts';
 
 const NOW_MS = 10_000_000;
 const compute: Compute = {
@@ -22,16 +22,16 @@ const compute: Compute = {
   suspendTimeoutSeconds: 300,
 };
 
-function selects(selector: Partial<Selector>, changes: Partial<Compute> = {}): boolean {
+function selects(selector: Partial<SelectorKeys>, changes: Partial<Compute> = {}): boolean {
   return selection(selector, changes) === 'yes';
 }
 
-function selection(selector: Partial<Selector>, changes: Partial<Compute> = {}): Selection {
+function selection(selector: Partial<SelectorKeys>, changes: Partial<Compute> = {}): Selection {
   return compileSelector({ minAgeMs: 0, ...selector })({ ...compute, ...changes }, NOW_MS);
 }
 
 describe('a selector', () => {
-  it.each<[string, Partial<Selector>, boolean]>([
+  it.each<[string, Partial<SelectorKeys>, boolean]>([
     ['matches a project by name', { projects: ['web-*'] }, true],
     ['matches a project by id', { projects: ['quiet-sun-12345'] }, true],
     ['does not match another project', { projects: ['dev-*'] }, false],
@@ -59,7 +59,7 @@ describe('a selector', () => {
 
 describe('the limits of a selector', () => {
   const problemOf = (projects: string[]) => {
-    const outcome = boundedSelector({ projects, minAgeMs: 0 });
+    const outcome = parseSelector({ projects, minAgeMs: 0 }, 'request');
     return outcome.ok ? undefined : outcome.problem;
   };
   const many = (length: number, text: string) => Array.from({ length }, (_, index) => `${text}${index}`);
@@ -74,7 +74,7 @@ describe('the limits of a selector', () => {
     expect(problemOf([`*${'a*'.repeat(100)}`])).toContain('take too long');
     expect(problemOf([`*${'?'.repeat(100)}`])).toContain('take too long');
     const both = { branches: many(40, '*a*'), computes: many(40, '*a*'), minAgeMs: 0 };
-    expect(boundedSelector(both)).toMatchObject({ ok: false });
+    expect(parseSelector(both, 'request')).toMatchObject({ ok: false });
   });
 
   it('match a name with many globs without wildcards, and with excludes', () => {

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { Compute } from '../../src/domain/compute/compute.ts';
 import { decide } from '../../src/domain/decide/decide.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
-import type { Selector } from '../../src/domain/policy/policy-base.ts';
 import { compileSelector } from '../../src/domain/policy/select.ts';
+import type { SelectorKeys } from '../../src/domain/policy/selector.ts';
 import type { TimeSpec } from '../../src/domain/time/time-spec.ts';
 import { computes, holdLists, policySets } from '../support/arbitraries.ts';
 import { compiled } from '../support/builders.ts';
@@ -39,7 +39,7 @@ const globs = fc.array(
   { maxLength: 3 },
 );
 const role = some('default' as const, 'protected' as const, 'child' as const);
-const selectors: fc.Arbitrary<Selector> = fc
+const selectors: fc.Arbitrary<SelectorKeys> = fc
   .record({
     projects: fc.option(fc.oneof(globs, some(['*'])), { nil: undefined, freq: 2 }),
     branches: maybe(globs),

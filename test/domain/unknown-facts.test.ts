@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../src/domain/decide/decide.ts';
 import { freezesAt } from '../../src/domain/overrides/freezes.ts';
-import type { Selector } from '../../src/domain/policy/policy-base.ts';
-import { bounded } from '../support/bounded.ts';
+import type { SelectorKeys } from '../../src/domain/policy/selector.ts';
 import {
   aCompute,
   aFreeze,
@@ -14,12 +13,13 @@ import {
   compiled,
   planFor,
 } from '../support/builders.ts';
+import { aSelector, bounded } from '../support/selectors.ts';
 
 const NOON = at('2026-03-02T12:00:00Z');
 const ALWAYS = [{ kind: 'always' }] as const;
 /** Production, of which only the id of its branch is known. */
 const unknown = aCompute({ minCu: 8, maxCu: 8, state: 'idle' });
-const select = (selector: Partial<Selector>): Selector => ({ minAgeMs: 0, ...selector });
+const select = aSelector;
 const notMain = select({ branches: ['*', '!main'] });
 const main = select({ branches: ['main'] });
 
@@ -64,7 +64,7 @@ describe('while the branch of a compute is not known', () => {
 
   it("a freeze that a person has set counts, and doesn't where its ids exclude the compute", () => {
     const freeze = { id: 'f', owner: 'ann', reason: 'r', createdAtMs: 0, expiresAtMs: NOON + 1, allowRaise: false };
-    const counts = (selector: Partial<Selector>) =>
+    const counts = (selector: Partial<SelectorKeys>) =>
       freezesAt([{ ...freeze, select: bounded(select(selector)) }], unknown, NOON).length;
     expect(counts({ branches: ['main'] })).toBe(1);
     expect(counts({ branches: ['*', '!br-one'] })).toBe(0);

@@ -3,8 +3,9 @@ import type { FreezePolicy } from '../../src/domain/policy/kinds/freeze.ts';
 import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
 import { vanishedBetween } from '../../src/domain/policy/set-changes.ts';
 import { aSchedule, aWindow } from '../support/builders.ts';
+import { aSelector } from '../support/selectors.ts';
 
-const base = { file: 'f.yaml', mode: 'enforce' as const, priority: 0, select: { projects: ['*'], minAgeMs: 0 } };
+const base = { file: 'f.yaml', mode: 'enforce' as const, priority: 0, select: aSelector({ projects: ['*'] }) };
 const freeze: FreezePolicy = { ...base, kind: 'freeze', name: 'still', at: [aWindow()], allowRaise: false };
 const limits: LimitsPolicy = { ...base, kind: 'limits', name: 'cap', size: { maxCu: 4 }, hard: true };
 const schedule = aSchedule({ name: 'day', windows: [{ at: [aWindow()] }, { at: [aWindow({ days: [6] })] }] });
@@ -18,7 +19,7 @@ describe('between two policy sets', () => {
     ['a limit that is hard no more', [schedule, freeze, { ...limits, hard: false }], ['hard limit cap is another']],
     [
       'a freeze for fewer computes',
-      [schedule, { ...freeze, select: { projects: ['a'], minAgeMs: 0 } }, limits],
+      [schedule, { ...freeze, select: aSelector({ projects: ['a'] }) }, limits],
       ['freeze still is another'],
     ],
     [

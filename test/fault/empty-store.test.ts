@@ -2,7 +2,6 @@ import { expect, it, type TestContext } from 'vitest';
 import { createStore } from '../../src/adapters/store/create-store.ts';
 import type { Freeze } from '../../src/domain/overrides/freezes.ts';
 import type { Hold } from '../../src/domain/overrides/holds.ts';
-import { bounded } from '../support/bounded.ts';
 import type { EbbProcess } from '../support/ebb-process.ts';
 import { askRedis } from '../support/engine-daemon.ts';
 import { openTestEngine } from '../support/engines.ts';
@@ -10,6 +9,7 @@ import { CASE_MS, eventually, type FaultCase, hourIn, NEVER, sizedAt, startFault
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
 import { printSeed, SEED } from '../support/seed.ts';
+import { bounded } from '../support/selectors.ts';
 
 /** How often the store is lost: each point once unless more is asked for. */
 const RUNS = Number(process.env.EBB_STORE_LOSSES ?? 8);

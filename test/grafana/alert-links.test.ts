@@ -15,6 +15,7 @@ import type { FleetQuery } from '../../src/ports/status-page.ts';
 import { emptyFleet } from '../http/empty-fleet.ts';
 import { aCompute, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
+import { aSelector } from '../support/selectors.ts';
 
 const NOON = at('2026-03-02T12:00:00Z');
 
@@ -30,8 +31,8 @@ const LINKS = ['alerts.test.yml', 'alerts-of-hours.test.yml'].flatMap((name) => 
 });
 
 const policies = compiled(
-  aSchedule({ name: 'web', owner: 'team web', select: { projects: ['web'], minAgeMs: 0 } }),
-  aSchedule({ name: 'dev', select: { projects: ['dev'], minAgeMs: 0 } }),
+  aSchedule({ name: 'web', owner: 'team web', select: aSelector({ projects: ['web'] }) }),
+  aSchedule({ name: 'dev', select: aSelector({ projects: ['dev'] }) }),
 );
 
 /** A compute whose change has failed three times. */

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { Selector } from '../../src/domain/policy/policy-base.ts';
+import type { SelectorKeys } from '../../src/domain/policy/selector.ts';
 import { whySetTooCostly } from '../../src/policy/limits.ts';
 import { parsePolicyFiles } from '../../src/policy/parse.ts';
 import { aFreeze, aSchedule, aWindow } from '../support/builders.ts';
+import { aSelector } from '../support/selectors.ts';
 import { messagesOf, valid } from './policy-text.ts';
 
 const SIZE = 500 * 1024;
@@ -126,10 +127,10 @@ describe('a hostile text', () => {
   it('of more policies that may select one compute than can be decided in time is refused', () => {
     const TOO_LONG =
       'the policies that may select one and the same compute take too long to decide; write fewer of them, or select by names that begin or end differently';
-    const select = (globs: Partial<Selector>) => ({ ...globs, minAgeMs: 0 });
-    const many = (count: number, globs: (index: number) => Partial<Selector>) =>
+    const select = aSelector;
+    const many = (count: number, globs: (index: number) => Partial<SelectorKeys>) =>
       whySetTooCostly(Array.from({ length: count }, (_, index) => aSchedule({ select: select(globs(index)) })));
-    const all: Partial<Selector> = { projects: ['*'] };
+    const all: Partial<SelectorKeys> = { projects: ['*'] };
     expect(many(1000, () => all)).toBeUndefined();
     expect(many(1200, () => all)).toBe(TOO_LONG);
     expect(many(5000, (index) => ({ projects: [`team-${index}-*`, `t${index}`, '!*-old'] }))).toBeUndefined();
@@ -160,15 +161,25 @@ describe('a hostile text', () => {
       whySetTooCostly(
         Array.from({ length: count / 10 }, (_, place) => {
           const projects = Array.from({ length: 10 }, (_unused, index) => globOf(10 * place + index));
-          return aSchedule({ select: { projects: [`p${place}`, ...projects.map((glob) => `!${glob}`)], minAgeMs: 0 } });
+          return aSchedule({ select: aSelector({ projects: [`p${place}`, ...projects.map((glob) => `!${glob}`)] }) });
         }),
       );
     const TOO_MANY =
       'the globs of all selectors take too long to match with a compute; write fewer, with fewer wildcards and without "?"';
     expect([20_000, 50_000].map((count) => why(count, (index) => `web-${index}-*`))).toEqual([undefined, TOO_MANY]);
     expect([4000, 6000].map((count) => why(count, () => '*-pr-*'))).toEqual([undefined, TOO_MANY]);
-    expect([10, 100].map((count) => why(count, () => `*${'a'.repeat(200)}?b`))).toEqual([undefined, TOO_MANY]);
+    expect([10, 100].map((count) => why(count, () => `*${'a'.repeat(80)}?b`))).toEqual([undefined, TOO_MANY]);
     expect(why(10_000, (index) => `team-${index}-?`)).toBeUndefined();
+  });
+
+  it('of a selector that takes too long to match is refused where it stands, also one of a group', () => {
+    const globs = (count: number) => `[${Array.from({ length: count }, (_, index) => `"*a*${index}"`).join()}]`;
+    const problem = (place: string) =>
+      `${place} its globs take too long to match; write fewer, with fewer wildcards and without "?"`;
+    expect(messagesOf(valid('["web-*"]', globs(500)))).toEqual([]);
+    expect(messagesOf(valid('["web-*"]', globs(501)))).toEqual([problem('7:15')]);
+    const group = `groups:\n  web: { projects: ${globs(501)} }\npolicies:`;
+    expect(messagesOf(valid('policies:', group))).toEqual([problem('5:10')]);
   });
 
   it('of more zones than are kept, or of trials that take decades, is refused', () => {
@@ -203,7 +214,7 @@ describe('a hostile text', () => {
     const crons = (policies: number) =>
       Array.from({ length: policies }, (_, policy) =>
         aSchedule({
-          select: { projects: [`p${policy}`], minAgeMs: 0 },
+          select: aSelector({ projects: [`p${policy}`] }),
           windows: Array.from({ length: 10 }, (_unused, index) => ({
             at: [{ kind: 'cron' as const, cron: cronOf(10 * policy + index), forMs: 60_000, zone: 'UTC' }],
           })),

@@ -2,6 +2,7 @@ import { DateTime } from 'luxon';
 import { describe, expect, it } from 'vitest';
 import { parsePolicyFiles } from '../../src/policy/parse.ts';
 import { parsePolicyFile } from '../../src/policy/parse-file.ts';
+import { aSelector } from '../support/selectors.ts';
 import { messagesOf, schedulesOf, valid } from './policy-text.ts';
 
 const readReferenced = () => ({ ok: false, message: 'no such file' }) as const;
@@ -210,13 +211,13 @@ policies:
 `;
 
   it('is read all the same', () => {
-    const select = { projects: ['a'], minAgeMs: 1_800_000 };
+    const select = aSelector({ projects: ['a'], minAgeMs: 1_800_000 });
     const base = (name: string) => ({ name, file: 'web.yaml', mode: 'enforce', priority: 0, select });
     const [time, ...rest] = everything(text);
     expect(time).toEqual({
       ...base('limits'),
       kind: 'limits',
-      select: { branchRoles: ['default', 'child'], minAgeMs: 1_800_000 },
+      select: aSelector({ branchRoles: ['default', 'child'], minAgeMs: 1_800_000 }),
       size: { minCu: 0.25, maxCu: 12 },
       suspendTimeout: { maxSeconds: 300 },
       hard: false,

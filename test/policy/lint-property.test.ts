@@ -11,6 +11,7 @@ import { lintPolicySet } from '../../src/policy/lint/lint.ts';
 import { overlapOfSelectors } from '../../src/policy/lint/overlap.ts';
 import { LINTS } from '../../src/policy/lint/rule.ts';
 import { aCompute, aSchedule, at } from '../support/builders.ts';
+import { aSelector } from '../support/selectors.ts';
 
 const HALF_HOUR_MS = 1_800_000;
 const DAY_MS = 86_400_000;
@@ -18,7 +19,7 @@ const DAY_MS = 86_400_000;
 const DAYS = 10;
 /** A day before the clocks of Berlin go back. */
 const NOW = at('2026-10-24T00:00:00Z');
-const selector = (...projects: string[]) => ({ projects, minAgeMs: 0 });
+const selector = (...projects: string[]) => aSelector({ projects });
 
 const some = <T>(...values: T[]) => fc.constantFrom(...values);
 const zone = some('UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata');
@@ -143,9 +144,7 @@ describe('lint of any set', () => {
     fc.tuple(some('', '', '!'), glob).map((parts) => parts.join('')),
     { minLength: 1, maxLength: 4 },
   );
-  const select = fc
-    .record({ projects: globs, branches: globs, accounts: globs }, { requiredKeys: [] })
-    .map((keys) => ({ ...keys, minAgeMs: 0 }));
+  const select = fc.record({ projects: globs, branches: globs, accounts: globs }, { requiredKeys: [] }).map(aSelector);
   const base = fc.record({
     select,
     priority: some(0, 0, 1),

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parsePolicyFiles } from '../../src/policy/parse.ts';
 import { formatProblem } from '../../src/policy/problem.ts';
+import { aSelector } from '../support/selectors.ts';
 import { messagesOf, parse, problemsOf, schedulesOf, VALID, valid } from './policy-text.ts';
 
 function theOnly(text: string) {
@@ -25,7 +26,7 @@ describe('a policy file', () => {
             file: 'web.yaml',
             owner: 'team-web',
             mode: 'enforce',
-            select: { projects: ['web-*'], minAgeMs: 1_800_000 },
+            select: aSelector({ projects: ['web-*'], minAgeMs: 1_800_000 }),
             priority: 0,
             windows: [
               {

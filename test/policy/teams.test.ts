@@ -169,6 +169,10 @@ describe('teams in ebb.yaml', () => {
       'ebb.yaml:1:30: projects selects no project; write a glob such as "web-*"',
     ],
     [
+      `{ web: { policies: p, projects: [${Array.from({ length: 501 }, () => '"*a*"').join()}] } }`,
+      'ebb.yaml:1:30: projects its globs take too long to match; write fewer, with fewer wildcards and without "?"',
+    ],
+    [
       '{ web: { policies: p, projects: [x], kinds: [schedul] } }',
       'ebb.yaml:1:53: entry 1 of kinds "schedul" is not known; use schedule, headroom, limits, restart, freeze, trial or budget',
     ],

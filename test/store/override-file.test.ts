@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { expect, it, type TestContext } from 'vitest';
 import { createOverrideFile } from '../../src/adapters/store/override-file.ts';
 import type { StoredOverrides } from '../../src/ports/store.ts';
-import { bounded } from '../support/bounded.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { makeFolder } from '../support/platform.ts';
+import { bounded } from '../support/selectors.ts';
 
 const COMMON = { owner: 'zoe', reason: 'incident', createdAtMs: 1, expiresAtMs: 2 };
 const SAID: StoredOverrides = {

@@ -1,4 +1,5 @@
 /** Whole policy sets and situations at random, as the parser could have made them: checked, sizes and zones valid. */
+
 import fc from 'fast-check';
 import type { StepSpan } from '../../src/domain/budget/terms.ts';
 import type { Compute, ComputeSettings, Size } from '../../src/domain/compute/compute.ts';
@@ -22,6 +23,7 @@ import type { TrialPolicy } from '../../src/domain/policy/kinds/trial.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import type { TimeSpec, Weekday } from '../../src/domain/time/time-spec.ts';
 import { aCompute } from './builders.ts';
+import { aSelector } from './selectors.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -165,7 +167,7 @@ const base = (kind: string) => ({
   name: fc.constant(kind),
   file: fc.constant('f.yaml'),
   mode: some('enforce', 'enforce', 'enforce', 'observe') as fc.Arbitrary<'enforce' | 'observe'>,
-  select: some({ projects: ['*'], minAgeMs: 0 }, { projects: ['*'], minAgeMs: 0 }, { projects: ['x'], minAgeMs: 0 }),
+  select: some(aSelector({ projects: ['*'] }), aSelector({ projects: ['*'] }), aSelector({ projects: ['x'] })),
   priority: fc.integer({ min: -2, max: 2 }),
   owner: fc.constant('team'),
   team: fc.constant(undefined),

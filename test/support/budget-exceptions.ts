@@ -2,6 +2,7 @@
  * What comes before the steps of a budget in a simulated month: headroom on connections, a hold, and a person's change. Each concerns a
  * project of its own, so that the others show what steps alone do.
  */
+
 import type { Compute, Size } from '../../src/domain/compute/compute.ts';
 import { CONNECTION_PROFILES } from '../../src/domain/connections/connection-profile.ts';
 import type { ConnectionHistory } from '../../src/domain/connections/connections.ts';
@@ -10,6 +11,7 @@ import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import { DAY_MS } from '../../src/domain/usage/known.ts';
 import type { ConnectionSample } from '../../src/ports/store.ts';
 import { aHeadroom, aHold } from './builders.ts';
+import { aSelector } from './selectors.ts';
 import type { diceFrom } from './simulated-trial.ts';
 
 const SLOT_MS = 15 * 60_000;
@@ -19,7 +21,7 @@ const BY_HAND = 3;
 
 /** Up to 4 CU, 80 % of the connections, back after half an hour. */
 export const HEADROOM_POLICY = aHeadroom({
-  ...{ select: { projects: [`dev-${HEADROOM}`], minAgeMs: 0 }, connections: 'counts' },
+  ...{ select: aSelector({ projects: [`dev-${HEADROOM}`] }), connections: 'counts' },
   ...{ targetShare: 0.8, maxCu: 4, scaleDownAfterMs: 2 * SLOT_MS },
 });
 

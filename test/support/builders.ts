@@ -18,6 +18,7 @@ import type { TrialPolicy } from '../../src/domain/policy/kinds/trial.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import type { WeeklyWindow } from '../../src/domain/time/time-spec.ts';
+import { aSelector } from './selectors.ts';
 
 export const at = (iso: string): number => Date.parse(iso);
 
@@ -71,7 +72,7 @@ export function aSchedule(fields: Partial<SchedulePolicy> = {}): SchedulePolicy 
     name: 'office-hours',
     file: 'policies/test.yaml',
     mode: 'enforce',
-    select: { projects: ['*'], minAgeMs: 0 },
+    select: aSelector({ projects: ['*'] }),
     priority: 0,
     windows: [{ at: [aWindow()], size: { minCu: 1, maxCu: 4 } }],
     otherwise: { size: { minCu: 0.25, maxCu: 1 }, suspendTimeoutSeconds: 300 },
@@ -83,7 +84,7 @@ export function aSchedule(fields: Partial<SchedulePolicy> = {}): SchedulePolicy 
 const BASE = {
   file: 'policies/test.yaml',
   mode: 'enforce',
-  select: { projects: ['*'], minAgeMs: 0 },
+  select: aSelector({ projects: ['*'] }),
   priority: 0,
 } as const;
 

@@ -5,6 +5,7 @@ import { CONNECTION_PROFILES } from '../../src/domain/connections/connection-pro
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import type { Account } from '../../src/settings/accounts.ts';
 import { aCompute, aSchedule, aWindow } from './builders.ts';
+import { aSelector } from './selectors.ts';
 
 const ZONE = 'Europe/Berlin';
 
@@ -13,7 +14,7 @@ export function webAndDev({ webFromHour = 8 }: { webFromHour?: number } = {}): P
   return [
     aSchedule({
       name: 'office-hours',
-      select: { projects: ['web-*'], minAgeMs: 0 },
+      select: aSelector({ projects: ['web-*'] }),
       windows: [
         {
           at: [aWindow({ zone: ZONE, startMinute: webFromHour * 60 })],
@@ -24,7 +25,7 @@ export function webAndDev({ webFromHour = 8 }: { webFromHour?: number } = {}): P
     }),
     aSchedule({
       name: 'dev-days',
-      select: { projects: ['dev'], minAgeMs: 0 },
+      select: aSelector({ projects: ['dev'] }),
       windows: [
         { at: [aWindow({ zone: ZONE, days: [6, 7], startMinute: 0, endMinute: 240 })], size: { minCu: 0.5, maxCu: 2 } },
       ],

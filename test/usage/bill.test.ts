@@ -5,6 +5,7 @@ import { type BillInput, billOf } from '../../src/domain/usage/bill.ts';
 import { billingMonth, priceAt } from '../../src/domain/usage/month.ts';
 import type { UsageSeries } from '../../src/domain/usage/usage.ts';
 import { aCompute, aFreeze, aLimits, aSchedule, compiled } from '../support/builders.ts';
+import { aSelector } from '../support/selectors.ts';
 import { DAY_MS, HOUR_MS, START_MS } from './support.ts';
 
 function series(projectId: string, branchId: string | null, days: readonly (number | null)[]): UsageSeries {
@@ -119,10 +120,10 @@ describe('the owner of usage', () => {
       computeId: 'ep-2',
     }),
   ];
-  const everything = { select: { minAgeMs: 0 } };
+  const everything = { select: aSelector({}) };
   const policies = compiled(
     aSchedule({ name: 'low', owner: 'low', priority: 1, ...everything }),
-    aLimits({ name: 'high', owner: 'high', priority: 2, select: { computes: ['ep-one'], minAgeMs: 0 } }),
+    aLimits({ name: 'high', owner: 'high', priority: 2, select: aSelector({ computes: ['ep-one'] }) }),
     aFreeze({ name: 'freeze', owner: 'freeze', priority: 9, ...everything }),
   );
   const main = { projectId: 'p-1', branchId: 'b-1' };

@@ -2,15 +2,16 @@ import { expect, it } from 'vitest';
 import { readBudgets } from '../../src/app/usage/budget-store.ts';
 import { readSummary } from '../../src/app/usage/cost-summary.ts';
 import { aBudget, aCompute, aLimits, currentRules } from '../support/builders.ts';
+import { aSelector } from '../support/selectors.ts';
 import { firstRound, type Rounds, startRounds } from './rounds.ts';
 
 const NAMES = { one: 'shop-one', two: 'dev-two', three: 'lab-three' };
 
 const RULES = [
-  aLimits({ name: 'lab', owner: 'team-lab', select: { projects: ['lab-*'], minAgeMs: 0 } }),
-  aLimits({ name: 'previews', owner: 'team-previews', priority: 5, select: { branches: ['preview/*'], minAgeMs: 0 } }),
-  aBudget({ name: 'dev', select: { projects: ['dev-*'], minAgeMs: 0 } }),
-  aBudget({ name: 'of-previews', select: { branches: ['preview/*'], minAgeMs: 0 } }),
+  aLimits({ name: 'lab', owner: 'team-lab', select: aSelector({ projects: ['lab-*'] }) }),
+  aLimits({ name: 'previews', owner: 'team-previews', priority: 5, select: aSelector({ branches: ['preview/*'] }) }),
+  aBudget({ name: 'dev', select: aSelector({ projects: ['dev-*'] }) }),
+  aBudget({ name: 'of-previews', select: aSelector({ branches: ['preview/*'] }) }),
 ];
 
 /** Three named projects with a compute in each branch; the rules of the settings know the first one. */

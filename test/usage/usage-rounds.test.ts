@@ -14,6 +14,7 @@ import { frozenPart } from '../../src/domain/policy/team-parts.ts';
 import type { ApiResult, ControlApi, UsagePages } from '../../src/ports/control-api.ts';
 import { aBudget, aCompute, aTrial, currentRules, NO_COSTS } from '../support/builders.ts';
 import { memoryDocumentStore } from '../support/memory-documents.ts';
+import { aSelector } from '../support/selectors.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
 import { firstRound, type Rounds, startRounds } from './rounds.ts';
@@ -204,7 +205,7 @@ describe('the rounds of the leader', () => {
     const spent = 0.9;
     const amounts = aBudget({
       month: { unit: 'cu_hours', amount: spent },
-      select: { projects: ['on*', '!none'], minAgeMs: 0 },
+      select: aSelector({ projects: ['on*', '!none'] }),
     });
     const rules = currentRules(amounts);
     const rounds = startRounds(undefined, rules);
@@ -284,7 +285,7 @@ describe('the rounds of the leader', () => {
 
   it('count the branches that a budget selects, and forget a budget that is gone', async () => {
     const rules = currentRules(
-      aBudget({ month: { unit: 'usd', amount: 1 }, select: { branches: ['main'], minAgeMs: 0 } }),
+      aBudget({ month: { unit: 'usd', amount: 1 }, select: aSelector({ branches: ['main'] }) }),
     );
     const rounds = startRounds(undefined, rules);
     await firstRound(rounds);

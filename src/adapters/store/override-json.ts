@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { parseJson } from '../../common/result.ts';
 import type { Freeze } from '../../domain/overrides/freezes.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
-import { boundedOrAll } from '../../domain/policy/bounded-selector.ts';
+import { parsedOrAll } from '../../domain/policy/selector.ts';
 import type { Approval } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
 
@@ -38,7 +38,7 @@ const StoredSelector = z.looseObject({
 });
 export const StoredFreeze = z.looseObject({
   ...Common,
-  select: z.union([z.literal('all'), StoredSelector]).transform(boundedOrAll),
+  select: z.union([z.literal('all'), StoredSelector]).transform(parsedOrAll),
   allowRaise: z.boolean(),
 }) satisfies z.ZodType<Freeze>;
 

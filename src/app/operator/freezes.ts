@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { type Freeze, mayConcern } from '../../domain/overrides/freezes.ts';
-import type { Selector } from '../../domain/policy/policy-base.ts';
+import type { SelectorKeys } from '../../domain/policy/selector.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { UnfreezeDocument } from '../../ports/command-documents.ts';
 import type { FreezeDocument, InFlightDocument } from '../../ports/documents.ts';
@@ -118,7 +118,7 @@ async function projectsOf({ daemon, store }: OperatorParts, freezes: readonly Fr
 }
 
 /** A selector as `ebb freeze --select` takes it. */
-function selectorText({ minAgeMs: _age, ...keys }: Selector): string {
+function selectorText({ minAgeMs: _age, ...keys }: SelectorKeys): string {
   return Object.entries(keys)
     .map(([key, value]) => `${key === 'branchRoles' ? 'branch_roles' : key}=${[value].flat().join()}`)
     .join(' ');

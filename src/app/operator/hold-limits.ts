@@ -1,4 +1,5 @@
 /** What hard limits make of a hold: who sets one is told, and does not take it for what the compute gets. */
+
 import type { Compute } from '../../domain/compute/compute.ts';
 import { decide } from '../../domain/decide/decide.ts';
 import { describeValue, type TraceStep } from '../../domain/decide/trace.ts';
@@ -6,6 +7,7 @@ import type { Hold } from '../../domain/overrides/holds.ts';
 import { compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
 import { compileSelector } from '../../domain/policy/select.ts';
+import { EVERY_COMPUTE } from '../../domain/policy/selector.ts';
 import type { DaemonParts, OperatorParts } from './parts.ts';
 
 /** In words, what hard limits make of a hold at its start; null where nothing. */
@@ -57,7 +59,7 @@ function limitByIds(policies: readonly Policy[], hold: Hold, verb: Verb): string
     if (selection === 'no') return [];
     const isOpen = accounts !== undefined || regions !== undefined || types !== undefined || minAgeMs > 0;
     if (selection === 'yes' && !isOpen) certain.add(policy.name);
-    return [{ ...policy, select: { minAgeMs: 0 } }];
+    return [{ ...policy, select: EVERY_COMPUTE }];
   });
   const compute: Compute = {
     ...{ ...ids, account: '', regionId: '', type: 'read_write', state: 'idle', disabled: false, createdAtMs },

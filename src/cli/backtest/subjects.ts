@@ -10,6 +10,7 @@ import type { ForecastSubject } from '../../domain/forecast/alike.ts';
 import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
+import { EVERY_COMPUTE } from '../../domain/policy/selector.ts';
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings.ts';
 import { UserError } from '../fail.ts';
@@ -75,7 +76,7 @@ export function subjectsOfIds(
 ): Subjects {
   const { size = USUAL_SIZE, suspendAfter: suspendTimeoutSeconds = DEFAULT_SUSPEND_TIMEOUT_SECONDS } = flags;
   const baseline = { ...size, suspendTimeoutSeconds };
-  const alone = { ...policy, select: { projects: ['*'], minAgeMs: 0 } };
+  const alone = { ...policy, select: EVERY_COMPUTE };
   const computes = ids.map((computeId) => ({
     compute: { ...UNKNOWN, ...baseline, computeId },
     baseline,

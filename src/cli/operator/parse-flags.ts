@@ -1,10 +1,9 @@
 /** Sizes, durations and selectors as policies write them. */
 import { InvalidArgumentError } from 'commander';
 import type { Size as DomainSize } from '../../domain/compute/compute.ts';
-import { type BoundedSelector, boundedSelector } from '../../domain/policy/bounded-selector.ts';
+import { parseSelector, type Selector as WithinLimits } from '../../domain/policy/selector.ts';
 import { Selector } from '../../policy/schema/policy-base.ts';
 import { parseDurationMs, Size, SuspendAfter } from '../../policy/schema/scalars.ts';
-import { toSelector } from '../../policy/to-domain.ts';
 import { UserError } from '../fail.ts';
 
 const MOST_DAYS = 90;
@@ -45,7 +44,7 @@ export function gather(text: string, before: readonly string[] = []): string[] {
 }
 
 /** `projects=web-*,!web-legacy`, several of them: all must match, as in a policy. */
-export function selectorOf(texts: readonly string[]): BoundedSelector {
+export function selectorOf(texts: readonly string[]): WithinLimits<'request'> {
   const keys = texts.map((text) => {
     const [key = '', list] = text.split(/=(.*)/s, 2);
     if (list === undefined || !KEYS.some((known) => known === key)) {
@@ -55,7 +54,7 @@ export function selectorOf(texts: readonly string[]): BoundedSelector {
   });
   const selector = Selector.safeParse({ ...Object.fromEntries(keys), min_age: '0s' });
   if (!selector.success) throw new UserError(`--select: ${selector.error.issues[0]?.message}`);
-  const outcome = boundedSelector(toSelector(selector.data));
+  const outcome = parseSelector(selector.data, 'request');
   if (outcome.ok) return outcome.value;
   throw new UserError(`--select: ${outcome.problem}`);
 }

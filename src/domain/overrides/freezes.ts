@@ -1,6 +1,6 @@
 import type { Compute } from '../compute/compute.ts';
-import type { BoundedSelector } from '../policy/bounded-selector.ts';
 import { compileSelector } from '../policy/select.ts';
+import type { Selector } from '../policy/selector.ts';
 
 /** A stop of every write, set by a person for a while. Those of policies are `kind: freeze`. */
 export interface Freeze {
@@ -12,7 +12,7 @@ export interface Freeze {
   createdAtMs: number;
   /** It no longer counts from this instant on. */
   expiresAtMs: number;
-  select: BoundedSelector | 'all';
+  select: Selector<'request'> | 'all';
   /** Raises are written all the same. */
   allowRaise: boolean;
 }
@@ -28,7 +28,7 @@ export function freezesAt(freezes: readonly Freeze[], compute: Compute, instantM
 type Test = (compute: Compute) => boolean;
 
 /** Each freeze is asked of every compute at every judgement, so it is made ready once. */
-const ready = new WeakMap<BoundedSelector, Test>();
+const ready = new WeakMap<Selector<'request'>, Test>();
 
 /** Whether what is selected to be frozen may be a compute. */
 export function mayConcern(select: Freeze['select']): Test {
@@ -38,7 +38,7 @@ export function mayConcern(select: Freeze['select']): Test {
   return test;
 }
 
-function testOf(select: BoundedSelector): Test {
+function testOf(select: Selector<'request'>): Test {
   const matches = compileSelector(select);
   return (compute) => matches(compute, Number.POSITIVE_INFINITY) !== 'no';
 }

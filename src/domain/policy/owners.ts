@@ -2,8 +2,8 @@ import type { Compute, ComputeIdentity } from '../compute/compute.ts';
 import type { UsageUnit } from '../usage/usage.ts';
 import type { CompiledPolicies } from './compiled-policies.ts';
 import type { PolicySet } from './policy.ts';
-import type { Selector } from './policy-base.ts';
 import { compileGlob, compileProjectSelector, type ProjectNames } from './select.ts';
+import type { SelectorKeys } from './selector.ts';
 
 /** What belongs to nobody that is known. */
 export const UNOWNED = 'unowned';
@@ -157,6 +157,6 @@ function wholeProjectIndexes({ set }: CompiledPolicies, project: ProjectNames | 
   return [...matchers.keys()].filter((index) => matchers[index]?.(project) === 'yes');
 }
 
-function isOnProjects({ branches, branchRoles, computes, regions, types, share }: Selector): boolean {
+function isOnProjects({ branches, branchRoles, computes, regions, types, share }: SelectorKeys): boolean {
   return [branches, branchRoles, computes, regions, types, share].every((key) => key === undefined);
 }

@@ -1,23 +1,5 @@
-import type { BranchRole } from '../compute/compute.ts';
 import type { ManualChanges, PartialDisruption } from './disruption.ts';
-
-/** Globs against ids or names; a `!` before a glob excludes. All keys that are given must match. */
-export interface Selector {
-  accounts?: readonly string[];
-  projects?: readonly string[];
-  /** Globs on projects outside of which nothing is selected: those of the team whose file has the policy. */
-  scope?: readonly string[];
-  branches?: readonly string[];
-  computes?: readonly string[];
-  regions?: readonly string[];
-  types?: readonly ('read_write' | 'read_only')[];
-  /** Roles of the branch, any of them. */
-  branchRoles?: readonly BranchRole[];
-  /** A stable part of the computes, by hash of their ids: in (0, 1]. */
-  share?: number;
-  /** Computes younger than this are left alone. */
-  minAgeMs: number;
-}
+import type { Selector } from './selector.ts';
 
 /** What every policy has, whatever its kind. */
 export interface PolicyBase {

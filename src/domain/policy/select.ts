@@ -1,5 +1,5 @@
 import type { ComputeIdentity } from '../compute/compute.ts';
-import type { Selector } from './policy-base.ts';
+import type { SelectorKeys } from './selector.ts';
 
 /** Whether a compute is selected. `unknown`: that depends on facts of the compute that could not be read. */
 export type Selection = 'yes' | 'no' | 'unknown';
@@ -22,7 +22,7 @@ interface Names {
  * `minAgeMs` is never selected. Facts that are not known make the answer unknown only where the known ones don't decide it
  * (Kleene's three-valued logic).
  */
-export function compileSelector(selector: Selector): ComputeMatcher {
+export function compileSelector(selector: SelectorKeys): ComputeMatcher {
   const { types, branchRoles, share, minAgeMs } = selector;
   const keys: ((compute: ComputeIdentity) => Selection)[] = projectKeys(selector);
   const byGlobs = (globs: readonly string[] | undefined, namesOf: (compute: ComputeIdentity) => Names) => {
@@ -45,7 +45,7 @@ export function compileSelector(selector: Selector): ComputeMatcher {
 /** What selects a project, whatever is in it. */
 export type ProjectNames = Pick<ComputeIdentity, 'account' | 'projectId' | 'projectName' | 'projectNameUnknown'>;
 
-function projectKeys({ accounts, projects, scope }: Selector): ((project: ProjectNames) => Selection)[] {
+function projectKeys({ accounts, projects, scope }: SelectorKeys): ((project: ProjectNames) => Selection)[] {
   const ofAccount = accounts && compileGlobs(accounts);
   return [
     ...(ofAccount ? [({ account }: ProjectNames) => ofAccount(named(account))] : []),
@@ -59,7 +59,7 @@ function projectKeys({ accounts, projects, scope }: Selector): ((project: Projec
 }
 
 /** Whether the keys of a selector that are about projects select one, also one without computes. */
-export function compileProjectSelector(selector: Selector): (project: ProjectNames) => Selection {
+export function compileProjectSelector(selector: SelectorKeys): (project: ProjectNames) => Selection {
   const keys = projectKeys(selector);
   return (project) => all(keys.map((matches) => matches(project)));
 }

@@ -2,6 +2,7 @@
 
 import type { Policy, PolicySet } from './policy.ts';
 import { policySet } from './policy-set.ts';
+import { allWithinScope } from './selector.ts';
 
 /** A team, and globs on the projects that its policies may select. */
 export interface TeamScope {
@@ -35,10 +36,9 @@ export function withParts(set: PolicySet, parts: ReadonlyMap<string, PolicySet>)
 
 /** What a team has while there is no version of its files to decide by: nothing is written to its computes. */
 export function frozenPart({ name, projects }: TeamScope): PolicySet {
-  const select = { projects, scope: projects, minAgeMs: 0 };
   const of = { name: `${name}/not-loaded`, file: 'ebb.yaml', owner: name, team: name };
   const freeze = { kind: 'freeze', mode: 'enforce', priority: 0, at: [{ kind: 'always' }], allowRaise: false } as const;
-  return policySet([{ ...of, ...freeze, select }], new Map(), name);
+  return policySet([{ ...of, ...freeze, select: allWithinScope(projects) }], new Map(), name);
 }
 
 /** True for a part as {@link frozenPart} makes it. */

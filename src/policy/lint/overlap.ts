@@ -1,7 +1,7 @@
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
-import type { Selector } from '../../domain/policy/policy-base.ts';
 import { compileSelector } from '../../domain/policy/select.ts';
+import type { SelectorKeys } from '../../domain/policy/selector.ts';
 import type { Budget } from './budget.ts';
 import { toGlob } from './glob-overlap.ts';
 import { isProjectId, selectorsMeet } from './selector-overlap.ts';
@@ -113,7 +113,7 @@ function createNearby(policies: readonly Policy[]): Nearby {
 }
 
 /** How the globs of projects begin; undefined if any project may be meant. */
-function beginningsOf({ projects }: Selector): string[] | undefined {
+function beginningsOf({ projects }: SelectorKeys): string[] | undefined {
   const includes = projects?.filter((glob) => !glob.startsWith('!'));
   const beginnings = includes?.map((glob) => (isProjectId(glob) ? '' : toGlob(glob).prefix));
   return beginnings?.includes('') ? undefined : beginnings;

@@ -1,4 +1,4 @@
-import type { Selector } from '../../domain/policy/policy-base.ts';
+import type { SelectorKeys } from '../../domain/policy/selector.ts';
 import type { Budget } from './budget.ts';
 import { areApart, type Glob, globCovers, globsMeet, toGlob } from './glob-overlap.ts';
 
@@ -9,7 +9,7 @@ const ID_PATTERNS = {
   accounts: undefined,
   computes: undefined,
   regions: undefined,
-} as const satisfies Partial<Record<keyof Selector, RegExp | undefined>>;
+} as const satisfies Partial<Record<keyof SelectorKeys, RegExp | undefined>>;
 
 const KEYS = Object.keys(ID_PATTERNS) as (keyof typeof ID_PATTERNS)[];
 
@@ -31,13 +31,13 @@ const COMPARISONS_PER_STEP = 200;
 const CELLS_PER_STEP = 2000;
 
 /** Of each run apart: taking globs apart costs steps, and where they run out a list is not whole. */
-const known = new WeakMap<Budget, Map<Selector, GlobLists>>();
+const known = new WeakMap<Budget, Map<SelectorKeys, GlobLists>>();
 
 /**
  * False if no compute can match both selectors, whatever the fleet. Names of projects and branches are taken to differ from
  * ids: a glob that is written as an id may be the same project as any name. False also once the budget is spent.
  */
-export function selectorsMeet(a: Selector, b: Selector, budget: Budget): boolean {
+export function selectorsMeet(a: SelectorKeys, b: SelectorKeys, budget: Budget): boolean {
   if (a.types && b.types && !a.types.some((type) => b.types?.includes(type))) return false;
   const lists = listsOf(a, budget);
   const others = listsOf(b, budget);
@@ -49,8 +49,8 @@ export function selectorsMeet(a: Selector, b: Selector, budget: Budget): boolean
   return true;
 }
 
-function listsOf(selector: Selector, budget: Budget): GlobLists {
-  const ofRun = known.get(budget) ?? new Map<Selector, GlobLists>();
+function listsOf(selector: SelectorKeys, budget: Budget): GlobLists {
+  const ofRun = known.get(budget) ?? new Map<SelectorKeys, GlobLists>();
   known.set(budget, ofRun);
   const kept = ofRun.get(selector);
   if (kept) return kept;
@@ -107,7 +107,7 @@ function spendCells(a: Glob, b: Glob, budget: Budget): boolean {
 }
 
 /** True if a selector may select something in an account, by the account's name. */
-export function mayBeAccount({ accounts: globs }: Selector, name: string): boolean {
+export function mayBeAccount({ accounts: globs }: SelectorKeys, name: string): boolean {
   if (globs === undefined) return true;
   const isMatched = (glob: string) => globsMeet(glob, name);
   const excludes = globs.filter((glob) => glob.startsWith('!')).map((glob) => glob.slice(1));

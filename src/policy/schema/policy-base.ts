@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseSelector, SELECTOR_LIMITS, type SelectorKeys } from '../../domain/policy/selector.ts';
 import { DAY_MS, duration, expected, MINUTE_MS, mapping, parseDurationMs, Share } from './scalars.ts';
 
 const CONNECTIONS = 'a number of connections';
@@ -87,22 +88,26 @@ export type ManualChanges = z.infer<typeof ManualChanges>;
 /** Computes younger than this are left alone unless a selector says otherwise. */
 const DEFAULT_MIN_AGE = '30m';
 
+const { globs: GLOBS, characters: CHARACTERS } = SELECTOR_LIMITS.file;
+
 const Glob = z
   .string(expected('a glob such as "web-*"'))
-  .max(256, 'a glob has at most 256 characters')
+  .max(CHARACTERS, `a glob has at most ${CHARACTERS} characters`)
   .regex(/^!?[^!\s]/, 'expected a glob such as "web-*", or "!web-legacy" to exclude');
 
 function globs(of: string) {
   return z
     .array(Glob, expected('a list of globs such as ["web-*", "!web-legacy"]'))
     .min(1, 'expected at least one glob')
-    .max(1000, 'a list has at most 1000 globs')
+    .max(GLOBS, `a list has at most ${GLOBS} globs`)
     .refine((list) => list.length === 0 || list.some((glob) => !glob.startsWith('!')), {
       error: 'only excludes, so it selects nothing; add "*" to mean all others',
     })
     .describe(`Globs against ${of}; "!" before a glob excludes.`)
     .optional();
 }
+
+const OF_ALL = 'selects nothing in particular; write {projects: ["*"]} to select everything';
 
 /** Which computes a policy is about. All keys that are given must match. */
 export const Selector = mapping(
@@ -128,17 +133,20 @@ export const Selector = mapping(
     share: Share.describe('A stable share of the computes, such as 10%, by hash of their ids.').optional(),
   },
   'a selector such as {projects: ["web-*"]}',
-).superRefine((selector, context) => {
-  const keys = Object.entries(selector).filter(
-    ([key, value]) => key !== 'min_age' && key !== 'share' && value !== undefined,
-  );
-  if (keys.length > 0) return;
-  context.addIssue({
-    code: 'custom',
-    message: 'selects nothing in particular; write {projects: ["*"]} to select everything',
-  });
+).transform(({ min_age: minAgeMs, branch_roles: branchRoles, share, ...lists }, context) => {
+  const given = Object.fromEntries(Object.entries(lists).filter(([, list]) => list !== undefined));
+  const keys: SelectorKeys = {
+    ...given,
+    ...(branchRoles && { branchRoles }),
+    ...(share !== undefined && { share }),
+    minAgeMs,
+  };
+  const isOfAll = Object.keys(given).length === 0 && !branchRoles;
+  const outcome = isOfAll ? { ok: false as const, problem: OF_ALL } : parseSelector(keys, 'file');
+  if (outcome.ok) return outcome.value;
+  context.addIssue({ code: 'custom', message: outcome.problem });
+  return z.NEVER;
 });
-export type Selector = z.infer<typeof Selector>;
 
 const NAME = 'a name of letters, digits, ".", "_" and "-", at most 64 characters';
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Freeze } from '../../../src/domain/overrides/freezes.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
-import { bounded } from '../../support/bounded.ts';
 import {
   aCompute,
   aFreeze,
@@ -14,6 +13,7 @@ import {
   compiled,
   planFor,
 } from '../../support/builders.ts';
+import { aSelector, bounded } from '../../support/selectors.ts';
 
 const NOON = at('2026-03-02T12:00:00Z');
 const size = (minCu: number, maxCu = minCu) => ({ minCu, maxCu });
@@ -98,7 +98,7 @@ describe('a freeze', () => {
 
   it('of a policy that observes, or that selects others, freezes nothing', () => {
     expect(planWith([raising, aFreeze({ mode: 'observe' })]).verdict).toBe('act');
-    expect(planWith([raising, aFreeze({ select: { projects: ['x'], minAgeMs: 0 } })]).verdict).toBe('act');
+    expect(planWith([raising, aFreeze({ select: aSelector({ projects: ['x'] }) })]).verdict).toBe('act');
   });
 
   it('of a person holds until it expires, of all computes or of those that it selects', () => {

@@ -20,6 +20,7 @@ import {
   countsUntil,
   planFor,
 } from '../../support/builders.ts';
+import { aSelector } from '../../support/selectors.ts';
 
 const HOUR_MS = 3_600_000;
 const NOON = at('2026-03-02T12:00:00Z');
@@ -78,7 +79,7 @@ describe('a project that another name brings into the scope of a team', () => {
     ...wanting(size(4)),
     name: 'web/office',
     team: 'web',
-    select: { projects: ['web-*'], minAgeMs: 0 },
+    select: aSelector({ projects: ['web-*'] }),
   };
   const shop = aCompute({ projectName: 'shop', maxCu: 2 });
   const web = aCompute({ projectName: 'web-shop', maxCu: 2 });
@@ -112,7 +113,7 @@ describe('a project that another name brings into the scope of a team', () => {
     });
     expect(withProjectName(first, again, compiled(office), NOON + 1).renamed).toEqual(first.renamed);
     expect(withProjectName(first, again, compiled(office), SIX).renamed).toBeUndefined();
-    const b = { ...office, name: 'b/office', team: 'b', select: { projects: ['web-site'], minAgeMs: 0 } };
+    const b = { ...office, name: 'b/office', team: 'b', select: aSelector({ projects: ['web-site'] }) };
     expect(withProjectName(first, again, compiled(office, b), SIX).renamed).toEqual({
       ...{ from: 'web-shop', atMs: SIX, by: ['b/office'] },
     });
@@ -125,7 +126,7 @@ describe('a project that another name brings into the scope of a team', () => {
   });
 
   it('is nothing where the team had selected it before, where it leaves the scope, or where no policy is of a team', () => {
-    const all = { ...office, select: { projects: ['*'], minAgeMs: 0 } };
+    const all = { ...office, select: aSelector({ projects: ['*'] }) };
     expect(renamedAt(NOON, all).renamed).toBeUndefined();
     const back = withProjectName(renamedAt(NOON, office), shop, compiled(office), NOON + 1);
     expect(back).toMatchObject({ projectName: 'shop' });

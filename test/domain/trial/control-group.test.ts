@@ -24,6 +24,7 @@ import {
   compiled,
   told,
 } from '../../support/builders.ts';
+import { aSelector } from '../../support/selectors.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -268,7 +269,7 @@ describe('what a trial remembers of a compute', () => {
   });
 
   it('is nothing where the trial does not select it, only observes, or is over', () => {
-    const apart = aTrial({ select: { projects: ['other-*'], minAgeMs: 0 } });
+    const apart = aTrial({ select: aSelector({ projects: ['other-*'] }) });
     expect(withTrials(compiled(apart), compute, record, FROM + DAY)).toBe(record);
     expect(withTrials(compiled(aTrial({ mode: 'observe' })), compute, record, FROM + DAY)).toBe(record);
     expect(withTrials(policies, compute, record, FROM + 56 * DAY)).toBe(record);

@@ -7,6 +7,7 @@ import { expectedPower } from '../../../src/domain/trial/power.ts';
 import { type SavingsInput, savingsByOwner, savingsOf, type TrialUnit } from '../../../src/domain/trial/savings.ts';
 import { tooHighCost } from '../../../src/domain/trial/stop.ts';
 import { aCompute, aFreeze, aTrial, at, compiled } from '../../support/builders.ts';
+import { aSelector } from '../../support/selectors.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -206,7 +207,7 @@ describe('periods that are frozen', () => {
   it('for more than a fifth of their time are left out whole', () => {
     expect([...frozen(0, 7, 8)]).toEqual([1]);
     expect([...frozen()]).toEqual([]);
-    const apart = aFreeze({ select: { projects: ['other'], minAgeMs: 0 } });
+    const apart = aFreeze({ select: aSelector({ projects: ['other'] }) });
     expect([...frozenPeriods(compiled(trial, apart), trial, [aCompute()])]).toEqual([]);
   });
 });

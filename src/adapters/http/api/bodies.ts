@@ -1,8 +1,12 @@
 /** What may be told over HTTP. Unknown keys are refused: a word that is not understood must not be dropped. */
 import { z } from 'zod';
 import { parseJson } from '../../../common/result.ts';
-import { type BoundedSelector, boundedSelector, SELECTOR_LIMITS } from '../../../domain/policy/bounded-selector.ts';
-import type { Selector as AnySelector } from '../../../domain/policy/policy-base.ts';
+import {
+  parseSelector,
+  SELECTOR_LIMITS,
+  type SelectorKeys,
+  type Selector as WithinLimits,
+} from '../../../domain/policy/selector.ts';
 import { FINDING_KINDS } from '../../../domain/recommend/finding.ts';
 import { LONGEST_OVERRIDE_SECONDS, MOST_CHARACTERS, MOST_PER_PAGE } from '../../../ports/operator.ts';
 import { FLEET_GROUPS, FLEET_ORDERS } from '../../../ports/status-page.ts';
@@ -32,10 +36,10 @@ const globs = z
     z
       .string()
       .regex(/^!?[^!\s]/, 'expected a glob such as "web-*"')
-      .meta({ maxLength: SELECTOR_LIMITS.characters }),
+      .meta({ maxLength: SELECTOR_LIMITS.request.characters }),
   )
   .min(1)
-  .meta({ maxItems: SELECTOR_LIMITS.globs })
+  .meta({ maxItems: SELECTOR_LIMITS.request.globs })
   .refine((list) => list.some((glob) => !glob.startsWith('!')), { error: 'only excludes, so it selects nothing' })
   .exactOptional();
 
@@ -64,8 +68,8 @@ const Selector = z
   });
 
 /** Within the limits; checked apart from the form, so that the answer names the limit. */
-function withinLimits(selector: AnySelector, context: z.RefinementCtx): BoundedSelector {
-  const outcome = boundedSelector(selector);
+function withinLimits(keys: SelectorKeys, context: z.RefinementCtx): WithinLimits<'request'> {
+  const outcome = parseSelector(keys, 'request');
   if (outcome.ok) return outcome.value;
   context.addIssue({ code: 'custom', message: outcome.problem });
   return z.NEVER;
