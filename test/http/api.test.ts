@@ -240,6 +240,25 @@ describe('freezes over HTTP', () => {
   });
 });
 
+describe('the freezes of a store', () => {
+  const set = (projects: string[]) =>
+    tell('POST', 'freezes', { owner: 'ann', reason: 'release', for_seconds: 60, select: { projects } });
+
+  it.each([
+    ['take too long to match together', 10, Array.from({ length: 25 }, (_, index) => `*a*${index}`)],
+    ['have too many globs together', 4, Array.from({ length: 1000 }, (_, index) => `${index}-`.padEnd(60, 'x'))],
+  ])('leave no room for one more that would %s', async (_, most, projects) => {
+    for (let count = 0; count < most; count += 1) expect((await set(projects)).status).toBe(201);
+    const full = { code: 'full', message: expect.stringContaining('the globs of all active freezes') };
+    expect(await set(projects)).toMatchObject({ status: 409, body: full });
+    expect((await tell('GET', 'freezes')).body.freezes).toHaveLength(most);
+    expect((await set(['web-a'])).status).toBe(201);
+    expect((await tell('DELETE', 'freezes?owner=bob')).body.freezes).toHaveLength(most + 1);
+    expect((await set(projects)).status).toBe(201);
+    await tell('DELETE', 'freezes?owner=bob');
+  });
+});
+
 describe('the other routes', () => {
   it('restore, approve and release say what they did', async () => {
     const restored = await tell('POST', 'restore', { computes: ['ep-one'], owner: 'ann' });

@@ -29,12 +29,22 @@ export function createRevisedEntries<Entry>(options: {
 }): () => Promise<Revised<Entry>> {
   const { read, entry, compare } = options;
   let known: Revised<Entry> | undefined;
+  /** By id, what each text was read as: an entry stays the same object as long as its text does, with all that is derived from it. */
+  let readAs = new Map<string, { text: string; entry: Entry | undefined }>();
 
   return sharedAsk(async () => {
     const before = known;
     const changed = await read(before?.revision);
     if (changed === undefined && before !== undefined) return before;
-    const entries = [...(changed?.texts ?? [])].flatMap(([id, text]) => entry(id, text) ?? []).toSorted(compare);
+    const texts = [...(changed?.texts ?? [])];
+    const same = readAs;
+    readAs = new Map(
+      texts.map(([id, text]) => {
+        const one = same.get(id);
+        return [id, one?.text === text ? one : { text, entry: entry(id, text) }];
+      }),
+    );
+    const entries = [...readAs.values()].flatMap((one) => one.entry ?? []).toSorted(compare);
     known = { revision: changed?.revision ?? '', entries, endedIds: changed?.endedIds ?? new Set() };
     return known;
   });

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Compute } from '../../domain/compute/compute.ts';
-import { type Freeze, mayConcern } from '../../domain/overrides/freezes.ts';
+import { type Freeze, mayConcern, whyTooManyFreezes } from '../../domain/overrides/freezes.ts';
 import type { SelectorKeys } from '../../domain/policy/selector.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { UnfreezeDocument } from '../../ports/command-documents.ts';
@@ -24,6 +24,9 @@ export async function setFreeze(parts: OperatorParts, request: FreezeRequest): P
     id: `f-${randomBytes(5).toString('hex')}`,
     ...{ owner, reason, createdAtMs, expiresAtMs: createdAtMs + forSeconds * 1000, select, allowRaise },
   };
+  // Two daemons that are asked at the same instant may each add one.
+  const tooMany = whyTooManyFreezes([...(await parts.store.freezes(createdAtMs)), freeze]);
+  if (tooMany !== undefined) return fail('full', tooMany);
   const message = `frozen: ${describeSelect(freeze)}, until ${isoInstant(freeze.expiresAtMs)}: ${reason}`;
   const audit = await auditOf(parts, { kind: 'freeze', code: 'frozen', message, owner, atMs: createdAtMs });
   const put = await parts.store.putFreeze(freeze, { audit });

@@ -1,6 +1,6 @@
 import type { Compute } from '../compute/compute.ts';
 import { compileSelector } from '../policy/select.ts';
-import type { Selector } from '../policy/selector.ts';
+import { globListsOf, type Selector, stepsOf } from '../policy/selector.ts';
 
 /** A stop of every write, set by a person for a while. Those of policies are `kind: freeze`. */
 export interface Freeze {
@@ -23,6 +23,23 @@ export interface Freeze {
  */
 export function freezesAt(freezes: readonly Freeze[], compute: Compute, instantMs: number): Freeze[] {
   return freezes.filter(({ select, expiresAtMs }) => instantMs < expiresAtMs && mayConcern(select)(compute));
+}
+
+/** What all active freezes may be at most together: each is asked of every compute at every decision, and all are read when one changes. */
+export const FREEZES_LIMITS = {
+  /** Steps, each about a microsecond, that it takes to match one name with the globs of all. */
+  steps: 250,
+  /** Characters of the globs of all. */
+  characters: 256 * 1024,
+} as const;
+
+/** Why freezes are too many together, in one line; undefined if they are not. */
+export function whyTooManyFreezes(freezes: readonly Pick<Freeze, 'select'>[]): string | undefined {
+  const selectors = freezes.flatMap(({ select }) => (select === 'all' ? [] : [select]));
+  const steps = selectors.reduce((sum, select) => sum + stepsOf(select), 0);
+  const characters = selectors.flatMap(globListsOf).flat().join('').length;
+  if (steps <= FREEZES_LIMITS.steps && characters <= FREEZES_LIMITS.characters) return undefined;
+  return 'the globs of all active freezes would be too many, or take too long to match: unfreeze some, or write fewer globs with fewer wildcards';
 }
 
 type Test = (compute: Compute) => boolean;
