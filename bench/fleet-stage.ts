@@ -202,7 +202,7 @@ function command(args: readonly string[], env: Record<string, string>, cwd: stri
   return spawn(process.execPath, [join(import.meta.dirname, '../dist/cli/main.js'), ...args], {
     cwd,
     env: { PATH: process.env.PATH, ...env },
-    stdio: ['ignore', log === undefined ? 'pipe' : openSync(log, 'w'), 'inherit'],
+    stdio: ['ignore', log === undefined ? 'pipe' : openSync(log, 'w'), 'inherit', 'ipc'],
   });
 }
 

@@ -16,6 +16,7 @@ const BENCHES: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   projection: () => import('./projection.ts'),
   queue: () => import('./queue.ts'),
   ready: () => import('./ready.ts'),
+  routes: () => import('./routes.ts'),
   savings: () => import('./savings.ts'),
   validate: () => import('./validate.ts'),
 };

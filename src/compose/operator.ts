@@ -11,8 +11,9 @@ import { teamsOf } from '../app/operator/teams-of.ts';
 import { createWeekAhead } from '../app/operator/week-ahead.ts';
 import { policyProblems, type SetsDeps, stagedSets } from '../app/rollout/write-permission.ts';
 import { requestReconciles, type TriggerDeps } from '../app/triggers.ts';
-import { fleetPlanJson } from '../domain/evaluate/fleet-plan-json.ts';
-import { planHash } from '../domain/evaluate/plan-fleet.ts';
+import { mapInTurns } from '../common/in-turns.ts';
+import { fleetPlanJson, plannedComputeJson } from '../domain/evaluate/fleet-plan-json.ts';
+import { hashedActions, planHash } from '../domain/evaluate/plan-fleet.ts';
 import { ascending } from '../domain/sorted.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { JobQueue } from '../ports/job-queue.ts';
@@ -61,7 +62,7 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
     },
     teamsOf: (kind, target) => teamsOf(parts, rules.current.teams, kind, target),
     refused: createRefusals(parts),
-    plan: async () => currentPlan(deps),
+    plan: () => currentPlan(deps),
     fleet: (query) => fleetPage(shown, query),
     findCompute: async (computeId) => knownCompute(parts, computeId),
     findHold: (id) => findHold(shown, id),
@@ -70,12 +71,16 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
 }
 
 /** What the daemon would do, as it last evaluated: the same form, and the same hash for the same plan, as `ebb plan --json`. */
-function currentPlan({ fleet, rules, clock }: DaemonOperatorDeps): object {
-  const computes = [...fleet.evaluatedComputes()].toSorted((a, b) => ascending(placeOf(a), placeOf(b)));
-  const hash = createHash('sha256').update(planHash(rules.current.policies.set.hash, computes)).digest('hex');
-  return fleetPlanJson({ atMs: clock.now(), hash, computes });
-}
-
-function placeOf({ compute }: { compute: { projectId: string; computeId: string } }): string {
-  return `${compute.projectId} ${compute.computeId}`;
+async function currentPlan({ fleet, rules, clock }: DaemonOperatorDeps): Promise<object> {
+  const atMs = clock.now();
+  const placed = [...fleet.evaluatedComputes()].map((one) => ({
+    one,
+    place: `${one.compute.projectId} ${one.compute.computeId}`,
+  }));
+  const computes = placed.toSorted((a, b) => ascending(a.place, b.place)).map(({ one }) => one);
+  const { hash: setHash } = rules.current.policies.set;
+  const actions = await mapInTurns(computes, hashedActions);
+  const hash = createHash('sha256').update(planHash(setHash, actions)).digest('hex');
+  const plan = fleetPlanJson({ atMs, hash, computes: [] });
+  return { ...plan, computes: await mapInTurns(computes, plannedComputeJson) };
 }

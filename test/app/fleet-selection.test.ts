@@ -44,8 +44,8 @@ describe('a page of the fleet', () => {
     [{ reason: 'observe' }, ['ep-a', 'ep-c']],
     [{ owner: 'team' }, []],
     [{ q: 'ACTIVE', owner: 'team-web' }, ['ep-b']],
-  ])('is narrowed to what %j is true of', (query, ids) => {
-    expect(idsOf(matching(fleet, { q: '', page: 1, ...query }))).toEqual(ids);
+  ])('is narrowed to what %j is true of', async (query, ids) => {
+    expect(idsOf(await matching(fleet, { q: '', page: 1, ...query }))).toEqual(ids);
   });
 
   it('is in the order that was asked for', () => {

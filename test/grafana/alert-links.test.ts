@@ -125,9 +125,9 @@ describe('the link of an alert', () => {
       status: 'degraded' as const,
       owner: ownerOf(evaluatedCompute.compute),
     }));
-    const listed = (query: Partial<FleetQuery>) =>
-      matching(all, { q: '', page: 1, reason: 'degraded', ...query }).length;
-    expect([listed({ owner: 'team web' }), listed({})]).toEqual([2, 3]);
+    const listed = async (query: Partial<FleetQuery>) =>
+      (await matching(all, { q: '', page: 1, reason: 'degraded', ...query })).length;
+    expect([await listed({ owner: 'team web' }), await listed({})]).toEqual([2, 3]);
     expect(counted.get('ebb_computes_pending {"reason":"degraded","owner":"team web"}')).toBe(2);
     expect(counted.get('ebb_computes_pending {"reason":"degraded","owner":""}')).toBe(1);
   });

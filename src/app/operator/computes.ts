@@ -1,9 +1,9 @@
+import { mapInTurns } from '../../common/in-turns.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { ComputeDocument } from '../../ports/documents.ts';
 import type { OperatorResult, Page, PageQuery } from '../../ports/operator.ts';
 import { frozenBy, statusOf } from '../evaluate/compute-status.ts';
 import { computeDocument, pageOf } from './documents.ts';
-import { mapInTurns } from './in-turns.ts';
 import { fail, type OperatorParts } from './parts.ts';
 
 /** Every compute as the daemon has last evaluated it. */

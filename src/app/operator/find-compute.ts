@@ -18,7 +18,11 @@ const READ_AT_A_TIME = 16;
  * Where a compute is: as the daemon knows it, else as the store remembers it. `PROJECT/COMPUTE` is believed. A project, by its id or,
  * where a daemon is asked, its name, stands for its only compute; of several the error names them.
  */
-export async function findCompute(parts: OperatorParts, written: string): Promise<OperatorResult<ComputePlace>> {
+export async function findCompute(
+  parts: OperatorParts,
+  written: string,
+  inStore = (computeId: string) => findInStore(parts, computeId),
+): Promise<OperatorResult<ComputePlace>> {
   const [first = '', second] = written.split('/', 2);
   if (second !== undefined && isId(first) && isId(second)) {
     return { ok: true, value: { projectId: first, computeId: second } };
@@ -34,10 +38,23 @@ export async function findCompute(parts: OperatorParts, written: string): Promis
         ofProject.map(({ computeId }) => computeId),
       ),
     );
-  const found = ofProject[0] ?? (isId(written) ? await findInStore(parts, written) : undefined);
+  const found = ofProject[0] ?? (isId(written) ? await inStore(written) : undefined);
   if (found) return { ok: true, value: found };
   const hint = parts.daemon ? '' : '; a store knows projects by id only, a daemon (--url) by name too';
   return fail('not_found', `${unknownCompute(written)}${hint}`);
+}
+
+/** As {@link findCompute}, of many: what the store remembers is read once at most. */
+export function computeFinder(parts: OperatorParts): (written: string) => Promise<OperatorResult<ComputePlace>> {
+  let stored: Map<string, ComputePlace> | undefined;
+  async function inStore(computeId: string): Promise<ComputePlace | undefined> {
+    if (!stored) {
+      stored = new Map();
+      for await (const place of placesInStore(parts)) stored.set(place.computeId, place);
+    }
+    return stored.get(computeId);
+  }
+  return (written) => findCompute(parts, written, inStore);
 }
 
 async function computesOf({ daemon, store }: OperatorParts, project: string): Promise<ComputePlace[]> {
@@ -51,17 +68,23 @@ async function computesOf({ daemon, store }: OperatorParts, project: string): Pr
 
 /** Where the store remembers the compute to be; undefined if it does not know it. */
 export async function findInStore(
-  { store }: Pick<OperatorParts, 'store'>,
+  parts: Pick<OperatorParts, 'store'>,
   computeId: string,
 ): Promise<ComputePlace | undefined> {
+  for await (const place of placesInStore(parts)) if (place.computeId === computeId) return place;
+  return undefined;
+}
+
+/** Every compute that the store remembers. */
+async function* placesInStore({ store }: Pick<OperatorParts, 'store'>): AsyncGenerator<ComputePlace> {
   const projectIds = await store.projectIds();
   for (let start = 0; start < projectIds.length; start += READ_AT_A_TIME) {
     const some = projectIds.slice(start, start + READ_AT_A_TIME);
-    const found = await Promise.all(some.map(async (projectId) => (await store.records(projectId)).has(computeId)));
-    const projectId = some[found.indexOf(true)];
-    if (projectId !== undefined) return { projectId, computeId };
+    const read = await Promise.all(
+      some.map(async (projectId) => ({ projectId, records: await store.records(projectId) })),
+    );
+    yield* read.flatMap(({ projectId, records }) => [...records.keys()].map((computeId) => ({ projectId, computeId })));
   }
-  return undefined;
 }
 
 /** What to say of a compute that was not found. */

@@ -1,3 +1,4 @@
+import { mapInTurns } from '../../common/in-turns.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { savedCuSeconds } from '../../domain/compute/cost.ts';
 import { CONNECTION_PROFILES } from '../../domain/connections/connection-profile.ts';
@@ -77,14 +78,14 @@ function connectionsOf(
  */
 export async function updateGauges(deps: GaugeDeps): Promise<void> {
   const isFrozen = await countOverrides(deps);
-  countFleet(deps, isFrozen);
+  await countFleet(deps, isFrozen);
   for (const { account, stalledMs = 0 } of deps.api.accountStatus()) {
     deps.telemetry.metrics.set('ebb_api_stalled_seconds', { account }, stalledMs / 1000);
   }
   await countJobs(deps);
 }
 
-function countFleet(deps: GaugeDeps, isFrozen: ReturnType<typeof frozenBy>): void {
+async function countFleet(deps: GaugeDeps, isFrozen: ReturnType<typeof frozenBy>): Promise<void> {
   const { fleet, leaderLease, rules } = deps;
   const { metrics } = deps.telemetry;
   const statuses = new Map<ComputeStatus, number>(COMPUTE_STATUSES.map((status) => [status, 0]));
@@ -92,10 +93,14 @@ function countFleet(deps: GaugeDeps, isFrozen: ReturnType<typeof frozenBy>): voi
   const inFlight = new Map<string, number>();
   const all = leaderLease.isHeld() ? [...fleet.evaluatedComputes()] : [];
   const ownerLabel = ownerLabels(rules, all);
-  for (const evaluatedCompute of all) {
-    count(statuses, statusOf(deps, evaluatedCompute, isFrozen));
+  // Whom each compute belongs to is known from then on: the series of computes ask again, all at once.
+  const counted = await mapInTurns(all, (evaluatedCompute) => ({
+    ...{ evaluatedCompute, owner: ownerLabel(evaluatedCompute.compute) },
+    status: statusOf(deps, evaluatedCompute, isFrozen),
+  }));
+  for (const { evaluatedCompute, owner, status } of counted) {
+    count(statuses, status);
     for (const reason of new Set(gatesOf(evaluatedCompute.plan))) {
-      const owner = ownerLabel(evaluatedCompute.compute);
       const key = JSON.stringify([reason, owner]);
       pending.set(key, { reason, owner, computes: (pending.get(key)?.computes ?? 0) + 1 });
     }

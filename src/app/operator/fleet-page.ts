@@ -1,3 +1,4 @@
+import { mapInTurns } from '../../common/in-turns.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { stepJson } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
@@ -33,14 +34,15 @@ export async function fleetPage(parts: Parts, query: FleetQuery): Promise<FleetD
   const { daemon } = parts;
   const all = [...daemon.fleet.evaluatedComputes()];
   const { nowMs, holds, evaluate } = await situationOf(parts, all);
-  const known = all.map(evaluate);
-  const matched = matching(known, query);
+  const known = await mapInTurns(all, evaluate);
+  const matched = await matching(known, query);
   const pages = Math.max(1, Math.ceil(matched.length / COMPUTES_PER_PAGE));
   const shown = Math.min(Math.max(1, Math.floor(query.page)), pages);
   const start = (shown - 1) * COMPUTES_PER_PAGE;
   const some = inOrder(matched, query.sort).slice(start, start + COMPUTES_PER_PAGE);
+  const holdsOf = byCompute(holds);
   const weeks = await daemon.week.of(
-    some.map((one) => subjectOf(one, holds)),
+    some.map((one) => subjectOf(one, holdsOf)),
     nowMs,
   );
   const documents = new Map([...new Set(weeks)].map((week) => [week, weekDocument(week)]));
@@ -55,7 +57,7 @@ export async function fleetPage(parts: Parts, query: FleetQuery): Promise<FleetD
     totals: totalsOf(matched),
     groups: groupsOf(matched, query.group),
     owners: [...new Set(known.map(({ owner }) => owner))].toSorted(ascending),
-    computes: some.map((one, index) => rowDocument(one, documentOf(weeks[index]))),
+    computes: await mapInTurns([...some.entries()], ([index, one]) => rowDocument(one, documentOf(weeks[index]))),
   };
 }
 
@@ -70,7 +72,7 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
   );
   const { nowMs, holds, evaluate } = await situationOf(parts, ofProject);
   const withStatus = evaluate(evaluatedCompute);
-  const subject = subjectOf(withStatus, holds);
+  const subject = subjectOf(withStatus, byCompute(holds));
   const [week] = await daemon.week.of([subject], nowMs);
   const { compute, decision, record } = evaluatedCompute;
   const { projectId, regionId, disabled } = compute;
@@ -117,9 +119,22 @@ async function situationOf({ store, daemon, now }: Parts, known: readonly { comp
   return { nowMs, holds, evaluate };
 }
 
-function subjectOf({ evaluatedCompute: { compute, record } }: ComputeWithStatus, holds: readonly Hold[]) {
-  const own = holds.filter(({ computeId }) => computeId === compute.computeId);
+function subjectOf(
+  { evaluatedCompute: { compute, record } }: ComputeWithStatus,
+  holdsOf: ReadonlyMap<string, readonly Hold[]>,
+) {
+  const own = holdsOf.get(compute.computeId) ?? [];
   return { compute, baseline: record.baseline, trials: record.trials, holds: own };
+}
+
+function byCompute(holds: readonly Hold[]): Map<string, Hold[]> {
+  const found = new Map<string, Hold[]>();
+  for (const hold of holds) {
+    const own = found.get(hold.computeId);
+    if (own) own.push(hold);
+    else found.set(hold.computeId, [hold]);
+  }
+  return found;
 }
 
 function rowDocument({ evaluatedCompute, status, owner }: ComputeWithStatus, week: WeekDocument): FleetRowDocument {

@@ -1,4 +1,5 @@
 /** Which computes a page of the fleet is about, in which order, and what they sum up to. */
+import { filterInTurns } from '../../common/in-turns.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { gatesOf } from '../../domain/plan/plan.ts';
 import { ascending } from '../../domain/sorted.ts';
@@ -23,11 +24,11 @@ export interface ComputeWithStatus {
 export function matching(
   computes: readonly ComputeWithStatus[],
   { q, owner, project, policy, status, reason }: FleetQuery,
-): ComputeWithStatus[] {
+): Promise<ComputeWithStatus[]> {
   const words = [...new Set(q.toLowerCase().split(/\s+/).filter(Boolean))].slice(0, MOST_WORDS);
   const is = (wanted: string | undefined, found: readonly (string | undefined)[]) =>
     wanted === undefined || found.includes(wanted);
-  return computes.filter((one) => {
+  return filterInTurns(computes, (one) => {
     const { compute, plan } = one.evaluatedCompute;
     return (
       is(owner, [one.owner]) &&
@@ -64,7 +65,11 @@ export function groupsOf(computes: readonly ComputeWithStatus[], group: FleetQue
   if (group === undefined) return [];
   const nameOf = (one: ComputeWithStatus) => (group === 'owner' ? one.owner : one.evaluatedCompute.compute.projectName);
   const byName = new Map<string, ComputeWithStatus[]>();
-  for (const one of computes) byName.set(nameOf(one), [...(byName.get(nameOf(one)) ?? []), one]);
+  for (const one of computes) {
+    const members = byName.get(nameOf(one));
+    if (members) members.push(one);
+    else byName.set(nameOf(one), [one]);
+  }
   const groups = [...byName].map(([name, members]) => ({ name, ...totalsOf(members) }));
   return groups.toSorted((a, b) => b.max_cu - a.max_cu || ascending(a.name, b.name));
 }
@@ -112,8 +117,14 @@ export function inOrder(
     return { one, keys: [...keys[sort], place] };
   });
   type Keyed = (typeof keyed)[number];
-  const compared = (a: Keyed, b: Keyed) => a.keys.map((key, index) => ascending(key, b.keys[index] ?? key));
-  return keyed.toSorted((a, b) => compared(a, b).find((order) => order !== 0) ?? 0).map(({ one }) => one);
+  const compared = (a: Keyed, b: Keyed): number => {
+    for (const [index, key] of a.keys.entries()) {
+      const order = ascending(key, b.keys[index] ?? key);
+      if (order !== 0) return order;
+    }
+    return 0;
+  };
+  return keyed.toSorted(compared).map(({ one }) => one);
 }
 
 /** What lacks connections, then what is broken, then what changes now, then what waits, then what people have set, then the rest. */

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { filterInTurns } from '../../common/in-turns.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { type Freeze, mayConcern, whyTooManyFreezes } from '../../domain/overrides/freezes.ts';
 import type { SelectorKeys } from '../../domain/policy/selector.ts';
@@ -11,7 +12,6 @@ import { unconfirmed } from './confirmed.ts';
 import { readReports } from './daemon-reports.ts';
 import { freezeDocument, pageOf } from './documents.ts';
 import { inFlight } from './in-flight.ts';
-import { filterInTurns } from './in-turns.ts';
 import { allRecords, auditOf, fail, type OperatorParts } from './parts.ts';
 
 /** Stops every write to the computes that are selected. It counts as soon as it is stored: each write asks before. */
@@ -41,7 +41,8 @@ export async function setFreeze(parts: OperatorParts, request: FreezeRequest): P
 async function coveredBy({ daemon, store }: OperatorParts, { select }: Freeze): Promise<number | undefined> {
   if (daemon) {
     const computes = [...daemon.fleet.evaluatedComputes()];
-    return (await filterInTurns(computes, ({ compute }) => mayConcern(select)(compute))).length;
+    const concerns = mayConcern(select);
+    return (await filterInTurns(computes, ({ compute }) => concerns(compute))).length;
   }
   return select === 'all' ? (await allRecords(store)).length : undefined;
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { mapInTurns } from '../../common/in-turns.ts';
 import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
@@ -49,7 +50,7 @@ export async function listHolds(parts: OperatorParts, query: PageQuery): Promise
     `${projectId}/${computeId}/${isoInstant(createdAtMs)}/${id}`;
   const { items, next } = pageOf(holds, byCompute, query);
   const limitOf = await limitsOf(parts);
-  return { ok: true, value: { items: items.map((hold) => holdDocument(hold, limitOf(hold))), next } };
+  return { ok: true, value: { items: await mapInTurns(items, (hold) => holdDocument(hold, limitOf(hold))), next } };
 }
 
 /** An active one. */

@@ -1,3 +1,4 @@
+import { filterInTurns } from '../../common/in-turns.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { InFlightDocument } from '../../ports/documents.ts';
@@ -15,10 +16,8 @@ export async function inFlight(
 ): Promise<InFlightDocument[]> {
   const pending = await store.pendingWrites(projectId);
   const computeOf = (computeId: string) => daemon?.fleet.known(computeId)?.evaluatedCompute.compute;
-  return pending
-    .filter(({ computeId }) => concerns(computeId, computeOf(computeId)))
-    .flatMap(inFlightDocument)
-    .toSorted((a, b) => (a.compute_id < b.compute_id ? -1 : 1));
+  const concerned = await filterInTurns(pending, ({ computeId }) => concerns(computeId, computeOf(computeId)));
+  return concerned.flatMap(inFlightDocument).toSorted((a, b) => (a.compute_id < b.compute_id ? -1 : 1));
 }
 
 function inFlightDocument({ projectId, computeId, record: { intent } }: PendingWrite): InFlightDocument[] {

@@ -8,7 +8,7 @@ import { changeRecords, projectBusy } from './change-records.ts';
 import { baselineProblem, ownerProblem } from './check-request.ts';
 import { unconfirmed } from './confirmed.ts';
 import { settingsDocument } from './documents.ts';
-import { type ComputePlace, findCompute } from './find-compute.ts';
+import { type ComputePlace, computeFinder } from './find-compute.ts';
 import { inFlight } from './in-flight.ts';
 import { fail, type OperatorParts } from './parts.ts';
 
@@ -92,8 +92,9 @@ async function wantedComputes(
     return { ok: true, value: new Map(projectIds.map((projectId) => [projectId, undefined])) };
   }
   const wanted = new Map<string, Set<string>>();
+  const find = computeFinder(parts);
   for (const written of computes) {
-    const found = await findCompute(parts, written);
+    const found = await find(written);
     // A file may be older than the fleet: who brings it sees which computes are not in the answer.
     if (!found.ok && found.error.code === 'not_found' && baselines.some((one) => one.compute_id === written)) continue;
     if (!found.ok) return found;

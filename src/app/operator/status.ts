@@ -1,3 +1,4 @@
+import { filterInTurns, mapInTurns } from '../../common/in-turns.ts';
 import type { Freeze } from '../../domain/overrides/freezes.ts';
 import { computeOwners } from '../../domain/policy/owners.ts';
 import { compileSelector } from '../../domain/policy/select.ts';
@@ -13,7 +14,6 @@ import { readSummary, summaryOfOwner } from '../usage/cost-summary.ts';
 import { readReports } from './daemon-reports.ts';
 import { countWaiting, freezeDocument, holdDocument, MOST_SHOWN, operationsOf, unmetOf } from './documents.ts';
 import { limitsOf } from './hold-limits.ts';
-import { filterInTurns, mapInTurns } from './in-turns.ts';
 import { allRecords, type DaemonParts, fail, type KnownRecord, type OperatorParts } from './parts.ts';
 
 /** How things stand, at a glance: of the daemon where there is one, else of what is stored. */
@@ -23,7 +23,7 @@ export async function status(parts: OperatorParts, query: StatusQuery = {}): Pro
   if (isFiltered && !parts.daemon)
     return fail('unavailable', 'only a daemon knows whose computes are: ask it by --url');
   const summary = await readSummary(store);
-  const unknown = parts.daemon && unknownOwner(parts.daemon, summary, query.owner);
+  const unknown = parts.daemon && (await unknownOwner(parts.daemon, summary, query.owner));
   if (unknown !== undefined) return fail('invalid', unknown);
   const daemon = isFiltered && parts.daemon ? await withSome(parts.daemon, query) : parts.daemon;
   const nowMs = await parts.now();
@@ -111,11 +111,15 @@ async function ofStore(
 }
 
 /** Why nothing can be shown of an owner; undefined if there is one of this name, or none is asked for. */
-function unknownOwner(daemon: DaemonParts, costs: CostsDocument | null, owner: string | undefined): string | undefined {
+async function unknownOwner(
+  daemon: DaemonParts,
+  costs: CostsDocument | null,
+  owner: string | undefined,
+): Promise<string | undefined> {
   if (owner === undefined) return undefined;
   const computes = [...daemon.fleet.evaluatedComputes()].map(({ compute }) => compute);
   const ownerOf = computeOwners({ rules: daemon.owners(), policies: daemon.policies(), computes });
-  const owners = new Set([...computes.map(ownerOf), ...(costs?.owners ?? []).map((one) => one.owner)]);
+  const owners = new Set([...(await mapInTurns(computes, ownerOf)), ...(costs?.owners ?? []).map((one) => one.owner)]);
   return owners.has(owner) ? undefined : `nothing belongs to ${owner}; owners are ${[...owners].sort().join(', ')}`;
 }
 

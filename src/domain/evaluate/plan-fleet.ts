@@ -59,7 +59,11 @@ export function planFleet(fleet: FleetSituation): FleetPlan {
     if (again.plan.verdict === 'act') for (const action of again.plan.actions) count.add(computeId, action);
   }
   const computes = [...plannedById.values()];
-  return { atMs: fleet.nowMs, hash: fleet.digest(planHash(fleet.policies.set.hash, computes)), computes };
+  return {
+    atMs: fleet.nowMs,
+    hash: fleet.digest(planHash(fleet.policies.set.hash, computes.map(hashedActions))),
+    computes,
+  };
 }
 
 function planOne(
@@ -181,13 +185,17 @@ export function countRestarts(
  * The text of which a plan's hash is made: the policies and, for each action, the compute with the sizes and the timeout that it
  * has and is to get, whether it is now or later, and whether it disconnects. When it was planned does not matter.
  */
-export function planHash(policySetHash: string, computes: readonly { compute: Compute; plan: Plan }[]): string {
-  const actions = computes.flatMap(({ compute, plan }) =>
-    plan.actions.map(({ kind, fields, disconnects }) => [
+export function planHash(policySetHash: string, actions: readonly (readonly string[])[]): string {
+  return `[${[JSON.stringify(policySetHash), ...actions.flat()].join()}]`;
+}
+
+/** What {@link planHash} takes of the actions of one compute. */
+export function hashedActions({ compute, plan }: { compute: Compute; plan: Plan }): string[] {
+  return plan.actions.map(({ kind, fields, disconnects }) =>
+    JSON.stringify([
       ...[compute.computeId, plan.verdict, kind, disconnects],
       ...[compute.minCu, compute.maxCu, compute.suspendTimeoutSeconds],
       ...[fields.minCu ?? null, fields.maxCu ?? null, fields.suspendTimeoutSeconds ?? null],
     ]),
   );
-  return JSON.stringify([policySetHash, ...actions]);
 }

@@ -1,6 +1,7 @@
 import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { z } from 'zod';
+import { jsonInTurns } from '../../../common/in-turns.ts';
 import { ID, type OperatorError, type OperatorResult } from '../../../ports/operator.ts';
 import type { Guarded } from '../guards.ts';
 import { problemOf } from './bodies.ts';
@@ -25,13 +26,14 @@ function withAge(context: Context<Guarded>, document: object): object {
 }
 
 /** What was asked for, or the error with its status. */
-export function answer(
+export async function answer(
   context: Context<Guarded>,
   result: OperatorResult<object>,
   { status = 200, hasNoAge = false }: { status?: 200 | 201 | undefined; hasNoAge?: boolean | undefined },
-): Response {
+): Promise<Response> {
   if (!result.ok) return context.json(result.error, STATUS[result.error.code]);
-  return context.json(hasNoAge ? result.value : withAge(context, result.value), status);
+  const json = await jsonInTurns(hasNoAge ? result.value : withAge(context, result.value));
+  return context.body(json, status, { 'content-type': 'application/json' });
 }
 
 /** The body, checked; throws the answer to a broken one. */

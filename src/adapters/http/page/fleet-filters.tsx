@@ -7,7 +7,7 @@ import {
   type FleetTotals,
 } from '../../../ports/status-page.ts';
 import { Table } from './parts.tsx';
-import { costWords, plural } from './words.ts';
+import { costWords, numberWords, plural } from './words.ts';
 
 const ORDER_WORDS: Record<(typeof FLEET_ORDERS)[number], string> = {
   attention: 'what needs attention first',
@@ -106,8 +106,8 @@ export function Groups({ fleet: { groups }, query, costs }: FiltersProps & { cos
       rows={groups
         .map(({ name, ...totals }) => [
           <a href={fleetLink({ ...query, group: undefined, [group]: name, page: 1 })}>{name}</a>,
-          totals.computes.toLocaleString('en'),
-          totals.active.toLocaleString('en'),
+          numberWords(totals.computes),
+          numberWords(totals.active),
           cuWords(totals),
           ...(showsCosts ? [costsOf(costs, name)] : []),
         ])
@@ -131,14 +131,13 @@ function withoutComputes(costs: CostsDocument, groups: FleetDocument['groups']) 
 
 /** `12 to 48 CU`. */
 export function cuWords({ min_cu: low, max_cu: high }: FleetTotals): string {
-  const [least, most] = [low, high].map((cu) => cu.toLocaleString('en', { maximumFractionDigits: 2 }));
+  const [least, most] = [low, high].map(numberWords);
   return least === most ? `${least} CU` : `${least} to ${most} CU`;
 }
 
 /** What the list shows, in words. */
 export function captionOf({ fleet: { known, matched, page, pages }, query }: FiltersProps): string {
-  const found =
-    matched === known ? plural(known, 'compute') : `${matched.toLocaleString('en')} of ${plural(known, 'compute')}`;
+  const found = matched === known ? plural(known, 'compute') : `${numberWords(matched)} of ${plural(known, 'compute')}`;
   return `${found}, ${ORDER_WORDS[query.sort ?? 'attention']}${pages > 1 ? `; page ${page} of ${pages}` : ''}`;
 }
 

@@ -1,4 +1,6 @@
+import { raw } from 'hono/html';
 import type { Child } from 'hono/jsx';
+import { mapInTurns } from '../../../common/in-turns.ts';
 import type { OperationDocument } from '../../../ports/documents.ts';
 import { distanceWords, instantWords } from './words.ts';
 
@@ -59,19 +61,29 @@ export function Table({ caption, head, rows }: TableProps) {
         </tr>
       </thead>
       <tbody>
-        {rows.map(([first, ...cells]) => (
-          <tr>
-            <th scope="row">{first}</th>
-            {cells.map((cell, index) => (
-              <td data-label={head[index + 1]}>
-                <div>{cell}</div>
-              </td>
-            ))}
-          </tr>
-        ))}
+        <Rows head={head} rows={rows} />
       </tbody>
     </table>
   );
+}
+
+/** Each is drawn before the next one is begun, in turns: there may be thousands. */
+async function Rows({ head, rows }: Pick<TableProps, 'head' | 'rows'>) {
+  const drawn = await mapInTurns(rows, ([first, ...cells]) =>
+    raw(
+      `${(
+        <tr>
+          <th scope="row">{first}</th>
+          {cells.map((cell, index) => (
+            <td data-label={head[index + 1]}>
+              <div>{cell}</div>
+            </td>
+          ))}
+        </tr>
+      )}`,
+    ),
+  );
+  return <>{drawn}</>;
 }
 
 export function ComputeLink({ id }: { id: string }) {

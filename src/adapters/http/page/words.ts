@@ -69,8 +69,16 @@ export function freezeWords({ select, allow_raise }: FreezeDocument): string {
   return `${keys.map(([key, value]) => `${key} ${[value].flat().join(', ')}`).join('; ')}${raises}`;
 }
 
+/** Made once: `toLocaleString` makes a format at each call, and a page may have thousands of numbers. */
+const NUMBER = new Intl.NumberFormat('en', { maximumFractionDigits: 2 });
+
+/** `1,234.5`. */
+export function numberWords(value: number): string {
+  return NUMBER.format(value);
+}
+
 export function plural(count: number, one: string, many = `${one}s`): string {
-  return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
+  return `${numberWords(count)} ${count === 1 ? one : many}`;
 }
 
 type Costs = CostsDocument['total'];

@@ -1,10 +1,31 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { filterInTurns, mapInTurns } from '../../src/app/operator/in-turns.ts';
+import { filterInTurns, jsonInTurns, mapInTurns } from '../../src/common/in-turns.ts';
 
 const ALL = Array.from({ length: 5000 }, (_, index) => index);
 
+const textOf = (bytes: Uint8Array) => Buffer.from(bytes).toString();
+
 describe('work on a whole fleet in turns', () => {
+  it('gives the JSON of a document, of which long lists are written in turns', async () => {
+    const document = {
+      at: 'now',
+      none: undefined,
+      nothing: null,
+      list: ALL.map((id) => ({ id })),
+      holes: [undefined, 1],
+      empty: [],
+    };
+    expect(textOf(await jsonInTurns(document))).toBe(JSON.stringify(document));
+    expect(textOf(await jsonInTurns({}))).toBe('{}');
+    let written = 0;
+    const counted = ALL.map(() => ({ toJSON: () => ++written }));
+    const text = jsonInTurns({ counted });
+    await nextTurn();
+    expect(written).toBeLessThanOrEqual(ALL.length / 50);
+    expect(JSON.parse(textOf(await text))).toEqual({ counted: ALL.map((index) => index + 1) });
+  });
+
   it('gives what map and filter give, in the same order', async () => {
     expect(await mapInTurns(ALL, (one) => one * 2)).toEqual(ALL.map((one) => one * 2));
     expect(await filterInTurns(ALL, (one) => one % 3 === 0)).toEqual(ALL.filter((one) => one % 3 === 0));
