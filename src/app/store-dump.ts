@@ -10,8 +10,11 @@ const DAY_MS = 86_400_000;
 const AUDIT_DAYS = 367;
 const PAGE = 1000;
 
+/** So many units of usage are read, and written, at a time. */
+const UNITS_AT_ONCE = 300;
+
 /**
- * What a store has of holds, freezes, records, history and audit, with history and audit oldest first. What it can't read is left
+ * What a store has of holds, freezes, records, usage, history and audit, with history and audit oldest first. What it can't read is left
  * out: {@link Store.brokenRecords} names those records afterwards.
  */
 export async function* dumpedFrom(store: Store, nowMs: number): AsyncGenerator<Dumped> {
@@ -23,12 +26,27 @@ export async function* dumpedFrom(store: Store, nowMs: number): AsyncGenerator<D
       yield { kind: 'record', projectId, computeId, record };
     }
   }
+  yield* dumpedUsage(store);
   const history = await store.history({ limit: Number.MAX_SAFE_INTEGER, withoutAudit: true });
   for (const entry of history.reverse()) yield { kind: 'history', entry };
   for (let days = AUDIT_DAYS; days >= 0; days -= 1) {
     const sinceMs = nowMs - days * DAY_MS;
     const untilMs = days === 0 ? Number.MAX_SAFE_INTEGER : sinceMs + DAY_MS - 1;
     for (const entry of await auditBetween(store, sinceMs, untilMs)) yield { kind: 'history', entry };
+  }
+}
+
+async function* dumpedUsage(store: Store): AsyncGenerator<Dumped> {
+  for (const account of await store.usageAccounts()) {
+    const units = await store.usageUnits(account);
+    for (let at = 0; at < units.length; at += UNITS_AT_ONCE) {
+      const chunk = units.slice(at, at + UNITS_AT_ONCE);
+      const found = await store.usage(account, chunk);
+      for (const unit of chunk) {
+        const bytes = found.get(unit);
+        if (bytes) yield { kind: 'usage', account, unit, bytes: Buffer.from(bytes).toString('base64') };
+      }
+    }
   }
 }
 
@@ -54,6 +72,7 @@ export async function keysIn(store: Store, nowMs: number): Promise<ReadonlySet<s
   for (const projectId of await store.projectIds()) {
     for (const computeId of (await store.records(projectId)).keys()) keys.add(`record ${projectId}/${computeId}`);
   }
+  for (const account of await store.usageAccounts()) keys.add(`usage ${account}`);
   for (const [computeId, projectId] of await store.brokenRecords()) keys.add(`record ${projectId}/${computeId}`);
   if ((await store.history({ limit: 1 })).length > 0) keys.add(HISTORY);
   return keys;
@@ -71,6 +90,8 @@ export function keyOf(dumped: Dumped): string {
       return `freeze ${dumped.freeze.id}`;
     case 'record':
       return `record ${dumped.projectId}/${dumped.computeId}`;
+    case 'usage':
+      return `usage ${dumped.account}`;
     case 'history':
       return HISTORY;
   }
@@ -86,6 +107,7 @@ export async function writeDumped(
   { nowMs, left }: { nowMs: number; left: ReadonlySet<string> },
 ): Promise<Result<undefined>> {
   const { store } = deps;
+  const usage = createUsageWriter(store);
   let entries: HistoryEntry[] = [];
   for await (const dumped of dump) {
     if (left.has(keyOf(dumped))) continue;
@@ -96,16 +118,39 @@ export async function writeDumped(
       entries = [];
       continue;
     }
+    if (dumped.kind === 'usage') {
+      await usage.add(dumped);
+      continue;
+    }
     const problem = await write(deps, dumped, nowMs);
     if (problem !== undefined) return { ok: false, problem };
   }
+  await usage.write();
   await store.appendHistory(entries);
   return { ok: true, value: undefined };
 }
 
+/** Collects units of an account, and writes them together. */
+function createUsageWriter(store: Store) {
+  let account = '';
+  let units = new Map<string, Uint8Array>();
+  async function write(): Promise<void> {
+    if (units.size > 0) await store.putUsage(account, units);
+    units = new Map();
+  }
+  return {
+    async add(dumped: Extract<Dumped, { kind: 'usage' }>): Promise<void> {
+      if (dumped.account !== account || units.size >= UNITS_AT_ONCE) await write();
+      account = dumped.account;
+      units.set(dumped.unit, Buffer.from(dumped.bytes, 'base64'));
+    },
+    write,
+  };
+}
+
 async function write(
   deps: LeaseDeps,
-  dumped: Exclude<Dumped, { kind: 'history' }>,
+  dumped: Exclude<Dumped, { kind: 'history' | 'usage' }>,
   nowMs: number,
 ): Promise<string | undefined> {
   const { store } = deps;

@@ -10,8 +10,8 @@ Examples:
   $ EBB_QUEUE_URL=postgres://… ebb store load store.jsonl           # shows what it would write
   $ EBB_QUEUE_URL=postgres://… ebb store load store.jsonl --yes
 
-The file has a line of JSON for each hold, freeze, record (with the baseline of its compute), and entry of history and audit. It
-is the same for each kind of store. Approvals, connection counts, usage and notifications are not in it. Only you can read the file: it
+The file has a line of JSON for each hold, freeze, record (with the baseline of its compute), unit of usage, and entry of history
+and audit. It is the same for each kind of store. Approvals, connection counts and notifications are not in it. Only you can read the file: it
 has names and reasons of people, and no secrets. An embedded store can be dumped while no daemon uses it. Load while no daemon runs.`;
 
 interface StoreFlags {
@@ -90,6 +90,6 @@ async function load(path: string, { yes, keep, ...flags }: StoreFlags & { yes?: 
   if (!yes) throw new UserError('nothing is written yet: load again with --yes');
 }
 
-function describe({ hold, freeze, record, history, audit }: Record<string, number>): string {
-  return `holds ${hold}, freezes ${freeze}, records ${record}, history ${history}, audit ${audit}`;
+function describe({ hold, freeze, record, usage, history, audit }: Record<string, number>): string {
+  return `holds ${hold}, freezes ${freeze}, records ${record}, usage ${usage}, history ${history}, audit ${audit}`;
 }

@@ -13,7 +13,7 @@ import { commandLineCaller } from './command-line-caller.ts';
 import { openStore, openStoreToRead, SILENT_LOG } from './stored-facts.ts';
 
 /** How many of a kind. */
-export type Counts = Record<'hold' | 'freeze' | 'record' | 'history' | 'audit', number>;
+export type Counts = Record<'hold' | 'freeze' | 'record' | 'usage' | 'history' | 'audit', number>;
 
 export interface OpenDump {
   lines: AsyncIterable<string>;
@@ -133,7 +133,7 @@ function auditOf(counts: Counts, atMs: number) {
 }
 
 function noCounts(): Counts {
-  return { hold: 0, freeze: 0, record: 0, history: 0, audit: 0 };
+  return { hold: 0, freeze: 0, record: 0, usage: 0, history: 0, audit: 0 };
 }
 
 function kindOf(dumped: Dumped): keyof Counts {

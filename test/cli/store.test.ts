@@ -35,7 +35,7 @@ describeWith('redis-server', 'ebb store', () => {
     const embedded = `embedded:${join(cwd, 'other')}`;
     const why = ['--for', '1h', '--reason', 'import'];
     expect((await ebb(redis, 'freeze', '--all', ...why)).status).toBe(0);
-    const counts = 'holds 0, freezes 1, records 0, history 0, audit 1';
+    const counts = 'holds 0, freezes 1, records 0, usage 0, history 0, audit 1';
     const dumped = await ebb(redis, 'store', 'dump', '--out', 'store.jsonl');
     expect(dumped).toEqual({ status: 0, lines: [`store.jsonl: ${counts}`], stderr: '' });
     expect((await stat(join(cwd, 'store.jsonl'))).mode & 0o777).toBe(0o600);
@@ -57,7 +57,7 @@ describeWith('redis-server', 'ebb store', () => {
     expect(kept.lines).toEqual([
       expect.stringMatching(/^left as it is: freeze /),
       'left as it is: history and audit',
-      'written: holds 0, freezes 0, records 0, history 0, audit 0',
+      'written: holds 0, freezes 0, records 0, usage 0, history 0, audit 0',
     ]);
   });
 });

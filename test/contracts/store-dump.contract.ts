@@ -15,6 +15,8 @@ import { makeFolder } from '../support/platform.ts';
 import { bounded } from '../support/selectors.ts';
 
 const HOUR_MS = 3_600_000;
+/** More than one turn of reading, and of writing. */
+const UNITS = Array.from({ length: 700 }, (_, index) => `p-${1000 + index}`);
 const NOTHING_LEFT = new Set<string>();
 
 export function describeDump(current: () => { store: Store; on: TestEngine }): void {
@@ -44,6 +46,8 @@ export function describeDump(current: () => { store: Store; on: TestEngine }): v
           store.putRecord(projectId, computeId, record, lease),
         );
       }
+      await store.putUsage('main/org', new Map(UNITS.map((unit, index) => [unit, Buffer.from([index, 255, 0])])));
+      await store.putUsage('main/org/trial/proof', new Map([['p-1', Buffer.from('{}')]]));
       const kinds = ['write', 'held', 'hold', 'operation', 'refused'] as const;
       const entries = Array.from(
         { length: 60 },
@@ -75,7 +79,7 @@ export function describeDump(current: () => { store: Store; on: TestEngine }): v
 
     it('gives another store all that it has, so that its dump is the same', async () => {
       const { path, text, nowMs, other } = await dumped();
-      expect(text.split('\n')).toHaveLength(1 + 3 + 3 + 60 + 1 + 1);
+      expect(text.split('\n')).toHaveLength(1 + 3 + 3 + UNITS.length + 1 + 60 + 1 + 1);
       expect(await keysIn(other, nowMs)).toEqual(NOTHING_LEFT);
       const written = await writeDumped({ store: other, holder: 'load' }, readDump(path), {
         nowMs,
@@ -86,6 +90,7 @@ export function describeDump(current: () => { store: Store; on: TestEngine }): v
       expect([...(await keysIn(other, nowMs))].sort()).toEqual([
         ...['freeze f1', 'history and audit', 'hold h1', 'hold h2'],
         ...['record project-1/compute-a', 'record project-1/compute-b', 'record project-2/compute-c'],
+        ...['usage main/org', 'usage main/org/trial/proof'],
       ]);
     });
 

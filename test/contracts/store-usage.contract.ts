@@ -41,11 +41,21 @@ export function describeUsage(current: () => { store: Store; on: TestEngine }): 
       expect(await store.usageUnits('main/org-a')).toEqual([names[0]]);
     });
 
+    it('names the accounts of which something is kept', async () => {
+      const { store } = current();
+      for (const account of ['main/org-b', 'main/org-a/trial/x', 'main/org-c']) {
+        await store.putUsage(account, new Map([['p-1', bytesOf(1)]]));
+      }
+      await store.deleteUsage('main/org-c', ['p-1']);
+      expect(await store.usageAccounts()).toEqual(['main/org-a/trial/x', 'main/org-b']);
+    });
+
     it('has nothing of an account that it does not know', async () => {
       const { store } = current();
       expect(await store.usageUnits('nobody')).toEqual([]);
       expect((await store.usage('nobody', ['p-1'])).size).toBe(0);
       await store.putUsage('nobody', new Map());
+      expect(await store.usageAccounts()).toEqual([]);
       await store.deleteUsage('nobody', []);
     });
   });

@@ -10,6 +10,7 @@ export function memoryUsageStore(): UsageStore & { bytes: Map<string, Map<string
   };
   return {
     bytes,
+    usageAccounts: async () => [...bytes].flatMap(([account, units]) => (units.size > 0 ? [account] : [])).sort(),
     usageUnits: async (account) => [...of(account).keys()].sort(),
     usage: async (account, units) => new Map([...of(account)].filter(([unit]) => units.includes(unit))),
     putUsage: async (account, usage) => {

@@ -6,8 +6,8 @@ import { StoredEntry } from './history-json.ts';
 import { StoredFreeze, StoredHold } from './override-json.ts';
 import { StoredRecord } from './record-json.ts';
 
-/** Grows when a dump written by this version would be misread by an older one. */
-const VERSION = 1;
+/** Grows when an older version can't read a dump that this one has written: version 1 had no usage. */
+const VERSION = 2;
 
 const Head = z.looseObject({ ebb_store_dump: z.number() });
 const End = z.strictObject({ end: z.number() });
@@ -15,6 +15,7 @@ const Line = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('hold'), hold: StoredHold }),
   z.object({ kind: z.literal('freeze'), freeze: StoredFreeze }),
   z.object({ kind: z.literal('record'), projectId: z.string(), computeId: z.string(), record: StoredRecord }),
+  z.object({ kind: z.literal('usage'), account: z.string(), unit: z.string(), bytes: z.base64() }),
   z.object({ kind: z.literal('history'), entry: StoredEntry }),
 ]) satisfies z.ZodType<Dumped>;
 
@@ -59,7 +60,7 @@ function checkHead(path: string, line: unknown): void {
   const head = Head.safeParse(line).data;
   if (!head) throw new DumpProblem(`${path}:1: is not a dump of a store: make one with ebb store dump --out FILE`);
   const { ebb_store_dump: version } = head;
-  if (version === VERSION) return;
+  if (version >= 1 && version <= VERSION) return;
   throw new DumpProblem(
     `${path}:1: has version ${version}, and this ebb reads version ${VERSION}: use the ebb that wrote it`,
   );

@@ -203,6 +203,7 @@ const STATEMENTS = {
 /** How many units one statement carries: 3 KB each. */
 const UNITS_AT_ONCE = 300;
 
+const ACCOUNTS = 'SELECT DISTINCT account FROM ebb_usage ORDER BY account';
 const UNITS = 'SELECT unit FROM ebb_usage WHERE account = $1 ORDER BY unit';
 const USAGE = `SELECT unit, encode(bytes, 'base64') AS bytes FROM ebb_usage WHERE account = $1 AND unit = ANY($2::text[])`;
 const PUT = `INSERT INTO ebb_usage (account, unit, bytes)
@@ -213,6 +214,10 @@ const DELETE = 'DELETE FROM ebb_usage WHERE account = $1 AND unit = ANY($2::text
 /** A row for each unit. Bytes travel as base64, which every driver and the embedded engine understand alike. */
 function createPostgresUsage({ pool }: PostgresEngine): UsageStore {
   return {
+    usageAccounts: async () => {
+      const { rows } = await pool.query<{ account: string }>(ACCOUNTS);
+      return rows.map(({ account }) => account).sort();
+    },
     usageUnits: async (account) => {
       const { rows } = await pool.query<{ unit: string }>(UNITS, [account]);
       return rows.map(({ unit }) => unit);

@@ -16,10 +16,16 @@ import { revisionsOf } from './revised-entries.ts';
 /** How many units one round trip carries: 3 KB each. */
 const UNITS_AT_ONCE = 300;
 
-/** A hash for each account: unit → bytes. */
+/** A hash for each account: unit → bytes. And a set of the accounts, since a Cluster can't look for keys. */
 function createRedisUsage({ commands: redis, prefix }: RedisEngine): UsageStore {
   const keyOf = (account: string) => `${prefix}:store:usage:${account}`;
+  const accountsKey = `${prefix}:store:usage-accounts`;
   return {
+    usageAccounts: async () => {
+      const accounts = (await redis.smembers(accountsKey)).sort();
+      const kept = await Promise.all(accounts.map((account) => redis.exists(keyOf(account))));
+      return accounts.filter((_, index) => kept[index] === 1);
+    },
     usageUnits: async (account) => (await redis.hkeys(keyOf(account))).sort(),
     usage: async (account, units) => {
       const found = new Map<string, Uint8Array>();
@@ -35,6 +41,7 @@ function createRedisUsage({ commands: redis, prefix }: RedisEngine): UsageStore 
     },
     putUsage: async (account, usage) => {
       const entries = [...usage];
+      if (entries.length > 0) await redis.sadd(accountsKey, account);
       for (let at = 0; at < entries.length; at += UNITS_AT_ONCE) {
         const fields = entries.slice(at, at + UNITS_AT_ONCE).map(([unit, bytes]) => [unit, Buffer.from(bytes)]);
         await redis.hset(keyOf(account), ...fields.flat());
