@@ -130,7 +130,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'store',
-    summary: 'copy holds, freezes, baselines, history and audit to a file, and back',
+    summary: 'copy holds, freezes, baselines, usage, history and audit to a file, and back',
     load: async () => (await import('./store.ts')).storeCommand(),
   },
   {

@@ -22,7 +22,7 @@ interface StoreFlags {
 /** `ebb store`: what the store has, as a file, and back. */
 export function storeCommand(): Command {
   const command = new Command('store')
-    .description('copy holds, freezes, baselines, history and audit to a file, and back')
+    .description('copy holds, freezes, baselines, usage, history and audit to a file, and back')
     .addHelpText('after', EXAMPLES);
   withStoreFlags(command.command('dump'))
     .description('write what the store has to a file')

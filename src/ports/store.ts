@@ -237,10 +237,7 @@ interface HistoryStore {
 
 /** What was used, as bytes that only the writer interprets: at most 3 KB for a unit. */
 export interface UsageStore {
-  /**
-   * Accounts of which something is kept, sorted. On Redis those that were written to by this version: earlier ones are there once a daemon
-   * has written to them again.
-   */
+  /** All accounts of which something is kept, sorted. */
   usageAccounts(): Promise<string[]>;
   /** Names of the units that are kept of an account, sorted. */
   usageUnits(account: string): Promise<string[]>;

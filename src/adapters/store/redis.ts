@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { Cluster } from 'ioredis';
 import type { RedisEngine } from '../../ports/engine.ts';
 import type { IntentOutcome, Lease, Store, UsageStore } from '../../ports/store.ts';
 import type { StoreLimits } from './limits.ts';
@@ -16,15 +17,20 @@ import { revisionsOf } from './revised-entries.ts';
 /** How many units one round trip carries: 3 KB each. */
 const UNITS_AT_ONCE = 300;
 
-/** A hash for each account: unit → bytes. And a set of the accounts, since a Cluster can't look for keys. */
+/** A hash for each account: unit → bytes. */
 function createRedisUsage({ commands: redis, prefix }: RedisEngine): UsageStore {
   const keyOf = (account: string) => `${prefix}:store:usage:${account}`;
-  const accountsKey = `${prefix}:store:usage-accounts`;
   return {
-    usageAccounts: async () => {
-      const accounts = (await redis.smembers(accountsKey)).sort();
-      const kept = await Promise.all(accounts.map((account) => redis.exists(keyOf(account))));
-      return accounts.filter((_, index) => kept[index] === 1);
+    // Only a dump asks for them, so Redis is searched for them, each node of a Cluster by itself.
+    async usageAccounts() {
+      const keys = new Set<string>();
+      const pattern = `${prefix.replaceAll(/[\\*?[\]]/g, '\\$&')}${keyOf('*').slice(prefix.length)}`;
+      for (const node of redis instanceof Cluster ? redis.nodes('master') : [redis]) {
+        for await (const found of node.scanStream({ match: pattern, count: 1000 })) {
+          for (const key of found as string[]) keys.add(key);
+        }
+      }
+      return [...keys].map((key) => key.slice(keyOf('').length)).sort();
     },
     usageUnits: async (account) => (await redis.hkeys(keyOf(account))).sort(),
     usage: async (account, units) => {
@@ -41,7 +47,6 @@ function createRedisUsage({ commands: redis, prefix }: RedisEngine): UsageStore 
     },
     putUsage: async (account, usage) => {
       const entries = [...usage];
-      if (entries.length > 0) await redis.sadd(accountsKey, account);
       for (let at = 0; at < entries.length; at += UNITS_AT_ONCE) {
         const fields = entries.slice(at, at + UNITS_AT_ONCE).map(([unit, bytes]) => [unit, Buffer.from(bytes)]);
         await redis.hset(keyOf(account), ...fields.flat());
