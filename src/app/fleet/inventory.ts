@@ -13,7 +13,7 @@ import { takeList } from './project-list.ts';
 const CONCURRENT_READS = 8;
 
 /** A project is forgotten only if it is still gone so long after that was first seen, in real milliseconds. */
-const FORGET_GONE_AFTER_MS = 60_000;
+const FORGET_GONE_AFTER_MS = 10_000;
 
 export interface InventoryDeps extends FreshProjectDeps, ForgetProjectDeps, TriggerDeps {
   /** Between two readings of the list of projects, in real milliseconds. */
@@ -71,7 +71,7 @@ async function forgetUnlisted(
 
 /**
  * That the list no longer has a project is not enough to forget what is stored of it, since a baseline can't be got back: the control
- * API must say twice, at least a minute apart, that it does not exist, and no list may have it in between. And only of projects that
+ * API must say twice, at least ten seconds apart, that it does not exist, and no list may have it in between. And only of projects that
  * this daemon has seen: to another key all are unknown. One that answers all the same is looked after on.
  */
 async function forgetIfDeleted(deps: InventoryDeps, projectId: string, signal: AbortSignal): Promise<void> {
