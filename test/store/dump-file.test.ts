@@ -31,8 +31,8 @@ describe('a dump that can not be read', () => {
     expect(await problem()).toBe(foreign);
     expect(await problem('# a note')).toBe(foreign);
     expect(await problem('{"holds":[]}')).toBe(foreign);
-    expect(await problem('{"ebb_store_dump":2}')).toBe(
-      'FILE:1: has version 2, and this ebb reads version 1: use the ebb that wrote it',
+    expect(await problem('{"ebb_store_dump":3}')).toBe(
+      'FILE:1: has version 3, and this ebb reads version 2: use the ebb that wrote it',
     );
     const tail = '; nothing is loaded: take another dump';
     expect(await problem(HEAD, HOLD, '{"kind":"hold"', '{"end":2}')).toBe(`FILE:3: is not JSON${tail}`);
