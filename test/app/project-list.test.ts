@@ -179,3 +179,13 @@ it('what a list shows changed or used after it was read is not written by, altho
     expect(fleet.isFresh('p')).toBe(true);
   }
 });
+
+it('a project that was renamed is read again, also where the list shows no change of it otherwise', async () => {
+  const { time, read, list } = aDaemon();
+  await list();
+  read();
+  time.ms += 30_000;
+  expect(await list({ name: 'other' })).toEqual(['p']);
+  read();
+  expect(await list({ name: 'other' })).toEqual([]);
+});

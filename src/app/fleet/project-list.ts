@@ -59,13 +59,14 @@ async function isChanged(
   const { fleet } = deps;
   const { account, projectId, updatedAtMs } = project;
   const { project: before } = cached;
-  if (includes(cached, project)) {
+  const isRenamed = before.name !== project.name;
+  if (!isRenamed && includes(cached, project)) {
     cached.project = project;
     if (fleet.listShowsChanges.get(account) === true) fleet.confirm(projectId, askedAtMonotonicMs);
     return false;
   }
-  const hasMoved = before.updatedAtMs !== updatedAtMs;
-  const isOwn = hasMoved && (await isOwnChange(deps, project));
+  const hasMoved = isRenamed || before.updatedAtMs !== updatedAtMs;
+  const isOwn = hasMoved && !isRenamed && (await isOwnChange(deps, project));
   // The next list need not be asked about it again.
   if (isOwn) cached.project = project;
   const isOthers = hasMoved ? !isOwn : wasUsed(before, project);
