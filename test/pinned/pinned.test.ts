@@ -1,8 +1,6 @@
 /** What ebb says of one fleet under policies of every kind, word for word: what no change may change by accident. */
-import { readdir, readFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { runProgram } from '../../src/cli/program.ts';
-import { METRICS } from '../../src/ports/metrics.ts';
 
 const CORPUS = 'test/pinned/corpus';
 const FLEET = ['--fleet', `${CORPUS}/fleet.yaml`];
@@ -58,19 +56,5 @@ describe('a fleet under policies of every kind', () => {
       '--json',
     );
     await expect(json).toMatchFileSnapshot('expected/diff.json');
-  });
-});
-
-describe('names that others depend on', () => {
-  it('of metrics and their labels are what they were', async () => {
-    const names = Object.entries(METRICS).map(([name, { labels }]) => `${name} ${labels.join(' ')}`.trim());
-    await expect(`${names.join('\n')}\n`).toMatchFileSnapshot('expected/metrics.txt');
-  });
-
-  it('of log events are what they were', async () => {
-    const files = (await readdir('src', { recursive: true })).filter((file) => /\.tsx?$/.test(file));
-    const texts = await Promise.all(files.map((file) => readFile(`src/${file}`, 'utf8')));
-    const events = new Set(texts.flatMap((text) => text.match(/'ebb\.[a-z_]+'/g) ?? []));
-    await expect(`${[...events].toSorted().join('\n')}\n`).toMatchFileSnapshot('expected/events.txt');
   });
 });
