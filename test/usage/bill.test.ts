@@ -32,6 +32,21 @@ describe('a bill', () => {
     expect(total).toMatchObject({ cuSeconds: 150, unknownHours: 0, usd: expect.closeTo((150 / 3600) * 0.1, 12) });
   });
 
+  it('is the same to the last digit in whatever order projects and branches come', () => {
+    const all = ['p', 'q', 'r', 's', 't'].flatMap((project, index) => [
+      series(project, null, [1001 + 7 * index, 333 + index]),
+      series(project, `${project}-a`, [501 + 3 * index, 111]),
+      series(project, `${project}-b`, [77 + index, 19]),
+    ]);
+    const ofOne = { lineOf: () => 'one', priceAt: () => 0.222 };
+    const orders = [
+      all,
+      all.toReversed(),
+      all.toSorted((a, b) => (a.buckets[0]?.cuSeconds ?? 0) - (b.buckets[0]?.cuSeconds ?? 0)),
+    ];
+    expect(new Set(orders.map((order) => bill(order, ofOne).total.usd)).size).toBe(1);
+  });
+
   it('counts unknown hours, and adds nothing for them', () => {
     const { total } = bill([series('p', null, [100, null]), series('p', 'a', [100, null])]);
     expect(total).toMatchObject({ cuSeconds: 100, unknownHours: 24 });

@@ -132,9 +132,11 @@ interface ProjectSeries {
   branches: UsageSeries[];
 }
 
+/** In the order of ids: a sum of dollars depends on the order of its parts in its last digit, and stores and files have orders of their own. */
 function byProjects(series: readonly UsageSeries[]): Iterable<ProjectSeries> {
   const projects = new Map<string, ProjectSeries>();
-  for (const one of series) {
+  const idOf = ({ projectId, branchId }: UsageSeries) => `${projectId} ${branchId ?? ''}`;
+  for (const one of series.toSorted((a, b) => (idOf(a) < idOf(b) ? -1 : 1))) {
     const known = projects.get(one.projectId) ?? { branches: [] };
     projects.set(one.projectId, known);
     if (one.branchId === null) known.project = one;
