@@ -1,5 +1,5 @@
 /** docs/metrics.md, made of the table of metrics. */
-import { COMPUTE_METRICS } from '../src/adapters/telemetry/compute-series.ts';
+import { COMPUTE_METRICS } from '../src/adapters/telemetry/telemetry.ts';
 import { METRICS, type MetricDeclaration } from '../src/ports/metrics.ts';
 import { GENERATED, table } from './markdown.ts';
 

@@ -1,7 +1,7 @@
 /** Writes the JSON Schemas of schema/; a test holds that they are what the code generates. */
 import { writeFileSync } from 'node:fs';
 import { z } from 'zod';
-import { Message } from '../src/adapters/notifications/message.ts';
+import { Message } from '../src/adapters/notifications/sender.ts';
 import { policyJsonSchema } from '../src/policy/json-schema.ts';
 import { settingsJsonSchema } from '../src/settings/declarations.ts';
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { systemClock } from '../adapters/clock/system-clock.ts';
 import { createGroupBudget } from '../adapters/control-api/group-budget.ts';
 import { openEngine } from '../adapters/engine/open-engine.ts';
@@ -9,15 +10,26 @@ import { countDropped, createSamples, type Samples } from '../app/connections/sa
 import type { Rhythm } from '../app/daemon.ts';
 import type { Mode } from '../app/evaluate/evaluate.ts';
 import { createFleet, type Fleet } from '../app/fleet/fleet.ts';
+import { createStoreClock, type StoreClock } from '../app/group/clock-skew.ts';
+import { createLeaderLease, type LeaderLease, type WriteBlock } from '../app/group/leader.ts';
+import { createStoreWatch, type StoreWatch, type StoreWatchDeps } from '../app/group/store-loss.ts';
 import { createStoredTimes, type StoredTimes } from '../app/group/stored-times.ts';
 import { createOperationDurations, type OperationDurations } from '../app/operations/durations.ts';
 import { createSlots, type Slots } from '../app/operations/restart-slots.ts';
 import type { Overrides } from '../app/overrides.ts';
-import { createPolicySets, type PolicySets } from '../app/rollout/write-permission.ts';
+import {
+  cannotWrite,
+  checkWritePermission,
+  createPolicySets,
+  type PolicySets,
+  type SetsDeps,
+  type WritePermission,
+} from '../app/rollout/write-permission.ts';
 import { type CurrentRules, compileRules } from '../app/rules.ts';
 import { recordHistory, repeatsOf } from '../app/telemetry/history.ts';
 import { logEvents } from '../app/telemetry/log-events.ts';
 import { createOutages, type Outages } from '../app/telemetry/outages.ts';
+import { type EnsureTriggersDeps, ensureTriggers } from '../app/triggers.ts';
 import { describeChain } from '../common/errors.ts';
 import { isLoopbackHost } from '../common/loopback.ts';
 import type { Result } from '../common/result.ts';
@@ -36,7 +48,6 @@ import { purposeOf } from './accounts.ts';
 import { commandLineCaller } from './command-line-caller.ts';
 import { openCounters } from './connections.ts';
 import { openControlApi } from './control-api.ts';
-import { type Group, openGroup } from './group.ts';
 import { rememberOverrides } from './remembered-overrides.ts';
 import { rulesOf } from './rules-from-files.ts';
 import { openSender } from './sender.ts';
@@ -228,5 +239,46 @@ function stagingOptions({ settings, accept, stageOnLoopback = false }: PartsOpti
   return {
     stages: stageOnLoopback || !isLoopbackHost(new URL(settings.apiUrl).hostname),
     accepted: accept === undefined ? undefined : { hash: accept, caller: commandLineCaller() },
+  };
+}
+
+type OpenGroupDeps = Omit<StoreWatchDeps, 'holder' | 'newestGeneration' | 'ensureTriggers'> &
+  EnsureTriggersDeps &
+  SetsDeps & {
+    mode: Mode;
+    /** The store serves this daemon only. */
+    isAlone: boolean;
+  };
+
+/** What makes a daemon one of a group. */
+interface Group {
+  /** Names this daemon as the holder of a lease; random. */
+  holder: string;
+  leaderLease: LeaderLease;
+  storeClock: StoreClock;
+  storeWatch: StoreWatch;
+  /** What was last known to keep this daemon from writing. */
+  blocked(): WriteBlock | undefined;
+  /** Number of the policy set that is decided by; undefined while nothing may be written by it. */
+  generation(): number | undefined;
+  /** Asked before each write. Rejects if that can't be told: then nothing may be written either. */
+  mayWrite(): Promise<WritePermission>;
+}
+
+function openGroup(deps: OpenGroupDeps): Group {
+  const { sets } = deps;
+  const holder = randomUUID();
+  const storeClock = createStoreClock({ ...deps, machineMs: () => Date.now() });
+  const blocked = () => cannotWrite({ sets, storeClock });
+  const storeWatch = createStoreWatch({
+    ...{ ...deps, holder },
+    newestGeneration: () => sets.newest,
+    ensureTriggers: () => ensureTriggers(deps),
+  });
+  return {
+    ...{ holder, blocked, storeClock, storeWatch },
+    leaderLease: createLeaderLease({ ...deps, holder, blocked }),
+    generation: () => sets.generation,
+    mayWrite: () => checkWritePermission({ ...deps, storeClock, storeWatch }),
   };
 }

@@ -4,20 +4,20 @@ import { findInStore } from '../app/operator/find-compute.ts';
 import { spansOf } from '../app/usage/budget-store.ts';
 import type { Result } from '../common/result.ts';
 import type { ComputeSettings } from '../domain/compute/compute.ts';
-import { asksForConnections } from '../domain/connections/connection-samples.ts';
-import { STALE_AFTER_MS } from '../domain/connections/connections.ts';
+import { asksForConnections, needsOf, withValidity } from '../domain/connections/connection-samples.ts';
+import { type ConnectionHistory, type ConnectionSample, STALE_AFTER_MS } from '../domain/connections/connections.ts';
 import { type FleetPlan, type FleetSituation, planFleet } from '../domain/evaluate/plan-fleet.ts';
 import { limitsBesideLists, withWavesOf } from '../domain/evaluate/ready-waves.ts';
 import { type CompiledPolicies, compilePolicies, withBudgetSteps } from '../domain/policy/compiled-policies.ts';
-import type { PolicySet } from '../domain/policy/policy.ts';
+import type { ConnectionNeed } from '../domain/policy/directive.ts';
+import { DEFAULT_SOURCE_EVERY_MS, type PolicySet } from '../domain/policy/policy.ts';
 import type { ReadyWaves } from '../domain/policy/waves.ts';
 import { limitsOf } from '../domain/rate-budget/limits.ts';
-import type { ControlApi, Project } from '../ports/control-api.ts';
-import type { Store } from '../ports/store.ts';
+import type { ControlApi, FleetFacts, Project } from '../ports/control-api.ts';
+import type { Store, ConnectionSample as StoredSample } from '../ports/store.ts';
 import { accountFor } from '../settings/accounts.ts';
 import type { Settings } from '../settings.ts';
 import { factsWithoutStore } from './daemon-facts.ts';
-import { connectionsOfFile, connectionsOfStore } from './known-connections.ts';
 import { openForReading, type Reading } from './reading.ts';
 import { factsIn, NOTHING_STORED, openStoreToRead, type StoredFacts } from './stored-facts.ts';
 
@@ -219,4 +219,58 @@ function branchNotes({ branchNamesRefused }: FleetReading): string[] {
   if (first === undefined) return [];
   const more = branchNamesRefused.length > 1 ? ` and ${branchNamesRefused.length - 1} more projects` : '';
   return refusedNotes([`${first}${more}`]);
+}
+
+/** Connections by compute id, as headroom is evaluated by them. */
+type Connections = ReadonlyMap<string, ConnectionHistory>;
+
+/**
+ * What a fleet file says of connections, as if it had been so for as long as any policy looks back, and for each of their sources:
+ * a file knows one moment only, and a plan made of it must not wait for more.
+ */
+function connectionsOfFile(facts: FleetFacts, set: PolicySet, nowMs: number): Connections {
+  const needs = needsOf(set.policies);
+  const windowMs = Math.max(0, ...needs.map(({ scaleDownAfterMs }) => scaleDownAfterMs));
+  const byCount = new Map<number, ConnectionHistory>();
+  const known = new Map<string, ConnectionHistory>();
+  for (const [computeId, { connections }] of facts) {
+    if (connections === undefined) continue;
+    const history = byCount.get(connections) ?? sameForAll(needs, steady(connections, nowMs, windowMs));
+    byCount.set(connections, history);
+    known.set(computeId, history);
+  }
+  return known;
+}
+
+/** What was counted and stored, for each source that the policies name. */
+function connectionsOfStore(samples: ReadonlyMap<string, readonly StoredSample[]>, set: PolicySet): Connections {
+  const needs = needsOf(set.policies);
+  const counted = [...samples].filter(([, all]) => all.length > 0);
+  return new Map(
+    counted.map(([computeId, all]) => {
+      const of = (name: string) => {
+        const { everyMs = DEFAULT_SOURCE_EVERY_MS } = set.sources.get(name) ?? {};
+        return all.filter(({ source = name }) => source === name).map((sample) => withValidity(sample, everyMs));
+      };
+      // Also without headroom: a change that waits for a quiet moment asks for any count.
+      return [
+        computeId,
+        new Map([['', all], ...needs.map(({ connections }) => [connections, of(connections)] as const)]),
+      ];
+    }),
+  );
+}
+
+function sameForAll(needs: readonly ConnectionNeed[], samples: readonly ConnectionSample[]): ConnectionHistory {
+  // Also without headroom: a change that waits for a quiet moment asks for any count.
+  return new Map([['', samples], ...needs.map(({ connections }) => [connections, samples] as const)]);
+}
+
+/** So many samples that none is missing: a gap would count as not known. */
+function steady(connections: number, nowMs: number, windowMs: number): ConnectionSample[] {
+  const gaps = Math.ceil(windowMs / STALE_AFTER_MS);
+  return Array.from({ length: gaps + 1 }, (_, index) => ({
+    atMs: nowMs - Math.min(windowMs, (gaps - index) * STALE_AFTER_MS),
+    connections,
+  }));
 }

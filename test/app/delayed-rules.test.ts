@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { type ActivateDeps, advanceRules } from '../../src/app/rollout/activate.ts';
-import { takeDelayed, takeReading } from '../../src/app/rollout/take-reading.ts';
+import { takeDelayed, takeReading } from '../../src/app/rollout/reload.ts';
 import { createPolicySets, policyProblems } from '../../src/app/rollout/write-permission.ts';
 import { compileRules } from '../../src/app/rules.ts';
 import type { FreezePolicy } from '../../src/domain/policy/kinds/freeze.ts';

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { listComputes } from '../../src/app/operator/computes.ts';
+import { listComputes } from '../../src/app/operator/create-operator.ts';
 import { type GaugeDeps, updateGauges } from '../../src/app/operator/fleet-metrics.ts';
 import { fleetPage } from '../../src/app/operator/fleet-page.ts';
 import { setFreeze } from '../../src/app/operator/freezes.ts';

@@ -5,7 +5,7 @@ import {
   inOrder,
   matching,
   withinAnHour,
-} from '../../src/app/operator/fleet-selection.ts';
+} from '../../src/app/operator/fleet-page.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import { aCompute, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
 import { aSelector } from '../support/selectors.ts';

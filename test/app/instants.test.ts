@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
-import { createInstants } from '../../src/app/boundaries/instants.ts';
+import { createInstants } from '../../src/app/boundaries/boundary-reconciles.ts';
 
 const NEVER = new AbortController().signal;
 

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { createOverrides } from '../../src/app/overrides.ts';
 import { type ActivateDeps, advanceRules, beginWithRules } from '../../src/app/rollout/activate.ts';
-import { takeDelayed, takeReading } from '../../src/app/rollout/take-reading.ts';
+import { takeDelayed, takeReading } from '../../src/app/rollout/reload.ts';
 import {
   createPolicySets,
   describeSets,

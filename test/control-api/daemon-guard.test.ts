@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Method } from '../../src/adapters/control-api/api-call.ts';
-import { withDaemonGuard } from '../../src/adapters/control-api/daemon-guard.ts';
+import { withDaemonGuard } from '../../src/adapters/control-api/control-api.ts';
 import type { WireRequest } from '../../src/adapters/control-api/http-transport.ts';
 
 const COMPUTE = '/projects/calm-sea-1/endpoints/ep-1';

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { controlApiOver, createControlApi } from '../../src/adapters/control-api/control-api.ts';
 
-import { LIST_LIMITS, pagesOf } from '../../src/adapters/control-api/pages.ts';
+import { LIST_LIMITS, pagesOf } from '../../src/adapters/control-api/routes.ts';
 import { clientOptions, KEY, wireOperation, wireProject } from './samples.ts';
 import { all, serve } from './support.ts';
 

@@ -3,9 +3,9 @@ import type { Fleet, FleetCompute, Load } from '../../src/emulator/fleet.ts';
 import { parseFleet } from '../../src/emulator/fleet-file.ts';
 import { generateFleet } from '../../src/emulator/generate-fleet.ts';
 import { createWorld } from '../../src/emulator/world/create-world.ts';
-import { demandAt } from '../../src/emulator/world/demand.ts';
 import type { WorldState } from '../../src/emulator/world/entities.ts';
 import { execute } from '../../src/emulator/world/execute.ts';
+import { demandAt } from '../../src/emulator/world/load.ts';
 import { causesAt, usageAt } from '../../src/emulator/world/usage.ts';
 import { compute, fleetOf, START_MS, startTestEmulator, type TestEmulator } from './support.ts';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import pg from 'pg';
 import { afterEach, expect, it } from 'vitest';
 import { findPostgres } from '../../src/emulator/postgres/binaries.ts';
-import { createSessionActivity } from '../../src/emulator/postgres/session-activity.ts';
+import { createSessionActivity } from '../../src/emulator/postgres/front.ts';
 import { type Emulator, startEmulator } from '../../src/emulator/server.ts';
 import { describeWith } from '../support/requirements.ts';
 import { compute, fleetOf } from './support.ts';

@@ -2,7 +2,7 @@ import { utimesSync } from 'node:fs';
 import { readFile, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { startHeartbeat } from '../../src/adapters/engine/heartbeat-file.ts';
+import { startHeartbeat } from '../../src/adapters/engine/folder-lock.ts';
 import { temporaryFolder } from '../support/embedded-folder.ts';
 
 /** What a process in another container has written: neither its sockets nor its process ids are seen from here. */

@@ -1,7 +1,7 @@
 /** Whatever is started: nothing is written unless somebody has said so, and nothing ever but what a daemon may write. */
 import { expect, it } from 'vitest';
 import { createCaller } from '../../src/adapters/control-api/caller.ts';
-import { withDaemonGuard } from '../../src/adapters/control-api/daemon-guard.ts';
+import { withDaemonGuard } from '../../src/adapters/control-api/control-api.ts';
 import { clientOptions } from '../control-api/samples.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { CASE_MS, eventually, sizedAt } from '../support/fault-case.ts';

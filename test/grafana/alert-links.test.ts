@@ -5,7 +5,7 @@ import { type HttpServer, startHttpServer } from '../../src/adapters/http/server
 import { createTokens } from '../../src/adapters/http/tokens.ts';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { type GaugeDeps, updateGauges } from '../../src/app/operator/fleet-metrics.ts';
-import { matching } from '../../src/app/operator/fleet-selection.ts';
+import { matching } from '../../src/app/operator/fleet-page.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import { ownersOf } from '../../src/domain/policy/owners.ts';
 import type { Clock } from '../../src/ports/clock.ts';

@@ -1,6 +1,5 @@
 /** Every series that a scrape of ebb can hold, with its labels. */
-import { COMPUTE_METRICS } from '../../src/adapters/telemetry/compute-series.ts';
-import { createTelemetry } from '../../src/adapters/telemetry/telemetry.ts';
+import { COMPUTE_METRICS, createTelemetry } from '../../src/adapters/telemetry/telemetry.ts';
 import { METRICS, type MetricDeclaration } from '../../src/ports/metrics.ts';
 
 /** Labels that Prometheus gives to whatever it scrapes. */

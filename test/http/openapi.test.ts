@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { apiRoutes } from '../../src/adapters/http/api/api-routes.ts';
-import { openApiDocument } from '../../src/adapters/http/api/openapi.ts';
+import { apiRoutes, openApiDocument } from '../../src/adapters/http/api/api-routes.ts';
 import { API_ROUTES } from '../../src/adapters/http/api/route-table.ts';
 import { createTokens } from '../../src/adapters/http/tokens.ts';
 import type { DaemonOperator } from '../../src/ports/operator.ts';

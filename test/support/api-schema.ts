@@ -1,7 +1,7 @@
 /** What the OpenAPI document says of answers, asked of real ones. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { openApiDocument } from '../../src/adapters/http/api/openapi.ts';
+import { openApiDocument } from '../../src/adapters/http/api/api-routes.ts';
 import { API_ROUTES } from '../../src/adapters/http/api/route-table.ts';
 
 const ajv = new Ajv2020({ strict: false, allErrors: true });

@@ -1,4 +1,4 @@
-import { isAsNew, staysOver } from '../../src/adapters/store/postgres-generations.ts';
+import { isAsNew, staysOver } from '../../src/adapters/store/postgres.ts';
 import type { Generation, Store } from '../../src/ports/store.ts';
 
 /** Generations as a store has them, in memory; a test may set the current one, as if an older copy of the store had been put in its place. */

@@ -1,6 +1,7 @@
 /** A billing month of a few projects under a budget, in steps of 15 minutes, decided by the functions that the daemon calls. */
+
+import { advanceBudgets } from '../../src/app/usage/budget-rounds.ts';
 import { openBudgets, spansOf } from '../../src/app/usage/budget-store.ts';
-import { advanceBudgets } from '../../src/app/usage/budgets.ts';
 import { usageAccount } from '../../src/app/usage/usage-account.ts';
 import type { StepSpan } from '../../src/domain/budget/terms.ts';
 import { FIELD_GROUPS, fieldsOf } from '../../src/domain/compute/compute.ts';

@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { COMPUTE_METRICS } from '../../src/adapters/telemetry/compute-series.ts';
-import { createTelemetry, type TelemetryOptions } from '../../src/adapters/telemetry/telemetry.ts';
+import { COMPUTE_METRICS, createTelemetry, type TelemetryOptions } from '../../src/adapters/telemetry/telemetry.ts';
 import { METRICS } from '../../src/ports/metrics.ts';
 import type { ComputeSeries } from '../../src/ports/telemetry.ts';
 import { aCompute } from '../support/builders.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createAwakeLog } from '../../src/app/usage/awake-log.ts';
+import { createAwakeLog } from '../../src/app/usage/usage-rounds.ts';
 import type { ControlApi, Operation } from '../../src/ports/control-api.ts';
 import { aCompute } from '../support/builders.ts';
 import { DAY_MS, HOUR_MS, START_MS } from './support.ts';

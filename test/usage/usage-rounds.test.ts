@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { budgetStepNotifications } from '../../src/app/announcements/budget-steps.ts';
+import { budgetStepNotifications } from '../../src/app/announcements/announcements.ts';
 import { refreshLeaderDecisions } from '../../src/app/rollout/leader-decisions.ts';
 import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import { addRelease, readBudgets } from '../../src/app/usage/budget-store.ts';

@@ -1,7 +1,9 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
+import { closeSync, openSync, readFileSync, readlinkSync, rmSync, statSync, utimesSync, writeSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { startHeartbeat } from './heartbeat-file.ts';
+import { setTimeout as wait } from 'node:timers/promises';
 
 export type FolderLock = { ok: true; release: () => Promise<void> } | { ok: false };
 
@@ -49,4 +51,137 @@ function bindSocket(realPath: string): Promise<Server | 'taken'> {
 
 async function unbind(socket: Server | undefined): Promise<void> {
   if (socket !== undefined) await new Promise((resolve) => socket.close(resolve));
+}
+
+/** How often a holder touches the file, and how long a newcomer from elsewhere watches it before calling it dead. */
+const BEAT_MS = 1000;
+const WATCH_MS = 4000;
+/** A file untouched for longer needs no watching. */
+const LONG_DEAD_MS = 60_000;
+
+type Heartbeat = { ok: true; stop: () => void } | { ok: false };
+
+interface HeartbeatOptions {
+  /** The file; made here, removed by `stop`. */
+  path: string;
+  /** Called once if somebody else has taken the file, as can happen to a process that slept. */
+  onLost(): void;
+}
+
+/**
+ * A lock for what no kernel lock reaches: a container that shares the folder, or a system without abstract sockets. A file
+ * that is touched every second belongs to a living process; one that isn't may be taken.
+ */
+export async function startHeartbeat({ path, onLost }: HeartbeatOptions): Promise<Heartbeat> {
+  const id = randomUUID();
+  const text = JSON.stringify({ id, ...thisPlace() });
+  if (!create(path, text)) {
+    if (await isAlive(path)) return { ok: false };
+    rmSync(path, { force: true });
+    // Two newcomers may both have found it dead; only one of them makes the new file.
+    if (!create(path, text)) return { ok: false };
+  }
+  const timer = setInterval(() => {
+    if (read(path)?.id === id) {
+      touch(path);
+      return;
+    }
+    clearInterval(timer);
+    onLost();
+  }, BEAT_MS);
+  timer.unref();
+  return {
+    ok: true,
+    stop: () => {
+      clearInterval(timer);
+      if (read(path)?.id === id) rmSync(path, { force: true });
+    },
+  };
+}
+
+async function isAlive(path: string): Promise<boolean> {
+  const known = read(path);
+  const fate = known === undefined ? 'elsewhere' : fateOf(known, thisPlace());
+  if (fate !== 'elsewhere') return fate === 'alive';
+  const touched = touchedAtMs(path);
+  if (touched === undefined) return false;
+  if (Date.now() - touched > LONG_DEAD_MS) return false;
+  await wait(WATCH_MS);
+  return touchedAtMs(path) !== touched;
+}
+
+/** False if the file is there already. */
+function create(path: string, text: string): boolean {
+  try {
+    const file = openSync(path, 'wx', 0o600);
+    try {
+      writeSync(file, text);
+    } finally {
+      closeSync(file);
+    }
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+function read(path: string): ({ id: string } & Place) | undefined {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+function touch(path: string): void {
+  const now = new Date();
+  try {
+    utimesSync(path, now, now);
+  } catch {
+    // Removed this very moment: the next beat sees it.
+  }
+}
+
+function touchedAtMs(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.mtimeMs;
+}
+
+/** Where a process runs: processes of one place see each other's process ids and abstract sockets. */
+interface Place {
+  host: string;
+  pid: number;
+}
+
+function thisPlace(): Place {
+  return { host: hostId(), pid: process.pid };
+}
+
+/**
+ * What can be told from here of the process at `other`, which once held what this one wants: on Linux a process of the same
+ * place is dead, since the caller holds the folder's socket by now.
+ */
+function fateOf(other: Place, here: Place): 'alive' | 'dead' | 'elsewhere' {
+  if (other.host !== here.host) return 'elsewhere';
+  if (process.platform === 'linux' || other.pid === here.pid) return 'dead';
+  return isRunning(other.pid) ? 'alive' : 'dead';
+}
+
+/** On Linux the network namespace of this boot, which is how far an abstract socket is seen; elsewhere the host's name. */
+function hostId(): string {
+  try {
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+    return `${boot} ${readlinkSync('/proc/self/ns/net')}`;
+  } catch {
+    return hostname();
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
 }

@@ -1,10 +1,14 @@
 import { createHmac } from 'node:crypto';
 import { Agent } from 'undici';
+import { z } from 'zod';
+import { parseJson } from '../../common/result.ts';
+import { printable } from '../../common/safe-text.ts';
+import type { MessageDocument } from '../../domain/notifications/message.ts';
+import { NOTIFICATION_KINDS, type NotificationKind } from '../../domain/notifications/notification.ts';
 import type { Receiver } from '../../domain/notifications/receivers.ts';
 import type { SecretPlace } from '../../domain/policy/policy.ts';
 import { timerMs } from '../../ports/clock.ts';
 import type { Sender, SendOutcome } from '../../ports/sender.ts';
-import { slackText } from './slack.ts';
 
 export interface SenderOptions {
   /** Reads a URL or a secret where it stands; rejects with a message that holds neither. */
@@ -97,3 +101,45 @@ export function signatureOf(
   const digest = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64');
   return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${digest}` };
 }
+
+/** What Slack takes for the beginning of a mark or a link: https://docs.slack.dev/messaging/formatting-message-text */
+const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
+
+/** A message as Slack shows it: the sentence, whom it concerns, and the command to copy. */
+function slackText(body: string): string {
+  const parsed = Message.safeParse(parseJson(body));
+  if (!parsed.success) return escaped(body);
+  const { text, command, owner, compute, project } = parsed.data;
+  const place = [project?.name ?? project?.id, compute]
+    .filter((part) => part !== undefined && part !== null)
+    .join(' / ');
+  const about = [place, owner === null ? '' : `owner ${owner}`].filter((part) => part !== '').join(', ');
+  return [
+    escaped(about === '' ? text : `${text} (${about})`),
+    ...(command === null ? [] : [`\`${escaped(command)}\``]),
+  ].join('\n');
+}
+
+/** Line breaks stay: a summary has several lines. */
+function escaped(text: string): string {
+  const shown = text.split('\n').map(printable).join('\n');
+  return shown.replaceAll(/[&<>]/g, (character) => ESCAPES[character] ?? character);
+}
+
+const KINDS = Object.keys(NOTIFICATION_KINDS) as [NotificationKind, ...NotificationKind[]];
+
+/** What a webhook gets. */
+export const Message = z
+  .object({
+    version: z.literal(1),
+    id: z.string().describe('The same each time that the same message is sent; also the header webhook-id.'),
+    kind: z.enum(KINDS),
+    at: z.string().meta({ format: 'date-time' }).describe('When it happened or was found, in UTC.'),
+    text: z.string().describe('A sentence for people.'),
+    owner: z.string().nullable().describe('Null: it concerns the whole fleet.'),
+    project: z.object({ id: z.string(), name: z.string() }).nullable(),
+    compute: z.string().nullable().describe('Id of the compute.'),
+    policy: z.string().nullable(),
+    command: z.string().nullable().describe('What to type to prevent or answer it.'),
+  })
+  .meta({ title: 'ebb notification' }) satisfies z.ZodType<MessageDocument>;

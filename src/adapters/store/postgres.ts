@@ -1,18 +1,21 @@
 import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import { parseJson } from '../../common/result.ts';
 import { MOST_AHEAD_MS } from '../../domain/overrides/instants-ahead.ts';
+import { AUDIT_KINDS } from '../../domain/records/history.ts';
 import type { PostgresEngine } from '../../ports/engine.ts';
-import type { IntentOutcome, Store, UsageStore } from '../../ports/store.ts';
+import type { DecisionIdentity, Generation, IntentOutcome, Store, UsageStore } from '../../ports/store.ts';
+import { historyToJson, newestFirst, readHistory, readSamples, samplesToJson } from './history-json.ts';
 import type { StoreLimits } from './limits.ts';
 import type { OverrideReaders } from './override-json.ts';
 import { addWhereHeld, createPostgresAudit, type PostgresAudit } from './postgres-audit.ts';
 import { createPostgresDocuments } from './postgres-documents.ts';
-import { createPostgresGenerations } from './postgres-generations.ts';
-import { createPostgresHistory } from './postgres-history.ts';
 import { createPostgresOutbox, insertOutbox, outboxColumns } from './postgres-outbox.ts';
 import { createPostgresOverrides, REVISION_KEYS } from './postgres-overrides.ts';
-import { HAS_PENDING_WRITE, prepareTables } from './postgres-tables.ts';
+import { alone, HAS_PENDING_WRITE, prepareTables } from './postgres-tables.ts';
 import { pendingWritesOf, type RecordReader, recordToJson } from './record-json.ts';
 import { revisionsOf } from './revised-entries.ts';
+import { sharedAsk } from './shared-ask.ts';
 
 interface PostgresStoreOptions {
   engine: PostgresEngine;
@@ -243,4 +246,156 @@ function createPostgresUsage({ pool }: PostgresEngine): UsageStore {
       await pool.query(DELETE, [account, [...units]]);
     },
   };
+}
+
+const APPEND = `INSERT INTO ebb_history (compute_id, at_ms, body)
+  SELECT * FROM unnest($1::text[], $2::double precision[], $3::text[]) RETURNING id`;
+const FORGET_OF_COMPUTE = `DELETE FROM ebb_history WHERE compute_id = $1 AND id <= (
+  SELECT id FROM ebb_history WHERE compute_id = $1 ORDER BY id DESC OFFSET $2 LIMIT 1)`;
+/** No entry of the future makes others old. */
+const OLDEST = 'least($1::double precision, extract(epoch FROM now()) * 1000) - $2::double precision';
+const FORGET_OLD_OF_COMPUTE = `DELETE FROM ebb_history WHERE at_ms < ${OLDEST} AND compute_id = $3`;
+const FORGET_OLD = `DELETE FROM ebb_history WHERE at_ms < ${OLDEST}`;
+const FORGET_OLDEST = `DELETE FROM ebb_history WHERE id <= (SELECT id FROM ebb_history ORDER BY id DESC OFFSET $1 LIMIT 1)`;
+const OF_COMPUTE = 'SELECT body FROM ebb_history WHERE compute_id = $1 ORDER BY at_ms DESC, id DESC LIMIT $2';
+const OF_ALL = 'SELECT body FROM ebb_history ORDER BY at_ms DESC, id DESC LIMIT $1';
+const PUT_SAMPLES = `INSERT INTO ebb_samples (compute_id, body) VALUES ($1, $2)
+  ON CONFLICT (compute_id) DO UPDATE SET body = excluded.body`;
+const SAMPLES = 'SELECT body FROM ebb_samples WHERE compute_id = $1';
+
+type HistoryAndSamples = Pick<Store, 'appendHistory' | 'audit' | 'history' | 'putSamples' | 'samples'>;
+
+interface PostgresHistoryOptions {
+  engine: PostgresEngine;
+  limits: StoreLimits;
+  audit: PostgresAudit;
+}
+
+function createPostgresHistory({ engine, limits, audit }: PostgresHistoryOptions): HistoryAndSamples {
+  const { pool } = engine;
+  /** Counting all entries takes milliseconds, so it is done for one in a hundred of them. */
+  const countEvery = Math.ceil(limits.history / 100);
+
+  return {
+    audit: audit.audit,
+    appendHistory: async (given) => {
+      const audited = given.filter(({ kind }) => AUDIT_KINDS.has(kind));
+      await audit.add(audited, pool.query.bind(pool));
+      if (audited.length > 0) await audit.added();
+      const entries = given.filter(({ kind }) => !AUDIT_KINDS.has(kind));
+      if (entries.length === 0) return;
+      const computeIds = entries.map(({ computeId }) => computeId);
+      const texts = entries.map((entry) => historyToJson(entry, limits.historyEntryBytes));
+      await alone(engine, 'history', async (client) => {
+        const columns = [computeIds, entries.map(({ atMs }) => atMs), texts];
+        const { rows } = await client.query<{ id: unknown }>(APPEND, columns);
+        const age = [Math.max(...entries.map(({ atMs }) => atMs)), limits.historyMs];
+        for (const id of new Set(computeIds)) {
+          await client.query(FORGET_OF_COMPUTE, [id, limits.historyPerCompute]);
+          await client.query(FORGET_OLD_OF_COMPUTE, [...age, id]);
+        }
+        if (rows.every(({ id }) => Number(id) % countEvery !== 0)) return;
+        await client.query(FORGET_OLD, age);
+        await client.query(FORGET_OLDEST, [limits.history]);
+      });
+    },
+    history: async ({ computeId, limit, withoutAudit }) => {
+      if (limit < 1) return [];
+      const { rows } = await (computeId === undefined
+        ? pool.query<{ body: string }>(OF_ALL, [limit])
+        : pool.query<{ body: string }>(OF_COMPUTE, [computeId, limit]));
+      const entries = rows.flatMap(({ body }) => readHistory(body) ?? []);
+      if (withoutAudit) return entries;
+      const audited = await audit.audit({ computeId, limit, sinceMs: 0, untilMs: Number.MAX_VALUE });
+      return newestFirst([...audited.entries, ...entries], limit);
+    },
+    putSamples: async (computeId, samples) => {
+      await pool.query(PUT_SAMPLES, [computeId, samplesToJson(samples, limits.samples)]);
+    },
+    samples: async (computeId) => readSamples((await pool.query<{ body: string }>(SAMPLES, [computeId])).rows[0]?.body),
+  };
+}
+
+const READ = `SELECT value, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms
+  FROM (SELECT 1) one LEFT JOIN ebb_meta ON key = 'generation'`;
+const WRITE = `INSERT INTO ebb_meta (key, value) VALUES ('generation', $1)
+  ON CONFLICT (key) DO UPDATE SET value = excluded.value`;
+
+const DELETE_ENDED = 'DELETE FROM ebb_slot WHERE until_ms <= $1 OR until_ms > $2';
+const HOLDERS = 'SELECT compute_id FROM ebb_slot WHERE policy = $1';
+const TAKE = `INSERT INTO ebb_slot (policy, compute_id, until_ms) VALUES ($1, $2, $3)
+  ON CONFLICT (policy, compute_id) DO UPDATE SET until_ms = excluded.until_ms`;
+const RELEASE = 'DELETE FROM ebb_slot WHERE policy = $1 AND compute_id = $2';
+const IN_USE = 'SELECT compute_id FROM ebb_slot WHERE policy = $1 AND until_ms > $2';
+
+/** A daemon of 0.1.0 reads and writes number and hash of the policies only. */
+const Stored = z.object({
+  ...{ number: z.number(), setHash: z.string() },
+  ...{ decisionHash: z.string().exactOptional(), decisionVersion: z.number().exactOptional() },
+});
+
+type GenerationsAndSlots = Pick<
+  Store,
+  'raiseGeneration' | 'restoreGeneration' | 'generation' | 'takeSlot' | 'releaseSlot' | 'slotsInUse'
+>;
+
+type Query = PostgresEngine['pool']['query'];
+
+function createPostgresGenerations({ engine }: { engine: PostgresEngine }): GenerationsAndSlots {
+  const { pool } = engine;
+  return {
+    raiseGeneration: (own, over) =>
+      alone(engine, 'generation', async (client) => {
+        const { last, nowMs } = await read(client.query.bind(client));
+        if (last && staysOver(last, own, over)) return last;
+        // By the time, so that it grows even if the last one was lost with an emptied store.
+        return write(client, { number: Math.max(nowMs, (last?.number ?? 0) + 1), ...own });
+      }),
+    restoreGeneration: (known) =>
+      alone(engine, 'generation', async (client) => {
+        const { last } = await read(client.query.bind(client));
+        return last && isAsNew(last, known) ? last : write(client, known);
+      }),
+    generation: sharedAsk(async () => (await read(pool.query.bind(pool))).last),
+    takeSlot: ({ policy, computeId, allowed, nowMs, untilMs }) =>
+      alone(engine, 'slots', async (client) => {
+        await client.query(DELETE_ENDED, [nowMs, untilMs + MOST_AHEAD_MS]);
+        const holders = (await client.query<{ compute_id: string }>(HOLDERS, [policy])).rows;
+        const holds = holders.some((row) => row.compute_id === computeId);
+        if (!holds && holders.length >= allowed) return false;
+        await client.query(TAKE, [policy, computeId, untilMs]);
+        return true;
+      }),
+    releaseSlot: async (policy, computeId) => {
+      await pool.query(RELEASE, [policy, computeId]);
+    },
+    slotsInUse: async (policy, nowMs) => {
+      const { rows } = await pool.query<{ compute_id: string }>(IN_USE, [policy, nowMs]);
+      return rows.map((row) => row.compute_id).sort();
+    },
+  };
+}
+
+/** True if a generation stays current although somebody registers what decides for them. */
+export function staysOver(last: Generation, own: DecisionIdentity, over: number | undefined): boolean {
+  if (last.setHash === own.setHash && last.decisionHash === own.decisionHash) return true;
+  if (over !== undefined) return last.number !== over;
+  return (last.decisionVersion ?? 0) > (own.decisionVersion ?? 0);
+}
+
+/** One of the same number may lack what a daemon of 0.1.0 did not know when it put it back. */
+export function isAsNew(last: Generation, known: Generation): boolean {
+  if (last.number !== known.number) return last.number > known.number;
+  return last.setHash !== known.setHash || last.decisionHash !== undefined;
+}
+
+async function write(client: { query: Query }, generation: Generation): Promise<Generation> {
+  await client.query(WRITE, [JSON.stringify(generation)]);
+  return generation;
+}
+
+async function read(query: Query) {
+  const [row] = (await query<{ value: string | null; now_ms: unknown }>(READ)).rows;
+  const last = Stored.safeParse(parseJson(row?.value ?? '')).data;
+  return { last, nowMs: Number(row?.now_ms) };
 }

@@ -3,12 +3,15 @@
  * lost with a daemon and nothing is queued twice.
  */
 
+import { type BudgetState, describeBudget } from '../../domain/budget/state.ts';
+import { type StepThreshold, sameStep, stepText } from '../../domain/budget/terms.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { actionsAt, comingChange } from '../../domain/notifications/coming-change.ts';
 import type { Notification } from '../../domain/notifications/notification.ts';
 import type { Action } from '../../domain/plan/plan.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import { computeOwners } from '../../domain/policy/owners.ts';
+import type { PolicySet } from '../../domain/policy/policy.ts';
 import { NO_TEAM } from '../../domain/policy/team-parts.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
@@ -24,7 +27,6 @@ import { outboxEntries } from '../notifications/outbox-entries.ts';
 import { type SetsDeps, stagedSets } from '../rollout/write-permission.ts';
 import { readBudgets } from '../usage/budget-store.ts';
 import { readSummary } from '../usage/cost-summary.ts';
-import { budgetStepNotifications } from './budget-steps.ts';
 
 /** How often it is searched for what to tell, in real milliseconds. */
 const SEARCH_EVERY_MS = 5_000;
@@ -153,5 +155,30 @@ async function spendAnomalies({ store, clock }: AnnounceDeps): Promise<Notificat
       text: `${owner} used ${used} CU-hours on ${day} in the account ${account}; up to ${ordinary} are usual for that weekday`,
       command: 'ebb cost',
     };
+  });
+}
+
+/** Steps of budgets that are reached this month, and that limit: each for the receivers that it names, besides those of the owner. */
+export function budgetStepNotifications(
+  states: readonly BudgetState[],
+  { policies }: Pick<PolicySet, 'policies'>,
+  nowMs: number,
+): Notification[] {
+  return states.flatMap((state) => {
+    const { policy, account, fromMs, notified, spans } = state;
+    const budget = policies.find(({ name }) => name === policy);
+    if (budget?.kind !== 'budget' || budget.mode === 'observe') return [];
+    const limiting = spans.filter((span) => span.fromMs >= fromMs && span.untilMs > nowMs);
+    const notificationOf = (threshold: StepThreshold, what: 'is reached' | 'limits'): Notification => ({
+      id: `budget_step:${[policy, account, isoInstant(fromMs).slice(0, 10), stepText(threshold), what].join(':')}`,
+      ...{ kind: 'budget_step', atMs: nowMs, policy, ...(budget.owner !== undefined && { owner: budget.owner }) },
+      text: `budget ${policy} of the account ${account}: step ${stepText(threshold)} ${what}; ${describeBudget(state)}`,
+      receivers: [...(budget.notify ?? []), ...(budget.steps.find((step) => sameStep(step, threshold))?.notify ?? [])],
+      ...(what === 'limits' && { command: `ebb release --budget ${policy}` }),
+    });
+    return [
+      ...notified.map((threshold) => notificationOf(threshold, 'is reached')),
+      ...limiting.map((threshold) => notificationOf(threshold, 'limits')),
+    ];
   });
 }

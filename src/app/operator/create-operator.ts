@@ -1,16 +1,33 @@
-import type { Caller, Operator } from '../../ports/operator.ts';
-import { approve } from './approve.ts';
+import { mapInTurns } from '../../common/in-turns.ts';
+import { asksForConnections } from '../../domain/connections/connection-samples.ts';
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import type { ApproveDocument } from '../../ports/command-documents.ts';
+import type { ComputeDocument, RecordsDocument, UsageDocument } from '../../ports/documents.ts';
+import type {
+  ApproveRequest,
+  Caller,
+  Operator,
+  OperatorResult,
+  Page,
+  PageQuery,
+  RecordsQuery,
+  UsageQuery,
+} from '../../ports/operator.ts';
+import { readSamples } from '../connections/samples.ts';
+import { frozenBy, statusOf } from '../evaluate/compute-status.ts';
 import { computeIdOf, listAudit } from './audit.ts';
-import { listComputes } from './computes.ts';
-import { boundedLimit, decisionDocument } from './documents.ts';
+import { ownerProblem } from './check-request.ts';
+import { unconfirmed } from './confirmed.ts';
+import { readReports } from './daemon-reports.ts';
+import { boundedLimit, computeDocument, decisionDocument, pageOf } from './documents.ts';
+import { findCompute } from './find-compute.ts';
 import { listFreezes, setFreeze, unfreeze } from './freezes.ts';
 import { listHolds, setHold } from './holds.ts';
 import { listNotifications, retryOrDropNotifications } from './notifications.ts';
-import type { OperatorParts } from './parts.ts';
+import { auditOf, fail, type OperatorParts } from './parts.ts';
 import { release } from './release.ts';
 import { restore } from './restore.ts';
 import { status } from './status.ts';
-import { listRecords, listUsage } from './stored.ts';
 import { waste } from './waste.ts';
 
 /** What people may ask and tell, on a store, with or without a daemon. Rejects where the store can't be asked. */
@@ -44,4 +61,93 @@ export function createOperator(parts: OperatorParts): Operator {
     notifications: () => listNotifications(parts),
     retryOrDropNotifications: (request, caller) => retryOrDropNotifications(by(caller), request),
   };
+}
+
+/* What the store remembers, for commands beside a daemon that has it for itself. */
+
+/** What is remembered of each compute, a page of projects at a time, or of the project of one. */
+async function listRecords(
+  parts: OperatorParts,
+  { after, limit, compute }: RecordsQuery,
+): Promise<OperatorResult<Page<RecordsDocument>>> {
+  const { store, daemon } = parts;
+  const found = compute === undefined ? undefined : await findCompute(parts, compute);
+  if (found?.ok === false) return found;
+  const projectIds = found ? [found.value.projectId] : await store.projectIds();
+  const ahead = projectIds.toSorted().filter((projectId) => after === undefined || projectId > after);
+  const shown = ahead.slice(0, boundedLimit(limit));
+  const items: RecordsDocument[] = [];
+  const isCounted = daemon !== undefined && asksForConnections(daemon.policies().set);
+  for (const projectId of shown) {
+    const records = await store.records(projectId);
+    const samples = await readSamples(store, isCounted ? [...records.keys()] : []);
+    items.push({
+      project_id: projectId,
+      records: Object.fromEntries(records),
+      samples: Object.fromEntries(samples),
+    });
+  }
+  return { ok: true, value: { items, next: (ahead.length > shown.length && shown.at(-1)) || null } };
+}
+
+/** The usage that is kept of an organization, a page of units at a time. */
+async function listUsage(
+  { store }: OperatorParts,
+  { account, ...query }: UsageQuery,
+): Promise<OperatorResult<Page<UsageDocument>>> {
+  const { items: units, next } = pageOf(await store.usageUnits(account), (unit) => unit, query);
+  const bytes = await store.usage(account, units);
+  const items = [...bytes].map(([unit, one]) => ({ unit, bytes: Buffer.from(one).toString('base64') }));
+  return { ok: true, value: { items, next } };
+}
+
+/** Every compute as the daemon has last evaluated it. */
+export async function listComputes(
+  parts: OperatorParts,
+  query: PageQuery,
+): Promise<OperatorResult<Page<ComputeDocument>>> {
+  const { daemon, store } = parts;
+  if (!daemon) return fail('unavailable', 'only a daemon knows what computes have now: start ebb run, or see ebb plan');
+  const nowMs = await parts.now();
+  const isFrozen = frozenBy(await store.freezes(nowMs), nowMs);
+  const byPlace = ({ compute }: EvaluatedCompute) => `${compute.projectId}/${compute.computeId}`;
+  const { items, next } = pageOf([...daemon.fleet.evaluatedComputes()], byPlace, query);
+  const documents = await mapInTurns(items, (evaluatedCompute) =>
+    computeDocument(evaluatedCompute, statusOf(daemon, evaluatedCompute, isFrozen)),
+  );
+  return { ok: true, value: { items: documents, next } };
+}
+
+/** The digest of a policy set, or enough of its beginning, as the log and `ebb status` give it. */
+const HASH = /^[0-9a-f]{12,64}$/;
+
+/** Makes a staged policy set current. */
+async function approve(parts: OperatorParts, request: ApproveRequest): Promise<OperatorResult<ApproveDocument>> {
+  const { hash, owner, preview } = request;
+  const problem = ownerProblem(owner);
+  if (problem !== undefined) return fail('invalid', problem);
+  if (!HASH.test(hash)) return fail('invalid', 'the hash of a policy set has hexadecimal digits only: see ebb status');
+  const staged = parts.daemon?.staged();
+  if (staged && !staged.some((one) => one.hash.startsWith(hash))) {
+    const message = `the set that is staged is ${staged.map((one) => one.hash).join(', or ')}`;
+    return fail('not_found', staged.length > 0 ? message : 'no policy set waits for approval');
+  }
+  const count = await disconnectedBy(parts, hash);
+  const value = { hash, ...(count !== undefined && { count }) };
+  if (preview) return { ok: true, value };
+  const refused = count === undefined ? undefined : unconfirmed(request, count);
+  if (refused) return refused;
+  const atMs = await parts.now();
+  const message = `policy set ${hash} may become current`;
+  const audit = await auditOf(parts, { kind: 'approve', code: 'approved', message, owner, atMs });
+  await parts.store.approve({ hash, who: owner, atMs }, { audit });
+  await parts.requestReconciles(await parts.store.projectIds());
+  return { ok: true, value };
+}
+
+/** How many computes the set would disconnect at once, as daemons have counted; undefined if none that runs has it. */
+async function disconnectedBy({ daemon, store, now }: OperatorParts, hash: string): Promise<number | undefined> {
+  if (daemon) return daemon.staged().find((one) => one.hash.startsWith(hash))?.impact.disconnected;
+  const sets = (await readReports(store, await now())).flatMap(({ staged_sets = [] }) => staged_sets);
+  return sets.find((one) => one.hash.startsWith(hash))?.disconnected;
 }

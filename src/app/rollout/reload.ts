@@ -1,14 +1,27 @@
-import type { RulesSource } from '../../ports/rules.ts';
+import { decisionHash } from '../../domain/evaluate/decision-version.ts';
+import { changedTrials, vanishedBetween } from '../../domain/policy/set-changes.ts';
+import { isFrozen, NO_TEAM, partOf, withScopes } from '../../domain/policy/team-parts.ts';
+import { RECOVERY } from '../../domain/records/recovery-times.ts';
+import type { DaemonDocument } from '../../ports/documents.ts';
+import type { Rules, RulesReading, RulesSource } from '../../ports/rules.ts';
+import type { DecisionIdentity, Generation } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { RunInBackground } from '../background.ts';
 import type { StoreClock } from '../group/clock-skew.ts';
+import type { LeaderLease } from '../group/leader.ts';
 import { type PauseQueuesDeps, pauseQueues } from '../group/pause-queues.ts';
-import { type ActivateDeps, advanceRules } from './activate.ts';
-import { type CompareGenerationsDeps, compareGenerations } from './generations.ts';
+import { REPORTS } from '../group/reports.ts';
+import { type ActivateDeps, advanceRules, currentRules, mayTakeOver, swapRules, withRulesOf } from './activate.ts';
+import { type DelayedReading, describeDelay, isBeingWritten, noteChanges } from './delayed-reading.ts';
+import {
+  type CompareGenerationsDeps,
+  compareGenerations,
+  currentIdentity,
+  identityOf,
+  registerGeneration,
+} from './generations.ts';
 import { refreshLeaderDecisions } from './leader-decisions.ts';
-import { createTakeOver } from './take-over.ts';
-import { takeDelayed, takeReading } from './take-reading.ts';
-import { type ShowSetsDeps, showSets } from './write-permission.ts';
+import { ownerOf, type ShowSetsDeps, short, showSets, stateOf } from './write-permission.ts';
 
 /** Keeps a daemon's rules as they are written, and as its group has them. */
 export interface Reloading {
@@ -82,4 +95,236 @@ export function startReloading(deps: ReloadDeps, source: RulesSource | undefined
 function logNeedsRestart({ telemetry }: { telemetry: Telemetry }, settings: readonly string[]): void {
   const message = `changed settings count only after a restart: ${settings.join(', ')}`;
   telemetry.log.warn({ event: 'ebb.restart_needed', settings }, message);
+}
+
+/* A daemon takes over where no daemon that has the newest generation is left: else nobody would write until one comes back. */
+
+interface TakeOverDeps extends ActivateDeps {
+  leaderLease: Pick<LeaderLease, 'isAlone'>;
+}
+
+/** A daemon reports every 10 s, one of 0.1.0 every 30 s: with both times together neither is taken for dead while it runs. */
+const LIVE_MS = RECOVERY.leaderLeaseMs;
+const ABANDONED_MS = 2 * RECOVERY.leaderLeaseMs;
+
+/** What was seen of the daemons since one generation superseded this daemon, in monotonic milliseconds of its own clock. */
+interface Watch {
+  number: number;
+  /** By daemon, its last report, and when that was first seen. */
+  reports: Map<string, { text: string; atMs: number }>;
+  checkedAtMs: number;
+  /** When a live daemon was last seen to have the generation, or to be nearer to it than this one. */
+  heldAtMs: number;
+}
+
+/** Called in each round. Takes over once no live daemon has had the newest generation for two leader leases. */
+function createTakeOver(deps: TakeOverDeps): (signal: AbortSignal) => Promise<void> {
+  const { sets, store, clock, leaderLease } = deps;
+  let watch: Watch | undefined;
+
+  async function isAbandoned(newest: Generation): Promise<boolean> {
+    // Nobody else has an embedded store: what is in it is of a release that ran here before.
+    if (leaderLease.isAlone) return true;
+    const reports = await REPORTS.all(store);
+    const nowMs = clock.monotonicMs();
+    watch = watchAt(nowMs, newest, watch);
+    for (const [name, report] of reports) {
+      const isNearer = (report.generation ?? 0) > (sets.generation ?? 0);
+      if (isLive(watch, name, report) && (isNearer || has(report, newest))) watch.heldAtMs = nowMs;
+    }
+    return nowMs - watch.heldAtMs >= ABANDONED_MS;
+  }
+
+  return async (signal) => {
+    const { newer } = sets;
+    const own = currentIdentity(deps);
+    const isOpen = newer !== undefined && (await isAbandoned(newer));
+    if (!newer) watch = undefined;
+    if (!isOpen || sets.takeOver?.decisionHash !== own.decisionHash) sets.takeOver = undefined;
+    if (!isOpen || !(await mayTakeOver(deps, own, signal))) return;
+    await registerGeneration(deps, own, newer.number);
+    if (sets.newer) return;
+    sets.takeOver = undefined;
+    logTakeOver(deps, newer, own);
+  };
+}
+
+function logTakeOver({ telemetry, sets }: TakeOverDeps, from: Generation, own: DecisionIdentity): void {
+  const fields = { hash: own.setHash, generation: sets.generation, from: from.setHash };
+  const message = `no daemon is left that has the newest policies and settings (policy set ${short(from.setHash)}): those of this daemon count again (policy set ${short(own.setHash)})`;
+  telemetry.log.warn({ event: 'ebb.generation_taken_over', ...fields }, message);
+}
+
+/** While the store was away nobody could report: that time does not count. */
+function watchAt(nowMs: number, { number }: Generation, before: Watch | undefined): Watch {
+  if (before?.number === number && nowMs - before.checkedAtMs < LIVE_MS) return { ...before, checkedAtMs: nowMs };
+  return { number, reports: new Map(), checkedAtMs: nowMs, heldAtMs: nowMs };
+}
+
+/** By this daemon's own clock: a daemon lives while its report changes. */
+function isLive({ reports, checkedAtMs: nowMs }: Watch, name: string, { last_seen: text }: DaemonDocument): boolean {
+  const known = reports.get(name);
+  const seen = known?.text === text ? known : { text, atMs: nowMs };
+  reports.set(name, seen);
+  return nowMs - seen.atMs < LIVE_MS;
+}
+
+/** True for a daemon that decides by the generation and may write. One of 0.1.0 says of which policies it is, and no more. */
+function has({ mode, set_hash, decision_hash }: DaemonDocument, { setHash, decisionHash }: Generation): boolean {
+  if (mode !== 'enforce') return false;
+  if (decision_hash === undefined) return set_hash === setHash;
+  return decision_hash !== null && decision_hash === decisionHash;
+}
+
+/** Problems that go into one line of the log; `ebb validate` shows all. */
+const MOST_PROBLEMS_LOGGED = 20;
+
+interface ReadingOptions {
+  /** A person has asked for it: then nothing is waited for. */
+  isAsked: boolean;
+  signal: AbortSignal;
+}
+
+type GoodReading = RulesReading & { ok: true };
+
+/**
+ * Takes what was read: rules that are right become current as far as they may, broken ones leave everything as it is. Rules of files that
+ * somebody may still be writing wait.
+ */
+export async function takeReading(
+  deps: ActivateDeps,
+  reading: RulesReading,
+  { isAsked, signal }: ReadingOptions,
+): Promise<void> {
+  const { sets, clock } = deps;
+  if (isAsked) sets.changedAt.clear();
+  else if (reading.changes) noteChanges(sets.changedAt, reading.changes, clock.monotonicMs());
+  const wasDelayed = sets.delayed;
+  sets.delayed = undefined;
+  if (!reading.ok) {
+    noteProblems(deps, NO_TEAM, reading.problems);
+    return;
+  }
+  const isNews = fingerprint(reading.rules) !== fingerprint(currentRules(deps));
+  if (isNews && isBeingWritten(sets.changedAt, clock.monotonicMs())) delayReading(deps, reading, wasDelayed);
+  else await takeRules(deps, reading, signal);
+}
+
+/** Takes what was delayed once its files have not changed for a while. Called again and again. */
+export async function takeDelayed(deps: ActivateDeps, signal: AbortSignal): Promise<void> {
+  const { sets, clock } = deps;
+  const { delayed } = sets;
+  if (!delayed || isBeingWritten(sets.changedAt, clock.monotonicMs())) return;
+  sets.delayed = undefined;
+  await takeRules(deps, delayed.reading, signal);
+}
+
+/** What is wrong is said at once. What is right waits, with the scopes of teams and the settings. */
+function delayReading(deps: ActivateDeps, reading: GoodReading, before: DelayedReading | undefined): void {
+  const vanished: string[] = [];
+  for (const { team, old, part, problems } of partsOf(deps, reading)) {
+    noteProblems(deps, team, problems);
+    if (problems.length === 0 && !isFrozen(old)) vanished.push(...vanishedBetween(old.policies, part.policies));
+  }
+  deps.sets.delayed = { reading, vanished };
+  const { hash } = reading.rules.policies;
+  if (before?.reading.rules.policies.hash === hash) return;
+  deps.telemetry.log.info({ event: 'ebb.policies_delayed', hash, vanished }, describeDelay(vanished));
+}
+
+/** The parts of what was read, by team, that of no team first: what is wrong with one, or waits there, is no matter of the others. */
+function partsOf({ rules: { current }, clock }: ActivateDeps, { rules, broken }: GoodReading) {
+  const before = current.policies.set;
+  const teams = new Set([...rules.teams.map(({ name }) => name), ...before.policies.flatMap(({ team }) => team ?? [])]);
+  return [NO_TEAM, ...teams].map((team) => {
+    const [old, part] = [partOf(before, team), partOf(rules.policies, team)];
+    const problems = broken?.get(team) ?? changedTrials(old.policies, part.policies, clock.now());
+    return { team, old, part, problems };
+  });
+}
+
+async function takeRules(deps: ActivateDeps, reading: GoodReading, signal: AbortSignal): Promise<void> {
+  const { sets, telemetry } = deps;
+  const { rules, warnings } = reading;
+  await rescope(deps, rules.teams);
+  const parts = partsOf(deps, reading);
+  const isNews = ({ team, old, part: { hash } }: (typeof parts)[number]) =>
+    hash !== old.hash && hash !== stateOf(sets, team).candidate?.rules.policies.hash;
+  if (warnings.length > 0 && parts.some(isNews)) {
+    telemetry.log.warn({ event: 'ebb.policy_warnings', hash: rules.policies.hash, warnings }, warnings.join('; '));
+  }
+  for (const { team, part, problems } of parts) {
+    noteProblems(deps, team, problems);
+    if (problems.length === 0) offerPart(deps, team, { ...rules, policies: part });
+  }
+  const teams = new Set(parts.map(({ team }) => team));
+  for (const team of sets.teams.keys()) if (!teams.has(team)) sets.teams.delete(team);
+  await advanceRules(deps, signal);
+}
+
+/**
+ * Another scope counts without approval, also for policies of which only an older version is good. What waits under an older scope waits no more:
+ * an approval must not make it current beyond the new one.
+ */
+async function rescope(deps: ActivateDeps, teams: Rules['teams']): Promise<void> {
+  const { sets, rules } = deps;
+  const scopeOf = (of: Rules['teams'], team: string) => JSON.stringify(of.find(({ name }) => name === team));
+  for (const [team, state] of sets.teams) {
+    if (state.candidate && scopeOf(state.candidate.rules.teams, team) !== scopeOf(teams, team))
+      state.candidate = undefined;
+  }
+  const { set } = rules.current.policies;
+  const policies = withScopes(set, teams);
+  if (policies === set) return;
+  const scoped = { ...currentRules(deps), policies };
+  // Only over this daemon's own generation: what another one has registered meanwhile may have newer policies too.
+  if (sets.generation !== undefined) await registerGeneration(deps, identityOf(sets, scoped), sets.generation);
+  swapRules(deps, scoped);
+}
+
+function offerPart(deps: ActivateDeps, team: string, rules: Rules): void {
+  const state = stateOf(deps.sets, team);
+  const before = partOf(deps.rules.current.policies.set, team);
+  const { hash } = rules.policies;
+  // Settings come with the part of no team.
+  const decidesAlike = (one: Rules) => team !== NO_TEAM || settingsHash(deps, one) === settingsHash(deps, rules);
+  const isKnown = state.candidate?.rules.policies.hash === hash && decidesAlike(state.candidate.rules);
+  const isCurrent = hash === before.hash && decidesAlike(currentRules(deps));
+  // What a daemon starts with is decided by, and not yet enforced: restored, it waits as it did.
+  const isUnapproved = team === NO_TEAM && deps.mode === 'enforce' && deps.sets.generation === undefined;
+  if (isKnown && state.candidate) state.candidate.rules = rules;
+  else state.candidate = isCurrent && !isUnapproved ? undefined : { rules };
+  const swapped = withRulesOf(deps, new Map([[team, rules]]));
+  if (isCurrent && fingerprint(swapped) !== fingerprint(currentRules(deps))) swapRules(deps, swapped);
+}
+
+/** Equal for settings by which the same policies decide alike. */
+function settingsHash({ sets }: ActivateDeps, rules: Rules): string {
+  return decisionHash('', rules, sets.decisionVersion);
+}
+
+/** Equal for rules between which nothing need be exchanged. */
+function fingerprint({ policies, profiles, costs, ...settings }: Rules): string {
+  const files = policies.policies.map(({ file }) => file);
+  const ofCosts = [costs.owners, costs.prices, [...costs.plans]];
+  return JSON.stringify([policies.hash, files, [...profiles], ofCosts, Object.entries(settings).sort()]);
+}
+
+/** Said when it becomes so, and when something else is wrong: not each time that it still is. */
+function noteProblems({ sets, rules, telemetry }: ActivateDeps, team: string, problems: readonly string[]): void {
+  const { hash } = rules.current.policies.set;
+  const state = stateOf(sets, team);
+  const before = state.problems;
+  state.problems = problems;
+  if (problems.join('\n') === before.join('\n')) return;
+  const [first = '', ...others] = problems;
+  if (problems.length === 0) {
+    const what = team === NO_TEAM ? 'policies and settings' : `policies of ${team}`;
+    telemetry.log.info({ event: 'ebb.policies_recovered', ...ownerOf(team) }, `${what} can be read again`);
+    return;
+  }
+  const fields = { ...ownerOf(team), hash, problems: problems.slice(0, MOST_PROBLEMS_LOGGED) };
+  const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
+  const kept = team === NO_TEAM ? `policy set ${short(hash)}` : `what is current of ${team}`;
+  telemetry.log.error({ event: 'ebb.policies_refused', ...fields }, `${first}${more}; ${kept} stays current`);
 }

@@ -1,7 +1,9 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
 import { maxConnectionsAt } from '../../domain/compute/compute-units.ts';
 import type { PostgresBinaries } from './binaries.ts';
-import { createDataFolders, serverOwner } from './data-folders.ts';
-import { type ServerProcess, startServerProcess } from './server-process.ts';
+import { createDataFolders, type Owner, type ServerFolders, serverOwner } from './data-folders.ts';
 
 /** One real server for each compute that runs. */
 export interface ComputeServers {
@@ -48,4 +50,93 @@ export async function createComputeServers(binaries: PostgresBinaries): Promise<
       await folders.removeAll();
     },
   };
+}
+
+interface ServerProcess {
+  /** Where it accepts connections. */
+  socketPath: string;
+  /** Ends it fast: its sessions are cut off. */
+  stop(): Promise<void>;
+}
+
+interface ServerOptions {
+  postgres: string;
+  owner: Owner | undefined;
+  folders: ServerFolders;
+  maxConnections: number;
+}
+
+const STOP_GRACE_MS = 5_000;
+const READY = /ready to accept connections/;
+/** As on the platform: kept for the superuser. */
+const RESERVED_CONNECTIONS = 7;
+
+/**
+ * The shell waits at the end of our pipe: if this process dies, however, the pipe ends, and the server with it. Servers must
+ * not survive their emulator.
+ */
+const SUPERVISOR = `
+exec 3<&0
+"$@" </dev/null 3<&- &
+server=$!
+(cat <&3 >/dev/null 2>&1; kill -INT "$server" 2>/dev/null) >/dev/null 2>&1 &
+exec 3<&-
+wait "$server"`;
+
+function settings({ folders, maxConnections }: ServerOptions): string[] {
+  const parameters = {
+    listen_addresses: '',
+    unix_socket_directories: folders.socket,
+    max_connections: maxConnections,
+    superuser_reserved_connections: RESERVED_CONNECTIONS,
+    // What is in these servers may be lost; what they cost is memory, many times over.
+    fsync: 'off',
+    shared_buffers: '16MB',
+    max_locks_per_transaction: 10,
+    max_wal_senders: 0,
+    wal_level: 'minimal',
+  };
+  return ['-D', folders.data, ...Object.entries(parameters).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
+}
+
+function waitUntilReady(child: ChildProcess): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let written = '';
+    child.stderr?.on('data', (chunk: Buffer) => {
+      written = `${written}${chunk.toString()}`.slice(-4_000);
+      if (READY.test(written)) resolve();
+    });
+    child.once('error', reject);
+    child.once('exit', () => reject(new Error(`postgres did not start: ${written.trim().split('\n').at(-1)}`)));
+  });
+}
+
+/** Starts a server and waits until it accepts connections. Rejects with its last words if it doesn't. */
+async function startServerProcess(options: ServerOptions): Promise<ServerProcess> {
+  const { postgres, owner, folders } = options;
+  const child = spawn('sh', ['-c', SUPERVISOR, 'sh', postgres, ...settings(options)], {
+    ...owner,
+    cwd: folders.socket,
+    stdio: ['pipe', 'ignore', 'pipe'],
+    // A group of its own: Ctrl-C on a terminal is for the emulator, which then stops its servers.
+    detached: true,
+  });
+  const ended = once(child, 'exit');
+  child.stdin.on('error', () => undefined);
+  child.once('exit', () => child.stdin.end());
+  await waitUntilReady(child);
+  return {
+    socketPath: join(folders.socket, '.s.PGSQL.5432'),
+    async stop() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.stdin.end();
+      const kill = setTimeout(() => killGroup(child), STOP_GRACE_MS);
+      await ended;
+      clearTimeout(kill);
+    },
+  };
+}
+
+function killGroup(child: ChildProcess): void {
+  if (child.pid !== undefined) process.kill(-child.pid, 'SIGQUIT');
 }

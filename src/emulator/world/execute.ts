@@ -3,12 +3,12 @@ import type { Plan, Role } from './accounts.ts';
 import { advance } from './advance.ts';
 import { createBranch, deleteBranch, type NewBranch } from './branches.ts';
 import { deleteCompute, restartCompute, startCompute, suspendCompute, updateCompute } from './compute-commands.ts';
-import { changeClients, connectClients, disconnectClients } from './connect.ts';
+import { admitWaiting, disconnect, leave, setBusy } from './connections.ts';
 import { createCompute, type NewComputeRequest } from './create-compute.ts';
-import type { ComputeSettings, OperationFault, WorldState } from './entities.ts';
+import type { ComputeSettings, ConnectionGroup, OperationFault, WorldState } from './entities.ts';
 import { createKey, type KeyOwner, type NewKey, revokeKey, setMembership, useKey } from './keys.ts';
-import { endExternally, releaseHanging } from './operations.ts';
-import type { Execution, Outcome } from './outcome.ts';
+import { endExternally, releaseHanging, wakeIfWanted } from './operations.ts';
+import { type Execution, type Outcome, refuse } from './outcome.ts';
 import { changePlan, createProject, deleteProject, moveProject, type NewProject, renameProject } from './projects.ts';
 
 const DONE: Outcome = { ok: true, operations: [] };
@@ -109,3 +109,51 @@ export type Command =
   | { kind: 'set_membership'; userId: string; orgId: string; role: Role | 'none' }
   | { kind: 'add_operation_fault'; fault: OperationFault }
   | { kind: 'clear_operation_faults'; id?: string };
+
+interface Arrival {
+  computeId: string;
+  connections: number;
+  forMs?: number;
+  reconnects: boolean;
+  /** The size that serves them all, in CU. */
+  cu?: number;
+  /** To name them in events, and to let them leave one by one. */
+  groupId?: string;
+}
+
+/** Clients arrive: they are let in at once, or wake the compute and wait for it. Nothing wakes a disabled one. */
+function connectClients(world: WorldState, arrival: Arrival): Outcome {
+  const compute = world.computes.get(arrival.computeId);
+  if (compute === undefined) return refuse('not_found', 'endpoint not found');
+  if (compute.disabled) return refuse('precondition', 'endpoint is disabled');
+  const group: ConnectionGroup = { connections: arrival.connections, reconnects: arrival.reconnects, isBusy: true };
+  if (arrival.forMs !== undefined) group.forMs = arrival.forMs;
+  if (arrival.cu !== undefined) group.cu = arrival.cu;
+  if (arrival.groupId !== undefined) group.id = arrival.groupId;
+  compute.waiting.push(group);
+  admitWaiting(world, compute);
+  wakeIfWanted(world, compute);
+  return { ok: true, compute, operations: [...compute.queue] };
+}
+
+/** Clients leave; without a number, all of them. */
+function disconnectClients(world: WorldState, computeId: string, connections?: number): Outcome {
+  const compute = world.computes.get(computeId);
+  if (compute === undefined) return refuse('not_found', 'endpoint not found');
+  disconnect(world, compute, connections);
+  return { ok: true, compute, operations: [] };
+}
+
+/** What one group of clients does: works, rests, or leaves. */
+function changeClients(
+  world: WorldState,
+  computeId: string,
+  groupId: string,
+  doing: 'work' | 'rest' | 'leave',
+): Outcome {
+  const compute = world.computes.get(computeId);
+  if (compute === undefined) return refuse('not_found', 'endpoint not found');
+  if (doing === 'leave') leave(world, compute, groupId);
+  else setBusy(world, compute, groupId, doing === 'work');
+  return { ok: true, compute, operations: [] };
+}

@@ -1,8 +1,8 @@
 import type { Load } from '../fleet.ts';
 import { admitWaiting, depart } from './connections.ts';
-import { demandAt } from './demand.ts';
 import type { Compute, ComputeLoad, WorldState } from './entities.ts';
 import { wakeIfWanted } from './operations.ts';
+import { createRandom, nextRandom } from './random.ts';
 import { addUsage } from './usage.ts';
 
 const SHORTEST_VISIT_MS = 1000;
@@ -41,4 +41,148 @@ function require(world: WorldState, compute: Compute, state: ComputeLoad, cu: nu
   compute.waiting.push(state.group);
   admitWaiting(world, compute);
   wakeIfWanted(world, compute);
+}
+
+/*
+ * What clients ask of a compute, as pure functions of time: equal seeds ask for the same at every instant, whatever else
+ * happens. Local time is UTC plus a fixed offset.
+ */
+
+/** From an instant to `untilMs`. */
+interface Demand {
+  /** Whether they do something, which keeps the compute awake. */
+  isBusy: boolean;
+  /** The size that would serve them best, in CU. */
+  cu: number;
+  /** Infinity: for ever. */
+  untilMs: number;
+}
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** A number in [0, 1) that belongs to a seed and a slot of time. */
+function noise(seed: number, slot: number, salt: number): number {
+  const random = createRandom(Math.imul(seed, 0x9e3779b1) ^ Math.imul(slot, 0x85ebca6b) ^ Math.imul(salt, 0xc2b2ae35));
+  nextRandom(random);
+  return nextRandom(random);
+}
+
+interface LocalTime {
+  /** Days since the epoch. */
+  day: number;
+  isWorkday: boolean;
+  /** When this day began, in UTC milliseconds. */
+  dayStartMs: number;
+}
+
+function localTime(ms: number, utcOffsetHours: number): LocalTime {
+  const offsetMs = utcOffsetHours * HOUR_MS;
+  const day = Math.floor((ms + offsetMs) / DAY_MS);
+  // 1970-01-01 was a Thursday.
+  const weekday = (day + 3) % 7;
+  return { day, isWorkday: weekday < 5, dayStartMs: day * DAY_MS - offsetMs };
+}
+
+/** What a stretch within each local day looks like: outside it nobody is there. */
+function within(
+  ms: number,
+  dayStartMs: number,
+  stretch: { fromMs: number; toMs: number } | undefined,
+  inside: () => Demand,
+): Demand {
+  const nextDayMs = dayStartMs + DAY_MS;
+  if (stretch === undefined || ms >= stretch.toMs) return { isBusy: false, cu: 0, untilMs: nextDayMs };
+  if (ms < stretch.fromMs) return { isBusy: false, cu: 0, untilMs: stretch.fromMs };
+  const demand = inside();
+  return { ...demand, untilMs: Math.min(demand.untilMs, stretch.toMs) };
+}
+
+interface Local {
+  utcOffsetHours: number;
+}
+interface Sized {
+  cu: number;
+}
+
+/** People at work: most quarters of an hour from 8 to 18 on workdays, with a size that changes from one to the next. */
+function officeUsers(load: Local & Sized, ms: number, seed: number): Demand {
+  const { isWorkday, dayStartMs } = localTime(ms, load.utcOffsetHours);
+  const hours = { fromMs: dayStartMs + 8 * HOUR_MS, toMs: dayStartMs + 18 * HOUR_MS };
+  return within(ms, dayStartMs, isWorkday ? hours : undefined, () => {
+    const slot = Math.floor(ms / (15 * MINUTE_MS));
+    const isBusy = noise(seed, slot, 1) < 0.85;
+    const cu = isBusy ? load.cu * (0.4 + 0.6 * noise(seed, slot, 2)) : 0;
+    return { isBusy, cu, untilMs: (slot + 1) * 15 * MINUTE_MS };
+  });
+}
+
+/** One short query after the other, at a fixed distance. */
+function periodic(load: Sized & { everySeconds: number }, ms: number): Demand {
+  const everyMs = load.everySeconds * 1000;
+  const since = ms % everyMs;
+  const isBusy = since < 1000;
+  return { isBusy, cu: isBusy ? load.cu : 0, untilMs: ms - since + (isBusy ? 1000 : everyMs) };
+}
+
+/** On every second workday somebody leaves a transaction open for some hours. */
+function idleInTransaction(load: Local & { hours: number }, ms: number, seed: number): Demand {
+  const { day, isWorkday, dayStartMs } = localTime(ms, load.utcOffsetHours);
+  const fromMs = dayStartMs + Math.floor((9 + 4 * noise(seed, day, 2)) * HOUR_MS);
+  const opens = isWorkday && noise(seed, day, 1) < 0.5;
+  const stretch = opens ? { fromMs, toMs: fromMs + load.hours * HOUR_MS } : undefined;
+  return within(ms, dayStartMs, stretch, () => ({ isBusy: true, cu: 0, untilMs: Number.POSITIVE_INFINITY }));
+}
+
+/** Each night a job of twenty minutes to an hour, some time after two o'clock. */
+function nightBatch(load: Local & Sized, ms: number, seed: number): Demand {
+  const { day, dayStartMs } = localTime(ms, load.utcOffsetHours);
+  const fromMs = dayStartMs + 2 * HOUR_MS + Math.floor(noise(seed, day, 1) * 30) * MINUTE_MS;
+  const toMs = fromMs + Math.floor(20 + 40 * noise(seed, day, 2)) * MINUTE_MS;
+  return within(ms, dayStartMs, { fromMs, toMs }, () => ({ isBusy: true, cu: load.cu, untilMs: toMs }));
+}
+
+/** Calls of other programs: some five minutes are busy, few at night, and a few of them need many times the usual size. */
+function burstyApi(load: Local & Sized, ms: number, seed: number): Demand {
+  const slot = Math.floor(ms / (5 * MINUTE_MS));
+  const { dayStartMs } = localTime(ms, load.utcOffsetHours);
+  const hour = (ms - dayStartMs) / HOUR_MS;
+  const isBusy = noise(seed, slot, 1) < (hour >= 7 && hour < 22 ? 0.35 : 0.05);
+  const cu = isBusy ? load.cu / (0.1 + 2 * noise(seed, slot, 2)) : 0;
+  return { isBusy, cu, untilMs: (slot + 1) * 5 * MINUTE_MS };
+}
+
+/** What somebody measured: each point holds to the next, 0 is nobody. */
+function trace(points: readonly { atMs: number; cu: number }[], ms: number): Demand {
+  let low = 0;
+  let high = points.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((points[middle]?.atMs ?? 0) <= ms) low = middle + 1;
+    else high = middle;
+  }
+  const cu = points[low - 1]?.cu ?? 0;
+  return { isBusy: cu > 0, cu, untilMs: points[low]?.atMs ?? Number.POSITIVE_INFINITY };
+}
+
+/** What the clients of a load ask for at an instant, and until when. */
+export function demandAt(load: Load, ms: number, seed: number): Demand {
+  switch (load.class) {
+    case 'office_users':
+      return officeUsers(load, ms, seed);
+    case 'cron_ping':
+    case 'queue_poller':
+      return periodic(load, ms);
+    case 'replication':
+      return { isBusy: true, cu: load.cu, untilMs: Number.POSITIVE_INFINITY };
+    case 'idle_in_transaction':
+      return idleInTransaction(load, ms, seed);
+    case 'night_batch':
+      return nightBatch(load, ms, seed);
+    case 'bursty_api':
+      return burstyApi(load, ms, seed);
+    case 'trace':
+      return trace(load.points, ms);
+  }
 }

@@ -3,8 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { seededRandom } from '../../../src/domain/random.ts';
 import type { TrialDesign } from '../../../src/domain/trial/assignment.ts';
 import { armTotals, type Cells, cellsOf, effectiveUnits } from '../../../src/domain/trial/cells.ts';
-import { effectTest, savedShare } from '../../../src/domain/trial/interval.ts';
-import { fitRowsAndColumns, knownCells, scoring } from '../../../src/domain/trial/score.ts';
+import { effectTest, fitRowsAndColumns, knownCells, savedShare, scoring } from '../../../src/domain/trial/interval.ts';
 import { simulateTrial } from '../../support/simulated-trial.ts';
 
 /** Simulated trials for each property of the interval; EBB_SAVINGS_RUNS=2000 for a long run, EBB_SEED for another draw. */

@@ -1,12 +1,12 @@
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
-import type { DaemonOperator } from '../../../ports/operator.ts';
+import { z } from 'zod';
+import { type DaemonOperator, ID } from '../../../ports/operator.ts';
 import type { Log } from '../../../ports/telemetry.ts';
 import { callerGuard, type Guarded, jsonGuard, roleGuard, sameOriginGuard } from '../guards.ts';
 import { callerOf } from '../roles.ts';
 import type { Tokens } from '../tokens.ts';
 import { answer, bodyOf, idOf, queryOf } from './answer.ts';
-import { openApiDocument } from './openapi.ts';
 import { API_ROUTES, type ApiRoute } from './route-table.ts';
 
 /** More than any body that makes sense has, in bytes. */
@@ -59,4 +59,79 @@ async function serve(context: Context<Guarded>, operator: DaemonOperator, route:
   const owner = holder.name ?? given ?? '';
   const caller = callerOf(holder, context, owner);
   return answer(context, await route.run({ operator, owner, caller, ...asked }), { status, hasNoAge });
+}
+
+type Json = { readonly [key: string]: unknown };
+
+const ID_PARAMETER = { name: 'id', in: 'path', required: true, schema: { type: 'string', pattern: ID.source } };
+
+const DESCRIPTION = `What people and programs may ask and tell a running ebb. Instants are ISO 8601 in UTC, sizes CU, timeouts seconds (-1: never).
+Telling always needs a bearer token; reading does where the daemon has tokens set.`;
+
+/** The OpenAPI document of `/api/v1`, made of the schemas that the routes use. */
+export function openApiDocument(): Json {
+  const paths: Record<string, Json> = {};
+  for (const route of API_ROUTES) {
+    const path = `/api/v1${route.path}`;
+    paths[path] = { ...paths[path], [route.method]: operationOf(route) };
+  }
+  return {
+    openapi: '3.1.1',
+    info: { title: 'ebb', version: 'v1', description: DESCRIPTION, license: { name: 'MIT', identifier: 'MIT' } },
+    servers: [{ url: '/' }],
+    paths,
+    components: {
+      schemas: { ...namedSchemas(), Error: ERROR },
+      securitySchemes: { token: { type: 'http', scheme: 'bearer' }, password: { type: 'http', scheme: 'basic' } },
+    },
+  };
+}
+
+function namedSchemas(): Json {
+  return Object.assign({}, ...API_ROUTES.map(({ answer }) => make(answer, 'output').named));
+}
+
+const ERROR = {
+  type: 'object',
+  properties: { code: { type: 'string' }, message: { type: 'string', description: 'One line: what to do.' } },
+  required: ['code', 'message'],
+};
+
+function operationOf({ method, path, name, summary, query, body, answer, status = 200 }: ApiRoute): Json {
+  const parameters = [...(path.includes('{id}') ? [ID_PARAMETER] : []), ...(query ? parametersOf(query) : [])];
+  return {
+    operationId: name,
+    summary,
+    security: method === 'get' ? [{}, { token: [] }, { password: [] }] : [{ token: [] }],
+    ...(parameters.length > 0 && { parameters }),
+    ...(body && { requestBody: { required: true, ...contentOf(make(body, 'input').schema) } }),
+    responses: {
+      [status]: { description: 'Done', ...contentOf(make(answer, 'output').schema) },
+      '4XX': { description: 'Refused', ...contentOf({ $ref: '#/components/schemas/Error' }) },
+      '5XX': { description: 'Not now', ...contentOf({ $ref: '#/components/schemas/Error' }) },
+    },
+  };
+}
+
+function parametersOf(query: z.ZodObject): Json[] {
+  const { properties = {} } = make(query, 'input').schema as { properties?: Record<string, Json> };
+  return Object.entries(properties).map(([name, schema]) => ({ name, in: 'query', schema }));
+}
+
+function contentOf(schema: Json): Json {
+  return { content: { 'application/json': { schema } } };
+}
+
+interface Made {
+  schema: Json;
+  /** Schemas that have a name, which others refer to. */
+  named: Readonly<Record<string, Json>>;
+}
+
+/** One within another, so that what has a name is referred to even where it stands alone. */
+function make(schema: z.ZodType, io: 'input' | 'output'): Made {
+  const text = JSON.stringify(z.toJSONSchema(z.object({ it: schema }), { io }));
+  const { properties, $defs = {} } = JSON.parse(text.replaceAll('#/$defs/', '#/components/schemas/'));
+  const entries = Object.entries<Json>($defs).map(([name, { id: _id, ...one }]) => [name, one]);
+  return { schema: properties.it, named: Object.fromEntries(entries) };
 }
