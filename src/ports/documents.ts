@@ -1,267 +1,235 @@
 /**
- * What ebb tells people and programs, as the HTTP API and `--json` show it: instants are ISO 8601 in UTC, sizes CU, timeouts seconds
- * (−1: never).
+ * What ebb shows people and programs, in the HTTP API and by `--json`, as schemas: types and the OpenAPI document are made of them.
+ * Instants are ISO 8601 in UTC, sizes CU, timeouts seconds (-1: never). Null: no value, or not known.
  */
-import type { Reason } from '../domain/compute/reasons.ts';
+import { z } from 'zod';
+import { COMPUTE_STATES } from '../domain/compute/compute.ts';
+import type { FleetPlanJson } from '../domain/evaluate/fleet-plan-json.ts';
 import type { SelectorKeys } from '../domain/policy/selector.ts';
 import type { ComputeRecord } from '../domain/records/compute-record.ts';
-import type { HistoryKind } from '../domain/records/history.ts';
+import { HISTORY_KINDS } from '../domain/records/history.ts';
+import { COMPUTE_STATUSES } from './compute-status.ts';
+import { BudgetDocument, CostsDocument } from './cost-documents.ts';
+import { instant, text } from './document-fields.ts';
 import type { ConnectionSample } from './store.ts';
 
-export interface Readiness {
-  ready: boolean;
-  /** One line for each part that must be there: queue, store, policies, control API. */
-  checks: { name: string; ok: boolean; message: string }[];
-}
+const texts = z.array(text);
+const cu = z.number().meta({ description: 'CU.' });
+const timeout = z.number().int().meta({ description: 'Seconds; -1: never suspends.' });
+const hash = z.string().meta({ description: 'The digest of a policy set.' });
 
-/** What ebb does with a compute. `orphaned`: ebb has changed it, and no policy selects it any more. */
-export const COMPUTE_STATUSES = [
-  'enforced',
-  'observed',
-  'unmatched',
-  'held',
-  'frozen',
-  'orphaned',
-  'degraded',
-] as const;
-export type ComputeStatus = (typeof COMPUTE_STATUSES)[number];
-
-/** Null: no value, or not known. */
-export interface SettingsDocument {
-  min_cu: number | null;
-  max_cu: number | null;
-  suspend_timeout_seconds: number | null;
-}
-
-export interface ComputeDocument {
-  project_id: string;
-  project_name: string;
-  compute_id: string;
-  branch_id: string;
-  type: string;
-  status: ComputeStatus;
-  current: SettingsDocument & { state: string };
-  desired: SettingsDocument;
-  baseline: SettingsDocument;
-  verdict: 'act' | 'wait' | 'none';
-  reasons: readonly Reason[];
-  /** Until when the change waits, where that is known. */
-  until: string | null;
-  next_boundary: string | null;
-}
-
-export interface DecisionDocument {
-  at: string;
-  /** Empty where the entry concerns the whole fleet. */
-  project_id: string;
-  compute_id: string;
-  kind: HistoryKind;
-  policy: string | null;
-  set_hash: string;
-  revision: string | null;
-  from: Partial<SettingsDocument> | null;
-  to: Partial<SettingsDocument> | null;
-  reasons: readonly { code: string; policy?: string; message: string }[];
-  who: string | null;
-  /** A token named that person. */
-  verified: boolean;
-  request_id: string | null;
-  /** Who owned the compute. */
-  owner: string | null;
-  /** Entries of the audit have one. */
-  id: string | null;
-}
-
-interface OverrideDocument {
-  id: string;
-  owner: string;
-  reason: string;
-  created_at: string;
-  /** Null: does not expire, as a stored freeze that this version can not read. */
-  expires_at: string | null;
-}
-
-/** A change that had been sent, or was about to be, when something was acknowledged: it may still arrive. */
-export interface InFlightDocument extends ComputeName {
-  /** What it sets; null: nothing of this field. */
-  to: SettingsDocument;
-  restart: boolean;
-  since: string;
-}
-
-/** Only in the answer to the request that has set or ended something: which changes of its computes were already on their way. */
-export interface Acknowledged {
-  in_flight?: InFlightDocument[];
-}
-
-export interface HoldDocument extends OverrideDocument, Acknowledged {
-  project_id: string;
-  compute_id: string;
-  size: { min_cu: number; max_cu: number } | null;
-  suspend_timeout_seconds: number | null;
-  /** True: nothing is written to the compute. */
-  freeze: boolean;
-  /** What hard limits make of it, in one sentence; null where nothing, or where no daemon was asked. */
-  limited: string | null;
-}
-
-export interface FreezeDocument extends OverrideDocument, Acknowledged {
-  select: SelectorKeys | 'all';
-  allow_raise: boolean;
-  /** How many computes it concerns; only in the answer to who has set it, where that is known. */
-  covers?: number;
-}
-
+export const computeName = { project_id: text, compute_id: text };
 export interface ComputeName {
   project_id: string;
   compute_id: string;
 }
 
+const settings = { min_cu: cu.nullable(), max_cu: cu.nullable(), suspend_timeout_seconds: timeout.nullable() };
+/** Settings of which each has a value. */
+export const given = { min_cu: cu, max_cu: cu, suspend_timeout_seconds: timeout };
+
+export const SettingsDocument = z.object(settings);
+export type SettingsDocument = z.infer<typeof SettingsDocument>;
+
+const reason = z.object({ code: text, policy: text.exactOptional(), message: text });
+/** `code` is a key of `docs/reasons.md`; other versions may have others. */
+const reasons: z.ZodType<readonly { code: string; policy?: string; message: string }[]> = z.array(reason);
+
+const verdict = z.enum(['act', 'wait', 'none']);
+
+export const computeFields = {
+  ...computeName,
+  project_name: text,
+  branch_id: text,
+  type: text,
+  status: z.enum(COMPUTE_STATUSES),
+  current: z.object({ ...settings, state: z.enum(COMPUTE_STATES) }),
+  desired: SettingsDocument,
+  baseline: SettingsDocument,
+  verdict,
+  reasons,
+  /** Until when the change waits, where that is known. */
+  until: instant.nullable(),
+  next_boundary: instant.nullable(),
+};
+export const ComputeDocument = z.object(computeFields).meta({ id: 'Compute' });
+export type ComputeDocument = z.infer<typeof ComputeDocument>;
+
+/** A change that had been sent, or was about to be, when something was acknowledged: it may still arrive. `to` null: not set. */
+const InFlightDocument = z
+  .object({ ...computeName, to: SettingsDocument, restart: z.boolean(), since: instant })
+  .meta({ id: 'InFlight' });
+export type InFlightDocument = z.infer<typeof InFlightDocument>;
+
+/** Only in the answer to the request that has set or ended something: which changes of its computes were already on their way. */
+const acknowledged = { in_flight: z.array(InFlightDocument).exactOptional() };
+
+/** In the answer to what may change several computes; absent where that is not known, as in what a daemon of 0.1.0 answers. */
+const counted = {
+  count: z.number().int().exactOptional().meta({ description: 'How many computes it changes, or would change.' }),
+};
+
+/** `expires_at` null: does not expire, as a stored freeze that this version can't read. */
+const override = { id: text, owner: text, reason: text, created_at: instant, expires_at: instant.nullable() };
+
+export const HoldDocument = z
+  .object({
+    ...override,
+    ...computeName,
+    size: z.object({ min_cu: cu, max_cu: cu }).nullable(),
+    suspend_timeout_seconds: timeout.nullable(),
+    /** True: nothing is written to the compute. */
+    freeze: z.boolean(),
+    /** What hard limits make of it, in one sentence; null where nothing, or where no daemon was asked. */
+    limited: text.nullable(),
+    ...acknowledged,
+  })
+  .meta({ id: 'Hold' });
+export type HoldDocument = z.infer<typeof HoldDocument>;
+
+const Selected: z.ZodType<SelectorKeys> = z.object({
+  accounts: texts.exactOptional(),
+  projects: texts.exactOptional(),
+  branches: texts.exactOptional(),
+  computes: texts.exactOptional(),
+  regions: texts.exactOptional(),
+  types: z.array(z.enum(['read_write', 'read_only'])).exactOptional(),
+  branchRoles: z.array(z.enum(['default', 'protected', 'child'])).exactOptional(),
+  share: z.number().exactOptional(),
+  minAgeMs: z.number(),
+});
+
+export const FreezeDocument = z
+  .object({
+    ...override,
+    select: z.union([z.literal('all'), Selected]),
+    allow_raise: z.boolean(),
+    /** How many computes it concerns; only in the answer to the request that has set it, where that is known. */
+    covers: z.number().int().exactOptional(),
+    ...acknowledged,
+  })
+  .meta({ id: 'Freeze' });
+export type FreezeDocument = z.infer<typeof FreezeDocument>;
+
+const changed = z.object({
+  min_cu: cu.nullable().exactOptional(),
+  max_cu: cu.nullable().exactOptional(),
+  suspend_timeout_seconds: timeout.nullable().exactOptional(),
+});
+
+export const DecisionDocument = z
+  .object({
+    at: instant,
+    /** Both are empty where the entry concerns the whole fleet. */
+    ...computeName,
+    kind: z.enum(HISTORY_KINDS),
+    policy: text.nullable(),
+    set_hash: hash,
+    revision: text.nullable(),
+    from: changed.nullable(),
+    to: changed.nullable(),
+    reasons,
+    who: text.nullable(),
+    verified: z.boolean().meta({ description: 'A token named that person.' }),
+    request_id: text.nullable(),
+    owner: text.nullable().meta({ description: 'Who owned the compute.' }),
+    /** Only entries of the audit have one. */
+    id: text.nullable(),
+  })
+  .meta({ id: 'Decision' });
+export type DecisionDocument = z.infer<typeof DecisionDocument>;
+
 /** An operation that ebb has started and whose end it awaits. */
-export interface OperationDocument extends ComputeName {
-  operation_id: string;
-  action: string;
-  started_at: string;
-  policy: string | null;
-}
+export const OperationDocument = z
+  .object({ ...computeName, operation_id: text, action: text, started_at: instant, policy: text.nullable() })
+  .meta({ id: 'Operation' });
+export type OperationDocument = z.infer<typeof OperationDocument>;
 
-/** US dollars or CU-hours of a whole month: in the middle, and an interval of 80 %. An estimate. */
-export interface ProjectionDocument {
-  low: number;
-  mid: number;
-  high: number;
-}
+/** One check for each part that must be there: queue, store, policies, control API. */
+const ReadinessDocument = z.object({
+  ready: z.boolean(),
+  checks: z.array(z.object({ name: text, ok: z.boolean(), message: text })),
+});
+export type Readiness = z.infer<typeof ReadinessDocument>;
 
-/** What an owner has used and spent; null is not known: a price without `plan`, a projection for one of the reasons in `not_projected`. */
-export interface OwnerCostsDocument {
-  account: string;
-  owner: string;
-  /** Known CU-hours. */
-  cu_hours: number;
-  usd: number | null;
-  /** Hours of projects that should be known and are not; they are in no sum. */
-  unknown_hours: number;
-  projected_usd: ProjectionDocument | null;
-  /** Why `projected_usd` is null although the price is known: less than a week of known days, or an interval too wide to help. */
-  not_projected?: 'too_few_days' | 'too_wide';
-  projected_cu_hours: ProjectionDocument | null;
-  /** Yesterday (UTC), if it used more than the 99 % interval of that weekday. */
-  anomaly: { day: string; cu_hours: number; ordinary_cu_hours: number } | null;
-}
+const waiting = z.array(z.object({ reason: text, computes: z.number() }));
+const computeMessages = z.array(z.object({ ...computeName, message: text }));
 
-/** Measured compute of this billing month. Storage and transfer are not in it. */
-export interface CostsDocument {
-  /** When it was added up. */
-  at: string;
-  /** The billing month. */
-  from: string;
-  to: string;
-  known_until: string;
-  /** Most CU-hours first. */
-  owners: OwnerCostsDocument[];
-  total: Pick<OwnerCostsDocument, 'cu_hours' | 'usd' | 'unknown_hours' | 'projected_usd' | 'not_projected'>;
-  /** In observe mode: what enforcing would have saved of the measured hours of the last two weeks; null otherwise. */
-  would_have_saved: CounterfactualDocument | null;
-}
-
-/** Measured hours, replayed under the sizes and timeouts of policies. Negative: they would have cost more. */
-export interface CounterfactualDocument {
-  figure: 'replayed';
-  computes: number;
-  /** CU-hours that were used in these hours. */
-  used_cu_hours: number;
-  cu_hours: { low: number; high: number };
-  usd: { low: number; high: number } | null;
-  /** What makes it up. Of shorter timeouts only the low end is promised: `at_least`; `unknown`: when computes were awake is not known. */
-  parts: {
-    part: 'sizes' | 'timeouts';
-    figure: 'replayed' | 'at_least' | 'unknown';
-    cu_hours: { low: number; high: number };
-  }[];
-}
-
-/** A budget in one account: amounts in the unit of `month`; null is not known. */
-export interface BudgetDocument {
-  budget: string;
-  account: string;
-  month: { unit: 'cu_hours' | 'usd'; amount: number };
-  /** The billing month. */
-  from: string;
-  to: string;
-  known_until: string;
-  spent: number | null;
-  projected: ProjectionDocument | null;
-  unknown_hours: number;
-  /** Steps of which receivers were notified this month, such as `80% projected`. */
-  notified: string[];
-  /** Steps that limit now; `until` is the end of the month, or when the step ended: computes follow over the next six hours. */
-  limiting: { at: number; of: 'projected' | 'spent'; from: string; until: string }[];
-}
-
-export interface StatusDocument {
-  at: string;
-  /** `store`: no daemon was asked, so what only a daemon knows is null. */
-  source: 'daemon' | 'store';
-  mode: 'enforce' | 'observe' | null;
-  set_hash: string | null;
-  revision: string | null;
-  policies: { name: string; kind: string; mode: string; owner: string | null }[] | null;
-  /** How many by status; of a store only `known` and `degraded`. */
-  computes: Record<string, number>;
-  /** Projects that are listed and were not read yet, as after a start; null of a store. */
-  unread_projects: number | null;
-  /** What waits, by the gate that holds it. */
-  waiting: { reason: string; computes: number }[];
-  holds: readonly HoldDocument[];
-  freezes: readonly FreezeDocument[];
-  /** The policy set that waits for `ebb approve`. */
-  staged: { hash: string; message: string } | null;
-  /** What waits for it of the files of teams. */
-  staged_teams: { owner: string; hash: string; message: string }[];
-  /** In flight, oldest first. */
-  operations: OperationDocument[];
-  /** What else keeps the newest policies from counting, such as files that are broken: one line each. */
-  policy_problems: string[] | null;
-  stopped_fights: (ComputeName & { fields: string[] })[];
-  degraded: (ComputeName & { message: string })[];
-  /** Computes that have fewer connections than they need, and no size that policies allow gives them; only a daemon knows. */
-  unmet_headroom: (ComputeName & { message: string })[] | null;
-  /** What people have changed by hand and policies want otherwise: from what to what, and until when it is respected; only a daemon knows. */
-  manual_changes: (ComputeName & { message: string })[] | null;
-  readiness: Readiness | null;
-  /** What this month has cost; null while nothing was measured. */
-  costs: CostsDocument | null;
-  /** Of which anything is known. */
-  budgets: BudgetDocument[];
-  /** Receivers of notifications that could not be sent, and wait for a person. */
-  dead_notifications: { receiver: string; count: number }[];
-  /** Who shares the store, the leader first; null where one of them was asked. */
-  daemons: DaemonDocument[] | null;
-}
-
-/** What a daemon tells of itself in the store every 30 s. */
-export interface DaemonDocument {
+/** What a daemon reports in the store every 30 s. Optional fields are absent in reports of 0.1.0. */
+const DaemonDocument = z.object({
   /** `HOST:PID`. */
-  host: string;
-  version: string;
-  mode: 'enforce' | 'observe';
-  leader: boolean;
-  /** One that has ended gracefully is gone; what was killed stays for a day. */
-  last_seen: string;
+  host: text,
+  version: text,
+  mode: z.enum(['enforce', 'observe']),
+  leader: z.boolean(),
+  /** A daemon that has ended gracefully is gone; one that was killed stays for a day. */
+  last_seen: instant,
   /** Of the policies that it decides by. */
-  set_hash: string;
-  /** Of all by which it decides; null while it may not write, absent in what a daemon of 0.1.0 reports. */
-  decision_hash?: string | null;
-  /** Number of the generation that it has registered; null where it could not take over with it. */
-  generation?: number | null;
+  set_hash: hash,
+  /** Of everything by which it decides; null while it may not write. */
+  decision_hash: hash.nullable().exactOptional(),
   /** One line each. */
-  staged: string[];
-  /** The same sets, and how many computes each would disconnect at once; absent in what a daemon of 0.1.0 reports. */
-  staged_sets?: { hash: string; disconnected: number }[];
-  waiting: StatusDocument['waiting'];
+  staged: texts,
+  /** Number of the generation that it has registered; null where it could not take over with it. */
+  generation: z.number().nullable().exactOptional(),
+  /** The staged sets, and how many computes each would disconnect at once. */
+  staged_sets: z.array(z.object({ hash, disconnected: z.number() })).exactOptional(),
+  waiting,
   /** The first few. */
-  unmet_headroom: NonNullable<StatusDocument['unmet_headroom']>;
-}
+  unmet_headroom: computeMessages,
+});
+export type DaemonDocument = z.infer<typeof DaemonDocument>;
+
+/** While the store can't be asked: what is shown is of the instant `since`. */
+const StalenessDocument = z.object({ since: instant, seconds: z.number() }).meta({ id: 'Staleness' });
+export type Staleness = z.infer<typeof StalenessDocument>;
+/** In each document that is read while the store can't be asked. */
+export const age = { stale: StalenessDocument.exactOptional() };
+
+export const StatusDocument = z
+  .object({
+    at: instant,
+    /** `store`: no daemon was asked, so what only a daemon knows is null. */
+    source: z.enum(['daemon', 'store']),
+    mode: z.enum(['enforce', 'observe']).nullable(),
+    set_hash: hash.nullable(),
+    revision: text.nullable(),
+    policies: z.array(z.object({ name: text, kind: text, mode: text, owner: text.nullable() })).nullable(),
+    /** How many by status; of a store only `known` and `degraded`. */
+    computes: z.record(text, z.number()),
+    /** Projects that are listed and were not read yet, as after a start; null of a store. */
+    unread_projects: z.number().nullable(),
+    /** How many wait, by the gate that holds them. */
+    waiting,
+    holds: z.array(HoldDocument),
+    freezes: z.array(FreezeDocument),
+    /** The policy set that waits for `ebb approve`. */
+    staged: z.object({ hash, message: text }).nullable(),
+    /** What waits for it of the files of teams. */
+    staged_teams: z.array(z.object({ owner: text, hash, message: text })),
+    /** What else keeps the newest policies from counting, such as files that are broken: one line each. */
+    policy_problems: texts.nullable(),
+    /** In flight, oldest first. */
+    operations: z.array(OperationDocument),
+    stopped_fights: z.array(z.object({ ...computeName, fields: texts })),
+    degraded: computeMessages,
+    /** Computes that have fewer connections than they need, and no size that policies allow gives them; only a daemon knows. */
+    unmet_headroom: computeMessages.nullable(),
+    /** What people changed by hand and policies want otherwise: from what to what, and until when it is respected; only a daemon knows. */
+    manual_changes: computeMessages.nullable(),
+    readiness: ReadinessDocument.nullable(),
+    /** Null while nothing was measured. */
+    costs: CostsDocument.nullable(),
+    /** Those of which anything is known. */
+    budgets: z.array(BudgetDocument),
+    /** Receivers of notifications that could not be sent, and wait for a person. */
+    dead_notifications: z.array(z.object({ receiver: text, count: z.number() })),
+    /** The daemons that share the store, the leader first; null where one of them was asked. */
+    daemons: z.array(DaemonDocument).nullable(),
+    ...age,
+  })
+  .meta({ id: 'Status' });
+export type StatusDocument = z.infer<typeof StatusDocument>;
 
 /** What the store keeps of a unit of an organization. */
 export interface UsageDocument {
@@ -278,3 +246,80 @@ export interface RecordsDocument {
   /** What was counted of their connections, oldest first; those without are left out, and all where no policy asks for it. */
   samples: Record<string, readonly ConnectionSample[]>;
 }
+
+export const ApproveDocument = z.object({ hash: text, ...counted });
+export type ApproveDocument = z.infer<typeof ApproveDocument>;
+
+/** Ids of the freezes that are over; counted are computes with a change that a freeze holds back. */
+export const UnfreezeDocument = z.object({ freezes: texts, ...counted, ...acknowledged });
+export type UnfreezeDocument = z.infer<typeof UnfreezeDocument>;
+
+export const ReleaseDocument = z
+  .object({
+    /** Ids of the holds that are gone. */
+    holds: texts,
+    /** Computes whose stopped fights or respected manual changes are forgotten. */
+    computes: z.array(z.object(computeName)),
+    /** Names of budgets whose steps end as soon as the leader comes to it. */
+    budgets: texts,
+    ...counted,
+    ...acknowledged,
+  })
+  .meta({ id: 'Released' });
+export type ReleaseDocument = z.infer<typeof ReleaseDocument>;
+
+/**
+ * Outcomes: `requested`: it goes back as far as no policy sets a value; `policies_decide`: policies will change it again, it takes a
+ * hold; `nothing_to_do`: ebb never changed it, or it is back already, or no request waits that could be withdrawn; `withdrawn`: it
+ * no longer goes back.
+ */
+export const RestoreDocument = z
+  .object({
+    computes: z.array(
+      z.object({
+        ...computeName,
+        baseline: SettingsDocument,
+        outcome: z.enum(['requested', 'policies_decide', 'nothing_to_do', 'withdrawn']),
+        /** Of one that goes back: what does not, because policies decide it. */
+        policies_decide: z.array(z.enum(['size', 'suspend_timeout'])).exactOptional(),
+        /** The policy that sets what does not go back. */
+        set_by: z.object({ size: text.exactOptional(), suspend_timeout: text.exactOptional() }).exactOptional(),
+      }),
+    ),
+    ...counted,
+    ...acknowledged,
+  })
+  .meta({ id: 'Restored' });
+export type RestoreDocument = z.infer<typeof RestoreDocument>;
+
+const action = z.object({
+  kind: z.enum(['update', 'restart']),
+  fields: z
+    .object({
+      min_cu: cu.exactOptional(),
+      max_cu: cu.exactOptional(),
+      suspend_timeout_seconds: timeout.exactOptional(),
+    })
+    .exactOptional(),
+  disconnects: z.boolean(),
+});
+
+/** The plan of a fleet, as `ebb plan --json` prints it. */
+export const PlanDocument: z.ZodType<FleetPlanJson> = z
+  .object({
+    at: instant,
+    hash: text,
+    computes: z.array(
+      z.object({
+        ...computeName,
+        current: z.object({ ...given, state: text }),
+        desired: SettingsDocument,
+        verdict,
+        actions: z.array(action),
+        held: z.array(action).exactOptional(),
+        until: instant.exactOptional(),
+        reasons: z.array(reason),
+      }),
+    ),
+  })
+  .meta({ id: 'Plan' });

@@ -1,4 +1,4 @@
-import { COMPUTE_STATUSES } from './documents.ts';
+import { COMPUTE_STATUSES } from './compute-status.ts';
 import { QUEUE_NAMES } from './job-queue.ts';
 
 const OF_OWNER = ['account', 'owner'] as const;

@@ -1,33 +1,45 @@
 /** What people are shown of notifications that wait, or could not be sent, and what they may do with these. */
+import { z } from 'zod';
+import { instant, text } from './document-fields.ts';
+import { age } from './documents.ts';
 
-export interface QueuedNotificationDocument {
-  id: string;
-  receiver: string;
-  state: 'waiting' | 'dead';
-  /** How often it was tried in vain. */
-  tries: number;
-  /** Why it failed last. */
-  error: string | null;
-  at: string;
-  /** What it tells. */
-  text: string;
-}
+const QueuedNotificationDocument = z.object({
+  id: text,
+  receiver: text,
+  state: z.enum(['waiting', 'dead']),
+  tries: z.number().int().meta({ description: 'How often it was tried in vain.' }),
+  error: text.nullable().meta({ description: 'Why it failed last.' }),
+  at: instant,
+  text,
+});
+export type QueuedNotificationDocument = z.infer<typeof QueuedNotificationDocument>;
 
-export interface NotificationsDocument {
-  receivers: { receiver: string; waiting: number; dead: number; oldest_at: string | null }[];
-  /** How many were lost because more came than the store keeps. */
-  lost: number;
+export const NotificationsDocument = z.object({
+  receivers: z.array(
+    z.object({
+      receiver: text,
+      waiting: z.number().int(),
+      dead: z.number().int(),
+      oldest_at: instant.nullable().meta({ description: 'Since when the oldest waits.' }),
+    }),
+  ),
+  lost: z.number().int().meta({ description: 'How many were lost because more came than the store keeps.' }),
   /** Of each receiver the oldest: dead ones first. */
-  notifications: QueuedNotificationDocument[];
-}
+  notifications: z.array(QueuedNotificationDocument),
+  ...age,
+});
+export type NotificationsDocument = z.infer<typeof NotificationsDocument>;
 
-export interface RetryOrDropNotifications {
-  /** Sends dead ones again, or forgets what is dead or waits. */
-  action: 'retry' | 'drop';
-  /** A receiver, of which all dead ones are meant; or the id of one notification. */
-  target: string;
-}
+/** `retry` sends dead ones again, `drop` forgets what is dead or waits. */
+export const RetryOrDropNotifications = z.strictObject({
+  action: z.enum(['retry', 'drop']),
+  target: z
+    .string()
+    .min(1)
+    .max(500)
+    .describe('A receiver, of which all dead ones are meant; or the id of one notification.'),
+});
+export type RetryOrDropNotifications = z.infer<typeof RetryOrDropNotifications>;
 
-export interface NotificationIdsDocument {
-  ids: string[];
-}
+export const NotificationIdsDocument = z.object({ ids: z.array(text) });
+export type NotificationIdsDocument = z.infer<typeof NotificationIdsDocument>;

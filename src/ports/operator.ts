@@ -1,8 +1,8 @@
 /** What people and programs may ask and tell ebb: a running daemon over HTTP, or its store where no daemon runs. */
 import type { Size } from '../domain/compute/compute.ts';
 import type { Selector } from '../domain/policy/selector.ts';
-import type { ApproveDocument, ReleaseDocument, RestoreDocument, UnfreezeDocument } from './command-documents.ts';
 import type {
+  ApproveDocument,
   ComputeDocument,
   ComputeName,
   DecisionDocument,
@@ -10,7 +10,11 @@ import type {
   HoldDocument,
   Readiness,
   RecordsDocument,
+  ReleaseDocument,
+  RestoreDocument,
+  Staleness,
   StatusDocument,
+  UnfreezeDocument,
   UsageDocument,
 } from './documents.ts';
 import type { NotificationIdsDocument, NotificationsDocument, RetryOrDropNotifications } from './notifications.ts';
@@ -193,13 +197,6 @@ export interface Operator {
     request: RetryOrDropNotifications,
     caller?: Caller,
   ): Promise<OperatorResult<NotificationIdsDocument>>;
-}
-
-/** While the store can't be asked: what is shown is of this instant. */
-export interface Staleness {
-  since: string;
-  /** How old it is. */
-  seconds: number;
 }
 
 /** What only a running daemon can answer besides. */

@@ -1,87 +1,102 @@
 /** What the status page shows besides what commands can ask too; the HTTP API gives the same. Forms as in documents.ts. */
-import type { ComputeDocument, DecisionDocument, HoldDocument, OperationDocument } from './documents.ts';
+import { z } from 'zod';
+import { instant, text } from './document-fields.ts';
+import { age, computeFields, DecisionDocument, given, HoldDocument, OperationDocument } from './documents.ts';
 
-/** A stretch of time in which nothing changes that policies set. */
-export interface SegmentDocument {
-  from: string;
-  /** Up to but not including. */
-  to: string;
-  min_cu: number;
-  max_cu: number;
-  suspend_timeout_seconds: number;
-  /** Who decided it: policies, `hold by OWNER`; empty where nothing sets a value. */
-  policies: string[];
-}
+/**
+ * A stretch of time, `from` inclusive, `to` exclusive, in which nothing changes that policies set. `policies`: who decided it, by name
+ * or `hold by OWNER`; empty where nothing sets a value.
+ */
+const SegmentDocument = z.object({ from: instant, to: instant, ...given, policies: z.array(text) });
+export type SegmentDocument = z.infer<typeof SegmentDocument>;
 
 /**
  * What is foreseen for seven days, without gaps; as `ebb forecast`. `not_yet`: not worked out yet, ask again. `too_often`: a policy
  * changes so often that it is not worked out.
  */
-export type WeekDocument = { state: 'known'; segments: SegmentDocument[] } | { state: 'not_yet' | 'too_often' };
+const WeekDocument = z
+  .union([
+    z.object({ state: z.literal('known'), segments: z.array(SegmentDocument) }),
+    z.object({ state: z.enum(['not_yet', 'too_often']) }),
+  ])
+  .meta({ id: 'Week' });
+export type WeekDocument = z.infer<typeof WeekDocument>;
 
-export interface FleetRowDocument extends ComputeDocument {
-  branch_name: string | null;
+const rowFields = {
+  ...computeFields,
+  branch_name: text.nullable(),
   /** By `owners` of the settings, else by policies, as of costs; `unowned` if nobody is known. */
-  owner: string;
-  week: WeekDocument;
-}
+  owner: text,
+  week: WeekDocument,
+};
+const FleetRowDocument = z.object(rowFields).meta({ id: 'FleetRow' });
+export type FleetRowDocument = z.infer<typeof FleetRowDocument>;
 
-export interface FleetDocument {
-  at: string;
-  /** How many computes are known, and how many match what was looked for. */
-  known: number;
-  matched: number;
-  /** From 1. */
-  page: number;
-  pages: number;
-  /** Computes of which something changes within an hour by policy, and when the first does. */
-  next_hour: { computes: number; first: string | null };
-  /** Totals of what matched: of all of it, and by group where that was asked for, the largest first. */
-  totals: FleetTotals;
-  groups: (FleetTotals & { name: string })[];
-  /** Owners of the whole fleet, to choose from. */
-  owners: string[];
-  /** In the order that was asked for. */
-  computes: FleetRowDocument[];
-}
+/** `min_cu`, `max_cu`: what the active ones may scale between now, in CU. */
+const totals = { computes: z.number(), active: z.number(), min_cu: z.number(), max_cu: z.number() };
+const FleetTotals = z.object(totals);
+export type FleetTotals = z.infer<typeof FleetTotals>;
 
-export interface FleetTotals {
-  computes: number;
-  active: number;
-  /** What the active ones may scale between now, in CU. */
-  min_cu: number;
-  max_cu: number;
-}
+export const FleetDocument = z
+  .object({
+    at: instant,
+    /** How many computes are known, and how many match the query. */
+    known: z.number(),
+    matched: z.number(),
+    /** From 1. */
+    page: z.number(),
+    pages: z.number(),
+    /** Computes of which something changes within an hour by policy, and when the first does. */
+    next_hour: z.object({ computes: z.number(), first: instant.nullable() }),
+    /** Totals of all that matched, and by group where that was asked for, the largest first. */
+    totals: FleetTotals,
+    groups: z.array(z.object({ name: text, ...totals })),
+    /** Owners of the whole fleet, to choose from. */
+    owners: z.array(text),
+    /** In the order that was asked for. */
+    computes: z.array(FleetRowDocument),
+    ...age,
+  })
+  .meta({ id: 'Fleet' });
+export type FleetDocument = z.infer<typeof FleetDocument>;
+
+const value = z.union([z.object({ min_cu: z.number(), max_cu: z.number() }), z.number(), z.null()]);
+
+/** One step on the way to a decision, as `ebb explain --json` has it. */
+const TraceStepDocument = z.object({
+  group: text,
+  code: text,
+  policy: text.exactOptional(),
+  mode: text.exactOptional(),
+  hold: text.exactOptional(),
+  before: value.exactOptional(),
+  after: value.exactOptional(),
+  connections: z.object({ peak: z.number(), need: z.number(), usable: z.number() }).exactOptional(),
+  /** The minimum that keeps the size from giving more connections. */
+  minimum: z.object({ min_cu: z.number(), allows_cu: z.number() }).exactOptional(),
+  message: text,
+});
+export type TraceStepDocument = z.infer<typeof TraceStepDocument>;
+
+export const ComputeDetailDocument = z
+  .object({
+    at: instant,
+    ...rowFields,
+    region_id: text,
+    disabled: z.boolean(),
+    /** What led to `desired`, step by step. */
+    trace: z.array(TraceStepDocument),
+    holds: z.array(HoldDocument),
+    operations: z.array(OperationDocument),
+    /** Newest first. */
+    decisions: z.array(DecisionDocument),
+    ...age,
+  })
+  .meta({ id: 'ComputeDetail' });
+export type ComputeDetailDocument = z.infer<typeof ComputeDetailDocument>;
 
 export const FLEET_ORDERS = ['attention', 'compute', 'project', 'size', 'next'] as const;
 export const FLEET_GROUPS = ['owner', 'project'] as const;
-
-/** One step on the way to a decision, as `ebb explain --json` has it. */
-export interface TraceStepDocument {
-  group: string;
-  code: string;
-  policy?: string;
-  mode?: string;
-  hold?: string;
-  before?: object | number | null;
-  after?: object | number | null;
-  connections?: object;
-  /** The minimum that keeps the size from giving more connections. */
-  minimum?: object;
-  message: string;
-}
-
-export interface ComputeDetailDocument extends FleetRowDocument {
-  at: string;
-  region_id: string;
-  disabled: boolean;
-  /** What led to `desired`, step by step. */
-  trace: TraceStepDocument[];
-  holds: HoldDocument[];
-  operations: OperationDocument[];
-  /** Newest first. */
-  decisions: DecisionDocument[];
-}
 
 export interface FleetQuery {
   /** Words that must all occur in ids, names, state, status or a policy's name; everything if it is empty. */

@@ -1,61 +1,79 @@
-/** What would cost less, as the HTTP API, the page and `ebb recommend --json` show it. Forms as in documents.ts. */
-import type { Figure, Range } from '../domain/awake/causes.ts';
-import type { Fields, FindingKind } from '../domain/recommend/finding.ts';
+/** What would cost less, as the HTTP API, the page and `ebb recommend --json` show it. Forms as in documents.ts. A month has 730 h. */
+import { z } from 'zod';
+import { FINDING_KINDS, type FindingKind } from '../domain/recommend/finding.ts';
+import { instant, text } from './document-fields.ts';
+import { age } from './documents.ts';
 
-/** A month has 730 h. */
-export interface FindingDocument {
-  finding: FindingKind;
-  project_id: string;
-  project_name: string;
-  compute_id: string;
-  owner: string;
-  /** The fields that would change. */
-  now: Fields;
-  proposed: Fields;
-  /** What the saving promises: docs/recommend.md. */
-  figure: Figure;
-  /** In dollars where the plan is known. */
-  saves: { cu_hours_month: Range; usd_month: Range | null };
-  starts_month: { now: number; then: Range } | null;
-  awake_share: { now: number; then: Range } | null;
-  evidence: string[];
-  /** What may go wrong. */
-  risk: string;
-  /** The text of a policy file; null where no policy does it. */
-  policy: string | null;
-}
+const range = z.object({ low: z.number(), high: z.number() });
+// biome-ignore lint/suspicious/noThenProperty: the name of the field; a schema is never awaited
+const change = z.object({ now: z.number(), then: range });
+const fields = z.object({
+  suspend_timeout_seconds: z.number().exactOptional(),
+  min_cu: z.number().exactOptional(),
+  max_cu: z.number().exactOptional(),
+});
+const figure = z
+  .enum(['measured', 'replayed', 'at_least', 'estimate', 'unknown'])
+  .meta({ description: 'What the figure promises: docs/recommend.md.' });
+
+const FindingDocument = z
+  .object({
+    finding: z.enum(FINDING_KINDS),
+    project_id: text,
+    project_name: text,
+    compute_id: text,
+    owner: text,
+    /** The fields that would change. */
+    now: fields,
+    proposed: fields,
+    figure,
+    /** In dollars where the plan is known. */
+    saves: z.object({ cu_hours_month: range, usd_month: range.nullable() }),
+    starts_month: change.nullable(),
+    awake_share: change.nullable(),
+    evidence: z.array(text),
+    /** What may go wrong. */
+    risk: text,
+    policy: text.nullable().meta({ description: 'The text of a policy file; null where no policy does it.' }),
+  })
+  .meta({ id: 'Finding' });
+export type FindingDocument = z.infer<typeof FindingDocument>;
 
 /** What findings of one figure add up to. Figures are not added to each other, since they promise different things. */
-export interface FigureTotal {
-  figure: Figure;
-  findings: number;
-  cu_hours_month: Range;
-  /** Of those that have a price; null if none has. */
-  usd_month: Range | null;
-}
+export interface FigureTotal extends Omit<z.infer<typeof WasteTotal>, 'by_policy'> {}
 
-export interface WasteTotal extends FigureTotal {
-  /** False: only people can do it. */
-  by_policy: boolean;
-}
+/** `by_policy` false: only people can do it. */
+const WasteTotal = z.object({
+  figure,
+  by_policy: z.boolean(),
+  findings: z.number(),
+  cu_hours_month: range,
+  /** Of those that have a price; null if none has. */
+  usd_month: range.nullable(),
+});
+export type WasteTotal = z.infer<typeof WasteTotal>;
 
 /** The findings of the whole fleet, those that may save most first. */
-export interface WasteDocument {
-  /** Between these instants the computes were looked at, each once a day; null before the first. */
-  from: string | null;
-  to: string | null;
-  /** Projects that were looked at. */
-  projects: number;
-  matched: number;
-  /** From 1. */
-  page: number;
-  pages: number;
-  /** Of all that matched. */
-  totals: WasteTotal[];
-  /** Of all findings, to choose from. */
-  owners: string[];
-  findings: FindingDocument[];
-}
+export const WasteDocument = z
+  .object({
+    /** Between these instants the computes were analysed, each once a day; null before the first. */
+    from: instant.nullable(),
+    to: instant.nullable(),
+    /** Projects that were analysed. */
+    projects: z.number(),
+    matched: z.number(),
+    /** From 1. */
+    page: z.number(),
+    pages: z.number(),
+    /** Of all that matched. */
+    totals: z.array(WasteTotal),
+    /** Of all findings, to choose from. */
+    owners: z.array(text),
+    findings: z.array(FindingDocument),
+    ...age,
+  })
+  .meta({ id: 'Waste' });
+export type WasteDocument = z.infer<typeof WasteDocument>;
 
 export interface WasteQuery {
   /** Whole names; absent: any. */

@@ -10,7 +10,8 @@ import {
 import { fleetPage } from '../../src/app/operator/fleet-page.ts';
 import { filtered } from '../../src/cli/filter.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
-import type { CostsDocument, StatusDocument } from '../../src/ports/documents.ts';
+import type { CostsDocument } from '../../src/ports/cost-documents.ts';
+import type { StatusDocument } from '../../src/ports/documents.ts';
 import { emptyFleet } from '../http/empty-fleet.ts';
 import { aCompute, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';

@@ -5,7 +5,7 @@ import { status } from '../../src/app/operator/status.ts';
 import { keepSummary } from '../../src/app/usage/cost-summary.ts';
 import { describeStatus } from '../../src/cli/status.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
-import type { CostsDocument } from '../../src/ports/documents.ts';
+import type { CostsDocument } from '../../src/ports/cost-documents.ts';
 import { aCompute, aHold, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
 import { memoryDocumentStore } from '../support/memory-documents.ts';
 import { aSelector } from '../support/selectors.ts';

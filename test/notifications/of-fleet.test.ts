@@ -6,7 +6,7 @@ import { keepSummary } from '../../src/app/usage/cost-summary.ts';
 import type { Receiver } from '../../src/domain/notifications/receivers.ts';
 import type { Freeze } from '../../src/domain/overrides/freezes.ts';
 import type { AccountStatus } from '../../src/ports/control-api.ts';
-import type { CostsDocument } from '../../src/ports/documents.ts';
+import type { CostsDocument } from '../../src/ports/cost-documents.ts';
 import type { QueuedEntry } from '../../src/ports/outbox.ts';
 import { at, currentRules } from '../support/builders.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';

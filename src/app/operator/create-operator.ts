@@ -1,8 +1,7 @@
 import { mapInTurns } from '../../common/in-turns.ts';
 import { asksForConnections } from '../../domain/connections/connection-samples.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
-import type { ApproveDocument } from '../../ports/command-documents.ts';
-import type { ComputeDocument, RecordsDocument, UsageDocument } from '../../ports/documents.ts';
+import type { ApproveDocument, ComputeDocument, RecordsDocument, UsageDocument } from '../../ports/documents.ts';
 import type {
   ApproveRequest,
   Caller,

@@ -10,9 +10,9 @@ import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { HistoryEntry } from '../../domain/records/history.ts';
 import { ascending } from '../../domain/sorted.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
+import type { ComputeStatus } from '../../ports/compute-status.ts';
 import type {
   ComputeDocument,
-  ComputeStatus,
   DecisionDocument,
   FreezeDocument,
   HoldDocument,

@@ -7,7 +7,8 @@ import { gatesOf } from '../../domain/plan/plan.ts';
 import { computeOwners } from '../../domain/policy/owners.ts';
 import { ascending } from '../../domain/sorted.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
-import type { ComputeName, ComputeStatus } from '../../ports/documents.ts';
+import type { ComputeStatus } from '../../ports/compute-status.ts';
+import type { ComputeName } from '../../ports/documents.ts';
 import type { OperatorResult } from '../../ports/operator.ts';
 import {
   COMPUTES_PER_PAGE,

@@ -1,7 +1,6 @@
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { releaseRecord } from '../../domain/records/fights.ts';
-import type { ReleaseDocument } from '../../ports/command-documents.ts';
-import type { InFlightDocument } from '../../ports/documents.ts';
+import type { InFlightDocument, ReleaseDocument } from '../../ports/documents.ts';
 import type { OperatorResult, ReleaseRequest } from '../../ports/operator.ts';
 import { addRelease, readBudgets } from '../usage/budget-store.ts';
 import { changeRecords, projectBusy } from './change-records.ts';

@@ -1,7 +1,7 @@
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { Staleness } from '../../ports/documents.ts';
 import { EngineAwayError } from '../../ports/engine.ts';
-import type { Staleness } from '../../ports/operator.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Overrides } from '../overrides.ts';
 

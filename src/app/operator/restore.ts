@@ -2,7 +2,7 @@ import { FIELD_GROUPS, type FieldGroup, fieldsOf, hasSettings, NEVER_SUSPENDS } 
 import { MAX_AUTOSCALING_CU } from '../../domain/compute/compute-units.ts';
 import { withoutRestore, withRestore } from '../../domain/overrides/restore.ts';
 import type { ComputeRecord, SetBy } from '../../domain/records/compute-record.ts';
-import type { RestoreDocument } from '../../ports/command-documents.ts';
+import type { RestoreDocument } from '../../ports/documents.ts';
 import type { ComputeBaseline, OperatorResult, RestoreRequest } from '../../ports/operator.ts';
 import { changeRecords, projectBusy } from './change-records.ts';
 import { baselineProblem, ownerProblem } from './check-request.ts';

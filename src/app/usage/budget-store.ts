@@ -3,7 +3,7 @@ import type { BudgetState } from '../../domain/budget/state.ts';
 import { type StepSpan, stepText } from '../../domain/budget/terms.ts';
 import { SPREAD_MS } from '../../domain/decide/budget-steps.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
-import type { BudgetDocument } from '../../ports/documents.ts';
+import type { BudgetDocument } from '../../ports/cost-documents.ts';
 import type { DocumentStore } from '../../ports/store.ts';
 import { type OpenDocument, sharedDocuments } from '../shared-documents.ts';
 

@@ -1,7 +1,7 @@
 /** What this month has cost, as people see it everywhere: the leader adds it up, and every daemon and command reads it from the store. */
 import { isoInstant } from '../../domain/time/instants.ts';
 import { type Projected, sumOfRanges } from '../../domain/usage/projection.ts';
-import type { CostsDocument, OwnerCostsDocument } from '../../ports/documents.ts';
+import type { CostsDocument, OwnerCostsDocument } from '../../ports/cost-documents.ts';
 import type { DocumentStore } from '../../ports/store.ts';
 import { sharedDocuments } from '../shared-documents.ts';
 import type { MonthCosts } from './month-costs.ts';

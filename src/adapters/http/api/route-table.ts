@@ -1,8 +1,28 @@
 /** Every route of `/api/v1`: what it takes, what it gives, and who answers it. */
 import { z } from 'zod';
-import type { ApproveDocument, UnfreezeDocument } from '../../../ports/command-documents.ts';
+import { text } from '../../../ports/document-fields.ts';
+import {
+  ApproveDocument,
+  age,
+  ComputeDocument,
+  DecisionDocument,
+  FreezeDocument,
+  HoldDocument,
+  PlanDocument,
+  ReleaseDocument,
+  RestoreDocument,
+  StatusDocument,
+  UnfreezeDocument,
+} from '../../../ports/documents.ts';
+import {
+  NotificationIdsDocument,
+  NotificationsDocument,
+  RetryOrDropNotifications,
+} from '../../../ports/notifications.ts';
 import type { Caller, DaemonOperator, OperatorResult } from '../../../ports/operator.ts';
 import type { Role } from '../../../ports/roles.ts';
+import { ComputeDetailDocument, FleetDocument } from '../../../ports/status-page.ts';
+import { WasteDocument } from '../../../ports/waste.ts';
 import type { Targets, TargetsOf } from '../roles.ts';
 import {
   ApproveBody,
@@ -21,24 +41,7 @@ import {
   UsageQuery,
   WasteQuery,
 } from './bodies.ts';
-import {
-  acknowledged,
-  age,
-  Compute,
-  counted,
-  Decision,
-  Freeze,
-  Hold,
-  Plan,
-  Released,
-  Restored,
-  Status,
-  text,
-} from './documents.ts';
-import { NotificationIds, Notifications, RetryOrDropBody } from './notification-documents.ts';
-import { ComputeDetail, Fleet } from './page-documents.ts';
 import { API_PATHS, type RouteName } from './paths.ts';
-import { Waste } from './waste-documents.ts';
 
 /** A request, checked. */
 export interface Asked<Query = unknown, Body = unknown> {
@@ -110,8 +113,6 @@ async function done<T>(value: Promise<T>): Promise<OperatorResult<T>> {
 }
 
 const next = text.nullable().meta({ description: 'Where the next page begins: `after`; null on the last.' });
-const Unfrozen: z.ZodType<UnfreezeDocument> = z.object({ freezes: z.array(text), ...counted, ...acknowledged });
-const Approved: z.ZodType<ApproveDocument> = z.object({ hash: text, ...counted });
 /** Its format may change, so it is not described. */
 const stored: z.ZodType<object> = z.looseObject({});
 const storedList: z.ZodType<readonly object[]> = z.array(stored);
@@ -131,32 +132,32 @@ const Usage = z.object({ usage: z.array(z.object({ unit: text, bytes: text })), 
 const ROUTES: Readonly<Record<RouteName, Route>> = {
   status: route({
     ...{ summary: 'Status of the daemon and its fleet, or of some computes', query: StatusQuery },
-    answer: Status,
+    answer: StatusDocument,
     run: ({ operator, query }) => operator.status(query),
   }),
   computes: route({
     ...{ summary: 'All computes, a page at a time', query: PageQuery },
-    answer: z.object({ computes: z.array(Compute), next, ...age }),
+    answer: z.object({ computes: z.array(ComputeDocument), next, ...age }),
     run: async ({ operator, query }) =>
       mapped(await operator.computes(query), (page) => ({ computes: page.items, next: page.next })),
   }),
   compute: route({
     summary: 'One compute: why, and the week ahead',
-    answer: ComputeDetail,
+    answer: ComputeDetailDocument,
     run: ({ operator, id }) => operator.compute(id),
   }),
   fleet: route({
-    ...{ summary: 'Computes, what needs attention first, with their week', query: FleetQuery, answer: Fleet },
+    ...{ summary: 'Computes, what needs attention first, with their week', query: FleetQuery, answer: FleetDocument },
     run: ({ operator, query }) => done(operator.fleet(query)),
   }),
   decisions: route({
     ...{ summary: 'The history, newest first', query: DecisionsQuery },
-    answer: z.object({ decisions: z.array(Decision), ...age }),
+    answer: z.object({ decisions: z.array(DecisionDocument), ...age }),
     run: async ({ operator, query }) => mapped(await operator.decisions(query), (decisions) => ({ decisions })),
   }),
   audit: route({
     ...{ summary: 'What was sent to the control API, and what people commanded, newest first', query: AuditQuery },
-    answer: z.object({ audit: z.array(Decision), next }),
+    answer: z.object({ audit: z.array(DecisionDocument), next }),
     run: async ({ operator, query: { since: sinceMs, until: untilMs, ...query } }) =>
       mapped(await operator.audit({ ...query, sinceMs, untilMs }), ({ items, next: after }) => ({
         audit: items,
@@ -164,7 +165,7 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
       })),
   }),
   plan: route({
-    ...{ summary: 'As ebb plan --json', answer: Plan, hasNoAge: true },
+    ...{ summary: 'As ebb plan --json', answer: PlanDocument, hasNoAge: true },
     run: ({ operator }) => done(operator.plan()),
   }),
   records: route({
@@ -178,26 +179,30 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
       mapped(await operator.usage(query), (page) => ({ usage: page.items, next: page.next })),
   }),
   waste: route({
-    ...{ summary: 'What would cost less, as ebb recommend', query: WasteQuery, answer: Waste },
+    ...{ summary: 'What would cost less, as ebb recommend', query: WasteQuery, answer: WasteDocument },
     run: ({ operator, query }) => operator.waste(query),
   }),
   notifications: route({
-    ...{ summary: 'Notifications that wait, or could not be sent', answer: Notifications },
+    ...{ summary: 'Notifications that wait, or could not be sent', answer: NotificationsDocument },
     run: ({ operator }) => operator.notifications(),
   }),
   retryOrDropNotifications: route({
-    ...{ summary: 'Send dead notifications again, or drop them', body: RetryOrDropBody, answer: NotificationIds },
+    ...{
+      summary: 'Send dead notifications again, or drop them',
+      body: RetryOrDropNotifications,
+      answer: NotificationIdsDocument,
+    },
     ...operates(() => 'all'),
     run: ({ operator, caller, body }) => operator.retryOrDropNotifications(body, caller),
   }),
   holds: route({
     ...{ summary: 'Active holds', query: PageQuery },
-    answer: z.object({ holds: z.array(Hold), next, ...age }),
+    answer: z.object({ holds: z.array(HoldDocument), next, ...age }),
     run: async ({ operator, query }) =>
       mapped(await operator.holds(query), (page) => ({ holds: page.items, next: page.next })),
   }),
   hold: route({
-    ...{ summary: 'Hold a compute for a while', body: HoldBody, answer: Hold, status: 201 },
+    ...{ summary: 'Hold a compute for a while', body: HoldBody, answer: HoldDocument, status: 201 },
     ...operates(inBody('compute')),
     run({ operator, owner, caller, body: { for_seconds, size, suspend_timeout_seconds, ...body } }) {
       const fields = {
@@ -208,7 +213,7 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
     },
   }),
   endHold: route({
-    ...{ summary: 'End a hold', query: EndQuery, answer: Released },
+    ...{ summary: 'End a hold', query: EndQuery, answer: ReleaseDocument },
     ...operates(({ id = '' }) => [id]),
     async run({ operator, owner, caller, id: target }) {
       if (HOLD_ID.test(target)) return operator.release({ target, owner }, caller);
@@ -218,41 +223,41 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
   }),
   freezes: route({
     ...{ summary: 'Active freezes', query: PageQuery },
-    answer: z.object({ freezes: z.array(Freeze), next, ...age }),
+    answer: z.object({ freezes: z.array(FreezeDocument), next, ...age }),
     run: async ({ operator, query }) =>
       mapped(await operator.freezes(query), (page) => ({ freezes: page.items, next: page.next })),
   }),
   freeze: route({
-    ...{ summary: 'Stop all writes to what is selected', body: FreezeBody, answer: Freeze, status: 201 },
+    ...{ summary: 'Stop all writes to what is selected', body: FreezeBody, answer: FreezeDocument, status: 201 },
     ...freezing,
     run: ({ operator, owner, caller, body: { for_seconds, allow_raise, ...body } }) =>
       operator.freeze({ ...body, owner, forSeconds: for_seconds, allowRaise: allow_raise }, caller),
   }),
   unfreezeAll: route({
-    ...{ summary: 'End all freezes', query: UnfreezeQuery, answer: Unfrozen },
+    ...{ summary: 'End all freezes', query: UnfreezeQuery, answer: UnfreezeDocument },
     ...freezing,
     run: ({ operator, owner, caller, query: { preview, confirm } }) =>
       operator.unfreeze({ id: 'all', owner, preview, confirm }, caller),
   }),
   unfreeze: route({
-    ...{ summary: 'End a freeze', query: UnfreezeQuery, answer: Unfrozen },
+    ...{ summary: 'End a freeze', query: UnfreezeQuery, answer: UnfreezeDocument },
     ...freezing,
     run: ({ operator, owner, caller, id, query: { preview, confirm } }) =>
       operator.unfreeze({ id, owner, preview, confirm }, caller),
   }),
   release: route({
     summary: 'End a hold, or all holds, stopped fights and respected manual changes of a compute',
-    ...{ body: ReleaseBody, answer: Released },
+    ...{ body: ReleaseBody, answer: ReleaseDocument },
     ...operates(inBody('target')),
     run: ({ operator, owner, caller, body }) => operator.release({ ...body, owner }, caller),
   }),
   approve: route({
-    ...{ summary: 'Make a staged policy set current', body: ApproveBody, answer: Approved },
+    ...{ summary: 'Make a staged policy set current', body: ApproveBody, answer: ApproveDocument },
     needs: { role: 'approve', targets: inBody('hash') },
     run: ({ operator, owner, caller, body }) => operator.approve({ ...body, owner }, caller),
   }),
   restore: route({
-    ...{ summary: 'Set computes back to their baseline', body: RestoreBody, answer: Restored },
+    ...{ summary: 'Set computes back to their baseline', body: RestoreBody, answer: RestoreDocument },
     ...operates(inBody('computes')),
     run: ({ operator, owner, caller, body }) => operator.restore({ ...body, owner }, caller),
   }),

@@ -1,5 +1,4 @@
-import type { SettingsDocument } from '../../../ports/documents.ts';
-import type { Staleness } from '../../../ports/operator.ts';
+import type { SettingsDocument, Staleness } from '../../../ports/documents.ts';
 import type { ComputeDetailDocument, TraceStepDocument } from '../../../ports/status-page.ts';
 import { Decisions } from './decisions.tsx';
 import { HoldForm, Holds, type TokenNeed, type Written } from './hold-form.tsx';

@@ -1,4 +1,4 @@
-import type { CostsDocument } from '../../../ports/documents.ts';
+import type { CostsDocument } from '../../../ports/cost-documents.ts';
 import {
   FLEET_GROUPS,
   FLEET_ORDERS,

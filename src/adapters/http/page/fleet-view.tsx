@@ -1,6 +1,5 @@
 import type { Child } from 'hono/jsx';
-import type { DecisionDocument, SettingsDocument, StatusDocument } from '../../../ports/documents.ts';
-import type { Staleness } from '../../../ports/operator.ts';
+import type { DecisionDocument, SettingsDocument, Staleness, StatusDocument } from '../../../ports/documents.ts';
 import type { FleetDocument, FleetQuery, FleetRowDocument } from '../../../ports/status-page.ts';
 import { DecisionList } from './decisions.tsx';
 import { captionOf, Filters, fleetLink, Groups } from './fleet-filters.tsx';

@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
 import type { Child } from 'hono/jsx';
-import type { Staleness } from '../../../ports/operator.ts';
+import type { Staleness } from '../../../ports/documents.ts';
 import { ASSETS } from './assets.ts';
 
 interface LayoutProps {

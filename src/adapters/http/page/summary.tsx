@@ -1,4 +1,5 @@
-import type { BudgetDocument, CostsDocument, StatusDocument } from '../../../ports/documents.ts';
+import type { BudgetDocument, CostsDocument } from '../../../ports/cost-documents.ts';
+import type { StatusDocument } from '../../../ports/documents.ts';
 import type { FleetDocument } from '../../../ports/status-page.ts';
 import { costsOf, cuWords } from './fleet-filters.tsx';
 import { ComputeLink, Instant, Message, Minute } from './parts.tsx';

@@ -1,7 +1,8 @@
 /** Values of documents as people read them. Instants are UTC. */
 import { formatUsd } from '../../../domain/compute/cost.ts';
 import { formatSize, formatSuspendTimeout } from '../../../domain/compute/settings-text.ts';
-import type { CostsDocument, FreezeDocument, HoldDocument, SettingsDocument } from '../../../ports/documents.ts';
+import type { CostsDocument } from '../../../ports/cost-documents.ts';
+import type { FreezeDocument, HoldDocument, SettingsDocument } from '../../../ports/documents.ts';
 
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 const SECOND_MS = 1000;

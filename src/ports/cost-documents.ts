@@ -1,0 +1,88 @@
+/** What compute costs this month, by owner and budget. Forms as in documents.ts. */
+import { z } from 'zod';
+import { instant, text } from './document-fields.ts';
+
+const texts = z.array(text);
+const lowHigh = z.object({ low: z.number(), high: z.number() });
+/** US dollars or CU-hours of a whole month. */
+const ProjectionDocument = z
+  .object({ low: z.number(), mid: z.number(), high: z.number() })
+  .meta({ id: 'Projection', description: 'An estimate, with an interval of 80 %.' });
+export type ProjectionDocument = z.infer<typeof ProjectionDocument>;
+
+const sums = {
+  /** Known CU-hours. */
+  cu_hours: z.number(),
+  /** Null without a price: `plan` is not set. */
+  usd: z.number().nullable(),
+  /** Hours of projects that should be known and are not; they are in no sum. */
+  unknown_hours: z.number(),
+  projected_usd: ProjectionDocument.nullable(),
+  /** Why `projected_usd` is null although the price is known: less than a week of known days, or an interval too wide to help. */
+  not_projected: z.enum(['too_few_days', 'too_wide']).exactOptional(),
+};
+
+const OwnerCostsDocument = z.object({
+  account: text,
+  owner: text,
+  ...sums,
+  projected_cu_hours: ProjectionDocument.nullable(),
+  /** Yesterday (UTC), if it used more than the 99 % interval of that weekday. */
+  anomaly: z.object({ day: text, cu_hours: z.number(), ordinary_cu_hours: z.number() }).nullable(),
+});
+export type OwnerCostsDocument = z.infer<typeof OwnerCostsDocument>;
+
+/** Measured hours of the last two weeks, replayed under the sizes and timeouts of policies. Negative: they would have cost more. */
+const CounterfactualDocument = z.object({
+  figure: z.literal('replayed'),
+  computes: z.number(),
+  /** CU-hours that were used in these hours. */
+  used_cu_hours: z.number(),
+  cu_hours: lowHigh,
+  usd: lowHigh.nullable(),
+  /** What makes it up. Of shorter timeouts only the low end is promised: `at_least`; `unknown`: when computes were awake is not known. */
+  parts: z.array(
+    z.object({
+      part: z.enum(['sizes', 'timeouts']),
+      figure: z.enum(['replayed', 'at_least', 'unknown']),
+      cu_hours: lowHigh,
+    }),
+  ),
+});
+export type CounterfactualDocument = z.infer<typeof CounterfactualDocument>;
+
+/** Measured compute of this billing month, `from` to `to`, added up at `at`. Storage and transfer are not in it. */
+export const CostsDocument = z
+  .object({
+    at: instant,
+    from: instant,
+    to: instant,
+    known_until: instant,
+    /** Most CU-hours first. */
+    owners: z.array(OwnerCostsDocument),
+    total: z.object(sums),
+    /** In observe mode: what enforcing would have saved; null otherwise. */
+    would_have_saved: CounterfactualDocument.nullable(),
+  })
+  .meta({ id: 'Costs' });
+export type CostsDocument = z.infer<typeof CostsDocument>;
+
+/** A budget in one account in this billing month: amounts in the unit of `month`. */
+export const BudgetDocument = z
+  .object({
+    budget: text,
+    account: text,
+    month: z.object({ unit: z.enum(['cu_hours', 'usd']), amount: z.number() }),
+    from: instant,
+    to: instant,
+    known_until: instant,
+    spent: z.number().nullable(),
+    projected: ProjectionDocument.nullable(),
+    unknown_hours: z.number(),
+    /** Steps of which receivers were notified this month, such as `80% projected`. */
+    notified: texts,
+    /** Steps that limit now; `until` is the end of the month, or when the step ended: computes follow over the next six hours. */
+    limiting: z.array(z.object({ at: z.number(), of: z.enum(['projected', 'spent']), from: instant, until: instant })),
+  })
+  .meta({ id: 'Budget', description: 'A budget in one account, in CU-hours or dollars.' });
+export type BudgetDocument = z.infer<typeof BudgetDocument>;

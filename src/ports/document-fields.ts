@@ -1,0 +1,5 @@
+/** Fields of documents: instants are ISO 8601 in UTC. */
+import { z } from 'zod';
+
+export const instant = z.string().meta({ format: 'date-time', description: 'In UTC.' });
+export const text = z.string();
