@@ -102,18 +102,42 @@ function defaultOf({ schema, isRequired }: ReferenceKey): string {
   return isRequired ? 'required' : '';
 }
 
-/** The same keys in another place, such as those of a group: told once. */
-function withoutRepeated(keys: readonly ReferenceKey[]): ReferenceKey[] {
-  const seen = new Set<string>();
-  return keys.filter(({ path }) => !seen.has(path) && seen.add(path));
+/** A row of the page: a key, and where the keys below it are described if that is elsewhere. */
+interface Row {
+  key: ReferenceKey;
+  same?: string;
+}
+
+/** The keys of a section, each once. Keys below a mapping that the page has described, as those of a selector, are left out. */
+function rowsOf(keys: readonly ReferenceKey[], described: Map<string, string>): Row[] {
+  const rows = new Map<string, Row>();
+  const isBelow = (path: string, other: string) => path.startsWith(`${other}.`) || path.startsWith(`${other}[`);
+  for (const key of keys) {
+    if (rows.has(key.path) || [...rows.values()].some(({ key: { path }, same }) => same && isBelow(key.path, path)))
+      continue;
+    const children = keys.filter(({ path }) => isBelow(path, key.path));
+    const contents = [
+      ...new Set(
+        children.map(
+          ({ path, schema }) => `${path.slice(key.path.length).replace(/^\.NAME/, '')} ${schema.description ?? ''}`,
+        ),
+      ),
+    ].join();
+    const same = children.length > 2 ? described.get(contents) : undefined;
+    if (same === undefined)
+      described.set(contents, children[0]?.path.startsWith(`${key.path}.NAME.`) ? `${key.path}.NAME` : key.path);
+    rows.set(key.path, { key, ...(same !== undefined && { same }) });
+  }
+  return [...rows.values()];
 }
 
 export function renderPolicyReference(): string {
+  const described = new Map<string, string>();
   const parts = sections().map(({ title, text, keys }) => {
-    const rows = withoutRepeated(keys).map((key) => [
+    const rows = rowsOf(keys, described).map(({ key, same }) => [
       `\`${key.path}\``,
-      key.schema.description ?? '',
-      formOf(key.schema),
+      same !== undefined && key.path === 'at' ? 'When.' : (key.schema.description ?? ''),
+      same === undefined ? formOf(key.schema) : `${formOf(key.schema)}: the keys of \`${same}\``,
       defaultOf(key),
     ]);
     return `## ${title}\n\n${text}\n\n${table(['key', 'meaning', 'form', 'default'], rows)}\n`;
