@@ -19,13 +19,23 @@ export const LAYERS = {
 
 /** Folders of `src/domain` from the bottom up: each may import those before it. */
 export const DOMAIN_FOLDERS = [
-  ...['compute', 'time', 'rate-budget', 'usage', 'trial', 'budget', 'records', 'policy', 'connections', 'overrides'],
+  ...['compute', 'time', 'rate-budget', 'usage', 'trial', 'spend', 'records', 'policy', 'connections', 'overrides'],
   ...['decide', 'plan', 'evaluate', 'notifications', 'forecast', 'backtest', 'awake', 'recommend'],
 ];
 
 /** Folders of `src/app` from the bottom up: each may import those before it. */
 export const APP_FOLDERS = [
-  ...['telemetry', 'notifications', 'leases', 'fleet', 'usage', 'recommend', 'evaluate', 'group', 'connections'],
+  ...[
+    'telemetry',
+    'notifications',
+    'leases',
+    'fleet',
+    'usage',
+    'recommend',
+    'evaluate-project',
+    'group',
+    'connections',
+  ],
   ...['operations', 'apply', 'rollout', 'reconcile', 'boundaries', 'announcements', 'operator'],
 ];
 

@@ -3,7 +3,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { ApiResult, ControlApiError, ControlApiErrorCode } from '../ports/control-api.ts';
 import { type JobHandler, QUEUE_NAMES, type QueueName } from '../ports/job-queue.ts';
 import type { Running } from './background.ts';
-import type { Mode } from './evaluate/evaluate.ts';
+import type { Mode } from './evaluate-project/evaluate.ts';
 import { isAboutBranches } from './fleet/branches.ts';
 import { type ListProjectsDeps, readProjectList, readProjectQuietly } from './fleet/cached-projects.ts';
 import { narrowKeysOf } from './fleet/narrow-keys.ts';

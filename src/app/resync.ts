@@ -3,7 +3,7 @@ import { searchAgainAt } from '../domain/decide/boundaries.ts';
 import type { EvaluatedCompute } from '../domain/evaluate/evaluate.ts';
 import { gatesOf } from '../domain/plan/plan.ts';
 import type { Running } from './background.ts';
-import { type AdoptDeps, adoptProject } from './evaluate/adopt-project.ts';
+import { type AdoptDeps, adoptProject } from './evaluate-project/adopt-project.ts';
 import { isAtBoundary } from './fleet/at-boundary.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import type { StoreClock } from './group/clock-skew.ts';

@@ -1,11 +1,11 @@
 import type { Result } from '../common/result.ts';
 import { withoutRestore } from '../domain/overrides/restore.ts';
 import type { HistoryEntry } from '../domain/records/history.ts';
+import { DAY_MS } from '../domain/time/units.ts';
 import type { PutOutcome, Store } from '../ports/store.ts';
 import type { Dumped } from '../ports/store-dump.ts';
 import { type LeaseDeps, withProjectLease } from './leases/locked-project.ts';
 
-const DAY_MS = 86_400_000;
 /** No store keeps the audit longer. */
 const AUDIT_DAYS = 367;
 const PAGE = 1000;

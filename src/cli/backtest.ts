@@ -4,7 +4,7 @@ import type { Recording } from '../domain/backtest/recording.ts';
 import type { Span } from '../domain/forecast/forecast.ts';
 import type { CompiledPolicies } from '../domain/policy/compiled-policies.ts';
 import type { HeadroomPolicy } from '../domain/policy/kinds/headroom.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../settings/settings.ts';
 import type { Recorded, RecordingFlags } from './backtest/recordings.ts';
 import { parseTargets, parseWindows } from './backtest/variants.ts';
 import { parseFor, parseSize, parseSuspendAfter } from './operator/parse-flags.ts';

@@ -3,7 +3,7 @@ import type { Compute } from '../domain/compute/compute.ts';
 import type { CompiledPolicies } from '../domain/policy/compiled-policies.ts';
 import { ownersOf } from '../domain/policy/owners.ts';
 import { compileSelector } from '../domain/policy/select.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../settings/settings.ts';
 import { UserError } from './fail.ts';
 import { gather, selectorOf } from './operator/parse-flags.ts';
 

@@ -7,7 +7,7 @@ import type { AccountPlan } from '../domain/compute/cost.ts';
 import type { Finding } from '../domain/recommend/finding.ts';
 import { ascending } from '../domain/sorted.ts';
 import { isoInstant } from '../domain/time/instants.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../settings/settings.ts';
 import { UserError } from './fail.ts';
 import { awakeLongest, totalsOf } from './init/describe-fleet.ts';
 import { type NewFile, refuseIfThere, writeFiles } from './init/files.ts';
@@ -67,7 +67,7 @@ async function init({ force = false, json = false, apiUrl }: InitFlags): Promise
 async function readFirst(options: { cwd: string; apiUrl: string | undefined; force: boolean }): Promise<FirstReading> {
   const { cwd, apiUrl, force } = options;
   const [{ readSettings }, { readFleetOrFail }] = await Promise.all([
-    import('../settings.ts'),
+    import('../settings/settings.ts'),
     import('./read-fleet.ts'),
   ]);
   // An old ebb.yaml, which is about to be overwritten, has no say.

@@ -3,7 +3,7 @@ import { frozenPart, withParts } from '../domain/policy/team-parts.ts';
 import { loadPolicySet } from '../policy/load.ts';
 import type { PolicySetResult } from '../policy/parse.ts';
 import { formatProblem, type PolicyProblem } from '../policy/problem.ts';
-import { readSettings, type Settings } from '../settings.ts';
+import { readSettings, type Settings } from '../settings/settings.ts';
 import { UserError } from './fail.ts';
 import { writeErrLine } from './output.ts';
 

@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import type { Planning } from '../compose/planning.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../settings/settings.ts';
 import { UserError } from './fail.ts';
 import { type FilterFlags, filtered, filtersByBranch, withFilterFlags } from './filter.ts';
 import { jsonText, writeOut, writeWhole } from './output.ts';

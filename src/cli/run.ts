@@ -55,9 +55,9 @@ async function run({ config, accept, ...flags }: RunFlags): Promise<void> {
   const stopping = new AbortController();
   void stopped.then((signal) => stopping.abort(new Error(`stopped by ${signal}`)));
   const [{ readSettings }, { loadToRun }, { runDaemon }, { rulesFromFiles }, { configFilePath }] = await Promise.all([
-    import('../settings.ts'),
+    import('../settings/settings.ts'),
     import('./or-fail.ts'),
-    import('../compose.ts'),
+    import('../compose/run-daemon.ts'),
     import('../compose/rules-from-files.ts'),
     import('../settings/config-file.ts'),
   ]);

@@ -5,7 +5,7 @@ import type { Result } from '../common/result.ts';
 import type { Account } from '../settings/accounts.ts';
 import { type ApiKeySource, type KeyPurpose, readApiKey } from '../settings/api-key.ts';
 import type { ProxySetting } from '../settings/proxy.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../settings/settings.ts';
 
 /**
  * The keys that can be read before anything runs, or what to do. Among several accounts, one whose file can't be read is no

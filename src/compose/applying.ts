@@ -22,7 +22,7 @@ import { limitsOf } from '../domain/rate-budget/limits.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ReportEvent } from '../ports/compute-events.ts';
 import type { Store } from '../ports/store.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../settings/settings.ts';
 import { readKeysAtStart } from './accounts.ts';
 import { commandLineCaller } from './command-line-caller.ts';
 import { explainApiError, openControlApi } from './control-api.ts';

@@ -4,8 +4,8 @@ import { createPostgresCounter } from '../adapters/connections/postgres.ts';
 import { createPrometheusCounter } from '../adapters/connections/prometheus.ts';
 import type { ConnectionSource, SecretPlace } from '../domain/policy/policy.ts';
 import type { ConnectionCounter, ConnectionCounters, CountOutcome } from '../ports/connections.ts';
+import type { Settings } from '../settings/settings.ts';
 import { passwordsIn } from '../settings/source-settings.ts';
-import type { Settings } from '../settings.ts';
 
 export interface CountersOptions {
   settings: Settings;

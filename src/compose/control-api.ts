@@ -3,7 +3,7 @@ import type { ControlApi, ControlApiError } from '../ports/control-api.ts';
 import type { RateBudget } from '../ports/rate-budget.ts';
 import type { Log, Metrics } from '../ports/telemetry.ts';
 import type { KeyPurpose } from '../settings/api-key.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../settings/settings.ts';
 import { apiAccounts, placeOfKey, viaProxy } from './accounts.ts';
 
 /** The control API of the settings: what it can send is what the daemon may. */

@@ -1,15 +1,15 @@
 import { createOperatorClient } from '../adapters/http/operator-client.ts';
 import { readBudgets } from '../app/usage/budget-store.ts';
-import type { BudgetOutlook } from '../domain/budget/expected-steps.ts';
 import type { Freeze } from '../domain/overrides/freezes.ts';
 import type { Hold } from '../domain/overrides/holds.ts';
 import { parsedOrAll } from '../domain/policy/selector.ts';
 import type { ComputeRecord } from '../domain/records/compute-record.ts';
+import type { BudgetOutlook } from '../domain/spend/expected-steps.ts';
 import type { BudgetDocument } from '../ports/cost-documents.ts';
 import type { FreezeDocument, HoldDocument, RecordsDocument } from '../ports/documents.ts';
 import { MOST_PER_PAGE, type Operator, type OperatorResult, type Page, type PageQuery } from '../ports/operator.ts';
 import type { Store } from '../ports/store.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../settings/settings.ts';
 import { folderOf, readDaemonFile } from './daemon-file.ts';
 import { NOTHING_STORED, openStoreToRead, type StoredFacts } from './stored-facts.ts';
 

@@ -22,7 +22,7 @@ import type { Result } from '../common/result.ts';
 import { limitsOf } from '../domain/rate-budget/limits.ts';
 import { holidaysOf } from '../policy/calendars/public-holidays.ts';
 import type { RulesSource } from '../ports/rules.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../settings/settings.ts';
 import { explainApiError } from './control-api.ts';
 import type { DaemonParts } from './daemon-parts.ts';
 

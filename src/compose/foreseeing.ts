@@ -1,15 +1,14 @@
 import { type OnProgress, readFleet, refusedNotes } from '../app/fleet/read-fleet.ts';
 import type { Result } from '../common/result.ts';
-import type { BudgetOutlook } from '../domain/budget/expected-steps.ts';
 import type { ForecastSubject } from '../domain/forecast/alike.ts';
 import type { ReadyWaves } from '../domain/policy/waves.ts';
+import type { BudgetOutlook } from '../domain/spend/expected-steps.ts';
+import { MINUTE_MS } from '../domain/time/units.ts';
 import type { Project } from '../ports/control-api.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../settings/settings.ts';
 import { factsWithoutStore } from './daemon-facts.ts';
 import { openForReading, type Reading } from './reading.ts';
 import { factsIn, NOTHING_STORED, openStoreToRead, type StoredFacts } from './stored-facts.ts';
-
-const MINUTE_MS = 60_000;
 
 export interface ForeseeingOptions {
   settings: Settings;

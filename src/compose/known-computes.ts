@@ -1,5 +1,5 @@
 import { createOperatorClient } from '../adapters/http/operator-client.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../settings/settings.ts';
 import { folderOf, readDaemonFile } from './daemon-file.ts';
 
 /** Nobody waits longer for a Tab. */

@@ -15,7 +15,7 @@ import type { JobQueue } from '../ports/job-queue.ts';
 import type { Operator as OperatorPort } from '../ports/operator.ts';
 import type { Store } from '../ports/store.ts';
 import type { Log } from '../ports/telemetry.ts';
-import { type Settings, secretsOf } from '../settings.ts';
+import { type Settings, secretsOf } from '../settings/settings.ts';
 import { commandLineCaller } from './command-line-caller.ts';
 import { folderOf, readDaemonFile } from './daemon-file.ts';
 

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { Mode } from '../app/evaluate/evaluate.ts';
+import type { Mode } from '../app/evaluate-project/evaluate.ts';
 import { narrowKeysOf } from '../app/fleet/narrow-keys.ts';
 import { createRefusals } from '../app/operator/audit.ts';
 import { createOperator } from '../app/operator/create-operator.ts';

@@ -16,7 +16,7 @@ import { limitsOf } from '../domain/rate-budget/limits.ts';
 import type { ControlApi, FleetFacts, Project } from '../ports/control-api.ts';
 import type { Store, ConnectionSample as StoredSample } from '../ports/store.ts';
 import { accountFor } from '../settings/accounts.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../settings/settings.ts';
 import { factsWithoutStore } from './daemon-facts.ts';
 import { openForReading, type Reading } from './reading.ts';
 import { factsIn, NOTHING_STORED, openStoreToRead, type StoredFacts } from './stored-facts.ts';

@@ -8,7 +8,7 @@ import { limitsOf } from '../domain/rate-budget/limits.ts';
 import type { ControlApi, ControlApiError, FleetFacts } from '../ports/control-api.ts';
 import type { Engine } from '../ports/engine.ts';
 
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../settings/settings.ts';
 import { readKeysAtStart } from './accounts.ts';
 import { explainApiError, openControlApi } from './control-api.ts';
 import { NO_METRICS } from './no-metrics.ts';

@@ -4,7 +4,7 @@ import type { Result } from '../common/result.ts';
 import type { RecordedCount } from '../domain/backtest/recording.ts';
 import type { Compute } from '../domain/compute/compute.ts';
 import type { PrometheusSource } from '../domain/policy/policy.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../settings/settings.ts';
 import { readSecret } from './connections.ts';
 
 const COMPUTES_AT_A_TIME = 4;

@@ -5,7 +5,7 @@ import type { Outages } from '../app/telemetry/outages.ts';
 import type { Result } from '../common/result.ts';
 import type { StoredOverrides } from '../ports/store.ts';
 import type { Log, Telemetry } from '../ports/telemetry.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../settings/settings.ts';
 
 const STATE_FOLDER = 'state folder';
 

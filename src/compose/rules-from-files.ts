@@ -5,7 +5,7 @@ import { loadPolicySet } from '../policy/load.ts';
 import { formatProblem, type PolicyProblem } from '../policy/problem.ts';
 import { watchFiles } from '../policy/watch.ts';
 import type { CostRules, Rules, RulesReading, RulesSource } from '../ports/rules.ts';
-import type { Settings, SettingsResult } from '../settings.ts';
+import type { Settings, SettingsResult } from '../settings/settings.ts';
 
 /** Settings that count at once when they are read again, and those of an account that do. */
 const RELOADED: ReadonlySet<string> = new Set([

@@ -3,7 +3,7 @@ import type { Result } from '../common/result.ts';
 import { messageOf } from '../domain/notifications/message.ts';
 import type { Sender } from '../ports/sender.ts';
 import { destinationRefused } from '../settings/notify-schema.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../settings/settings.ts';
 import { type CountersOptions, readSecret } from './connections.ts';
 
 /** Sends to receivers as the settings define them; their secrets are read where they stand, each time. */

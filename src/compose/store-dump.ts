@@ -8,7 +8,7 @@ import { AUDIT_KINDS } from '../domain/records/history.ts';
 import { RECOVERY } from '../domain/records/recovery-times.ts';
 import type { Store } from '../ports/store.ts';
 import type { Dumped } from '../ports/store-dump.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../settings/settings.ts';
 import { commandLineCaller } from './command-line-caller.ts';
 import { openStore, openStoreToRead, SILENT_LOG } from './stored-facts.ts';
 

@@ -7,15 +7,15 @@ import { lostFrom } from '../app/overrides.ts';
 import { readReadyWaves } from '../app/stored-waves.ts';
 import { readBudgets } from '../app/usage/budget-store.ts';
 import type { Result } from '../common/result.ts';
-import type { BudgetOutlook } from '../domain/budget/expected-steps.ts';
 import type { Freeze } from '../domain/overrides/freezes.ts';
 import type { Hold } from '../domain/overrides/holds.ts';
 import type { ReadyWaves } from '../domain/policy/waves.ts';
 import type { ComputeRecord } from '../domain/records/compute-record.ts';
+import type { BudgetOutlook } from '../domain/spend/expected-steps.ts';
 import type { Engine } from '../ports/engine.ts';
 import type { ConnectionSample, Store, Stored, StoredOverrides } from '../ports/store.ts';
 import type { Log } from '../ports/telemetry.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../settings/settings.ts';
 import { openKept } from './remembered-overrides.ts';
 
 /** Projects whose records are read at once. */

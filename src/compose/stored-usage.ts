@@ -1,6 +1,6 @@
 import type { StoredUsage } from '../app/usage/usage-account.ts';
 import { MOST_PER_PAGE, type Operator } from '../ports/operator.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../settings/settings.ts';
 import { openStoreToRead } from './stored-facts.ts';
 
 export interface OpenStoredUsage extends StoredUsage {

@@ -11,11 +11,11 @@ import { type Organization, organizationsOf, type StoredUsage, usageReader } fro
 import { OPERATIONS_HEADER, operationLine } from '../domain/awake/operations-csv.ts';
 import type { Compute } from '../domain/compute/compute.ts';
 import type { KnownProjects } from '../domain/policy/owners.ts';
-import { DAY_MS } from '../domain/usage/known.ts';
+import { DAY_MS } from '../domain/time/units.ts';
 import { leastUsageOf } from '../domain/usage/least-usage.ts';
 import type { UsageSeries } from '../domain/usage/usage.ts';
 import type { ControlApiError, Project } from '../ports/control-api.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../settings/settings.ts';
 import { openForReading, type Reading } from './reading.ts';
 import { openStoredUsage } from './stored-usage.ts';
 

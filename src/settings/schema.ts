@@ -1,8 +1,9 @@
 import { delimiter } from 'node:path';
 import { z } from 'zod';
 import type { Result } from '../common/result.ts';
+import { DAY_MS } from '../domain/time/units.ts';
 import { Disruption, ManualChanges } from '../policy/schema/policy-base.ts';
-import { DAY_MS, duration } from '../policy/schema/scalars.ts';
+import { duration } from '../policy/schema/scalars.ts';
 import { accountsSchema, connectionProfileSchema, planSchema, pricesSchema } from './account-schema.ts';
 import { parseApiUrl, parseListenAddress, parseQueueUrl } from './addresses.ts';
 import { auditSchema } from './audit-schema.ts';

@@ -17,7 +17,7 @@ import { compileRules } from '../../src/app/rules.ts';
 import { loadToRun } from '../../src/cli/or-fail.ts';
 import { rulesFromFiles, rulesOf } from '../../src/compose/rules-from-files.ts';
 import type { Compute, Size } from '../../src/domain/compute/compute.ts';
-import { readSettings } from '../../src/settings.ts';
+import { readSettings } from '../../src/settings/settings.ts';
 import { aCompute, at } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { makeFolder } from '../support/platform.ts';

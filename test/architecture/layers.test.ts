@@ -36,8 +36,8 @@ const folderArrows = (layer: string, folders: readonly string[]): Arrow[] =>
 const FOLDER_ARROWS = [...folderArrows('domain', DOMAIN_FOLDERS), ...folderArrows('app', APP_FOLDERS)];
 
 const OTHER_ARROWS: Arrow[] = [
-  { from: 'src/compose.ts', to: 'src/emulator/target.ts', allowed: false },
-  { from: 'src/settings.ts', to: 'src/app/target.ts', allowed: false },
+  { from: 'src/compose/run-daemon.ts', to: 'src/emulator/target.ts', allowed: false },
+  { from: 'src/settings/settings.ts', to: 'src/app/target.ts', allowed: false },
   { from: 'src/cli/demo.ts', to: 'src/emulator/target.ts', allowed: true },
   { from: 'src/cli/demo/stage.ts', to: 'src/emulator/target.ts', allowed: true },
   { from: 'src/cli/demo/act.ts', to: 'src/adapters/target.ts', allowed: false },

@@ -11,7 +11,7 @@ import type { Freeze } from '../../src/domain/overrides/freezes.ts';
 import { withRestore } from '../../src/domain/overrides/restore.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import { loadPolicySet } from '../../src/policy/load.ts';
-import { readSettings } from '../../src/settings.ts';
+import { readSettings } from '../../src/settings/settings.ts';
 import { aRecord } from '../support/builders.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { copyDatabase } from '../support/embedded-folder.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openBudgets } from '../../src/app/usage/budget-store.ts';
 import { openStore } from '../../src/compose/stored-facts.ts';
-import { readSettings } from '../../src/settings.ts';
+import { readSettings } from '../../src/settings/settings.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { makeFolder, prepareQueue, startTestPlatform } from '../support/platform.ts';
 import { fleetFile } from './fleet-files.ts';

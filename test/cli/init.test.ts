@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { settingsFile } from '../../src/cli/init/files.ts';
 import { projectsToRead } from '../../src/cli/init/first-findings.ts';
 import { loadPolicySet } from '../../src/policy/load.ts';
-import { readSettings } from '../../src/settings.ts';
+import { readSettings } from '../../src/settings/settings.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { makeFolder, type Platform, startTestPlatform } from '../support/platform.ts';
 

@@ -5,7 +5,7 @@ import { readForForecast } from '../../src/compose/foreseeing.ts';
 import { planOnce } from '../../src/compose/planning.ts';
 import { readFleetUsage } from '../../src/compose/usage.ts';
 import type { PolicySet } from '../../src/domain/policy/policy.ts';
-import { readSettings } from '../../src/settings.ts';
+import { readSettings } from '../../src/settings/settings.ts';
 import { makeFolder, startTestPlatform } from '../support/platform.ts';
 
 function progressOn(isTTY: boolean) {

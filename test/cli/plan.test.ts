@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describePlan } from '../../src/cli/plan/describe-plan.ts';
 import { openStore } from '../../src/compose/stored-facts.ts';
 import { planFleet } from '../../src/domain/evaluate/plan-fleet.ts';
-import { readSettings } from '../../src/settings.ts';
+import { readSettings } from '../../src/settings/settings.ts';
 import { aCompute, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
 import { startTestDaemon } from '../support/daemon.ts';
 import { startEbb } from '../support/ebb-process.ts';

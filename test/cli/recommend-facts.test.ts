@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { recommendFacts } from '../../src/cli/recommend/facts.ts';
 import { awakeHistory } from '../../src/domain/awake/intervals.ts';
 import type { Hold } from '../../src/domain/overrides/holds.ts';
-import { readSettings } from '../../src/settings.ts';
+import { readSettings } from '../../src/settings/settings.ts';
 import { aCompute } from '../support/builders.ts';
 
 const hold: Hold = {

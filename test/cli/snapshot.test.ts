@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import { readFleet } from '../../src/app/fleet/read-fleet.ts';
 import { openForReading } from '../../src/compose/reading.ts';
 import { parseFleet } from '../../src/emulator/fleet-file.ts';
-import { readSettings } from '../../src/settings.ts';
+import { readSettings } from '../../src/settings/settings.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { makeFolder, type Platform, startTestPlatform } from '../support/platform.ts';
 

@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { announce } from '../../src/compose/daemon-file.ts';
 import { openOperator } from '../../src/compose/operator-access.ts';
 import { openStore } from '../../src/compose/stored-facts.ts';
-import { readSettings } from '../../src/settings.ts';
+import { readSettings } from '../../src/settings/settings.ts';
 import { copyDatabase } from '../support/embedded-folder.ts';
 
 it('a command waits for a daemon that has the store and is starting, and says so where that takes too long', async () => {

@@ -12,7 +12,7 @@ import { type UsageUnit, unitName } from '../../src/domain/usage/usage.ts';
 import { startEmulator } from '../../src/emulator/server.ts';
 import { loadPolicySet } from '../../src/policy/load.ts';
 import type { ControlApi, UsagePages } from '../../src/ports/control-api.ts';
-import { readSettings } from '../../src/settings.ts';
+import { readSettings } from '../../src/settings/settings.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { makeFolder, prepareQueue } from '../support/platform.ts';
 import { DAY_MS, HOUR_MS, usageFleet } from '../usage/support.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { addRelease, openBudgets, readBudgets, readReleases } from '../../src/app/usage/budget-store.ts';
-import { advanceBudget } from '../../src/domain/budget/state.ts';
+import { advanceBudget } from '../../src/domain/spend/state.ts';
 import type { DocumentStore } from '../../src/ports/store.ts';
 import { aBudget } from '../support/builders.ts';
 

@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import { emulatorCommand } from '../../src/cli/emulator.ts';
 import { runCommand } from '../../src/cli/run.ts';
 import { SECRET_VARIABLES, SETTINGS, type SettingDeclaration } from '../../src/settings/declarations.ts';
-import { readSettings } from '../../src/settings.ts';
+import { readSettings } from '../../src/settings/settings.ts';
 import { bindsOf, composeVariables, readCompose, readEnvFile, serviceOf } from './compose-file.ts';
 
 /** What of dclint's results is looked at. */

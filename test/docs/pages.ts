@@ -2,7 +2,13 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Every page for readers. */
-export const PAGES: readonly string[] = ['README.md', 'CONTRIBUTING.md', 'bench/README.md', ...pagesIn('docs'), ...pagesIn('test')];
+export const PAGES: readonly string[] = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'bench/README.md',
+  ...pagesIn('docs'),
+  ...pagesIn('test'),
+];
 
 export function readPage(page: string): string {
   return readFileSync(page, 'utf8');

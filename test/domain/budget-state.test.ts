@@ -5,8 +5,8 @@ import {
   type BudgetState,
   releaseBudget,
   stepReached,
-} from '../../src/domain/budget/state.ts';
-import type { BudgetTerms } from '../../src/domain/budget/terms.ts';
+} from '../../src/domain/spend/state.ts';
+import type { BudgetTerms } from '../../src/domain/spend/terms.ts';
 import { aBudget, at } from '../support/builders.ts';
 
 const HOUR_MS = 3_600_000;

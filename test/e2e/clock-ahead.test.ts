@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { clockByTable } from '../../src/compose.ts';
+import { clockByTable } from '../../src/compose/run-daemon.ts';
 import { startTestDaemon } from '../support/daemon.ts';
 import { boundarySoon, makeFolder, startTestPlatform } from '../support/platform.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { request } from 'undici';
 import { expect, it, onTestFinished } from 'vitest';
-import { clockByTable } from '../../src/compose.ts';
+import { clockByTable } from '../../src/compose/run-daemon.ts';
 import { findPostgres } from '../../src/emulator/postgres/binaries.ts';
 import { fastClock, startTestDaemon, type TestDaemon } from '../support/daemon.ts';
 import { makeFolder, type Platform, prepareQueue, startTestPlatform } from '../support/platform.ts';

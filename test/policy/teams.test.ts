@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadPolicySet } from '../../src/policy/load.ts';
 import { formatProblem } from '../../src/policy/problem.ts';
 import type { Team } from '../../src/policy/teams.ts';
-import { readSettings } from '../../src/settings.ts';
+import { readSettings } from '../../src/settings/settings.ts';
 
 let cwd = '';
 

@@ -3,7 +3,7 @@
  * recorded reason. A day; with EBB_LONG=1 a week.
  */
 import { expect, it } from 'vitest';
-import { clockByTable, type DaemonEvent } from '../../src/compose.ts';
+import { clockByTable, type DaemonEvent } from '../../src/compose/run-daemon.ts';
 import { forecastFleet } from '../../src/domain/forecast/forecast.ts';
 import type { Segment } from '../../src/domain/forecast/walk.ts';
 import { compilePolicies } from '../../src/domain/policy/compiled-policies.ts';

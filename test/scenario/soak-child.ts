@@ -5,9 +5,9 @@
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { setInterval } from 'node:timers/promises';
-import { clockByTable, runDaemon } from '../../src/compose.ts';
+import { clockByTable, runDaemon } from '../../src/compose/run-daemon.ts';
 import { loadPolicySet } from '../../src/policy/load.ts';
-import { readSettings } from '../../src/settings.ts';
+import { readSettings } from '../../src/settings/settings.ts';
 
 export interface SoakOptions {
   env: Record<string, string>;

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
 import { readApiKey } from '../../src/settings/api-key.ts';
+import { readSettings, type Settings, secretsOf } from '../../src/settings/settings.ts';
 import type { Environment } from '../../src/settings/sources.ts';
-import { readSettings, type Settings, secretsOf } from '../../src/settings.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'ebb-accounts-'));
 afterAll(() => rmSync(cwd, { recursive: true }));

@@ -7,7 +7,7 @@ import { parse as parseYaml } from 'yaml';
 import { renderExampleYaml, renderSettingsDoc } from '../../scripts/render-settings.ts';
 import { SETTINGS, settingsJsonSchema } from '../../src/settings/declarations.ts';
 import { settingsSchema } from '../../src/settings/schema.ts';
-import { readSettings } from '../../src/settings.ts';
+import { readSettings } from '../../src/settings/settings.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'ebb-example-'));
 afterAll(() => rmSync(cwd, { recursive: true }));

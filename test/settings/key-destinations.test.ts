@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { readSettings } from '../../src/settings/settings.ts';
 import type { Environment, SettingsFlags } from '../../src/settings/sources.ts';
-import { readSettings } from '../../src/settings.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ebb-destinations-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { readSettings, secretsOf } from '../../src/settings/settings.ts';
 import type { Environment } from '../../src/settings/sources.ts';
-import { readSettings, secretsOf } from '../../src/settings.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'ebb-notify-'));
 afterAll(() => rmSync(cwd, { recursive: true }));

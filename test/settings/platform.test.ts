@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { readSettings, type Settings } from '../../src/settings.ts';
+import { readSettings, type Settings } from '../../src/settings/settings.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'ebb-platform-'));
 afterAll(() => rmSync(cwd, { recursive: true }));

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type KeyPurpose, readApiKey } from '../../src/settings/api-key.ts';
+import { readSettings, type Settings, secretsOf } from '../../src/settings/settings.ts';
 import type { Environment, SettingsFlags } from '../../src/settings/sources.ts';
-import { readSettings, type Settings, secretsOf } from '../../src/settings.ts';
 
 const folders: string[] = [];
 

@@ -1,7 +1,6 @@
 /** Whole policy sets and situations at random, as the parser could have made them: checked, sizes and zones valid. */
 
 import fc from 'fast-check';
-import type { StepSpan } from '../../src/domain/budget/terms.ts';
 import type { Compute, ComputeSettings, Size } from '../../src/domain/compute/compute.ts';
 import {
   COMPUTE_SIZES_CU,
@@ -21,6 +20,7 @@ import type { RestartPolicy } from '../../src/domain/policy/kinds/restart.ts';
 import type { SchedulePolicy, ScheduleWindow } from '../../src/domain/policy/kinds/schedule.ts';
 import type { TrialPolicy } from '../../src/domain/policy/kinds/trial.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
+import type { StepSpan } from '../../src/domain/spend/terms.ts';
 import type { TimeSpec, Weekday } from '../../src/domain/time/time-spec.ts';
 import { aCompute } from './builders.ts';
 import { aSelector } from './selectors.ts';

@@ -8,7 +8,7 @@ import { CONNECTION_PROFILES } from '../../src/domain/connections/connection-pro
 import type { ConnectionHistory } from '../../src/domain/connections/connections.ts';
 import type { Hold } from '../../src/domain/overrides/holds.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
-import { DAY_MS } from '../../src/domain/usage/known.ts';
+import { DAY_MS } from '../../src/domain/time/units.ts';
 import type { ConnectionSample } from '../../src/ports/store.ts';
 import { aHeadroom, aHold } from './builders.ts';
 import { aSelector } from './selectors.ts';

@@ -1,7 +1,6 @@
 /** Small, complete domain values for tests; each test names only what it is about. */
 
 import type { CurrentRules } from '../../src/app/rules.ts';
-import type { StepSpan } from '../../src/domain/budget/terms.ts';
 import type { Compute } from '../../src/domain/compute/compute.ts';
 import type { ConnectionHistory, ConnectionSample } from '../../src/domain/connections/connections.ts';
 import { evaluate, type Situation } from '../../src/domain/evaluate/evaluate.ts';
@@ -17,6 +16,7 @@ import type { SchedulePolicy } from '../../src/domain/policy/kinds/schedule.ts';
 import type { TrialPolicy } from '../../src/domain/policy/kinds/trial.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
+import type { StepSpan } from '../../src/domain/spend/terms.ts';
 import type { WeeklyWindow } from '../../src/domain/time/time-spec.ts';
 import { aSelector } from './selectors.ts';
 

@@ -5,10 +5,16 @@ import { Writable } from 'node:stream';
 import { request } from 'undici';
 import { expect } from 'vitest';
 import { rulesFromFiles } from '../../src/compose/rules-from-files.ts';
-import { clockByTable, type DaemonEvent, type RunningDaemon, type RunOptions, runDaemon } from '../../src/compose.ts';
+import {
+  clockByTable,
+  type DaemonEvent,
+  type RunningDaemon,
+  type RunOptions,
+  runDaemon,
+} from '../../src/compose/run-daemon.ts';
 import { loadPolicySet } from '../../src/policy/load.ts';
 import { NO_SOURCES } from '../../src/policy/sources.ts';
-import { readSettings } from '../../src/settings.ts';
+import { readSettings } from '../../src/settings/settings.ts';
 import type { LogLine } from './ebb-process.ts';
 import { boundarySoon, type Platform, prepareQueue } from './platform.ts';
 

@@ -1,5 +1,5 @@
 /** Months of fleets whose daily use has a known shape, with the days before them, and what was projected on some of their days. */
-import { DAY_MS, HOUR_MS } from '../../src/domain/usage/known.ts';
+import { DAY_MS, HOUR_MS } from '../../src/domain/time/units.ts';
 import { type Projected, projectMonth, shownProjection } from '../../src/domain/usage/projection.ts';
 import { diceFrom } from './simulated-trial.ts';
 

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { request } from 'undici';
-import { prepareEngine } from '../../src/compose.ts';
+import { prepareEngine } from '../../src/compose/run-daemon.ts';
 import type { FleetCompute } from '../../src/emulator/fleet.ts';
 import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator/server.ts';
 import { copyDatabase } from './embedded-folder.ts';

@@ -3,13 +3,13 @@
 import { advanceBudgets } from '../../src/app/usage/budget-rounds.ts';
 import { openBudgets, spansOf } from '../../src/app/usage/budget-store.ts';
 import { usageAccount } from '../../src/app/usage/usage-account.ts';
-import type { StepSpan } from '../../src/domain/budget/terms.ts';
 import { FIELD_GROUPS, fieldsOf } from '../../src/domain/compute/compute.ts';
 import { evaluateNow } from '../../src/domain/evaluate/evaluate.ts';
 import { updatedRecord } from '../../src/domain/evaluate/updated-record.ts';
 import type { Action } from '../../src/domain/plan/plan.ts';
 import { type CompiledPolicies, withBudgetSteps } from '../../src/domain/policy/compiled-policies.ts';
-import { DAY_MS } from '../../src/domain/usage/known.ts';
+import type { StepSpan } from '../../src/domain/spend/terms.ts';
+import { DAY_MS } from '../../src/domain/time/units.ts';
 import { mergeUsage } from '../../src/domain/usage/stored.ts';
 import { connectionsOf, countClients, HEADROOM_POLICY, mayHaveCu, PROFILE } from './budget-exceptions.ts';
 import { aBudget, compiled, NO_COSTS } from './builders.ts';

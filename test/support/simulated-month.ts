@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS } from '../../src/domain/usage/known.ts';
+import { DAY_MS, HOUR_MS } from '../../src/domain/time/units.ts';
 import { type Projected, projectMonth } from '../../src/domain/usage/projection.ts';
 import { dailyUse, diceFrom, weeklyWalk } from './simulated-trial.ts';
 

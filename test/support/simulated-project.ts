@@ -1,7 +1,7 @@
 /** A project of a simulated month under a budget: its clients' demand, what it uses within its size, and what becomes known of that. */
 import type { Compute } from '../../src/domain/compute/compute.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
-import { DAY_MS, HOUR_MS } from '../../src/domain/usage/known.ts';
+import { DAY_MS, HOUR_MS } from '../../src/domain/time/units.ts';
 import { noUsage, type UnitUsage } from '../../src/domain/usage/stored.ts';
 import type { UsageBucket } from '../../src/domain/usage/usage.ts';
 import { type Exceptions, exceptionsOf } from './budget-exceptions.ts';

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Granted, LONGEST_PAUSE_MS, PRIORITIES, type Wanted } from '../../domain/rate-budget/grant.ts';
 import { DEFAULT_RATE_LIMITS } from '../../domain/rate-budget/limits.ts';
+import { MINUTE_MS } from '../../domain/time/units.ts';
 import { timerMs } from '../../ports/clock.ts';
 import type { BudgetRequest, Grant, RateBudget } from '../../ports/rate-budget.ts';
 
@@ -52,8 +53,6 @@ interface Line {
   /** How often that was learnt from a 429. */
   learnt: number;
 }
-
-const MINUTE_MS = 60_000;
 
 /** No more is asked for at once: it would all have to be sent within a quarter of a second. */
 const MOST_AT_ONCE = 1_000;

@@ -1,6 +1,5 @@
+import { DAY_MS } from '../../domain/time/units.ts';
 import type { Engine } from '../../ports/engine.ts';
-
-const DAY_MS = 86_400_000;
 
 /** How much the store keeps. */
 export interface StoreLimits {

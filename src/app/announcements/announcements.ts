@@ -3,8 +3,6 @@
  * lost with a daemon and nothing is queued twice.
  */
 
-import { type BudgetState, describeBudget } from '../../domain/budget/state.ts';
-import { type StepThreshold, sameStep, stepText } from '../../domain/budget/terms.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { actionsAt, comingChange } from '../../domain/notifications/coming-change.ts';
 import type { Notification } from '../../domain/notifications/notification.ts';
@@ -13,12 +11,15 @@ import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts'
 import { computeOwners } from '../../domain/policy/owners.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
 import { NO_TEAM } from '../../domain/policy/team-parts.ts';
+import { type BudgetState, describeBudget } from '../../domain/spend/state.ts';
+import { type StepThreshold, sameStep, stepText } from '../../domain/spend/terms.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
+import { DAY_MS } from '../../domain/time/units.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
 import type { OutboxEntry } from '../../ports/outbox.ts';
 import type { Store } from '../../ports/store.ts';
 import type { RunInBackground, Running } from '../background.ts';
-import { type EvaluateDeps, situationOf } from '../evaluate/evaluate.ts';
+import { type EvaluateDeps, situationOf } from '../evaluate-project/evaluate.ts';
 import { isAtBoundary } from '../fleet/at-boundary.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { LeaderLease } from '../group/leader.ts';
@@ -33,8 +34,6 @@ const SEARCH_EVERY_MS = 5_000;
 
 /** Ids that this daemon has queued; the store knows them too. */
 const MOST_REMEMBERED = 20_000;
-
-const DAY_MS = 86_400_000;
 
 export interface AnnounceDeps extends EvaluateDeps, SetsDeps {
   api: Pick<ControlApi, 'accountStatus'>;

@@ -14,7 +14,7 @@ import type { ReportEvent, WriteOrigin, WriteOutcome } from '../../ports/compute
 import type { ControlApi, ControlApiError, Permit } from '../../ports/control-api.ts';
 import type { DecidedBy, IntentOutcome, Lease, Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
-import { type EvaluateDeps, evaluateCompute } from '../evaluate/evaluate.ts';
+import { type EvaluateDeps, evaluateCompute } from '../evaluate-project/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { ownersNow } from '../fleet/owner-now.ts';
 import { recordEntries } from '../notifications/notify.ts';

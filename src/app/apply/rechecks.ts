@@ -3,7 +3,7 @@ import { hasSettings } from '../../domain/compute/compute.ts';
 import { type EvaluatedCompute, evaluateNow } from '../../domain/evaluate/evaluate.ts';
 import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { Permit } from '../../ports/control-api.ts';
-import { type EvaluateDeps, situationOf } from '../evaluate/evaluate.ts';
+import { type EvaluateDeps, situationOf } from '../evaluate-project/evaluate.ts';
 import { withBranches } from '../fleet/branches.ts';
 import { type ReadProjectDeps, readProject } from '../fleet/cached-projects.ts';
 import { type CachedProject, CONFIRMED_MS, FRESH_MS } from '../fleet/fleet.ts';

@@ -10,7 +10,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Job, JobHandler, JobOutcome } from '../../ports/job-queue.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
-import type { EvaluateDeps } from '../evaluate/evaluate.ts';
+import type { EvaluateDeps } from '../evaluate-project/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import {
   LONGEST_LEAD_MS,

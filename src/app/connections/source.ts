@@ -6,7 +6,7 @@ import { type Evaluation, evaluateNow } from '../../domain/evaluate/evaluate.ts'
 import { gatesOf } from '../../domain/plan/plan.ts';
 import type { ConnectionCounters, CountOutcome } from '../../ports/connections.ts';
 import type { ConnectionSample, Store } from '../../ports/store.ts';
-import { type EvaluateDeps, situationOf } from '../evaluate/evaluate.ts';
+import { type EvaluateDeps, situationOf } from '../evaluate-project/evaluate.ts';
 import { type ReadProjectDeps, readProject } from '../fleet/cached-projects.ts';
 import { FRESH_MS } from '../fleet/fleet.ts';
 import { requestReconcile, type TriggerDeps } from '../triggers.ts';

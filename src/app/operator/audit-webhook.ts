@@ -1,6 +1,8 @@
 /** Sends lines of the audit to a webhook, one after the other: at least once, each with the id of the line. The leader does it. */
+
 import { thenCleanUp } from '../../common/errors.ts';
 import type { Receiver } from '../../domain/notifications/receivers.ts';
+import { HOUR_MS } from '../../domain/time/units.ts';
 import type { AuditCopy, AuditLine } from '../../ports/audit-copy.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Sender } from '../../ports/sender.ts';
@@ -19,7 +21,6 @@ const NOTE_AFTER = 20;
 
 /** A line is stored at most a day after what it tells of. */
 const REMEMBERED_HOURS = 48;
-const HOUR_MS = 3_600_000;
 
 type Sent = Pick<AuditLine, 'id' | 'atMs'>;
 

@@ -1,4 +1,5 @@
 import type { HistoryEntry } from '../../domain/records/history.ts';
+import { MINUTE_MS } from '../../domain/time/units.ts';
 import type { DecisionDocument } from '../../ports/documents.ts';
 import type { AuditListQuery, Caller, OperatorResult, Page, Refusal } from '../../ports/operator.ts';
 import { decisionDocument } from './documents.ts';
@@ -8,7 +9,6 @@ import { computeOf } from './teams-of.ts';
 
 /** How many refused requests of a minute leave a line; the log has all of them. */
 const MOST_REFUSED = 60;
-const MINUTE_MS = 60_000;
 /** Of an owner's lines so many are looked through at a time, however few are still wanted. */
 const OWNER_PAGE = 500;
 

@@ -13,7 +13,7 @@ import type {
   UsageQuery,
 } from '../../ports/operator.ts';
 import { readSamples } from '../connections/samples.ts';
-import { frozenBy, statusOf } from '../evaluate/compute-status.ts';
+import { frozenBy, statusOf } from '../evaluate-project/compute-status.ts';
 import { computeIdOf, listAudit } from './audit.ts';
 import { ownerProblem } from './check-request.ts';
 import { unconfirmed } from './confirmed.ts';

@@ -7,6 +7,7 @@ import { gatesOf } from '../../domain/plan/plan.ts';
 import { computeOwners } from '../../domain/policy/owners.ts';
 import { ascending } from '../../domain/sorted.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
+import { HOUR_MS } from '../../domain/time/units.ts';
 import type { ComputeStatus } from '../../ports/compute-status.ts';
 import type { ComputeName } from '../../ports/documents.ts';
 import type { OperatorResult } from '../../ports/operator.ts';
@@ -19,7 +20,7 @@ import {
   type FleetTotals,
   type WeekDocument,
 } from '../../ports/status-page.ts';
-import { frozenBy, statusOf } from '../evaluate/compute-status.ts';
+import { frozenBy, statusOf } from '../evaluate-project/compute-status.ts';
 import { computeDocument, decisionDocument, holdDocument, operationsOf, unmetHeadroom } from './documents.ts';
 import { isId, unknownCompute } from './find-compute.ts';
 import { limitsOfDaemon } from './hold-limits.ts';
@@ -165,7 +166,6 @@ function weekDocument(week: Week = { state: 'not_yet' }): WeekDocument {
 
 /** Words that are looked for; more would only cost. */
 const MOST_WORDS = 10;
-const HOUR_MS = 3_600_000;
 
 /** An evaluation, what ebb does with its compute, and who owns it, as commands and costs have it. */
 export interface ComputeWithStatus {

@@ -7,7 +7,7 @@ import type { Readiness } from '../../ports/documents.ts';
 import type { Caller, OperatorError, OperatorResult } from '../../ports/operator.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
-import type { Mode } from '../evaluate/evaluate.ts';
+import type { Mode } from '../evaluate-project/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { ownerNow } from '../fleet/owner-now.ts';
 import type { WeekAhead } from './week-ahead.ts';

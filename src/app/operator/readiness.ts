@@ -2,7 +2,7 @@ import type { ControlApi } from '../../ports/control-api.ts';
 import type { Readiness } from '../../ports/documents.ts';
 import type { JobQueue } from '../../ports/job-queue.ts';
 import type { Store } from '../../ports/store.ts';
-import type { Mode } from '../evaluate/evaluate.ts';
+import type { Mode } from '../evaluate-project/evaluate.ts';
 import { describeOffset, type StoreClock } from '../group/clock-skew.ts';
 import type { StoredTimes } from '../group/stored-times.ts';
 import { describeSets, type SetsDeps } from '../rollout/write-permission.ts';

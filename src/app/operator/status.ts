@@ -9,7 +9,7 @@ import { isoInstant } from '../../domain/time/instants.ts';
 import type { CostsDocument } from '../../ports/cost-documents.ts';
 import type { StatusDocument } from '../../ports/documents.ts';
 import type { OperatorResult, StatusQuery } from '../../ports/operator.ts';
-import { frozenBy, statusOf } from '../evaluate/compute-status.ts';
+import { frozenBy, statusOf } from '../evaluate-project/compute-status.ts';
 import { budgetDocument, readBudgets } from '../usage/budget-store.ts';
 import { readSummary, summaryOfOwner } from '../usage/cost-summary.ts';
 import { readReports } from './daemon-reports.ts';

@@ -5,10 +5,8 @@ import type { ForecastSubject } from '../../domain/forecast/alike.ts';
 import { forecast } from '../../domain/forecast/forecast.ts';
 import type { Segment } from '../../domain/forecast/walk.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
+import { DAY_MS, WEEK_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
-
-const DAY_MS = 86_400_000;
-const WEEK_MS = 7 * DAY_MS;
 
 /** What was worked out is shown for so long. */
 const FRESH_MS = 600_000;

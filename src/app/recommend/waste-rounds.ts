@@ -7,6 +7,7 @@ import type { Hold } from '../../domain/overrides/holds.ts';
 import { backgroundRequests } from '../../domain/rate-budget/limits.ts';
 import { recommend } from '../../domain/recommend/recommend.ts';
 import type { HolidaysOf } from '../../domain/recommend/windows.ts';
+import { DAY_MS } from '../../domain/time/units.ts';
 import { seriesOf } from '../../domain/usage/stored.ts';
 import type { UsageSeries } from '../../domain/usage/usage.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -169,7 +170,6 @@ async function refreshFindings(
   return undefined;
 }
 
-const DAY_MS = 86_400_000;
 /** How far is looked back, as `ebb recommend` does. */
 const DAYS = 28;
 

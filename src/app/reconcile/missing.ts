@@ -7,7 +7,7 @@ import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi, Permit, PermittedCall } from '../../ports/control-api.ts';
 import { type AsleepDeps, needsReading } from '../apply/rechecks.ts';
-import { type EvaluateDeps, situationOf } from '../evaluate/evaluate.ts';
+import { type EvaluateDeps, situationOf } from '../evaluate-project/evaluate.ts';
 import { type CachedProject, type Fleet, FRESH_MS } from '../fleet/fleet.ts';
 import { notBelievedBefore } from '../fleet/known-records.ts';
 import type { LockedProject } from '../leases/locked-project.ts';

@@ -27,7 +27,7 @@ import type { Telemetry } from '../../ports/telemetry.ts';
 import { type ApplyDeps, applyAction } from '../apply/apply.ts';
 import type { DueWrite, DueWrites } from '../apply/due-writes.ts';
 import { type AsleepDeps, isBranchAsDecided, isStillAsleep, needsReading } from '../apply/rechecks.ts';
-import { type EvaluateProjectDeps, evaluateProject } from '../evaluate/evaluate.ts';
+import { type EvaluateProjectDeps, evaluateProject } from '../evaluate-project/evaluate.ts';
 import { type FreshProjectDeps, findProject, readInTurn } from '../fleet/cached-projects.ts';
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
 import type { LockedAndRead } from '../fleet/known-records.ts';

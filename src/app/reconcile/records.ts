@@ -15,7 +15,7 @@ import type { ReportEvent } from '../../ports/compute-events.ts';
 import type { Lease, Store } from '../../ports/store.ts';
 import { reportDegraded } from '../apply/apply.ts';
 import { type AuditDeps, auditOfConfirmed } from '../apply/audit.ts';
-import type { EvaluateProjectDeps } from '../evaluate/evaluate.ts';
+import type { EvaluateProjectDeps } from '../evaluate-project/evaluate.ts';
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
 import { recordAbsent, withoutAbsence } from '../fleet/forget-project.ts';
 import { knownRecord } from '../fleet/known-records.ts';

@@ -7,7 +7,7 @@ import { frozenPart, NO_TEAM, partOf, withParts } from '../../domain/policy/team
 import type { Rules } from '../../ports/rules.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Metrics } from '../../ports/telemetry.ts';
-import { type EvaluateProjectDeps, evaluateProject } from '../evaluate/evaluate.ts';
+import { type EvaluateProjectDeps, evaluateProject } from '../evaluate-project/evaluate.ts';
 import { type CachedProject, FRESH_MS } from '../fleet/fleet.ts';
 import type { Overrides } from '../overrides.ts';
 import { compileRules } from '../rules.ts';

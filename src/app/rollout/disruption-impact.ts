@@ -7,7 +7,7 @@ import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { firstRecord } from '../../domain/records/compute-record.ts';
 import type { Rules } from '../../ports/rules.ts';
 import type { Store } from '../../ports/store.ts';
-import { type EvaluateDeps, situationOf } from '../evaluate/evaluate.ts';
+import { type EvaluateDeps, situationOf } from '../evaluate-project/evaluate.ts';
 import { type ReadProjectDeps, readProject, readProjectList } from '../fleet/cached-projects.ts';
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
 import { needsBranches } from '../fleet/read-computes.ts';

@@ -4,7 +4,7 @@ import { NO_TEAM } from '../../domain/policy/team-parts.ts';
 import type { Caller } from '../../ports/operator.ts';
 import type { Rules } from '../../ports/rules.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
-import type { Mode } from '../evaluate/evaluate.ts';
+import type { Mode } from '../evaluate-project/evaluate.ts';
 import { describeOffset, type StoreClock } from '../group/clock-skew.ts';
 import type { WriteBlock } from '../group/leader.ts';
 import type { CurrentRules } from '../rules.ts';

@@ -1,4 +1,9 @@
 /** The leader decides the steps of budgets from usage that is stored, keeps them for all daemons, and says what has happened. */
+
+import type { ComputeIdentity } from '../../domain/compute/compute.ts';
+import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
+import type { BudgetPolicy } from '../../domain/policy/kinds/budget.ts';
+import { compileProjectSelector, type ProjectNames } from '../../domain/policy/select.ts';
 import {
   advanceBudget,
   type BudgetFacts,
@@ -7,14 +12,10 @@ import {
   releaseBudget,
   type StepEvent,
   stepReached,
-} from '../../domain/budget/state.ts';
-import { stepText } from '../../domain/budget/terms.ts';
-import type { ComputeIdentity } from '../../domain/compute/compute.ts';
-import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
-import type { BudgetPolicy } from '../../domain/policy/kinds/budget.ts';
-import { compileProjectSelector, type ProjectNames } from '../../domain/policy/select.ts';
+} from '../../domain/spend/state.ts';
+import { stepText } from '../../domain/spend/terms.ts';
+import { DAY_MS } from '../../domain/time/units.ts';
 import { type BillLine, dailyLines } from '../../domain/usage/bill.ts';
-import { DAY_MS } from '../../domain/usage/known.ts';
 import { billingMonth, priceAt } from '../../domain/usage/month.ts';
 import { PAST_DAYS } from '../../domain/usage/projection.ts';
 import { seriesOf } from '../../domain/usage/stored.ts';

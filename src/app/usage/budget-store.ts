@@ -1,7 +1,8 @@
 /** What the store keeps of budgets: the leader decides it, and every daemon and command reads it. */
-import type { BudgetState } from '../../domain/budget/state.ts';
-import { type StepSpan, stepText } from '../../domain/budget/terms.ts';
+
 import { SPREAD_MS } from '../../domain/decide/budget-steps.ts';
+import type { BudgetState } from '../../domain/spend/state.ts';
+import { type StepSpan, stepText } from '../../domain/spend/terms.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { BudgetDocument } from '../../ports/cost-documents.ts';
 import type { DocumentStore } from '../../ports/store.ts';

@@ -1,4 +1,5 @@
-import { DAY_MS, HOUR_MS, type LeastUsage } from '../../domain/usage/known.ts';
+import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
+import type { LeastUsage } from '../../domain/usage/known.ts';
 import { addUsage, DAYS_KEPT, endOf, mergeUsage, noUsage, type UnitUsage } from '../../domain/usage/stored.ts';
 import { type UsageSeries, type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import type { ApiResult, ControlApi } from '../../ports/control-api.ts';

@@ -1,4 +1,5 @@
 /** What enforcing would have saved while ebb only observed: the measured hours, replayed under what policies wanted at the time. */
+
 import type { AwakeHistory } from '../../domain/awake/intervals.ts';
 import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
 import { useInHour } from '../../domain/forecast/expected.ts';
@@ -7,11 +8,11 @@ import type { Segment } from '../../domain/forecast/walk.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import { replayTimeouts, type TimeoutEffect } from '../../domain/recommend/other-timeouts.ts';
 import { visitsUnder } from '../../domain/recommend/visits.ts';
+import { HOUR_MS } from '../../domain/time/units.ts';
 import { HOURS_KEPT, seriesOf } from '../../domain/usage/stored.ts';
 import { type UsageBucket, type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import type { UsageReader } from './usage-account.ts';
 
-const HOUR_MS = 3_600_000;
 const COMPUTES_AT_ONCE = 100;
 
 /** Of the computes of an owner, from the first to the last hour that is known of them. Negative: policies would have cost more. */

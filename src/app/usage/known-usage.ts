@@ -1,5 +1,5 @@
 /** The usage of an organization from what daemons have kept of it, with what the control API says beside it where that is older. */
-import { HOUR_MS } from '../../domain/usage/known.ts';
+import { HOUR_MS } from '../../domain/time/units.ts';
 import { mergeUsage, noUsage, seriesOf, type UnitUsage } from '../../domain/usage/stored.ts';
 import { type UsageSeries, unitName } from '../../domain/usage/usage.ts';
 import type { ApiResult } from '../../ports/control-api.ts';

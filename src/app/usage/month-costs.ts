@@ -1,8 +1,8 @@
 import type { AwakeHistory } from '../../domain/awake/intervals.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
+import { DAY_MS } from '../../domain/time/units.ts';
 import { addLine, type BillLine, billOf, dailyLines } from '../../domain/usage/bill.ts';
-import { DAY_MS } from '../../domain/usage/known.ts';
 import { type BillingMonth, billingMonth, priceAt } from '../../domain/usage/month.ts';
 import {
   ANOMALY_PAST_DAYS,

@@ -1,12 +1,5 @@
-import {
-  arrivedUntil,
-  DAY_MS,
-  HOUR_MS,
-  knownBuckets,
-  type LeastUsage,
-  monthStart,
-  type UsageAnswer,
-} from '../../domain/usage/known.ts';
+import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
+import { arrivedUntil, knownBuckets, type LeastUsage, monthStart, type UsageAnswer } from '../../domain/usage/known.ts';
 import type { PlanTimes } from '../../domain/usage/month.ts';
 import type { UsageSeries } from '../../domain/usage/usage.ts';
 import type { ApiResult, ControlApi, UsageGranularity, UsagePages, UsageQuery } from '../../ports/control-api.ts';

@@ -3,8 +3,8 @@ import { createOperationLog, type OperationLog } from '../../domain/awake/operat
 import type { Compute } from '../../domain/compute/compute.ts';
 import { unitOf, usageUnitOf } from '../../domain/decide/control-group.ts';
 import { mayBeOfFrozen } from '../../domain/policy/team-parts.ts';
+import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
 import { trialSpan } from '../../domain/trial/assignment.ts';
-import { DAY_MS, HOUR_MS } from '../../domain/usage/known.ts';
 import { leastUsageOf } from '../../domain/usage/least-usage.ts';
 import { HOURS_KEPT } from '../../domain/usage/stored.ts';
 import type { Clock } from '../../ports/clock.ts';

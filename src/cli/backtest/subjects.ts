@@ -12,7 +12,7 @@ import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
 import { EVERY_COMPUTE } from '../../domain/policy/selector.ts';
 import { accountFor } from '../../settings/accounts.ts';
-import type { Settings } from '../../settings.ts';
+import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
 import { selectNamed } from '../select-named.ts';
 

@@ -1,7 +1,8 @@
 import { InvalidArgumentError } from 'commander';
 import type { Variant } from '../../domain/backtest/backtest.ts';
 import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
-import { DAY_MS, MINUTE_MS, parseDurationMs, Share } from '../../policy/schema/scalars.ts';
+import { DAY_MS, MINUTE_MS } from '../../domain/time/units.ts';
+import { parseDurationMs, Share } from '../../policy/schema/scalars.ts';
 
 const MOST_VALUES = 10;
 const USUAL_TARGETS = [0.6, 0.7, 0.8];

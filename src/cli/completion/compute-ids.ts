@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { knownComputes } from '../../compose/known-computes.ts';
-import { readSettings } from '../../settings.ts';
+import { readSettings } from '../../settings/settings.ts';
 
 /** Shells expand what they are offered: what holds anything else than this could be a command. */
 const HARMLESS = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;

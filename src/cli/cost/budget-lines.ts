@@ -1,6 +1,6 @@
 import { printable } from '../../common/safe-text.ts';
 import type { Operator } from '../../compose/operator-access.ts';
-import { amountText, stepText } from '../../domain/budget/terms.ts';
+import { amountText, stepText } from '../../domain/spend/terms.ts';
 
 type Budget = Extract<Awaited<ReturnType<Operator['status']>>, { ok: true }>['value']['budgets'][number];
 

@@ -4,7 +4,7 @@ import { type CompiledPolicies, compilePolicies } from '../../domain/policy/comp
 import { type KnownProjects, ownersNameBranches, ownersOf } from '../../domain/policy/owners.ts';
 import type { UsageUnit } from '../../domain/usage/usage.ts';
 import { accountFor } from '../../settings/accounts.ts';
-import type { Settings } from '../../settings.ts';
+import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
 import { type FilterFlags, filtered, filtersByBranch } from '../filter.ts';
 import { settingsOrFail } from '../or-fail.ts';

@@ -1,6 +1,12 @@
-import { type DaemonEvent, prepareEngine, type RunningDaemon, type RunOptions, runDaemon } from '../../compose.ts';
+import {
+  type DaemonEvent,
+  prepareEngine,
+  type RunningDaemon,
+  type RunOptions,
+  runDaemon,
+} from '../../compose/run-daemon.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
-import { readSettings, type Settings } from '../../settings.ts';
+import { readSettings, type Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
 import { readVersion } from '../root.ts';
 import type { DemoPlatform } from './platform.ts';

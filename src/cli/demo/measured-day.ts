@@ -7,12 +7,11 @@ import { createOperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute, ComputeSettings } from '../../domain/compute/compute.ts';
 import { either, useInHour } from '../../domain/forecast/expected.ts';
 import { replayTimeouts } from '../../domain/recommend/other-timeouts.ts';
-import type { Settings } from '../../settings.ts';
+import { HOUR_MS } from '../../domain/time/units.ts';
+import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
 import type { Range } from './closing-table.ts';
 import { DAY_ENDS_MS, DAY_STARTS_MS } from './working-day.ts';
-
-const HOUR_MS = 3_600_000;
 
 /** What a compute had, oldest first: [fromMs, toMs). */
 type HadSettings = readonly (ComputeSettings & { fromMs: number; toMs: number })[];

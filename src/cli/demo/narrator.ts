@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { DateTime } from 'luxon';
 import pc from 'picocolors';
-import type { DaemonEvent } from '../../compose.ts';
+import type { DaemonEvent } from '../../compose/run-daemon.ts';
 import type { ReasonCode } from '../../domain/compute/reasons.ts';
 import { formatChange } from '../../domain/compute/settings-text.ts';
 import type { Policy } from '../../domain/policy/policy.ts';

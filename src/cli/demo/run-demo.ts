@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { clockByTable, type DaemonEvent } from '../../compose.ts';
+import { clockByTable, type DaemonEvent } from '../../compose/run-daemon.ts';
 import { settingsOf } from '../../domain/compute/compute.ts';
 import { cuHours } from '../../domain/compute/cost.ts';
 import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';

@@ -2,7 +2,7 @@
 import type { Finding } from '../../domain/recommend/finding.ts';
 import { recommend } from '../../domain/recommend/recommend.ts';
 import { holidaysOf } from '../../policy/calendars/public-holidays.ts';
-import type { Settings } from '../../settings.ts';
+import type { Settings } from '../../settings/settings.ts';
 import type { PastFlags } from '../past/flags.ts';
 import { planNotes, readPast } from '../past/read-past.ts';
 import { readablePolicies, recommendFacts } from '../recommend/facts.ts';

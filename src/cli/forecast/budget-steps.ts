@@ -1,11 +1,11 @@
 import { printable } from '../../common/safe-text.ts';
-import { type BudgetOutlook, expectedSteps } from '../../domain/budget/expected-steps.ts';
-import { nextDecisionMs } from '../../domain/budget/state.ts';
-import { type StepSpan, sameStep, stepText } from '../../domain/budget/terms.ts';
 import type { Span } from '../../domain/forecast/forecast.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { BudgetPolicy } from '../../domain/policy/kinds/budget.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
+import { type BudgetOutlook, expectedSteps } from '../../domain/spend/expected-steps.ts';
+import { nextDecisionMs } from '../../domain/spend/state.ts';
+import { type StepSpan, sameStep, stepText } from '../../domain/spend/terms.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 
 export interface KnownBudgets {

@@ -6,7 +6,7 @@ import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts'
 import type { ReadyWaves } from '../../domain/policy/waves.ts';
 import { limitsOf } from '../../domain/rate-budget/limits.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
-import type { Settings } from '../../settings.ts';
+import type { Settings } from '../../settings/settings.ts';
 
 /** Of later starts of windows the waves are not worked out; raises then begin 3 minutes before. Milliseconds. */
 const LONGEST_MS = 8 * 24 * 60 * 60_000;

@@ -3,7 +3,7 @@ import type { Foreseeing } from '../../compose/foreseeing.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { FEWEST_HOURS, knownHours, type UsageProfile, usageProfile } from '../../domain/forecast/expected.ts';
 import { type UsageSeries, unitName } from '../../domain/usage/usage.ts';
-import type { Settings } from '../../settings.ts';
+import type { Settings } from '../../settings/settings.ts';
 import { writeErrLine } from '../output.ts';
 
 /** Of more projects usage is only read from what daemons have collected: this many take some 25 requests, which is what a minute allows. */

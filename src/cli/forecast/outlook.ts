@@ -1,5 +1,4 @@
 import { spansOf } from '../../app/usage/budget-store.ts';
-import type { BudgetOutlook } from '../../domain/budget/expected-steps.ts';
 import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
 import type { CuSeconds, Prices } from '../../domain/compute/cost.ts';
 import type { ForecastSubject } from '../../domain/forecast/alike.ts';
@@ -8,6 +7,7 @@ import { type Asked, type Forecast, forecastFleet, unchangedUse } from '../../do
 import { holdBack, type LateChange, limitsRestarts } from '../../domain/forecast/hold-back.ts';
 import { type CompiledPolicies, withBudgetSteps } from '../../domain/policy/compiled-policies.ts';
 import type { PartialDisruption } from '../../domain/policy/disruption.ts';
+import type { BudgetOutlook } from '../../domain/spend/expected-steps.ts';
 import { type Account, accountFor } from '../../settings/accounts.ts';
 import { type KnownHerd, withHerdWaves } from './herd-waves.ts';
 import type { UsageProfiles } from './known-usage.ts';

@@ -6,7 +6,7 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import type { AccountPlan } from '../../domain/compute/cost.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import { SETTINGS } from '../../settings/declarations.ts';
-import type { Settings } from '../../settings.ts';
+import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
 import { schemaPath } from '../schema.ts';
 

@@ -3,7 +3,7 @@ import type { AccountPlan } from '../../domain/compute/cost.ts';
 import type { Finding } from '../../domain/recommend/finding.ts';
 import { recommend } from '../../domain/recommend/recommend.ts';
 import { holidaysOf } from '../../policy/calendars/public-holidays.ts';
-import type { Settings } from '../../settings.ts';
+import type { Settings } from '../../settings/settings.ts';
 import { readPast } from '../past/read-past.ts';
 import type { ReadFleet } from '../read-fleet.ts';
 import { readablePolicies, recommendFacts } from '../recommend/facts.ts';

@@ -1,11 +1,11 @@
 import type { FleetProgress } from '../../app/fleet/read-fleet.ts';
 import type { OperationsProgress } from '../../app/fleet/read-operations.ts';
+import { DAY_MS } from '../../domain/time/units.ts';
 
 /** Who waits longer than this is told how far the reading has come, in milliseconds. */
 const SILENT_MS = 1_000;
 /** Where lines stay, as in a log, one is enough for so long. */
 const LINE_EVERY_MS = 10_000;
-const DAY_MS = 86_400_000;
 
 /** Rewrites one line of a terminal; elsewhere it writes a line now and then. `monotonicMs`: real milliseconds from an arbitrary start. */
 export function showProgress(

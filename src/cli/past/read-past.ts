@@ -7,15 +7,14 @@ import { createOperationLog, type OperationLog } from '../../domain/awake/operat
 import type { Compute } from '../../domain/compute/compute.ts';
 import { ACCOUNT_PLANS } from '../../domain/compute/cost.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
+import { DAY_MS } from '../../domain/time/units.ts';
 import type { UsageSeries } from '../../domain/usage/usage.ts';
 import { accountFor } from '../../settings/accounts.ts';
-import type { Settings } from '../../settings.ts';
+import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
 import type { PastFlags } from './flags.ts';
 import type { PagesJournal } from './pages-journal.ts';
 import { showProgress } from './progress.ts';
-
-const DAY_MS = 86_400_000;
 
 export interface Past {
   /** How far is looked back, milliseconds since the epoch. */

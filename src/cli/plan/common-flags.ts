@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { DateTime } from 'luxon';
 import type { PolicySet } from '../../domain/policy/policy.ts';
-import type { Settings } from '../../settings.ts';
+import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
 import { writeErrLine } from '../output.ts';
 

@@ -4,12 +4,11 @@ import { formatUsd } from '../../domain/compute/cost.ts';
 import type { ForecastSubject } from '../../domain/forecast/alike.ts';
 import { either, expectedCuHours } from '../../domain/forecast/expected.ts';
 import { unchangedUse } from '../../domain/forecast/forecast.ts';
-import type { Settings } from '../../settings.ts';
+import { WEEK_MS } from '../../domain/time/units.ts';
+import type { Settings } from '../../settings/settings.ts';
 import { readUsageProfiles } from '../forecast/known-usage.ts';
 import { changeText, monthChange, monthCuHoursChange } from '../forecast/month.ts';
 import { foresee, type Outlook } from '../forecast/outlook.ts';
-
-const WEEK_MS = 7 * 86_400_000;
 
 /** What the policies cost or save a month against leaving the computes of the plan as they are, in one line: from the week after it. */
 export async function planMonth(

@@ -5,7 +5,7 @@ import { type CompiledPolicies, compilePolicies } from '../../domain/policy/comp
 import type { RecommendFacts } from '../../domain/recommend/finding.ts';
 import { loadPolicySet } from '../../policy/load.ts';
 import { accountFor } from '../../settings/accounts.ts';
-import type { Settings } from '../../settings.ts';
+import type { Settings } from '../../settings/settings.ts';
 
 /** The policies of this machine, where they can be read. */
 export async function readablePolicies(settings: Settings): Promise<CompiledPolicies | undefined> {

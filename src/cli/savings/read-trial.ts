@@ -15,7 +15,7 @@ import { localDayAt } from '../../domain/time/windows/local-time.ts';
 import type { TrialUnit } from '../../domain/trial/savings.ts';
 import { type UsageSeries, type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import { accountFor } from '../../settings/accounts.ts';
-import type { Settings } from '../../settings.ts';
+import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
 import { type FilterFlags, filtered, filtersByBranch } from '../filter.ts';
 import { withProgress } from '../past/progress.ts';

@@ -5,6 +5,7 @@ import { decide } from '../../domain/decide/decide.ts';
 import { complianceOf } from '../../domain/evaluate/compliance.ts';
 import { frozenPeriods } from '../../domain/policy/frozen-periods.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
+import { DAY_MS } from '../../domain/time/units.ts';
 import { localDayAt } from '../../domain/time/windows/local-time.ts';
 import { armInPeriod, periodStartMs, type TrialDesign } from '../../domain/trial/assignment.ts';
 import { expectedPower } from '../../domain/trial/power.ts';
@@ -12,7 +13,6 @@ import { type Range, type Saved, type SavingsInput, savingsByOwner, savingsOf } 
 import { UserError } from '../fail.ts';
 import type { TrialRead } from './read-trial.ts';
 
-const DAY_MS = 86_400_000;
 const METHOD = 'randomisation test by draw of units, inverted; 2000 draws; docs/savings.md';
 
 /** What a trial has measured, as `ebb savings --json` shows it. */

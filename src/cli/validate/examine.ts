@@ -8,7 +8,7 @@ import { type Finding, lintPolicySet } from '../../policy/lint/lint.ts';
 import { loadPolicySet } from '../../policy/load.ts';
 import { byPlace } from '../../policy/parse.ts';
 import type { PolicyProblem } from '../../policy/problem.ts';
-import { readSettings, type Settings } from '../../settings.ts';
+import { readSettings, type Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
 import type { KnownFleet } from './fleet.ts';
 

@@ -1,7 +1,7 @@
 import { readFleet } from '../../app/fleet/read-fleet.ts';
 import { openForReading } from '../../compose/reading.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
-import type { Settings } from '../../settings.ts';
+import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
 import { withProgress } from '../past/progress.ts';
 

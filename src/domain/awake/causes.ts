@@ -1,13 +1,11 @@
 import { type Compute, NEVER_SUSPENDS } from '../compute/compute.ts';
 import { maySleep } from '../compute/compute-units.ts';
 import { formatDuration } from '../compute/settings-text.ts';
+import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 import { type AwakeHistory, type AwakeInterval, awakeMs, awakeShare, within } from './intervals.ts';
 import { periodicStarts } from './periodic.ts';
 import { usageWhileAwake } from './usage-while-awake.ts';
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 /** A month in findings, hours. */
 export const MONTH_HOURS = 730;

@@ -1,4 +1,5 @@
 import type { ComputeState } from '../compute/compute.ts';
+import { DAY_MS } from '../time/units.ts';
 import type { ComputeEvent } from './operation-log.ts';
 
 /** An operation this close to a suspend may be its cause, or that of the timeout: then the end of its clients is not known from it. */
@@ -11,7 +12,6 @@ const RESTART_MS = 2_000;
 /** Nobody restarts a compute more often than this, on as many occasions. */
 const MOST_RESTARTS_A_DAY = 2;
 const LEAST_RESTARTS = 20;
-const DAY_MS = 86_400_000;
 
 /** One stretch in which a compute was awake: [startMs, endMs). */
 export interface AwakeInterval {

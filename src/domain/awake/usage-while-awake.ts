@@ -1,7 +1,7 @@
+import { HOUR_MS } from '../time/units.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 import type { AwakeHistory } from './intervals.ts';
 
-const HOUR_MS = 3_600_000;
 /** Measurements are rounded; so much above the minimum is still the minimum. */
 const FLAT = 1.03;
 /** An hour of which less was spent awake says little about the size. */

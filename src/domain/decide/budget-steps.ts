@@ -2,11 +2,12 @@
  * When which steps of budgets limit a compute. What was spent decides it, not a policy; so it comes with the policies as data. Instants are
  * milliseconds since the epoch.
  */
-import { type BudgetStep, type BudgetTerms, type StepSpan, sameStep } from '../budget/terms.ts';
+
 import type { Compute } from '../compute/compute.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import type { PartialDisruption } from '../policy/disruption.ts';
 import { partOf } from '../policy/select.ts';
+import { type BudgetStep, type BudgetTerms, type StepSpan, sameStep } from '../spend/terms.ts';
 
 /** When a step ends, computes follow over so long, each at an instant of its own: the control API sees no herd. */
 export const SPREAD_MS = 6 * 60 * 60_000;

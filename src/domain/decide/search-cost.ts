@@ -3,12 +3,12 @@ import { ruleOf } from '../policy/kinds/kinds.ts';
 import { leadsOf as leadsOfWindow, type ScheduleWindow } from '../policy/kinds/schedule.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { TimeSpec } from '../time/time-spec.ts';
+import { MINUTE_MS } from '../time/units.ts';
 import { firingsOfDay, haveCommonFiring } from '../time/windows/cron-times.ts';
 import { mostPassed } from '../time/windows/date-filter.ts';
 import { mostMeetings, mostSearches } from '../time/windows/stretch.ts';
 import { lengthMinutes } from '../time/windows/weekly.ts';
 
-const MINUTE_MS = 60_000;
 const DAY_MINUTES = 1440;
 /** By so much clocks are set forward or back at most, with much to spare. */
 const MOST_CLOCK_CHANGE_MINUTES = 180;

@@ -3,10 +3,10 @@ import type { Compute } from '../compute/compute.ts';
 import { pureDraw, unitOf } from '../decide/control-group.ts';
 import type { TrialTerms } from '../policy/directive.ts';
 import type { TrialRecord } from '../records/compute-record.ts';
+import { DAY_MS } from '../time/units.ts';
 import { localDayAt } from '../time/windows/local-time.ts';
 import { type LocalDay, localDays, moreKnown } from '../trial/local-days.ts';
 import type { TrialUnit } from '../trial/savings.ts';
-import { DAY_MS } from '../usage/known.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 
 /** What is known of a unit. */

@@ -1,10 +1,11 @@
 /** What a compute will use if its clients come as they did in the weeks before. Sizes in CU; instants are milliseconds since the epoch. */
+
 import type { ComputeSettings } from '../compute/compute.ts';
 import { maySleep } from '../compute/compute-units.ts';
+import { HOUR_MS } from '../time/units.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 import type { Segment } from './walk.ts';
 
-const HOUR_MS = 3_600_000;
 const WEEK_HOURS = 168;
 
 /** With fewer known hours nothing is expected. The control API gives the hours of a week, of which the newest are not known yet. */

@@ -18,10 +18,9 @@ import type { Decision } from '../decide/decide.ts';
 import { restoreFields } from '../overrides/restore.ts';
 import type { ManualChanges } from '../policy/disruption.ts';
 import type { ComputeRecord, ManualMark } from '../records/compute-record.ts';
+import { HOUR_MS } from '../time/units.ts';
 import { isRaise } from './change.ts';
 import { hasOperationRunning } from './gates/earlier-writes.ts';
-
-const HOUR_MS = 60 * 60_000;
 
 /** A value becomes the baseline once a reading that begins so long after the first one shows it too. */
 export const BASELINE_CONFIRMED_MS = 30_000;

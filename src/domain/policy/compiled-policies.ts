@@ -1,5 +1,5 @@
-import type { StepSpan } from '../budget/terms.ts';
 import type { ComputeIdentity } from '../compute/compute.ts';
+import type { StepSpan } from '../spend/terms.ts';
 import { prepareDates } from '../time/windows/date-filter.ts';
 import type { TrialStop } from '../trial/stop.ts';
 import { compareProposals, type Directive, type Directives, type DirectiveType } from './directive.ts';

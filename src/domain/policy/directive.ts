@@ -3,8 +3,8 @@
  * kind may give it; of the policy they read nothing but what every policy has.
  */
 
-import type { BudgetTerms } from '../budget/terms.ts';
 import type { FieldGroup, Size } from '../compute/compute.ts';
+import type { BudgetTerms } from '../spend/terms.ts';
 import type { TimeSpec } from '../time/time-spec.ts';
 import type { TrialDesign } from '../trial/assignment.ts';
 import type { PartialDisruption } from './disruption.ts';

@@ -2,6 +2,7 @@
  * The rate budget of one account as a pure function: a log of the requests that were granted, and which of those that are wanted
  * may be sent now. The implementations on Redis and Postgres give the same answers; the contract suite compares them with this one.
  */
+import { MINUTE_MS, SECOND_MS } from '../time/units.ts';
 import type { RateLimits } from './limits.ts';
 
 /** Who goes first, while requests wait for the same account. */
@@ -86,9 +87,6 @@ export const LONGEST_PROBE_MS = 86_400_000;
 export const DEFAULT_PAUSE_MS = 1_000;
 /** The longest that nothing is sent because of one answer, whatever it asks for: a changed compute must not wait for a day. */
 export const LONGEST_PAUSE_MS = 300_000;
-
-const MINUTE_MS = 60_000;
-const SECOND_MS = 1_000;
 
 /** A log without an entry. Its first minute goes at the steady rate, unless it is `known` that nothing was sent before. */
 export function newBudget({ jitterMs }: RateLimits, nowMs: number, known = false): BudgetState {

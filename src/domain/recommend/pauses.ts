@@ -1,8 +1,8 @@
 /** How long clients pause while a compute is awake: operations don't show it, the lengths of its stretches awake tell. */
+import { DAY_MS } from '../time/units.ts';
 import { isSureGain } from './resample.ts';
 import { areMemoryless, type Visits } from './visits.ts';
 
-const DAY_MS = 86_400_000;
 /** Lengths are sorted into bins of a minute, or into more where the timeout is longer than an hour. */
 const LEAST_BIN_MS = 60_000;
 const MOST_BINS = 60;

@@ -4,6 +4,7 @@ import { averageUseCu, usageWhileAwake } from '../awake/usage-while-awake.ts';
 import { NEVER_SUSPENDS } from '../compute/compute.ts';
 import { MAX_AUTOSCALING_CU } from '../compute/compute-units.ts';
 import { formatSuspendTimeout } from '../compute/settings-text.ts';
+import { HOUR_MS } from '../time/units.ts';
 import type { Finding, PolicyDraft, RecommendFacts, Unpriced } from './finding.ts';
 import {
   leftOverPreview,
@@ -16,8 +17,6 @@ import {
 } from './simple.ts';
 import { DEFAULT_COLD_START_WORTH_MS, mayChooseTimeout, proposeTimeout } from './timeout.ts';
 import { type HolidaysOf, type UsePattern, type UseWindow, usePattern, usesByLog, usesByUsage } from './windows.ts';
-
-const HOUR_MS = 3_600_000;
 
 type Check = (facts: RecommendFacts, options: RecommendOptions) => Unpriced | undefined;
 

@@ -1,14 +1,14 @@
 /** Findings that need no more than settings, the last use, and what was measured while a compute was awake. */
+
 import { MONTH_HOURS, type Range } from '../awake/causes.ts';
 import { awakeShare } from '../awake/intervals.ts';
 import { usageWhileAwake } from '../awake/usage-while-awake.ts';
 import { DEFAULT_SUSPEND_TIMEOUT_SECONDS, NEVER_SUSPENDS } from '../compute/compute.ts';
 import { COMPUTE_SIZES_CU, maySleep, sizeProblems } from '../compute/compute-units.ts';
 import { formatSize } from '../compute/settings-text.ts';
+import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import type { PolicyDraft, RecommendFacts, Unpriced } from './finding.ts';
 
-const DAY_MS = 86_400_000;
-const HOUR_MS = 3_600_000;
 const UNUSED_DAYS = 21;
 const PREVIEW_AGE_DAYS = 14;
 const PREVIEW_UNUSED_DAYS = 7;

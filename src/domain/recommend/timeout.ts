@@ -1,6 +1,7 @@
 import type { Range } from '../awake/causes.ts';
 import type { AwakeHistory, AwakeInterval } from '../awake/intervals.ts';
 import type { AccountPlan } from '../compute/cost.ts';
+import { DAY_MS } from '../time/units.ts';
 import { pausesWithin } from './pauses.ts';
 import { isSureGain } from './resample.ts';
 import { areMemoryless, gapsOf, type Outcome, replay, type Visits, visitsUnder } from './visits.ts';
@@ -34,7 +35,6 @@ const USUAL_START_MS = 5_000;
 const RESOLUTION_MS = 2_000;
 /** How much sooner than a timeout clients must come for it to be counted on. */
 const MARGIN_MS = 10_000;
-const DAY_MS = 86_400_000;
 
 export interface TimeoutProposal {
   suspendTimeoutSeconds: number;

@@ -1,4 +1,5 @@
 import type { AwakeHistory, AwakeInterval } from '../awake/intervals.ts';
+import { DAY_MS } from '../time/units.ts';
 
 /** Whole seconds are known; a finished interval that is shorter than the timeout by more was under another timeout. */
 const SLACK_MS = 5_000;
@@ -40,8 +41,6 @@ export interface Outcome {
   /** By the number of days since the first: what is added to {@link awakeMs} and {@link starts}. */
   days: { awakeMs: number; starts: number }[];
 }
-
-const DAY_MS = 86_400_000;
 
 /**
  * What would have been under this timeout, the present one or a longer one. Exact if nothing runs by itself while the compute is

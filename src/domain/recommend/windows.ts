@@ -1,10 +1,10 @@
 /** Hours of the week in which a compute is used, in the zone of its users. */
+
 import type { AwakeHistory } from '../awake/intervals.ts';
+import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import { localDayAt, offsetMsAt, weekdayOf } from '../time/windows/local-time.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 const SLOT_MS = HOUR_MS / 2;
 const SLOTS_A_DAY = DAY_MS / SLOT_MS;
 const SLOTS_A_WEEK = 7 * SLOTS_A_DAY;

@@ -4,9 +4,9 @@
  */
 
 import type { FieldGroup } from '../compute/compute.ts';
+import { DAY_MS } from '../time/units.ts';
 import type { ComputeRecord, ManualMark } from './compute-record.ts';
 
-const DAY_MS = 24 * 60 * 60_000;
 const MOST_IN_A_DAY = 3;
 const MOST_DAYS_OF_SEVEN = 3;
 /** More are never needed to decide. */

@@ -1,5 +1,5 @@
 /** What a month cost, as far as compute goes, by owner or project. */
-import { DAY_MS, HOUR_MS } from './known.ts';
+import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import type { UsageSeries, UsageUnit } from './usage.ts';
 
 export interface BillLine {

@@ -1,9 +1,8 @@
 /** What of an answer about usage is known. A bucket that is missing from it is zero only if its time is known to have arrived. */
-import { DateTime } from 'luxon';
-import type { UsageBucket, UsageSeries, UsageUnit } from './usage.ts';
 
-export const HOUR_MS = 3_600_000;
-export const DAY_MS = 24 * HOUR_MS;
+import { DateTime } from 'luxon';
+import { DAY_MS, HOUR_MS } from '../time/units.ts';
+import type { UsageBucket, UsageSeries, UsageUnit } from './usage.ts';
 
 /** The start of the calendar month (UTC) so many months from that of an instant, milliseconds since the epoch. */
 export function monthStart(ms: number, months = 0): number {

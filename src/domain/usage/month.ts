@@ -1,5 +1,6 @@
 import type { AccountPlan, Prices } from '../compute/cost.ts';
-import { HOUR_MS, monthStart } from './known.ts';
+import { HOUR_MS } from '../time/units.ts';
+import { monthStart } from './known.ts';
 
 /** The plan by the instant from which it counts, oldest first: starts of billing months, and of parts of them. */
 export type PlanTimes = readonly (readonly [fromMs: number, plan: string])[];

@@ -1,5 +1,5 @@
 /** From what was used by day: what a month will be, and which day is out of the ordinary. Days are those of UTC. */
-import { DAY_MS } from './known.ts';
+import { DAY_MS } from '../time/units.ts';
 import type { BillingMonth } from './month.ts';
 
 /** By start of the day, milliseconds since the epoch: CU-seconds or dollars; a day that is missing, or of which an hour is, is unknown. */

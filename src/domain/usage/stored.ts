@@ -1,5 +1,6 @@
 /** What is kept of one unit: hours of two weeks and days of 400, in at most 3 KB. */
-import { DAY_MS, HOUR_MS, joinDaysAndHours } from './known.ts';
+import { DAY_MS, HOUR_MS } from '../time/units.ts';
+import { joinDaysAndHours } from './known.ts';
 import type { UsageBucket, UsageSeries, UsageUnit } from './usage.ts';
 
 /** How many hours are kept of a unit. */

@@ -1,9 +1,8 @@
 import { createRequire } from 'node:module';
 import type Holidays from 'date-holidays';
 import { didYouMean } from '../../common/names.ts';
+import { DAY_MS } from '../../domain/time/units.ts';
 import { type DaysResult, dayOfDate, daysFrom, FIRST_YEAR, LAST_YEAR, sortedDays } from './years.ts';
-
-const DAY_MS = 86_400_000;
 
 export interface HolidayPlace {
   country: string;

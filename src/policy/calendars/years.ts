@@ -1,10 +1,9 @@
 import { DateTime } from 'luxon';
+import { DAY_MS } from '../../domain/time/units.ts';
 
 /** Holidays and events that repeat are known within these years; fixed, so that a set means the same on every day. */
 export const FIRST_YEAR = 2024;
 export const LAST_YEAR = 2050;
-
-const DAY_MS = 86_400_000;
 
 /** Days since 1970-01-01 of a date `yyyy-mm-dd`; undefined if there is no such date. */
 export function dayOfDate(date: string): number | undefined {

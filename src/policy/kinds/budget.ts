@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { type BudgetStep, type StepThreshold, stepText } from '../../domain/budget/terms.ts';
 import { FIELD_GROUPS } from '../../domain/compute/compute.ts';
 import type { PartialDisruption } from '../../domain/policy/disruption.ts';
 import type * as domain from '../../domain/policy/kinds/budget.ts';
 import { rangesOf } from '../../domain/policy/kinds/limits.ts';
+import { type BudgetStep, type StepThreshold, stepText } from '../../domain/spend/terms.ts';
 import { Disruption, policyBase, ReceiverList } from '../schema/policy-base.ts';
 import { expected, mapping } from '../schema/scalars.ts';
 import { type FileContext, toBase, toDisruption } from '../to-domain.ts';

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type * as domain from '../../domain/policy/kinds/headroom.ts';
+import { DAY_MS, MINUTE_MS } from '../../domain/time/units.ts';
 import { policyBase } from '../schema/policy-base.ts';
-import { DAY_MS, duration, expected, MINUTE_MS, mapping, Share, singleSize } from '../schema/scalars.ts';
+import { duration, expected, mapping, Share, singleSize } from '../schema/scalars.ts';
 import { type FileContext, toBase } from '../to-domain.ts';
 import { kindText } from './kind.ts';
 

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type * as domain from '../../domain/policy/kinds/restart.ts';
+import { DAY_MS } from '../../domain/time/units.ts';
 import { policyBase } from '../schema/policy-base.ts';
-import { DAY_MS, duration, expected, mapping } from '../schema/scalars.ts';
+import { duration, expected, mapping } from '../schema/scalars.ts';
 import { At } from '../schema/time.ts';
 import { resolveTime } from '../time-text.ts';
 import { type FileContext, toBase } from '../to-domain.ts';

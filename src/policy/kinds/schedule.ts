@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type * as domain from '../../domain/policy/kinds/schedule.ts';
+import { MINUTE_MS } from '../../domain/time/units.ts';
 import { POLICY_LIMITS } from '../limits.ts';
 import { policyBase } from '../schema/policy-base.ts';
-import { duration, expected, MINUTE_MS, mapping, Size, SuspendAfter } from '../schema/scalars.ts';
+import { duration, expected, mapping, Size, SuspendAfter } from '../schema/scalars.ts';
 import { At } from '../schema/time.ts';
 import { resolveTime } from '../time-text.ts';
 import { type FileContext, toBase, toDateFilter } from '../to-domain.ts';

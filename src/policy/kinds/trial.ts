@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type * as domain from '../../domain/policy/kinds/trial.ts';
+import { DAY_MS } from '../../domain/time/units.ts';
 import type { TrialDesign } from '../../domain/trial/assignment.ts';
 import { POLICY_LIMITS } from '../limits.ts';
 import { PolicyName, policyBase } from '../schema/policy-base.ts';
-import { DAY_MS, expected, mapping } from '../schema/scalars.ts';
+import { expected, mapping } from '../schema/scalars.ts';
 import { qualifiedName } from '../teams.ts';
 import { type FileContext, toBase } from '../to-domain.ts';
 import { DOLLARS } from './budget.ts';

@@ -1,4 +1,5 @@
 import type { CronSwitch, TimeSpec } from '../../domain/time/time-spec.ts';
+import { MINUTE_MS } from '../../domain/time/units.ts';
 import { firingAfter } from '../../domain/time/windows/cron-firings.ts';
 import { firingsOfDay } from '../../domain/time/windows/cron-times.ts';
 import { isOpenAt, mayChangeAfter, openSince } from '../../domain/time/windows.ts';
@@ -10,7 +11,6 @@ const MOST_CHANGES_A_DAY = 576;
 const MOST_ENDS = 8;
 /** Changes of a window that are looked at, or instants that a search for one reached. */
 const MOST_CHANGES = 16;
-const MINUTE_MS = 60_000;
 
 /** A time of which a search for the next boundary must end before it finds one. */
 export const costlyWindow: LintRule = function* (context) {

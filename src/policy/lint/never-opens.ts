@@ -1,5 +1,6 @@
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { TimeSpec } from '../../domain/time/time-spec.ts';
+import { DAY_MS } from '../../domain/time/units.ts';
 import { allowsDay } from '../../domain/time/windows/date-filter.ts';
 import { weekdayOf } from '../../domain/time/windows/local-time.ts';
 import { type LintContext, type LintRule, type Remark, timesOf } from './rule.ts';
@@ -17,7 +18,6 @@ export const neverOpens: LintRule = function* (context) {
 /** How far, and for how many days on which it opens, a weekly window is looked at before its openings are. */
 const NEAR_DAYS = 60;
 const ENOUGH_DAYS = 2;
-const DAY_MS = 86_400_000;
 /** A cron expression that names neither a day of the month nor a month. */
 const EVERY_WEEK = /^\S+ \S+ \* \* \S+$/;
 

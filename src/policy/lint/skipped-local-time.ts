@@ -1,5 +1,6 @@
 import { DateTime } from 'luxon';
 import type { TimeSpec, WeeklyWindow } from '../../domain/time/time-spec.ts';
+import { DAY_MS, MINUTE_MS, WEEK_MS } from '../../domain/time/units.ts';
 import { hasFixedHour } from '../../domain/time/windows/cron-firings.ts';
 import { nearestLocalTime } from '../../domain/time/windows/cron-times.ts';
 import { allowsDay } from '../../domain/time/windows/date-filter.ts';
@@ -7,9 +8,6 @@ import { instantOfMinute, offsetChangeAfter, offsetMsAt, weekdayOf } from '../..
 import { readInterval } from '../interval-text.ts';
 import type { Period } from './openings.ts';
 import { type LintRule, type Remark, timesOf, type WrittenTime } from './rule.ts';
-
-const DAY_MS = 86_400_000;
-const MINUTE_MS = 60_000;
 
 /**
  * A fixed local time that the clocks skip, on a day on which it counts; with the first such day. The very beginning of a gap is
@@ -102,8 +100,6 @@ function describe(localMs: number, gap: Gap, zone: string, isEmpty: boolean): st
 function clock(localMs: number): string {
   return DateTime.fromMillis(localMs, { zone: 'utc' }).toFormat('HH:mm');
 }
-
-const WEEK_MS = 7 * 86_400_000;
 
 /** Local times that a zone skips, strictly between both; milliseconds since the epoch as they would be in UTC. */
 interface Gap {

@@ -1,12 +1,11 @@
 import type { CronWindow, TimeSpec, WeeklyWindow } from '../../domain/time/time-spec.ts';
+import { DAY_MS, WEEK_MS } from '../../domain/time/units.ts';
 import { firingsOfDay, nearestLocalTime } from '../../domain/time/windows/cron-times.ts';
 import { offsetMsAt } from '../../domain/time/windows/local-time.ts';
 import type { Period } from './openings.ts';
 
 const DAY_MINUTES = 1440;
 const WEEK_MINUTES = 7 * DAY_MINUTES;
-const DAY_MS = DAY_MINUTES * 60_000;
-const WEEK_MS = 7 * DAY_MS;
 const DAYS = [1, 2, 3, 4, 5, 6, 7] as const;
 /** 1970-01-05, in days since 1970-01-01. */
 const A_MONDAY = 4;

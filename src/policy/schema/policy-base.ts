@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { parseSelector, SELECTOR_LIMITS, type SelectorKeys } from '../../domain/policy/selector.ts';
-import { DAY_MS, duration, expected, MINUTE_MS, mapping, parseDurationMs, Share } from './scalars.ts';
+import { DAY_MS, MINUTE_MS } from '../../domain/time/units.ts';
+import { duration, expected, mapping, parseDurationMs, Share } from './scalars.ts';
 
 const CONNECTIONS = 'a number of connections';
 

@@ -7,6 +7,7 @@ import {
   NEVER_SUSPENDS,
 } from '../../domain/compute/compute.ts';
 import { COMPUTE_SIZES_CU, impossibleSize, isAllowedSize, sizeProblems } from '../../domain/compute/compute-units.ts';
+import { DAY_MS, MINUTE_MS } from '../../domain/time/units.ts';
 import { POLICY_LIMITS } from '../limits.ts';
 import { DURATION_PATTERN, SIZE_PATTERN, SUSPEND_AFTER_PATTERN } from './patterns.ts';
 
@@ -72,9 +73,6 @@ export function duration({ minMs, maxMs, text }: Bounds) {
       return z.NEVER;
     });
 }
-
-export const MINUTE_MS = UNITS_MS.m;
-export const DAY_MS = UNITS_MS.d;
 
 const SUSPEND_AFTER_FORMS = '"never", "default", or a duration of 1m to 7d such as "5m"';
 

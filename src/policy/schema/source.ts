@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { didYouMean } from '../../common/names.ts';
-import { DAY_MS, duration, expected, MINUTE_MS, mapping } from './scalars.ts';
+import { DAY_MS, MINUTE_MS } from '../../domain/time/units.ts';
+import { duration, expected, mapping } from './scalars.ts';
 
 const every = duration({ minMs: MINUTE_MS / 6, maxMs: DAY_MS, text: '10s to 1d' })
   .describe('Polling interval; 1m if absent.')

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { readUsageProfiles } from '../../../src/cli/forecast/known-usage.ts';
 import type { Compute } from '../../../src/domain/compute/compute.ts';
-import { readSettings } from '../../../src/settings.ts';
+import { readSettings } from '../../../src/settings/settings.ts';
 import { aCompute } from '../../support/builders.ts';
 
 let folder: string;

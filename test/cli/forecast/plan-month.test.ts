@@ -7,7 +7,7 @@ import type { Compute } from '../../../src/domain/compute/compute.ts';
 import type { FleetSituation } from '../../../src/domain/evaluate/plan-fleet.ts';
 import { type CompiledPolicies, withBudgetSteps } from '../../../src/domain/policy/compiled-policies.ts';
 import type { PartialDisruption } from '../../../src/domain/policy/disruption.ts';
-import { readSettings } from '../../../src/settings.ts';
+import { readSettings } from '../../../src/settings/settings.ts';
 import { aBudget, aCompute, aRecord, aSchedule, aStepSpan, at, compiled } from '../../support/builders.ts';
 
 const HOUR_MS = 3_600_000;

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import type { StepSpan } from '../../../src/domain/budget/terms.ts';
 import type { Compute } from '../../../src/domain/compute/compute.ts';
 import { nextBoundary } from '../../../src/domain/decide/boundaries.ts';
 import { SPREAD_MS } from '../../../src/domain/decide/budget-steps.ts';
@@ -9,6 +8,7 @@ import { forecast } from '../../../src/domain/forecast/forecast.ts';
 import { gatesOf } from '../../../src/domain/plan/plan.ts';
 import { withBudgetSteps } from '../../../src/domain/policy/compiled-policies.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
+import type { StepSpan } from '../../../src/domain/spend/terms.ts';
 import {
   aBudget,
   aCompute,

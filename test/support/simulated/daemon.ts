@@ -20,7 +20,7 @@ import type { ComputeEvent } from '../../../src/ports/compute-events.ts';
 import type { ApiResult, ControlApi } from '../../../src/ports/control-api.ts';
 import type { Operator } from '../../../src/ports/operator.ts';
 import type { Store } from '../../../src/ports/store.ts';
-import { readSettings } from '../../../src/settings.ts';
+import { readSettings } from '../../../src/settings/settings.ts';
 import { makeFolder, type Platform, startTestPlatform } from '../platform.ts';
 import { createSteppedClock, type SteppedClock } from './clock.ts';
 import { createMemoryQueue } from './queue.ts';

@@ -1,10 +1,10 @@
 import { raw } from 'hono/html';
 import type { Child } from 'hono/jsx';
+import { HOUR_MS } from '../../../domain/time/units.ts';
 import type { SegmentDocument, WeekDocument } from '../../../ports/status-page.ts';
 import { Table } from './parts.tsx';
 import { instantWords, plural, sizeWords, suspendWords, timeoutWords } from './words.ts';
 
-const HOUR_MS = 3_600_000;
 const WEEK_HOURS = 168;
 const BAND_HEIGHT = 24;
 const CHART_HEIGHT = 120;

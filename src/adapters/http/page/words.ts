@@ -1,14 +1,12 @@
 /** Values of documents as people read them. Instants are UTC. */
+
 import { formatUsd } from '../../../domain/compute/cost.ts';
 import { formatSize, formatSuspendTimeout } from '../../../domain/compute/settings-text.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../domain/time/units.ts';
 import type { CostsDocument } from '../../../ports/cost-documents.ts';
 import type { FreezeDocument, HoldDocument, SettingsDocument } from '../../../ports/documents.ts';
 
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
-const SECOND_MS = 1000;
-const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
 
 /** `1-4 CU`, or what stands for no value. */
 export function sizeWords({ min_cu: minCu, max_cu: maxCu }: Omit<SettingsDocument, 'suspend_timeout_seconds'>): string {

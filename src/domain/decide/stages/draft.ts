@@ -1,4 +1,3 @@
-import type { StepSpan } from '../../budget/terms.ts';
 import type { Compute, ComputeSettings, Desired, FieldGroup, Size } from '../../compute/compute.ts';
 import type { ConnectionProfile } from '../../connections/connection-profile.ts';
 import type { ConnectionHistory } from '../../connections/connections.ts';
@@ -6,6 +5,7 @@ import type { Hold } from '../../overrides/holds.ts';
 import type { Bounds, Directives, DirectiveType, FreezeWindow, RestartWindow } from '../../policy/directive.ts';
 import type { ReadyWaves } from '../../policy/waves.ts';
 import type { Restore, SetBy, TrialRecords } from '../../records/compute-record.ts';
+import type { StepSpan } from '../../spend/terms.ts';
 import type { TraceStep } from '../trace.ts';
 
 /** What a stage of a decision may look at: of the directives those that it handles. */

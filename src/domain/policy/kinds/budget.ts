@@ -1,5 +1,5 @@
-import type { BudgetTerms } from '../../budget/terms.ts';
 import { FIELD_GROUPS } from '../../compute/compute.ts';
+import type { BudgetTerms } from '../../spend/terms.ts';
 import type { PartialDisruption } from '../disruption.ts';
 import type { PolicyBase } from '../policy-base.ts';
 import { type Rule, timeless } from './kind.ts';

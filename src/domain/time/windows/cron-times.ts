@@ -1,11 +1,10 @@
 import { CronExpressionParser, type CronFieldCollection } from 'cron-parser';
 import { lowerBound } from '../../sorted.ts';
 import type { DateFilter } from '../time-spec.ts';
+import { DAY_MS, MINUTE_MS } from '../units.ts';
 import { allowedDays, BLOCK_DAYS, nearestAllowedDay } from './date-filter.ts';
 import { weekdayOf } from './local-time.ts';
 
-const MINUTE_MS = 60_000;
-const DAY_MS = 86_400_000;
 /** `0 0 29 2 *` may rest for eight years; what rests longer does not fire. */
 const MOST_BLOCKS = Math.ceil((8 * 366) / BLOCK_DAYS);
 /** Those of two sets, the one that counts and the one that is read. */

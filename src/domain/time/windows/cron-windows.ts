@@ -1,11 +1,9 @@
 import type { CronSwitch, CronWindow } from '../time-spec.ts';
+import { DAY_MS, MINUTE_MS } from '../units.ts';
 import { type Firing, firingAfter, firingAtOrBefore } from './cron-firings.ts';
 import { firingsOfDay } from './cron-times.ts';
 import { instantOfMinute } from './local-time.ts';
 import type { Opening, WindowKind } from './opening.ts';
-
-const MINUTE_MS = 60_000;
-const DAY_MS = 86_400_000;
 
 /** The opening that ends last of those that may touch an instant: a later firing never ends earlier. */
 function latestOpening(spec: CronWindow, instantMs: number): Opening | undefined {

@@ -1,7 +1,7 @@
 import { IANAZone } from 'luxon';
 import type { Weekday } from '../time-spec.ts';
+import { DAY_MS, MINUTE_MS } from '../units.ts';
 
-const DAY_MS = 86_400_000;
 /** Offsets are looked up in blocks of time, each read once. */
 const BLOCK_MS = 400 * DAY_MS;
 /** Within this time, in milliseconds, one sample finds every change: no zone has ever left an offset and come back to it within one. */
@@ -103,7 +103,6 @@ function firstInstant(lowMs: number, highMs: number, isAfter: (instantMs: number
   return high;
 }
 
-const MINUTE_MS = 60_000;
 /** More than any zone is ahead of or behind UTC, so that both offsets around a local time are seen. */
 const BRACKET_MS = 30 * 3_600_000;
 

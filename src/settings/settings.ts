@@ -1,34 +1,28 @@
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { z } from 'zod';
-import { printable } from './common/safe-text.ts';
-import type { Prices } from './domain/compute/cost.ts';
-import type { NotifyRules } from './domain/notifications/receivers.ts';
-import type { ManualChanges, PartialDisruption } from './domain/policy/disruption.ts';
-import type { KnownSources } from './policy/sources.ts';
-import type { Team } from './policy/teams.ts';
-import { toDisruption, toManualChanges } from './policy/to-domain.ts';
-import type { LoginProvider } from './ports/roles.ts';
-import { formerProfiles } from './settings/account-schema.ts';
-import { type Account, accountsOf } from './settings/accounts.ts';
-import { type ListenAddress, parseQueueUrl, type QueueLocation } from './settings/addresses.ts';
-import { type AuditCopies, auditCopiesOf } from './settings/audit-schema.ts';
-import { readConfigFile } from './settings/config-file.ts';
-import { loginOf } from './settings/login-schema.ts';
-import { notifyRulesOf } from './settings/notify-schema.ts';
-import { combinationProblems, schemaProblems } from './settings/problems.ts';
-import { findProxy, type ProxySetting } from './settings/proxy.ts';
-import { type LOG_LEVELS, type MODES, type SettingName, settingsSchema } from './settings/schema.ts';
-import { type Secret, secret } from './settings/secret.ts';
-import { knownSourcesOf, passwordsIn } from './settings/source-settings.ts';
-import {
-  type Environment,
-  type Given,
-  gatherSources,
-  type SettingsFlags,
-  sourceVariables,
-} from './settings/sources.ts';
-import { teamsOf } from './settings/team-schema.ts';
+import { printable } from '../common/safe-text.ts';
+import type { Prices } from '../domain/compute/cost.ts';
+import type { NotifyRules } from '../domain/notifications/receivers.ts';
+import type { ManualChanges, PartialDisruption } from '../domain/policy/disruption.ts';
+import type { KnownSources } from '../policy/sources.ts';
+import type { Team } from '../policy/teams.ts';
+import { toDisruption, toManualChanges } from '../policy/to-domain.ts';
+import type { LoginProvider } from '../ports/roles.ts';
+import { formerProfiles } from './account-schema.ts';
+import { type Account, accountsOf } from './accounts.ts';
+import { type ListenAddress, parseQueueUrl, type QueueLocation } from './addresses.ts';
+import { type AuditCopies, auditCopiesOf } from './audit-schema.ts';
+import { readConfigFile } from './config-file.ts';
+import { loginOf } from './login-schema.ts';
+import { notifyRulesOf } from './notify-schema.ts';
+import { combinationProblems, schemaProblems } from './problems.ts';
+import { findProxy, type ProxySetting } from './proxy.ts';
+import { type LOG_LEVELS, type MODES, type SettingName, settingsSchema } from './schema.ts';
+import { type Secret, secret } from './secret.ts';
+import { knownSourcesOf, passwordsIn } from './source-settings.ts';
+import { type Environment, type Given, gatherSources, type SettingsFlags, sourceVariables } from './sources.ts';
+import { teamsOf } from './team-schema.ts';
 
 /** Everything that is set from outside, checked. Nothing in it shows a secret when logged or turned into JSON. */
 export interface Settings {

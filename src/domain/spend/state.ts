@@ -1,6 +1,6 @@
 /** Which steps of a budget are reached. Instants are milliseconds since the epoch; amounts are in the unit of the budget. */
 import { DateTime } from 'luxon';
-import { DAY_MS, HOUR_MS } from '../usage/known.ts';
+import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import type { BillingMonth } from '../usage/month.ts';
 import { type KnownDays, type Projected, projectMonth, shownProjection } from '../usage/projection.ts';
 import { amountText, type BudgetStep, type BudgetTerms, type StepSpan, type StepThreshold, sameStep } from './terms.ts';

@@ -2,27 +2,27 @@
 
 import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
-import { simulatedClock } from './adapters/clock/simulated-clock.ts';
-import { openEngine } from './adapters/engine/open-engine.ts';
-import { withLogin } from './adapters/http/login.ts';
-import { startHttpServer } from './adapters/http/server.ts';
-import { createTokens, type Tokens } from './adapters/http/tokens.ts';
-import { createTelemetry } from './adapters/telemetry/telemetry.ts';
-import type { Daemon } from './app/daemon.ts';
-import { computeSeries } from './app/operator/fleet-metrics.ts';
-import { checkReadiness } from './app/operator/readiness.ts';
-import { showPolicies } from './app/rollout/activate.ts';
-import type { Result } from './common/result.ts';
-import { purposeOf, readKeysAtStart } from './compose/accounts.ts';
-import { startParts } from './compose/daemon.ts';
-import { announce, forgetOlder } from './compose/daemon-file.ts';
-import { type Closer, openParts, type PartsOptions, type ProcessTelemetry } from './compose/daemon-parts.ts';
-import { daemonOperator } from './compose/operator.ts';
-import { timerMs } from './ports/clock.ts';
-import type { ComputeEvent } from './ports/compute-events.ts';
-import type { RulesSource } from './ports/rules.ts';
-import type { Metrics } from './ports/telemetry.ts';
-import { type Settings, secretsOf } from './settings.ts';
+import { simulatedClock } from '../adapters/clock/simulated-clock.ts';
+import { openEngine } from '../adapters/engine/open-engine.ts';
+import { withLogin } from '../adapters/http/login.ts';
+import { startHttpServer } from '../adapters/http/server.ts';
+import { createTokens, type Tokens } from '../adapters/http/tokens.ts';
+import { createTelemetry } from '../adapters/telemetry/telemetry.ts';
+import type { Daemon } from '../app/daemon.ts';
+import { computeSeries } from '../app/operator/fleet-metrics.ts';
+import { checkReadiness } from '../app/operator/readiness.ts';
+import { showPolicies } from '../app/rollout/activate.ts';
+import type { Result } from '../common/result.ts';
+import { timerMs } from '../ports/clock.ts';
+import type { ComputeEvent } from '../ports/compute-events.ts';
+import type { RulesSource } from '../ports/rules.ts';
+import type { Metrics } from '../ports/telemetry.ts';
+import { type Settings, secretsOf } from '../settings/settings.ts';
+import { purposeOf, readKeysAtStart } from './accounts.ts';
+import { startParts } from './daemon.ts';
+import { announce, forgetOlder } from './daemon-file.ts';
+import { type Closer, openParts, type PartsOptions, type ProcessTelemetry } from './daemon-parts.ts';
+import { daemonOperator } from './operator.ts';
 
 /** Nobody stops. */
 const NEVER = new AbortController().signal;
