@@ -1,6 +1,14 @@
 import { Command } from 'commander';
 import { countedComputes } from '../common/names.ts';
-import { type AccessFlags, answered, ownerOf, withAccessFlags, withOperator } from './operator/access.ts';
+import {
+  type AccessFlags,
+  type ActorFlags,
+  actorOf,
+  answered,
+  withAccessFlags,
+  withActorFlags,
+  withOperator,
+} from './operator/access.ts';
 import { agreedCount, type ConfirmFlags, withConfirmFlags } from './operator/confirm.ts';
 import { printJson, printLines } from './operator/show.ts';
 
@@ -15,16 +23,15 @@ be disconnected, as a daemon has counted them; without a terminal it needs --con
 
 /** `ebb approve`: a person's yes to a staged policy set. */
 export function approveCommand(): Command {
-  return withConfirmFlags(withAccessFlags(new Command('approve')))
+  return withConfirmFlags(withActorFlags(withAccessFlags(new Command('approve'))))
     .description('approve a staged policy set, so that it becomes current')
     .argument('<HASH>', 'hash of the policy set, or its beginning')
-    .option('--owner <name>', 'who (default: the user)')
     .addHelpText('after', EXAMPLES)
     .action(approve);
 }
 
-async function approve(hash: string, flags: AccessFlags & ConfirmFlags & { owner?: string }): Promise<void> {
-  const owner = ownerOf(flags);
+async function approve(hash: string, flags: AccessFlags & ActorFlags & ConfirmFlags): Promise<void> {
+  const owner = actorOf(flags);
   const approved = await withOperator(flags, async ({ operator }) => {
     const { count } = await answered(operator.approve({ hash, owner, preview: true }));
     if (count !== undefined && !flags.json) printLines([`disconnects ${countedComputes(count)} at once`]);

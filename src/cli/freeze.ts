@@ -1,17 +1,25 @@
 import { Command } from 'commander';
 import { countedComputes } from '../common/names.ts';
 import { UserError } from './fail.ts';
-import { type AccessFlags, answered, everyPage, ownerOf, withAccessFlags, withOperator } from './operator/access.ts';
+import {
+  type AccessFlags,
+  type ActorFlags,
+  actorOf,
+  answered,
+  everyPage,
+  withAccessFlags,
+  withActorFlags,
+  withOperator,
+} from './operator/access.ts';
 import { agreedCount, type ConfirmFlags, withConfirmFlags } from './operator/confirm.ts';
 import { gather, parseFor, selectorOf } from './operator/parse-flags.ts';
 import { describeFreeze, inFlightLines, printJson, printLines } from './operator/show.ts';
 
-interface FreezeFlags extends AccessFlags {
+interface FreezeFlags extends AccessFlags, ActorFlags {
   all?: boolean;
   select?: string[];
   for: number;
   reason: string;
-  owner?: string;
   allowRaise?: boolean;
 }
 
@@ -27,13 +35,12 @@ To end it early: ebb unfreeze.`;
 
 /** `ebb freeze`: the emergency brake. */
 export function freezeCommand(): Command {
-  return withAccessFlags(new Command('freeze'))
+  return withActorFlags(withAccessFlags(new Command('freeze')))
     .description('stop all writes to all computes, or to some, for a while')
     .option('--all', 'all computes')
     .option('--select <key=globs>', 'only these; can be given several times', gather)
     .requiredOption('--for <duration>', 'how long: 1s to 90d', parseFor)
     .requiredOption('--reason <text>', 'why, for the others')
-    .option('--owner <name>', 'who (default: the user)')
     .option('--allow-raise', 'raises are still written')
     .addHelpText('after', EXAMPLES)
     .action(freeze);
@@ -43,7 +50,7 @@ async function freeze(flags: FreezeFlags): Promise<void> {
   const { all, select, for: forSeconds, reason, allowRaise = false } = flags;
   if ((all === true) === (select !== undefined)) throw new UserError('give --all, or --select KEY=GLOBS: one of them');
   const selected = select === undefined ? ('all' as const) : selectorOf(select);
-  const request = { select: selected, owner: ownerOf(flags), reason, forSeconds, allowRaise };
+  const request = { select: selected, owner: actorOf(flags), reason, forSeconds, allowRaise };
   await withOperator(flags, async ({ operator }) => {
     const set = await answered(operator.freeze(request));
     if (flags.json) printJson(set);
@@ -64,22 +71,21 @@ Examples:
 It asks you to type how many computes have changes that the freeze holds back; without a terminal it needs
 --confirm NUMBER or --yes. Only freezes that people have set. A freeze policy ends with its window, or when the policy is changed.`;
 
-type UnfreezeFlags = AccessFlags & ConfirmFlags & { all?: boolean; owner?: string };
+type UnfreezeFlags = AccessFlags & ActorFlags & ConfirmFlags & { all?: boolean };
 
 /** `ebb unfreeze`: ends freezes before their time. */
 export function unfreezeCommand(): Command {
-  return withConfirmFlags(withAccessFlags(new Command('unfreeze')))
+  return withConfirmFlags(withActorFlags(withAccessFlags(new Command('unfreeze'))))
     .description('end a freeze early')
     .argument('[ID]', 'id of the freeze')
     .option('--all', 'every freeze')
-    .option('--owner <name>', 'who (default: the user)')
     .addHelpText('after', UNFREEZE_EXAMPLES)
     .action(unfreeze);
 }
 
 async function unfreeze(given: string | undefined, flags: UnfreezeFlags): Promise<void> {
   if (given !== undefined && flags.all) throw new UserError('give an ID, or --all: one of them');
-  const owner = ownerOf(flags);
+  const owner = actorOf(flags);
   await withOperator(flags, async ({ operator }) => {
     const id = flags.all ? 'all' : (given ?? (await theOnlyOne(everyPage((query) => operator.freezes(query)))));
     const { count, freezes } = await answered(operator.unfreeze({ id, owner, preview: true }));

@@ -1,13 +1,21 @@
 import { Command } from 'commander';
 import type { Size } from '../domain/compute/compute.ts';
-import { type AccessFlags, answered, everyPage, ownerOf, withAccessFlags, withOperator } from './operator/access.ts';
+import {
+  type AccessFlags,
+  type ActorFlags,
+  actorOf,
+  answered,
+  everyPage,
+  withAccessFlags,
+  withActorFlags,
+  withOperator,
+} from './operator/access.ts';
 import { parseFor, parseSize, parseSuspendAfter } from './operator/parse-flags.ts';
 import { describeHold, inFlightLines, printJson, printLines, printTable } from './operator/show.ts';
 
-interface HoldFlags extends AccessFlags {
+interface HoldFlags extends AccessFlags, ActorFlags {
   for: number;
   reason: string;
-  owner?: string;
   size?: Size;
   suspendAfter?: number;
   freeze?: boolean;
@@ -25,12 +33,11 @@ has not discovered yet.`;
 
 /** `ebb hold`: a person's word on one compute, for a while. */
 export function holdCommand(): Command {
-  return withAccessFlags(new Command('hold'))
+  return withActorFlags(withAccessFlags(new Command('hold')))
     .description('set size or timeout of a compute for a while, or keep it as it is')
     .argument('<COMPUTE>', 'id of the compute, PROJECT/COMPUTE, or a project that has only one')
     .requiredOption('--for <duration>', 'how long: 1s to 90d', parseFor)
     .requiredOption('--reason <text>', 'why, for the others')
-    .option('--owner <name>', 'who (default: the user)')
     .option('--size <size>', 'such as 2, or 2-4', parseSize)
     .option('--suspend-after <duration>', '1m to 7d, never, or default', parseSuspendAfter)
     .option('--freeze', 'keep the compute as it is')
@@ -41,7 +48,7 @@ export function holdCommand(): Command {
 async function hold(compute: string, flags: HoldFlags): Promise<void> {
   const { for: forSeconds, reason, size, suspendAfter: suspendTimeoutSeconds, freeze } = flags;
   const fields = { ...(size && { size }), ...(suspendTimeoutSeconds !== undefined && { suspendTimeoutSeconds }) };
-  const request = { compute, owner: ownerOf(flags), reason, forSeconds, ...fields, ...(freeze && { freeze }) };
+  const request = { compute, owner: actorOf(flags), reason, forSeconds, ...fields, ...(freeze && { freeze }) };
   await withOperator(flags, async ({ operator }) => {
     const set = await answered(operator.hold(request));
     if (flags.json) printJson(set);

@@ -1,4 +1,4 @@
-import { type Command, CommanderError } from 'commander';
+import { type Command, CommanderError, Help } from 'commander';
 import { COMMANDS } from './commands.ts';
 import { UserError } from './fail.ts';
 import { writeErr, writeErrLine, writeOut } from './output.ts';
@@ -11,22 +11,30 @@ Examples:
   $ ebb run                         observe: log and metrics say what would be changed
   $ ebb run --mode enforce          change computes
 
-Settings come from ebb.yaml, from EBB_… variables and from flags: docs/settings.md.`;
+ebb help all lists all commands. Settings come from ebb.yaml, from EBB_… variables and from flags: docs/settings.md.`;
 
 /** The program, with only those commands loaded in full that the arguments name: starting must not cost what it doesn't use. */
 async function buildProgram(args: readonly string[]): Promise<Command> {
   const program = rootCommand()
     .addHelpText('after', EXAMPLES)
-    .configureHelp({ subcommandTerm: (command) => command.name() })
+    .configureHelp({
+      subcommandTerm: (command) => command.name(),
+      visibleCommands: (command) => new Help().visibleCommands(command).filter((one) => one.name() !== 'help'),
+    })
     // What goes wrong is logged once, by main.
     .configureOutput({ writeOut, writeErr, outputError: () => {} })
     .exitOverride();
-  for (const { name, formerly, summary, load } of COMMANDS) {
+  const isShort = args.length < 2 && args.every((arg) => arg.startsWith('-') || arg === 'help');
+  for (const { name, group, isFurther = false, formerly, summary, load } of COMMANDS) {
     if (formerly !== undefined && args.includes(formerly)) {
       program.addCommand(asPartOf(program, formerCommand(formerly, await load())), { hidden: true });
     }
     if (args.includes(name)) program.addCommand(asPartOf(program, await load()));
-    else program.command(name).description(summary);
+    else
+      program
+        .command(name, { hidden: isFurther && isShort })
+        .description(summary)
+        .helpGroup(`${group}:`);
   }
   return program;
 }
@@ -46,7 +54,7 @@ function asPartOf(program: Command, command: Command): Command {
 /** Runs one command line. Throws a UserError where the arguments make no sense. */
 export async function runProgram(args: readonly string[]): Promise<void> {
   const program = await buildProgram(args);
-  if (args.length === 0) return program.outputHelp();
+  if (args.length === 0 || args.join(' ') === 'help all') return program.outputHelp();
   try {
     await program.parseAsync(args, { from: 'user' });
   } catch (error) {

@@ -1,6 +1,14 @@
 import { Command } from 'commander';
 import { UserError } from './fail.ts';
-import { type AccessFlags, answered, ownerOf, withAccessFlags, withOperator } from './operator/access.ts';
+import {
+  type AccessFlags,
+  type ActorFlags,
+  actorOf,
+  answered,
+  withAccessFlags,
+  withActorFlags,
+  withOperator,
+} from './operator/access.ts';
 import { agreedCount, type ConfirmFlags, withConfirmFlags } from './operator/confirm.ts';
 import { inFlightLines, printJson, printLines } from './operator/show.ts';
 
@@ -16,18 +24,20 @@ computes the budget limits; without a terminal it needs --confirm NUMBER or --ye
 
 /** `ebb release`: takes back what keeps ebb from deciding. */
 export function releaseCommand(): Command {
-  return withConfirmFlags(withAccessFlags(new Command('release')))
+  return withConfirmFlags(withActorFlags(withAccessFlags(new Command('release'))))
     .description('end holds, stopped fights and the respect for manual changes')
     .argument('[COMPUTE|HOLD_ID]', 'id of a compute or of a hold, or a project that has only one compute')
     .option('--budget <name>', 'a budget instead: its steps that limit now end, and do not begin again this month')
-    .option('--owner <name>', 'who (default: the user)')
     .addHelpText('after', EXAMPLES)
     .action(release);
 }
 
-async function release(id: string | undefined, flags: AccessFlags & ConfirmFlags & ReleaseFlags): Promise<void> {
+async function release(
+  id: string | undefined,
+  flags: AccessFlags & ActorFlags & ConfirmFlags & ReleaseFlags,
+): Promise<void> {
   const target = targetOf(id, flags);
-  const owner = ownerOf(flags);
+  const owner = actorOf(flags);
   const released = await withOperator(flags, async ({ operator }) => {
     const isBudget = flags.budget !== undefined;
     const { count } = isBudget ? await answered(operator.release({ target, owner, preview: true })) : { count: 1 };
@@ -48,7 +58,6 @@ async function release(id: string | undefined, flags: AccessFlags & ConfirmFlags
 }
 
 interface ReleaseFlags {
-  owner?: string;
   budget?: string;
 }
 

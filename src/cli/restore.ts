@@ -4,7 +4,15 @@ import { printable } from '../common/safe-text.ts';
 import type { Operator } from '../compose/operator-access.ts';
 import { formatSuspendTimeout } from '../domain/compute/settings-text.ts';
 import { UserError } from './fail.ts';
-import { type AccessFlags, answered, ownerOf, withAccessFlags, withOperator } from './operator/access.ts';
+import {
+  type AccessFlags,
+  type ActorFlags,
+  actorOf,
+  answered,
+  withAccessFlags,
+  withActorFlags,
+  withOperator,
+} from './operator/access.ts';
 import { agreedCount, type ConfirmFlags, withConfirmFlags } from './operator/confirm.ts';
 import { inFlightLines, printJson, printLines, printTable, sizeText } from './operator/show.ts';
 import { writeErrLine } from './output.ts';
@@ -27,21 +35,21 @@ choose some of its computes.`;
 type RestoreRequest = Parameters<Operator['restore']>[0];
 
 type RestoreFlags = AccessFlags &
-  ConfirmFlags & { all?: boolean; from?: string; now?: boolean; cancel?: boolean; owner?: string };
+  ActorFlags &
+  ConfirmFlags & { all?: boolean; from?: string; now?: boolean; cancel?: boolean };
 
 /** So many are sent at once. */
 const AT_ONCE = 500;
 
 /** `ebb restore`: computes as they were before ebb. */
 export function restoreCommand(): Command {
-  return withConfirmFlags(withAccessFlags(new Command('restore')))
+  return withConfirmFlags(withActorFlags(withAccessFlags(new Command('restore'))))
     .description('set computes back to what they had before ebb')
     .argument('[COMPUTE...]', 'ids of computes, or projects that have only one')
     .option('--all', 'every compute that ebb has changed')
     .option('--from <file>', 'back to the values of this file, as ebb init writes it')
     .option('--now', 'without waiting for sleep: clients are disconnected')
     .option('--cancel', 'withdraw requests that still wait')
-    .option('--owner <name>', 'who (default: the user)')
     .addHelpText('after', EXAMPLES)
     .action(restore);
 }
@@ -114,7 +122,7 @@ async function cancel(operator: Operator, requests: readonly RestoreRequest[], f
 }
 
 async function requestsOf(computes: string[], flags: RestoreFlags): Promise<RestoreRequest[]> {
-  const common = { owner: ownerOf(flags), now: flags.now ?? false };
+  const common = { owner: actorOf(flags), now: flags.now ?? false };
   if (flags.cancel && (flags.from !== undefined || flags.now)) {
     throw new UserError('--cancel withdraws requests: leave --from and --now out');
   }

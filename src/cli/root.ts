@@ -1,8 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 
+/** The headings of `ebb --help`, in order. */
+export type CommandGroup = 'Try and check' | 'Run' | 'Ask' | 'Intervene';
+
 export interface CommandEntry {
   name: string;
+  group: CommandGroup;
+  /** True: only `ebb help all` lists it. */
+  isFurther?: true;
   /** An older name that is still accepted, with a warning. */
   formerly?: string;
   /** The command's own description, here so that `ebb --help` need not load it. */

@@ -16,18 +16,30 @@ async function ebb(args: readonly string[], env: Record<string, string> = {}) {
   return { status, stdout: process.lines.join('\n'), stderr: process.stderr().trimEnd() };
 }
 
+/** The commands of a help text, in its order. */
+const listed = (help: string) => [...help.matchAll(/^ {2}([a-z]+) {2,}\S/gm)].map(([, name]) => name);
+
 describe('ebb', () => {
   it('prints its version', async () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
     expect(await ebb(['--version'])).toEqual({ status: 0, stdout: version, stderr: '' });
   });
 
-  it('prints help with every command and examples, also without arguments', async () => {
+  it('prints help with at most 16 commands in four groups, and examples, also without arguments', async () => {
     const [asked, bare] = await Promise.all([ebb(['--help']), ebb([])]);
     expect(asked).toMatchObject({ status: 0, stderr: '' });
-    for (const { name } of COMMANDS) expect(asked.stdout).toMatch(new RegExp(`^ {2}${name} `, 'm'));
+    const short = COMMANDS.filter(({ isFurther }) => !isFurther);
+    expect(short.length).toBeLessThanOrEqual(16);
+    expect(listed(asked.stdout)).toEqual(short.map(({ name }) => name));
+    expect(asked.stdout.match(/^(Try and check|Run|Ask|Intervene):$/gm)).toHaveLength(4);
     expect(asked.stdout).toContain('Examples:');
+    expect(asked.stdout).toContain('ebb help all lists all commands');
     expect(bare).toEqual(asked);
+  });
+
+  it('lists every command in its group on request', async () => {
+    const { stdout } = await ebb(['help', 'all']);
+    expect(listed(stdout)).toEqual(COMMANDS.map(({ name }) => name));
   });
 
   it('loads none of the big parts for help', async () => {

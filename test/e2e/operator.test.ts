@@ -75,7 +75,7 @@ describe('commands beside a daemon that has the embedded store for itself', () =
       'import',
       '--size',
       '2-4',
-      '--owner',
+      '--by',
       'ann',
     );
     await expect.poll(sizes, WAIT).toEqual([

@@ -1,7 +1,8 @@
 import { userInfo } from 'node:os';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Operator } from '../../compose/operator-access.ts';
 import { UserError } from '../fail.ts';
+import { writeErrLine } from '../output.ts';
 
 /** What every command has that asks or tells a running ebb. */
 export interface AccessFlags {
@@ -19,13 +20,31 @@ export function withAccessFlags(command: Command): Command {
     .option('--json', 'print JSON');
 }
 
-/** Who is behind it, where --owner does not say. */
-export function ownerOf({ owner }: { owner?: string }): string {
-  if (owner !== undefined) return owner;
+/** Who acts. `--owner`, which means a team elsewhere, was its name in 0.1.0. */
+export interface ActorFlags {
+  by?: string;
+  owner?: string;
+}
+
+export function withActorFlags(command: Command): Command {
+  return command
+    .option('--by <name>', 'who (default: the user)')
+    .addOption(new Option('--owner <name>', 'the former name of --by').hideHelp());
+}
+
+/** The name of the person who acts. Throws a UserError where it is not clear. */
+export function actorOf({ by, owner }: ActorFlags): string {
+  if (owner !== undefined) {
+    if (by !== undefined && by !== owner)
+      throw new UserError('--by and its former name --owner differ: give --by only');
+    writeErrLine('warning: here --owner is now called --by; it is accepted for two more releases');
+  }
+  const given = by ?? owner;
+  if (given !== undefined) return given;
   try {
     return userInfo().username;
   } catch {
-    throw new UserError('the system has no name for this user: give --owner');
+    throw new UserError('the system has no name for this user: give --by');
   }
 }
 
