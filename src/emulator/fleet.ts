@@ -1,4 +1,4 @@
-/** Clients of a compute, by class: docs/emulator-usage.md. Sizes are in CU. */
+/** Clients of a compute, by class: docs/emulator.md. Sizes are in CU. */
 export type Load =
   | { class: 'office_users' | 'night_batch' | 'bursty_api'; cu: number; utcOffsetHours: number }
   | { class: 'cron_ping' | 'queue_poller'; cu: number; everySeconds: number }
@@ -40,7 +40,7 @@ export interface FleetProject {
   computes: FleetCompute[];
 }
 
-/** How the consumption routes answer: docs/emulator-usage.md. */
+/** How the consumption routes answer: docs/emulator.md. */
 export interface Consumption {
   /** `projects`: without the route for branches; `none`: both are not found. */
   routes: 'both' | 'projects' | 'none';
