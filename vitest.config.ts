@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
-/** Folders whose tests start the built command, a cluster of engines or a browser: minutes, not seconds. */
-const PROCESS_FOLDERS = ['cli', 'deploy', 'docs', 'e2e', 'engine', 'fault', 'scenario'];
+/** Folders whose tests start the built command, a cluster of engines, a browser or the type checker: minutes, not seconds. */
+const PROCESS_FOLDERS = ['cli', 'deploy', 'docs', 'e2e', 'engine', 'fault', 'scenario', 'typed'];
 const processTests = PROCESS_FOLDERS.map((folder) => `test/${folder}/**/*.test.ts`);
 
 /** A long run of the properties, EBB_PROPERTY_SECONDS=3600, has the time for it. */

@@ -1,4 +1,5 @@
 /** Waves of `ready: true` as the leader has fixed them: every daemon and command reads the same from the store. */
+import { ruleOf } from '../domain/policy/kinds/kinds.ts';
 import type { Policy } from '../domain/policy/policy.ts';
 import type { ReadyWaves } from '../domain/policy/waves.ts';
 import type { DocumentStore } from '../ports/store.ts';
@@ -11,7 +12,11 @@ const NAME = 'all';
 const KEPT_MS = 3_600_000;
 
 export function hasReadyWaves(policies: readonly Policy[]): boolean {
-  return policies.some((policy) => policy.kind === 'schedule' && policy.windows.some((window) => window.readyInWaves));
+  return policies.some((policy) =>
+    ruleOf(policy)
+      .windows(policy)
+      .some((window) => window.readyInWaves),
+  );
 }
 
 /** The waves that are fixed; undefined if nothing is kept, or by another version. */

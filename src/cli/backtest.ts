@@ -4,6 +4,7 @@ import type { Recording } from '../domain/backtest/recording.ts';
 import type { Span } from '../domain/forecast/forecast.ts';
 import type { CompiledPolicies } from '../domain/policy/compiled-policies.ts';
 import type { HeadroomPolicy } from '../domain/policy/kinds/headroom.ts';
+import { policiesOfKind } from '../domain/policy/kinds/kinds.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Recorded, RecordingFlags } from './backtest/recordings.ts';
 import { parseTargets, parseWindows } from './backtest/variants.ts';
@@ -95,7 +96,7 @@ async function decidedFor({ policies: set, herd: subjects }: Recorded, settings:
       import('./forecast/budget-steps.ts'),
       import('../compose/daemon-facts.ts'),
     ]);
-  const hasBudgets = set.policies.some(({ kind }) => kind === 'budget');
+  const hasBudgets = policiesOfKind(set.policies, 'budget').length > 0;
   const { budgets, notes } = hasBudgets ? await readKnownBudgets(settings) : { budgets: [], notes: [] };
   const decided = withLeaderDecisions(compilePolicies(set), { budgets, subjects, readyWaves: [], settings, span });
   return { decided, notes: [...notes, ...unknownBudgetNotes([set], budgets)] };

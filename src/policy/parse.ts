@@ -1,4 +1,5 @@
 import { didYouMean } from '../common/names.ts';
+import { policiesOfKind, ruleOf } from '../domain/policy/kinds/kinds.ts';
 import type { TrialPolicy } from '../domain/policy/kinds/trial.ts';
 import type { Policy, PolicySet } from '../domain/policy/policy.ts';
 import { comparePaths, policySet } from '../domain/policy/policy-set.ts';
@@ -160,9 +161,9 @@ function whyTooMuch(files: readonly ParsedFile[]): string | undefined {
 
 /** What is wrong with trials that can only be seen from all policies together, or from what a group selects. */
 function trialProblems(policies: readonly Policy[], written: readonly WrittenPolicy[]): PolicyProblem[] {
-  return policies.flatMap((policy) => {
+  return policiesOfKind(policies, 'trial').flatMap((policy) => {
     const place = written.find(({ name }) => name === policy.name);
-    if (policy.kind !== 'trial' || !place) return [];
+    if (!place) return [];
     const { at, problemAt } = place;
     const ofNames = policy.of.flatMap((_, index) => {
       const message = whyNotWithdrawn(policy, index, policies, written);
@@ -183,13 +184,11 @@ function whyNotWithdrawn(
   if (of.indexOf(name) < index) return `"${name}" is named twice; leave one out`;
   const found = policies.find((policy) => policy.name === name);
   if (!found && written.some((policy) => policy.name === name)) return `"${name}" is not enabled; leave it out`;
-  const names = policies.filter(({ kind }) => kind === 'schedule' || kind === 'limits').map((policy) => policy.name);
+  const names = policies.filter((policy) => ruleOf(policy).owns).map((policy) => policy.name);
   if (!found)
     return `no policy is named "${name}"${didYouMean(name, names) || `; there are ${names.slice(0, 20).join(', ')}`}`;
-  if (found.kind !== 'schedule' && found.kind !== 'limits') {
-    return `"${name}" is of kind ${found.kind}; a trial withdraws schedules and soft limits only`;
-  }
-  if (found.kind === 'limits' && found.hard) return `"${name}" is a hard limit, which always holds; leave it out`;
+  const notWithdrawable = ruleOf(found).notWithdrawable(found);
+  if (notWithdrawable !== undefined) return notWithdrawable;
   if (found.mode === 'observe')
     return `"${name}" only observes, so it can't be withdrawn; leave it out or let it enforce`;
   return undefined;
@@ -207,9 +206,9 @@ function badSelector({ unit, select }: TrialPolicy): string | undefined {
 
 /** Usage is measured by project and branch: what a part of one has spent can't be told. */
 function budgetProblems(policies: readonly Policy[], written: readonly WrittenPolicy[]): PolicyProblem[] {
-  return policies.flatMap((policy) => {
+  return policiesOfKind(policies, 'budget').flatMap((policy) => {
     const place = written.find(({ name }) => name === policy.name);
-    if (policy.kind !== 'budget' || !place) return [];
+    if (!place) return [];
     const { computes, types, share, regions } = policy.select;
     const given = Object.entries({ computes, types, share, regions }).filter(([, value]) => value !== undefined);
     if (given.length === 0) return [];

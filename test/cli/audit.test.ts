@@ -32,7 +32,7 @@ describeWith('redis-server', 'ebb audit', () => {
 
   it('shows what people have commanded, by whom as the system knows them, and why', async () => {
     const why = ['--for', '1h', '--reason'];
-    const owned = ['--owner', 'ann'];
+    const owned = ['--by', 'ann'];
     const commands = [
       ['hold', 'p-one/ep-one', ...why, 'import, part 1', '--size', '2'],
       ['freeze', '--all', ...why, '=incident', ...owned],

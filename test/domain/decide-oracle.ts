@@ -1,5 +1,6 @@
 import type { ComputeSettings, Size } from '../../src/domain/compute/compute.ts';
-import type { SchedulePolicy, ScheduleWindow } from '../../src/domain/policy/kinds/schedule.ts';
+import type { SchedulePolicy } from '../../src/domain/policy/kinds/schedule.ts';
+import type { ScheduleWindow } from '../../src/domain/policy/schedule-window.ts';
 import type { TimeSpec } from '../../src/domain/time/time-spec.ts';
 import { MINUTE_MS, minutesOf, type SlowWindows } from './windows-oracle.ts';
 

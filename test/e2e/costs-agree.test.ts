@@ -15,7 +15,7 @@ import { scrape } from '../support/scrape.ts';
 import { DAY_MS } from '../usage/support.ts';
 
 const PROJECTS = 300;
-const PATIENCE = { timeout: 40_000, interval: 250 };
+const PATIENCE = { timeout: 150_000, interval: 500 };
 const ENDPOINTS = 'GET /projects/{project_id}/endpoints';
 
 const AMOUNT = 100_000;

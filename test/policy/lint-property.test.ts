@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ScheduleWindow } from '../../src/domain/policy/kinds/schedule.ts';
+import type { ScheduleWindow } from '../../src/domain/policy/schedule-window.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import { compileGlob, compileSelector } from '../../src/domain/policy/select.ts';
 import type { TimeSpec, Weekday } from '../../src/domain/time/time-spec.ts';

@@ -8,6 +8,7 @@ import { actionsAt, comingChange } from '../../domain/notifications/coming-chang
 import type { Notification } from '../../domain/notifications/notification.ts';
 import type { Action } from '../../domain/plan/plan.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
+import { asKind, policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import { computeOwners } from '../../domain/policy/owners.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
 import { NO_TEAM } from '../../domain/policy/team-parts.ts';
@@ -140,7 +141,7 @@ function refusedKeys({ api, clock }: AnnounceDeps): Notification[] {
 
 async function budgetSteps({ store, clock, rules }: AnnounceDeps): Promise<Notification[]> {
   const { set } = rules.current.policies;
-  if (!set.policies.some(({ kind }) => kind === 'budget')) return [];
+  if (policiesOfKind(set.policies, 'budget').length === 0) return [];
   return budgetStepNotifications((await readBudgets(store)) ?? [], set, clock.now());
 }
 
@@ -165,8 +166,11 @@ export function budgetStepNotifications(
 ): Notification[] {
   return states.flatMap((state) => {
     const { policy, account, fromMs, notified, spans } = state;
-    const budget = policies.find(({ name }) => name === policy);
-    if (budget?.kind !== 'budget' || budget.mode === 'observe') return [];
+    const budget = asKind(
+      policies.find(({ name }) => name === policy),
+      'budget',
+    );
+    if (budget === undefined || budget.mode === 'observe') return [];
     const limiting = spans.filter((span) => span.fromMs >= fromMs && span.untilMs > nowMs);
     const notificationOf = (threshold: StepThreshold, what: 'is reached' | 'limits'): Notification => ({
       id: `budget_step:${[policy, account, isoInstant(fromMs).slice(0, 10), stepText(threshold), what].join(':')}`,

@@ -1,6 +1,7 @@
 import type { Compute } from '../../domain/compute/compute.ts';
 import { needsOf, windowOf } from '../../domain/connections/connection-samples.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
+import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
 import type { ConnectionSource, Policy } from '../../domain/policy/policy.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Fleet } from '../fleet/fleet.ts';
@@ -56,7 +57,7 @@ function selecting(policies: CompiledPolicies, compute: Compute, nowMs: number):
 }
 
 function asksWhetherFew(policy: Policy): boolean {
-  if (policy.kind === 'restart' && policy.connectionsBelow !== undefined) return true;
+  if (ruleOf(policy).asksForConnections(policy)) return true;
   const { raise, lower } = policy.disruption ?? {};
   return raise?.when === 'quiet' || lower?.when === 'quiet';
 }

@@ -5,6 +5,7 @@ import { decide } from '../../domain/decide/decide.ts';
 import { describeValue, type TraceStep } from '../../domain/decide/trace.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { compilePolicies } from '../../domain/policy/compiled-policies.ts';
+import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
 import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
 import { compileSelector } from '../../domain/policy/select.ts';
 import { EVERY_COMPUTE } from '../../domain/policy/selector.ts';
@@ -53,7 +54,7 @@ function limitByIds(policies: readonly Policy[], hold: Hold, verb: Verb): string
   const ids = { projectId, computeId, projectName: projectId, projectNameUnknown: true, branchId: '' } as Compute;
   const certain = new Set<string>();
   const mayCap = policies.flatMap((policy) => {
-    if (policy.kind !== 'limits' || !policy.hard || policy.mode !== 'enforce') return [];
+    if (!ruleOf(policy).overridesHolds(policy) || policy.mode !== 'enforce') return [];
     const { accounts, regions, types, minAgeMs, ...byNames } = policy.select;
     const selection = compileSelector({ ...byNames, minAgeMs: 0 })({ ...ids, createdAtMs }, createdAtMs);
     if (selection === 'no') return [];

@@ -1,4 +1,5 @@
 import type { Compute } from '../../domain/compute/compute.ts';
+import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import { compileSelector } from '../../domain/policy/select.ts';
 import type { TeamScope } from '../../domain/policy/team-parts.ts';
 import { budgetNamed, findCompute } from './find-compute.ts';
@@ -29,7 +30,7 @@ export async function teamsOf(
 /** A project may be called like a budget: what then is meant is of no team. */
 function teamsOfBudget(daemon: DaemonParts, budget: string): string[] {
   const { policies } = daemon.policies().set;
-  return policies.flatMap(({ name, kind, team }) => (kind === 'budget' && name === budget && team ? [team] : []));
+  return policiesOfKind(policies, 'budget').flatMap(({ name, team }) => (name === budget && team ? [team] : []));
 }
 
 /** The compute of a hold, or one as people name it; undefined for what the daemon does not know. */

@@ -1,4 +1,5 @@
 import { withBudgetSteps, withReadyWaves, withTrialStops } from '../../domain/policy/compiled-policies.ts';
+import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { DocumentStore } from '../../ports/store.ts';
 import type { CurrentRules } from '../rules.ts';
 import { hasReadyWaves, readReadyWaves } from '../stored-waves.ts';
@@ -19,8 +20,8 @@ export interface LeaderDecisionsDeps {
 export async function refreshLeaderDecisions({ rules, sets, store }: LeaderDecisionsDeps): Promise<void> {
   const { policies } = rules.current.policies.set;
   const waves = hasReadyWaves(policies) ? await readReadyWaves(store) : undefined;
-  const states = policies.some(({ kind }) => kind === 'budget') ? await readBudgets(store) : undefined;
-  const mayStop = policies.some((policy) => policy.kind === 'trial' && policy.stopIf);
+  const states = policiesOfKind(policies, 'budget').length > 0 ? await readBudgets(store) : undefined;
+  const mayStop = policiesOfKind(policies, 'trial').some(({ stopIf }) => stopIf !== undefined);
   const stops = mayStop ? await readTrialStops(store) : undefined;
   // The rules may have been swapped while the store was read.
   const { current } = rules;

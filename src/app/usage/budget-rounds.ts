@@ -3,6 +3,7 @@
 import type { ComputeIdentity } from '../../domain/compute/compute.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { BudgetPolicy } from '../../domain/policy/kinds/budget.ts';
+import { asKind, policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import { compileProjectSelector, type ProjectNames } from '../../domain/policy/select.ts';
 import {
   advanceBudget,
@@ -51,7 +52,7 @@ export function createBudgetRounds(deps: BudgetRoundsDeps): BudgetRounds {
   return {
     async decide(isNewUsage, identities) {
       const { policies, costs } = rules.current;
-      const hasBudgets = policies.set.policies.some(({ kind }) => kind === 'budget');
+      const hasBudgets = policiesOfKind(policies.set.policies, 'budget').length > 0;
       if (!hasBudgets && known?.length === 0) return;
       const releases = await readReleases(store);
       const now = JSON.stringify([policies.set.hash, releases]);
@@ -94,8 +95,11 @@ function showBudgets({ telemetry, rules, clock }: BudgetRoundsDeps, states: read
   clearBudgets(telemetry);
   for (const state of states) {
     const { policy, account, month, spent, projected } = state;
-    const budget = rules.current.policies.set.policies.find(({ name }) => name === policy);
-    if (budget?.kind !== 'budget') continue;
+    const budget = asKind(
+      rules.current.policies.set.policies.find(({ name }) => name === policy),
+      'budget',
+    );
+    if (budget === undefined) continue;
     metrics.set('ebb_budget_step', { account, policy }, stepReached(state, budget, clock.now()));
     if (spent !== null) metrics.set('ebb_budget_spent_ratio', { account, policy }, spent / month.amount);
     for (const [bound, value] of Object.entries(projected ?? {})) {
@@ -154,8 +158,7 @@ export async function advanceBudgets(input: BudgetsInput): Promise<{ states: Bud
   const { policies, before, releases, nowMs } = input;
   const states: BudgetState[] = [];
   const events: BudgetEvent[] = [];
-  for (const budget of policies.set.policies) {
-    if (budget.kind !== 'budget') continue;
+  for (const budget of policiesOfKind(policies.set.policies, 'budget')) {
     const release = releases.findLast(({ policy }) => policy === budget.name);
     const accounts = new Set(input.organizations.map(({ account }) => account));
     const own = before.filter(({ policy }) => policy === budget.name);

@@ -1,9 +1,11 @@
 /** The leader ends a trial whose measured cost is above `stop_if`, for all daemons: once, and for good. */
+
 import type { Compute } from '../../domain/compute/compute.ts';
 import { formatUsd } from '../../domain/compute/cost.ts';
 import { unitOf, usageUnitOf } from '../../domain/decide/control-group.ts';
 import { measuredUnit } from '../../domain/evaluate/trial-units.ts';
 import { frozenPeriods } from '../../domain/policy/frozen-periods.ts';
+import { asKind } from '../../domain/policy/kinds/kinds.ts';
 import type { TrialPolicy } from '../../domain/policy/kinds/trial.ts';
 import type { TrialRecord } from '../../domain/records/compute-record.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
@@ -71,8 +73,9 @@ interface RunningTrial {
 }
 
 function runningTrials({ policies }: CompiledRules, nowMs: number): RunningTrial[] {
-  return policies.set.policies.flatMap((policy, index) => {
-    if (policy.kind !== 'trial' || !policy.stopIf || policy.mode !== 'enforce') return [];
+  return policies.set.policies.flatMap((one, index) => {
+    const policy = asKind(one, 'trial');
+    if (!policy?.stopIf || policy.mode !== 'enforce') return [];
     const { fromMs, untilMs } = trialSpan(policy.design);
     return nowMs >= fromMs && nowMs < untilMs ? [{ policy, index, mostUsd: policy.stopIf.costUsd }] : [];
   });

@@ -2,6 +2,7 @@ import { type AwakeHistory, awakeHistory, within } from '../../domain/awake/inte
 import { createOperationLog, type OperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { unitOf, usageUnitOf } from '../../domain/decide/control-group.ts';
+import { asKind, policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import { mayBeOfFrozen } from '../../domain/policy/team-parts.ts';
 import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
 import { trialSpan } from '../../domain/trial/assignment.ts';
@@ -190,7 +191,7 @@ async function notePolicies(deps: UsageRoundsDeps, noted: Map<string, string>): 
   const { policies, revision = null } = deps.rules.current;
   const now = { atMs: deps.clock.now(), setHash: policies.set.hash, revision };
   const rules = `${now.setHash} ${revision}`;
-  const running = policies.set.policies.filter((policy) => policy.kind === 'trial');
+  const running = policiesOfKind(policies.set.policies, 'trial');
   if (running.length === 0 || !(await mayDecide(deps))) return;
   for (const organization of organizationsNow(deps)) {
     for (const trial of running) {
@@ -229,8 +230,9 @@ async function keepTrialsNow(
   const ofOrganization = new Set(organization.projectIds);
   const computes = computesOf({ fleet }).filter(({ projectId }) => ofOrganization.has(projectId));
   const names: string[] = [];
-  for (const [index, policy] of policies.set.policies.entries()) {
-    if (policy.kind !== 'trial') continue;
+  for (const [index, one] of policies.set.policies.entries()) {
+    const policy = asKind(one, 'trial');
+    if (policy === undefined) continue;
     names.push(policy.name);
     const selected = computes.filter((compute) => policies.selects(index, compute, Number.POSITIVE_INFINITY));
     const units = new Map(selected.map((compute) => [unitOf(policy, compute), usageUnitOf(policy, compute)]));

@@ -3,6 +3,7 @@ import { printable } from '../../common/safe-text.ts';
 import type { RecordedCount, Recording } from '../../domain/backtest/recording.ts';
 import { COMPUTE_SIZES_CU } from '../../domain/compute/compute-units.ts';
 import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
+import { asKind, policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { PolicySet, PrometheusSource } from '../../domain/policy/policy.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { Settings } from '../../settings/settings.ts';
@@ -197,8 +198,9 @@ const LONGEST_NAME = 60;
 /** The headroom policy of that name; an error that names what there is. */
 export function findPolicy({ policies }: PolicySet, name: string): HeadroomPolicy {
   const found = policies.find((policy) => policy.name === name);
-  if (found?.kind === 'headroom') return found;
-  const headrooms = policies.filter(({ kind }) => kind === 'headroom').map((policy) => policy.name);
+  const headroom = asKind(found, 'headroom');
+  if (headroom) return headroom;
+  const headrooms = policiesOfKind(policies, 'headroom').map((policy) => policy.name);
   const there = headrooms.length === 0 ? 'no policy is of kind headroom' : `of kind headroom: ${headrooms.join(', ')}`;
   const shown = shortened(printable(name), LONGEST_NAME);
   if (found) throw new UserError(`--policy: ${shown} is of kind ${found.kind}, not headroom; ${there}`);

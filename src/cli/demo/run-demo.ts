@@ -9,6 +9,7 @@ import { settingsOf } from '../../domain/compute/compute.ts';
 import { cuHours } from '../../domain/compute/cost.ts';
 import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import { resolveDisruption } from '../../domain/policy/disruption.ts';
+import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
 import { NO_SOURCES } from '../../policy/sources.ts';
 import { loadOrFail } from '../or-fail.ts';
@@ -121,7 +122,9 @@ function timeTable(policies: CompiledPolicies) {
 }
 
 function wantsSizes(policy: Policy): boolean {
-  return policy.kind === 'schedule' && policy.windows.some(({ size }) => size !== undefined);
+  return ruleOf(policy)
+    .windows(policy)
+    .some(({ size }) => size !== undefined);
 }
 
 /** What each compute had in the day, as the daemon has changed it. */

@@ -2,6 +2,7 @@ import { printable } from '../../common/safe-text.ts';
 import type { Span } from '../../domain/forecast/forecast.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { BudgetPolicy } from '../../domain/policy/kinds/budget.ts';
+import { asKind, policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
 import { type BudgetOutlook, expectedSteps } from '../../domain/spend/expected-steps.ts';
 import { nextDecisionMs } from '../../domain/spend/state.ts';
@@ -38,8 +39,8 @@ export function unknownBudgetNotes(sets: readonly PolicySet[], budgets: readonly
 
 /** With the steps that limit. */
 function limitingBudgets({ policies }: PolicySet): Pick<BudgetPolicy, 'name' | 'steps'>[] {
-  return policies.flatMap((policy) => {
-    if (policy.kind !== 'budget' || policy.mode === 'observe') return [];
+  return policiesOfKind(policies, 'budget').flatMap((policy) => {
+    if (policy.mode === 'observe') return [];
     const steps = policy.steps.filter(({ limits }) => limits !== undefined);
     return steps.length > 0 ? [{ name: policy.name, steps }] : [];
   });
@@ -48,8 +49,11 @@ function limitingBudgets({ policies }: PolicySet): Pick<BudgetPolicy, 'name' | '
 /** Steps that don't limit now, and when they are expected: null where that is not before the month ends, or not known. */
 export function budgetStepsJson({ policies, budgets, nowMs }: KnownBudgets) {
   return budgets.flatMap((outlook) => {
-    const policy = policies.set.policies.find(({ name }) => name === outlook.policy);
-    if (policy?.kind !== 'budget') return [];
+    const policy = asKind(
+      policies.set.policies.find(({ name }) => name === outlook.policy),
+      'budget',
+    );
+    if (policy === undefined) return [];
     const decidedMs = nextDecisionMs(policy, outlook.fromMs, nowMs);
     return expectedSteps(policy, outlook, { nowMs, decidedMs }).map(({ account, step, atMs }) => ({
       ...{ policy: policy.name, account, step: stepText(step) },

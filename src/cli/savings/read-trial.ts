@@ -7,6 +7,7 @@ import { unitOf, usageUnitOf } from '../../domain/decide/control-group.ts';
 import { measuredUnit } from '../../domain/evaluate/trial-units.ts';
 import type { ForecastSubject } from '../../domain/forecast/alike.ts';
 import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
+import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { TrialPolicy } from '../../domain/policy/kinds/trial.ts';
 import { ownersOf } from '../../domain/policy/owners.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
@@ -91,7 +92,7 @@ export async function readTrial(flags: SavingsFlags): Promise<TrialRead> {
 }
 
 function findTrial(policies: readonly Policy[], name: string | undefined): TrialPolicy {
-  const trials = policies.filter((policy) => policy.kind === 'trial');
+  const trials = policiesOfKind(policies, 'trial');
   const names = trials.map((policy) => policy.name).join(', ');
   if (trials.length === 0) throw new UserError('no policy is of kind trial; docs/savings.md says how to write one');
   const found = name === undefined ? trials : trials.filter((policy) => policy.name === name);

@@ -2,7 +2,7 @@ import { type Compute, type ComputeSettings, FIELD_GROUPS, type FieldGroup, same
 import type { Hold } from '../overrides/holds.ts';
 import type { CompiledPolicies, EffectivePolicies } from '../policy/compiled-policies.ts';
 import { compareProposals, type Directives, type ProposedValues, type RestartWindow } from '../policy/directive.ts';
-import type { SchedulePolicy } from '../policy/kinds/schedule.ts';
+import { ruleOf } from '../policy/kinds/kinds.ts';
 import type { Policy } from '../policy/policy.ts';
 import { waveOf } from '../policy/waves.ts';
 import type { TrialRecords } from '../records/compute-record.ts';
@@ -161,7 +161,12 @@ export function waveStarts({ readyWaves, set, selecting }: CompiledPolicies, com
   if (readyWaves.length === 0) return [];
   const ready = selecting(compute).flatMap((index) => {
     const policy = set.policies[index];
-    return policy?.kind === 'schedule' && policy.windows.some(({ readyInWaves }) => readyInWaves) ? [policy] : [];
+    return policy &&
+      ruleOf(policy)
+        .windows(policy)
+        .some(({ readyInWaves }) => readyInWaves)
+      ? [policy]
+      : [];
   });
   const priorities = [...new Set(ready.map(({ priority }) => priority))];
   return priorities.flatMap((priority) =>
@@ -209,15 +214,17 @@ function whoMayDecide({ effective, baseline, restarts }: Question): (policy: Pol
   const opening = effective.enforced.restart[0] ?? effective.all.restart[0];
   return (policy, policyIndex) => {
     // Freezes stop writes and want nothing; trials change at flips alone, and budgets when a step begins or ends.
-    if (policy.kind === 'freeze' || policy.kind === 'trial' || policy.kind === 'budget') return false;
-    if (policy.kind === 'restart') return restarts && !isOutranked(policy, policyIndex, opening);
-    if (policy.kind !== 'schedule') return true;
+    const rule = ruleOf(policy);
+    if (rule.decides === 'nothing') return false;
+    if (rule.decides === 'restarts') return restarts && !isOutranked(policy, policyIndex, opening);
+    if (rule.decides === 'bounds') return true;
+    const windows = rule.windows(policy);
     const views = policy.mode === 'enforce' ? [all, enforced] : [all];
     // Both groups, whichever is asked about: above some size the platform never suspends.
     return FIELD_GROUPS.some(
       (group, place) =>
         // Windows alone change: what `otherwise` proposes, it proposes at all times.
-        policy.windows.some((window) => proposedFor(group, window) !== undefined) &&
+        windows.some((window) => proposedFor(group, window) !== undefined) &&
         views.some((winners) => mayWin(policy, policyIndex, winners[place])),
     );
   };
@@ -238,12 +245,13 @@ function proposedFor(
   return group === 'size' ? size : suspendTimeoutSeconds;
 }
 
-function mayWin(policy: SchedulePolicy, policyIndex: number, winner: ProposedValues | undefined): boolean {
+function mayWin(policy: Policy, policyIndex: number, winner: ProposedValues | undefined): boolean {
   if (!winner) return true;
+  const windows = ruleOf(policy).windows(policy);
   // What is about to open may raise sizes before it starts, unless a higher priority decides.
-  const leads = policy.windows.some(({ readyLeadMs }) => readyLeadMs !== undefined);
+  const leads = windows.some(({ readyLeadMs }) => readyLeadMs !== undefined);
   if (leads && winner.policy.priority <= policy.priority) return true;
-  const isAbsolute = policy.windows.some(({ at }) => at.some(({ kind }) => kind === 'interval'));
+  const isAbsolute = windows.some(({ at }) => at.some(({ kind }) => kind === 'interval'));
   const source = isAbsolute ? 'absolute' : 'recurring';
   const strongest = { type: 'values', policy, policyIndex, windowIndex: Number.POSITIVE_INFINITY, source } as const;
   return compareProposals(winner, strongest) > 0;

@@ -6,6 +6,7 @@
 import type { Compute } from '../compute/compute.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import type { PartialDisruption } from '../policy/disruption.ts';
+import { asKind } from '../policy/kinds/kinds.ts';
 import { partOf } from '../policy/select.ts';
 import { type BudgetStep, type BudgetTerms, type StepSpan, sameStep } from '../spend/terms.ts';
 
@@ -56,8 +57,8 @@ export function lastStepEnd(policies: CompiledPolicies, compute: Compute, nowMs:
 function spansOf({ budgetSteps, set, selecting }: CompiledPolicies, compute: Compute): StepSpan[] {
   if (budgetSteps.length === 0) return [];
   const budgets = selecting(compute).flatMap((index) => {
-    const policy = set.policies[index];
-    return policy?.kind === 'budget' && mayLimit(policy, compute) ? [policy] : [];
+    const policy = asKind(set.policies[index], 'budget');
+    return policy && mayLimit(policy, compute) ? [policy] : [];
   });
   return budgetSteps.filter(
     (span) =>

@@ -5,7 +5,7 @@
 import { type Compute, FIELD_GROUPS } from '../compute/compute.ts';
 import type { CompiledPolicies, EffectivePolicies } from '../policy/compiled-policies.ts';
 import type { Directives, Trial, TrialTerms } from '../policy/directive.ts';
-import { ruleOf } from '../policy/kinds/kinds.ts';
+import { asKind, ruleOf } from '../policy/kinds/kinds.ts';
 import type { TrialPolicy } from '../policy/kinds/trial.ts';
 import type { TrialRecords } from '../records/compute-record.ts';
 import {
@@ -123,10 +123,7 @@ export interface TrialOfCompute {
 }
 
 function trialsSelecting({ set, selecting }: CompiledPolicies, compute: Compute): TrialPolicy[] {
-  return selecting(compute).flatMap((index) => {
-    const policy = set.policies[index];
-    return policy?.kind === 'trial' ? [policy] : [];
-  });
+  return selecting(compute).flatMap((index) => asKind(set.policies[index], 'trial') ?? []);
 }
 
 /** When any trial of a compute flips: one that only observes may count for what is wanted, and another for what is enforced. */

@@ -1,7 +1,7 @@
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
-import { ruleOf } from '../policy/kinds/kinds.ts';
-import { leadsOf as leadsOfWindow, type ScheduleWindow } from '../policy/kinds/schedule.ts';
+import { asKind, ruleOf } from '../policy/kinds/kinds.ts';
 import type { Policy } from '../policy/policy.ts';
+import { leadsOf as leadsOfWindow, type ScheduleWindow } from '../policy/schedule-window.ts';
 import type { TimeSpec } from '../time/time-spec.ts';
 import { MINUTE_MS } from '../time/units.ts';
 import { firingsOfDay, haveCommonFiring } from '../time/windows/cron-times.ts';
@@ -145,8 +145,9 @@ const knownParts = new WeakMap<Policy, Parts>();
 function partsOf(policy: Policy): Parts {
   const known = knownParts.get(policy) ?? {
     steps: STEPS_OF_POLICY + stepsOfTimes(policy),
-    leads:
-      policy.kind === 'schedule' ? policy.windows.filter(({ readyLeadMs }) => readyLeadMs !== undefined).length : 0,
+    leads: ruleOf(policy)
+      .windows(policy)
+      .filter(({ readyLeadMs }) => readyLeadMs !== undefined).length,
     widest: Math.max(0, ...listsOf(policy).map(stepsToCheck)),
   };
   knownParts.set(policy, known);
@@ -154,18 +155,21 @@ function partsOf(policy: Policy): Parts {
 }
 
 function listsOf(policy: Policy): readonly (readonly TimeSpec[])[] {
-  if (policy.kind === 'schedule') return policy.windows.map(({ at }) => at);
-  const times = ruleOf(policy).times(policy);
+  const rule = ruleOf(policy);
+  if (rule.decides === 'values') return rule.windows(policy).map(({ at }) => at);
+  const times = rule.times(policy);
   return times.length > 0 ? [times] : [];
 }
 
 function stepsOfTimes(policy: Policy): number {
-  if (policy.kind === 'schedule') return policy.windows.reduce((sum, window) => sum + stepsOfWindow(window), 0);
-  if (policy.kind === 'trial') return policy.design.periods * STEPS_OF_FLIP;
-  const times = ruleOf(policy).times(policy);
+  const rule = ruleOf(policy);
+  if (rule.decides === 'values') return rule.windows(policy).reduce((sum, window) => sum + stepsOfWindow(window), 0);
+  const trial = asKind(policy, 'trial');
+  if (trial) return trial.design.periods * STEPS_OF_FLIP;
+  const times = rule.times(policy);
   if (times.length === 0) return 0;
   // A freeze also says when it ends.
-  return policy.kind === 'freeze' ? stepsToFollow(times) + stepsToFindChange(times) : 2 * stepsToFollow(times);
+  return rule.stopsWrites ? stepsToFollow(times) + stepsToFindChange(times) : 2 * stepsToFollow(times);
 }
 
 /** Since when it is open, and until when; the same of its absolute times alone, and of when it is to be ready. */

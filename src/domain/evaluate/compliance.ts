@@ -1,6 +1,7 @@
 import { type Compute, hasSettings } from '../compute/compute.ts';
 import type { Decision } from '../decide/decide.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
+import { policiesOfKind } from '../policy/kinds/kinds.ts';
 import type { Compliance, ComputeRecord } from '../records/compute-record.ts';
 import { type Arm, armAt, type TrialDesign, trialSpan } from '../trial/assignment.ts';
 
@@ -17,9 +18,9 @@ export function withCompliance(
   { enforced, instantMs }: Pick<Decision, 'enforced' | 'instantMs'>,
 ): ComputeRecord {
   let after = record;
-  for (const policy of set.policies) {
+  for (const policy of policiesOfKind(set.policies, 'trial')) {
     const stored = record.trials?.[policy.name];
-    if (policy.kind !== 'trial' || !stored || stored.baseline === null) continue;
+    if (!stored || stored.baseline === null) continue;
     const { size, suspendTimeoutSeconds } = enforced;
     const wanted = { ...size, ...(suspendTimeoutSeconds !== null && { suspendTimeoutSeconds }) };
     const isKept = hasSettings(compute, wanted);

@@ -1,9 +1,11 @@
 /** Which computes must begin when, so that a herd under the rate limit is ready by the start of its windows. Pure; instants are milliseconds since the epoch. */
+
 import { type Compute, sameSize } from '../compute/compute.ts';
 import type { BoundaryInput } from '../decide/boundaries.ts';
 import { decide } from '../decide/decide.ts';
 import { type CompiledPolicies, withReadyWaves } from '../policy/compiled-policies.ts';
-import type { ScheduleWindow } from '../policy/kinds/schedule.ts';
+import { ruleOf } from '../policy/kinds/kinds.ts';
+import type { ScheduleWindow } from '../policy/schedule-window.ts';
 import {
   comparePlaces,
   leadOfWaves,
@@ -35,9 +37,7 @@ export interface ReadyWavesInput {
 
 /** When windows with `ready: true` open that may write, after `fromMs` up to and including `toMs`; ascending. */
 export function readyOpenings({ set }: CompiledPolicies, fromMs: number, toMs: number): number[] {
-  const windows = set.policies.flatMap((policy) =>
-    policy.kind === 'schedule' && policy.mode === 'enforce' ? policy.windows : [],
-  );
+  const windows = set.policies.flatMap((policy) => (policy.mode === 'enforce' ? ruleOf(policy).windows(policy) : []));
   const openings = windows.flatMap((window) => (window.readyInWaves ? openingsOf(window, fromMs, toMs) : []));
   return [...new Set(openings)].toSorted((a, b) => a - b);
 }

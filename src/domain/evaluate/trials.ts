@@ -1,10 +1,12 @@
 /** Trials of a compute, as they are remembered and as gates ask about them. Instants are milliseconds since the epoch. */
+
 import { type Compute, type FieldGroup, hasSettings } from '../compute/compute.ts';
 import { type BoundaryInput, lastBoundary, nextBoundary } from '../decide/boundaries.ts';
 import { pureDraw, trialOf } from '../decide/control-group.ts';
 import { type DecideInput, decide } from '../decide/decide.ts';
 import type { TrialGateInput } from '../plan/gates/gate.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
+import { asKind } from '../policy/kinds/kinds.ts';
 import type { TrialPolicy } from '../policy/kinds/trial.ts';
 import { mayBeOfFrozen } from '../policy/team-parts.ts';
 import type { ComputeRecord, TrialRecord } from '../records/compute-record.ts';
@@ -24,8 +26,9 @@ export function withTrials(
   record: ComputeRecord,
   nowMs: number,
 ): ComputeRecord {
-  const known = set.policies.flatMap((policy, index): (readonly [string, TrialRecord])[] => {
-    if (policy.kind !== 'trial') return [];
+  const known = set.policies.flatMap((one, index): (readonly [string, TrialRecord])[] => {
+    const policy = asKind(one, 'trial');
+    if (policy === undefined) return [];
     const stored = record.trials?.[policy.name];
     const stoppedAtMs = trialStops.find((stop) => isStopOf(stop, policy))?.stoppedAtMs;
     if (stored) return [[policy.name, stopped(stored, stoppedAtMs)]];

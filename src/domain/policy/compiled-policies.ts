@@ -63,7 +63,8 @@ export function compilePolicies(set: PolicySet): CompiledPolicies {
     trialStops: [],
     readyWaves: [],
     selectsByBranch: policies.some(
-      (policy) => (policy.select.branches ?? policy.select.branchRoles) !== undefined || asksForRoles(policy),
+      (policy) =>
+        (policy.select.branches ?? policy.select.branchRoles) !== undefined || ruleOf(policy).asksForRoles(policy),
     ),
     selecting: (compute) => audienceOf(compute, Number.POSITIVE_INFINITY).policyIndexes,
     selects: (policyIndex, compute, instantMs) =>
@@ -83,11 +84,6 @@ export function compilePolicies(set: PolicySet): CompiledPolicies {
       return policy ? ruleOf(policy).lastChangeUntil(policy, instantMs) : Number.NEGATIVE_INFINITY;
     },
   };
-}
-
-/** The limits of a budget leave out branches with some roles. */
-function asksForRoles(policy: Policy): boolean {
-  return policy.kind === 'budget' && !policy.includeProtected && ruleOf(policy).mayChange(policy).length > 0;
 }
 
 /** The same policies with other steps of budgets: what these depend on, what was spent, is in no policy. */

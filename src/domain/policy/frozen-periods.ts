@@ -1,6 +1,7 @@
 import type { Compute } from '../compute/compute.ts';
 import { periodStartMs } from '../trial/assignment.ts';
 import type { CompiledPolicies } from './compiled-policies.ts';
+import { ruleOf } from './kinds/kinds.ts';
 import type { TrialPolicy } from './kinds/trial.ts';
 
 /** A period that is frozen for more of its time than this says little about policies. */
@@ -26,7 +27,10 @@ function frozenShare(
   compute: Compute,
   { fromMs, untilMs }: { fromMs: number; untilMs: number },
 ): number {
-  const freezes = policies.selecting(compute).filter((index) => policies.set.policies[index]?.kind === 'freeze');
+  const freezes = policies.selecting(compute).filter((index) => {
+    const policy = policies.set.policies[index];
+    return policy !== undefined && ruleOf(policy).stopsWrites;
+  });
   let frozenMs = 0;
   for (let ms = fromMs; freezes.length > 0 && ms < untilMs; ) {
     const changes = freezes.flatMap((index) => policies.nextChangeAfter(index, ms) ?? []);

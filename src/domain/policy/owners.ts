@@ -1,6 +1,7 @@
 import type { Compute, ComputeIdentity } from '../compute/compute.ts';
 import type { UsageUnit } from '../usage/usage.ts';
 import type { CompiledPolicies } from './compiled-policies.ts';
+import { ruleOf } from './kinds/kinds.ts';
 import type { PolicySet } from './policy.ts';
 import { compileGlob, compileProjectSelector, type ProjectNames } from './select.ts';
 import type { SelectorKeys } from './selector.ts';
@@ -16,9 +17,6 @@ export type GlobRule<T> = readonly [glob: string, value: T];
 
 /** Who owns what a glob matches. */
 export type OwnerRule = GlobRule<string>;
-
-/** Policies whose owner owns what they select: those of others only protect or restrict for a time. */
-const OWNING_KINDS: ReadonlySet<string> = new Set(['schedule', 'limits']);
 
 /** True if owners follow from names of branches, which have to be read for that. */
 export function ownersNameBranches(rules: readonly OwnerRule[]): boolean {
@@ -137,7 +135,7 @@ function policyOwner(
       : wholeProjectIndexes(policies, project);
   const owning = [...indexes]
     .flatMap((index) => policies.set.policies[index] ?? [])
-    .filter(({ kind, owner }) => owner !== undefined && OWNING_KINDS.has(kind));
+    .filter((policy) => policy.owner !== undefined && ruleOf(policy).owns);
   return owning.reduce<(typeof owning)[number] | undefined>(
     (best, policy) => (best === undefined || policy.priority > best.priority ? policy : best),
     undefined,

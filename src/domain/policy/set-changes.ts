@@ -1,5 +1,5 @@
 import { trialSpan } from '../trial/assignment.ts';
-import { ruleOf } from './kinds/kinds.ts';
+import { asKind, policiesOfKind, ruleOf } from './kinds/kinds.ts';
 import type { Policy } from './policy.ts';
 
 /**
@@ -36,9 +36,12 @@ function timesOf(policy: Policy): number {
  * until then would say nothing about what comes after. One line for each, with its file.
  */
 export function changedTrials(before: readonly Policy[], after: readonly Policy[], nowMs: number): string[] {
-  return before.flatMap((policy) => {
-    const next = after.find(({ name }) => name === policy.name);
-    if (policy.kind !== 'trial' || next?.kind !== 'trial' || next.digest === policy.digest) return [];
+  return policiesOfKind(before, 'trial').flatMap((policy) => {
+    const next = asKind(
+      after.find(({ name }) => name === policy.name),
+      'trial',
+    );
+    if (next === undefined || next.digest === policy.digest) return [];
     if (nowMs < trialSpan(policy.design).fromMs) return [];
     const what = 'seed, control, unit, rotate, from, zone and of can not be changed any more';
     return [`${next.file}: trial ${next.name} has begun, so ${what}: give the new one another name`];

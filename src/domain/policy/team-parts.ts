@@ -51,8 +51,8 @@ export function mayBeOfFrozen({ policies }: PolicySet, name: string): boolean {
   return policies.some((policy) => isNotLoaded(policy) && name.startsWith(`${policy.team}/`));
 }
 
-function isNotLoaded({ name, kind, file, team }: Policy): boolean {
-  return kind === 'freeze' && file === 'ebb.yaml' && name === `${team}/not-loaded`;
+function isNotLoaded({ name, file, team }: Policy): boolean {
+  return file === 'ebb.yaml' && name === `${team}/not-loaded`;
 }
 
 /** The set with each team's policies held to what the team may select now; the same set where that has not changed. */

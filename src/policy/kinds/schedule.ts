@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type * as domain from '../../domain/policy/kinds/schedule.ts';
+import type * as domainWindow from '../../domain/policy/schedule-window.ts';
 import { MINUTE_MS } from '../../domain/time/units.ts';
 import { POLICY_LIMITS } from '../limits.ts';
 import { policyBase } from '../schema/policy-base.ts';
@@ -81,7 +82,7 @@ function toSchedule(policy: SchedulePolicy, context: FileContext): domain.Schedu
   };
 }
 
-function toWindow(window: ScheduleWindow, context: FileContext): domain.ScheduleWindow {
+function toWindow(window: ScheduleWindow, context: FileContext): domainWindow.ScheduleWindow {
   const dates = toDateFilter(window, context);
   const readyLeadMs = window.ready === true ? LEAD_WITHOUT_WAVES_MS : window.ready || undefined;
   return {
@@ -92,7 +93,10 @@ function toWindow(window: ScheduleWindow, context: FileContext): domain.Schedule
   };
 }
 
-function toValues({ size, suspend_after }: Pick<ScheduleWindow, 'size' | 'suspend_after'>): domain.ScheduleValues {
+function toValues({
+  size,
+  suspend_after,
+}: Pick<ScheduleWindow, 'size' | 'suspend_after'>): domainWindow.ScheduleValues {
   return { ...(size && { size }), ...(suspend_after !== undefined && { suspendTimeoutSeconds: suspend_after }) };
 }
 
@@ -107,10 +111,10 @@ function settingsOf(policy: domain.SchedulePolicy): WrittenSetting[] {
 
 /** What a schedule wants, one entry for each window and one for `otherwise`, and where it stands in the policy. */
 export interface Wanted {
-  values: domain.ScheduleValues;
+  values: domainWindow.ScheduleValues;
   at: readonly PropertyKey[];
   /** Absent for `otherwise`. */
-  window?: domain.ScheduleWindow;
+  window?: domainWindow.ScheduleWindow;
 }
 
 export function wantedBy({ windows, otherwise }: domain.SchedulePolicy): Wanted[] {

@@ -1,9 +1,9 @@
 import { formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
 import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
+import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
 import { textOf } from '../kinds/kinds.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
-import { isKind } from './schedules.ts';
 
 /** The platform puts a compute to sleep a little after its timeout; a question in between starts it again. */
 const MARGIN_SECONDS = 60;
@@ -15,7 +15,7 @@ const LONGEST_EVERY_SECONDS = 86_400;
  */
 export const probeKeepsAwake: LintRule = function* (context) {
   const known = new Map<string, Remark & { seconds: number }>();
-  for (const policy of context.policies.filter(isKind('headroom'))) {
+  for (const policy of policiesOfKind(context.policies, 'headroom')) {
     const source = postgresSourceOf(policy, context);
     const longest = source && longestTimeout(policy, context);
     if (!longest || source.everySeconds >= longest.seconds + MARGIN_SECONDS) continue;
@@ -69,7 +69,7 @@ function longestOf(policy: Policy): number {
 /** A query that gives every compute the same count, or that of its whole project or branch. */
 export const queryWithoutCompute: LintRule = function* (context) {
   const warned = new Set<string>();
-  for (const policy of context.policies.filter(isKind('headroom'))) {
+  for (const policy of policiesOfKind(context.policies, 'headroom')) {
     const source = context.sources.get(policy.connections);
     if (source?.from !== 'prometheus' || source.query.includes('$compute') || warned.has(source.name)) continue;
     warned.add(source.name);

@@ -1,3 +1,4 @@
+import { asKind } from '../../domain/policy/kinds/kinds.ts';
 import type { CronSwitch, TimeSpec } from '../../domain/time/time-spec.ts';
 import { MINUTE_MS } from '../../domain/time/units.ts';
 import { firingAfter } from '../../domain/time/windows/cron-firings.ts';
@@ -19,7 +20,8 @@ export const costlyWindow: LintRule = function* (context) {
       const message = whyCostly(spec, context);
       if (message !== undefined) yield { code: 'costly-window', policy, at, message } satisfies Remark;
     }
-    if (policy.kind === 'restart' && policy.everyMs === undefined && losesItsOpening(policy.at, context)) {
+    const restart = asKind(policy, 'restart');
+    if (restart && restart.everyMs === undefined && losesItsOpening(restart.at, context)) {
       const message =
         'the times follow each other so often that it is soon not known when they opened, and then no restart is due; write one time for all of them, or "every"';
       yield { code: 'costly-window', policy, at: ['at'], message } satisfies Remark;

@@ -1,9 +1,9 @@
+import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { LintRule, Remark } from './rule.ts';
-import { isKind } from './schedules.ts';
 
 /** A `critical` that is reached before `target`: every raise then disconnects at once, and `target` says nothing any more. */
 export const criticalBelowTarget: LintRule = function* ({ policies }) {
-  for (const policy of policies.filter(isKind('headroom'))) {
+  for (const policy of policiesOfKind(policies, 'headroom')) {
     const { criticalShare, targetShare } = policy;
     if (criticalShare === undefined || criticalShare >= targetShare) continue;
     const [critical, target] = [criticalShare, targetShare].map((share) => `${Math.round(share * 100)}%`);

@@ -1,8 +1,9 @@
 import { NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
 import { formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
+import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { LimitsPolicy } from '../../domain/policy/kinds/limits.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
-import { FIELDS, type Field, isKind } from './schedules.ts';
+import { FIELDS, type Field } from './schedules.ts';
 
 interface Bounds {
   min: number;
@@ -11,7 +12,7 @@ interface Bounds {
 
 /** Limits that leave nothing where they meet: the later one wins then. An error if a compute is known to be under both. */
 export const disjointLimits: LintRule = function* (context) {
-  const limits = context.policies.filter(isKind('limits'));
+  const limits = policiesOfKind(context.policies, 'limits');
   for (const field of FIELDS) {
     const bounded = limits.map((policy) => ({ policy, bounds: boundsOf(policy, field) }));
     for (const [index, later] of bounded.entries()) {

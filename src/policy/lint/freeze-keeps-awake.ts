@@ -1,13 +1,15 @@
 import { maySleep } from '../../domain/compute/compute-units.ts';
 import type { FreezePolicy } from '../../domain/policy/kinds/freeze.ts';
-import type { SchedulePolicy, ScheduleWindow } from '../../domain/policy/kinds/schedule.ts';
+import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
+import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
+import type { ScheduleWindow } from '../../domain/policy/schedule-window.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
-import { isKind, timeoutWith } from './schedules.ts';
+import { timeoutWith } from './schedules.ts';
 
 /** A freeze that starts while a window keeps computes awake: they stay awake, and as large as they are, until it ends. */
 export const freezeKeepsAwake: LintRule = function* (context) {
-  for (const policy of context.policies.filter(isKind('freeze'))) {
+  for (const policy of policiesOfKind(context.policies, 'freeze')) {
     for (const schedule of context.schedules.filter((one) => context.overlap.mayMeet(policy, one))) {
       const found = firstStartWithin(policy, schedule, context);
       if (!found) continue;

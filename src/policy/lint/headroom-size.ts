@@ -2,10 +2,10 @@ import type { Size } from '../../domain/compute/compute.ts';
 import { COMPUTE_SIZES_CU, MAX_AUTOSCALING_CU, MAX_AUTOSCALING_SPAN_CU } from '../../domain/compute/compute-units.ts';
 import { type ConnectionProfile, usefulMaximum } from '../../domain/connections/connection-profile.ts';
 import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
+import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
 import { wantedBy } from '../kinds/schedule.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
-import { isKind } from './schedules.ts';
 import { mayBeAccount } from './selector-overlap.ts';
 
 /** A headroom that ends below the maximum that a schedule wants anyway. */
@@ -74,7 +74,7 @@ interface Beside {
 }
 
 function* sizesBeside({ policies, schedules, overlap }: LintContext): Iterable<Beside> {
-  for (const policy of policies.filter(isKind('headroom'))) {
+  for (const policy of policiesOfKind(policies, 'headroom')) {
     const sizes = schedules
       .filter((schedule) => overlap.mayMeet(policy, schedule))
       .flatMap((schedule) => wantedBy(schedule).flatMap(({ values: { size } }) => (size ? [{ schedule, size }] : [])));

@@ -2,6 +2,7 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import type { AccountPlan } from '../../domain/compute/cost.ts';
 import type { ConnectionProfile } from '../../domain/connections/connection-profile.ts';
 import type { PartialDisruption } from '../../domain/policy/disruption.ts';
+import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
 import { byPlace } from '../parse.ts';
 import type { PolicyProblem } from '../problem.ts';
@@ -26,7 +27,6 @@ import { overlappingWindows } from './overlapping-windows.ts';
 import { planRefuses } from './plan-refuses.ts';
 import { restartRate } from './restart-rate.ts';
 import { LINTS, type LintCode, type LintContext, type LintRule, type Remark } from './rule.ts';
-import { isKind } from './schedules.ts';
 import { skippedLocalTime } from './skipped-local-time.ts';
 import { timeoutWithoutEffect } from './timeout-without-effect.ts';
 import { twoTrials } from './two-trials.ts';
@@ -108,7 +108,7 @@ function contextOf(input: LintInput, budget: Budget): LintContext {
   return {
     ...period,
     policies,
-    schedules: policies.filter(isKind('schedule')),
+    schedules: policiesOfKind(policies, 'schedule'),
     overlap: fleet ? overlapInFleet(fleet, policies) : overlapOfSelectors(policies, budget),
     openings: createOpeningsCache(period, budget),
     weekSpans: createWeekSpans(period),

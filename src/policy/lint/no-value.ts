@@ -1,4 +1,4 @@
-import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
+import { policiesOfKind, ruleOf } from '../../domain/policy/kinds/kinds.ts';
 import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
@@ -7,7 +7,7 @@ import { anyOpenAt } from '../../domain/time/windows.ts';
 import { textOf } from '../kinds/kinds.ts';
 import type { Openings } from './openings.ts';
 import type { LintContext, LintRule, Remark } from './rule.ts';
-import { FIELDS, type Field, isKind, proposedValue } from './schedules.ts';
+import { FIELDS, type Field, proposedValue } from './schedules.ts';
 
 /**
  * A field that the windows of a schedule decide, and that no policy decides once they close: it stays as they left it. Policies
@@ -72,7 +72,7 @@ function gapAmong(
   together: readonly Policy[],
   { openings, nowMs, endMs }: LintContext,
 ): number | undefined {
-  const schedules = together.filter(isKind('schedule'));
+  const schedules = policiesOfKind(together, 'schedule');
   if (schedules.length < together.length || schedules.some((other) => hasOtherwise(other, field))) return undefined;
   const own = windowsOf(policy, field);
   const all: Openings = openings.of(schedules.flatMap((other) => windowsOf(other, field)));

@@ -1,6 +1,7 @@
 import { formatDuration } from '../../domain/compute/settings-text.ts';
 import { atMostAllowed, atMostText } from '../../domain/plan/gates/disruption.ts';
 import { type AtMost, resolveDisruption } from '../../domain/policy/disruption.ts';
+import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
 import { isoInstant } from '../../domain/time/instants.ts';
 import type { TimeSpec } from '../../domain/time/time-spec.ts';
@@ -57,15 +58,19 @@ function shortestOf(policy: Policy, context: LintContext): Stretch | undefined {
 }
 
 function timesOf(policy: Policy): (readonly TimeSpec[])[] {
-  if (policy.kind === 'restart') return [policy.at];
-  if (policy.kind !== 'schedule') return [];
-  return policy.windows.filter(({ size }) => size !== undefined).map(({ at }) => at);
+  const rule = ruleOf(policy);
+  const restartsAt = rule.restartsAt(policy);
+  if (restartsAt) return [restartsAt];
+  return rule
+    .windows(policy)
+    .filter(({ size }) => size !== undefined)
+    .map(({ at }) => at);
 }
 
 /** What waits for sleep restarts nobody. A window is taken to raise, and its end to lower. */
 function* changesOf(specs: readonly TimeSpec[], policy: Policy, context: LintContext): Iterable<Stretch> {
   const { raise, lower } = resolveDisruption(policy.disruption, context.disruption);
-  const isRestart = policy.kind === 'restart';
+  const isRestart = ruleOf(policy).restartsAt(policy) !== undefined;
   const times = context.openings.of(specs);
   let openMs = times.nextStartAfter(context.nowMs);
   for (let seen = 0; openMs !== undefined && seen < MOST_OPENINGS; seen += 1) {

@@ -1,6 +1,6 @@
 import { formatSize, formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
-import type { SchedulePolicy, ScheduleValues } from '../../domain/policy/kinds/schedule.ts';
-import type { Policy } from '../../domain/policy/policy.ts';
+import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
+import type { ScheduleValues } from '../../domain/policy/schedule-window.ts';
 import type { Wanted } from '../kinds/schedule.ts';
 
 /** A field that schedules decide, as the language names it. */
@@ -18,8 +18,4 @@ export function proposedValue(values: ScheduleValues, field: Field): string | un
 export function timeoutWith({ otherwise }: SchedulePolicy, { values }: Wanted): number | undefined {
   if (values.suspendTimeoutSeconds !== undefined || typeof otherwise === 'string') return values.suspendTimeoutSeconds;
   return otherwise.suspendTimeoutSeconds;
-}
-
-export function isKind<K extends Policy['kind']>(kind: K) {
-  return (policy: Policy): policy is Extract<Policy, { kind: K }> => policy.kind === kind;
 }

@@ -1,16 +1,17 @@
 import { NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
 import { MAX_AUTOSCALING_CU } from '../../domain/compute/compute-units.ts';
 import { formatSuspendTimeout } from '../../domain/compute/settings-text.ts';
+import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { LimitsPolicy } from '../../domain/policy/kinds/limits.ts';
 import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
 import { wantedBy } from '../kinds/schedule.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
-import { isKind, timeoutWith } from './schedules.ts';
+import { timeoutWith } from './schedules.ts';
 
 /** A timeout for a fixed size above 16 CU, which never sleeps. */
 export const timeoutWithoutEffect: LintRule = function* (context) {
   for (const policy of context.schedules) yield* ofSchedule(policy);
-  for (const policy of context.policies.filter(isKind('limits'))) {
+  for (const policy of policiesOfKind(context.policies, 'limits')) {
     if ((policy.size?.minCu ?? 0) > MAX_AUTOSCALING_CU) yield* ofLimits(policy, context);
   }
 };

@@ -1,10 +1,10 @@
+import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { TrialPolicy } from '../../domain/policy/kinds/trial.ts';
 import { type LintRule, nameOf, type Remark } from './rule.ts';
-import { isKind } from './schedules.ts';
 
 /** A unit in two trials at a time: only the first of them counts for it, and both measure something else than they say. */
 export const twoTrials: LintRule = function* ({ overlap, ...context }) {
-  const trials = context.policies.filter(isKind('trial'));
+  const trials = policiesOfKind(context.policies, 'trial');
   for (const [index, policy] of trials.entries()) {
     for (const other of trials.slice(0, index).filter((one) => sameTime(one, policy) && overlap.mayMeet(policy, one))) {
       const shared = overlap.shared(policy, other);

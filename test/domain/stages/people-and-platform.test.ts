@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { decide } from '../../../src/domain/decide/decide.ts';
 import { emptyDraft, note } from '../../../src/domain/decide/stages/draft.ts';
 import { obeyPlatform } from '../../../src/domain/decide/stages/platform.ts';
-import type { ScheduleValues } from '../../../src/domain/policy/kinds/schedule.ts';
+import type { ScheduleValues } from '../../../src/domain/policy/schedule-window.ts';
 import { aCompute, aHold, aSchedule, at, compiled } from '../../support/builders.ts';
 import { traceOf } from '../../support/trace-text.ts';
 

@@ -1,8 +1,8 @@
-import { FIELD_GROUPS } from '../../compute/compute.ts';
+import { FIELD_GROUPS, type FieldGroup } from '../../compute/compute.ts';
 import type { BudgetTerms } from '../../spend/terms.ts';
 import type { PartialDisruption } from '../disruption.ts';
 import type { PolicyBase } from '../policy-base.ts';
-import { type Rule, timeless } from './kind.ts';
+import { type Rule, timeless, withoutOwnership, withoutQuestions, withoutWindows } from './kind.ts';
 
 /** An amount for a month, with steps that notify and limit. */
 export interface BudgetPolicy extends PolicyBase, BudgetTerms<PartialDisruption> {
@@ -13,7 +13,17 @@ export interface BudgetPolicy extends PolicyBase, BudgetTerms<PartialDisruption>
 export const budgetRule: Rule<BudgetPolicy> = {
   ...timeless,
   directivesAt: (policy, policyIndex) => [{ type: 'budget', policy, policyIndex, terms: policy }],
-  need: () => undefined,
+  ...withoutWindows,
+  ...withoutQuestions,
+  ...withoutOwnership,
+  decides: 'nothing',
+  // Its limits leave out branches with some roles.
+  asksForRoles: (policy) => !policy.includeProtected && groupsOf(policy).length > 0,
   guard: () => undefined,
-  mayChange: ({ steps }) => FIELD_GROUPS.filter((group) => steps.some(({ limits }) => limits?.[group] !== undefined)),
+  mayChange: groupsOf,
 };
+
+/** The groups of fields that any step limits. */
+function groupsOf({ steps }: BudgetPolicy): FieldGroup[] {
+  return FIELD_GROUPS.filter((group) => steps.some(({ limits }) => limits?.[group] !== undefined));
+}

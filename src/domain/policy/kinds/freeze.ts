@@ -1,7 +1,7 @@
 import type { TimeSpec } from '../../time/time-spec.ts';
 import { anyOpenAt, nextChangeOfAny } from '../../time/windows.ts';
 import type { PolicyBase } from '../policy-base.ts';
-import { type Rule, timed } from './kind.ts';
+import { type Rule, timed, withoutOwnership, withoutQuestions, withoutWindows } from './kind.ts';
 
 /** Nothing is written while it is open, except raises where they are allowed. */
 export interface FreezePolicy extends PolicyBase {
@@ -20,7 +20,10 @@ export const freezeRule: Rule<FreezePolicy> = {
     const { allowRaise } = policy;
     return [{ type: 'freeze', policy, policyIndex, allowRaise, ...(untilMs !== undefined && { untilMs }) }];
   },
-  need: () => undefined,
+  ...withoutWindows,
+  ...withoutQuestions,
+  ...withoutOwnership,
+  decides: 'nothing',
   guard: () => 'freeze',
   mayChange: () => [],
 };

@@ -1,6 +1,6 @@
 import type { ConnectionNeed } from '../directive.ts';
 import type { PolicyBase } from '../policy-base.ts';
-import { type Rule, timeless } from './kind.ts';
+import { type Rule, timeless, withoutOwnership, withoutQuestions, withoutWindows } from './kind.ts';
 
 /** Raises the maximum so that connections stay free. */
 export interface HeadroomPolicy extends PolicyBase, ConnectionNeed {
@@ -11,6 +11,10 @@ export interface HeadroomPolicy extends PolicyBase, ConnectionNeed {
 export const headroomRule: Rule<HeadroomPolicy> = {
   ...timeless,
   directivesAt: (policy, policyIndex) => [{ type: 'need', policy, policyIndex, need: policy }],
+  ...withoutWindows,
+  ...withoutQuestions,
+  ...withoutOwnership,
+  decides: 'bounds',
   need: (policy) => policy,
   guard: () => undefined,
   mayChange: () => ['size'],

@@ -3,6 +3,7 @@ import type { TimeSpec } from '../../time/time-spec.ts';
 import { mayChangeAfter, mayHaveChangedUntil } from '../../time/windows.ts';
 import type { ConnectionNeed, Directive } from '../directive.ts';
 import type { PolicyBase } from '../policy-base.ts';
+import type { ScheduleWindow } from '../schedule-window.ts';
 
 /** What a kind of policy must answer. One file in this folder for each kind. Instants are milliseconds since the epoch. */
 export interface Rule<P extends PolicyBase> {
@@ -16,6 +17,22 @@ export interface Rule<P extends PolicyBase> {
   need(policy: P): ConnectionNeed | undefined;
   /** What people call it, if nobody may lose it unnoticed in the middle of an edit; undefined for what may change at once. */
   guard(policy: P): string | undefined;
+  /** What of it decides. `nothing`: it proposes no value, or changes only at instants that are stored, as steps of budgets are. */
+  decides: 'values' | 'bounds' | 'restarts' | 'nothing';
+  /** Its windows, with the values that each proposes while it is open. */
+  windows(policy: P): readonly ScheduleWindow[];
+  /** Times at whose start it may restart awake computes, whatever their size is; undefined if it never does. */
+  restartsAt(policy: P): readonly TimeSpec[] | undefined;
+  /** True if its owner owns what it selects; else it only protects or restricts for a time. */
+  owns: boolean;
+  /** Why a trial can't withdraw it; undefined if it can. */
+  notWithdrawable(policy: P): string | undefined;
+  /** True if holds don't replace what it asks for. */
+  overridesHolds(policy: P): boolean;
+  /** True if it asks how many connections a compute has, besides {@link need} and `disruption`. */
+  asksForConnections(policy: P): boolean;
+  /** True if it asks for roles of branches, besides its selector. */
+  asksForRoles(policy: P): boolean;
   /** Every time that it names. */
   times(policy: P): readonly TimeSpec[];
   /** The next instant strictly after at which {@link directivesAt} may say something else; undefined if never. */
@@ -37,4 +54,22 @@ export const timeless = {
   times: () => [],
   nextChangeAfter: () => undefined,
   lastChangeUntil: () => Number.NEGATIVE_INFINITY,
+};
+
+/** For kinds of policies that propose no values for times of their own. */
+export const withoutWindows = { windows: () => [], restartsAt: () => undefined };
+
+/** For kinds of policies that ask for no facts beyond their selector. */
+export const withoutQuestions = {
+  need: () => undefined,
+  asksForConnections: () => false,
+  asksForRoles: () => false,
+};
+
+/** For kinds of policies that protect, restrict or measure: nobody owns by them, no trial withdraws them, and holds come before them. */
+export const withoutOwnership = {
+  owns: false,
+  notWithdrawable: ({ name, kind }: PolicyBase & { kind: string }) =>
+    `"${name}" is of kind ${kind}; a trial withdraws schedules and soft limits only`,
+  overridesHolds: () => false,
 };

@@ -33,6 +33,22 @@ export function ruleOf<P extends PolicyOf<PolicyKind>>(policy: P): Rule<P> {
   return RULES[policy.kind] as unknown as Rule<P>;
 }
 
+/** The policy if it is of a kind; for modules that are about that kind alone. All others ask its rule. */
+export function asKind<K extends PolicyKind>(
+  policy: PolicyOf<PolicyKind> | undefined,
+  kind: K,
+): Extract<PolicyOf<PolicyKind>, { kind: K }> | undefined {
+  return policy?.kind === kind ? (policy as Extract<PolicyOf<PolicyKind>, { kind: K }>) : undefined;
+}
+
+/** The policies of a kind, as {@link asKind}. */
+export function policiesOfKind<K extends PolicyKind>(
+  policies: readonly PolicyOf<PolicyKind>[],
+  kind: K,
+): Extract<PolicyOf<PolicyKind>, { kind: K }>[] {
+  return policies.flatMap((policy) => asKind(policy, kind) ?? []);
+}
+
 /** Each rule is registered under the kind of its own policies. */
 function registered<Rules extends { [K in keyof Rules]: Rule<PolicyBase & { kind: K }> }>(rules: Rules): Rules {
   return rules;

@@ -1,7 +1,7 @@
 import { FIELD_GROUPS, type FieldGroup, timeoutLength } from '../../compute/compute.ts';
 import type { Range, Ranges } from '../directive.ts';
 import type { PolicyBase } from '../policy-base.ts';
-import { type Rule, timeless } from './kind.ts';
+import { type Rule, timeless, withoutQuestions, withoutWindows } from './kind.ts';
 
 /** Absent bounds do not bound. */
 export interface LimitBounds {
@@ -23,7 +23,13 @@ export const limitsRule: Rule<LimitsPolicy> = {
   directivesAt(policy, policyIndex) {
     return [{ type: 'bounds', policy, policyIndex, hard: policy.hard, ranges: rangesOf(policy) }];
   },
-  need: () => undefined,
+  ...withoutWindows,
+  ...withoutQuestions,
+  decides: 'bounds',
+  owns: true,
+  notWithdrawable: ({ name, hard }) =>
+    hard ? `"${name}" is a hard limit, which always holds; leave it out` : undefined,
+  overridesHolds: ({ hard }) => hard,
   guard: ({ hard }) => (hard ? 'hard limit' : undefined),
   mayChange: (policy) => FIELD_GROUPS.filter((group) => rangeOf(group, policy) !== undefined),
 };

@@ -1,7 +1,7 @@
 import type { TimeSpec } from '../../time/time-spec.ts';
 import { openSince } from '../../time/windows.ts';
 import type { PolicyBase } from '../policy-base.ts';
-import { type Rule, timed } from './kind.ts';
+import { type Rule, timed, withoutOwnership, withoutQuestions, withoutWindows } from './kind.ts';
 
 /** Restarts computes, for the platform's updates. */
 export interface RestartPolicy extends PolicyBase {
@@ -29,7 +29,12 @@ export const restartRule: Rule<RestartPolicy> = {
       },
     ];
   },
-  need: () => undefined,
+  ...withoutWindows,
+  ...withoutQuestions,
+  ...withoutOwnership,
+  decides: 'restarts',
+  restartsAt: ({ at }) => at,
+  asksForConnections: ({ connectionsBelow }) => connectionsBelow !== undefined,
   guard: () => undefined,
   mayChange: () => [],
 };

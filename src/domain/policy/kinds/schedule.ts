@@ -1,26 +1,9 @@
-import type { Size } from '../../compute/compute.ts';
 import type { TimeSpec } from '../../time/time-spec.ts';
 import { isOpenAt, mayChangeAfter, mayHaveChangedUntil, nextChangeOfAny, openSince } from '../../time/windows.ts';
 import type { ProposedValues } from '../directive.ts';
 import type { PolicyBase } from '../policy-base.ts';
-import { LONGEST_WAVE_LEAD_MS } from '../waves.ts';
-import type { Rule } from './kind.ts';
-
-/** What a schedule wants while a window is open, or outside. Absent: no value on that field. */
-export interface ScheduleValues {
-  size?: Size;
-  /** Canonical seconds: −1 never, else 60..604800. */
-  suspendTimeoutSeconds?: number;
-}
-
-export interface ScheduleWindow extends ScheduleValues {
-  /** Open while any of these is open. */
-  at: readonly TimeSpec[];
-  /** Effective at its start: raises begin this much earlier. */
-  readyLeadMs?: number;
-  /** Each compute has the lead of its wave, and `readyLeadMs` where its wave is not known. */
-  readyInWaves?: true;
-}
+import { leadsOf, type ScheduleValues, type ScheduleWindow } from '../schedule-window.ts';
+import { type Rule, withoutQuestions } from './kind.ts';
 
 export interface SchedulePolicy extends PolicyBase {
   kind: 'schedule';
@@ -47,7 +30,13 @@ export const scheduleRule: Rule<SchedulePolicy> = {
     return proposals;
   },
 
-  need: () => undefined,
+  ...withoutQuestions,
+  decides: 'values',
+  windows: ({ windows }) => windows,
+  restartsAt: () => undefined,
+  owns: true,
+  notWithdrawable: () => undefined,
+  overridesHolds: () => false,
   guard: () => undefined,
   mayChange(policy) {
     const proposals = [...policy.windows, otherwiseOf(policy) ?? {}];
@@ -87,12 +76,6 @@ export const scheduleRule: Rule<SchedulePolicy> = {
     return last;
   },
 };
-
-/** The leads at which a window may begin to speak, whatever compute is asked about: its waves are instants of the compute's own. */
-export function leadsOf({ readyLeadMs, readyInWaves }: ScheduleWindow): number[] {
-  if (readyLeadMs === undefined) return [];
-  return readyInWaves ? [LONGEST_WAVE_LEAD_MS, readyLeadMs] : [readyLeadMs];
-}
 
 function led(instantMs: number | undefined, leadMs: number): number | undefined {
   return instantMs === undefined ? undefined : instantMs - leadMs;
