@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ScheduleWindow } from '../../src/domain/policy/schedule-window.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
+import type { ScheduleWindow } from '../../src/domain/policy/schedule-window.ts';
 import { compileGlob, compileSelector } from '../../src/domain/policy/select.ts';
 import type { TimeSpec, Weekday } from '../../src/domain/time/time-spec.ts';
 import { isOpenAt } from '../../src/domain/time/windows.ts';

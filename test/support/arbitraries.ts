@@ -18,9 +18,9 @@ import type { PolicyKind, PolicyOf } from '../../src/domain/policy/kinds/kinds.t
 import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
 import type { RestartPolicy } from '../../src/domain/policy/kinds/restart.ts';
 import type { SchedulePolicy } from '../../src/domain/policy/kinds/schedule.ts';
-import type { ScheduleWindow } from '../../src/domain/policy/schedule-window.ts';
 import type { TrialPolicy } from '../../src/domain/policy/kinds/trial.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
+import type { ScheduleWindow } from '../../src/domain/policy/schedule-window.ts';
 import type { StepSpan } from '../../src/domain/spend/terms.ts';
 import type { TimeSpec, Weekday } from '../../src/domain/time/time-spec.ts';
 import { aCompute } from './builders.ts';

@@ -3,8 +3,8 @@ import type { ComputeSettings } from '../../../src/domain/compute/compute.ts';
 import { decide } from '../../../src/domain/decide/decide.ts';
 import { isBeyond } from '../../../src/domain/decide/stages/limits.ts';
 import type { LimitsPolicy } from '../../../src/domain/policy/kinds/limits.ts';
-import type { ScheduleValues } from '../../../src/domain/policy/schedule-window.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
+import type { ScheduleValues } from '../../../src/domain/policy/schedule-window.ts';
 import { aCompute, aHold, aLimits, aSchedule, at, compiled } from '../../support/builders.ts';
 import { traceOf } from '../../support/trace-text.ts';
 

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { nextBoundary } from '../../../src/domain/decide/boundaries.ts';
 import { type DecideInput, decide } from '../../../src/domain/decide/decide.ts';
 import { withBudgetSteps } from '../../../src/domain/policy/compiled-policies.ts';
-import type { ScheduleWindow } from '../../../src/domain/policy/schedule-window.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
+import type { ScheduleWindow } from '../../../src/domain/policy/schedule-window.ts';
 import {
   aBudget,
   aCompute,
