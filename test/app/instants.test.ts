@@ -9,7 +9,7 @@ test('those who wait for an instant go on in the order in which they came', asyn
   const instantMs = Date.now() + 50;
   const order: number[] = [];
   const all = Array.from({ length: 300 }, async (_, index) => {
-    await instants.come(instantMs, NEVER);
+    await instants.waitUntil(instantMs, NEVER);
     order.push(index);
   });
   await Promise.all(all);
@@ -22,7 +22,7 @@ test('those of a smaller order go on first, whenever they came', async () => {
   const instantMs = Date.now() + 50;
   const order: number[] = [];
   const all = [2, 0, 1].map(async (place) => {
-    await instants.come(instantMs, NEVER, place);
+    await instants.waitUntil(instantMs, NEVER, place);
     order.push(place);
   });
   await Promise.all(all);
@@ -38,16 +38,16 @@ test('a clock that is set back keeps nobody waiting for as long', async () => {
     sleepUntil: (instantMs, signal) => real.sleepUntil(instantMs + setBackMs, signal),
   });
   const instantMs = Date.now() + 20;
-  const coming = instants.come(instantMs, NEVER);
+  const coming = instants.waitUntil(instantMs, NEVER);
   setBackMs = 3_600_000;
-  const late = instants.come(instantMs, NEVER);
+  const late = instants.waitUntil(instantMs, NEVER);
   await Promise.all([coming, late]);
 });
 
 test('who is stopped waits no longer', async () => {
   const instants = createInstants(systemClock());
   const controller = new AbortController();
-  const coming = instants.come(Date.now() + 3_600_000, controller.signal);
+  const coming = instants.waitUntil(Date.now() + 3_600_000, controller.signal);
   controller.abort(new Error('stopped'));
   await expect(coming).rejects.toThrow('stopped');
 });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
-import { believable, sightOf } from '../../src/app/reconcile/missing.ts';
+import { readBaselineOf, usableCachedProject } from '../../src/app/reconcile/missing.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import { aCompute, aRecord } from '../support/builders.ts';
 
@@ -25,16 +25,16 @@ it('what was read before another daemon sent a change is not believed, however i
   const { time, read, records, deps } = aDaemon();
   read();
   time.ms += 1_000;
-  expect(believable(deps, { records: records(START - 60_000) }, 'p', undefined)).toBeUndefined();
+  expect(usableCachedProject(deps, { records: records(START - 60_000) }, 'p', undefined)).toBeUndefined();
 });
 
 it('what was read after the records were seen is believed as long as nobody has sent anything since', () => {
   const { time, read, records, deps } = aDaemon();
-  const sight = sightOf(deps, { records: records(START - 60_000) }, 'p');
+  const readBaseline = readBaselineOf(deps, { records: records(START - 60_000) }, 'p');
   const cached = read();
   time.ms += 1_000;
-  expect(believable(deps, { records: records(START - 60_000) }, 'p', sight)).toBe(cached);
-  expect(believable(deps, { records: records(START + 500) }, 'p', sight)).toBeUndefined();
+  expect(usableCachedProject(deps, { records: records(START - 60_000) }, 'p', readBaseline)).toBe(cached);
+  expect(usableCachedProject(deps, { records: records(START + 500) }, 'p', readBaseline)).toBeUndefined();
   time.ms += 60_000;
-  expect(believable(deps, { records: records(START - 60_000) }, 'p', sight)).toBeUndefined();
+  expect(usableCachedProject(deps, { records: records(START - 60_000) }, 'p', readBaseline)).toBeUndefined();
 });

@@ -14,8 +14,8 @@ import {
   getPermits,
   type MissingPermits,
   type Permits,
-  type Sight,
-  sightOf,
+  type ReadBaseline,
+  readBaselineOf,
 } from '../reconcile/missing.ts';
 import { type ReconcileDeps, reconcile } from '../reconcile/reconcile.ts';
 import type { ReportListingDeps } from '../telemetry/outages.ts';
@@ -43,7 +43,7 @@ interface BoundaryJob {
 
 /** What is known of a project shortly before its boundary. */
 interface Prepared {
-  sight: Sight;
+  readBaseline: ReadBaseline;
   /** What its most urgent change is going to need. In a crowd this is worked out before the instant: at it all would wait for that. */
   expected: MissingPermits | undefined;
 }
@@ -68,14 +68,14 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
 
   async function prepare(job: BoundaryJob): Promise<Prepared> {
     const { projectId, instantMs, signal, order } = job;
-    const sight = sightOf(deps, { records: await deps.store.records(projectId) }, projectId);
-    const isKnown = () => (fleet.cachedProject(projectId)?.readAtMs ?? 0) > sight.notBeforeMs;
+    const readBaseline = readBaselineOf(deps, { records: await deps.store.records(projectId) }, projectId);
+    const isKnown = () => (fleet.cachedProject(projectId)?.readAtMs ?? 0) > readBaseline.notBeforeMs;
     const account = fleet.listed(projectId)?.account;
     const isListed = () => showsChanges(deps, projectId);
     if (clock.realDelayMs(instantMs) > LIST_AHEAD_MS) {
       await list.ensure(LIST_SERVES_MS, { signal, account });
       if (isListed() && !isKnown()) await inTurnOf(account)(() => readEarly(deps, job));
-      await instants.come(instantMs - LIST_AHEAD_MS, signal, order);
+      await instants.waitUntil(instantMs - LIST_AHEAD_MS, signal, order);
     }
     if (clock.realDelayMs(instantMs) > 0) {
       await list.ensure(LIST_AHEAD_MS - 1_000, { signal, account, priority: 'raise' });
@@ -84,20 +84,20 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
       if (!isKnown() || !serves) await inTurnOf(account)(() => readLate(deps, job));
     }
     const isCrowded = isCrowdAt(instantMs);
-    return { sight, expected: isCrowded ? expectedAt(deps, job, sight, isCrowded) : undefined };
+    return { readBaseline, expected: isCrowded ? expectedAt(deps, job, readBaseline, isCrowded) : undefined };
   }
 
-  async function reconcileAtBoundary(job: BoundaryJob, { sight, ...prepared }: Prepared): Promise<JobOutcome> {
+  async function reconcileAtBoundary(job: BoundaryJob, { readBaseline, ...prepared }: Prepared): Promise<JobOutcome> {
     const { projectId, instantMs, signal, order } = job;
-    await instants.come(instantMs, signal, order);
+    await instants.waitUntil(instantMs, signal, order);
     // A clock may have been set meanwhile: what is decided by it now, and stored, would be of another time.
     const isSet = clock.now() < instantMs || (await storeClock.tooFarOff()) !== undefined;
     if (isSet) return { kind: 'left' };
     const isCrowded = isCrowdAt(instantMs);
-    const expected = prepared.expected ?? expectedAt(deps, job, sight, isCrowded);
+    const expected = prepared.expected ?? expectedAt(deps, job, readBaseline, isCrowded);
     const permits = expected && (await permitsOfListed(job, expected));
     await reconcile(deps, projectId, {
-      ...{ signal, boundaryMs: instantMs, dueWrites, sight, isCrowded },
+      ...{ signal, boundaryMs: instantMs, dueWrites, readBaseline, isCrowded },
       ...{ priority: expected?.priority ?? 'read', permits },
     });
     return { kind: 'done' };
@@ -155,7 +155,7 @@ function sharing(handler: JobHandler): JobHandler {
 function expectedAt(
   deps: BoundaryReconcileDeps,
   { projectId, instantMs }: BoundaryJob,
-  { records }: Sight,
+  { records }: ReadBaseline,
   isCrowded: boolean,
 ): MissingPermits | undefined {
   const cachedProject = deps.fleet.cachedProject(projectId);
@@ -208,7 +208,7 @@ interface Instants {
    * smallest `order`, then for those who came first. Rejects when who waits is stopped; those who wait for one instant are stopped
    * together.
    */
-  come(instantMs: number, signal: AbortSignal, order?: number): Promise<void>;
+  waitUntil(instantMs: number, signal: AbortSignal, order?: number): Promise<void>;
 }
 
 interface Waiter {
@@ -238,7 +238,7 @@ export function createInstants(clock: Pick<Clock, 'realDelayMs' | 'sleepUntil'>)
   }
 
   return {
-    come(instantMs, signal, order = 0) {
+    waitUntil(instantMs, signal, order = 0) {
       const isFirst = !waits.has(instantMs);
       const waiters = waits.get(instantMs) ?? [];
       waits.set(instantMs, waiters);

@@ -6,7 +6,7 @@ import type { ComputeEvent } from '../../ports/compute-events.ts';
 import type { ConnectionSample, Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 
-/** What is known of connections, of this daemon's cached project; the store has the same for all daemons. */
+/** Connection counts that this daemon has read; the store has those of all daemons. */
 export interface Samples {
   /** Counts by source; empty where nothing was counted. */
   historyOf(computeId: string): ConnectionHistory;

@@ -27,7 +27,7 @@ export function withRightClock({ storeClock }: { storeClock: StoreClock }, handl
   };
 }
 
-/** The list of projects is the matter of one daemon: the others would each keep a part of the cached project, and none the whole. */
+/** The list of projects is the matter of one daemon: the others would each keep a part of the fleet, and none all of it. */
 export function onlyAsLeader({ leaderLease }: { leaderLease: LeaderLease }, handler: JobHandler): JobHandler {
   return async (job, signal) => (leaderLease.isHeld() ? handler(job, signal) : { kind: 'done' });
 }

@@ -74,8 +74,8 @@ function connectionsOf(
 }
 
 /**
- * Sets the gauges that count the fleet, the queue, and what people have said. What they count of the fleet stays 0 where another daemon
- * keeps its cached project: an old part of the whole must not outdo the whole.
+ * Sets the gauges that count the fleet, the queue, and what people have set. Gauges of the fleet stay 0 where another daemon is the
+ * leader: dashboards take the maximum, and an old part of the fleet must not be more than all of it.
  */
 export async function updateGauges(deps: GaugeDeps): Promise<void> {
   const isFrozen = await countOverrides(deps);

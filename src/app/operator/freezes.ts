@@ -108,7 +108,7 @@ function inFlightOf(parts: OperatorParts, freezes: readonly Freeze[]): Promise<I
   return inFlight(parts, { concerns });
 }
 
-/** Without a cached project nobody knows what a selector means: then every project is looked at. */
+/** Without cached projects nobody knows what a selector means: then every project is checked. */
 async function projectsOf({ daemon, store }: OperatorParts, freezes: readonly Freeze[]): Promise<string[]> {
   if (!daemon) return store.projectIds();
   const { fleet } = daemon;

@@ -15,10 +15,10 @@ import type { LockedProject } from '../leases/locked-project.ts';
 /** Permits of the rate budget, by what they are for. */
 export type Permits = { [C in PermittedCall]?: Permit | undefined };
 
-/** The records of a project when they were seen: a reading that began after that is right as long as nobody has sent anything since. */
-export interface Sight {
+/** The records of a project as they were last read. A reading of the project that began later is right as long as nobody has sent anything since. */
+export interface ReadBaseline {
   records: LockedProject['records'];
-  /** What was read before is not believed, milliseconds since the epoch. */
+  /** Readings that began earlier don't count, milliseconds since the epoch. */
   notBeforeMs: number;
 }
 
@@ -29,23 +29,27 @@ export interface MissingPermits {
   priority: Priority;
 }
 
-export type Missing = MissingPermits | { kind: 'reading'; priority: Priority; sight: Sight };
+export type Missing = MissingPermits | { kind: 'reading'; priority: Priority; readBaseline: ReadBaseline };
 
-export interface SightDeps {
+export interface ReadBaselineDeps {
   fleet: Fleet;
   clock: Pick<Clock, 'now'>;
 }
 
-export function sightOf(deps: SightDeps, { records }: Pick<LockedProject, 'records'>, projectId: string): Sight {
+export function readBaselineOf(
+  deps: ReadBaselineDeps,
+  { records }: Pick<LockedProject, 'records'>,
+  projectId: string,
+): ReadBaseline {
   return { records, notBeforeMs: notBelievedBefore(deps, { records }, projectId) };
 }
 
-/** The cached project, if it is young enough to write by, and was read after the last change was sent. */
-export function believable(
-  deps: SightDeps,
+/** The cached project, if it is recent enough to write from and was read after the last change was sent. */
+export function usableCachedProject(
+  deps: ReadBaselineDeps,
   locked: Pick<LockedProject, 'records'>,
   projectId: string,
-  before: Sight | undefined,
+  before: ReadBaseline | undefined,
 ): CachedProject | undefined {
   const { fleet } = deps;
   const known = fleet.cachedProject(projectId);
@@ -54,7 +58,7 @@ export function believable(
   const lags = [...locked.records.values()].some(({ lagging }) => lagging !== undefined);
   if (lags && fleet.ageMs(projectId) >= FRESH_MS) return undefined;
   const isSame = before !== undefined && sentTimes(before.records) === sentTimes(locked.records);
-  const { notBeforeMs } = isSame ? before : sightOf(deps, locked, projectId);
+  const { notBeforeMs } = isSame ? before : readBaselineOf(deps, locked, projectId);
   // A reading that was asked for after the records were seen may have begun in the same millisecond.
   return known.readAtMs > notBeforeMs || (isSame && known.readAtMs === notBeforeMs) ? known : undefined;
 }

@@ -36,7 +36,15 @@ import { type LockDeps, lockProject, READ_RETRY_MS } from '../leases/locked-proj
 import type { Slots } from '../operations/restart-slots.ts';
 import type { KnownOverrides, Overrides } from '../overrides.ts';
 import { requestFollowing, requestReconcile, type ScheduleDeps, scheduleBoundaries, wakeAt } from '../triggers.ts';
-import { believable, getPermits, type Missing, missingPermits, type Permits, type Sight, sightOf } from './missing.ts';
+import {
+  getPermits,
+  type Missing,
+  missingPermits,
+  type Permits,
+  type ReadBaseline,
+  readBaselineOf,
+  usableCachedProject,
+} from './missing.ts';
 import type { PendingWriteDeps } from './pending-writes.ts';
 import { currentRecords, recordWanted, reportManualChanges } from './records.ts';
 
@@ -88,7 +96,7 @@ interface Occasion {
   /** Many share the same boundary. */
   isCrowded?: boolean;
   /** What the cached project was read after. */
-  sight?: Sight | undefined;
+  readBaseline?: ReadBaseline | undefined;
 }
 
 /** The same for one pass. */
@@ -126,14 +134,15 @@ async function waitForOwnClock(
  */
 export async function reconcile(deps: ReconcileDeps, projectId: string, occasion: Occasion): Promise<void> {
   const permits: Permits = { ...occasion.permits };
-  let { sight } = occasion;
+  let { readBaseline } = occasion;
   try {
     for (;;) {
       occasion.signal.throwIfAborted();
-      const missing = await runPass(deps, projectId, { ...occasion, permits, sight });
+      const missing = await runPass(deps, projectId, { ...occasion, permits, readBaseline });
       if (missing === undefined) return;
       if (missing.kind === 'permits') Object.assign(permits, await getPermits(deps, missing, occasion.signal));
-      else if (await readUnlocked(deps, projectId, missing.priority, occasion.signal)) sight = missing.sight;
+      else if (await readUnlocked(deps, projectId, missing.priority, occasion.signal))
+        readBaseline = missing.readBaseline;
       else return;
     }
   } finally {
@@ -162,9 +171,13 @@ async function lockAndReconcile(
     return undefined;
   }
   const work = async (): Promise<Missing | undefined> => {
-    const cachedProject = believable(deps, locked, projectId, occasion.sight);
+    const cachedProject = usableCachedProject(deps, locked, projectId, occasion.readBaseline);
     if (cachedProject) return reconcileLocked(deps, { ...locked, cachedProject }, occasion);
-    return { kind: 'reading', priority: occasion.priority ?? 'read', sight: sightOf(deps, locked, projectId) };
+    return {
+      kind: 'reading',
+      priority: occasion.priority ?? 'read',
+      readBaseline: readBaselineOf(deps, locked, projectId),
+    };
   };
   return thenCleanUp(work, () => deps.store.releaseLease(locked.lease));
 }

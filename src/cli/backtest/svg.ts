@@ -16,7 +16,7 @@ const PANEL = 200;
 const HEAD = 36;
 const FOOT = 40;
 
-/** More than so many are no cached project any more. */
+/** More computes than these would not be readable in one drawing. */
 const MOST_DRAWN = 20;
 
 const STYLE = `.usable{fill:none;stroke:#b4531a;stroke-width:1.5}.demand{fill:#9cc2e5;stroke:#3b73ad}.unknown{fill:#eef1f4}
@@ -83,7 +83,7 @@ function panelOf(
   ];
 }
 
-/** The highest demand of each pixel: a recording has more counts than a cached project has room. */
+/** The highest demand of each pixel: a recording has more counts than a drawing has pixels. */
 function demandPath(stretches: readonly Stretch[], { xOf, yOf }: Scale): string {
   const columns = new Map<number, number>();
   for (const { fromMs, toMs, demand = 0 } of stretches) {

@@ -8,7 +8,7 @@ export interface Front {
   /** How many clients its server had no place for. */
   refused(): number;
   /** Lets a client through, or sends it away, as the world says. */
-  effectivePolicies(event: Extract<WorldEvent, { type: 'clients' }>): void;
+  onEvent(event: Extract<WorldEvent, { type: 'clients' }>): void;
   close(): Promise<void>;
 }
 
@@ -96,7 +96,7 @@ export async function openFront(options: FrontOptions): Promise<Front> {
   return {
     refused: () => refused,
     port: typeof address === 'object' && address !== null ? address.port : 0,
-    effectivePolicies({ groupId, change }) {
+    onEvent({ groupId, change }) {
       const client = clients.get(groupId);
       if (client === undefined) return;
       if (change === 'connected') return letThrough(groupId, client);

@@ -53,8 +53,8 @@ export async function startPostgresPower({ platform, binaries }: PowerOptions): 
     tasks.add(tracked);
   };
 
-  const effectivePolicies = (event: WorldEvent): void => {
-    if (event.type === 'clients') fronts.effectivePolicies(event);
+  const onEvent = (event: WorldEvent): void => {
+    if (event.type === 'clients') fronts.onEvent(event);
     if (event.type === 'deleted') track(fronts.close(event.computeId).then(() => servers.remove(event.computeId)));
     const found = event.type === 'operation' ? externalOperation(platform, event) : undefined;
     if (found === undefined) return;
@@ -63,7 +63,7 @@ export async function startPostgresPower({ platform, binaries }: PowerOptions): 
   };
 
   const unsubscribe = platform.onEvents((events) => {
-    for (const event of events) effectivePolicies(event);
+    for (const event of events) onEvent(event);
   });
   const ticker = keepPolling(platform);
 
@@ -115,7 +115,7 @@ function keepPolling(platform: Platform): { stop(): void } {
 /** The doors of all computes. */
 interface Fronts {
   open(computeId: string): Promise<void>;
-  effectivePolicies(event: Extract<WorldEvent, { type: 'clients' }>): void;
+  onEvent(event: Extract<WorldEvent, { type: 'clients' }>): void;
   urlOf(computeId: string): string | undefined;
   /** How many clients found no place on the compute's server. */
   refusedOf(computeId: string): number | undefined;
@@ -145,7 +145,7 @@ function createFronts(platform: Platform, servers: ComputeServers): Fronts {
       });
       fronts.set(computeId, front);
     },
-    effectivePolicies: (event) => fronts.get(event.computeId)?.effectivePolicies(event),
+    onEvent: (event) => fronts.get(event.computeId)?.onEvent(event),
     urlOf(computeId) {
       const port = fronts.get(computeId)?.port;
       return port === undefined ? undefined : `postgres://${POSTGRES_USER}@127.0.0.1:${port}/postgres`;
