@@ -4,7 +4,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
-const PAGES = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...(await pagesIn('docs'))];
+const BESIDE = ['bench/README.md', 'test/README.md', 'test/mutation-testing.md'];
+const PAGES = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...BESIDE, ...(await pagesIn('docs'))];
 const LINKS = (await Promise.all(PAGES.map(linksOf))).flat();
 const REPOSITORY = inRepository(LINKS.map(({ target }) => target));
 
