@@ -1,9 +1,11 @@
 import { Command } from 'commander';
+import { DateTime } from 'luxon';
+import { csvLine } from '../common/csv-text.ts';
 import { printable } from '../common/safe-text.ts';
 import type { Operator } from '../compose/operator-access.ts';
+import { parseDurationMs } from '../policy/schema/scalars.ts';
 import { UserError } from './fail.ts';
 import { type AccessFlags, answered, withAccessFlags, withOperator } from './operator/access.ts';
-import { type AuditLine, auditCsvLine, CSV_HEAD } from './operator/audit-csv.ts';
 import { printLines, printTable } from './operator/show.ts';
 import { writeErrLine } from './output.ts';
 
@@ -18,6 +20,9 @@ One line for each request that ebb has sent to the control API, each command of 
 allow: who, what, from what to what, why, by which policies, and the id of the request. A name is followed by "?" if no token has
 verified it. It is kept for a year on Postgres, for 30 days on Redis, and on an embedded store
 the newest 50,000 entries.`;
+
+/** An entry of the audit, as `--json` prints it. */
+export type AuditLine = Extract<Awaited<ReturnType<Operator['audit']>>, { ok: true }>['value']['items'][number];
 
 interface AuditFlags extends AccessFlags {
   since: string;
@@ -44,7 +49,6 @@ async function audit(flags: AuditFlags): Promise<void> {
   const { compute, owner, json, csv } = flags;
   if (json && csv) throw new UserError('give --json or --csv: one of them');
   const nowMs = Date.now();
-  const { parseWhen } = await import('./operator/parse-when.ts');
   const untilMs = flags.until === undefined ? Number.MAX_SAFE_INTEGER : parseWhen('--until', flags.until, nowMs);
   const query = { compute, owner, sinceMs: parseWhen('--since', flags.since, nowMs), untilMs };
   await withOperator(flags, async ({ operator, via }) => {
@@ -53,9 +57,18 @@ async function audit(flags: AuditFlags): Promise<void> {
     const lines = pagesOf(operator, query);
     if (json) return printArray(lines);
     if (!csv) return showTable(lines);
-    printLines([CSV_HEAD]);
+    printLines([csvLine(Object.keys(CSV_COLUMNS))]);
     for await (const page of lines) printLines(page.map(auditCsvLine));
   });
+}
+
+/** An instant, or a duration before now: milliseconds since the epoch. An instant without an offset is UTC. */
+function parseWhen(flag: string, text: string, nowMs: number): number {
+  const agoMs = parseDurationMs(text);
+  if (agoMs !== undefined) return nowMs - agoMs;
+  const instant = DateTime.fromISO(text, { zone: 'utc' });
+  if (instant.isValid) return instant.toMillis();
+  throw new UserError(`${flag}: ${text} is neither a duration such as 7d nor an instant such as 2026-11-01T00:00Z`);
 }
 
 async function* pagesOf(
@@ -93,4 +106,33 @@ async function showTable(pages: AsyncIterable<AuditLine[]>): Promise<void> {
   }
   if (rows.length === 0) return printLines(['nothing was changed, and nobody commanded anything']);
   printTable(['at', 'by', 'what', 'compute', 'why'], rows);
+}
+
+const CSV_COLUMNS = {
+  at: ({ at }) => at,
+  who: ({ who }) => who,
+  verified: ({ verified }) => (verified ? 'yes' : 'no'),
+  kind: ({ kind }) => kind,
+  project_id: ({ project_id }) => project_id,
+  compute_id: ({ compute_id }) => compute_id,
+  owner: ({ owner }) => owner,
+  policy: ({ policy }) => policy,
+  from: ({ from }) => settingsText(from),
+  to: ({ to }) => settingsText(to),
+  reasons: ({ reasons }) => reasons.map(({ message }) => message).join('; '),
+  set_hash: ({ set_hash }) => set_hash,
+  revision: ({ revision }) => revision,
+  request_id: ({ request_id }) => request_id,
+  id: ({ id }) => id,
+} satisfies Record<string, (line: AuditLine) => string | null>;
+
+/** One entry of the audit as CSV, in the order of {@link CSV_COLUMNS}. */
+function auditCsvLine(line: AuditLine): string {
+  return csvLine(Object.values(CSV_COLUMNS).map((textOf) => textOf(line)));
+}
+
+function settingsText(settings: AuditLine['from']): string {
+  return Object.entries(settings ?? {})
+    .map(([name, value]) => `${name}=${value}`)
+    .join(' ');
 }

@@ -1,7 +1,7 @@
 /** `ebb audit`, and that commands on the store leave their lines there. */
 import { hostname, userInfo } from 'node:os';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { AuditLine } from '../../src/cli/operator/audit-csv.ts';
+import type { AuditLine } from '../../src/cli/audit.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { makeFolder } from '../support/platform.ts';
 import { startRedisServer } from '../support/redis-server.ts';

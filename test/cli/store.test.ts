@@ -2,7 +2,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { AuditLine } from '../../src/cli/operator/audit-csv.ts';
+import type { AuditLine } from '../../src/cli/audit.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { makeFolder } from '../support/platform.ts';
 import { startRedisServer } from '../support/redis-server.ts';
