@@ -1,5 +1,8 @@
+import { readFile } from 'node:fs/promises';
 import { Command } from 'commander';
+import { z } from 'zod';
 import { countedComputes } from '../common/names.ts';
+import { parseJson } from '../common/result.ts';
 import { printable } from '../common/safe-text.ts';
 import type { Operator } from '../compose/operator-access.ts';
 import { formatSuspendTimeout } from '../domain/compute/settings-text.ts';
@@ -129,7 +132,6 @@ async function requestsOf(computes: string[], flags: RestoreFlags): Promise<Rest
   if (flags.from !== undefined) {
     if (flags.all)
       throw new UserError('--from restores all computes of the file, or those that are named: leave --all out');
-    const { readBaselineFile } = await import('./operator/baseline-file.ts');
     const baselines = await readBaselineFile(flags.from, computes);
     return Array.from({ length: Math.ceil(baselines.length / AT_ONCE) }, (_, index) => {
       const some = baselines.slice(index * AT_ONCE, (index + 1) * AT_ONCE);
@@ -170,4 +172,38 @@ function rowOf({ compute_id, baseline, outcome, set_by = {} }: Restored): string
     set_by[group] === undefined ? [] : [`${names[group]} is set by ${set_by[group]}`],
   );
   return [compute_id, [...size, ...suspendAfter].join(', '), [OUTCOMES[outcome], ...left].join('; ')];
+}
+
+type ComputeBaseline = NonNullable<RestoreRequest['baselines']>[number];
+
+/** The fields of the `baseline.json` of `ebb init` that a restore needs. */
+const BaselineFile = z.object({
+  computes: z.array(
+    z.object({
+      compute_id: z.string().min(1),
+      min_cu: z.number(),
+      max_cu: z.number(),
+      suspend_timeout_seconds: z.number(),
+    }),
+  ),
+});
+
+/** The computes of a baseline file, or the named ones. Throws a UserError if the file can't be read or lacks a named compute. */
+export async function readBaselineFile(path: string, named: readonly string[]): Promise<ComputeBaseline[]> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new UserError(`--from ${path}: can't be read (${error.code}); give a file that ebb init has written`);
+  });
+  const read = BaselineFile.safeParse(parseJson(text));
+  if (!read.success) {
+    const [issue] = read.error.issues;
+    const place = issue?.path.join('.') ?? '';
+    const what = place === '' ? 'it is no JSON object with computes' : `${place}: ${issue?.message}`;
+    throw new UserError(`--from ${path}: ${what}; give a file that ebb init has written`);
+  }
+  const { computes } = read.data;
+  const missing = named.find((id) => !computes.some(({ compute_id }) => compute_id === id));
+  if (missing !== undefined) throw new UserError(`--from ${path}: has no compute ${missing}`);
+  const wanted = named.length === 0 ? computes : computes.filter(({ compute_id }) => named.includes(compute_id));
+  if (wanted.length === 0) throw new UserError(`--from ${path}: has no computes`);
+  return wanted;
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createOperator } from '../../src/app/operator/create-operator.ts';
 import { baselineFile } from '../../src/cli/init/files.ts';
-import { readBaselineFile } from '../../src/cli/operator/baseline-file.ts';
+import { readBaselineFile } from '../../src/cli/restore.ts';
 import { aCompute, aRecord, at } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
