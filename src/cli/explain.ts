@@ -1,9 +1,12 @@
 import { Command } from 'commander';
+import leven from 'leven';
+import { severalComputes } from '../common/names.ts';
+import { printable } from '../common/safe-text.ts';
 import type { Planning } from '../compose/planning.ts';
 import type { EvaluatedCompute } from '../domain/evaluate/evaluate.ts';
 import type { Explanation } from './explain/describe-explanation.ts';
 import { UserError } from './fail.ts';
-import { writeJson, writeOut } from './output.ts';
+import { shortened, writeJson, writeOut } from './output.ts';
 import {
   type DecidingFlags,
   instantOf,
@@ -22,7 +25,7 @@ Examples:
 It shows every step in order: what each policy asks for, which one decides size and timeout, which limits apply,
 which gate blocks the change, and the values at the next boundary. Nothing is written.`;
 
-/** `ebb explain COMPUTE`: why a compute has, or should have, what it has. */
+/** `ebb explain COMPUTE`: why a compute has, or should have, its size and timeout. */
 export function explainCommand(): Command {
   return withSubjectFlags(withSourceFlags(new Command('explain')))
     .description('show step by step why a compute has, or should have, its size')
@@ -47,7 +50,7 @@ async function explain(name: string, flags: DecidingFlags): Promise<void> {
   writeOut(`${describeExplanation(explanation, colorsOf(process.stdout))}\n`);
 }
 
-/** What a person must know who sees a restart that was planned for one project alone. */
+/** A restart was planned for one project alone, so the limit `at_once` was not applied to the whole fleet. */
 function atOnceNote(computes: readonly EvaluatedCompute[]): string[] {
   const names = computes.flatMap(({ plan }) =>
     plan.actions.flatMap(({ disconnects, policy }) => (disconnects ? [policy] : [])),
@@ -57,14 +60,13 @@ function atOnceNote(computes: readonly EvaluatedCompute[]): string[] {
   );
 }
 
-/** Where its project is named, or what is stored tells it, only that is read. */
+/** If the name or the store tells the project, only that project is read. */
 async function explanationOf(name: string, flags: DecidingFlags) {
   const atMs = instantOf(flags.at);
   const { settings, policies } = await settingsAndPolicies(flags);
-  const [{ planOnce }, { decide }, { findCompute }, { withProgress }] = await Promise.all([
+  const [{ planOnce }, { decide }, { withProgress }] = await Promise.all([
     import('../compose/planning.ts'),
     import('../domain/decide/decide.ts'),
-    import('./explain/find-compute.ts'),
     import('./past/progress.ts'),
   ]);
   const options = { settings, policies, fleetFile: flags.fleet, atMs, mode: 'enforce' } as const;
@@ -86,16 +88,50 @@ async function explanationOf(name: string, flags: DecidingFlags) {
     nextBoundaryMs === undefined
       ? undefined
       : decide({
-          ...{
-            policies: situation.policies,
-            compute: found,
-            baseline: record.baseline,
-            trials: record.trials,
-            holds: situation.holds,
-          },
+          policies: situation.policies,
+          compute: found,
+          baseline: record.baseline,
+          trials: record.trials,
+          holds: situation.holds,
           instantMs: nextBoundaryMs,
         });
   const explanation: Explanation = { atMs: plan.atMs, planned, ...(next && { next }) };
   const notes = alone === undefined ? [] : atOnceNote([planned]);
   return { explanation, aside: { ...result.value, notes: [...result.value.notes, ...notes] } };
+}
+
+const MOST_NAMED = 3;
+const LONGEST_NAME = 128;
+
+/** The compute with that id or `PROJECT/COMPUTE`, or the only one of a project with that id or name. Throws a UserError with the nearest ids if there is none. */
+export function findCompute(computes: readonly EvaluatedCompute[], name: string): EvaluatedCompute {
+  const [id = '', project] = name.split('/').toReversed();
+  const found = computes.find(
+    ({ compute }) =>
+      compute.computeId === id &&
+      (project === undefined || compute.projectId === project || compute.projectName === project),
+  );
+  if (found) return found;
+  const ofProject = computes.filter(({ compute }) => compute.projectId === name || compute.projectName === name);
+  if (ofProject.length > 1) {
+    const choice = severalComputes(
+      name,
+      ofProject.map(({ compute }) => compute.computeId),
+    );
+    throw new UserError(printable(choice));
+  }
+  if (ofProject[0]) return ofProject[0];
+  const shown = printable(shortened(name, LONGEST_NAME));
+  const ids = computes.map(({ compute }) => compute.computeId);
+  if (ids.length === 0) throw new UserError(`there is no compute ${shown}: the fleet is empty`);
+  throw new UserError(`there is no compute ${shown}; the nearest of ${ids.length}: ${nearest(ids, id).join(', ')}`);
+}
+
+function nearest(ids: readonly string[], wanted: string): string[] {
+  const text = wanted.slice(0, LONGEST_NAME);
+  const ranked = ids.map((id) => ({ id, distance: leven(id, text) }));
+  return ranked
+    .toSorted((a, b) => a.distance - b.distance)
+    .slice(0, MOST_NAMED)
+    .map(({ id }) => id);
 }

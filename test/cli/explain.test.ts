@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createColors } from 'picocolors';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeExplanation, explanationJson } from '../../src/cli/explain/describe-explanation.ts';
-import { findCompute } from '../../src/cli/explain/find-compute.ts';
+import { findCompute } from '../../src/cli/explain.ts';
 import type { EvaluatedCompute } from '../../src/domain/evaluate/evaluate.ts';
 import { planFleet } from '../../src/domain/evaluate/plan-fleet.ts';
 import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
