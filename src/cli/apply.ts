@@ -1,7 +1,11 @@
 import { Command } from 'commander';
+import type { createColors } from 'picocolors';
+import type { AppliedChange } from '../app/operator/apply-plan.ts';
 import { printable } from '../common/safe-text.ts';
 import type { Applying } from '../compose/applying.ts';
 import type { Planning } from '../compose/planning.ts';
+import type { EvaluatedCompute } from '../domain/evaluate/evaluate.ts';
+import { isoInstant } from '../domain/time/instants.ts';
 import { UserError } from './fail.ts';
 import { writeErr, writeJson, writeOut } from './output.ts';
 import { printAsides, settingsAndPolicies, withSourceFlags } from './plan/common-flags.ts';
@@ -28,7 +32,7 @@ freezes and gates still apply: changes that wait are left to a daemon. It needs 
 store of the daemons; an embedded one (embedded:DIR) only while no daemon runs.
 Exit code 0: everything planned for now is done. 1: something is not. 130: interrupted.`;
 
-/** `ebb apply`: does what a plan says is to be done now, and nothing else. */
+/** `ebb apply`: makes the changes that a plan has for now, and no others. */
 export function applyCommand(): Command {
   return withSourceFlags(new Command('apply'))
     .description('apply the plan once')
@@ -88,11 +92,10 @@ async function refuseIfDifferent(
 
 /** With `--json` the plan and the progress go to standard error, so that standard output holds the result alone. */
 async function showAndApply(applying: Applying, planning: Planning, flags: ApplyFlags): Promise<void> {
-  const [{ describePlan }, { displayZone }, { colorsOf }, report] = await Promise.all([
+  const [{ describePlan, nameOf }, { displayZone }, { colorsOf }] = await Promise.all([
     import('./plan/describe-plan.ts'),
     import('./forecast/local-time.ts'),
     import('./terminal.ts'),
-    import('./apply/report.ts'),
   ]);
   const { plan } = planning;
   const screen = flags.json ? process.stderr : process.stdout;
@@ -105,13 +108,11 @@ async function showAndApply(applying: Applying, planning: Planning, flags: Apply
   const results = await applying.applyPlan(planning, {
     signal: interruption.signal,
     onBegin: ({ compute }) => write(`changing ${printable(compute.computeId)}\n`),
-    onEnd: (planned, applied) => write(`${report.describeEnd(planned, applied, colors)}\n`),
+    onEnd: ({ compute }, applied) => write(`${describeEnd(nameOf(compute), applied, colors)}\n`),
   });
   interruption.end();
-  write(`${report.summariseResults(results.values())}\n`);
-  if (flags.json) {
-    writeJson(report.resultsJson(plan.atMs, plan.hash, results));
-  }
+  write(`${summariseResults(results.values())}\n`);
+  if (flags.json) writeJson(resultsJson(plan.atMs, plan.hash, results));
   const allDone = [...results.values()].every(({ outcome }) => outcome === 'done');
   if (!allDone) process.exitCode = 1;
   if (interruption.signal.aborted) process.exitCode = 130;
@@ -124,7 +125,7 @@ async function askUnlessAgreed(count: number, { plan, yes }: ApplyFlags, output:
   throw new UserError('not confirmed: nothing was changed');
 }
 
-/** The first SIGINT or SIGTERM lets what was begun be left in good order; a second one ends the process. */
+/** The first SIGINT or SIGTERM lets changes that have begun finish; a second one ends the process. */
 function interruptible(): { signal: AbortSignal; end(): void } {
   const controller = new AbortController();
   const stop = () => {
@@ -134,4 +135,31 @@ function interruptible(): { signal: AbortSignal; end(): void } {
   const end = () => void process.off('SIGINT', stop).off('SIGTERM', stop);
   process.on('SIGINT', stop).on('SIGTERM', stop);
   return { signal: controller.signal, end };
+}
+
+type Colors = ReturnType<typeof createColors>;
+
+/** One line about a change that has ended. */
+function describeEnd(name: string, applied: AppliedChange, colors: Colors): string {
+  if (applied.outcome === 'done') return `${colors.green('done')}     ${name}`;
+  const word = applied.outcome === 'failed' ? colors.red('failed ') : colors.yellow('skipped');
+  return `${word}  ${name}: ${applied.message}`;
+}
+
+/** As `2 done, 1 skipped`. */
+function summariseResults(results: Iterable<AppliedChange>): string {
+  const outcomes = [...results].map(({ outcome }) => outcome);
+  const count = (wanted: AppliedChange['outcome']) => outcomes.filter((outcome) => outcome === wanted).length;
+  const rest = (['failed', 'skipped'] as const).flatMap((word) => (count(word) > 0 ? [`${count(word)} ${word}`] : []));
+  return [`${count('done')} done`, ...rest].join(', ');
+}
+
+/** The outcome of each planned change, for `--json`. */
+function resultsJson(atMs: number, hash: string, results: ReadonlyMap<EvaluatedCompute, AppliedChange>): object {
+  const computes = [...results].map(([{ compute }, applied]) => ({
+    project_id: compute.projectId,
+    compute_id: compute.computeId,
+    ...applied,
+  }));
+  return { at: isoInstant(atMs), hash, computes };
 }
