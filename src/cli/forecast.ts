@@ -1,7 +1,10 @@
 import { Command } from 'commander';
 import type { Span } from '../domain/forecast/forecast.ts';
+import type { LateChange } from '../domain/forecast/hold-back.ts';
+import { atMostText } from '../domain/plan/gates/disruption.ts';
 import type { CompiledPolicies } from '../domain/policy/compiled-policies.ts';
 import type { ReadyWaves } from '../domain/policy/waves.ts';
+import { isoInstant } from '../domain/time/instants.ts';
 import { UserError } from './fail.ts';
 import { type FilterFlags, filtered, filtersByBranch, withFilterFlags } from './filter.ts';
 import type { KnownBudgets } from './forecast/budget-steps.ts';
@@ -29,7 +32,7 @@ does not predict connections, so headroom is not evaluated. CU-hours are a range
 Prices need the plan of the account: "plan: launch" in ebb.yaml.
 Exit code 0: fine. 1: an error, or a part of the fleet that can't be read.`;
 
-/** `ebb forecast`: what computes will have, when, and what it may cost. */
+/** `ebb forecast`: the sizes that computes will have, when, and the cost. */
 export function forecastCommand(): Command {
   return withFilterFlags(withSourceFlags(new Command('forecast')))
     .description('show which sizes computes will have, when, and the cost')
@@ -80,8 +83,14 @@ async function forecast(names: string[], flags: ForecastFlags): Promise<void> {
   const files = { usageFile: flags.usage, fleetFile: flags.fleet };
   const profiles = await readUsageProfiles({ settings, ...files, computes, projects, nowMs });
   const outlooks = foresee({
-    ...{ ...span, knownAtMs, policies, subjects, fleet: read.value.subjects },
-    ...{ disruption: settings.disruption, pricing: settings, profiles },
+    ...span,
+    knownAtMs,
+    policies,
+    subjects,
+    fleet: read.value.subjects,
+    disruption: settings.disruption,
+    pricing: settings,
+    profiles,
   });
   for (const line of [...notes, ...unknownBudgetNotes([set], budgets), ...missing.map((line) => `left out: ${line}`)])
     writeErrLine(`note: ${line}`);
@@ -113,16 +122,16 @@ async function asJson(
   outlooks: readonly Outlook[],
   known: KnownBudgets & { policies: Pick<CompiledPolicies, 'readyWaves'> },
 ): Promise<string> {
-  const [{ forecastJson }, { budgetStepsJson }, { readyWavesJson }, { heldBackJson }] = await Promise.all([
+  const [{ forecastJson }, { budgetStepsJson }, { readyWavesJson }] = await Promise.all([
     import('./forecast/report.ts'),
     import('./forecast/budget-steps.ts'),
     import('./forecast/herd-waves.ts'),
-    import('./forecast/held-back.ts'),
   ]);
   const { readyWaves } = known.policies;
   return jsonText({
     ...forecastJson(span, outlooks),
-    ...{ budget_steps: budgetStepsJson(known), ready_waves: readyWavesJson(readyWaves, span) },
+    budget_steps: budgetStepsJson(known),
+    ready_waves: readyWavesJson(readyWaves, span),
     held_back: heldBackJson(outlooks),
   });
 }
@@ -132,15 +141,12 @@ async function asText(
   options: Span & { zone: string; readyWaves: readonly ReadyWaves[] },
 ): Promise<string> {
   if (outlooks.length === 0) return 'The fleet has no computes.';
-  const [{ drawWeek }, { outlookTable }, { balanceLines }, { formatSpan }, { waveLines }, { heldBackLines }] =
-    await Promise.all([
-      import('./forecast/drawing.ts'),
-      import('./forecast/report.ts'),
-      import('./forecast/report.ts'),
-      import('./forecast/local-time.ts'),
-      import('./forecast/herd-waves.ts'),
-      import('./forecast/held-back.ts'),
-    ]);
+  const [{ drawWeek }, { outlookTable, balanceLines }, { formatSpan }, { waveLines }] = await Promise.all([
+    import('./forecast/drawing.ts'),
+    import('./forecast/report.ts'),
+    import('./forecast/local-time.ts'),
+    import('./forecast/herd-waves.ts'),
+  ]);
   const { isTTY, columns } = process.stdout;
   const color = isTTY === true && process.stdout.hasColors();
   const delays = [...waveLines(options.readyWaves, options), ...heldBackLines(outlooks)];
@@ -156,4 +162,49 @@ async function asText(
 async function writeSvg(file: string, outlooks: readonly Outlook[], options: Span & { zone: string }): Promise<void> {
   const { drawSvg } = await import('./forecast/svg.ts');
   await writeWhole(file, drawSvg(outlooks, options), '--svg');
+}
+
+/** The text lists so many delayed changes, and counts the rest. */
+const MOST_LINES = 10;
+
+/** Changes that one policy wants at one instant and that `disruption.at_most` delays. */
+interface HeldBack extends Omit<LateChange, 'madeAtMs'> {
+  computes: number;
+  /** When the last of them is made; null if some never are, since something else is wanted before, or the time ends. */
+  lastAtMs: number | null;
+}
+
+/** The delayed changes of all computes, in the order of the instants at which they are wanted. */
+function heldBackOf(outlooks: readonly Outlook[]): HeldBack[] {
+  const found = new Map<string, HeldBack>();
+  for (const { madeAtMs, ...wanted } of outlooks.flatMap(({ late }) => late ?? [])) {
+    const key = `${wanted.wantedAtMs} ${wanted.policy}`;
+    const known = found.get(key) ?? { ...wanted, computes: 0, lastAtMs: 0 };
+    const lastAtMs = known.lastAtMs === null || madeAtMs === undefined ? null : Math.max(known.lastAtMs, madeAtMs);
+    found.set(key, { ...known, computes: known.computes + 1, lastAtMs });
+  }
+  return [...found.values()].sort((a, b) => a.wantedAtMs - b.wantedAtMs);
+}
+
+/** The delayed changes, for `--json`. */
+export function heldBackJson(outlooks: readonly Outlook[]) {
+  return heldBackOf(outlooks).map(({ policy, limit, wantedAtMs, computes, lastAtMs }) => ({
+    policy,
+    at_most: atMostText(limit),
+    wanted_at: isoInstant(wantedAtMs),
+    computes,
+    last_at: lastAtMs === null ? null : isoInstant(lastAtMs),
+  }));
+}
+
+/** The delayed changes as lines; none if nothing is delayed. */
+export function heldBackLines(outlooks: readonly Outlook[]): string[] {
+  const all = heldBackOf(outlooks);
+  const lines = all.slice(0, MOST_LINES).map(({ policy, limit, wantedAtMs, computes, lastAtMs }) => {
+    const many = `${computes} ${computes === 1 ? 'compute' : 'computes'}`;
+    const last = lastAtMs === null ? 'some not before something else is wanted' : `the last at ${isoInstant(lastAtMs)}`;
+    return `Held back by at_most ${atMostText(limit)} of ${policy} at ${isoInstant(wantedAtMs)}, if all are awake: ${many}, ${last}.`;
+  });
+  const more = all.length - lines.length;
+  return more > 0 ? [...lines, `The same ${more} more times: --json lists them.`] : lines;
 }
