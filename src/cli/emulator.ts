@@ -7,7 +7,7 @@ import { findPostgres, type PostgresBinaries } from '../emulator/postgres/binari
 import { LIMIT_KINDS, type LimitKind } from '../emulator/rate-limits.ts';
 import { type EmulatorOptions, startEmulator } from '../emulator/server.ts';
 import type { ProjectUpdatedAt } from '../emulator/world/entities.ts';
-import { readTrace } from './emulator/read-trace.ts';
+import { eachCsvRow, readCsvText, shownField, wrongLine, zonedInstant } from './csv.ts';
 import { UserError } from './fail.ts';
 import { writeOut } from './output.ts';
 import { withProgress } from './past/progress.ts';
@@ -93,7 +93,58 @@ async function withPast(fleet: Fleet, { trace, history }: EmulatorFlags): Promis
   return history === undefined ? traced : { ...traced, historyMs: history * 86_400_000 };
 }
 
-/** Each compute is a process group with its own memory: more than so many would only bring the machine to its knees. */
+const TRACE_NAMES = ['time', 'compute', 'cu'] as const;
+const TRACE_COLUMNS = {
+  known: TRACE_NAMES,
+  needed: TRACE_NAMES,
+  most: 1_000_000,
+  tooMany: 'it has more than 1000000 lines; take less time',
+};
+
+/** The fleet with the demand of a CSV file. A compute needs `cu` from the instant of a line on; 0 is no client. */
+async function readTrace(file: string, fleet: Fleet): Promise<Fleet> {
+  const text = await readCsvText('--trace', file, 64, 'take less time or fewer computes');
+  const ids = new Set(fleet.projects.flatMap(({ computes }) => computes.map(({ id }) => id)));
+  const points = parseTrace(text, file, ids);
+  const projects = fleet.projects.map((project) => ({
+    ...project,
+    computes: project.computes.map((compute) => {
+      const own = points.get(compute.id);
+      if (own === undefined) return compute;
+      return { ...compute, load: [...(compute.load ?? []), { class: 'trace' as const, points: own }] };
+    }),
+  }));
+  return { ...fleet, projects };
+}
+
+type Points = { atMs: number; cu: number }[];
+
+function parseTrace(text: string, file: string, computes: ReadonlySet<string>): Map<string, Points> {
+  const points = new Map<string, Points>();
+  eachCsvRow(text, file, TRACE_COLUMNS, (field, line) => {
+    const compute = field('compute');
+    if (!computes.has(compute)) throw wrongLine(file, line, `the fleet has no compute ${shownField(compute)}`);
+    const atMs = zonedInstant(field('time'));
+    if (atMs === undefined) {
+      const what = `time ${shownField(field('time'))} is no instant with a zone`;
+      throw wrongLine(file, line, `${what}; write 2026-03-02T08:00:00Z`);
+    }
+    const cu = Number(field('cu'));
+    if (!/^\d{1,3}(\.\d{1,9})?$/.test(field('cu')) || cu > 56) {
+      throw wrongLine(file, line, `cu ${shownField(field('cu'))} is no size from 0 to 56`);
+    }
+    const own = points.get(compute) ?? [];
+    const before = own.at(-1);
+    if (before !== undefined && before.atMs >= atMs) {
+      throw wrongLine(file, line, 'it is not after the line above of this compute; sort by time');
+    }
+    own.push({ atMs, cu });
+    points.set(compute, own);
+  });
+  return points;
+}
+
+/** The most servers of `--postgres`: each compute is a process group with its own memory. */
 const MOST_SERVERS = 50;
 
 type PostgresResult = { ok: true; binaries?: PostgresBinaries } | { ok: false; message: string };
@@ -156,7 +207,7 @@ async function runEmulator(flags: EmulatorFlags): Promise<void> {
   await emulator.close();
 }
 
-/** `ebb emulator`: the control API on this machine, to try things against. */
+/** `ebb emulator`: an emulated control API on this machine. */
 export function emulatorCommand(): Command {
   return new Command('emulator')
     .description('serve an emulated control API, to try policies on it')
