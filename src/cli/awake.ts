@@ -1,7 +1,14 @@
 import { Command } from 'commander';
+import type { PastCompute } from '../app/recommend/past.ts';
+import { printable } from '../common/safe-text.ts';
+import { type AwakeFinding, findCause, type Range } from '../domain/awake/causes.ts';
+import { formatUsdRange } from '../domain/compute/cost.ts';
+import { formatDuration } from '../domain/compute/settings-text.ts';
 import { type FilterFlags, filtered, filtersByBranch, withFilterFlags } from './filter.ts';
-import { jsonText, writeOut } from './output.ts';
+import { formatHours } from './forecast/sums.ts';
+import { jsonText, shortened, writeOut } from './output.ts';
 import { type PastFlags, printPastAsides, withPastFlags } from './past/flags.ts';
+import type { Past } from './past/read-past.ts';
 
 const EXAMPLES = `
 Examples:
@@ -15,7 +22,7 @@ to do. It only reads, needs neither a daemon nor policies, and wakes no compute.
 "unknown". Prices need the plan of the account: "plan: launch" in ebb.yaml. docs/recommend.md explains the causes.
 Exit code 0: fine. 1: an error, or a part of the fleet that can't be read.`;
 
-/** `ebb awake`: what keeps computes awake. */
+/** `ebb awake`: why computes are awake, and what that costs. */
 export function awakeCommand(): Command {
   return withFilterFlags(withPastFlags(new Command('awake')))
     .description('show what keeps computes awake, and what that costs')
@@ -26,8 +33,12 @@ export function awakeCommand(): Command {
 }
 
 async function awake(names: string[], flags: PastFlags & FilterFlags): Promise<void> {
-  const { findCauses, readablePolicies, readPast, settingsOrFail, selectComputes, awakeJson, awakeText } =
-    await parts();
+  const [{ readablePolicies }, { readPast }, { settingsOrFail }, { selectComputes }] = await Promise.all([
+    import('./recommend/facts.ts'),
+    import('./past/read-past.ts'),
+    import('./or-fail.ts'),
+    import('./select-named.ts'),
+  ]);
   const settings = settingsOrFail({ configFile: flags.config, flags: { apiUrl: flags.apiUrl } });
   const policies = flags.owner === undefined ? undefined : await readablePolicies(settings);
   const past = await readPast(settings, flags, { branches: flags.owner !== undefined || filtersByBranch(flags) });
@@ -37,21 +48,81 @@ async function awake(names: string[], flags: PastFlags & FilterFlags): Promise<v
   writeOut(`${flags.json ? jsonText(findings.map(awakeJson)) : awakeText(findings, past)}\n`);
 }
 
-async function parts() {
-  const [
-    { findCauses },
-    { readablePolicies },
-    { readPast },
-    { settingsOrFail },
-    { selectComputes },
-    { awakeJson, awakeText },
-  ] = await Promise.all([
-    import('./past/awake-output.ts'),
-    import('./recommend/facts.ts'),
-    import('./past/read-past.ts'),
-    import('./or-fail.ts'),
-    import('./select-named.ts'),
-    import('./past/awake-output.ts'),
+/** A cause with its cost in dollars, which are unknown without a price. */
+interface PricedCause extends AwakeFinding {
+  usdMonth: Range | undefined;
+}
+
+/** The causes of all computes that have one, the most expensive first. */
+function findCauses(computes: readonly PastCompute[]): PricedCause[] {
+  const found = computes.flatMap(({ price, readHistory, ...facts }) => {
+    const finding = findCause({ ...facts, history: readHistory() });
+    return finding
+      ? [{ ...finding, usdMonth: price === undefined ? undefined : priced(finding.cuHoursMonth, price) }]
+      : [];
+  });
+  return found.toSorted((a, b) => middle(b) - middle(a));
+}
+
+function priced({ low, high }: Range, price: number): Range {
+  return { low: low * price, high: high * price };
+}
+
+/** Sorts by dollars if there is a price, otherwise by CU-hours: within an account the order is the same. */
+function middle({ usdMonth, cuHoursMonth }: PricedCause): number {
+  const { low, high } = usdMonth ?? cuHoursMonth;
+  return low + high;
+}
+
+const NAME_WIDTH = 40;
+
+/** One finding as `ebb awake --json` prints it. */
+function awakeJson(finding: PricedCause) {
+  const { compute, awakeShare, cause, evidence, periodMs, usdMonth, cuHoursMonth, figure, advice } = finding;
+  return {
+    project_id: compute.projectId,
+    compute_id: compute.computeId,
+    awake_share: rounded(awakeShare, 4),
+    cause,
+    evidence,
+    ...(periodMs !== undefined && { period_seconds: Math.round(periodMs / 1000) }),
+    cu_hours_month: range(cuHoursMonth),
+    usd_month: usdMonth === undefined ? null : range(usdMonth),
+    figure,
+    advice,
+  };
+}
+
+/** The findings for people, each in three lines. */
+function awakeText(findings: readonly PricedCause[], past: Pick<Past, 'computes'>): string {
+  if (past.computes.length === 0) return 'The fleet has no computes.';
+  if (findings.length === 0) return 'No compute is awake more than its clients explain, as far as operations tell.';
+  const lines = findings.flatMap((finding) => [
+    titleOf(finding),
+    `    ${finding.evidence.join('; ')}`,
+    `    ${finding.advice}`,
   ]);
-  return { findCauses, readablePolicies, readPast, settingsOrFail, selectComputes, awakeJson, awakeText };
+  const cost = 'a month of 730 h; figures are estimates unless they say "measured"';
+  return [...lines, '', `${findings.length} of ${past.computes.length} computes. Cost: ${cost}.`].join('\n');
+}
+
+function titleOf({ compute, cause, periodMs, awakeShare, cuHoursMonth, usdMonth, figure }: PricedCause): string {
+  const { projectName, computeId } = compute;
+  const every = periodMs === undefined ? '' : ` every ${formatDuration(roundedSeconds(periodMs))}`;
+  const cost = usdMonth === undefined ? `${formatHours(cuHoursMonth)} CU-hours` : formatUsdRange(usdMonth);
+  const name = `${shortened(printable(projectName), NAME_WIDTH)} / ${shortened(printable(computeId), NAME_WIDTH)}`;
+  return `${name}: ${cause}${every}, awake ${Math.round(awakeShare * 100)} %, ${cost} a month (${figure})`;
+}
+
+/** Whole minutes from ten minutes on: a probe is never exactly on time. */
+function roundedSeconds(ms: number): number {
+  return ms < 600_000 ? Math.round(ms / 1000) : Math.round(ms / 60_000) * 60;
+}
+
+function range({ low, high }: { low: number; high: number }) {
+  return { low: rounded(low, 2), high: rounded(high, 2) };
+}
+
+function rounded(value: number, digits: number): number {
+  return Number(value.toFixed(digits));
 }
