@@ -1,5 +1,10 @@
 import { Command } from 'commander';
 import { refusedNotes } from '../app/fleet/read-fleet.ts';
+import { printable } from '../common/safe-text.ts';
+import { type Compute, FIELD_GROUPS, type FieldGroup } from '../domain/compute/compute.ts';
+import type { CompiledPolicies } from '../domain/policy/compiled-policies.ts';
+import { ruleOf } from '../domain/policy/kinds/kinds.ts';
+import type { Policy } from '../domain/policy/policy.ts';
 import { writeErrLine, writeJson, writeOut } from './output.ts';
 import { type DecidingFlags, settingsAndPolicies } from './plan/common-flags.ts';
 
@@ -15,7 +20,7 @@ For each compute it lists only what the policies that select it may ever change,
 Terraform can manage a compute without such a policy completely: docs/terraform.md.
 Exit code 0: success, even if there is nothing to ignore. 1: an error, or a part of the fleet that can't be read.`;
 
-/** `ebb terraform`: which attributes of which compute a program that keeps a state is to ignore. */
+/** `ebb terraform`: the attributes of each compute that Terraform should ignore. */
 export function terraformCommand(): Command {
   return new Command('terraform')
     .description('print which attributes Terraform should ignore, for each compute that policies change')
@@ -30,23 +35,129 @@ export function terraformCommand(): Command {
 
 async function terraform(flags: TerraformFlags): Promise<void> {
   const { settings, policies: set } = await settingsAndPolicies(flags);
-  const [{ compilePolicies }, { readKnownFleet }, { ignoredJson, ignoredOf }, { hclOf }] = await Promise.all([
+  const [{ compilePolicies }, { readKnownFleet }] = await Promise.all([
     import('../domain/policy/compiled-policies.ts'),
     import('./validate/fleet.ts'),
-    import('./terraform/ignored.ts'),
-    import('./terraform/to-hcl.ts'),
   ]);
   const policies = compilePolicies(set);
-  // People know computes by the names of their branches, so they are read whatever policies select by.
+  // Branches are always read: people know computes by the names of their branches.
   const from = { settings, fleetFile: flags.fleet, selectsByBranch: true, nowMs: Date.now() };
   const { computes, missing, branchNamesRefused } = await readKnownFleet(from);
   const ignored = ignoredOf(computes, policies);
-  const printNote = (line: string) => writeErrLine(line);
-  for (const line of refusedNotes(policies.selectsByBranch ? branchNamesRefused : [])) printNote(`note: ${line}`);
-  for (const line of missing) printNote(`note: left out: ${line}`);
+  for (const line of refusedNotes(policies.selectsByBranch ? branchNamesRefused : [])) writeErrLine(`note: ${line}`);
+  for (const line of missing) writeErrLine(`note: left out: ${line}`);
   if (ignored.length === 0)
-    printNote('no policy changes size or timeout of any compute: Terraform has nothing to ignore');
+    writeErrLine('no policy changes size or timeout of any compute: Terraform has nothing to ignore');
   if (flags.json) writeJson(ignoredJson(ignored));
   else if (ignored.length > 0) writeOut(`${hclOf(ignored)}\n`);
   if (missing.length > 0) process.exitCode = 1;
+}
+
+/** A compute that policies may change at any time. */
+interface Ignored {
+  compute: Compute;
+  /** The policies that may change it, in the order of the policy set. Policies that only observe are included. */
+  policies: readonly Policy[];
+  /** Attributes of the provider's resource for a compute; never empty. */
+  attributes: readonly string[];
+}
+
+/** Names of the provider kislerdm/neon. A size is written as a whole, so both of its ends change. */
+const ATTRIBUTES: Record<FieldGroup, readonly string[]> = {
+  size: ['autoscaling_limit_min_cu', 'autoscaling_limit_max_cu'],
+  suspend_timeout: ['suspend_timeout_seconds'],
+};
+
+/**
+ * The attributes that policies may change, for each compute of any age. Computes that no policy selects, or only policies that
+ * restart or freeze, are left out.
+ */
+function ignoredOf(computes: readonly Compute[], { set, selecting }: CompiledPolicies): Ignored[] {
+  const groupsOf = new Map(set.policies.map((policy) => [policy, ruleOf(policy).mayChange(policy)]));
+  const mayChange = (policy: Policy) => groupsOf.get(policy) ?? [];
+  return computes.flatMap((compute) => {
+    const places = new Set(selecting(compute));
+    const policies = set.policies.filter((policy, place) => places.has(place) && mayChange(policy).length > 0);
+    const changed = new Set(policies.flatMap(mayChange));
+    const attributes = FIELD_GROUPS.filter((group) => changed.has(group)).flatMap((group) => ATTRIBUTES[group]);
+    return attributes.length > 0 ? [{ compute, policies, attributes }] : [];
+  });
+}
+
+/** What `ebb terraform --json` prints. */
+function ignoredJson(all: readonly Ignored[]) {
+  return all.map(({ compute, policies, attributes }) => ({
+    project_id: compute.projectId,
+    compute_id: compute.computeId,
+    branch: compute.branchName ?? compute.branchId,
+    policies: policies.map(({ name }) => name),
+    ignore_changes: attributes,
+  }));
+}
+
+/** A block for the resource of each compute, by project, below comments that name the compute. */
+function hclOf(all: readonly Ignored[]): string {
+  const projects = new Map<string, Ignored[]>();
+  for (const one of all) {
+    const ofProject = projects.get(one.compute.projectId);
+    if (ofProject) ofProject.push(one);
+    else projects.set(one.compute.projectId, [one]);
+  }
+  return [headOf(all), ...[...projects.values()].map(projectOf)].join('\n\n');
+}
+
+function headOf(all: readonly Ignored[]): string {
+  const somethingIdles = all.some(({ policies }) => policies.some((policy) => idleness(policy) !== undefined));
+  return [
+    '# What ebb may change: each block belongs into the resource of its compute.',
+    ...(somethingIdles
+      ? ['# Policies that only observe or advise count, too: one day they may be told to do what they say.']
+      : []),
+  ].join('\n');
+}
+
+function projectOf(computes: readonly Ignored[]): string {
+  const [title] = computes.map(({ compute }) => comment(`Project ${named(compute.projectId, compute.projectName)}`));
+  return [title, ...computes.map(blockOf)].join('\n\n');
+}
+
+function blockOf({ compute, policies, attributes }: Ignored): string {
+  const { computeId, branchId, branchName } = compute;
+  return [
+    comment(`neon_endpoint ${computeId}, branch ${named(branchId, branchName)}`),
+    comment(`Policies: ${policies.map(policyOf).join(', ')}`),
+    ...(mayBeFirst(compute)
+      ? ['# If the neon_project makes it, there instead: ignore_changes = [default_endpoint_settings]']
+      : []),
+    'lifecycle {',
+    '  ignore_changes = [',
+    ...attributes.map((attribute) => `    ${attribute},`),
+    '  ]',
+    '}',
+  ].join('\n');
+}
+
+/** A comment ends with its line, so a name must not contain a line break. */
+function comment(text: string): string {
+  return `# ${printable(text)}`;
+}
+
+function named(id: string, name: string | undefined): string {
+  return name === undefined || name === '' || name === id ? id : `${id} (${name})`;
+}
+
+function policyOf(policy: Policy): string {
+  const idles = idleness(policy);
+  return idles === undefined ? policy.name : `${policy.name} (${idles})`;
+}
+
+/** Why a policy writes nothing; undefined if it writes. */
+function idleness(policy: Policy): string | undefined {
+  if (policy.mode === 'observe') return 'only observes';
+  return ruleOf(policy).need(policy)?.act === 'advise' ? 'only advises' : undefined;
+}
+
+/** The first compute of a project is the read-write one of the default branch. If roles are unknown, it could be any. */
+function mayBeFirst({ type, branchRoles }: Compute): boolean {
+  return type === 'read_write' && (branchRoles === undefined || branchRoles.includes('default'));
 }
