@@ -1,10 +1,16 @@
 import { Command, Option } from 'commander';
+import { csvLine } from '../common/csv-text.ts';
+import { printable } from '../common/safe-text.ts';
+import { formatUsd } from '../domain/compute/cost.ts';
+import { isoInstant } from '../domain/time/instants.ts';
+import type { BillLine } from '../domain/usage/bill.ts';
 import type { CostFlags } from './cost/read-cost.ts';
 import type { CostReport } from './cost/report.ts';
 import { UserError } from './fail.ts';
 import { withFilterFlags } from './filter.ts';
-import { writeErrLine, writeOut } from './output.ts';
+import { jsonText, writeErrLine, writeOut } from './output.ts';
 import { withSourceFlags } from './plan/common-flags.ts';
+import { plainTable } from './terminal.ts';
 
 /** More than this share of difference to the account's own figure is worth checking. */
 const MOST_DIFFERENCE = 0.01;
@@ -22,7 +28,7 @@ the usage is not known are counted, never taken for zero. It reads what daemons 
 which knows 60 days, and wakes nothing.
 Exit code 0: fine. 1: an error. 2: more than 1 % from the account's own figure of a month that has ended. docs/cost.md`;
 
-/** `ebb cost`: what compute has cost. */
+/** `ebb cost`: the cost of compute in a month. */
 export function costCommand(): Command {
   return withFilterFlags(withSourceFlags(new Command('cost')))
     .description('show what compute has cost in a month, by owner or project')
@@ -41,11 +47,7 @@ async function cost(flags: CostFlags): Promise<void> {
   if (flags.fleet !== undefined && flags.usage === undefined) {
     throw new UserError('--fleet needs --usage: a snapshot has no usage');
   }
-  const [{ readCost }, { reportCost }, { costText, costCsv, costJson }] = await Promise.all([
-    import('./cost/read-cost.ts'),
-    import('./cost/report.ts'),
-    import('./cost/render.ts'),
-  ]);
+  const [{ readCost }, { reportCost }] = await Promise.all([import('./cost/read-cost.ts'), import('./cost/report.ts')]);
   const nowMs = Date.now();
   const read = await readCost(flags, nowMs);
   for (const line of read.notes) writeErrLine(`note: ${line}`);
@@ -64,4 +66,87 @@ function monthOf(text: string | undefined, nowMs: number): number {
   const ms = /^\d{4}-(0[1-9]|1[0-2])$/.test(text) ? Date.parse(`${text}-01T00:00:00Z`) : Number.NaN;
   if (Number.isNaN(ms) || ms > nowMs) throw new UserError(`--month: ${text} is no month of the past; write 2026-11`);
   return ms;
+}
+
+const NOT_INCLUDED = ['storage', 'transfer', 'extra branches'];
+const SECONDS_PER_HOUR = 3600;
+
+const hours = (cuSeconds: number): string => (cuSeconds / SECONDS_PER_HOUR).toFixed(1);
+const dollars = (usd: number | undefined): string => (usd === undefined ? '?' : formatUsd(usd));
+const rounded = (value: number): number => Math.round(value * 1e4) / 1e4;
+
+/** The sum counts as measured only if none of its hours is unknown. */
+function figureOf({ unknownHours }: BillLine): 'measured' | 'at_least' {
+  return unknownHours === 0 ? 'measured' : 'at_least';
+}
+
+/** The bill as a table. */
+export function costText(report: CostReport): string {
+  const { month, lines, total, by, ownFigure, difference } = report;
+  const row = ({ name, cuSeconds, usd, unknownHours }: BillLine) => [
+    printable(name),
+    hours(cuSeconds),
+    dollars(usd),
+    unknownHours === 0 ? '' : `${Math.round(unknownHours)}`,
+  ];
+  const shown = lines.filter(({ cuSeconds, unknownHours }) => hours(Math.abs(cuSeconds)) !== '0.0' || unknownHours > 0);
+  const table = plainTable([by, 'CU-hours', 'USD', 'unknown hours'], [...shown, total].map(row), [
+    'left',
+    'right',
+    'right',
+    'right',
+  ]);
+  return [
+    `${isoInstant(month.fromMs)} to ${isoInstant(month.untilMs)}`,
+    '',
+    table,
+    '',
+    ...(total.unknownHours > 0 ? ['Unknown hours are in no sum: the total is what was used at least.'] : []),
+    ...(ownFigure === undefined || difference === undefined
+      ? []
+      : [
+          `The account's own figure: ${hours(ownFigure)} CU-hours; the difference is ${(Math.abs(100 * difference)).toFixed(2)} %.`,
+        ]),
+    ...quantityLines(report),
+    `Not in the total: ${NOT_INCLUDED.join(', ')}.`,
+    '',
+  ].join('\n');
+}
+
+function quantityLines({ quantities }: CostReport): string[] {
+  const known = Object.entries(quantities).filter(([, value]) => value > 0);
+  return known.length === 0 ? [] : [`Without a price: ${known.map(([name, value]) => `${name} ${value}`).join(', ')}.`];
+}
+
+/** One line for each line of the bill, and the total. */
+function costCsv({ lines, total, by }: CostReport): string {
+  const rows = [...lines, total].map(({ name, cuSeconds, usd, unknownHours }) =>
+    csvLine([name, rounded(cuSeconds / SECONDS_PER_HOUR), usd === undefined ? undefined : rounded(usd), unknownHours]),
+  );
+  return `${[`${by},cu_hours,usd,unknown_hours`, ...rows].join('\n')}\n`;
+}
+
+/** The document of `--json`. */
+function costJson(report: CostReport): string {
+  const { month, by, lines, total, ownFigure, difference, quantities } = report;
+  const render = ({ name, cuSeconds, usd, unknownHours }: BillLine) => ({
+    name,
+    cu_hours: rounded(cuSeconds / SECONDS_PER_HOUR),
+    usd: usd === undefined ? null : rounded(usd),
+    unknown_hours: unknownHours,
+  });
+  const { name: _, ...sum } = render(total);
+  return `${jsonText({
+    month: isoInstant(month.fromMs).slice(0, 7),
+    from: isoInstant(month.fromMs),
+    to: isoInstant(month.untilMs),
+    figure: figureOf(total),
+    by,
+    lines: lines.map(render),
+    total: sum,
+    account_cu_hours: ownFigure === undefined ? null : rounded(ownFigure / SECONDS_PER_HOUR),
+    difference: difference === undefined ? null : rounded(difference),
+    quantities,
+    not_included: NOT_INCLUDED,
+  })}\n`;
 }

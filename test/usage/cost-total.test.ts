@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { costSummary } from '../../src/app/usage/cost-summary.ts';
 import type { MonthCosts } from '../../src/app/usage/month-costs.ts';
-import { costText } from '../../src/cli/cost/render.ts';
 import type { CostReport } from '../../src/cli/cost/report.ts';
+import { costText } from '../../src/cli/cost.ts';
 import { addLine, type BillLine } from '../../src/domain/usage/bill.ts';
 
 /** Each rounds down by itself; together they are a cent more. */
