@@ -21,7 +21,7 @@ A policy set that would disconnect many computes at once is staged: the previous
 approves the new one. Give at least the first twelve digits of its hash. It asks you to type how many computes would
 be disconnected, as a daemon has counted them; without a terminal it needs --confirm NUMBER or --yes.`;
 
-/** `ebb approve`: a person's yes to a staged policy set. */
+/** `ebb approve`: approves a staged policy set. */
 export function approveCommand(): Command {
   return withConfirmFlags(withActorFlags(withAccessFlags(new Command('approve'))))
     .description('approve a staged policy set, so that it becomes current')

@@ -32,7 +32,7 @@ interface AuditFlags extends AccessFlags {
   csv?: boolean;
 }
 
-/** `ebb audit`: who did what, when, and why. */
+/** `ebb audit`: who changed what, when, and why. */
 export function auditCommand(): Command {
   return withAccessFlags(new Command('audit'))
     .description('show who changed what, when, and why')
@@ -83,7 +83,7 @@ async function* pagesOf(
   } while (after !== undefined);
 }
 
-/** One document, a page at a time: a year of it need not fit into memory. */
+/** Prints one JSON array page by page, since a year of the audit may not fit into memory. */
 async function printArray(pages: AsyncIterable<AuditLine[]>): Promise<void> {
   let before = '[';
   for await (const page of pages) {

@@ -1,4 +1,4 @@
-/** Reading CSV files of people: errors name file and line. */
+/** Reads CSV files. Errors name file and line. */
 import { readFile, stat } from 'node:fs/promises';
 import { CsvError, parse } from 'csv-parse/sync';
 import { DateTime } from 'luxon';
@@ -52,8 +52,13 @@ export function eachCsvRow<Column extends string>(
 function forEachRecord(text: string, file: string, to: number, each: (row: CsvRow) => void): void {
   try {
     parse(text, {
-      ...{ bom: true, trim: true, skip_empty_lines: true, relax_column_count: true },
-      ...{ record_delimiter: ['\r\n', '\n', '\r'], max_record_size: MOST_LINE_BYTES, to },
+      bom: true,
+      trim: true,
+      skip_empty_lines: true,
+      relax_column_count: true,
+      record_delimiter: ['\r\n', '\n', '\r'],
+      max_record_size: MOST_LINE_BYTES,
+      to,
       on_record(fields, { lines }) {
         each({ fields, line: lines });
         return null;
@@ -66,7 +71,7 @@ function forEachRecord(text: string, file: string, to: number, each: (row: CsvRo
   }
 }
 
-/** Where in a row each column stands. */
+/** The index of each column in a row. */
 function placesOf<Column extends string>(
   { fields, line }: CsvRow,
   columns: CsvColumns<Column>,
@@ -103,7 +108,7 @@ export function wrongLine(file: string, line: number, message: string): UserErro
   return new UserError(`${file}:${line}: ${message}`);
 }
 
-/** What a file says, as an error may show it. */
+/** A field of a file, shortened and escaped for an error. */
 export function shownField(text: string): string {
   return `"${shortened(printable(text), 40)}"`;
 }

@@ -95,10 +95,20 @@ async function diff(oldPath: string, newPath: string, flags: DiffFlags): Promise
   const subjects = filtered(read.value.subjects, flags, { settings: pricing, policies: after });
   const files = { usageFile: flags.usage, fleetFile: flags.fleet };
   const profiles = await readUsageProfiles({
-    ...{ settings: pricing, ...files, computes, projects: read.value.projects, nowMs },
+    settings: pricing,
+    ...files,
+    computes,
+    projects: read.value.projects,
+    nowMs,
   });
   const input = {
-    ...{ ...span, knownAtMs, subjects, fleet: read.value.subjects, disruption: pricing.disruption, pricing, profiles },
+    ...span,
+    knownAtMs,
+    subjects,
+    fleet: read.value.subjects,
+    disruption: pricing.disruption,
+    pricing,
+    profiles,
   };
   const foreseen = (compiled: CompiledPolicies) => {
     const policies = withLeaderDecisions(compiled, { ...read.value, settings: pricing, span });

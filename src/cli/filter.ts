@@ -7,20 +7,20 @@ import type { Settings } from '../settings/settings.ts';
 import { UserError } from './fail.ts';
 import { gather, selectorOf } from './operator/parse-flags.ts';
 
-/** Flags of commands that show something of a fleet. */
+/** Flags that select a part of the fleet. */
 export interface FilterFlags {
   owner?: string;
   select?: string[];
 }
 
-/** Adds the flags that name a part of the fleet. */
+/** Adds the flags that select a part of the fleet. */
 export function withFilterFlags(command: Command): Command {
   return command
     .option('--owner <name>', 'only computes of this owner')
     .option('--select <key=globs>', 'only these, such as projects=web-*; can be given several times', gather);
 }
 
-/** True if the flags ask for computes by their branches, so that these have to be read. */
+/** True if the flags select by branch, so that branches have to be read. */
 export function filtersByBranch({ select }: FilterFlags): boolean {
   if (!select) return false;
   const { branches, branchRoles } = selectorOf(select);
@@ -28,8 +28,8 @@ export function filtersByBranch({ select }: FilterFlags): boolean {
 }
 
 /**
- * Those that the flags ask for: all, if they ask for nothing in particular. Owners are those of costs: by `owners` of the settings, else
- * by policies. Throws a UserError where nobody has the name, no compute is selected, or a selector can't be read.
+ * The computes that the flags select; all without flags. The owner of a compute is that of its costs: by `owners` of the settings, else
+ * by policies. Throws a UserError if nothing belongs to the owner, no compute is selected, or the selector is invalid.
  */
 export function filtered<T extends { compute: Compute }>(
   all: readonly T[],

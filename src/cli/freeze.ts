@@ -33,7 +33,7 @@ While a freeze is active no daemon of the group writes to these computes; they c
 are still made and shown. If --select is given several times, all must match, like the keys of select in a policy.
 To end it early: ebb unfreeze.`;
 
-/** `ebb freeze`: the emergency brake. */
+/** `ebb freeze`: stops the writes of all daemons for a while. */
 export function freezeCommand(): Command {
   return withActorFlags(withAccessFlags(new Command('freeze')))
     .description('stop all writes to all computes, or to some, for a while')
@@ -73,7 +73,7 @@ It asks you to type how many computes have changes that the freeze holds back; w
 
 type UnfreezeFlags = AccessFlags & ActorFlags & ConfirmFlags & { all?: boolean };
 
-/** `ebb unfreeze`: ends freezes before their time. */
+/** `ebb unfreeze`: ends freezes before they expire. */
 export function unfreezeCommand(): Command {
   return withConfirmFlags(withActorFlags(withAccessFlags(new Command('unfreeze'))))
     .description('end a freeze early')

@@ -1,16 +1,16 @@
-/** What reads the same of many computes is shown once, with their names. */
+/** Computes with equal texts are shown together, with their names. */
 
-/** Computes of a group that are named; of more only their number. */
+/** The most computes of a group that are named; the rest are counted. */
 const MOST_NAMES = 8;
 
 export interface AlikeGroup<T, Seen> {
   /** In their order; at least one. */
   members: T[];
-  /** What is seen of each of them. */
+  /** The value that they share. */
   seen: Seen;
 }
 
-/** Puts together those of which the same is seen, as JSON tells it; a group stands where its first member stood. */
+/** Groups computes by equal values, compared as JSON. A group takes the place of its first member. */
 export function groupAlike<T, Seen>(all: readonly T[], seenOf: (one: T) => Seen): AlikeGroup<T, Seen>[] {
   const groups = new Map<string, AlikeGroup<T, Seen>>();
   for (const one of all) {

@@ -18,7 +18,7 @@ It lists changes, blocked changes with their reason, failed operations, and what
 
 type HistoryFlags = AccessFlags & { limit: number };
 
-/** `ebb history`: the last decisions. */
+/** `ebb history`: the latest decisions. */
 export function historyCommand(): Command {
   return withAccessFlags(new Command('history'))
     .description('show the latest decisions, and why')
@@ -38,13 +38,16 @@ async function history(compute: string | undefined, flags: HistoryFlags): Promis
   if (flags.json) return printJson({ decisions });
   if (decisions.length === 0) return printLines([`nothing has happened ${compute ? `to ${compute} ` : ''}yet`]);
   const rows = decisions.map(({ at, compute_id, kind, policy, who, reasons }) => [
-    ...[at, compute_id === '' ? '–' : compute_id, kind, who ?? policy ?? ''],
+    at,
+    compute_id === '' ? '–' : compute_id,
+    kind,
+    who ?? policy ?? '',
     reasons.map(({ message }) => message).join('; '),
   ]);
   printTable(['at', 'compute', 'what', 'by', 'why'], rows);
 }
 
-/** A compute to which nothing has happened is one thing, a slip of the pen another. */
+/** An empty history is fine for a known compute. Throws a UserError if the name is not known at all. */
 async function refuseUnknown(operator: Operator, via: 'daemon' | 'store', written: string): Promise<void> {
   const [computeId = ''] = written.split('/').toReversed();
   const projects = await everyPage((query) => operator.records(query));

@@ -31,7 +31,7 @@ A hold replaces the fields that it names until it expires or is released (ebb re
 --freeze the compute stays as it is. If there are several holds, the newest applies. Write PROJECT/COMPUTE for a compute that ebb
 has not discovered yet.`;
 
-/** `ebb hold`: a person's word on one compute, for a while. */
+/** `ebb hold`: sets fields of one compute until the hold expires. */
 export function holdCommand(): Command {
   return withActorFlags(withAccessFlags(new Command('hold')))
     .description('set size or timeout of a compute for a while, or keep it as it is')
@@ -65,7 +65,7 @@ Examples:
   $ ebb holds
   $ ebb holds --json | jq '.holds[] | select(.owner == "ann")'`;
 
-/** `ebb holds`: which holds are current. */
+/** `ebb holds`: lists the active holds. */
 export function holdsCommand(): Command {
   return withAccessFlags(new Command('holds'))
     .description('list the active holds')
@@ -78,7 +78,12 @@ async function listHolds(flags: AccessFlags): Promise<void> {
   if (flags.json) return printJson({ holds });
   if (holds.length === 0) return printLines(['no holds']);
   const rows = holds.map((hold) => [
-    ...[hold.compute_id, describeHold(hold), hold.expires_at ?? 'never', hold.owner, hold.reason, hold.id],
+    hold.compute_id,
+    describeHold(hold),
+    hold.expires_at ?? 'never',
+    hold.owner,
+    hold.reason,
+    hold.id,
   ]);
   printTable(['compute', 'held', 'until', 'owner', 'reason', 'id'], rows);
 }

@@ -183,7 +183,9 @@ function asJson({ settings, projects, computes, findings, files, atMs }: FirstRe
     computes: computes.map(jsonCompute),
     awake_longest: awakeLongest(computes).map(({ computeId }) => computeId),
     findings: findings.map(({ finding, compute, figure, savesCuHours: { low, high }, savesUsd }) => ({
-      ...{ finding, compute_id: compute.computeId, figure },
+      finding,
+      compute_id: compute.computeId,
+      figure,
       cu_hours_month: { low: Math.round(low), high: Math.round(high) },
       usd_month: savesUsd ? { low: Math.round(savesUsd.low), high: Math.round(savesUsd.high) } : null,
     })),

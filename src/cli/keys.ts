@@ -22,7 +22,7 @@ Examples:
 Needs a personal API key (EBB_API_KEY or EBB_API_KEY_FILE) of a member of the organization. The new key is for
 that project only. The service shows it once; it is written to standard output, or to a new file that only you can read.`;
 
-/** `ebb keys create`: a key that opens one project, so that the daemon needs no wider one. */
+/** `ebb keys create`: creates a project-scoped key, so that a daemon needs no wider one. */
 export function keysCommand(): Command {
   const create = new Command('create')
     .description('make a project-scoped API key')
@@ -44,7 +44,7 @@ export function keysCommand(): Command {
 
 async function createKey({ out, ...flags }: CreateFlags): Promise<void> {
   if (out === undefined) return print(await make(flags), flags);
-  // The file comes first: a key that can't be written would be lost, and stay valid.
+  // The file is created first: a key that can't be written would be lost but stay valid.
   const file = await openNew(out);
   try {
     const { key, ...shown } = await make(flags);

@@ -3,10 +3,10 @@ import { describeFailure } from './fail.ts';
 import { writeErr } from './output.ts';
 import { runProgram } from './program.ts';
 
-/** A command that failed may have left something open; after so long the process ends all the same. */
+/** After this time the process ends, even if a failed command has left something open. */
 const EXIT_GRACE_MS = 2_000;
 
-/** The reader of the output has gone (`ebb … | head`): no error, and nobody to report one to. */
+/** The reader of the output has gone (`ebb … | head`). This is no error. */
 function endOnBrokenPipe(error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE') process.exit();
   throw error;

@@ -1,4 +1,4 @@
-/** The only encoder of Markdown: text from outside can be neither markup nor the end of a cell of a table. */
+/** The only encoder of Markdown: text from outside can't become markup or end a table cell. */
 import { printable } from '../common/safe-text.ts';
 
 /** A name as code: nothing in code is markup. */

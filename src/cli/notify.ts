@@ -12,7 +12,7 @@ Examples:
 
 type Action = 'list' | 'test' | 'retry' | 'drop';
 
-/** `ebb notify`: what waits to be sent to receivers, and what to do with what could not be sent. */
+/** `ebb notify`: lists, retries and drops notifications, and sends a test message. */
 export function notifyCommand(): Command {
   return withAccessFlags(new Command('notify'))
     .description('show, try, retry or drop notifications')
@@ -40,12 +40,18 @@ async function list(flags: AccessFlags): Promise<void> {
   if (lost > 0) printLines([`${lost} were lost: more came than the store keeps`]);
   if (receivers.length === 0) return printLines(['no notifications wait']);
   const rows = notifications.map(({ receiver, state, at, tries, error, text, id }) => [
-    ...[receiver, state, at, String(tries), error ?? '', text, id],
+    receiver,
+    state,
+    at,
+    String(tries),
+    error ?? '',
+    text,
+    id,
   ]);
   printTable(['receiver', 'state', 'since', 'tries', 'last error', 'text', 'id'], rows);
 }
 
-/** Sent from here: what it shows is whether URL, secret and network are right for this machine. */
+/** Sends from this machine, so it shows if URL, secret and network are right here. */
 async function test(name: string, { config, queueUrl, json }: AccessFlags): Promise<void> {
   const [{ settingsOrFail }, { sendTest }] = await Promise.all([
     import('./or-fail.ts'),

@@ -7,7 +7,7 @@ import { readSettings, type Settings } from '../settings/settings.ts';
 import { UserError } from './fail.ts';
 import { writeErrLine } from './output.ts';
 
-/** The settings, or an error that shows every problem with its place. Old names that are still accepted are a warning each. */
+/** The settings. Throws a UserError that shows every problem with its place. Prints a warning for each old name that is still accepted. */
 export function settingsOrFail(options: Parameters<typeof readSettings>[0]): Settings {
   const read = readSettings(options);
   if (!read.ok) throw new UserError(read.problems.join('\n'));
@@ -22,8 +22,8 @@ function loadWith(paths: readonly string[], { knownSources, teams, notify }: Kno
 }
 
 /**
- * The policies, or an error that shows every problem with its place. Problems of teams hinder nobody else: they are said, the exit code is 1,
- * and the computes of such a team are left as they are. `isWhole` is false where teams may have no file among the paths.
+ * The policies. Throws a UserError that shows every problem with its place. Problems of a team don't affect others: they are printed, the
+ * exit code is 1, and the computes of that team stay as they are. `isWhole` is false if teams may have no file among the paths.
  */
 export async function loadOrFail(paths: readonly string[], known: Known, { isWhole = true } = {}): Promise<PolicySet> {
   const loaded = await loadWith(paths, known, isWhole);
@@ -35,15 +35,15 @@ export async function loadOrFail(paths: readonly string[], known: Known, { isWho
 }
 
 /**
- * The policies to start a daemon with: teams whose files have problems hinder nobody else. Nothing is written to the computes of those
- * until their files can be read; the daemon says what is wrong when it first reads them.
+ * The policies to start a daemon with. A team whose files have problems does not affect others: nothing is written to its computes
+ * until the files can be read. The daemon reports the problems when it first reads them.
  */
 export async function loadToRun(paths: readonly string[], known: Known): Promise<PolicySet> {
   const loaded = await loadWith(paths, known);
   return loaded.ok ? loaded.set : withoutBroken(loaded, known);
 }
 
-/** What is right, with a freeze for each team of which something is not. */
+/** The valid policies, with a freeze for each team that has a problem. */
 function withoutBroken({ others, problems }: PolicySetResult & { ok: false }, { teams }: Known): PolicySet {
   if (!others) throw refused(problems);
   const broken = teams.filter(({ name }) => problems.some(({ team }) => team === name));

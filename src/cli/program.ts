@@ -13,7 +13,7 @@ Examples:
 
 ebb help all lists all commands. Settings come from ebb.yaml, from EBB_… variables and from flags: docs/settings.md.`;
 
-/** The program, with only those commands loaded in full that the arguments name: starting must not cost what it doesn't use. */
+/** The program. Only commands that the arguments name are loaded, so that it starts fast. */
 async function buildProgram(args: readonly string[]): Promise<Command> {
   const program = rootCommand()
     .addHelpText('after', EXAMPLES)
@@ -21,7 +21,7 @@ async function buildProgram(args: readonly string[]): Promise<Command> {
       subcommandTerm: (command) => command.name(),
       visibleCommands: (command) => new Help().visibleCommands(command).filter((one) => one.name() !== 'help'),
     })
-    // What goes wrong is logged once, by main.
+    // Errors are printed once, by main.
     .configureOutput({ writeOut, writeErr, outputError: () => {} })
     .exitOverride();
   const isShort = args.length < 2 && args.every((arg) => arg.startsWith('-') || arg === 'help');
@@ -39,19 +39,19 @@ async function buildProgram(args: readonly string[]): Promise<Command> {
   return program;
 }
 
-/** A command under the name that it had. */
+/** A command under its former name, with a warning. */
 function formerCommand(formerly: string, command: Command): Command {
   const warning = `warning: ebb ${formerly} is now called ebb ${command.name()}`;
   return command.name(formerly).hook('preAction', () => writeErrLine(warning));
 }
 
-/** What goes wrong below is told in the same way. */
+/** Gives a command and its subcommands the output and error handling of the program. */
 function asPartOf(program: Command, command: Command): Command {
   for (const below of command.commands) asPartOf(program, below);
   return command.copyInheritedSettings(program);
 }
 
-/** Runs one command line. Throws a UserError where the arguments make no sense. */
+/** Runs one command line. Throws a UserError for invalid arguments. */
 export async function runProgram(args: readonly string[]): Promise<void> {
   const program = await buildProgram(args);
   if (args.length === 0 || args.join(' ') === 'help all') return program.outputHelp();
@@ -63,16 +63,16 @@ export async function runProgram(args: readonly string[]): Promise<void> {
   }
 }
 
-/** Commander's message in one line, and where to look for what is right. */
+/** Commander's message in one line, with the help to look at. */
 function explain({ code, message }: CommanderError, args: readonly string[]): string {
   const line = message
     .replace(/^error: /, '')
     .replaceAll('\n', ' ')
     .replace(/\.$/, '');
-  // `command.error()` of a command already says what to do.
+  // The message of `command.error()` already says what to do.
   if (code === 'commander.error') return line;
   const command = COMMANDS.find(({ name, formerly = name }) => args.includes(name) || args.includes(formerly));
-  // Help was shown instead, since there was nothing that could be done.
+  // Commander has printed the help, since no subcommand was named.
   if (code === 'commander.help') return `${['ebb', command?.name ?? []].flat().join(' ')}: name a command, as above`;
   return `${line}; see ${command === undefined ? 'ebb --help' : `ebb ${command.name} --help`}`;
 }

@@ -5,7 +5,7 @@ import { UserError } from './fail.ts';
 import { withProgress } from './past/progress.ts';
 
 export interface ReadFleet extends Omit<FleetReading, 'errors'> {
-  /** What could not be read, one line each. */
+  /** One line for each part that could not be read. */
   missing: string[];
 }
 

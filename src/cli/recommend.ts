@@ -28,7 +28,7 @@ policy that does it. It only reads, needs neither a daemon nor policies, and wak
 the account: "plan: scale" in ebb.yaml. docs/recommend.md explains the method.
 Exit code 0: fine. 1: an error, or a part of the fleet that can't be read.`;
 
-/** `ebb recommend`: what would be better, and the policies for it. */
+/** `ebb recommend`: finds savings, with the policies for them. */
 export function recommendCommand(): Command {
   return withFilterFlags(withPastFlags(new Command('recommend')))
     .description('show what would cost less, with the policies for it')
@@ -110,7 +110,7 @@ async function parts() {
   };
 }
 
-/** What has no price is never too cheap: nobody knows. */
+/** A finding without a price is never below the minimum, since its saving is unknown. */
 function isWanted({ savesUsd }: Finding, flags: RecommendFlags): boolean {
   return flags.minUsd === undefined || savesUsd === undefined || savesUsd.high >= flags.minUsd;
 }

@@ -22,7 +22,7 @@ After that policies decide again, and gates still apply. Manual changes are no l
 field again that it had left alone because it was changed back too often. With --budget it asks you to type how many
 computes the budget limits; without a terminal it needs --confirm NUMBER or --yes.`;
 
-/** `ebb release`: takes back what keeps ebb from deciding. */
+/** `ebb release`: ends holds, stopped fights, respected manual changes, or the steps of a budget. */
 export function releaseCommand(): Command {
   return withConfirmFlags(withActorFlags(withAccessFlags(new Command('release'))))
     .description('end holds, stopped fights and the respect for manual changes')

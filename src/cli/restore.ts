@@ -41,10 +41,10 @@ type RestoreFlags = AccessFlags &
   ActorFlags &
   ConfirmFlags & { all?: boolean; from?: string; now?: boolean; cancel?: boolean };
 
-/** So many are sent at once. */
+/** The most computes in one request. */
 const AT_ONCE = 500;
 
-/** `ebb restore`: computes as they were before ebb. */
+/** `ebb restore`: sets computes back to what they had before ebb. */
 export function restoreCommand(): Command {
   return withConfirmFlags(withActorFlags(withAccessFlags(new Command('restore'))))
     .description('set computes back to what they had before ebb')
@@ -73,7 +73,7 @@ async function restore(computes: string[], flags: RestoreFlags): Promise<void> {
   });
 }
 
-/** Each request is sent with the number that it was seen to have, once all of them together are agreed to. */
+/** Previews all requests, asks once for all of them, and sends each with the number of computes of its preview. */
 async function askAndSend(operator: Operator, requests: readonly RestoreRequest[], flags: RestoreFlags) {
   const foreseen: RestoreDocument[] = [];
   for (const request of requests) foreseen.push(await answered(operator.restore({ ...request, preview: true })));
@@ -95,7 +95,7 @@ function sum(counts: readonly number[]): number {
   return counts.reduce((total, count) => total + count, 0);
 }
 
-/** What goes back and what does not, and how many of each. */
+/** Prints which computes go back and which don't, with the count of each. */
 function showForeseen(all: readonly Restored[], { all: isAll }: RestoreFlags): void {
   const shown = all.filter(({ outcome }) => !isAll || outcome !== 'nothing_to_do');
   if (shown.length === 0) {
@@ -142,7 +142,7 @@ async function requestsOf(computes: string[], flags: RestoreFlags): Promise<Rest
   return [{ ...common, computes: flags.all ? 'all' : computes }];
 }
 
-/** A file may be older than the fleet, and a store newer. */
+/** Names computes of the file that ebb does not know: the file may be older than the fleet. */
 function noteMissing(requests: readonly RestoreRequest[], restored: readonly Restored[]): void {
   const known = new Set(restored.map(({ compute_id }) => compute_id));
   const asked = requests.flatMap(({ baselines = [] }) => baselines.map(({ compute_id }) => compute_id));

@@ -46,7 +46,7 @@ export function runCommand(): Command {
     .action((flags: RunFlags) => run(flags));
 }
 
-/** How long what was left open may take to end by itself, in real milliseconds. */
+/** After this time the process ends, even if something is still open. Real milliseconds. */
 const EXIT_GRACE_MS = 500;
 
 async function run({ config, accept, ...flags }: RunFlags): Promise<void> {
@@ -75,7 +75,7 @@ async function run({ config, accept, ...flags }: RunFlags): Promise<void> {
   if (started.ok) onHangUp(() => void started.value.reload());
   if ((await stopped) === 'SIGINT') process.exitCode = 130;
   if (started.ok) await started.value.stop();
-  // Of a start that was cut off something may be left open, and of a daemon what could not be closed in time.
+  // An interrupted start, or a daemon that could not close everything in time, may have left something open.
   setTimeout(() => process.exit(), EXIT_GRACE_MS).unref();
 }
 

@@ -16,7 +16,7 @@ control API still knows. Units are those of the fleet that the trial selects, as
 policy draws them. Until the trial is over the figures are interim and nothing is claimed. docs/savings.md has the
 formulas and the assumptions. Exit code 0: fine. 1: an error, or a part of the fleet that can't be read.`;
 
-/** `ebb savings`: what policies save, measured with a control group. */
+/** `ebb savings`: the saving of policies, measured with a control group. */
 export function savingsCommand(): Command {
   return withFilterFlags(withSourceFlags(new Command('savings')))
     .description('show what policies save, measured by a trial')

@@ -22,11 +22,11 @@ export function schemaCommand(): Command {
     });
 }
 
-/** Files that there is a schema for: those of policies, and ebb.yaml. */
+/** The files that have a schema: policy files and ebb.yaml. */
 export const SCHEMAS = ['policies', 'settings'] as const;
 export type SchemaName = (typeof SCHEMAS)[number];
 
-/** Where `ebb init` writes it, and where the samples look for it. */
+/** The file name that `ebb init` writes and that the samples refer to. */
 export function schemaPath(name: SchemaName): string {
   return `schema/${name}.schema.json`;
 }

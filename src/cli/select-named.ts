@@ -3,7 +3,7 @@ import type { Compute } from '../domain/compute/compute.ts';
 import { compileGlob } from '../domain/policy/select.ts';
 import { UserError } from './fail.ts';
 
-/** Those of which one of the globs fits a name; all, if there is none. Throws a UserError for a glob that fits nothing. */
+/** The items with a name that matches one of the globs; all if there are no globs. Throws a UserError for a glob without a match. */
 export function selectNamed<T>(
   all: readonly T[],
   {
@@ -13,7 +13,7 @@ export function selectNamed<T>(
   }: {
     globs: readonly string[];
     namesOf: (one: T) => readonly string[];
-    /** What is said of a glob that fits nothing. */
+    /** The error for a glob without a match. */
     complaint: (glob: string) => string;
   },
 ): T[] {
@@ -26,13 +26,13 @@ export function selectNamed<T>(
   return all.filter((one) => namesOf(one).some(isNamed));
 }
 
-/** Whether one of the globs fits a name; every name, if there is none. */
+/** Tests if a name matches one of the globs. Every name matches if there are no globs. */
 export function matcherOf(globs: readonly string[]): (name: string) => boolean {
   const matchers = globs.map(compileGlob);
   return (name) => matchers.length === 0 || matchers.some((matches) => matches(name));
 }
 
-/** Those of the computes that are named: by compute, project id or project name, also with `*` and `?`. All, if none is. */
+/** The computes with these ids, project ids or project names, also with `*` and `?`; all without names. */
 export function selectComputes<T extends { compute: Compute }>(subjects: readonly T[], names: readonly string[]): T[] {
   return selectNamed(subjects, {
     globs: names,

@@ -19,7 +19,7 @@ interface StoreFlags {
   queueUrl?: string;
 }
 
-/** `ebb store`: what the store has, as a file, and back. */
+/** `ebb store`: writes the contents of the store to a file, and loads them. */
 export function storeCommand(): Command {
   const command = new Command('store')
     .description('copy holds, freezes, baselines, usage, history and audit to a file, and back')

@@ -8,7 +8,7 @@ const NO_LINES = Object.fromEntries(
   ].map((part) => [part, '']),
 );
 
-/** Columns with blanks instead of lines between them, for 80 columns and for `grep`. Texts must be printable. */
+/** A table without lines, for terminals of 80 columns and for `grep`. Texts must be printable. */
 export function plainTable(
   head: readonly string[],
   rows: readonly (readonly string[])[],

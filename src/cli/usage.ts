@@ -61,7 +61,9 @@ async function exportUsage({ out, days, config, apiUrl, queueUrl }: ExportFlags)
   const operations: string[] = [];
   const found = await withProgress((progress) =>
     readFleetUsage({
-      ...{ settings, nowMs, onProgress: progress.fleet },
+      settings,
+      nowMs,
+      onProgress: progress.fleet,
       operations: { days, lines: operations, onProgress: progress.operations },
     }),
   );

@@ -23,7 +23,7 @@ docs/lints.md explains each warning by its code.
 Exit code 0: no problems; warnings are allowed unless --strict is given. 1: a problem, with file, line and
 column; or a part of the fleet can't be read.`;
 
-/** `ebb validate [PATHS]`: what is wrong with policies, and what will go wrong with them, before a daemon has them. */
+/** `ebb validate [PATHS]`: problems of policies, before a daemon loads them. */
 export function validateCommand(): Command {
   return new Command('validate')
     .description('check policies and show the position of each problem')

@@ -126,7 +126,10 @@ function recorded({ policies, policy, herd, computes, notes }: Subjects, counts:
     throw new UserError('nothing was recorded of these computes in this time; check the query');
   const silent = computes.length - recordings.length;
   return {
-    ...{ policies, policy, herd, recordings },
+    policies,
+    policy,
+    herd,
+    recordings,
     notes: [
       ...notes,
       ...(silent > 0

@@ -65,7 +65,10 @@ export function backtestJson(
         at: isoInstant(atMs),
         before: { min_cu: before.minCu, max_cu: before.maxCu },
         after: { min_cu: after.minCu, max_cu: after.maxCu },
-        ...{ raises, disconnects, dropped, policy: by },
+        raises,
+        disconnects,
+        dropped,
+        policy: by,
       })),
     })),
   };
@@ -77,7 +80,10 @@ function rowJson({ figures, ...variant }: BacktestRow) {
 
 function figuresJson(figures: BacktestFigures) {
   return {
-    ...{ raises: figures.raises, lowers: figures.lowers, restarts: figures.restarts, dropped: figures.dropped },
+    raises: figures.raises,
+    lowers: figures.lowers,
+    restarts: figures.restarts,
+    dropped: figures.dropped,
     minutes_above_target: hundredth(figures.minutesAboveTarget),
     refused: figures.refused,
     minutes_refusing: hundredth(figures.minutesRefusing),

@@ -66,7 +66,11 @@ function panelOf(
   const bottom = top + HEAD + PANEL - 24;
   const highest = stretches.reduce((most, { usable, demand = 0 }) => Math.max(most, usable, demand), 1);
   const scale: Scale = {
-    ...{ fromMs, toMs, zone, top: top + HEAD, bottom },
+    fromMs,
+    toMs,
+    zone,
+    top: top + HEAD,
+    bottom,
     xOf: (ms) => tenth(LEFT + ((ms - fromMs) / (toMs - fromMs)) * (WIDTH - LEFT - RIGHT)),
     yOf: (connections) => tenth(bottom - (connections / highest) * (bottom - top - HEAD)),
   };

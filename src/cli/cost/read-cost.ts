@@ -22,7 +22,7 @@ export interface CostFlags extends FilterFlags {
   csv?: boolean;
 }
 
-/** Usage of one account, with what makes a bill of it. */
+/** The usage of one account, with its plans and months. */
 export type CostSource = Pick<OrganizationUsage, 'account' | 'series' | 'plans' | 'months' | 'quantities'> & {
   plan: Settings['accounts'][number]['plan'];
 };
@@ -32,12 +32,12 @@ export interface CostRead {
   prices: Settings['prices'];
   ownerOf: (unit: UsageUnit) => string;
   nameOf: (projectId: string) => string;
-  /** Undefined if all units are. */
+  /** Undefined if all units are wanted. */
   isWanted: ((unit: UsageUnit) => boolean) | undefined;
   notes: string[];
 }
 
-/** The usage of files, or of the control API, with owners and prices. */
+/** Reads usage from a file, from daemons or from the control API, with owners and prices. */
 export async function readCost(flags: CostFlags, nowMs: number): Promise<CostRead> {
   const { config: configFile, apiUrl, queueUrl, policies: paths } = flags;
   const settings = settingsOrFail({ configFile, flags: { apiUrl, queueUrl, policies: paths } });
@@ -62,7 +62,7 @@ export async function readCost(flags: CostFlags, nowMs: number): Promise<CostRea
   };
 }
 
-/** Those that the flags ask for: of an owner also what is deleted, selected by what computes there are. */
+/** A test for the units that the flags select. An owner also has deleted units; a selector only matches computes that exist. */
 function wantedUnits(
   { owner, select }: FilterFlags,
   known: Pick<CostRead, 'ownerOf'> & {
@@ -89,7 +89,7 @@ function wantedUnits(
   };
 }
 
-/** Without policies there are still the owners of the settings. */
+/** The policies, if they can be read. Without them the settings still name owners. */
 async function policiesOf(
   settings: Settings,
   flags: CostFlags,
@@ -150,7 +150,9 @@ async function fromFiles(settings: Settings, usage: string, fleet: string | unde
   const usages = accounts.map((account) => ({
     account,
     series: series.filter(({ projectId }) => (accountOf.get(projectId) ?? 'default') === account),
-    ...{ plans: [], months: new Map(), quantities: new Map() },
+    plans: [],
+    months: new Map(),
+    quantities: new Map(),
   }));
   return { usages, computes, missing: [] };
 }

@@ -12,14 +12,14 @@ export interface CostReport {
   ownFigure: number | undefined;
   /** Share by which the total differs from it. */
   difference: number | undefined;
-  /** Other metrics of the days of the month; without a price. */
+  /** Other metrics of the days of the month, which have no price. */
   quantities: Readonly<Record<string, number>>;
 }
 
-/** What nobody asked for; no owner or project has this name. */
+/** The line of units that are not wanted; no owner or project has this name. */
 const OTHERS = ' others';
 
-/** The bill of one month over all accounts. Months of accounts may begin on other days; the first one's is named. */
+/** The bill of one month over all accounts. Their months may begin on different days; the report names that of the first. */
 export function reportCost(
   read: CostRead,
   { monthMs, by, nowMs }: { monthMs: number; by: 'owner' | 'project'; nowMs: number },
@@ -42,7 +42,10 @@ export function reportCost(
   const ownFigure = isWanted ? undefined : ownFigureOf(sources, months);
   return {
     month: months[0] ?? billingMonth(monthMs, [], nowMs),
-    ...{ by, total, ownFigure, quantities },
+    by,
+    total,
+    ownFigure,
+    quantities,
     lines: [...lines.values()].sort((a, b) => b.cuSeconds - a.cuSeconds),
     difference: ownFigure === undefined || ownFigure === 0 ? undefined : total.cuSeconds / ownFigure - 1,
   };
@@ -55,7 +58,9 @@ function linesOf(
 ): BillLine[] {
   const lineOf = (unit: UsageUnit) => (by === 'owner' ? ownerOf(unit) : nameOf(unit.projectId));
   const { lines } = billOf({
-    ...{ fromMs, toMs, byProject: by === 'project' && !isWanted },
+    fromMs,
+    toMs,
+    byProject: by === 'project' && !isWanted,
     series: isWanted ? ofWantedProjects(series, isWanted) : series,
     lineOf: (unit) => (isWanted?.(unit) === false ? OTHERS : lineOf(unit)),
     priceAt: (startMs) => priceAt(startMs, { plans, prices, otherwise: plan }),
@@ -63,7 +68,7 @@ function linesOf(
   return lines.filter(({ name }) => name !== OTHERS);
 }
 
-/** With the whole of each project, so that what its branches don't explain is known. */
+/** The series of all projects with a wanted unit, whole: the difference to the sum of the branches is needed. */
 function ofWantedProjects(series: readonly UsageSeries[], isWanted: (unit: UsageUnit) => boolean): UsageSeries[] {
   const projectIds = new Set(series.filter(isWanted).map(({ projectId }) => projectId));
   return series.filter(({ projectId }) => projectIds.has(projectId));

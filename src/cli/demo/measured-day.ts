@@ -102,7 +102,11 @@ async function readHours({ api, explain }: Reading, projects: Projects, { accoun
 async function readEvents({ api }: Reading, projects: Projects) {
   const log = createOperationLog();
   await readOperations({
-    ...{ api, projects, sinceMs: DAY_STARTS_MS, nowMs: DAY_ENDS_MS, monotonicMs: () => performance.now() },
+    api,
+    projects,
+    sinceMs: DAY_STARTS_MS,
+    nowMs: DAY_ENDS_MS,
+    monotonicMs: () => performance.now(),
     onPage(projectId, operations) {
       addOperations(log.project(projectId), operations);
     },

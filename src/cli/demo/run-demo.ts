@@ -61,7 +61,9 @@ async function playDemo(flags: DemoFlags, { cleanUp, signal, stopped }: Stage): 
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   const own = flags.policies === POLICIES ? [await writeHeadroomPolicy(folder)] : [];
   const policies = await loadOrFail([flags.policies, ...own], {
-    ...{ knownSources: NO_SOURCES, teams: [], notify: { receivers: [] } },
+    knownSources: NO_SOURCES,
+    teams: [],
+    notify: { receivers: [] },
   });
   introduce(policies.policies);
   const queueUrl = `embedded:${join(folder, 'queue')}`;

@@ -56,7 +56,9 @@ export function budgetStepsJson({ policies, budgets, nowMs }: KnownBudgets) {
     if (policy === undefined) return [];
     const decidedMs = nextDecisionMs(policy, outlook.fromMs, nowMs);
     return expectedSteps(policy, outlook, { nowMs, decidedMs }).map(({ account, step, atMs }) => ({
-      ...{ policy: policy.name, account, step: stepText(step) },
+      policy: policy.name,
+      account,
+      step: stepText(step),
       at: { low: instant(atMs.low), mid: instant(atMs.mid), high: instant(atMs.high) },
     }));
   });

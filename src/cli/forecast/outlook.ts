@@ -73,7 +73,10 @@ function forecastsOf(input: ForeseeInput): (Forecast & Pick<Outlook, 'late'>)[] 
   const { policies, subjects, fleet = subjects, disruption, toMs } = input;
   if (!limitsRestarts(policies, disruption)) return forecastFleet(input);
   const forecasts = holdBack(forecastFleet({ ...input, subjects: fleet }), {
-    ...{ policies, subjects: fleet, disruption, toMs },
+    policies,
+    subjects: fleet,
+    disruption,
+    toMs,
   });
   const byId = new Map(fleet.map(({ compute }, index) => [compute.computeId, forecasts[index]]));
   return subjects.flatMap(({ compute }) => byId.get(compute.computeId) ?? []);

@@ -4,7 +4,7 @@ import type { Operator } from '../../compose/operator-access.ts';
 import { UserError } from '../fail.ts';
 import { writeErrLine } from '../output.ts';
 
-/** What every command has that asks or tells a running ebb. */
+/** Flags of every command that talks to a daemon or to its store. */
 export interface AccessFlags {
   config?: string;
   queueUrl?: string;
@@ -53,7 +53,7 @@ interface Asked {
   via: 'daemon' | 'store';
 }
 
-/** Opens the way to the daemon or its store, and closes it again, whatever happens. */
+/** Opens the connection to the daemon or to its store, and always closes it again. */
 export async function withOperator<T>(flags: AccessFlags, work: (asked: Asked) => Promise<T>): Promise<T> {
   const [{ settingsOrFail }, { openOperator }] = await Promise.all([
     import('../or-fail.ts'),
@@ -73,14 +73,14 @@ export async function withOperator<T>(flags: AccessFlags, work: (asked: Asked) =
 
 type Result<T> = { ok: true; value: T } | { ok: false; error: { message: string } };
 
-/** The answer, or the error that tells why there is none. */
+/** The value of a result. Throws a UserError with the message of a failed one. */
 export async function answered<T>(result: Promise<Result<T>>): Promise<T> {
   const given = await result;
   if (!given.ok) throw new UserError(given.error.message);
   return given.value;
 }
 
-/** Asks for page after page; a list is as long as the daemon's bounds let it be. */
+/** All pages of a list, whose length the daemon bounds. */
 export async function everyPage<T>(
   ask: (query: { after?: string; limit: number }) => Promise<Result<{ items: T[]; next: string | null }>>,
 ): Promise<T[]> {

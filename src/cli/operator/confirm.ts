@@ -23,8 +23,8 @@ interface Streams {
 }
 
 /**
- * The number of computes to be sent with the command, once a person has agreed to it: asked for where it is more than one, or not known.
- * With `--json` the question goes to standard error. Throws a UserError where nobody agrees, or can be asked.
+ * The number of computes to send with the command, once a person has confirmed it. It asks if the number is unknown or more than one.
+ * With `--json` the question goes to standard error. Throws a UserError if it is not confirmed, or if there is no terminal.
  */
 export async function agreedCount(
   count: number | undefined,
@@ -45,7 +45,7 @@ export async function agreedCount(
   return count;
 }
 
-/** Asks for the number of computes to be typed; anything else is a no, also the end of the input. */
+/** Asks to type the number of computes. Any other answer means no, also the end of the input. */
 export function confirmCount(count: number, streams: Streams): Promise<boolean> {
   return asks(String(count), countedComputes(count), streams);
 }

@@ -13,12 +13,12 @@ export function parseSize(text: string): DomainSize {
   return parsed(Size.safeParse(text));
 }
 
-/** Canonical seconds: −1 never. */
+/** A suspend timeout in seconds; −1 is never. */
 export function parseSuspendAfter(text: string): number {
   return parsed(SuspendAfter.safeParse(text));
 }
 
-/** Seconds. */
+/** A duration in seconds. */
 export function parseFor(text: string): number {
   const ms = parseDurationMs(text) ?? 0;
   if (ms >= 1000 && ms <= MOST_DAYS * 86_400_000) return ms / 1000;
@@ -31,19 +31,19 @@ export function parseCount(text: string): number {
   throw new InvalidArgumentError('expected a whole number from 1 to 1000.');
 }
 
-/** How many computes; a fleet may have more than a {@link parseCount}. */
+/** A number of computes, which may be larger than what {@link parseCount} accepts. */
 export function parseComputes(text: string): number {
   const count = Number(text);
   if (/^\d+$/.test(text) && Number.isSafeInteger(count)) return count;
   throw new InvalidArgumentError('expected a whole number.');
 }
 
-/** Gathers what an option says each time that it is given. */
+/** Collects the values of an option that can be given several times. */
 export function gather(text: string, before: readonly string[] = []): string[] {
   return [...before, text];
 }
 
-/** `projects=web-*,!web-legacy`, several of them: all must match, as in a policy. */
+/** The selector of several texts such as `projects=web-*,!web-legacy`. All must match, as in a policy. */
 export function selectorOf(texts: readonly string[]): WithinLimits<'request'> {
   const keys = texts.map((text) => {
     const [key = '', list] = text.split(/=(.*)/s, 2);

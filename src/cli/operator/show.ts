@@ -1,4 +1,4 @@
-/** Documents for people: what comes from others can't steer the terminal. */
+/** Prints documents for people. Text from outside is escaped, so it can't control the terminal. */
 
 import { printable } from '../../common/safe-text.ts';
 import type { Operator } from '../../compose/operator-access.ts';
@@ -22,19 +22,19 @@ export function printTable(head: readonly string[], rows: readonly (readonly str
   writeOut(`${plainTable(head, shown)}\n`);
 }
 
-/** What a hold sets, as `ebb hold` takes it. */
+/** The fields that a hold sets, in the form that `ebb hold` takes. */
 export function describeHold({ size, suspend_timeout_seconds: timeout, freeze, limited }: Hold): string {
   const parts = [
     ...(size ? [`size ${sizeText(size)}`] : []),
     ...(timeout === null ? [] : [`suspend-after ${formatSuspendTimeout(timeout)}`]),
     ...(freeze ? ['as it is'] : []),
-    // A daemon of an older version does not tell.
+    // A daemon of an older version does not send it.
     ...(limited ? [limited] : []),
   ];
   return parts.join(', ');
 }
 
-/** What an acknowledgement says of changes that it came too late for, a line each. */
+/** A line for each change that was already on its way when a hold or a freeze was stored. */
 export function inFlightLines({ in_flight = [] }: Pick<Hold, 'in_flight'>): string[] {
   return in_flight.map(({ compute_id, to, restart, since }) => {
     const size =

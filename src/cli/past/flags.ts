@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { writeErrLine } from '../output.ts';
 
-/** Flags of commands that look at the past of a fleet. */
+/** Flags of commands that read the past of a fleet. */
 export interface PastFlags {
   config?: string;
   apiUrl?: string;
@@ -32,7 +32,7 @@ export function parsePastDays(text: string): number {
   throw new InvalidArgumentError(`write whole days from 2 to ${MOST_DAYS}`);
 }
 
-/** What could not be read, and what the reader must know: never on standard output. */
+/** Prints notes and unread parts on standard error, never on standard output. */
 export function printPastAsides({ missing, notes }: { missing: readonly string[]; notes: readonly string[] }): void {
   for (const line of [...notes, ...missing.map((one) => `left out: ${one}`)]) writeErrLine(`note: ${line}`);
   if (missing.length > 0) process.exitCode = 1;

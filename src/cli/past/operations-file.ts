@@ -3,10 +3,10 @@ import { createOperationLog, type OperationLog } from '../../domain/awake/operat
 import { createOperationsReader } from '../../domain/awake/operations-csv.ts';
 import { UserError } from '../fail.ts';
 
-/** Bytes of a file that are read at a time. */
+/** The bytes of a chunk. */
 const PIECE_BYTES = 256 * 1024;
 
-/** The log of an `operations.csv`, read piece by piece. Throws a UserError with the line of what is wrong. */
+/** Reads the log of an `operations.csv` in chunks. Throws a UserError with the line of the problem. */
 export async function readOperationsFile(file: string): Promise<OperationLog> {
   const log = createOperationLog();
   const reader = createOperationsReader(log);

@@ -1,4 +1,4 @@
-/** The pages of operations that a run has read, kept on this machine until it ends: a run that was cut off is gone on with by the next. */
+/** Keeps the pages of operations that a run has read, on this machine, until it ends. The next run continues an interrupted one. */
 import { appendFileSync, createReadStream, existsSync, mkdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -7,7 +7,7 @@ import { parseJson } from '../../common/result.ts';
 
 const VERSION = 1;
 const FILE = 'operations-being-read.jsonl';
-/** What was read longer ago is read again, milliseconds. */
+/** Older pages are read again, milliseconds. */
 const OLDEST_MS = 24 * 3_600_000;
 
 interface JournalPage {
@@ -18,20 +18,20 @@ interface JournalPage {
 }
 
 export interface PagesJournal {
-  /** Until when the earlier run looked, milliseconds since the epoch; undefined if there is nothing to go on with. */
+  /** The end of the log of the earlier run, milliseconds since the epoch; undefined if there is none to continue. */
   readonly earlierToMs: number | undefined;
-  /** Where the earlier run left each project. */
+  /** The state in which the earlier run left each project. */
   readonly states: ReadonlyMap<string, ReadingState>;
-  /** Keeps a page. A disk that is full or read-only only costs that this run can't be gone on with. */
+  /** Keeps a page. If the disk is full or read-only, this run can't be continued later. */
   add(page: JournalPage): void;
-  /** Everything was read: nothing is kept. */
+  /** Deletes the pages, once everything was read. */
   forget(): void;
 }
 
-/** Opens the journal of runs that ask the same; each page of an earlier one is given to `onPage`, in the order in which they were read. */
+/** Opens the journal of runs with the same question, and gives each page of an earlier run to `onPage`, in the order of reading. */
 export async function openJournal(options: {
   folder: string;
-  /** What was asked: another question starts over. */
+  /** The question: a run with another one starts over. */
   asked: { apiUrl: string; group: string; days: number };
   nowMs: number;
   onPage: (page: JournalPage) => void;
@@ -59,7 +59,8 @@ export async function openJournal(options: {
   // The last line may have been cut off.
   let isKept = succeeds(earlierToMs === undefined ? begin : () => appendFileSync(path, '\n'));
   return {
-    ...{ earlierToMs, states },
+    earlierToMs,
+    states,
     add(page) {
       if (isKept) isKept = succeeds(() => appendFileSync(path, `${JSON.stringify(page)}\n`));
     },
@@ -71,7 +72,7 @@ export async function openJournal(options: {
   };
 }
 
-/** False where the disk refuses. */
+/** Returns false if the disk refuses. */
 function succeeds(act: () => void): boolean {
   try {
     act();
@@ -81,7 +82,7 @@ function succeeds(act: () => void): boolean {
   }
 }
 
-/** The lines of a file, none where there is none. */
+/** The lines of a file; none if there is no file. */
 async function* linesOf(path: string): AsyncGenerator<string> {
   if (existsSync(path)) yield* createInterface({ input: createReadStream(path, 'utf8') });
 }
@@ -92,7 +93,7 @@ function toMsOf(head: unknown, asked: string, nowMs: number): number | undefined
   return isSame && toMs > nowMs - OLDEST_MS && toMs <= nowMs ? toMs : undefined;
 }
 
-/** A line that was cut off is none. */
+/** Undefined for a line that was cut off. */
 function isPage(entry: unknown): entry is JournalPage {
   const { projectId, state, operations } = (entry ?? {}) as Partial<JournalPage>;
   return typeof projectId === 'string' && typeof state?.pages === 'number' && Array.isArray(operations);

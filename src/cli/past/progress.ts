@@ -2,9 +2,9 @@ import type { FleetProgress } from '../../app/fleet/read-fleet.ts';
 import type { OperationsProgress } from '../../app/fleet/read-operations.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
 
-/** Who waits longer than this is told how far the reading has come, in milliseconds. */
+/** Progress is shown if reading takes longer than this, in milliseconds. */
 const SILENT_MS = 1_000;
-/** Where lines stay, as in a log, one is enough for so long. */
+/** The interval between lines if the output is no terminal. */
 const LINE_EVERY_MS = 10_000;
 
 /** Rewrites one line of a terminal; elsewhere it writes a line now and then. `monotonicMs`: real milliseconds from an arbitrary start. */
@@ -46,7 +46,7 @@ export function showProgress(
 
 type Progress = ReturnType<typeof showProgress>;
 
-/** Shows on standard error how far a reading has come, until it ends. */
+/** Shows the progress of a reading on standard error until it ends. */
 export async function withProgress<T>(read: (progress: Progress) => Promise<T>): Promise<T> {
   const progress = showProgress(process.stderr);
   try {

@@ -17,7 +17,7 @@ import type { PagesJournal } from './pages-journal.ts';
 import { showProgress } from './progress.ts';
 
 export interface Past {
-  /** How far is looked back, milliseconds since the epoch. */
+  /** The beginning of the past that is read, milliseconds since the epoch. */
   fromMs: number;
   toMs: number;
   computes: PastCompute[];
@@ -32,7 +32,7 @@ interface Sources {
   log: OperationLog;
   toMs: number;
   usage: readonly UsageSeries[];
-  /** The plan of each account, where its usage tells. */
+  /** The plan of each account whose usage shows it. */
   plans: ReadonlyMap<string, string>;
   errors: readonly string[];
   notes: readonly string[];
@@ -42,17 +42,17 @@ interface ReadOptions {
   settings: Settings;
   flags: Pick<PastFlags, 'days' | 'operations' | 'usage'>;
   branches: boolean;
-  /** The fleet, if it was read already. */
+  /** The fleet, if it was already read. */
   fleet?: FleetReading | undefined;
   /** Only of these projects; of all if absent. */
   projectIds?: ReadonlySet<string> | undefined;
-  /** How many pages of operations are read of each project; by default all within the days. */
+  /** The most pages of operations that are read for each project; by default all within the days. */
   mostPages?: number | undefined;
-  /** Gets what is known once the newest operations of each project were read, if there are more to read. */
+  /** Gets the past so far once the newest operations of each project were read, if there are more to read. */
   onNewest?: ((past: Past) => Promise<void>) | undefined;
 }
 
-/** The past of the fleet, from the API or from files. Only reads; wakes no compute. Throws a UserError where nothing can be read. */
+/** Reads the past of the fleet from the API or from files, and wakes no compute. Throws a UserError if nothing can be read. */
 export async function readPast(
   settings: Settings,
   flags: Omit<PastFlags, 'json'>,
@@ -89,7 +89,7 @@ async function readFiles(reading: Reading, { flags: { operations = '' } }: ReadO
   return { fleet, log, toMs, usage: [], plans: new Map(), errors: fleet.errors.map(reading.explain), notes };
 }
 
-/** The newest operations of each project come first: an interrupt ends the reading, and what was read is shown. */
+/** Reads the newest operations of each project first. After an interrupt the command shows what was read. */
 async function readLive(reading: Reading, options: ReadOptions): Promise<Sources> {
   const { settings, branches, flags, mostPages, onNewest, projectIds } = options;
   const { days } = flags;
@@ -99,7 +99,11 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<Sources
   process.once('SIGINT', interrupt);
   try {
     const wanted = {
-      ...{ api: reading.api, readBranches: branches, onProgress: progress.fleet, signal: stop.signal, projectIds },
+      api: reading.api,
+      readBranches: branches,
+      onProgress: progress.fleet,
+      signal: stop.signal,
+      projectIds,
     };
     const fleet = options.fleet ?? (await readFleet(wanted));
     const log = createOperationLog();
@@ -111,8 +115,12 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<Sources
     // These routes have a limit of their own. The plan that usage tells decides what may be proposed, also of the newest operations.
     const measuring = readUsage(reading, { settings, flags, nowMs: toMs, fleet });
     const operations = readOperations({
-      ...{ api: reading.api, projects: fleet.projects.filter(({ projectId }) => inUse.has(projectId)) },
-      ...{ sinceMs: fromMs, nowMs: toMs, signal: stop.signal, onProgress: progress.operations },
+      api: reading.api,
+      projects: fleet.projects.filter(({ projectId }) => inUse.has(projectId)),
+      sinceMs: fromMs,
+      nowMs: toMs,
+      signal: stop.signal,
+      onProgress: progress.operations,
       ...(mostPages !== undefined && { mostPages }),
       ...(journal && { resume: journal.states }),
       monotonicMs: () => performance.now(),
@@ -141,7 +149,7 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<Sources
   }
 }
 
-/** Of a run that reads everything, what an earlier one that was cut off has read; its log ends when that began. */
+/** The pages that an earlier, interrupted run has read, for a run that reads everything. Its log ends when that run began. */
 async function goOn(
   log: OperationLog,
   { settings, days, isWhole }: { settings: Settings; days: number; isWhole: boolean },
@@ -150,7 +158,9 @@ async function goOn(
   if (!isWhole) return { toMs: nowMs, notes: [] };
   const { openJournal } = await import('./pages-journal.ts');
   const journal = await openJournal({
-    ...{ folder: settings.stateDir, asked: { apiUrl: settings.apiUrl, group: settings.group, days }, nowMs },
+    folder: settings.stateDir,
+    asked: { apiUrl: settings.apiUrl, group: settings.group, days },
+    nowMs,
     onPage: ({ projectId, operations }) => addOperations(log.project(projectId), operations),
   });
   const { earlierToMs: toMs = nowMs } = journal;
@@ -158,7 +168,7 @@ async function goOn(
   return { toMs, journal, notes: toMs === nowMs ? [] : [since] };
 }
 
-/** The usage of the last days, where the account has the route for it; without it sizes and windows are not known. */
+/** The usage of the last days, if the account has the route. Without it sizes and windows are unknown. */
 async function readUsage(
   reading: Reading,
   { settings, flags, nowMs, fleet }: Pick<ReadOptions, 'settings' | 'flags'> & { nowMs: number; fleet: FleetReading },
@@ -205,7 +215,7 @@ function pastOf(options: {
   };
 }
 
-/** A line where the plan of an account is not known: then other timeouts are not proposed, since they could be refused. */
+/** A note for accounts with an unknown plan: other timeouts are not proposed, since they could be refused. */
 export function planNotes({ computes }: Pick<Past, 'computes'>): string[] {
   const accounts = new Set(computes.flatMap(({ compute, plan }) => (plan === undefined ? [compute.account] : [])));
   if (accounts.size === 0) return [];
@@ -213,7 +223,7 @@ export function planNotes({ computes }: Pick<Past, 'computes'>): string[] {
   return [`${those}: no price, and no timeout that only Scale allows, is shown; write plan: in ebb.yaml`];
 }
 
-/** The plan of the settings, else that of the usage. */
+/** The plan in the settings, otherwise that of the usage. */
 function pricingOf(
   { accounts, prices }: Settings,
   { account }: Compute,

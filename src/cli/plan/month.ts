@@ -29,8 +29,13 @@ export async function planMonth(
   };
   const subjects = plan.computes.map(({ compute }) => subjectOf(compute));
   const after = foresee({
-    ...{ ...span, policies, subjects, fleet: computes.map(subjectOf) },
-    ...{ disruption: settings.disruption, pricing: settings, profiles },
+    ...span,
+    policies,
+    subjects,
+    fleet: computes.map(subjectOf),
+    disruption: settings.disruption,
+    pricing: settings,
+    profiles,
   });
   const before = after.map((outlook, index): Outlook => {
     const now = settingsOf(outlook.compute);

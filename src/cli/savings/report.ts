@@ -20,7 +20,9 @@ export function savingsReport(read: TrialRead, flags: { from?: string; to?: stri
   const { trial, policies, computes, units, stoppedAtMs, usedUntilMs } = read;
   const { design } = trial;
   const input: SavingsInput = {
-    ...{ design, units, nowMs: usedUntilMs ?? 0 },
+    design,
+    units,
+    nowMs: usedUntilMs ?? 0,
     fromDay: dayOf('--from', flags.from),
     untilDay: untilDay(dayOf('--to', flags.to), stoppedAtMs, design),
     periodsLeftOut: frozenPeriods(policies, trial, computes),
