@@ -123,7 +123,7 @@ function rowsOf(keys: readonly ReferenceKey[], described: Map<string, string>): 
         ),
       ),
     ].join();
-    const same = children.length > 2 ? described.get(contents) : undefined;
+    const same = children.length > 1 ? described.get(contents) : undefined;
     if (same === undefined)
       described.set(contents, children[0]?.path.startsWith(`${key.path}.NAME.`) ? `${key.path}.NAME` : key.path);
     rows.set(key.path, { key, ...(same !== undefined && { same }) });

@@ -16,12 +16,8 @@ export function renderSettingsDoc(): string {
 
 ${GENERATED}
 
-Settings come from three places. Flags override variables, and variables override the file.
-
-1. \`ebb.yaml\` in the working directory, or the file of \`--config FILE\`. [ebb.example.yaml](../ebb.example.yaml) lists every
-   setting with its default. An unknown setting is an error.
-2. Environment variables. An empty one counts as not set.
-3. Flags of the command.
+Flags override environment variables, and variables override \`ebb.yaml\` in the working directory, or the file of \`--config FILE\`.
+[ebb.example.yaml](../ebb.example.yaml) has every setting with its default. An unknown setting is an error; an empty variable counts as not set.
 
 ${table(['in ebb.yaml', 'variable', 'flag', 'default', 'meaning'], rows)}
 
@@ -35,13 +31,10 @@ ${table(
   Object.entries(SECRET_VARIABLES).map(([name, help]) => [code(name), help]),
 )}
 
-- Flags with a key, a token or a URL with a password are refused, because other users of the machine can read the arguments of every process.
-- \`ebb.yaml\` is meant to be reviewed and committed, so a key, a token or a queue URL with a password in it is refused.
-  \`api_key_file\` names a file that contains only the key, and \`token_file\` one with tokens.
-- \`NEON_API_KEY\` is only used for reading: a key that is set for other tools never changes a compute. \`ebb run --mode enforce\` with
-  only this key is an error.
-- Logs, errors, metrics, queue and store never contain a secret. Known values (of four characters or
-  more) are removed from every log line, in any field.
+- Flags and an \`ebb.yaml\` with a key, a token or a URL with a password are refused: other users can read the arguments of a process, and \`ebb.yaml\`
+  is meant to be committed. \`api_key_file\` names a file that contains only the key, and \`token_file\` one with tokens.
+- \`ebb run --mode enforce\` with only \`NEON_API_KEY\` is an error: a key that is set for other tools never changes a compute.
+- Logs, errors, metrics, queue and store never contain a secret. Known values (of four characters or more) are removed from every log line.
 - \`api_url\` must be https, unless it points to this machine or \`allow_plain_http\` is set.
 - A checkout may bring its own \`ebb.yaml\`, so that file can't decide where secrets are sent. Its \`api_url\` may be the vendor's host or this machine; with
   a key set, any other host must come from \`EBB_API_URL\` or \`--api-url\`. \`NEON_API_KEY\` is only sent to the vendor or this machine. Bearer
@@ -49,8 +42,8 @@ ${table(
 
 ## Several accounts
 
-Without \`accounts\` there is one account, \`default\`, with the key of \`EBB_API_KEY\` or of the file that \`EBB_API_KEY_FILE\` names. With \`accounts\`,
-each account has its own key, and a policy can select by account (\`select: { accounts: ["retail"] }\`):
+Without \`accounts\` there is one account, \`default\`. With \`accounts\`, each account has its own key, and a policy can select by account
+(\`select: { accounts: ["retail"] }\`):
 
 \`\`\`yaml
 accounts:
@@ -66,11 +59,10 @@ accounts:
 \`\`\`
 
 - \`name\` is the label \`account\` of metrics and log lines: 1 to 40 letters, digits, \`-\`, \`_\`, \`.\`.
-- With an \`organization\`, only its projects are listed. If the key also shows projects of another organization, they are ignored and
-  a warning is logged: it is probably the wrong key.
-- Key files are read again when they change and after a 401, so a key can be rotated without a restart: overwrite the file, or
-  move another file into its place. A new file in a folder of keys adds its project; a deleted one removes it. A key from a
-  variable stays until a restart.
+- With an \`organization\`, only its projects are listed. If the key also shows projects of another one, they are ignored, and a warning is logged: it is
+  probably the wrong key.
+- Key files are read again when they change and after a 401, so a key can be rotated without a restart. A new file in a folder of keys adds its project;
+  a deleted one removes it. A key from a variable stays until a restart.
 - A refused key stops only the calls of its own account. \`/readyz\` names the account, \`ebb_api_key_valid\` is 0, and ebb tries again
   after 5 s, then with growing intervals of up to 5 min. The computes stay as they are. \`ebb run\` starts if at least one account answers.
 - A project that two accounts can see belongs to the first of them.
@@ -114,9 +106,9 @@ without a scheme is http. An API on this machine, Redis and Postgres are never r
 
 - With \`rediss\` instead of \`redis\` all connections use TLS, including those to Sentinels. For your own certificate authority set
   \`NODE_EXTRA_CA_CERTS=FILE\`. Characters with a meaning in a URL are written as %XX.
-- Redis 6.2 or newer. Its \`maxmemory-policy\` must be \`noeviction\`; with another one Redis may evict ebb's data, and a warning is logged at the start.
-- While Redis is unavailable, full, read-only or incomplete, nothing is written to any compute. That is logged when it starts and when it ends;
-  no restart is needed. Jobs of that time are caught up on. If Redis comes back empty, ebb notices and fills it again.
+- Redis 6.2 or newer. Its \`maxmemory-policy\` must be \`noeviction\`; otherwise Redis may evict ebb's data, and a warning is logged at the start.
+- While Redis is unavailable, full, read-only or incomplete, nothing is written to any compute. No restart is needed; jobs of that time are caught up on.
+  If Redis comes back empty, ebb fills it again.
 - Replication of Redis is asynchronous, so after a failover the newest records may be missing. Each compute is read again before it is written to.
 
 ## Listening beyond this machine
@@ -125,8 +117,7 @@ without a scheme is http. An API on this machine, Redis and Postgres are never r
 is trusted. With \`--insecure\` the pages answer only to IP addresses and known host names (\`http_hosts\`), which prevents DNS rebinding. With tokens,
 every page except \`/healthz\` requires one: \`Authorization: Bearer TOKEN\`. A browser asks for a name (any) and a password (the token).
 
-\`EBB_TOKEN\` is one shared token. With \`token_file\` each person can have their own, and their holds, freezes, releases and
-approvals carry the name from the file, whatever name the request gives. Both can be set; either is accepted.
+\`EBB_TOKEN\` is one shared token. With \`token_file\` each person can have their own, and what they do carries the name from the file. Both can be set.
 
 \`\`\`
 # NAME: TOKEN, or a TOKEN alone for one that is shared; openssl rand -hex 32 makes one
@@ -147,10 +138,10 @@ Without roles a token may do everything. With them it may read, and:
 
 What the roles of a token lack is refused with 403, and logged (\`ebb.request_forbidden\`, with the name).
 
-The file is read again when it changes, so a removed token is invalid from the next request on. If the file can't be read or a line is
-invalid, none of its tokens is accepted, and the log says why. At the start that is an error.
+The file is read again when it changes. If it can't be read or a line is invalid, none of its tokens is accepted, and the log says why; at the start that is
+an error.
 
-With \`login\`, tokens (JWTs) of a login provider are accepted besides, and its groups have roles: [how-to-login.md](how-to-login.md).
+With \`login\`, [tokens of a login provider](how-to-login.md) are accepted too, and its groups have roles.
 `;
 }
 
