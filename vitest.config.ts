@@ -37,6 +37,8 @@ export default defineConfig({
           name: 'unit',
           include: ['test/**/*.test.ts'],
           exclude: [...processTests, 'test/package/**', 'test/smoke/**'],
+          // A worker imports a module once, not once for each file: this halves the time of the run.
+          isolate: false,
           testTimeout,
           hookTimeout: 90_000,
         },
