@@ -1,10 +1,12 @@
 /** What `ebb awake` and `ebb recommend` take for the operations of half a year of a large fleet: time and memory of the whole command, on one core. */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { OPERATIONS_HEADER } from '../src/domain/awake/operations-csv.ts';
-import { dice, SECOND } from '../test/support/demand.ts';
+import { seededRandom } from '../src/domain/random.ts';
+import { SECOND } from '../test/support/demand.ts';
 import { makeFolder } from '../test/support/platform.ts';
 import { findProgram } from '../test/support/programs.ts';
 import { printTable } from './figures.ts';
@@ -79,7 +81,7 @@ const computeId = (project: number, index: number) => `ep-quiet-water-${String(p
 async function writeOperations(file: string): Promise<void> {
   const out = await open(file, 'w');
   try {
-    const random = dice(SEED);
+    const random = seededRandom(SEED);
     await out.write(`${OPERATIONS_HEADER}\n`);
     for (let project = 0; project < PROJECTS; project += 1) await out.write(rowsOf(project, random));
   } finally {

@@ -11,8 +11,8 @@
  * Tried on seeds 1 to 9 while the method was made; the figures of the docs are of a seed that was not, the default, whatever comes out.
  * The four scopes below were not looked at meanwhile.
  */
-import { type GeneratedMonth, generateMonth, generateOwners, KINDS } from '../test/support/generated-months.ts';
-import { simulateMonth } from '../test/support/simulated-month.ts';
+import { type GeneratedMonth, generateMonth, generateOwners, KINDS } from '../test/usage/generated-months.ts';
+import { simulateMonth } from '../test/usage/simulated-month.ts';
 import { percentile, printTable } from './figures.ts';
 
 /** How many months are simulated for each row. */

@@ -1,6 +1,6 @@
 import { effectiveUnits } from '../src/domain/trial/cells.ts';
 import { effectTest, savedShare } from '../src/domain/trial/interval.ts';
-import { type SimulatedTrial, simulateTrial } from '../test/support/simulated-trial.ts';
+import { type SimulatedTrial, simulateTrial } from '../test/domain/trial/simulated-trial.ts';
 import { percentile, printTable } from './figures.ts';
 
 /** How many trials are simulated for each row, and for how many of them the whole interval is computed. */

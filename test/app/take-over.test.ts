@@ -1,7 +1,7 @@
 /** Who writes once the daemons with the newest policies, settings or engine are gone. */
 import { describe, expect, it } from 'vitest';
 import { stagedSets } from '../../src/app/rollout/write-permission.ts';
-import { aGroup, rulesAt } from '../support/group-daemon.ts';
+import { aGroup, rulesAt } from './group-daemon.ts';
 
 const SMALL = rulesAt({ minCu: 0.25, maxCu: 2 });
 const LARGE = rulesAt({ minCu: 4, maxCu: 8 });

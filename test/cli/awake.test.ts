@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OPERATIONS_HEADER, operationLine } from '../../src/domain/awake/operations-csv.ts';
-import { cron, DAY, dice, MINUTE, simulate } from '../support/demand.ts';
+import { seededRandom } from '../../src/domain/random.ts';
+import { cron, DAY, MINUTE, simulate } from '../support/demand.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { makeFolder, type Platform, startTestPlatform } from '../support/platform.ts';
 import { fleetFile } from './fleet-files.ts';
@@ -9,7 +10,7 @@ const TO = Date.parse('2026-11-02T00:00:00Z');
 const SPAN = { fromMs: TO - 14 * DAY, toMs: TO };
 
 function operations(): string {
-  const random = dice(5);
+  const random = seededRandom(5);
   const activities = cron(random, SPAN, 20 * MINUTE);
   const { operations: rows } = simulate({
     ...SPAN,

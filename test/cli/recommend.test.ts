@@ -3,16 +3,24 @@ import { join } from 'node:path';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { OPERATIONS_HEADER, operationLine } from '../../src/domain/awake/operations-csv.ts';
-import { cron, DAY, dice, MINUTE, simulate } from '../support/demand.ts';
+import { seededRandom } from '../../src/domain/random.ts';
+import { cron, DAY, MINUTE, simulate } from '../support/demand.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { makeFolder, prepareQueue, startTestPlatform } from '../support/platform.ts';
 import { fleetFile } from './fleet-files.ts';
 
 const TO = Date.parse('2026-11-02T00:00:00Z');
 const SPAN = { fromMs: TO - 28 * DAY, toMs: TO };
-const activities = cron(dice(5), SPAN, 30 * MINUTE);
+const activities = cron(seededRandom(5), SPAN, 30 * MINUTE);
 const hourly = ['shop', 'blog'].map((projectId) =>
-  simulate({ ...SPAN, random: dice(1), activities, timeoutSeconds: 300, projectId, computeId: `ep-${projectId}` }),
+  simulate({
+    ...SPAN,
+    random: seededRandom(1),
+    activities,
+    timeoutSeconds: 300,
+    projectId,
+    computeId: `ep-${projectId}`,
+  }),
 );
 
 const idle = { state: 'idle', suspend_timeout_seconds: 300, created_at: '2026-01-01T00:00:00Z' };

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createStore } from '../../src/adapters/store/create-store.ts';
 import type { Store } from '../../src/ports/store.ts';
 import type { TestEngine } from '../support/engines.ts';
-import { oldGenerations } from '../support/old-generations.ts';
+import { oldGenerations } from './old-generations.ts';
 
 const A = { setHash: 'set-a', decisionHash: 'set-a by some settings', decisionVersion: 1 };
 const B = { setHash: 'set-b', decisionHash: 'set-b by some settings', decisionVersion: 1 };

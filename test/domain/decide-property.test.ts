@@ -3,9 +3,9 @@ import { DateTime } from 'luxon';
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../src/domain/decide/decide.ts';
 import type { SchedulePolicy } from '../../src/domain/policy/kinds/schedule.ts';
-import { schedules, sizes } from '../support/arbitraries.ts';
 import { aCompute, compiled } from '../support/builders.ts';
 import { aSelector } from '../support/selectors.ts';
+import { schedules, sizes } from './arbitraries.ts';
 import { rememberMinutes, slowDecide } from './decide-oracle.ts';
 import { minutesOf, slowWindows } from './windows-oracle.ts';
 

@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Forecast, forecast, type Span } from '../../src/domain/forecast/forecast.ts';
 import type { FreezePolicy } from '../../src/domain/policy/kinds/freeze.ts';
-import { baselines, computes, holdLists, policySets, timeSpecs } from '../support/arbitraries.ts';
 import { aCompute, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
 import { aSelector } from '../support/selectors.ts';
+import { baselines, computes, holdLists, policySets, timeSpecs } from './arbitraries.ts';
 
 const MONDAY = at('2026-03-02T00:00:00Z');
 const HOUR = 3_600_000;

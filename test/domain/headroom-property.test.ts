@@ -8,8 +8,8 @@ import { CONNECTION_PROFILES } from '../../src/domain/connections/connection-pro
 import type { ConnectionHistory } from '../../src/domain/connections/connections.ts';
 import { decide } from '../../src/domain/decide/decide.ts';
 import type { HeadroomPolicy } from '../../src/domain/policy/kinds/headroom.ts';
-import { computes, profiles, sizes } from '../support/arbitraries.ts';
 import { aCompute, aHeadroom, aLimits, aSchedule, at, compiled, countsUntil } from '../support/builders.ts';
+import { computes, profiles, sizes } from './arbitraries.ts';
 
 /** Set EBB_PROPERTY_RUNS for a long run. */
 const RUNS = Number(process.env.EBB_PROPERTY_RUNS ?? 8) * 5;

@@ -13,6 +13,7 @@ import { withBudgetSteps } from '../../src/domain/policy/compiled-policies.ts';
 import type { Bounds } from '../../src/domain/policy/directive.ts';
 import type { HeadroomPolicy } from '../../src/domain/policy/kinds/headroom.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
+import { aRecord, at, compiled } from '../support/builders.ts';
 import {
   baselines,
   computes,
@@ -22,8 +23,7 @@ import {
   profiles,
   sizes,
   stepSpans,
-} from '../support/arbitraries.ts';
-import { aRecord, at, compiled } from '../support/builders.ts';
+} from './arbitraries.ts';
 
 /** Policy sets for each property; EBB_PROPERTY_RUNS=2000 for a long run. */
 const RUNS = Number(process.env.EBB_PROPERTY_RUNS ?? 8) * 10;

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { decide } from '../../src/domain/decide/decide.ts';
 import { ruleOf } from '../../src/domain/policy/kinds/kinds.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
-import { baselines, computes, connectionHistories, policySets } from '../support/arbitraries.ts';
 import { aFreeze, aHeadroom, aLimits, aRestart, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
+import { baselines, computes, connectionHistories, policySets } from './arbitraries.ts';
 
 const EIGHT = at('2026-03-02T08:00:00Z');
 const NOON = at('2026-03-02T12:00:00Z');

@@ -6,9 +6,9 @@ import type { Policy } from '../../src/domain/policy/policy.ts';
 import { compileSelector } from '../../src/domain/policy/select.ts';
 import type { SelectorKeys } from '../../src/domain/policy/selector.ts';
 import type { TimeSpec } from '../../src/domain/time/time-spec.ts';
-import { computes, holdLists, policySets } from '../support/arbitraries.ts';
 import { compiled } from '../support/builders.ts';
 import { SEED } from '../support/seed.ts';
+import { computes, holdLists, policySets } from './arbitraries.ts';
 import { slowOutcome, slowSelection } from './precedence-oracle.ts';
 
 const MINUTE_MS = 60_000;

@@ -20,10 +20,10 @@ import {
   nextChangeOfAny,
   openSince,
 } from '../../src/domain/time/windows.ts';
-import { timeSpecs } from '../support/arbitraries.ts';
 import { aCompute, aHold, at, compiled } from '../support/builders.ts';
-import { costlySets, costlyTimes, counted } from '../support/costly-policies.ts';
-import { slowest } from '../support/slowest.ts';
+import { timeSpecs } from './arbitraries.ts';
+import { costlySets, costlyTimes, counted } from './costly-policies.ts';
+import { slowest } from './slowest-draws.ts';
 
 /** 100,000 by `npm run slowest`. */
 const RUNS = Number(process.env.EBB_SLOWEST_RUNS ?? 60);

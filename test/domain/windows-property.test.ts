@@ -10,7 +10,7 @@ import {
   nextChangeOfAny,
   openSince,
 } from '../../src/domain/time/windows.ts';
-import { timeSpecs } from '../support/arbitraries.ts';
+import { timeSpecs } from './arbitraries.ts';
 import { MINUTE_MS, minutesOf, slowWindows } from './windows-oracle.ts';
 
 const DAY_MS = 86_400_000;

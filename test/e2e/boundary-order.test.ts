@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { CASE_MS, eventually, hourIn, NEVER, startFaultCase } from '../support/fault-case.ts';
+import { CASE_MS, eventually, hourIn, NEVER, startFaultCase } from '../fault/fault-case.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
 

@@ -1,9 +1,11 @@
 /** What `ebb recommend --write` writes, applied: the same clients come for a fortnight, on a platform with and one without it. */
+
 import { request } from 'undici';
 import { expect, it } from 'vitest';
 import { CONNECTION_PROFILES } from '../../src/domain/connections/connection-profile.ts';
+import { seededRandom } from '../../src/domain/random.ts';
 import type { FleetCompute, Load } from '../../src/emulator/fleet.ts';
-import { DAY, dice, HOUR, logNormal, SECOND, visits } from '../support/demand.ts';
+import { DAY, HOUR, logNormal, SECOND, visits } from '../support/demand.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { makeFolder, type Platform, prepareQueue, startTestPlatform } from '../support/platform.ts';
 import { printSeed, SEED } from '../support/seed.ts';
@@ -14,7 +16,7 @@ const MONTH_MS = 730 * HOUR;
 
 /** Visits at random, about an hour apart, from the past to the end. */
 function lonely(seed: number, nowMs: number): Load {
-  const random = dice(seed);
+  const random = seededRandom(seed);
   const span = { fromMs: nowMs - PAST_DAYS * DAY, toMs: nowMs + FORTNIGHT_MS + DAY };
   const gap = () => logNormal(random, HOUR, 0.5);
   const all = visits(span, gap, () => 5 * SECOND);

@@ -3,7 +3,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { answerProblems } from '../support/api-schema.ts';
+import { answerProblems } from '../http/api-schema.ts';
 import { freePort } from '../support/child-server.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { askRedis } from '../support/engine-daemon.ts';

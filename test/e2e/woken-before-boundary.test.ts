@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { hourIn } from '../fault/fault-case.ts';
 import { startTestDaemon } from '../support/daemon.ts';
-import { hourIn } from '../support/fault-case.ts';
 import { makeFolder, prepareQueue, startTestPlatform } from '../support/platform.ts';
 
 const WAIT = { timeout: 60_000, interval: 50 };

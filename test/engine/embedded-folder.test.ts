@@ -14,7 +14,7 @@ import { memoryLog } from '../support/memory-log.ts';
 import { printSeed, SEED } from '../support/seed.ts';
 import { cannotMount, smallDisk } from '../support/small-disk.ts';
 
-const CHILD = fileURLToPath(new URL('../support/embedded-child.ts', import.meta.url));
+const CHILD = fileURLToPath(new URL('./embedded-child.ts', import.meta.url));
 const FIRST_START_MS = 480_000;
 
 const cleanups: (() => unknown)[] = [];

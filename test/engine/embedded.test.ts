@@ -16,7 +16,7 @@ import { createFakedClock } from '../support/faked-clock.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { describeWith } from '../support/requirements.ts';
 
-const CHILD = fileURLToPath(new URL('../support/embedded-child.ts', import.meta.url));
+const CHILD = fileURLToPath(new URL('./embedded-child.ts', import.meta.url));
 
 const YEAR_SECONDS = 365 * 86_400;
 

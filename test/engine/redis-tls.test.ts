@@ -11,7 +11,7 @@ import { memoryLog } from '../support/memory-log.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
 
-const CHILD = fileURLToPath(new URL('../support/embedded-child.ts', import.meta.url));
+const CHILD = fileURLToPath(new URL('./embedded-child.ts', import.meta.url));
 
 describeWith('redis-server', 'Redis through TLS', () => {
   describeWith('openssl', 'with a certificate of its own', () => {

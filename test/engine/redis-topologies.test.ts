@@ -4,9 +4,9 @@ import { askRedis, engineDaemon, untilWorkedOff } from '../support/engine-daemon
 import { eventually } from '../support/eventually.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts';
-import { startWatchedRedis, type WatchedRedis } from '../support/redis-sentinel.ts';
 import type { RedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
+import { startWatchedRedis, type WatchedRedis } from './redis-sentinel.ts';
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {

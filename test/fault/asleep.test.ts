@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { CASE_MS, eventually, type FaultCase, sizedAt, startFaultCase } from '../support/fault-case.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
+import { CASE_MS, eventually, type FaultCase, sizedAt, startFaultCase } from './fault-case.ts';
 
 interface Moment {
   /** Where the daemon is when it falls asleep. */
@@ -55,7 +55,7 @@ describeWith('redis-server', 'a daemon that is stopped past its lease when', () 
       first.child.kill('SIGSTOP');
       at.api.open();
       at.redis.open();
-      await eventually(async () => expect(await at.afterApply()).toHaveLength(sends));
+      await eventually(async () => expect(await at.appliedMaxima()).toHaveLength(sends));
       const second = await at.start();
       await eventually(async () => {
         const { intent, lastApplied } = (await at.record('one')) ?? {};
@@ -67,7 +67,7 @@ describeWith('redis-server', 'a daemon that is stopped past its lease when', () 
       first.child.kill('SIGCONT');
       await at.writePolicies(sizedAt('3'));
       await eventually(async () => expect(await at.sizes()).toEqual({ 'ep-one': '3-3' }));
-      expect((await at.afterApply()).map(([, maxCu]) => maxCu)).toEqual([2, 3]);
+      expect((await at.appliedMaxima()).map(([, maxCu]) => maxCu)).toEqual([2, 3]);
       await at.expectNothingForbidden();
     });
   }

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openEngine } from '../../src/adapters/engine/open-engine.ts';
 import { createStore } from '../../src/adapters/store/create-store.ts';
-import { CASE_MS, eventually, hourIn, sizedAt, startFaultCase } from '../support/fault-case.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { isFirst, receiving, takes } from '../support/receiving.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
+import { CASE_MS, eventually, hourIn, sizedAt, startFaultCase } from './fault-case.ts';
 
 const COMPUTES = ['shop', 'blog', 'docs'];
 /** Lines that the audit has before a daemon starts. */
@@ -54,7 +54,7 @@ describeWith('redis-server', 'the audit at a webhook while daemons are killed an
       const killed = await at0.start(undefined, more);
       await eventually(() => expect(got.length).toBeGreaterThanOrEqual(20));
       // Every change is made at the boundary, though the webhook answers nothing.
-      await eventually(async () => expect((await at0.afterApply()).length).toBe(COMPUTES.length));
+      await eventually(async () => expect((await at0.appliedMaxima()).length).toBe(COMPUTES.length));
       const latenessMs = (await at0.platform.writes()).map((write) => Date.parse(write.at) - startMs);
       process.stdout.write(`while the webhook hangs, writes came ${latenessMs.join(', ')} ms after the boundary\n`);
       await killed.kill('SIGKILL');

@@ -7,10 +7,10 @@ import { createStore } from '../../src/adapters/store/create-store.ts';
 import { withoutInstantsAhead } from '../../src/domain/overrides/instants-ahead.ts';
 import { type EbbProcess, startEbb } from '../support/ebb-process.ts';
 import { createFakedClock } from '../support/faked-clock.ts';
-import { CASE_MS, eventually, hourIn, sizedAt } from '../support/fault-case.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { makeFolder, prepareQueue, startTestPlatform } from '../support/platform.ts';
 import { describeWith } from '../support/requirements.ts';
+import { CASE_MS, eventually, hourIn, sizedAt } from './fault-case.ts';
 
 const DAY_MS = 86_400_000;
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { EbbProcess } from '../support/ebb-process.ts';
 import { createFakedClock } from '../support/faked-clock.ts';
-import { CASE_MS, eventually, hourIn, NEVER, sizedAt, startFaultCase } from '../support/fault-case.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
+import { CASE_MS, eventually, hourIn, NEVER, sizedAt, startFaultCase } from './fault-case.ts';
 
 const HOUR_SECONDS = 3600;
 
@@ -37,11 +37,11 @@ describeWith('faketime', "a daemon's clock that is set", () => {
       await clock.setAhead(aheadSeconds);
       await eventually(() => expect(Date.now()).toBeGreaterThan(startMs + 1_000));
       await eventually(() => expect(said(daemon, 'ebb.clock_off')).toBe(1));
-      expect(await at.afterApply()).toEqual([]);
+      expect(await at.appliedMaxima()).toEqual([]);
 
       await clock.setAhead(0);
       await eventually(async () => expect(await at.sizes()).toEqual({ 'ep-one': '1-2', 'ep-two': '1-2' }));
-      expect((await at.afterApply()).toSorted()).toEqual([
+      expect((await at.appliedMaxima()).toSorted()).toEqual([
         ['ep-one', 2],
         ['ep-two', 2],
       ]);
@@ -66,7 +66,7 @@ describeWith('faketime', "a daemon's clock that is set", () => {
     await at.writePolicies(sizedAt('1-2', hour));
     await eventually(() => expect([wrong, right].map((one) => said(one, 'ebb.policies_loaded'))).toEqual([1, 1]));
     await eventually(async () => expect(await at.sizes()).toEqual({ 'ep-one': '1-2', 'ep-two': '1-2' }));
-    expect(await at.afterApply()).toHaveLength(2);
+    expect(await at.appliedMaxima()).toHaveLength(2);
     const sentMs = (await at.platform.writes()).map((write) => Date.parse(write.at));
     expect(Math.min(...sentMs)).toBeGreaterThanOrEqual(startMs - 1);
     await at.expectNothingForbidden();

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { CASE_MS, eventually, type FaultCase, sizedAt, startFaultCase, timeRecovery } from '../support/fault-case.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
 import { printSeed, SEED } from '../support/seed.ts';
+import { CASE_MS, eventually, type FaultCase, sizedAt, startFaultCase, timeRecovery } from './fault-case.ts';
 
 interface Storm {
   /** What the control API does. */
@@ -69,7 +69,7 @@ describeWith('redis-server', 'while the control API', () => {
         expect([name, intent, openOperations, lastApplied?.maxCu]).toEqual([name, undefined, [], 2]);
       }
     });
-    const toTheEnd = (await at.afterApply()).filter(([, maxCu]) => maxCu === 2).map(([compute]) => compute);
+    const toTheEnd = (await at.appliedMaxima()).filter(([, maxCu]) => maxCu === 2).map(([compute]) => compute);
     expect(toTheEnd.toSorted()).toEqual(names.map((name) => `ep-${name}`).toSorted());
     await at.expectNothingForbidden();
   }
@@ -116,10 +116,10 @@ describeWith('redis-server', 'while the control API', () => {
     await at.platform.control('faults', { kind: 'operation', action: 'apply_config', outcome: 'hang' });
     await at.writePolicies(sizedAt('1-2'));
     const looks = async () => (await at.platform.requests()).filter(({ path }) => path.includes('/operations'));
-    await eventually(async () => expect(await at.afterApply()).toHaveLength(2 * names.length));
+    await eventually(async () => expect(await at.appliedMaxima()).toHaveLength(2 * names.length));
     const before = (await looks()).length;
     await eventually(async () => expect((await looks()).length).toBeGreaterThan(before + 2 * names.length));
-    expect(await at.afterApply()).toHaveLength(2 * names.length);
+    expect(await at.appliedMaxima()).toHaveLength(2 * names.length);
     await at.platform.clearFaults();
     await expectChangedOnce(at);
   });

@@ -2,14 +2,15 @@ import { expect, it, type TestContext } from 'vitest';
 import { createStore } from '../../src/adapters/store/create-store.ts';
 import type { Freeze } from '../../src/domain/overrides/freezes.ts';
 import type { Hold } from '../../src/domain/overrides/holds.ts';
+import { seededRandom } from '../../src/domain/random.ts';
 import type { EbbProcess } from '../support/ebb-process.ts';
 import { askRedis } from '../support/engine-daemon.ts';
 import { openTestEngine } from '../support/engines.ts';
-import { CASE_MS, eventually, type FaultCase, hourIn, NEVER, sizedAt, startFaultCase } from '../support/fault-case.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
 import { printSeed, SEED } from '../support/seed.ts';
 import { bounded } from '../support/selectors.ts';
+import { CASE_MS, eventually, type FaultCase, hourIn, NEVER, sizedAt, startFaultCase } from './fault-case.ts';
 
 /** How often the store is lost: each point once unless more is asked for. */
 const RUNS = Number(process.env.EBB_STORE_LOSSES ?? 8);
@@ -72,17 +73,6 @@ async function aWorld(test: TestContext) {
   return { world, store };
 }
 
-/** Numbers from 0 to 1 that a seed decides: mulberry32. */
-function dice(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-
 const time = (runs: number) => CASE_MS + runs * 60_000;
 
 describeWith('redis-server', 'while a freeze and holds are active, a store that is lost', () => {
@@ -90,7 +80,7 @@ describeWith('redis-server', 'while a freeze and holds are active, a store that 
   it(title, { timeout: time(RUNS) }, async (test) => {
     printSeed();
     const { world, store } = await aWorld(test);
-    const throwDie = dice(SEED);
+    const throwDie = seededRandom(SEED);
     const kinds = Object.entries(LOSSES);
     const points = Object.entries(POINTS);
     for (let run = 0; run < RUNS; run += 1) {
@@ -110,7 +100,7 @@ describeWith('redis-server', 'while a freeze and holds are active, a store that 
         expect([await store.freezes(Date.now()), await store.holds(Date.now())]).toEqual([[FREEZE], HOLDS]);
         expect(await at.sizes()).toMatchObject({ 'ep-one': size });
       });
-      expect((await at.afterApply()).filter(([id]) => id !== 'ep-one')).toEqual([['ep-held-at', 4]]);
+      expect((await at.appliedMaxima()).filter(([id]) => id !== 'ep-one')).toEqual([['ep-held-at', 4]]);
     }
     await world.at.expectNothingForbidden();
   });
@@ -128,7 +118,7 @@ describeWith('redis-server', 'while a freeze and holds are active, a store that 
     await flush(server);
     await eventually(() => expect(Date.now()).toBeGreaterThan(startMs));
     await eventually(async () => expect(await at.sizes()).toMatchObject({ 'ep-one': '1-2' }));
-    expect((await at.afterApply()).filter(([id]) => id !== 'ep-one')).toEqual([['ep-held-at', 4]]);
+    expect((await at.appliedMaxima()).filter(([id]) => id !== 'ep-one')).toEqual([['ep-held-at', 4]]);
     await at.expectNothingForbidden();
   });
 });

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { askRedis } from '../support/engine-daemon.ts';
+import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
+import { describeWith } from '../support/requirements.ts';
 import {
   CASE_MS,
   eventually,
@@ -10,9 +12,7 @@ import {
   sizedAt,
   startFaultCase,
   timeRecovery,
-} from '../support/fault-case.ts';
-import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
-import { describeWith } from '../support/requirements.ts';
+} from './fault-case.ts';
 
 interface Point {
   point: string;
@@ -107,12 +107,12 @@ describeWith('redis-server', 'a daemon that is killed when', () => {
       const there = reach(at);
       const first = await at.start();
       await there;
-      expect(await at.afterApply()).toHaveLength(arrived);
+      expect(await at.appliedMaxima()).toHaveLength(arrived);
       await first.kill('SIGKILL');
       const recovered = timeRecovery(`killed when ${point}`);
       await succeed(at);
       recovered();
-      expect(await at.afterApply()).toEqual([['ep-one', 2]]);
+      expect(await at.appliedMaxima()).toEqual([['ep-one', 2]]);
       await at.expectNothingForbidden();
     });
   }
@@ -130,12 +130,12 @@ describeWith('redis-server', 'a daemon that is killed when', () => {
       const there = reach(at);
       await at.writePolicies(sizedAt('1-2'));
       await there;
-      expect(await at.afterApply()).toHaveLength(arrived);
+      expect(await at.appliedMaxima()).toHaveLength(arrived);
       await first.kill('SIGKILL');
       const recovered = timeRecovery(`killed when ${point}`);
       await succeed(at);
       recovered();
-      expect((await at.afterApply()).map(([, maxCu]) => maxCu)).toEqual([0.25, 2]);
+      expect((await at.appliedMaxima()).map(([, maxCu]) => maxCu)).toEqual([0.25, 2]);
       await at.expectNothingForbidden();
     });
   }
@@ -158,7 +158,7 @@ describeWith('redis-server', 'a daemon that is killed when', () => {
     const recovered = timeRecovery('killed when it fans out a boundary');
     await at.start();
     const wanted = names.map((name) => [`ep-${name}`, 2]).toSorted();
-    await eventually(async () => expect((await at.afterApply()).toSorted()).toEqual(wanted));
+    await eventually(async () => expect((await at.appliedMaxima()).toSorted()).toEqual(wanted));
     recovered();
     await at.expectNothingForbidden();
   });
@@ -179,13 +179,13 @@ describeWith('redis-server', 'a daemon that is killed when', () => {
       const taken = () => askRedis(server.url, (client) => client.llen(`{ebb-${group}}:crossings:active`));
       await eventually(async () => expect(await taken()).toBeGreaterThanOrEqual(names.length));
       await first.kill(signal);
-      expect(await at.afterApply()).toEqual([]);
+      expect(await at.appliedMaxima()).toEqual([]);
       // One that is asked to stop gives back what it has taken; the triggers of one that is killed come back by themselves.
       if (signal === 'SIGTERM') expect(await taken()).toBe(0);
       const recovered = timeRecovery(`${signal} while it waits for a boundary`);
       await at.start();
       const wanted = names.map((name) => [`ep-${name}`, 2]).toSorted();
-      await eventually(async () => expect((await at.afterApply()).toSorted()).toEqual(wanted));
+      await eventually(async () => expect((await at.appliedMaxima()).toSorted()).toEqual(wanted));
       recovered();
       await at.expectNothingForbidden();
     });

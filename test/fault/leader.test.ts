@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import { freePort } from '../support/child-server.ts';
-import { CASE_MS, eventually, hourIn, NEVER, sizedAt, startFaultCase } from '../support/fault-case.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
 import { scrape } from '../support/scrape.ts';
+import { CASE_MS, eventually, hourIn, NEVER, sizedAt, startFaultCase } from './fault-case.ts';
 
 const NAMES = Array.from({ length: 20 }, (_, index) => `web-${index}`);
 const SERIES = /^ebb_compute_/m;

@@ -4,10 +4,10 @@ import { createCaller } from '../../src/adapters/control-api/caller.ts';
 import { withDaemonGuard } from '../../src/adapters/control-api/control-api.ts';
 import { clientOptions } from '../control-api/samples.ts';
 import { startEbb } from '../support/ebb-process.ts';
-import { CASE_MS, eventually, sizedAt } from '../support/fault-case.ts';
 import { makeFolder, startTestPlatform } from '../support/platform.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
+import { CASE_MS, eventually, sizedAt } from './fault-case.ts';
 
 /** Each ends by itself; none is told to enforce, nor has anybody said yes. */
 const COMMANDS = [

@@ -6,11 +6,11 @@ import { outboxEntries } from '../../src/app/notifications/outbox-entries.ts';
 import type { MessageDocument } from '../../src/domain/notifications/message.ts';
 import type { NotificationKind } from '../../src/domain/notifications/notification.ts';
 import type { Receiver } from '../../src/domain/notifications/receivers.ts';
-import { CASE_MS, eventually, hourIn, sizedAt, startFaultCase } from '../support/fault-case.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { type Answer, isFirst, receiving, takes } from '../support/receiving.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
+import { CASE_MS, eventually, hourIn, sizedAt, startFaultCase } from './fault-case.ts';
 
 /** How each receiver misbehaves; in the end all but one take everything. */
 const MANNERS: Readonly<Record<string, Answer>> = {
@@ -83,7 +83,7 @@ describeWith('redis-server', 'notifications while daemons are killed and receive
 
       await eventually(() => expect([gotBy('hanging').length, gotBy('slow').length]).not.toContain(0));
       // Every change is made at the boundary, though one receiver has answered nothing at all.
-      await eventually(async () => expect((await at0.afterApply()).length).toBe(COMPUTES.length));
+      await eventually(async () => expect((await at0.appliedMaxima()).length).toBe(COMPUTES.length));
       const writes = await at0.platform.writes();
       const latenessMs = writes.map((write) => Date.parse(write.at) - startMs);
       process.stdout.write(`while a receiver hangs, writes came ${latenessMs.join(', ')} ms after the boundary\n`);

@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest';
 import { askRedis } from '../support/engine-daemon.ts';
+import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
+import { describeWith } from '../support/requirements.ts';
 import {
   CASE_MS,
   eventually,
@@ -9,9 +11,7 @@ import {
   sizedAt,
   startFaultCase,
   timeRecovery,
-} from '../support/fault-case.ts';
-import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
-import { describeWith } from '../support/requirements.ts';
+} from './fault-case.ts';
 
 interface Trouble {
   /** What Redis is for the daemon. */
@@ -77,19 +77,19 @@ describeWith('redis-server', 'while its Redis', () => {
       await begin(at, server);
       await eventually(() => expect(said('ebb.outage')).toBe(1));
       await eventually(() => expect(Date.now()).toBeGreaterThan(startMs + 1000));
-      const during = await at.afterApply();
+      const during = await at.appliedMaxima();
       await end(at, server);
       const recovered = timeRecovery(`the end of a trouble: Redis ${redis}`);
 
       await eventually(() => expect(said('ebb.recovered')).toBe(1));
       const wanted = names.map((name) => [`ep-${name}`, 2]).toSorted();
-      await eventually(async () => expect((await at.afterApply()).toSorted()).toEqual(wanted));
+      await eventually(async () => expect((await at.appliedMaxima()).toSorted()).toEqual(wanted));
       recovered();
       expect(during).toEqual([]);
       await eventually(async () => {
         for (const name of names) expect(await at.record(name)).toMatchObject({ lastApplied: { maxCu: 2 } });
       });
-      expect(await at.afterApply()).toHaveLength(names.length);
+      expect(await at.appliedMaxima()).toHaveLength(names.length);
       expect(said('ebb.outage')).toBe(1);
       await at.expectNothingForbidden();
     });

@@ -9,13 +9,12 @@ import { expect, it, type TestContext } from 'vitest';
 import { seededRandom } from '../../src/domain/random.ts';
 import type { FleetCompute } from '../../src/emulator/fleet.ts';
 import { startEbb } from '../support/ebb-process.ts';
-import { CASE_MS, eventually } from '../support/fault-case.ts';
 import { makeFolder, type Platform, prepareQueue, startTestPlatform } from '../support/platform.ts';
 import { startPostgresServer } from '../support/postgres-server.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
-
 import { SEED } from '../support/seed.ts';
+import { CASE_MS, eventually } from './fault-case.ts';
 
 /** All of one project, so that they are changed one after the other. */
 const COMPUTES = 40;

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { CASE_MS, eventually, hourIn, NEVER, sizedAt, startFaultCase, timeRecovery } from '../support/fault-case.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
+import { CASE_MS, eventually, hourIn, NEVER, sizedAt, startFaultCase, timeRecovery } from './fault-case.ts';
 
 const COMPUTES = 200;
 
@@ -23,14 +23,14 @@ describeWith('redis-server', 'three daemons', () => {
     const { at: hour } = hourIn(20_000);
     await at.writePolicies(sizedAt('1-2', hour));
 
-    await eventually(async () => expect(await at.afterApply()).not.toEqual([]));
+    await eventually(async () => expect(await at.appliedMaxima()).not.toEqual([]));
     const [busiest] = daemons.toSorted((a, b) => writesOf(b) - writesOf(a));
     await busiest?.kill('SIGKILL');
     const recovered = timeRecovery('killed, one of three daemons, at a boundary of 200 computes');
 
     const wanted = names.map((name) => `ep-${name}`).toSorted();
     await eventually(async () =>
-      expect((await at.afterApply()).map(([compute]) => compute).toSorted()).toEqual(wanted),
+      expect((await at.appliedMaxima()).map(([compute]) => compute).toSorted()).toEqual(wanted),
     );
     await eventually(async () => {
       const known = [...(await at.records())].filter(
@@ -39,7 +39,7 @@ describeWith('redis-server', 'three daemons', () => {
       expect(known).toHaveLength(COMPUTES);
     });
     recovered();
-    expect(await at.afterApply()).toHaveLength(COMPUTES);
+    expect(await at.appliedMaxima()).toHaveLength(COMPUTES);
     await at.expectNothingForbidden();
   });
 });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { CASE_MS, eventually, sizedAt, startFaultCase, timeRecovery } from '../support/fault-case.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { describeWith } from '../support/requirements.ts';
+import { CASE_MS, eventually, sizedAt, startFaultCase, timeRecovery } from './fault-case.ts';
 
 describeWith('redis-server', 'two daemons with different policy sets', () => {
   it('do what the newer one says, once, and the older one takes over when it has loaded that too', {
@@ -26,7 +26,7 @@ describeWith('redis-server', 'two daemons with different policy sets', () => {
     await eventually(async () => expect(await at.sizes()).toEqual(each('4-4')));
     const given = (id: string, all: [string, number | undefined][]) =>
       all.filter(([compute]) => compute === id).map(([, maxCu]) => maxCu);
-    const all = await at.afterApply();
+    const all = await at.appliedMaxima();
     for (const name of names) expect(given(`ep-${name}`, all)).toEqual([2, 3, 4]);
     await at.expectNothingForbidden();
   });

@@ -5,9 +5,9 @@ import { createTokens } from '../../src/adapters/http/tokens.ts';
 import { createStore } from '../../src/adapters/store/create-store.ts';
 import { createOperator } from '../../src/app/operator/create-operator.ts';
 import type { Store } from '../../src/ports/store.ts';
-import { answerProblems } from '../support/api-schema.ts';
 import { aRecord } from '../support/builders.ts';
 import { embeddedTestEngine, type TestEngine } from '../support/engines.ts';
+import { answerProblems } from './api-schema.ts';
 import { emptyFleet } from './empty-fleet.ts';
 
 const TOKEN = 'a-token-of-some-length';

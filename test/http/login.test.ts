@@ -13,10 +13,10 @@ import type { Compute } from '../../src/domain/compute/compute.ts';
 import type { DaemonOperator } from '../../src/ports/operator.ts';
 import { parseGrants } from '../../src/ports/roles.ts';
 import { aCompute, aSchedule, compiled } from '../support/builders.ts';
-import { startLoginProvider, type TestLoginProvider } from '../support/login-provider.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import type { SteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
+import { startLoginProvider, type TestLoginProvider } from './login-provider.ts';
 
 const TEAMS = [
   { name: 'team-web', projects: ['web-*'] },

@@ -8,9 +8,9 @@ import { type DaemonOperatorDeps, daemonOperator } from '../../src/compose/opera
 import type { Hold } from '../../src/domain/overrides/holds.ts';
 import { EngineAwayError } from '../../src/ports/engine.ts';
 import type { Store } from '../../src/ports/store.ts';
-import { answerProblems } from '../support/api-schema.ts';
 import { aSchedule, currentRules } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
+import { answerProblems } from './api-schema.ts';
 
 const TOKEN = 'a-token-of-some-length';
 const HEADERS = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };

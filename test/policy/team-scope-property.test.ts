@@ -9,7 +9,7 @@ import { compileSelector } from '../../src/domain/policy/select.ts';
 import { frozenPart, partOf, withParts } from '../../src/domain/policy/team-parts.ts';
 import { type PolicyFileText, parsePolicyFiles } from '../../src/policy/parse.ts';
 import type { Team } from '../../src/policy/teams.ts';
-import { policySets } from '../support/arbitraries.ts';
+import { policySets } from '../domain/arbitraries.ts';
 import { aCompute, at } from '../support/builders.ts';
 
 const NOW_MS = at('2026-03-04T12:00:00Z');

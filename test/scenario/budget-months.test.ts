@@ -3,8 +3,8 @@
  * few months; with EBB_BUDGET_MONTHS=200 as many, and their figures so far are printed after each 20.
  */
 import { expect, it } from 'vitest';
-import { type SimulatedBudget, simulateBudget } from '../support/simulated-budget.ts';
-import { TO_MS } from '../support/simulated-project.ts';
+import { type SimulatedBudget, simulateBudget } from './simulated-budget.ts';
+import { TO_MS } from './simulated-project.ts';
 
 const MONTHS = Number(process.env.EBB_BUDGET_MONTHS ?? 2);
 const SEED = Number(process.env.EBB_SEED ?? 1);

@@ -44,12 +44,12 @@ export async function startServer(
   child.once('exit', () => running.delete(child));
   let written = '';
   await new Promise<void>((resolve, reject) => {
-    const effectivePolicies = (chunk: Buffer) => {
+    const onOutput = (chunk: Buffer) => {
       written += chunk.toString();
       if (ready.test(written)) resolve();
     };
-    child.stdout?.on('data', effectivePolicies);
-    child.stderr?.on('data', effectivePolicies);
+    child.stdout?.on('data', onOutput);
+    child.stderr?.on('data', onOutput);
     child.once('error', reject);
     child.once('exit', (code) => reject(new Error(`${program} ended with ${code}: ${written}`)));
   });

@@ -19,23 +19,12 @@ export interface Span {
   toMs: number;
 }
 
-/** Dice whose seed is known: in [0, 1). Mulberry32. */
-export function dice(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
+export type Random = () => number;
 
-export type Dice = () => number;
-
-export const between = (random: Dice, low: number, high: number) => low + (high - low) * random();
-export const oneOf = <T>(random: Dice, values: readonly T[]): T => values[Math.floor(random() * values.length)] as T;
-export const exponential = (random: Dice, mean: number) => -Math.log(1 - random()) * mean;
-export function logNormal(random: Dice, median: number, sigma: number): number {
+export const between = (random: Random, low: number, high: number) => low + (high - low) * random();
+export const oneOf = <T>(random: Random, values: readonly T[]): T => values[Math.floor(random() * values.length)] as T;
+export const exponential = (random: Random, mean: number) => -Math.log(1 - random()) * mean;
+export function logNormal(random: Random, median: number, sigma: number): number {
   const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
   return median * Math.exp(sigma * normal);
 }
@@ -52,7 +41,7 @@ export function visits(span: Span, gap: () => number, length: () => number, cu =
 }
 
 /** A cron job: at the same place of each period, as punctual as `jitterMs`. */
-export function cron(random: Dice, span: Span, periodMs: number, jitterMs = 2 * SECOND): Activity[] {
+export function cron(random: Random, span: Span, periodMs: number, jitterMs = 2 * SECOND): Activity[] {
   const found: Activity[] = [];
   const phaseMs = random() * periodMs;
   for (let atMs = span.fromMs + phaseMs; atMs < span.toMs - MINUTE; atMs += periodMs) {
@@ -86,7 +75,7 @@ export interface Simulated {
 }
 
 export interface SimulateOptions extends Span {
-  random: Dice;
+  random: Random;
   activities: readonly Activity[];
   /** -1: never. */
   timeoutSeconds: number;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { seededRandom } from '../../src/domain/random.ts';
 import { anomalyOf, projectMonth, shownProjection } from '../../src/domain/usage/projection.ts';
-import { generateMonth, generateOwners, KINDS } from '../support/generated-months.ts';
-import { simulateMonth } from '../support/simulated-month.ts';
+import { generateMonth, generateOwners, KINDS } from './generated-months.ts';
+import { simulateMonth } from './simulated-month.ts';
 import { DAY_MS, HOUR_MS } from './support.ts';
 
 /** A billing month that begins on a Sunday, known up to noon of its 15th day. */

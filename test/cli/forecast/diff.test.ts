@@ -11,7 +11,7 @@ import type { Segment } from '../../../src/domain/forecast/walk.ts';
 import type { CompiledPolicies } from '../../../src/domain/policy/compiled-policies.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
 import { aBudget, aCompute, aSchedule, aStepSpan, at, aWindow, compiled } from '../../support/builders.ts';
-import { PRICING, SPRING_WEEK, SUBJECTS, webAndDev } from '../../support/foreseen-fleet.ts';
+import { PRICING, SPRING_WEEK, SUBJECTS, webAndDev } from './foreseen-fleet.ts';
 
 const RATE = { apiRequestsPerMinute: 700, apiReserve: 0.05 };
 const options = { ...SPRING_WEEK, zone: 'Europe/Berlin' };

@@ -8,7 +8,7 @@ import { readSpan, type SpanFlags } from '../../../src/cli/forecast/span.ts';
 import { drawSvg } from '../../../src/cli/forecast/svg.ts';
 import type { Span } from '../../../src/domain/forecast/forecast.ts';
 import { aCompute, at, compiled } from '../../support/builders.ts';
-import { PRICING, SPRING_WEEK, SUBJECTS, webAndDev } from '../../support/foreseen-fleet.ts';
+import { PRICING, SPRING_WEEK, SUBJECTS, webAndDev } from './foreseen-fleet.ts';
 
 const zone = 'Europe/Berlin';
 const policies = compiled(...webAndDev());

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { foresee } from '../../../src/cli/forecast/outlook.ts';
 import { heldBackJson, heldBackLines } from '../../../src/cli/forecast.ts';
 import { aCompute, aSchedule, at, aWindow, compiled } from '../../support/builders.ts';
-import { PRICING } from '../../support/foreseen-fleet.ts';
+import { PRICING } from './foreseen-fleet.ts';
 
 const SMALL = { minCu: 0.25, maxCu: 0.5 };
 const MONDAY = at('2026-03-02T00:00:00Z');

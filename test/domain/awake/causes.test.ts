@@ -2,20 +2,20 @@ import { describe, expect, it } from 'vitest';
 import { type AwakeCause, type AwakeFacts, findCause } from '../../../src/domain/awake/causes.ts';
 import { awakeHistory } from '../../../src/domain/awake/intervals.ts';
 import { createOperationLog } from '../../../src/domain/awake/operation-log.ts';
+import { seededRandom } from '../../../src/domain/random.ts';
 import { aCompute } from '../../support/builders.ts';
 import {
   type Activity,
   between,
   cron,
   DAY,
-  type Dice,
-  dice,
   exponential,
   HOUR,
   inHours,
   logNormal,
   MINUTE,
   oneOf,
+  type Random,
   SECOND,
   simulate,
   visits,
@@ -43,7 +43,7 @@ interface Wanted extends Omit<Case, 'facts'> {
   rest?: Partial<AwakeFacts>;
 }
 
-const office = (random: Dice) =>
+const office = (random: Random) =>
   inHours(
     visits(
       SPAN,
@@ -54,46 +54,46 @@ const office = (random: Dice) =>
     8,
     17,
   );
-const rare = (random: Dice) =>
+const rare = (random: Random) =>
   visits(
     SPAN,
     () => exponential(random, 30 * HOUR),
     () => between(random, 1, 30) * MINUTE,
   );
-const batch = (random: Dice): Activity[] =>
+const batch = (random: Random): Activity[] =>
   Array.from({ length: 27 }, (_, day) => {
     const fromMs = SPAN.fromMs + day * DAY + 2 * HOUR + random() * 5 * MINUTE;
     return { fromMs, toMs: fromMs + between(random, 40, 80) * MINUTE, cu: 2 };
   });
-const short = (random: Dice) =>
+const short = (random: Random) =>
   visits(
     SPAN,
     () => exponential(random, between(random, 20, 45) * MINUTE),
     () => between(random, 1, 20) * SECOND,
   );
-const probe = (random: Dice, periodMs: number) => cron(random, SPAN, periodMs, between(random, 1, 10) * SECOND);
-const drifting = (random: Dice, periodMs: number) =>
+const probe = (random: Random, periodMs: number) => cron(random, SPAN, periodMs, between(random, 1, 10) * SECOND);
+const drifting = (random: Random, periodMs: number) =>
   visits(
     SPAN,
     () => periodMs * between(random, 0.995, 1.005),
     () => between(random, 0.1, 1) * SECOND,
   );
 const always = (fromMs = SPAN.fromMs): Activity[] => [{ fromMs, toMs: SPAN.toMs, cu: 0.25 }];
-const busy = (random: Dice): Activity[] =>
+const busy = (random: Random): Activity[] =>
   Array.from({ length: 28 * 24 }, (_, hour) => {
     const fromMs = SPAN.fromMs + hour * HOUR;
     return { fromMs, toMs: fromMs + HOUR, cu: between(random, 0.3, 1.8) };
   });
-const poller = (random: Dice) =>
+const poller = (random: Random) =>
   visits(
     SPAN,
     () => between(random, 20, 30) * SECOND,
     () => SECOND,
   );
-const period = (random: Dice) => oneOf(random, [10, 12, 15, 20, 30, 45, 60, 90, 120]) * MINUTE;
+const period = (random: Random) => oneOf(random, [10, 12, 15, 20, 30, 45, 60, 90, 120]) * MINUTE;
 
 /** Each kind with how many of the 300 computes are of it. */
-const KINDS: readonly [string, number, (random: Dice) => Omit<Wanted, 'kind'>][] = [
+const KINDS: readonly [string, number, (random: Random) => Omit<Wanted, 'kind'>][] = [
   ['never', 30, (random) => ({ causes: ['never_suspends'], activities: office(random), timeoutSeconds: -1 })],
   [
     'cron',
@@ -159,13 +159,13 @@ const KINDS: readonly [string, number, (random: Dice) => Omit<Wanted, 'kind'>][]
 ];
 
 function casesFrom(seed: number): Case[] {
-  const random = dice(seed);
+  const random = seededRandom(seed);
   return KINDS.flatMap(([kind, many, wanted]) =>
     Array.from({ length: many }, () => caseOf({ kind, ...wanted(random) }, random)),
   );
 }
 
-function caseOf({ activities, rest, ...wanted }: Wanted, random: Dice): Case {
+function caseOf({ activities, rest, ...wanted }: Wanted, random: Random): Case {
   const { timeoutSeconds = oneOf(random, [300, 300, 300, 120, 600]) } = wanted;
   // A probe that comes more often than the timeout shows nothing but a compute that is awake.
   const timeout = wanted.periodMs && timeoutSeconds * SECOND > wanted.periodMs - MINUTE ? 300 : timeoutSeconds;
@@ -184,7 +184,7 @@ function caseOf({ activities, rest, ...wanted }: Wanted, random: Dice): Case {
 function findingFor(activities: Activity[], { rest, ...options }: Omit<Partial<Wanted>, 'activities'> = {}) {
   const facts = caseOf(
     { kind: '', causes: [], activities, timeoutSeconds: 300, ...options, rest: rest ?? {} },
-    dice(7),
+    seededRandom(7),
   ).facts;
   return findCause(facts);
 }
@@ -209,11 +209,11 @@ describe('causes of being awake', () => {
   });
 
   it('come with what they cost a month, and what that figure is', () => {
-    const every20 = findingFor(probe(dice(3), 20 * MINUTE));
+    const every20 = findingFor(probe(seededRandom(3), 20 * MINUTE));
     // Five minutes and a bit of each twenty, at the minimum of 0.25 CU, for 730 hours.
     expect(every20).toMatchObject({ cause: 'periodic_probe', figure: 'measured' });
     expect(every20?.cuHoursMonth.high).toBeCloseTo((730 * 0.25 * 5) / 20, -1);
-    const unmeasured = findingFor(probe(dice(3), 20 * MINUTE), { rest: { hours: [] } });
+    const unmeasured = findingFor(probe(seededRandom(3), 20 * MINUTE), { rest: { hours: [] } });
     expect(unmeasured).toMatchObject({ cause: 'periodic_probe', figure: 'estimate' });
     expect(unmeasured?.cuHoursMonth.high).toBeCloseTo((730 * 2 * 5) / 20, -2);
   });
@@ -224,7 +224,7 @@ describe('causes of being awake', () => {
   });
 
   it('are not looked for in less than a day', () => {
-    const facts = caseOf({ kind: '', causes: [], activities: always() }, dice(1)).facts;
+    const facts = caseOf({ kind: '', causes: [], activities: always() }, seededRandom(1)).facts;
     const fromMs = SPAN.toMs - 20 * HOUR;
     expect(findCause({ ...facts, history: { ...facts.history, fromMs } })).toBeUndefined();
   });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { seededRandom } from '../../../src/domain/random.ts';
 import { replayTimeouts } from '../../../src/domain/recommend/other-timeouts.ts';
 import {
   DAY,
-  dice,
   exponential,
   HOUR,
   logNormal,
@@ -19,13 +19,14 @@ const SPAN: Span = { fromMs: TO - 14 * DAY, toMs: TO };
 
 /** The same clients under two timeouts: what the replay of the first says of the second, and what was. */
 function tried(seed: number, hadSeconds: number, wantedSeconds: number) {
-  const random = dice(seed);
+  const random = seededRandom(seed);
   const activities = visits(
     SPAN,
     () => exponential(random, 20 * MINUTE),
     () => logNormal(random, 3 * MINUTE, 1),
   );
-  const under = (timeoutSeconds: number) => simulate({ ...SPAN, random: dice(seed), activities, timeoutSeconds });
+  const under = (timeoutSeconds: number) =>
+    simulate({ ...SPAN, random: seededRandom(seed), activities, timeoutSeconds });
   const had = under(hadSeconds);
   const always = (suspendTimeoutSeconds: number) => [{ ...SPAN, suspendTimeoutSeconds }];
   const effects = replayTimeouts(historyOf(had, SPAN), always(hadSeconds), always(wantedSeconds));

@@ -1,18 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import { CONNECTION_PROFILES } from '../../../src/domain/connections/connection-profile.ts';
+import { seededRandom } from '../../../src/domain/random.ts';
 import type { RecommendFacts } from '../../../src/domain/recommend/finding.ts';
 import { findingsOf } from '../../../src/domain/recommend/recommend.ts';
 import { aCompute } from '../../support/builders.ts';
-import { cron, DAY, dice, HOUR, inHours, MINUTE, simulate, visits } from '../../support/demand.ts';
+import { cron, DAY, HOUR, inHours, MINUTE, simulate, visits } from '../../support/demand.ts';
 import { historyOf } from './history.ts';
 
 const TO = Date.parse('2026-11-02T00:00:00Z');
 const SPAN = { fromMs: TO - 28 * DAY, toMs: TO };
 /** A visit each half hour. */
-const VISITS = cron(dice(3), SPAN, 30 * MINUTE);
+const VISITS = cron(seededRandom(3), SPAN, 30 * MINUTE);
 
 function factsOf(timeoutSeconds: number, facts: Partial<RecommendFacts> = {}, activities = VISITS): RecommendFacts {
-  const simulated = simulate({ ...SPAN, random: dice(1), activities, timeoutSeconds });
+  const simulated = simulate({ ...SPAN, random: seededRandom(1), activities, timeoutSeconds });
   return {
     compute: aCompute({ minCu: 0.25, maxCu: 2, suspendTimeoutSeconds: timeoutSeconds }),
     history: historyOf(simulated, SPAN),

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { seededRandom } from '../../../src/domain/random.ts';
 import { fluctuationOf, proposeTimeout } from '../../../src/domain/recommend/timeout.ts';
 import { replay, visitsUnder } from '../../../src/domain/recommend/visits.ts';
 import {
@@ -6,14 +7,13 @@ import {
   between,
   cron,
   DAY,
-  type Dice,
-  dice,
   exponential,
   HOUR,
   inHours,
   logNormal,
   MINUTE,
   oneOf,
+  type Random,
   SECOND,
   type Simulated,
   type Span,
@@ -32,7 +32,7 @@ const BETA = 300;
 const TODAY = [300, 300, 300, 300, 300, 300, 300, 60, 120, 600];
 const TIMEOUTS = [60, 120, 180, 300, 600, 900, 1200, 1800, 2700, 3600];
 
-type Kind = (random: Dice) => Activity[];
+type Kind = (random: Random) => Activity[];
 
 const office: Kind = (random) => {
   const [median, sigma] = [between(random, 2, 8) * MINUTE, between(random, 0.8, 1.5)];
@@ -73,14 +73,14 @@ const heavy: Kind = (random) => {
 const KINDS: readonly Kind[] = [office, bursts, lonely, job, heavy];
 
 interface Drawn {
-  random: Dice;
+  random: Random;
   activities: Activity[];
   timeoutSeconds: number;
 }
 
 const run = ({ activities, timeoutSeconds }: Drawn, span: Span, seconds = timeoutSeconds): Simulated =>
   simulate({
-    ...{ ...span, random: dice(1), timeoutSeconds: seconds },
+    ...{ ...span, random: seededRandom(1), timeoutSeconds: seconds },
     activities: activities.filter(({ fromMs }) => fromMs >= span.fromMs && fromMs < span.toMs),
   });
 
@@ -88,7 +88,7 @@ const costOf = ({ awakeSeconds, starts }: Simulated) => awakeSeconds + BETA * st
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 
 function fleetFrom(seed: number, many: number): Drawn[] {
-  const random = dice(seed);
+  const random = seededRandom(seed);
   return Array.from({ length: many }, (_, index) => {
     const activities = (KINDS[index % KINDS.length] ?? office)(random);
     return { random, activities, timeoutSeconds: oneOf(random, TODAY) };
@@ -151,7 +151,7 @@ describe('timeouts on data that nobody tuned to', () => {
   });
 
   it('nothing is proposed for memoryless visits', () => {
-    const random = dice(7);
+    const random = seededRandom(7);
     const found = Array.from({ length: 60 }, () => {
       const mean = between(random, 5, 120) * MINUTE;
       const activities = visits(
@@ -166,7 +166,7 @@ describe('timeouts on data that nobody tuned to', () => {
   });
 
   it('pauses within a stretch awake shorten a timeout only where they explain how long it is', () => {
-    const random = dice(11);
+    const random = seededRandom(11);
     const polled = (polls: () => number) => {
       const activities: Activity[] = [];
       for (let atMs = PAST.fromMs; atMs < PAST.toMs; atMs += logNormal(random, HOUR, 0.5)) {
@@ -184,14 +184,14 @@ describe('timeouts on data that nobody tuned to', () => {
   });
 
   it('a client that comes just when the timeout passes is let sleep between its visits', () => {
-    const polled = cron(dice(4), PAST, 10 * MINUTE);
+    const polled = cron(seededRandom(4), PAST, 10 * MINUTE);
     const proposal = (activities: Activity[]) => {
-      const history = historyOf(run({ random: dice(4), activities, timeoutSeconds: 600 }, PAST), PAST);
+      const history = historyOf(run({ random: seededRandom(4), activities, timeoutSeconds: 600 }, PAST), PAST);
       return proposeTimeout({ history, suspendTimeoutSeconds: 600, plan: 'scale' });
     };
     expect(proposal(polled)).toMatchObject({ suspendTimeoutSeconds: 60, figure: 'at_least' });
     // By day others come each minute or two: what lies within a stretch is not known, and each start would cost.
-    const random = dice(5);
+    const random = seededRandom(5);
     const others = inHours(
       visits(
         PAST,
@@ -206,7 +206,8 @@ describe('timeouts on data that nobody tuned to', () => {
     expect(proposal(mixed)?.suspendTimeoutSeconds ?? 600).toBeGreaterThanOrEqual(600);
   });
 
-  const hourly = (span: Span) => run({ random: dice(1), activities: job(dice(3)), timeoutSeconds: 300 }, span);
+  const hourly = (span: Span) =>
+    run({ random: seededRandom(1), activities: job(seededRandom(3)), timeoutSeconds: 300 }, span);
 
   it('nothing is proposed from short logs', () => {
     const week = { fromMs: PAST.fromMs, toMs: PAST.fromMs + 5 * DAY };
@@ -241,7 +242,7 @@ describe('timeouts on data that nobody tuned to', () => {
 
 describe('how much less a month may bring', () => {
   it.each([7, 14, 28, 90])('covers the month after %i known days', (known) => {
-    const random = dice(known);
+    const random = seededRandom(known);
     const day = () => Math.log(logNormal(random, 1, 1));
     const days = (many: number) => Array.from({ length: many }, day);
     const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);

@@ -2,13 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { policyYaml } from '../../../src/app/recommend/policies.ts';
 import { awakeHistory } from '../../../src/domain/awake/intervals.ts';
 import { CONNECTION_PROFILES } from '../../../src/domain/connections/connection-profile.ts';
+import { seededRandom } from '../../../src/domain/random.ts';
 import { recommend } from '../../../src/domain/recommend/recommend.ts';
 import { type UsePattern, usePattern, usesByLog, usesByUsage } from '../../../src/domain/recommend/windows.ts';
 import { instantOfMinute, localDayAt, weekdayOf } from '../../../src/domain/time/windows/local-time.ts';
 import { holidaysOf } from '../../../src/policy/calendars/public-holidays.ts';
 import { parsePolicyFiles } from '../../../src/policy/parse.ts';
 import { aCompute } from '../../support/builders.ts';
-import { type Activity, between, DAY, type Dice, dice, HOUR, MINUTE, simulate, visits } from '../../support/demand.ts';
+import { type Activity, between, DAY, HOUR, MINUTE, type Random, simulate, visits } from '../../support/demand.ts';
 import { isLong } from '../../support/seed.ts';
 import { historyOf } from './history.ts';
 
@@ -24,7 +25,7 @@ interface Office {
 }
 
 /** People come about the start, work with short breaks, and leave about the end: not at weekends, nor on holidays. */
-function officeHours(random: Dice, { zone, country, startHour, endHour }: Office): Activity[] {
+function officeHours(random: Random, { zone, country, startHour, endHour }: Office): Activity[] {
   const off = new Set(holidaysOf(country));
   const activities: Activity[] = [];
   for (let day = localDayAt(zone, SPAN.fromMs); day <= localDayAt(zone, SPAN.toMs); day += 1) {
@@ -39,7 +40,7 @@ function officeHours(random: Dice, { zone, country, startHour, endHour }: Office
 }
 
 /** Each night from 02:00 to 03:30 of the zone. */
-function nightBatch(random: Dice, zone: string): Activity[] {
+function nightBatch(random: Random, zone: string): Activity[] {
   return Array.from({ length: 82 }, (_, index) => {
     const day = localDayAt(zone, SPAN.fromMs) + 1 + index;
     const fromMs = instantOfMinute(zone, day, 120) + random() * MINUTE;
@@ -56,8 +57,8 @@ const OFFICES: readonly (Office & { regionId: string })[] = [
 /** By the awake log of a compute that sleeps, and by the usage of one that never does. */
 function patterns(activities: Activity[], regionId: string): (UsePattern | undefined)[] {
   const options = { ...SPAN, regionId, holidaysOf };
-  const sleeping = simulate({ ...SPAN, random: dice(1), activities, timeoutSeconds: 300, noise: true });
-  const awake = simulate({ ...SPAN, random: dice(1), activities, timeoutSeconds: -1 });
+  const sleeping = simulate({ ...SPAN, random: seededRandom(1), activities, timeoutSeconds: 300, noise: true });
+  const awake = simulate({ ...SPAN, random: seededRandom(1), activities, timeoutSeconds: -1 });
   return [
     usePattern({ ...options, uses: usesByLog(historyOf(sleeping, SPAN), 300) }),
     usePattern({ ...options, uses: usesByUsage(awake.hours, 0.25) }),
@@ -71,7 +72,7 @@ describe('windows by hour of the week', () => {
   it.each(SEEDS.flatMap((seed) => OFFICES.map((office) => ({ seed, ...office }))))(
     'are the office hours of $zone within half an hour, without its holidays (seed $seed)',
     ({ seed, regionId, ...office }) => {
-      for (const found of patterns(officeHours(dice(seed), office), regionId)) {
+      for (const found of patterns(officeHours(seededRandom(seed), office), regionId)) {
         expect(found).toMatchObject({
           zone: office.zone,
           holidays: office.country,
@@ -89,15 +90,15 @@ describe('windows by hour of the week', () => {
     (seed) => {
       const [berlin, newYork] = OFFICES;
       if (!berlin || !newYork) throw new Error('two offices');
-      for (const found of patterns(officeHours(dice(seed), newYork), 'aws-eu-central-1'))
+      for (const found of patterns(officeHours(seededRandom(seed), newYork), 'aws-eu-central-1'))
         expect(found?.zone).toBe(newYork.zone);
-      for (const found of patterns(officeHours(dice(seed), berlin), 'aws-us-east-1'))
+      for (const found of patterns(officeHours(seededRandom(seed), berlin), 'aws-us-east-1'))
         expect(found?.zone).toBe(berlin.zone);
     },
   );
 
   it.each(SEEDS)('keep a night batch (seed %i)', (seed) => {
-    const random = dice(seed);
+    const random = seededRandom(seed);
     const office = OFFICES[0] as Office;
     for (const found of patterns(
       [...officeHours(random, office), ...nightBatch(random, office.zone)],
@@ -111,7 +112,7 @@ describe('windows by hour of the week', () => {
   });
 
   it.each(SEEDS)('are not proposed for one without a pattern, nor for less than two weeks (seed %i)', (seed) => {
-    const random = dice(seed);
+    const random = seededRandom(seed);
     const anytime = visits(
       SPAN,
       () => between(random, 0.1, 6) * HOUR,
@@ -126,8 +127,8 @@ describe('windows by hour of the week', () => {
 
   it('become a schedule that keeps these hours as they are, for a compute that never suspends', () => {
     const office = OFFICES[0] as Office;
-    const activities = [...officeHours(dice(5), office), ...nightBatch(dice(6), office.zone)];
-    const awake = simulate({ ...SPAN, random: dice(1), activities, timeoutSeconds: -1 });
+    const activities = [...officeHours(seededRandom(5), office), ...nightBatch(seededRandom(6), office.zone)];
+    const awake = simulate({ ...SPAN, random: seededRandom(1), activities, timeoutSeconds: -1 });
     const compute = aCompute({ minCu: 0.25, maxCu: 2, suspendTimeoutSeconds: -1, regionId: 'aws-eu-central-1' });
     const history = awakeHistory([], { ...SPAN, hint: { state: 'active', createdAtMs: 0 } });
     const facts = {

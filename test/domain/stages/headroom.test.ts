@@ -11,7 +11,7 @@ import { describeStep } from '../../../src/domain/decide/trace.ts';
 import type { HeadroomPolicy } from '../../../src/domain/policy/kinds/headroom.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
 import { aCompute, aHeadroom, aHold, aLimits, aSchedule, at, compiled, countsUntil } from '../../support/builders.ts';
-import { traceOf } from '../../support/trace-text.ts';
+import { traceOf } from './trace-text.ts';
 
 const NOON = at('2026-03-02T12:00:00Z');
 const MINUTE_MS = 60_000;

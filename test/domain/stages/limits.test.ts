@@ -6,7 +6,7 @@ import type { LimitsPolicy } from '../../../src/domain/policy/kinds/limits.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
 import type { ScheduleValues } from '../../../src/domain/policy/schedule-window.ts';
 import { aCompute, aHold, aLimits, aSchedule, at, compiled } from '../../support/builders.ts';
-import { traceOf } from '../../support/trace-text.ts';
+import { traceOf } from './trace-text.ts';
 
 const BASELINE: ComputeSettings = { minCu: 1, maxCu: 8, suspendTimeoutSeconds: -1 };
 const size = (minCu: number, maxCu = minCu) => ({ minCu, maxCu });

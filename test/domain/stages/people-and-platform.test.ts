@@ -4,7 +4,7 @@ import { emptyDraft, note } from '../../../src/domain/decide/stages/draft.ts';
 import { obeyPlatform } from '../../../src/domain/decide/stages/platform.ts';
 import type { ScheduleValues } from '../../../src/domain/policy/schedule-window.ts';
 import { aCompute, aHold, aSchedule, at, compiled } from '../../support/builders.ts';
-import { traceOf } from '../../support/trace-text.ts';
+import { traceOf } from './trace-text.ts';
 
 const NOON = at('2026-03-02T12:00:00Z');
 const size = (minCu: number, maxCu = minCu) => ({ minCu, maxCu });

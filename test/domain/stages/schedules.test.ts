@@ -16,7 +16,7 @@ import {
   aWindow,
   compiled,
 } from '../../support/builders.ts';
-import { traceOf } from '../../support/trace-text.ts';
+import { traceOf } from './trace-text.ts';
 
 const MINUTE_MS = 60_000;
 const size = (minCu: number, maxCu = minCu) => ({ minCu, maxCu });

@@ -4,7 +4,7 @@ import { seededRandom } from '../../../src/domain/random.ts';
 import type { TrialDesign } from '../../../src/domain/trial/assignment.ts';
 import { armTotals, type Cells, cellsOf, effectiveUnits } from '../../../src/domain/trial/cells.ts';
 import { effectTest, fitRowsAndColumns, knownCells, savedShare, scoring } from '../../../src/domain/trial/interval.ts';
-import { simulateTrial } from '../../support/simulated-trial.ts';
+import { simulateTrial } from './simulated-trial.ts';
 
 /** Simulated trials for each property of the interval; EBB_SAVINGS_RUNS=2000 for a long run, EBB_SEED for another draw. */
 const RUNS = Number(process.env.EBB_SAVINGS_RUNS ?? 150);

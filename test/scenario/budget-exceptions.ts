@@ -10,9 +10,9 @@ import type { Hold } from '../../src/domain/overrides/holds.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import { DAY_MS } from '../../src/domain/time/units.ts';
 import type { ConnectionSample } from '../../src/ports/store.ts';
-import { aHeadroom, aHold } from './builders.ts';
-import { aSelector } from './selectors.ts';
-import type { diceFrom } from './simulated-trial.ts';
+import { aHeadroom, aHold } from '../support/builders.ts';
+import type { Dice } from '../support/dice.ts';
+import { aSelector } from '../support/selectors.ts';
 
 const SLOT_MS = 15 * 60_000;
 const HEADROOM = 1;
@@ -44,7 +44,7 @@ export interface Exceptions {
   byHand: readonly { atMs: number; size: Size }[];
 }
 
-export function exceptionsOf(index: number, projectId: string, fromMs: number, dice: ReturnType<typeof diceFrom>) {
+export function exceptionsOf(index: number, projectId: string, fromMs: number, dice: Dice) {
   const someDay = (first: number, last: number) => fromMs + (first + dice.uniform() * (last - first)) * DAY_MS;
   const slotOf = (ms: number) => ms - (ms % SLOT_MS);
   const heldFromMs = slotOf(someDay(20, 27));

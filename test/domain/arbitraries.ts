@@ -23,8 +23,8 @@ import type { Policy } from '../../src/domain/policy/policy.ts';
 import type { ScheduleWindow } from '../../src/domain/policy/schedule-window.ts';
 import type { StepSpan } from '../../src/domain/spend/terms.ts';
 import type { TimeSpec, Weekday } from '../../src/domain/time/time-spec.ts';
-import { aCompute } from './builders.ts';
-import { aSelector } from './selectors.ts';
+import { aCompute } from '../support/builders.ts';
+import { aSelector } from '../support/selectors.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;

@@ -1,6 +1,6 @@
-import { seededRandom } from '../../src/domain/random.ts';
-import { armInPeriod, type TrialDesign } from '../../src/domain/trial/assignment.ts';
-import { type Cells, cellsOf, isControlCell } from '../../src/domain/trial/cells.ts';
+import { armInPeriod, type TrialDesign } from '../../../src/domain/trial/assignment.ts';
+import { type Cells, cellsOf, isControlCell } from '../../../src/domain/trial/cells.ts';
+import { type Dice, diceFrom } from '../../support/dice.ts';
 
 /** How a simulated fleet uses what it uses. */
 export interface SimulatedTrial {
@@ -109,23 +109,4 @@ export function weeklyWalk(dice: Dice, weeks: number): number[] {
     level += 0.05 * dice.normal();
     return level;
   });
-}
-
-interface Dice {
-  uniform(): number;
-  normal(): number;
-  /** With variance 1, as {@link normal}. */
-  t4(): number;
-}
-
-/** Numbers that a seed decides. */
-export function diceFrom(seed: number): Dice {
-  const uniform = seededRandom(seed);
-  // Box and Muller.
-  const normal = () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
-  const t4 = () => {
-    const squares = Array.from({ length: 4 }, normal).reduce((sum, value) => sum + value ** 2, 0);
-    return normal() / Math.sqrt(squares / 4) / Math.SQRT2;
-  };
-  return { uniform, normal, t4 };
 }

@@ -1,7 +1,8 @@
 /** Months of fleets whose daily use has a known shape, with the days before them, and what was projected on some of their days. */
+
 import { DAY_MS, HOUR_MS } from '../../src/domain/time/units.ts';
 import { type Projected, projectMonth, shownProjection } from '../../src/domain/usage/projection.ts';
-import { diceFrom } from './simulated-trial.ts';
+import { type Dice, diceFrom } from '../support/dice.ts';
 
 /**
  * `constant`: always on at one size. `steady`: always on, autoscaling. `weekly`: quiet weekends. `bursty`: a few jobs that run for days, or
@@ -18,7 +19,6 @@ export interface GeneratedMonth {
   projectedOn(day: number): Projected | undefined;
 }
 
-type Dice = ReturnType<typeof diceFrom>;
 /** What is used in each day of a span of days; the first is a Monday. */
 type Source = (days: number, dice: Dice) => number[];
 

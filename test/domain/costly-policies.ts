@@ -4,8 +4,8 @@ import { stepsOfAsking } from '../../src/domain/decide/search-cost.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import type { Calendar, TimeSpec, Weekday } from '../../src/domain/time/time-spec.ts';
 import { whyPolicyTooCostly, whySetTooCostly } from '../../src/policy/limits.ts';
+import { aSchedule, aTrial } from '../support/builders.ts';
 import { type Around, policySets, timeSpecs } from './arbitraries.ts';
-import { aSchedule, aTrial } from './builders.ts';
 
 const DAY_MS = 86_400_000;
 const SMALL = { minCu: 1, maxCu: 2 };

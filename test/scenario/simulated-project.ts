@@ -1,12 +1,13 @@
 /** A project of a simulated month under a budget: its clients' demand, what it uses within its size, and what becomes known of that. */
+
 import type { Compute } from '../../src/domain/compute/compute.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import { DAY_MS, HOUR_MS } from '../../src/domain/time/units.ts';
 import { noUsage, type UnitUsage } from '../../src/domain/usage/stored.ts';
 import type { UsageBucket } from '../../src/domain/usage/usage.ts';
+import { aCompute, aRecord } from '../support/builders.ts';
+import { type Dice, diceFrom } from '../support/dice.ts';
 import { type Exceptions, exceptionsOf } from './budget-exceptions.ts';
-import { aCompute, aRecord } from './builders.ts';
-import { diceFrom } from './simulated-trial.ts';
 
 export const SLOT_MS = 15 * 60_000;
 export const SLOT_SECONDS = 900;
@@ -19,8 +20,6 @@ export const SLOTS = (MONTH_DAYS + HISTORY_DAYS) * 96;
 export const PROJECTS = 6;
 /** What clients had before there was a budget. */
 const HAD = { minCu: 0.25, maxCu: 4, suspendTimeoutSeconds: 3600 };
-
-type Dice = ReturnType<typeof diceFrom>;
 
 interface Wobble {
   level: number;

@@ -1,6 +1,7 @@
 import { DAY_MS, HOUR_MS } from '../../src/domain/time/units.ts';
 import { type Projected, projectMonth } from '../../src/domain/usage/projection.ts';
-import { dailyUse, diceFrom, weeklyWalk } from './simulated-trial.ts';
+import { dailyUse, weeklyWalk } from '../domain/trial/simulated-trial.ts';
+import { diceFrom } from '../support/dice.ts';
 
 const MONTH_DAYS = 30;
 const FROM_MS = Date.parse('2026-11-01T00:00:00Z');

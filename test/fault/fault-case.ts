@@ -7,12 +7,12 @@ import { expect, type TestContext, vi } from 'vitest';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import type { FleetCompute } from '../../src/emulator/fleet.ts';
 import type { EmulatorOptions } from '../../src/emulator/server.ts';
-import { type EbbProcess, startEbb } from './ebb-process.ts';
-import { askRedis } from './engine-daemon.ts';
+import { type EbbProcess, startEbb } from '../support/ebb-process.ts';
+import { askRedis } from '../support/engine-daemon.ts';
+import { makeFolder, type Platform, startTestPlatform } from '../support/platform.ts';
+import { replaceFile } from '../support/replace-file.ts';
+import { SEED } from '../support/seed.ts';
 import { type Gate, startGate } from './gate.ts';
-import { makeFolder, type Platform, startTestPlatform } from './platform.ts';
-import { replaceFile } from './replace-file.ts';
-import { SEED } from './seed.ts';
 
 /** Long: what is waited for takes a second on a machine that is at rest, or the end of a killed daemon's lease. */
 const WAIT = { timeout: 100_000, interval: 50 };
@@ -45,7 +45,7 @@ export interface FaultCase {
   start(policies?: string, more?: Record<string, string>): Promise<EbbProcess>;
   writePolicies(text: string): Promise<void>;
   /** What was carried out, in order: the compute, and the maximum that it was given. */
-  afterApply(): Promise<[string, number | undefined][]>;
+  appliedMaxima(): Promise<[string, number | undefined][]>;
   /** Sizes as `min-max` by compute, of what no gate protects. */
   sizes(): Promise<Record<string, string>>;
   /** Clients connect to the only compute of a project, and come back when they are cut off; resolves when it is awake. */
@@ -151,7 +151,7 @@ export async function startFaultCase(options: FaultCaseOptions): Promise<FaultCa
       }
     },
     writePolicies: (text) => replaceFile(join(folder, 'policy.yaml'), text),
-    afterApply: () => afterApply(platform),
+    appliedMaxima: () => appliedMaxima(platform),
     sizes: () => sizesOf(platform),
     async wake(project) {
       await platform.control(`computes/ep-${project}/connect`, { connections: 2, reconnect: true });
@@ -171,7 +171,7 @@ async function recordsOf(client: Redis, prefix: string): Promise<Map<string, Com
   return found;
 }
 
-async function afterApply(platform: Platform): Promise<[string, number | undefined][]> {
+async function appliedMaxima(platform: Platform): Promise<[string, number | undefined][]> {
   const done = (await platform.writes()).filter(({ status }) => status === 200);
   return done.map(({ path, body }) => {
     const { endpoint } = body as { endpoint: { autoscaling_limit_max_cu?: number } };

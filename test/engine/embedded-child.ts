@@ -7,7 +7,7 @@ import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { openEngine } from '../../src/adapters/engine/open-engine.ts';
 import { createJobQueue } from '../../src/adapters/queue/job-queue.ts';
 import { createStore } from '../../src/adapters/store/create-store.ts';
-import { memoryLog } from './memory-log.ts';
+import { memoryLog } from '../support/memory-log.ts';
 
 const SECOND_MS = 1_000;
 const HOUR_MS = 3_600 * SECOND_MS;

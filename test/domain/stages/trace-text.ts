@@ -1,8 +1,8 @@
 /** Traces as short lines, so that a test can show a whole one. */
 
-import type { FieldGroup } from '../../src/domain/compute/compute.ts';
-import type { Decision } from '../../src/domain/decide/decide.ts';
-import { describeValue } from '../../src/domain/decide/trace.ts';
+import type { FieldGroup } from '../../../src/domain/compute/compute.ts';
+import type { Decision } from '../../../src/domain/decide/decide.ts';
+import { describeValue } from '../../../src/domain/decide/trace.ts';
 
 /** `code who → value` for each step of a group: the value where the step gives one. */
 export function traceOf({ trace }: Pick<Decision, 'trace'>, group: FieldGroup): string[] {

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { vi } from 'vitest';
-import { endServer, freePort, startServer } from './child-server.ts';
-import { programPath } from './programs.ts';
-import { type RedisServer, startRedisServer } from './redis-server.ts';
+import { endServer, freePort, startServer } from '../support/child-server.ts';
+import { programPath } from '../support/programs.ts';
+import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 
 export interface WatchedRedis {
   /** The first of its Sentinels is not there. */

@@ -11,10 +11,11 @@ import { type CompiledPolicies, withBudgetSteps } from '../../src/domain/policy/
 import type { StepSpan } from '../../src/domain/spend/terms.ts';
 import { DAY_MS } from '../../src/domain/time/units.ts';
 import { mergeUsage } from '../../src/domain/usage/stored.ts';
+import { aBudget, compiled, NO_COSTS } from '../support/builders.ts';
+import { diceFrom } from '../support/dice.ts';
+import { memoryDocumentStore } from '../support/memory-documents.ts';
+import { memoryUsageStore } from '../support/memory-usage.ts';
 import { connectionsOf, countClients, HEADROOM_POLICY, mayHaveCu, PROFILE } from './budget-exceptions.ts';
-import { aBudget, compiled, NO_COSTS } from './builders.ts';
-import { memoryDocumentStore } from './memory-documents.ts';
-import { memoryUsageStore } from './memory-usage.ts';
 import {
   type Arriving,
   arrived,
@@ -31,7 +32,6 @@ import {
   TO_MS,
   useSlot,
 } from './simulated-project.ts';
-import { diceFrom } from './simulated-trial.ts';
 
 const LIMIT = { maxCu: 1, seconds: 300 };
 const ORGANIZATION = { account: 'default', organization: 'org' };

@@ -12,11 +12,11 @@ import { policySet } from '../../src/domain/policy/policy-set.ts';
 import { isoInstant } from '../../src/domain/time/instants.ts';
 import type { Rules } from '../../src/ports/rules.ts';
 import type { Generation, Store } from '../../src/ports/store.ts';
-import { aCompute, aSchedule, at, NO_COSTS, NO_RECEIVERS } from './builders.ts';
-import { memoryLog } from './memory-log.ts';
-import { createSteppedClock } from './simulated/clock.ts';
-import { createMemoryQueue } from './simulated/queue.ts';
-import { createMemoryStore } from './simulated/store.ts';
+import { aCompute, aSchedule, at, NO_COSTS, NO_RECEIVERS } from '../support/builders.ts';
+import { memoryLog } from '../support/memory-log.ts';
+import { createSteppedClock } from '../support/simulated/clock.ts';
+import { createMemoryQueue } from '../support/simulated/queue.ts';
+import { createMemoryStore } from '../support/simulated/store.ts';
 
 const NOW_MS = at('2026-03-04T12:00:00Z');
 const COMPUTES = Array.from({ length: 10 }, (_, index) =>

@@ -1,11 +1,11 @@
 /** A small fleet and its policies, for commands that look ahead. */
 
-import { DEFAULT_PRICES } from '../../src/domain/compute/cost.ts';
-import { CONNECTION_PROFILES } from '../../src/domain/connections/connection-profile.ts';
-import type { Policy } from '../../src/domain/policy/policy.ts';
-import type { Account } from '../../src/settings/accounts.ts';
-import { aCompute, aSchedule, aWindow } from './builders.ts';
-import { aSelector } from './selectors.ts';
+import { DEFAULT_PRICES } from '../../../src/domain/compute/cost.ts';
+import { CONNECTION_PROFILES } from '../../../src/domain/connections/connection-profile.ts';
+import type { Policy } from '../../../src/domain/policy/policy.ts';
+import type { Account } from '../../../src/settings/accounts.ts';
+import { aCompute, aSchedule, aWindow } from '../../support/builders.ts';
+import { aSelector } from '../../support/selectors.ts';
 
 const ZONE = 'Europe/Berlin';
 
