@@ -7,6 +7,9 @@ import { describe, expect, it } from 'vitest';
 const BESIDE = ['bench/README.md', 'test/README.md', 'test/mutation-testing.md'];
 const PAGES = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...BESIDE, ...(await pagesIn('docs'))];
 const LINKS = (await Promise.all(PAGES.map(linksOf))).flat();
+/** Files and folders that a page names from the root of the repository. */
+const NAMED_PATH =
+  /(?<![\w/.-])(?!prometheus\/api\/)(?:src|test|scripts|bench|deploy|schema|prometheus|grafana)\/(?:[\w.-]*[\w-]\/?)*/g;
 const REPOSITORY = inRepository(LINKS.map(({ target }) => target));
 
 describe('the documents', () => {
@@ -24,8 +27,17 @@ describe('the documents', () => {
     const text = await readFile(page, 'utf8');
     // A guide shows the files that its reader writes.
     const written = new Set([...text.matchAll(/```ts (\S+)/g)].map(([, path]) => path));
-    const named = [...text.matchAll(/\b(?:src|test)\/[\w/.-]+\.ts\b/g)].map(([path]) => path);
+    const named = [...text.matchAll(NAMED_PATH)].map(([path]) => path);
     expect(named.filter((path) => !existsSync(path) && !written.has(path))).toEqual([]);
+  });
+
+  it.each(['src/domain', 'src/app'])('the code map has the folders of %s, and no others', async (folder) => {
+    const text = await readFile('docs/architecture.md', 'utf8');
+    const [, section = ''] = text.split(new RegExp(`^.*\\b${folder}/\`.*:$`, 'm'));
+    const [table = ''] = /(?:^\|.*\n)+/m.exec(section) ?? [];
+    const mapped = table.split('\n').flatMap((row) => [...(row.split('|')[1] ?? '').matchAll(/`(\w[\w-]*)\/`/g)]);
+    const there = (await readdir(folder, { withFileTypes: true })).filter((entry) => entry.isDirectory());
+    expect(mapped.map(([, name]) => name).toSorted()).toEqual(there.map(({ name }) => name).toSorted());
   });
 
   it('name for every invariant of the architecture the lint or the test that holds it', async () => {
